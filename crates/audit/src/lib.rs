@@ -55,7 +55,3 @@ pub use recognise::{
     Setting, Statement, StorageFact, StorageWhat, SysbenchRun, Table,
 };
 pub use rules::{Rule, rules};
-
-// facade: removed at integration
-#[doc(hidden)]
-pub use Confidence as Sure;

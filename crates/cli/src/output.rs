@@ -220,9 +220,6 @@ pub(crate) fn report_error(error: &CommandError) -> u8 {
     1
 }
 
-// facade: removed at integration
-pub(crate) use print_stderr as tell;
-
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -11,7 +11,7 @@ use indicatif::{ProgressBar, ProgressStyle};
 use pgdyno_model::printable::escape_line;
 use pgdyno_model::progress::{Event, Progress};
 
-use crate::output::{hint, is_quiet, tell};
+use crate::output::{hint, is_quiet, print_stderr};
 
 /// Between two plain lines about the same trial.
 const PLAIN_EVERY: Duration = Duration::from_secs(10);
@@ -66,8 +66,8 @@ impl Display {
     /// A line that `--quiet` does not leave out.
     fn failure(&self, text: &str) {
         match &self.bar {
-            Some(bar) => bar.suspend(|| tell(text)),
-            None => tell(text),
+            Some(bar) => bar.suspend(|| print_stderr(text)),
+            None => print_stderr(text),
         }
     }
 

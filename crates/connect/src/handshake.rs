@@ -396,7 +396,7 @@ impl<'a> Handshake<'a> {
         let is_private = !self.stream.is_public();
         let gate = AuthPolicy::new(target.require_auth.clone(), is_private);
         let mut exchange =
-            AuthExchange::new(&target.user, password).behind(gate).bound(self.binding());
+            AuthExchange::new(&target.user, password).with_policy(gate).with_binding(self.binding());
         loop {
             let mut answer = Vec::new();
             let progress = self.next("authentication", |target, tag, message| match message {

@@ -53,7 +53,7 @@ impl Columns {
             let found = of_type(client, load, table, column)?;
             let generator = generator(client, load, table, column, &found)?;
             let value = value(client, table, column, &found, &generator)?;
-            all.push((column, generator, ColumnKind::of(found.oid), value));
+            all.push((column, generator, ColumnKind::from_oid(found.oid), value));
         }
         // A row has at least one field.
         let alters =
@@ -115,7 +115,7 @@ fn value(
     found: &Type,
     generator: &Generator,
 ) -> Result<Option<String>, DatasetError> {
-    let kind = ColumnKind::of(found.oid);
+    let kind = ColumnKind::from_oid(found.oid);
     let suits =
         matches!(kind, ColumnKind::Int2 | ColumnKind::Int4 | ColumnKind::Int8 | ColumnKind::Text)
             && !found.fills_itself;
@@ -178,12 +178,12 @@ fn generator(
         Values::Numbered(before, after) => {
             Generator::Numbered { before: before.clone(), after: after.clone() }
         }
-        Values::Constant(text) if ColumnKind::of(found.oid) == ColumnKind::Text => {
+        Values::Constant(text) if ColumnKind::from_oid(found.oid) == ColumnKind::Text => {
             Generator::Constant(text.clone().into_bytes())
         }
         Values::Constant(text) => Generator::Constant(sent(client, table, column, text, found)?),
         Values::Timestamp(from, every) => {
-            if ColumnKind::of(found.oid) != ColumnKind::Timestamp {
+            if ColumnKind::from_oid(found.oid) != ColumnKind::Timestamp {
                 return Err(wrong(
                     table,
                     column,

@@ -4,7 +4,7 @@ use std::io;
 
 use thiserror::Error;
 
-use crate::connect::ConnectError;
+use pgdyno_connect::ConnectError;
 use crate::program::ProgramError;
 
 /// Why nothing was measured.

@@ -69,8 +69,6 @@ pub use driver::run_load;
 pub use error::LoadError;
 pub use failure::FailureKind;
 pub use observer::{LiveSecond, LoadObserver};
-// facade: removed at integration
-pub use pgdyno_connect as connect;
 
 pub use pgdyno_wire::ServerError;
 pub use reactor::choice::ReactorChoice;
@@ -78,12 +76,3 @@ pub use schedule::Phase;
 pub use script::WeightedScript;
 pub use spec::{LoadSpec, PgbenchSeeds};
 pub use transaction_log::{LoggedOutcome, LoggedTransaction, TransactionLog, TransactionSink};
-
-// facade: removed at integration
-#[doc(hidden)]
-pub use {
-    client_log::{ClientLog as Say, ClientLogKind as Told},
-    driver::run_load as drive,
-    failure::FailureKind as Failure,
-    observer::{LiveSecond as Live, LoadObserver as Watch},
-};

@@ -15,7 +15,7 @@ use pgdyno_model::experiment::ReconnectLost;
 use pgdyno_model::target::{Servers, Target};
 
 use crate::client::Client;
-use crate::connect::{self, CONNECT_TIMEOUT, Connection};
+use pgdyno_connect::{CONNECT_TIMEOUT, Connection};
 use crate::cpu_time::thread_cpu_seconds;
 use crate::error::LoadError;
 use crate::event_loop;
@@ -104,7 +104,7 @@ impl Worker {
         let mut balance = Random::new(self.thread.balance);
         let stop = Arc::clone(&self.stop);
         let connect = move |random: &mut Random| {
-            connect::connect_any(&servers, CONNECT_TIMEOUT, &stop, |n| random.index(n))
+            pgdyno_connect::connect_any(&servers, CONNECT_TIMEOUT, &stop, |n| random.index(n))
         };
         let policy = &self.program.policy;
         let reconnects = policy.reconnect_each;
@@ -202,7 +202,7 @@ impl Worker {
             interrupted.iter().filter_map(|index| keys.get(*index)?.as_ref())
         {
             let left = end.saturating_duration_since(Instant::now());
-            if left.is_zero() || connect::cancel(target, key, left).is_err() {
+            if left.is_zero() || pgdyno_connect::cancel(target, key, left).is_err() {
                 return;
             }
         }

@@ -22,9 +22,6 @@ use serde::{Deserialize, Serialize};
 use crate::account::Account;
 
 pub use copy::{CopyError, CopySummary, TreeCopy};
-// facade: removed at integration
-#[doc(hidden)]
-pub use copy::CopySummary as Copied;
 
 /// Which file or directory something is, whatever its name: device and inode number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]

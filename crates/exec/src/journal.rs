@@ -34,14 +34,6 @@ use rustix::io::Errno;
 
 use error::io_error;
 
-// facade: removed at integration
-#[doc(hidden)]
-pub use crate::files::{nofollow, sync_directory, write_new};
-#[doc(hidden)]
-pub use crate::random::random_hex;
-#[doc(hidden)]
-pub use entry::OwnedResource as Made;
-
 use crate::beneath::{Directory, FileIdentity};
 use crate::process::current_owner;
 use crate::trust;

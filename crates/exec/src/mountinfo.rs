@@ -4,10 +4,6 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-// facade: removed at integration
-#[doc(hidden)]
-pub use MountEntry as Mounted;
-
 /// One line of `mountinfo`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MountEntry {

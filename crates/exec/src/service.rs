@@ -24,12 +24,7 @@ use crate::mountinfo::MountEntry;
 use crate::output::{open_log, said};
 use crate::process::{Identity, current_owner};
 use crate::quote::quote;
-
-// facade: removed at integration
-#[doc(hidden)]
-pub use crate::service_paths::{
-    Order, ServerId, mount_point_of, order_of, server_id_of, source_of,
-};
+use crate::service_paths::{Order, ServerId, mount_point_of, order_of, server_id_of, source_of};
 
 /// Names the directory of the service to the process that is to serve.
 pub const DIRECTORY: &str = "PGDYNO_EMULATED_DISK";

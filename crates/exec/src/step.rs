@@ -235,13 +235,3 @@ fn command(
     write!(f, "{verb}{}: {}", as_whom(account), shown(program))?;
     args.iter().try_for_each(|arg| write!(f, " {}", quote(arg)))
 }
-
-// facade: removed at integration
-#[doc(hidden)]
-pub use crate::context::ExecContext as Performing;
-#[doc(hidden)]
-pub use crate::error::{StepError, io_error};
-#[doc(hidden)]
-pub use crate::output::{last_lines, open_log, said};
-#[doc(hidden)]
-pub use crate::program::run_as;

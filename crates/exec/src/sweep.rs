@@ -25,10 +25,6 @@ use crate::process::{boot_id, is_alive, programs_of};
 use crate::step::Step;
 use crate::undo::Undo;
 
-// facade: removed at integration
-#[doc(hidden)]
-pub use CleanupResult as Swept;
-
 /// The result of cleaning up one leftover.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CleanupResult {

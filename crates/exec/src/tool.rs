@@ -14,12 +14,6 @@ use crate::question::command;
 
 pub use crate::question::{ToolError, ToolOutput, ask_tool};
 
-// facade: removed at integration
-#[doc(hidden)]
-pub use crate::lookup::{locate, search_path};
-#[doc(hidden)]
-pub use run_tool as output;
-
 /// Runs `program` to its end and returns its standard output.
 ///
 /// # Errors

@@ -12,10 +12,6 @@ use crate::device::identity::BlockDevice;
 use crate::quote::quote;
 use crate::service_paths::mount_point_of;
 
-// facade: removed at integration
-#[doc(hidden)]
-pub use KernelFileChange as Written;
-
 /// One undo step. Each one also succeeds where there is nothing to undo.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", tag = "verb")]

@@ -9,7 +9,7 @@ use pgdyno_exec::journal::OwnedResource;
 use pgdyno_exec::paths;
 use pgdyno_exec::undo::Undo;
 use pgdyno_postgres::KeptTemplate;
-use pgdyno_postgres::sweep;
+use pgdyno_postgres::sweep::sweep;
 use pgdyno_postgres::sweep::Leftover;
 use pgdyno_postgres::sweep::Outcome;
 use pgdyno_postgres::sweep::leftovers;

@@ -17,7 +17,7 @@ pub(crate) fn clear_leftovers(
     stop: &AtomicBool,
 ) -> Result<Journal, LabError> {
     let journal = Journal::open(&paths::state_dir())?;
-    for swept in pgdyno_postgres::sweep(&journal, stop)? {
+    for swept in pgdyno_postgres::sweep::sweep(&journal, stop)? {
         progress.event(&Event::Note(Notice::Swept(swept.to_string())));
     }
     Ok(journal)

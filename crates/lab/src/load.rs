@@ -14,7 +14,6 @@ use pgdyno_model::units::Bytes;
 use pgdyno_postgres::external::data_directory;
 
 pub use pgdyno_dataset::{Existing, LoadStrategy};
-// facade: removed at integration
 pub use pgdyno_connect::conninfo::ConnectOptions;
 #[doc(hidden)]
 pub use pgdyno_dataset::LoadStrategy as Strategy;

@@ -476,10 +476,10 @@ fn a_whole_load_runs_over_tls_and_every_transaction_is_counted() {
             spec.length = Length::Transactions(60);
             let m = drive(&spec, &unwatched(&GO_ON)).unwrap();
             assert_eq!(
-                (m.transactions, m.failed, m.aborted_clients),
+                (m.transactions, m.failed, m.counters.aborted_clients),
                 (300, 0, 0),
                 "{:?}",
-                m.abort_reasons
+                m.counters.abort_reasons
             );
             let rows = session.count("SELECT count(*) FROM history");
             assert_eq!(rows - before, 300, "{protocol:?}, {threads} threads");
@@ -501,7 +501,7 @@ fn a_whole_load_runs_over_tls_and_every_transaction_is_counted() {
         spec.clients = NonZeroU32::new(3).unwrap();
         spec.length = Length::Transactions(4);
         let m = drive(&spec, &unwatched(&GO_ON)).unwrap();
-        assert_eq!((m.transactions, m.failed), (12, 0), "{:?}", m.abort_reasons);
+        assert_eq!((m.transactions, m.failed), (12, 0), "{:?}", m.counters.abort_reasons);
     }
     let whole =
         format!("SELECT count(*) FROM texts WHERE t = repeat('0123456789abcdef', {})", 100_000);
@@ -545,8 +545,8 @@ fn a_server_that_goes_away_is_noticed_over_tls() {
     let target = server.target("postgres", "localhost", mode(SslMode::Require));
     let script = "SELECT pg_terminate_backend(pg_backend_pid());";
     let m = drive(&spec(target, script), &unwatched(&GO_ON)).unwrap();
-    assert_eq!(m.failures.get("08006"), Some(&1), "{m:?}");
-    assert!(m.abort_reasons[0].contains("57P01"), "{:?}", m.abort_reasons);
+    assert_eq!(m.counters.failures.get("08006"), Some(&1), "{m:?}");
+    assert!(m.counters.abort_reasons[0].contains("57P01"), "{:?}", m.counters.abort_reasons);
 }
 
 #[test]

@@ -21,7 +21,7 @@ use pgdyno_postgres::Cluster;
 use pgdyno_postgres::ExternalServer;
 use pgdyno_postgres::ServerWide;
 use pgdyno_postgres::server_wide::put_back_leftovers;
-use pgdyno_postgres::sweep;
+use pgdyno_postgres::sweep::sweep;
 use pgdyno_postgres::sweep::Outcome;
 use pgdyno_results::store::Store;
 use server::{install, made};
@@ -406,17 +406,17 @@ fn what_a_file_says_of_its_load_is_done() {
     assert_eq!(trials.len(), 2);
     let begun = |n: usize| {
         let m = trials[n].measurement.as_ref().unwrap();
-        assert_eq!((m.aborted_clients, &trials[n].failure), (0, &None));
+        assert_eq!((m.counters.aborted_clients, &trials[n].failure), (0, &None));
         assert_eq!(
-            m.failures.get("22012"),
+            m.counters.failures.get("22012"),
             Some(&m.failed),
             "division by zero fails, and the client goes on"
         );
-        let ended = m.acknowledged() + m.failed + m.failed_outside;
+        let ended = m.acknowledged() + m.failed + m.counters.failed_outside;
         assert!(
-            m.reconnections >= ended,
+            m.counters.reconnections >= ended,
             "{} connections for {ended} transactions",
-            m.reconnections
+            m.counters.reconnections
         );
         assert_eq!(m.service.as_ref().map(pgdyno_model::Latencies::count), Some(m.latency.count()));
         ended

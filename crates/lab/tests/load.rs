@@ -30,7 +30,7 @@ fn adds_up(m: &Measurement) {
     assert_eq!(m.series.iter().map(|s| s.transactions).sum::<u64>(), m.transactions, "{m:?}");
     assert_eq!(m.series.iter().map(|s| s.failed).sum::<u64>(), m.failed, "{m:?}");
     assert_eq!(m.scripts.iter().map(|s| s.transactions).sum::<u64>(), m.transactions);
-    assert_eq!(m.failures.values().sum::<u64>(), m.failed, "{m:?}");
+    assert_eq!(m.counters.failures.values().sum::<u64>(), m.failed, "{m:?}");
     assert_eq!(m.latency.count(), m.transactions);
     let length: f64 = m.series.iter().map(|s| s.length_s).sum();
     assert!((length - m.measured_s).abs() < 1e-6, "{length} of {}", m.measured_s);
@@ -56,9 +56,9 @@ fn every_acknowledged_transaction_is_in_the_database_and_in_the_series() {
             let rows = session.count("SELECT count(*) FROM history");
             assert_eq!(rows - before, m.acknowledged(), "{protocol:?}, {threads} threads");
             before = rows;
-            assert!(m.transactions > 0 && m.warm_up_transactions > 0, "{m:?}");
+            assert!(m.transactions > 0 && m.counters.warm_up_transactions > 0, "{m:?}");
             assert_eq!(m.series.len(), 2);
-            assert_eq!((m.failed, m.aborted_clients), (0, 0), "{:?}", m.abort_reasons);
+            assert_eq!((m.failed, m.counters.aborted_clients), (0, 0), "{:?}", m.counters.abort_reasons);
             assert_eq!(m.scripts[0].statements.len(), 7);
             assert!(
                 m.scripts[0].statements.iter().all(|s| s.latency.count() >= m.transactions / 2)
@@ -170,10 +170,10 @@ fn a_killed_server_ends_the_load_with_what_was_measured() {
     });
     adds_up(&m);
     assert!(m.transactions > 0);
-    assert_eq!(m.aborted_clients, 4);
-    assert_eq!(m.failures.get("08006"), Some(&4), "{:?}", m.failures);
-    assert_eq!(m.abort_reasons.len(), 4);
-    assert!(m.abort_reasons[0].contains("08006"), "{:?}", m.abort_reasons);
+    assert_eq!(m.counters.aborted_clients, 4);
+    assert_eq!(m.counters.failures.get("08006"), Some(&4), "{:?}", m.counters.failures);
+    assert_eq!(m.counters.abort_reasons.len(), 4);
+    assert!(m.counters.abort_reasons[0].contains("08006"), "{:?}", m.counters.abort_reasons);
     assert!(m.measured_s < 600.0);
 }
 
@@ -193,7 +193,7 @@ fn a_stop_ends_a_long_statement_at_the_server_too() {
     // Not 600 s; how fast depends on the machine.
     assert!(begun.elapsed() < Duration::from_secs(60));
     adds_up(&m);
-    assert_eq!((m.transactions, m.failed, m.aborted_clients), (0, 0, 0));
+    assert_eq!((m.transactions, m.failed, m.counters.aborted_clients), (0, 0, 0));
     assert!(m.measured_s >= 1.0 && m.measured_s < 60.0, "{}", m.measured_s);
     let mut session = Session::new(&server.unix());
     let sleeping = "SELECT count(*) FROM pg_stat_activity WHERE query LIKE 'SELECT pg_sleep%' AND pid <> pg_backend_pid()";
@@ -283,9 +283,9 @@ fn serialization_failures_are_counted_and_the_client_goes_on() {
         adds_up(&m);
         assert_eq!(m.transactions + m.failed, 200);
         assert!(m.failed > 0);
-        assert_eq!(m.failures.get("40001"), Some(&m.failed));
+        assert_eq!(m.counters.failures.get("40001"), Some(&m.failed));
         assert_eq!(m.scripts[0].statements[2].failed, m.failed);
-        assert_eq!(m.aborted_clients, 0, "{:?}", m.abort_reasons);
+        assert_eq!(m.counters.aborted_clients, 0, "{:?}", m.counters.abort_reasons);
         assert_eq!(session.count("SELECT n FROM counter"), m.transactions);
     }
 }
@@ -300,10 +300,10 @@ fn another_error_ends_its_client_and_only_that() {
         spec.protocol = protocol;
         let m = drive(&spec, &unwatched(&RUNNING)).unwrap();
         adds_up(&m);
-        assert_eq!((m.transactions, m.failed, m.aborted_clients), (40, 1, 1));
-        assert_eq!(m.failures.get("22012"), Some(&1));
+        assert_eq!((m.transactions, m.failed, m.counters.aborted_clients), (40, 1, 1));
+        assert_eq!(m.counters.failures.get("22012"), Some(&1));
         assert_eq!(
-            m.abort_reasons,
+            m.counters.abort_reasons,
             ["client 0: test:1: `SELECT 1 / :client_id`: ERROR 22012: division by zero"]
         );
     }
@@ -326,17 +326,17 @@ fn what_scripts_cannot_do_ends_the_client_with_a_reason() {
     ] {
         let m = drive(&spec(server.unix(), script), &unwatched(&RUNNING)).unwrap();
         adds_up(&m);
-        assert_eq!(m.failures.get(code), Some(&1), "{script}: {m:?}");
-        assert!(m.abort_reasons[0].contains(words), "{script}: {:?}", m.abort_reasons);
+        assert_eq!(m.counters.failures.get(code), Some(&1), "{script}: {m:?}");
+        assert!(m.counters.abort_reasons[0].contains(words), "{script}: {:?}", m.counters.abort_reasons);
     }
     // As in pgbench, a transaction that a script leaves open counts.
     let m = drive(&spec(server.unix(), "BEGIN;"), &unwatched(&RUNNING)).unwrap();
     adds_up(&m);
-    assert_eq!((m.transactions, m.aborted_clients), (1, 1));
+    assert_eq!((m.transactions, m.counters.aborted_clients), (1, 1));
     assert!(
-        m.abort_reasons[0].contains("inside a transaction block (SQLSTATE 25001)"),
+        m.counters.abort_reasons[0].contains("inside a transaction block (SQLSTATE 25001)"),
         "{:?}",
-        m.abort_reasons
+        m.counters.abort_reasons
     );
 }
 
@@ -372,8 +372,8 @@ fn a_rate_is_kept_and_every_transaction_can_have_its_own_connection() {
     spec.options.reconnect = true;
     let m = drive(&spec, &unwatched(&RUNNING)).unwrap();
     adds_up(&m);
-    assert_eq!((m.transactions, m.reconnections), (30, 30));
-    assert!(m.reconnect_s > 0.0);
+    assert_eq!((m.transactions, m.counters.reconnections), (30, 30));
+    assert!(m.counters.reconnect_s > 0.0);
     assert_eq!(session.count("SELECT count(DISTINCT pid) FROM backends"), 30);
 
     spec.options.reconnect = false;
@@ -382,7 +382,7 @@ fn a_rate_is_kept_and_every_transaction_can_have_its_own_connection() {
     let m = drive(&spec, &unwatched(&RUNNING)).unwrap();
     adds_up(&m);
     // 600 are due, give or take ten standard deviations; a slow machine does less, none does more.
-    let begun = m.transactions + m.drained_transactions;
+    let begun = m.transactions + m.counters.drained_transactions;
     assert!(begun < 850, "{begun}");
     assert!(m.sums.lag_sum_us > 0.0 && m.sums.lag_max_us > 0.0);
     // Closed, the same server does far more.
@@ -420,17 +420,17 @@ fn a_killed_backend_costs_one_transaction_where_lost_connections_are_made_anew()
         let killed = killer.join().unwrap();
         assert!(killed > 0);
         assert!(
-            m.lost_connections > 0 && m.lost_connections <= killed,
+            m.counters.lost_connections > 0 && m.counters.lost_connections <= killed,
             "{} of {killed}",
-            m.lost_connections
+            m.counters.lost_connections
         );
         m
     });
-    assert_eq!(m.aborted_clients, 0, "{:?}", m.abort_reasons);
-    assert_eq!(m.reconnections, m.lost_connections);
-    assert_eq!(m.failures.get("08006").copied().unwrap_or(0), m.failed);
+    assert_eq!(m.counters.aborted_clients, 0, "{:?}", m.counters.abort_reasons);
+    assert_eq!(m.counters.reconnections, m.counters.lost_connections);
+    assert_eq!(m.counters.failures.get("08006").copied().unwrap_or(0), m.failed);
     // The row of a lost transaction is there, unless the INSERT itself was hit.
     let rows = session.count("SELECT count(*) FROM rows");
     let sure = m.acknowledged();
-    assert!((sure..=sure + m.lost_connections).contains(&rows), "{rows} rows for {sure}");
+    assert!((sure..=sure + m.counters.lost_connections).contains(&rows), "{rows} rows for {sure}");
 }

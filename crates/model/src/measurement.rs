@@ -120,22 +120,6 @@ impl Measurement {
     }
 }
 
-// facade: removed at integration (read and write `counters` itself)
-impl std::ops::Deref for Measurement {
-    type Target = LoadCounters;
-
-    fn deref(&self) -> &LoadCounters {
-        &self.counters
-    }
-}
-
-// facade: removed at integration
-impl std::ops::DerefMut for Measurement {
-    fn deref_mut(&mut self) -> &mut LoadCounters {
-        &mut self.counters
-    }
-}
-
 /// What is added up of transactions, exactly. In JSON its keys stand among those of what holds it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]

@@ -35,13 +35,6 @@ pub enum UnitError {
     Reconnections(String),
 }
 
-// facade: removed at integration
-impl From<UnitError> for String {
-    fn from(error: UnitError) -> Self {
-        error.to_string()
-    }
-}
-
 /// A length of time, written as humans do (`5s`, `1m 30s`, `250ms`); serialises as that text.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Span(pub Duration);

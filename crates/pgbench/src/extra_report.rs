@@ -47,12 +47,12 @@ pub(crate) fn text(m: &Measurement, run: &Run) -> String {
             statements(&mut text, index + 1, script);
         }
     }
-    for (sqlstate, count) in &m.failures {
+    for (sqlstate, count) in &m.counters.failures {
         let _ = writeln!(text, "pgdyno: errors of SQLSTATE {sqlstate}: {count}");
     }
-    if m.lost_connections > 0 {
+    if m.counters.lost_connections > 0 {
         let _ =
-            writeln!(text, "pgdyno: lost connections that were made anew: {}", m.lost_connections);
+            writeln!(text, "pgdyno: lost connections that were made anew: {}", m.counters.lost_connections);
     }
     if m.measured_s > 0.0 {
         let each = match m.transactions {

@@ -59,7 +59,7 @@ pub(crate) fn json(
             value["statements"][n]["first_byte_us"] = quantiles(&statement.first_byte);
         }
     }
-    let done = m.transactions + m.drained_transactions;
+    let done = m.transactions + m.counters.drained_transactions;
     let all = Results(json!({
         "pgdyno": env!("CARGO_PKG_VERSION"),
         "clients": run.clients,

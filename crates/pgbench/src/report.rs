@@ -46,7 +46,7 @@ struct Counts {
 
 impl Counts {
     fn of(m: &Measurement, run: &Run) -> Self {
-        Self::new(m.transactions + m.drained_transactions + m.warm_up_transactions, &m.sums, run)
+        Self::new(m.transactions + m.counters.drained_transactions + m.counters.warm_up_transactions, &m.sums, run)
     }
 
     fn of_script(s: &ScriptMeasurement, run: &Run) -> Self {
@@ -180,7 +180,7 @@ pub(crate) fn pgbench(m: &Measurement, run: &Run, tables: &Tables) -> String {
         );
     }
     if run.reconnect {
-        let mean = m.reconnect_s * 1000.0 / m.reconnections as f64;
+        let mean = m.counters.reconnect_s * 1000.0 / m.counters.reconnections as f64;
         let _ = writeln!(text, "average connection time = {} ms", three(mean));
         let _ = writeln!(text, "tps = {} (including reconnection times)", Number(tps, 6));
     } else {

@@ -97,7 +97,7 @@ pub(crate) fn run(
     else {
         return Ok(RunEnd::Interrupted);
     };
-    if run.exit_on_abort && measurement.aborted_clients > 0 {
+    if run.exit_on_abort && measurement.counters.aborted_clients > 0 {
         return Err(UsageError::new(format!(
             "Run was aborted due to an error in thread {}",
             measurement.aborted_thread.unwrap_or(0)
@@ -119,7 +119,7 @@ pub(crate) fn run(
         let _ = out.flush();
         return Err(UsageError::new(why));
     }
-    if measurement.aborted_clients > 0 {
+    if measurement.counters.aborted_clients > 0 {
         let _ = out.flush();
         let _ = writeln!(err, "pgbench: error: Run was aborted; the above results are incomplete.");
         return Ok(RunEnd::Incomplete);

@@ -2,6 +2,7 @@
 
 mod template;
 
+use pgdyno_exec::Executor as _;
 use std::collections::BTreeMap;
 use std::fs;
 use std::io::{self, Read, Seek, SeekFrom};
@@ -95,7 +96,7 @@ impl Cluster {
         };
         let mut performing = ExecContext { journal, stop, made: Vec::new() };
         let steps = cluster.spec.making(&cluster.password, &port.to_string());
-        let performed = steps.iter().try_for_each(|step| step.perform(&mut performing));
+        let performed = steps.iter().try_for_each(|step| performing.execute(step).map(drop));
         cluster.made = performing.made;
         let directory = cluster.spec.directory.clone();
         performed.map_err(|source| ClusterError::Make { directory, source })?;
@@ -129,7 +130,7 @@ impl Cluster {
                 owner: Some(spec.account.clone()),
             };
             let mut performing = ExecContext { journal, stop, made: Vec::new() };
-            let performed = step.perform(&mut performing);
+            let performed = performing.execute(&step);
             made.append(&mut performing.made);
             performed.map_err(ClusterError::Step)?;
         }
@@ -400,7 +401,7 @@ impl Cluster {
     fn write_settings(&self, stop: &AtomicBool) -> Result<(), ClusterError> {
         let (text, _) = settings::render(&self.wanted());
         let mut performing = ExecContext { journal: &self.journal, stop, made: Vec::new() };
-        self.spec.writing(&text).perform(&mut performing).map_err(ClusterError::Step)
+        performing.execute(&self.spec.writing(&text)).map(drop).map_err(ClusterError::Step)
     }
 
     /// Reloads the settings, and waits until new connections have them.

@@ -53,17 +53,6 @@ pub mod spec;
 pub mod sweep;
 
 pub use pgdyno_exec::journal::RecordedSettings;
-// facade: removed at integration
-#[doc(hidden)]
-pub use external as given;
-#[doc(hidden)]
-pub use external::{ExternalServer as Given, ExternalServerError as GivenError};
-#[doc(hidden)]
-pub use pgdyno_connect::control;
-#[doc(hidden)]
-pub use pgdyno_connect::control::{
-    CancelToken, Client, ControlClient, ControlError, CopyInWriter, Transaction,
-};
 
 pub use cluster::{
     Applied, Cluster, ClusterError, ClusterSpec, CopySummary, KeptTemplate, StopMode, Template,

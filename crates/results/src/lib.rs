@@ -30,9 +30,3 @@ pub mod store;
 
 pub use analysis::{RunView, analyse};
 pub use store::{SessionId, Store, StoreError};
-
-// facade: removed at integration
-#[doc(hidden)]
-pub use pgdyno_audit as audit;
-#[doc(hidden)]
-pub use pgdyno_stats as stats;

@@ -236,9 +236,9 @@ fn hostile_texts_stay_texts() {
             t.failure = Some(EVIL.into());
         }
         let m = t.measurement.as_mut().unwrap();
-        m.failures.insert(EVIL.into(), 3);
-        m.abort_reasons.push(EVIL.into());
-        m.aborted_clients = 1;
+        m.counters.failures.insert(EVIL.into(), 3);
+        m.counters.abort_reasons.push(EVIL.into());
+        m.counters.aborted_clients = 1;
         m.scripts[0].name = EVIL.into();
         m.scripts[0].statements[0].text = EVIL.into();
         let server = t.server.as_mut().unwrap();

@@ -70,7 +70,3 @@ pub use series::{WarmUp, warm_up};
 pub use share::{Gap, Share, share};
 pub use student::CONFIDENCE;
 pub use trend::{Trend, share_of_orders_with_trend, trend, trends};
-
-// facade: removed at integration
-#[doc(hidden)]
-pub use InterimAnalyses as Looks;

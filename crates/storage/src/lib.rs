@@ -61,20 +61,3 @@ pub use flushes::flushes_completed;
 pub use mounted::MountedStack;
 pub use pgdyno_exec::device::safety::Wipe;
 pub use stack::{Stack, undo_of_plan};
-
-// facade: removed at integration
-#[doc(hidden)]
-pub use mounted::MountedStack as MadeStack;
-#[doc(hidden)]
-pub use pgdyno_emulated_disk as emulated;
-/// Facade: removed at integration.
-#[doc(hidden)]
-pub mod safety {
-    pub use pgdyno_exec::device::refusal::Refusal;
-    pub use pgdyno_exec::device::refusal::SafetyError;
-    pub use pgdyno_exec::device::safety::{Wipe, check, describe};
-}
-#[doc(hidden)]
-pub use pgdyno_exec::device::{claim, identity};
-#[doc(hidden)]
-pub use pgdyno_exec::{image, mount, setting as knob, setting::limit, tool as program};

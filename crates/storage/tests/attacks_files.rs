@@ -4,6 +4,7 @@
 
 mod common;
 
+use pgdyno_exec::Executor as _;
 use std::fs;
 use std::io::Write as _;
 use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _, chown};
@@ -247,7 +248,7 @@ fn victim_performs_steps() {
         Step::RemoveFile { path: inner.join("new") },
     ];
     for step in steps {
-        step.perform(&mut performing).unwrap();
+        performing.execute(&step).unwrap();
     }
 }
 

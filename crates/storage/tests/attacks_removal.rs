@@ -3,6 +3,7 @@
 
 mod common;
 
+use pgdyno_exec::Executor as _;
 use std::fs;
 use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _, chown, symlink};
 use std::path::Path;
@@ -113,8 +114,8 @@ fn a_parent_that_another_account_can_change_is_refused_with_what_to_do() {
         // Nor is anything made there.
         let mut performing = ExecContext { journal: &place.journal, stop: &RUN, made: Vec::new() };
         let made = OwnedResource::Directory { path: storage.join("new") };
-        let error = Step::MakeMarked { made, mode: 0o700, owner: None }
-            .perform(&mut performing)
+        let error = performing
+            .execute(&Step::MakeMarked { made, mode: 0o700, owner: None })
             .unwrap_err();
         assert!(
             matches!(error, StepError::Untrusted(_)) && error.help().unwrap().contains(word),
@@ -288,7 +289,7 @@ fn a_directory_on_a_stack_that_was_mounted_anew_is_known_again() {
         mode: 0o700,
         owner: None,
     };
-    step.perform(&mut performing).unwrap();
+    performing.execute(&step).unwrap();
     fs::write(path.join("file"), "").unwrap();
     let device = || fs::metadata(&path).unwrap().dev();
     let before = device();

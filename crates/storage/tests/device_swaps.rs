@@ -4,6 +4,7 @@
 
 mod common;
 
+use pgdyno_exec::Executor as _;
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
@@ -58,11 +59,9 @@ impl Scene {
     }
 
     fn perform(&self, step: &Step) -> Result<(), StepError> {
-        step.perform(&mut ExecContext {
-            journal: &self.place.journal,
-            stop: &RUN,
-            made: Vec::new(),
-        })
+        let mut context =
+            ExecContext { journal: &self.place.journal, stop: &RUN, made: Vec::new() };
+        context.execute(step).map(drop)
     }
 
     /// Performs `steps` until one is refused.

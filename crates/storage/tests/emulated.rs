@@ -4,6 +4,7 @@
 
 mod common;
 
+use pgdyno_exec::Executor as _;
 use std::fs::{self, File};
 use std::io::Write;
 use std::os::unix::fs::FileExt;
@@ -353,7 +354,7 @@ fn the_write_log_gives_a_filesystem_as_it_was_after_each_flush() {
         };
         let mut performing = ExecContext { journal: &place.journal, stop: &RUN, made: Vec::new() };
         for step in [Step::AttachLoop(device.clone()), Step::Mount(mount.clone())] {
-            step.perform(&mut performing).unwrap();
+            performing.execute(&step).unwrap();
         }
         let there = (0..6).filter(|n| target.join(format!("file-{n}")).exists()).count();
         let due = durable_after.iter().filter(|after| **after <= n).count();
@@ -361,7 +362,7 @@ fn the_write_log_gives_a_filesystem_as_it_was_after_each_flush() {
         let unmount = Undo::Unmount { target: target_of, filesystem, source };
         let detach = Undo::DetachLoop { image: device.image, link: device.link };
         for undo in [unmount, detach] {
-            Step::Undo(undo).perform(&mut performing).unwrap();
+            performing.execute(&Step::Undo(undo)).unwrap();
         }
         fs::remove_dir(target).unwrap();
         fs::remove_file(image).unwrap();

@@ -3,6 +3,7 @@
 
 mod common;
 
+use pgdyno_exec::Executor as _;
 use std::collections::BTreeMap;
 use std::fs::{self, File};
 use std::io::Write;
@@ -101,7 +102,7 @@ impl Disks {
 
     fn perform(&self, steps: &[Step]) -> Result<(), StepError> {
         let mut performing = ExecContext { journal: &self.journal, stop: &RUN, made: Vec::new() };
-        steps.iter().try_for_each(|step| step.perform(&mut performing))
+        steps.iter().try_for_each(|step| performing.execute(step).map(drop))
     }
 
     fn make(&self) -> Result<(), StepError> {

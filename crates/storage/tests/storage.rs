@@ -4,6 +4,7 @@
 
 mod common;
 
+use pgdyno_exec::Executor as _;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command};
@@ -323,7 +324,7 @@ fn a_file_that_is_there_is_never_taken_for_an_image() {
     fs::write(&path, "precious").unwrap();
     let file = pgdyno_exec::image::ImageFile { path: path.clone(), size: Bytes(4096) };
     let mut performing = ExecContext { journal: &place.journal, stop: &RUN, made: Vec::new() };
-    let error = Step::AllocateFile(file).perform(&mut performing).unwrap_err();
+    let error = performing.execute(&Step::AllocateFile(file)).unwrap_err();
     assert!(error.to_string().contains("image-0"), "{error}");
     assert_eq!(fs::read_to_string(&path).unwrap(), "precious");
 }
@@ -341,7 +342,7 @@ fn stack_victim() {
     let mut performing = ExecContext { journal: &journal, stop: &RUN, made: Vec::new() };
     let (steps, count) = (stack.steps(), count.parse().unwrap());
     for step in steps.iter().take(count) {
-        step.perform(&mut performing).unwrap();
+        performing.execute(&step).unwrap();
     }
     let _cluster = (count > steps.len()).then(|| {
         let spec =
@@ -469,7 +470,7 @@ fn a_taking_down_that_was_cut_short_is_taken_up_again() {
         let made = stack.make(&account, &place.journal, &RUN).unwrap();
         let mut performing = ExecContext { journal: &place.journal, stop: &RUN, made: Vec::new() };
         for step in made.stack().take_down_steps().iter().filter(|s| undone(s)).take(done) {
-            step.perform(&mut performing).unwrap();
+            performing.execute(&step).unwrap();
         }
         assert_eq!(made.take_down(), [""; 0], "after {done}");
         assert_nothing_left(&place);

@@ -4,6 +4,7 @@
 
 mod common;
 
+use pgdyno_exec::Executor as _;
 use std::fs::{self, File};
 use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
@@ -289,10 +290,10 @@ fn another_device_under_the_same_name_is_noticed_before_it_is_written() {
     let looked_at = Some(safety::check(&link, &wipe).unwrap());
     let claim = Step::ClaimDevice(Claim { looked_at, device: link.clone(), wipe });
     let mut performing = ExecContext { journal: &place.journal, stop: &RUN, made: Vec::new() };
-    claim.perform(&mut performing).unwrap();
+    performing.execute(&claim).unwrap();
     fs::remove_file(&link).unwrap();
     std::os::unix::fs::symlink(&second.device, &link).unwrap();
-    let error = claim.perform(&mut performing).unwrap_err();
+    let error = performing.execute(&claim).unwrap_err();
     assert!(
         matches!(error, StepError::Safety(SafetyError { found: Refusal::Changed { .. }, .. })),
         "{error}"

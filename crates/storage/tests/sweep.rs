@@ -3,6 +3,7 @@
 
 mod common;
 
+use pgdyno_exec::Executor as _;
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
@@ -135,13 +136,8 @@ fn bury(place: &Place) {
 fn make_marked(place: &Place, name: &str) -> PathBuf {
     let path = place.path().join(name);
     let mut performing = ExecContext { journal: &place.journal, stop: &RUN, made: Vec::new() };
-    Step::MakeMarked {
-        made: OwnedResource::Directory { path: path.clone() },
-        mode: 0o700,
-        owner: None,
-    }
-    .perform(&mut performing)
-    .unwrap();
+    let made = OwnedResource::Directory { path: path.clone() };
+    performing.execute(&Step::MakeMarked { made, mode: 0o700, owner: None }).unwrap();
     path
 }
 

@@ -31,12 +31,6 @@ use crate::{WireError, frontend};
 /// PostgreSQL's default is 4,096. Iterations cost time before the server has proved its identity.
 pub const MAX_ITERATIONS: u32 = 100_000;
 
-// facade: removed at integration
-#[doc(hidden)]
-pub use {
-    AuthExchange as Exchange, AuthPolicy as Gate, AuthProgress as Progress, ScramBinding as Binding,
-};
-
 /// Why authentication fails.
 #[derive(Debug, Error)]
 pub enum AuthError {
@@ -230,20 +224,6 @@ impl<'a> AuthExchange<'a> {
     #[must_use]
     pub fn with_binding(self, binding: ScramBinding) -> Self {
         Self { binding, ..self }
-    }
-
-    // facade: removed at integration
-    #[doc(hidden)]
-    #[must_use]
-    pub fn behind(self, policy: AuthPolicy) -> Self {
-        self.with_policy(policy)
-    }
-
-    // facade: removed at integration
-    #[doc(hidden)]
-    #[must_use]
-    pub fn bound(self, binding: ScramBinding) -> Self {
-        self.with_binding(binding)
     }
 
     fn password(&self, method: &'static str) -> Result<&'a str, AuthError> {

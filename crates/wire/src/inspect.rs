@@ -39,13 +39,6 @@ pub const MAX_UNSOLICITED: u32 = 10_000;
 /// Bytes of notices, settings and notifications in a row, and of settings in a session, at most.
 pub const MAX_UNSOLICITED_BYTES: u64 = 16 * 1024 * 1024;
 
-// facade: removed at integration
-#[doc(hidden)]
-pub use {
-    InspectError as Refusal, MAX_STARTUP_MESSAGE_BYTES as LONGEST_START_UP_MESSAGE,
-    MAX_STARTUP_MESSAGES as MOST_START_UP_MESSAGES,
-};
-
 /// Why nothing more is read from a server.
 #[derive(Debug, Error)]
 pub enum InspectError {

@@ -6,7 +6,7 @@ use pgdyno_results::analysis::analyse;
 use pgdyno_results::analysis::compare_runs as across;
 use pgdyno_results::analysis::compare_runs::CompareOptions;
 use pgdyno_results::analysis::compare_runs::Outcome;
-use pgdyno_results::analysis::side_by_side as beside;
+use pgdyno_results::analysis::side_by_side::side_by_side;
 use pgdyno_results::gate::{self, Form, Gate};
 use pgdyno_results::report;
 use pgdyno_results::store::{Store, Stored};
@@ -88,11 +88,11 @@ pub(crate) fn run(options: &Options, context: &Context) -> Result<ExitStatus, Co
         if let Some(gate) = gates.first() {
             return Err(CommandError::GateOnImport(gate.form));
         }
-        let view = beside::beside(&import, &analyse(&store, &run)?);
+        let view = side_by_side(&import, &analyse(&store, &run)?);
         print(&if options.json {
             to_json(&view)?
         } else {
-            report::beside(&view, options.markdown)
+            report::side_by_side(&view, options.markdown)
         });
         return Ok(ExitStatus::Success);
     }

@@ -49,13 +49,6 @@ impl Environment {
         }
     }
 
-    // facade: removed at integration
-    #[doc(hidden)]
-    #[must_use]
-    pub fn of_process() -> Self {
-        Self::from_process()
-    }
-
     /// Returns the variable `name`, if it is set and not empty.
     pub(super) fn variable(&self, name: &str) -> Option<&str> {
         self.variables.get(name).map(String::as_str).filter(|value| !value.is_empty())

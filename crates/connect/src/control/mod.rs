@@ -29,7 +29,3 @@ pub use open::{
     try_settings,
 };
 pub use session::ControlClient;
-
-// facade: removed at integration
-#[doc(hidden)]
-pub use error::error_text as said;

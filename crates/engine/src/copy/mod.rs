@@ -34,10 +34,6 @@ use crate::digits;
 
 pub use row_random::RowRandom;
 
-// facade: removed at integration
-#[doc(hidden)]
-pub use {BlockWriter as Blocks, ColumnKind as Kind};
-
 /// Header of COPY's binary format: signature, no flags, no extension.
 pub const HEADER: &[u8] = b"PGCOPY\n\xff\r\n\0\0\0\0\0\0\0\0\0";
 /// Trailer of COPY's binary format.
@@ -111,13 +107,6 @@ impl ColumnKind {
             1114 | 1184 => Self::Timestamp,
             _ => Self::Other,
         }
-    }
-
-    // facade: removed at integration
-    #[doc(hidden)]
-    #[must_use]
-    pub fn of(oid: u32) -> Self {
-        Self::from_oid(oid)
     }
 
     /// Returns the range of an integer type.

@@ -27,8 +27,8 @@ fn a_steady_server_gives_the_throughput_that_its_delay_allows() {
     let seen = Load { clients: 3, warm_up: SECOND, ..Load::new("SELECT 1;") }.run(steady(MS));
     let m = &seen.measurement;
     // One transaction a millisecond; the one that ends as the window closes lies outside it.
-    assert_eq!(m.warm_up_transactions, 3 * 999);
-    assert_eq!((m.transactions, m.drained_transactions), (3 * 5000, 3));
+    assert_eq!(m.counters.warm_up_transactions, 3 * 999);
+    assert_eq!((m.transactions, m.counters.drained_transactions), (3 * 5000, 3));
     assert!(m.series.iter().all(|s| s.transactions == 3000), "{:?}", m.series);
     assert_eq!(m.measured_s, 5.0);
     let p50 = m.latency.quantile_us(0.5).unwrap();
@@ -52,7 +52,7 @@ fn a_one_second_stall_is_one_long_latency_and_a_second_without_transactions() {
     assert!((max - 1e6).abs() < 1e3, "{max}");
     assert!(m.latency.quantile_us(0.99).unwrap() < 1100.0);
     let silent = Load::new("SELECT 1;").run(steady(10 * SECOND)).measurement;
-    assert_eq!((silent.transactions, silent.drained_transactions, silent.series.len()), (0, 1, 5));
+    assert_eq!((silent.transactions, silent.counters.drained_transactions, silent.series.len()), (0, 1, 5));
 }
 
 #[test]
@@ -74,7 +74,7 @@ fn bytes_may_travel_in_pieces_of_any_size() {
             };
             let m = load.run(steady(MS));
             assert_eq!(
-                (m.measurement.transactions, m.measurement.aborted_clients),
+                (m.measurement.transactions, m.measurement.counters.aborted_clients),
                 (7, 0),
                 "{piece}"
             );
@@ -110,8 +110,8 @@ fn a_count_of_transactions_begins_after_the_warm_up() {
     };
     let m = load.run(steady(MS)).measurement;
     // Those under way at the opening ended within the window, and are left over from the warm-up.
-    assert_eq!(m.warm_up_transactions, 2 * 1001);
-    assert_eq!((m.transactions, m.drained_transactions), (2 * 100, 0));
+    assert_eq!(m.counters.warm_up_transactions, 2 * 1001);
+    assert_eq!((m.transactions, m.counters.drained_transactions), (2 * 100, 0));
     assert!((m.measured_s - 0.1005).abs() < 1e-6, "{}", m.measured_s);
     assert_eq!(m.series.len(), 1);
 }

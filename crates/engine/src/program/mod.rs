@@ -25,10 +25,6 @@ pub const MAX_PARAMETERS: usize = 255;
 /// sums only: a distribution takes a third of a megabyte for each thread.
 pub const MAX_DISTRIBUTIONS: usize = 512;
 
-// facade: removed at integration
-#[doc(hidden)]
-pub use {MAX_DISTRIBUTIONS as MOST_DISTRIBUTIONS, MAX_PARAMETERS as MOST_PARAMETERS};
-
 /// What all clients of a load execute.
 #[derive(Clone)]
 pub struct Program {

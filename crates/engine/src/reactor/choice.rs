@@ -5,7 +5,7 @@ use std::fmt;
 use strum::{EnumString, VariantNames};
 
 use super::uring::Uring;
-use crate::connect::Stream;
+use pgdyno_connect::Stream;
 
 /// Reactor that the user asks for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, EnumString, VariantNames)]

@@ -11,7 +11,7 @@ use rustix::time::{
 
 use super::alarm::Alarm;
 use super::{AfterSend, Connector, Reactor, ReactorHandler, ReconnectError, timespec};
-use crate::connect::Stream;
+use pgdyno_connect::Stream;
 use crate::schedule::{Clock, Moment};
 
 /// Bytes read at once.

@@ -18,7 +18,7 @@ use std::time::Duration;
 use rustix::event::Timespec;
 use thiserror::Error;
 
-use crate::connect::{ConnectError, Stream};
+use pgdyno_connect::{ConnectError, Stream};
 use crate::schedule::Moment;
 
 /// Makes the connection of an index.
@@ -109,10 +109,6 @@ fn timespec(wait: Duration) -> Timespec {
         tv_nsec: wait.subsec_nanos().into(),
     }
 }
-
-// facade: removed at integration
-#[doc(hidden)]
-pub use {AfterSend as Keep, ReactorHandler as Driver};
 
 #[cfg(test)]
 mod tests;

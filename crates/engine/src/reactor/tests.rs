@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 use super::epoll::Epoll;
 use super::uring::Uring;
 use super::{AfterSend, Connector, Reactor, ReactorHandler};
-use crate::connect::Stream;
+use pgdyno_connect::Stream;
 use crate::schedule::{Clock, Moment};
 
 /// What the client's side has seen on each connection.

@@ -16,7 +16,7 @@ use rustix::fd::{AsFd, AsRawFd};
 use super::alarm::Alarm;
 use super::buffers::ReceiveBuffers;
 use super::{AfterSend, Connector, Reactor, ReactorHandler, ReconnectError};
-use crate::connect::Stream;
+use pgdyno_connect::Stream;
 use crate::schedule::{Clock, Moment};
 
 /// Queued submissions that are handed to the kernel early, so that servers begin to work.

@@ -6,10 +6,6 @@ use std::path::PathBuf;
 use super::identity::Identity;
 use crate::trust::TrustError;
 
-// facade: removed at integration
-#[doc(hidden)]
-pub use Refusal as Found;
-
 /// A device that must not be written.
 #[derive(Debug, thiserror::Error)]
 #[error("will not write to {}: {found}", device.display())]

@@ -140,10 +140,6 @@ impl Step {
     ///
     /// # Errors
     /// [`StepError`]. What a marked step began to make stays in `context.made`.
-    #[doc(hidden)] // facade: removed at integration
-    pub fn perform(&self, context: &mut ExecContext<'_>) -> Result<(), StepError> {
-        context.execute(self).map(drop)
-    }
 
     /// Starts the program of a [`Step::Run`] or [`Step::Start`] with its output going to `log`, and
     /// does not wait for it.

@@ -101,7 +101,7 @@ fn main() {
             let seen =
                 drive(&spec, &LoadObserver { stop: &stop, on_open: &|_| {}, on_second: &|_| {} })
                     .unwrap();
-            assert_eq!(seen.aborted_clients, 0, "{:?}", seen.abort_reasons);
+            assert_eq!(seen.counters.aborted_clients, 0, "{:?}", seen.counters.abort_reasons);
             tps[usize::from(with)].push(seen.tps().unwrap());
             cpu[usize::from(with)].push(seen.generator_cpu_s / seen.transactions as f64 * 1e6);
             let _ = std::fs::remove_file(&path);

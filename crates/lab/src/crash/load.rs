@@ -132,7 +132,7 @@ impl Load {
         }
         let said = match self.join() {
             Some(Ok(Ok(measurement))) => {
-                measurement.abort_reasons.first().cloned().unwrap_or_default()
+                measurement.counters.abort_reasons.first().cloned().unwrap_or_default()
             }
             Some(Ok(Err(e))) => e.to_string(),
             Some(Err(_)) => "the load's thread panicked".into(),

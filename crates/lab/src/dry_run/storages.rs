@@ -124,7 +124,7 @@ pub(super) fn before_each_trial(
         }
         let mut asked = prepared.experiment.storage[&treatment.storage].clone();
         asked.device = asked.device.overlaid(&treatment.device);
-        for step in planned[&treatment.storage].stack.setting(&asked.device) {
+        for step in planned[&treatment.storage].stack.setting_steps(&asked.device) {
             indented(&format!("treatment {number}, unless it is set so: {step}"), out);
         }
     }

@@ -96,7 +96,7 @@ pub(super) fn check_level(key: &Key, value: &LevelValue) -> Result<(), Complaint
         Key::LatencyLimit => match text.parse::<Span>() {
             Ok(limit) if !limit.0.is_zero() => Ok(()),
             Ok(_) => Err(Complaint::new("a latency limit of nothing: every transaction would be late")),
-            Err(wrong) => Err(Complaint::new(wrong)),
+            Err(wrong) => Err(Complaint::new(wrong.to_string())),
         },
         Key::MaxTries => match text.parse::<u32>() {
             Ok(_) => Ok(()),
@@ -113,7 +113,7 @@ pub(super) fn check_level(key: &Key, value: &LevelValue) -> Result<(), Complaint
         Key::DeviceRequests if !text.parse::<u32>().is_ok_and(|n| n > 0) => {
             Err(Complaint::new(format!("`{text}` is no number of requests; it must be 1 or more")))
         }
-        Key::ReconnectLost => text.parse::<ReconnectLost>().map(drop).map_err(Complaint::new),
+        Key::ReconnectLost => text.parse::<ReconnectLost>().map(drop).map_err(|e| Complaint::new(e.to_string())),
         Key::PostgresVersion => major(value).map(drop),
         Key::PostgresBindir if text.is_empty() => Err(Complaint::new("a `postgres.bindir` is empty")
             .with_help("name the folder of the server's programs")),

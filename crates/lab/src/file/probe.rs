@@ -59,7 +59,7 @@ impl ProbeTable {
         };
         let size = match self.size {
             Some(size) => {
-                size.get_ref().parse::<Bytes>().map_err(|e| Complaint::new(e).at(size.span()))?
+                size.get_ref().parse::<Bytes>().map_err(|e| Complaint::new(e.to_string()).at(size.span()))?
             }
             None => defaults.size,
         };

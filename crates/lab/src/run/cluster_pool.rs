@@ -14,7 +14,7 @@ use pgdyno_postgres as postgres;
 use pgdyno_postgres::Install;
 use pgdyno_postgres::StopMode;
 
-use super::external_server::ExternalServer;
+use super::external_server::ExternalSchema;
 use super::prewarm::check_prewarm;
 use super::server::Server;
 use super::storage_pool::StoragePool;
@@ -152,9 +152,9 @@ impl<'a> ClusterPool<'a> {
         let mut numbers: BTreeMap<Option<String>, u32> = BTreeMap::new();
         for (key, _) in prepared.clusters() {
             let Some(dsn) = asked.dsn_of(key.server.as_deref()) else { continue };
-            let number = numbers.entry(postgres::given::server_name(dsn.reveal())).or_default();
+            let number = numbers.entry(postgres::external::server_name(dsn.reveal())).or_default();
             *number += 1;
-            let mut external = ExternalServer::connect(dsn, schema, *number, context.journal)?;
+            let mut external = ExternalSchema::connect(dsn, schema, *number, context.journal)?;
             let mut notes = external.claim_schema()?;
             let treatments = prepared.plan.treatments.iter().filter(|t| prepared.key(t) == key);
             let settings: Vec<&BTreeMap<String, String>> =

@@ -33,9 +33,9 @@ const SESSION_CONTEXTS: [&str; 4] = ["user", "superuser", "backend", "superuser-
 /// The remedy for a setting that only a restart changes.
 const RESTART: &str = "leave it out, or compare two servers that were started with different values: `postgres.dsn` as a factor";
 
-/// A given server, and the schema on it that holds one data set.
-pub(super) struct ExternalServer {
-    given: ExternalServer,
+/// A schema on an external server. It holds one data set.
+pub(super) struct ExternalSchema {
+    server: ExternalServer,
     dsn: Secret,
     schema: String,
     /// Whether the file named the schema, so that an existing one may be used.
@@ -49,7 +49,7 @@ pub(super) struct ExternalServer {
     keeper: Option<Client>,
 }
 
-impl ExternalServer {
+impl ExternalSchema {
     /// Connects as `dsn` says; the `number`-th data set gets the schema of that number.
     pub(super) fn connect(
         dsn: &Secret,
@@ -59,7 +59,7 @@ impl ExternalServer {
     ) -> Result<Self, LabError> {
         let base = schema.unwrap_or(SCHEMA);
         Ok(Self {
-            given: ExternalServer::connect(dsn)?,
+            server: ExternalServer::connect(dsn)?,
             dsn: dsn.clone(),
             schema: if number == 1 { base.to_owned() } else { format!("{base}_{number}") },
             named: schema.is_some(),
@@ -90,7 +90,7 @@ impl ExternalServer {
         const LOCK: &str = "SELECT pg_catalog.pg_try_advisory_lock(pg_catalog.hashtext($1))";
         const COMMENT: &str = "SELECT pg_catalog.obj_description(oid, 'pg_namespace') \
             FROM pg_catalog.pg_namespace WHERE nspname = $1";
-        let mut keeper = self.given.control()?;
+        let mut keeper = self.server.control()?;
         let wrong = |e: postgres::Error| LabError::Schema {
             schema: self.schema.clone(),
             found: error_text(&e),
@@ -157,7 +157,7 @@ impl ExternalServer {
         dsn: &Secret,
         journal: &Journal,
     ) -> Result<Vec<String>, LabError> {
-        let notes = put_back_leftovers(&self.given, journal)?;
+        let notes = put_back_leftovers(&self.server, journal)?;
         let mut server_wide: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
         let contexts = self.contexts()?;
         for (name, value) in treatments.iter().copied().flatten() {
@@ -196,7 +196,7 @@ impl ExternalServer {
             }
         }
         if !server_wide.is_empty() {
-            self.server_wide = Some(ServerWide::record(&self.given, dsn, &server_wide, journal)?);
+            self.server_wide = Some(ServerWide::record(&self.server, dsn, &server_wide, journal)?);
         }
         for settings in treatments {
             self.apply(settings)?;
@@ -208,7 +208,7 @@ impl ExternalServer {
     /// Every setting's context, by its name in lower case.
     fn contexts(&self) -> Result<BTreeMap<String, String>, LabError> {
         let rows = self
-            .given
+            .server
             .control()?
             .query("SELECT pg_catalog.lower(name), context FROM pg_catalog.pg_settings", &[]);
         let doing = || "read the settings of a server that pgdyno does not own".to_owned();
@@ -217,7 +217,7 @@ impl ExternalServer {
     }
 
     /// Makes `settings` hold: those of the whole server now, the others for sessions that
-    /// [`ExternalServer::target`] leads to. The server itself judges the values.
+    /// [`ExternalSchema::target`] leads to. The server itself judges the values.
     pub(super) fn apply(&mut self, settings: &BTreeMap<String, String>) -> Result<(), LabError> {
         if let Some(server_wide) = &mut self.server_wide {
             let lower =
@@ -238,7 +238,7 @@ impl ExternalServer {
 
     /// Where load is offered: the schema first, and `settings` for the session.
     pub(super) fn target(&self, settings: &BTreeMap<String, String>) -> Target {
-        let mut target = self.given.target();
+        let mut target = self.server.target();
         target.settings.retain(|(name, _)| name != "search_path" && !settings.contains_key(name));
         target.settings.push(("search_path".into(), escape_identifier(&self.schema)));
         let is_session = |name: &str| {
@@ -251,20 +251,20 @@ impl ExternalServer {
 
     /// A control connection.
     pub(super) fn control(&self) -> Result<Client, LabError> {
-        Ok(self.given.control()?)
+        Ok(self.server.control()?)
     }
 
     /// A control connection for SQL of the workload, whose names mean those of the schema.
     pub(super) fn connect_to_data(&self) -> Result<Client, LabError> {
-        Ok(control::connect_to_schema(&self.given.target(), &self.schema)?)
+        Ok(control::connect_to_schema(&self.server.target(), &self.schema)?)
     }
 
     pub(super) fn data_directory(&self) -> Option<PathBuf> {
-        self.given.data_directory()
+        self.server.data_directory()
     }
 
     pub(super) fn facts(&self) -> Result<ServerFacts, LabError> {
-        Ok(self.given.facts()?)
+        Ok(self.server.facts()?)
     }
 
     /// Puts back what was changed and drops what we made. Notes are worth showing.
@@ -274,7 +274,7 @@ impl ExternalServer {
         let mut notes = put_back?;
         if !stays.is_empty() {
             notes.extend(stays);
-            let server = self.given.target().address;
+            let server = self.server.target().address;
             notes.push(format!(
                 "pgdyno dropped nothing of others' on {server}: once that is gone or moved, `pgdyno clean` drops the rest"
             ));
@@ -292,7 +292,7 @@ impl ExternalServer {
         let (Some(_keeper), Some(entry)) = (self.keeper.take(), self.entry.take()) else {
             return Ok(Vec::new());
         };
-        let dropped = schema::drop_marked(&mut self.given.control()?, &entry.id)?;
+        let dropped = schema::drop_marked(&mut self.server.control()?, &entry.id)?;
         if dropped.left.is_empty() {
             self.journal.done(&entry.id)?;
         }
@@ -308,7 +308,7 @@ fn open_to(writers: &[String]) -> String {
     )
 }
 
-impl Drop for ExternalServer {
+impl Drop for ExternalSchema {
     fn drop(&mut self) {
         // After an error or a panic; told or not, the next start knows the settings and the schema
         // by the journal.

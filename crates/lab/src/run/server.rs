@@ -7,17 +7,17 @@ use std::time::{Duration, Instant};
 use pgdyno_connect::control::Client;
 use pgdyno_model::facts::ServerFacts;
 use pgdyno_model::target::Target;
-use pgdyno_observe::telemetry::Subject;
+use pgdyno_observe::telemetry::MonitoredServer;
 use pgdyno_postgres::Cluster;
 
-use super::external_server::ExternalServer;
+use super::external_server::ExternalSchema;
 use crate::LabError;
 use crate::provisioner::DATABASE;
 
 /// A server that load can be offered to.
 pub(super) enum Server {
     Managed(Box<Cluster>),
-    External(Box<ExternalServer>),
+    External(Box<ExternalSchema>),
 }
 
 impl Server {
@@ -54,9 +54,9 @@ impl Server {
     }
 
     /// Returns the server that telemetry monitors.
-    pub(super) fn subject(&self) -> Subject {
+    pub(super) fn subject(&self) -> MonitoredServer {
         match self {
-            Self::Managed(cluster) => Subject {
+            Self::Managed(cluster) => MonitoredServer {
                 data: Some(cluster.data()),
                 control: cluster.control_target("postgres"),
                 loaded: cluster.control_target(DATABASE),
@@ -65,7 +65,7 @@ impl Server {
             Self::External(external) => {
                 let target = external.target(&BTreeMap::new());
                 let data = external.data_directory();
-                Subject { data, control: target.clone(), loaded: target, managed: false }
+                MonitoredServer { data, control: target.clone(), loaded: target, managed: false }
             }
         }
     }

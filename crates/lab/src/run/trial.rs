@@ -25,7 +25,7 @@ use pgdyno_model::telemetry::Table;
 use pgdyno_model::units::Epoch;
 use pgdyno_model::{Find, Measurement, Plan, PlannedTrial, Search, Treatment, TrialRecord};
 use pgdyno_observe::telemetry::Sampler;
-use pgdyno_observe::telemetry::Watched;
+use pgdyno_observe::telemetry::TelemetryContext;
 use pgdyno_observe::telemetry::probes;
 
 use super::cluster_pool::ReadyServer;
@@ -74,7 +74,7 @@ struct Counted {
 impl PhaseResult {
     /// Returns whether nothing can be made of a phase after this one.
     fn is_broken(&self) -> bool {
-        self.measurement.aborted_clients > 0 || self.count.is_err()
+        self.measurement.counters.aborted_clients > 0 || self.count.is_err()
     }
 }
 
@@ -267,7 +267,7 @@ impl Trial<'_> {
         let workload = self.prepared.workload(self.treatment);
         let before = read_counters(server, workload, self.context)?;
         let telemetry = self.prepared.experiment.telemetry;
-        let watched = Watched::new(server.subject(), telemetry);
+        let watched = TelemetryContext::new(server.subject(), telemetry);
         let sampler = Sampler::start(probes(&watched), telemetry.interval.0);
         let (driven, opened) = self.drive(&self.load_spec(server, load));
         let measured = driven.as_ref().map_or(0.0, |m| m.measured_s);
@@ -338,8 +338,8 @@ impl Trial<'_> {
         let after = read_counters(server, workload, self.context)?;
         let count = before.until(after, workload, measurement.acknowledged());
         let each = workload.count.as_ref().map_or(0, |c| c.rows_per_transaction);
-        let lost = u32::try_from(measurement.lost_connections).unwrap_or(u32::MAX);
-        let in_doubt = measurement.aborted_clients.saturating_add(lost);
+        let lost = u32::try_from(measurement.counters.lost_connections).unwrap_or(u32::MAX);
+        let in_doubt = measurement.counters.aborted_clients.saturating_add(lost);
         let disagreement = match agreement(&count, each, in_doubt) {
             Agreement::Disagrees(reason) => Some(reason),
             _ => None,
@@ -350,9 +350,9 @@ impl Trial<'_> {
 
 /// Says why a trial in which clients gave up did not measure what it was meant to.
 fn aborted(measurement: &Measurement, clients: u32) -> Option<String> {
-    let first = measurement.abort_reasons.first().map_or("", String::as_str);
-    (measurement.aborted_clients > 0)
-        .then(|| format!("{} of {clients} clients gave up: {first}", measurement.aborted_clients))
+    let first = measurement.counters.abort_reasons.first().map_or("", String::as_str);
+    (measurement.counters.aborted_clients > 0)
+        .then(|| format!("{} of {clients} clients gave up: {first}", measurement.counters.aborted_clients))
 }
 
 /// Says why a search has no answer.

@@ -40,10 +40,6 @@ pub use sampler::Sampler;
 use context::MakeProbe;
 use pgdyno_model::telemetry::Column;
 
-// facade: removed at integration
-#[doc(hidden)]
-pub use context::{MonitoredServer as Subject, TelemetryContext as Watched};
-
 /// All probes, in the order of reports.
 const PROBES: &[(&str, MakeProbe)] = &[
     ("cpu", cpu::all),

@@ -1,6 +1,7 @@
 //! Templates: copies of loaded data directories, so that other clusters need not load the same data
 //! again.
 
+use pgdyno_exec::Executor as _;
 use std::ffi::OsStr;
 use std::fs::{self, File};
 use std::io::{self, Write as _};
@@ -133,11 +134,11 @@ impl Template {
         let mut performing = ExecContext { journal: &cluster.journal, stop, made: Vec::new() };
         if storage == default_storage_dir() {
             let step = Step::EnsureDirectory { path: storage.to_owned(), mode: 0o755 };
-            step.perform(&mut performing).map_err(ClusterError::Step)?;
+            performing.execute(&step).map_err(ClusterError::Step)?;
         }
         let made = OwnedResource::Directory { path: directory.clone() };
         let step = Step::MakeMarked { made, mode: 0o700, owner: None };
-        let performed = step.perform(&mut performing);
+        let performed = performing.execute(&step);
         let template = Self { directory, made: performing.made, journal: cluster.journal.clone() };
         performed.map_err(ClusterError::Step)?;
         let copied = template.fill(cluster, &wal, stop)?;

@@ -48,7 +48,7 @@ fn since(measured: &Measurement, begin: f64) -> f64 {
         true => (-begin / measured.warm_up_s).clamp(0.0, 1.0),
         false => 0.0,
     };
-    measured.transactions as f64 + measured.warm_up_transactions as f64 * warm_up
+    measured.transactions as f64 + measured.counters.warm_up_transactions as f64 * warm_up
 }
 
 /// A sentence for the first completed trial of each workload in which something grew by a page or
@@ -116,7 +116,7 @@ mod tests {
         };
         let mut measured =
             Measurement { transactions: 900, warm_up_s: 2.0, ..Measurement::default() };
-        measured.warm_up_transactions = 200;
+        measured.counters.warm_up_transactions = 200;
         let sizes = relations(&[table], Some(&measured));
         assert_eq!(
             sizes.iter().map(|s| s.name.as_str()).collect::<Vec<_>>(),

@@ -42,9 +42,3 @@ pub use view::{
     StatementView, Steadiness, StoppingView, TpsView, TreatmentCrash, TreatmentView, TrialState,
     TrialView, WaitView, WhyView,
 };
-
-// facade: removed at integration
-#[doc(hidden)]
-pub use compare_runs as across;
-#[doc(hidden)]
-pub use side_by_side as beside;

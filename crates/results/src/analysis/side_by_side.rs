@@ -6,10 +6,6 @@ use serde::Serialize;
 
 use super::RunView;
 
-// facade: removed at integration
-#[doc(hidden)]
-pub use self::side_by_side as beside;
-
 /// Imported figures and a run. Nothing is computed between the two: they share neither machine nor
 /// repeats.
 #[derive(Clone, Debug, Serialize)]

@@ -11,11 +11,7 @@ use super::family::{Family, planned_pairs};
 use super::label::label;
 use super::pairing::{Pairing, interim_analyses};
 use super::treatment::TreatmentSamples;
-use super::view::RunView;
-
-// facade: removed at integration
-#[doc(hidden)]
-pub use super::view::{Ended, StoppingView};
+use super::view::{Ended, RunView, StoppingView};
 
 /// What became of one comparison.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -87,7 +87,7 @@ impl TreatmentSamples {
         }
         self.transactions += m.transactions;
         self.failed += m.failed;
-        for (sqlstate, count) in &m.failures {
+        for (sqlstate, count) in &m.counters.failures {
             *self.failures.entry(sqlstate.clone()).or_default() += count;
         }
         for script in &m.scripts {

@@ -35,13 +35,13 @@ pub(super) fn view(
         tps: completed.and_then(Measurement::tps),
         transactions: measured.map(|m| m.transactions),
         failed: measured.map(|m| m.failed),
-        failures: measured.map(|m| m.failures.clone()).unwrap_or_default(),
+        failures: measured.map(|m| m.counters.failures.clone()).unwrap_or_default(),
         measured_s: measured.map(|m| m.measured_s),
         warm_up_s: measured.map(|m| m.warm_up_s),
-        warm_up_transactions: measured.map(|m| m.warm_up_transactions),
+        warm_up_transactions: measured.map(|m| m.counters.warm_up_transactions),
         connect_s: measured.map(|m| m.connect_s),
-        aborted_clients: measured.map_or(0, |m| m.aborted_clients),
-        abort_reasons: measured.map(|m| m.abort_reasons.clone()).unwrap_or_default(),
+        aborted_clients: measured.map_or(0, |m| m.counters.aborted_clients),
+        abort_reasons: measured.map(|m| m.counters.abort_reasons.clone()).unwrap_or_default(),
         generator_cpus: measured
             .filter(|m| m.measured_s > 0.0)
             .map(|m| m.generator_cpu_s / m.measured_s),

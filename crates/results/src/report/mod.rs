@@ -32,7 +32,3 @@ pub use html::html;
 pub use probe::{ProbeView, probe};
 pub use side_by_side::side_by_side;
 pub use terminal::{terminal, terminal_with};
-
-// facade: removed at integration
-#[doc(hidden)]
-pub use side_by_side as beside;

@@ -406,7 +406,7 @@ pub(crate) fn trial(plan: &Plan, planned: PlannedTrial) -> TrialRecord {
         script.service.clone_from(&m.service);
     }
     m.scripts = vec![script];
-    m.warm_up_transactions = 2 * m.transactions / u64::from(SECONDS);
+    m.counters.warm_up_transactions = 2 * m.transactions / u64::from(SECONDS);
     let rows = i64::try_from(m.acknowledged()).unwrap();
     TrialRecord {
         ordinal: planned.ordinal,

@@ -9,9 +9,6 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 
 pub use disk_filler::DiskFiller;
-// facade: removed at integration
-#[doc(hidden)]
-pub use disk_filler::DiskFiller as Ballast;
 pub use power::{CUTTABLE, PowerSwitch};
 pub use stale::FileBaseline;
 

@@ -108,12 +108,6 @@ impl Stack {
         take_down(executor, &self.take_down_steps())
     }
 
-    #[doc(hidden)] // facade: removed at integration
-    #[must_use]
-    pub fn setting(&self, device: &DeviceSettings) -> Vec<Step> {
-        self.setting_steps(device)
-    }
-
     /// Everything that is done to take it down, in order.
     #[must_use]
     pub fn take_down_steps(&self) -> Vec<Step> {

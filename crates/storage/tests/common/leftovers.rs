@@ -1,5 +1,6 @@
 //! Leftovers of processes that are dead, and what attacks look at.
 
+use pgdyno_exec::Executor as _;
 use std::fs;
 use std::io::Write as _;
 use std::os::unix::fs::{PermissionsExt as _, chown};
@@ -35,7 +36,7 @@ pub(crate) fn can(test: &str) -> bool {
 pub(crate) fn make(place: &Place, made: OwnedResource) -> PathBuf {
     let path = made.path().to_owned();
     let mut performing = ExecContext { journal: &place.journal, stop: &RUN, made: Vec::new() };
-    Step::MakeMarked { made, mode: 0o755, owner: None }.perform(&mut performing).unwrap();
+    performing.execute(&Step::MakeMarked { made, mode: 0o755, owner: None }).unwrap();
     path
 }
 

@@ -25,9 +25,9 @@ fn a_serialization_failure_is_rolled_back_and_counted_once() {
     let seen = load.run(fails_every_third);
     let m = seen.measurement;
     // Multiples of 3 fail at UPDATE, of 7 but not of 3 at COMMIT.
-    assert_eq!((m.transactions, m.failed, m.aborted_clients), (12, 9, 0));
-    assert_eq!(m.failures.get("40001"), Some(&7));
-    assert_eq!(m.failures.get("40P01"), Some(&2));
+    assert_eq!((m.transactions, m.failed, m.counters.aborted_clients), (12, 9, 0));
+    assert_eq!(m.counters.failures.get("40001"), Some(&7));
+    assert_eq!(m.counters.failures.get("40P01"), Some(&2));
     let statements: Vec<_> = m.scripts[0].statements.iter().map(|s| s.failed).collect();
     assert_eq!(statements, [0, 7, 2]);
     let rollbacks = seen.asked[0].iter().filter(|sql| *sql == "ROLLBACK").count();
@@ -79,9 +79,9 @@ fn a_reply_that_nobody_asked_for_ends_the_client_and_is_no_measurement() {
                     Box::new(move |_, _| after(MS, answer.clone()))
                 };
                 let m = load.run(answer).measurement;
-                assert_eq!(m.aborted_clients, 1, "{protocol:?}, {what}, {piece}");
+                assert_eq!(m.counters.aborted_clients, 1, "{protocol:?}, {what}, {piece}");
                 assert!(m.transactions <= 1, "{protocol:?}, {what}, {piece}: {}", m.transactions);
-                assert_eq!(m.failures.get("08P01"), Some(&1), "{what}: {:?}", m.abort_reasons);
+                assert_eq!(m.counters.failures.get("08P01"), Some(&1), "{what}: {:?}", m.counters.abort_reasons);
             }
         }
         let load = Load { protocol, length: Length::Transactions(50), ..Load::new(script) };
@@ -92,10 +92,10 @@ fn a_reply_that_nobody_asked_for_ends_the_client_and_is_no_measurement() {
         };
         let m = load.run(honest).measurement;
         assert_eq!(
-            (m.transactions, m.aborted_clients),
+            (m.transactions, m.counters.aborted_clients),
             (50, 0),
             "{protocol:?}: {:?}",
-            m.abort_reasons
+            m.counters.abort_reasons
         );
     }
 }
@@ -137,12 +137,12 @@ fn what_the_server_should_not_send_ends_the_client_with_a_reason() {
             let m = load.run(answer).measurement;
             if code.is_empty() {
                 // One answer too many, but the client had ended.
-                assert_eq!((m.transactions, m.aborted_clients), (1, 0), "{:?}", m.abort_reasons);
+                assert_eq!((m.transactions, m.counters.aborted_clients), (1, 0), "{:?}", m.counters.abort_reasons);
                 continue;
             }
-            assert_eq!((m.transactions, m.failed, m.aborted_clients), (0, 1, 1));
-            assert_eq!(m.failures.get(code), Some(&1), "{words}: {:?}", m.abort_reasons);
-            assert!(m.abort_reasons[0].contains(words), "{words}: {:?}", m.abort_reasons);
+            assert_eq!((m.transactions, m.failed, m.counters.aborted_clients), (0, 1, 1));
+            assert_eq!(m.counters.failures.get(code), Some(&1), "{words}: {:?}", m.counters.abort_reasons);
+            assert!(m.counters.abort_reasons[0].contains(words), "{words}: {:?}", m.counters.abort_reasons);
         }
     }
 }
@@ -151,8 +151,8 @@ fn what_the_server_should_not_send_ends_the_client_with_a_reason() {
 fn a_script_that_ends_inside_a_transaction_counts_and_ends_its_client() {
     let load = Load { length: Length::Transactions(5), ..Load::new("BEGIN;") };
     let m = load.run(|_| Box::new(|_, _| after(MS, done(b'T')))).measurement;
-    assert_eq!((m.transactions, m.failed, m.aborted_clients), (1, 0, 1));
-    assert!(m.abort_reasons[0].contains("inside a transaction block"), "{:?}", m.abort_reasons);
+    assert_eq!((m.transactions, m.failed, m.counters.aborted_clients), (1, 0, 1));
+    assert!(m.counters.abort_reasons[0].contains("inside a transaction block"), "{:?}", m.counters.abort_reasons);
 }
 
 #[test]
@@ -188,19 +188,19 @@ fn a_lost_connection_fails_its_transaction_and_is_made_anew_as_often_as_is_allow
             .run(hangs_up);
         let m = &seen.measurement;
         assert_eq!(
-            (m.transactions, m.failed, m.aborted_clients),
+            (m.transactions, m.failed, m.counters.aborted_clients),
             (14, 6, 0),
             "{:?}",
-            m.abort_reasons
+            m.counters.abort_reasons
         );
-        assert_eq!(m.failures.get("08006"), Some(&6));
-        assert_eq!((m.lost_connections, m.reconnections), (6, 6));
+        assert_eq!(m.counters.failures.get("08006"), Some(&6));
+        assert_eq!((m.counters.lost_connections, m.counters.reconnections), (6, 6));
         assert_eq!(m.scripts[0].statements[0].failed, 6);
         // What was prepared went with its connection.
         let prepared = if protocol == Protocol::Prepared { 2 * 4 } else { 0 };
         assert_eq!(seen.parsed, prepared);
         let m = load(|_| {}, protocol).run(hangs_up).measurement;
-        assert_eq!((m.transactions, m.failed, m.aborted_clients, m.lost_connections), (4, 2, 2, 0));
+        assert_eq!((m.transactions, m.failed, m.counters.aborted_clients, m.counters.lost_connections), (4, 2, 2, 0));
     }
     // One that is lost again and again is given up after so many, and never where there is no
     // limit.
@@ -208,11 +208,11 @@ fn a_lost_connection_fails_its_transaction_and_is_made_anew_as_often_as_is_allow
     let m = load(|spec| spec.options.reconnect_lost = ReconnectLost::UpTo(3), Protocol::Simple)
         .run(gone);
     let m = m.measurement;
-    assert_eq!((m.failed, m.aborted_clients, m.lost_connections), (2 * 4, 2, 2 * 3));
+    assert_eq!((m.failed, m.counters.aborted_clients, m.counters.lost_connections), (2 * 4, 2, 2 * 3));
     let m = load(|spec| spec.options.reconnect_lost = ReconnectLost::Always, Protocol::Simple)
         .run(gone);
     let m = m.measurement;
-    assert_eq!((m.transactions, m.failed, m.aborted_clients, m.lost_connections), (0, 20, 0, 20));
+    assert_eq!((m.transactions, m.failed, m.counters.aborted_clients, m.counters.lost_connections), (0, 20, 0, 20));
 }
 
 #[test]
@@ -234,22 +234,22 @@ fn a_client_whose_server_stays_away_tries_again_ever_more_rarely() {
     let load = |change| Load { network: away, change, ..Load::new("\\sleep 10 ms\nSELECT 1;") };
     let m =
         load(|spec| spec.options.reconnect_lost = ReconnectLost::Always).run(hangs_up).measurement;
-    assert!(m.transactions > 80 && m.aborted_clients == 0, "{m:?}");
+    assert!(m.transactions > 80 && m.counters.aborted_clients == 0, "{m:?}");
     let m = load(|spec| {
         spec.options.reconnect_lost = ReconnectLost::UpTo(3);
         spec.options.reconnect = true;
     })
     .run(back)
     .measurement;
-    assert_eq!((m.aborted_clients, m.lost_connections), (1, 0));
-    assert!(m.abort_reasons[0].contains("after 3 in a row"), "{:?}", m.abort_reasons);
+    assert_eq!((m.counters.aborted_clients, m.counters.lost_connections), (1, 0));
+    assert!(m.counters.abort_reasons[0].contains("after 3 in a row"), "{:?}", m.counters.abort_reasons);
     let m = load(|spec| {
         spec.options.reconnect_lost = ReconnectLost::UpTo(8);
         spec.options.reconnect = true;
     })
     .run(back)
     .measurement;
-    assert_eq!((m.aborted_clients, m.failed), (0, 0), "nothing was under way");
+    assert_eq!((m.counters.aborted_clients, m.failed), (0, 0), "nothing was under way");
     let silent = m.series.iter().filter(|s| s.transactions == 0).count();
     assert!((1..=2).contains(&silent) && m.series.len() == 5, "{:?}", m.series);
 }
@@ -266,10 +266,10 @@ fn a_client_that_gives_up_leaves_the_others_alone() {
         })
     };
     let m = Load { clients: 3, ..Load::new("SELECT 1;") }.run(second_hangs_up).measurement;
-    assert_eq!((m.aborted_clients, m.measured_s), (1, 5.0));
+    assert_eq!((m.counters.aborted_clients, m.measured_s), (1, 5.0));
     assert_eq!(m.transactions, 2 * 4999 + 1001);
     assert_eq!(
-        m.abort_reasons,
+        m.counters.abort_reasons,
         ["client 1: connection lost: the server closed the connection (SQLSTATE 08006)"]
     );
 }
@@ -278,8 +278,8 @@ fn a_client_that_gives_up_leaves_the_others_alone() {
 fn a_transaction_that_does_not_end_is_given_up_after_the_grace() {
     let hangs = |_| -> Answer { Box::new(|_, _| Vec::new()) };
     let m = Load { clients: 2, grace: 3 * SECOND, ..Load::new("SELECT 1;") }.run(hangs).measurement;
-    assert_eq!((m.transactions, m.failed, m.failed_outside, m.aborted_clients), (0, 0, 2, 2));
-    assert!(m.abort_reasons[0].contains("3s after the window closed"), "{:?}", m.abort_reasons);
+    assert_eq!((m.transactions, m.failed, m.counters.failed_outside, m.counters.aborted_clients), (0, 0, 2, 2));
+    assert!(m.counters.abort_reasons[0].contains("3s after the window closed"), "{:?}", m.counters.abort_reasons);
     assert_eq!(m.measured_s, 5.0);
     assert_eq!(m.series.len(), 5);
 }

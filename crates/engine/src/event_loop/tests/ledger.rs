@@ -114,8 +114,8 @@ fn a_ledger_knows_of_each_transaction_before_the_server_does_and_what_became_of_
     let asked = &seen.asked[0];
     assert!(asked.iter().any(|sql| sql.contains("INSERT 6")), "{asked:?}");
     assert_eq!(asked.iter().filter(|sql| *sql == "BEGIN").count(), 6, "{asked:?}");
-    assert_eq!(seen.measurement.aborted_clients, 1);
-    let reason = &seen.measurement.abort_reasons[0];
+    assert_eq!(seen.measurement.counters.aborted_clients, 1);
+    let reason = &seen.measurement.counters.abort_reasons[0];
     assert!(reason.contains("the ledger cannot be kept: it is full"), "{reason}");
 }
 
@@ -135,6 +135,6 @@ fn a_ledger_believes_no_reply_that_nobody_asked_for() {
         let seen = load.run(answers);
         let told = std::mem::take(&mut *TOLD.lock().unwrap());
         assert_eq!(told, ["1 issued"], "nothing is known of what it sent");
-        assert_eq!(seen.measurement.aborted_clients, 1);
+        assert_eq!(seen.measurement.counters.aborted_clients, 1);
     }
 }

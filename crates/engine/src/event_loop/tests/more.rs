@@ -53,7 +53,7 @@ fn with_a_rate_every_arrival_during_a_stall_is_seen_to_wait() {
     assert!(m.latency.quantile_us(0.5).unwrap() < 20_000.0);
     assert!(m.sums.lag_max_us > 0.9e6 && m.sums.lag_max_us < 1e6, "{}", m.sums.lag_max_us);
     assert!(m.sums.skipped == 0 && m.sums.late == 0);
-    let mean = m.sums.latency_sum_us / (m.transactions + m.drained_transactions) as f64;
+    let mean = m.sums.latency_sum_us / (m.transactions + m.counters.drained_transactions) as f64;
     assert!((60_000.0..160_000.0).contains(&mean), "{mean}");
 
     // With a limit, those that are too late to make it are skipped, and what is late is counted.
@@ -68,8 +68,8 @@ fn with_a_rate_every_arrival_during_a_stall_is_seen_to_wait() {
     assert!((60..130).contains(&limited.sums.skipped), "{}", limited.sums.skipped);
     assert!(limited.sums.late >= 1 && limited.sums.late < 30, "{}", limited.sums.late);
     assert_eq!(
-        limited.transactions + limited.drained_transactions + limited.sums.skipped,
-        m.transactions + m.drained_transactions
+        limited.transactions + limited.counters.drained_transactions + limited.sums.skipped,
+        m.transactions + m.counters.drained_transactions
     );
 }
 
@@ -140,7 +140,7 @@ fn errors_that_may_be_passed_over_leave_the_client_at_work() {
         ..Load::new("SELECT 1;")
     };
     let m = load.run(every_other).measurement;
-    assert_eq!((m.transactions, m.failed, m.aborted_clients, m.sums.other_failures), (5, 5, 0, 5));
+    assert_eq!((m.transactions, m.failed, m.counters.aborted_clients, m.sums.other_failures), (5, 5, 0, 5));
     let logged = LOGGED.lock().unwrap();
     let numbers: Vec<u64> = logged.iter().map(|t| t.number).collect();
     assert_eq!(numbers, (0..10).collect::<Vec<_>>());
@@ -154,7 +154,7 @@ fn errors_that_may_be_passed_over_leave_the_client_at_work() {
         ..Load::new("SELECT 1;")
     };
     let m = load.run(every_other).measurement;
-    assert!((1..=3).contains(&m.aborted_clients) && m.transactions <= 3, "{m:?}");
+    assert!((1..=3).contains(&m.counters.aborted_clients) && m.transactions <= 3, "{m:?}");
 }
 
 /// A log whose sink is [`LOGGED`].
@@ -196,7 +196,7 @@ fn a_pipeline_is_sent_at_once_and_its_errors_belong_to_their_statements() {
         };
         let seen = load.run(|_| Box::new(|_, _| after(MS, results(4, b'I'))));
         let m = &seen.measurement;
-        assert_eq!((m.transactions, m.aborted_clients), (6, 0), "{:?}", m.abort_reasons);
+        assert_eq!((m.transactions, m.counters.aborted_clients), (6, 0), "{:?}", m.counters.abort_reasons);
         // One message that ends a pipeline for each transaction.
         assert_eq!(seen.asked[0].iter().filter(|s| *s != "goodbye").count(), 6);
         assert!(m.scripts[0].statements.iter().all(|s| s.latency.count() == 6));
@@ -220,10 +220,10 @@ fn a_pipeline_is_sent_at_once_and_its_errors_belong_to_their_statements() {
         };
         let m = load.run(fails).measurement;
         assert_eq!(
-            (m.transactions, m.failed, m.aborted_clients),
+            (m.transactions, m.failed, m.counters.aborted_clients),
             (5, 1, 0),
             "{:?}",
-            m.abort_reasons
+            m.counters.abort_reasons
         );
         let failed: Vec<_> = m.scripts[0].statements.iter().map(|s| s.failed).collect();
         assert_eq!(failed, [0, 1, 0, 0]);
@@ -240,7 +240,7 @@ fn a_pipeline_is_sent_at_once_and_its_errors_belong_to_their_statements() {
     ] {
         let load = Load { protocol, length: Length::Transactions(1), ..Load::new(script) };
         let m = load.run(steady(MS)).measurement;
-        assert!(m.abort_reasons[0].contains(words), "{:?}", m.abort_reasons);
+        assert!(m.counters.abort_reasons[0].contains(words), "{:?}", m.counters.abort_reasons);
     }
 }
 
@@ -271,9 +271,9 @@ fn each_transaction_can_have_its_own_connection() {
     };
     let seen = load.run(steady(MS));
     let m = &seen.measurement;
-    assert_eq!((m.transactions, m.aborted_clients), (10, 0), "{:?}", m.abort_reasons);
+    assert_eq!((m.transactions, m.counters.aborted_clients), (10, 0), "{:?}", m.counters.abort_reasons);
     // The first connections were there.
-    assert_eq!(m.reconnections, 8);
+    assert_eq!(m.counters.reconnections, 8);
     // Nothing stays prepared.
     assert_eq!(seen.parsed, 20);
     assert_eq!(seen.asked[0].iter().filter(|sql| *sql == "goodbye").count(), 5);
@@ -380,10 +380,10 @@ fn replies_that_overtake_each_other_reach_their_own_clients() {
         let seen = load.run(crossing);
         let m = &seen.measurement;
         assert_eq!(
-            (m.transactions, m.failed, m.aborted_clients),
+            (m.transactions, m.failed, m.counters.aborted_clients),
             (16 * 30, 0, 0),
             "{:?}",
-            m.abort_reasons
+            m.counters.abort_reasons
         );
         for (n, asked) in seen.asked.iter().enumerate() {
             let expected = [format!("SELECT 1 = {n}"), format!("SELECT 2 = {n}")];

@@ -1,3 +1,4 @@
+use crate::executor::Executor;
 use std::os::unix::fs::PermissionsExt;
 use std::time::Duration;
 
@@ -47,11 +48,11 @@ fn a_marked_directory_is_journalled_and_never_an_existing_one() {
         mode: 0o711,
         owner: None,
     };
-    step.perform(&mut cx).unwrap();
+    cx.execute(&step).unwrap();
     assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o7777, 0o711);
     let marker: Entry = serde_json::from_slice(&fs::read(path.join(MARKER)).unwrap()).unwrap();
     assert_eq!(journal.entries().unwrap(), [marker]);
-    let again = step.perform(&mut cx).unwrap_err();
+    let again = cx.execute(&step).unwrap_err();
     assert!(
         matches!(again, StepError::Io { source, .. } if source.kind() == io::ErrorKind::AlreadyExists)
     );
@@ -68,7 +69,7 @@ fn a_failing_program_is_quoted() {
         as_account: None,
         output: dir.path().join("log"),
     };
-    let error = step.perform(&mut context(&journal, &stop)).unwrap_err().to_string();
+    let error = context(&journal, &stop).execute(&step).unwrap_err().to_string();
     assert!(error.contains("exit status: 3") && error.contains("  one\n  two"), "{error}");
     let long: String = (1..=100).map(|n| format!("line {n}\n")).collect();
     let told = said(long.as_bytes());
@@ -92,7 +93,7 @@ fn a_stopped_run_leaves_no_process_of_its_group() {
         output: dir.path().join("log"),
     };
     std::thread::scope(|scope| {
-        let run = scope.spawn(|| step.perform(&mut context(&journal, &stop)));
+        let run = scope.spawn(|| context(&journal, &stop).execute(&step));
         while !fs::read_to_string(&pid_file).is_ok_and(|t| t.ends_with('\n')) {
             std::thread::sleep(Duration::from_millis(2));
         }

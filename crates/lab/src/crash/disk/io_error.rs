@@ -294,7 +294,7 @@ fn ask_until_closed(target: &Target, enough: &AtomicBool, course: &Mutex<Course>
         match client.batch_execute("CHECKPOINT") {
             Ok(()) => update(course, |course| course.completed += 1),
             Err(e) => {
-                refuse(control::said(&e));
+                refuse(control::error_text(&e));
                 if client.is_closed() {
                     return;
                 }

@@ -172,7 +172,7 @@ fn lose(under: Under, disks: &mut [Control], target: &Target, draws: &mut Random
 fn fill(target: &Target, draws: &mut Random, stop: &AtomicBool) -> Met {
     let mut client = control::connect_to_own(target)?;
     let wrong =
-        |e| LabError::Sql { doing: "ask where PGDATA lies".into(), found: control::said(&e) };
+        |e| LabError::Sql { doing: "ask where PGDATA lies".into(), found: control::error_text(&e) };
     let data: String = client.query_one("SHOW data_directory", &[]).map_err(wrong)?.get(0);
     drop(client);
     let directory = match drawn(draws, 2) {

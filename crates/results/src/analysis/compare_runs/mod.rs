@@ -30,10 +30,6 @@ pub use view::{
     CompareView, GateState, GateView, MemberView, Outcome, PairView, SideView, Unequal,
 };
 
-// facade: removed at integration
-#[doc(hidden)]
-pub use self::CompareOptions as Asked;
-
 /// What is asked of a comparison.
 #[derive(Clone, Debug, Default)]
 pub struct CompareOptions {
