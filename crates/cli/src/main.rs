@@ -35,9 +35,8 @@ mod signals;
 
 use std::process::ExitCode;
 
-use clap::Parser;
-
 use arguments::{Arguments, Command};
+use clap::Parser;
 use commands::{
     audit, clean, compare, crash, disk, doctor, emulated_disk, filesystems, fsync, list, load,
     pgbench, recipes, report, run, show, verify,

@@ -4,8 +4,7 @@ use std::path::Path;
 
 use pgdyno_lab::{CrashRecord, ProbeRecord};
 use pgdyno_model::json::Document;
-use pgdyno_results::report::json;
-use pgdyno_results::report::{self, CrashView, ProbeView};
+use pgdyno_results::report::{self, CrashView, ProbeView, json};
 
 use crate::error::CommandError;
 

@@ -2,8 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use pgdyno_results::RunView;
-use pgdyno_results::report;
+use pgdyno_results::{RunView, report};
 
 use crate::error::CommandError;
 use crate::output::print;

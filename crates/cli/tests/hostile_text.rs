@@ -11,8 +11,7 @@ mod synthetic;
 use std::process::Output;
 
 use pgbench_support::Server;
-use pgdyno_audit::Audit;
-use pgdyno_audit::ImportedRun;
+use pgdyno_audit::{Audit, ImportedRun};
 use pgdyno_model::record::SessionEnd;
 use pgdyno_model::units::Epoch;
 use pgdyno_model::{CrashRecord, LevelValue, Levels, ProbeRecord, RunRecord, Verdict};

@@ -3,13 +3,9 @@
 use std::io;
 
 use pgdyno_model::target::{Address, ChannelBinding, SslMode, Target};
-use pgdyno_wire::auth::AuthExchange;
-use pgdyno_wire::auth::AuthPolicy;
-use pgdyno_wire::auth::AuthProgress;
-use pgdyno_wire::auth::ScramBinding;
+use pgdyno_wire::auth::{AuthExchange, AuthPolicy, AuthProgress, ScramBinding};
 use pgdyno_wire::backend::BackendKey;
-use pgdyno_wire::inspect::MAX_STARTUP_MESSAGE_BYTES;
-use pgdyno_wire::inspect::MAX_STARTUP_MESSAGES;
+use pgdyno_wire::inspect::{MAX_STARTUP_MESSAGE_BYTES, MAX_STARTUP_MESSAGES};
 use pgdyno_wire::{Message, ServerError, WireError, frontend};
 
 use super::error::{ConnectError, ServerKind};
@@ -395,8 +391,9 @@ impl<'a> Handshake<'a> {
         let password = target.password.as_ref().map(pgdyno_model::target::Secret::reveal);
         let is_private = !self.stream.is_public();
         let gate = AuthPolicy::new(target.require_auth.clone(), is_private);
-        let mut exchange =
-            AuthExchange::new(&target.user, password).with_policy(gate).with_binding(self.binding());
+        let mut exchange = AuthExchange::new(&target.user, password)
+            .with_policy(gate)
+            .with_binding(self.binding());
         loop {
             let mut answer = Vec::new();
             let progress = self.next("authentication", |target, tag, message| match message {

@@ -2,16 +2,14 @@
 //! them.
 
 use pgdyno_connect::control::ControlClient;
-use pgdyno_engine::copy::ColumnKind;
-use pgdyno_engine::copy::Generator;
-use pgdyno_engine::copy::RowWriter;
+use pgdyno_engine::copy::{ColumnKind, Generator, RowWriter};
 use pgdyno_model::experiment::Loading;
+use pgdyno_model::load_strategy::LoadStrategy;
 
 use crate::bulk_load::BulkLoad;
 use crate::error::DatasetError;
 use crate::pieces;
 use crate::workload::{ColumnSpec, TableSpec, Values};
-use pgdyno_model::load_strategy::LoadStrategy;
 
 /// `char(n)`: the server itself adds blanks, so that they need not be sent.
 const BPCHAR: u32 = 1042;

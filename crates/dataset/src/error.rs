@@ -1,7 +1,6 @@
 //! Why a data set could not be loaded.
 
-use pgdyno_connect::control::ControlError;
-use pgdyno_connect::control::error_text;
+use pgdyno_connect::control::{ControlError, error_text};
 use pgdyno_model::units::Bytes;
 use thiserror::Error;
 

@@ -2,11 +2,11 @@
 //! give it. Pure but for the look at them.
 
 use pgdyno_connect::control::ControlClient;
+use pgdyno_model::load_strategy::LoadStrategy;
 
 use crate::bulk_load::BulkLoad;
 use crate::error::DatasetError;
 use crate::workload::{TableSpec, Values};
-use pgdyno_model::load_strategy::LoadStrategy;
 
 /// What sorting takes for a row: an index tuple of one number, and its place in the array that is
 /// sorted (bytes).

@@ -10,8 +10,7 @@ use pgdyno_connect::control::ControlClient;
 use pgdyno_postgres::schema::MARK;
 use postgres_protocol::escape::escape_literal;
 
-use crate::bulk_load::BulkLoad;
-use crate::bulk_load::Existing;
+use crate::bulk_load::{BulkLoad, Existing};
 use crate::error::DatasetError;
 
 /// The table that names the complete pieces.

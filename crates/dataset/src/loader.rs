@@ -6,12 +6,12 @@ use std::sync::{Mutex, RwLock};
 use std::thread::Thread;
 use std::time::{Duration, Instant};
 
-use pgdyno_connect::control::CancelToken;
-use pgdyno_connect::control::ControlClient;
+use pgdyno_connect::control::{CancelToken, ControlClient};
+use pgdyno_model::load_strategy::LoadStrategy;
+use pgdyno_model::progress::{Event, Notice, Progress};
 use pgdyno_model::target::Target;
 
-use crate::bulk_load::BulkLoad;
-use crate::bulk_load::cores;
+use crate::bulk_load::{BulkLoad, cores};
 use crate::columns::Columns;
 use crate::error::DatasetError;
 use crate::key_settings::Builders;
@@ -20,8 +20,6 @@ use crate::pieces::{Piece, strategies, units};
 use crate::schema::{check_schema, make_tables, move_indexes};
 use crate::wal_writer_keepalive;
 use crate::worker::{Shared, finish_only, keyed_name, work};
-use pgdyno_model::load_strategy::LoadStrategy;
-use pgdyno_model::progress::{Event, Notice, Progress};
 
 /// Time between progress events.
 const WATCH: Duration = Duration::from_millis(50);

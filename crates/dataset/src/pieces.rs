@@ -1,8 +1,9 @@
 //! The pieces that a data set is loaded in: they follow from tables, cores and the user's wishes.
 
+use pgdyno_model::load_strategy::LoadStrategy;
+
 use crate::bulk_load::BulkLoad;
 use crate::workload::TableSpec;
-use pgdyno_model::load_strategy::LoadStrategy;
 
 /// From so many cores and connections on, chunks side by side outrun one COPY with FREEZE. Without
 /// it the same rows cost the server 1.2 times the CPU (docs/benchmarks.md), their WAL, and a VACUUM

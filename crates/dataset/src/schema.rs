@@ -1,9 +1,6 @@
 //! The tables of a load: made, placed on tablespaces, and refused where others may write.
 
-use pgdyno_connect::control::ControlClient;
-use pgdyno_connect::control::SEARCH_PATH;
-use pgdyno_connect::control::Transaction;
-use pgdyno_connect::control::path_of_schema;
+use pgdyno_connect::control::{ControlClient, SEARCH_PATH, Transaction, path_of_schema};
 use pgdyno_model::load_strategy::LoadStrategy;
 use pgdyno_postgres::schema;
 use postgres_protocol::escape::escape_literal;

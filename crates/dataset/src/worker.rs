@@ -5,11 +5,9 @@ use std::io::Write;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError, RwLock, RwLockReadGuard};
 
-use pgdyno_connect::control::ControlClient;
-use pgdyno_connect::control::Transaction;
-use pgdyno_engine::copy::BlockWriter;
-use pgdyno_engine::copy::HEADER;
-use pgdyno_engine::copy::TRAILER;
+use pgdyno_connect::control::{ControlClient, Transaction};
+use pgdyno_engine::copy::{BlockWriter, HEADER, TRAILER};
+use pgdyno_model::load_strategy::LoadStrategy;
 use postgres_protocol::escape::{escape_identifier, escape_literal};
 
 use crate::bulk_load::BulkLoad;
@@ -19,7 +17,6 @@ use crate::key_settings::Builders;
 use crate::load_progress::{child, comment, like, note};
 use crate::pieces::Piece;
 use crate::workload::{TableSpec, Tidy};
-use pgdyno_model::load_strategy::LoadStrategy;
 
 /// Bytes that are made between two looks at the stop flag, and sent together.
 const BLOCK: usize = 64 << 10;

@@ -4,11 +4,10 @@
 use std::path::{Path, PathBuf};
 
 use include_dir::{Dir, include_dir};
+use pgdyno_model::nearest::nearest;
 use pgdyno_model::units::Span;
 use serde::Deserialize;
 use thiserror::Error;
-
-use pgdyno_model::nearest::nearest;
 
 static WORKLOADS: Dir<'_> = include_dir!("$CARGO_MANIFEST_DIR/../../workloads");
 

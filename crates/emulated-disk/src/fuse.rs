@@ -12,10 +12,10 @@ use fuser::{
     InitFlags, KernelConfig, LockOwner, MountOption, OpenFlags, ReplyAttr, ReplyData,
     ReplyDirectory, ReplyEmpty, ReplyEntry, ReplyOpen, ReplyWrite, Request, Session, WriteFlags,
 };
+use pgdyno_exec::monotonic::MonotonicTime;
 
 use super::cache::index;
 use super::shared::{Job, Shared, errno};
-use pgdyno_exec::monotonic::MonotonicTime;
 
 /// The file's name below the mount point.
 pub(super) const NAME: &str = "disk";

@@ -2,13 +2,14 @@
 
 use std::io;
 
+use pgdyno_exec::monotonic::MonotonicTime;
+
 use super::cache::{Cache, Cached, Data, index};
 use super::medium::Medium;
 use super::page::{PAGE_SIZE, tears};
 use super::rule::{Cut, DiskError, Effect, Hits, Operation, Rule, TearUnit};
 use super::status::{CutFacts, DiskCounters, DiskStatus, FlushFacts, FlushSpan, RuleState};
 use super::write_log::{Record, WriteLog};
-use pgdyno_exec::monotonic::MonotonicTime;
 
 struct Armed {
     rule: Rule,

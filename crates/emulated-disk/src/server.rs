@@ -11,22 +11,20 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
+use pgdyno_exec::files::{nofollow, write_new};
+use pgdyno_exec::process::{current_owner, is_alive};
+use pgdyno_exec::service::DIRECTORY;
+use pgdyno_exec::service_paths::{
+    Order, ServerId, mount_point_of, order_of, server_id_of, source_of,
+};
+use pgdyno_model::storage::EmulatedDisk;
+
 use super::control::{self, Request, Response};
 use super::files::{image_of, write_log_of};
 use super::fuse;
 use super::model::Disk;
 use super::shared::Shared;
 use super::write_log::WriteLog;
-use pgdyno_exec::files::{nofollow, write_new};
-use pgdyno_exec::process::{current_owner, is_alive};
-use pgdyno_exec::service::DIRECTORY;
-use pgdyno_exec::service_paths::Order;
-use pgdyno_exec::service_paths::ServerId;
-use pgdyno_exec::service_paths::mount_point_of;
-use pgdyno_exec::service_paths::order_of;
-use pgdyno_exec::service_paths::server_id_of;
-use pgdyno_exec::service_paths::source_of;
-use pgdyno_model::storage::EmulatedDisk;
 
 /// A disk that cannot be served.
 #[derive(Debug, thiserror::Error)]

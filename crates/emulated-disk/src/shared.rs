@@ -7,13 +7,13 @@ use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use fuser::{Errno, ReplyData, ReplyEmpty, ReplyWrite};
+use pgdyno_exec::monotonic::MonotonicTime;
 use pgdyno_model::storage::DiskLatency;
 
 use super::cache::index;
 use super::model::Disk;
 use super::queue::Queue;
 use super::rule::DiskError;
-use pgdyno_exec::monotonic::MonotonicTime;
 
 /// A request that is to be answered when its time has come.
 pub(super) enum Job {

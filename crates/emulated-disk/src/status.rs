@@ -2,9 +2,8 @@
 
 use std::time::Duration;
 
-use serde::{Deserialize, Serialize};
-
 use pgdyno_exec::monotonic::MonotonicTime;
+use serde::{Deserialize, Serialize};
 
 /// What a disk has done since it was made (counts).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]

@@ -6,11 +6,11 @@ use std::io::{self, BufReader, BufWriter, Read, Write};
 use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::path::Path;
 
+use pgdyno_exec::files::nofollow;
 use serde::{Deserialize, Serialize};
 
 use super::cache::{Cached, Data};
 use super::medium::Medium;
-use pgdyno_exec::files::nofollow;
 
 /// One thing that happened.
 pub(super) enum Record<'a> {

@@ -2,9 +2,9 @@
 
 use std::io;
 
+use pgdyno_connect::ConnectError;
 use thiserror::Error;
 
-use pgdyno_connect::ConnectError;
 use crate::program::ProgramError;
 
 /// Why nothing was measured.

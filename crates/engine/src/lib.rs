@@ -69,7 +69,6 @@ pub use driver::run_load;
 pub use error::LoadError;
 pub use failure::FailureKind;
 pub use observer::{LiveSecond, LoadObserver};
-
 pub use pgdyno_wire::ServerError;
 pub use reactor::choice::ReactorChoice;
 pub use schedule::Phase;

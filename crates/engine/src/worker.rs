@@ -11,11 +11,11 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, Sender};
 use std::time::{Duration, Instant};
 
+use pgdyno_connect::{CONNECT_TIMEOUT, Connection};
 use pgdyno_model::experiment::ReconnectLost;
 use pgdyno_model::target::{Servers, Target};
 
 use crate::client::Client;
-use pgdyno_connect::{CONNECT_TIMEOUT, Connection};
 use crate::cpu_time::thread_cpu_seconds;
 use crate::error::LoadError;
 use crate::event_loop;

@@ -15,13 +15,12 @@ use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
+pub use copy::{CopyError, CopySummary, TreeCopy};
 use rustix::fs::{AtFlags, FileType, Gid, Mode, OFlags, ResolveFlags, Stat, Uid};
 use rustix::io::Errno;
 use serde::{Deserialize, Serialize};
 
 use crate::account::Account;
-
-pub use copy::{CopyError, CopySummary, TreeCopy};
 
 /// Which file or directory something is, whatever its name: device and inode number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]

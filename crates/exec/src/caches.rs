@@ -1,7 +1,6 @@
 //! The kernel's page cache.
 
-use std::fs;
-use std::io;
+use std::{fs, io};
 
 /// Tells whether this process may change the machine: it runs as root.
 #[must_use]

@@ -1,10 +1,9 @@
 //! Whether a directory can carry a cluster: it is there, the server's account reaches it, and it
 //! has room.
 
-use std::fs;
-use std::io;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
+use std::{fs, io};
 
 use pgdyno_model::units::Bytes;
 

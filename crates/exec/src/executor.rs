@@ -25,12 +25,12 @@ mod undo;
 
 use std::process::Child;
 
+pub use dry_run::DryRun;
+pub use recording::Recording;
+
 use crate::causes::with_causes;
 use crate::error::StepError;
 use crate::step::Step;
-
-pub use dry_run::DryRun;
-pub use recording::Recording;
 
 /// Executes steps.
 pub trait Executor {

@@ -1,12 +1,11 @@
 //! Files of a given size, and loop devices over them.
 
 use std::ffi::OsString;
-use std::fmt;
 use std::fs::{self, File};
-use std::io;
 use std::os::unix::fs::{OpenOptionsExt, symlink};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
+use std::{fmt, io};
 
 use pgdyno_model::units::Bytes;
 use serde::{Deserialize, Serialize};

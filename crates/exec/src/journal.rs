@@ -15,11 +15,6 @@ mod entry;
 mod error;
 mod recorded;
 
-pub use earlier::{PlanReader, read_entry};
-pub use entry::{Entry, FORM, MARKER, MadeId, OwnedResource, file_mark};
-pub use error::JournalError;
-pub use recorded::{RecordedSchema, RecordedSetting, RecordedSettings};
-
 use std::fs::{self, File};
 use std::io::{self, Read, Write};
 use std::os::unix::fs::{DirBuilderExt, MetadataExt};
@@ -27,12 +22,15 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::SystemTime;
 
+pub use earlier::{PlanReader, read_entry};
+pub use entry::{Entry, FORM, MARKER, MadeId, OwnedResource, file_mark};
+pub use error::JournalError;
+use error::io_error;
 use pgdyno_model::facts::Owner;
 use pgdyno_model::units::Epoch;
+pub use recorded::{RecordedSchema, RecordedSetting, RecordedSettings};
 use rustix::fs::OFlags;
 use rustix::io::Errno;
-
-use error::io_error;
 
 use crate::beneath::{Directory, FileIdentity};
 use crate::process::current_owner;

@@ -1,17 +1,15 @@
 //! Mounting and unmounting, by the kernel's own mount API (fsopen(2) and its kin, Linux 5.2): it
 //! tells in words why it refuses an option, where mount(2) knows but one error number for all.
 
-use std::fmt;
-use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
-
-use serde::{Deserialize, Serialize};
+use std::{fmt, io};
 
 use rustix::fs::{CWD, Mode, OFlags};
 use rustix::io::Errno;
 use rustix::mount::{FsMountFlags, FsOpenFlags, MountAttrFlags, MoveMountFlags, UnmountFlags};
+use serde::{Deserialize, Serialize};
 
 use crate::kernel_log::KernelLog;
 use crate::mountinfo::{self, MountEntry, real_source};

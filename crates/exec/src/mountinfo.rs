@@ -1,8 +1,7 @@
 //! The mounts of this machine, from `/proc/PID/mountinfo` (see proc(5)).
 
-use std::fs;
-use std::io;
 use std::path::{Path, PathBuf};
+use std::{fs, io};
 
 /// One line of `mountinfo`.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -4,15 +4,14 @@
 //! process reads [`Order`], writes [`ServerId`] and mounts. [`stop_serving`] takes the mount down,
 //! which ends the process; it needs nothing but the directory, so that a later process can do it.
 
-use std::fmt;
 use std::fs::{self, File};
-use std::io;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
+use std::{fmt, io};
 
 use rustix::process::{Pid, Signal, WaitOptions};
 use serde::{Deserialize, Serialize};

@@ -12,15 +12,14 @@ mod write_cache;
 use std::fmt;
 use std::path::PathBuf;
 
+pub use apply::put_back;
+pub use error::SettingError;
 use pgdyno_model::storage::{Hook, Limit};
 use serde::{Deserialize, Serialize};
+use write_cache::WriteCache;
 
 use crate::quote::quote;
 use crate::undo::Undo;
-use write_cache::WriteCache;
-
-pub use apply::put_back;
-pub use error::SettingError;
 
 /// One thing to be set.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

@@ -11,7 +11,6 @@ use std::path::PathBuf;
 use crate::error::StepError;
 use crate::output::said;
 use crate::question::command;
-
 pub use crate::question::{ToolError, ToolOutput, ask_tool};
 
 /// Runs `program` to its end and returns its standard output.

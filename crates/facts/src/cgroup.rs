@@ -2,12 +2,12 @@
 
 use std::path::Path;
 
+use pgdyno_exec::cgroup::directories;
+use pgdyno_exec::mountinfo::MountEntry;
 use pgdyno_model::facts::CgroupFacts;
 use pgdyno_model::units::Bytes;
 
 use super::tree::Tree;
-use pgdyno_exec::cgroup::directories;
-use pgdyno_exec::mountinfo::MountEntry;
 
 /// Returns the tightest limits of this process's own groups and of all above them. `memory` is the
 /// machine's; a limit beyond it is none.
@@ -105,9 +105,10 @@ impl Limits<'_> {
 
 #[cfg(test)]
 mod tests {
+    use pgdyno_exec::mountinfo;
+
     use super::super::tree::MadeTree;
     use super::*;
-    use pgdyno_exec::mountinfo;
 
     const MEMORY: Bytes = Bytes(64 << 30);
 

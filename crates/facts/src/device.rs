@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use pgdyno_exec::mountinfo::{self, MountEntry};
 use pgdyno_model::facts::{BlockDevice, DeviceKind, LoopFacts, RaidFacts};
 use pgdyno_model::units::Bytes;
 use sha2::{Digest, Sha256};
@@ -9,7 +10,6 @@ use sha2::{Digest, Sha256};
 use super::health;
 use super::text::in_brackets;
 use super::tree::Tree;
-use pgdyno_exec::mountinfo::{self, MountEntry};
 
 const BLOCK: &str = "sys/class/block";
 

@@ -5,11 +5,12 @@ use std::collections::BTreeMap;
 use std::fs::File;
 use std::path::Path;
 
+use pgdyno_exec::mountinfo::{self, MountEntry};
+use pgdyno_exec::tool::{ToolError, ask_tool};
+
 use super::device;
 use super::health::TOOL_LIMIT;
 use super::tree::Tree;
-use pgdyno_exec::mountinfo::{self, MountEntry};
-use pgdyno_exec::tool::{ToolError, ask_tool};
 
 /// What the filesystem tells.
 #[derive(Debug, Default)]

@@ -2,10 +2,9 @@
 
 use std::time::Duration;
 
+use pgdyno_exec::tool::ask_tool;
 use pgdyno_model::facts::Health;
 use serde_json::Value;
-
-use pgdyno_exec::tool::ask_tool;
 
 /// How long a tool may take to answer: a drive that sleeps needs seconds to wake up.
 pub(super) const TOOL_LIMIT: Duration = Duration::from_secs(15);

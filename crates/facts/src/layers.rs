@@ -6,8 +6,9 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use crate::tree::Tree;
 use pgdyno_exec::tool::run_tool;
+
+use crate::tree::Tree;
 
 /// The block devices under one or several directories.
 #[derive(Debug, Default)]

@@ -31,9 +31,6 @@ mod virtualization;
 use std::io;
 use std::path::Path;
 
-use pgdyno_model::facts::{HostFacts, StorageFacts};
-use pgdyno_model::units::Bytes;
-
 use device::Devices;
 pub use device::Serials;
 pub use filesystem::is_zfs;
@@ -41,6 +38,8 @@ use health::TOOL_LIMIT;
 use pgdyno_exec::directory::DirectoryError;
 use pgdyno_exec::mountinfo::{self, MountEntry};
 use pgdyno_exec::tool::ask_tool;
+use pgdyno_model::facts::{HostFacts, StorageFacts};
+use pgdyno_model::units::Bytes;
 use text::value_of;
 pub use text::{in_brackets, kilobytes};
 pub use tree::Tree;

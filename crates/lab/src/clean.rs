@@ -4,21 +4,15 @@
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 
-use pgdyno_exec::journal::Journal;
-use pgdyno_exec::journal::OwnedResource;
+use pgdyno_exec::journal::{Journal, OwnedResource};
 use pgdyno_exec::paths;
 use pgdyno_exec::undo::Undo;
+use pgdyno_model::units::Bytes;
 use pgdyno_postgres::KeptTemplate;
-use pgdyno_postgres::sweep::sweep;
-use pgdyno_postgres::sweep::Leftover;
-use pgdyno_postgres::sweep::Outcome;
-use pgdyno_postgres::sweep::leftovers;
+use pgdyno_postgres::sweep::{Leftover, Outcome, leftovers, sweep};
 use pgdyno_storage::filesystem::FILESYSTEMS;
 pub use pgdyno_storage::kept::KeptCrash;
-use pgdyno_storage::kept::KeptCrashes;
-use pgdyno_storage::kept::LeftAlone;
-
-use pgdyno_model::units::Bytes;
+use pgdyno_storage::kept::{KeptCrashes, LeftAlone};
 
 use crate::LabError;
 

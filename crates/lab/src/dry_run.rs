@@ -9,25 +9,20 @@ mod storages;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-use pgdyno_exec::account::Account;
-use pgdyno_exec::account::server_account;
-use pgdyno_exec::paths;
-use pgdyno_model::experiment::ProbeKind;
-use pgdyno_model::units::Span;
-use pgdyno_postgres::ClusterSpec;
-use pgdyno_postgres::Judgement;
-use pgdyno_postgres::judge;
-
-use crate::LabError;
-use crate::estimate;
-use crate::prepare::{Build, ClusterKey, Prepared};
 use head::head;
 use lines::indented;
 use pgdyno_dataset as dataset;
+use pgdyno_exec::account::{Account, server_account};
+use pgdyno_exec::paths;
+use pgdyno_model::experiment::ProbeKind;
+use pgdyno_model::units::Span;
+use pgdyno_postgres::{ClusterSpec, Judgement, judge};
 use storages::Planned;
 
+use crate::prepare::{Build, ClusterKey, Prepared};
 use crate::programs::{Programs, base_settings, find_programs};
 use crate::provisioner::RoomNeeded;
+use crate::{LabError, estimate};
 
 /// Stands for what is drawn at random when a cluster is really made.
 const DRAWN: &str = "pgdyno-XXXXXXXX";

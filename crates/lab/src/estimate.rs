@@ -4,13 +4,13 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use pgdyno_dataset as dataset;
 use pgdyno_model::experiment::{Length, ProbeKind};
 use pgdyno_model::units::Bytes;
 
 use crate::crash::feasibility::control_rounds;
 use crate::prepare::Prepared;
 use crate::provisioner::RoomNeeded;
-use pgdyno_dataset as dataset;
 
 /// initdb, start, stop and removal of a cluster; from runs on a two-core virtual machine.
 const CLUSTER: Duration = Duration::from_millis(3500);

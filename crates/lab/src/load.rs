@@ -5,23 +5,20 @@ use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use pgdyno_connect::conninfo;
-use pgdyno_connect::control::ControlClient;
-use pgdyno_connect::control::error_text;
-use pgdyno_connect::control::schemas_of_user;
+pub use pgdyno_connect::conninfo::ConnectOptions;
+use pgdyno_connect::control::{ControlClient, error_text, schemas_of_user};
+#[doc(hidden)]
+pub use pgdyno_dataset::LoadStrategy as Strategy;
+use pgdyno_dataset::workload::{self, DataSet};
+use pgdyno_dataset::{self as dataset, BulkLoad, DatasetError};
+pub use pgdyno_dataset::{Existing, LoadStrategy};
 use pgdyno_model::experiment::Loading;
+use pgdyno_model::progress::{Event, Notice, Progress};
 use pgdyno_model::target::Target;
 use pgdyno_model::units::Bytes;
 use pgdyno_postgres::external::data_directory;
 
-pub use pgdyno_dataset::{Existing, LoadStrategy};
-pub use pgdyno_connect::conninfo::ConnectOptions;
-#[doc(hidden)]
-pub use pgdyno_dataset::LoadStrategy as Strategy;
-
 use crate::LabError;
-use pgdyno_dataset::workload::{self, DataSet};
-use pgdyno_dataset::{self as dataset, BulkLoad, DatasetError};
-use pgdyno_model::progress::{Event, Notice, Progress};
 
 /// A bulk load into a database that the user names.
 #[derive(Clone, Debug)]

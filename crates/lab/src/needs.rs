@@ -3,11 +3,10 @@
 use pgdyno_model::storage::{Backing, DeviceSettings};
 use pgdyno_model::units::Bytes;
 
-use crate::estimate;
 use crate::file::{self, Source};
 use crate::prepare::Prepared;
 use crate::provisioner::RoomNeeded;
-use crate::{LabError, Override};
+use crate::{LabError, Override, estimate};
 
 impl Prepared {
     /// Why it needs root, one reason each; none: it does not.

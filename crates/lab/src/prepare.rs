@@ -4,6 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use pgdyno_dataset::trust::{Purpose, Trust, has_commands};
+use pgdyno_dataset::workload::{DataSet, Workload};
 use pgdyno_engine::WeightedScript;
 use pgdyno_engine::program::MAX_DISTRIBUTIONS;
 use pgdyno_engine::script::Script;
@@ -11,13 +13,10 @@ use pgdyno_model::progress::Notice;
 use pgdyno_model::{Experiment, Plan, Storage, Treatment};
 use pgdyno_storage::Wipe;
 
-use crate::LabError;
 use crate::file::{self, Override, Source};
 use crate::resolve::resolve;
 use crate::shared::{same_device, share_a_device};
-use crate::trust;
-use pgdyno_dataset::trust::{Purpose, Trust, has_commands};
-use pgdyno_dataset::workload::{DataSet, Workload};
+use crate::{LabError, trust};
 
 /// Which programs a cluster is made with.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]

@@ -7,17 +7,14 @@ use std::time::SystemTime;
 use pgdyno_model::ProbeRecord;
 use pgdyno_model::facts::StorageFacts;
 use pgdyno_model::probe::ProbeResult;
+use pgdyno_model::progress::{Activity, Event, Progress};
 use pgdyno_model::units::Epoch;
-
-pub use pgdyno_storage::probe::DiskOptions;
-pub use pgdyno_storage::probe::DiskPlan;
-pub use pgdyno_storage::probe::FsyncOptions;
+pub use pgdyno_storage::probe::{DiskOptions, DiskPlan, FsyncOptions};
 
 use crate::LabError;
 use crate::leftovers::clear_leftovers;
 use crate::record_id::new_record_id;
 use crate::stores::open_store;
-use pgdyno_model::progress::{Activity, Event, Progress};
 
 /// What a dry run shows of the disk probe of `path`: what is done, how long it takes at least, what
 /// is left out.

@@ -2,12 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use pgdyno_exec::account::Account;
-use pgdyno_exec::account::server_account;
+use pgdyno_exec::account::{Account, server_account};
 use pgdyno_model::progress::{Activity, Event, Notice};
 use pgdyno_postgres as postgres;
-use pgdyno_postgres::FetchProgress;
-use pgdyno_postgres::Install;
+use pgdyno_postgres::{FetchProgress, Install};
 
 use crate::LabError;
 use crate::context::Context;

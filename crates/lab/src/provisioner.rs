@@ -17,14 +17,9 @@ use pgdyno_model::experiment::Connect;
 use pgdyno_model::facts::StorageFacts;
 use pgdyno_model::progress::{Activity, Notice};
 use pgdyno_model::units::Bytes;
-use pgdyno_postgres::Cluster;
-use pgdyno_postgres::ClusterSpec;
-use pgdyno_postgres::Install;
 use pgdyno_postgres::cluster::cluster_directory;
-use pgdyno_storage::MountedStack;
-use pgdyno_storage::Stack;
-use pgdyno_storage::Surroundings;
-use pgdyno_storage::Wipe;
+use pgdyno_postgres::{Cluster, ClusterSpec, Install};
+use pgdyno_storage::{MountedStack, Stack, Surroundings, Wipe};
 use postgres_protocol::escape::{escape_identifier, escape_literal};
 
 use crate::LabError;

@@ -3,9 +3,9 @@
 use std::path::{Path, PathBuf};
 
 use include_dir::{Dir, include_dir};
+use pgdyno_model::nearest::nearest;
 
 use crate::file::{FileError, Source};
-use pgdyno_model::nearest::nearest;
 
 static EXPERIMENTS: Dir<'_> = include_dir!("$CARGO_MANIFEST_DIR/../../experiments");
 

@@ -3,20 +3,18 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
+use pgdyno_dataset::workload::{self, DataSet, Workload, WorkloadError};
 use pgdyno_model::experiment::{Experiment, Length, Order, Protocol};
 use pgdyno_model::level::{Key, Level, LevelValue, Levels};
+use pgdyno_model::nearest::nearest;
 use pgdyno_model::storage::{Backing, DeviceSettings};
 use pgdyno_model::{Find, Plan, PlannedTrial, Storage, Treatment};
 use pgdyno_postgres::settings::RESERVED;
-use pgdyno_storage::Stack;
-use pgdyno_storage::StorageError;
-use pgdyno_storage::Wipe;
+use pgdyno_storage::{Stack, StorageError, Wipe};
 use thiserror::Error;
 
 use crate::file::{set_option, spelled};
 use crate::shared::share_a_device;
-use pgdyno_dataset::workload::{self, DataSet, Workload, WorkloadError};
-use pgdyno_model::nearest::nearest;
 
 /// An experiment that does not come to a plan.
 #[derive(Debug, Error)]

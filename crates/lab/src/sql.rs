@@ -1,7 +1,6 @@
 //! Statements on a control connection.
 
-use pgdyno_connect::control::Client;
-use pgdyno_connect::control::error_text;
+use pgdyno_connect::control::{Client, error_text};
 
 use crate::LabError;
 

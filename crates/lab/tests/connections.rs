@@ -14,16 +14,9 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
-use pgdyno_connect::CONNECT_TIMEOUT;
-use pgdyno_connect::ConnectError;
-use pgdyno_connect::Connection;
-use pgdyno_connect::Stream;
-use pgdyno_connect::connect;
-use pgdyno_connect::conninfo::ConnectOptions;
-use pgdyno_connect::conninfo::Environment;
-use pgdyno_connect::conninfo::resolve_in;
-use pgdyno_connect::control;
+use pgdyno_connect::conninfo::{ConnectOptions, Environment, resolve_in};
 use pgdyno_connect::control::ControlError;
+use pgdyno_connect::{CONNECT_TIMEOUT, ConnectError, Connection, Stream, connect, control};
 use pgdyno_engine::run_load as drive;
 use pgdyno_lab::file::Override;
 use pgdyno_lab::{Prepared, SessionEnd, recipes, run};

@@ -9,12 +9,8 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use pgdyno_engine::LoadError;
-use pgdyno_engine::LoadObserver;
-use pgdyno_engine::Phase;
-use pgdyno_engine::WeightedScript;
-use pgdyno_engine::run_load as drive;
 use pgdyno_engine::script::Script;
+use pgdyno_engine::{LoadError, LoadObserver, Phase, WeightedScript, run_load as drive};
 use pgdyno_model::Measurement;
 use pgdyno_model::experiment::{Length, OnError, Protocol, ReconnectLost};
 use server::{PASSWORD, Server, Session, TPCB, TPCB_TABLES, lasting, spec, unwatched};
@@ -58,7 +54,12 @@ fn every_acknowledged_transaction_is_in_the_database_and_in_the_series() {
             before = rows;
             assert!(m.transactions > 0 && m.counters.warm_up_transactions > 0, "{m:?}");
             assert_eq!(m.series.len(), 2);
-            assert_eq!((m.failed, m.counters.aborted_clients), (0, 0), "{:?}", m.counters.abort_reasons);
+            assert_eq!(
+                (m.failed, m.counters.aborted_clients),
+                (0, 0),
+                "{:?}",
+                m.counters.abort_reasons
+            );
             assert_eq!(m.scripts[0].statements.len(), 7);
             assert!(
                 m.scripts[0].statements.iter().all(|s| s.latency.count() >= m.transactions / 2)
@@ -327,7 +328,11 @@ fn what_scripts_cannot_do_ends_the_client_with_a_reason() {
         let m = drive(&spec(server.unix(), script), &unwatched(&RUNNING)).unwrap();
         adds_up(&m);
         assert_eq!(m.counters.failures.get(code), Some(&1), "{script}: {m:?}");
-        assert!(m.counters.abort_reasons[0].contains(words), "{script}: {:?}", m.counters.abort_reasons);
+        assert!(
+            m.counters.abort_reasons[0].contains(words),
+            "{script}: {:?}",
+            m.counters.abort_reasons
+        );
     }
     // As in pgbench, a transaction that a script leaves open counts.
     let m = drive(&spec(server.unix(), "BEGIN;"), &unwatched(&RUNNING)).unwrap();

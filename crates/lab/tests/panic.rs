@@ -7,8 +7,7 @@ use std::sync::atomic::AtomicBool;
 
 use pgdyno_lab::file::Override;
 use pgdyno_lab::{Prepared, recipes, run};
-use pgdyno_model::progress::Event;
-use pgdyno_model::progress::Progress;
+use pgdyno_model::progress::{Event, Progress};
 
 /// Panics when the second trial begins: a server is running then, with data in it.
 struct Trap;

@@ -54,7 +54,12 @@ fn more_clients_than_server_connections_are_served_through_a_pooler() {
             spec.length = Length::Transactions(30);
             let m = drive(&spec, &unwatched(&GO_ON)).unwrap();
             let found = (m.transactions, m.failed, m.counters.aborted_clients);
-            assert_eq!(found, (180, 0, 0), "{database} {protocol:?} {mode}: {:?}", m.counters.abort_reasons);
+            assert_eq!(
+                found,
+                (180, 0, 0),
+                "{database} {protocol:?} {mode}: {:?}",
+                m.counters.abort_reasons
+            );
             let rows = session.count("SELECT count(*) FROM history");
             assert_eq!(rows - before, 180, "{database} {protocol:?} {mode}");
             before = rows;
@@ -79,7 +84,12 @@ fn prepared_statements_go_through_a_pooler_in_transaction_mode() {
     spec.clients = NonZeroU32::new(6).unwrap();
     spec.length = Length::Transactions(30);
     let m = drive(&spec, &unwatched(&GO_ON)).unwrap();
-    assert_eq!((m.transactions, m.failed, m.counters.aborted_clients), (180, 0, 0), "{:?}", m.counters.abort_reasons);
+    assert_eq!(
+        (m.transactions, m.failed, m.counters.aborted_clients),
+        (180, 0, 0),
+        "{:?}",
+        m.counters.abort_reasons
+    );
     assert_eq!(session.count("SELECT count(*) FROM history"), 180);
 }
 

@@ -3,11 +3,10 @@
 mod host;
 mod storage;
 
-use serde::{Deserialize, Serialize};
-
 pub use host::{
     CgroupFacts, CpuFacts, Hardware, HostFacts, KernelFacts, MemoryFacts, Virtualization,
 };
+use serde::{Deserialize, Serialize};
 pub use storage::{BlockDevice, DeviceKind, Health, LoopFacts, RaidFacts, StorageFacts};
 
 /// Where the server's programs came from.

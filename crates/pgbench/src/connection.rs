@@ -5,23 +5,16 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::sync::mpsc::{Receiver, channel};
 
-use pgdyno_connect::ConnectError;
-use pgdyno_connect::conninfo;
-use pgdyno_connect::conninfo::ConnectOptions;
-use pgdyno_connect::conninfo::ConninfoError;
-use pgdyno_connect::control;
-use pgdyno_connect::control::ControlClient;
-use pgdyno_connect::control::ControlError;
-use pgdyno_connect::control::NoticeHandler;
+use pgdyno_connect::conninfo::{ConnectOptions, ConninfoError};
+use pgdyno_connect::control::{ControlClient, ControlError, NoticeHandler};
+use pgdyno_connect::{ConnectError, conninfo, control};
 use pgdyno_model::target::{Servers, Target};
 use postgres::error::DbError;
 
 use crate::password;
 use crate::request::Connect;
-use crate::server_messages::server_error;
-use crate::server_messages::without_number;
-use crate::usage_error::Stopped;
-use crate::usage_error::UsageError;
+use crate::server_messages::{server_error, without_number};
+use crate::usage_error::{Stopped, UsageError};
 
 /// What the first connection is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

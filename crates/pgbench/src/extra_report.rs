@@ -51,8 +51,11 @@ pub(crate) fn text(m: &Measurement, run: &Run) -> String {
         let _ = writeln!(text, "pgdyno: errors of SQLSTATE {sqlstate}: {count}");
     }
     if m.counters.lost_connections > 0 {
-        let _ =
-            writeln!(text, "pgdyno: lost connections that were made anew: {}", m.counters.lost_connections);
+        let _ = writeln!(
+            text,
+            "pgdyno: lost connections that were made anew: {}",
+            m.counters.lost_connections
+        );
     }
     if m.measured_s > 0.0 {
         let each = match m.transactions {

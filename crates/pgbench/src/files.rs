@@ -9,10 +9,9 @@ use serde_json::{Map, Value, json};
 
 use crate::extra_report::QUANTILES;
 use crate::request::Run;
-use crate::usage_error::UsageError;
-
 use crate::server_messages::system_words;
 use crate::tables::Tables;
+use crate::usage_error::UsageError;
 
 /// `{"p50": 0.123, …, "max": 4.5}` in microseconds; nothing where nothing was measured.
 fn quantiles(latency: &Latencies) -> Value {

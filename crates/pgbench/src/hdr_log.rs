@@ -8,8 +8,7 @@ use std::time::{Duration, Instant, SystemTime};
 use hdrhistogram::Histogram;
 use hdrhistogram::serialization::interval_log::{IntervalLogWriterBuilder, Tag};
 use hdrhistogram::serialization::{Deserializer, V2DeflateSerializer};
-use pgdyno_engine::LiveSecond;
-use pgdyno_engine::Phase;
+use pgdyno_engine::{LiveSecond, Phase};
 use pgdyno_model::{Latencies, Measurement};
 
 use crate::server_messages::system_words;

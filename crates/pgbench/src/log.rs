@@ -5,11 +5,9 @@ use std::io::{self, BufWriter, Write};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use pgdyno_engine::FailureKind;
-use pgdyno_engine::LoggedOutcome;
-use pgdyno_engine::LoggedTransaction;
-use pgdyno_engine::TransactionLog;
-use pgdyno_engine::TransactionSink;
+use pgdyno_engine::{
+    FailureKind, LoggedOutcome, LoggedTransaction, TransactionLog, TransactionSink,
+};
 
 use crate::request::{Log, Run};
 

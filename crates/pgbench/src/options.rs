@@ -4,6 +4,7 @@ use std::io::IsTerminal as _;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use pgdyno_dataset::trust::Trust;
 use pgdyno_engine::ReactorChoice;
 use pgdyno_engine::script::{is_variable_name, leading_integer};
 use pgdyno_model::experiment::Protocol;
@@ -14,7 +15,6 @@ use crate::request::{Connect, Initialize, Log, PartitionMethod, Request, Run};
 use crate::scripts::{self, Builtin, Chosen};
 use crate::usage_error::UsageError;
 use crate::values::{INT_MAX, clients, integer, positive, seed, steps};
-use pgdyno_dataset::trust::Trust;
 
 /// Everything the options say, before it is clear what is asked for.
 struct Reading {

@@ -8,8 +8,7 @@ use pgdyno_model::target::Secret;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::termios::{LocalModes, OptionalActions, Termios, tcgetattr, tcsetattr};
 
-use crate::usage_error::Stopped;
-use crate::usage_error::UsageError;
+use crate::usage_error::{Stopped, UsageError};
 
 /// How often the stop flag is looked at while nothing is typed.
 const WATCH: Timespec = Timespec { tv_sec: 0, tv_nsec: 100_000_000 };

@@ -3,8 +3,7 @@
 use std::fmt::Write as _;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use pgdyno_engine::LiveSecond;
-use pgdyno_engine::Phase;
+use pgdyno_engine::{LiveSecond, Phase};
 use pgdyno_model::measurement::Sums;
 
 use crate::request::Run;

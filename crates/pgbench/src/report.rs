@@ -46,7 +46,11 @@ struct Counts {
 
 impl Counts {
     fn of(m: &Measurement, run: &Run) -> Self {
-        Self::new(m.transactions + m.counters.drained_transactions + m.counters.warm_up_transactions, &m.sums, run)
+        Self::new(
+            m.transactions + m.counters.drained_transactions + m.counters.warm_up_transactions,
+            &m.sums,
+            run,
+        )
     }
 
     fn of_script(s: &ScriptMeasurement, run: &Run) -> Self {

@@ -7,16 +7,11 @@ use std::sync::{Arc, Mutex, mpsc};
 use std::time::Duration;
 
 use pgdyno_connect::ConnectError;
-use pgdyno_engine::ClientLogKind;
-use pgdyno_engine::LiveSecond;
-use pgdyno_engine::LoadError;
-use pgdyno_engine::LoadObserver;
-use pgdyno_engine::LoadSpec;
-use pgdyno_engine::PgbenchSeeds;
-use pgdyno_engine::TransactionLog;
-use pgdyno_engine::WeightedScript;
-use pgdyno_engine::run_load as drive;
 use pgdyno_engine::script::Value;
+use pgdyno_engine::{
+    ClientLogKind, LiveSecond, LoadError, LoadObserver, LoadSpec, PgbenchSeeds, TransactionLog,
+    WeightedScript, run_load as drive,
+};
 use pgdyno_model::Measurement;
 use pgdyno_model::experiment::{Length, LoadOptions, OnError};
 use pgdyno_model::target::{Address, Servers};

@@ -5,6 +5,7 @@ use std::io::Read as _;
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use pgdyno_dataset::trust::{self, Purpose, Trust};
 use pgdyno_engine::program::MAX_PARAMETERS;
 use pgdyno_engine::script::{Command, Op, Script, ScriptError};
 use pgdyno_model::experiment::Protocol;
@@ -12,7 +13,6 @@ use pgdyno_model::experiment::Protocol;
 use crate::flags::Dialect;
 use crate::server_messages::system_words;
 use crate::usage_error::UsageError;
-use pgdyno_dataset::trust::{self, Purpose, Trust};
 
 /// A script that pgbench has built in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

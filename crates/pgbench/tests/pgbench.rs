@@ -11,10 +11,9 @@ use std::process::Command;
 use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex};
 
-use pgdyno_engine::PgbenchSeeds;
 use pgdyno_engine::random::Random;
-use pgdyno_engine::run_load as drive;
 use pgdyno_engine::script::{Op, Scope, Script, Slot, Value};
+use pgdyno_engine::{PgbenchSeeds, run_load as drive};
 use pgdyno_model::experiment::Length;
 use pgdyno_model::target::Address;
 use pgdyno_postgres::find;

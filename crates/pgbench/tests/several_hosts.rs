@@ -9,13 +9,10 @@ use std::net::TcpListener;
 use std::num::NonZeroU32;
 use std::sync::atomic::AtomicBool;
 
-use pgdyno_engine::LoadError;
-use pgdyno_engine::LoadSpec;
-use pgdyno_engine::run_load as drive;
+use pgdyno_engine::{LoadError, LoadSpec, run_load as drive};
 use pgdyno_model::experiment::Length;
 use pgdyno_model::target::{Address, LoadBalanceHosts, Secret, Servers, Target};
-use pgdyno_postgres::ExternalServer;
-use pgdyno_postgres::ExternalServerError;
+use pgdyno_postgres::{ExternalServer, ExternalServerError};
 use server::{PASSWORD, Server, Session, spec, unwatched};
 
 static GO_ON: AtomicBool = AtomicBool::new(false);

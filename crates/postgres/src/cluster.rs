@@ -2,7 +2,6 @@
 
 mod template;
 
-use pgdyno_exec::Executor as _;
 use std::collections::BTreeMap;
 use std::fs;
 use std::io::{self, Read, Seek, SeekFrom};
@@ -11,34 +10,28 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use pgdyno_connect::control::Client;
-use pgdyno_model::experiment::Connect;
-use pgdyno_model::facts::ServerFacts;
-use pgdyno_model::target::{Address, Secret, Target};
-
-use super::server::{START_LIMIT, Server, StartFailure, end_remains};
-use super::settings::{self, SettingsError};
-use pgdyno_connect::control::{self, ControlError};
-use pgdyno_exec::ExecContext;
+use pgdyno_connect::control::{self, Client, ControlError};
+pub use pgdyno_exec::beneath::CopySummary;
 use pgdyno_exec::beneath::{Directory, LARGEST_TEXT};
-use pgdyno_exec::journal::Entry;
-use pgdyno_exec::journal::Journal;
-use pgdyno_exec::journal::JournalError;
-use pgdyno_exec::journal::MARKER;
-use pgdyno_exec::journal::OwnedResource;
+use pgdyno_exec::journal::{Entry, Journal, JournalError, MARKER, OwnedResource};
 use pgdyno_exec::marked::{Removal, remove_made};
 use pgdyno_exec::output::last_lines;
 use pgdyno_exec::paths::default_storage_dir;
 use pgdyno_exec::process::servers_in;
 use pgdyno_exec::random::random_hex;
 use pgdyno_exec::step::Step;
+use pgdyno_exec::{ExecContext, Executor as _};
+use pgdyno_model::experiment::Connect;
+use pgdyno_model::facts::ServerFacts;
+use pgdyno_model::target::{Address, Secret, Target};
+pub use template::{KeptTemplate, Template, template_path};
 
 pub use super::error::ClusterError;
 pub use super::server::StopMode;
+use super::server::{START_LIMIT, Server, StartFailure, end_remains};
+use super::settings::{self, SettingsError};
 use super::spec::SOCKET_PORT;
 pub use super::spec::{ClusterSpec, SUPERUSER, cluster_directory};
-pub use pgdyno_exec::beneath::CopySummary;
-pub use template::{KeptTemplate, Template, template_path};
 
 /// How long a reload may take.
 const RELOAD_LIMIT: Duration = Duration::from_secs(30);

@@ -6,17 +6,16 @@ use std::process::{Command, Output, Stdio};
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
-use rustix::process::Signal;
-
-use super::cluster::{Cluster, ClusterError, StopMode};
-use super::server::{Server, StartFailure, end_remains};
 use pgdyno_exec::StepError;
-use pgdyno_exec::output::last_lines;
-use pgdyno_exec::output::open_log;
+use pgdyno_exec::output::{last_lines, open_log};
 use pgdyno_exec::process::{Identity, children, servers_in};
 use pgdyno_exec::program::run_as;
 use pgdyno_exec::step::Step;
 use pgdyno_storage::fault::FaultError;
+use rustix::process::Signal;
+
+use super::cluster::{Cluster, ClusterError, StopMode};
+use super::server::{Server, StartFailure, end_remains};
 
 /// How long killed processes may take to disappear. One of them may be in a flush.
 const DYING: Duration = Duration::from_secs(60);

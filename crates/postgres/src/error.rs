@@ -5,12 +5,13 @@ use std::path::PathBuf;
 use std::process::ExitStatus;
 use std::time::Duration;
 
-use super::settings::SettingsError;
 use pgdyno_connect::control::ControlError;
 use pgdyno_exec::StepError;
 use pgdyno_exec::account::AccountError;
 use pgdyno_exec::directory::DirectoryError;
 use pgdyno_exec::journal::JournalError;
+
+use super::settings::SettingsError;
 
 /// The most bytes of a socket's path, its terminating NUL included.
 pub(super) const SOCKET_PATH_MAX: usize = 108;

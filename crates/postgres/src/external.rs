@@ -2,16 +2,13 @@
 
 use std::path::PathBuf;
 
-use pgdyno_connect::control::Client;
-use pgdyno_model::facts::{BuildSource, ServerFacts};
-use pgdyno_model::target::{LoadBalanceHosts, Secret, Target};
-
 use pgdyno_connect::conninfo::{
     ConnectOptions, ConninfoError, Environment, Resolved, format_options, is_connection_string,
     parse, resolve_in,
 };
-use pgdyno_connect::control::ControlClient;
-use pgdyno_connect::control::{self, ControlError};
+use pgdyno_connect::control::{self, Client, ControlClient, ControlError};
+use pgdyno_model::facts::{BuildSource, ServerFacts};
+use pgdyno_model::target::{LoadBalanceHosts, Secret, Target};
 
 /// An external server cannot be used. No message holds any part of a password.
 #[derive(Debug, thiserror::Error)]

@@ -1,9 +1,7 @@
 //! Facts about a running server: version and settings.
 
-use pgdyno_connect::control::Client;
+use pgdyno_connect::control::{Client, ControlError};
 use pgdyno_model::facts::{BuildSource, ServerFacts, Setting};
-
-use pgdyno_connect::control::ControlError;
 
 /// Settings that every report shows, whatever their source.
 pub const ALWAYS: &[&str] = &[

@@ -20,24 +20,22 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 
-use pgdyno_model::facts::BuildSource;
-
+pub use download::FetchProgress;
 use download::download;
+pub use error::FetchError;
 use error::{NEEDED, io_error};
 use manifest::Checked;
 use names::{digest, own_name};
-use unpack::unpack;
-
-pub use download::FetchProgress;
-pub use error::FetchError;
-
-use super::install::{Install, InstallError};
 use pgdyno_exec::account::Account;
 use pgdyno_exec::directory::{barrier, room};
 use pgdyno_exec::files::sync_directory;
 use pgdyno_exec::paths::cache_dir;
 use pgdyno_exec::process::Identity;
 use pgdyno_exec::trust;
+use pgdyno_model::facts::BuildSource;
+use unpack::unpack;
+
+use super::install::{Install, InstallError};
 
 /// The repository of artefacts, unless the environment variable `PGDYNO_MAVEN` names a mirror.
 pub const MAVEN_CENTRAL: &str = "https://repo1.maven.org/maven2";

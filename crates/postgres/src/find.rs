@@ -5,10 +5,10 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use pgdyno_exec::trust;
 use pgdyno_model::facts::BuildSource;
 
 use super::install::{Install, InstallError, OLDEST_MAJOR};
-use pgdyno_exec::trust;
 
 /// An explicit choice cannot be used. A search that finds nothing is not an error.
 #[derive(Debug, thiserror::Error)]

@@ -52,8 +52,6 @@ pub mod settings;
 pub mod spec;
 pub mod sweep;
 
-pub use pgdyno_exec::journal::RecordedSettings;
-
 pub use cluster::{
     Applied, Cluster, ClusterError, ClusterSpec, CopySummary, KeptTemplate, StopMode, Template,
     template_path,
@@ -64,6 +62,7 @@ pub use fetch::{FETCHABLE, FetchError, FetchProgress, cached, fetch};
 pub use find::{FindError, find, find_all};
 pub use install::Install;
 pub use judge::{Judgement, judge};
+pub use pgdyno_exec::journal::RecordedSettings;
 pub use schema::RecordedSchema;
 pub use server_wide::{ServerWide, ServerWideError};
 pub use settings::SettingsError;

@@ -8,18 +8,15 @@
 
 use std::fmt::Display;
 
-use pgdyno_connect::control::Client;
+use pgdyno_connect::control::{Client, ControlError};
+pub use pgdyno_exec::journal::RecordedSchema;
+use pgdyno_exec::journal::{Journal, MadeId, OwnedResource};
+use pgdyno_exec::process::is_alive;
 use pgdyno_model::target::Secret;
 use postgres_protocol::escape::escape_literal;
 
 use super::external::{ExternalServer, without_password};
 use super::server_wide::ServerWideError;
-use pgdyno_connect::control::ControlError;
-use pgdyno_exec::journal::Journal;
-use pgdyno_exec::journal::MadeId;
-use pgdyno_exec::journal::OwnedResource;
-pub use pgdyno_exec::journal::RecordedSchema;
-use pgdyno_exec::process::is_alive;
 
 /// The beginning of the comment on everything that pgdyno creates on a server.
 pub const MARK: &str = "made by pgdyno";

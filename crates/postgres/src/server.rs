@@ -5,14 +5,14 @@ use std::process::{Child, ExitStatus};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use pgdyno_model::target::Target;
-use rustix::process::{Pid, Signal};
-
-use super::error::ClusterError;
 use pgdyno_connect::control;
 use pgdyno_exec::output::open_log;
 use pgdyno_exec::process::{Identity, children, servers_in};
 use pgdyno_exec::step::Step;
+use pgdyno_model::target::Target;
+use rustix::process::{Pid, Signal};
+
+use super::error::ClusterError;
 
 /// How long a server may take to accept connections; recovery after a crash can be long.
 pub(super) const START_LIMIT: Duration = Duration::from_secs(600);

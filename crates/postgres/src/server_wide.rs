@@ -18,20 +18,16 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-use pgdyno_connect::control::Client;
+use pgdyno_connect::control::{Client, ControlError};
+use pgdyno_exec::journal::{
+    Entry, Journal, JournalError, OwnedResource, RecordedSetting, RecordedSettings,
+};
+use pgdyno_exec::process::is_alive;
 use pgdyno_model::target::Secret;
 use postgres_protocol::escape::{escape_identifier, escape_literal};
 
 use super::external::{ExternalServer, ExternalServerError, server_name, without_password};
 use super::settings::{SettingProblem, SettingsError, same_value};
-use pgdyno_connect::control::ControlError;
-use pgdyno_exec::journal::Entry;
-use pgdyno_exec::journal::Journal;
-use pgdyno_exec::journal::JournalError;
-use pgdyno_exec::journal::OwnedResource;
-use pgdyno_exec::journal::RecordedSetting;
-use pgdyno_exec::journal::RecordedSettings;
-use pgdyno_exec::process::is_alive;
 
 /// How long the server may take to reload its files.
 const RELOAD_LIMIT: Duration = Duration::from_secs(10);

@@ -5,10 +5,8 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::path::Path;
 
-use pgdyno_connect::control::Client;
+use pgdyno_connect::control::{Client, ControlError, error_text};
 use postgres_protocol::escape::escape_literal;
-
-use pgdyno_connect::control::{ControlError, error_text};
 
 /// Settings that pgdyno itself needs on a managed server.
 pub const RESERVED: &[&str] = &[

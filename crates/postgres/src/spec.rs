@@ -5,6 +5,12 @@ use std::ffi::OsString;
 use std::io;
 use std::path::{Path, PathBuf};
 
+use pgdyno_exec::account::{Account, AccountError, server_account};
+use pgdyno_exec::directory::{self, DirectoryError, room};
+use pgdyno_exec::journal::OwnedResource;
+use pgdyno_exec::paths::{default_storage_dir, socket_base};
+use pgdyno_exec::random::random_hex;
+use pgdyno_exec::step::{Contents, Step};
 use pgdyno_model::experiment::Connect;
 use pgdyno_model::target::Secret;
 use pgdyno_model::units::Bytes;
@@ -12,12 +18,6 @@ use pgdyno_model::units::Bytes;
 use super::error::{ClusterError, SOCKET_PATH_MAX};
 use super::install::Install;
 use super::settings;
-use pgdyno_exec::account::{Account, AccountError, server_account};
-use pgdyno_exec::directory::{self, DirectoryError, room};
-use pgdyno_exec::journal::OwnedResource;
-use pgdyno_exec::paths::{default_storage_dir, socket_base};
-use pgdyno_exec::random::random_hex;
-use pgdyno_exec::step::{Contents, Step};
 
 /// The superuser of every cluster that pgdyno creates.
 pub const SUPERUSER: &str = "postgres";

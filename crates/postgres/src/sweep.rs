@@ -2,10 +2,10 @@
 
 use std::sync::atomic::AtomicBool;
 
-pub use pgdyno_exec::sweep::{ExternalServers, Leftover, Outcome, CleanupResult, leftovers};
+use pgdyno_exec::journal::{Journal, JournalError, MadeId, RecordedSchema, RecordedSettings};
+pub use pgdyno_exec::sweep::{CleanupResult, ExternalServers, Leftover, Outcome, leftovers};
 
 use crate::{schema, server_wide};
-use pgdyno_exec::journal::{Journal, JournalError, MadeId, RecordedSchema, RecordedSettings};
 
 /// Removes leftovers of dead processes, as [`pgdyno_exec::sweep::sweep`] does, and returns one
 /// result for each.

@@ -5,8 +5,7 @@
 mod common;
 
 use common::{failed_trial, fill_on, fill_with, plan, run_record, session_record, store};
-use pgdyno_audit::Audit;
-use pgdyno_audit::ImportedRun;
+use pgdyno_audit::{Audit, ImportedRun};
 use pgdyno_model::record::{SessionEnd, SessionRecord};
 use pgdyno_model::units::{Bytes, Span};
 use pgdyno_model::{Latencies, LevelValue, Plan, RunRecord, TrialRecord};

@@ -8,8 +8,7 @@ use std::io::Write as _; // past the test runner, which keeps what passing tests
 use std::path::{Path, PathBuf};
 
 use common::{RUN, crash_record, disk_probe, fill, plan, run_record, store};
-use pgdyno_model::json::json;
-use pgdyno_model::json::json_list;
+use pgdyno_model::json::{json, json_list};
 use pgdyno_model::{CrashRecord, ProbeRecord, Verdict};
 use pgdyno_results::store::RecordState;
 use pgdyno_results::{Store, StoreError, analyse};

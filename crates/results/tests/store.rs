@@ -8,8 +8,7 @@ use common::{
     RUN, crash_record, disk_probe, failed_trial, fill, fsync_probe, fsync_rate, plan, run_record,
     session_record, store, trial,
 };
-use pgdyno_audit::Audit;
-use pgdyno_audit::ImportedRun;
+use pgdyno_audit::{Audit, ImportedRun};
 use pgdyno_model::crash::Failing;
 use pgdyno_model::record::{RunState, SessionEnd};
 use pgdyno_model::{LevelValue, TrialRecord, Verdict};

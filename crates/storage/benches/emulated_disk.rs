@@ -20,16 +20,10 @@ use pgdyno_model::storage::{
 };
 use pgdyno_model::target::Address;
 use pgdyno_model::units::{Bytes, Span};
-use pgdyno_postgres::Cluster;
-use pgdyno_postgres::ClusterSpec;
-use pgdyno_postgres::Install;
 use pgdyno_postgres::cluster::cluster_directory;
-use pgdyno_postgres::find_all;
-use pgdyno_storage::MountedStack;
-use pgdyno_storage::Stack;
-use pgdyno_storage::Surroundings;
-use pgdyno_storage::Wipe;
+use pgdyno_postgres::{Cluster, ClusterSpec, Install, find_all};
 use pgdyno_storage::probe::fsync_rate;
+use pgdyno_storage::{MountedStack, Stack, Surroundings, Wipe};
 
 static RUN: AtomicBool = AtomicBool::new(false);
 

@@ -12,10 +12,8 @@ use std::time::Duration;
 
 use pgdyno_exec::journal::Journal;
 use pgdyno_model::probe::{Flushes, FsyncTest};
-use pgdyno_postgres::Install;
-use pgdyno_postgres::find_all;
-use pgdyno_storage::probe::FsyncOptions;
-use pgdyno_storage::probe::fsync;
+use pgdyno_postgres::{Install, find_all};
+use pgdyno_storage::probe::{FsyncOptions, fsync};
 
 /// How far a ratio may be from 1 before its line is marked.
 const TOLERANCE: f64 = 0.1;

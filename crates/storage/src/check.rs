@@ -2,12 +2,6 @@
 
 use std::path::Path;
 
-use pgdyno_model::storage::{Backing, Raid0, Storage, Striper};
-use pgdyno_model::units::Bytes;
-
-use super::error::StorageError;
-use super::filesystem::Tool;
-use super::stack::{Stack, loop_files};
 use pgdyno_emulated_disk::FUSE;
 use pgdyno_exec::account::Account;
 use pgdyno_exec::device::identity::BlockDevice;
@@ -16,6 +10,12 @@ use pgdyno_exec::device::safety::{self, Wipe};
 use pgdyno_exec::directory::{self, DirectoryError};
 use pgdyno_exec::lookup::locate;
 use pgdyno_exec::random::random_hex;
+use pgdyno_model::storage::{Backing, Raid0, Storage, Striper};
+use pgdyno_model::units::Bytes;
+
+use super::error::StorageError;
+use super::filesystem::Tool;
+use super::stack::{Stack, loop_files};
 
 /// What a plan needs to know besides the experiment.
 #[derive(Clone, Copy, Debug)]

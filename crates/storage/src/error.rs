@@ -2,14 +2,14 @@
 
 use std::path::PathBuf;
 
-use pgdyno_model::units::Bytes;
-
-use super::filesystem::{FilesystemError, Tool};
 use pgdyno_emulated_disk::{ControlError, FUSE};
 use pgdyno_exec::StepError;
 use pgdyno_exec::device::refusal::SafetyError;
 use pgdyno_exec::directory::DirectoryError;
 use pgdyno_exec::journal::JournalError;
+use pgdyno_model::units::Bytes;
+
+use super::filesystem::{FilesystemError, Tool};
 
 /// A storage stack that cannot be made, or is not what was asked for.
 #[derive(Debug, thiserror::Error)]

@@ -6,17 +6,15 @@
 //! the caller can change; from there on everything is opened and removed below descriptors, through
 //! no symbolic link.
 
-use std::fs;
-use std::io;
 use std::path::{Path, PathBuf};
-
-use pgdyno_model::Fault;
-use rustix::fs::{FileType, Stat};
+use std::{fs, io};
 
 use pgdyno_exec::beneath::Directory;
 use pgdyno_exec::mountinfo::mounted_beneath;
 use pgdyno_exec::paths::data_dir;
 use pgdyno_exec::trust;
+use pgdyno_model::Fault;
+use rustix::fs::{FileType, Stat};
 
 /// Something that is left as it is, and why.
 #[derive(Clone, Debug, PartialEq, Eq)]

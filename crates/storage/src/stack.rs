@@ -4,23 +4,22 @@ mod contradictions;
 mod design;
 mod steps;
 
-pub use steps::undo_of_plan;
-
 use std::path::{Path, PathBuf};
 
-use pgdyno_model::storage::{
-    Backing, DeviceSettings, EmulatedDisk, FilesystemChoice, LoopFile, Storage, Striper,
-};
-use pgdyno_model::units::Bytes;
-use serde::{Deserialize, Serialize};
-
-use super::filesystem::{self, Filesystem, Volume};
 use pgdyno_emulated_disk::DiskServer;
 use pgdyno_exec::device::identity::BlockDevice;
 use pgdyno_exec::device::safety::Wipe;
 use pgdyno_exec::image::{ImageFile, LoopDevice};
 use pgdyno_exec::mount::Mount;
 use pgdyno_exec::setting::{DeviceSetting, Setting};
+use pgdyno_model::storage::{
+    Backing, DeviceSettings, EmulatedDisk, FilesystemChoice, LoopFile, Storage, Striper,
+};
+use pgdyno_model::units::Bytes;
+use serde::{Deserialize, Serialize};
+pub use steps::undo_of_plan;
+
+use super::filesystem::{self, Filesystem, Volume};
 
 /// The plan of a storage stack: data only. The journal holds what undoes it ([`Stack::undo`]);
 /// journals of earlier versions held the plan itself, which is why it can be read.

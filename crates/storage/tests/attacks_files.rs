@@ -4,7 +4,6 @@
 
 mod common;
 
-use pgdyno_exec::Executor as _;
 use std::fs;
 use std::io::Write as _;
 use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _, chown};
@@ -12,23 +11,14 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 
 use common::tracer::{Attack, Attacker, Ended, Moment, attack_each_step, trace, victim};
-use pgdyno_exec::ExecContext;
-use pgdyno_exec::Step;
-use pgdyno_exec::account::Account;
-use pgdyno_exec::account::server_account;
-use pgdyno_exec::beneath::CopyError;
-use pgdyno_exec::beneath::CopySummary;
-use pgdyno_exec::beneath::Directory;
-use pgdyno_exec::beneath::TreeCopy;
+use pgdyno_exec::account::{Account, server_account};
+use pgdyno_exec::beneath::{CopyError, CopySummary, Directory, TreeCopy};
 use pgdyno_exec::journal::Journal;
 use pgdyno_exec::step::Contents;
-use pgdyno_postgres::Cluster;
-use pgdyno_postgres::ClusterSpec;
-use pgdyno_postgres::StopMode;
-use pgdyno_postgres::Template;
+use pgdyno_exec::{ExecContext, Executor as _, Step};
 use pgdyno_postgres::cluster::cluster_directory;
-use pgdyno_storage::fault::FileBaseline;
-use pgdyno_storage::fault::keep;
+use pgdyno_postgres::{Cluster, ClusterSpec, StopMode, Template};
+use pgdyno_storage::fault::{FileBaseline, keep};
 
 /// `nobody`, which owns nothing.
 const NOBODY: u32 = 65534;

@@ -16,19 +16,11 @@ use common::leftovers::{
 use common::tracer::victim;
 use common::{Place, RUN};
 use pgdyno_exec::account::server_account;
-use pgdyno_exec::journal::Journal;
-use pgdyno_exec::journal::JournalError;
-use pgdyno_exec::journal::MARKER;
-use pgdyno_exec::journal::OwnedResource;
-use pgdyno_exec::undo::KernelFileChange;
-use pgdyno_exec::undo::Undo;
+use pgdyno_exec::journal::{Journal, JournalError, MARKER, OwnedResource};
+use pgdyno_exec::undo::{KernelFileChange, Undo};
 use pgdyno_model::facts::BuildSource;
-use pgdyno_postgres::Cluster;
-use pgdyno_postgres::ClusterSpec;
-use pgdyno_postgres::Install;
-use pgdyno_postgres::sweep::CleanupResult;
-use pgdyno_postgres::sweep::Outcome;
-use pgdyno_postgres::sweep::sweep;
+use pgdyno_postgres::sweep::{CleanupResult, Outcome, sweep};
+use pgdyno_postgres::{Cluster, ClusterSpec, Install};
 
 /// Runs only in the victim: one sweep.
 #[test]

@@ -3,7 +3,6 @@
 
 mod common;
 
-use pgdyno_exec::Executor as _;
 use std::fs;
 use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _, chown, symlink};
 use std::path::Path;
@@ -15,18 +14,13 @@ use common::leftovers::{
 use common::stacks::{self, assert_nothing_left, loop_file, on, plan};
 use common::tracer::{Attack, Attacker, attack_each_step, victim};
 use common::{Place, RUN};
-use pgdyno_exec::ExecContext;
-use pgdyno_exec::StepError;
 use pgdyno_exec::account::server_account;
 use pgdyno_exec::beneath::FileIdentity;
-use pgdyno_exec::journal::Entry;
-use pgdyno_exec::journal::Journal;
-use pgdyno_exec::journal::MARKER;
-use pgdyno_exec::journal::OwnedResource;
+use pgdyno_exec::journal::{Entry, Journal, MARKER, OwnedResource};
 use pgdyno_exec::mount::Mount;
 use pgdyno_exec::step::Step;
-use pgdyno_postgres::sweep::Outcome;
-use pgdyno_postgres::sweep::sweep;
+use pgdyno_exec::{ExecContext, Executor as _, StepError};
+use pgdyno_postgres::sweep::{Outcome, sweep};
 use pgdyno_storage::Wipe;
 
 /// Runs only in the victim: one sweep.
@@ -114,9 +108,8 @@ fn a_parent_that_another_account_can_change_is_refused_with_what_to_do() {
         // Nor is anything made there.
         let mut performing = ExecContext { journal: &place.journal, stop: &RUN, made: Vec::new() };
         let made = OwnedResource::Directory { path: storage.join("new") };
-        let error = performing
-            .execute(&Step::MakeMarked { made, mode: 0o700, owner: None })
-            .unwrap_err();
+        let error =
+            performing.execute(&Step::MakeMarked { made, mode: 0o700, owner: None }).unwrap_err();
         assert!(
             matches!(error, StepError::Untrusted(_)) && error.help().unwrap().contains(word),
             "{error}"

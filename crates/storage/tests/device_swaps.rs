@@ -4,7 +4,6 @@
 
 mod common;
 
-use pgdyno_exec::Executor as _;
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
@@ -12,15 +11,11 @@ use std::process::Command;
 
 use common::disks::{Disk, can, run};
 use common::{Place, RUN};
-use pgdyno_exec::ExecContext;
-use pgdyno_exec::Step;
-use pgdyno_exec::StepError;
-use pgdyno_exec::device::refusal::Refusal;
-use pgdyno_exec::device::refusal::SafetyError;
+use pgdyno_exec::device::refusal::{Refusal, SafetyError};
 use pgdyno_exec::device::safety;
+use pgdyno_exec::{ExecContext, Executor as _, Step, StepError};
 use pgdyno_model::storage::Backing;
-use pgdyno_storage::Stack;
-use pgdyno_storage::Wipe;
+use pgdyno_storage::{Stack, Wipe};
 
 const SIZE: u64 = 24 << 20;
 

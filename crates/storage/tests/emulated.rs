@@ -4,7 +4,6 @@
 
 mod common;
 
-use pgdyno_exec::Executor as _;
 use std::fs::{self, File};
 use std::io::Write;
 use std::os::unix::fs::FileExt;
@@ -14,35 +13,22 @@ use std::time::{Duration, Instant};
 
 use common::{Place, RUN, is_lacking, traces};
 use pgdyno_emulated_disk as emulated;
-use pgdyno_emulated_disk::Control;
-use pgdyno_emulated_disk::Cut;
-use pgdyno_emulated_disk::DiskError;
-use pgdyno_emulated_disk::Effect;
-use pgdyno_emulated_disk::Hits;
-use pgdyno_emulated_disk::Operation;
-use pgdyno_emulated_disk::Rule;
-use pgdyno_emulated_disk::Selector;
-use pgdyno_emulated_disk::TearUnit;
-use pgdyno_emulated_disk::image_at;
-use pgdyno_emulated_disk::log_facts;
-use pgdyno_exec::ExecContext;
-use pgdyno_exec::Step;
+use pgdyno_emulated_disk::{
+    Control, Cut, DiskError, Effect, Hits, Operation, Rule, Selector, TearUnit, image_at, log_facts,
+};
 use pgdyno_exec::account::server_account;
 use pgdyno_exec::image::LoopDevice;
 use pgdyno_exec::mount::Mount;
 use pgdyno_exec::undo::Undo;
+use pgdyno_exec::{ExecContext, Executor as _, Step};
 use pgdyno_model::storage::{
     Backing, DeviceSettings, DiskLatency, EmulatedDisk, FilesystemChoice, Raid0, Storage,
 };
 use pgdyno_model::units::{Bytes, Span};
-use pgdyno_postgres::Cluster;
-use pgdyno_postgres::ClusterSpec;
 use pgdyno_postgres::cluster::cluster_directory;
-use pgdyno_storage::MountedStack;
-use pgdyno_storage::Stack;
-use pgdyno_storage::Surroundings;
-use pgdyno_storage::Wipe;
+use pgdyno_postgres::{Cluster, ClusterSpec};
 use pgdyno_storage::probe::fsync_rate;
+use pgdyno_storage::{MountedStack, Stack, Surroundings, Wipe};
 
 /// Runs only in the process that serves a disk.
 #[test]

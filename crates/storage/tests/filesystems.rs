@@ -3,7 +3,6 @@
 
 mod common;
 
-use pgdyno_exec::Executor as _;
 use std::collections::BTreeMap;
 use std::fs::{self, File};
 use std::io::Write;
@@ -12,19 +11,13 @@ use std::process::Command;
 use std::sync::atomic::AtomicBool;
 
 use common::zfs::Daemon;
-use pgdyno_exec::ExecContext;
-use pgdyno_exec::Step;
-use pgdyno_exec::StepError;
 use pgdyno_exec::journal::Journal;
-use pgdyno_exec::mount::Mount;
-use pgdyno_exec::mount::MountError;
-use pgdyno_exec::mountinfo;
+use pgdyno_exec::mount::{Mount, MountError};
+use pgdyno_exec::{ExecContext, Executor as _, Step, StepError, mountinfo};
 use pgdyno_model::storage::{FilesystemChoice, FilesystemFacts};
 use pgdyno_model::units::Bytes;
 use pgdyno_storage::filesystem;
-use pgdyno_storage::filesystem::Filesystem;
-use pgdyno_storage::filesystem::FilesystemError;
-use pgdyno_storage::filesystem::Volume;
+use pgdyno_storage::filesystem::{Filesystem, FilesystemError, Volume};
 
 static RUN: AtomicBool = AtomicBool::new(false);
 

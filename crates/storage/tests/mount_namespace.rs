@@ -16,8 +16,7 @@ use common::disks::{Disk, Running, run};
 use common::stacks::{assert_nothing_left, can, loop_file, on, plan};
 use common::{Place, RUN};
 use pgdyno_exec::account::server_account;
-use pgdyno_storage::StorageError;
-use pgdyno_storage::Wipe;
+use pgdyno_storage::{StorageError, Wipe};
 
 static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
 

@@ -9,8 +9,7 @@ use std::time::Duration;
 
 use common::{Place, RUN};
 use pgdyno_model::probe::Pattern;
-use pgdyno_storage::probe::DiskOptions;
-use pgdyno_storage::probe::DiskPlan;
+use pgdyno_storage::probe::{DiskOptions, DiskPlan};
 
 /// A loop device, detached by its name when the test ends.
 struct Loop(String);

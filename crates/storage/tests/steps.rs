@@ -6,8 +6,7 @@ use std::collections::BTreeMap;
 use pgdyno_exec::account::Account;
 use pgdyno_model::experiment::Connect;
 use pgdyno_model::facts::BuildSource;
-use pgdyno_postgres::ClusterSpec;
-use pgdyno_postgres::Install;
+use pgdyno_postgres::{ClusterSpec, Install};
 
 fn spec() -> ClusterSpec {
     ClusterSpec {

@@ -4,7 +4,6 @@
 
 mod common;
 
-use pgdyno_exec::Executor as _;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command};
@@ -15,22 +14,16 @@ use common::stacks::{assert_nothing_left, can, loop_file, on, plan};
 use common::zfs::Daemon;
 use common::{Place, RUN, traces};
 use pgdyno_emulated_disk as emulated;
-use pgdyno_exec::ExecContext;
-use pgdyno_exec::Step;
-use pgdyno_exec::StepError;
 use pgdyno_exec::account::server_account;
 use pgdyno_exec::journal::Journal;
 use pgdyno_exec::undo::Undo;
+use pgdyno_exec::{ExecContext, Executor as _, Step, StepError};
 use pgdyno_model::storage::{Backing, DeviceSettings, EmulatedDisk, Hook, Limit, Raid0, Storage};
 use pgdyno_model::units::Bytes;
-use pgdyno_postgres::Cluster;
-use pgdyno_postgres::ClusterSpec;
 use pgdyno_postgres::cluster::cluster_directory;
-use pgdyno_postgres::sweep::Outcome;
-use pgdyno_postgres::sweep::leftovers;
-use pgdyno_postgres::sweep::sweep;
-use pgdyno_storage::StorageError;
-use pgdyno_storage::Wipe;
+use pgdyno_postgres::sweep::{Outcome, leftovers, sweep};
+use pgdyno_postgres::{Cluster, ClusterSpec};
+use pgdyno_storage::{StorageError, Wipe};
 
 /// Set for the process that is to be killed: where it is to work, on which storage, and after how
 /// many steps it stops.

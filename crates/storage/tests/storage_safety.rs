@@ -4,7 +4,6 @@
 
 mod common;
 
-use pgdyno_exec::Executor as _;
 use std::fs::{self, File};
 use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
@@ -13,20 +12,14 @@ use std::time::{Duration, Instant};
 
 use common::disks::{Disk, Mounted, Running, can, run};
 use common::{Place, RUN};
-use pgdyno_exec::ExecContext;
-use pgdyno_exec::Step;
-use pgdyno_exec::StepError;
 use pgdyno_exec::account::server_account;
 use pgdyno_exec::device::claim::Claim;
 use pgdyno_exec::device::identity::BlockDevice;
-use pgdyno_exec::device::refusal::Refusal;
-use pgdyno_exec::device::refusal::SafetyError;
+use pgdyno_exec::device::refusal::{Refusal, SafetyError};
 use pgdyno_exec::device::safety;
+use pgdyno_exec::{ExecContext, Executor as _, Step, StepError};
 use pgdyno_model::storage::{Backing, FilesystemChoice, Storage};
-use pgdyno_storage::Stack;
-use pgdyno_storage::StorageError;
-use pgdyno_storage::Surroundings;
-use pgdyno_storage::Wipe;
+use pgdyno_storage::{Stack, StorageError, Surroundings, Wipe};
 
 #[test]
 fn what_is_no_free_block_device_is_refused() {

@@ -3,7 +3,6 @@
 
 mod common;
 
-use pgdyno_exec::Executor as _;
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
@@ -12,17 +11,12 @@ use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
 use common::{Place, RUN};
-use pgdyno_exec::ExecContext;
 use pgdyno_exec::beneath::FileIdentity;
-use pgdyno_exec::journal::Journal;
-use pgdyno_exec::journal::MARKER;
-use pgdyno_exec::journal::OwnedResource;
-use pgdyno_exec::journal::file_mark;
+use pgdyno_exec::journal::{Journal, MARKER, OwnedResource, file_mark};
 use pgdyno_exec::step::Step;
-use pgdyno_postgres::Cluster;
-use pgdyno_postgres::ClusterSpec;
-use pgdyno_postgres::sweep::Outcome;
-use pgdyno_postgres::sweep::sweep;
+use pgdyno_exec::{ExecContext, Executor as _};
+use pgdyno_postgres::sweep::{Outcome, sweep};
+use pgdyno_postgres::{Cluster, ClusterSpec};
 
 /// Set for the process that is to be killed: where it is to work.
 const VICTIM: &str = "PGDYNO_TEST_VICTIM";

@@ -10,12 +10,8 @@ use pgdyno_exec::account::server_account;
 use pgdyno_exec::journal::Journal;
 use pgdyno_model::experiment::Connect;
 use pgdyno_model::target::{Address, Secret, Target};
-use pgdyno_postgres::Cluster;
-use pgdyno_postgres::ClusterSpec;
-use pgdyno_postgres::Install;
 use pgdyno_postgres::cluster::cluster_directory;
-use pgdyno_postgres::fetch;
-use pgdyno_postgres::find;
+use pgdyno_postgres::{Cluster, ClusterSpec, Install, fetch, find};
 
 use crate::scratch::Scratch;
 

@@ -2,8 +2,7 @@
 
 use super::claims::mentioned;
 use super::scan::Scan;
-use crate::figure::Figure;
-use crate::figure::{Written, written};
+use crate::figure::{Figure, Written, written};
 
 /// A claim that one thing is faster or slower than another.
 #[derive(Clone, Debug, PartialEq)]

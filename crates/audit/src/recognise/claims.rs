@@ -3,8 +3,7 @@
 use super::pgbench_run::PgbenchRun;
 use super::scan::Scan;
 use super::table::Table;
-use crate::figure::Figure;
-use crate::figure::{Written, written};
+use crate::figure::{Figure, Written, written};
 
 /// A ratio of two names that stand beside one percentage.
 #[derive(Clone, Debug, PartialEq)]

@@ -21,24 +21,24 @@ mod storage;
 mod sysbench;
 mod table;
 
-use crate::document::Document;
-use crate::figure::{Decimals, Figure, proof};
-use crate::finding::NotUnderstood;
-use groups::Span;
-use scan::Scan;
-
 pub(crate) use changes::{Change, ChangeClaim};
 pub(crate) use claims::SpreadClaim;
 pub(crate) use command::Command;
 pub(crate) use evidence::Evidence;
+use groups::Span;
 pub use pgbench_run::{PgbenchRun, Progress, Script, Statement};
 pub use probes::{CpuLine, DeviceLine, FsyncLine};
 pub use recognised::Recognised;
+use scan::Scan;
 pub use settings::Setting;
 pub use storage::{StorageFact, StorageWhat};
 pub use sysbench::SysbenchRun;
 pub use table::{Meaning, Row, Table};
 pub(crate) use table::{mean_holds, numbered};
+
+use crate::document::Document;
+use crate::figure::{Decimals, Figure, proof};
+use crate::finding::NotUnderstood;
 
 /// All that is recognised, and what looks like a figure and is not.
 pub(super) fn recognise(document: &Document) -> (Evidence, Vec<NotUnderstood>) {

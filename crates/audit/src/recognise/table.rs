@@ -5,8 +5,7 @@ use serde::{Deserialize, Serialize};
 use super::columns::{Role, names_time, names_tps, role};
 use super::scan::Scan;
 use crate::document::Line;
-use crate::figure::Figure;
-use crate::figure::{Decimals, Written, proof, written};
+use crate::figure::{Decimals, Figure, Written, proof, written};
 
 /// Table with at least one understood column.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]

@@ -14,11 +14,11 @@ mod sysbench;
 mod tables;
 mod zfs;
 
-use crate::finding::{Checked, Finding};
-use crate::recognise::Evidence;
+pub use rule::Rule;
 use rule::Verdicts;
 
-pub use rule::Rule;
+use crate::finding::{Checked, Finding};
+use crate::recognise::Evidence;
 
 /// All rules, in the order in which they judge.
 pub fn rules() -> impl Iterator<Item = &'static Rule> {

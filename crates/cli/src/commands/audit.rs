@@ -4,9 +4,7 @@ use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
 use clap::Args;
-use pgdyno_audit::Audit;
-use pgdyno_audit::AuditError;
-use pgdyno_audit::ImportedRun;
+use pgdyno_audit::{Audit, AuditError, ImportedRun};
 use pgdyno_lab::run::open_store;
 use pgdyno_results::report::audit as page;
 

@@ -2,11 +2,9 @@
 
 use clap::Args;
 use pgdyno_audit::ImportedRun;
-use pgdyno_results::analysis::analyse;
-use pgdyno_results::analysis::compare_runs as across;
-use pgdyno_results::analysis::compare_runs::CompareOptions;
-use pgdyno_results::analysis::compare_runs::Outcome;
+use pgdyno_results::analysis::compare_runs::{CompareOptions, Outcome};
 use pgdyno_results::analysis::side_by_side::side_by_side;
+use pgdyno_results::analysis::{analyse, compare_runs as across};
 use pgdyno_results::gate::{self, Form, Gate};
 use pgdyno_results::report;
 use pgdyno_results::store::{Store, Stored};

@@ -7,9 +7,8 @@ use std::path::Path;
 
 pub(crate) use options::Options;
 use options::{Action, WitnessOptions};
-use pgdyno_lab::crash as lab;
 use pgdyno_lab::crash::witness::{self, Plugged, Secret, Witness};
-use pgdyno_lab::{LabError, Prepared};
+use pgdyno_lab::{LabError, Prepared, crash as lab};
 
 use crate::context::Context;
 use crate::error::CommandError;

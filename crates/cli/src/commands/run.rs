@@ -4,15 +4,13 @@ use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
 use clap::Args;
-use pgdyno_audit::Audit;
-use pgdyno_audit::ImportedRun;
+use pgdyno_audit::{Audit, ImportedRun};
 use pgdyno_lab::file::Override;
 use pgdyno_lab::run::{self as lab, Outcome};
 use pgdyno_lab::{Consent, LabError, Prepared, SessionEnd, Wipe, recipes};
-use pgdyno_results::RunView;
 use pgdyno_results::analysis::analyse;
-use pgdyno_results::report;
 use pgdyno_results::store::Store;
+use pgdyno_results::{RunView, report};
 
 use crate::context::Context;
 use crate::error::CommandError;

@@ -14,8 +14,7 @@ use std::time::{Duration, Instant};
 
 use futures_util::SinkExt as _;
 use pgdyno_model::target::{Address, Target};
-use pgdyno_wire::auth::AuthError;
-use pgdyno_wire::auth::AuthPolicy;
+use pgdyno_wire::auth::{AuthError, AuthPolicy};
 use pgdyno_wire::inspect::Inspector;
 use postgres::error::DbError;
 use postgres::types::ToSql;
@@ -28,10 +27,9 @@ use super::error::{error_text, server_error};
 use super::transport::{Encrypted, Guarded, Outcome, Reason, within};
 use crate::error::ConnectError;
 use crate::handshake::{Encryption, FailedAttempt, Handshake, with_encryption};
-use crate::interruption;
 use crate::limit::Limit;
-use crate::socket;
 use crate::tls::Connector;
+use crate::{interruption, socket};
 
 /// How often a waiting call checks for a signal.
 const POLL_INTERVAL: Duration = Duration::from_millis(50);

@@ -9,8 +9,7 @@ use std::task::{Context, Poll, ready as poll_ready};
 use std::time::Duration;
 
 use pgdyno_wire::auth::AuthError;
-use pgdyno_wire::inspect::InspectError;
-use pgdyno_wire::inspect::Inspector;
+use pgdyno_wire::inspect::{InspectError, Inspector};
 use postgres::tls::{ChannelBinding, TlsConnect, TlsStream};
 use tokio::io::unix::AsyncFd;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};

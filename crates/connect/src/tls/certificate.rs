@@ -106,8 +106,9 @@ fn pss_hash(algorithm: &AlgorithmIdentifierOwned) -> Option<ObjectIdentifier> {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
     use rcgen::{CertificateParams, DistinguishedName, DnType, KeyPair};
+
+    use super::*;
 
     fn self_signed(
         names: &[&str],

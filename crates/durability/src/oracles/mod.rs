@@ -7,12 +7,10 @@ mod case;
 mod ledger;
 mod tables;
 
-use pgdyno_model::crash::{CheckOutcome, Failing};
-
-use case::{complaints, with};
-
 pub use case::Case;
+use case::{complaints, with};
 pub use ledger::missing;
+use pgdyno_model::crash::{CheckOutcome, Failing};
 
 /// A named check.
 #[derive(Clone, Copy)]

@@ -4,8 +4,7 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::page::tests::{REDO, page};
-use crate::rule::Content;
-use crate::rule::Selector;
+use crate::rule::{Content, Selector};
 use crate::write_log::{image_at, log_facts};
 
 const SECTOR: u64 = 512;

@@ -57,9 +57,12 @@ mod transaction;
 use std::collections::VecDeque;
 use std::rc::Rc;
 
+use abort::{Abort, StatementError};
+use expected::ExpectedReply;
 use pgdyno_wire::frontend;
-
+use reply::{ReplyEvent, ReplyReader};
 pub use state::{Client, ClientContext, Wait};
+use state::{PendingReply, State};
 
 use crate::ledger::{ClientLedger, LedgerBindings, TransactionLedger};
 use crate::program::Program;
@@ -67,10 +70,6 @@ use crate::random::Random;
 use crate::schedule::{Exchange, Moment};
 use crate::script::Value;
 use crate::sqlstate;
-use abort::{Abort, StatementError};
-use expected::ExpectedReply;
-use reply::{ReplyEvent, ReplyReader};
-use state::{PendingReply, State};
 
 impl Client {
     /// Creates client `id` with a connection.

@@ -3,10 +3,11 @@
 //! Messages that a client need not read, result rows above all, are skipped in place. Only a
 //! message that must be read and arrived in pieces is put together in a buffer.
 
-use super::expected::{ExpectedReply, is_unsolicited};
 use pgdyno_wire::backend::{TransactionStatus, command_complete, ready_for_query, tag};
 use pgdyno_wire::frame::HEADER;
 use pgdyno_wire::{Frame, Header, Message, ServerError, WireError};
+
+use super::expected::{ExpectedReply, is_unsolicited};
 
 /// Longest message that is read rather than skipped (bytes).
 const MAX_READ: usize = 1 << 20;

@@ -28,11 +28,10 @@ mod tests;
 use std::num::NonZeroU64;
 use std::ops::RangeInclusive;
 
+pub use row_random::RowRandom;
 use thiserror::Error;
 
 use crate::digits;
-
-pub use row_random::RowRandom;
 
 /// Header of COPY's binary format: signature, no flags, no extension.
 pub const HEADER: &[u8] = b"PGCOPY\n\xff\r\n\0\0\0\0\0\0\0\0\0";

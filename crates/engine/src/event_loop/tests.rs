@@ -10,14 +10,14 @@ mod timing;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use fake_server::{Answer, after, done, error, message, ready, steady};
+use load::Load;
 use pgdyno_model::experiment::{Length, Protocol, ReconnectLost};
 use pgdyno_model::units::Span;
 
 use crate::reactor::sim::{Network, PeerAction};
 use crate::schedule::{Clock, Moment};
 use crate::spec::LoadSpec;
-use fake_server::{Answer, after, done, error, message, ready, steady};
-use load::Load;
 
 const MS: Duration = Duration::from_millis(1);
 const SECOND: Duration = Duration::from_secs(1);
@@ -52,7 +52,10 @@ fn a_one_second_stall_is_one_long_latency_and_a_second_without_transactions() {
     assert!((max - 1e6).abs() < 1e3, "{max}");
     assert!(m.latency.quantile_us(0.99).unwrap() < 1100.0);
     let silent = Load::new("SELECT 1;").run(steady(10 * SECOND)).measurement;
-    assert_eq!((silent.transactions, silent.counters.drained_transactions, silent.series.len()), (0, 1, 5));
+    assert_eq!(
+        (silent.transactions, silent.counters.drained_transactions, silent.series.len()),
+        (0, 1, 5)
+    );
 }
 
 #[test]

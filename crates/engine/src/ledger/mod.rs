@@ -11,12 +11,11 @@ mod transaction;
 
 use std::io;
 
+pub use mapped::{MappedLedger, read};
 use pgdyno_model::ledger::Effect;
+pub(crate) use transaction::{LedgerBindings, TransactionLedger};
 
 use crate::schedule::{Clock, Moment};
-
-pub use mapped::{MappedLedger, read};
-pub(crate) use transaction::{LedgerBindings, TransactionLedger};
 
 /// Opens the ledgers of a load's clients.
 pub trait Ledger: Send + Sync {

@@ -11,9 +11,8 @@ mod policy;
 use std::collections::HashMap;
 use std::time::Duration;
 
-use pgdyno_wire::frontend::Execution;
-
 pub use error::ProgramError;
+use pgdyno_wire::frontend::Execution;
 pub use policy::ClientPolicy;
 
 use crate::script::{Expr, Piece, Slot, Store, VariableValue};

@@ -2,10 +2,10 @@
 
 use std::fmt;
 
+use pgdyno_connect::Stream;
 use strum::{EnumString, VariantNames};
 
 use super::uring::Uring;
-use pgdyno_connect::Stream;
 
 /// Reactor that the user asks for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, EnumString, VariantNames)]

@@ -3,6 +3,7 @@
 use std::io;
 use std::time::Duration;
 
+use pgdyno_connect::Stream;
 use rustix::event::{Timespec, epoll};
 use rustix::fd::OwnedFd;
 use rustix::time::{
@@ -11,7 +12,6 @@ use rustix::time::{
 
 use super::alarm::Alarm;
 use super::{AfterSend, Connector, Reactor, ReactorHandler, ReconnectError, timespec};
-use pgdyno_connect::Stream;
 use crate::schedule::{Clock, Moment};
 
 /// Bytes read at once.

@@ -15,10 +15,10 @@ pub mod uring;
 use std::io;
 use std::time::Duration;
 
+use pgdyno_connect::{ConnectError, Stream};
 use rustix::event::Timespec;
 use thiserror::Error;
 
-use pgdyno_connect::{ConnectError, Stream};
 use crate::schedule::Moment;
 
 /// Makes the connection of an index.

@@ -9,10 +9,11 @@ use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
+use pgdyno_connect::Stream;
+
 use super::epoll::Epoll;
 use super::uring::Uring;
 use super::{AfterSend, Connector, Reactor, ReactorHandler};
-use pgdyno_connect::Stream;
 use crate::schedule::{Clock, Moment};
 
 /// What the client's side has seen on each connection.

@@ -11,12 +11,12 @@ use std::time::Duration;
 
 use io_uring::types::{Fd, SubmitArgs, TimeoutFlags, Timespec};
 use io_uring::{IoUring, cqueue, opcode, squeue};
+use pgdyno_connect::Stream;
 use rustix::fd::{AsFd, AsRawFd};
 
 use super::alarm::Alarm;
 use super::buffers::ReceiveBuffers;
 use super::{AfterSend, Connector, Reactor, ReactorHandler, ReconnectError};
-use pgdyno_connect::Stream;
 use crate::schedule::{Clock, Moment};
 
 /// Queued submissions that are handed to the kernel early, so that servers begin to work.

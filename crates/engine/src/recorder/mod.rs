@@ -11,17 +11,16 @@ mod latency_buffer;
 
 use std::time::{Duration, SystemTime};
 
+pub use interval::Interval;
+use latency_buffer::LatencyBuffer;
 use pgdyno_model::Latencies;
 use pgdyno_model::experiment::LoadOptions;
-
-pub use interval::Interval;
 
 use crate::failure::FailureKind;
 use crate::program::Program;
 use crate::schedule::{Exchange, Moment, Phase, Schedule, Timeline};
 use crate::tally::Tally;
 use crate::transaction_log::{LoggedOutcome, LoggedTransaction, TransactionSink};
-use latency_buffer::LatencyBuffer;
 
 /// A transaction that has ended, well or not.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -31,11 +31,10 @@ pub(crate) use conditions::{BranchTargets, branch_targets};
 pub use error::{EvalError, ScriptError};
 pub use eval::Scope;
 pub use expr::{BinaryOp, Expr, Function, UnaryOp};
-pub use slot::Slot;
-pub use value::{Value, VariableValue};
-
 use parser::Parser;
+pub use slot::Slot;
 use split::ScriptPart;
+pub use value::{Value, VariableValue};
 
 impl Script {
     /// Parses `text`; errors and results call the script `name`.

@@ -349,8 +349,9 @@ fn expressions_too_large_for_a_stack_are_refused() {
 }
 
 mod hostile {
-    use super::*;
     use proptest::prelude::*;
+
+    use super::*;
 
     proptest! {
         #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]

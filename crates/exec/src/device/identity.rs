@@ -1,10 +1,9 @@
 //! Which block device a path means, and how a person recognises it.
 
-use std::fmt;
 use std::fs::{self, File};
-use std::io;
 use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::path::{Path, PathBuf};
+use std::{fmt, io};
 
 use pgdyno_model::storage::DeviceFacts;
 use pgdyno_model::units::Bytes;

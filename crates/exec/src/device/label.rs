@@ -4,11 +4,10 @@ use std::path::Path;
 
 use rustix::fs::OFlags;
 
-use super::edge;
 use super::held::{self, HeldDevice};
 use super::identity::BlockDevice;
 use super::refusal::{Refusal, SafetyError};
-use super::safety;
+use super::{edge, safety};
 use crate::error::{StepError, io_error};
 use crate::tool::run_tool;
 

@@ -11,12 +11,11 @@ use serde::{Deserialize, Serialize};
 
 use super::held::{self, HeldDevice};
 use super::identity::{BlockDevice, Identity};
+use super::refusal::{Refusal, SafetyError};
 use super::{edge, writers};
 use crate::causes::with_causes;
 use crate::tool::run_tool;
 use crate::trust;
-
-use super::refusal::{Refusal, SafetyError};
 
 /// The devices whose contents the user gave up, beside naming them in the file.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]

@@ -1,12 +1,11 @@
 //! Executing steps on this host.
 
 use std::ffi::OsStr;
-use std::fs;
-use std::io;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::Path;
 use std::process::Child;
 use std::sync::atomic::Ordering;
+use std::{fs, io};
 
 use super::{Effect, Executor, undo};
 use crate::account::Account;

@@ -1,8 +1,7 @@
 //! What the journal keeps of one thing that pgdyno makes: data only.
 
-use std::fmt;
-use std::io;
 use std::path::{Path, PathBuf};
+use std::{fmt, io};
 
 use pgdyno_model::facts::Owner;
 use pgdyno_model::units::Epoch;

@@ -1,8 +1,7 @@
 //! Settings of a device that were not obtained.
 
-use std::fs;
-use std::io;
 use std::path::PathBuf;
+use std::{fs, io};
 
 use super::limit::LimitError;
 

@@ -10,19 +10,14 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
-use pgdyno_engine::LoadObserver;
-use pgdyno_engine::LoadSpec;
-use pgdyno_engine::WeightedScript;
 use pgdyno_engine::ledger::{Ledger, MappedLedger};
-use pgdyno_engine::run_load as drive;
 use pgdyno_engine::script::{Script, Value};
+use pgdyno_engine::{LoadObserver, LoadSpec, WeightedScript, run_load as drive};
 use pgdyno_exec::journal::Journal;
 use pgdyno_model::experiment::Length;
 use pgdyno_model::units::Span;
-use pgdyno_postgres::Cluster;
-use pgdyno_postgres::ClusterSpec;
 use pgdyno_postgres::cluster::cluster_directory;
-use pgdyno_postgres::find;
+use pgdyno_postgres::{Cluster, ClusterSpec, find};
 
 const SCRIPT: &str = include_str!("../../src/crash/ledger.sql");
 const TABLES: &str = "CREATE TABLE pgbench_accounts (aid int PRIMARY KEY, bid int, abalance int NOT NULL DEFAULT 0, filler char(84));

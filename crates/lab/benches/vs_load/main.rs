@@ -24,18 +24,12 @@ use pgdyno_exec::directory::StorageDirectory;
 use pgdyno_exec::journal::Journal;
 use pgdyno_exec::paths;
 use pgdyno_lab::Loading;
-use pgdyno_lab::load::ConnectOptions;
-use pgdyno_lab::load::Existing;
-use pgdyno_lab::load::Load;
-use pgdyno_lab::load::load;
+use pgdyno_lab::load::{ConnectOptions, Existing, Load, load};
 use pgdyno_model::load_strategy::LoadStrategy;
 use pgdyno_model::progress::Silent;
 use pgdyno_model::target::Address;
-use pgdyno_postgres::Cluster;
-use pgdyno_postgres::ClusterSpec;
 use pgdyno_postgres::cluster::cluster_directory;
-use pgdyno_postgres::find;
-
+use pgdyno_postgres::{Cluster, ClusterSpec, find};
 use statistics::Interval;
 
 /// The word by which the bench's own binary becomes `pgdyno load`.

@@ -8,14 +8,13 @@ use pgdyno_model::crash::Aim;
 use pgdyno_model::progress::RoundStage;
 use pgdyno_postgres::StopMode;
 
-use super::aim;
 use super::checkpoints::Checkpoints;
-use super::disk;
 use super::load::Load;
 use super::missed::Missed;
 use super::round_plan::{RoundContext, RoundPlan};
 use super::test_bed::{DiskCut, TestBed};
 use super::wal_watcher::parse_lsn;
+use super::{aim, disk};
 use crate::LabError;
 use crate::context::Context;
 use crate::provisioner::DATABASE;

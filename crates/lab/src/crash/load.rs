@@ -8,13 +8,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use pgdyno_engine::LoadError;
-use pgdyno_engine::LoadObserver;
-use pgdyno_engine::LoadSpec;
-use pgdyno_engine::WeightedScript;
 use pgdyno_engine::ledger::{Ledger, MappedLedger, read};
-use pgdyno_engine::run_load as drive;
 use pgdyno_engine::script::{Script, Value};
+use pgdyno_engine::{LoadError, LoadObserver, LoadSpec, WeightedScript, run_load as drive};
 use pgdyno_model::Measurement;
 use pgdyno_model::crash::CrashOptions;
 use pgdyno_model::experiment::Length;

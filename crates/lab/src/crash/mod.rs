@@ -31,11 +31,11 @@ use std::path::Path;
 use std::sync::atomic::AtomicBool;
 use std::time::SystemTime;
 
+pub use dry_run::dry_run;
+use feasibility::refuse_plug;
 use pgdyno_model::crash::CrashRecord;
 use pgdyno_model::progress::Progress;
 use pgdyno_model::units::Epoch;
-
-pub use dry_run::dry_run;
 pub(crate) use run_session::run_session;
 pub(crate) use subject::Subject;
 pub use subject::{AfterRecovery, Interference, Through};
@@ -46,7 +46,6 @@ use crate::leftovers::clear_leftovers;
 use crate::prepare::Prepared;
 use crate::record_id::new_record_id;
 use crate::stores::open_store;
-use feasibility::refuse_plug;
 
 /// Crashes what `prepared` describes, by itself: its only treatment is the subject, its `[crash]`
 /// says how. What comes of it is in the store at `store` when this returns, also what a signal cut

@@ -9,9 +9,7 @@ use pgdyno_model::Fault;
 use pgdyno_model::crash::Aim;
 use pgdyno_model::ledger::{History, State};
 use pgdyno_model::progress::RoundStage;
-use pgdyno_postgres::Cluster;
-use pgdyno_postgres::ClusterError;
-use pgdyno_postgres::StopMode;
+use pgdyno_postgres::{Cluster, ClusterError, StopMode};
 use pgdyno_storage::fault::FileBaseline;
 
 use super::inject_fault::InjectedFault;

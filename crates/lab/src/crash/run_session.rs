@@ -2,8 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use pgdyno_exec::ScratchDirectory;
-use pgdyno_exec::paths;
+use pgdyno_exec::{ScratchDirectory, paths};
 use pgdyno_model::crash::{
     CheckOutcome, CrashOutcome, CrashRecord, Fault, FaultOutcome, Round, Verdict,
 };

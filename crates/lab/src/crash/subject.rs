@@ -4,8 +4,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
 
-use pgdyno_exec::account::Account;
-use pgdyno_exec::account::server_account;
+use pgdyno_exec::account::{Account, server_account};
 use pgdyno_facts::Serials;
 use pgdyno_model::crash::CrashOptions;
 use pgdyno_model::experiment::Connect;

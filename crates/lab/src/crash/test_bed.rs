@@ -7,18 +7,15 @@ use std::time::{Duration, Instant};
 
 use pgdyno_dataset::BulkLoad;
 use pgdyno_dataset::workload::{self, DataSet};
-use pgdyno_emulated_disk::Control;
-use pgdyno_emulated_disk::Cut;
+use pgdyno_emulated_disk::{Control, Cut};
 use pgdyno_exec::Step;
 use pgdyno_model::experiment::Loading;
 use pgdyno_model::facts::StorageFacts;
 use pgdyno_model::progress::{Activity, Silent};
 use pgdyno_model::units::Bytes;
-use pgdyno_postgres::Cluster;
-use pgdyno_postgres::StopMode;
-use pgdyno_storage::MountedStack;
+use pgdyno_postgres::{Cluster, StopMode};
 use pgdyno_storage::fault::PowerSwitch;
-use pgdyno_storage::flushes_completed;
+use pgdyno_storage::{MountedStack, flushes_completed};
 
 use super::subject::Subject;
 use crate::LabError;

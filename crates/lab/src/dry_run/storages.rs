@@ -7,8 +7,7 @@ use pgdyno_exec::account::Account;
 use pgdyno_exec::device::safety;
 use pgdyno_model::storage::{Backing, DeviceSettings};
 use pgdyno_model::units::Bytes;
-use pgdyno_storage::Stack;
-use pgdyno_storage::Surroundings;
+use pgdyno_storage::{Stack, Surroundings};
 
 use super::lines::indented;
 use crate::LabError;

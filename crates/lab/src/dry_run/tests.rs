@@ -3,7 +3,6 @@ use std::path::Path;
 use pgdyno_model::facts::BuildSource;
 use pgdyno_model::units::Bytes;
 use pgdyno_postgres::Install;
-
 use pgdyno_storage::Wipe;
 
 use super::*;

@@ -5,13 +5,13 @@ use std::num::NonZeroU32;
 use pgdyno_model::Fault;
 use pgdyno_model::crash::{CrashOptions, Under};
 use pgdyno_model::experiment::{Factor, PlantedFailure};
+use pgdyno_model::nearest::nearest;
 use pgdyno_model::units::Span;
 use serde::Deserialize;
 use toml::Spanned;
 
 use super::error::Complaint;
 use super::factors::combination;
-use pgdyno_model::nearest::nearest;
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]

@@ -4,10 +4,10 @@
 use std::ops::Range;
 use std::path::PathBuf;
 
+use pgdyno_model::nearest::nearest;
 use thiserror::Error;
 
 use super::source::Source;
-use pgdyno_model::nearest::nearest;
 
 /// An experiment file that cannot be used.
 #[derive(Debug, Error)]

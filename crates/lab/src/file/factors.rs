@@ -5,13 +5,13 @@ use std::fmt;
 
 use pgdyno_model::experiment::Factor;
 use pgdyno_model::level::{Key, Level, LevelValue};
+use pgdyno_model::nearest::nearest;
 use serde::Deserialize;
 use serde::de::{Deserializer, Error as _, MapAccess, SeqAccess, Visitor};
 use toml::Spanned;
 
 use super::error::Complaint;
 use super::levels::{check_level, flattened, setting_value};
-use pgdyno_model::nearest::nearest;
 
 /// The table as read, in the file's order.
 #[derive(Default)]

@@ -19,12 +19,11 @@ pub(crate) mod toml_text;
 
 use std::path::Path;
 
-use pgdyno_model::Experiment;
-
 pub use error::FileError;
 pub(crate) use factors::spelled;
 pub(crate) use levels::set_option;
 pub use overrides::Override;
+use pgdyno_model::Experiment;
 pub use size::{Size, size, sizes};
 pub use source::Source;
 

@@ -58,9 +58,10 @@ impl ProbeTable {
             duration => duration.map_or(defaults.duration, Spanned::into_inner),
         };
         let size = match self.size {
-            Some(size) => {
-                size.get_ref().parse::<Bytes>().map_err(|e| Complaint::new(e.to_string()).at(size.span()))?
-            }
+            Some(size) => size
+                .get_ref()
+                .parse::<Bytes>()
+                .map_err(|e| Complaint::new(e.to_string()).at(size.span()))?,
             None => defaults.size,
         };
         let block_bytes = match self.block_sizes {

@@ -1,11 +1,11 @@
 //! `[size.NAME]`: other values for keys of the same file, under a name.
 
+use pgdyno_model::nearest::nearest;
 use serde::Deserialize;
 
 use super::error::FileError;
 use super::overrides::Override;
 use super::source::Source;
-use pgdyno_model::nearest::nearest;
 
 /// A size that a file describes.
 #[derive(Clone, Debug, PartialEq)]

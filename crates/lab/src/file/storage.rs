@@ -7,19 +7,17 @@ use std::path::{Path, PathBuf};
 
 use pgdyno_model::Storage;
 use pgdyno_model::level::LevelValue;
+use pgdyno_model::nearest::nearest;
 use pgdyno_model::storage::{
     Backing, DeviceSettings, DiskLatency, EmulatedDisk, FilesystemChoice, Hook, Limit, LoopFile,
     Raid0, Striper,
 };
 use pgdyno_model::units::{Bytes, Span};
-use pgdyno_storage::Stack;
-use pgdyno_storage::StorageError;
-use pgdyno_storage::Wipe;
+use pgdyno_storage::{Stack, StorageError, Wipe};
 use serde::Deserialize;
 use toml::Spanned;
 
 use super::error::Complaint;
-use pgdyno_model::nearest::nearest;
 
 /// The tables as read, by name.
 pub(super) type Tables = BTreeMap<Spanned<String>, StorageTable>;

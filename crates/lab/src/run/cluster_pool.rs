@@ -11,19 +11,17 @@ use pgdyno_model::progress::{Activity, Notice, Warning};
 use pgdyno_model::storage::Backing;
 use pgdyno_model::units::Bytes;
 use pgdyno_postgres as postgres;
-use pgdyno_postgres::Install;
-use pgdyno_postgres::StopMode;
+use pgdyno_postgres::{Install, StopMode};
 
 use super::external_server::ExternalSchema;
 use super::prewarm::check_prewarm;
 use super::server::Server;
 use super::storage_pool::StoragePool;
 use super::templates::Templates;
-use crate::LabError;
-use crate::estimate;
 use crate::prepare::{Build, ClusterKey, Prepared};
 use crate::programs::base_settings;
 use crate::provisioner::{ClusterRequest, Provisioner, RoomNeeded};
+use crate::{LabError, estimate};
 
 /// All servers of a run, and the storages that they lie on.
 pub(super) struct ClusterPool<'a> {

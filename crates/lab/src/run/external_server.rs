@@ -5,22 +5,15 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 
 use pgdyno_connect::control;
-use pgdyno_connect::control::Client;
-use pgdyno_connect::control::error_text;
-use pgdyno_exec::journal::Entry;
-use pgdyno_exec::journal::Journal;
-use pgdyno_exec::journal::OwnedResource;
+use pgdyno_connect::control::{Client, error_text};
+use pgdyno_exec::journal::{Entry, Journal, OwnedResource};
 use pgdyno_model::experiment::Postgres;
 use pgdyno_model::facts::ServerFacts;
 use pgdyno_model::target::{Secret, Target};
-use pgdyno_postgres::ExternalServer;
-use pgdyno_postgres::ServerWide;
-use pgdyno_postgres::external::server_name;
-use pgdyno_postgres::external::without_password;
-use pgdyno_postgres::schema;
-use pgdyno_postgres::schema::MARK;
-use pgdyno_postgres::schema::RecordedSchema;
+use pgdyno_postgres::external::{server_name, without_password};
+use pgdyno_postgres::schema::{MARK, RecordedSchema};
 use pgdyno_postgres::server_wide::put_back_leftovers;
+use pgdyno_postgres::{ExternalServer, ServerWide, schema};
 use postgres_protocol::escape::{escape_identifier, escape_literal};
 
 use crate::LabError;

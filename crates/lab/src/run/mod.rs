@@ -19,13 +19,11 @@ mod trial_scheduler;
 use std::path::Path;
 use std::sync::atomic::AtomicBool;
 
+pub use outcome::Outcome;
 use pgdyno_model::Plan;
 use pgdyno_model::progress::Progress;
 use pgdyno_model::record::RunState;
 use pgdyno_results::StoreError;
-
-pub use crate::stores::{open_store, open_store_existing};
-pub use outcome::Outcome;
 
 use crate::LabError;
 use crate::context::Context;
@@ -33,6 +31,7 @@ use crate::file::{Override, Source};
 use crate::leftovers::clear_leftovers;
 use crate::prepare::{Consent, Prepared};
 use crate::stores::open_store_trusting;
+pub use crate::stores::{open_store, open_store_existing};
 
 /// Runs `prepared` from the beginning. What is complete is in the store at `store` when this
 /// returns, however it ends.

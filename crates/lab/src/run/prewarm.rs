@@ -1,7 +1,6 @@
 //! Reads a workload's tables into shared buffers by the extension `pg_prewarm`.
 
-use pgdyno_connect::control::Client;
-use pgdyno_connect::control::error_text;
+use pgdyno_connect::control::{Client, error_text};
 use pgdyno_dataset::workload::Workload;
 use postgres_protocol::escape::{escape_identifier, escape_literal};
 

@@ -20,15 +20,13 @@ use super::storage_pool::StoragePool;
 use super::storage_probes::StorageProbes;
 use super::trial::Trial;
 use super::trial_scheduler::{NextTrial, TrialScheduler};
-use crate::LabError;
 use crate::context::Context;
-use crate::crash;
 use crate::estimate::Clock;
 use crate::prepare::Prepared;
 use crate::programs::install_programs;
 use crate::provisioner::Provisioner;
 use crate::record_id::{new_record_id, stem};
-use crate::redact;
+use crate::{LabError, crash, redact};
 
 /// A run at work.
 pub(super) struct Session<'a> {

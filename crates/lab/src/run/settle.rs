@@ -3,6 +3,7 @@
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
+use pgdyno_dataset::workload::Workload;
 use pgdyno_model::experiment::Between;
 
 use super::cluster_pool::ReadyServer;
@@ -11,7 +12,6 @@ use super::server::Server;
 use crate::LabError;
 use crate::context::Context;
 use crate::sql::execute;
-use pgdyno_dataset::workload::Workload;
 
 /// Settles the server before a trial: tidying, the user's command, CHECKPOINT, TRIM, cold or warm
 /// caches, a rest; in this order.

@@ -7,10 +7,9 @@ use pgdyno_model::Storage;
 use pgdyno_model::facts::StorageFacts;
 use pgdyno_model::storage::{Backing, DeviceSettings};
 
-use crate::LabError;
-use crate::estimate;
 use crate::prepare::Prepared;
 use crate::provisioner::{ProvisionedStorage, Provisioner, RoomNeeded};
+use crate::{LabError, estimate};
 
 /// All storages of a run.
 pub(super) struct StoragePool<'a> {

@@ -6,18 +6,15 @@ use std::time::SystemTime;
 use pgdyno_model::ProbeRecord;
 use pgdyno_model::experiment::{ProbeKind, ProbeStages};
 use pgdyno_model::probe::ProbeResult;
+use pgdyno_model::progress::{Activity, Event, Notice};
 use pgdyno_model::units::Epoch;
 use pgdyno_results::store::{SessionId, Store};
 use pgdyno_storage::probe;
-use pgdyno_storage::probe::DiskOptions;
-use pgdyno_storage::probe::DiskPlan;
-use pgdyno_storage::probe::FsyncOptions;
-use pgdyno_storage::probe::SizeSource;
+use pgdyno_storage::probe::{DiskOptions, DiskPlan, FsyncOptions, SizeSource};
 
 use crate::LabError;
 use crate::context::Context;
 use crate::record_id::new_record_id;
-use pgdyno_model::progress::{Activity, Event, Notice};
 
 /// One of the two stages, of one storage.
 pub(super) struct StorageProbes<'a> {

@@ -3,21 +3,19 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
+use pgdyno_dataset::{self as dataset, BulkLoad};
 use pgdyno_exec::directory::room;
 use pgdyno_exec::paths;
 use pgdyno_model::Treatment;
+use pgdyno_model::progress::{Activity, Notice};
 use pgdyno_model::units::Bytes;
-use pgdyno_postgres::Cluster;
-use pgdyno_postgres::Template;
-use pgdyno_postgres::template_path;
+use pgdyno_postgres::{Cluster, Template, template_path};
 
 use super::server::Server;
 use crate::LabError;
 use crate::context::Context;
 use crate::prepare::{Build, ClusterKey, Prepared};
 use crate::provisioner::tablespace;
-use pgdyno_dataset::{self as dataset, BulkLoad};
-use pgdyno_model::progress::{Activity, Notice};
 
 /// What tells one cluster's data from another's within a run: programs, data set, scale.
 type Content = (Build, String, u32);

@@ -9,13 +9,8 @@ use std::sync::Mutex;
 use std::time::{Duration, Instant, SystemTime};
 
 use pgdyno_durability::{Agreement, agreement};
-use pgdyno_engine::LiveSecond;
-use pgdyno_engine::LoadError;
-use pgdyno_engine::LoadObserver;
-use pgdyno_engine::LoadSpec;
-use pgdyno_engine::Phase;
-use pgdyno_engine::run_load as drive;
 use pgdyno_engine::script::Value;
+use pgdyno_engine::{LiveSecond, LoadError, LoadObserver, LoadSpec, Phase, run_load as drive};
 use pgdyno_model::experiment::Length;
 use pgdyno_model::facts::ServerFacts;
 use pgdyno_model::progress::{Activity, Event};
@@ -24,9 +19,7 @@ use pgdyno_model::search::Step;
 use pgdyno_model::telemetry::Table;
 use pgdyno_model::units::Epoch;
 use pgdyno_model::{Find, Measurement, Plan, PlannedTrial, Search, Treatment, TrialRecord};
-use pgdyno_observe::telemetry::Sampler;
-use pgdyno_observe::telemetry::TelemetryContext;
-use pgdyno_observe::telemetry::probes;
+use pgdyno_observe::telemetry::{Sampler, TelemetryContext, probes};
 
 use super::cluster_pool::ReadyServer;
 use super::counters::{Counters, read_counters};
@@ -351,8 +344,9 @@ impl Trial<'_> {
 /// Says why a trial in which clients gave up did not measure what it was meant to.
 fn aborted(measurement: &Measurement, clients: u32) -> Option<String> {
     let first = measurement.counters.abort_reasons.first().map_or("", String::as_str);
-    (measurement.counters.aborted_clients > 0)
-        .then(|| format!("{} of {clients} clients gave up: {first}", measurement.counters.aborted_clients))
+    (measurement.counters.aborted_clients > 0).then(|| {
+        format!("{} of {clients} clients gave up: {first}", measurement.counters.aborted_clients)
+    })
 }
 
 /// Says why a search has no answer.

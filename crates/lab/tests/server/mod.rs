@@ -4,10 +4,8 @@
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
-use pgdyno_engine::LoadObserver;
-use pgdyno_engine::LoadSpec;
-use pgdyno_engine::WeightedScript;
 use pgdyno_engine::script::{Script, Value};
+use pgdyno_engine::{LoadObserver, LoadSpec, WeightedScript};
 use pgdyno_model::experiment::{Length, Protocol};
 use pgdyno_model::target::Target;
 use pgdyno_model::units::Span;

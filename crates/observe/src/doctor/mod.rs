@@ -9,18 +9,16 @@ mod rules;
 
 use std::path::{Path, PathBuf};
 
-use pgdyno_model::facts::{BlockDevice, DeviceKind, HostFacts, StorageFacts};
-
 pub use advice::{Advice, Advised, Severity, Unobservable};
-pub use pgdyno_postgres::Install;
-pub use rules::advise;
-
 use pgdyno_exec::account::{Account, server_account};
 use pgdyno_exec::directory;
 use pgdyno_exec::paths::default_storage_dir;
 use pgdyno_facts::Serials;
+use pgdyno_model::facts::{BlockDevice, DeviceKind, HostFacts, StorageFacts};
+pub use pgdyno_postgres::Install;
 use pgdyno_postgres::install::OLDEST_MAJOR;
 use pgdyno_postgres::{FETCHABLE, cached, find_all};
+pub use rules::advise;
 
 /// The result of an examination.
 #[derive(Clone, Debug)]

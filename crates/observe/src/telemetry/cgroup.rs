@@ -7,13 +7,13 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use pgdyno_exec::mountinfo;
+use pgdyno_exec::mountinfo::MountEntry;
 use pgdyno_model::telemetry::{Column, Kind};
 
 use super::columns::Columns;
 use super::context::TelemetryContext;
 use super::probe::{Probe, ProbeError, float, read};
-use pgdyno_exec::mountinfo;
-use pgdyno_exec::mountinfo::MountEntry;
 
 struct Cgroup {
     hierarchies: Vec<Hierarchy>,

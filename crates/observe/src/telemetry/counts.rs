@@ -1,9 +1,8 @@
 //! Counts by name, from a query with two columns: a name and its present count. Names that never
 //! occurred have no column.
 
-use postgres::Statement;
-
 use pgdyno_model::telemetry::{Column, Kind};
+use postgres::Statement;
 
 use super::columns::Columns;
 use super::probe::{Probe, ProbeError, float};

@@ -1,8 +1,7 @@
 //! CPU time by mode, of the whole host and of each core, from `/proc/stat`.
 
-use procfs::{CpuTime, CurrentSI, KernelStats};
-
 use pgdyno_model::telemetry::{Column, Kind};
+use procfs::{CpuTime, CurrentSI, KernelStats};
 
 use super::columns::Columns;
 use super::context::TelemetryContext;

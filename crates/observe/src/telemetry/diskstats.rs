@@ -3,13 +3,12 @@
 
 use std::path::{Path, PathBuf};
 
-use procfs::DiskStat;
-
+use pgdyno_facts::layers::Layers;
 use pgdyno_model::telemetry::{Column, Kind};
+use procfs::DiskStat;
 
 use super::context::TelemetryContext;
 use super::probe::{Probe, ProbeError, column, float};
-use pgdyno_facts::layers::Layers;
 
 /// The fields after the device's name, in the order of the kernel's `Documentation/block/stat.rst`.
 /// Sectors have 512 bytes on every device.

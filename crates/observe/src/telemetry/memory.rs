@@ -1,8 +1,7 @@
 //! Main memory, and pages that wait for write-back, from `/proc/meminfo`.
 
-use pgdyno_model::telemetry::{Column, Kind};
-
 use pgdyno_facts::kilobytes;
+use pgdyno_model::telemetry::{Column, Kind};
 
 use super::context::TelemetryContext;
 use super::probe::{Probe, ProbeError, column, float, read};

@@ -33,12 +33,11 @@ mod vmstat;
 mod wait_events;
 mod zfs;
 
+use context::MakeProbe;
 pub use context::{MonitoredServer, TelemetryContext};
+use pgdyno_model::telemetry::Column;
 pub use probe::{Probe, ProbeError};
 pub use sampler::Sampler;
-
-use context::MakeProbe;
-use pgdyno_model::telemetry::Column;
 
 /// All probes, in the order of reports.
 const PROBES: &[(&str, MakeProbe)] = &[

@@ -1,9 +1,8 @@
 //! Traffic of all network interfaces, from `/proc/net/dev`. Load over TCP to the same host is on
 //! `lo`.
 
-use procfs::net::{DeviceStatus, dev_status};
-
 use pgdyno_model::telemetry::{Column, Kind};
+use procfs::net::{DeviceStatus, dev_status};
 
 use super::columns::Columns;
 use super::context::TelemetryContext;

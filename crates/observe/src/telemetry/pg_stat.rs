@@ -3,9 +3,8 @@
 
 use std::time::Duration;
 
-use postgres::Statement;
-
 use pgdyno_model::telemetry::{Column, Kind, STATS_RESET};
+use postgres::Statement;
 
 use super::context::TelemetryContext;
 use super::probe::{Probe, ProbeError, SLOW, column};

@@ -1,9 +1,8 @@
 //! I/O by backend type, object and context, from `pg_stat_io` (PostgreSQL 16 and later).
 //! Combinations without I/O have no columns.
 
-use postgres::Statement;
-
 use pgdyno_model::telemetry::{Column, Kind, STATS_RESET};
+use postgres::Statement;
 
 use super::columns::Columns;
 use super::context::TelemetryContext;

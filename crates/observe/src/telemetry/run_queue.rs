@@ -1,8 +1,7 @@
 //! Threads that run or wait for a CPU, from `/proc/stat` and `/proc/loadavg`.
 
-use procfs::{Current, CurrentSI, KernelStats, LoadAverage};
-
 use pgdyno_model::telemetry::{Column, Kind};
+use procfs::{Current, CurrentSI, KernelStats, LoadAverage};
 
 use super::context::TelemetryContext;
 use super::probe::{Probe, ProbeError, column, float};

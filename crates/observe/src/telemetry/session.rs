@@ -3,13 +3,13 @@
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use pgdyno_connect::control;
 use pgdyno_connect::control::Client;
 use pgdyno_model::target::Target;
 use postgres_protocol::escape::escape_identifier;
 
 use super::cost::ObserverCost;
 use super::probe::ProbeError;
-use pgdyno_connect::control;
 
 /// How long a statement may take (seconds): longer than the server itself lets it run.
 const STATEMENT_LIMIT: Duration = Duration::from_secs(15);

@@ -3,9 +3,8 @@
 
 use std::time::Duration;
 
-use postgres::Statement;
-
 use pgdyno_model::telemetry::{Column, Kind};
+use postgres::Statement;
 
 use super::columns::Columns;
 use super::context::TelemetryContext;

@@ -17,9 +17,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use postgres::Statement;
-
 use pgdyno_model::telemetry::{Column, Kind};
+use postgres::Statement;
 
 use super::columns::Columns;
 use super::context::TelemetryContext;

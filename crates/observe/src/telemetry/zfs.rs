@@ -6,12 +6,12 @@ use std::process::{Child, Command, Stdio};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 
+use pgdyno_exec::lookup::search_path;
+use pgdyno_facts::layers::pool_of;
 use pgdyno_model::telemetry::{Column, Kind};
 
 use super::context::TelemetryContext;
 use super::probe::{Probe, ProbeError, column, float, read};
-use pgdyno_exec::lookup::search_path;
-use pgdyno_facts::layers::pool_of;
 
 const ARCSTATS: &str = "/proc/spl/kstat/zfs/arcstats";
 

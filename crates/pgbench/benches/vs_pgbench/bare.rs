@@ -6,14 +6,11 @@
 use std::io::Write as _;
 use std::time::{Duration, Instant};
 
-use pgdyno_connect::CONNECT_TIMEOUT;
-use pgdyno_connect::connect;
+use pgdyno_connect::{CONNECT_TIMEOUT, connect};
 use pgdyno_engine::ReactorChoice;
-use pgdyno_engine::reactor::AfterSend;
-use pgdyno_engine::reactor::Reactor;
-use pgdyno_engine::reactor::ReactorHandler;
 use pgdyno_engine::reactor::epoll::Epoll;
 use pgdyno_engine::reactor::uring::Uring;
+use pgdyno_engine::reactor::{AfterSend, Reactor, ReactorHandler};
 use pgdyno_engine::schedule::{Clock, Moment};
 use pgdyno_model::target::{Address, Secret, Target};
 

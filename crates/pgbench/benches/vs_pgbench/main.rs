@@ -22,18 +22,15 @@ use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 
+use null_server::NullServer;
 use pgdyno_exec::account::server_account;
 use pgdyno_exec::directory::StorageDirectory;
 use pgdyno_exec::journal::Journal;
 use pgdyno_exec::paths;
 use pgdyno_model::experiment::Connect;
 use pgdyno_model::target::Address;
-use pgdyno_postgres::Cluster;
-use pgdyno_postgres::ClusterSpec;
 use pgdyno_postgres::cluster::cluster_directory;
-use pgdyno_postgres::find;
-
-use null_server::NullServer;
+use pgdyno_postgres::{Cluster, ClusterSpec, find};
 use rustix::process::Pid;
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 use side::{Run, Seen, Side};

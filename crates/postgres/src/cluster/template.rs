@@ -1,7 +1,6 @@
 //! Templates: copies of loaded data directories, so that other clusters need not load the same data
 //! again.
 
-use pgdyno_exec::Executor as _;
 use std::ffi::OsStr;
 use std::fs::{self, File};
 use std::io::{self, Write as _};
@@ -9,29 +8,19 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 
-use sha2::{Digest, Sha256};
-
-use super::{Cluster, ClusterError, ControlError, StopMode};
-use crate::settings;
-use pgdyno_exec::ExecContext;
-use pgdyno_exec::beneath::CopyError;
-use pgdyno_exec::beneath::CopySummary;
-use pgdyno_exec::beneath::Directory;
-use pgdyno_exec::beneath::LARGEST_TEXT;
-use pgdyno_exec::beneath::TreeCopy;
+use pgdyno_exec::beneath::{CopyError, CopySummary, Directory, LARGEST_TEXT, TreeCopy};
 use pgdyno_exec::error::io_error;
-use pgdyno_exec::files::nofollow;
-use pgdyno_exec::files::sync_directory;
-use pgdyno_exec::journal::Entry;
-use pgdyno_exec::journal::Journal;
-use pgdyno_exec::journal::JournalError;
-use pgdyno_exec::journal::MARKER;
-use pgdyno_exec::journal::OwnedResource;
+use pgdyno_exec::files::{nofollow, sync_directory};
+use pgdyno_exec::journal::{Entry, Journal, JournalError, MARKER, OwnedResource};
 use pgdyno_exec::marked::remove_made;
 use pgdyno_exec::paths::default_storage_dir;
 use pgdyno_exec::random::random_hex;
 use pgdyno_exec::step::Step;
-use pgdyno_exec::trust;
+use pgdyno_exec::{ExecContext, Executor as _, trust};
+use sha2::{Digest, Sha256};
+
+use super::{Cluster, ClusterError, ControlError, StopMode};
+use crate::settings;
 
 /// A copy of a data directory, in a directory of its own. A drop removes it.
 #[derive(Debug)]

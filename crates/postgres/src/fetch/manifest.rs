@@ -10,11 +10,11 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 
+use pgdyno_exec::beneath::Directory;
 use rustix::fs::FileType;
 use serde::{Deserialize, Serialize};
 
 use super::names::digest;
-use pgdyno_exec::beneath::Directory;
 
 /// The name of the manifest's file.
 pub(super) const NAME: &str = "pgdyno-manifest.json";

@@ -2,10 +2,9 @@
 
 use std::collections::BTreeSet;
 
-use pgdyno_model::Measurement;
-use pgdyno_model::format;
 use pgdyno_model::telemetry::Table;
 use pgdyno_model::units::Bytes;
+use pgdyno_model::{Measurement, format};
 
 use super::view::{RelationSize, RunView, TrialView};
 

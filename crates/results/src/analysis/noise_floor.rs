@@ -1,9 +1,8 @@
 //! The host's noise floor: how far the same treatment under two names differed.
 
 use pgdyno_model::facts::HostFacts;
-use pgdyno_model::format;
 use pgdyno_model::record::RunState;
-use pgdyno_model::{Levels, Plan, Treatment};
+use pgdyno_model::{Levels, Plan, Treatment, format};
 
 use super::label::label;
 use super::pairing::Pairing;

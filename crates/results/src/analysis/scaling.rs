@@ -2,8 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use pgdyno_model::format;
-use pgdyno_model::{Levels, Plan, Treatment};
+use pgdyno_model::{Levels, Plan, Treatment, format};
 use pgdyno_stats::{self as stats, Fitted, Scaling};
 
 use super::treatment::TreatmentSamples;

@@ -2,9 +2,8 @@
 
 use std::collections::BTreeSet;
 
-use pgdyno_model::format;
 use pgdyno_model::record::RunState;
-use pgdyno_model::{Plan, Stopping};
+use pgdyno_model::{Plan, Stopping, format};
 use pgdyno_stats as stats;
 
 use super::family::{Family, planned_pairs};

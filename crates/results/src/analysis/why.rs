@@ -3,8 +3,7 @@
 
 use std::collections::BTreeSet;
 
-use pgdyno_model::format;
-use pgdyno_model::{Plan, Treatment};
+use pgdyno_model::{Plan, Treatment, format};
 use pgdyno_stats as stats;
 
 use super::pairing::Pairing;

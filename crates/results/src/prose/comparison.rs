@@ -1,7 +1,6 @@
 //! Comparisons in sentences.
 
-use pgdyno_model::Levels;
-use pgdyno_model::format;
+use pgdyno_model::{Levels, format};
 use pgdyno_stats::NoInterval;
 
 use crate::analysis::family::{ALPHA, Judged};

@@ -3,14 +3,17 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use pgdyno_model::facts::BuildSource;
-use pgdyno_model::format;
 use pgdyno_model::measurement::GeneratorLimit;
 use pgdyno_model::record::RunState;
-use pgdyno_model::{Treatment, TrialRecord};
+use pgdyno_model::{Treatment, TrialRecord, format};
 
 use super::unsteady;
-use crate::analysis::{Note, NoteKind, Notes, RunView, SessionView, TrialState, TrialView};
-use crate::analysis::{capacity, growth, label::label, noise_floor, rates::resets, scaling};
+use crate::analysis::label::label;
+use crate::analysis::rates::resets;
+use crate::analysis::{
+    Note, NoteKind, Notes, RunView, SessionView, TrialState, TrialView, capacity, growth,
+    noise_floor, scaling,
+};
 
 /// What the views do not keep.
 #[derive(Default)]

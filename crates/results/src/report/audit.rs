@@ -2,14 +2,9 @@
 
 use std::fmt::Write as _;
 
-use pgdyno_audit::Audit;
-use pgdyno_audit::Checked;
-use pgdyno_audit::Confidence;
-use pgdyno_audit::Finding;
-use pgdyno_audit::ImportedRun;
-use pgdyno_audit::NotUnderstood;
-use pgdyno_audit::Recognised;
-use pgdyno_audit::Severity;
+use pgdyno_audit::{
+    Audit, Checked, Confidence, Finding, ImportedRun, NotUnderstood, Recognised, Severity,
+};
 use pgdyno_model::format;
 use serde::Serialize;
 

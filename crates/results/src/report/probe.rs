@@ -3,14 +3,13 @@
 
 use std::fmt::Write as _;
 
-use pgdyno_model::ProbeRecord;
 use pgdyno_model::facts::{HostFacts, StorageFacts};
-use pgdyno_model::format;
 use pgdyno_model::probe::{
     DiskPoint, DiskProbe, FsyncGroup, FsyncOutcome, FsyncProbe, FsyncTest, LatencySummary, Pattern,
     ProbeResult, Transfers,
 };
 use pgdyno_model::units::Epoch;
+use pgdyno_model::{ProbeRecord, format};
 use serde::Serialize;
 
 use super::text::wrap;

@@ -1,8 +1,7 @@
 //! What a terminal shows at the end of a run.
 
 use comfy_table::{Cell, CellAlignment, ContentArrangement, LineStyle, Table, TableStyle};
-use pgdyno_model::Verdict;
-use pgdyno_model::format;
+use pgdyno_model::{Verdict, format};
 
 use super::crash::{CrashView, FaultView};
 use super::detail::Detail;

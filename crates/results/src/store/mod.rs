@@ -27,17 +27,15 @@ use std::fs::{DirBuilder, OpenOptions};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use pgdyno_model::record::RunState;
-use pgdyno_model::units::Epoch;
-use rusqlite::{Connection, OpenFlags};
-
-use error::sqlite;
-
 pub use crash::CrashSummary;
 pub use error::StoreError;
+use error::sqlite;
 pub use imported::ImportSummary;
 pub use names::Stored;
+use pgdyno_model::record::RunState;
+use pgdyno_model::units::Epoch;
 pub use probe::ProbeSummary;
+use rusqlite::{Connection, OpenFlags};
 pub use seal::Damage;
 pub use verify::{CheckedRecord, RecordState, Verification};
 

@@ -9,13 +9,12 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 
 pub use disk_filler::DiskFiller;
-pub use power::{CUTTABLE, PowerSwitch};
-pub use stale::FileBaseline;
-
 use pgdyno_exec::StepError;
 use pgdyno_exec::account::Account;
 use pgdyno_exec::beneath::{CopyError, CopySummary, Directory, TreeCopy};
 use pgdyno_exec::tool::run_tool;
+pub use power::{CUTTABLE, PowerSwitch};
+pub use stale::FileBaseline;
 
 /// A fault that could not be brought about, or what lies under it not brought back.
 #[derive(Debug, thiserror::Error)]

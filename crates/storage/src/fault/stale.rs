@@ -8,10 +8,10 @@ use std::fs::File;
 use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
 
+use pgdyno_exec::beneath::Directory;
 use rustix::fs::{FileType, OFlags};
 
 use super::FaultError;
-use pgdyno_exec::beneath::Directory;
 
 /// Files of one folder of a data directory, as they were at a baseline.
 #[derive(Debug)]

@@ -1,10 +1,12 @@
 //! What is common to filesystems that a program makes on a block device and the kernel mounts.
 
 use std::collections::BTreeMap;
-use std::fs;
-use std::io;
 use std::path::{Path, PathBuf};
+use std::{fs, io};
 
+use pgdyno_exec::Step;
+use pgdyno_exec::mount::Mount;
+use pgdyno_exec::mountinfo::{self, MountEntry};
 use pgdyno_model::storage::FilesystemFacts;
 use pgdyno_model::units::Bytes;
 use rustix::io::Errno;
@@ -12,9 +14,6 @@ use rustix::mount::FsOpenFlags;
 
 use super::options::{self, Rule};
 use super::{Filesystem, FilesystemError, Tool, Volume, installed};
-use pgdyno_exec::Step;
-use pgdyno_exec::mount::Mount;
-use pgdyno_exec::mountinfo::{self, MountEntry};
 
 /// A filesystem on block devices, described.
 pub(super) struct BlockFilesystem {

@@ -4,13 +4,13 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use pgdyno_exec::mountinfo::MountEntry;
 use pgdyno_exec::tool::run_tool;
+use pgdyno_facts::Tree;
 
 use super::block::{self, BlockFilesystem, Driver};
 use super::options::{Rule, Shown};
 use super::{FilesystemError, Tool};
-use pgdyno_exec::mountinfo::MountEntry;
-use pgdyno_facts::Tree;
 
 const LABEL: &str = "by its label pgdyno knows again what it made";
 

@@ -3,8 +3,9 @@
 use std::io;
 use std::path::PathBuf;
 
-use super::Tool;
 use pgdyno_exec::StepError;
+
+use super::Tool;
 
 /// A filesystem that cannot be made, or is not what was asked for.
 #[derive(Debug, thiserror::Error)]

@@ -4,12 +4,12 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 
+use pgdyno_exec::mountinfo::MountEntry;
 use pgdyno_exec::tool::run_tool;
 
 use super::block::{self, BlockFilesystem, Driver};
 use super::options::{Rule, Shown};
 use super::{FilesystemError, Tool, Volume};
-use pgdyno_exec::mountinfo::MountEntry;
 
 pub(super) static EXT2: BlockFilesystem = ext("ext2", &tools("mkfs.ext2"));
 pub(super) static EXT3: BlockFilesystem = ext("ext3", &tools("mkfs.ext3"));

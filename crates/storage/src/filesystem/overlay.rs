@@ -7,12 +7,12 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
+use pgdyno_exec::Step;
+use pgdyno_exec::mount::Mount;
 use pgdyno_model::storage::FilesystemFacts;
 
 use super::options::{self, Rule, Shown};
 use super::{Filesystem, FilesystemError, Tool, Volume, block};
-use pgdyno_exec::Step;
-use pgdyno_exec::mount::Mount;
 
 /// overlayfs.
 pub(super) struct Overlay;

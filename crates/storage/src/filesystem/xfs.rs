@@ -2,12 +2,12 @@
 
 use std::collections::BTreeMap;
 
+use pgdyno_exec::mountinfo::MountEntry;
 use pgdyno_exec::tool::run_tool;
 
 use super::block::{self, BlockFilesystem, Driver};
 use super::options::{Rule, Shown};
 use super::{FilesystemError, Tool};
-use pgdyno_exec::mountinfo::MountEntry;
 
 const USER_QUOTA: Shown = Shown::As(&["usrquota"]);
 

@@ -7,18 +7,16 @@
 use std::collections::BTreeMap;
 use std::fs;
 
+use pgdyno_exec::mount::Mount;
+use pgdyno_exec::pool::is_in_kernel;
+use pgdyno_exec::tool::run_tool;
+use pgdyno_exec::undo::Undo;
+use pgdyno_exec::{Step, StepError, mountinfo};
 use pgdyno_model::storage::FilesystemFacts;
 use pgdyno_model::units::Bytes;
 
-use pgdyno_exec::tool::run_tool;
-
 use super::options::size;
 use super::{Filesystem, FilesystemError, Tool, Volume, installed};
-use pgdyno_exec::mount::Mount;
-use pgdyno_exec::mountinfo;
-use pgdyno_exec::pool::is_in_kernel;
-use pgdyno_exec::undo::Undo;
-use pgdyno_exec::{Step, StepError};
 
 /// ZFS.
 pub(super) struct Zfs;

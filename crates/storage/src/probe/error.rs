@@ -3,11 +3,10 @@
 use std::io;
 use std::path::PathBuf;
 
-use pgdyno_model::units::Bytes;
-
 use pgdyno_exec::StepError;
 use pgdyno_exec::directory::DirectoryError;
 use pgdyno_exec::journal::JournalError;
+use pgdyno_model::units::Bytes;
 
 /// Where the size of a disk probe's file comes from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -165,9 +165,10 @@ fn medium(storage: &StorageFacts) -> &str {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
     use pgdyno_model::facts::{BlockDevice, LoopFacts};
     use pgdyno_model::probe::{Flushes, FsyncOutcome, FsyncTest, LatencySummary};
+
+    use super::*;
 
     /// Returns a probe whose flushes, and whose writes without one, took so many microseconds.
     fn probe(flush_us: f64, write_us: f64) -> FsyncProbe {

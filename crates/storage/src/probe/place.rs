@@ -7,15 +7,14 @@ use std::os::unix::fs::{FileTypeExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 
+use pgdyno_exec::directory::room;
+use pgdyno_exec::journal::{Entry, Journal, JournalError, OwnedResource};
+use pgdyno_exec::random::random_hex;
+use pgdyno_exec::{ExecContext, Executor, Step, mountinfo};
 use pgdyno_model::units::Bytes;
 use rustix::fs::OFlags;
 
 use super::{ProbeError, SizeSource};
-use pgdyno_exec::directory::room;
-use pgdyno_exec::journal::{Entry, Journal, JournalError, OwnedResource};
-use pgdyno_exec::mountinfo;
-use pgdyno_exec::random::random_hex;
-use pgdyno_exec::{ExecContext, Executor, Step};
 
 /// What O_DIRECT may ask of memory and of offsets at most: a page, and the largest logical sector.
 const ALIGNMENT: usize = 4096;

@@ -1,19 +1,15 @@
 //! Leftovers of processes that are dead, and what attacks look at.
 
-use pgdyno_exec::Executor as _;
 use std::fs;
 use std::io::Write as _;
 use std::os::unix::fs::{PermissionsExt as _, chown};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use pgdyno_exec::ExecContext;
-use pgdyno_exec::journal::Entry;
-use pgdyno_exec::journal::OwnedResource;
+use pgdyno_exec::journal::{Entry, OwnedResource};
 use pgdyno_exec::step::Step;
-use pgdyno_postgres::sweep::CleanupResult;
-use pgdyno_postgres::sweep::Outcome;
-use pgdyno_postgres::sweep::sweep;
+use pgdyno_exec::{ExecContext, Executor as _};
+use pgdyno_postgres::sweep::{CleanupResult, Outcome, sweep};
 
 use super::{Place, RUN};
 

@@ -13,12 +13,8 @@ use std::sync::atomic::AtomicBool;
 
 use pgdyno_exec::account::server_account;
 use pgdyno_exec::journal::Journal;
-use pgdyno_postgres::Cluster;
-use pgdyno_postgres::ClusterSpec;
-use pgdyno_postgres::Install;
 use pgdyno_postgres::cluster::cluster_directory;
-use pgdyno_postgres::fetch;
-use pgdyno_postgres::find;
+use pgdyno_postgres::{Cluster, ClusterSpec, Install, fetch, find};
 use pgdyno_storage::StorageError;
 
 /// Never told to stop.

@@ -7,10 +7,7 @@ use pgdyno_emulated_disk as emulated;
 use pgdyno_exec::account::server_account;
 use pgdyno_model::storage::{Backing, FilesystemChoice, LoopFile, Storage};
 use pgdyno_model::units::Bytes;
-use pgdyno_storage::Stack;
-use pgdyno_storage::StorageError;
-use pgdyno_storage::Surroundings;
-use pgdyno_storage::Wipe;
+use pgdyno_storage::{Stack, StorageError, Surroundings, Wipe};
 
 use super::{Place, is_lacking, traces};
 

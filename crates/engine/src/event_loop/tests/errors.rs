@@ -81,7 +81,12 @@ fn a_reply_that_nobody_asked_for_ends_the_client_and_is_no_measurement() {
                 let m = load.run(answer).measurement;
                 assert_eq!(m.counters.aborted_clients, 1, "{protocol:?}, {what}, {piece}");
                 assert!(m.transactions <= 1, "{protocol:?}, {what}, {piece}: {}", m.transactions);
-                assert_eq!(m.counters.failures.get("08P01"), Some(&1), "{what}: {:?}", m.counters.abort_reasons);
+                assert_eq!(
+                    m.counters.failures.get("08P01"),
+                    Some(&1),
+                    "{what}: {:?}",
+                    m.counters.abort_reasons
+                );
             }
         }
         let load = Load { protocol, length: Length::Transactions(50), ..Load::new(script) };
@@ -137,12 +142,26 @@ fn what_the_server_should_not_send_ends_the_client_with_a_reason() {
             let m = load.run(answer).measurement;
             if code.is_empty() {
                 // One answer too many, but the client had ended.
-                assert_eq!((m.transactions, m.counters.aborted_clients), (1, 0), "{:?}", m.counters.abort_reasons);
+                assert_eq!(
+                    (m.transactions, m.counters.aborted_clients),
+                    (1, 0),
+                    "{:?}",
+                    m.counters.abort_reasons
+                );
                 continue;
             }
             assert_eq!((m.transactions, m.failed, m.counters.aborted_clients), (0, 1, 1));
-            assert_eq!(m.counters.failures.get(code), Some(&1), "{words}: {:?}", m.counters.abort_reasons);
-            assert!(m.counters.abort_reasons[0].contains(words), "{words}: {:?}", m.counters.abort_reasons);
+            assert_eq!(
+                m.counters.failures.get(code),
+                Some(&1),
+                "{words}: {:?}",
+                m.counters.abort_reasons
+            );
+            assert!(
+                m.counters.abort_reasons[0].contains(words),
+                "{words}: {:?}",
+                m.counters.abort_reasons
+            );
         }
     }
 }
@@ -152,7 +171,11 @@ fn a_script_that_ends_inside_a_transaction_counts_and_ends_its_client() {
     let load = Load { length: Length::Transactions(5), ..Load::new("BEGIN;") };
     let m = load.run(|_| Box::new(|_, _| after(MS, done(b'T')))).measurement;
     assert_eq!((m.transactions, m.failed, m.counters.aborted_clients), (1, 0, 1));
-    assert!(m.counters.abort_reasons[0].contains("inside a transaction block"), "{:?}", m.counters.abort_reasons);
+    assert!(
+        m.counters.abort_reasons[0].contains("inside a transaction block"),
+        "{:?}",
+        m.counters.abort_reasons
+    );
 }
 
 #[test]
@@ -200,7 +223,10 @@ fn a_lost_connection_fails_its_transaction_and_is_made_anew_as_often_as_is_allow
         let prepared = if protocol == Protocol::Prepared { 2 * 4 } else { 0 };
         assert_eq!(seen.parsed, prepared);
         let m = load(|_| {}, protocol).run(hangs_up).measurement;
-        assert_eq!((m.transactions, m.failed, m.counters.aborted_clients, m.counters.lost_connections), (4, 2, 2, 0));
+        assert_eq!(
+            (m.transactions, m.failed, m.counters.aborted_clients, m.counters.lost_connections),
+            (4, 2, 2, 0)
+        );
     }
     // One that is lost again and again is given up after so many, and never where there is no
     // limit.
@@ -208,11 +234,17 @@ fn a_lost_connection_fails_its_transaction_and_is_made_anew_as_often_as_is_allow
     let m = load(|spec| spec.options.reconnect_lost = ReconnectLost::UpTo(3), Protocol::Simple)
         .run(gone);
     let m = m.measurement;
-    assert_eq!((m.failed, m.counters.aborted_clients, m.counters.lost_connections), (2 * 4, 2, 2 * 3));
+    assert_eq!(
+        (m.failed, m.counters.aborted_clients, m.counters.lost_connections),
+        (2 * 4, 2, 2 * 3)
+    );
     let m = load(|spec| spec.options.reconnect_lost = ReconnectLost::Always, Protocol::Simple)
         .run(gone);
     let m = m.measurement;
-    assert_eq!((m.transactions, m.failed, m.counters.aborted_clients, m.counters.lost_connections), (0, 20, 0, 20));
+    assert_eq!(
+        (m.transactions, m.failed, m.counters.aborted_clients, m.counters.lost_connections),
+        (0, 20, 0, 20)
+    );
 }
 
 #[test]
@@ -242,7 +274,11 @@ fn a_client_whose_server_stays_away_tries_again_ever_more_rarely() {
     .run(back)
     .measurement;
     assert_eq!((m.counters.aborted_clients, m.counters.lost_connections), (1, 0));
-    assert!(m.counters.abort_reasons[0].contains("after 3 in a row"), "{:?}", m.counters.abort_reasons);
+    assert!(
+        m.counters.abort_reasons[0].contains("after 3 in a row"),
+        "{:?}",
+        m.counters.abort_reasons
+    );
     let m = load(|spec| {
         spec.options.reconnect_lost = ReconnectLost::UpTo(8);
         spec.options.reconnect = true;
@@ -278,8 +314,15 @@ fn a_client_that_gives_up_leaves_the_others_alone() {
 fn a_transaction_that_does_not_end_is_given_up_after_the_grace() {
     let hangs = |_| -> Answer { Box::new(|_, _| Vec::new()) };
     let m = Load { clients: 2, grace: 3 * SECOND, ..Load::new("SELECT 1;") }.run(hangs).measurement;
-    assert_eq!((m.transactions, m.failed, m.counters.failed_outside, m.counters.aborted_clients), (0, 0, 2, 2));
-    assert!(m.counters.abort_reasons[0].contains("3s after the window closed"), "{:?}", m.counters.abort_reasons);
+    assert_eq!(
+        (m.transactions, m.failed, m.counters.failed_outside, m.counters.aborted_clients),
+        (0, 0, 2, 2)
+    );
+    assert!(
+        m.counters.abort_reasons[0].contains("3s after the window closed"),
+        "{:?}",
+        m.counters.abort_reasons
+    );
     assert_eq!(m.measured_s, 5.0);
     assert_eq!(m.series.len(), 5);
 }

@@ -2,10 +2,10 @@
 
 use std::io;
 
-use super::*;
 use pgdyno_model::experiment::OnError;
 use pgdyno_model::ledger::Effect;
 
+use super::*;
 use crate::ledger::{ClientLedger, Ledger};
 
 /// What it was told, in order.

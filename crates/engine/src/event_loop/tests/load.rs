@@ -11,6 +11,8 @@ use pgdyno_model::experiment::{Length, Protocol};
 use pgdyno_model::target::{Address, Target};
 use pgdyno_model::units::Span;
 
+use super::SECOND;
+use super::fake_server::{Answer, FakeServer};
 use crate::aggregate::Aggregate;
 use crate::client::Client;
 use crate::pace::Pacer;
@@ -21,9 +23,6 @@ use crate::recorder::{Interval, Recorder, RecorderOptions};
 use crate::schedule::{Clock, Moment, Schedule};
 use crate::script::{Script, WeightedScript};
 use crate::spec::LoadSpec;
-
-use super::SECOND;
-use super::fake_server::{Answer, FakeServer};
 
 /// A simulated load: tests change what they are about.
 pub(super) struct Load {

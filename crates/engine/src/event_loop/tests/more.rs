@@ -3,10 +3,10 @@
 use std::io;
 use std::time::SystemTime;
 
-use super::*;
 use pgdyno_model::experiment::OnError;
 use pgdyno_model::units::Span;
 
+use super::*;
 use crate::failure::FailureKind;
 use crate::transaction_log::{LoggedOutcome, LoggedTransaction, TransactionLog, TransactionSink};
 
@@ -140,7 +140,10 @@ fn errors_that_may_be_passed_over_leave_the_client_at_work() {
         ..Load::new("SELECT 1;")
     };
     let m = load.run(every_other).measurement;
-    assert_eq!((m.transactions, m.failed, m.counters.aborted_clients, m.sums.other_failures), (5, 5, 0, 5));
+    assert_eq!(
+        (m.transactions, m.failed, m.counters.aborted_clients, m.sums.other_failures),
+        (5, 5, 0, 5)
+    );
     let logged = LOGGED.lock().unwrap();
     let numbers: Vec<u64> = logged.iter().map(|t| t.number).collect();
     assert_eq!(numbers, (0..10).collect::<Vec<_>>());
@@ -196,7 +199,12 @@ fn a_pipeline_is_sent_at_once_and_its_errors_belong_to_their_statements() {
         };
         let seen = load.run(|_| Box::new(|_, _| after(MS, results(4, b'I'))));
         let m = &seen.measurement;
-        assert_eq!((m.transactions, m.counters.aborted_clients), (6, 0), "{:?}", m.counters.abort_reasons);
+        assert_eq!(
+            (m.transactions, m.counters.aborted_clients),
+            (6, 0),
+            "{:?}",
+            m.counters.abort_reasons
+        );
         // One message that ends a pipeline for each transaction.
         assert_eq!(seen.asked[0].iter().filter(|s| *s != "goodbye").count(), 6);
         assert!(m.scripts[0].statements.iter().all(|s| s.latency.count() == 6));
@@ -271,7 +279,12 @@ fn each_transaction_can_have_its_own_connection() {
     };
     let seen = load.run(steady(MS));
     let m = &seen.measurement;
-    assert_eq!((m.transactions, m.counters.aborted_clients), (10, 0), "{:?}", m.counters.abort_reasons);
+    assert_eq!(
+        (m.transactions, m.counters.aborted_clients),
+        (10, 0),
+        "{:?}",
+        m.counters.abort_reasons
+    );
     // The first connections were there.
     assert_eq!(m.counters.reconnections, 8);
     // Nothing stays prepared.

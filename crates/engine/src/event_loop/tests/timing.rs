@@ -8,7 +8,12 @@ fn a_load_ends_when_its_last_client_does() {
     let total_ms = |script| {
         let load = Load { length: Length::Transactions(5), ..Load::new(script) };
         let m = load.run(steady(MS)).measurement;
-        assert_eq!((m.transactions, m.counters.aborted_clients), (5, 0), "{:?}", m.counters.abort_reasons);
+        assert_eq!(
+            (m.transactions, m.counters.aborted_clients),
+            (5, 0),
+            "{:?}",
+            m.counters.abort_reasons
+        );
         (m.total_s * 1000.0).floor()
     };
     assert_eq!(total_ms("\\sleep 20 ms"), 100.0);

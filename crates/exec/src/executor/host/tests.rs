@@ -1,12 +1,11 @@
-use crate::executor::Executor;
 use std::os::unix::fs::PermissionsExt;
-use std::time::Duration;
-
 use std::sync::atomic::AtomicBool;
+use std::time::Duration;
 
 use pgdyno_model::target::Secret;
 
 use super::*;
+use crate::executor::Executor;
 use crate::journal::{Journal, MARKER};
 use crate::output::said;
 

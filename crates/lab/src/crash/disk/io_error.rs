@@ -11,14 +11,7 @@ use std::time::{Duration, Instant};
 
 use pgdyno_connect::control;
 use pgdyno_connect::control::Client;
-use pgdyno_emulated_disk::Content;
-use pgdyno_emulated_disk::Control;
-use pgdyno_emulated_disk::DiskError;
-use pgdyno_emulated_disk::Effect;
-use pgdyno_emulated_disk::Hits;
-use pgdyno_emulated_disk::Operation;
-use pgdyno_emulated_disk::Rule;
-use pgdyno_emulated_disk::Selector;
+use pgdyno_emulated_disk::{Content, Control, DiskError, Effect, Hits, Operation, Rule, Selector};
 use pgdyno_engine::random::Random;
 use pgdyno_model::crash::Under;
 use pgdyno_model::target::Target;

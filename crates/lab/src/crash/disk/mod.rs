@@ -9,29 +9,21 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
+use arming::{PATIENCE, drawn, refused};
 use pgdyno_connect::control;
-use pgdyno_emulated_disk::Content;
-use pgdyno_emulated_disk::Control;
-use pgdyno_emulated_disk::ControlError;
-use pgdyno_emulated_disk::Cut;
-use pgdyno_emulated_disk::Effect;
-use pgdyno_emulated_disk::Hits;
-use pgdyno_emulated_disk::Operation;
-use pgdyno_emulated_disk::Rule;
-use pgdyno_emulated_disk::Selector;
-use pgdyno_emulated_disk::TearUnit;
+use pgdyno_emulated_disk::{
+    Content, Control, ControlError, Cut, Effect, Hits, Operation, Rule, Selector, TearUnit,
+};
 use pgdyno_engine::random::Random;
 use pgdyno_model::Fault;
 use pgdyno_model::crash::{Aim, CrashOptions, Under};
 use pgdyno_model::target::Target;
-use pgdyno_storage::fault::DiskFiller;
-use pgdyno_storage::fault::make_durable;
+use pgdyno_storage::fault::{DiskFiller, make_durable};
 
 use super::missed::{Met, Missed};
 use super::repeated::Repeated;
 use crate::LabError;
 use crate::sql::execute;
-use arming::{PATIENCE, drawn, refused};
 
 /// Arms the fault before load is offered, once the baseline is durable.
 pub(super) fn before_load(

@@ -10,15 +10,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use pgdyno_connect::control;
-use pgdyno_emulated_disk::Content;
-use pgdyno_emulated_disk::Control;
-use pgdyno_emulated_disk::Cut;
-use pgdyno_emulated_disk::CutFacts;
-use pgdyno_emulated_disk::Effect;
-use pgdyno_emulated_disk::Hits;
-use pgdyno_emulated_disk::Rule;
-use pgdyno_emulated_disk::Selector;
-use pgdyno_emulated_disk::TearUnit;
+use pgdyno_emulated_disk::{
+    Content, Control, Cut, CutFacts, Effect, Hits, Rule, Selector, TearUnit,
+};
 use pgdyno_engine::random::Random;
 use pgdyno_model::target::Target;
 

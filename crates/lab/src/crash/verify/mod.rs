@@ -13,17 +13,16 @@ mod watchdog;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use pgdyno_connect::control::Client;
-use pgdyno_connect::control::error_text;
+use pgdyno_connect::control::{Client, error_text};
 use pgdyno_durability::{Found, Observed, Unseen, Wal, damage_in};
 use pgdyno_postgres::Cluster;
+pub(super) use session::Terms;
+use session::{VerifySession, connection_failed, unseen};
+use watchdog::Watchdog;
 
 use super::wal_watcher::parse_lsn;
 use crate::LabError;
 use crate::provisioner::DATABASE;
-pub(super) use session::Terms;
-use session::{VerifySession, connection_failed, unseen};
-use watchdog::Watchdog;
 
 /// The server before the fault.
 #[derive(Clone, Debug)]

@@ -2,13 +2,9 @@
 //!
 //! The order: [`write()`] by the connection that read all, then [`look`], which stops the server.
 
-use pgdyno_connect::control::Client;
-use pgdyno_connect::control::error_text;
+use pgdyno_connect::control::{Client, error_text};
 use pgdyno_durability::{Observed, TableRows, Unseen, refuses_writes};
-use pgdyno_postgres::Checksums;
-use pgdyno_postgres::Cluster;
-use pgdyno_postgres::ClusterError;
-use pgdyno_postgres::StopMode;
+use pgdyno_postgres::{Checksums, Cluster, ClusterError, StopMode};
 
 use super::rows::{self, Access};
 use super::session::{PLAIN, Terms, VerifySession, connection_failed, unseen};

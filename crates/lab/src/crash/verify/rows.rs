@@ -2,8 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use pgdyno_connect::control::Client;
-use pgdyno_connect::control::error_text;
+use pgdyno_connect::control::{Client, error_text};
 use pgdyno_durability::{Observed, Row, TableRows, Unseen};
 use pgdyno_model::ledger::{Effect, Token};
 

@@ -3,9 +3,7 @@
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
-use pgdyno_connect::control::Client;
-use pgdyno_connect::control::ControlError;
-use pgdyno_connect::control::error_text;
+use pgdyno_connect::control::{Client, ControlError, error_text};
 use pgdyno_durability::{Observed, Unseen, is_damage};
 
 use super::watchdog::Watchdog;

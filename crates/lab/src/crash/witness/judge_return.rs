@@ -13,11 +13,7 @@ use pgdyno_facts as facts;
 use pgdyno_model::crash::{Aim, Control, CrashRecord, Fault, FaultOutcome};
 use pgdyno_model::ledger::{Effect, Entry, History, State, Token};
 use pgdyno_model::progress::{Activity, Progress, RoundStage};
-use pgdyno_postgres::Cluster;
-use pgdyno_postgres::ClusterError;
-use pgdyno_postgres::ClusterSpec;
-use pgdyno_postgres::Install;
-use pgdyno_postgres::StopMode;
+use pgdyno_postgres::{Cluster, ClusterError, ClusterSpec, Install, StopMode};
 
 use super::client::Witness;
 use super::connection::{Connection, history};

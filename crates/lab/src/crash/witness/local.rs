@@ -9,8 +9,7 @@ use std::io::{self, Write};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
-use pgdyno_exec::paths;
-use pgdyno_exec::trust;
+use pgdyno_exec::{paths, trust};
 use pgdyno_model::crash::CrashOptions;
 use serde::{Deserialize, Serialize};
 

@@ -15,9 +15,8 @@ mod plug;
 mod secret;
 mod server;
 
-pub use pgdyno_model::target::Secret;
-
 pub use client::Witness;
+pub use pgdyno_model::target::Secret;
 pub use plug::{Plugged, plug};
 pub use secret::{SecretError, shared_secret};
 pub use server::serve;

@@ -253,7 +253,8 @@ impl Under<'_> {
             Ok(measured) if !context.is_stopped() => Err(LabError::Witness {
                 what: format!("go on with the load whose ledger is at {}", self.witness.address),
                 found: measured
-                    .counters.abort_reasons
+                    .counters
+                    .abort_reasons
                     .first()
                     .cloned()
                     .unwrap_or_else(|| "it ended by itself".into()),

@@ -1,8 +1,9 @@
 //! Filesystems that write elsewhere than in place.
 
+use pgdyno_facts::is_zfs;
+
 use crate::doctor::advice::Severity;
 use crate::doctor::rule::{Facts, Judged, Rule, finding};
-use pgdyno_facts::is_zfs;
 
 pub(super) const RULES: &[Rule] = &[
     Rule {

@@ -1,8 +1,7 @@
 //! CPUs, clocks, and who else has a share of them.
 
 use crate::doctor::advice::Severity;
-use crate::doctor::rule::no_sysctl;
-use crate::doctor::rule::{Facts, Judged, Rule, finding};
+use crate::doctor::rule::{Facts, Judged, Rule, finding, no_sysctl};
 
 /// A share of CPU time that is no accident.
 const STEAL: f64 = 0.01;

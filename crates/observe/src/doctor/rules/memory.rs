@@ -3,8 +3,7 @@
 use pgdyno_model::units::Bytes;
 
 use crate::doctor::advice::Severity;
-use crate::doctor::rule::no_sysctl;
-use crate::doctor::rule::{Facts, Judged, Rule, finding};
+use crate::doctor::rule::{Facts, Judged, Rule, finding, no_sysctl};
 
 /// With less memory, huge pages save little.
 const HUGE_PAGES_FROM: Bytes = Bytes(32 << 30);

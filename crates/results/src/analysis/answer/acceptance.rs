@@ -1,7 +1,6 @@
 //! Whether a storage is good enough, and honest.
 
-use pgdyno_model::Verdict;
-use pgdyno_model::format;
+use pgdyno_model::{Verdict, format};
 
 use super::super::view::{RunView, StageProbeView, TreatmentView};
 use super::leader;

@@ -1,7 +1,6 @@
 //! What one level of a factor costs or gains against another.
 
-use pgdyno_model::Levels;
-use pgdyno_model::format;
+use pgdyno_model::{Levels, format};
 
 use super::super::family::{Family, Judged, measure};
 use super::super::view::RunView;

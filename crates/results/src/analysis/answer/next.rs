@@ -1,8 +1,7 @@
 //! The command that decides what a run leaves open.
 
-use pgdyno_model::AnswerKind;
-use pgdyno_model::format;
 use pgdyno_model::record::RunState;
+use pgdyno_model::{AnswerKind, format};
 
 use super::super::view::{Comparison, RunView};
 use crate::prose::HOPELESS;

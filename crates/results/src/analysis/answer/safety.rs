@@ -1,7 +1,6 @@
 //! Which treatments keep what they acknowledged.
 
-use pgdyno_model::Verdict;
-use pgdyno_model::format;
+use pgdyno_model::{Verdict, format};
 
 use super::super::view::{RunView, TreatmentView};
 use super::leader;

@@ -8,27 +8,25 @@ mod history;
 mod ratios;
 mod view;
 
+use chosen::{Selection, others};
+pub use error::CompareError;
+use history::History;
 use pgdyno_model::Levels;
 use pgdyno_model::level::Key;
 use pgdyno_model::record::RunState;
+use ratios::{Found, Ratios};
+pub use view::{
+    CompareView, GateState, GateView, MemberView, Outcome, PairView, SideView, Unequal,
+};
 
 use super::compare::latency;
 use super::family::{Judged, judge, measure};
 use super::pairing::Pairing;
-use super::view::WhyView;
-use super::view::{RatioView, RunView, TreatmentView};
+use super::view::{RatioView, RunView, TreatmentView, WhyView};
 use super::why::{Member, explain};
 use crate::gate::{Gate, Measure};
 use crate::prose;
 use crate::store::Store;
-use chosen::{Selection, others};
-use history::History;
-use ratios::{Found, Ratios};
-
-pub use error::CompareError;
-pub use view::{
-    CompareView, GateState, GateView, MemberView, Outcome, PairView, SideView, Unequal,
-};
 
 /// What is asked of a comparison.
 #[derive(Clone, Debug, Default)]

@@ -3,14 +3,13 @@
 mod page;
 mod power;
 
+pub use page::{crash, crash_with};
 use pgdyno_model::crash::{Control, FaultOutcome, Round, Verdict};
 use pgdyno_model::facts::{HostFacts, StorageFacts};
 use pgdyno_model::units::Epoch;
 use pgdyno_model::{CrashRecord, Fault};
-use serde::Serialize;
-
-pub use page::{crash, crash_with};
 pub use power::PowerView;
+use serde::Serialize;
 
 /// Result of one fault, as JSON has it.
 #[derive(Clone, Debug, Serialize)]

@@ -4,8 +4,7 @@ use std::fmt::Write as _;
 
 use comfy_table::{Table, TableStyle};
 use pgdyno_model::crash::{CheckOutcome, Control, CrashOutcome, FaultOutcome, Round, Verdict};
-use pgdyno_model::format;
-use pgdyno_model::{CrashRecord, Fault};
+use pgdyno_model::{CrashRecord, Fault, format};
 
 use super::super::text::wrap;
 use super::PowerView;

@@ -7,15 +7,15 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
+use pgdyno_exec::journal::Journal;
+use pgdyno_exec::tool::ask_tool;
+use pgdyno_exec::{ExecContext, Executor, Step};
 use pgdyno_model::probe::{DiskPoint, LatencySummary, Pattern, Transfers};
 use pgdyno_model::units::Bytes;
 use serde::Deserialize;
 
 use super::point::Planned;
 use crate::probe::ProbeError;
-use pgdyno_exec::journal::Journal;
-use pgdyno_exec::tool::ask_tool;
-use pgdyno_exec::{ExecContext, Executor, Step};
 
 /// How long fio may take to print its version.
 const VERSION_LIMIT: Duration = Duration::from_secs(15);

@@ -12,17 +12,16 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
+use pgdyno_exec::journal::Journal;
+use pgdyno_facts as facts;
 use pgdyno_model::facts::StorageFacts;
 use pgdyno_model::probe::{DiskPoint, DiskProbe, Pattern};
 use pgdyno_model::units::Bytes;
-use rustix::fs::{FallocateFlags, OFlags};
-
 use point::Planned;
+use rustix::fs::{FallocateFlags, OFlags};
 
 use super::place::{ProbeDirectory, directory_step, open};
 use super::{ProbeError, Progress, SizeSource, implausible};
-use pgdyno_exec::journal::Journal;
-use pgdyno_facts as facts;
 
 /// Requests of the sequential curves: large enough that their number does not matter.
 const SEQUENTIAL_BYTES: u32 = 1 << 20;

@@ -1,5 +1,6 @@
-use super::*;
 use pgdyno_model::probe::Transfers;
+
+use super::*;
 
 fn options(builtin: bool) -> DiskOptions {
     DiskOptions {

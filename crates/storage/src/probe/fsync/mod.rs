@@ -9,16 +9,16 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, SystemTime};
 
+use pgdyno_exec::journal::Journal;
+use pgdyno_facts as facts;
 use pgdyno_model::facts::StorageFacts;
 use pgdyno_model::probe::{Flushes, FsyncOutcome, FsyncProbe, FsyncTest, LatencySummary};
 use pgdyno_model::record::FsyncRate;
 use pgdyno_model::units::{Bytes, Epoch};
+use test::{Test, TestOutcome, fdatasync, measure};
 
 use super::place::{AlignedBuffer, ProbeDirectory};
 use super::{ProbeError, Progress, implausible};
-use pgdyno_exec::journal::Journal;
-use pgdyno_facts as facts;
-use test::{Test, TestOutcome, fdatasync, measure};
 
 /// What the run's own probe writes before each flush: a page of the write-ahead log.
 const WAL_BLOCK_BYTES: u32 = 8192;
@@ -174,8 +174,9 @@ fn share(done: usize, all: usize) -> f64 {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
     use pgdyno_model::probe::FsyncGroup;
+
+    use super::*;
 
     fn names(directory: &Path) -> usize {
         std::fs::read_dir(directory).unwrap().count()

@@ -248,8 +248,9 @@ impl<'a> Writer<'a> {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
     use std::os::fd::AsRawFd;
+
+    use super::*;
 
     /// Returns the flags that the kernel has for a file opened with `flags`.
     fn obtained(flags: OFlags) -> i32 {
