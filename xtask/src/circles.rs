@@ -153,6 +153,19 @@ mod tests {
     }
 
     #[test]
+    fn a_path_goes_on_through_the_module_where_a_function_has_its_name() {
+        let files = [
+            ("lib.rs", "mod load; mod run; pub use run::load;"),
+            ("load.rs", "pub struct Load;"),
+            ("run.rs", "use crate::load::Load; pub fn load(_: Load) {}"),
+        ];
+        assert!(planted(&files).is_empty());
+        let mut files = files;
+        files[1].1 = "pub struct Load; fn f() { crate::load(Load) }";
+        assert_eq!(planted(&files), [["load.rs", "run.rs"]]);
+    }
+
+    #[test]
     fn a_glob_import_counts_for_the_names_that_are_used() {
         let files = [
             ("lib.rs", "mod a; mod b;"),

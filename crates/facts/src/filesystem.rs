@@ -8,7 +8,7 @@ use std::path::Path;
 use pgdyno_exec::mountinfo::{self, MountEntry};
 use pgdyno_exec::tool::{ToolError, ask_tool};
 
-use super::device;
+use super::device::{named, of_mount};
 use super::health::TOOL_LIMIT;
 use super::tree::Tree;
 
@@ -68,7 +68,7 @@ pub(super) fn no_copy_on_write(directory: &Path) -> Option<bool> {
 fn btrfs(tree: &Tree, mount: &MountEntry) -> FilesystemDetails {
     const ALL: &str = "sys/fs/btrfs";
     let mut told = FilesystemDetails::default();
-    let Some(first) = device::named(tree, &mount.source) else { return told };
+    let Some(first) = named(tree, &mount.source) else { return told };
     let devices = |uuid: &str| tree.names(format!("{ALL}/{uuid}/devices"));
     let Some(uuid) = tree.names(ALL).into_iter().find(|uuid| devices(uuid).contains(&first)) else {
         return told;
@@ -107,12 +107,11 @@ fn zfs(tree: &Tree, mounts: &[MountEntry], dataset: &str) -> FilesystemDetails {
     match status {
         Ok(text) => {
             // A member may be a file: then the pool lies on what the file's filesystem lies on.
-            let under = |path: &String| {
-                device::of_mount(tree, mountinfo::holding(mounts, Path::new(path))?)
-            };
+            let under =
+                |path: &String| of_mount(tree, mountinfo::holding(mounts, Path::new(path))?);
             let (nodes, files): (Vec<_>, Vec<_>) =
                 members(&text).into_iter().partition(|path| path.starts_with("/dev/"));
-            told.devices = nodes.iter().filter_map(|path| device::named(tree, path)).collect();
+            told.devices = nodes.iter().filter_map(|path| named(tree, path)).collect();
             for device in files.iter().filter_map(under) {
                 if !told.devices.contains(&device) {
                     told.devices.push(device);

@@ -77,6 +77,11 @@ impl CrateSource {
                     },
                 }
             }
+            // A path goes on through the module where a function or macro has the same name.
+            let goes_on = at + 1 < path.len();
+            if goes_on && next.iter().any(|target| matches!(target, Target::Module(_))) {
+                next.retain(|target| matches!(target, Target::Module(_)));
+            }
             here = next;
         }
         here.dedup();

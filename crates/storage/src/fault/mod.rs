@@ -1,84 +1,22 @@
 //! Faults: what is broken on purpose, and only of what pgdyno made.
 
+mod cuttable;
 mod disk_filler;
+mod error;
 mod power;
 mod stale;
 
-use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 
+pub use cuttable::CUTTABLE;
 pub use disk_filler::DiskFiller;
-use pgdyno_exec::StepError;
+pub use error::FaultError;
 use pgdyno_exec::account::Account;
 use pgdyno_exec::beneath::{CopyError, CopySummary, Directory, TreeCopy};
 use pgdyno_exec::tool::run_tool;
-pub use power::{CUTTABLE, PowerSwitch};
+pub use power::PowerSwitch;
 pub use stale::FileBaseline;
-
-/// A fault that could not be brought about, or what lies under it not brought back.
-#[derive(Debug, thiserror::Error)]
-pub enum FaultError {
-    /// Not pgdyno's, or not made in this way.
-    #[error("cannot cut the power of storage `{storage}`: {found}")]
-    NotOurs {
-        /// The storage.
-        storage: String,
-        /// A description of the finding.
-        found: String,
-    },
-    /// The filesystem cannot be shut down.
-    #[error("cannot cut the power of storage `{storage}`: {filesystem} refuses to be shut down")]
-    Refused {
-        /// The storage.
-        storage: String,
-        /// Its filesystem.
-        filesystem: String,
-        /// The cause.
-        source: io::Error,
-    },
-    /// Making it durable, unmounting or mounting.
-    #[error("cannot {what} {}", path.display())]
-    Io {
-        /// The attempt, as a verb for the message.
-        what: &'static str,
-        /// The path.
-        path: PathBuf,
-        /// The cause.
-        source: io::Error,
-    },
-    /// A step on the way.
-    #[error(transparent)]
-    Step(#[from] StepError),
-    /// A process that is none of the server's.
-    #[error("cannot kill process {pid}: it is none of the server's")]
-    NotTheServers {
-        /// The process.
-        pid: i32,
-    },
-}
-
-impl FaultError {
-    /// Returns advice, where there is some.
-    #[must_use]
-    pub fn help(&self) -> Option<String> {
-        match self {
-            Self::NotOurs { .. } => Some(format!(
-                "name a filesystem for pgdyno to make in a file of its own: {}",
-                CUTTABLE.map(|name| format!("`--filesystem {name}`")).join(", ")
-            )),
-            Self::Refused { source, .. } if source.kind() == io::ErrorKind::PermissionDenied => {
-                Some("run pgdyno as root".into())
-            }
-            Self::Refused { .. } => Some(format!(
-                "{} can be shut down; others need the emulated disk",
-                CUTTABLE.join(", ")
-            )),
-            Self::Step(e) => e.help(),
-            Self::Io { .. } | Self::NotTheServers { .. } => None,
-        }
-    }
-}
 
 /// Makes all durable that is on the filesystem of `directory`, so that what is lost later was
 /// written later.

@@ -9,11 +9,9 @@ use pgdyno_exec::image::LoopDevice;
 use pgdyno_exec::mount::Mount;
 use pgdyno_exec::mountinfo::mounted_at;
 
-use super::FaultError;
+use super::cuttable::CUTTABLE;
+use super::error::FaultError;
 use crate::MountedStack;
-
-/// The filesystems that know how to be shut down. It is the ext4 driver that serves ext2 and ext3.
-pub const CUTTABLE: [&str; 4] = ["ext4", "ext3", "ext2", "xfs"];
 
 /// What cuts the power of one made filesystem and brings it back.
 #[derive(Clone, Debug)]

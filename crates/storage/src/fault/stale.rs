@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use pgdyno_exec::beneath::Directory;
 use rustix::fs::{FileType, OFlags};
 
-use super::FaultError;
+use super::error::FaultError;
 
 /// Files of one folder of a data directory, as they were at a baseline.
 #[derive(Debug)]

@@ -1,0 +1,72 @@
+//! Errors of faults.
+
+use std::io;
+use std::path::PathBuf;
+
+use pgdyno_exec::StepError;
+
+use super::cuttable::CUTTABLE;
+
+/// A fault that could not be brought about, or what lies under it not brought back.
+#[derive(Debug, thiserror::Error)]
+pub enum FaultError {
+    /// Not pgdyno's, or not made in this way.
+    #[error("cannot cut the power of storage `{storage}`: {found}")]
+    NotOurs {
+        /// The storage.
+        storage: String,
+        /// A description of the finding.
+        found: String,
+    },
+    /// The filesystem cannot be shut down.
+    #[error("cannot cut the power of storage `{storage}`: {filesystem} refuses to be shut down")]
+    Refused {
+        /// The storage.
+        storage: String,
+        /// Its filesystem.
+        filesystem: String,
+        /// The cause.
+        source: io::Error,
+    },
+    /// Making it durable, unmounting or mounting.
+    #[error("cannot {what} {}", path.display())]
+    Io {
+        /// The attempt, as a verb for the message.
+        what: &'static str,
+        /// The path.
+        path: PathBuf,
+        /// The cause.
+        source: io::Error,
+    },
+    /// A step on the way.
+    #[error(transparent)]
+    Step(#[from] StepError),
+    /// A process that is none of the server's.
+    #[error("cannot kill process {pid}: it is none of the server's")]
+    NotTheServers {
+        /// The process.
+        pid: i32,
+    },
+}
+
+impl FaultError {
+    /// Returns advice, where there is some.
+    #[must_use]
+    pub fn help(&self) -> Option<String> {
+        match self {
+            Self::NotOurs { .. } => Some(format!(
+                "name a filesystem for pgdyno to make in a file of its own: {}",
+                CUTTABLE.map(|name| format!("`--filesystem {name}`")).join(", ")
+            )),
+            Self::Refused { source, .. } if source.kind() == io::ErrorKind::PermissionDenied => {
+                Some("run pgdyno as root".into())
+            }
+            Self::Refused { .. } => Some(format!(
+                "{} can be shut down; others need the emulated disk",
+                CUTTABLE.join(", ")
+            )),
+            Self::Step(e) => e.help(),
+            Self::Io { .. } | Self::NotTheServers { .. } => None,
+        }
+    }
+}
