@@ -252,5 +252,5 @@ pub(crate) const FLAGS: &[Flag] = &[
     flag(Opt::HdrLog, None, "hdr-log", Takes("FILE"), Own, OLD, NEW, "write the latency histogram as an HdrHistogram interval log"),
     flag(Opt::ExtraReport, None, "extra-report", No, Own, OLD, NEW, "percentiles and more after pgbench's report, in lines that begin with \"pgdyno:\" [as it is unless called as pgbench]"),
     flag(Opt::Trust, None, "trust", Takes("PATH"), Own, OLD, NEW, "as root: run \\shell of this script, or of those below this folder, although others may change it"),
-    flag(Opt::Reactor, None, "reactor", Takes("NAME"), Own, OLD, NEW, "how bytes are carried: auto, blocking, epoll or io_uring [auto]"),
+    flag(Opt::Reactor, None, "reactor", Takes("NAME"), Own, OLD, NEW, "how bytes are carried: auto, epoll or io_uring; blocking means epoll [auto]"),
 ];
