@@ -135,11 +135,6 @@ impl ExecContext<'_> {
 }
 
 impl Step {
-    /// Executes it in `context`.
-    ///
-    /// # Errors
-    /// [`StepError`]. What a marked step began to make stays in `context.made`.
-
     /// Starts the program of a [`Step::Run`] or [`Step::Start`] with its output going to `log`, and
     /// does not wait for it.
     ///
