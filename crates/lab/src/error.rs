@@ -36,6 +36,12 @@ pub enum LabError {
     /// Something that was asked of the file, the host, the server or the store.
     #[error(transparent)]
     Explained(#[from] Explained),
+    /// A storage could not be made, mounted or taken down.
+    #[error(transparent)]
+    Stack(#[from] StorageError),
+    /// A device must not be written.
+    #[error(transparent)]
+    UnsafeDevice(#[from] SafetyError),
     /// As root: a file that another account may change.
     #[error(transparent)]
     NotTrusted(#[from] NotTrusted),
@@ -184,6 +190,8 @@ impl LabError {
     pub fn help(&self) -> Option<String> {
         match self {
             Self::Explained(explained) => explained.help.clone(),
+            Self::Stack(error) => error.help(),
+            Self::UnsafeDevice(error) => error.help(),
             Self::NotTrusted(refusal) => Some(refusal.help()),
             Self::NoRoom { storage, .. } => Some(format!(
                 "lower `workload.scale`, free room, or name a larger place in `storage.{storage}.directory`"
@@ -233,43 +241,28 @@ impl LabError {
     /// Whether the experiment or the command line has to be changed before anything is done: a
     /// storage that goes against itself, a device that must not be written.
     pub(crate) fn is_the_users(&self) -> bool {
-        if matches!(self, Self::NoRoom { .. }) {
-            return true;
-        }
-        let Self::Explained(explained) = self else { return false };
-        if explained.error.is::<SafetyError>() {
-            return true;
-        }
-        let storage = explained.error.downcast_ref::<StorageError>();
-        storage.is_some_and(|e| {
-            matches!(
-                e,
-                StorageError::Unsafe { .. }
-                    | StorageError::Contradiction { .. }
-                    | StorageError::TooSmall { .. }
-            )
-        })
+        matches!(
+            self,
+            Self::NoRoom { .. }
+                | Self::UnsafeDevice(_)
+                | Self::Stack(
+                    StorageError::Unsafe { .. }
+                        | StorageError::Contradiction { .. }
+                        | StorageError::TooSmall { .. }
+                )
+        )
     }
 
-    /// Whether a storage cannot be had on this machine at all.
+    /// Whether this machine cannot provide the storage at all.
     pub(crate) fn is_unavailable(&self) -> bool {
-        let Self::Explained(explained) = self else { return false };
-        explained.error.downcast_ref().is_some_and(StorageError::is_unavailable)
+        matches!(self, Self::Stack(error) if error.is_unavailable())
     }
 
     /// Whether a storage could not be brought back for reasons that are not its own: somebody holds
-    /// it, its emulated disk does not answer.
+    /// it, or its emulated disk does not answer.
     pub(crate) fn is_around_the_storage(&self) -> bool {
-        let Self::Explained(explained) = self else { return false };
-        let storage = explained.error.downcast_ref::<StorageError>();
-        storage.is_some_and(|e| {
-            matches!(
-                e,
-                StorageError::NotReleased { .. }
-                    | StorageError::Emulated { .. }
-                    | StorageError::PutBack { .. }
-            )
-        })
+        use StorageError::{Emulated, NotReleased, PutBack};
+        matches!(self, Self::Stack(NotReleased { .. } | Emulated { .. } | PutBack { .. }))
     }
 
     /// All of it in one text, as a failed trial keeps it.
@@ -312,8 +305,6 @@ explained!(
     pgdyno_exec::StepError,
     pgdyno_exec::journal::JournalError,
     pgdyno_connect::conninfo::ConninfoError,
-    pgdyno_storage::StorageError,
-    pgdyno_exec::device::refusal::SafetyError,
     pgdyno_postgres::ClusterError,
     pgdyno_connect::control::ControlError,
     pgdyno_postgres::FetchError,

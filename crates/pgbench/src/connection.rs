@@ -6,14 +6,14 @@ use std::sync::atomic::AtomicBool;
 use std::sync::mpsc::{Receiver, channel};
 
 use pgdyno_connect::conninfo::{ConnectOptions, ConninfoError};
-use pgdyno_connect::control::{ControlClient, ControlError, NoticeHandler};
+use pgdyno_connect::control::{ControlClient, ControlError, NoticeHandler, server_error};
 use pgdyno_connect::{ConnectError, conninfo, control};
 use pgdyno_model::target::{Servers, Target};
 use postgres::error::DbError;
 
 use crate::password;
 use crate::request::Connect;
-use crate::server_messages::{server_error, without_number};
+use crate::server_messages::without_number;
 use crate::usage_error::{Stopped, UsageError};
 
 /// What the first connection is for.

@@ -61,6 +61,12 @@ impl Dialect {
     }
 }
 
+impl Default for Dialect {
+    fn default() -> Self {
+        Self::NEWEST
+    }
+}
+
 impl fmt::Display for Dialect {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match (self.0 / 100, self.0 % 100) {

@@ -44,7 +44,7 @@ pub(crate) enum PartitionMethod {
 }
 
 /// What `-i` makes.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct Initialize {
     pub(crate) dialect: Dialect,
     pub(crate) connect: Connect,
@@ -62,7 +62,7 @@ pub(crate) struct Initialize {
 }
 
 /// What a run is to be.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Run {
     pub(crate) dialect: Dialect,
     pub(crate) connect: Connect,
@@ -113,39 +113,7 @@ pub(crate) struct Log {
 
 impl Run {
     pub(crate) fn new(dialect: Dialect) -> Self {
-        Self {
-            dialect,
-            connect: Connect::default(),
-            debug: false,
-            scripts: Vec::new(),
-            clients: 1,
-            threads: 1,
-            reconnect: false,
-            reconnect_lost: ReconnectLost::Never,
-            variables: Vec::new(),
-            log: None,
-            latency_limit_ms: None,
-            protocol: Protocol::Simple,
-            vacuum: true,
-            vacuum_all: false,
-            progress: None,
-            progress_timestamp: false,
-            per_command: false,
-            rate: None,
-            scale: None,
-            transactions: None,
-            seconds: None,
-            failures_detailed: false,
-            max_tries: 1,
-            seed: None,
-            verbose_errors: false,
-            exit_on_abort: false,
-            continue_on_error: false,
-            json: None,
-            hdr_log: None,
-            extra_report: false,
-            reactor: ReactorChoice::default(),
-        }
+        Self { dialect, clients: 1, threads: 1, vacuum: true, max_tries: 1, ..Self::default() }
     }
 
     /// Whether a built-in script is run: then the scale is what the tables say.

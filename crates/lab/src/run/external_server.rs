@@ -4,8 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 
-use pgdyno_connect::control;
-use pgdyno_connect::control::{Client, error_text};
+use pgdyno_connect::control::{self, Client, error_text};
 use pgdyno_exec::journal::{Entry, Journal, OwnedResource};
 use pgdyno_model::experiment::Postgres;
 use pgdyno_model::facts::ServerFacts;
