@@ -362,6 +362,30 @@ fn read_script(workload: &str, path: &Path, weight: u32) -> Result<ScriptText, W
     Ok(ScriptText { name: path.display().to_string(), text, weight, file: Some(path.to_owned()) })
 }
 
+/// Checks that the key and the partitions of `table` are of columns that are filled.
+fn check_table(
+    table: &TableSpec,
+    wrong: impl Fn(String) -> WorkloadError,
+) -> Result<(), WorkloadError> {
+    let name = &table.name;
+    if table.columns.is_empty() {
+        return Err(wrong(format!("table `{name}` has no columns to fill")));
+    }
+    let filled = |name: &str| table.columns.iter().find(|c| c.name == name);
+    if let Some(by) = &table.partition_by
+        && filled(by).is_none_or(|column| column.values != Values::RowNumber)
+    {
+        let found = format!("`{name}` cannot be partitioned by `{by}`: it is not its row_number");
+        return Err(wrong(found));
+    }
+    match table.primary_key.iter().find(|name| filled(name).is_none()) {
+        Some(other) => {
+            Err(wrong(format!("the primary key of `{name}` names `{other}`, which is not filled")))
+        }
+        None => Ok(()),
+    }
+}
+
 fn load_folder(name: &str, depth: u32) -> Result<Workload, WorkloadError> {
     let folder = Folder::of(name)?;
     let wrong = |found: String| WorkloadError::File {
@@ -387,26 +411,7 @@ fn load_folder(name: &str, depth: u32) -> Result<Workload, WorkloadError> {
             bytes_per_scale: file.data.bytes_per_scale.unwrap_or(0),
         },
     };
-    for table in &data.tables {
-        if table.columns.is_empty() {
-            return Err(wrong(format!("table `{}` has no columns to fill", table.name)));
-        }
-        let filled = |name: &str| table.columns.iter().find(|c| c.name == name);
-        if let Some(by) = &table.partition_by
-            && filled(by).is_none_or(|column| column.values != Values::RowNumber)
-        {
-            let table = &table.name;
-            return Err(wrong(format!(
-                "`{table}` cannot be partitioned by `{by}`: it is not its row_number"
-            )));
-        }
-        if let Some(other) = table.primary_key.iter().find(|name| filled(name).is_none()) {
-            let table = &table.name;
-            return Err(wrong(format!(
-                "the primary key of `{table}` names `{other}`, which is not filled"
-            )));
-        }
-    }
+    data.tables.iter().try_for_each(|table| check_table(table, wrong))?;
     let scripts = file
         .script
         .iter()

@@ -4,6 +4,7 @@ use std::error::Error;
 use std::fmt;
 use std::path::PathBuf;
 
+use pgdyno_connect::control::error_text;
 use pgdyno_dataset::trust::NotTrusted;
 use pgdyno_exec::device::refusal::SafetyError;
 use pgdyno_model::units::Bytes;
@@ -185,6 +186,11 @@ pub enum LabError {
 }
 
 impl LabError {
+    /// Creates the error of a statement, which was to do `doing`.
+    pub(crate) fn sql(doing: &str, error: &postgres::Error) -> Self {
+        Self::Sql { doing: doing.to_owned(), found: error_text(error) }
+    }
+
     /// Returns what to do about the error, where something helps.
     #[must_use]
     pub fn help(&self) -> Option<String> {

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use pgdyno_connect::conninfo;
 pub use pgdyno_connect::conninfo::ConnectOptions;
-use pgdyno_connect::control::{ControlClient, error_text, schemas_of_user};
+use pgdyno_connect::control::{ControlClient, schemas_of_user};
 #[doc(hidden)]
 pub use pgdyno_dataset::LoadStrategy as Strategy;
 use pgdyno_dataset::workload::{self, DataSet};
@@ -114,10 +114,7 @@ fn check_room(
     let asked = "SELECT setting::bigint * 1024 FROM pg_catalog.pg_settings WHERE name = 'maintenance_work_mem'";
     let each: i64 = client
         .query_one(asked, &[])
-        .map_err(|e| LabError::Sql {
-            doing: "ask for maintenance_work_mem".into(),
-            found: error_text(&e),
-        })?
+        .map_err(|e| LabError::sql("ask for maintenance_work_mem", &e))?
         .get(0);
     let jobs = filling.jobs();
     let needed = memory(jobs, u64::try_from(each).unwrap_or(0));

@@ -286,8 +286,15 @@ fn treatment(
         return Err(ResolveError::NoServer { levels: treatment.levels.to_string() });
     }
     treatment.storage = choose_storage(experiment, storage)?;
-    check_storage(experiment, &treatment)?;
-    if let Some(name) = settings.keys().find(|name| RESERVED.contains(&name.as_str())) {
+    treatment.settings = settings;
+    check_treatment(experiment, &treatment)?;
+    Ok(treatment)
+}
+
+/// Checks that the parts of `treatment` go together.
+fn check_treatment(experiment: &Experiment, treatment: &Treatment) -> Result<(), ResolveError> {
+    check_storage(experiment, treatment)?;
+    if let Some(name) = treatment.settings.keys().find(|name| RESERVED.contains(&name.as_str())) {
         return Err(ResolveError::Reserved { name: name.clone() });
     }
     if treatment.threads > treatment.clients {
@@ -305,8 +312,7 @@ fn treatment(
     if treatment.options.rate.is_some() && experiment.load.find.is_some() {
         return Err(ResolveError::RateIsSought);
     }
-    treatment.settings = settings;
-    Ok(treatment)
+    Ok(())
 }
 
 /// The parser has let only counts of 1 and more through.

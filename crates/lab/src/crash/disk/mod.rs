@@ -163,9 +163,8 @@ fn lose(under: Under, disks: &mut [Control], target: &Target, draws: &mut Random
 /// The filesystem of PGDATA or of pg_wal has no room left until the server has run into that.
 fn fill(target: &Target, draws: &mut Random, stop: &AtomicBool) -> Met {
     let mut client = control::connect_to_own(target)?;
-    let wrong =
-        |e| LabError::Sql { doing: "ask where PGDATA lies".into(), found: control::error_text(&e) };
-    let data: String = client.query_one("SHOW data_directory", &[]).map_err(wrong)?.get(0);
+    let row = client.query_one("SHOW data_directory", &[]);
+    let data: String = row.map_err(|e| LabError::sql("ask where PGDATA lies", &e))?.get(0);
     drop(client);
     let directory = match drawn(draws, 2) {
         0 => PathBuf::from(&data),
