@@ -70,7 +70,7 @@ pub struct NotTrusted {
 }
 
 impl NotTrusted {
-    /// Says what to do about it.
+    /// Returns how to mend the error.
     #[must_use]
     pub fn help(&self) -> String {
         format!(

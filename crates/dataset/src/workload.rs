@@ -14,9 +14,9 @@ static WORKLOADS: Dir<'_> = include_dir!("$CARGO_MANIFEST_DIR/../../workloads");
 /// What the load is made of, read whole.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Workload {
-    /// The name or folder it was asked for by.
+    /// Name or folder by which it was loaded.
     pub name: String,
-    /// What it does, in a sentence.
+    /// Its description, in a sentence.
     pub description: String,
     /// The tables it works on.
     pub data: DataSet,
@@ -44,7 +44,7 @@ pub struct DataSet {
 }
 
 impl DataSet {
-    /// Every table that its schema makes: also those that are not filled.
+    /// Returns the names of all tables that its schema makes, filled or not.
     #[must_use]
     pub fn table_names(&self) -> Vec<&str> {
         let schema = self.schema.split(|c: char| !c.is_alphanumeric() && c != '_' && c != '.');
@@ -78,12 +78,12 @@ pub struct TableSpec {
     pub primary_key: Vec<String>,
     /// The column by whose ranges it may be partitioned: one filled with the row's number.
     pub partition_by: Option<String>,
-    /// What is done to it once it is filled.
+    /// Maintenance after the table is filled.
     #[serde(default)]
     pub tidy: Tidy,
 }
 
-/// What is done to a table once it is filled.
+/// Maintenance of a table after it is filled.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Tidy {
@@ -115,7 +115,7 @@ pub enum Values {
     GroupOf(std::num::NonZeroU64),
     /// Drawn evenly from these and all between.
     Uniform(i64, i64),
-    /// The same in every row, in SQL's text form.
+    /// One value for all rows, in SQL's text form.
     Constant(String),
     /// So many characters, of which `workload.filler_compress_percentage` are blanks.
     Filler(u32),
@@ -234,13 +234,13 @@ pub enum WorkloadError {
         workload: String,
         /// The file.
         file: String,
-        /// What is wrong with it.
+        /// The error in the file.
         found: String,
     },
 }
 
 impl WorkloadError {
-    /// Returns what to do about the error, where something helps.
+    /// Returns how to mend the error, where that is known.
     #[must_use]
     pub fn help(&self) -> Option<String> {
         match self {
@@ -309,7 +309,7 @@ impl Folder {
         })
     }
 
-    /// Where `file` of it is; none: it is built in.
+    /// Returns the path of `file`; none for a built-in workload.
     fn file(&self, file: &str) -> Option<PathBuf> {
         match self {
             Self::BuiltIn(_) => None,

@@ -11,7 +11,7 @@ use pgdyno_model::units::Bytes;
 use pgdyno_storage::StorageError;
 use thiserror::Error;
 
-/// An error of another crate or module, with what to do about it.
+/// An error of another crate or module, with its help.
 #[derive(Debug)]
 pub struct Explained {
     error: Box<dyn Error + Send + Sync>,
@@ -34,7 +34,7 @@ impl Error for Explained {
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum LabError {
-    /// Something that was asked of the file, the host, the server or the store.
+    /// The file, the host, the server or the store does not allow it.
     #[error(transparent)]
     Explained(#[from] Explained),
     /// A storage could not be made, mounted or taken down.
@@ -191,7 +191,7 @@ impl LabError {
         Self::Sql { doing: doing.to_owned(), found: error_text(error) }
     }
 
-    /// Returns what to do about the error, where something helps.
+    /// Returns how to mend the error, where that is known.
     #[must_use]
     pub fn help(&self) -> Option<String> {
         match self {
@@ -244,8 +244,8 @@ impl LabError {
         }
     }
 
-    /// Whether the experiment or the command line has to be changed before anything is done: a
-    /// storage that goes against itself, a device that must not be written.
+    /// Returns whether the experiment or the command line has to be changed first, as for a
+    /// storage that contradicts itself or a device that must not be written.
     pub(crate) fn is_the_users(&self) -> bool {
         matches!(
             self,
@@ -271,7 +271,7 @@ impl LabError {
         matches!(self, Self::Stack(NotReleased { .. } | Emulated { .. } | PutBack { .. }))
     }
 
-    /// All of it in one text, as a failed trial keeps it.
+    /// Returns the error, its causes and its help in one text, as a failed trial keeps it.
     pub(crate) fn message(&self) -> String {
         let mut words = self.to_string();
         let mut cause = self.source();
@@ -286,7 +286,7 @@ impl LabError {
     }
 }
 
-/// Errors that know what to do about themselves become [`Explained`].
+/// Errors with a help become [`Explained`].
 macro_rules! explained {
     ($($error:ty),+ $(,)?) => {
         $(impl From<$error> for LabError {

@@ -7,7 +7,7 @@ use crate::flags::{Argument, Dialect, FLAGS, Flag, Mode, Opt};
 pub(crate) struct Parsed {
     /// Options in order, with their arguments.
     pub(crate) options: Vec<(Opt, Option<String>)>,
-    /// What is no option.
+    /// Arguments that are not options.
     pub(crate) operands: Vec<String>,
     /// Where it could not be read to its end, the reason: an option that this version does not
     /// have, or one whose argument is missing or superfluous. What stands before it counts, as in
@@ -179,7 +179,7 @@ pub(crate) fn choose(args: &[String]) -> Result<(Dialect, Parsed, Option<String>
     Ok((Dialect::NEWEST, parse(args, Dialect::NEWEST), None))
 }
 
-/// Whether `dialect` accepts `args`, and what it reads `is_right`.
+/// Returns whether `dialect` accepts `args`, and `is_right` holds of the result.
 fn is_read_by(args: &[String], dialect: Dialect, is_right: impl Fn(&Parsed) -> bool) -> bool {
     let parsed = parse(args, dialect);
     parsed.error.is_none() && is_right(&parsed)

@@ -42,7 +42,7 @@ pub(crate) struct HdrLog {
     /// Up to where seconds are in it.
     until: Duration,
     latency: Latencies,
-    /// What went wrong first.
+    /// The first error.
     failure: Option<HdrLogError>,
 }
 

@@ -16,7 +16,7 @@ use crate::scripts::{self, Builtin, Chosen};
 use crate::usage_error::UsageError;
 use crate::values::{INT_MAX, clients, integer, positive, seed, steps};
 
-/// Everything the options say, before it is clear what is asked for.
+/// Values of all options, before they are judged together.
 #[derive(Default)]
 struct Reading {
     run: Run,
@@ -29,17 +29,17 @@ struct Reading {
     prefix: Option<String>,
     aggregate: Option<u32>,
     sampling: Option<f64>,
-    /// The dialect, where one was asked for.
+    /// The value of `--dialect`, if it was given.
     asked: Option<Dialect>,
     notes: Vec<String>,
-    /// Scripts of others whose commands may run as root.
+    /// Scripts whose commands may run as root, although others may change them.
     trusted: Vec<PathBuf>,
 }
 
 /// Judges a command line; with notes where its reading depends on the version of pgbench.
 ///
 /// # Errors
-/// What pgbench would refuse.
+/// pgbench would refuse the command line.
 pub(crate) fn read(
     args: &[String],
     say: &mut dyn FnMut(&str),
@@ -241,7 +241,7 @@ impl Reading {
         Ok(None)
     }
 
-    /// Judges what only the whole command line shows.
+    /// Checks rules that concern several options, and makes the request.
     fn judge(mut self, given: &[Opt], operands: &[String]) -> Result<Request, UsageError> {
         let mut operands = operands.iter();
         if self.run.connect.database.is_none() {
@@ -373,7 +373,7 @@ impl Reading {
     }
 }
 
-/// The name of the first given option that is only for `mode`.
+/// Returns the name of the first given option that is only for `mode`.
 fn first_of(given: &[Opt], mode: Mode) -> Option<&'static str> {
     given
         .iter()

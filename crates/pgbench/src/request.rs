@@ -43,7 +43,7 @@ pub(crate) enum PartitionMethod {
     Hash,
 }
 
-/// What `-i` makes.
+/// An initialization (`-i`).
 #[derive(Debug, Default)]
 pub(crate) struct Initialize {
     pub(crate) dialect: Dialect,
@@ -61,7 +61,7 @@ pub(crate) struct Initialize {
     pub(crate) on_terminal: bool,
 }
 
-/// What a run is to be.
+/// A run's options.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Run {
     pub(crate) dialect: Dialect,
@@ -96,12 +96,12 @@ pub(crate) struct Run {
     /// Where the results go as JSON; standard output where no file is named.
     pub(crate) json: Option<Option<PathBuf>>,
     pub(crate) hdr_log: Option<PathBuf>,
-    /// Whether what pgbench does not report is reported too.
+    /// Whether to print figures that pgbench does not report.
     pub(crate) extra_report: bool,
     pub(crate) reactor: ReactorChoice,
 }
 
-/// What `-l` writes.
+/// Options of the transaction log (`-l`).
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Log {
     pub(crate) prefix: String,
@@ -116,7 +116,7 @@ impl Run {
         Self { dialect, clients: 1, threads: 1, vacuum: true, max_tries: 1, ..Self::default() }
     }
 
-    /// Whether a built-in script is run: then the scale is what the tables say.
+    /// Returns whether a built-in script is run. The scale is then read from the tables.
     pub(crate) fn uses_builtin(&self) -> bool {
         self.scripts.iter().any(|s| s.is_builtin)
     }

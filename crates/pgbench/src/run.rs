@@ -28,7 +28,7 @@ use crate::tables::Tables;
 use crate::usage_error::UsageError;
 use crate::{connection, extra_report, files, report, tables};
 
-/// What may be said and not yet written (messages).
+/// Capacity of the queue of messages that are not written yet (count).
 const WORDS: usize = 1 << 16;
 
 /// How a run ended that was not refused.
@@ -198,7 +198,7 @@ fn load(
     }
 }
 
-/// Returns the load that the options describe. Its clients say to `say` what they have to say.
+/// Returns the load that the options describe. Its clients send their messages to `say`.
 fn load_spec(
     servers: Servers,
     run: &Run,
@@ -239,7 +239,7 @@ fn load_spec(
     }
 }
 
-/// What is to be done beyond the scripts.
+/// Returns the options of the load.
 fn options(run: &Run) -> LoadOptions {
     LoadOptions {
         rate: run.rate,
