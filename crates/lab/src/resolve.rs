@@ -25,13 +25,13 @@ pub enum ResolveError {
     NoSuchStorage {
         /// The name.
         name: String,
-        /// Those there are, nearest first.
+        /// The storages of the file, nearest name first.
         known: Vec<String>,
     },
     /// Several storages and nothing that chooses.
     #[error("cannot choose a storage: {} are described, and no factor `storage` names which to use", known.join(", "))]
     WhichStorage {
-        /// Those there are.
+        /// The storages of the file.
         known: Vec<String>,
     },
     /// A setting that is pgdyno's business.

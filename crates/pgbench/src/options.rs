@@ -193,7 +193,7 @@ impl Reading {
                 run.rate = Some(rate).filter(|rate| rate.is_finite());
             }
             Opt::Transactions => {
-                run.transactions = Some(integer(text, "-t/--transactions", 1, INT_MAX)?)
+                run.transactions = Some(integer(text, "-t/--transactions", 1, INT_MAX)?);
             }
             Opt::Time => run.seconds = Some(integer(text, "-T/--time", 1, INT_MAX)?),
             Opt::VacuumAll => run.vacuum_all = true,

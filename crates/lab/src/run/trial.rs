@@ -53,11 +53,11 @@ struct PhaseResult {
     /// When the measured window opened.
     opened: Option<Instant>,
     telemetry: Vec<Table>,
-    /// What the server counted; an error if it could not be asked.
+    /// The server's counts; an error if they could not be read.
     count: Result<Counted, LabError>,
 }
 
-/// What the server counted during a phase, beside the clients' own count.
+/// The server's counts during a phase, beside the clients' own count.
 struct Counted {
     count: ServerCount,
     /// Why the two counts contradict each other.
@@ -79,7 +79,7 @@ struct Measured {
     earlier_disagreement: Option<String>,
 }
 
-/// What a trial needs besides its server.
+/// A trial, with everything it needs besides its server.
 pub(super) struct Trial<'a> {
     pub(super) prepared: &'a Prepared,
     pub(super) planned: PlannedTrial,

@@ -60,12 +60,13 @@ fn disks_under(under: Under, disks: &mut [Control]) -> &mut [Control] {
     }
 }
 
-/// Brings the fault about while load runs on the server at `target`, and waits until it has
-/// happened; the power is cut after it. What is worth telling of it. `disks` are PGDATA's, then
-/// that of pg_wal where it has one of its own. `number` is the round's.
+/// Injects `fault` while load runs on the server at `target`, and waits until it has happened.
+/// Returns notes on it. The caller cuts the power afterwards.
+///
+/// `disks` are those of PGDATA, then that of pg_wal if it has its own. `number` is the round's.
 ///
 /// # Errors
-/// The inner one: it did not happen; why.
+/// The inner error: the fault did not happen, and why.
 pub(super) fn inject(
     fault: Fault,
     under: Under,
