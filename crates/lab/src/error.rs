@@ -247,16 +247,12 @@ impl LabError {
     /// Returns whether the experiment or the command line has to be changed first, as for a
     /// storage that contradicts itself or a device that must not be written.
     pub(crate) fn is_the_users(&self) -> bool {
-        matches!(
-            self,
-            Self::NoRoom { .. }
-                | Self::UnsafeDevice(_)
-                | Self::Stack(
-                    StorageError::Unsafe { .. }
-                        | StorageError::Contradiction { .. }
-                        | StorageError::TooSmall { .. }
-                )
-        )
+        use StorageError::{Contradiction, TooSmall, Unsafe};
+        match self {
+            Self::NoRoom { .. } | Self::UnsafeDevice(_) => true,
+            Self::Stack(e) => matches!(e, Unsafe { .. } | Contradiction { .. } | TooSmall { .. }),
+            _ => false,
+        }
     }
 
     /// Whether this machine cannot provide the storage at all.
@@ -268,7 +264,8 @@ impl LabError {
     /// it, or its emulated disk does not answer.
     pub(crate) fn is_around_the_storage(&self) -> bool {
         use StorageError::{Emulated, NotReleased, PutBack};
-        matches!(self, Self::Stack(NotReleased { .. } | Emulated { .. } | PutBack { .. }))
+        let Self::Stack(error) = self else { return false };
+        matches!(error, NotReleased { .. } | Emulated { .. } | PutBack { .. })
     }
 
     /// Returns the error, its causes and its help in one text, as a failed trial keeps it.

@@ -272,7 +272,7 @@ fn treatment(
             Key::DeviceReadAhead => treatment.device.read_ahead_kb = text.parse().ok(),
             Key::DeviceRequests => treatment.device.nr_requests = text.parse().ok(),
             Key::DeviceWriteCache => {
-                treatment.device.write_cache = Some(*value == LevelValue::Bool(true))
+                treatment.device.write_cache = Some(*value == LevelValue::Bool(true));
             }
             Key::Setting(name) => drop(settings.insert(name.clone(), text)),
         }
