@@ -71,6 +71,31 @@ impl Display {
         }
     }
 
+    /// Shows that `rows` of so many rows of `data` are sent, at `rate`.
+    fn loading(
+        &self,
+        state: &mut State,
+        data: &str,
+        (rows, of): (u64, u64),
+        rate: &str,
+        left: Option<Duration>,
+    ) {
+        let what = format!("loading {data}");
+        let text = if rows < of {
+            format!("{what}: {rows} of {of} rows, {rate}")
+        } else {
+            format!("{what}: all {of} rows sent; building keys, vacuuming")
+        };
+        let begins = state.working != what;
+        if self.bar.is_none() && (begins || state.last_line.elapsed() >= PLAIN_EVERY) {
+            state.last_line = Instant::now();
+            let left = left.filter(|_| rows < of);
+            hint(&left.map_or_else(|| text.clone(), |l| format!("{text}, {} left", clock(l))));
+        }
+        state.working = what;
+        self.live(&text, left);
+    }
+
     fn live(&self, message: &str, left: Option<Duration>) {
         if let Some(bar) = &self.bar {
             bar.set_message(escape_line(message).into_owned());
@@ -105,26 +130,8 @@ impl Progress for Display {
                 state.working = what;
             }
             Event::Loading { data, rows, of, rows_per_s, bytes_per_s, left } => {
-                let what = format!("loading {data}");
-                let text = if rows < of {
-                    format!(
-                        "{what}: {rows} of {of} rows, {rows_per_s:.0} rows/s, {:.1} MB/s",
-                        bytes_per_s / 1e6
-                    )
-                } else {
-                    format!("{what}: all {of} rows sent; building keys, vacuuming")
-                };
-                let begins = state.working != what;
-                if self.bar.is_none() && (begins || state.last_line.elapsed() >= PLAIN_EVERY) {
-                    state.last_line = Instant::now();
-                    let left = left.filter(|_| rows < of);
-                    hint(
-                        &left
-                            .map_or_else(|| text.clone(), |l| format!("{text}, {} left", clock(l))),
-                    );
-                }
-                state.working = what;
-                self.live(&text, *left);
+                let rate = format!("{rows_per_s:.0} rows/s, {:.1} MB/s", bytes_per_s / 1e6);
+                self.loading(&mut state, data, (*rows, *of), &rate, *left);
             }
             Event::Begun { run, trials, store } => {
                 self.line(&escape_line(&format!(
@@ -156,15 +163,10 @@ impl Progress for Display {
                 if let Some(bar) = &self.bar {
                     bar.set_position(state.done as u64);
                 }
-                let result = match (failure, tps) {
-                    (Some(failure), _) => format!("FAILED: {failure}"),
-                    (None, Some(tps)) => format!("{tps:.1} tps, p99 {}", millis(*latency_us_p99)),
-                    (None, None) => "no transaction".to_owned(),
-                };
-                let left = if self.bar.is_some() {
-                    String::new()
-                } else {
-                    format!(", {} left", clock(*left))
+                let result = trial_result(*failure, *tps, *latency_us_p99);
+                let left = match self.bar {
+                    Some(_) => String::new(),
+                    None => format!(", {} left", clock(*left)),
                 };
                 let line = format!("{}: {result}{left}", state.trial);
                 if failure.is_some() { self.failure(&line) } else { self.line(&line) }
@@ -172,6 +174,15 @@ impl Progress for Display {
             Event::TakingDown => self.live("taking down what was made", None),
             _ => {}
         }
+    }
+}
+
+/// Renders the result of a trial.
+fn trial_result(failure: Option<&str>, tps: Option<f64>, latency_us_p99: Option<f64>) -> String {
+    match (failure, tps) {
+        (Some(failure), _) => format!("FAILED: {failure}"),
+        (None, Some(tps)) => format!("{tps:.1} tps, p99 {}", millis(latency_us_p99)),
+        (None, None) => "no transaction".to_owned(),
     }
 }
 

@@ -9,7 +9,7 @@ use crate::workload::DataSet;
 
 /// Rows of a chunk: some 50 MB of pgbench's accounts, and half a second of work.
 pub(crate) const CHUNK_ROWS: u64 = 500_000;
-/// What happens to tables that exist before the load.
+/// Treatment of tables that exist before the load.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Existing {
     /// They stay, and the load is refused. An interrupted load of the same data continues.
@@ -53,7 +53,7 @@ pub struct BulkLoad<'a> {
     pub placed: &'a [(String, String)],
     /// The strategy that the user asks for; none: the one that suits the cores.
     pub strategy: Option<LoadStrategy>,
-    /// What happens to tables that exist.
+    /// Treatment of tables that exist.
     pub existing: Existing,
     /// Rows of a chunk (count).
     pub chunk: u64,
@@ -90,7 +90,7 @@ impl<'a> BulkLoad<'a> {
         }
     }
 
-    /// Returns what the rows follow from, such as `tpcb-like at scale 10, seed 1`.
+    /// Returns the name of the generated rows, such as `tpcb-like at scale 10, seed 1`.
     ///
     /// It stands in the comments on tables, so that a load is known again.
     pub fn identity(&self) -> String {

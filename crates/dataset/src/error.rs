@@ -15,7 +15,7 @@ pub enum DatasetError {
     Sql {
         /// The data set.
         data: String,
-        /// What was attempted.
+        /// The attempt, as a verb with its object.
         doing: String,
         /// The server's message.
         found: String,
@@ -124,7 +124,7 @@ pub enum DatasetError {
 }
 
 impl DatasetError {
-    /// What the server error_text to a statement of `load`.
+    /// Creates the error of a statement of `load`, which was `doing` something.
     pub(crate) fn sql(load: &BulkLoad<'_>, doing: &str, error: &postgres::Error) -> Self {
         Self::Sql {
             data: load.identity(),
@@ -134,7 +134,7 @@ impl DatasetError {
         }
     }
 
-    /// Returns what to do about the error, where something helps.
+    /// Returns how to mend the error, where that is known.
     #[must_use]
     pub fn help(&self) -> Option<String> {
         match self {

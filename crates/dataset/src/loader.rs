@@ -23,7 +23,7 @@ use crate::worker::{Shared, finish_only, keyed_name, work};
 
 /// Time between progress events.
 const WATCH: Duration = Duration::from_millis(50);
-/// Time between samples of what backends wait for.
+/// Time between samples of the backends' wait events.
 const LOOK: Duration = Duration::from_millis(250);
 
 /// The result of a bulk load.

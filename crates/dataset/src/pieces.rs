@@ -61,7 +61,7 @@ pub(crate) struct Piece {
 }
 
 impl Piece {
-    /// What the progress table calls it.
+    /// Returns its name in the progress table.
     pub(crate) fn name(&self, tables: &[TableSpec]) -> String {
         match self.strategy {
             LoadStrategy::Freeze => tables[self.table].name.clone(),

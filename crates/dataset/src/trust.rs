@@ -22,8 +22,7 @@ use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
 use pgdyno_engine::script::{Op, Script};
-use pgdyno_exec::trust;
-use pgdyno_exec::trust::TrustError;
+use pgdyno_exec::trust::{self, TrustError};
 
 /// Files and folders of other accounts that the caller trusts by name (`--trust PATH`).
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -71,7 +70,7 @@ pub struct NotTrusted {
 }
 
 impl NotTrusted {
-    /// Says what to do about it.
+    /// Returns how to mend the error.
     #[must_use]
     pub fn help(&self) -> String {
         format!(

@@ -21,7 +21,7 @@ use crate::workload::{TableSpec, Tidy};
 /// Bytes that are made between two looks at the stop flag, and sent together.
 const BLOCK: usize = 64 << 10;
 
-/// What all connections share.
+/// State that all connections share.
 pub(crate) struct Shared<'a> {
     pub(crate) load: &'a BulkLoad<'a>,
     /// By table.
@@ -228,7 +228,7 @@ impl Work<'_> {
         sql
     }
 
-    /// What follows once every row of the table is there.
+    /// Builds the table's key and vacuums it, once all its rows are loaded.
     fn finish(&mut self) -> Result<(), DatasetError> {
         let load = self.shared.load;
         let table = load.table(&self.table.name);
@@ -326,7 +326,7 @@ impl Drop for Writing<'_> {
 /// The CHECK that a partition has until it is attached.
 const CHECK: &str = "pgdyno_bounds";
 
-/// What the progress table calls that a table has its key.
+/// Returns the progress table's name for the key of `table`.
 pub(crate) fn keyed_name(table: &str) -> String {
     format!("{table} key")
 }

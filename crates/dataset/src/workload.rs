@@ -14,9 +14,9 @@ static WORKLOADS: Dir<'_> = include_dir!("$CARGO_MANIFEST_DIR/../../workloads");
 /// What the load is made of, read whole.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Workload {
-    /// The name or folder it was asked for by.
+    /// Name or folder by which it was loaded.
     pub name: String,
-    /// What it does, in a sentence.
+    /// Its description, in a sentence.
     pub description: String,
     /// The tables it works on.
     pub data: DataSet,
@@ -44,7 +44,7 @@ pub struct DataSet {
 }
 
 impl DataSet {
-    /// Every table that its schema makes: also those that are not filled.
+    /// Returns the names of all tables that its schema makes, filled or not.
     #[must_use]
     pub fn table_names(&self) -> Vec<&str> {
         let schema = self.schema.split(|c: char| !c.is_alphanumeric() && c != '_' && c != '.');
@@ -78,12 +78,12 @@ pub struct TableSpec {
     pub primary_key: Vec<String>,
     /// The column by whose ranges it may be partitioned: one filled with the row's number.
     pub partition_by: Option<String>,
-    /// What is done to it once it is filled.
+    /// Maintenance after the table is filled.
     #[serde(default)]
     pub tidy: Tidy,
 }
 
-/// What is done to a table once it is filled.
+/// Maintenance of a table after it is filled.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Tidy {
@@ -115,7 +115,7 @@ pub enum Values {
     GroupOf(std::num::NonZeroU64),
     /// Drawn evenly from these and all between.
     Uniform(i64, i64),
-    /// The same in every row, in SQL's text form.
+    /// One value for all rows, in SQL's text form.
     Constant(String),
     /// So many characters, of which `workload.filler_compress_percentage` are blanks.
     Filler(u32),
@@ -146,9 +146,20 @@ struct TimestampTable {
     every: Span,
 }
 
+/// A column that cannot be filled as it is described.
+#[derive(Debug, Error)]
+enum ColumnError {
+    #[error("column `{name}`: there is no number from {low} to {high}")]
+    EmptyRange { name: String, low: i64, high: i64 },
+    #[error(
+        "column `{name}` needs exactly one of row_number, group_of, uniform, constant, filler, text, timestamp"
+    )]
+    NotOneWay { name: String },
+}
+
 impl TryFrom<ColumnTable> for ColumnSpec {
-    type Error = String;
-    fn try_from(table: ColumnTable) -> Result<Self, String> {
+    type Error = ColumnError;
+    fn try_from(table: ColumnTable) -> Result<Self, ColumnError> {
         let name = table.name;
         let text = |text: String| {
             let (before, after) = text.split_once("{row}").unwrap_or((&text, ""));
@@ -171,12 +182,10 @@ impl TryFrom<ColumnTable> for ColumnSpec {
         .collect();
         match <[Values; 1]>::try_from(ways) {
             Ok([Values::Uniform(low, high)]) if low > high => {
-                Err(format!("column `{name}`: there is no number from {low} to {high}"))
+                Err(ColumnError::EmptyRange { name, low, high })
             }
             Ok([values]) => Ok(Self { name, values }),
-            Err(_) => Err(format!(
-                "column `{name}` needs exactly one of row_number, group_of, uniform, constant, filler, text, timestamp"
-            )),
+            Err(_) => Err(ColumnError::NotOneWay { name }),
         }
     }
 }
@@ -225,13 +234,13 @@ pub enum WorkloadError {
         workload: String,
         /// The file.
         file: String,
-        /// What is wrong with it.
+        /// The error in the file.
         found: String,
     },
 }
 
 impl WorkloadError {
-    /// Returns what to do about the error, where something helps.
+    /// Returns how to mend the error, where that is known.
     #[must_use]
     pub fn help(&self) -> Option<String> {
         match self {
@@ -300,7 +309,7 @@ impl Folder {
         })
     }
 
-    /// Where `file` of it is; none: it is built in.
+    /// Returns the path of `file`; none for a built-in workload.
     fn file(&self, file: &str) -> Option<PathBuf> {
         match self {
             Self::BuiltIn(_) => None,
@@ -362,6 +371,30 @@ fn read_script(workload: &str, path: &Path, weight: u32) -> Result<ScriptText, W
     Ok(ScriptText { name: path.display().to_string(), text, weight, file: Some(path.to_owned()) })
 }
 
+/// Checks that the key and the partitions of `table` are of columns that are filled.
+fn check_table(
+    table: &TableSpec,
+    wrong: impl Fn(String) -> WorkloadError,
+) -> Result<(), WorkloadError> {
+    let name = &table.name;
+    if table.columns.is_empty() {
+        return Err(wrong(format!("table `{name}` has no columns to fill")));
+    }
+    let filled = |name: &str| table.columns.iter().find(|c| c.name == name);
+    if let Some(by) = &table.partition_by
+        && filled(by).is_none_or(|column| column.values != Values::RowNumber)
+    {
+        let found = format!("`{name}` cannot be partitioned by `{by}`: it is not its row_number");
+        return Err(wrong(found));
+    }
+    match table.primary_key.iter().find(|name| filled(name).is_none()) {
+        Some(other) => {
+            Err(wrong(format!("the primary key of `{name}` names `{other}`, which is not filled")))
+        }
+        None => Ok(()),
+    }
+}
+
 fn load_folder(name: &str, depth: u32) -> Result<Workload, WorkloadError> {
     let folder = Folder::of(name)?;
     let wrong = |found: String| WorkloadError::File {
@@ -387,26 +420,7 @@ fn load_folder(name: &str, depth: u32) -> Result<Workload, WorkloadError> {
             bytes_per_scale: file.data.bytes_per_scale.unwrap_or(0),
         },
     };
-    for table in &data.tables {
-        if table.columns.is_empty() {
-            return Err(wrong(format!("table `{}` has no columns to fill", table.name)));
-        }
-        let filled = |name: &str| table.columns.iter().find(|c| c.name == name);
-        if let Some(by) = &table.partition_by
-            && filled(by).is_none_or(|column| column.values != Values::RowNumber)
-        {
-            let table = &table.name;
-            return Err(wrong(format!(
-                "`{table}` cannot be partitioned by `{by}`: it is not its row_number"
-            )));
-        }
-        if let Some(other) = table.primary_key.iter().find(|name| filled(name).is_none()) {
-            let table = &table.name;
-            return Err(wrong(format!(
-                "the primary key of `{table}` names `{other}`, which is not filled"
-            )));
-        }
-    }
+    data.tables.iter().try_for_each(|table| check_table(table, wrong))?;
     let scripts = file
         .script
         .iter()

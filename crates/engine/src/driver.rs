@@ -222,7 +222,7 @@ fn receive(
     }
 }
 
-/// What the calling thread needs while the load runs.
+/// State of the calling thread while the load runs.
 struct LoadSupervisor<'a> {
     spec: &'a LoadSpec,
     observer: &'a LoadObserver<'a>,

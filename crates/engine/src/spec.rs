@@ -23,7 +23,7 @@ pub struct PgbenchSeeds {
     pub seed: u64,
 }
 
-/// What load to offer, and to which servers.
+/// The load to offer, and the servers to offer it to.
 ///
 /// [`LoadSpec::new`] has defaults for everything but servers and scripts.
 ///

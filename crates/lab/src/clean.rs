@@ -26,8 +26,8 @@ pub struct Cleaned {
     pub left: bool,
 }
 
-/// What dead processes left behind, by the journal and by marks in `directories`; nothing is
-/// changed.
+/// Lists what dead processes left behind, by the journal and by marks in `directories`. Changes
+/// nothing.
 ///
 /// # Errors
 /// The journal cannot be read.
@@ -56,8 +56,8 @@ pub fn clean(directories: &[PathBuf], stop: &AtomicBool) -> Result<Cleaned, LabE
     Ok(Cleaned { told: lines, left })
 }
 
-/// What earlier runs kept because they were asked to (`workload.keep_template`), a line each;
-/// `remove`: and removes it.
+/// Lists the templates that earlier runs kept (`workload.keep_template`), a line each. Removes them
+/// if `remove`.
 ///
 /// # Errors
 /// One that cannot be removed.
@@ -77,8 +77,8 @@ pub fn templates(remove: bool) -> Result<Vec<String>, LabError> {
     Ok(lines)
 }
 
-/// What failed crash tests left and pgdyno kept, a line a session; `remove`: and removes it. Their
-/// records stay.
+/// Lists the data that failed crash tests left, a line a session. Removes them if `remove`; their
+/// records stay in the store.
 #[must_use]
 pub fn crashes(remove: bool) -> Cleaned {
     let KeptCrashes { all, mut left } = KeptCrashes::find();
@@ -101,7 +101,7 @@ pub fn crashes(remove: bool) -> Cleaned {
     Cleaned { told, left: remove && !left.is_empty() }
 }
 
-/// What failed crash tests left, by session: where it is and what room it takes.
+/// Returns the data that failed crash tests left, by session: their place and size.
 #[must_use]
 pub fn kept_crashes() -> Vec<KeptCrash> {
     KeptCrashes::find().all

@@ -4,13 +4,14 @@ use std::error::Error;
 use std::fmt;
 use std::path::PathBuf;
 
+use pgdyno_connect::control::error_text;
 use pgdyno_dataset::trust::NotTrusted;
 use pgdyno_exec::device::refusal::SafetyError;
 use pgdyno_model::units::Bytes;
 use pgdyno_storage::StorageError;
 use thiserror::Error;
 
-/// An error of another crate or module, with what to do about it.
+/// An error of another crate or module, with its help.
 #[derive(Debug)]
 pub struct Explained {
     error: Box<dyn Error + Send + Sync>,
@@ -33,9 +34,15 @@ impl Error for Explained {
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum LabError {
-    /// Something that was asked of the file, the host, the server or the store.
+    /// The file, the host, the server or the store does not allow it.
     #[error(transparent)]
     Explained(#[from] Explained),
+    /// A storage could not be made, mounted or taken down.
+    #[error(transparent)]
+    Stack(#[from] StorageError),
+    /// A device must not be written.
+    #[error(transparent)]
+    UnsafeDevice(#[from] SafetyError),
     /// As root: a file that another account may change.
     #[error(transparent)]
     NotTrusted(#[from] NotTrusted),
@@ -179,11 +186,18 @@ pub enum LabError {
 }
 
 impl LabError {
-    /// Returns what to do about the error, where something helps.
+    /// Creates the error of a statement, which was to do `doing`.
+    pub(crate) fn sql(doing: &str, error: &postgres::Error) -> Self {
+        Self::Sql { doing: doing.to_owned(), found: error_text(error) }
+    }
+
+    /// Returns how to mend the error, where that is known.
     #[must_use]
     pub fn help(&self) -> Option<String> {
         match self {
             Self::Explained(explained) => explained.help.clone(),
+            Self::Stack(error) => error.help(),
+            Self::UnsafeDevice(error) => error.help(),
             Self::NotTrusted(refusal) => Some(refusal.help()),
             Self::NoRoom { storage, .. } => Some(format!(
                 "lower `workload.scale`, free room, or name a larger place in `storage.{storage}.directory`"
@@ -230,49 +244,31 @@ impl LabError {
         }
     }
 
-    /// Whether the experiment or the command line has to be changed before anything is done: a
-    /// storage that goes against itself, a device that must not be written.
+    /// Returns whether the experiment or the command line has to be changed first, as for a
+    /// storage that contradicts itself or a device that must not be written.
     pub(crate) fn is_the_users(&self) -> bool {
-        if matches!(self, Self::NoRoom { .. }) {
-            return true;
+        use StorageError::{Contradiction, TooSmall, Unsafe};
+        match self {
+            Self::NoRoom { .. } | Self::UnsafeDevice(_) => true,
+            Self::Stack(e) => matches!(e, Unsafe { .. } | Contradiction { .. } | TooSmall { .. }),
+            _ => false,
         }
-        let Self::Explained(explained) = self else { return false };
-        if explained.error.is::<SafetyError>() {
-            return true;
-        }
-        let storage = explained.error.downcast_ref::<StorageError>();
-        storage.is_some_and(|e| {
-            matches!(
-                e,
-                StorageError::Unsafe { .. }
-                    | StorageError::Contradiction { .. }
-                    | StorageError::TooSmall { .. }
-            )
-        })
     }
 
-    /// Whether a storage cannot be had on this machine at all.
+    /// Whether this machine cannot provide the storage at all.
     pub(crate) fn is_unavailable(&self) -> bool {
-        let Self::Explained(explained) = self else { return false };
-        explained.error.downcast_ref().is_some_and(StorageError::is_unavailable)
+        matches!(self, Self::Stack(error) if error.is_unavailable())
     }
 
     /// Whether a storage could not be brought back for reasons that are not its own: somebody holds
-    /// it, its emulated disk does not answer.
+    /// it, or its emulated disk does not answer.
     pub(crate) fn is_around_the_storage(&self) -> bool {
-        let Self::Explained(explained) = self else { return false };
-        let storage = explained.error.downcast_ref::<StorageError>();
-        storage.is_some_and(|e| {
-            matches!(
-                e,
-                StorageError::NotReleased { .. }
-                    | StorageError::Emulated { .. }
-                    | StorageError::PutBack { .. }
-            )
-        })
+        use StorageError::{Emulated, NotReleased, PutBack};
+        let Self::Stack(error) = self else { return false };
+        matches!(error, NotReleased { .. } | Emulated { .. } | PutBack { .. })
     }
 
-    /// All of it in one text, as a failed trial keeps it.
+    /// Returns the error, its causes and its help in one text, as a failed trial keeps it.
     pub(crate) fn message(&self) -> String {
         let mut words = self.to_string();
         let mut cause = self.source();
@@ -287,7 +283,7 @@ impl LabError {
     }
 }
 
-/// Errors that know what to do about themselves become [`Explained`].
+/// Errors with a help become [`Explained`].
 macro_rules! explained {
     ($($error:ty),+ $(,)?) => {
         $(impl From<$error> for LabError {
@@ -312,8 +308,6 @@ explained!(
     pgdyno_exec::StepError,
     pgdyno_exec::journal::JournalError,
     pgdyno_connect::conninfo::ConninfoError,
-    pgdyno_storage::StorageError,
-    pgdyno_exec::device::refusal::SafetyError,
     pgdyno_postgres::ClusterError,
     pgdyno_connect::control::ControlError,
     pgdyno_postgres::FetchError,

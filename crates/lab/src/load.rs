@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use pgdyno_connect::conninfo;
 pub use pgdyno_connect::conninfo::ConnectOptions;
-use pgdyno_connect::control::{ControlClient, error_text, schemas_of_user};
+use pgdyno_connect::control::{ControlClient, schemas_of_user};
 #[doc(hidden)]
 pub use pgdyno_dataset::LoadStrategy as Strategy;
 use pgdyno_dataset::workload::{self, DataSet};
@@ -35,7 +35,7 @@ pub struct Load {
     pub strategy: Option<LoadStrategy>,
     /// Rows of a chunk (count); none: 500,000.
     pub chunk: Option<NonZeroU64>,
-    /// What happens to tables that exist.
+    /// Treatment of tables that exist.
     pub existing: Existing,
     /// Where.
     pub connect: ConnectOptions,
@@ -52,8 +52,8 @@ pub struct Loaded {
     pub bytes: u64,
     /// Duration of the load, including keys and VACUUM.
     pub took: Duration,
-    /// What the server's side was seen doing most often meanwhile, and in which share of the looks;
-    /// none: nobody looked.
+    /// The wait event of the server's side that was sampled most often, and its share of the
+    /// samples; none without samples.
     pub limit: Option<(String, f64)>,
 }
 
@@ -114,10 +114,7 @@ fn check_room(
     let asked = "SELECT setting::bigint * 1024 FROM pg_catalog.pg_settings WHERE name = 'maintenance_work_mem'";
     let each: i64 = client
         .query_one(asked, &[])
-        .map_err(|e| LabError::Sql {
-            doing: "ask for maintenance_work_mem".into(),
-            found: error_text(&e),
-        })?
+        .map_err(|e| LabError::sql("ask for maintenance_work_mem", &e))?
         .get(0);
     let jobs = filling.jobs();
     let needed = memory(jobs, u64::try_from(each).unwrap_or(0));
@@ -134,8 +131,8 @@ fn needed(data: &DataSet, scale: u32) -> Bytes {
     Bytes(dataset::tables_room(data, scale).0.saturating_add(dataset::WAL_ROOM.0))
 }
 
-/// What so many connections take at most on both sides: pgdyno's blocks and a backend's own some 16
-/// MB each, and what building a key may take.
+/// Returns the most memory that `jobs` connections take on both sides. Each takes some 16 MB for
+/// pgdyno's blocks and the backend, and `maintenance_work_mem` to build a key.
 fn memory(jobs: usize, maintenance_work_mem: u64) -> Bytes {
     const EACH: u64 = 16 << 20;
     Bytes((jobs as u64).saturating_mul(maintenance_work_mem.saturating_add(EACH)))

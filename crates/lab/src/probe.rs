@@ -16,8 +16,7 @@ use crate::leftovers::clear_leftovers;
 use crate::record_id::new_record_id;
 use crate::stores::open_store;
 
-/// What a dry run shows of the disk probe of `path`: what is done, how long it takes at least, what
-/// is left out.
+/// Renders the plan of the disk probe of `path`: its points, those left out, and the least time.
 ///
 /// # Errors
 /// `path` cannot be probed.

@@ -25,13 +25,13 @@ pub enum ResolveError {
     NoSuchStorage {
         /// The name.
         name: String,
-        /// Those there are, nearest first.
+        /// The storages of the file, nearest name first.
         known: Vec<String>,
     },
     /// Several storages and nothing that chooses.
     #[error("cannot choose a storage: {} are described, and no factor `storage` names which to use", known.join(", "))]
     WhichStorage {
-        /// Those there are.
+        /// The storages of the file.
         known: Vec<String>,
     },
     /// A setting that is pgdyno's business.
@@ -272,7 +272,7 @@ fn treatment(
             Key::DeviceReadAhead => treatment.device.read_ahead_kb = text.parse().ok(),
             Key::DeviceRequests => treatment.device.nr_requests = text.parse().ok(),
             Key::DeviceWriteCache => {
-                treatment.device.write_cache = Some(*value == LevelValue::Bool(true))
+                treatment.device.write_cache = Some(*value == LevelValue::Bool(true));
             }
             Key::Setting(name) => drop(settings.insert(name.clone(), text)),
         }
@@ -286,8 +286,15 @@ fn treatment(
         return Err(ResolveError::NoServer { levels: treatment.levels.to_string() });
     }
     treatment.storage = choose_storage(experiment, storage)?;
-    check_storage(experiment, &treatment)?;
-    if let Some(name) = settings.keys().find(|name| RESERVED.contains(&name.as_str())) {
+    treatment.settings = settings;
+    check_treatment(experiment, &treatment)?;
+    Ok(treatment)
+}
+
+/// Checks that the parts of `treatment` go together.
+fn check_treatment(experiment: &Experiment, treatment: &Treatment) -> Result<(), ResolveError> {
+    check_storage(experiment, treatment)?;
+    if let Some(name) = treatment.settings.keys().find(|name| RESERVED.contains(&name.as_str())) {
         return Err(ResolveError::Reserved { name: name.clone() });
     }
     if treatment.threads > treatment.clients {
@@ -305,8 +312,7 @@ fn treatment(
     if treatment.options.rate.is_some() && experiment.load.find.is_some() {
         return Err(ResolveError::RateIsSought);
     }
-    treatment.settings = settings;
-    Ok(treatment)
+    Ok(())
 }
 
 /// The parser has let only counts of 1 and more through.

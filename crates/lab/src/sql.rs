@@ -9,9 +9,7 @@ use crate::LabError;
 /// # Errors
 /// [`LabError::Sql`], with the server's message.
 pub(crate) fn execute(client: &mut Client, doing: &str, sql: &str) -> Result<(), LabError> {
-    client
-        .batch_execute(sql)
-        .map_err(|e| LabError::Sql { doing: doing.to_owned(), found: error_text(&e) })
+    client.batch_execute(sql).map_err(|e| LabError::sql(doing, &e))
 }
 
 /// Executes the query `sql` and returns its only value, a bigint.

@@ -14,8 +14,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use pgdyno_connect::control;
-use pgdyno_connect::control::Client;
+use pgdyno_connect::control::{self, Client};
 use pgdyno_lab::crash::{AfterRecovery, Interference, crash};
 use pgdyno_lab::file::Source;
 use pgdyno_lab::{CrashRecord, LabError, Prepared, Verdict};

@@ -115,7 +115,7 @@ impl Progress for StopAt<'_> {
     fn event(&self, event: &Event<'_>) {
         match event {
             Event::Loading { rows, .. } if *rows >= self.rows => {
-                self.stop.store(true, Ordering::Relaxed)
+                self.stop.store(true, Ordering::Relaxed);
             }
             Event::Note(note) => self.notes.lock().unwrap().push(note.clone()),
             _ => {}

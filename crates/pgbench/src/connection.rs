@@ -6,17 +6,17 @@ use std::sync::atomic::AtomicBool;
 use std::sync::mpsc::{Receiver, channel};
 
 use pgdyno_connect::conninfo::{ConnectOptions, ConninfoError};
-use pgdyno_connect::control::{ControlClient, ControlError, NoticeHandler};
+use pgdyno_connect::control::{ControlClient, ControlError, NoticeHandler, server_error};
 use pgdyno_connect::{ConnectError, conninfo, control};
 use pgdyno_model::target::{Servers, Target};
 use postgres::error::DbError;
 
 use crate::password;
 use crate::request::Connect;
-use crate::server_messages::{server_error, without_number};
+use crate::server_messages::without_number;
 use crate::usage_error::{Stopped, UsageError};
 
-/// What the first connection is for.
+/// Purpose of the first connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Purpose {
     Initialization,
@@ -24,7 +24,7 @@ pub(crate) enum Purpose {
 }
 
 impl Purpose {
-    /// What follows when there is no connection.
+    /// Returns pgbench's message that follows when there is no connection.
     fn failure(self) -> &'static str {
         match self {
             Self::Initialization => "could not create connection for initialization",
@@ -43,9 +43,9 @@ pub(crate) struct Connected {
     pub(crate) target: Target,
     /// The schemas that unqualified names mean for its user, in order.
     pub(crate) schemas: Vec<String>,
-    /// What is worth telling.
+    /// Notes for the user.
     pub(crate) notes: Vec<String>,
-    /// What the server says of the session's statements besides their results.
+    /// Notices that the server sent for the session's statements.
     pub(crate) notices: Notices,
 }
 
@@ -53,7 +53,7 @@ pub(crate) struct Connected {
 pub(crate) struct Notices(Receiver<String>);
 
 impl Notices {
-    /// Writes those that have come.
+    /// Writes the notices that have arrived.
     pub(crate) fn relay(&self, err: &mut dyn Write) {
         for words in self.0.try_iter() {
             let _ = writeln!(err, "{words}");

@@ -18,8 +18,7 @@ pub(crate) const QUANTILES: [(&str, f64); 6] = [
     ("p99.99", 0.9999),
 ];
 
-/// What pgdyno adds: one line each, all with the same beginning.
-#[allow(clippy::cast_precision_loss)]
+/// Returns the lines that pgdyno adds; each begins with `pgdyno:`.
 pub(crate) fn text(m: &Measurement, run: &Run) -> String {
     let mut text = String::new();
     if m.latency.count() > 0 {
@@ -47,6 +46,14 @@ pub(crate) fn text(m: &Measurement, run: &Run) -> String {
             statements(&mut text, index + 1, script);
         }
     }
+    text.push_str(&load_lines(m, run));
+    text
+}
+
+/// Returns the lines about errors, lost connections and the generator of the load.
+#[allow(clippy::cast_precision_loss)]
+fn load_lines(m: &Measurement, run: &Run) -> String {
+    let mut text = String::new();
     for (sqlstate, count) in &m.counters.failures {
         let _ = writeln!(text, "pgdyno: errors of SQLSTATE {sqlstate}: {count}");
     }

@@ -23,7 +23,7 @@ fn quantiles(latency: &Latencies) -> Value {
     Value::Object(map)
 }
 
-/// What `--json` prints.
+/// The document that `--json` prints.
 #[derive(serde::Serialize)]
 #[serde(transparent)]
 struct Results(Value);

@@ -7,9 +7,9 @@ use std::fmt;
 pub(crate) struct Dialect(u16);
 
 impl Dialect {
-    /// The oldest that can be asked for.
+    /// The oldest dialect.
     pub(crate) const OLDEST: Self = Self(904);
-    /// What is taken where nothing says otherwise.
+    /// The newest dialect, which is the default.
     pub(crate) const NEWEST: Self = Self(1800);
     /// The last one whose `-d` is debug, and not the database's name.
     pub(crate) const BEFORE_DBNAME: Self = Self(1600);
@@ -61,6 +61,12 @@ impl Dialect {
     }
 }
 
+impl Default for Dialect {
+    fn default() -> Self {
+        Self::NEWEST
+    }
+}
+
 impl fmt::Display for Dialect {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match (self.0 / 100, self.0 % 100) {
@@ -70,7 +76,7 @@ impl fmt::Display for Dialect {
     }
 }
 
-/// What an option is.
+/// An option's meaning, whatever its name is in a dialect.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[allow(missing_docs)]
 pub(crate) enum Opt {

@@ -1,18 +1,33 @@
 //! `--hdr-log`: latencies as an HdrHistogram interval log.
 
 use std::fs::File;
-use std::io::{BufWriter, Write as _};
+use std::io::{self, BufWriter, Write as _};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant, SystemTime};
 
 use hdrhistogram::Histogram;
-use hdrhistogram::serialization::interval_log::{IntervalLogWriterBuilder, Tag};
-use hdrhistogram::serialization::{Deserializer, V2DeflateSerializer};
+use hdrhistogram::serialization::interval_log::{
+    IntervalLogWriterBuilder, IntervalLogWriterError, Tag,
+};
+use hdrhistogram::serialization::{
+    DeserializeError, Deserializer, V2DeflateSerializeError, V2DeflateSerializer,
+};
 use pgdyno_engine::{LiveSecond, Phase};
 use pgdyno_model::{Latencies, Measurement};
 
 use crate::server_messages::system_words;
 use crate::usage_error::UsageError;
+
+/// Why the log could not be written.
+#[derive(Debug, thiserror::Error)]
+enum HdrLogError {
+    #[error("{}", system_words(.0))]
+    File(#[from] io::Error),
+    #[error("{0:?}")]
+    Histogram(#[from] DeserializeError),
+    #[error("{0:?}")]
+    Interval(#[from] IntervalLogWriterError<V2DeflateSerializeError>),
+}
 
 /// An interval log that is being written: one untagged interval after the other while the load
 /// runs, then one of the whole run for each of several scripts, tagged `script1`, `script2`, …
@@ -27,14 +42,14 @@ pub(crate) struct HdrLog {
     /// Up to where seconds are in it.
     until: Duration,
     latency: Latencies,
-    /// What went wrong first.
-    failure: Option<String>,
+    /// The first error.
+    failure: Option<HdrLogError>,
 }
 
 impl HdrLog {
     /// A log in `path` with an interval each `every`.
     pub(crate) fn create(path: &Path, every: Duration) -> Result<Self, UsageError> {
-        let file = File::create(path).map_err(|e| refused(path, &system_words(&e)))?;
+        let file = File::create(path).map_err(|e| refused(path, &e.into()))?;
         Ok(Self {
             path: path.to_owned(),
             to: BufWriter::new(file),
@@ -59,7 +74,7 @@ impl HdrLog {
             .with_start_time(began)
             .begin_log_with(&mut self.to, &mut serializer)
             .map(drop);
-        self.note(head.map_err(|e| system_words(&e)));
+        self.note(head.map_err(HdrLogError::from));
     }
 
     /// Takes a second of the load.
@@ -84,7 +99,7 @@ impl HdrLog {
         self.from = until;
     }
 
-    fn note(&mut self, done: Result<(), String>) {
+    fn note(&mut self, done: Result<(), HdrLogError>) {
         if let Err(why) = done {
             self.failure.get_or_insert(why);
         }
@@ -96,17 +111,15 @@ impl HdrLog {
         from: Duration,
         length: Duration,
         tag: Option<&str>,
-    ) -> Result<(), String> {
+    ) -> Result<(), HdrLogError> {
         let mut serializer = V2DeflateSerializer::new();
         // Without a head it goes on where the last one stopped.
-        let mut log = IntervalLogWriterBuilder::new()
-            .begin_log_with(&mut self.to, &mut serializer)
-            .map_err(|e| system_words(&e))?;
+        let mut log =
+            IntervalLogWriterBuilder::new().begin_log_with(&mut self.to, &mut serializer)?;
         let bytes = latency.to_bytes();
-        let histogram: Histogram<u64> =
-            Deserializer::new().deserialize(&mut bytes.as_slice()).map_err(|e| format!("{e:?}"))?;
+        let histogram: Histogram<u64> = Deserializer::new().deserialize(&mut bytes.as_slice())?;
         let tag = tag.and_then(Tag::new);
-        log.write_histogram(&histogram, from, length, tag).map_err(|e| format!("{e:?}"))
+        Ok(log.write_histogram(&histogram, from, length, tag)?)
     }
 
     /// Ends the log: the rest of the last interval, and the scripts.
@@ -125,8 +138,8 @@ impl HdrLog {
                 self.note(written);
             }
         }
-        let flushed = self.to.flush().map_err(|e| system_words(&e));
-        self.note(flushed);
+        let flushed = self.to.flush();
+        self.note(flushed.map_err(HdrLogError::from));
         match self.failure {
             Some(why) => Err(refused(&self.path, &why)),
             None => Ok(()),
@@ -134,6 +147,6 @@ impl HdrLog {
     }
 }
 
-fn refused(path: &Path, why: &str) -> UsageError {
+fn refused(path: &Path, why: &HdrLogError) -> UsageError {
     UsageError::new(format!("could not write the histogram log \"{}\": {why}", path.display()))
 }

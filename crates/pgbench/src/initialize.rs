@@ -22,7 +22,7 @@ const BIG_SCALE: u32 = 20_000;
 const ROWS_PER_CHUNK: u64 = 1000;
 /// Rows between two progress lines.
 const ROWS_PER_LINE: u64 = 100_000;
-/// The same with `--quiet`, by time.
+/// Time between progress lines with `--quiet`.
 const QUIET: Duration = Duration::from_secs(5);
 /// How often the stop flag is looked at while the server works.
 const WATCH: Duration = Duration::from_millis(50);
@@ -40,7 +40,7 @@ struct Work<'a> {
     stop: &'a AtomicBool,
 }
 
-/// Makes what `what` asks for.
+/// Performs the steps of `what`.
 pub(crate) fn initialize(
     connected: Connected,
     what: &Initialize,
@@ -119,12 +119,12 @@ impl Work<'_> {
         executed.map_err(|e| failed(&e, statement))
     }
 
-    /// What the tables are called now.
+    /// Returns the present names of the tables.
     fn names(&mut self) -> Result<Names, UsageError> {
         Names::look(&mut self.client, &self.schemas)
     }
 
-    /// What a new table is called.
+    /// Returns the qualified name of a new table.
     fn new_name(&self, table: &str) -> Result<String, UsageError> {
         let schema = self.schemas.first().ok_or_else(|| {
             UsageError::new(
@@ -439,7 +439,7 @@ impl Lines<'_> {
         Some(format!("{line:width$}\r", width = self.longest))
     }
 
-    /// What clears the last line's place.
+    /// Returns the text that clears the last progress line.
     fn end(&self) -> String {
         match self.longest {
             0 => String::new(),

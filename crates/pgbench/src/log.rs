@@ -11,7 +11,7 @@ use pgdyno_engine::{
 
 use crate::request::{Log, Run};
 
-/// What all threads' files have in common.
+/// Settings that the log files of all threads share.
 #[derive(Clone, Debug)]
 struct Form {
     prefix: String,
@@ -36,7 +36,7 @@ pub(crate) struct Logs {
     lost: Arc<Mutex<Option<String>>>,
 }
 
-/// A log file. A full disk costs lines of it, not the run; the first failure is kept.
+/// A log file. On a full disk lines are lost, and the run goes on; the first error is kept.
 struct LogFile {
     name: String,
     file: File,
@@ -201,7 +201,7 @@ impl Sum {
     }
 }
 
-/// What ended in one interval.
+/// Counts of the transactions that ended in one interval.
 #[derive(Clone, Copy, Debug, Default)]
 struct Interval {
     latency: Sum,

@@ -11,12 +11,13 @@ use pgdyno_model::experiment::Protocol;
 
 use crate::flags::{Dialect, FLAGS, Mode, Opt};
 use crate::getopt;
-use crate::request::{Connect, Initialize, Log, PartitionMethod, Request, Run};
+use crate::request::{Initialize, Log, PartitionMethod, Request, Run};
 use crate::scripts::{self, Builtin, Chosen};
 use crate::usage_error::UsageError;
 use crate::values::{INT_MAX, clients, integer, positive, seed, steps};
 
-/// Everything the options say, before it is clear what is asked for.
+/// Values of all options, before they are judged together.
+#[derive(Default)]
 struct Reading {
     run: Run,
     init: Initialize,
@@ -28,22 +29,23 @@ struct Reading {
     prefix: Option<String>,
     aggregate: Option<u32>,
     sampling: Option<f64>,
-    /// The dialect, where one was asked for.
+    /// The value of `--dialect`, if it was given.
     asked: Option<Dialect>,
     notes: Vec<String>,
-    /// Scripts of others whose commands may run as root.
+    /// Scripts whose commands may run as root, although others may change them.
     trusted: Vec<PathBuf>,
 }
 
 /// Judges a command line; with notes where its reading depends on the version of pgbench.
 ///
 /// # Errors
-/// What pgbench would refuse.
+/// pgbench would refuse the command line.
 pub(crate) fn read(
     args: &[String],
     say: &mut dyn FnMut(&str),
 ) -> Result<(Request, Vec<String>), UsageError> {
-    let (dialect, parsed, note) = getopt::choose(args).map_err(UsageError::usage)?;
+    let (dialect, parsed, note) =
+        getopt::choose(args).map_err(|e| UsageError::usage(e.to_string()))?;
     // pgbench looks at these before anything else, and only in the first place.
     let first = match args.iter().map(String::as_str).collect::<Vec<_>>()[..] {
         ["--dialect", _, first, ..] => Some(first),
@@ -71,29 +73,15 @@ pub(crate) fn read(
         run: Run::new(dialect),
         init: Initialize {
             dialect,
-            connect: Connect::default(),
             steps: "dtgvp".chars().collect(),
             fillfactor: 100,
-            quiet: false,
             scale: 1,
-            tablespace: None,
-            index_tablespace: None,
-            partitions: 0,
-            partition_method: PartitionMethod::Range,
-            unlogged: false,
             on_terminal: std::io::stderr().is_terminal(),
+            ..Initialize::default()
         },
-        initialize: false,
-        no_vacuum: false,
-        foreign_keys: false,
-        method: None,
-        log: false,
-        prefix: None,
-        aggregate: None,
-        sampling: None,
         asked: parsed.options.iter().any(|(opt, _)| *opt == Opt::Dialect).then_some(dialect),
         notes: note.into_iter().collect(),
-        trusted: Vec::new(),
+        ..Reading::default()
     };
     reading.run.seed = from_environment;
     for (opt, value) in &parsed.options {
@@ -104,7 +92,7 @@ pub(crate) fn read(
         }
     }
     if let Some(error) = parsed.error {
-        return Err(UsageError::usage(error));
+        return Err(UsageError::usage(error.to_string()));
     }
     let given: Vec<Opt> = parsed.options.iter().map(|(opt, _)| *opt).collect();
     let notes = std::mem::take(&mut reading.notes);
@@ -191,16 +179,9 @@ impl Reading {
                 run.latency_limit_ms = Some(limit).filter(|limit| *limit >= 0.001);
             }
             Opt::Protocol => {
-                run.protocol = match text {
-                    "simple" => Protocol::Simple,
-                    "extended" => Protocol::Extended,
-                    "prepared" => Protocol::Prepared,
-                    _ => {
-                        return Err(UsageError::new(format!(
-                            "invalid query mode (-M): \"{text}\""
-                        )));
-                    }
-                };
+                run.protocol = Protocol::parse(text).ok_or_else(|| {
+                    UsageError::new(format!("invalid query mode (-M): \"{text}\""))
+                })?;
             }
             Opt::Progress => {
                 let seconds = integer(text, "-P/--progress", 1, INT_MAX)?;
@@ -212,7 +193,7 @@ impl Reading {
                 run.rate = Some(rate).filter(|rate| rate.is_finite());
             }
             Opt::Transactions => {
-                run.transactions = Some(integer(text, "-t/--transactions", 1, INT_MAX)?)
+                run.transactions = Some(integer(text, "-t/--transactions", 1, INT_MAX)?);
             }
             Opt::Time => run.seconds = Some(integer(text, "-T/--time", 1, INT_MAX)?),
             Opt::VacuumAll => run.vacuum_all = true,
@@ -260,7 +241,7 @@ impl Reading {
         Ok(None)
     }
 
-    /// Judges what only the whole command line shows.
+    /// Checks rules that concern several options, and makes the request.
     fn judge(mut self, given: &[Opt], operands: &[String]) -> Result<Request, UsageError> {
         let mut operands = operands.iter();
         if self.run.connect.database.is_none() {
@@ -272,9 +253,7 @@ impl Reading {
         }
         let trust = Trust::new(std::mem::take(&mut self.trusted));
         run.scripts.iter().try_for_each(|script| script.check_trust(&trust))?;
-        if run.scripts.iter().all(|s| s.weight == 0) {
-            return Err(UsageError::new("total script weight must not be zero"));
-        }
+        require(run.scripts.iter().any(|s| s.weight != 0), "total script weight must not be zero")?;
         // More threads than clients would have nothing to do.
         run.threads = run.threads.min(run.clients);
         if let Some(extra) = operands.next() {
@@ -292,31 +271,28 @@ impl Reading {
             )
             .detail(format!("--{flag} is for initialization (-i)")));
         }
-        if run.transactions.is_some() && run.seconds.is_some() {
-            return Err(UsageError::new(
-                "specify either a number of transactions (-t) or a duration (-T), not both",
-            ));
-        }
+        require(
+            run.transactions.is_none() || run.seconds.is_none(),
+            "specify either a number of transactions (-t) or a duration (-T), not both",
+        )?;
         if run.transactions.is_none() && run.seconds.is_none() {
             run.transactions = Some(10);
         }
         self.judge_log()?;
-        if self.run.progress_timestamp && self.run.progress.is_none() {
-            return Err(UsageError::new("--progress-timestamp is allowed only under --progress"));
-        }
-        if self.run.max_tries == 0
-            && self.run.latency_limit_ms.is_none()
-            && self.run.seconds.is_none()
-        {
-            return Err(UsageError::new(
-                "an unlimited number of transaction tries can only be used with --latency-limit or a duration (-T)",
-            ));
-        }
-        if self.run.exit_on_abort && self.run.continue_on_error {
-            return Err(UsageError::new(
-                "--exit-on-abort and --continue-on-error exclude each other",
-            ));
-        }
+        require(
+            !self.run.progress_timestamp || self.run.progress.is_some(),
+            "--progress-timestamp is allowed only under --progress",
+        )?;
+        require(
+            self.run.max_tries > 0
+                || self.run.latency_limit_ms.is_some()
+                || self.run.seconds.is_some(),
+            "an unlimited number of transaction tries can only be used with --latency-limit or a duration (-T)",
+        )?;
+        require(
+            !(self.run.exit_on_abort && self.run.continue_on_error),
+            "--exit-on-abort and --continue-on-error exclude each other",
+        )?;
         self.run.vacuum = !self.no_vacuum;
         for script in &self.run.scripts {
             script.check_parameters(self.run.protocol)?;
@@ -325,37 +301,35 @@ impl Reading {
     }
 
     fn judge_log(&mut self) -> Result<(), UsageError> {
-        if self.sampling.is_some() && !self.log {
-            return Err(UsageError::new(
-                "log sampling (--sampling-rate) is allowed only when logging transactions (-l)",
-            ));
-        }
-        if self.sampling.is_some() && self.aggregate.is_some() {
-            return Err(UsageError::new(
-                "log sampling (--sampling-rate) and aggregation (--aggregate-interval) cannot be used at the same time",
-            ));
-        }
-        if self.aggregate.is_some() && !self.log {
-            return Err(UsageError::new(
-                "log aggregation is allowed only when actually logging transactions",
-            ));
-        }
-        if self.prefix.is_some() && !self.log {
-            return Err(UsageError::new(
-                "log file prefix (--log-prefix) is allowed only when logging transactions (-l)",
-            ));
-        }
+        require(
+            self.log || self.sampling.is_none(),
+            "log sampling (--sampling-rate) is allowed only when logging transactions (-l)",
+        )?;
+        require(
+            self.sampling.is_none() || self.aggregate.is_none(),
+            "log sampling (--sampling-rate) and aggregation (--aggregate-interval) cannot be used at the same time",
+        )?;
+        require(
+            self.log || self.aggregate.is_none(),
+            "log aggregation is allowed only when actually logging transactions",
+        )?;
+        require(
+            self.log || self.prefix.is_none(),
+            "log file prefix (--log-prefix) is allowed only when logging transactions (-l)",
+        )?;
         if let (Some(interval), Some(seconds)) = (self.aggregate, self.run.seconds) {
-            if interval > seconds {
-                return Err(UsageError::new(format!(
+            require(
+                interval <= seconds,
+                format!(
                     "number of seconds for aggregation ({interval}) must not be higher than test duration ({seconds})"
-                )));
-            }
-            if seconds % interval != 0 {
-                return Err(UsageError::new(format!(
+                ),
+            )?;
+            require(
+                seconds % interval == 0,
+                format!(
                     "duration ({seconds}) must be a multiple of aggregation interval ({interval})"
-                )));
-            }
+                ),
+            )?;
         }
         if self.log {
             self.run.log = Some(Log {
@@ -383,11 +357,10 @@ impl Reading {
                 "--{name} cannot be used in initialization (-i) mode"
             )));
         }
-        if self.init.partitions == 0 && self.method.is_some() {
-            return Err(UsageError::new(
-                "--partition-method requires greater than zero --partitions",
-            ));
-        }
+        require(
+            self.init.partitions > 0 || self.method.is_none(),
+            "--partition-method requires greater than zero --partitions",
+        )?;
         self.init.partition_method = self.method.unwrap_or_default();
         if self.no_vacuum {
             self.init.steps.retain(|s| *s != 'v');
@@ -400,10 +373,15 @@ impl Reading {
     }
 }
 
-/// The name of the first given option that is only for `mode`.
+/// Returns the name of the first given option that is only for `mode`.
 fn first_of(given: &[Opt], mode: Mode) -> Option<&'static str> {
     given
         .iter()
         .find_map(|opt| FLAGS.iter().find(|f| f.opt == *opt && f.mode == mode))
         .map(|f| f.long)
+}
+
+/// Checks that `holds`, or else refuses the command line with `refusal`.
+fn require(holds: bool, refusal: impl Into<String>) -> Result<(), UsageError> {
+    if holds { Ok(()) } else { Err(UsageError::new(refusal)) }
 }

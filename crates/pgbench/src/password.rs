@@ -13,7 +13,7 @@ use crate::usage_error::{Stopped, UsageError};
 /// How often the stop flag is looked at while nothing is typed.
 const WATCH: Timespec = Timespec { tv_sec: 0, tv_nsec: 100_000_000 };
 
-/// A terminal that shows nothing of what is typed, until this goes.
+/// Turns off the terminal's echo until it is dropped.
 struct Silent<'a> {
     terminal: &'a File,
     before: Termios,

@@ -8,7 +8,7 @@ use pgdyno_model::measurement::Sums;
 
 use crate::request::Run;
 
-/// Adds up seconds to the interval that was asked for.
+/// Adds up seconds to intervals of the length that `--progress` names.
 #[derive(Debug)]
 pub(crate) struct Progress {
     every: Duration,

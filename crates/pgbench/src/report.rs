@@ -26,13 +26,13 @@ pub(crate) fn three(x: f64) -> Number {
     Number(x, 3)
 }
 
-/// What share of `whole` `part` is, in percent; not a number of nothing.
+/// Returns the share of `part` in `whole` (percent). NaN if both are 0.
 #[allow(clippy::cast_precision_loss)]
 fn percent(part: u64, whole: u64) -> f64 {
     100.0 * part as f64 / whole as f64
 }
 
-/// Counts as pgbench has them: whatever was begun in time, also what ended after it.
+/// Counts as pgbench reports them: all transactions that began in time, even if they ended late.
 struct Counts {
     done: u64,
     failed: u64,

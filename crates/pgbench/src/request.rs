@@ -43,8 +43,8 @@ pub(crate) enum PartitionMethod {
     Hash,
 }
 
-/// What `-i` makes.
-#[derive(Debug)]
+/// An initialization (`-i`).
+#[derive(Debug, Default)]
 pub(crate) struct Initialize {
     pub(crate) dialect: Dialect,
     pub(crate) connect: Connect,
@@ -61,8 +61,8 @@ pub(crate) struct Initialize {
     pub(crate) on_terminal: bool,
 }
 
-/// What a run is to be.
-#[derive(Clone, Debug)]
+/// A run's options.
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Run {
     pub(crate) dialect: Dialect,
     pub(crate) connect: Connect,
@@ -96,12 +96,12 @@ pub(crate) struct Run {
     /// Where the results go as JSON; standard output where no file is named.
     pub(crate) json: Option<Option<PathBuf>>,
     pub(crate) hdr_log: Option<PathBuf>,
-    /// Whether what pgbench does not report is reported too.
+    /// Whether to print figures that pgbench does not report.
     pub(crate) extra_report: bool,
     pub(crate) reactor: ReactorChoice,
 }
 
-/// What `-l` writes.
+/// Options of the transaction log (`-l`).
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Log {
     pub(crate) prefix: String,
@@ -113,42 +113,10 @@ pub(crate) struct Log {
 
 impl Run {
     pub(crate) fn new(dialect: Dialect) -> Self {
-        Self {
-            dialect,
-            connect: Connect::default(),
-            debug: false,
-            scripts: Vec::new(),
-            clients: 1,
-            threads: 1,
-            reconnect: false,
-            reconnect_lost: ReconnectLost::Never,
-            variables: Vec::new(),
-            log: None,
-            latency_limit_ms: None,
-            protocol: Protocol::Simple,
-            vacuum: true,
-            vacuum_all: false,
-            progress: None,
-            progress_timestamp: false,
-            per_command: false,
-            rate: None,
-            scale: None,
-            transactions: None,
-            seconds: None,
-            failures_detailed: false,
-            max_tries: 1,
-            seed: None,
-            verbose_errors: false,
-            exit_on_abort: false,
-            continue_on_error: false,
-            json: None,
-            hdr_log: None,
-            extra_report: false,
-            reactor: ReactorChoice::default(),
-        }
+        Self { dialect, clients: 1, threads: 1, vacuum: true, max_tries: 1, ..Self::default() }
     }
 
-    /// Whether a built-in script is run: then the scale is what the tables say.
+    /// Returns whether a built-in script is run. The scale is then read from the tables.
     pub(crate) fn uses_builtin(&self) -> bool {
         self.scripts.iter().any(|s| s.is_builtin)
     }

@@ -3,7 +3,8 @@
 use std::io::Write;
 use std::num::NonZeroU32;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, mpsc};
+use std::sync::mpsc::{self, SyncSender};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use pgdyno_connect::ConnectError;
@@ -14,7 +15,7 @@ use pgdyno_engine::{
 };
 use pgdyno_model::Measurement;
 use pgdyno_model::experiment::{Length, LoadOptions, OnError};
-use pgdyno_model::target::{Address, Servers};
+use pgdyno_model::target::{Address, Servers, Target};
 use pgdyno_model::units::Span;
 
 use crate::connection::Connected;
@@ -27,7 +28,7 @@ use crate::tables::Tables;
 use crate::usage_error::UsageError;
 use crate::{connection, extra_report, files, report, tables};
 
-/// What may be said and not yet written (messages).
+/// Capacity of the queue of messages that are not written yet (count).
 const WORDS: usize = 1 << 16;
 
 /// How a run ended that was not refused.
@@ -61,20 +62,7 @@ pub(crate) fn run(
     );
     let _ = out.flush();
     if run.debug {
-        let (host, port) = match &target.address {
-            Address::Unix { directory, port } => (directory.display().to_string(), port),
-            Address::Tcp { host, port } => (host.clone(), port),
-        };
-        let _ = writeln!(
-            err,
-            "pgbench: pghost: {host} pgport: {port} nclients: {} {} dbName: {}",
-            run.clients,
-            run.transactions.map_or_else(
-                || format!("duration: {}", run.seconds.unwrap_or(0)),
-                |n| format!("nxacts: {n}")
-            ),
-            target.database
-        );
+        write_plan(run, &target, err);
     }
     let tables = tables::look(&mut control, &schemas, &target.database, run, err)?;
     tables::vacuum(&mut control, &schemas, &notices, run, err)?;
@@ -123,6 +111,23 @@ pub(crate) fn run(
 }
 
 /// `150004` as `15.4`, `90624` as `9.6.24`.
+/// Writes pgbench's debug line: where the run connects to, and how long it is.
+fn write_plan(run: &Run, target: &Target, err: &mut dyn Write) {
+    let (host, port) = match &target.address {
+        Address::Unix { directory, port } => (directory.display().to_string(), port),
+        Address::Tcp { host, port } => (host.clone(), port),
+    };
+    let length = match run.transactions {
+        Some(n) => format!("nxacts: {n}"),
+        None => format!("duration: {}", run.seconds.unwrap_or(0)),
+    };
+    let (clients, database) = (run.clients, &target.database);
+    let _ = writeln!(
+        err,
+        "pgbench: pghost: {host} pgport: {port} nclients: {clients} {length} dbName: {database}"
+    );
+}
+
 fn version_words(number: u32) -> String {
     match number {
         n if n >= 100_000 => format!("{}.{}", n / 10_000, n % 10_000),
@@ -146,40 +151,9 @@ fn load(
     err: &mut (dyn Write + Send),
     stop: &AtomicBool,
 ) -> Result<Option<Measurement>, UsageError> {
-    let seed = run.seed.unwrap_or_else(|| fastrand::u64(..));
-    let scripts = run
-        .scripts
-        .iter()
-        .map(|s| WeightedScript { script: Arc::clone(&s.script), weight: s.weight });
     // Whoever says more than can be written waits.
     let (words, told) = mpsc::sync_channel::<String>(WORDS);
-    let say = words.clone();
-    let spec = LoadSpec {
-        clients: nonzero(run.clients),
-        threads: nonzero(run.threads),
-        protocol: run.protocol,
-        length: match (run.seconds, run.transactions) {
-            (Some(seconds), _) => Length::Duration(Span::from_secs(seconds.into())),
-            (None, each) => Length::Transactions(each.unwrap_or(1).into()),
-        },
-        seed,
-        variables: vec![("scale".to_owned(), Value::Int(tables.scale.into()).into())],
-        options: options(run),
-        log: logs.cloned().map(|logs| logs as Arc<dyn TransactionLog>),
-        say: Some(Arc::new(move |about, text: &str| {
-            let begin = match about {
-                ClientLogKind::Error => "pgbench: error: ",
-                ClientLogKind::News => "pgbench: ",
-                ClientLogKind::Value | ClientLogKind::Notice => "",
-            };
-            let _ = say.send(format!("{begin}{text}\n"));
-        })),
-        say_failures: run.verbose_errors,
-        say_steps: run.debug,
-        pgbench_seeds: Some(PgbenchSeeds { seed }),
-        reactor: run.reactor,
-        ..LoadSpec::new(servers, scripts.collect())
-    };
+    let spec = load_spec(servers, run, tables, logs, words.clone());
     let progress = run.progress.map(|every| Mutex::new(Progress::new(every, run)));
     let driven = std::thread::scope(|scope| {
         // One thread writes what all others say.
@@ -224,7 +198,48 @@ fn load(
     }
 }
 
-/// What is to be done beyond the scripts.
+/// Returns the load that the options describe. Its clients send their messages to `say`.
+fn load_spec(
+    servers: Servers,
+    run: &Run,
+    tables: &Tables,
+    logs: Option<&Arc<Logs>>,
+    say: SyncSender<String>,
+) -> LoadSpec {
+    let seed = run.seed.unwrap_or_else(|| fastrand::u64(..));
+    let scripts = run
+        .scripts
+        .iter()
+        .map(|s| WeightedScript { script: Arc::clone(&s.script), weight: s.weight });
+    LoadSpec {
+        clients: nonzero(run.clients),
+        threads: nonzero(run.threads),
+        protocol: run.protocol,
+        length: match (run.seconds, run.transactions) {
+            (Some(seconds), _) => Length::Duration(Span::from_secs(seconds.into())),
+            (None, each) => Length::Transactions(each.unwrap_or(1).into()),
+        },
+        seed,
+        variables: vec![("scale".to_owned(), Value::Int(tables.scale.into()).into())],
+        options: options(run),
+        log: logs.cloned().map(|logs| logs as Arc<dyn TransactionLog>),
+        say: Some(Arc::new(move |about, text: &str| {
+            let begin = match about {
+                ClientLogKind::Error => "pgbench: error: ",
+                ClientLogKind::News => "pgbench: ",
+                ClientLogKind::Value | ClientLogKind::Notice => "",
+            };
+            let _ = say.send(format!("{begin}{text}\n"));
+        })),
+        say_failures: run.verbose_errors,
+        say_steps: run.debug,
+        pgbench_seeds: Some(PgbenchSeeds { seed }),
+        reactor: run.reactor,
+        ..LoadSpec::new(servers, scripts.collect())
+    }
+}
+
+/// Returns the options of the load.
 fn options(run: &Run) -> LoadOptions {
     LoadOptions {
         rate: run.rate,

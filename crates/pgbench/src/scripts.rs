@@ -33,7 +33,7 @@ impl Builtin {
         }
     }
 
-    /// What reports call it.
+    /// Returns its name in reports.
     fn title(self) -> &'static str {
         match self {
             Self::TpcbLike => "<builtin: TPC-B (sort of)>",
@@ -86,7 +86,7 @@ pub(crate) fn list() -> String {
     text
 }
 
-/// A script that was asked for.
+/// A script with its weight.
 #[derive(Clone, Debug)]
 pub(crate) struct Chosen {
     /// Whether it is built in: then the tables are pgbench's own.

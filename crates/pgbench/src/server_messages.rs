@@ -1,8 +1,6 @@
 //! Messages of the server and of the system, in libpq's words.
 
-use pgdyno_connect::control::ControlClient;
-use pgdyno_engine::ServerError;
-use postgres::error::{DbError, ErrorPosition};
+use pgdyno_connect::control::{ControlClient, error_text, server_error};
 
 use crate::usage_error::UsageError;
 
@@ -28,31 +26,7 @@ pub(crate) fn failed(error: &postgres::Error, query: &str) -> UsageError {
 pub(crate) fn server_words(error: &postgres::Error, query: &str) -> String {
     match error.as_db_error() {
         Some(db) => server_error(db).libpq_text(Some(query)),
-        None => pgdyno_connect::control::error_text(error),
-    }
-}
-
-/// An error or a notice of the client library's, as a value of the codec's.
-pub(crate) fn server_error(db: &DbError) -> ServerError {
-    let (position, internal) = match db.position() {
-        Some(ErrorPosition::Original(position)) => (Some(*position), None),
-        Some(ErrorPosition::Internal { position, query }) => {
-            (None, Some((*position, query.clone())))
-        }
-        None => (None, None),
-    };
-    let owned = |text: Option<&str>| text.map(str::to_owned);
-    ServerError {
-        severity: db.parsed_severity().map_or_else(|| db.severity().to_owned(), |s| s.to_string()),
-        localized_severity: db.severity().to_owned(),
-        code: db.code().code().to_owned(),
-        message: db.message().to_owned(),
-        detail: owned(db.detail()),
-        hint: owned(db.hint()),
-        position,
-        internal_position: internal.as_ref().map(|(position, _)| *position),
-        internal_query: internal.map(|(_, query)| query),
-        context: owned(db.where_()),
+        None => error_text(error),
     }
 }
 

@@ -12,7 +12,7 @@ use crate::request::Run;
 use crate::server_messages::{failed, server_words};
 use crate::usage_error::UsageError;
 
-/// What pgbench's tables tell of themselves.
+/// Facts that are read from pgbench's tables.
 #[derive(Debug, Default)]
 pub(crate) struct Tables {
     pub(crate) scale: u32,
@@ -185,7 +185,7 @@ pub(crate) fn vacuum(
     Ok(())
 }
 
-/// An error is told and the run goes on.
+/// Executes `statement`. An error is printed, and the run goes on.
 fn attempt(client: &mut ControlClient, notices: &Notices, statement: &str, err: &mut dyn Write) {
     if client.is_closed() {
         return;

@@ -68,7 +68,7 @@ pub enum AuthError {
     Requirement {
         /// Value of `require_auth`.
         required: String,
-        /// What the server did instead.
+        /// The server's action instead.
         found: &'static str,
     },
     /// The password would be sent in clear text over the network.
@@ -80,7 +80,7 @@ pub enum AuthError {
 }
 
 impl AuthError {
-    /// Returns what the user can do about the error.
+    /// Returns how to mend the error.
     #[must_use]
     pub fn help(&self) -> Option<&'static str> {
         match self {
@@ -107,7 +107,7 @@ impl AuthError {
 #[derive(Clone, Debug, Default)]
 pub struct AuthPolicy {
     required: RequireAuth,
-    /// Whether others can read what is sent.
+    /// Whether others can read the connection's bytes.
     is_public: bool,
     /// Whether authentication is complete, on both sides for SCRAM.
     finished: bool,

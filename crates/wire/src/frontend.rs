@@ -387,30 +387,6 @@ pub fn terminate(out: &mut Vec<u8>) {
     out.extend(b"X\0\0\0\x04");
 }
 
-/// Appends a piece of copy data.
-///
-/// # Errors
-/// The piece is too long.
-pub fn copy_data(out: &mut Vec<u8>, data: &[u8]) -> Result<(), WireError> {
-    message(out, "CopyData", Some(b'd'), |out| {
-        out.extend_from_slice(data);
-        Ok(())
-    })
-}
-
-/// Appends the end of copy data.
-pub fn copy_done(out: &mut Vec<u8>) {
-    out.extend(b"c\0\0\0\x04");
-}
-
-/// Appends a CopyFail: the server answers with an error that quotes `reason`.
-///
-/// # Errors
-/// The reason contains a NUL.
-pub fn copy_fail(out: &mut Vec<u8>, reason: &str) -> Result<(), WireError> {
-    message(out, "CopyFail", Some(b'f'), |out| string(out, "CopyFail", "reason", reason.as_bytes()))
-}
-
 fn length_of(message: &'static str, field: &'static str, length: usize) -> Result<i32, WireError> {
     i32::try_from(length).map_err(|_| WireError::TooLarge {
         message,

@@ -15,7 +15,7 @@ use crate::recorder::Recorder;
 use crate::schedule::Moment;
 use crate::script::VariableValue;
 
-/// What a client waits for.
+/// Event that a client waits for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Wait {
     /// A reply of the server.
@@ -43,7 +43,7 @@ pub struct ClientContext<'a> {
     pub pacer: &'a mut Pacer,
 }
 
-/// What a client is doing.
+/// State of a client.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum State {
     /// Between transactions.

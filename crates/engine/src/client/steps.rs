@@ -19,7 +19,7 @@ use crate::sqlstate;
 /// The longest command line that pgbench runs (bytes).
 const MAX_COMMAND_LINE: usize = 254;
 
-/// What follows a step.
+/// Continuation after a step.
 enum StepFlow {
     /// Execution of this step.
     Go(usize),

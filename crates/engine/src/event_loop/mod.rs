@@ -78,16 +78,24 @@ impl Clients {
         if self.clients[index].is_connected() { AfterSend::Open } else { AfterSend::Close }
     }
 
+    /// Has client `index` do `act`, and returns what it waits for then.
+    #[inline]
+    fn call(
+        &mut self,
+        index: usize,
+        now: Moment,
+        out: &mut Vec<u8>,
+        act: impl FnOnce(&mut Client, &mut ClientContext<'_>) -> Wait,
+    ) -> Wait {
+        let (recorder, pacer) = (&mut self.recorder, &mut self.pacer);
+        act(&mut self.clients[index], &mut ClientContext { now, out, recorder, pacer })
+    }
+
     fn wake(&mut self, index: usize, now: Moment, out: &mut Vec<u8>) -> AfterSend {
         if self.clients[index].has_ended() {
             return AfterSend::Close;
         }
-        let next = self.clients[index].wake(&mut ClientContext {
-            now,
-            out,
-            recorder: &mut self.recorder,
-            pacer: &mut self.pacer,
-        });
+        let next = self.call(index, now, out, Client::wake);
         self.note(index, next)
     }
 
@@ -95,26 +103,13 @@ impl Clients {
         if self.clients[index].has_ended() {
             return AfterSend::Close;
         }
-        let next = self.clients[index].expire(&mut ClientContext {
-            now,
-            out,
-            recorder: &mut self.recorder,
-            pacer: &mut self.pacer,
-        });
+        let next = self.call(index, now, out, Client::expire);
         self.note(index, next)
     }
 
     fn connection_failed(&mut self, index: usize, how: &str, now: Moment) {
-        let mut unsent = Vec::new();
-        let next = self.clients[index].connection_failed(
-            how,
-            &mut ClientContext {
-                now,
-                out: &mut unsent,
-                recorder: &mut self.recorder,
-                pacer: &mut self.pacer,
-            },
-        );
+        let unsent = &mut Vec::new();
+        let next = self.call(index, now, unsent, |client, c| client.connection_failed(how, c));
         self.note(index, next);
     }
 
@@ -201,10 +196,7 @@ impl ReactorHandler for Clients {
             return AfterSend::Close;
         }
         self.replied.get_or_insert((now, now)).1 = now;
-        let next = self.clients[link].receive(
-            bytes,
-            &mut ClientContext { now, out, recorder: &mut self.recorder, pacer: &mut self.pacer },
-        );
+        let next = self.call(link, now, out, |client, context| client.receive(bytes, context));
         // A client that sleeps and hears a notice has its timer already.
         match next {
             Wait::ForReply => AfterSend::Open,
@@ -216,16 +208,8 @@ impl ReactorHandler for Clients {
         if self.clients[link].has_ended() {
             return;
         }
-        let mut unsent = Vec::new();
-        let next = self.clients[link].connection_lost(
-            how,
-            &mut ClientContext {
-                now,
-                out: &mut unsent,
-                recorder: &mut self.recorder,
-                pacer: &mut self.pacer,
-            },
-        );
+        let unsent = &mut Vec::new();
+        let next = self.call(link, now, unsent, |client, c| client.connection_lost(how, c));
         self.note(link, next);
     }
 }

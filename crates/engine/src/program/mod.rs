@@ -24,7 +24,7 @@ pub const MAX_PARAMETERS: usize = 255;
 /// sums only: a distribution takes a third of a megabyte for each thread.
 pub const MAX_DISTRIBUTIONS: usize = 512;
 
-/// What all clients of a load execute.
+/// The program that all clients of a load execute.
 #[derive(Clone)]
 pub struct Program {
     /// Scripts, in the workload's order.
@@ -43,7 +43,7 @@ pub struct Program {
     pub default_seed: Slot,
     /// Whether statements can be sent in pipelines.
     pub pipelines: bool,
-    /// What clients do beyond their scripts.
+    /// Behaviour of clients beyond their scripts.
     pub policy: ClientPolicy,
     /// SQL commands in all scripts (count).
     pub statements: usize,
@@ -71,11 +71,11 @@ pub struct Step {
     pub line: u32,
     /// Text as the script has it.
     pub text: String,
-    /// What the command does.
+    /// The command's operation.
     pub action: Action,
 }
 
-/// What a step does.
+/// Operation of a step.
 #[derive(Clone, Debug)]
 #[allow(missing_docs)]
 pub enum Action {

@@ -39,7 +39,7 @@ pub enum ReconnectError {
     /// The kernel refuses the new connection.
     #[error("{action}: {cause}")]
     Refused {
-        /// What was refused.
+        /// The refused operation.
         action: &'static str,
         /// Error of the kernel.
         cause: io::Error,
@@ -49,7 +49,7 @@ pub enum ReconnectError {
     Unreachable,
 }
 
-/// What becomes of a connection once its bytes are sent.
+/// State of a connection after its bytes are sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AfterSend {
     /// It stays open.

@@ -37,7 +37,7 @@ pub struct FinishedTransaction {
     pub retries: u32,
 }
 
-/// What a recorder does besides counting.
+/// Tasks of a recorder besides counting.
 #[derive(Default)]
 pub struct RecorderOptions {
     /// Log of transactions, and the wall clock's time of moment 0.

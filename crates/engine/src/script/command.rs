@@ -29,11 +29,11 @@ pub struct Command {
     /// Text as reports show it: a whole meta command, or the first line of an SQL command, cut at
     /// pgbench's length.
     pub summary: String,
-    /// What the command does.
+    /// The command's operation.
     pub op: Op,
 }
 
-/// What a command does.
+/// Operation of a command.
 #[derive(Clone, Debug, PartialEq, IntoStaticStr)]
 #[strum(serialize_all = "lowercase")]
 pub enum Op {

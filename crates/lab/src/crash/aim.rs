@@ -8,7 +8,7 @@ use pgdyno_model::target::Target;
 
 use super::repeated::Repeated;
 
-/// What the rounds of `fault` are aimed at, in turn; more can be where the disks are emulated.
+/// Returns the aims of the rounds of `fault`, in turn. Emulated disks allow more of them.
 pub(super) fn aims(fault: Fault, emulated: bool) -> &'static [Aim] {
     match fault {
         Fault::Power | Fault::EmulatedLie if emulated => &[

@@ -113,7 +113,7 @@ impl Controls<'_, '_> {
         RoundPlan { fault, number: 0, seed, aim, planted, first: self.0.first_token() }
     }
 
-    /// Whether what was planted was seen: as a failure, of whatever kind.
+    /// Records whether the planted failure was detected: any kind of failure counts.
     fn conclude(&mut self, fault: Fault, name: &str, tries: u32, round: Round) {
         let name = if tries > 1 { format!("{name} ({tries} rounds)") } else { name.to_owned() };
         self.0.record.outcome.controls.push(Control {

@@ -185,17 +185,11 @@ fn choose_backend(bed: &mut TestBed, draws: &mut Random) -> Result<i32, LabError
     let mut client = bed.cluster().control("postgres")?;
     let sql = "SELECT pid FROM pg_catalog.pg_stat_activity WHERE backend_type = 'client backend' \
                AND application_name <> 'pgdyno control' ORDER BY pid";
-    let wrong = |e| LabError::Sql {
-        doing: "choose a backend".into(),
-        found: pgdyno_connect::control::error_text(&e),
-    };
-    let pids: Vec<i32> =
-        client.query(sql, &[]).map_err(wrong)?.iter().map(|row| row.get(0)).collect();
+    let doing = "choose a backend";
+    let rows = client.query(sql, &[]).map_err(|e| LabError::sql(doing, &e))?;
+    let pids: Vec<i32> = rows.iter().map(|row| row.get(0)).collect();
     if pids.is_empty() {
-        return Err(LabError::Sql {
-            doing: "choose a backend".into(),
-            found: "there is none".into(),
-        });
+        return Err(LabError::Sql { doing: doing.into(), found: "there is none".into() });
     }
     let last = i64::try_from(pids.len()).unwrap_or(i64::MAX) - 1;
     let drawn = usize::try_from(draws.uniform(0, last)).unwrap_or_default();

@@ -58,12 +58,7 @@ pub(super) fn run_round(
         Ok(struck) => struck,
         Err(missed) => {
             drop(watcher);
-            let (history, said) = load.finish()?;
-            let why =
-                if said.is_empty() { missed.to_string() } else { format!("{missed}: {said}") };
-            let promise = Promise { asynchronous: None, struck_at: Duration::ZERO };
-            let judged = judge(&history, &Aftermath::NotTried(why), &promise);
-            return Ok(plan.record(&history, &judged, None, ""));
+            return record_missed(plan, load, &missed);
         }
     };
     let load_time = load.clock();
@@ -106,6 +101,15 @@ pub(super) fn run_round(
         notes: struck.notes,
         ..plan.record(&history, &judged, recovered.took, &recovered.log)
     })
+}
+
+/// Records a round whose fault did not happen: `missed` says why.
+fn record_missed(plan: &RoundPlan, load: Load, missed: &Missed) -> Result<Round, LabError> {
+    let (history, said) = load.finish()?;
+    let why = if said.is_empty() { missed.to_string() } else { format!("{missed}: {said}") };
+    let promise = Promise { asynchronous: None, struck_at: Duration::ZERO };
+    let judged = judge(&history, &Aftermath::NotTried(why), &promise);
+    Ok(plan.record(&history, &judged, None, ""))
 }
 
 /// Resets the baseline of `bed`, and arms what is armed before the load.

@@ -175,10 +175,11 @@ impl Subject {
         std::iter::once(self.storage.clone()).chain(wal).collect()
     }
 
-    /// The same on what `fault` takes: an emulated disk in place of a loop file, where the fault is
-    /// one of the disk's, or the power of a filesystem is to be cut that the kernel cannot shut
-    /// down as the power would. Where the user has named emulated disks for the former, it strikes
-    /// these and no others.
+    /// Returns the subject on the storages that `fault` needs.
+    ///
+    /// An emulated disk takes the place of a loop file in two cases: the fault is one of the disk,
+    /// or the kernel cannot shut the filesystem down as a power loss would. Emulated disks that the
+    /// user named are the only ones that a fault of the disk strikes.
     pub(crate) fn on_storages_for(&self, fault: Fault) -> Self {
         let mut other = self.clone();
         let struck = self.struck_storages();

@@ -30,7 +30,7 @@ const EXTENSIONS: [&str; 3] = ["amcheck", "pageinspect", "pg_visibility"];
 const TOKENS: &str = "CREATE TABLE pgdyno_token (client int NOT NULL, sequence bigint NOT NULL, aid int NOT NULL, \
     tid int NOT NULL, bid int NOT NULL, delta int NOT NULL, PRIMARY KEY (client, sequence))";
 
-/// What the tables held is taken back, and what a round added beside it.
+/// Takes back the changes of a round: balances, tokens and the index that it built.
 const RESET_BASELINE: &str = "DROP INDEX IF EXISTS pgdyno_aim; TRUNCATE pgdyno_token; \
     UPDATE pgbench_accounts SET abalance = 0 WHERE abalance <> 0; \
     UPDATE pgbench_tellers SET tbalance = 0 WHERE tbalance <> 0; \
@@ -249,8 +249,10 @@ impl TestBed {
         self.cut_power_by(switches, survives)
     }
 
-    /// What cuts the power of its storages. Looked for before anything is cut: what cannot be is
-    /// the user's mistake.
+    /// Returns the switches that cut the power of its storages.
+    ///
+    /// Call it before the cut: a storage without a switch is an error of the user's choice, not of
+    /// the server.
     pub(super) fn switches(&self) -> Result<Switches, LabError> {
         let filesystems = self.stacks().filter(|stack| stack.disks().is_empty());
         let filesystems = filesystems.map(PowerSwitch::of).collect::<Result<_, _>>()?;
@@ -279,7 +281,8 @@ impl TestBed {
         cut.map(|()| at)
     }
 
-    /// Unmounts what is powered_off, gives disks power again and mounts, whereby journals are replayed.
+    /// Unmounts storages without power, powers their disks on, and mounts them. The mount replays
+    /// the filesystems' journals.
     pub(super) fn power_on(&mut self, stop: &AtomicBool) -> Result<(), LabError> {
         if !self.powered_off {
             return Ok(());

@@ -104,7 +104,7 @@ impl CrashTable {
         planted.map(one).collect()
     }
 
-    /// What is to be done; `given` where the server, and so its storage, is not pgdyno's own.
+    /// Returns the options of the crash tests. `given`: the server is external, which is refused.
     pub(super) fn into_options(self, given: bool) -> Result<CrashOptions, Complaint> {
         let defaults = CrashOptions::default();
         let at = self.faults.span();

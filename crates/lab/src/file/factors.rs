@@ -122,28 +122,10 @@ fn shown(level: &LevelValue) -> String {
 
 /// A key as a file spells it.
 pub(crate) fn spelled(key: &Key) -> &str {
-    match key {
-        Key::Clients => "clients",
-        Key::Threads => "threads",
-        Key::Protocol => "protocol",
-        Key::Rate => "rate",
-        Key::LatencyLimit => "latency_limit",
-        Key::MaxTries => "max_tries",
-        Key::OnError => "on_error",
-        Key::Reconnect => "reconnect",
-        Key::ReconnectLost => "reconnect_lost",
-        Key::Scale => "scale",
-        Key::Workload => "workload",
-        Key::PostgresVersion => "postgres.version",
-        Key::PostgresBindir => "postgres.bindir",
-        Key::PostgresDsn => "postgres.dsn",
-        Key::Storage => "storage",
-        Key::DeviceScheduler => "device.scheduler",
-        Key::DeviceReadAhead => "device.read_ahead_kb",
-        Key::DeviceRequests => "device.nr_requests",
-        Key::DeviceWriteCache => "device.write_cache",
-        Key::Setting(name) => name,
+    if let Key::Setting(name) = key {
+        return name;
     }
+    Key::NAMES.iter().find(|name| Key::parse(name) == *key).copied().unwrap_or_default()
 }
 
 /// The key of `name`; a near miss of one of pgdyno's own names is taken for a slip, anything else

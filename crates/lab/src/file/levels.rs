@@ -16,20 +16,7 @@ pub(crate) fn set_option(options: &mut LoadOptions, key: &Key, value: &LevelValu
         Key::OnError => options.on_error = OnError::parse(&text).unwrap_or_default(),
         Key::Reconnect => options.reconnect = *value == LevelValue::Bool(true),
         Key::ReconnectLost => options.reconnect_lost = text.parse().unwrap_or_default(),
-        Key::Clients
-        | Key::Threads
-        | Key::Protocol
-        | Key::Scale
-        | Key::Workload
-        | Key::PostgresVersion
-        | Key::PostgresBindir
-        | Key::PostgresDsn
-        | Key::Storage
-        | Key::DeviceScheduler
-        | Key::DeviceReadAhead
-        | Key::DeviceRequests
-        | Key::DeviceWriteCache
-        | Key::Setting(_) => {}
+        _ => {}
     }
 }
 

@@ -29,8 +29,7 @@ enum BlockSize {
 }
 
 impl ProbeTable {
-    /// What is to be probed when; `given` where the server, and so its storage, is not pgdyno's
-    /// own.
+    /// Returns the probes of each stage. `given`: the server, and so its storage, is external.
     pub(super) fn into_stages(self, given: bool) -> Result<ProbeStages, Complaint> {
         let kinds = |stage: Option<Spanned<Vec<ProbeKind>>>| {
             let Some(stage) = stage else { return Ok(Vec::new()) };

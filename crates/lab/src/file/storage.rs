@@ -199,16 +199,13 @@ impl StorageTable {
         }
         let mut device = DeviceSettings::from(self.device);
         device.trim |= trim;
+        let tablespaces = self.tablespaces.into_iter();
         let storage = Storage {
             backing,
             limit: self.limit.map(Limit::from),
             filesystem,
             wal: self.wal.map(Spanned::into_inner),
-            tablespaces: self
-                .tablespaces
-                .into_iter()
-                .map(|(name, tables)| (name.into_inner(), tables))
-                .collect(),
+            tablespaces: tablespaces.map(|(name, tables)| (name.into_inner(), tables)).collect(),
             device,
         };
         goes_together(name, &storage).map_err(|complaint| match filesystem_at {

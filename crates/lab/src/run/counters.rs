@@ -54,8 +54,8 @@ pub(super) fn read_counters(
 }
 
 impl Counters {
-    /// What came between `self` and `after`, beside what `acknowledged` transactions should have
-    /// brought.
+    /// Returns the server's counts between `self` and `after`, beside those that `acknowledged`
+    /// transactions should have brought.
     pub(super) fn until(self, after: Self, workload: &Workload, acknowledged: u64) -> ServerCount {
         let rows_each = workload.count.as_ref().map(|c| i64::from(c.rows_per_transaction));
         let acknowledged = i64::try_from(acknowledged).unwrap_or(i64::MAX);

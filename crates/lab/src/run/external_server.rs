@@ -4,8 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 
-use pgdyno_connect::control;
-use pgdyno_connect::control::{Client, error_text};
+use pgdyno_connect::control::{self, Client, error_text};
 use pgdyno_exec::journal::{Entry, Journal, OwnedResource};
 use pgdyno_model::experiment::Postgres;
 use pgdyno_model::facts::ServerFacts;
@@ -84,10 +83,7 @@ impl ExternalSchema {
         const COMMENT: &str = "SELECT pg_catalog.obj_description(oid, 'pg_namespace') \
             FROM pg_catalog.pg_namespace WHERE nspname = $1";
         let mut keeper = self.server.control()?;
-        let wrong = |e: postgres::Error| LabError::Schema {
-            schema: self.schema.clone(),
-            found: error_text(&e),
-        };
+        let wrong = |e: postgres::Error| self.wrong(error_text(&e));
         let key = format!("pgdyno schema {}", self.schema);
         let locked: bool = keeper.query_one(LOCK, &[&key]).map_err(wrong)?.get(0);
         if !locked {
@@ -174,16 +170,12 @@ impl ExternalSchema {
                     );
                 }
                 Some("postmaster") => {
-                    return refuse(
-                        "changing it for the whole server takes a restart",
-                        Some(RESTART),
-                    );
+                    let found = "changing it for the whole server takes a restart";
+                    return refuse(found, Some(RESTART));
                 }
                 Some(context) => {
-                    return refuse(
-                        &format!("its context is `{context}`: it cannot be changed"),
-                        None,
-                    );
+                    let found = format!("its context is `{context}`: it cannot be changed");
+                    return refuse(&found, None);
                 }
                 None => return refuse("the server has no such setting", None),
             }
@@ -200,12 +192,9 @@ impl ExternalSchema {
 
     /// Every setting's context, by its name in lower case.
     fn contexts(&self) -> Result<BTreeMap<String, String>, LabError> {
-        let rows = self
-            .server
-            .control()?
-            .query("SELECT pg_catalog.lower(name), context FROM pg_catalog.pg_settings", &[]);
-        let doing = || "read the settings of a server that pgdyno does not own".to_owned();
-        let rows = rows.map_err(|e| LabError::Sql { doing: doing(), found: error_text(&e) })?;
+        let sql = "SELECT pg_catalog.lower(name), context FROM pg_catalog.pg_settings";
+        let doing = "read the settings of a server that pgdyno does not own";
+        let rows = self.server.control()?.query(sql, &[]).map_err(|e| LabError::sql(doing, &e))?;
         Ok(rows.iter().map(|row| (row.get(0), row.get(1))).collect())
     }
 

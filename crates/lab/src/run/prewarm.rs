@@ -1,6 +1,6 @@
 //! Reads a workload's tables into shared buffers by the extension `pg_prewarm`.
 
-use pgdyno_connect::control::{Client, error_text};
+use pgdyno_connect::control::Client;
 use pgdyno_dataset::workload::Workload;
 use postgres_protocol::escape::{escape_identifier, escape_literal};
 
@@ -48,11 +48,8 @@ pub(super) fn prewarm(server: &Server, workload: &Workload) -> Result<(), LabErr
 fn prewarm_extension(server: &Server, client: &mut Client) -> Result<String, LabError> {
     const ASKED: &str = "SELECT n.nspname::text FROM pg_catalog.pg_extension AS e \
         JOIN pg_catalog.pg_namespace AS n ON n.oid = e.extnamespace WHERE e.extname = 'pg_prewarm'";
-    let found = client.query_opt(ASKED, &[]);
-    let found = found.map_err(|e| LabError::Sql {
-        doing: "look for the extension pg_prewarm".into(),
-        found: error_text(&e),
-    })?;
+    let doing = "look for the extension pg_prewarm";
+    let found = client.query_opt(ASKED, &[]).map_err(|e| LabError::sql(doing, &e))?;
     if let Some(row) = found {
         return Ok(escape_identifier(row.get(0)));
     }

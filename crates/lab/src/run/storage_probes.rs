@@ -9,8 +9,7 @@ use pgdyno_model::probe::ProbeResult;
 use pgdyno_model::progress::{Activity, Event, Notice};
 use pgdyno_model::units::Epoch;
 use pgdyno_results::store::{SessionId, Store};
-use pgdyno_storage::probe;
-use pgdyno_storage::probe::{DiskOptions, DiskPlan, FsyncOptions, SizeSource};
+use pgdyno_storage::probe::{self, DiskOptions, DiskPlan, FsyncOptions, SizeSource};
 
 use crate::LabError;
 use crate::context::Context;

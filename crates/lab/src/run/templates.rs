@@ -17,7 +17,7 @@ use crate::context::Context;
 use crate::prepare::{Build, ClusterKey, Prepared};
 use crate::provisioner::tablespace;
 
-/// What tells one cluster's data from another's within a run: programs, data set, scale.
+/// Identity of a cluster's data within a run: programs, data set, scale.
 type Content = (Build, String, u32);
 
 /// Loaded clusters kept aside.

@@ -53,11 +53,11 @@ struct PhaseResult {
     /// When the measured window opened.
     opened: Option<Instant>,
     telemetry: Vec<Table>,
-    /// What the server counted; an error if it could not be asked.
+    /// The server's counts; an error if they could not be read.
     count: Result<Counted, LabError>,
 }
 
-/// What the server counted during a phase, beside the clients' own count.
+/// The server's counts during a phase, beside the clients' own count.
 struct Counted {
     count: ServerCount,
     /// Why the two counts contradict each other.
@@ -79,7 +79,7 @@ struct Measured {
     earlier_disagreement: Option<String>,
 }
 
-/// What a trial needs besides its server.
+/// A trial, with everything it needs besides its server.
 pub(super) struct Trial<'a> {
     pub(super) prepared: &'a Prepared,
     pub(super) planned: PlannedTrial,
@@ -127,11 +127,11 @@ impl Trial<'_> {
         let record = match measured {
             Ok(measured) => self.record(begun, measured, server),
             // A server that died explains more than the statement that noticed it.
-            Err((facts, error)) => TrialRecord {
-                server: facts,
-                failure: Some(server.death().unwrap_or(error).message()),
-                ..begun
-            },
+            Err(failed) => {
+                let (facts, error) = *failed;
+                let failure = Some(server.death().unwrap_or(error).message());
+                TrialRecord { server: facts, failure, ..begun }
+            }
         };
         Ok(TrialRecord { server_log, ..record })
     }
@@ -140,7 +140,7 @@ impl Trial<'_> {
     fn measure(
         &self,
         ready: &mut ReadyServer<'_>,
-    ) -> Result<Measured, (Option<ServerFacts>, LabError)> {
+    ) -> Result<Measured, Box<(Option<ServerFacts>, LabError)>> {
         let workload = self.prepared.workload(self.treatment);
         let between = &self.prepared.experiment.between;
         let facts = ready
@@ -148,7 +148,7 @@ impl Trial<'_> {
             .apply(&self.treatment.settings, self.context.stop)
             .and_then(|()| settle(ready, between, workload, self.context))
             .and_then(|()| ready.server.facts())
-            .map_err(|e| (None, e))?;
+            .map_err(|e| Box::new((None, e)))?;
         let found = match &self.prepared.plan.find {
             None => self
                 .phase(ready.server, &LoadPhase::whole(&self.prepared.plan))
@@ -159,7 +159,7 @@ impl Trial<'_> {
             Ok((phase, earlier_disagreement)) => {
                 Ok(Measured { server: facts, phase, earlier_disagreement })
             }
-            Err(e) => Err((Some(facts), e)),
+            Err(e) => Err(Box::new((Some(facts), e))),
         }
     }
 

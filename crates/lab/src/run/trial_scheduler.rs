@@ -8,7 +8,7 @@ use pgdyno_model::progress::EndReason;
 use pgdyno_model::{Measurement, Plan, PlannedTrial, TrialRecord};
 use pgdyno_results::analysis::stopping;
 
-/// What becomes of a planned trial.
+/// Decision about a planned trial.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum NextTrial {
     /// It is run.
@@ -63,7 +63,7 @@ impl<'a> TrialScheduler<'a> {
         }
     }
 
-    /// What becomes of `planned`, if a trial takes `each`.
+    /// Decides about `planned`, if a trial takes `each`.
     pub(super) fn next(&mut self, planned: PlannedTrial, each: Duration) -> NextTrial {
         let Some(stopping) = &self.plan.stopping else { return NextTrial::Run };
         if planned.block != self.block {
@@ -83,7 +83,7 @@ impl<'a> TrialScheduler<'a> {
         if self.wanted.contains(&planned.treatment) { NextTrial::Run } else { NextTrial::Skip }
     }
 
-    /// What is left of the budget.
+    /// Returns the rest of the budget.
     pub(super) fn left(&self) -> Option<Duration> {
         Some(self.plan.stopping.as_ref()?.budget?.0.saturating_sub(self.spent))
     }

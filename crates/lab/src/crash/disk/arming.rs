@@ -10,11 +10,11 @@ use pgdyno_engine::random::Random;
 use crate::LabError;
 use crate::sql::query_number;
 
-/// How long what is armed may take to be met: a checkpoint of a small database is a matter of a
+/// Longest wait until a request meets an armed rule. A checkpoint of a small database takes about a
 /// second.
 pub(super) const PATIENCE: Duration = Duration::from_secs(20);
 
-/// From 0 to below `n`.
+/// Draws a number from 0 to below `n`.
 pub(super) fn drawn(draws: &mut Random, n: i64) -> u64 {
     u64::try_from(draws.uniform(0, n - 1)).unwrap_or_default()
 }

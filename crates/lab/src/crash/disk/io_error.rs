@@ -9,8 +9,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use pgdyno_connect::control;
-use pgdyno_connect::control::Client;
+use pgdyno_connect::control::{self, Client};
 use pgdyno_emulated_disk::{Content, Control, DiskError, Effect, Hits, Operation, Rule, Selector};
 use pgdyno_engine::random::Random;
 use pgdyno_model::crash::Under;

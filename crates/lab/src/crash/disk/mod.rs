@@ -60,12 +60,13 @@ fn disks_under(under: Under, disks: &mut [Control]) -> &mut [Control] {
     }
 }
 
-/// Brings the fault about while load runs on the server at `target`, and waits until it has
-/// happened; the power is cut after it. What is worth telling of it. `disks` are PGDATA's, then
-/// that of pg_wal where it has one of its own. `number` is the round's.
+/// Injects `fault` while load runs on the server at `target`, and waits until it has happened.
+/// Returns notes on it. The caller cuts the power afterwards.
+///
+/// `disks` are those of PGDATA, then that of pg_wal if it has its own. `number` is the round's.
 ///
 /// # Errors
-/// The inner one: it did not happen; why.
+/// The inner error: the fault did not happen, and why.
 pub(super) fn inject(
     fault: Fault,
     under: Under,
@@ -163,9 +164,8 @@ fn lose(under: Under, disks: &mut [Control], target: &Target, draws: &mut Random
 /// The filesystem of PGDATA or of pg_wal has no room left until the server has run into that.
 fn fill(target: &Target, draws: &mut Random, stop: &AtomicBool) -> Met {
     let mut client = control::connect_to_own(target)?;
-    let wrong =
-        |e| LabError::Sql { doing: "ask where PGDATA lies".into(), found: control::error_text(&e) };
-    let data: String = client.query_one("SHOW data_directory", &[]).map_err(wrong)?.get(0);
+    let row = client.query_one("SHOW data_directory", &[]);
+    let data: String = row.map_err(|e| LabError::sql("ask where PGDATA lies", &e))?.get(0);
     drop(client);
     let directory = match drawn(draws, 2) {
         0 => PathBuf::from(&data),

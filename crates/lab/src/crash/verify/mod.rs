@@ -13,7 +13,7 @@ mod watchdog;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use pgdyno_connect::control::{Client, error_text};
+use pgdyno_connect::control::Client;
 use pgdyno_durability::{Found, Observed, Unseen, Wal, damage_in};
 use pgdyno_postgres::Cluster;
 pub(super) use session::Terms;
@@ -49,9 +49,8 @@ pub(super) fn settings(client: &mut Client) -> Result<Settings, LabError> {
     let sql = "SELECT pg_catalog.current_setting('synchronous_commit') = 'off', \
         (SELECT setting::int4 FROM pg_catalog.pg_settings WHERE name = 'wal_writer_delay'), \
         pg_catalog.current_setting('data_checksums') = 'on'";
-    let wrong =
-        |e| LabError::Sql { doing: "read the server's settings".into(), found: error_text(&e) };
-    let row = client.query_one(sql, &[]).map_err(wrong)?;
+    let row = client.query_one(sql, &[]);
+    let row = row.map_err(|e| LabError::sql("read the server's settings", &e))?;
     let (off, delay_ms, checksums): (bool, i32, bool) = (row.get(0), row.get(1), row.get(2));
     let delay = Duration::from_millis(u64::try_from(delay_ms).unwrap_or_default());
     Ok(Settings { wal_writer_delay: off.then_some(delay), checksums })

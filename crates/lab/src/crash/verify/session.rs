@@ -30,7 +30,7 @@ pub(super) struct VerifySession<'a> {
 }
 
 impl VerifySession<'_> {
-    /// What `look` sees by the connection, within the limit; `name` says what it does.
+    /// Returns the observation of `look`, within the time limit. `name` names it in messages.
     pub(super) fn ask<T>(
         &mut self,
         name: &str,

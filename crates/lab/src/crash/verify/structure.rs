@@ -5,7 +5,7 @@ use pgdyno_durability::{Observed, Unseen};
 
 use super::session::{PLAIN, VerifySession, unseen};
 
-/// How many findings of one relation are told.
+/// Findings of one relation that are reported at most (count).
 const NAMED: usize = 10;
 
 /// When a complaint of the visibility map's is looked at again.

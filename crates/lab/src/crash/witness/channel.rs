@@ -23,7 +23,7 @@ use thiserror::Error;
 
 /// How long the other side may take for an answer, or for a message that it has begun.
 pub(super) const PATIENCE: Duration = Duration::from_secs(30);
-/// How often it is looked whether this process is told to end.
+/// Time between checks of the stop flag.
 const LOOK: Duration = Duration::from_millis(100);
 /// How long both may take to prove that they share the secret.
 const HANDSHAKE: Duration = Duration::from_secs(5);

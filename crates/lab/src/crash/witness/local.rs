@@ -40,12 +40,12 @@ pub(super) struct LocalSession {
     pub(super) checksums: bool,
     /// The cluster's identifier.
     pub(super) system_identifier: u64,
-    /// What asynchronous commit may lose at most (milliseconds); none where commits are
-    /// synchronous.
+    /// Longest time of commits that asynchronous commit may lose (milliseconds); none where commits
+    /// are synchronous.
     pub(super) loses_at_most_ms: Option<u64>,
 }
 
-/// Where it is kept.
+/// Returns the path of the session's file.
 pub(super) fn path() -> PathBuf {
     paths::state_dir().join("plug").join("session.json")
 }

@@ -189,30 +189,8 @@ impl Under<'_> {
     ) -> Result<(), LabError> {
         let mut bed = TestBed::make(subject, context)?;
         bed.reset_baseline(context.stop)?;
-        let mut client = bed.cluster().control(DATABASE)?;
-        let settings = verify::settings(&mut client)?;
-        let identifier = verify::system_identifier(&mut client);
-        drop(client);
-        // Also what initdb wrote and the directories' own names.
-        pgdyno_storage::fault::make_durable(&bed.cluster().data())?;
-        let spec = bed.cluster().spec().clone();
-        let id = new_record_id("plug", Epoch::of(SystemTime::now()));
-        let session = LocalSession {
-            id: id.clone(),
-            boot_id: self.boot_id.clone(),
-            pid: self.pid,
-            name: subject.name.clone(),
-            storage: subject.storage.clone(),
-            directory: spec.directory.clone(),
-            bindir: spec.install.bindir.clone(),
-            settings: spec.settings.clone(),
-            options: subject.options.clone(),
-            checksums: settings.checksums,
-            system_identifier: identifier.unwrap_or_default(),
-            loses_at_most_ms: settings
-                .wal_writer_delay
-                .map(|delay| u64::try_from((delay * DELAYS).as_millis()).unwrap_or(u64::MAX)),
-        };
+        let session = self.session(subject, &mut bed)?;
+        let id = session.id.clone();
         session.write()?;
         let beginning = Ask::Begin(id.clone(), self.machine.clone());
         if let Err(e) = connection.done(&beginning) {
@@ -252,15 +230,40 @@ impl Under<'_> {
         match driven {
             Ok(measured) if !context.is_stopped() => Err(LabError::Witness {
                 what: format!("go on with the load whose ledger is at {}", self.witness.address),
-                found: measured
-                    .counters
-                    .abort_reasons
-                    .first()
-                    .cloned()
-                    .unwrap_or_else(|| "it ended by itself".into()),
+                found: match measured.counters.abort_reasons.first() {
+                    Some(reason) => reason.clone(),
+                    None => "it ended by itself".into(),
+                },
             }),
             Ok(_) | Err(pgdyno_engine::LoadError::Interrupted) => ended,
             Err(e) => Err(e.into()),
         }
+    }
+
+    /// Makes the cluster of `bed` durable, and describes the session that begins on it.
+    fn session(&self, subject: &Subject, bed: &mut TestBed) -> Result<LocalSession, LabError> {
+        let mut client = bed.cluster().control(DATABASE)?;
+        let settings = verify::settings(&mut client)?;
+        let identifier = verify::system_identifier(&mut client);
+        drop(client);
+        // Also what initdb wrote and the directories' own names.
+        pgdyno_storage::fault::make_durable(&bed.cluster().data())?;
+        let spec = bed.cluster().spec().clone();
+        Ok(LocalSession {
+            id: new_record_id("plug", Epoch::of(SystemTime::now())),
+            boot_id: self.boot_id.clone(),
+            pid: self.pid,
+            name: subject.name.clone(),
+            storage: subject.storage.clone(),
+            directory: spec.directory.clone(),
+            bindir: spec.install.bindir.clone(),
+            settings: spec.settings.clone(),
+            options: subject.options.clone(),
+            checksums: settings.checksums,
+            system_identifier: identifier.unwrap_or_default(),
+            loses_at_most_ms: settings
+                .wal_writer_delay
+                .map(|delay| u64::try_from((delay * DELAYS).as_millis()).unwrap_or(u64::MAX)),
+        })
     }
 }
