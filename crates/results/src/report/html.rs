@@ -200,7 +200,7 @@ fn trials(view: &RunView) -> Vec<TrialRow> {
 }
 
 fn range(trial: &TrialView) -> Option<(f64, f64)> {
-    let whole = || trial.series.iter().filter(|s| s.length_s > 0.5).filter_map(|s| s.tps);
+    let whole = || trial.series.iter().filter(|s| s.second.length_s > 0.5).filter_map(|s| s.tps);
     Some((whole().reduce(f64::min)?, whole().reduce(f64::max)?))
 }
 
