@@ -81,6 +81,13 @@ pub(crate) enum Written {
     No,
 }
 
+impl Written {
+    /// Returns the figure of an unambiguous number.
+    pub(crate) fn number(self) -> Option<Figure> {
+        if let Self::Number(figure) = self { Some(figure) } else { None }
+    }
+}
+
 /// What a number proves about all that its author wrote beside it; none where it may be either.
 pub(crate) fn proof(text: &str) -> Option<Decimals> {
     match shape(&digits(text)?) {

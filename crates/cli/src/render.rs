@@ -4,7 +4,7 @@ use std::path::Path;
 
 use pgdyno_lab::{CrashRecord, ProbeRecord};
 use pgdyno_model::json::Document;
-use pgdyno_results::report::{self, CrashView, ProbeView, json};
+use pgdyno_results::report::{self, CrashView, json};
 
 use crate::error::CommandError;
 
@@ -20,7 +20,7 @@ pub(crate) fn to_json_list<T: Document>(documents: &[T]) -> Result<String, Comma
 
 /// Renders a probe's result.
 pub(crate) fn render_probe(record: &ProbeRecord, as_json: bool) -> Result<String, CommandError> {
-    if as_json { to_json(&ProbeView::from(record)) } else { Ok(report::probe(record)) }
+    if as_json { to_json(record) } else { Ok(report::probe(record)) }
 }
 
 /// Renders the crash tests of one session.

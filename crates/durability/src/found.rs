@@ -66,9 +66,10 @@ pub struct Found {
     pub by_scan: Observed<Vec<TableRows>>,
     /// Accounts, tellers and branches, by their primary keys.
     pub by_key: Observed<Vec<TableRows>>,
-    /// Entries of B-trees that lead to no tuple of their table.
+    /// Entries of B-trees that lead to no tuple of their table, or to one that another row takes later.
     pub pointers: Observed<Vec<String>>,
-    /// Tuples that contradict the visibility map.
+    /// Tuples that contradict the visibility map: a page marked all-visible hides its dead and
+    /// uncommitted tuples from vacuum and index-only scans.
     pub visibility: Observed<Vec<String>>,
     /// Whether the server committed a write to each table.
     pub writes: Observed<()>,

@@ -11,6 +11,7 @@ use pgdyno_model::{Latencies, Measurement};
 
 use crate::observer::LiveSecond;
 use crate::outcome::ThreadOutcome;
+use crate::reactor::choice::ReactorKind;
 use crate::recorder::Interval;
 use crate::schedule::{Moment, Phase, Schedule};
 use crate::script::{Command, WeightedScript};
@@ -37,8 +38,14 @@ pub(crate) struct Aggregate {
     /// CPU time of each thread within the window (seconds).
     thread_cpu: Vec<f64>,
     last_end: Moment,
-    /// Reactors of the threads.
-    reactors: BTreeSet<String>,
+    /// Names of the threads' reactors.
+    reactors: BTreeSet<&'static str>,
+    /// Reasons why another reactor than the requested one served.
+    reactor_reasons: BTreeSet<String>,
+}
+
+fn joined(words: &BTreeSet<impl AsRef<str>>, between: &str) -> String {
+    words.iter().map(AsRef::as_ref).collect::<Vec<_>>().join(between)
 }
 
 impl Aggregate {
@@ -55,6 +62,7 @@ impl Aggregate {
             thread_cpu: vec![0.0; threads],
             last_end: Moment(0),
             reactors: BTreeSet::new(),
+            reactor_reasons: BTreeSet::new(),
         }
     }
 
@@ -97,7 +105,10 @@ impl Aggregate {
         if outcome.tally.counters.aborted_clients > 0 {
             self.aborted_thread.get_or_insert(thread);
         }
-        self.reactors.insert(outcome.reactor.clone());
+        self.reactors.extend(outcome.reactor.iter().map(<&str>::from));
+        if let Some(ReactorKind::Epoll { instead: Some(why) }) = &outcome.reactor {
+            self.reactor_reasons.insert(why.clone());
+        }
         match &mut self.tally {
             Some(tally) => tally.merge(&outcome.tally),
             none => *none = Some(outcome.tally.clone()),
@@ -185,7 +196,8 @@ impl Aggregate {
             service,
             scripts,
             series: self.whole_series(measured_s),
-            reactor: self.reactors.iter().map(String::as_str).collect::<Vec<_>>().join(", "),
+            reactor: joined(&self.reactors, ", "),
+            reactor_reason: Some(joined(&self.reactor_reasons, "; ")).filter(|why| !why.is_empty()),
             generator_cpu_s: cpu,
             total_s: self.last_end.since(schedule.start).as_secs_f64(),
             sums,

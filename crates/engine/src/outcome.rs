@@ -1,5 +1,6 @@
 //! The outcome of one thread's load.
 
+use crate::reactor::choice::ReactorKind;
 use crate::schedule::Moment;
 use crate::tally::Tally;
 
@@ -11,6 +12,6 @@ pub(crate) struct ThreadOutcome {
     pub(crate) ended: Moment,
     /// Clients, by index, whose statement was under way when the load was stopped.
     pub(crate) interrupted: Vec<usize>,
-    /// Reactor that carried the bytes.
-    pub(crate) reactor: String,
+    /// Reactor that carried the bytes; none until the thread's worker adds it.
+    pub(crate) reactor: Option<ReactorKind>,
 }

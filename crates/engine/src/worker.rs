@@ -124,8 +124,8 @@ impl Worker {
             Box::new(move |_| connect(&mut balance).map(|(connection, _)| connection.stream))
         });
         let chosen = choose(self.reactor, &streams, reconnects);
-        let (reactor, clock) = (chosen.to_string(), self.clock);
-        let outcome = match chosen {
+        let clock = self.clock;
+        let outcome = match &chosen {
             ReactorKind::Uring => self.offer(Uring::new(clock, streams, connector), &keys),
             ReactorKind::Epoll { .. } if reconnects => {
                 let count = self.clients.len();
@@ -133,7 +133,7 @@ impl Worker {
             }
             ReactorKind::Epoll { .. } => self.offer(Epoll::new(clock, streams, connector), &keys),
         };
-        Ok(outcome?.map(|outcome| ThreadOutcome { reactor, ..outcome }))
+        Ok(outcome?.map(|outcome| ThreadOutcome { reactor: Some(chosen), ..outcome }))
     }
 
     /// Runs the load on `reactor`; `keys` cancel statements on its connections.

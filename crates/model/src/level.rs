@@ -7,7 +7,8 @@ use serde::ser::SerializeMap;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 /// A level's value as written in the experiment file; the label that tables and JSON show.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[serde(untagged)]
 pub enum LevelValue {
     /// A TOML boolean; as a PostgreSQL setting it reads `on` or `off`.
     Bool(bool),
@@ -27,17 +28,6 @@ impl fmt::Display for LevelValue {
             Self::Int(n) => n.fmt(f),
             Self::Float(x) => x.fmt(f),
             Self::Text(s) => f.write_str(s),
-        }
-    }
-}
-
-impl Serialize for LevelValue {
-    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
-        match self {
-            Self::Bool(b) => to.serialize_bool(*b),
-            Self::Int(n) => to.serialize_i64(*n),
-            Self::Float(x) => to.serialize_f64(*x),
-            Self::Text(s) => to.serialize_str(s),
         }
     }
 }

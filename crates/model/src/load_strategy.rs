@@ -1,7 +1,8 @@
 //! How the rows of a table are loaded.
 
 /// How one table is loaded.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, strum::IntoStaticStr)]
+#[strum(serialize_all = "lowercase")]
 pub enum LoadStrategy {
     /// One COPY with FREEZE, in one transaction with the primary key: rows are written once.
     Freeze,
@@ -17,10 +18,6 @@ impl LoadStrategy {
     /// Returns the name that users give on the command line.
     #[must_use]
     pub fn name(self) -> &'static str {
-        match self {
-            Self::Freeze => "freeze",
-            Self::Chunks => "chunks",
-            Self::Partitions => "partitions",
-        }
+        self.into()
     }
 }

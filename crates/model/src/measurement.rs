@@ -39,10 +39,13 @@ pub struct Measurement {
     pub scripts: Vec<ScriptMeasurement>,
     /// One element for each second of the window.
     pub series: Vec<Second>,
-    /// What carried the load's bytes: `blocking`, `epoll` or `io_uring`, and why, where that is not
-    /// what was to be expected. Where threads differ, one after the other.
+    /// Reactors that carried the load's bytes: `epoll`, `io_uring`, or both where threads differ.
+    /// Earlier versions put the reason behind the name, in parentheses.
     #[serde(default)]
     pub reactor: String,
+    /// Reason why another reactor than the requested one carried the bytes; none if none did.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reactor_reason: Option<String>,
     /// CPU time that this process used from the window's opening to its closing (seconds, user +
     /// system).
     pub generator_cpu_s: f64,
@@ -111,6 +114,13 @@ impl Measurement {
         let lag = self.event_loop_lag?;
         let (p50, p99) = (self.latency.quantile_us(0.5)?, self.latency.quantile_us(0.99)?);
         (lag.p50_us >= p50 / 10.0 || lag.p99_us >= p99 / 2.0).then_some(GeneratorLimit::Lag(lag))
+    }
+
+    /// Returns the reactors, with the reason why the requested one did not serve.
+    #[must_use]
+    pub fn carried_by(&self) -> String {
+        let reason = self.reactor_reason.as_ref();
+        reason.map_or_else(|| self.reactor.clone(), |why| format!("{} ({why})", self.reactor))
     }
 
     /// All transactions that the server acknowledged, in and around the window (count).

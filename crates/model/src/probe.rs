@@ -4,10 +4,11 @@ use serde::{Deserialize, Serialize};
 
 use crate::Latencies;
 use crate::facts::{HostFacts, StorageFacts};
+use crate::json::Document;
 use crate::units::{Bytes, Epoch};
 
-/// One execution of a probe.
-#[derive(Clone, Debug, PartialEq)]
+/// One execution of a probe; serialises as the document that `--json` prints.
+#[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct ProbeRecord {
     /// Its name in the store: kind, start and four letters drawn at random.
     pub id: String,
@@ -16,6 +17,7 @@ pub struct ProbeRecord {
     /// What was probed: the storage's name in a run, else the directory or device as given.
     pub name: String,
     /// When it began.
+    #[serde(serialize_with = "crate::format::as_text")]
     pub started_at: Epoch,
     /// pgdyno's version.
     pub pgdyno_version: String,
@@ -25,6 +27,10 @@ pub struct ProbeRecord {
     pub storage: StorageFacts,
     /// What was measured.
     pub result: ProbeResult,
+}
+
+impl Document for ProbeRecord {
+    const SCHEMA: &'static str = "pgdyno.probe/1";
 }
 
 /// What a probe measured.
@@ -271,7 +277,8 @@ pub struct DiskProbe {
 }
 
 /// What is done to the disk; the names are fio's.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, strum::IntoStaticStr)]
+#[strum(serialize_all = "lowercase")]
 #[serde(rename_all = "lowercase")]
 pub enum Pattern {
     /// Sequential writes.
@@ -290,13 +297,7 @@ impl Pattern {
     /// fio's name (`--rw`).
     #[must_use]
     pub fn name(self) -> &'static str {
-        match self {
-            Self::Write => "write",
-            Self::Read => "read",
-            Self::RandRead => "randread",
-            Self::RandWrite => "randwrite",
-            Self::RandRw => "randrw",
-        }
+        self.into()
     }
 
     /// Whether the disk's contents change.

@@ -1,6 +1,7 @@
 //! What the store keeps: runs, sessions, trials.
 
 use serde::{Deserialize, Serialize};
+use strum::{EnumString, IntoStaticStr};
 
 use crate::facts::{HostFacts, Owner, ServerFacts, StorageFacts};
 use crate::telemetry::Table;
@@ -42,7 +43,8 @@ pub struct SessionRecord {
 }
 
 /// How a session ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, EnumString, IntoStaticStr)]
+#[strum(serialize_all = "lowercase")]
 #[serde(rename_all = "lowercase")]
 pub enum SessionEnd {
     /// Every trial it had to do is completed.
@@ -54,7 +56,8 @@ pub enum SessionEnd {
 }
 
 /// The state of a run, as `show` and `list` name it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, IntoStaticStr)]
+#[strum(serialize_all = "lowercase")]
 #[serde(rename_all = "lowercase")]
 pub enum RunState {
     /// A session works on it.
@@ -68,15 +71,10 @@ pub enum RunState {
 }
 
 impl RunState {
-    /// Its name.
+    /// Returns the state's name.
     #[must_use]
     pub fn name(self) -> &'static str {
-        match self {
-            Self::Running => "running",
-            Self::Completed => "completed",
-            Self::Failed => "failed",
-            Self::Interrupted => "interrupted",
-        }
+        self.into()
     }
 }
 

@@ -1,9 +1,11 @@
 //! By which methods a client lets a server ask for proof of identity; libpq's `require_auth`.
 
+use strum::{EnumString, IntoStaticStr, VariantArray};
 use thiserror::Error;
 
 /// A method by which a server lets a client in.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, EnumString, IntoStaticStr, VariantArray)]
+#[strum(serialize_all = "lowercase")]
 pub enum AuthMethod {
     /// The password itself.
     Password,
@@ -14,6 +16,7 @@ pub enum AuthMethod {
     /// SSPI.
     Sspi,
     /// SCRAM-SHA-256, bound to TLS or not.
+    #[strum(serialize = "scram-sha-256")]
     ScramSha256,
     /// An OAuth bearer token.
     Oauth,
@@ -22,31 +25,6 @@ pub enum AuthMethod {
 }
 
 impl AuthMethod {
-    /// Every method.
-    pub const ALL: [Self; 7] = [
-        Self::Password,
-        Self::Md5,
-        Self::Gss,
-        Self::Sspi,
-        Self::ScramSha256,
-        Self::Oauth,
-        Self::None,
-    ];
-
-    /// libpq's name of it.
-    #[must_use]
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Password => "password",
-            Self::Md5 => "md5",
-            Self::Gss => "gss",
-            Self::Sspi => "sspi",
-            Self::ScramSha256 => "scram-sha-256",
-            Self::Oauth => "oauth",
-            Self::None => "none",
-        }
-    }
-
     fn bit(self) -> u8 {
         1 << self as u8
     }
@@ -120,8 +98,8 @@ impl std::str::FromStr for RequireAuth {
                 (Some(_), false) => return Err(RequireAuthError::Negative(word.to_owned())),
                 (None, true) => return Err(RequireAuthError::Positive(word.to_owned())),
             };
-            let method = AuthMethod::ALL.into_iter().find(|method| method.name() == name);
-            let bit = method.ok_or_else(|| RequireAuthError::Unknown(word.to_owned()))?.bit();
+            let method = name.parse::<AuthMethod>();
+            let bit = method.map_err(|_| RequireAuthError::Unknown(word.to_owned()))?.bit();
             if listed & bit != 0 {
                 return Err(RequireAuthError::Twice(word.to_owned()));
             }
@@ -142,7 +120,7 @@ mod tests {
 
     fn accepted(text: &str) -> Vec<&'static str> {
         let list: RequireAuth = text.parse().unwrap();
-        AuthMethod::ALL.into_iter().filter(|m| list.accepts(*m)).map(AuthMethod::name).collect()
+        AuthMethod::VARIANTS.iter().filter(|m| list.accepts(**m)).map(Into::into).collect()
     }
 
     #[test]

@@ -5,6 +5,8 @@ use std::net::IpAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use strum::{Display, EnumString, IntoStaticStr};
+
 pub use crate::require_auth::{AuthMethod, RequireAuth, RequireAuthError};
 
 /// A password. Its `Debug` shows nothing, and it has no `Serialize`: it reaches neither store nor
@@ -74,7 +76,10 @@ impl fmt::Display for Address {
 
 /// Whether a connection is encrypted, and how far the server's certificate is trusted; libpq's
 /// `sslmode`.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(
+    Clone, Copy, Debug, Default, Display, EnumString, IntoStaticStr, PartialEq, Eq, PartialOrd, Ord,
+)]
+#[strum(serialize_all = "kebab-case")]
 pub enum SslMode {
     /// Never encrypted.
     #[default]
@@ -96,29 +101,16 @@ impl SslMode {
     pub const ALL: [Self; 6] =
         [Self::Disable, Self::Allow, Self::Prefer, Self::Require, Self::VerifyCa, Self::VerifyFull];
 
-    /// The mode of libpq's name `word`.
+    /// Finds the mode that libpq calls `word`.
     #[must_use]
     pub fn named(word: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|mode| mode.name() == word)
+        word.parse().ok()
     }
 
-    /// libpq's name of it.
+    /// Returns libpq's name of the mode.
     #[must_use]
     pub fn name(self) -> &'static str {
-        match self {
-            Self::Disable => "disable",
-            Self::Allow => "allow",
-            Self::Prefer => "prefer",
-            Self::Require => "require",
-            Self::VerifyCa => "verify-ca",
-            Self::VerifyFull => "verify-full",
-        }
-    }
-}
-
-impl fmt::Display for SslMode {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.name())
+        self.into()
     }
 }
 
@@ -159,7 +151,8 @@ pub struct Tls {
 }
 
 /// What kind of session is wanted; libpq's `target_session_attrs`.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, EnumString, IntoStaticStr)]
+#[strum(serialize_all = "kebab-case")]
 pub enum SessionAttrs {
     /// Any.
     #[default]
@@ -177,32 +170,16 @@ pub enum SessionAttrs {
 }
 
 impl SessionAttrs {
-    const ALL: [Self; 6] = [
-        Self::Any,
-        Self::ReadWrite,
-        Self::ReadOnly,
-        Self::Primary,
-        Self::Standby,
-        Self::PreferStandby,
-    ];
-
-    /// The one of libpq's name `word`.
+    /// Finds the kind of session that libpq calls `word`.
     #[must_use]
     pub fn named(word: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|attrs| attrs.name() == word)
+        word.parse().ok()
     }
 
-    /// libpq's name of it.
+    /// Returns libpq's name of the kind of session.
     #[must_use]
     pub fn name(self) -> &'static str {
-        match self {
-            Self::Any => "any",
-            Self::ReadWrite => "read-write",
-            Self::ReadOnly => "read-only",
-            Self::Primary => "primary",
-            Self::Standby => "standby",
-            Self::PreferStandby => "prefer-standby",
-        }
+        self.into()
     }
 
     /// Whether a session serves that is on a server in recovery or not, and read-only or not.

@@ -78,7 +78,7 @@ fn load_lines(m: &Measurement, run: &Run) -> String {
         );
     }
     if !m.reactor.is_empty() {
-        let _ = writeln!(text, "pgdyno: bytes carried by {}", m.reactor);
+        let _ = writeln!(text, "pgdyno: bytes carried by {}", m.carried_by());
     }
     if let Some(lag) = &m.event_loop_lag {
         let ms = |us: f64| three(us / 1000.0);

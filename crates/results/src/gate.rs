@@ -5,9 +5,11 @@ use std::fmt;
 use std::ops::Range;
 
 use serde::{Serialize, Serializer};
+use strum::{EnumString, IntoStaticStr};
 
 /// What a gate looks at.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, EnumString, IntoStaticStr)]
+#[strum(serialize_all = "lowercase")]
 #[serde(rename_all = "lowercase")]
 pub enum Measure {
     /// Transactions per second.
@@ -21,23 +23,16 @@ pub enum Measure {
 }
 
 impl Measure {
-    const ALL: [Self; 4] = [Self::Tps, Self::P50, Self::P95, Self::P99];
-
-    /// The measure called `name`, if there is one.
+    /// Finds the measure called `name`.
     #[must_use]
     pub fn from_name(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|m| m.name() == name)
+        name.parse().ok()
     }
 
-    /// Its name.
+    /// Returns the measure's name.
     #[must_use]
     pub fn name(self) -> &'static str {
-        match self {
-            Self::Tps => "tps",
-            Self::P50 => "p50",
-            Self::P95 => "p95",
-            Self::P99 => "p99",
-        }
+        self.into()
     }
 }
 

@@ -111,7 +111,7 @@ fn a_gate_that_asks_for_less_than_the_noise_floor_is_undecided_unless_the_change
     assert_eq!(within(&store, "less", "tps < -3%"), (GateState::Open, Outcome::Undecided));
     assert_eq!(within(&store, "halved", "tps < -3%"), (GateState::Exceeded, Outcome::Exceeded));
     assert_eq!(within(&store, "doubled", "tps < -3%"), (GateState::Kept, Outcome::Passed));
-    // CompareOptions for more than the floor, it decides as without one.
+    // Asked for more than the floor, it decides as without one.
     assert_eq!(within(&store, "less", "tps < -30%"), (GateState::Kept, Outcome::Passed));
 }
 

@@ -2,7 +2,7 @@
 
 use super::claims::mentioned;
 use super::scan::Scan;
-use crate::figure::{Figure, Written, written};
+use crate::figure::{Figure, written};
 
 /// A claim that one thing is faster or slower than another.
 #[derive(Clone, Debug, PartialEq)]
@@ -258,12 +258,9 @@ fn percent(lower: &str, line: usize, beside_tps: bool) -> Option<(Change, String
                 .trim_end_matches(['+', '-', '−'])
                 .ends_with(|c: char| c.is_ascii_digit() || c == '%');
     let changed = CHANGED.iter().any(|word| lower.contains(word)) || signed && beside_tps;
-    match written(digits, None, line) {
-        Written::Number(figure) if changed && !ranged && figure.value > 0.0 => {
-            Some((Change::Percent(figure), format!("{digits}%")))
-        }
-        _ => None,
-    }
+    let figure = written(digits, None, line).number()?;
+    (changed && !ranged && figure.value > 0.0)
+        .then(|| (Change::Percent(figure), format!("{digits}%")))
 }
 
 /// `twice as fast`, `3 times slower`, `2.5x faster`, `в 4 раза`, `4,5倍`.

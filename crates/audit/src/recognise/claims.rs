@@ -3,7 +3,7 @@
 use super::pgbench_run::PgbenchRun;
 use super::scan::Scan;
 use super::table::Table;
-use crate::figure::{Figure, Written, written};
+use crate::figure::{Figure, written};
 
 /// A ratio of two names that stand beside one percentage.
 #[derive(Clone, Debug, PartialEq)]
@@ -160,19 +160,9 @@ pub(super) fn ratios(scan: &mut Scan<'_>, names: &[String]) -> Vec<RatioClaim> {
 /// The number before the percent sign.
 fn percentage(lower: &str, line: usize) -> Option<Figure> {
     let (before, _) = lower.split_once('%')?;
-    let digits: String = before
-        .trim_end()
-        .chars()
-        .rev()
-        .take_while(|c| c.is_ascii_digit() || matches!(c, '.' | ','))
-        .collect::<Vec<_>>()
-        .into_iter()
-        .rev()
-        .collect();
-    match written(digits.trim_start_matches(['.', ',']), None, line) {
-        Written::Number(figure) => Some(figure),
-        _ => None,
-    }
+    let is_digit = |c: char| c.is_ascii_digit() || matches!(c, '.' | ',');
+    let digits = before.trim_end().rsplit(|c| !is_digit(c)).next()?;
+    written(digits.trim_start_matches(['.', ',']), None, line).number()
 }
 
 /// The names in the order in which the sentence has them, each once; longer names before those that
@@ -231,10 +221,7 @@ fn spread(before: &str, after: &str, line: usize) -> Option<SpreadClaim> {
     let spread =
         after.trim_start().split(|c: char| c.is_whitespace() || matches!(c, ')' | ';')).next()?;
     let spread = spread.trim_end_matches([',', '.']);
-    let read = |text: &str| match written(text, None, line) {
-        Written::Number(figure) => Some(figure),
-        _ => None,
-    };
+    let read = |text: &str| written(text, None, line).number();
     if name.is_empty() || !name.chars().any(char::is_alphabetic) {
         return None;
     }

@@ -20,6 +20,7 @@ mod settings;
 mod storage;
 mod sysbench;
 mod table;
+mod taken;
 
 pub(crate) use changes::{Change, ChangeClaim};
 pub(crate) use claims::SpreadClaim;

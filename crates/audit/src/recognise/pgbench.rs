@@ -2,6 +2,7 @@
 
 use super::pgbench_run::{PgbenchRun, Progress, Script, Statement};
 use super::scan::Scan;
+use super::taken::{Taken, once};
 use crate::figure::Figure;
 
 /// Finds all in the document and marks their lines as read.
@@ -110,13 +111,6 @@ struct Open {
     statements: Option<usize>,
     /// Lines in a row that are none of pgbench's.
     strange: usize,
-}
-
-enum Taken {
-    Read,
-    /// A line that this run has already: another run's.
-    Repeated,
-    Strange,
 }
 
 impl Open {
@@ -291,18 +285,6 @@ impl Script {
             return Some(true);
         }
         Some(false)
-    }
-}
-
-/// Puts a value where none was.
-fn once<T>(slot: &mut Option<T>, value: Option<T>) -> Taken {
-    match (slot.is_some(), value) {
-        (true, _) => Taken::Repeated,
-        (false, None) => Taken::Strange,
-        (false, value) => {
-            *slot = value;
-            Taken::Read
-        }
     }
 }
 

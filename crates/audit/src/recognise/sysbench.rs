@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use super::pgbench_run::Progress;
 use super::scan::Scan;
+use super::taken::{Taken, once};
 use crate::figure::Figure;
 
 /// What one run of sysbench printed. Each part is none where it was not printed, or not copied.
@@ -113,24 +114,6 @@ impl SysbenchRun {
             "events (avg/stddev)" => once(&mut self.events_per_thread, average()),
             "execution time (avg/stddev)" => once(&mut self.thread_time_s, average()),
             _ => Taken::Strange,
-        }
-    }
-}
-
-enum Taken {
-    Read,
-    /// A line that this run has already: another run's.
-    Repeated,
-    Strange,
-}
-
-fn once(slot: &mut Option<Figure>, value: Option<Figure>) -> Taken {
-    match (slot.is_some(), value) {
-        (true, _) => Taken::Repeated,
-        (false, None) => Taken::Strange,
-        (false, value) => {
-            *slot = value;
-            Taken::Read
         }
     }
 }

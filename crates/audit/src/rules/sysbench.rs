@@ -41,37 +41,32 @@ fn quotient(a: Figure, b: Figure) -> (f64, f64) {
 /// All that can be computed twice of what was printed.
 fn sums(run: &SysbenchRun) -> Vec<Sum> {
     let mut sums = Vec::new();
-    let mut add = |what, computed, printed: Option<Figure>, lines: &[Option<Figure>]| {
-        let lines = printed.iter().chain(lines.iter().flatten()).map(|f| f.line).collect();
+    let mut add = |what, computed, printed: Option<Figure>, lines: &[Figure]| {
+        let lines = printed.iter().chain(lines).map(|f| f.line).collect();
         sums.push(Sum { what, computed, printed, lines });
     };
     let time = run.total_time_s.filter(|t| t.low() > 0.0);
     if let (Some(done), Some(time)) = (run.transactions, time) {
-        add(
-            "transactions ÷ total time",
-            quotient(done, time),
-            run.per_second,
-            &[Some(done), Some(time)],
-        );
+        add("transactions ÷ total time", quotient(done, time), run.per_second, &[done, time]);
     }
     if let (Some(queries), Some(time)) = (run.queries, time) {
         add(
             "queries ÷ total time",
             quotient(queries, time),
             run.queries_per_second,
-            &[Some(queries), Some(time)],
+            &[queries, time],
         );
     }
     if let (Some(reads), Some(writes), Some(others)) = (run.reads, run.writes, run.others) {
         let whole = reads.value + writes.value + others.value;
-        add("read + write + other", (whole, whole), run.total, &[Some(reads)]);
+        add("read + write + other", (whole, whole), run.total, &[reads]);
     }
     if let (Some(mean), Some(events)) = (run.latency_average_ms, run.events) {
         add(
             "mean latency × events",
             product(mean, events, 1.0),
             run.latency_sum_ms,
-            &[Some(mean), Some(events)],
+            &[mean, events],
         );
     }
     if let (Some(each), Some(threads)) = (run.events_per_thread, run.threads) {
@@ -79,7 +74,7 @@ fn sums(run: &SysbenchRun) -> Vec<Sum> {
             "events of a thread × threads",
             product(each, threads, 1.0),
             run.events,
-            &[Some(each), Some(threads)],
+            &[each, threads],
         );
     }
     if let (Some(each), Some(threads)) = (run.thread_time_s, run.threads) {
@@ -87,7 +82,7 @@ fn sums(run: &SysbenchRun) -> Vec<Sum> {
             "time of a thread × threads (ms)",
             product(each, threads, 1000.0),
             run.latency_sum_ms,
-            &[Some(each), Some(threads)],
+            &[each, threads],
         );
     }
     sums

@@ -12,6 +12,8 @@ use case::{complaints, with};
 pub use ledger::missing;
 use pgdyno_model::crash::{CheckOutcome, Failing};
 
+use crate::found::Observed;
+
 /// A named check.
 #[derive(Clone, Copy)]
 pub struct Oracle {
@@ -40,14 +42,20 @@ pub const ORACLES: &[Oracle] = &[
     Oracle::new("the balances' sums agree", Failing::Corrupt, tables::sums),
     Oracle::new("every loaded row is there once, by a scan", Failing::Corrupt, tables::by_scan),
     Oracle::new("every loaded row is there once, by its key", Failing::Corrupt, tables::by_key),
-    Oracle::new("index entries lead to tuples", Failing::Corrupt, pointers),
-    Oracle::new("the visibility map tells the truth", Failing::Corrupt, visibility),
+    Oracle::new("index entries lead to tuples", Failing::Corrupt, |case| {
+        complained(&case.found.pointers)
+    }),
+    Oracle::new("the visibility map tells the truth", Failing::Corrupt, |case| {
+        complained(&case.found.visibility)
+    }),
     Oracle::new("the cluster is the same", Failing::Corrupt, identifier),
     Oracle::new("recovery reached the last acknowledged WAL", Failing::Lost, wal),
-    Oracle::new("the server's log tells of no damage", Failing::Corrupt, log),
-    Oracle::new("amcheck: B-trees", Failing::Corrupt, btrees),
-    Oracle::new("amcheck: tables", Failing::Corrupt, heaps),
-    Oracle::new("pg_checksums", Failing::Corrupt, checksums),
+    Oracle::new("the server's log tells of no damage", Failing::Corrupt, |case| {
+        complained(&case.found.log)
+    }),
+    Oracle::new("amcheck: B-trees", Failing::Corrupt, |case| complained(&case.found.btrees)),
+    Oracle::new("amcheck: tables", Failing::Corrupt, |case| complained(&case.found.heaps)),
+    Oracle::new("pg_checksums", Failing::Corrupt, |case| complained(&case.found.checksums)),
     Oracle::new("the server takes writes", Failing::NoWrites, writes),
     // A server that a clean stop ends for good is as good as one that did not recover.
     Oracle::new("the server starts again after a clean stop", Failing::WillNotStart, restarted),
@@ -95,31 +103,8 @@ fn wal(case: &Case<'_>) -> CheckOutcome {
     })
 }
 
-fn log(case: &Case<'_>) -> CheckOutcome {
-    with(&case.found.log, |lines| complaints(lines))
-}
-
-fn btrees(case: &Case<'_>) -> CheckOutcome {
-    with(&case.found.btrees, |complaints_of| complaints(complaints_of))
-}
-
-fn heaps(case: &Case<'_>) -> CheckOutcome {
-    with(&case.found.heaps, |complaints_of| complaints(complaints_of))
-}
-
-fn checksums(case: &Case<'_>) -> CheckOutcome {
-    with(&case.found.checksums, |complaints_of| complaints(complaints_of))
-}
-
-/// An index entry that leads nowhere, or to what another row takes later.
-fn pointers(case: &Case<'_>) -> CheckOutcome {
-    with(&case.found.pointers, |complaints_of| complaints(complaints_of))
-}
-
-/// A page marked all-visible hides from vacuum and from index-only scans what is dead or
-/// uncommitted in it.
-fn visibility(case: &Case<'_>) -> CheckOutcome {
-    with(&case.found.visibility, |complaints_of| complaints(complaints_of))
+fn complained(observed: &Observed<Vec<String>>) -> CheckOutcome {
+    with(observed, |lines| complaints(lines))
 }
 
 fn writes(case: &Case<'_>) -> CheckOutcome {

@@ -6,7 +6,7 @@ use pgdyno_model::crash::CheckOutcome;
 use pgdyno_model::ledger::Effect;
 
 use super::case::{Case, complaints, outcome_of, tokens, with};
-use crate::found::{Observed, TableRows};
+use crate::found::{Found, Observed, TableRows};
 
 /// The primary key leads to the very rows that the table holds.
 pub(super) fn index(case: &Case<'_>) -> CheckOutcome {
@@ -72,23 +72,21 @@ pub(super) fn sums(case: &Case<'_>) -> CheckOutcome {
         Ok(balances) => Ok(balances.values().sum::<i64>()),
         Err(unseen) => Err(outcome_of(unseen)),
     };
-    let rows = match &case.found.rows {
-        Ok(rows) => rows.iter().map(|r| r.effect.delta).sum::<i64>(),
-        Err(unseen) => return outcome_of(unseen),
-    };
-    let found = [sum(&case.found.accounts), sum(&case.found.tellers), sum(&case.found.branches)];
-    match found {
-        [Ok(accounts), Ok(tellers), Ok(branches)] => {
-            if [accounts, tellers, branches].iter().all(|sum| *sum == rows) {
-                CheckOutcome::Passed
-            } else {
+    let Found { accounts, tellers, branches, .. } = case.found;
+    with(&case.found.rows, |rows| {
+        let rows = rows.iter().map(|r| r.effect.delta).sum::<i64>();
+        match [sum(accounts), sum(tellers), sum(branches)] {
+            [Ok(accounts), Ok(tellers), Ok(branches)] => {
+                if [accounts, tellers, branches] == [rows; 3] {
+                    return CheckOutcome::Passed;
+                }
                 CheckOutcome::Failed(format!(
                     "accounts hold {accounts}, tellers {tellers}, branches {branches}, the transactions that are there {rows}"
                 ))
             }
+            [Err(unseen), _, _] | [_, Err(unseen), _] | [_, _, Err(unseen)] => unseen,
         }
-        [Err(unseen), _, _] | [_, Err(unseen), _] | [_, _, Err(unseen)] => unseen,
-    }
+    })
 }
 
 /// Every account, teller and branch is there once, as it was loaded but for its balance. A row

@@ -266,7 +266,7 @@ pub(crate) fn run<R: Reactor>(
     let interrupted = all.stop_on(reactor);
     let ended = reactor.now();
     let tally = all.recorder.finish(ended);
-    Ok(ThreadOutcome { tally, ended, interrupted, reactor: String::new() })
+    Ok(ThreadOutcome { tally, ended, interrupted, reactor: None })
 }
 
 #[cfg(test)]

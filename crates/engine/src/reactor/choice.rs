@@ -1,9 +1,7 @@
 //! Which reactor serves a thread's clients.
 
-use std::fmt;
-
 use pgdyno_connect::Stream;
-use strum::{EnumString, VariantNames};
+use strum::{EnumString, IntoStaticStr, VariantNames};
 
 use super::uring::Uring;
 
@@ -41,22 +39,14 @@ impl ReactorChoice {
 }
 
 /// Reactor that serves a thread's clients.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, IntoStaticStr)]
 pub(crate) enum ReactorKind {
     /// epoll; `instead` says why another reactor that was asked for does not serve.
+    #[strum(serialize = "epoll")]
     Epoll { instead: Option<String> },
     /// `io_uring`.
+    #[strum(serialize = "io_uring")]
     Uring,
-}
-
-impl fmt::Display for ReactorKind {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Epoll { instead: None } => f.write_str("epoll"),
-            Self::Epoll { instead: Some(why) } => write!(f, "epoll ({why})"),
-            Self::Uring => f.write_str("io_uring"),
-        }
-    }
 }
 
 /// Chooses the reactor for `streams`.

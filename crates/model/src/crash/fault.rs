@@ -1,9 +1,7 @@
 //! Faults: what is broken on purpose, under what, and during what.
 
-use std::fmt;
-
 use serde::{Deserialize, Serialize};
-use strum::{EnumString, IntoStaticStr, VariantArray, VariantNames};
+use strum::{Display, EnumString, IntoStaticStr, VariantArray, VariantNames};
 
 /// Something that is broken on purpose.
 #[derive(
@@ -17,6 +15,7 @@ use strum::{EnumString, IntoStaticStr, VariantArray, VariantNames};
     Hash,
     Serialize,
     Deserialize,
+    Display,
     EnumString,
     IntoStaticStr,
     VariantArray,
@@ -133,12 +132,6 @@ impl Fault {
     #[must_use]
     pub fn needs_emulated_disk(self) -> bool {
         matches!(self, Self::EmulatedLie | Self::TornWrite | Self::IoError | Self::DiskFull)
-    }
-}
-
-impl fmt::Display for Fault {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.name())
     }
 }
 

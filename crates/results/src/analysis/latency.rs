@@ -1,9 +1,10 @@
 //! Views of latency distributions.
 
 use pgdyno_model::Latencies;
+use pgdyno_model::measurement::StatementMeasurement;
 use pgdyno_model::record::FsyncRate;
 
-use super::view::{FsyncView, LatencyView};
+use super::view::{FsyncView, LatencyView, StatementView};
 
 pub(super) fn fsync_view(rate: &FsyncRate) -> FsyncView {
     let per_second = rate.per_second();
@@ -32,4 +33,15 @@ pub(super) fn latency_view(latencies: &Latencies) -> Option<LatencyView> {
         p99_99: quantile(0.9999)?,
         max: latencies.max_us()?,
     })
+}
+
+pub(super) fn statement_view(script: &str, statement: &StatementMeasurement) -> StatementView {
+    StatementView {
+        script: script.to_owned(),
+        line: statement.line,
+        text: statement.text.clone(),
+        failed: statement.failed,
+        latency_us: latency_view(&statement.latency),
+        first_byte_us: latency_view(&statement.first_byte),
+    }
 }

@@ -20,14 +20,12 @@ pub(super) fn views(
 }
 
 fn view(record: &ProbeRecord, trials: &[TrialView]) -> StageProbeView {
-    let disk = match &record.result {
-        ProbeResult::Disk(probe) => Some(probe),
-        ProbeResult::Fsync(_) => None,
+    let (fsync, disk) = match &record.result {
+        ProbeResult::Fsync(probe) => (Some(probe), None),
+        ProbeResult::Disk(probe) => (None, Some(probe)),
     };
-    let flushes = match &record.result {
-        ProbeResult::Fsync(probe) => probe.flushes(FsyncGroup::OneBlock, "fdatasync"),
-        ProbeResult::Disk(_) => None,
-    };
+    let flushes = fsync.and_then(|probe| probe.flushes(FsyncGroup::OneBlock, "fdatasync"));
+    let suspicions = fsync.into_iter().flat_map(|probe| &probe.suspicions);
     StageProbeView {
         id: record.id.clone(),
         kind: record.result.kind(),
@@ -41,12 +39,7 @@ fn view(record: &ProbeRecord, trials: &[TrialView]) -> StageProbeView {
         randread_iops: disk.and_then(|d| highest(d, Pattern::RandRead)),
         randwrite_iops: disk.and_then(|d| highest(d, Pattern::RandWrite)),
         warnings: record.result.warnings().to_vec(),
-        acknowledges_from_cache: match &record.result {
-            ProbeResult::Fsync(probe) => {
-                probe.suspicions.iter().map(|s| s.words().to_owned()).collect()
-            }
-            ProbeResult::Disk(_) => Vec::new(),
-        },
+        acknowledges_from_cache: suspicions.map(|s| s.words().to_owned()).collect(),
     }
 }
 

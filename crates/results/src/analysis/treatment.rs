@@ -3,16 +3,15 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use pgdyno_model::facts::ServerFacts;
+use pgdyno_model::measurement::StatementMeasurement;
 use pgdyno_model::{Latencies, Measurement, Treatment, TrialRecord};
 use pgdyno_stats as stats;
 
 use super::label::label;
-use super::latency::latency_view;
+use super::latency::{latency_view, statement_view};
 use super::pairing::Pairing;
 use super::profile::Profile;
-use super::view::{
-    FsyncView, LatencyInterval, PERCENTILES, StatementView, TpsView, TreatmentView, TrialState,
-};
+use super::view::{FsyncView, LatencyInterval, PERCENTILES, TpsView, TreatmentView, TrialState};
 use super::waits::Waits;
 use super::wal_flushes::wal_flushes;
 use crate::gate::Measure;
@@ -40,22 +39,14 @@ pub(super) struct TreatmentSamples {
     transactions: u64,
     failed: u64,
     failures: BTreeMap<String, u64>,
-    statements: Vec<Statement>,
+    /// Statements with the names of their scripts.
+    statements: Vec<(String, StatementMeasurement)>,
     attempts_failed: usize,
     commits_wait: Option<bool>,
     sync_method: Option<String>,
     waits: Waits,
     /// Flushes of WAL in trials whose telemetry counts them, and their time (seconds).
     wal_flushes: (f64, f64),
-}
-
-struct Statement {
-    script: String,
-    line: u32,
-    text: String,
-    failed: u64,
-    latency: Latencies,
-    first_byte: Latencies,
 }
 
 impl TreatmentSamples {
@@ -99,22 +90,15 @@ impl TreatmentSamples {
                 statements.join(" ")
             ));
             for s in &script.statements {
-                let same = |known: &&mut Statement| {
-                    known.script == script.name && known.line == s.line && known.text == s.text
+                let same = |(name, known): &&mut (String, StatementMeasurement)| {
+                    *name == script.name && known.line == s.line && known.text == s.text
                 };
-                if let Some(known) = self.statements.iter_mut().find(same) {
+                if let Some((_, known)) = self.statements.iter_mut().find(same) {
                     known.failed += s.failed;
                     known.latency.merge(&s.latency);
                     known.first_byte.merge(&s.first_byte);
                 } else {
-                    self.statements.push(Statement {
-                        script: script.name.clone(),
-                        line: s.line,
-                        text: s.text.clone(),
-                        failed: s.failed,
-                        latency: s.latency.clone(),
-                        first_byte: s.first_byte.clone(),
-                    });
+                    self.statements.push((script.name.clone(), s.clone()));
                 }
             }
         }
@@ -152,14 +136,6 @@ impl TreatmentSamples {
             min: values.iter().copied().fold(f64::INFINITY, f64::min),
             max: values.iter().copied().fold(f64::NEG_INFINITY, f64::max),
         });
-        let statement = |s: &Statement| StatementView {
-            script: s.script.clone(),
-            line: s.line,
-            text: s.text.clone(),
-            failed: s.failed,
-            latency_us: latency_view(&s.latency),
-            first_byte_us: latency_view(&s.first_byte),
-        };
         let flushes = (self.wal_flushes.1 > 0.0).then(|| self.wal_flushes.0 / self.wal_flushes.1);
         let flushes = flushes.filter(|_| self.commits_wait == Some(true));
         let mean_tps = tps.as_ref().map(|tps| tps.mean);
@@ -194,7 +170,11 @@ impl TreatmentSamples {
             failures: self.failures.clone(),
             commits_wait: self.commits_wait,
             fsync_per_second: self.fsync(&t.storage, fsync).filter(|_| writes),
-            statements: self.statements.iter().map(statement).collect(),
+            statements: self
+                .statements
+                .iter()
+                .map(|(script, s)| statement_view(script, s))
+                .collect(),
             waits: self.waits.view(),
             quantiles: quantiles(&self.latency),
         }

@@ -1,10 +1,10 @@
 //! One attempt at a trial, and the servers that the attempts ran on.
 
 use pgdyno_model::facts::{ServerFacts, Setting};
-use pgdyno_model::measurement::{Measurement, Second};
+use pgdyno_model::measurement::{Measurement, ScriptMeasurement, Second};
 use pgdyno_model::{Treatment, TrialRecord};
 
-use super::latency::latency_view;
+use super::latency::{latency_view, statement_view};
 use super::view::{SecondView, ServerView, SettingView, StatementView, TrialState, TrialView};
 use super::{growth, server_log, steadiness, telemetry};
 
@@ -70,33 +70,16 @@ pub(super) fn view(
 }
 
 fn statements(measurement: &Measurement) -> Vec<StatementView> {
-    let of_script = |script: &pgdyno_model::measurement::ScriptMeasurement| {
-        let view = |s: &pgdyno_model::measurement::StatementMeasurement| StatementView {
-            script: script.name.clone(),
-            line: s.line,
-            text: s.text.clone(),
-            failed: s.failed,
-            latency_us: latency_view(&s.latency),
-            first_byte_us: latency_view(&s.first_byte),
-        };
-        script.statements.iter().map(view).collect::<Vec<_>>()
+    let of_script = |script: &ScriptMeasurement| -> Vec<StatementView> {
+        script.statements.iter().map(|s| statement_view(&script.name, s)).collect()
     };
     measurement.scripts.iter().flat_map(of_script).collect()
 }
 
 #[allow(clippy::cast_precision_loss)]
 fn second(s: &Second) -> SecondView {
-    SecondView {
-        t_s: s.t_s,
-        length_s: s.length_s,
-        tps: (s.length_s > 0.0).then(|| s.transactions as f64 / s.length_s),
-        transactions: s.transactions,
-        failed: s.failed,
-        latency_us_p50: s.latency_us_p50,
-        latency_us_p95: s.latency_us_p95,
-        latency_us_p99: s.latency_us_p99,
-        latency_us_max: s.latency_us_max,
-    }
+    let tps = (s.length_s > 0.0).then(|| s.transactions as f64 / s.length_s);
+    SecondView { second: s.clone(), tps }
 }
 
 /// Every distinct server: version and build. Its settings may differ from trial to trial.

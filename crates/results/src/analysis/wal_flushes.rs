@@ -2,7 +2,7 @@
 
 use pgdyno_model::telemetry::Table;
 
-use super::rates::{column, growth};
+use super::rates::growth;
 
 /// Flushes of the write-ahead log over a trial's telemetry, and its length (seconds):
 /// `pg_stat_wal.wal_sync`, from PostgreSQL 18 on the `fsyncs` of `pg_stat_io` on WAL. None where
@@ -16,11 +16,6 @@ pub(super) fn wal_flushes(tables: &[Table]) -> Option<(f64, f64)> {
         let flushes = columns.filter_map(|i| growth(table, i)).reduce(|a, b| a + b)?;
         (seconds > 0.0 && flushes > 0.0).then_some((flushes, seconds))
     };
-    let by_view = tables
-        .iter()
-        .find(|t| t.probe == "pg_stat_wal")
-        .and_then(|table| column(table, "wal_sync"))
-        .and_then(|_| of("pg_stat_wal", &|name| name == "wal_sync"));
-    by_view
+    of("pg_stat_wal", &|name| name == "wal_sync")
         .or_else(|| of("pg_stat_io", &|name| name.contains(".wal.") && name.ends_with(".fsyncs")))
 }

@@ -28,7 +28,7 @@ pub(crate) struct Watched {
     /// first such trial; and in how many.
     limit: Option<(GeneratorLimit, u32, u32)>,
     limited: u32,
-    /// What carried the load's bytes where that is not what was to be expected.
+    /// Reactors that carried the load instead of the requested one, with the reason.
     reactors: BTreeSet<String>,
     fsync_off: bool,
     shorter_than_checkpoints: Option<(f64, f64)>,
@@ -52,8 +52,8 @@ impl Watched {
             self.limit.get_or_insert((limit, treatment.threads, treatment.clients));
             self.limited += 1;
         }
-        if m.reactor.contains('(') {
-            self.reactors.insert(m.reactor.clone());
+        if m.reactor_reason.is_some() {
+            self.reactors.insert(m.carried_by());
         }
         let cpus = m.generator_cpu_s / m.measured_s;
         let share = |(cpus, threads): (f64, u32)| cpus / f64::from(threads.max(1));

@@ -3,7 +3,8 @@
 use std::fmt::Write as _;
 
 use pgdyno_audit::{
-    Audit, Checked, Confidence, Finding, ImportedRun, NotUnderstood, Recognised, Severity,
+    Audit, Checked, Figure, Finding, FsyncLine, ImportedRun, NotUnderstood, PgbenchRun, Recognised,
+    Setting, Severity, Table,
 };
 use pgdyno_model::format;
 use serde::Serialize;
@@ -78,22 +79,6 @@ fn all<T: Serialize>(audits: &[Audited], part: fn(&Audit) -> &Vec<T>) -> Vec<InF
         .collect()
 }
 
-fn severity(severity: Severity) -> &'static str {
-    match severity {
-        Severity::Serious => "serious",
-        Severity::Warning => "warning",
-        Severity::Note => "note",
-    }
-}
-
-fn sure(sure: Confidence) -> &'static str {
-    match sure {
-        Confidence::Certain => "certain",
-        Confidence::Likely => "likely",
-        Confidence::Possible => "possible",
-    }
-}
-
 /// The audit of one file, in at most `width` columns where words allow it.
 #[must_use]
 pub fn audit((file, audit, imported): &Audited, width: usize) -> String {
@@ -105,9 +90,9 @@ pub fn audit((file, audit, imported): &Audited, width: usize) -> String {
             "\n{}:{}: {} ({}, {})",
             plain(file),
             finding.line,
-            severity(finding.severity),
+            finding.severity,
             finding.rule,
-            sure(finding.sure)
+            finding.sure
         );
         quote(&mut out, "  | ", &finding.quoted);
         text(&mut out, "  ", &format!("{}{}", finding.message, others(&finding.lines)), width);
@@ -188,7 +173,7 @@ fn verdict(audit: &Audit) -> String {
     let parts = [Severity::Serious, Severity::Warning, Severity::Note];
     let parts = parts.iter().filter(|s| count(**s) > 0).map(|s| {
         let many = if count(*s) > 1 && *s != Severity::Serious { "s" } else { "" };
-        format!("{} {}{many}", count(*s), severity(*s))
+        format!("{} {}{many}", count(*s), s)
     });
     format!("findings: {}; {checks}", parts.collect::<Vec<_>>().join(", "))
 }
@@ -206,75 +191,94 @@ pub fn imported(import: &ImportedRun) -> String {
     let _ = writeln!(out, "on {}, sha256 {}", import.imported_at, plain(&import.sha256));
     let recognised = &import.recognised;
     let _ = writeln!(out, "holds {}", recognised.summary());
-    let value = |figure: Option<pgdyno_audit::Figure>| {
-        figure.map_or_else(|| "–".to_owned(), |f| f.value.to_string())
-    };
-    if !recognised.runs.is_empty() {
-        let mut table = rows([
-            "line",
-            "name",
-            "clients",
-            "threads",
-            "seconds",
-            "transactions",
-            "tps",
-            "latency ms",
-        ]);
-        for run in &recognised.runs {
-            table.add_row([
-                run.line.to_string(),
-                plain(run.label.as_deref().unwrap_or("–")),
-                value(run.clients),
-                value(run.threads),
-                value(run.duration_s),
-                value(run.transactions),
-                value(run.tps_connected()),
-                value(run.latency_average_ms),
-            ]);
-        }
-        let _ = writeln!(out, "\npgbench\n{}", table.trim_fmt());
+    pgbench_runs(&mut out, &recognised.runs);
+    for table in &recognised.tables {
+        figures(&mut out, table);
     }
-    for found in &recognised.tables {
-        let mut table = rows(["line", "row", "figures", "mean as written", "ratio as written"]);
-        for row in &found.rows {
-            let figures = row.repeats.iter().chain(row.others.iter().map(|(_, f)| f));
-            let figures: Vec<String> = figures.map(|f| f.value.to_string()).collect();
-            let (mean, ratio) = (value(row.mean), value(row.ratio));
-            table.add_row([
-                row.line.to_string(),
-                plain(&row.label),
-                figures.join(" "),
-                mean,
-                ratio,
-            ]);
-        }
-        let _ =
-            writeln!(out, "\n{}\n{}", if found.tps { "tps" } else { "figures" }, table.trim_fmt());
-    }
-    if !recognised.fsync.is_empty() {
-        let mut table = rows(["line", "pg_test_fsync", "ops/s"]);
-        for line in &recognised.fsync {
-            table.add_row([
-                line.per_second.line.to_string(),
-                plain(&line.method),
-                format::rate(line.per_second.value),
-            ]);
-        }
-        let _ = writeln!(out, "\n{}", table.trim_fmt());
-    }
+    flushes(&mut out, &recognised.fsync);
     if !recognised.settings.is_empty() {
         let _ = writeln!(out);
-        for setting in &recognised.settings {
-            let _ = writeln!(
-                out,
-                "{} = {} (line {})",
-                plain(&setting.name),
-                plain(&setting.value),
-                setting.line
-            );
-        }
+    }
+    for Setting { name, value, line } in &recognised.settings {
+        let _ = writeln!(out, "{} = {} (line {line})", plain(name), plain(value));
     }
     out
+}
+
+fn value(figure: Option<Figure>) -> String {
+    figure.map_or_else(|| "–".to_owned(), |f| f.value.to_string())
+}
+
+fn pgbench_runs(out: &mut String, runs: &[PgbenchRun]) {
+    if runs.is_empty() {
+        return;
+    }
+    let mut table = rows([
+        "line",
+        "name",
+        "clients",
+        "threads",
+        "seconds",
+        "transactions",
+        "tps",
+        "latency ms",
+    ]);
+    for run in runs {
+        table.add_row([
+            run.line.to_string(),
+            plain(run.label.as_deref().unwrap_or("–")),
+            value(run.clients),
+            value(run.threads),
+            value(run.duration_s),
+            value(run.transactions),
+            value(run.tps_connected()),
+            value(run.latency_average_ms),
+        ]);
+    }
+    let _ = writeln!(
+        out,
+        "
+pgbench
+{}",
+        table.trim_fmt()
+    );
+}
+
+/// A table of the report, row by row.
+fn figures(out: &mut String, found: &Table) {
+    let mut table = rows(["line", "row", "figures", "mean as written", "ratio as written"]);
+    for row in &found.rows {
+        let figures = row.repeats.iter().chain(row.others.iter().map(|(_, f)| f));
+        let figures: Vec<String> = figures.map(|f| f.value.to_string()).collect();
+        let (line, label) = (row.line.to_string(), plain(&row.label));
+        table.add_row([line, label, figures.join(" "), value(row.mean), value(row.ratio)]);
+    }
+    let _ = writeln!(
+        out,
+        "
+{}
+{}",
+        if found.tps { "tps" } else { "figures" },
+        table.trim_fmt()
+    );
+}
+
+/// Lines of `pg_test_fsync`.
+fn flushes(out: &mut String, lines: &[FsyncLine]) {
+    if lines.is_empty() {
+        return;
+    }
+    let mut table = rows(["line", "pg_test_fsync", "ops/s"]);
+    for line in lines {
+        let (number, rate) = (line.per_second.line, line.per_second.value);
+        table.add_row([number.to_string(), plain(&line.method), format::rate(rate)]);
+    }
+    let _ = writeln!(
+        out,
+        "
+{}",
+        table.trim_fmt()
+    );
 }
 
 fn rows<const N: usize>(header: [&str; N]) -> comfy_table::Table {

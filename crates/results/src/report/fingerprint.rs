@@ -156,7 +156,7 @@ fn vulnerabilities(host: &HostFacts) -> Words {
 pub fn storage(facts: &StorageFacts) -> Vec<Row> {
     let row = |name: &str, text: String| Row { name: name.to_owned(), text, detail: false };
     let mut rows: Vec<Row> =
-        facts.asked.iter().map(|asked| row("CompareOptions for", stack::asked(asked))).collect();
+        facts.asked.iter().map(|asked| row("Asked for", stack::asked(asked))).collect();
     if let Some(why) = &facts.failure {
         let what = if facts.not_available_here { "Not available here" } else { "Not made" };
         rows.push(row(what, why.clone()));

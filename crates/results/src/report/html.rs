@@ -180,7 +180,7 @@ fn treatments(view: &RunView) -> Vec<TreatmentRow> {
 #[derive(Serialize)]
 struct TrialRow {
     label: String,
-    state: &'static str,
+    state: TrialState,
     /// Slowest and fastest whole second.
     range: Option<(f64, f64)>,
     /// What pgdyno acknowledged and what the server counted, where they can be compared.
@@ -192,11 +192,7 @@ fn trials(view: &RunView) -> Vec<TrialRow> {
         .iter()
         .map(|t| TrialRow {
             label: view.treatments.get(t.treatment).map(|t| t.label.clone()).unwrap_or_default(),
-            state: match t.state {
-                TrialState::Completed => "completed",
-                TrialState::Failed => "failed",
-                TrialState::Superfluous => "superfluous",
-            },
+            state: t.state,
             range: range(t),
             agrees: t.server_count.as_ref().and_then(|c| Some(c.rows? == c.rows_expected?)),
         })
@@ -204,7 +200,7 @@ fn trials(view: &RunView) -> Vec<TrialRow> {
 }
 
 fn range(trial: &TrialView) -> Option<(f64, f64)> {
-    let whole = || trial.series.iter().filter(|s| s.length_s > 0.5).filter_map(|s| s.tps);
+    let whole = || trial.series.iter().filter(|s| s.second.length_s > 0.5).filter_map(|s| s.tps);
     Some((whole().reduce(f64::min)?, whole().reduce(f64::max)?))
 }
 

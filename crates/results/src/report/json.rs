@@ -2,8 +2,8 @@
 
 pub use pgdyno_model::json::{Document, json, json_list};
 
+use super::CrashView;
 use super::audit::AuditView;
-use super::{CrashView, ProbeView};
 use crate::RunView;
 use crate::analysis::compare_runs::CompareView;
 use crate::analysis::side_by_side::SideBySideView;
@@ -17,7 +17,8 @@ macro_rules! documents {
 
         /// The schemas of this crate's documents.
         #[cfg(test)]
-        const SCHEMAS: &[&str] = &[pgdyno_audit::ImportedRun::SCHEMA, $($schema),*];
+        const SCHEMAS: &[&str] =
+            &[pgdyno_audit::ImportedRun::SCHEMA, pgdyno_model::ProbeRecord::SCHEMA, $($schema),*];
     };
 }
 
@@ -25,7 +26,6 @@ documents! {
     RunView => "pgdyno.run/1",
     CompareView => "pgdyno.compare/1",
     SideBySideView => "pgdyno.beside/1",
-    ProbeView<'_> => "pgdyno.probe/1",
     CrashView => "pgdyno.crash/1",
     AuditView<'_> => "pgdyno.audit/1",
     RunSummary => "pgdyno.listed-run/1",

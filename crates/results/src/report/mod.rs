@@ -29,6 +29,6 @@ pub use detail::Detail;
 pub use error::ReportError;
 pub use file::{is_report, write_html};
 pub use html::html;
-pub use probe::{ProbeView, probe};
+pub use probe::probe;
 pub use side_by_side::side_by_side;
 pub use terminal::{terminal, terminal_with};

@@ -3,56 +3,17 @@
 
 use std::fmt::Write as _;
 
-use pgdyno_model::facts::{HostFacts, StorageFacts};
+use pgdyno_model::facts::StorageFacts;
 use pgdyno_model::probe::{
     DiskPoint, DiskProbe, FsyncGroup, FsyncOutcome, FsyncProbe, FsyncTest, LatencySummary, Pattern,
     ProbeResult, Transfers,
 };
-use pgdyno_model::units::Epoch;
 use pgdyno_model::{ProbeRecord, format};
-use serde::Serialize;
 
 use super::text::wrap;
 
 /// What a text is wrapped to; the tables need no more either.
 const WIDTH: usize = 80;
-
-/// A probe as JSON shows it.
-#[derive(Debug, Serialize)]
-pub struct ProbeView<'a> {
-    /// Its name in the store.
-    pub id: &'a str,
-    /// The run that it belongs to.
-    pub run: Option<&'a str>,
-    /// What was probed.
-    pub name: &'a str,
-    /// When it began.
-    #[serde(serialize_with = "pgdyno_model::format::as_text")]
-    pub started_at: Epoch,
-    /// The pgdyno that measured.
-    pub pgdyno_version: &'a str,
-    /// The machine.
-    pub host: &'a HostFacts,
-    /// What lies under the directory, or the device.
-    pub storage: &'a StorageFacts,
-    /// What was measured.
-    pub result: &'a ProbeResult,
-}
-
-impl<'a> From<&'a ProbeRecord> for ProbeView<'a> {
-    fn from(probe: &'a ProbeRecord) -> Self {
-        Self {
-            id: &probe.id,
-            run: probe.run.as_deref(),
-            name: &probe.name,
-            started_at: probe.started_at,
-            pgdyno_version: &probe.pgdyno_version,
-            host: &probe.host,
-            storage: &probe.storage,
-            result: &probe.result,
-        }
-    }
-}
 
 /// The probe's tables and what is to be said of them, in 80 columns of plain text.
 #[must_use]

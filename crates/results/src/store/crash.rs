@@ -5,8 +5,8 @@ use pgdyno_model::crash::CrashOutcome;
 use pgdyno_model::units::Epoch;
 use rusqlite::{Row, params};
 
-use super::write::encode;
-use super::{SessionId, Store, StoreError, seal};
+use super::write::{Record, encode};
+use super::{SessionId, Store, StoreError};
 
 /// Crash tests in a list.
 #[derive(Clone, Debug, PartialEq, serde::Serialize)]
@@ -46,8 +46,10 @@ impl Store {
         let host = encode(what, &crash.host)?;
         let storage = encode(what, &crash.storage)?;
         let outcome = encode(what, &crash.outcome)?;
-        let added = self.write("add crash tests", |transaction| {
-            let added = transaction.execute(
+        let chain = crash.run.as_deref().unwrap_or(&crash.id);
+        let record = Record { chain, part: "crash_record", id: &crash.id };
+        self.add_record("add crash tests", record, what, "there are some of that name", |transaction| {
+            transaction.execute(
                 "INSERT INTO crash_record (id, run, session, treatment, name, started_at, pgdyno_version, host, storage,
                                            outcome)
                  VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING",
@@ -63,18 +65,8 @@ impl Store {
                     storage,
                     outcome
                 ],
-            )?;
-            if added > 0 {
-                let chain = crash.run.as_deref().unwrap_or(&crash.id);
-                seal::add(transaction, chain, "crash_record", crash.id.clone())?;
-            }
-            Ok(added)
-        })?;
-        if added == 0 {
-            let found = "there are some of that name".into();
-            return Err(StoreError::Unstorable { what: what(), found });
-        }
-        Ok(())
+            )
+        })
     }
 
     /// All crash tests, newest first.

@@ -95,8 +95,9 @@ impl Store {
 
     /// Everything that is no run.
     fn others(&self) -> Result<Vec<Stored>, StoreError> {
-        let mut others: Vec<Stored> = self.probe_ids()?.into_iter().map(Stored::Probe).collect();
-        others.extend(self.crash_ids()?.into_iter().map(Stored::Crash));
+        let mut others: Vec<Stored> =
+            self.probes()?.into_iter().map(|probe| Stored::Probe(probe.id)).collect();
+        others.extend(self.crashes()?.into_iter().map(|crash| Stored::Crash(crash.id)));
         others.extend(self.import_ids()?.into_iter().map(Stored::Imported));
         Ok(others)
     }
@@ -111,23 +112,11 @@ impl Store {
         )
     }
 
-    /// All probes' names, newest first.
-    fn probe_ids(&self) -> Result<Vec<String>, StoreError> {
-        Ok(self.probes()?.into_iter().map(|probe| probe.id).collect())
-    }
-
-    /// All crash tests' names, newest first.
-    fn crash_ids(&self) -> Result<Vec<String>, StoreError> {
-        Ok(self.crashes()?.into_iter().map(|crash| crash.id).collect())
-    }
-
     /// The error for a name that is nobody's.
     pub(super) fn unknown(&self, name: &str) -> Result<StoreError, StoreError> {
         const ALIKE: f64 = 0.7;
         let mut names = self.ids()?;
-        names.extend(self.probe_ids()?);
-        names.extend(self.crash_ids()?);
-        names.extend(self.import_ids()?);
+        names.extend(self.others()?.iter().map(|other| other.id().to_owned()));
         let mut nearest: Vec<(f64, String)> =
             names.into_iter().map(|id| (strsim::jaro_winkler(name, &id), id)).collect();
         nearest.retain(|(alike, _)| *alike >= ALIKE);

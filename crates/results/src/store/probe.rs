@@ -4,8 +4,8 @@ use pgdyno_model::ProbeRecord;
 use pgdyno_model::units::Epoch;
 use rusqlite::params;
 
-use super::write::encode;
-use super::{SessionId, Store, StoreError, seal};
+use super::write::{Record, encode};
+use super::{SessionId, Store, StoreError};
 
 /// A probe in a list.
 #[derive(Clone, Debug, PartialEq, serde::Serialize)]
@@ -40,8 +40,10 @@ impl Store {
         let host = encode(what, &probe.host)?;
         let storage = encode(what, &probe.storage)?;
         let result = encode(what, &probe.result)?;
-        let added = self.write("add a probe", |transaction| {
-            let added = transaction.execute(
+        let chain = probe.run.as_deref().unwrap_or(&probe.id);
+        let record = Record { chain, part: "probe_record", id: &probe.id };
+        self.add_record("add a probe", record, what, "there is a probe of that name", |transaction| {
+            transaction.execute(
                 "INSERT INTO probe_record (id, run, session, kind, name, started_at, pgdyno_version, host, storage, result)
                  VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING",
                 params![
@@ -56,20 +58,8 @@ impl Store {
                     storage,
                     result
                 ],
-            )?;
-            if added > 0 {
-                let chain = probe.run.as_deref().unwrap_or(&probe.id);
-                seal::add(transaction, chain, "probe_record", probe.id.clone())?;
-            }
-            Ok(added)
-        })?;
-        if added == 0 {
-            return Err(StoreError::Unstorable {
-                what: what(),
-                found: "there is a probe of that name".into(),
-            });
-        }
-        Ok(())
+            )
+        })
     }
 
     /// All probes, newest first.

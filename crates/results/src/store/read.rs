@@ -103,18 +103,11 @@ impl Store {
             "SELECT recipe, started_at, pgdyno_version, experiment, overrides, plan, folder FROM run WHERE id = ?",
             [id],
             |row| {
-                Ok((
-                    row.get::<_, String>(0)?,
-                    time(row, 1)?,
-                    row.get::<_, String>(2)?,
-                    row.get::<_, String>(3)?,
-                    row.get::<_, String>(4)?,
-                    row.get::<_, String>(5)?,
-                    row.get::<_, String>(6)?,
-                ))
+                let json: [String; 2] = [row.get(4)?, row.get(5)?];
+                Ok((row.get(0)?, time(row, 1)?, row.get(2)?, row.get(3)?, json, row.get(6)?))
             },
         )?;
-        let Some((recipe, started_at, pgdyno_version, experiment, overrides, plan, folder)) =
+        let Some((recipe, started_at, pgdyno_version, experiment, json, folder)) =
             rows.into_iter().next()
         else {
             return Err(self.unknown(id)?);
@@ -123,10 +116,10 @@ impl Store {
             "read a run's extensions",
             "SELECT overrides, plan FROM run_extension WHERE run = ? ORDER BY id DESC LIMIT 1",
             [id],
-            |row| Ok((row.get::<_, String>(0)?, row.get::<_, String>(1)?)),
+            |row| Ok([row.get(0)?, row.get(1)?]),
         )?;
         self.check_head(id)?;
-        let (overrides, plan) = extended.into_iter().next().unwrap_or((overrides, plan));
+        let [overrides, plan] = extended.into_iter().next().unwrap_or(json);
         Ok(RunRecord {
             id: id.to_owned(),
             recipe,
@@ -430,13 +423,8 @@ impl Store {
     }
 
     fn session_end(&self, state: Option<&str>) -> Result<Option<SessionEnd>, StoreError> {
-        match state {
-            None => Ok(None),
-            Some("completed") => Ok(Some(SessionEnd::Completed)),
-            Some("failed") => Ok(Some(SessionEnd::Failed)),
-            Some("interrupted") => Ok(Some(SessionEnd::Interrupted)),
-            Some(other) => Err(self.corrupt("a session's end", &other)),
-        }
+        let end = |name: &str| name.parse().map_err(|_| self.corrupt("a session's end", &name));
+        state.map(end).transpose()
     }
 }
 

@@ -11,6 +11,14 @@ use serde_json::Value;
 
 use super::{SessionId, Store, StoreError, seal};
 
+/// Row with a name of its own, and the chain of seals that it belongs to.
+pub(super) struct Record<'a> {
+    pub(super) chain: &'a str,
+    /// The table.
+    pub(super) part: &'static str,
+    pub(super) id: &'a str,
+}
+
 impl Store {
     /// Does `work`, which writes and seals rows, in one transaction.
     pub(super) fn write<T>(
@@ -28,6 +36,29 @@ impl Store {
         Ok(done)
     }
 
+    /// Adds the row of `record` by `insert`, and seals it. `taken` says that its name is taken.
+    ///
+    /// # Errors
+    /// [`StoreError::Unstorable`] if `insert` adds no row; [`StoreError::Sqlite`].
+    pub(super) fn add_record(
+        &mut self,
+        doing: &'static str,
+        record: Record<'_>,
+        what: impl Fn() -> String,
+        taken: &str,
+        insert: impl FnOnce(&Transaction<'_>) -> rusqlite::Result<usize>,
+    ) -> Result<(), StoreError> {
+        let added = self.write(doing, |transaction| {
+            let added = insert(transaction)?;
+            if added > 0 {
+                seal::add(transaction, record.chain, record.part, record.id.to_owned())?;
+            }
+            Ok(added)
+        })?;
+        let unstorable = || StoreError::Unstorable { what: what(), found: taken.into() };
+        (added > 0).then_some(()).ok_or_else(unstorable)
+    }
+
     /// Adds a run.
     ///
     /// # Errors
@@ -36,24 +67,14 @@ impl Store {
         let what = || format!("run {}", run.id);
         let plan = encode(what, &run.plan)?;
         let overrides = encode(what, &run.overrides)?;
-        let added = self.write("add a run", |transaction| {
-            let added = transaction.execute(
+        let record = Record { chain: &run.id, part: "run", id: &run.id };
+        self.add_record("add a run", record, what, "there is a run of that name", |transaction| {
+            transaction.execute(
                 "INSERT INTO run (id, recipe, started_at, pgdyno_version, experiment, overrides, plan, folder)
                  VALUES (?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING",
                 params![run.id, run.recipe, run.started_at.0, run.pgdyno_version, run.experiment, overrides, plan, run.folder],
-            )?;
-            if added > 0 {
-                seal::add(transaction, &run.id, "run", run.id.clone())?;
-            }
-            Ok(added)
-        })?;
-        if added == 0 {
-            return Err(StoreError::Unstorable {
-                what: what(),
-                found: "there is a run of that name".into(),
-            });
-        }
-        Ok(())
+            )
+        })
     }
 
     /// Gives `run` more repeats: `plan` has its trials, then more; `overrides` are those that make
@@ -137,11 +158,7 @@ impl Store {
     /// # Errors
     /// [`StoreError::Sqlite`].
     pub fn end_session(&mut self, session: SessionId, end: SessionEnd) -> Result<(), StoreError> {
-        let state = match end {
-            SessionEnd::Completed => "completed",
-            SessionEnd::Failed => "failed",
-            SessionEnd::Interrupted => "interrupted",
-        };
+        let state: &str = end.into();
         self.write("end a session", |transaction| {
             let added = transaction.execute(
                 "INSERT INTO session_end (session, ended_at, state) VALUES (?, ?, ?) ON CONFLICT DO NOTHING",

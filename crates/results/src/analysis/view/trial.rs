@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use pgdyno_model::measurement::EventLoopLag;
+use pgdyno_model::measurement::{EventLoopLag, Second};
 use pgdyno_model::record::ServerCount;
 use pgdyno_model::units::Epoch;
 use pgdyno_model::{Levels, Search};
@@ -197,24 +197,11 @@ pub struct StatementView {
 /// One second of a trial's window.
 #[derive(Clone, Debug, Serialize)]
 pub struct SecondView {
-    /// From the window's opening to the second's beginning (seconds).
-    pub t_s: u32,
-    /// How much of the second lies within the window (seconds).
-    pub length_s: f64,
+    /// Counts and latencies, as measured.
+    #[serde(flatten)]
+    pub second: Second,
     /// Transactions per second in it; none for no length.
     pub tps: Option<f64>,
-    /// Transactions that ended well in it (count).
-    pub transactions: u64,
-    /// Transactions that ended in an error in it (count).
-    pub failed: u64,
-    /// Median latency.
-    pub latency_us_p50: Option<f64>,
-    /// 95th percentile of latency.
-    pub latency_us_p95: Option<f64>,
-    /// 99th percentile of latency.
-    pub latency_us_p99: Option<f64>,
-    /// Longest latency.
-    pub latency_us_max: Option<f64>,
 }
 
 /// Rates over time that share a unit and an axis: one chart.

@@ -20,7 +20,7 @@ pub struct PowerView {
 }
 
 impl PowerView {
-    /// TreatmentSamples up the rounds of `fault`.
+    /// Sums up the rounds of `fault`.
     #[must_use]
     pub fn of(fault: &FaultOutcome) -> Self {
         let figures = fault.power();
