@@ -18,7 +18,6 @@ use crate::error::StepError;
 use crate::executor::{Effect, Executor, take_down};
 use crate::journal::{
     Entry, Journal, JournalError, MARKER, MadeId, OwnedResource, RecordedSchema, RecordedSettings,
-    read_entry,
 };
 use crate::marked::{self, Thing};
 use crate::process::{boot_id, is_alive, programs_of};
@@ -249,7 +248,7 @@ fn marked_entry(parent: &Directory, name: &OsString) -> io::Result<Entry> {
     const MOST: u64 = 1 << 20;
     let mut text = Vec::new();
     parent.directory(name)?.file(MARKER)?.take(MOST).read_to_end(&mut text)?;
-    Ok(read_entry(&text)?)
+    Ok(serde_json::from_slice(&text)?)
 }
 
 /// What must go earlier has the smaller number: what lies on a stack, then the stack, then what it

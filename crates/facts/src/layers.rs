@@ -96,7 +96,7 @@ pub fn pool_of(dataset: &str) -> &str {
     dataset.split('/').next().unwrap_or(dataset)
 }
 
-/// Parses the vdevs, without the pool itself, from the run_tool of `zpool status`.
+/// Parses the vdevs, without the pool itself, from the output of `zpool status`.
 fn vdevs(status: &str) -> Vec<&str> {
     status
         .lines()

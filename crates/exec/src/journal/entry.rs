@@ -7,6 +7,7 @@ use pgdyno_model::facts::Owner;
 use pgdyno_model::units::Epoch;
 use serde::{Deserialize, Serialize};
 
+use super::earlier::{read_undo, unknown_hook};
 use super::error::JournalError;
 use super::recorded::{RecordedSchema, RecordedSettings};
 use crate::beneath::FileIdentity;
@@ -63,6 +64,7 @@ pub enum OwnedResource {
         /// The directory.
         path: PathBuf,
         /// How everything of it but its directories is taken down, in this order.
+        #[serde(default)]
         undo: Vec<Undo>,
         /// The whole plan, where an earlier version wrote that and no undo steps.
         #[serde(default, rename = "stack", skip_serializing_if = "Option::is_none")]
@@ -76,6 +78,7 @@ pub enum OwnedResource {
         #[serde(default, skip_serializing_if = "is_empty")]
         device: PathBuf,
         /// The step that restores it.
+        #[serde(default = "unknown_hook", alias = "restore", deserialize_with = "read_undo")]
         undo: Undo,
     },
     /// Settings of a server that pgdyno does not own.
