@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 
 use super::held::{self, HeldDevice};
 use super::identity::{BlockDevice, Identity};
-use super::refusal::{Refusal, SafetyError};
+use super::refusal::{Refusal, SafetyError, SignatureError};
 use super::{edge, writers};
 use crate::causes::with_causes;
 use crate::tool::run_tool;
@@ -102,7 +102,8 @@ fn in_use(part: &BlockDevice) -> Result<(), Refusal> {
 /// Refuses a device that a process or a loop device may write.
 fn written(device: &BlockDevice) -> Result<(), Refusal> {
     let (name, numbers) = (device.name.clone(), [device.number.as_str()]);
-    let holders = writers::loops(&numbers).map_err(|e| Refusal::NotTold(with_causes(&e)))?;
+    let holders =
+        writers::loops(&numbers).map_err(|e| Refusal::NotTold(SignatureError::Loops(e)))?;
     if !holders.is_empty() {
         return Err(Refusal::Held { name, holders });
     }
@@ -158,20 +159,20 @@ pub struct Signature {
 /// Returns every signature on `device`.
 ///
 /// # Errors
-/// The messages of `wipefs`.
-pub fn signatures(device: &Path) -> Result<Vec<Signature>, String> {
+/// [`SignatureError`]: `wipefs` fails, or its answer is no JSON.
+pub fn signatures(device: &Path) -> Result<Vec<Signature>, SignatureError> {
     #[derive(Default, Deserialize)]
     struct WipefsOutput {
         signatures: Vec<Signature>,
     }
     let args = ["--json".as_ref(), device.as_os_str()];
-    let text = run_tool("wipefs", &args).map_err(|e| with_causes(&e))?;
+    let text = run_tool("wipefs", &args).map_err(|e| SignatureError::Wipefs(with_causes(&e)))?;
     if text.trim().is_empty() {
         return Ok(Vec::new());
     }
     serde_json::from_str::<WipefsOutput>(&text)
         .map(|told| told.signatures)
-        .map_err(|e| format!("wipefs: {e}"))
+        .map_err(SignatureError::Json)
 }
 
 /// Signatures as a person reads them, each kind once; empty without any.
