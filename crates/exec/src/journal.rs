@@ -1,7 +1,7 @@
-//! What pgdyno made on this machine, written down before it is made.
+//! The journal: a record of each thing that pgdyno makes on this machine, written beforehand.
 //!
-//! One small JSON file for each made thing lies in `<state>/made/`: what it is, where, whose, and
-//! by which undo steps it is taken down. Call [`Journal::record`], make the thing, then
+//! Each thing has a small JSON file in `<state>/made/`: kind, path, owner, and the undo steps that
+//! take it down. Call [`Journal::record`], make the thing, then
 //! [`Journal::identify`] with its device and inode number; [`Journal::done`] once it is gone. A
 //! thing also carries its id in itself: a directory in a marker file, a file in its first bytes.
 //! Only where journal, identity and marker agree is anything ever removed by a later process.

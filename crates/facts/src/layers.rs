@@ -15,7 +15,7 @@ use crate::tree::Tree;
 pub struct Layers {
     /// Kernel names, upper layers first, none twice.
     pub devices: Vec<String>,
-    /// Where a path could not be followed further, and why.
+    /// Paths that could not be followed further, each with the reason.
     pub unknown: Vec<String>,
 }
 

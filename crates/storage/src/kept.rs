@@ -1,4 +1,4 @@
-//! What failed crash tests left and pgdyno kept: images of filesystems, copies of PGDATA, ledgers.
+//! Kept evidence of failed crash tests: images of filesystems, copies of PGDATA, ledgers.
 //!
 //! It lies in `$XDG_DATA_HOME/pgdyno/crashes/SESSION/FAULT-ROUND/`; a plug's session has no folder
 //! of the round. Folders bear no marker, so that pgdyno's are known by their names, owner and
@@ -16,10 +16,10 @@ use pgdyno_exec::trust::{self, TrustError};
 use pgdyno_model::Fault;
 use rustix::fs::{FileType, Stat};
 
-/// Something that is left as it is, and why.
+/// A file that is left as it is, and the reason.
 #[derive(Debug)]
 pub struct LeftAlone {
-    /// What.
+    /// The file.
     pub path: PathBuf,
     /// The cause.
     pub why: KeptError,
@@ -53,14 +53,14 @@ pub enum KeptError {
     Attached(String),
 }
 
-/// What one session of crash tests kept.
+/// The kept files of one session of crash tests.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct KeptCrash {
     /// The session's name.
     pub id: String,
     /// Its folder.
     pub path: PathBuf,
-    /// What takes room on the disk (bytes): holes of images do not.
+    /// The room that they take on the disk (bytes), without holes of images.
     pub bytes: u64,
     /// Files and copies of PGDATA that pgdyno put there, from [`KeptCrash::path`] on.
     kept: Vec<PathBuf>,
@@ -68,17 +68,17 @@ pub struct KeptCrash {
     rounds: Vec<PathBuf>,
 }
 
-/// All that is kept.
+/// The kept files of all sessions.
 #[derive(Debug, Default)]
 pub struct KeptCrashes {
     /// By session, the oldest first.
     pub all: Vec<KeptCrash>,
-    /// What else lies there.
+    /// Other files in their folders.
     pub left: Vec<LeftAlone>,
 }
 
 impl KeptCrashes {
-    /// Looks for what is kept. Follows no symbolic link.
+    /// Finds the kept files. Follows no symbolic link.
     #[must_use]
     pub fn find() -> Self {
         Self::find_in(&data_dir().join("crashes"))
@@ -165,8 +165,8 @@ impl KeptCrashes {
 }
 
 impl KeptCrash {
-    /// Removes what is kept, and the folders that are empty then: the bytes that were freed, and
-    /// what is left.
+    /// Removes the kept files and the folders that are empty then. Returns the freed room (bytes)
+    /// and the files that are left.
     #[must_use]
     pub fn remove(&self) -> (u64, Vec<LeftAlone>) {
         let mut left = Vec::new();
@@ -265,7 +265,7 @@ fn loop_device(path: &Path) -> Option<String> {
     devices.into_iter().find(over).map(|device| format!("/dev/{}", device.file_name().display()))
 }
 
-/// What a file or tree takes on the disk (bytes); what cannot be seen is not counted.
+/// Returns the room that a file or tree takes on the disk (bytes), as far as it can be read.
 fn room(folder: &Directory, relative: &Path) -> u64 {
     /// The unit of `st_blocks`, whatever the filesystem's blocks are.
     const BLOCK: u64 = 512;

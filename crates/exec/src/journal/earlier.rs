@@ -1,8 +1,8 @@
 //! Entries as earlier versions wrote them: whole plans of stacks, and the commands that put
 //! settings back.
 //!
-//! They are read as the same undo steps that are written today. Of a command only what pgdyno
-//! itself would have run is recognised; nothing of it is kept.
+//! They are read as today's undo steps. A stored command is recognised only if pgdyno itself would
+//! have run it, and it is never run.
 
 use serde::de::IgnoredAny;
 use serde::{Deserialize, Deserializer};

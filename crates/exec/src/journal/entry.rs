@@ -63,7 +63,7 @@ pub enum OwnedResource {
     Stack {
         /// The directory.
         path: PathBuf,
-        /// How everything of it but its directories is taken down, in this order.
+        /// The steps that take the stack down, in order. Its directories are removed after them.
         #[serde(default)]
         undo: Vec<Undo>,
         /// The whole plan, where an earlier version wrote that and no undo steps.
@@ -74,7 +74,7 @@ pub enum OwnedResource {
     Setting {
         /// The setting, for messages.
         path: PathBuf,
-        /// The device that the setting was asked for; empty in entries of earlier versions.
+        /// The device that the setting belongs to; empty in entries of earlier versions.
         #[serde(default, skip_serializing_if = "is_empty")]
         device: PathBuf,
         /// The step that restores it.
@@ -120,7 +120,7 @@ pub fn file_mark(id: &MadeId) -> String {
     format!("pgdyno-made {id}\n")
 }
 
-/// One line of the journal; also what a marker file holds.
+/// One entry of the journal. A marker file holds a copy.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Entry {
     /// Its name.

@@ -1,4 +1,4 @@
-//! Faults: what is broken on purpose, and only of what pgdyno made.
+//! Faults that are injected on purpose, only into things that pgdyno made.
 
 mod disk_filler;
 mod power;
@@ -16,7 +16,7 @@ use pgdyno_exec::tool::run_tool;
 pub use power::{CUTTABLE, PowerSwitch};
 pub use stale::FileBaseline;
 
-/// A fault that could not be brought about, or what lies under it not brought back.
+/// A fault could not be injected, or the storage under it not restored.
 #[derive(Debug, thiserror::Error)]
 pub enum FaultError {
     /// Not pgdyno's, or not made in this way.
