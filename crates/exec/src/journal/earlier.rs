@@ -70,3 +70,42 @@ fn drive_cache(words: &[String]) -> Option<Undo> {
     };
     Some(Undo::SetDriveCache { device: device.into(), sequence: None, on })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::journal::OwnedResource;
+
+    /// Reads the undo step of a setting whose entry holds `how`.
+    fn undo_of(how: &str) -> Undo {
+        let text = format!(r#"{{"kind":"setting","path":"/dev/sda"{how}}}"#);
+        match serde_json::from_str(&text).unwrap() {
+            OwnedResource::Setting { undo, .. } => undo,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn settings_of_every_version_are_read_as_undo_steps() {
+        let drive = |on| Undo::SetDriveCache { device: "/dev/sda".into(), sequence: None, on };
+        let old = r#","restore":{"drive":["hdparm","-W1","/dev/sda"]}"#;
+        assert_eq!(undo_of(old), drive(true));
+        let new = r#","undo":{"verb":"set-drive-cache","device":"/dev/sda","on":false}"#;
+        assert_eq!(undo_of(new), drive(false));
+        let write = r#","restore":{"write":[{"file":"/sys/x","was":"a","set":null}]}"#;
+        assert!(matches!(undo_of(write), Undo::WriteKernelFiles { files } if files.len() == 1));
+        for unknown in [r#","restore":{"hook":["rm","-r"]}"#, r#","restore":{"drive":["rm"]}"#, ""]
+        {
+            assert_eq!(undo_of(unknown), unknown_hook());
+        }
+    }
+
+    #[test]
+    fn a_stack_without_undo_steps_keeps_its_plan() {
+        let text = r#"{"kind":"stack","path":"/s","stack":{"name":"disk"}}"#;
+        let OwnedResource::Stack { undo, plan, .. } = serde_json::from_str(text).unwrap() else {
+            panic!("{text}")
+        };
+        assert!(undo.is_empty() && plan.is_some());
+    }
+}
