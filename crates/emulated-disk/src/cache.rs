@@ -1,4 +1,4 @@
-//! The volatile cache: writes that were acknowledged and are not yet durable.
+//! The volatile cache: acknowledged writes that are not durable yet.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::io;
@@ -6,15 +6,15 @@ use std::sync::Arc;
 
 use super::medium::Medium;
 
-/// What a cached write costs besides its bytes, so that many small ones are bounded too.
+/// The overhead of a cached write (bytes), so that many small writes are bounded too.
 const OVERHEAD: u64 = 128;
 
-/// What a write writes.
+/// The data of a write.
 #[derive(Clone, Debug)]
 pub(super) enum Data {
     /// These bytes.
     Bytes(Arc<[u8]>),
-    /// So many zeros: a discard.
+    /// Zeros, of this length: a discard.
     Zeros(u64),
 }
 
@@ -40,9 +40,9 @@ impl Data {
 pub(super) struct Cached {
     /// Its number.
     pub(super) sequence: u64,
-    /// Where (byte).
+    /// The offset on the disk (bytes).
     pub(super) offset: u64,
-    /// What.
+    /// The data.
     pub(super) data: Data,
 }
 
@@ -72,17 +72,17 @@ struct Piece {
     skip: u64,
 }
 
-/// All cached writes, in order, and what of them a read sees.
+/// All cached writes in order, and their parts that are visible to reads.
 #[derive(Debug, Default)]
 pub(super) struct Cache {
     writes: VecDeque<Cached>,
-    /// By first byte; they do not overlap.
+    /// The visible parts by offset. They do not overlap.
     visible: BTreeMap<u64, Piece>,
     cost: u64,
 }
 
 impl Cache {
-    /// Returns its size (bytes), with what each write costs besides.
+    /// Returns the size with the overhead of each write (bytes).
     pub(super) fn cost(&self) -> u64 {
         self.cost
     }
@@ -100,7 +100,7 @@ impl Cache {
         self.writes.push_back(write);
     }
 
-    /// Covers what the medium gave for `offset` with what was written since.
+    /// Overlays bytes that were read from the medium at `offset` with the cached writes.
     pub(super) fn overlay(&self, offset: u64, buffer: &mut [u8]) {
         let end = offset + buffer.len() as u64;
         let before =
@@ -118,7 +118,7 @@ impl Cache {
         }
     }
 
-    /// Writes all of it to the medium, and is empty then.
+    /// Moves all writes to the medium.
     pub(super) fn destage_all(&mut self, medium: &mut impl Medium) -> io::Result<()> {
         for (&start, piece) in &self.visible {
             match &piece.data {
@@ -133,7 +133,7 @@ impl Cache {
         Ok(())
     }
 
-    /// Writes the oldest to the medium; false where there is none.
+    /// Moves the oldest write to the medium. Returns false if there is none.
     pub(super) fn destage_oldest(&mut self, medium: &mut impl Medium) -> io::Result<bool> {
         let Some(oldest) = self.writes.front() else { return Ok(false) };
         oldest.apply(medium)?;
@@ -152,7 +152,7 @@ impl Cache {
         Ok(true)
     }
 
-    /// Returns every write in it, in order; it is empty then.
+    /// Takes out all writes, in order.
     pub(super) fn take(&mut self) -> VecDeque<Cached> {
         let writes = std::mem::take(&mut self.writes);
         self.clear();
@@ -189,7 +189,7 @@ impl Cache {
     }
 }
 
-/// Returns an index into memory. What is cached came through memory, so that it fits.
+/// Converts an offset into an index. Cached data came through memory, so that it fits.
 pub(super) fn index(bytes: u64) -> usize {
     usize::try_from(bytes).unwrap_or(usize::MAX)
 }

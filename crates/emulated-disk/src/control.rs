@@ -1,5 +1,5 @@
-//! Talking to the process that serves a disk: one line of JSON each way, over a Unix socket in the
-//! disk's own directory.
+//! The control channel of the process that serves a disk: a line of JSON each way, over a Unix
+//! socket in the disk's own directory.
 
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Write};
@@ -16,10 +16,10 @@ use super::files::write_log_of;
 use super::rule::{Cut, Rule};
 use super::status::{CutFacts, DiskStatus};
 
-/// How long an answer may take: the longest that is asked for is the writing out of a full cache.
+/// The longest wait for an answer. Writing out a full cache takes longest.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// What is asked of a disk.
+/// A request to a disk.
 #[derive(Debug, Deserialize, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub(super) enum Request {
@@ -91,7 +91,7 @@ impl Control {
         Ok(Self { directory: directory.to_owned(), stream: BufReader::new(stream) })
     }
 
-    /// How it stands.
+    /// Reads the disk's status.
     ///
     /// # Errors
     /// [`ControlError`].
@@ -102,8 +102,8 @@ impl Control {
         }
     }
 
-    /// Arms a fault, beside those that are armed; its number. Where several rules hit one request,
-    /// the oldest has its way.
+    /// Arms a further fault, and returns its number. If several rules hit a request, the oldest one
+    /// takes effect.
     ///
     /// # Errors
     /// [`ControlError`].
@@ -114,7 +114,7 @@ impl Control {
         }
     }
 
-    /// Takes a fault back.
+    /// Disarms a fault.
     ///
     /// # Errors
     /// [`ControlError`].
@@ -122,7 +122,7 @@ impl Control {
         self.done(&Request::Disarm(id))
     }
 
-    /// From now on flushes are acknowledged and not done; or are done again.
+    /// Sets whether flushes are acknowledged without being done.
     ///
     /// # Errors
     /// [`ControlError`].
@@ -130,8 +130,7 @@ impl Control {
         self.done(&Request::Lie(on))
     }
 
-    /// Begins its random numbers anew: the same seed before the same requests makes the same of
-    /// them.
+    /// Seeds the disk's random numbers. Equal requests after equal seeds have equal effects.
     ///
     /// # Errors
     /// [`ControlError`].
@@ -162,8 +161,9 @@ impl Control {
     }
 
     /// Serves the durable bytes again. Armed faults are gone.
-    /// The stack's `power_cycle` does this at the right time: what still has the
-    /// disk open would go on as if nothing had happened, and that is refused.
+    ///
+    /// The stack's `power_cycle` calls it at the right time. It is refused while a process has the
+    /// disk open, which would go on as if nothing had happened.
     ///
     /// # Errors
     /// [`ControlError::Refused`]: its file is still open.
@@ -171,7 +171,7 @@ impl Control {
         self.done(&Request::PowerOn)
     }
 
-    /// How long requests take from now on.
+    /// Sets the latency of requests.
     ///
     /// # Errors
     /// [`ControlError`].
@@ -188,7 +188,8 @@ impl Control {
         Ok(write_log_of(&self.directory))
     }
 
-    /// Waits until a rule has cut the power, at most `limit` or until `stop`; none when it has not.
+    /// Waits until a rule has cut the power, for at most `limit` or until `stop`.
+    /// Returns none if no rule did.
     ///
     /// # Errors
     /// [`ControlError`].

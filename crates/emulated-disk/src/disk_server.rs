@@ -1,4 +1,4 @@
-//! A disk as a stack names it, and the process that serves it.
+//! The description of a disk in a stack, and of the process that serves it.
 
 use std::path::PathBuf;
 use std::sync::OnceLock;
@@ -12,10 +12,9 @@ use crate::control::{Control, ControlError};
 use crate::files::image_of;
 use crate::fuse;
 
-/// Where FUSE is asked for.
+/// The device of FUSE.
 pub const FUSE: &str = "/dev/fuse";
-/// The arguments that make this program call [`crate::serve`]: none are said where it is `pgdyno`
-/// itself.
+/// The arguments that make this program call [`crate::serve`]; unset if the program is `pgdyno`.
 static SERVED_BY: OnceLock<Vec<String>> = OnceLock::new();
 
 /// Says with which arguments this program calls [`crate::serve`], where it is not `pgdyno`; a test
@@ -35,7 +34,7 @@ pub fn is_asked_to_serve() -> bool {
 pub struct DiskServer {
     /// The disk's own directory.
     pub directory: PathBuf,
-    /// The value that was asked for.
+    /// The wanted properties.
     pub disk: EmulatedDisk,
 }
 
@@ -46,7 +45,7 @@ impl DiskServer {
         mount_point_of(&self.directory).join(fuse::NAME)
     }
 
-    /// Returns the sparse file that holds what is durable.
+    /// Returns the sparse file with the durable contents.
     #[must_use]
     pub fn image(&self) -> PathBuf {
         image_of(&self.directory)

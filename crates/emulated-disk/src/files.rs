@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-/// Returns the sparse file that holds what is durable.
+/// Returns the sparse file with the durable contents.
 pub(crate) fn image_of(directory: &Path) -> PathBuf {
     directory.join("image")
 }

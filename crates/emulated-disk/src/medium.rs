@@ -1,4 +1,4 @@
-//! What keeps the durable bytes.
+//! The medium: the sparse file that keeps the durable bytes.
 
 use std::fs::File;
 use std::io;

@@ -1,4 +1,4 @@
-//! The disk itself, without FUSE: what it holds, what is durable of that, and what goes wrong.
+//! The disk itself, without FUSE: contents, durable contents, and faults.
 
 use std::io;
 
@@ -16,11 +16,11 @@ struct Armed {
     state: RuleState,
 }
 
-/// The disk. What it answers is an error where the request fails.
+/// The disk. A request that fails returns its error number.
 pub(super) struct Disk<M> {
     medium: M,
     size: u64,
-    /// Over this, the oldest cached writes go to the medium (bytes).
+    /// The size of the cache (bytes). Beyond it, the oldest writes go to the medium.
     bound: u64,
     cache: Cache,
     powered: bool,
@@ -29,7 +29,7 @@ pub(super) struct Disk<M> {
     rules: Vec<Armed>,
     next_rule: u64,
     counters: DiskCounters,
-    /// As they were when the baseline began.
+    /// The counters at the beginning of the baseline.
     baseline: DiskCounters,
     flushes: FlushFacts,
     random: fastrand::Rng,
@@ -125,7 +125,7 @@ impl<M: Medium> Disk<M> {
         self.bound_cache()
     }
 
-    /// Flushes; `began` is when the request arrived.
+    /// Flushes the cache. `began` is the arrival of the request.
     pub(super) fn flush(&mut self, began: MonotonicTime) -> Answer {
         self.within(0, 0)?;
         let verdict = self.verdict(Operation::Flush, 0, 0, None);
@@ -152,21 +152,21 @@ impl<M: Medium> Disk<M> {
         self.flushes.record(FlushSpan { began, completed: MonotonicTime::now() }, is_done);
     }
 
-    /// The power goes now.
+    /// Cuts the power.
     pub(super) fn cut(&mut self, cut: &Cut) {
         if self.powered {
             let _ = self.lose_power(cut, None);
         }
     }
 
-    /// Serves the durable bytes again. Rules that were armed are gone, and nothing lies any more.
+    /// Serves the durable bytes again. Disarms all rules, and ends lying.
     pub(super) fn power_on(&mut self) {
         self.powered = true;
         self.lying = false;
         self.rules.clear();
     }
 
-    /// Makes all that was written durable, whatever was said of lying, and counts anew from here.
+    /// Makes all writes durable, even if the disk lies, and begins a new baseline.
     pub(super) fn begin_baseline(&mut self) -> io::Result<()> {
         self.cache.destage_all(&mut self.medium)?;
         self.baseline = self.counters;
@@ -197,7 +197,7 @@ impl<M: Medium> Disk<M> {
         self.powered
     }
 
-    /// Hands the write log to its file.
+    /// Writes the buffered write log to its file.
     pub(super) fn sync_log(&mut self) -> io::Result<()> {
         self.log.as_mut().map_or(Ok(()), WriteLog::sync)
     }
@@ -216,13 +216,13 @@ impl<M: Medium> Disk<M> {
         }
     }
 
-    /// What is durable.
+    /// Returns the durable contents.
     #[cfg(test)]
     pub(super) fn medium(&self) -> &M {
         &self.medium
     }
 
-    /// Without power, and past the end, nothing is answered.
+    /// Refuses requests without power, and requests past the end.
     fn within(&self, offset: u64, length: u64) -> Result<u64, DiskError> {
         match offset.checked_add(length) {
             Some(end) if self.powered && end <= self.size => Ok(length),
@@ -230,7 +230,7 @@ impl<M: Medium> Disk<M> {
         }
     }
 
-    /// What the first rule that hits this request does to it. Every rule counts.
+    /// Returns the effect of the first rule that hits the request. Every rule counts it.
     fn verdict(
         &mut self,
         operation: Operation,
@@ -314,7 +314,7 @@ impl<M: Medium> Disk<M> {
         Err(DiskError::Eio)
     }
 
-    /// Returns the first part of `write`, as rule `id` tears it.
+    /// Returns the first part of `write`, torn by rule `id`.
     fn torn(&mut self, id: u64, write: &Cached, unit: TearUnit) -> Cached {
         let rule = self.rules.iter().find(|armed| armed.state.id == id).map(|armed| &armed.rule);
         let places = match (&write.data, rule) {
@@ -330,8 +330,8 @@ impl<M: Medium> Disk<M> {
         Cached { data: write.data.first(kept), ..write.clone() }
     }
 
-    /// How many bytes of a torn write arrive: one of the `places` of a page, else any number of
-    /// units.
+    /// Draws the length of a torn write (bytes): one of the `places` of a page, or else any number
+    /// of units.
     fn somewhere(&mut self, write: &Cached, unit: TearUnit, places: &[Vec<u64>]) -> u64 {
         let units = write.data.length().div_ceil(unit.bytes());
         let anywhere: Vec<u64>;
@@ -372,15 +372,14 @@ impl Effect {
         }
     }
 
-    /// What lies over the medium once a write has had this effect: nothing where a cut loses the
-    /// cache.
+    /// Returns the cached contents after a write with this effect; none if a cut loses the cache.
     fn beneath<'a>(&self, cache: &'a Cache) -> Option<&'a Cache> {
         (!matches!(self, Self::TearAndCut(..))).then_some(cache)
     }
 }
 
 impl Rule {
-    /// Of each page of `data` that this is about, after how many bytes of `data` it can tear.
+    /// Returns the offsets in `data` at which a selected page can tear.
     fn tears_in(&self, data: &[u8], unit: TearUnit, before: &dyn Fn() -> Vec<u8>) -> Vec<Vec<u64>> {
         let Some(content) = self.on.holds else { return Vec::new() };
         let pages = self.on.pages(content, data, Some(unit), before);
@@ -394,8 +393,8 @@ impl Rule {
     }
 }
 
-/// What a read of the disk gives, or of the medium alone. Zeros where the disk's own files cannot
-/// be read: the request then fails by itself.
+/// Reads from the disk, or from the medium alone. Returns zeros where the disk's own files cannot
+/// be read; the request then fails by itself.
 fn there<M: Medium>(medium: &M, cache: Option<&Cache>, offset: u64, length: u64) -> Vec<u8> {
     let mut bytes = vec![0; index(length)];
     if medium.read_at(offset, &mut bytes).is_ok()
@@ -406,8 +405,7 @@ fn there<M: Medium>(medium: &M, cache: Option<&Cache>, offset: u64, length: u64)
     bytes
 }
 
-/// Returns the file below is at fault, not the emulation: that is said, since it spoils what is
-/// shown.
+/// Reports an error of the file below the emulation, which spoils the results.
 #[allow(clippy::print_stderr, reason = "the server's standard error is its log")]
 fn broken(error: &io::Error) -> DiskError {
     eprintln!("the emulated disk's own files: {error}");

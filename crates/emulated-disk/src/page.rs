@@ -123,7 +123,7 @@ pub(super) fn tears(older: &[u8], newer: &[u8], unit: TearUnit) -> Vec<usize> {
     ends.filter(|&end| newer[..end] != older[..end] && newer[end..] != older[end..]).collect()
 }
 
-/// What the medium writes whole or not at all.
+/// The unit that the medium writes whole or not at all.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum TearUnit {
     /// A sector of 512 bytes.

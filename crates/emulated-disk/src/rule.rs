@@ -1,4 +1,4 @@
-//! What an emulated disk does wrong, and when.
+//! Fault rules: the errors of an emulated disk, and the requests that they hit.
 
 use pgdyno_model::units::Bytes;
 use serde::{Deserialize, Serialize};
@@ -6,19 +6,19 @@ use serde::{Deserialize, Serialize};
 pub use super::page::TearUnit;
 use super::page::{PAGE_SIZE, is_data_page, is_older_version, is_wal_page, tears};
 
-/// What a request asks of the disk.
+/// The kind of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Operation {
-    /// Reading.
+    /// A read.
     Read,
-    /// Writing; a discard is none.
+    /// A write. Discards do not count.
     Write,
-    /// Making what was written durable: a cache flush, as fsync(2) asks for it.
+    /// A cache flush, as fsync(2) sends it: makes earlier writes durable.
     Flush,
 }
 
-/// What a write is known by from its bytes.
+/// A kind of page that a write is recognised by.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Content {
@@ -30,8 +30,7 @@ pub enum Content {
 }
 
 impl Content {
-    /// Returns the first byte of each page of this kind in `data`, looked for at each multiple of 4
-    /// kB.
+    /// Returns the offset of each page of this kind in `data`. Pages begin at multiples of 4 kB.
     #[must_use]
     pub fn pages(self, data: &[u8]) -> Vec<usize> {
         let size = PAGE_SIZE;
@@ -56,67 +55,69 @@ impl Content {
     }
 }
 
-/// What a page is written over.
+/// The contents that a page replaces.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Over {
-    /// Whatever lies there.
+    /// Any contents.
     #[default]
     Anything,
     /// A page of the same kind.
     Page,
-    /// An older version of the same page of a table, which recovery from the WAL position `redo`
-    /// needs as it was unless full_page_writes is on.
+    /// An older version of the page, which belongs to a table. Recovery from the WAL position
+    /// `redo` needs that version unless full_page_writes is on.
     OlderVersion {
         /// The redo position of the newest checkpoint that is complete.
         redo: u64,
     },
 }
 
-/// Which requests a rule is about. What is none is not looked at.
+/// Selects requests for a rule. A field that is none selects all.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Selector {
-    /// What they ask.
+    /// The kind of request.
     pub operation: Operation,
-    /// Those that touch a byte from the first on and before the second.
+    /// Requests that touch a byte of the range: from the first offset on, and before the second.
     pub range: Option<(u64, u64)>,
-    /// Those of at least so many bytes.
+    /// Requests of at least this size.
     pub at_least: Option<Bytes>,
-    /// Writes that hold such a page.
+    /// Writes that hold a page of this kind.
     pub holds: Option<Content>,
-    /// Of those only the ones that write it over this.
+    /// Writes that replace these contents by such a page.
     #[serde(default)]
     pub over: Over,
 }
 
 impl Selector {
-    /// Returns all requests that ask for `operation`.
+    /// Selects all requests of the kind `operation`.
     #[must_use]
     pub fn all(operation: Operation) -> Self {
         Self { operation, range: None, at_least: None, holds: None, over: Over::Anything }
     }
 
-    /// Writes that change a page of kind `content` that the disk has already.
+    /// Selects writes that change an existing page of kind `content`.
     #[must_use]
     pub fn changes_of(content: Content) -> Self {
         Self { over: Over::Page, ..Self::writes_of(content) }
     }
 
-    /// Writes that change a page of a table whose older version recovery from `redo` needs
+    /// Selects writes that change a page of a table whose older version recovery from `redo` needs
     /// ([`Over::OlderVersion`]).
     #[must_use]
     pub fn needed_from(redo: u64) -> Self {
         Self { over: Over::OlderVersion { redo }, ..Self::writes_of(Content::DataPage) }
     }
 
-    /// Writes that hold a page of kind `content`.
+    /// Selects writes that hold a page of kind `content`.
     #[must_use]
     pub fn writes_of(content: Content) -> Self {
         Self { holds: Some(content), ..Self::all(Operation::Write) }
     }
 
-    /// Tells whether a request is meant; `data` is what a write writes. `before` gives what lies
-    /// there before it, and `tear` says in which units it is to tear.
+    /// Tells whether a request is selected.
+    ///
+    /// `data` are the bytes of a write, `before` returns the bytes that it replaces, and `tear` is
+    /// the unit in which it is to tear.
     pub(super) fn takes(
         &self,
         operation: Operation,
@@ -134,8 +135,8 @@ impl Selector {
             })
     }
 
-    /// Returns the first byte of each page of `data` that this is about. One that is to tear has a
-    /// place where it can, and be neither version then.
+    /// Returns the offset of each selected page in `data`. With `tear`, only pages that can tear so
+    /// that the result is neither version.
     pub(super) fn pages(
         &self,
         content: Content,
@@ -161,15 +162,15 @@ impl Selector {
     }
 }
 
-/// Which of the selected requests are hit.
+/// The selected requests that a rule hits.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Hits {
-    /// The n-th since the rule was armed, counted from 1.
+    /// The n-th request since the rule was armed, counted from 1.
     Nth(u64),
-    /// The n-th and all after it.
+    /// The n-th request and all later ones.
     From(u64),
-    /// Each with this probability, drawn by the disk's seed.
+    /// Each request with this probability, drawn by the disk's seed.
     Chance(f64),
 }
 
@@ -179,50 +180,48 @@ pub enum Hits {
 pub enum DiskError {
     /// Input/output error.
     Eio,
-    /// No space left on device: what a thinly provisioned volume answers that cannot grow. To a
+    /// No space left on device: the answer of a thinly provisioned volume that cannot grow. To a
     /// filesystem it is an error of the device, not a full filesystem.
     Enospc,
 }
 
-/// How the power goes. What was flushed on a disk that does not lie is on the medium and stays;
-/// this is about the rest.
+/// The effect of a power cut on the volatile cache. Flushed writes stay, unless the disk lies.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Cut {
-    /// The share of the cached writes that had reached the medium all the same, each drawn by the
-    /// disk's seed: a drive writes back in an order of its own. 0: none.
+    /// The probability that a cached write had reached the medium, drawn by the disk's seed: a
+    /// drive writes back in an order of its own.
     pub survives: f64,
-    /// The newest write in the cache reaches the medium in part.
+    /// The unit in which the newest cached write is torn; none if it is not.
     pub tear: Option<TearUnit>,
 }
 
-/// What a rule does to a request that it hits.
+/// The effect of a rule on a request that it hits.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Effect {
-    /// It fails, and nothing of it is done.
+    /// The request fails without effect.
     Fail(DiskError),
-    /// The power goes: with a write, when it is in the cache; with a flush, before anything is
-    /// durable by it.
+    /// The power is cut: at a write after it is in the cache, at a flush before it has an effect.
     Cut(Cut),
-    /// A write reaches the disk in part, its first bytes. It is acknowledged as whole. A write that
+    /// Only the first bytes of a write reach the disk. It is acknowledged as whole. A write that
     /// fits into one unit is not hit.
     ///
-    /// One that was chosen by its pages tears through such a page, where what arrives and what is
-    /// lost both differ from what lay there. A write without such a place is not hit.
+    /// A write that was selected by its pages tears inside of such a page, where both parts differ
+    /// from the earlier contents. A write without such a place is not hit.
     Tear(TearUnit),
-    /// The same, right on the medium, and there the power goes.
+    /// Only the first bytes of a write reach the medium, and the power is cut.
     TearAndCut(TearUnit, Cut),
-    /// It is acknowledged and not done: a flush, or a write.
+    /// The flush or write is acknowledged and not done.
     Lie,
 }
 
 /// A fault that is armed on a disk.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Rule {
-    /// Which requests.
+    /// Selects the requests.
     pub on: Selector,
-    /// Which of them.
+    /// The selected requests that are hit.
     pub hits: Hits,
-    /// What becomes of those.
+    /// The effect on them.
     pub effect: Effect,
 }

@@ -29,7 +29,7 @@ use super::write_log::WriteLog;
 /// A disk that cannot be served.
 #[derive(Debug, thiserror::Error)]
 pub enum ServeError {
-    /// Nobody said which.
+    /// The environment names no disk.
     #[error("`emulated-disk` is started by pgdyno itself: {DIRECTORY} does not name a disk")]
     NotAsked,
     /// One of its files.
@@ -42,13 +42,12 @@ pub enum ServeError {
         /// The cause.
         source: io::Error,
     },
-    /// The one that wanted it is gone.
+    /// The process that started it is gone.
     #[error("the pgdyno that wanted this disk is gone")]
     Orphaned,
 }
 
-/// Serves the disk that the environment names until its mount is taken down; that is what
-/// `pgdyno emulated-disk` does.
+/// Serves the disk that the environment names until it is unmounted: `pgdyno emulated-disk`.
 ///
 /// # Errors
 /// [`ServeError`].

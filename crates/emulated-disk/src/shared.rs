@@ -1,4 +1,4 @@
-//! What the FUSE session, the control channel and the clock share.
+//! The state that the FUSE session, the control channel and the clock share.
 
 use std::collections::BinaryHeap;
 use std::fs::File;
@@ -15,7 +15,7 @@ use super::model::Disk;
 use super::queue::Queue;
 use super::rule::DiskError;
 
-/// A request that is to be answered when its time has come.
+/// A request with its answer and the time to send it.
 pub(super) enum Job {
     Read {
         offset: u64,
@@ -28,7 +28,7 @@ pub(super) enum Job {
         length: u32,
         reply: ReplyWrite,
     },
-    /// What a flush makes durable is durable when it is done, not before.
+    /// Writes become durable when the flush is done, not before.
     Flush {
         began: MonotonicTime,
         reply: ReplyEmpty,
@@ -59,7 +59,7 @@ struct Line {
     arrived: u64,
 }
 
-/// The disk and those who wait for it.
+/// The disk and its waiting requests.
 pub(super) struct Shared {
     pub(super) size: u64,
     /// Open handles of the file.
@@ -113,7 +113,7 @@ impl Shared {
         self.changed.notify_one();
     }
 
-    /// Answers those whose time has come; for a thread of its own.
+    /// Answers waiting requests in time. Runs in a thread of its own.
     pub(super) fn answer_in_time(&self) -> ! {
         let mut line = self.line.lock().unwrap_or_else(PoisonError::into_inner);
         loop {

@@ -1,11 +1,11 @@
-//! What a disk tells of itself: counts, flushes, its last power cut.
+//! The status of a disk: counts, flushes, the last power cut.
 
 use std::time::Duration;
 
 use pgdyno_exec::monotonic::MonotonicTime;
 use serde::{Deserialize, Serialize};
 
-/// What a disk has done since it was made (counts).
+/// Requests since the disk was made, by kind and result (counts).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DiskCounters {
     /// Reads.
@@ -20,7 +20,7 @@ pub struct DiskCounters {
     pub discards: u64,
     /// Flushes that were done.
     pub flushes: u64,
-    /// Flushes that were acknowledged: those that were done, and those that were lies.
+    /// Acknowledged flushes, done or not.
     #[serde(default)]
     pub acknowledged_flushes: u64,
     /// Flushes and writes that were acknowledged and not done.
@@ -38,7 +38,7 @@ pub struct DiskCounters {
 }
 
 impl DiskCounters {
-    /// Returns what happened after `earlier` was taken of the same disk.
+    /// Returns the counts since `earlier`, which are counters of the disk too.
     #[must_use]
     pub fn since(&self, earlier: &Self) -> Self {
         Self {
@@ -77,14 +77,14 @@ impl FlushSpan {
     }
 }
 
-/// The flushes that tell what a disk promised and what it kept.
+/// The newest acknowledged flush and the newest flush that was done.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FlushFacts {
-    /// The newest that was acknowledged, whether or not it was done.
+    /// The newest acknowledged flush, done or not.
     pub acknowledged: Option<FlushSpan>,
-    /// The newest that was done.
+    /// The newest flush that was done.
     pub done: Option<FlushSpan>,
-    /// The longest that was acknowledged since the baseline (nanoseconds); 0: there was none.
+    /// The longest acknowledged flush since the baseline (nanoseconds); 0 without flushes.
     pub longest_ns: u64,
 }
 
@@ -99,7 +99,7 @@ impl FlushFacts {
     }
 }
 
-/// A power cut that happened. It tells the same until the next cut, also once there is power again.
+/// The last power cut. It stays until the next cut, also when the power is back.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct CutFacts {
     /// When: no request succeeded after it. [`MonotonicTime::to_instant`] puts it among the
@@ -109,14 +109,14 @@ pub struct CutFacts {
     /// The flushes before it.
     #[serde(default)]
     pub flushes: FlushFacts,
-    /// What the disk had done since the baseline, the losses of this cut included.
+    /// The counters since the baseline, with the losses of this cut.
     #[serde(default)]
     pub since_baseline: DiskCounters,
     /// The newest write at that time.
     pub at_write: u64,
     /// Flushes that had been done by then.
     pub after_flushes: u64,
-    /// The rule that made it; none: it was asked for.
+    /// The rule that cut the power; none if it was cut by request.
     pub rule: Option<u64>,
     /// The share of the cached writes that was to survive it: see [`super::Cut::survives`].
     #[serde(default)]
@@ -129,27 +129,27 @@ pub struct CutFacts {
     pub torn: bool,
 }
 
-/// How far a rule is.
+/// The progress of a rule.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RuleState {
     /// Its number, from [`super::Control::arm`].
     pub id: u64,
-    /// Requests that its selector took.
+    /// Selected requests (count).
     pub selected: u64,
-    /// Of them, those that it hit.
+    /// Requests that it hit (count).
     pub hit: u64,
 }
 
-/// What a disk tells of itself.
+/// The status of a disk.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct DiskStatus {
     /// Whether it has power.
     pub powered: bool,
     /// Whether it acknowledges flushes that it does not do.
     pub lying: bool,
-    /// What it has done since it was made.
+    /// The counters since it was made.
     pub counters: DiskCounters,
-    /// What it has done since [`super::Control::begin_baseline`], or since it was made.
+    /// The counters since [`super::Control::begin_baseline`], or since it was made.
     #[serde(default)]
     pub since_baseline: DiskCounters,
     /// Its flushes up to now; those up to the last cut are in [`CutFacts::flushes`].
@@ -157,7 +157,7 @@ pub struct DiskStatus {
     pub flushes: FlushFacts,
     /// Writes in the volatile cache.
     pub cached_writes: u64,
-    /// What they take (bytes).
+    /// The size of the cached writes (bytes).
     pub cached_bytes: u64,
     /// The last cut.
     pub cut: Option<CutFacts>,

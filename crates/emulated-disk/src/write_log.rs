@@ -1,4 +1,4 @@
-//! The write log: every write in order, and the disk as it was after any of them.
+//! The write log: records every write in order, and rebuilds the disk as of any of them.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -12,17 +12,17 @@ use serde::{Deserialize, Serialize};
 use super::cache::{Cached, Data};
 use super::medium::Medium;
 
-/// One thing that happened.
+/// An event on the disk.
 pub(super) enum Record<'a> {
     /// A write, as far as it reached the disk.
     Write(&'a Cached),
-    /// A flush that was done after that many writes.
+    /// A flush, done after this number of writes.
     Flush { after: u64 },
     /// A cut lost a write, but for its first `kept` bytes.
     Lost { write: u64, kept: u64 },
 }
 
-/// What precedes a record's bytes, one line of JSON.
+/// The head of a record, one line of JSON before its bytes.
 #[derive(Deserialize, Serialize)]
 #[serde(rename_all = "kebab-case")]
 enum Head {
@@ -38,7 +38,7 @@ pub(super) struct WriteLog {
 }
 
 impl WriteLog {
-    /// Begins one; the file must not exist.
+    /// Creates a log. The file must not exist.
     pub(super) fn create(path: &Path) -> io::Result<Self> {
         let file = File::options()
             .append(true)
@@ -73,12 +73,12 @@ impl WriteLog {
     }
 }
 
-/// What a log tells of, without the bytes.
+/// A summary of a log.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct LogFacts {
     /// The newest write.
     pub writes: u64,
-    /// After which writes the disk was flushed, in order.
+    /// The numbers of the writes after which the disk was flushed, in order.
     pub flushed_after: Vec<u64>,
 }
 
@@ -144,7 +144,7 @@ fn read(log: &Path, each: &mut dyn FnMut(&Head, &[u8]) -> io::Result<()>) -> io:
     }
 }
 
-/// What `log` tells of.
+/// Reads the summary of `log`.
 ///
 /// # Errors
 /// It cannot be read, or is no write log.

@@ -8,7 +8,7 @@ pub fn is_root() -> bool {
     rustix::process::geteuid().is_root()
 }
 
-/// Writes what is dirty to the disks, then has the kernel forget clean pages, dentries and inodes.
+/// Writes dirty pages to the disks, then drops clean pages, dentries and inodes.
 ///
 /// # Errors
 /// Not root, or the kernel does not let this process (containers often may not).

@@ -18,8 +18,9 @@ pub fn member_of<'a>(membership: &'a str, controller: Option<&str>) -> Option<&'
     })
 }
 
-/// Returns the directories of the group `path`, of the hierarchy as for [`member_of`], and of those
-/// above it, the innermost first; none where it is not mounted.
+/// Returns the directories of the group `path` and of the groups above it, the innermost first.
+///
+/// `controller` names the hierarchy as in [`member_of`]. The list is empty if it is not mounted.
 pub fn directories(mounts: &[MountEntry], controller: Option<&str>, path: &str) -> Vec<PathBuf> {
     let mounted = |m: &&MountEntry| match controller {
         None => m.filesystem == "cgroup2",

@@ -1,4 +1,4 @@
-//! What executing steps needs, and what was made so far.
+//! The context of a real execution: journal, stop flag, and entries of the things made so far.
 
 use std::path::Path;
 use std::sync::atomic::AtomicBool;
@@ -7,14 +7,15 @@ use crate::error::StepError;
 use crate::journal::{Entry, Journal, OwnedResource};
 use crate::undo::Undo;
 
-/// The journal, the signal to stop, and the journal's entries of what the steps have made.
+/// Executes steps on this host. Holds the journal, the stop flag, and the entries of made things.
 pub struct ExecContext<'a> {
-    /// Where things are written down before they are made.
+    /// The journal, in which things are recorded before they are made.
     pub journal: &'a Journal,
-    /// Once true, nothing more is begun, and waiting ends.
+    /// The stop flag: once true, no step begins, and waits end.
     pub stop: &'a AtomicBool,
-    /// What was made so far, in order; [`Step::RemoveMarked`](crate::step::Step::RemoveMarked) and
-    /// [`Step::PutBack`](crate::step::Step::PutBack) take from it.
+    /// The entries of made things, in order.
+    /// [`Step::RemoveMarked`](crate::step::Step::RemoveMarked) and
+    /// [`Step::PutBack`](crate::step::Step::PutBack) take entries out.
     pub made: Vec<Entry>,
 }
 

@@ -84,7 +84,7 @@ impl LoopDevice {
         args
     }
 
-    /// Attaches it, and compares what the kernel shows with what was asked.
+    /// Attaches it, and compares the kernel's values with the wanted ones.
     ///
     /// # Errors
     /// [`StepError`]: `losetup` fails, or the kernel shows other values.

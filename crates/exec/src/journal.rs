@@ -1,7 +1,7 @@
-//! What pgdyno made on this machine, written down before it is made.
+//! The journal: a record of each thing that pgdyno makes on this machine, written beforehand.
 //!
-//! One small JSON file for each made thing lies in `<state>/made/`: what it is, where, whose, and
-//! by which undo steps it is taken down. Call [`Journal::record`], make the thing, then
+//! Each thing has a small JSON file in `<state>/made/`: kind, path, owner, and the undo steps that
+//! take it down. Call [`Journal::record`], make the thing, then
 //! [`Journal::identify`] with its device and inode number; [`Journal::done`] once it is gone. A
 //! thing also carries its id in itself: a directory in a marker file, a file in its first bytes.
 //! Only where journal, identity and marker agree is anything ever removed by a later process.
@@ -22,7 +22,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::SystemTime;
 
-pub use earlier::{PlanReader, read_entry};
+pub use earlier::PlanReader;
 pub use entry::{Entry, FORM, MARKER, MadeId, OwnedResource, file_mark};
 pub use error::JournalError;
 use error::io_error;
@@ -149,15 +149,24 @@ impl Journal {
             let Some(id) = name.strip_suffix(".json") else { continue };
             let Some(text) = self.read(&name)? else { continue };
             // One that is cut short was never followed by the making of anything.
-            let Ok(mut entry) = read_entry(&text) else { continue };
+            let Ok(mut entry) = serde_json::from_slice::<Entry>(&text) else { continue };
             if entry.id.as_str() != id {
                 return Err(self.foreign(&name, format!("names the entry {}", entry.id)));
             }
-            earlier::read_plan(&mut entry.made, self.plans);
+            self.read_plan(&mut entry.made);
             entries.push(entry);
         }
         entries.sort_by_key(|e: &Entry| e.at);
         Ok(entries)
+    }
+
+    /// Turns the plan of a stack into undo steps. Without a reader the plan stays.
+    fn read_plan(&self, made: &mut OwnedResource) {
+        let OwnedResource::Stack { undo, plan, .. } = made else { return };
+        if let Some(steps) = plan.as_ref().zip(self.plans).and_then(|(plan, read)| read(plan)) {
+            *undo = steps;
+            *plan = None;
+        }
     }
 
     /// Returns the text of an entry; none if it was struck out meanwhile.

@@ -127,7 +127,7 @@ pub enum Removal {
     Removed,
     /// It was not there.
     Absent,
-    /// It is not ours; what was found instead.
+    /// It is not pgdyno's; the text says what was found instead.
     NotOurs(String),
 }
 
@@ -141,11 +141,11 @@ pub enum Thing {
     Unfilled(Directory),
     /// Nothing.
     Absent,
-    /// Something else; what is wrong with it.
+    /// Something else; the text says what differs.
     Other(String),
 }
 
-/// Opens the thing that `entry` names, and compares it with what the journal says.
+/// Opens the thing that `entry` names, and compares it with the entry.
 ///
 /// # Errors
 /// The parent can be changed by others, with what to do; or something cannot be looked at.

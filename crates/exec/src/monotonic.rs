@@ -41,8 +41,8 @@ impl MonotonicTime {
         Duration::from_nanos(self.nanoseconds.saturating_sub(earlier.nanoseconds))
     }
 
-    /// Returns this reading as an instant of this process; none if that is beyond what instants
-    /// hold.
+    /// Returns this reading as an instant of this process; none if it is outside of the range of
+    /// instants.
     ///
     /// Both clocks are read, one right after the other. The instant is early by the time between:
     /// below a microsecond, unless the thread was interrupted there. Of three tries the tightest

@@ -20,7 +20,7 @@ mod holders;
 
 pub use error::MountError;
 
-/// How long an unmount waits for those who still use the filesystem.
+/// How long an unmount waits for processes that still use the filesystem.
 const PATIENCE: Duration = Duration::from_secs(5);
 
 /// A filesystem to be mounted.
@@ -193,7 +193,7 @@ impl Attributes {
         true
     }
 
-    /// Returns the access times are one field of several values, not flags that add up.
+    /// Sets the handling of access times, one field of several values and not a set of flags.
     fn access_time(&mut self, value: MountAttrFlags) -> bool {
         self.access_time = value;
         true
@@ -217,8 +217,8 @@ fn configure(context: &OwnedFd, option: &str) -> Result<(), Errno> {
     }
 }
 
-/// Why the kernel refused: what the context's log holds; else what it has logged since and that
-/// names one of `about`; else the error number's meaning.
+/// Describes a refusal of the kernel: messages of the context's log and of the kernel's log that
+/// name one of `about`, with the meaning of the error number.
 fn in_words(error: Errno, context: &OwnedFd, log: &KernelLog, about: &[&str]) -> String {
     let mut words = context_log(context.as_fd());
     words.extend(log.lines_about(about));

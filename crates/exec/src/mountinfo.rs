@@ -14,11 +14,11 @@ pub struct MountEntry {
     pub point: PathBuf,
     /// The type, as `mount -t` wants it.
     pub filesystem: String,
-    /// The source as the one who mounted it named it.
+    /// The source, by the name that it was mounted by.
     pub source: String,
     /// The options of this mount: `rw`, `noatime`, …
     pub mount_options: Vec<String>,
-    /// The options of the filesystem, whichever mount of it is looked at.
+    /// The options of the filesystem, equal for all its mounts.
     pub super_options: Vec<String>,
 }
 
@@ -47,7 +47,7 @@ impl MountEntry {
             && real_source(Path::new(&self.source)) == real_source(source)
     }
 
-    /// Returns the options of the mount and those of the filesystem; what is in both is named once.
+    /// Returns the options of the mount, then the options that only the filesystem has.
     #[must_use]
     pub fn options(&self) -> Vec<String> {
         let mut all = self.mount_options.clone();
@@ -80,8 +80,10 @@ impl MountEntry {
     }
 }
 
-/// Returns a device by its kernel name: mountinfo shows what the one who mounts calls it, and a
-/// symbolic link may go before the mount does. What is no path stays as it is.
+/// Returns the path of a device without symbolic links. A source that is no path stays as it is.
+///
+/// mountinfo shows the name that the device was mounted by, and that link may vanish before the
+/// mount does.
 pub fn real_source(source: &Path) -> PathBuf {
     if source.is_absolute() {
         source.canonicalize().unwrap_or_else(|_| source.to_owned())
@@ -105,7 +107,7 @@ pub fn mounts() -> io::Result<Vec<MountEntry>> {
     fs::read_to_string("/proc/self/mountinfo").map(|text| parse(&text))
 }
 
-/// What is mounted right at the absolute path `point`: of several the last, which covers the
+/// Returns the mount right at the absolute path `point`; of several the last, which covers the
 /// others.
 ///
 /// # Errors
@@ -122,7 +124,7 @@ pub fn as_listed(point: &Path) -> PathBuf {
     real().unwrap_or_else(|| point.to_owned())
 }
 
-/// What is mounted at `directory` or beneath it, in the order in which it is to be unmounted.
+/// Returns the mounts at `directory` and beneath it, in the order of unmounting.
 ///
 /// # Errors
 /// `/proc` is not readable.

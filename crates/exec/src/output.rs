@@ -1,4 +1,4 @@
-//! Logs of programs, and what messages quote of them.
+//! Logs of programs, and their excerpts for messages.
 
 use std::fs::File;
 use std::io::{self, Read as _};
@@ -29,8 +29,8 @@ pub fn open_log(path: &Path) -> Result<File, StepError> {
         .map_err(|e| io_error("open the log", path, e))
 }
 
-/// Returns what a program printed, without its middle where it said much: many give the reason
-/// first and their usage last.
+/// Returns a program's output, indented, for a message. Of a long output the middle is left out:
+/// many programs give the reason first and their usage last.
 #[must_use]
 pub fn said(output: &[u8]) -> String {
     const FIRST: usize = 5;

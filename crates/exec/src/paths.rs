@@ -27,7 +27,7 @@ pub fn data_dir() -> PathBuf {
     base("XDG_DATA_HOME", ".local/share").join("pgdyno")
 }
 
-/// `$XDG_STATE_HOME/pgdyno`: the journal of what pgdyno made.
+/// Returns `$XDG_STATE_HOME/pgdyno`, where the journal lies.
 #[must_use]
 pub fn state_dir() -> PathBuf {
     base("XDG_STATE_HOME", ".local/state").join("pgdyno")

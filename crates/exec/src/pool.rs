@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use crate::error::StepError;
 use crate::tool::run_tool;
 
-/// How long the destruction of a pool waits for those who still use it.
+/// How long the destruction of a pool waits for processes that still use it.
 const PATIENCE: Duration = Duration::from_secs(5);
 
 /// Destroys the pool `name`, if it is there.

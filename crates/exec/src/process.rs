@@ -1,4 +1,4 @@
-//! Who owns what pgdyno made, and which processes are really the ones meant.
+//! Processes: owners of journalled things, and identities that survive the reuse of pids.
 
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
@@ -43,7 +43,7 @@ fn started_ticks(pid: i32) -> Option<u64> {
     (!matches!(stat.state, 'Z' | 'X')).then_some(stat.starttime)
 }
 
-/// One process of the machine, told apart from later ones that get its pid.
+/// A process, distinguished by its start from later ones with its pid.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Identity {
     pid: i32,

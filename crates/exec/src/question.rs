@@ -1,4 +1,6 @@
-//! Tools that are asked a question within a time limit.
+//! Tools that answer within a time limit.
+//!
+//! This file knows nothing of steps, since the account that steps run as is found by a tool.
 
 use std::ffi::OsStr;
 use std::io::{self, Read};
@@ -42,12 +44,12 @@ pub enum ToolError {
     Late {
         /// Its name.
         program: String,
-        /// The time it was given.
+        /// The longest that it may take.
         limit: Duration,
     },
 }
 
-/// Runs `program`, which has `limit` to answer, and returns all that it said, however it ended.
+/// Runs `program` for at most `limit` and returns its output, whatever its exit status.
 ///
 /// # Errors
 /// [`ToolError`]: it is not installed, cannot be run, or does not end in time.

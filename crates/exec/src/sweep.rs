@@ -1,4 +1,4 @@
-//! Taking down what a dead pgdyno left behind, and only what is provably pgdyno's.
+//! Cleans up after killed pgdyno processes. Only things that provably belong to pgdyno are removed.
 
 use std::cmp::Reverse;
 use std::ffi::OsString;
@@ -18,7 +18,6 @@ use crate::error::StepError;
 use crate::executor::{Effect, Executor, take_down};
 use crate::journal::{
     Entry, Journal, JournalError, MARKER, MadeId, OwnedResource, RecordedSchema, RecordedSettings,
-    read_entry,
 };
 use crate::marked::{self, Thing};
 use crate::process::{boot_id, is_alive, programs_of};
@@ -55,9 +54,9 @@ pub enum Outcome {
     /// Only a command of the user's own undoes it, which no journal makes pgdyno run. The entry
     /// stays.
     ByHand {
-        /// The entry, for [`Journal::done`] once the user was told.
+        /// The entry's id, for [`Journal::done`] once the message was printed.
         id: MadeId,
-        /// What is to be run, and where the user finds it.
+        /// The command to run, and where the user finds it.
         what: String,
     },
     /// It is ours, and could not be removed; the entry stays.
@@ -104,12 +103,14 @@ pub trait ExternalServers {
     fn drop_schema(&self, recorded: &RecordedSchema, id: &MadeId) -> Outcome;
 }
 
-/// Finds what dead processes left behind: ends the programs that they started and their servers, by
-/// pid, and removes it, where identity and marker agree with the journal (`marked`). What
-/// a living process owns is left alone. Ends early on `stop`.
+/// Cleans up after dead processes: ends the programs and servers that they started, and removes the
+/// journalled things.
+///
+/// A thing is removed only if its identity and marker agree with the journal ([`marked`]).
+/// Things of living processes stay. Returns early on `stop`.
 ///
 /// # Errors
-/// [`JournalError`]: the journal cannot be read. What cannot be removed is told in its [`Outcome`].
+/// [`JournalError`]: the journal cannot be read. A removal that fails is an [`Outcome`].
 pub fn sweep(
     journal: &Journal,
     servers: &dyn ExternalServers,
@@ -158,8 +159,8 @@ pub fn sweep(
     Ok(swept)
 }
 
-/// Ends what the owners of `entries`, all dead, had started and what still runs; whose programs do
-/// not end, and which.
+/// Ends the running programs that the dead owners of `entries` started. Returns the owners whose
+/// programs do not end, each with a message that names the process.
 fn end_programs(entries: &[Entry]) -> Vec<(Owner, String)> {
     let account = server_account().ok().map(|account| account.uid);
     let mut owners: Vec<&Owner> = Vec::new();
@@ -183,9 +184,9 @@ fn end_programs(entries: &[Entry]) -> Vec<(Owner, String)> {
     running
 }
 
-/// Ends what `owner` had started; the pid of one that does not end.
+/// Ends the programs that `owner` started. The error is the pid of one that does not end.
 fn end_programs_of(owner: &Owner, account: Option<u32>, places: &[&Path]) -> Result<(), i32> {
-    /// Rounds until nothing new is found: what is ended may have started more in between.
+    /// The most rounds: a program may start others before it ends.
     const ROUNDS: u8 = 10;
     for _ in 0..ROUNDS {
         let all = programs_of(owner, account, places);
@@ -249,11 +250,11 @@ fn marked_entry(parent: &Directory, name: &OsString) -> io::Result<Entry> {
     const MOST: u64 = 1 << 20;
     let mut text = Vec::new();
     parent.directory(name)?.file(MARKER)?.take(MOST).read_to_end(&mut text)?;
-    Ok(read_entry(&text)?)
+    Ok(serde_json::from_slice(&text)?)
 }
 
-/// What must go earlier has the smaller number: what lies on a stack, then the stack, then what it
-/// lies in.
+/// Returns the order of removal, smaller first: things on a stack, then the stack, then the
+/// directory that it lies in.
 fn layer(made: &OwnedResource) -> u8 {
     match made {
         OwnedResource::Cluster { .. } | OwnedResource::File { .. } => 0,

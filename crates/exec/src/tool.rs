@@ -1,9 +1,10 @@
-//! Tools that are asked a question, or that print the name they chose: `wipefs --json`,
+//! Tools that answer a question, or print the name that they chose: `wipefs --json`,
 //! `losetup --find --show`.
 //!
-//! [`run_tool`] takes a failing exit status for an error; [`ask_tool`] returns all that was said,
-//! within a time limit. Both run the tool with pgdyno's search path, without the user's locale and
-//! beyond the reach of a Ctrl-C at the terminal.
+//! [`run_tool`] waits for the tool to end, and takes a failing exit status for an error.
+//! [`ask_tool`] waits for a limited time, and returns whatever the tool printed. Both run the tool
+//! with pgdyno's search path, without the user's locale and beyond the reach of a Ctrl-C at the
+//! terminal. Programs of steps are started by [`Program`](crate::program::Program).
 
 use std::ffi::OsStr;
 use std::path::PathBuf;

@@ -1,7 +1,8 @@
-//! Undo steps: how what was made or set is taken down, as the journal keeps it.
+//! Undo steps: the journal's description of how a thing is taken down or a setting put back.
 //!
-//! A closed list of verbs with names and paths, and no command: nothing that stands in the journal
-//! is ever run. [`Executor`](crate::executor::Executor) executes them like every other step.
+//! The list of verbs is closed. They hold names and paths and no commands, so that nothing in the
+//! journal is ever run. An [`Executor`](crate::executor::Executor) executes undo steps like all
+//! other steps.
 
 use std::fmt;
 use std::path::PathBuf;
@@ -32,7 +33,7 @@ pub enum Undo {
         /// The symbolic link that leads to the device.
         link: PathBuf,
     },
-    /// Unmounts an emulated disk, and sees the process end that serves it.
+    /// Unmounts an emulated disk, and waits until the process that serves it has ended.
     StopDisk {
         /// The disk's own directory.
         directory: PathBuf,
@@ -84,8 +85,8 @@ pub enum Undo {
         /// Whether it was on.
         on: bool,
     },
-    /// The `restore` of the user's own hook, which whoever made it runs at its end. Nobody else
-    /// runs it: a later process says that it is left to do by hand.
+    /// Runs the `restore` command of the user's own hook. Only the process that ran the hook does
+    /// so; a later process asks the user to run it.
     RunHook {
         /// The storage's name in the experiment file; empty where an earlier version did not note
         /// it.
@@ -100,27 +101,27 @@ pub struct KernelFileChange {
     pub file: PathBuf,
     /// Its content before.
     pub was: String,
-    /// What was written; none for what the kernel itself changes along with the one before.
+    /// The content that was written; none for a file that the kernel changed along with the one
+    /// before.
     pub set: Option<String>,
 }
 
 impl Undo {
-    /// Tells whether it puts a setting back. Nothing else is done for a setting of the journal's.
+    /// Tells whether it puts a setting back. Only such steps are executed for a journalled setting.
     #[must_use]
     pub fn is_of_setting(&self) -> bool {
         matches!(self, Self::WriteKernelFiles { .. } | Self::SetDriveCache { .. })
     }
 
-    /// Tells whether its failure leaves the steps after it possible: an array or a volume group
-    /// that was never made cannot be taken apart, and that nothing holds its devices is what
-    /// counts.
+    /// Tells whether the steps after it are executed even if it fails. An array or a volume group
+    /// may never have been made; later steps notice if something still holds its devices.
     #[must_use]
     pub fn may_fail(&self) -> bool {
         matches!(self, Self::StopArray { .. } | Self::RemoveVolumeGroup { .. })
     }
 
-    /// Tells whether it is still to be done after the machine was restarted: what a RAID controller
-    /// keeps, say.
+    /// Tells whether it is still needed after a restart of the machine. A RAID controller keeps its
+    /// settings, for example.
     #[must_use]
     pub fn outlives_boot(&self) -> bool {
         !matches!(self, Self::WriteKernelFiles { .. } | Self::SetDriveCache { .. })

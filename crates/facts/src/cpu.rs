@@ -1,4 +1,4 @@
-//! CPUs: how many, how they are laid out, how fast they may run.
+//! CPUs: number, layout and clock frequencies.
 
 use std::collections::BTreeSet;
 

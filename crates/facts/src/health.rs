@@ -1,4 +1,4 @@
-//! A disk's own word on its health, through smartmontools.
+//! The health of disks, from smartmontools.
 
 use std::time::Duration;
 
@@ -9,7 +9,7 @@ use serde_json::Value;
 /// How long a tool may take to answer: a drive that sleeps needs seconds to wake up.
 pub(super) const TOOL_LIMIT: Duration = Duration::from_secs(15);
 
-/// Asks the disk with the kernel's name `disk`.
+/// Reads the health of the disk with the kernel's name `disk`.
 pub(super) fn read(disk: &str) -> Health {
     let device = format!("/dev/{disk}");
     let args = ["--json", "--info", "--health", "--attributes", &device];

@@ -1,4 +1,4 @@
-//! The kernel: how it was started, what it guards against, how it is set.
+//! The kernel: command line, vulnerabilities, settings, clock sources.
 
 use pgdyno_model::facts::KernelFacts;
 
@@ -7,7 +7,7 @@ use super::tree::Tree;
 const CLOCK: &str = "sys/devices/system/clocksource/clocksource0";
 const VULNERABILITIES: &str = "sys/devices/system/cpu/vulnerabilities";
 
-/// What is read of `/proc/sys`.
+/// The settings that are read from `/proc/sys`.
 const SYSCTLS: &[&str] = &[
     "fs.aio-max-nr",
     "kernel.io_uring_disabled",
@@ -54,8 +54,8 @@ pub(super) fn read(tree: &Tree) -> KernelFacts {
     }
 }
 
-/// Returns the command line as it may be shown: reports are passed on, and some people start
-/// machines with secrets.
+/// Returns the command line without secrets. Reports are passed on, and some machines are started
+/// with secrets.
 fn public(cmdline: &str) -> String {
     const SECRETS: &[&str] = &["pass", "secret", "token", "credential", "auth", "key"];
     let kernel = cmdline.split(" -- ").next().unwrap_or_default();

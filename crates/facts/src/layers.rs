@@ -15,7 +15,7 @@ use crate::tree::Tree;
 pub struct Layers {
     /// Kernel names, upper layers first, none twice.
     pub devices: Vec<String>,
-    /// Where a path could not be followed further, and why.
+    /// Paths that could not be followed further, each with the reason.
     pub unknown: Vec<String>,
 }
 
@@ -96,7 +96,7 @@ pub fn pool_of(dataset: &str) -> &str {
     dataset.split('/').next().unwrap_or(dataset)
 }
 
-/// Parses the vdevs, without the pool itself, from the run_tool of `zpool status`.
+/// Parses the vdevs, without the pool itself, from the output of `zpool status`.
 fn vdevs(status: &str) -> Vec<&str> {
     status
         .lines()

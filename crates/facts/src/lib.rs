@@ -1,11 +1,10 @@
 //! Facts: what the host is, and what lies under a directory.
 //!
-//! Everything is read; nothing is changed, and nobody is asked over the network. Files of `/proc`
-//! and `/sys` hold nearly all of it. `smartctl` and ZFS's programs are asked by [`fingerprint`]
-//! only.
+//! Nothing is changed, and nothing is read over the network. Files of `/proc`
+//! and `/sys` hold nearly all facts. Only [`fingerprint`] runs programs: `smartctl` and ZFS's.
 //!
 //! Call [`host`] once a run, and for each storage [`fingerprint`], or [`storage`] where no program
-//! may be started. What the machine does not tell stays empty.
+//! may be started. A fact that the machine does not show stays empty.
 //!
 //! ```
 //! # use std::path::Path;
@@ -44,13 +43,13 @@ use text::value_of;
 pub use text::{in_brackets, kilobytes};
 pub use tree::Tree;
 
-/// This machine. What it does not tell stays empty.
+/// Reads the facts of this machine. A fact that it does not show stays empty.
 #[must_use]
 pub fn host() -> HostFacts {
     machine(&Tree::here())
 }
 
-/// Memory that can be had without swapping, as the kernel estimates it; none if it does not say.
+/// Returns the memory that is available without swapping, by the kernel's estimate.
 #[must_use]
 pub fn memory_available() -> Option<Bytes> {
     kilobytes(&Tree::here().read("proc/meminfo")?, "MemAvailable").map(Bytes)
@@ -98,8 +97,8 @@ fn os_name(tree: &Tree) -> String {
         .unwrap_or_default()
 }
 
-/// What lies under `directory`, which the experiment calls `name`, as far as files tell: no program
-/// is run.
+/// Reads the facts of the storage under `directory`, which the experiment calls `name`, from files
+/// alone. No program is run.
 ///
 /// # Errors
 /// [`DirectoryError`]: the directory cannot be looked at.
@@ -107,9 +106,10 @@ pub fn storage(name: &str, directory: &Path) -> Result<StorageFacts, DirectoryEr
     look(name, directory, Serials::Hashed, false)
 }
 
-/// What lies under `directory`, which the experiment calls `name`: as [`storage`], with what
-/// `smartctl` says of the disks and what ZFS's programs say of a pool. Takes seconds where a disk
-/// sleeps.
+/// Reads the facts of the storage under `directory`, which the experiment calls `name`.
+///
+/// As [`storage`], with the disks' health by `smartctl` and a pool's properties by ZFS's programs.
+/// Takes seconds if a disk sleeps.
 ///
 /// # Errors
 /// [`DirectoryError`]: the directory cannot be looked at.
@@ -146,7 +146,7 @@ fn look(
     Ok(facts)
 }
 
-/// What `mount` and the devices under it tell.
+/// Reads the facts of `mount` and of the devices under it.
 fn on_mount(
     tree: &Tree,
     mounts: &[MountEntry],
@@ -183,7 +183,7 @@ fn on_mount(
     with_its_disk(facts)
 }
 
-/// `facts` with what their devices tell of their whole disk.
+/// Returns `facts` with model, scheduler and cache of their whole disk.
 fn with_its_disk(mut facts: StorageFacts) -> StorageFacts {
     if let Some(found) =
         facts.layers().into_iter().find(|d| Some(&d.name) == facts.disk.as_ref()).cloned()

@@ -1,16 +1,16 @@
-//! The files by which the kernel tells of itself, below a root that tests may choose.
+//! Files of `/proc`, `/sys` and `/etc`, below a root that tests may choose.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// `/proc`, `/sys` and the like. What is missing or may not be read is simply not told.
+/// The files below a root. A file that is missing or may not be read yields none.
 #[derive(Clone, Debug)]
 pub struct Tree {
     root: PathBuf,
 }
 
 impl Tree {
-    /// This machine's own.
+    /// Returns the files of this machine.
     pub fn here() -> Self {
         Self { root: PathBuf::from("/") }
     }
@@ -22,13 +22,13 @@ impl Tree {
         Self { root: root.to_owned() }
     }
 
-    /// `path` below the root, whether it begins with a slash or not.
+    /// Returns `path` below the root, whether it begins with a slash or not.
     fn below(&self, path: impl AsRef<Path>) -> PathBuf {
         let path = path.as_ref();
         self.root.join(path.strip_prefix("/").unwrap_or(path))
     }
 
-    /// Returns a file's text without surrounding blanks; none where there is none.
+    /// Returns a file's text without surrounding blanks; none if it is empty.
     pub fn read(&self, path: impl AsRef<Path>) -> Option<String> {
         let bytes = fs::read(self.below(path)).ok()?;
         let text = String::from_utf8_lossy(&bytes);
@@ -60,17 +60,17 @@ impl Tree {
         names
     }
 
-    /// Tells whether it is there.
+    /// Tells whether a file or directory exists.
     pub fn exists(&self, path: impl AsRef<Path>) -> bool {
         self.below(path).exists()
     }
 
-    /// Tells whether a directory is there.
+    /// Tells whether a directory exists.
     pub fn is_directory(&self, path: impl AsRef<Path>) -> bool {
         self.below(path).is_dir()
     }
 
-    /// Where `path` really lies, links followed, still below the root.
+    /// Returns `path` without symbolic links; none if it leads out of the root.
     pub fn real(&self, path: impl AsRef<Path>) -> Option<PathBuf> {
         let real = fs::canonicalize(self.below(path)).ok()?;
         let root = fs::canonicalize(&self.root).ok()?;

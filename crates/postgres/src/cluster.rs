@@ -428,14 +428,11 @@ impl Cluster {
 
     /// Returns the settings whose new values need a restart.
     fn pending_restart(&self) -> Result<Vec<String>, ClusterError> {
-        let pending = self
-            .control("postgres")?
-            .query(
-                "SELECT lower(name) FROM pg_catalog.pg_settings WHERE pending_restart ORDER BY 1",
-                &[],
-            )
-            .map_err(|e| ControlError::query("ask which settings wait for a restart", &e))?;
-        Ok(pending.iter().map(|r| r.get(0)).collect())
+        let sql = "SELECT lower(name) FROM pg_catalog.pg_settings WHERE pending_restart ORDER BY 1";
+        self.control("postgres")?
+            .query(sql, &[])
+            .and_then(|pending| pending.iter().map(|row| row.try_get(0)).collect())
+            .map_err(|e| ControlError::query("ask which settings wait for a restart", &e).into())
     }
 
     fn verify(&mut self) -> Result<(), ClusterError> {

@@ -2,6 +2,7 @@
 
 use pgdyno_connect::control::{Client, ControlError};
 use pgdyno_model::facts::{BuildSource, ServerFacts, Setting};
+use postgres::Row;
 
 /// Settings that every report shows, whatever their source.
 pub const ALWAYS: &[&str] = &[
@@ -50,17 +51,17 @@ pub fn read(client: &mut Client, build: BuildSource) -> Result<ServerFacts, Cont
             &[&ALWAYS],
         )
         .map_err(failed)?;
-    let settings = rows
-        .iter()
-        .map(|r| {
-            let name: String = r.get(0);
-            let mut value: String = r.get(1);
-            if SECRET.contains(&name.as_str()) && !value.is_empty() {
-                value = "(set; not stored)".into();
-            }
-            Setting { name, value, unit: r.get(2), source: r.get(3) }
-        })
-        .collect();
-    let version_num = u32::try_from(row.get::<_, i64>(1)).unwrap_or_default();
-    Ok(ServerFacts { version: row.get(0), version_num, build, settings })
+    let settings = rows.iter().map(setting).collect::<Result<_, _>>().map_err(failed)?;
+    let version_num: i64 = row.try_get(1).map_err(failed)?;
+    let version_num = u32::try_from(version_num).unwrap_or_default();
+    Ok(ServerFacts { version: row.try_get(0).map_err(failed)?, version_num, build, settings })
+}
+
+/// Reads a row of name, value, unit and source.
+fn setting(row: &Row) -> Result<Setting, postgres::Error> {
+    let (name, mut value): (String, String) = (row.try_get(0)?, row.try_get(1)?);
+    if SECRET.contains(&name.as_str()) && !value.is_empty() {
+        value = "(set; not stored)".into();
+    }
+    Ok(Setting { name, value, unit: row.try_get(2)?, source: row.try_get(3)? })
 }

@@ -2,8 +2,9 @@
 
 use std::collections::HashSet;
 use std::ffi::OsString;
+use std::io;
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Command, ExitStatus};
 
 use pgdyno_exec::trust;
 use pgdyno_model::facts::BuildSource;
@@ -32,12 +33,28 @@ pub enum FindError {
         found: String,
     },
     /// The `PG_CONFIG` program does not answer.
-    #[error("cannot ask {} (from PG_CONFIG) for its bindir: {why}", program.display())]
+    #[error("cannot ask {} (from PG_CONFIG) for its bindir: {found}", program.display())]
     PgConfig {
         /// The program.
         program: PathBuf,
         /// The reason.
-        why: String,
+        found: PgConfigError,
+    },
+}
+
+/// A `pg_config` that names no folder of programs.
+#[derive(Debug, thiserror::Error)]
+pub enum PgConfigError {
+    /// It cannot be run.
+    #[error("{0}")]
+    Run(io::Error),
+    /// It failed, or printed something else.
+    #[error("it ended with {status} and printed `{text}`")]
+    Answer {
+        /// Its exit status.
+        status: ExitStatus,
+        /// What it printed.
+        text: String,
     },
 }
 
@@ -130,7 +147,7 @@ pub fn find_in(
     };
     if let Some(program) = &places.pg_config {
         let bindir = ask_pg_config(program)
-            .map_err(|why| FindError::PgConfig { program: program.clone(), why })?;
+            .map_err(|found| FindError::PgConfig { program: program.clone(), found })?;
         let install = open(&bindir, "PG_CONFIG")
             .map_err(|source| FindError::Unusable { how: "PG_CONFIG", source })?;
         if fits(&install) || major.is_none() {
@@ -196,13 +213,13 @@ fn open(bindir: &Path, how: &str) -> Result<Install, InstallError> {
     Install::open(bindir, source)
 }
 
-fn ask_pg_config(program: &Path) -> Result<PathBuf, String> {
-    let out = Command::new(program).arg("--bindir").output().map_err(|e| e.to_string())?;
+fn ask_pg_config(program: &Path) -> Result<PathBuf, PgConfigError> {
+    let out = Command::new(program).arg("--bindir").output().map_err(PgConfigError::Run)?;
     let text = String::from_utf8_lossy(&out.stdout).trim().to_owned();
     if out.status.success() && text.starts_with('/') {
         Ok(PathBuf::from(text))
     } else {
-        Err(format!("it ended with {} and printed `{text}`", out.status))
+        Err(PgConfigError::Answer { status: out.status, text })
     }
 }
 

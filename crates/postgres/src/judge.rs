@@ -8,7 +8,7 @@
 use std::process::{Command, Output};
 
 use super::Install;
-use super::settings::{SettingProblem, SettingsError, name_problem, nearest};
+use super::settings::{SettingProblem, SettingsError, did_you_mean, name_problem};
 
 /// The result of the check.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -59,9 +59,7 @@ pub fn judge(install: &Install, settings: &[(String, String)]) -> Result<Judgeme
         let (said, hint) = fatal(&output);
         let (why, help) = match said {
             Some(said) if said.starts_with("unrecognized configuration parameter") => {
-                let near = nearest(&name.to_ascii_lowercase(), known(install).iter());
-                let help =
-                    (!near.is_empty()).then(|| format!("did you mean {}?", near.join(" or ")));
+                let help = did_you_mean(&name.to_ascii_lowercase(), known(install).iter());
                 (format!("PostgreSQL {} has no such setting", install.version), help)
             }
             Some(said) => (said, hint),

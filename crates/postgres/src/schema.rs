@@ -79,7 +79,8 @@ impl Object {
                 .batch_execute(&format!("LOCK TABLE ONLY {identity} IN ACCESS EXCLUSIVE MODE"))?;
         }
         let row = transaction.query_opt(SAME, &[&self.class, &self.oid, identity])?;
-        if row.and_then(|row| row.get::<_, Option<bool>>(0)) != Some(true) {
+        let is_same: Option<bool> = row.map(|row| row.try_get(0)).transpose()?.flatten();
+        if is_same != Some(true) {
             return Ok(false);
         }
         transaction.batch_execute(&format!("DROP {kind} {identity} RESTRICT"))?;
@@ -174,13 +175,15 @@ fn marked(client: &mut Client, id: &MadeId) -> Result<Vec<Object>, postgres::Err
         WHERE d.objsubid = 0 AND (d.description = $1 OR pg_catalog.starts_with(d.description, $1 || ':')) \
         AND i.identity IS NOT NULL ORDER BY i.type = 'schema', d.objoid DESC";
     let rows = client.query(ASKED, &[&mark(id)])?;
-    let object = |row: &postgres::Row| Object {
-        class: row.get(0),
-        oid: row.get(1),
-        kind: row.get(2),
-        identity: row.get(3),
+    let object = |row: &postgres::Row| {
+        Ok(Object {
+            class: row.try_get(0)?,
+            oid: row.try_get(1)?,
+            kind: row.try_get(2)?,
+            identity: row.try_get(3)?,
+        })
     };
-    Ok(rows.iter().map(object).collect())
+    rows.iter().map(object).collect()
 }
 
 /// Objects of a schema, without those that belong to another object of it.
@@ -198,7 +201,7 @@ pub fn objects_in(
     schema: &str,
 ) -> Result<Vec<(u32, u32)>, postgres::Error> {
     let rows = transaction.query(IN_SCHEMA, &[&schema])?;
-    Ok(rows.iter().map(|row| (row.get(0), row.get(1))).collect())
+    rows.iter().map(|row| Ok((row.try_get(0)?, row.try_get(1)?))).collect()
 }
 
 /// Puts `comment` on the objects of `schema` that are not among `before`.
@@ -217,7 +220,7 @@ pub fn mark_new_objects(
             continue;
         }
         let row = transaction.query_one(ASKED, &[&class, &oid])?;
-        let object = Object { class, oid, kind: row.get(0), identity: row.get(1) };
+        let object = Object { class, oid, kind: row.try_get(0)?, identity: row.try_get(1)? };
         let (kind, comment) = (object.kind_in_sql(), escape_literal(comment));
         transaction
             .batch_execute(&format!("COMMENT ON {kind} {} IS {comment}", object.identity))?;
@@ -237,5 +240,5 @@ pub fn writers(client: &mut Client, schema: &str) -> Result<Vec<String>, postgre
         AND pg_catalog.has_schema_privilege(r.oid, n.oid, 'CREATE') \
         AND (SELECT rolsuper FROM pg_catalog.pg_roles WHERE rolname = current_user) ORDER BY 1";
     let rows = client.query(ASKED, &[&schema])?;
-    Ok(rows.iter().map(|row| row.get(0)).collect())
+    rows.iter().map(|row| row.try_get(0)).collect()
 }

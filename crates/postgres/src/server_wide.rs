@@ -7,9 +7,6 @@
 //!
 //! After a killed process, the next sweep puts the settings back if the server lets it in without a
 //! stored password. Otherwise [`put_back_leftovers`] does so when a later run reaches the server.
-//! [`ServerWide::put_back`] at the end. What a killed process did not put back, the next sweep does
-//! where the server lets it in without a stored password, and [`put_back_leftovers`] when a later
-//! run reaches the server.
 //!
 //! `postgresql.auto.conf` is the only file that SQL can change. A value there that is neither
 //! recorded nor pgdyno's is somebody else's, and stays.
@@ -24,6 +21,7 @@ use pgdyno_exec::journal::{
 };
 use pgdyno_exec::process::is_alive;
 use pgdyno_model::target::Secret;
+use postgres::Row;
 use postgres_protocol::escape::{escape_identifier, escape_literal};
 
 use super::external::{ExternalServer, ExternalServerError, server_name, without_password};
@@ -237,20 +235,20 @@ pub fn put_back_leftovers(
 fn auto_conf(client: &mut Client) -> Result<BTreeMap<String, String>, ControlError> {
     let sql = "SELECT pg_catalog.lower(name), setting FROM pg_catalog.pg_file_settings \
                WHERE sourcefile LIKE '%/postgresql.auto.conf' AND name IS NOT NULL ORDER BY seqno";
-    let rows =
-        client.query(sql, &[]).map_err(|e| ControlError::query("read pg_file_settings", &e))?;
-    Ok(rows
-        .iter()
-        .map(|row| (row.get(0), row.get::<_, Option<String>>(1).unwrap_or_default()))
-        .collect())
+    let setting =
+        |row: &Row| Ok((row.try_get(0)?, row.try_get::<_, Option<String>>(1)?.unwrap_or_default()));
+    client
+        .query(sql, &[])
+        .and_then(|rows| rows.iter().map(setting).collect())
+        .map_err(|e| ControlError::query("read pg_file_settings", &e))
 }
 
 fn system_identifier(client: &mut Client) -> Result<String, ControlError> {
     let sql = "SELECT system_identifier::text FROM pg_catalog.pg_control_system()";
-    let row = client
+    client
         .query_one(sql, &[])
-        .map_err(|e| ControlError::query("read pg_control_system()", &e))?;
-    Ok(row.get(0))
+        .and_then(|row| row.try_get(0))
+        .map_err(|e| ControlError::query("read pg_control_system()", &e))
 }
 
 /// Sets `name` to `value` in `postgresql.auto.conf`, or removes its line.
@@ -272,8 +270,10 @@ fn reload(
     connect: impl Fn() -> Result<Client, ControlError>,
 ) -> Result<Client, ServerWideError> {
     let failed = |e: postgres::Error| ControlError::query("reload the server's configuration", &e);
-    let before: String =
-        client.query_one("SELECT pg_catalog.clock_timestamp()::text", &[]).map_err(failed)?.get(0);
+    let before: String = client
+        .query_one("SELECT pg_catalog.clock_timestamp()::text", &[])
+        .and_then(|row| row.try_get(0))
+        .map_err(failed)?;
     client.batch_execute("SELECT pg_catalog.pg_reload_conf()").map_err(failed)?;
     let until = Instant::now() + RELOAD_LIMIT;
     loop {
@@ -281,7 +281,8 @@ fn reload(
         // postmaster.
         let mut fresh = connect()?;
         let sql = "SELECT pg_catalog.pg_conf_load_time() >= $1::text::timestamptz";
-        if fresh.query_one(sql, &[&before]).map_err(failed)?.get(0) {
+        let row = fresh.query_one(sql, &[&before]);
+        if row.and_then(|row| row.try_get(0)).map_err(failed)? {
             return Ok(fresh);
         }
         if Instant::now() > until {
@@ -297,6 +298,30 @@ fn reload(
     }
 }
 
+/// A setting as a session sees it.
+struct WrittenSetting {
+    name: String,
+    setting: String,
+    unit: Option<String>,
+    vartype: String,
+    source: String,
+    /// Whether it comes from `postgresql.auto.conf`.
+    is_ours: bool,
+}
+
+impl WrittenSetting {
+    fn from_row(row: &Row) -> Result<Self, postgres::Error> {
+        Ok(Self {
+            name: row.try_get(0)?,
+            setting: row.try_get(1)?,
+            unit: row.try_get(2)?,
+            vartype: row.try_get(3)?,
+            source: row.try_get(4)?,
+            is_ours: row.try_get(5)?,
+        })
+    }
+}
+
 /// Checks that the server runs with `wanted`. An option of its command line would outweigh the
 /// file.
 fn verify(client: &mut Client, wanted: &BTreeMap<String, String>) -> Result<(), SettingsError> {
@@ -304,15 +329,12 @@ fn verify(client: &mut Client, wanted: &BTreeMap<String, String>) -> Result<(), 
     let sql = "SELECT pg_catalog.lower(name), setting, unit, vartype, source, \
                source = 'configuration file' AND coalesce(sourcefile LIKE '%/postgresql.auto.conf', true) \
                FROM pg_catalog.pg_settings WHERE pg_catalog.lower(name) = ANY($1)";
-    let rows = client
+    let rows: Vec<WrittenSetting> = client
         .query(sql, &[&names])
+        .and_then(|rows| rows.iter().map(WrittenSetting::from_row).collect())
         .map_err(|e| ControlError::query("read the settings back", &e))?;
     let mut problems = Vec::new();
-    for row in rows {
-        let (name, setting, unit): (String, String, Option<String>) =
-            (row.get(0), row.get(1), row.get(2));
-        let (vartype, source, is_ours): (String, String, bool) =
-            (row.get(3), row.get(4), row.get(5));
+    for WrittenSetting { name, setting, unit, vartype, source, is_ours } in rows {
         let Some(value) = wanted.get(&name) else { continue };
         if !is_ours || same_value(value, &setting, unit.as_deref(), &vartype) == Some(false) {
             let unit = unit.map(|unit| format!(" in units of {unit}")).unwrap_or_default();

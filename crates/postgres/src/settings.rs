@@ -6,6 +6,8 @@ use std::fmt::Write as _;
 use std::path::Path;
 
 use pgdyno_connect::control::{Client, ControlError, error_text};
+use pgdyno_model::nearest::probable;
+use postgres::Row;
 use postgres_protocol::escape::escape_literal;
 
 /// Settings that pgdyno itself needs on a managed server.
@@ -152,10 +154,11 @@ pub(crate) fn check(
     client: &mut Client,
     settings: &[(String, String)],
 ) -> Result<(), SettingsError> {
-    let rows = client
-        .query("SELECT pg_catalog.lower(name), context FROM pg_catalog.pg_settings", &[])
+    let sql = "SELECT pg_catalog.lower(name), context FROM pg_catalog.pg_settings";
+    let contexts: BTreeMap<String, String> = client
+        .query(sql, &[])
+        .and_then(|rows| rows.iter().map(|r| Ok((r.try_get(0)?, r.try_get(1)?))).collect())
         .map_err(|e| ControlError::query("read pg_settings", &e))?;
-    let contexts: BTreeMap<String, String> = rows.iter().map(|r| (r.get(0), r.get(1))).collect();
     let mut problems = Vec::new();
     for (name, value) in settings {
         let problem = |why: String, help| SettingProblem {
@@ -173,9 +176,7 @@ pub(crate) fn check(
             // A loadable module's setting is unknown until the module is loaded.
             None if name.contains('.') => {}
             None => {
-                let near = nearest(&lower, contexts.keys());
-                let help =
-                    (!near.is_empty()).then(|| format!("did you mean {}?", near.join(" or ")));
+                let help = did_you_mean(&lower, contexts.keys());
                 problems.push(problem("this server has no such setting".into(), help));
             }
             Some("internal") => {
@@ -221,23 +222,38 @@ fn try_value(client: &mut Client, name: &str, value: &str) -> Result<(), postgre
     tried.and(reset)
 }
 
-pub(super) fn nearest<'a>(name: &str, known: impl Iterator<Item = &'a String>) -> Vec<String> {
-    let mut scored: Vec<(f64, &String)> = known
-        .map(|k| (strsim::normalized_damerau_levenshtein(name, k), k))
-        .filter(|(score, _)| *score >= 0.75)
-        .collect();
-    scored.sort_by(|a, b| b.0.total_cmp(&a.0));
-    scored.into_iter().take(3).map(|(_, k)| k.clone()).collect()
+/// Returns the advice to use the setting that `name` was probably meant to be.
+pub(super) fn did_you_mean<'a>(
+    name: &str,
+    known: impl Iterator<Item = &'a String>,
+) -> Option<String> {
+    let known: Vec<&str> = known.map(String::as_str).collect();
+    probable(name, &known).map(|near| format!("did you mean {near}?"))
 }
 
 /// The columns of `pg_settings` that matter here.
-struct Row {
+struct RunningSetting {
     setting: String,
     unit: Option<String>,
     vartype: String,
     source: String,
     from_our_line: Option<i32>,
     pending_restart: bool,
+}
+
+impl RunningSetting {
+    /// Reads a row of the setting's name and the columns.
+    fn from_row(row: &Row) -> Result<(String, Self), postgres::Error> {
+        let setting = Self {
+            setting: row.try_get(1)?,
+            unit: row.try_get(2)?,
+            vartype: row.try_get(3)?,
+            source: row.try_get(4)?,
+            from_our_line: row.try_get(5)?,
+            pending_restart: row.try_get(6)?,
+        };
+        Ok((row.try_get(0)?, setting))
+    }
 }
 
 /// Compares the values of a fresh connection with the wanted ones.
@@ -253,37 +269,22 @@ pub(crate) fn verify(
 ) -> Result<(), SettingsError> {
     let failed = |e: postgres::Error| ControlError::query("read the settings back", &e);
     let file = file.to_string_lossy();
-    let rows = client
+    let rows: BTreeMap<String, RunningSetting> = client
         .query(
             "SELECT pg_catalog.lower(name), setting, unit, vartype, source, \
              CASE WHEN sourcefile = $1 THEN sourceline END, pending_restart FROM pg_catalog.pg_settings",
             &[&file.as_ref()],
         )
+        .and_then(|rows| rows.iter().map(RunningSetting::from_row).collect())
         .map_err(failed)?;
-    let rows: BTreeMap<String, Row> = rows
-        .iter()
-        .map(|r| {
-            let row = Row {
-                setting: r.get(1),
-                unit: r.get(2),
-                vartype: r.get(3),
-                source: r.get(4),
-                from_our_line: r.get(5),
-                pending_restart: r.get(6),
-            };
-            (r.get(0), row)
-        })
-        .collect();
     let errors: BTreeMap<i32, String> = client
         .query(
             "SELECT sourceline, error FROM pg_catalog.pg_file_settings \
              WHERE sourcefile = $1 AND error IS NOT NULL AND sourceline IS NOT NULL",
             &[&file.as_ref()],
         )
-        .map_err(failed)?
-        .iter()
-        .map(|r| (r.get(0), r.get(1)))
-        .collect();
+        .and_then(|rows| rows.iter().map(|r| Ok((r.try_get(0)?, r.try_get(1)?))).collect())
+        .map_err(failed)?;
     let mut problems = Vec::new();
     for (name, value) in asked {
         let line = lines.get(name).copied();
@@ -309,7 +310,12 @@ pub(crate) fn verify(
 }
 
 /// Returns why the running value is not the wanted one. None if it is.
-fn difference(asked: &str, row: &Row, line: Option<i32>, error: Option<&str>) -> Option<String> {
+fn difference(
+    asked: &str,
+    row: &RunningSetting,
+    line: Option<i32>,
+    error: Option<&str>,
+) -> Option<String> {
     if let Some(error) = error {
         return Some(format!("the server says of its line in the settings file: {error}"));
     }
@@ -345,7 +351,7 @@ fn placeholder_difference(
     value: &str,
 ) -> Result<Option<String>, postgres::Error> {
     let row = client.query_one("SELECT pg_catalog.current_setting($1, true)", &[&name])?;
-    Ok(match row.get::<_, Option<String>>(0) {
+    Ok(match row.try_get::<_, Option<String>>(0)? {
         Some(runs) if runs == value => None,
         Some(runs) => Some(format!("it runs with `{runs}`")),
         None => Some("this server has no such setting".into()),

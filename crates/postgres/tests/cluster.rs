@@ -1,16 +1,14 @@
 //! A managed cluster from its making to its removal, on a real server.
 #![allow(clippy::unwrap_used, reason = "helpers of tests")]
 
-mod common;
-
 use std::collections::BTreeMap;
 use std::os::unix::fs::MetadataExt;
 use std::sync::atomic::AtomicBool;
 
-use common::{Place, RUN};
 use pgdyno_model::experiment::Connect;
 use pgdyno_model::target::Address;
 use pgdyno_postgres::{Applied, Cluster, ClusterError, SettingsError, StopMode};
+use pgdyno_test_support::{Place, RUN};
 
 fn settings(pairs: &[(&str, &str)]) -> BTreeMap<String, String> {
     pairs.iter().map(|(n, v)| ((*n).to_owned(), (*v).to_owned())).collect()

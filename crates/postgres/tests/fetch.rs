@@ -1,8 +1,6 @@
 //! Fetching: from the real repository once, and what is refused, from a server of the test's own.
 #![allow(clippy::unwrap_used, reason = "helpers of tests")]
 
-mod common;
-
 use std::collections::BTreeMap;
 use std::fs;
 use std::io::{BufRead, BufReader, Write};
@@ -12,10 +10,10 @@ use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, Mutex};
 
-use common::{Place, RUN};
 use pgdyno_exec::server_account;
 use pgdyno_postgres::fetch::{Artifact, Fetcher};
 use pgdyno_postgres::{Cluster, FETCHABLE, FetchError, FetchProgress};
+use pgdyno_test_support::{Place, RUN};
 use sha2::Digest as _;
 
 /// Answers every GET with `body` and `status`, `announced` bytes long; counts the requests.

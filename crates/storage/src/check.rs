@@ -28,8 +28,8 @@ pub struct Surroundings<'a> {
     pub wipe: &'a Wipe,
 }
 
-const fn tool(program: &'static str, debian: &'static str, purpose: &'static str) -> Tool {
-    Tool { program, debian, fedora: Some(debian), purpose }
+const fn tool(program: &'static str, package: &'static str, purpose: &'static str) -> Tool {
+    Tool::new(program, package, Some(package), purpose)
 }
 
 const LOSETUP: Tool = tool("losetup", "mount", "attaches loop devices");
@@ -219,9 +219,7 @@ impl Stack {
     fn check_directories(&self, default: &Path, account: &Account) -> Result<(), StorageError> {
         let failed = |source| StorageError::Directory { storage: self.name().into(), source };
         if let Backing::Ram(size) = self.storage().backing {
-            let meminfo = std::fs::read_to_string("/proc/meminfo").unwrap_or_default();
-            let available =
-                Bytes(pgdyno_facts::kilobytes(&meminfo, "MemAvailable").unwrap_or_default());
+            let available = pgdyno_facts::memory_available().unwrap_or_default();
             if size > available {
                 let why = format!("it needs {size} of main memory, and {available} is available");
                 let help = "choose a smaller size".into();

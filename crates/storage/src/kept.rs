@@ -1,4 +1,4 @@
-//! What failed crash tests left and pgdyno kept: images of filesystems, copies of PGDATA, ledgers.
+//! Kept evidence of failed crash tests: images of filesystems, copies of PGDATA, ledgers.
 //!
 //! It lies in `$XDG_DATA_HOME/pgdyno/crashes/SESSION/FAULT-ROUND/`; a plug's session has no folder
 //! of the round. Folders bear no marker, so that pgdyno's are known by their names, owner and
@@ -12,27 +12,55 @@ use std::{fs, io};
 use pgdyno_exec::beneath::Directory;
 use pgdyno_exec::mountinfo::mounted_beneath;
 use pgdyno_exec::paths::data_dir;
-use pgdyno_exec::trust;
+use pgdyno_exec::trust::{self, TrustError};
 use pgdyno_model::Fault;
 use rustix::fs::{FileType, Stat};
 
-/// Something that is left as it is, and why.
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// A file that is left as it is, and the reason.
+#[derive(Debug)]
 pub struct LeftAlone {
-    /// What.
+    /// The file.
     pub path: PathBuf,
     /// The cause.
-    pub why: String,
+    pub why: KeptError,
 }
 
-/// What one session of crash tests kept.
+/// Why something among the kept files is not pgdyno's, or cannot be removed.
+#[derive(Debug, thiserror::Error)]
+#[allow(missing_docs, reason = "the messages say it")]
+pub enum KeptError {
+    #[error("{0}")]
+    Io(#[from] io::Error),
+    #[error("it cannot be looked at: {0}")]
+    Unseen(io::Error),
+    #[error("it cannot be read: {0}")]
+    Unreadable(io::Error),
+    #[error("{0}{help}", help = .0.help().map_or_else(String::new, |help| format!("; {help}")))]
+    Untrusted(Box<TrustError>),
+    #[error("it is a symbolic link")]
+    Link,
+    #[error("it is no folder")]
+    NotAFolder,
+    #[error("it belongs to uid {0}")]
+    Foreign(u32),
+    #[error("its name is none of a session of crash tests")]
+    NotASession,
+    #[error("pgdyno did not put it there")]
+    NotOurs,
+    #[error("something is mounted at {}", .0.display())]
+    Mounted(PathBuf),
+    #[error("it is attached as {0}")]
+    Attached(String),
+}
+
+/// The kept files of one session of crash tests.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct KeptCrash {
     /// The session's name.
     pub id: String,
     /// Its folder.
     pub path: PathBuf,
-    /// What takes room on the disk (bytes): holes of images do not.
+    /// The room that they take on the disk (bytes), without holes of images.
     pub bytes: u64,
     /// Files and copies of PGDATA that pgdyno put there, from [`KeptCrash::path`] on.
     kept: Vec<PathBuf>,
@@ -40,17 +68,17 @@ pub struct KeptCrash {
     rounds: Vec<PathBuf>,
 }
 
-/// All that is kept.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+/// The kept files of all sessions.
+#[derive(Debug, Default)]
 pub struct KeptCrashes {
     /// By session, the oldest first.
     pub all: Vec<KeptCrash>,
-    /// What else lies there.
+    /// Other files in their folders.
     pub left: Vec<LeftAlone>,
 }
 
 impl KeptCrashes {
-    /// Looks for what is kept. Follows no symbolic link.
+    /// Finds the kept files. Follows no symbolic link.
     #[must_use]
     pub fn find() -> Self {
         Self::find_in(&data_dir().join("crashes"))
@@ -60,8 +88,8 @@ impl KeptCrashes {
         let mut found = Self::default();
         match open_crashes(path) {
             Ok(directory) => found.look_into(&directory),
-            Err(e) if e.kind() == io::ErrorKind::NotFound => {}
-            Err(e) => found.leave(path.to_owned(), &e.to_string()),
+            Err(KeptError::Io(e)) if e.kind() == io::ErrorKind::NotFound => {}
+            Err(why) => found.leave(path.to_owned(), why),
         }
         found
     }
@@ -70,7 +98,7 @@ impl KeptCrashes {
         for name in self.names(directory) {
             let path = directory.path().join(&name);
             if !is_session(&name) {
-                self.leave(path, "its name is none of a session of crash tests");
+                self.leave(path, KeptError::NotASession);
             } else if let Some(folder) = self.own_folder(directory, &name) {
                 let session = self.session(name, &folder);
                 self.all.push(session);
@@ -105,14 +133,14 @@ impl KeptCrashes {
                 entries.into_iter().map(|e| e.name.to_string_lossy().into_owned()).collect()
             }
             Err(e) => {
-                self.leave(directory.path().to_owned(), &format!("it cannot be read: {e}"));
+                self.leave(directory.path().to_owned(), KeptError::Unreadable(e));
                 Vec::new()
             }
         }
     }
 
     fn own_folder(&mut self, parent: &Directory, name: &str) -> Option<Directory> {
-        own_folder(parent, name).map_err(|why| self.leave(parent.path().join(name), &why)).ok()
+        own_folder(parent, name).map_err(|why| self.leave(parent.path().join(name), why)).ok()
     }
 
     /// Tells whether pgdyno put it there, as far as name and kind tell.
@@ -120,25 +148,25 @@ impl KeptCrashes {
         let is_file_name =
             name == "image" || name.starts_with("image-") || name.starts_with("ledger-");
         let is_data = || name == "data" && folder.file("data/PG_VERSION").is_ok();
-        let why = match folder.stat(name).as_ref().map(kind) {
-            Err(e) => format!("it cannot be looked at: {e}"),
-            Ok(FileType::Symlink) => "it is a symbolic link".to_owned(),
+        let why = match folder.stat(name).map(|stat| kind(&stat)) {
+            Err(e) => KeptError::Unseen(e),
+            Ok(FileType::Symlink) => KeptError::Link,
             Ok(FileType::RegularFile) if is_file_name => return true,
             Ok(FileType::Directory) if is_data() => return true,
-            Ok(_) => "pgdyno did not put it there".to_owned(),
+            Ok(_) => KeptError::NotOurs,
         };
-        self.leave(folder.path().join(name), &why);
+        self.leave(folder.path().join(name), why);
         false
     }
 
-    fn leave(&mut self, path: PathBuf, why: &str) {
-        self.left.push(LeftAlone { path, why: why.to_owned() });
+    fn leave(&mut self, path: PathBuf, why: KeptError) {
+        self.left.push(LeftAlone { path, why });
     }
 }
 
 impl KeptCrash {
-    /// Removes what is kept, and the folders that are empty then: the bytes that were freed, and
-    /// what is left.
+    /// Removes the kept files and the folders that are empty then. Returns the freed room (bytes)
+    /// and the files that are left.
     #[must_use]
     pub fn remove(&self) -> (u64, Vec<LeftAlone>) {
         let mut left = Vec::new();
@@ -149,19 +177,16 @@ impl KeptCrash {
         (freed, left)
     }
 
-    fn remove_below(&self, left: &mut Vec<LeftAlone>) -> Result<u64, String> {
-        let told = |e: io::Error| e.to_string();
+    fn remove_below(&self, left: &mut Vec<LeftAlone>) -> Result<u64, KeptError> {
         let crashes_path = self.path.parent().unwrap_or(Path::new("/"));
-        let crashes = open_crashes(crashes_path).map_err(told)?;
+        let crashes = open_crashes(crashes_path)?;
         let folder = own_folder(&crashes, &self.id)?;
         let mut freed = 0;
         for path in &self.kept {
             let bytes = room(&folder, path);
             match remove(&folder, path) {
                 Ok(()) => freed += bytes,
-                Err(why) => {
-                    left.push(LeftAlone { path: self.path.join(path), why: why.to_string() });
-                }
+                Err(why) => left.push(LeftAlone { path: self.path.join(path), why }),
             }
         }
         // Fails, as it should, while anything is in them.
@@ -176,32 +201,28 @@ impl KeptCrash {
 
 /// Opens the folder of all sessions, if nobody but root and the caller can change where its path
 /// leads to.
-fn open_crashes(path: &Path) -> io::Result<Directory> {
-    trust::check(path).map_err(|e| {
-        let help = e.help().map_or_else(String::new, |help| format!("; {help}"));
-        io::Error::other(format!("{e}{help}"))
-    })?;
+fn open_crashes(path: &Path) -> Result<Directory, KeptError> {
+    trust::check(path).map_err(|e| KeptError::Untrusted(Box::new(e)))?;
     if fs::symlink_metadata(path)?.is_symlink() {
-        return Err(io::Error::other("it is a symbolic link"));
+        return Err(KeptError::Link);
     }
-    Directory::open(path)
+    Ok(Directory::open(path)?)
 }
 
 /// Opens the folder `name`, if it is the caller's.
-fn own_folder(parent: &Directory, name: &str) -> Result<Directory, String> {
-    let failed = |e: io::Error| format!("it cannot be looked at: {e}");
-    let stat = parent.stat(name).map_err(failed)?;
+fn own_folder(parent: &Directory, name: &str) -> Result<Directory, KeptError> {
+    let stat = parent.stat(name).map_err(KeptError::Unseen)?;
     match kind(&stat) {
-        FileType::Symlink => return Err("it is a symbolic link".to_owned()),
+        FileType::Symlink => return Err(KeptError::Link),
         FileType::Directory => {}
-        _ => return Err("it is no folder".to_owned()),
+        _ => return Err(KeptError::NotAFolder),
     }
-    let folder = parent.directory(name).map_err(failed)?;
-    let uid = rustix::fs::fstat(&folder).map_err(|e| failed(e.into()))?.st_uid;
+    let folder = parent.directory(name).map_err(KeptError::Unseen)?;
+    let uid = rustix::fs::fstat(&folder).map_err(|e| KeptError::Unseen(e.into()))?.st_uid;
     if uid == rustix::process::geteuid().as_raw() {
         Ok(folder)
     } else {
-        Err(format!("it belongs to uid {uid}"))
+        Err(KeptError::Foreign(uid))
     }
 }
 
@@ -210,14 +231,13 @@ fn kind(stat: &Stat) -> FileType {
 }
 
 /// Removes a file or a tree, unless it is in use as a disk or a mount.
-fn remove(folder: &Directory, relative: &Path) -> io::Result<()> {
+fn remove(folder: &Directory, relative: &Path) -> Result<(), KeptError> {
     let path = folder.path().join(relative);
     if let Some(mounted) = mounted_beneath(&path)?.first() {
-        let what = format!("something is mounted at {}", mounted.point.display());
-        return Err(io::Error::other(what));
+        return Err(KeptError::Mounted(mounted.point.clone()));
     }
     if let Some(device) = loop_device(&path) {
-        return Err(io::Error::other(format!("it is attached as {device}")));
+        return Err(KeptError::Attached(device));
     }
     let (round, name) = match (relative.parent(), relative.file_name()) {
         (Some(round), Some(name)) if !round.as_os_str().is_empty() => {
@@ -227,10 +247,10 @@ fn remove(folder: &Directory, relative: &Path) -> io::Result<()> {
     };
     let holder = round.as_ref().unwrap_or(folder);
     if kind(&holder.stat(name)?) != FileType::Directory {
-        return holder.remove_file(name);
+        return Ok(holder.remove_file(name)?);
     }
     holder.directory(name)?.empty(&[])?;
-    holder.remove_directory(name)
+    Ok(holder.remove_directory(name)?)
 }
 
 /// Returns the loop device that lies over the file at `path`.
@@ -245,7 +265,7 @@ fn loop_device(path: &Path) -> Option<String> {
     devices.into_iter().find(over).map(|device| format!("/dev/{}", device.file_name().display()))
 }
 
-/// What a file or tree takes on the disk (bytes); what cannot be seen is not counted.
+/// Returns the room that a file or tree takes on the disk (bytes), as far as it can be read.
 fn room(folder: &Directory, relative: &Path) -> u64 {
     /// The unit of `st_blocks`, whatever the filesystem's blocks are.
     const BLOCK: u64 = 512;
@@ -315,16 +335,17 @@ mod tests {
         file(&crashes.join("plug-20261122-223127-abcd/data/PG_VERSION"));
         file(&crashes.join("plug-20261122-223127-abcd/data/base/1/1259"));
         let found = KeptCrashes::find_in(&crashes);
-        assert_eq!(found.left, []);
+        assert!(found.left.is_empty(), "{found:?}");
         let ids: Vec<&str> = found.all.iter().map(|kept| kept.id.as_str()).collect();
         assert_eq!(ids, [ID, "plug-20261122-223127-abcd"]);
         assert!(found.all[0].bytes >= 3 * 8192 && found.all[1].bytes >= 2 * 8192);
         for kept in &found.all {
             let (freed, left) = kept.remove();
-            assert_eq!((freed, left), (kept.bytes, Vec::new()));
+            assert!(freed == kept.bytes && left.is_empty(), "{left:?}");
         }
         assert!(!crashes.exists());
-        assert_eq!(KeptCrashes::find_in(&crashes), KeptCrashes::default());
+        let found = KeptCrashes::find_in(&crashes);
+        assert!(found.all.is_empty() && found.left.is_empty(), "{found:?}");
     }
 
     #[test]
@@ -355,7 +376,7 @@ mod tests {
         ];
         assert_eq!(names, expected);
         let (freed, left) = kept.remove();
-        assert_eq!((freed > 0, left), (true, Vec::new()));
+        assert!(freed > 0 && left.is_empty(), "{left:?}");
         assert!(!crashes.join(ID).join("power-1/image-0").exists());
         for stays in [
             "notes/image-0",

@@ -71,7 +71,7 @@ impl Stack {
         &self.name
     }
 
-    /// The value that was asked for.
+    /// The wanted value.
     #[must_use]
     pub fn storage(&self) -> &Storage {
         &self.storage
@@ -133,7 +133,7 @@ impl Stack {
             .collect()
     }
 
-    /// Which program stripes, where a RAID-0 is asked for.
+    /// Returns the program that stripes a RAID-0.
     pub(crate) fn striper(&self) -> Option<Striper> {
         let Backing::Raid0(raid) = &self.storage.backing else { return None };
         let own = match self.storage.filesystem.as_ref().map(|f| f.name.as_str()) {

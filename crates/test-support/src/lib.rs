@@ -1,6 +1,7 @@
 //! Shared parts of pgdyno's integration tests. Only `dev-dependencies` name this crate.
 //!
 //! - [`Scratch`]: a folder of the test's own that the server's account can enter.
+//! - [`Place`]: a storage directory and a journal of the test's own; [`RUN`] is a stop flag for it.
 //! - [`Server`] and [`Session`]: a PostgreSQL server of the test's own, and a connection to ask it.
 //! - [`skip`] and [`is_root`]: say that a test is skipped. CI fails on a skip that
 //!   `.ci/allowed-skips` does not list.
@@ -18,14 +19,16 @@
 // Helpers of tests fail as tests do.
 #![allow(clippy::unwrap_used)]
 
+mod place;
 mod scratch;
 mod server;
 mod skip;
 mod traces;
 mod wait;
 
+pub use place::Place;
 pub use scratch::Scratch;
 pub use server::{PASSWORD, Server, Session, create_cluster, install};
 pub use skip::{is_root, skip};
 pub use traces::traces;
-pub use wait::wait_for;
+pub use wait::{RUN, wait_for};

@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::sync::atomic::AtomicBool;
 
 use pgdyno_connect::control;
 use pgdyno_connect::control::Client;
@@ -14,18 +13,16 @@ use pgdyno_postgres::cluster::cluster_directory;
 use pgdyno_postgres::{Cluster, ClusterSpec, Install, fetch, find};
 
 use crate::scratch::Scratch;
+use crate::wait::RUN;
 
 /// The password of the roles that tests create.
 pub const PASSWORD: &str = "correct horse";
-
-/// A stop flag that nobody sets.
-static GO_ON: AtomicBool = AtomicBool::new(false);
 
 /// Returns an installed PostgreSQL of `major`, or of any version. Fetches one if none is installed.
 #[must_use]
 pub fn install(major: Option<u32>) -> Install {
     find(None, major).unwrap().unwrap_or_else(|| {
-        fetch(major.unwrap_or(17), &server_account().unwrap(), &GO_ON, &|_| {}).unwrap()
+        fetch(major.unwrap_or(17), &server_account().unwrap(), &RUN, &|_| {}).unwrap()
     })
 }
 
@@ -39,7 +36,7 @@ pub fn create_cluster(install: Install) -> (Cluster, Scratch) {
     // Tests of connections and load need no durable disk.
     let settings = [("fsync", "off"), ("max_connections", "50"), ("shared_buffers", "16MB")];
     spec.settings = settings.map(|(name, value)| (name.to_owned(), value.to_owned())).into();
-    (Cluster::create(spec, &journal, &GO_ON).unwrap(), home)
+    (Cluster::create(spec, &journal, &RUN).unwrap(), home)
 }
 
 /// A running server of the test's own; it ends with the value.
@@ -68,7 +65,7 @@ impl Server {
                    host all plain 127.0.0.1/32 password\n\
                    host all all 127.0.0.1/32 scram-sha-256\n";
         fs::write(cluster.data().join("pg_hba.conf"), hba).unwrap();
-        cluster.apply(&BTreeMap::new(), &GO_ON).unwrap();
+        cluster.apply(&BTreeMap::new(), &RUN).unwrap();
         let set = format!("ALTER ROLE postgres PASSWORD '{PASSWORD}'");
         cluster.control("postgres").unwrap().batch_execute(&set).unwrap();
         Self { cluster, home }

@@ -1,6 +1,10 @@
 //! Waiting for another process.
 
+use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
+
+/// A stop flag that nobody sets.
+pub static RUN: AtomicBool = AtomicBool::new(false);
 
 /// The longest wait. It only ends a test that hangs.
 const PATIENCE: Duration = Duration::from_secs(60);

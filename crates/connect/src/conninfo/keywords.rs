@@ -1,5 +1,7 @@
 //! libpq's connection keywords, and how far pgdyno supports each.
 
+use pgdyno_model::nearest::probable;
+
 /// A connection keyword.
 pub(super) struct Keyword {
     /// Its name.
@@ -92,11 +94,8 @@ pub(super) fn find(name: &str) -> Option<&'static Keyword> {
     KEYWORDS.iter().find(|known| known.name == name)
 }
 
-/// Returns the keyword most similar to `name`, if one is similar enough.
+/// Returns the keyword that `name` was probably meant to be.
 pub(super) fn nearest(name: &str) -> Option<&'static str> {
-    let alike = KEYWORDS.iter().map(|known| (known.name, strsim::jaro_winkler(known.name, name)));
-    alike
-        .filter(|(_, score)| *score > 0.85)
-        .max_by(|a, b| a.1.total_cmp(&b.1))
-        .map(|(name, _)| name)
+    let known: Vec<&'static str> = KEYWORDS.iter().map(|known| known.name).collect();
+    probable(name, &known)
 }

@@ -1,4 +1,4 @@
-//! Devices held open while they are written, so that what was checked is what is written
+//! Holds devices open while they are written, so that the checked device is the written one
 //! (docs/adr/0025).
 //!
 //! While a descriptor is open the kernel gives the device's number to no other disk, and lets
@@ -22,7 +22,7 @@ pub struct HeldDevice {
     device: BlockDevice,
 }
 
-/// Opens each of `devices` by its node in `/dev`, and looks whether it still is the same device.
+/// Opens each of `devices` by its node in `/dev`, and checks that the device did not change.
 ///
 /// # Errors
 /// [`SafetyError`]: it cannot be opened, or another device has its place.
@@ -48,7 +48,7 @@ pub fn resolve(path: &Path) -> Result<BlockDevice, Refusal> {
 }
 
 impl HeldDevice {
-    /// Opens `device` by its node in `/dev`, and looks whether it still is the same device.
+    /// Opens `device` by its node in `/dev`, and checks that the device did not change.
     ///
     /// # Errors
     /// [`Refusal`]: it cannot be opened, or another device has its place.
@@ -66,7 +66,7 @@ impl HeldDevice {
         self.compare().map_err(|found| SafetyError { device: self.device.path.clone(), found })
     }
 
-    /// As [`Self::check`], for one who names the device.
+    /// As [`Self::check`], with an error that does not name the device.
     ///
     /// # Errors
     /// [`Refusal`]: another device has its place.

@@ -15,7 +15,7 @@ use crate::mountinfo;
 /// A block device as the kernel knows it now.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct BlockDevice {
-    /// The path that was asked for.
+    /// The path that the user named.
     pub path: PathBuf,
     /// The kernel's name: `nvme0n1`, `sda1`.
     pub name: String,
@@ -153,7 +153,7 @@ impl BlockDevice {
             .collect()
     }
 
-    /// Returns the kernel's names of what lies on it: RAIDs and mappings.
+    /// Returns the kernel's names of the RAIDs and mappings that lie on it.
     #[must_use]
     pub fn holders(&self) -> Vec<String> {
         names(&self.sysfs().join("holders"))
@@ -161,7 +161,8 @@ impl BlockDevice {
 }
 
 impl Identity {
-    /// What tells `device` to a person; its serial number hashed unless `keep_serial`.
+    /// Returns the marks by which a person recognises `device`. The serial number is hashed unless
+    /// `keep_serial` is set.
     #[must_use]
     pub fn of(device: &BlockDevice, keep_serial: bool) -> Self {
         let disk = device.disk_sysfs();

@@ -1,4 +1,4 @@
-//! Removing what pgdyno put on a named device.
+//! Removes pgdyno's signatures from a named device.
 
 use std::path::Path;
 

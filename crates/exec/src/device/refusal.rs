@@ -16,6 +16,18 @@ pub struct SafetyError {
     pub found: Refusal,
 }
 
+/// The contents of a device cannot be told.
+#[derive(Debug, thiserror::Error)]
+#[allow(missing_docs, reason = "the messages say it")]
+pub enum SignatureError {
+    #[error("{0}")]
+    Wipefs(String),
+    #[error("wipefs: {0}")]
+    Json(serde_json::Error),
+    #[error("{0}")]
+    Loops(io::Error),
+}
+
 /// A reason not to write to a device.
 #[derive(Debug, thiserror::Error)]
 #[allow(missing_docs, reason = "the messages say it")]
@@ -47,7 +59,7 @@ pub enum Refusal {
     #[error("it is another device than the one looked at: {was}, now {is}")]
     Changed { was: String, is: String },
     #[error("what it holds cannot be told: {0}")]
-    NotTold(String),
+    NotTold(SignatureError),
     #[error("its {0} are not zeros, which may be data that bears no known signature")]
     NotZeros(String),
     #[error("{0}")]

@@ -11,18 +11,18 @@ use serde::{Deserialize, Serialize};
 
 use super::held::{self, HeldDevice};
 use super::identity::{BlockDevice, Identity};
-use super::refusal::{Refusal, SafetyError};
+use super::refusal::{Refusal, SafetyError, SignatureError};
 use super::{edge, writers};
 use crate::causes::with_causes;
 use crate::tool::run_tool;
 use crate::trust;
 
-/// The devices whose contents the user gave up, beside naming them in the file.
+/// The user's consent to erase devices.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Wipe {
     /// `--wipe /dev/X`, as often as it was given.
     pub devices: Vec<PathBuf>,
-    /// `--overwrite-signature`: also those that hold a filesystem or a partition table.
+    /// `--overwrite-signature`: devices with a filesystem or a partition table may be erased too.
     pub overwrite_signature: bool,
 }
 
@@ -34,11 +34,13 @@ impl Wipe {
     }
 }
 
-/// Looks whether `path` may be written: a block device, used by nobody, named in `wipe`, and empty
-/// unless `wipe` gives up what is on it. It is held with `O_EXCL` meanwhile. Nothing is written.
+/// Checks that `path` may be written: a block device that nobody uses, that `wipe` names, and that
+/// is empty unless `wipe` allows to overwrite signatures.
+///
+/// The device is held with `O_EXCL` during the check. Nothing is written.
 ///
 /// # Errors
-/// [`SafetyError`] with the first thing that stands against it.
+/// [`SafetyError`] with the first reason against it.
 pub fn check(path: &Path, wipe: &Wipe) -> Result<BlockDevice, SafetyError> {
     look(path, wipe).map_err(|found| SafetyError { device: path.to_owned(), found })
 }
@@ -102,7 +104,8 @@ fn in_use(part: &BlockDevice) -> Result<(), Refusal> {
 /// Refuses a device that a process or a loop device may write.
 fn written(device: &BlockDevice) -> Result<(), Refusal> {
     let (name, numbers) = (device.name.clone(), [device.number.as_str()]);
-    let holders = writers::loops(&numbers).map_err(|e| Refusal::NotTold(with_causes(&e)))?;
+    let holders =
+        writers::loops(&numbers).map_err(|e| Refusal::NotTold(SignatureError::Loops(e)))?;
     if !holders.is_empty() {
         return Err(Refusal::Held { name, holders });
     }
@@ -112,8 +115,8 @@ fn written(device: &BlockDevice) -> Result<(), Refusal> {
     }
 }
 
-/// Refuses a name that others than root and the caller can lead elsewhere: what was consented to
-/// would be theirs to say.
+/// Refuses a path that accounts other than root and the caller can redirect: they could choose the
+/// device that the user consented to erase.
 fn way_is_trusted(path: &Path) -> Result<(), Refusal> {
     /// As many as the kernel follows in one path.
     const MOST_LINKS: usize = 40;
@@ -158,20 +161,20 @@ pub struct Signature {
 /// Returns every signature on `device`.
 ///
 /// # Errors
-/// The messages of `wipefs`.
-pub fn signatures(device: &Path) -> Result<Vec<Signature>, String> {
+/// [`SignatureError`]: `wipefs` fails, or its answer is no JSON.
+pub fn signatures(device: &Path) -> Result<Vec<Signature>, SignatureError> {
     #[derive(Default, Deserialize)]
     struct WipefsOutput {
         signatures: Vec<Signature>,
     }
     let args = ["--json".as_ref(), device.as_os_str()];
-    let text = run_tool("wipefs", &args).map_err(|e| with_causes(&e))?;
+    let text = run_tool("wipefs", &args).map_err(|e| SignatureError::Wipefs(with_causes(&e)))?;
     if text.trim().is_empty() {
         return Ok(Vec::new());
     }
     serde_json::from_str::<WipefsOutput>(&text)
         .map(|told| told.signatures)
-        .map_err(|e| format!("wipefs: {e}"))
+        .map_err(SignatureError::Json)
 }
 
 /// Signatures as a person reads them, each kind once; empty without any.
@@ -189,8 +192,7 @@ fn listed(signatures: &[Signature]) -> String {
         .join(", ")
 }
 
-/// What a person recognises the device `path` by, and what is on it: for a dry run, before consent
-/// is given.
+/// Describes the device `path` and its contents, for a dry run.
 ///
 /// # Errors
 /// [`SafetyError`]: it cannot be looked at.
@@ -218,7 +220,8 @@ pub fn describe(path: &Path, keep_serial: bool) -> Result<String, SafetyError> {
     Ok(format!("{}: {}", Identity::of(&device, keep_serial), held.join("; ")))
 }
 
-/// Refuses what is on `part`: members of volumes always, anything else unless `wipe` gives it up.
+/// Refuses `part` if it is a member of a volume, or has signatures that `wipe` does not allow to
+/// overwrite.
 fn contents(part: &BlockDevice, held: &File, wipe: &Wipe, whole: bool) -> Result<(), Refusal> {
     let signatures = signatures(&part.node()).map_err(Refusal::NotTold)?;
     for signature in &signatures {

@@ -7,6 +7,7 @@ use pgdyno_model::facts::Owner;
 use pgdyno_model::units::Epoch;
 use serde::{Deserialize, Serialize};
 
+use super::earlier::{read_undo, unknown_hook};
 use super::error::JournalError;
 use super::recorded::{RecordedSchema, RecordedSettings};
 use crate::beneath::FileIdentity;
@@ -62,7 +63,8 @@ pub enum OwnedResource {
     Stack {
         /// The directory.
         path: PathBuf,
-        /// How everything of it but its directories is taken down, in this order.
+        /// The steps that take the stack down, in order. Its directories are removed after them.
+        #[serde(default)]
         undo: Vec<Undo>,
         /// The whole plan, where an earlier version wrote that and no undo steps.
         #[serde(default, rename = "stack", skip_serializing_if = "Option::is_none")]
@@ -72,10 +74,11 @@ pub enum OwnedResource {
     Setting {
         /// The setting, for messages.
         path: PathBuf,
-        /// The device that the setting was asked for; empty in entries of earlier versions.
+        /// The device that the setting belongs to; empty in entries of earlier versions.
         #[serde(default, skip_serializing_if = "is_empty")]
         device: PathBuf,
         /// The step that restores it.
+        #[serde(default = "unknown_hook", alias = "restore", deserialize_with = "read_undo")]
         undo: Undo,
     },
     /// Settings of a server that pgdyno does not own.
@@ -117,7 +120,7 @@ pub fn file_mark(id: &MadeId) -> String {
     format!("pgdyno-made {id}\n")
 }
 
-/// One line of the journal; also what a marker file holds.
+/// One entry of the journal. A marker file holds a copy.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Entry {
     /// Its name.

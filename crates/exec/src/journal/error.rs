@@ -18,7 +18,7 @@ pub enum JournalError {
         /// The cause.
         source: io::Error,
     },
-    /// Another account can change what it holds.
+    /// Another account can change the journal.
     #[error("cannot trust the journal of made things")]
     Untrusted(#[source] Box<TrustError>),
     /// One of its entries is none that pgdyno wrote.

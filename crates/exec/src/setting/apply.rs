@@ -1,4 +1,4 @@
-//! Setting devices, reading back what was obtained, and putting it back.
+//! Applies settings to devices, reads them back, and restores the earlier values.
 
 use std::fs;
 use std::os::unix::fs::FileTypeExt;

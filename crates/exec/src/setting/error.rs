@@ -33,7 +33,7 @@ pub enum SettingError {
     NotObtained {
         /// Of what.
         of: String,
-        /// The value that was asked for.
+        /// The wanted value.
         asked: String,
         /// The value that was obtained.
         shown: String,

@@ -10,8 +10,8 @@ mod rules;
 use std::path::{Path, PathBuf};
 
 pub use advice::{Advice, Advised, Severity, Unobservable};
-use pgdyno_exec::account::{Account, server_account};
-use pgdyno_exec::directory;
+use pgdyno_exec::account::{Account, AccountError, server_account};
+use pgdyno_exec::directory::{self, DirectoryError};
 use pgdyno_exec::paths::default_storage_dir;
 use pgdyno_facts::Serials;
 use pgdyno_model::facts::{BlockDevice, DeviceKind, HostFacts, StorageFacts};
@@ -21,14 +21,14 @@ use pgdyno_postgres::{FETCHABLE, cached, find_all};
 pub use rules::advise;
 
 /// The result of an examination.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub struct Doctor {
     /// Facts about the host.
     pub host: HostFacts,
     /// Whether pgdyno runs as root.
     pub root: bool,
     /// The account that managed servers run as, or why there is none.
-    pub account: Result<Account, String>,
+    pub account: Result<Account, AccountError>,
     /// Installed PostgreSQL servers, in the order of preference.
     pub found: Vec<Install>,
     /// PostgreSQL servers that pgdyno fetched before.
@@ -44,16 +44,16 @@ pub struct Doctor {
 }
 
 /// Facts about a directory for clusters.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub struct DirectoryReport {
     /// The directory's path.
     pub path: PathBuf,
     /// Whether the directory exists. pgdyno's own is created when it is needed.
     pub exists: bool,
     /// The storage under the directory, or why it is unknown.
-    pub storage: Result<StorageFacts, String>,
-    /// Why no cluster can be created in the directory, and how to mend that. None if one can.
-    pub problem: Option<(String, Option<String>)>,
+    pub storage: Result<StorageFacts, DirectoryError>,
+    /// Why no cluster can be created in the directory. None if one can.
+    pub problem: Option<DirectoryError>,
 }
 
 /// A program or a privilege that is missing.
@@ -77,7 +77,7 @@ pub struct Missing {
 /// ```
 #[must_use]
 pub fn examine(directory: Option<&Path>, serials: Serials) -> Doctor {
-    let account = server_account().map_err(|e| e.to_string());
+    let account = server_account();
     let found = find_all();
     let cached = account.as_ref().map_or_else(
         |_| Vec::new(),
@@ -117,9 +117,8 @@ fn report(named: Option<&Path>, account: Option<&Account>, serials: Serials) -> 
     let checked = if exists || named.is_some() { path.as_path() } else { nearest };
     let problem = account.and_then(|account| directory::check(checked, account).err());
     DirectoryReport {
-        storage: pgdyno_facts::fingerprint("", if exists { &path } else { nearest }, serials)
-            .map_err(|e| e.to_string()),
-        problem: problem.map(|e| (e.to_string(), e.help())),
+        storage: pgdyno_facts::fingerprint("", if exists { &path } else { nearest }, serials),
+        problem,
         exists,
         path,
     }
@@ -178,7 +177,7 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let doctor = examine(Some(&dir.path().join("missing")), Serials::Hashed);
         assert!(!doctor.directory.exists && doctor.directory.storage.is_ok());
-        let (problem, help) = doctor.directory.problem.unwrap();
-        assert!(problem.contains("does not exist") && help.unwrap().contains("mkdir"), "{problem}");
+        let problem = doctor.directory.problem.unwrap();
+        assert!(matches!(problem, DirectoryError::Missing { .. }), "{problem}");
     }
 }

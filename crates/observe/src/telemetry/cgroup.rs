@@ -50,120 +50,64 @@ enum Over {
     Tightest,
 }
 
-const fn source(
+impl Source {
+    /// Sets the factor that converts the file's unit.
+    const fn times(mut self, scale: f64) -> Self {
+        self.scale = scale;
+        self
+    }
+}
+
+const fn counter(
     column: &'static str,
     unit: &'static str,
-    kind: Kind,
     file: &'static str,
     key: Option<&'static str>,
-    scale: f64,
     over: Over,
 ) -> Source {
-    Source { column, unit, kind, file, key, scale, over }
+    Source { column, unit, kind: Kind::Counter, file, key, scale: 1.0, over }
+}
+
+/// A gauge (bytes).
+const fn gauge(
+    column: &'static str,
+    file: &'static str,
+    key: Option<&'static str>,
+    over: Over,
+) -> Source {
+    Source { column, unit: "bytes", kind: Kind::Gauge, file, key, scale: 1.0, over }
 }
 
 const V2: &[Source] = &[
-    source("cpu_usage", "s", Kind::Counter, "cpu.stat", Some("usage_usec"), 1e-6, Over::Own),
-    source("nr_periods", "count", Kind::Counter, "cpu.stat", Some("nr_periods"), 1.0, Over::All),
-    source(
-        "nr_throttled",
-        "count",
-        Kind::Counter,
-        "cpu.stat",
-        Some("nr_throttled"),
-        1.0,
-        Over::All,
-    ),
-    source("throttled", "s", Kind::Counter, "cpu.stat", Some("throttled_usec"), 1e-6, Over::All),
-    source("memory", "bytes", Kind::Gauge, "memory.current", None, 1.0, Over::Own),
-    source("memory_max", "bytes", Kind::Gauge, "memory.max", None, 1.0, Over::Tightest),
-    source(
-        "memory_high_events",
-        "count",
-        Kind::Counter,
-        "memory.events",
-        Some("high"),
-        1.0,
-        Over::All,
-    ),
-    source(
-        "memory_max_events",
-        "count",
-        Kind::Counter,
-        "memory.events",
-        Some("max"),
-        1.0,
-        Over::All,
-    ),
-    source("oom_kills", "count", Kind::Counter, "memory.events", Some("oom_kill"), 1.0, Over::Own),
-    source("file_dirty", "bytes", Kind::Gauge, "memory.stat", Some("file_dirty"), 1.0, Over::Own),
-    source(
-        "file_writeback",
-        "bytes",
-        Kind::Gauge,
-        "memory.stat",
-        Some("file_writeback"),
-        1.0,
-        Over::Own,
-    ),
-    source("pgscan", "pages", Kind::Counter, "memory.stat", Some("pgscan"), 1.0, Over::Own),
-    source("pgsteal", "pages", Kind::Counter, "memory.stat", Some("pgsteal"), 1.0, Over::Own),
-    source("pressure_cpu_some", "us", Kind::Counter, "cpu.pressure", Some("some"), 1.0, Over::Own),
-    source("pressure_io_some", "us", Kind::Counter, "io.pressure", Some("some"), 1.0, Over::Own),
-    source(
-        "pressure_memory_some",
-        "us",
-        Kind::Counter,
-        "memory.pressure",
-        Some("some"),
-        1.0,
-        Over::Own,
-    ),
+    counter("cpu_usage", "s", "cpu.stat", Some("usage_usec"), Over::Own).times(1e-6),
+    counter("nr_periods", "count", "cpu.stat", Some("nr_periods"), Over::All),
+    counter("nr_throttled", "count", "cpu.stat", Some("nr_throttled"), Over::All),
+    counter("throttled", "s", "cpu.stat", Some("throttled_usec"), Over::All).times(1e-6),
+    gauge("memory", "memory.current", None, Over::Own),
+    gauge("memory_max", "memory.max", None, Over::Tightest),
+    counter("memory_high_events", "count", "memory.events", Some("high"), Over::All),
+    counter("memory_max_events", "count", "memory.events", Some("max"), Over::All),
+    counter("oom_kills", "count", "memory.events", Some("oom_kill"), Over::Own),
+    gauge("file_dirty", "memory.stat", Some("file_dirty"), Over::Own),
+    gauge("file_writeback", "memory.stat", Some("file_writeback"), Over::Own),
+    counter("pgscan", "pages", "memory.stat", Some("pgscan"), Over::Own),
+    counter("pgsteal", "pages", "memory.stat", Some("pgsteal"), Over::Own),
+    counter("pressure_cpu_some", "us", "cpu.pressure", Some("some"), Over::Own),
+    counter("pressure_io_some", "us", "io.pressure", Some("some"), Over::Own),
+    counter("pressure_memory_some", "us", "memory.pressure", Some("some"), Over::Own),
 ];
 
 const V1: &[Source] = &[
-    source("cpu_usage", "s", Kind::Counter, "cpuacct.usage", None, 1e-9, Over::Own),
-    source("nr_periods", "count", Kind::Counter, "cpu.stat", Some("nr_periods"), 1.0, Over::All),
-    source(
-        "nr_throttled",
-        "count",
-        Kind::Counter,
-        "cpu.stat",
-        Some("nr_throttled"),
-        1.0,
-        Over::All,
-    ),
-    source("throttled", "s", Kind::Counter, "cpu.stat", Some("throttled_time"), 1e-9, Over::All),
-    source("memory", "bytes", Kind::Gauge, "memory.usage_in_bytes", None, 1.0, Over::Own),
-    source("memory_max", "bytes", Kind::Gauge, "memory.limit_in_bytes", None, 1.0, Over::Tightest),
-    source("memory_max_events", "count", Kind::Counter, "memory.failcnt", None, 1.0, Over::All),
-    source(
-        "oom_kills",
-        "count",
-        Kind::Counter,
-        "memory.oom_control",
-        Some("oom_kill"),
-        1.0,
-        Over::Own,
-    ),
-    source(
-        "io_serviced",
-        "count",
-        Kind::Counter,
-        "blkio.throttle.io_serviced",
-        Some("Total"),
-        1.0,
-        Over::Own,
-    ),
-    source(
-        "io_bytes",
-        "bytes",
-        Kind::Counter,
-        "blkio.throttle.io_service_bytes",
-        Some("Total"),
-        1.0,
-        Over::Own,
-    ),
+    counter("cpu_usage", "s", "cpuacct.usage", None, Over::Own).times(1e-9),
+    counter("nr_periods", "count", "cpu.stat", Some("nr_periods"), Over::All),
+    counter("nr_throttled", "count", "cpu.stat", Some("nr_throttled"), Over::All),
+    counter("throttled", "s", "cpu.stat", Some("throttled_time"), Over::All).times(1e-9),
+    gauge("memory", "memory.usage_in_bytes", None, Over::Own),
+    gauge("memory_max", "memory.limit_in_bytes", None, Over::Tightest),
+    counter("memory_max_events", "count", "memory.failcnt", None, Over::All),
+    counter("oom_kills", "count", "memory.oom_control", Some("oom_kill"), Over::Own),
+    counter("io_serviced", "count", "blkio.throttle.io_serviced", Some("Total"), Over::Own),
+    counter("io_bytes", "bytes", "blkio.throttle.io_service_bytes", Some("Total"), Over::Own),
 ];
 
 pub(super) fn make(context: &TelemetryContext) -> Result<Option<Box<dyn Probe>>, ProbeError> {

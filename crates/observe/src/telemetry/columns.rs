@@ -4,6 +4,8 @@ use std::collections::HashMap;
 
 use pgdyno_model::telemetry::{Column, Kind};
 
+use super::probe::{Probe, ProbeError, column};
+
 /// The columns of a table so far. A value that was always 0 has no column, so that tables hold what
 /// happened and not what could have.
 #[derive(Default)]
@@ -16,6 +18,40 @@ pub(super) struct Columns {
 pub(super) struct Row<'a> {
     of: &'a mut Columns,
     values: Vec<Option<f64>>,
+}
+
+/// A probe whose columns appear with their first value.
+struct GrowingColumns<F> {
+    name: &'static str,
+    columns: Columns,
+    read: F,
+}
+
+/// Creates the probe `name`. `read` sets the values of a sample; those that it does not set are 0.
+pub(super) fn growing_columns<F>(name: &'static str, read: F) -> Option<Box<dyn Probe>>
+where
+    F: FnMut(&mut Row<'_>) -> Result<(), ProbeError> + Send + 'static,
+{
+    Some(Box::new(GrowingColumns { name, columns: Columns::default(), read }))
+}
+
+impl<F> Probe for GrowingColumns<F>
+where
+    F: FnMut(&mut Row<'_>) -> Result<(), ProbeError> + Send,
+{
+    fn name(&self) -> &'static str {
+        self.name
+    }
+
+    fn columns(&self) -> &[Column] {
+        self.columns.all()
+    }
+
+    fn sample(&mut self) -> Result<Vec<Option<f64>>, ProbeError> {
+        let mut row = self.columns.row();
+        (self.read)(&mut row)?;
+        Ok(row.values())
+    }
 }
 
 impl Columns {
@@ -43,7 +79,7 @@ impl Row<'_> {
             Some(place) => *place,
             None if value == 0.0 => return,
             None => {
-                self.of.columns.push(super::probe::column(name, unit, kind));
+                self.of.columns.push(column(name, unit, kind));
                 self.of.places.insert(name.to_owned(), self.values.len());
                 self.values.push(None);
                 self.values.len() - 1

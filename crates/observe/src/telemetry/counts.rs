@@ -1,46 +1,24 @@
 //! Counts by name, from a query with two columns: a name and its present count. Names that never
 //! occurred have no column.
 
-use pgdyno_model::telemetry::{Column, Kind};
-use postgres::Statement;
+use pgdyno_model::telemetry::Kind;
 
-use super::columns::Columns;
+use super::columns::growing_columns;
 use super::probe::{Probe, ProbeError, float};
 use super::session::Session;
-
-struct Counts {
-    name: &'static str,
-    session: Session,
-    query: Statement,
-    columns: Columns,
-}
 
 /// Creates the probe `name` with the query `query`.
 pub(super) fn make(
     name: &'static str,
     session: Session,
     query: &str,
-) -> Result<Box<dyn Probe>, ProbeError> {
+) -> Result<Option<Box<dyn Probe>>, ProbeError> {
     let query = session.client().prepare(query)?;
-    Ok(Box::new(Counts { name, session, query, columns: Columns::default() }))
-}
-
-impl Probe for Counts {
-    fn name(&self) -> &'static str {
-        self.name
-    }
-
-    fn columns(&self) -> &[Column] {
-        self.columns.all()
-    }
-
-    fn sample(&mut self) -> Result<Vec<Option<f64>>, ProbeError> {
-        let rows = self.session.client().query(&self.query, &[])?;
-        let mut row = self.columns.row();
-        for found in rows {
+    Ok(growing_columns(name, move |row| {
+        for found in session.client().query(&query, &[])? {
             let count = u64::try_from(found.try_get::<_, i64>(1)?).unwrap_or(0);
             row.set(found.try_get(0)?, "count", Kind::Gauge, float(count));
         }
-        Ok(row.values())
-    }
+        Ok(())
+    }))
 }

@@ -4,24 +4,19 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use pgdyno_model::telemetry::{Column, Kind};
+use pgdyno_model::telemetry::Kind;
 
 use super::context::TelemetryContext;
-use super::probe::{Probe, ProbeError, column};
-
-struct Temperatures {
-    files: Vec<PathBuf>,
-    columns: Vec<Column>,
-}
+use super::probe::{Probe, ProbeError, column, fixed_columns};
 
 pub(super) fn make(_: &TelemetryContext) -> Result<Option<Box<dyn Probe>>, ProbeError> {
     let sensors = sensors(Path::new("/sys/class/hwmon"));
     if sensors.is_empty() {
         return Err("no temperature sensor is visible (/sys/class/hwmon)".into());
     }
-    let (columns, files) =
+    let (columns, files): (_, Vec<PathBuf>) =
         sensors.into_iter().map(|(name, file)| (column(name, "°C", Kind::Gauge), file)).unzip();
-    Ok(Some(Box::new(Temperatures { files, columns })))
+    Ok(fixed_columns("hwmon", columns, move || Ok(files.iter().map(|f| celsius(f)).collect())))
 }
 
 /// Returns all temperatures below `root`, by name of the chip, number and label.
@@ -57,20 +52,6 @@ fn sensors(root: &Path) -> Vec<(String, PathBuf)> {
 fn celsius(file: &Path) -> Option<f64> {
     let thousandths: f64 = fs::read_to_string(file).ok()?.trim().parse().ok()?;
     Some(thousandths / 1000.0)
-}
-
-impl Probe for Temperatures {
-    fn name(&self) -> &'static str {
-        "hwmon"
-    }
-
-    fn columns(&self) -> &[Column] {
-        &self.columns
-    }
-
-    fn sample(&mut self) -> Result<Vec<Option<f64>>, ProbeError> {
-        Ok(self.files.iter().map(|f| celsius(f)).collect())
-    }
 }
 
 #[cfg(test)]

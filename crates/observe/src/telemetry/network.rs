@@ -1,21 +1,28 @@
 //! Traffic of all network interfaces, from `/proc/net/dev`. Load over TCP to the same host is on
 //! `lo`.
 
-use pgdyno_model::telemetry::{Column, Kind};
+use pgdyno_model::telemetry::Kind;
 use procfs::net::{DeviceStatus, dev_status};
 
-use super::columns::Columns;
+use super::columns::growing_columns;
 use super::context::TelemetryContext;
 use super::probe::{Probe, ProbeError, float};
 
-#[derive(Default)]
-struct Network {
-    columns: Columns,
-}
-
 /// Creates the probe. Interfaces without traffic have no columns.
 pub(super) fn make(_: &TelemetryContext) -> Result<Option<Box<dyn Probe>>, ProbeError> {
-    Ok(Some(Box::new(Network::default())))
+    Ok(growing_columns("network", |row| {
+        let mut interfaces: Vec<DeviceStatus> = dev_status()
+            .map_err(|e| format!("cannot read /proc/net/dev: {e}"))?
+            .into_values()
+            .collect();
+        interfaces.sort_by(|a, b| a.name.cmp(&b.name));
+        for interface in &interfaces {
+            for (field, unit, value) in fields(interface) {
+                row.set(&format!("{}.{field}", interface.name), unit, Kind::Counter, float(value));
+            }
+        }
+        Ok(())
+    }))
 }
 
 fn fields(d: &DeviceStatus) -> [(&'static str, &'static str, u64); 8] {
@@ -29,29 +36,4 @@ fn fields(d: &DeviceStatus) -> [(&'static str, &'static str, u64); 8] {
         ("tx_errs", "count", d.sent_errs),
         ("tx_drop", "count", d.sent_drop),
     ]
-}
-
-impl Probe for Network {
-    fn name(&self) -> &'static str {
-        "network"
-    }
-
-    fn columns(&self) -> &[Column] {
-        self.columns.all()
-    }
-
-    fn sample(&mut self) -> Result<Vec<Option<f64>>, ProbeError> {
-        let mut interfaces: Vec<DeviceStatus> = dev_status()
-            .map_err(|e| format!("cannot read /proc/net/dev: {e}"))?
-            .into_values()
-            .collect();
-        interfaces.sort_by(|a, b| a.name.cmp(&b.name));
-        let mut row = self.columns.row();
-        for interface in &interfaces {
-            for (field, unit, value) in fields(interface) {
-                row.set(&format!("{}.{field}", interface.name), unit, Kind::Counter, float(value));
-            }
-        }
-        Ok(row.values())
-    }
 }

@@ -1,21 +1,12 @@
 //! I/O by backend type, object and context, from `pg_stat_io` (PostgreSQL 16 and later).
 //! Combinations without I/O have no columns.
 
-use pgdyno_model::telemetry::{Column, Kind, STATS_RESET};
-use postgres::Statement;
+use pgdyno_model::telemetry::{Kind, STATS_RESET};
 
-use super::columns::Columns;
+use super::columns::growing_columns;
 use super::context::TelemetryContext;
 use super::pg_stat::unit;
 use super::probe::{Probe, ProbeError};
-use super::session::Session;
-
-struct StatIo {
-    session: Session,
-    query: Statement,
-    names: Vec<String>,
-    columns: Columns,
-}
 
 /// Returns none before PostgreSQL 16.
 pub(super) fn make(context: &TelemetryContext) -> Result<Option<Box<dyn Probe>>, ProbeError> {
@@ -40,35 +31,17 @@ pub(super) fn make(context: &TelemetryContext) -> Result<Option<Box<dyn Probe>>,
              FROM pg_catalog.pg_stat_io WHERE greatest({values}) > 0"
         ))?;
     drop(client);
-    Ok(Some(Box::new(StatIo { session, query, names, columns: Columns::default() })))
-}
-
-impl Probe for StatIo {
-    fn name(&self) -> &'static str {
-        "pg_stat_io"
-    }
-
-    fn columns(&self) -> &[Column] {
-        self.columns.all()
-    }
-
-    fn sample(&mut self) -> Result<Vec<Option<f64>>, ProbeError> {
-        let rows = self.session.client().query(&self.query, &[])?;
-        let mut row = self.columns.row();
-        for found in rows {
+    Ok(growing_columns("pg_stat_io", move |row| {
+        for found in session.client().query(&query, &[])? {
             let which: String = found.try_get(0)?;
-            row.set(
-                STATS_RESET,
-                "s",
-                Kind::Gauge,
-                found.try_get::<_, Option<f64>>(1)?.unwrap_or(0.0),
-            );
-            for (i, name) in self.names.iter().enumerate() {
+            let reset = found.try_get::<_, Option<f64>>(1)?.unwrap_or(0.0);
+            row.set(STATS_RESET, "s", Kind::Gauge, reset);
+            for (i, name) in names.iter().enumerate() {
                 if let Some(value) = found.try_get::<_, Option<f64>>(i + 2)? {
                     row.set(&format!("{which}.{name}"), unit(name), Kind::Counter, value);
                 }
             }
         }
-        Ok(row.values())
-    }
+        Ok(())
+    }))
 }

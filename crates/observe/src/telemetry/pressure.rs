@@ -2,21 +2,16 @@
 //! (Documentation/accounting/psi.rst). `some` counts while at least one task waited, `full` while
 //! all tasks that were not idle did.
 
-use pgdyno_model::telemetry::{Column, Kind};
+use pgdyno_model::telemetry::Kind;
 
 use super::context::TelemetryContext;
-use super::probe::{Probe, ProbeError, column, float, read};
+use super::probe::{Probe, ProbeError, column, fixed_columns, float, read};
 
 const RESOURCES: &[&str] = &["cpu", "io", "memory", "irq"];
 
-struct Pressure {
-    /// The file, and its lines: `irq` has no `some`, and an old kernel's `cpu` has no `full`.
-    sources: Vec<(String, Vec<&'static str>)>,
-    columns: Vec<Column>,
-}
-
 pub(super) fn make(_: &TelemetryContext) -> Result<Option<Box<dyn Probe>>, ProbeError> {
-    let mut sources = Vec::new();
+    // Each file and its lines: `irq` has no `some`, and an old kernel's `cpu` has no `full`.
+    let mut sources: Vec<(String, Vec<&str>)> = Vec::new();
     let mut columns = Vec::new();
     let mut why = None;
     for resource in RESOURCES {
@@ -42,26 +37,14 @@ pub(super) fn make(_: &TelemetryContext) -> Result<Option<Box<dyn Probe>>, Probe
             "the kernel gives no pressure stall information (CONFIG_PSI, `psi=1`): {why}"
         )
         .into()),
-        _ => Ok(Some(Box::new(Pressure { sources, columns }))),
-    }
-}
-
-impl Probe for Pressure {
-    fn name(&self) -> &'static str {
-        "pressure"
-    }
-
-    fn columns(&self) -> &[Column] {
-        &self.columns
-    }
-
-    fn sample(&mut self) -> Result<Vec<Option<f64>>, ProbeError> {
-        let mut values = Vec::with_capacity(self.columns.len());
-        for (path, lines) in &self.sources {
-            let text = read(path)?;
-            values.extend(lines.iter().map(|line| total(&text, line).map(float)));
-        }
-        Ok(values)
+        _ => Ok(fixed_columns("pressure", columns, move || {
+            let mut values = Vec::new();
+            for (path, lines) in &sources {
+                let text = read(path)?;
+                values.extend(lines.iter().map(|line| total(&text, line).map(float)));
+            }
+            Ok(values)
+        })),
     }
 }
 

@@ -79,6 +79,39 @@ impl From<&str> for ProbeError {
     }
 }
 
+/// A probe with columns that are known from the start, and a function that reads all values.
+struct FixedColumns<F> {
+    name: &'static str,
+    columns: Vec<Column>,
+    read: F,
+}
+
+/// Creates the probe `name` with `columns`. `read` returns the values of a sample.
+pub(super) fn fixed_columns<F>(
+    name: &'static str,
+    columns: Vec<Column>,
+    read: F,
+) -> Option<Box<dyn Probe>>
+where
+    F: FnMut() -> Result<Vec<Option<f64>>, ProbeError> + Send + 'static,
+{
+    Some(Box::new(FixedColumns { name, columns, read }))
+}
+
+impl<F: FnMut() -> Result<Vec<Option<f64>>, ProbeError> + Send> Probe for FixedColumns<F> {
+    fn name(&self) -> &'static str {
+        self.name
+    }
+
+    fn columns(&self) -> &[Column] {
+        &self.columns
+    }
+
+    fn sample(&mut self) -> Result<Vec<Option<f64>>, ProbeError> {
+        (self.read)()
+    }
+}
+
 /// The interval of probes that are costly or change slowly: sizes, statements, buffer cache,
 /// archiver.
 pub(super) const SLOW: Duration = Duration::from_secs(10);

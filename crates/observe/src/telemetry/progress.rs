@@ -30,5 +30,5 @@ pub(super) fn make(context: &TelemetryContext) -> Result<Option<Box<dyn Probe>>,
     if parts.is_empty() {
         return Ok(None);
     }
-    counts::make("pg_stat_progress", session, &parts.join(" UNION ALL ")).map(Some)
+    counts::make("pg_stat_progress", session, &parts.join(" UNION ALL "))
 }

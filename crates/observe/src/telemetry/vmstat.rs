@@ -6,7 +6,7 @@ use std::collections::HashMap;
 use pgdyno_model::telemetry::{Column, Kind};
 
 use super::context::TelemetryContext;
-use super::probe::{Probe, ProbeError, column, float};
+use super::probe::{Probe, ProbeError, column, fixed_columns, float};
 
 const COUNTERS: &[&str] = &[
     "nr_dirtied",
@@ -34,10 +34,6 @@ const COUNTERS: &[&str] = &[
 /// The numbers of dirty pages at which write-back begins, and at which writers wait.
 const GAUGES: &[&str] = &["nr_dirty_background_threshold", "nr_dirty_threshold"];
 
-struct Vmstat {
-    columns: Vec<Column>,
-}
-
 pub(super) fn make(_: &TelemetryContext) -> Result<Option<Box<dyn Probe>>, ProbeError> {
     let values = read_vmstat()?;
     let there = |names: &[&str], kind| -> Vec<Column> {
@@ -49,7 +45,12 @@ pub(super) fn make(_: &TelemetryContext) -> Result<Option<Box<dyn Probe>>, Probe
     };
     let mut columns = there(COUNTERS, Kind::Counter);
     columns.extend(there(GAUGES, Kind::Gauge));
-    Ok(Some(Box::new(Vmstat { columns })))
+    let names: Vec<String> = columns.iter().map(|column| column.name.clone()).collect();
+    Ok(fixed_columns("vmstat", columns, move || {
+        let values = read_vmstat()?;
+        let value = |name| values.get(name).map(|value| float(value.unsigned_abs()));
+        Ok(names.iter().map(value).collect())
+    }))
 }
 
 fn unit(name: &str) -> &'static str {
@@ -69,20 +70,4 @@ fn unit(name: &str) -> &'static str {
 
 fn read_vmstat() -> Result<HashMap<String, i64>, ProbeError> {
     Ok(procfs::vmstat().map_err(|e| format!("cannot read /proc/vmstat: {e}"))?)
-}
-
-impl Probe for Vmstat {
-    fn name(&self) -> &'static str {
-        "vmstat"
-    }
-
-    fn columns(&self) -> &[Column] {
-        &self.columns
-    }
-
-    fn sample(&mut self) -> Result<Vec<Option<f64>>, ProbeError> {
-        let values = read_vmstat()?;
-        let value = |name| values.get(name).map(|value| float(value.unsigned_abs()));
-        Ok(self.columns.iter().map(|column| value(&column.name)).collect())
-    }
 }

@@ -11,7 +11,7 @@ use pgdyno_facts::layers::pool_of;
 use pgdyno_model::telemetry::{Column, Kind};
 
 use super::context::TelemetryContext;
-use super::probe::{Probe, ProbeError, column, float, read};
+use super::probe::{Probe, ProbeError, column, fixed_columns, float, read};
 
 const ARCSTATS: &str = "/proc/spl/kstat/zfs/arcstats";
 
@@ -31,17 +31,16 @@ const FIELDS: &[(&str, &str, Kind)] = &[
     ("memory_throttle_count", "count", Kind::Counter),
 ];
 
-struct Arcstats {
-    columns: Vec<Column>,
-}
-
 /// Returns none where the kernel has no ZFS.
 pub(super) fn arcstats(_: &TelemetryContext) -> Result<Option<Box<dyn Probe>>, ProbeError> {
     if !Path::new(ARCSTATS).exists() {
         return Ok(None);
     }
     let columns = FIELDS.iter().map(|(name, unit, kind)| column(*name, unit, *kind)).collect();
-    Ok(Some(Box::new(Arcstats { columns })))
+    Ok(fixed_columns("arcstats", columns, || {
+        let text = read(ARCSTATS)?;
+        Ok(FIELDS.iter().map(|(name, ..)| arc_value(&text, name).map(float)).collect())
+    }))
 }
 
 /// Parses a line `name type value`.
@@ -50,21 +49,6 @@ fn arc_value(text: &str, name: &str) -> Option<u64> {
         let mut words = line.split_whitespace();
         (words.next() == Some(name)).then(|| words.nth(1))??.parse().ok()
     })
-}
-
-impl Probe for Arcstats {
-    fn name(&self) -> &'static str {
-        "arcstats"
-    }
-
-    fn columns(&self) -> &[Column] {
-        &self.columns
-    }
-
-    fn sample(&mut self) -> Result<Vec<Option<f64>>, ProbeError> {
-        let text = read(ARCSTATS)?;
-        Ok(FIELDS.iter().map(|(name, ..)| arc_value(&text, name).map(float)).collect())
-    }
 }
 
 /// `zpool iostat POOL 1`, which runs beside the load, and its last line: means over a second.

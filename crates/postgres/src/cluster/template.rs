@@ -370,7 +370,7 @@ fn wal_to_keep(cluster: &mut Cluster) -> Result<[String; 2], ClusterError> {
     let failed = |e: postgres::Error| ControlError::query("ask which WAL a copy needs", &e);
     client.batch_execute("CHECKPOINT").map_err(failed)?;
     let row = client.query_one(ASKED, &[]).map_err(failed)?;
-    Ok([row.get(0), row.get(1)])
+    Ok([row.try_get(0).map_err(failed)?, row.try_get(1).map_err(failed)?])
 }
 
 impl From<CopyError> for ClusterError {

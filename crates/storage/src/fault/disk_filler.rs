@@ -1,4 +1,4 @@
-//! A full filesystem: a file that takes what room there is.
+//! Fills a filesystem: one file takes all free room.
 
 use std::fs::File;
 use std::io;

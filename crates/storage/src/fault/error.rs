@@ -7,7 +7,7 @@ use pgdyno_exec::StepError;
 
 use super::cuttable::CUTTABLE;
 
-/// A fault that could not be brought about, or what lies under it not brought back.
+/// A fault could not be injected, or the storage under it not restored.
 #[derive(Debug, thiserror::Error)]
 pub enum FaultError {
     /// Not pgdyno's, or not made in this way.

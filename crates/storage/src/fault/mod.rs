@@ -1,4 +1,4 @@
-//! Faults: what is broken on purpose, and only of what pgdyno made.
+//! Faults that are injected on purpose, only into things that pgdyno made.
 
 mod cuttable;
 mod disk_filler;

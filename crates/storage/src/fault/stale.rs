@@ -1,4 +1,4 @@
-//! Stale files: what a power loss leaves of files that nobody flushed, planted.
+//! Stale files: plants the contents that a power loss leaves in files that nobody flushed.
 //!
 //! Call [`FileBaseline::copy`] when everything is durable, and [`FileBaseline::put_back`] after the
 //! power loss, before the server starts.

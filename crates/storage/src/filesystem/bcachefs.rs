@@ -9,18 +9,8 @@ use super::options::{Rule, Shown};
 pub(super) static BCACHEFS: BlockFilesystem = BlockFilesystem {
     name: "bcachefs",
     tools: &[
-        Tool {
-            program: "mkfs.bcachefs",
-            debian: "bcachefs-tools",
-            fedora: Some("bcachefs-tools"),
-            purpose: "makes it",
-        },
-        Tool {
-            program: "bcachefs",
-            debian: "bcachefs-tools",
-            fedora: Some("bcachefs-tools"),
-            purpose: "tells its geometry",
-        },
+        Tool::new("mkfs.bcachefs", "bcachefs-tools", Some("bcachefs-tools"), "makes it"),
+        Tool::new("bcachefs", "bcachefs-tools", Some("bcachefs-tools"), "tells its geometry"),
     ],
     mkfs: |volume| block::arguments(&["-q"], volume),
     label_flag: "-L",

@@ -1,4 +1,4 @@
-//! What is common to filesystems that a program makes on a block device and the kernel mounts.
+//! Filesystems that a program makes on block devices and the kernel mounts: their common part.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -25,23 +25,23 @@ pub(super) struct BlockFilesystem {
     pub(super) mkfs: fn(&Volume<'_>) -> Vec<String>,
     /// The program's flag for the label, which is pgdyno's.
     pub(super) label_flag: &'static str,
-    /// How many bytes of a label it has room for.
+    /// The longest label (bytes).
     pub(super) label_bytes: usize,
     /// Flags of the program that would make nothing or something else, with the reason.
     pub(super) refused: &'static [(&'static str, &'static str)],
-    /// The least that its program makes it of, on each device (bytes).
+    /// The smallest size that its program accepts, for each device (bytes).
     pub(super) least: fn(&Volume<'_>) -> u64,
-    /// What the kernel calls further devices, where the filesystem stripes by itself.
+    /// The mount option that names a further device, if the filesystem stripes by itself.
     pub(super) stripes_by: Option<&'static str>,
     /// pgdyno's mount options, beside `noatime`.
     pub(super) mount: &'static [&'static str],
     /// How the kernel shows options.
     pub(super) rules: &'static [Rule],
-    /// Which driver serves it, and the options it tells of beside mountinfo's.
+    /// Returns the driver, and the options that it shows besides those in mountinfo.
     pub(super) driver: fn(&MountEntry) -> Driver,
-    /// Geometry and features, from its own programs.
+    /// Reads geometry and features from the filesystem's own programs.
     pub(super) properties: fn(&MountEntry) -> Result<BTreeMap<String, String>, FilesystemError>,
-    /// How its program is asked for its version.
+    /// The program that prints the version, and its flag for that.
     pub(super) version: (&'static str, &'static str),
 }
 
@@ -225,7 +225,7 @@ impl Filesystem for BlockFilesystem {
     }
 }
 
-/// Why `option` is no mount option for anything that PostgreSQL is to lie on, and what to do.
+/// Returns why `option` cannot be used for a filesystem of PostgreSQL, and advice.
 pub(super) fn no_option(option: &str) -> Option<(&'static str, &'static str)> {
     let orders = ["remount", "bind", "rbind", "move", "loop", "noauto", "nofail"];
     let why = match option {
@@ -238,7 +238,7 @@ pub(super) fn no_option(option: &str) -> Option<(&'static str, &'static str)> {
     Some((why, "leave it out"))
 }
 
-/// What is mounted at `point`, if it is `filesystem` from `source`.
+/// Returns the mount at `point` if it is `filesystem` from `source`.
 pub(super) fn mounted(
     filesystem: &'static str,
     source: &Path,
@@ -269,8 +269,9 @@ pub(super) fn kernel_has(name: &'static str) -> Result<(), FilesystemError> {
     }
 }
 
-/// `Key: value` lines as properties, but for those whose key begins with one of `volatile`: times,
-/// counters and names, which differ between two filesystems that are made alike.
+/// Parses lines `Key: value` into properties, without keys that begin with one of `volatile`.
+///
+/// Volatile are times, counters and names, which differ between two equal filesystems.
 pub(super) fn colon_properties(text: &str, volatile: &[&str]) -> BTreeMap<String, String> {
     let pair = |line: &str| {
         let (key, value) = line.split_once(':')?;
@@ -282,7 +283,7 @@ pub(super) fn colon_properties(text: &str, volatile: &[&str]) -> BTreeMap<String
     text.lines().filter_map(pair).filter(|(key, value)| told(key, value)).collect()
 }
 
-/// pgdyno's own arguments, then the user's.
+/// Returns pgdyno's own arguments, then the user's.
 pub(super) fn arguments(own: &[&str], volume: &Volume<'_>) -> Vec<String> {
     own.iter().map(|&a| a.to_owned()).chain(volume.choice.mkfs.iter().cloned()).collect()
 }

@@ -17,18 +17,8 @@ const LABEL: &str = "by its label pgdyno knows again what it made";
 pub(super) static BTRFS: BlockFilesystem = BlockFilesystem {
     name: "btrfs",
     tools: &[
-        Tool {
-            program: "mkfs.btrfs",
-            debian: "btrfs-progs",
-            fedora: Some("btrfs-progs"),
-            purpose: "makes it",
-        },
-        Tool {
-            program: "btrfs",
-            debian: "btrfs-progs",
-            fedora: Some("btrfs-progs"),
-            purpose: "tells how its blocks are laid out",
-        },
+        Tool::new("mkfs.btrfs", "btrfs-progs", Some("btrfs-progs"), "makes it"),
+        Tool::new("btrfs", "btrfs-progs", Some("btrfs-progs"), "tells how its blocks are laid out"),
     ],
     // -K: does not discard. Metadata of a striped volume keeps btrfs's own default.
     mkfs: |volume| {

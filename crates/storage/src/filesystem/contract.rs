@@ -1,4 +1,4 @@
-//! What a filesystem has to offer.
+//! The trait that each filesystem implements.
 
 use std::path::{Path, PathBuf};
 
@@ -57,14 +57,14 @@ pub trait Filesystem: Sync {
     /// names nothing but the volume's own devices. Needs no root and asks nothing of the machine.
     ///
     /// # Errors
-    /// [`FilesystemError`]: what contradicts what.
+    /// [`FilesystemError`] with the contradiction.
     fn check(&self, volume: &Volume<'_>) -> Result<(), FilesystemError>;
 
     /// Checks whether this machine can make it: its programs are there, and the kernel has it.
     /// Needs root.
     ///
     /// # Errors
-    /// [`FilesystemError`]: what is missing, and the package that has it.
+    /// [`FilesystemError`] with the missing program and its package.
     fn check_machine(&self) -> Result<(), FilesystemError>;
 
     /// Returns the steps that make and mount it.
@@ -75,10 +75,10 @@ pub trait Filesystem: Sync {
     /// [`Self::make`].
     fn take_down(&self, volume: &Volume<'_>) -> Vec<Step>;
 
-    /// What was obtained, read from the kernel and from the filesystem's own programs.
+    /// Reads the filesystem's facts from the kernel and from its own programs.
     ///
     /// # Errors
-    /// [`FilesystemError`]: it cannot be read, or something that was asked for was not obtained.
+    /// [`FilesystemError`]: it cannot be read, or an option was not obtained.
     fn read_back(&self, volume: &Volume<'_>) -> Result<FilesystemFacts, FilesystemError>;
 }
 

@@ -7,13 +7,13 @@ use pgdyno_exec::StepError;
 
 use super::Tool;
 
-/// A filesystem that cannot be made, or is not what was asked for.
+/// A filesystem cannot be made, or differs from the wanted one.
 #[derive(Debug, thiserror::Error)]
 pub enum FilesystemError {
     /// There is no such filesystem.
     #[error("pgdyno knows no filesystem `{name}`")]
     Unknown {
-        /// As it was asked for.
+        /// The unknown name.
         name: String,
         /// Every known one, the most alike first.
         nearest: Vec<&'static str>,
@@ -44,7 +44,7 @@ pub enum FilesystemError {
         /// The program.
         tool: &'static Tool,
     },
-    /// Something that the program or the kernel is not to be asked for.
+    /// An argument or option that pgdyno does not pass on.
     #[error("cannot make {filesystem} with `{word}` in `{field}`: {why}")]
     Refused {
         /// The filesystem.
@@ -86,7 +86,7 @@ pub enum FilesystemError {
     /// Neither of the two implementations of ZFS answers.
     #[error("cannot use ZFS: the kernel has no OpenZFS, and zfs-fuse does not answer ({answer})")]
     NoZfs {
-        /// What `zpool list` said.
+        /// The error of `zpool list`.
         answer: String,
     },
     /// `/proc/self/mountinfo` or the like.

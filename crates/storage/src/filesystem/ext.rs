@@ -19,8 +19,8 @@ const fn tools(mkfs: &'static str) -> [Tool; 2] {
     let debian = "e2fsprogs";
     let fedora = Some("e2fsprogs");
     [
-        Tool { program: mkfs, debian, fedora, purpose: "makes it" },
-        Tool { program: "dumpe2fs", debian, fedora, purpose: "tells its geometry" },
+        Tool::new(mkfs, debian, fedora, "makes it"),
+        Tool::new("dumpe2fs", debian, fedora, "tells its geometry"),
     ]
 }
 

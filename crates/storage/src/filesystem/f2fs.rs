@@ -9,18 +9,8 @@ use super::options::{Rule, Shown};
 pub(super) static F2FS: BlockFilesystem = BlockFilesystem {
     name: "f2fs",
     tools: &[
-        Tool {
-            program: "mkfs.f2fs",
-            debian: "f2fs-tools",
-            fedora: Some("f2fs-tools"),
-            purpose: "makes it",
-        },
-        Tool {
-            program: "dump.f2fs",
-            debian: "f2fs-tools",
-            fedora: Some("f2fs-tools"),
-            purpose: "tells its geometry",
-        },
+        Tool::new("mkfs.f2fs", "f2fs-tools", Some("f2fs-tools"), "makes it"),
+        Tool::new("dump.f2fs", "f2fs-tools", Some("f2fs-tools"), "tells its geometry"),
     ],
     // -t 0: does not discard.
     mkfs: |volume| block::arguments(&["-q", "-t", "0"], volume),
@@ -49,7 +39,7 @@ pub(super) static F2FS: BlockFilesystem = BlockFilesystem {
             .map(|l| l.replacen(" = ", ": ", 1));
         let text = geometry.collect::<Vec<_>>().join("\n");
         let volatile =
-            ["CKPT", "checkpoint", "superblock encrypt", "MKFS", "FSCK", "MountEntry", "Check FS"];
+            ["CKPT", "checkpoint", "superblock encrypt", "MKFS", "FSCK", "Mounted", "Check FS"];
         Ok(block::colon_properties(&text, &volatile))
     },
     version: ("mkfs.f2fs", "-V"),

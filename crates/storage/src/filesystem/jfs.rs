@@ -9,18 +9,8 @@ use super::options::{Rule, Shown};
 pub(super) static JFS: BlockFilesystem = BlockFilesystem {
     name: "jfs",
     tools: &[
-        Tool {
-            program: "mkfs.jfs",
-            debian: "jfsutils",
-            fedora: Some("jfsutils"),
-            purpose: "makes it",
-        },
-        Tool {
-            program: "jfs_tune",
-            debian: "jfsutils",
-            fedora: Some("jfsutils"),
-            purpose: "tells its geometry",
-        },
+        Tool::new("mkfs.jfs", "jfsutils", Some("jfsutils"), "makes it"),
+        Tool::new("jfs_tune", "jfsutils", Some("jfsutils"), "tells its geometry"),
     ],
     // -q: does not ask.
     mkfs: |volume| block::arguments(&["-q"], volume),

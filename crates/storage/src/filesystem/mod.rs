@@ -27,6 +27,7 @@ pub mod zfs;
 pub(crate) use contract::unmount;
 pub use contract::{Filesystem, Volume};
 pub use error::FilesystemError;
+use pgdyno_model::nearest::nearest;
 pub use tool::Tool;
 
 /// Every filesystem.
@@ -51,9 +52,8 @@ pub const FILESYSTEMS: &[&dyn Filesystem] = &[
 /// [`FilesystemError::Unknown`], with the nearest names.
 pub fn by_name(name: &str) -> Result<&'static dyn Filesystem, FilesystemError> {
     FILESYSTEMS.iter().copied().find(|f| f.name() == name).ok_or_else(|| {
-        let mut nearest: Vec<&'static str> = FILESYSTEMS.iter().map(|f| f.name()).collect();
-        nearest.sort_by_key(|known| strsim::damerau_levenshtein(name, known));
-        FilesystemError::Unknown { name: name.to_owned(), nearest }
+        let known: Vec<&'static str> = FILESYSTEMS.iter().map(|f| f.name()).collect();
+        FilesystemError::Unknown { name: name.to_owned(), nearest: nearest(name, &known) }
     })
 }
 

@@ -11,18 +11,8 @@ use super::options::{Rule, Shown};
 pub(super) static NILFS2: BlockFilesystem = BlockFilesystem {
     name: "nilfs2",
     tools: &[
-        Tool {
-            program: "mkfs.nilfs2",
-            debian: "nilfs-tools",
-            fedora: Some("nilfs-utils"),
-            purpose: "makes it",
-        },
-        Tool {
-            program: "nilfs-tune",
-            debian: "nilfs-tools",
-            fedora: Some("nilfs-utils"),
-            purpose: "tells its geometry",
-        },
+        Tool::new("mkfs.nilfs2", "nilfs-tools", Some("nilfs-utils"), "makes it"),
+        Tool::new("nilfs-tune", "nilfs-tools", Some("nilfs-utils"), "tells its geometry"),
     ],
     // -K: does not discard.
     mkfs: |volume| block::arguments(&["-q", "-K"], volume),

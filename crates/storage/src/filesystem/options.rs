@@ -1,4 +1,4 @@
-//! Mount options: which were asked for, and whether the kernel shows them.
+//! Mount options: the wanted ones, and whether the kernel shows them.
 //!
 //! A kernel may take an option and drop it (btrfs: `nodatacow` beside `compress`; ext4: `nobh`),
 //! show it under another name (`barrier=0` and `nobarrier`), or show nothing where it is the
@@ -35,7 +35,7 @@ const GENERAL: &[Rule] = &[
     Rule { asked: "nolazytime", shown: Shown::Unless(&["lazytime"]) },
 ];
 
-/// Words about access times: the last one asked for counts.
+/// Options about access times, of which the last one counts.
 const ACCESS_TIMES: &[&str] = &["noatime", "relatime", "strictatime", "atime"];
 
 /// What an option is about: `noatime` and `relatime` the access times, `nodiscard` and

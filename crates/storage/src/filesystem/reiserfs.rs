@@ -9,18 +9,8 @@ use super::options::{Rule, Shown};
 pub(super) static REISERFS: BlockFilesystem = BlockFilesystem {
     name: "reiserfs",
     tools: &[
-        Tool {
-            program: "mkfs.reiserfs",
-            debian: "reiserfsprogs",
-            fedora: None,
-            purpose: "makes it",
-        },
-        Tool {
-            program: "debugreiserfs",
-            debian: "reiserfsprogs",
-            fedora: None,
-            purpose: "tells its geometry",
-        },
+        Tool::new("mkfs.reiserfs", "reiserfsprogs", None, "makes it"),
+        Tool::new("debugreiserfs", "reiserfsprogs", None, "tells its geometry"),
     ],
     // -q: does not ask.
     mkfs: |volume| block::arguments(&["-q"], volume),

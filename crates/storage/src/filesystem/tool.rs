@@ -12,3 +12,14 @@ pub struct Tool {
     /// What it does, for a sentence: `makes it`.
     pub purpose: &'static str,
 }
+
+impl Tool {
+    pub(crate) const fn new(
+        program: &'static str,
+        debian: &'static str,
+        fedora: Option<&'static str>,
+        purpose: &'static str,
+    ) -> Self {
+        Self { program, debian, fedora, purpose }
+    }
+}

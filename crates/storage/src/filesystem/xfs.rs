@@ -14,18 +14,8 @@ const USER_QUOTA: Shown = Shown::As(&["usrquota"]);
 pub(super) static XFS: BlockFilesystem = BlockFilesystem {
     name: "xfs",
     tools: &[
-        Tool {
-            program: "mkfs.xfs",
-            debian: "xfsprogs",
-            fedora: Some("xfsprogs"),
-            purpose: "makes it",
-        },
-        Tool {
-            program: "xfs_info",
-            debian: "xfsprogs",
-            fedora: Some("xfsprogs"),
-            purpose: "tells its geometry",
-        },
+        Tool::new("mkfs.xfs", "xfsprogs", Some("xfsprogs"), "makes it"),
+        Tool::new("xfs_info", "xfsprogs", Some("xfsprogs"), "tells its geometry"),
     ],
     // -K: does not discard.
     mkfs: |volume| block::arguments(&["-q", "-K"], volume),

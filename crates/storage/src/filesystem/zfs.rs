@@ -71,20 +71,12 @@ impl Filesystem for Zfs {
     }
 
     fn tools(&self) -> &'static [Tool] {
-        &[
-            Tool {
-                program: "zpool",
-                debian: "zfsutils-linux",
-                fedora: None,
-                purpose: "makes the pool",
-            },
-            Tool {
-                program: "zfs",
-                debian: "zfsutils-linux",
-                fedora: None,
-                purpose: "makes the dataset",
-            },
-        ]
+        const {
+            &[
+                Tool::new("zpool", "zfsutils-linux", None, "makes the pool"),
+                Tool::new("zfs", "zfsutils-linux", None, "makes the dataset"),
+            ]
+        }
     }
 
     fn stripes(&self) -> bool {

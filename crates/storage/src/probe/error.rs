@@ -96,7 +96,7 @@ pub enum ProbeError {
     /// The journal.
     #[error(transparent)]
     Journal(#[from] JournalError),
-    /// It was told to stop before anything was measured.
+    /// The probe was stopped before anything was measured.
     #[error("interrupted")]
     Interrupted,
 }
@@ -139,7 +139,7 @@ impl ProbeError {
         }
     }
 
-    /// Tells whether it ended because it was told to.
+    /// Tells whether the probe ended because it was stopped.
     #[must_use]
     pub fn is_interrupted(&self) -> bool {
         matches!(self, Self::Interrupted | Self::Step(StepError::Interrupted))

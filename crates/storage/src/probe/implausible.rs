@@ -105,7 +105,7 @@ pub(super) fn disk_curves(storage: &StorageFacts, probe: &DiskProbe) -> Vec<Stri
     warnings
 }
 
-/// What can be said before anything is measured.
+/// Returns the warnings that need no measurement.
 fn about_the_place(storage: &StorageFacts) -> Vec<String> {
     let mut warnings = Vec::new();
     if is_memory(storage) {

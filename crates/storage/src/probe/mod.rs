@@ -10,5 +10,5 @@ pub use disk::{DiskOptions, DiskPlan};
 pub use error::{ProbeError, SizeSource};
 pub use fsync::{FsyncOptions, fsync, fsync_rate};
 
-/// Told what is being done and how much of it is done (0 to 1).
+/// A callback for progress: the present activity, and the finished share of it (0 to 1).
 pub type Progress<'a> = &'a dyn Fn(&str, f64);

@@ -1,4 +1,4 @@
-//! Whether what a storage asks for goes together.
+//! Checks that a storage does not contradict itself.
 
 use std::collections::BTreeSet;
 
@@ -8,10 +8,10 @@ use super::{Stack, loop_files};
 use crate::error::StorageError;
 use crate::filesystem;
 
-/// Checks that what `stack` asks for goes together.
+/// Checks that `stack` does not contradict itself.
 ///
 /// # Errors
-/// [`StorageError::Contradiction`], or what the filesystem refuses.
+/// [`StorageError::Contradiction`], or the filesystem's refusal.
 pub(super) fn check(stack: &Stack) -> Result<(), StorageError> {
     let Storage { backing, filesystem, .. } = &stack.storage;
     let mut found = of_backing(&stack.storage);
@@ -34,7 +34,7 @@ pub(super) fn check(stack: &Stack) -> Result<(), StorageError> {
     Ok(())
 }
 
-/// Why something does not go together, and what to do.
+/// A contradiction and its remedy.
 type Contradiction = (String, &'static str);
 
 fn of_backing(storage: &Storage) -> Option<Contradiction> {

@@ -14,7 +14,7 @@ impl Stack {
     /// nothing on the machine: for that see [`Stack::plan`].
     ///
     /// # Errors
-    /// [`StorageError`]: what was asked for does not go together.
+    /// [`StorageError`]: the storage contradicts itself.
     pub fn design(
         name: &str,
         storage: &Storage,

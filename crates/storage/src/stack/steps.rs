@@ -1,4 +1,4 @@
-//! The steps that make a stack, and those that take it down.
+//! The steps that make a stack, and the steps that take it down.
 
 use std::ffi::OsString;
 
@@ -102,7 +102,7 @@ impl Stack {
         execute_all(executor, &self.steps())
     }
 
-    /// Takes it down on `executor`, and returns what is left, and why.
+    /// Takes it down on `executor`. Returns the things that are left, with the reasons.
     #[must_use]
     pub fn take_down_on(&self, executor: &mut dyn Executor) -> Vec<String> {
         take_down(executor, &self.take_down_steps())

@@ -28,12 +28,13 @@ fn as_json(doctor: &Doctor) -> Value {
         all.iter().map(install).collect()
     };
     let report = &doctor.directory;
-    let problem = report.problem.as_ref().map(|(what, help)| json!({ "what": what, "help": help }));
+    let problem =
+        report.problem.as_ref().map(|e| json!({ "what": e.to_string(), "help": e.help() }));
     json!({
         "host": doctor.host,
         "root": doctor.root,
         "server_account": doctor.account.as_ref().ok().map(|a| &a.name),
-        "server_account_problem": doctor.account.as_ref().err(),
+        "server_account_problem": doctor.account.as_ref().err().map(ToString::to_string),
         "postgresql": {
             "found": installs(&doctor.found),
             "fetched": installs(&doctor.cached),
@@ -43,7 +44,7 @@ fn as_json(doctor: &Doctor) -> Value {
             "path": text(&report.path),
             "exists": report.exists,
             "storage": report.storage.as_ref().ok(),
-            "storage_problem": report.storage.as_ref().err(),
+            "storage_problem": report.storage.as_ref().err().map(ToString::to_string),
             "problem": problem,
         },
         "advice": doctor.advised.advice,

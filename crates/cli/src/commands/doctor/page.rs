@@ -118,12 +118,12 @@ fn directory(doctor: &Doctor, page: &mut Page) {
         Ok(facts) => {
             page.rows(fingerprint::storage(facts).iter().filter(|row| row.name != "Directory"));
         }
-        Err(why) => page.text(why),
+        Err(why) => page.text(&why.to_string()),
     }
     match &report.problem {
-        Some((problem, help)) => {
+        Some(problem) => {
             page.text(&format!("no cluster can be made here: {problem}"));
-            if let Some(help) = help {
+            if let Some(help) = problem.help() {
                 page.text(&format!("help: {help}"));
             }
         }

@@ -21,7 +21,7 @@ use crate::probe::place::{AlignedBuffer, open};
 /// Its name for the record.
 pub(super) const NAME: &str = "pgdyno's own threads, simpler than fio,";
 
-/// Of a hundred requests of the mixed load, those that read.
+/// The share of reads in the mixed load (%).
 const READS_OF_MIXED: u32 = 70;
 
 /// What [`measure`] does at `point`, in words.

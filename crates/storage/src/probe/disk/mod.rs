@@ -39,7 +39,7 @@ const FILE: &str = "span";
 pub struct DiskOptions {
     /// The size of the file that is made in a directory; a device is measured whole.
     pub size: Bytes,
-    /// Where that size comes from, for what is said of a wrong one.
+    /// The origin of that size, for messages.
     pub size_from: SizeSource,
     /// How long each point takes, but for the sequential write, which fills the file once.
     pub per_point: Duration,

@@ -12,7 +12,7 @@ pub(super) struct Planned {
     pub(super) queue_depth: u32,
     pub(super) offset: u64,
     pub(super) length: u64,
-    /// None: once over all of it.
+    /// None means once over the whole file.
     pub(super) for_: Option<Duration>,
 }
 

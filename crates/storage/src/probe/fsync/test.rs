@@ -126,7 +126,7 @@ pub(super) enum TestOutcome {
     Stopped,
 }
 
-/// Repeats `work` on every file of `paths` at the same time, a thread each, for `for_`.
+/// Repeats `work` for the time `for_` on all files of `paths` at once, one thread for each.
 pub(super) fn measure(
     work: &Work,
     paths: &[&Path],
