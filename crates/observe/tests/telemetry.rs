@@ -1,20 +1,23 @@
 //! Telemetry and a DSN's server, on a live one.
 #![allow(clippy::unwrap_used, reason = "helpers of tests")]
 
-#[path = "../../postgres/tests/common/mod.rs"]
-mod common;
-
 use std::io::Write;
 use std::time::{Duration, Instant};
 
-use common::Place;
 use pgdyno_model::experiment::{Connect, Telemetry};
 use pgdyno_model::facts::BuildSource;
 use pgdyno_model::target::{Address, Secret};
 use pgdyno_model::telemetry::{Kind, STATS_RESET, Table};
 use pgdyno_model::units::Span;
 use pgdyno_observe::telemetry::{MonitoredServer, Sampler, TelemetryContext, probes};
-use pgdyno_postgres::{Cluster, ExternalServer, ExternalServerError};
+use pgdyno_postgres::{Cluster, ExternalServer, ExternalServerError, Install, fetch};
+use pgdyno_test_support::{Place, RUN};
+
+/// Fetches PostgreSQL `major`.
+fn install_of(major: u32) -> Install {
+    let account = pgdyno_exec::server_account().unwrap();
+    fetch(major, &account, &RUN, &|_| {}).unwrap()
+}
 
 fn values(table: &Table, column: &str) -> Vec<f64> {
     let index = table.columns.iter().position(|c| c.name == column).unwrap();
@@ -76,10 +79,10 @@ fn counters_only_grow_and_the_loads_commits_are_among_them() {
         let place = Place::new();
         let mut spec = place.spec();
         if let Some(major) = major {
-            spec.install = common::fetched(major);
+            spec.install = install_of(major);
         }
-        let mut cluster = Cluster::create(spec, &place.journal, &common::RUN).unwrap();
-        cluster.start(&common::RUN).unwrap();
+        let mut cluster = Cluster::create(spec, &place.journal, &RUN).unwrap();
+        cluster.start(&RUN).unwrap();
         cluster.control("postgres").unwrap().batch_execute("CREATE DATABASE load").unwrap();
         cluster.control("load").unwrap().batch_execute("CREATE TABLE t (n int)").unwrap();
         let tables = watch(&cluster);
@@ -128,8 +131,8 @@ fn table<'a>(tables: &'a [Table], name: &str) -> &'a Table {
 }
 
 fn started(place: &Place) -> Cluster {
-    let mut cluster = Cluster::create(place.spec(), &place.journal, &common::RUN).unwrap();
-    cluster.start(&common::RUN).unwrap();
+    let mut cluster = Cluster::create(place.spec(), &place.journal, &RUN).unwrap();
+    cluster.start(&RUN).unwrap();
     cluster.control("postgres").unwrap().batch_execute("CREATE DATABASE load").unwrap();
     cluster
         .control("load")
@@ -306,7 +309,7 @@ fn every_layer_under_data_wal_and_tablespaces_is_watched_and_counts_what_is_writ
 fn a_server_that_dies_ends_its_own_probes_only() {
     let place = Place::new();
     let mut cluster = place.cluster();
-    cluster.start(&common::RUN).unwrap();
+    cluster.start(&RUN).unwrap();
     let watched = TelemetryContext::new(subject(&cluster, "postgres"), wanted());
     let sampler = Sampler::start(probes(&watched), Duration::from_millis(20));
     let opened = Instant::now();
@@ -334,8 +337,8 @@ fn a_given_server_is_driven_by_uri_and_by_keywords_without_showing_its_password(
     let place = Place::new();
     let mut spec = place.spec();
     spec.connect = Connect::Tcp;
-    let mut cluster = Cluster::create(spec, &place.journal, &common::RUN).unwrap();
-    cluster.start(&common::RUN).unwrap();
+    let mut cluster = Cluster::create(spec, &place.journal, &RUN).unwrap();
+    cluster.start(&RUN).unwrap();
     let target = cluster.target("postgres");
     let Address::Tcp { host, port } = &target.address else { panic!("not TCP") };
     let password = target.password.as_ref().unwrap().reveal();
