@@ -29,7 +29,7 @@ impl Layers {
         match (facts.filesystem.as_str(), facts.device) {
             ("zfs" | "fuse.zfs", _) => self.add_pool(&facts.source),
             ("btrfs", Some(device)) => {
-                members_of_btrfs(&device).into_iter().for_each(|d| self.add_device(d))
+                members_of_btrfs(&device).into_iter().for_each(|d| self.add_device(d));
             }
             (_, Some(device)) => self.add_device(device),
             (filesystem, None) => {

@@ -126,7 +126,7 @@ fn a_build_that_was_changed_after_it_was_unpacked_is_not_run() {
     type Change = fn(&Path);
     let changes: [(&str, Change); 4] = [
         ("`bin/postgres` was changed", |build| {
-            fs::write(build.join("bin/postgres"), "#!/bin/sh").unwrap()
+            fs::write(build.join("bin/postgres"), "#!/bin/sh").unwrap();
         }),
         ("`lib/evil.so` was added", |build| fs::write(build.join("lib/evil.so"), "").unwrap()),
         ("`lib/libpq.so` is missing", |build| fs::remove_file(build.join("lib/libpq.so")).unwrap()),

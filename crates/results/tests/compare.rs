@@ -246,16 +246,16 @@ fn what_must_be_equal_is_named_side_by_side_and_forced_or_compared_on_purpose() 
         planned("clients", |p| each(p, |t| t.clients += 1)),
         planned("threads", |p| each(p, |t| t.threads = 2)),
         planned("protocol", |p| {
-            each(p, |t| t.protocol = pgdyno_model::experiment::Protocol::Simple)
+            each(p, |t| t.protocol = pgdyno_model::experiment::Protocol::Simple);
         }),
         planned("rate", |p| each(p, |t| t.options.rate = Some(500.0))),
         planned("window", |p| {
-            p.length = pgdyno_model::experiment::Length::Duration(Span::from_secs(60))
+            p.length = pgdyno_model::experiment::Length::Duration(Span::from_secs(60));
         }),
         planned("warm-up", |p| p.warm_up = Span::from_secs(9)),
         measured("server build", |t| t.server.as_mut().unwrap().version = "PostgreSQL 18.0".into()),
         measured("setting shared_buffers", |t| {
-            t.server.as_mut().unwrap().settings[4].value = "99".into()
+            t.server.as_mut().unwrap().settings[4].value = "99".into();
         }),
         measured("scripts", |t| {
             t.measurement.as_mut().unwrap().scripts[0].statements[0].text = "SELECT 1;".into();
@@ -394,7 +394,7 @@ fn hostile_texts_stay_texts() {
             t.levels.0[0].1 = LevelValue::Text(EVIL.into());
         }
         fill_with(&mut store, &record(id, plan), |t| {
-            t.server.as_mut().unwrap().version = version.into()
+            t.server.as_mut().unwrap().version = version.into();
         });
     }
     let view =

@@ -40,7 +40,7 @@ fn tps(t: &mut TrialRecord, tps: f64) {
 fn one(store: &mut Store, id: &str, level: f64) {
     let record = RunRecord { id: id.into(), ..run_record(same(&["only"], 5)) };
     fill_with(store, &record, |t| {
-        tps(t, level * (1.0 + 0.004 * (f64::from(t.block * 7 % 5) - 2.0)))
+        tps(t, level * (1.0 + 0.004 * (f64::from(t.block * 7 % 5) - 2.0)));
     });
 }
 

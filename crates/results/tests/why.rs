@@ -199,7 +199,7 @@ fn active_time_by_wait_event_adds_up_and_the_load_is_none_of_it() {
 #[test]
 fn figures_are_given_for_each_transaction_and_what_was_not_watched_is_said() {
     let view = view(3, |t| {
-        t.telemetry.retain(|table| table.probe != "cpu" && table.probe != "wait_events")
+        t.telemetry.retain(|table| table.probe != "cpu" && table.probe != "wait_events");
     });
     let why = only(&view);
     let names: Vec<&str> = why.figures.iter().map(|f| f.name).collect();

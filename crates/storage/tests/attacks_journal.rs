@@ -152,7 +152,7 @@ fn a_forged_entry_is_refused_and_nothing_of_the_journal_is_done() {
         ("a link", &|| symlink(&outside, &forged).unwrap()),
         ("a directory", &|| fs::create_dir(&forged).unwrap()),
         ("an entry whose id leads elsewhere", &|| {
-            fs::write(&forged, of_id("../../outside")).unwrap()
+            fs::write(&forged, of_id("../../outside")).unwrap();
         }),
     ];
     for (attack, forge) in attacks {
@@ -165,9 +165,9 @@ fn a_forged_entry_is_refused_and_nothing_of_the_journal_is_done() {
         assert!(error.help().unwrap().contains("rm "), "{attack}");
         assert!(ours.exists() && outside.exists(), "{attack}");
         if forged.is_dir() {
-            fs::remove_dir(&forged).unwrap()
+            fs::remove_dir(&forged).unwrap();
         } else {
-            fs::remove_file(&forged).unwrap()
+            fs::remove_file(&forged).unwrap();
         }
     }
     assert_eq!(only(swept(&place)), REMOVED);

@@ -308,7 +308,7 @@ fn a_directory_on_a_stack_that_was_mounted_anew_is_known_again() {
     assert!(!path.exists());
     let Mount { target, filesystem, source, .. } = &other;
     pgdyno_exec::mount::unmount(target, filesystem, source).unwrap();
-    fs::remove_dir(&target).unwrap();
+    fs::remove_dir(target).unwrap();
     assert_eq!(made.take_down(), [""; 0]);
     assert_nothing_left(&place);
 }

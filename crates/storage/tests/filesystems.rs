@@ -261,7 +261,7 @@ fn xfs_without_checksums_is_made_and_then_refused_by_the_kernel() {
         // A kernel that still has the old format tells it on reading back.
         Ok(()) => assert_eq!(disks.read_back().unwrap().properties["meta-data.crc"], "0"),
         Err(e) => {
-            assert!(e.to_string().contains("XFS") || e.to_string().contains("mkfs.xfs"), "{e}")
+            assert!(e.to_string().contains("XFS") || e.to_string().contains("mkfs.xfs"), "{e}");
         }
     }
     disks.take_down().unwrap();
@@ -438,7 +438,7 @@ fn a_filesystem_that_the_kernel_lacks_is_told_before_anything_is_made() {
                 assert!(!Path::new("/usr/sbin").join(tool.program).exists(), "{name}: {tool:?}");
             }
             Err(e @ FilesystemError::NoZfs { .. }) => {
-                assert!(e.help().unwrap().contains("zfs-fuse"), "{e}")
+                assert!(e.help().unwrap().contains("zfs-fuse"), "{e}");
             }
             Err(e) => panic!("{name}: {e}"),
         }

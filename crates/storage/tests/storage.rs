@@ -335,7 +335,7 @@ fn stack_victim() {
     let mut performing = ExecContext { journal: &journal, stop: &RUN, made: Vec::new() };
     let (steps, count) = (stack.steps(), count.parse().unwrap());
     for step in steps.iter().take(count) {
-        performing.execute(&step).unwrap();
+        performing.execute(step).unwrap();
     }
     let _cluster = (count > steps.len()).then(|| {
         let spec =
@@ -463,7 +463,7 @@ fn a_taking_down_that_was_cut_short_is_taken_up_again() {
         let made = stack.make(&account, &place.journal, &RUN).unwrap();
         let mut performing = ExecContext { journal: &place.journal, stop: &RUN, made: Vec::new() };
         for step in made.stack().take_down_steps().iter().filter(|s| undone(s)).take(done) {
-            performing.execute(&step).unwrap();
+            performing.execute(step).unwrap();
         }
         assert_eq!(made.take_down(), [""; 0], "after {done}");
         assert_nothing_left(&place);

@@ -48,7 +48,7 @@ impl Store {
         let outcome = encode(what, &crash.outcome)?;
         let chain = crash.run.as_deref().unwrap_or(&crash.id);
         let record = Record { chain, part: "crash_record", id: &crash.id };
-        self.add_record("add crash tests", record, what, "there are some of that name", |transaction| {
+        self.add_record("add crash tests", &record, what, "there are some of that name", |transaction| {
             transaction.execute(
                 "INSERT INTO crash_record (id, run, session, treatment, name, started_at, pgdyno_version, host, storage,
                                            outcome)

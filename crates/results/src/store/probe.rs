@@ -42,7 +42,7 @@ impl Store {
         let result = encode(what, &probe.result)?;
         let chain = probe.run.as_deref().unwrap_or(&probe.id);
         let record = Record { chain, part: "probe_record", id: &probe.id };
-        self.add_record("add a probe", record, what, "there is a probe of that name", |transaction| {
+        self.add_record("add a probe", &record, what, "there is a probe of that name", |transaction| {
             transaction.execute(
                 "INSERT INTO probe_record (id, run, session, kind, name, started_at, pgdyno_version, host, storage, result)
                  VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING",

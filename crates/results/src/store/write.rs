@@ -43,7 +43,7 @@ impl Store {
     pub(super) fn add_record(
         &mut self,
         doing: &'static str,
-        record: Record<'_>,
+        record: &Record<'_>,
         what: impl Fn() -> String,
         taken: &str,
         insert: impl FnOnce(&Transaction<'_>) -> rusqlite::Result<usize>,
@@ -68,7 +68,7 @@ impl Store {
         let plan = encode(what, &run.plan)?;
         let overrides = encode(what, &run.overrides)?;
         let record = Record { chain: &run.id, part: "run", id: &run.id };
-        self.add_record("add a run", record, what, "there is a run of that name", |transaction| {
+        self.add_record("add a run", &record, what, "there is a run of that name", |transaction| {
             transaction.execute(
                 "INSERT INTO run (id, recipe, started_at, pgdyno_version, experiment, overrides, plan, folder)
                  VALUES (?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING",

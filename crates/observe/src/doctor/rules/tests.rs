@@ -184,7 +184,7 @@ const CASES: &[Case] = &[
     ("raid-state", Warning, |_, s| array(s, 0, "check")),
     ("zfs-pool", Danger, |_, s| zfs(s, "state", "DEGRADED")),
     ("instance-store", Danger, |_, s| {
-        disk(s).model = Some("Amazon EC2 NVMe Instance Storage".into())
+        disk(s).model = Some("Amazon EC2 NVMe Instance Storage".into());
     }),
     ("alignment", Warning, |_, s| s.devices[0].offset = Some(Bytes(63 * 512))),
     ("alignment", Warning, |_, s| s.devices[0].alignment_offset = Some(-1)),
