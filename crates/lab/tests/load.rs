@@ -133,7 +133,7 @@ fn every_way_of_authentication_works_and_a_wrong_password_is_named() {
         let none = spec(target(None), "SELECT 1;");
         let error = drive(&none, &unwatched(&RUNNING)).unwrap_err();
         assert!(error.to_string().contains("none is given"), "{error}");
-        assert_eq!(error.help().as_deref(), Some("give a password"));
+        assert!(error.help().unwrap().contains("PGPASSWORD"), "{error}");
     }
     let mut nowhere = spec(server.unix(), "SELECT 1;");
     nowhere.servers.targets[0].database = "nowhere".into();
