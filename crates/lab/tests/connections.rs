@@ -17,7 +17,7 @@ use std::time::Duration;
 use pgdyno_connect::conninfo::{ConnectOptions, Environment, resolve_in};
 use pgdyno_connect::control::ControlError;
 use pgdyno_connect::{CONNECT_TIMEOUT, ConnectError, Connection, Stream, connect, control};
-use pgdyno_engine::run_load as drive;
+use pgdyno_engine::run_load;
 use pgdyno_lab::file::Override;
 use pgdyno_lab::{Prepared, SessionEnd, recipes, run};
 use pgdyno_model::experiment::{Length, Protocol};
@@ -467,7 +467,7 @@ fn a_whole_load_runs_over_tls_and_every_transaction_is_counted() {
             spec.clients = NonZeroU32::new(5).unwrap();
             spec.threads = NonZeroU32::new(threads).unwrap();
             spec.length = Length::Transactions(60);
-            let m = drive(&spec, &unwatched(&GO_ON)).unwrap();
+            let m = run_load(&spec, &unwatched(&GO_ON)).unwrap();
             assert_eq!(
                 (m.transactions, m.failed, m.counters.aborted_clients),
                 (300, 0, 0),
@@ -493,7 +493,7 @@ fn a_whole_load_runs_over_tls_and_every_transaction_is_counted() {
         spec.protocol = protocol;
         spec.clients = NonZeroU32::new(3).unwrap();
         spec.length = Length::Transactions(4);
-        let m = drive(&spec, &unwatched(&GO_ON)).unwrap();
+        let m = run_load(&spec, &unwatched(&GO_ON)).unwrap();
         assert_eq!((m.transactions, m.failed), (12, 0), "{:?}", m.counters.abort_reasons);
     }
     let whole =
@@ -537,7 +537,7 @@ fn a_server_that_goes_away_is_noticed_over_tls() {
     let server = Secured::start(true);
     let target = server.target("postgres", "localhost", mode(SslMode::Require));
     let script = "SELECT pg_terminate_backend(pg_backend_pid());";
-    let m = drive(&spec(target, script), &unwatched(&GO_ON)).unwrap();
+    let m = run_load(&spec(target, script), &unwatched(&GO_ON)).unwrap();
     assert_eq!(m.counters.failures.get("08006"), Some(&1), "{m:?}");
     assert!(m.counters.abort_reasons[0].contains("57P01"), "{:?}", m.counters.abort_reasons);
 }

@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use pgdyno_engine::script::Script;
-use pgdyno_engine::{LoadError, LoadObserver, Phase, WeightedScript, run_load as drive};
+use pgdyno_engine::{LoadError, LoadObserver, Phase, WeightedScript, run_load};
 use pgdyno_model::Measurement;
 use pgdyno_model::experiment::{Length, OnError, Protocol, ReconnectLost};
 use server::{PASSWORD, Server, Session, TPCB, TPCB_TABLES, lasting, spec, unwatched};
@@ -47,7 +47,7 @@ fn every_acknowledged_transaction_is_in_the_database_and_in_the_series() {
             spec.threads = count(threads);
             spec.warm_up = Duration::from_millis(300);
             spec.length = lasting(Duration::from_millis(1200));
-            let m = drive(&spec, &unwatched(&RUNNING)).unwrap();
+            let m = run_load(&spec, &unwatched(&RUNNING)).unwrap();
             adds_up(&m);
             let rows = session.count("SELECT count(*) FROM history");
             assert_eq!(rows - before, m.acknowledged(), "{protocol:?}, {threads} threads");
@@ -90,7 +90,7 @@ fn all_protocols_write_the_same_data_for_the_same_seed() {
         spec.protocol = protocol;
         spec.clients = count(3);
         spec.length = Length::Transactions(40);
-        let m = drive(&spec, &unwatched(&RUNNING)).unwrap();
+        let m = run_load(&spec, &unwatched(&RUNNING)).unwrap();
         adds_up(&m);
         assert_eq!(m.transactions, 120);
         digests.push(
@@ -121,23 +121,23 @@ fn every_way_of_authentication_works_and_a_wrong_password_is_named() {
         };
         let mut good = spec(target(Some(PASSWORD)), "SELECT 1;");
         good.servers.targets[0].settings.push(("statement_timeout".into(), "7s".into()));
-        assert_eq!(drive(&good, &unwatched(&RUNNING)).unwrap().transactions, 10);
+        assert_eq!(run_load(&good, &unwatched(&RUNNING)).unwrap().transactions, 10);
         let asked = Session::new(&good.servers.targets[0]).ask("SHOW statement_timeout");
         assert_eq!(asked.as_deref(), Some("7s"));
 
         let wrong = spec(target(Some("wrong")), "SELECT 1;");
-        let error = drive(&wrong, &unwatched(&RUNNING)).unwrap_err();
+        let error = run_load(&wrong, &unwatched(&RUNNING)).unwrap_err();
         assert!(error.to_string().contains("28P01"), "{error}");
         assert!(error.help().unwrap().contains("password"), "{error}");
 
         let none = spec(target(None), "SELECT 1;");
-        let error = drive(&none, &unwatched(&RUNNING)).unwrap_err();
+        let error = run_load(&none, &unwatched(&RUNNING)).unwrap_err();
         assert!(error.to_string().contains("none is given"), "{error}");
         assert!(error.help().unwrap().contains("PGPASSWORD"), "{error}");
     }
     let mut nowhere = spec(server.unix(), "SELECT 1;");
     nowhere.servers.targets[0].database = "nowhere".into();
-    let error = drive(&nowhere, &unwatched(&RUNNING)).unwrap_err();
+    let error = run_load(&nowhere, &unwatched(&RUNNING)).unwrap_err();
     assert!(
         error.to_string().contains("3D000") && error.to_string().contains("nowhere"),
         "{error}"
@@ -167,7 +167,7 @@ fn a_killed_server_ends_the_load_with_what_was_measured() {
                 let _ = seconds.lock().unwrap().send(());
             },
         };
-        drive(&spec, &watch).unwrap()
+        run_load(&spec, &watch).unwrap()
     });
     adds_up(&m);
     assert!(m.transactions > 0);
@@ -190,7 +190,7 @@ fn a_stop_ends_a_long_statement_at_the_server_too() {
         on_second: &|_| stop.store(true, Ordering::Relaxed),
     };
     let begun = Instant::now();
-    let m = drive(&spec, &watch).unwrap();
+    let m = run_load(&spec, &watch).unwrap();
     // Not 600 s; how fast depends on the machine.
     assert!(begun.elapsed() < Duration::from_secs(60));
     adds_up(&m);
@@ -215,7 +215,7 @@ fn a_stop_ends_a_command_line_that_a_script_waits_for() {
         let spec = spec(server.unix(), &line);
         let stop = AtomicBool::new(false);
         let process = std::thread::scope(|scope| {
-            let load = scope.spawn(|| drive(&spec, &unwatched(&stop)));
+            let load = scope.spawn(|| run_load(&spec, &unwatched(&stop)));
             let process = loop {
                 match std::fs::read_to_string(&file) {
                     Ok(text) if text.ends_with('\n') => break text.trim().to_owned(),
@@ -242,7 +242,7 @@ fn a_client_that_ends_the_load_during_the_warm_up_says_why() {
     spec.clients = count(3);
     spec.warm_up = Duration::from_secs(60);
     spec.options.on_error = OnError::AbortAll;
-    let error = drive(&spec, &unwatched(&RUNNING)).unwrap_err();
+    let error = run_load(&spec, &unwatched(&RUNNING)).unwrap_err();
     assert!(matches!(error, LoadError::Aborted { clients: 3, .. }), "{error:?}");
     assert!(error.to_string().contains("division by zero"), "{error}");
 }
@@ -262,7 +262,7 @@ fn a_stop_before_the_window_measures_nothing() {
             stop.store(true, Ordering::Relaxed);
         },
     };
-    assert!(matches!(drive(&spec, &watch), Err(LoadError::Interrupted)));
+    assert!(matches!(run_load(&spec, &watch), Err(LoadError::Interrupted)));
 }
 
 #[test]
@@ -280,7 +280,7 @@ fn serialization_failures_are_counted_and_the_client_goes_on() {
         spec.protocol = protocol;
         spec.clients = count(4);
         spec.length = Length::Transactions(50);
-        let m = drive(&spec, &unwatched(&RUNNING)).unwrap();
+        let m = run_load(&spec, &unwatched(&RUNNING)).unwrap();
         adds_up(&m);
         assert_eq!(m.transactions + m.failed, 200);
         assert!(m.failed > 0);
@@ -299,7 +299,7 @@ fn another_error_ends_its_client_and_only_that() {
     spec.length = Length::Transactions(20);
     for protocol in [Protocol::Simple, Protocol::Extended, Protocol::Prepared] {
         spec.protocol = protocol;
-        let m = drive(&spec, &unwatched(&RUNNING)).unwrap();
+        let m = run_load(&spec, &unwatched(&RUNNING)).unwrap();
         adds_up(&m);
         assert_eq!((m.transactions, m.failed, m.counters.aborted_clients), (40, 1, 1));
         assert_eq!(m.counters.failures.get("22012"), Some(&1));
@@ -310,7 +310,7 @@ fn another_error_ends_its_client_and_only_that() {
     }
     spec.warm_up = Duration::from_secs(600);
     spec.clients = count(1);
-    let error = drive(&spec, &unwatched(&RUNNING)).unwrap_err();
+    let error = run_load(&spec, &unwatched(&RUNNING)).unwrap_err();
     assert!(matches!(error, LoadError::Aborted { clients: 1, .. }), "{error}");
     assert!(error.to_string().contains("division by zero"), "{error}");
 }
@@ -325,7 +325,7 @@ fn what_scripts_cannot_do_ends_the_client_with_a_reason() {
         ("SELEKT 1;", "42601", "syntax error"),
         ("SELECT pg_terminate_backend(pg_backend_pid());", "08006", "57P01"),
     ] {
-        let m = drive(&spec(server.unix(), script), &unwatched(&RUNNING)).unwrap();
+        let m = run_load(&spec(server.unix(), script), &unwatched(&RUNNING)).unwrap();
         adds_up(&m);
         assert_eq!(m.counters.failures.get(code), Some(&1), "{script}: {m:?}");
         assert!(
@@ -335,7 +335,7 @@ fn what_scripts_cannot_do_ends_the_client_with_a_reason() {
         );
     }
     // As in pgbench, a transaction that a script leaves open counts.
-    let m = drive(&spec(server.unix(), "BEGIN;"), &unwatched(&RUNNING)).unwrap();
+    let m = run_load(&spec(server.unix(), "BEGIN;"), &unwatched(&RUNNING)).unwrap();
     adds_up(&m);
     assert_eq!((m.transactions, m.counters.aborted_clients), (1, 1));
     assert!(
@@ -357,7 +357,7 @@ fn scripts_are_chosen_by_weight() {
     };
     spec.scripts = vec![script("often", 3), script("never", 0), script("rarely", 1)];
     spec.length = Length::Transactions(2000);
-    let m = drive(&spec, &unwatched(&RUNNING)).unwrap();
+    let m = run_load(&spec, &unwatched(&RUNNING)).unwrap();
     adds_up(&m);
     assert_eq!(m.transactions, 2000);
     assert_eq!(m.scripts[1].transactions, 0);
@@ -375,7 +375,7 @@ fn a_rate_is_kept_and_every_transaction_can_have_its_own_connection() {
     spec.threads = count(2);
     spec.length = Length::Transactions(10);
     spec.options.reconnect = true;
-    let m = drive(&spec, &unwatched(&RUNNING)).unwrap();
+    let m = run_load(&spec, &unwatched(&RUNNING)).unwrap();
     adds_up(&m);
     assert_eq!((m.transactions, m.counters.reconnections), (30, 30));
     assert!(m.counters.reconnect_s > 0.0);
@@ -384,7 +384,7 @@ fn a_rate_is_kept_and_every_transaction_can_have_its_own_connection() {
     spec.options.reconnect = false;
     spec.options.rate = Some(300.0);
     spec.length = lasting(Duration::from_secs(2));
-    let m = drive(&spec, &unwatched(&RUNNING)).unwrap();
+    let m = run_load(&spec, &unwatched(&RUNNING)).unwrap();
     adds_up(&m);
     // 600 are due, give or take ten standard deviations; a slow machine does less, none does more.
     let begun = m.transactions + m.counters.drained_transactions;
@@ -392,7 +392,7 @@ fn a_rate_is_kept_and_every_transaction_can_have_its_own_connection() {
     assert!(m.sums.lag_sum_us > 0.0 && m.sums.lag_max_us > 0.0);
     // Closed, the same server does far more.
     spec.options.rate = None;
-    let closed = drive(&spec, &unwatched(&RUNNING)).unwrap();
+    let closed = run_load(&spec, &unwatched(&RUNNING)).unwrap();
     assert!(closed.transactions > m.transactions);
     assert_eq!(closed.sums.lag_sum_us, 0.0);
 }
@@ -420,7 +420,7 @@ fn a_killed_backend_costs_one_transaction_where_lost_connections_are_made_anew()
             }
             killed
         });
-        let m = drive(&spec, &unwatched(&RUNNING)).unwrap();
+        let m = run_load(&spec, &unwatched(&RUNNING)).unwrap();
         ended.store(true, Ordering::Relaxed);
         let killed = killer.join().unwrap();
         assert!(killed > 0);

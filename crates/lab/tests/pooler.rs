@@ -11,7 +11,7 @@ use std::sync::atomic::AtomicBool;
 
 use pgbouncer::{Pooler, assert_unharmed, in_shop, keeps_prepared, program};
 use pgdyno_connect::control::ControlError;
-use pgdyno_engine::run_load as drive;
+use pgdyno_engine::run_load;
 use pgdyno_lab::load::{ConnectOptions, Existing, Load, Loaded};
 use pgdyno_lab::{LabError, Loading};
 use pgdyno_model::experiment::{Length, Protocol};
@@ -52,7 +52,7 @@ fn more_clients_than_server_connections_are_served_through_a_pooler() {
             spec.clients = NonZeroU32::new(6).unwrap();
             spec.threads = NonZeroU32::new(2).unwrap();
             spec.length = Length::Transactions(30);
-            let m = drive(&spec, &unwatched(&GO_ON)).unwrap();
+            let m = run_load(&spec, &unwatched(&GO_ON)).unwrap();
             let found = (m.transactions, m.failed, m.counters.aborted_clients);
             assert_eq!(
                 found,
@@ -83,7 +83,7 @@ fn prepared_statements_go_through_a_pooler_in_transaction_mode() {
     spec.protocol = Protocol::Prepared;
     spec.clients = NonZeroU32::new(6).unwrap();
     spec.length = Length::Transactions(30);
-    let m = drive(&spec, &unwatched(&GO_ON)).unwrap();
+    let m = run_load(&spec, &unwatched(&GO_ON)).unwrap();
     assert_eq!(
         (m.transactions, m.failed, m.counters.aborted_clients),
         (180, 0, 0),

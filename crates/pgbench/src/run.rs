@@ -11,7 +11,7 @@ use pgdyno_connect::ConnectError;
 use pgdyno_engine::script::Value;
 use pgdyno_engine::{
     ClientLogKind, LiveSecond, LoadError, LoadObserver, LoadSpec, PgbenchSeeds, TransactionLog,
-    WeightedScript, run_load as drive,
+    WeightedScript, run_load,
 };
 use pgdyno_model::Measurement;
 use pgdyno_model::experiment::{Length, LoadOptions, OnError};
@@ -182,7 +182,8 @@ fn load(
             with_log(&|log| log.second(live));
             show(&|progress| progress.second(live));
         };
-        let driven = drive(&spec, &LoadObserver { stop, on_open: &on_open, on_second: &on_second });
+        let driven =
+            run_load(&spec, &LoadObserver { stop, on_open: &on_open, on_second: &on_second });
         if let Ok(measurement) = &driven {
             let measured = Duration::from_secs_f64(measurement.measured_s.max(0.0));
             show(&|progress| progress.finish(measured));

@@ -13,7 +13,7 @@ use std::sync::{Arc, Mutex};
 
 use pgdyno_engine::random::Random;
 use pgdyno_engine::script::{Op, Scope, Script, Slot, Value};
-use pgdyno_engine::{PgbenchSeeds, run_load as drive};
+use pgdyno_engine::{PgbenchSeeds, run_load};
 use pgdyno_model::experiment::Length;
 use pgdyno_model::target::Address;
 use pgdyno_postgres::find;
@@ -369,7 +369,7 @@ fn a_random_seed_gives_the_draws_of_pgbench() {
             spec.threads = threads.try_into().unwrap();
             spec.length = Length::Transactions(20);
             spec.pgbench_seeds = Some(PgbenchSeeds { seed: 77 });
-            drive(&spec, &unwatched(&RUNNING)).unwrap();
+            run_load(&spec, &unwatched(&RUNNING)).unwrap();
             let digest = |session: &mut Session, who| {
                 session.ask(&format!(
                 "SELECT count(*) || ' ' || string_agg(concat_ws(',', c, a, g, s, h, p), ' ' ORDER BY c, n)
@@ -405,7 +405,7 @@ fn scripts_are_chosen_in_pgbenchs_order() {
         load.scripts.push(second);
         load.length = Length::Transactions(60);
         load.pgbench_seeds = Some(PgbenchSeeds { seed: 5 });
-        drive(&load, &unwatched(&RUNNING)).unwrap();
+        run_load(&load, &unwatched(&RUNNING)).unwrap();
         let order = |session: &mut Session, who| {
             session.ask(&format!(
                 "SELECT string_agg(s::text, '' ORDER BY n) FROM chosen WHERE who = '{who}'"
@@ -486,7 +486,7 @@ fn results_become_variables_and_commands_are_combined_as_in_pgbench() {
             let said: Arc<Mutex<Vec<String>>> = Arc::default();
             let hear = Arc::clone(&said);
             load.say = Some(Arc::new(move |_, words| hear.lock().unwrap().push(words.to_owned())));
-            drive(&load, &unwatched(&RUNNING)).unwrap();
+            run_load(&load, &unwatched(&RUNNING)).unwrap();
             let rows = |session: &mut Session, who| {
                 session.ask(&format!(
                     "SELECT string_agg(v, ' ' ORDER BY v) FROM seen WHERE who = '{who}'"

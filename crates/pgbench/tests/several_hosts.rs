@@ -9,7 +9,7 @@ use std::net::TcpListener;
 use std::num::NonZeroU32;
 use std::sync::atomic::AtomicBool;
 
-use pgdyno_engine::{LoadError, LoadSpec, run_load as drive};
+use pgdyno_engine::{LoadError, LoadSpec, run_load};
 use pgdyno_model::experiment::Length;
 use pgdyno_model::target::{Address, LoadBalanceHosts, Secret, Servers, Target};
 use pgdyno_postgres::{ExternalServer, ExternalServerError};
@@ -58,10 +58,10 @@ fn clients_go_to_the_first_that_serves_or_are_spread_over_all() {
     let targets = servers.each_ref().map(|server| server.tcp("postgres", Some(PASSWORD)));
     let all = u64::from(CLIENTS) * 10;
 
-    drive(&load(&targets, LoadBalanceHosts::Disable), &unwatched(&GO_ON)).unwrap();
+    run_load(&load(&targets, LoadBalanceHosts::Disable), &unwatched(&GO_ON)).unwrap();
     assert_eq!(seen(&mut sessions), [(all, CLIENTS.into()), (0, 0)]);
 
-    drive(&load(&targets, LoadBalanceHosts::Random), &unwatched(&GO_ON)).unwrap();
+    run_load(&load(&targets, LoadBalanceHosts::Random), &unwatched(&GO_ON)).unwrap();
     let [first, second] = seen(&mut sessions);
     assert!(first.0 > 0 && second.0 > 0, "{first:?} {second:?}");
     assert_eq!((first.0 + second.0, first.1 + second.1), (all, CLIENTS.into()));
@@ -69,7 +69,7 @@ fn clients_go_to_the_first_that_serves_or_are_spread_over_all() {
     // With a connection for each transaction each of these chooses.
     let mut each = load(&targets, LoadBalanceHosts::Random);
     (each.clients, each.options.reconnect) = (NonZeroU32::MIN, true);
-    drive(&each, &unwatched(&GO_ON)).unwrap();
+    run_load(&each, &unwatched(&GO_ON)).unwrap();
     let [first, second] = seen(&mut sessions);
     assert!(first.0 > 0 && second.0 > 0 && first.0 + second.0 == 10, "{first:?} {second:?}");
 
@@ -80,19 +80,19 @@ fn clients_go_to_the_first_that_serves_or_are_spread_over_all() {
         ..targets[0].clone()
     };
     for way in [LoadBalanceHosts::Disable, LoadBalanceHosts::Random] {
-        drive(&load(&[nobody.clone(), targets[1].clone()], way), &unwatched(&GO_ON)).unwrap();
+        run_load(&load(&[nobody.clone(), targets[1].clone()], way), &unwatched(&GO_ON)).unwrap();
         assert_eq!(seen(&mut sessions)[1], (all, CLIENTS.into()), "{way:?}");
     }
     // One that answers and refuses is the last that is asked, as by libpq.
     let stranger = Target { database: "nowhere".into(), ..targets[0].clone() };
     let refused = load(&[stranger, targets[1].clone()], LoadBalanceHosts::Disable);
-    let error = drive(&refused, &unwatched(&GO_ON)).unwrap_err();
+    let error = run_load(&refused, &unwatched(&GO_ON)).unwrap_err();
     assert!(
         matches!(&error, LoadError::Connect { cause, .. } if cause.sqlstate() == Some("3D000")),
         "{error}"
     );
     let error =
-        drive(&load(&[nobody.clone(), nobody], LoadBalanceHosts::Disable), &unwatched(&GO_ON));
+        run_load(&load(&[nobody.clone(), nobody], LoadBalanceHosts::Disable), &unwatched(&GO_ON));
     let error = error.unwrap_err();
     assert!(error.to_string().contains("none of 2 servers serves"), "{error}");
     assert!(error.help().unwrap().contains("is the server running"), "{error}");

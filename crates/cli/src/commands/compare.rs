@@ -4,7 +4,7 @@ use clap::Args;
 use pgdyno_audit::ImportedRun;
 use pgdyno_results::analysis::compare_runs::{CompareOptions, Outcome};
 use pgdyno_results::analysis::side_by_side::side_by_side;
-use pgdyno_results::analysis::{analyse, compare_runs as across};
+use pgdyno_results::analysis::{analyse, compare_runs};
 use pgdyno_results::gate::{self, Form, Gate};
 use pgdyno_results::report;
 use pgdyno_results::store::{Store, Stored};
@@ -95,7 +95,7 @@ pub(crate) fn run(options: &Options, context: &Context) -> Result<ExitStatus, Co
         return Ok(ExitStatus::Success);
     }
     let asked = CompareOptions { by: options.by.clone(), force: options.force, gates };
-    let view = across::compare(&store, &options.a, &options.b, &asked)?;
+    let view = compare_runs::compare(&store, &options.a, &options.b, &asked)?;
     print(&if options.json {
         to_json(&view)?
     } else if options.markdown {

@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use pgdyno_engine::ledger::{Ledger, MappedLedger};
 use pgdyno_engine::script::{Script, Value};
-use pgdyno_engine::{LoadObserver, LoadSpec, WeightedScript, run_load as drive};
+use pgdyno_engine::{LoadObserver, LoadSpec, WeightedScript, run_load};
 use pgdyno_exec::journal::Journal;
 use pgdyno_model::experiment::Length;
 use pgdyno_model::units::Span;
@@ -93,9 +93,11 @@ fn main() {
                 ..LoadSpec::new(cluster.target("postgres"), vec![script])
             };
             let stop = AtomicBool::new(false);
-            let seen =
-                drive(&spec, &LoadObserver { stop: &stop, on_open: &|_| {}, on_second: &|_| {} })
-                    .unwrap();
+            let seen = run_load(
+                &spec,
+                &LoadObserver { stop: &stop, on_open: &|_| {}, on_second: &|_| {} },
+            )
+            .unwrap();
             assert_eq!(seen.counters.aborted_clients, 0, "{:?}", seen.counters.abort_reasons);
             tps[usize::from(with)].push(seen.tps().unwrap());
             cpu[usize::from(with)].push(seen.generator_cpu_s / seen.transactions as f64 * 1e6);

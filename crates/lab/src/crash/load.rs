@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use pgdyno_engine::ledger::{Ledger, MappedLedger, read};
 use pgdyno_engine::script::{Script, Value};
-use pgdyno_engine::{LoadError, LoadObserver, LoadSpec, WeightedScript, run_load as drive};
+use pgdyno_engine::{LoadError, LoadObserver, LoadSpec, WeightedScript, run_load};
 use pgdyno_model::Measurement;
 use pgdyno_model::crash::CrashOptions;
 use pgdyno_model::experiment::Length;
@@ -87,7 +87,7 @@ impl Load {
         let stop = Arc::new(AtomicBool::new(false));
         let told = Arc::clone(&stop);
         let thread = std::thread::Builder::new().name("crash-load".into()).spawn(move || {
-            drive(&spec, &LoadObserver { stop: &told, on_open: &|_| {}, on_second: &|_| {} })
+            run_load(&spec, &LoadObserver { stop: &told, on_open: &|_| {}, on_second: &|_| {} })
         });
         let thread = Some(thread.map_err(|e| LabError::from(LoadError::System(e)))?);
         Ok(Self { ledger, path, stop, began: Instant::now(), thread })

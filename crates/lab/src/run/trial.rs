@@ -10,7 +10,7 @@ use std::time::{Duration, Instant, SystemTime};
 
 use pgdyno_durability::{Agreement, agreement};
 use pgdyno_engine::script::Value;
-use pgdyno_engine::{LiveSecond, LoadError, LoadObserver, LoadSpec, Phase, run_load as drive};
+use pgdyno_engine::{LiveSecond, LoadError, LoadObserver, LoadSpec, Phase, run_load};
 use pgdyno_model::experiment::Length;
 use pgdyno_model::facts::ServerFacts;
 use pgdyno_model::progress::{Activity, Event};
@@ -262,7 +262,7 @@ impl Trial<'_> {
         let telemetry = self.prepared.experiment.telemetry;
         let watched = TelemetryContext::new(server.subject(), telemetry);
         let sampler = Sampler::start(probes(&watched), telemetry.interval.0);
-        let (driven, opened) = self.drive(&self.load_spec(server, load));
+        let (driven, opened) = self.run_load(&self.load_spec(server, load));
         let measured = driven.as_ref().map_or(0.0, |m| m.measured_s);
         let telemetry = opened.map_or_else(Vec::new, |opened| {
             sampler.finish(opened, opened + Duration::from_secs_f64(measured))
@@ -298,7 +298,7 @@ impl Trial<'_> {
     }
 
     /// Runs `spec` and reports progress. Returns the measurement and when its window opened.
-    fn drive(&self, spec: &LoadSpec) -> (Result<Measurement, LoadError>, Option<Instant>) {
+    fn run_load(&self, spec: &LoadSpec) -> (Result<Measurement, LoadError>, Option<Instant>) {
         let began = Instant::now();
         let opened: Mutex<Option<Instant>> = Mutex::new(None);
         let on_open = |at: Instant| {
@@ -316,7 +316,7 @@ impl Trial<'_> {
             });
         };
         let stop = self.context.stop;
-        let driven = drive(spec, &LoadObserver { stop, on_open: &on_open, on_second: &on_second });
+        let driven = run_load(spec, &LoadObserver { stop, on_open: &on_open, on_second: &on_second });
         (driven, opened.into_inner().ok().flatten())
     }
 
