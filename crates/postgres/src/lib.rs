@@ -2,7 +2,7 @@
 //!
 //! A managed server takes these calls, in this order:
 //!
-//! 1. [`find`] or [`fetch`] returns an [`Install`], the programs of one version.
+//! 1. [`find()`] or [`fetch()`] returns an [`Install`], the programs of one version.
 //! 2. [`ClusterSpec::new`] plans a cluster below a directory of
 //!    [`cluster_directory`](cluster::cluster_directory). Its steps can be printed before anything is
 //!    done.

@@ -36,7 +36,7 @@ pub fn mean_ci95(values: &[f64]) -> Estimate {
 /// Returns the mean of `values` with an interval for a run that interim analyses may have ended.
 ///
 /// The interval may be wrong with `alpha_share` of the usual chance of 5% (see
-/// [`InterimAnalyses`]): it is wider for a smaller share.
+/// [`InterimAnalyses`](crate::InterimAnalyses)): it is wider for a smaller share.
 #[must_use]
 #[allow(clippy::cast_precision_loss)]
 pub fn mean_ci95_at(alpha_share: f64, values: &[f64]) -> Estimate {

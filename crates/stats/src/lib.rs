@@ -8,7 +8,7 @@
 //! - *How fast is one treatment?* [`mean_ci95`] gives the mean over repeats with its interval.
 //! - *Do two treatments differ?* [`ratio()`] compares trials of one run, block by block.
 //!   [`unpaired_ratio`] and [`ratio_across`] compare two runs. A family of comparisons is then judged
-//!   together by [`holm`]. A run that may end early plans its looks with [`InterimAnalyses`] and uses
+//!   together by [`holm()`]. A run that may end early plans its looks with [`InterimAnalyses`] and uses
 //!   [`ratio_over`].
 //! - *Is a series steady?* [`warm_up`] finds where it becomes steady, [`changes()`] where its mean
 //!   changes, [`trend()`] whether repeats rise or fall.

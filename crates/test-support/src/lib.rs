@@ -3,9 +3,9 @@
 //! - [`Scratch`]: a folder of the test's own that the server's account can enter.
 //! - [`Place`]: a storage directory and a journal of the test's own; [`RUN`] is a stop flag for it.
 //! - [`Server`] and [`Session`]: a PostgreSQL server of the test's own, and a connection to ask it.
-//! - [`skip`] and [`is_root`]: say that a test is skipped. CI fails on a skip that
+//! - [`skip()`] and [`is_root`]: say that a test is skipped. CI fails on a skip that
 //!   `.ci/allowed-skips` does not list.
-//! - [`traces`]: mounts, loop devices and emulated disks that a test left behind.
+//! - [`traces()`]: mounts, loop devices and emulated disks that a test left behind.
 //! - [`wait_for`]: polls for a result, and fails the test after a minute.
 //!
 //! Functions panic where they fail: a test that cannot be set up has failed.

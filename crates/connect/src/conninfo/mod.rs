@@ -1,7 +1,7 @@
 //! libpq's rules for where to connect: options, connection strings, services, environment and
 //! defaults.
 //!
-//! [`resolve`] does it all. A connection string outweighs the options beside it (as in
+//! [`resolve()`] does it all. A connection string outweighs the options beside it (as in
 //! `pgbench -h a "host=b"`). Both outweigh a service file, which outweighs the environment, which
 //! outweighs the defaults. No message and no `Debug` output holds a password.
 //!

@@ -316,7 +316,8 @@ impl Trial<'_> {
             });
         };
         let stop = self.context.stop;
-        let driven = run_load(spec, &LoadObserver { stop, on_open: &on_open, on_second: &on_second });
+        let driven =
+            run_load(spec, &LoadObserver { stop, on_open: &on_open, on_second: &on_second });
         (driven, opened.into_inner().ok().flatten())
     }
 
