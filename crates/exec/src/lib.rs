@@ -42,8 +42,7 @@
 //! - The journal holds verbs with names and paths, and no commands ([`undo`]).
 //! - Programs of the server's account get a small environment ([`program`]), and waits are bounded.
 //!
-//! Questions to tools go through [`tool`]; nothing else of pgdyno's starts a program, but for a
-//! script's own `\shell`.
+//! Questions to tools go through [`tool`].
 
 pub mod account;
 pub mod beneath;
