@@ -2,26 +2,17 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::trust::{self, TrustError};
+use crate::trust;
 
-/// `$XDG_CACHE_HOME/pgdyno`: fetched archives and builds. What lies there is run: use
-/// [`trusted_cache_dir`].
+/// Returns `$XDG_CACHE_HOME/pgdyno`, where fetched archives and builds lie.
+///
+/// Programs are run from there: check it with [`trust::check`] first.
 #[must_use]
 pub fn cache_dir() -> PathBuf {
     base("XDG_CACHE_HOME", ".cache").join("pgdyno")
 }
 
-/// [`cache_dir`], if nobody but root and the caller can change what lies there. It need not exist
-/// yet.
-///
-/// # Errors
-/// [`TrustError`] with the first component of its path that another account can change.
-pub fn trusted_cache_dir() -> Result<PathBuf, TrustError> {
-    let path = cache_dir();
-    trust::check(&path).map(|()| path)
-}
-
-/// `$XDG_DATA_HOME/pgdyno`: the results store.
+/// Returns `$XDG_DATA_HOME/pgdyno`, where the results store lies.
 #[must_use]
 pub fn data_dir() -> PathBuf {
     base("XDG_DATA_HOME", ".local/share").join("pgdyno")

@@ -71,7 +71,6 @@ pub use file::Override;
 pub use needs::{overrides_of, summary};
 pub use pgdyno_connect::interruption::begin as interrupt;
 pub use pgdyno_dataset::trust::Trust;
-pub use pgdyno_dataset::{self as dataset, workload};
 pub use pgdyno_emulated_disk::serve as serve_emulated_disk;
 pub use pgdyno_facts::Serials;
 pub use pgdyno_model::crash::{CrashRecord, Fault, Verdict};

@@ -7,8 +7,6 @@ use std::time::Duration;
 use pgdyno_connect::conninfo;
 pub use pgdyno_connect::conninfo::ConnectOptions;
 use pgdyno_connect::control::{ControlClient, schemas_of_user};
-#[doc(hidden)]
-pub use pgdyno_dataset::LoadStrategy as Strategy;
 use pgdyno_dataset::workload::{self, DataSet};
 use pgdyno_dataset::{self as dataset, BulkLoad, DatasetError};
 pub use pgdyno_dataset::{Existing, LoadStrategy};

@@ -9,7 +9,9 @@ use std::io::Write as _; // past the test runner, which keeps what passing tests
 use std::num::NonZeroU32;
 use std::sync::atomic::AtomicBool;
 
-use pgbouncer::{Pooler, assert_unharmed, in_shop, keeps_prepared, program};
+use pgbouncer::{
+    Pooler, STARTUP_PARAMETERS, assert_unharmed, in_shop, keeps_prepared, program, trapped_shop,
+};
 use pgdyno_connect::control::ControlError;
 use pgdyno_engine::run_load;
 use pgdyno_lab::load::{ConnectOptions, Existing, Load, Loaded};
@@ -18,7 +20,7 @@ use pgdyno_model::experiment::{Length, Protocol};
 use pgdyno_model::progress::Silent;
 use pgdyno_model::target::{Secret, SslMode};
 use pgdyno_postgres::ExternalServer;
-use server::{PASSWORD, Server, Session, TPCB, TPCB_TABLES, spec, unwatched};
+use server::{Server, Session, TPCB, TPCB_TABLES, spec, unwatched};
 
 /// SQL by which the owner of a database plants its traps.
 const TRAPS: &str = include_str!("shop/hostile.sql");
@@ -117,19 +119,10 @@ fn a_databases_owner_gets_no_superuser_through_a_pooler_either() {
         let _ = writeln!(std::io::stderr(), "\nskipped: {NAME}: no pgbouncer here");
         return;
     };
-    let server = Server::start();
-    let mut session = Session::new(&server.unix());
-    session.ask("CREATE ROLE mallory LOGIN");
-    session.ask("CREATE DATABASE shop OWNER mallory");
-    in_shop(&server, "mallory", TRAPS);
-    // PgBouncer refuses start-up parameters that it does not know, or drops those that it is told
-    // to.
-    for lines in ["", "ignore_startup_parameters = options,search_path\n"] {
+    let server = trapped_shop(TRAPS);
+    for lines in STARTUP_PARAMETERS {
         let pooler = Pooler::with(&program, &server, lines);
-        let dsn = format!(
-            "host=127.0.0.1 port={} user=postgres password='{PASSWORD}' dbname=shop",
-            pooler.port
-        );
+        let dsn = pooler.shop_dsn();
         // Not into a schema of the owner's; into one of its own.
         assert!(load(&dsn).unwrap_err().to_string().contains("mallory"));
         in_shop(&server, "postgres", "CREATE SCHEMA IF NOT EXISTS ours");
@@ -141,10 +134,7 @@ fn a_databases_owner_gets_no_superuser_through_a_pooler_either() {
         // The pooler's sessions have it from their beginning.
         drop(pooler);
         let pooler = Pooler::with(&program, &server, lines);
-        let dsn = format!(
-            "host=127.0.0.1 port={} user=postgres password='{PASSWORD}' dbname=shop",
-            pooler.port
-        );
+        let dsn = pooler.shop_dsn();
         assert_eq!(load(&dsn).unwrap().rows, 100_011);
         assert_unharmed(&server, &format!("{lines}load"));
         in_shop(&server, "postgres", "ALTER ROLE postgres RESET search_path");

@@ -13,9 +13,8 @@ mod shop;
 use std::io::Write as _; // past the test runner, which keeps what passing tests print to itself
 use std::sync::atomic::AtomicBool;
 
-use pgbouncer::{Pooler, in_shop, program};
+use pgbouncer::{Pooler, STARTUP_PARAMETERS, in_shop, program, trapped_shop};
 use pgdyno_pgbench::{CalledAs, Invocation};
-use server::{PASSWORD, Server, Session};
 use shop::{Shop, TRAPS};
 
 static GO_ON: AtomicBool = AtomicBool::new(false);
@@ -59,19 +58,10 @@ fn a_databases_owner_gets_no_superuser_out_of_initialization_through_a_pooler() 
         let _ = writeln!(std::io::stderr(), "\nskipped: {NAME}: no pgbouncer here");
         return;
     };
-    let server = Server::start();
-    let mut session = Session::new(&server.unix());
-    session.ask("CREATE ROLE mallory LOGIN");
-    session.ask("CREATE DATABASE shop OWNER mallory");
-    in_shop(&server, "mallory", TRAPS);
-    // PgBouncer refuses start-up parameters that it does not know, or drops those that it is told
-    // to.
-    for lines in ["", "ignore_startup_parameters = options,search_path\n"] {
+    let server = trapped_shop(TRAPS);
+    for lines in STARTUP_PARAMETERS {
         let pooler = Pooler::with(&program, &server, lines);
-        let dsn = format!(
-            "host=127.0.0.1 port={} user=postgres password='{PASSWORD}' dbname=shop",
-            pooler.port
-        );
+        let dsn = pooler.shop_dsn();
         for steps in ["dtgvpf", "dtGvp"] {
             let (status, said) = pgbench(&["-i", "-I", steps, "--partitions=2", &dsn]);
             assert_eq!(status, 0, "{lines} {said}");

@@ -92,8 +92,8 @@ fn load_of(options: &Options) -> Load {
             ..Loading::default()
         },
         strategy: options.strategy.map(|strategy| match strategy {
-            Strategy::Freeze => load::Strategy::Freeze,
-            Strategy::Chunks => load::Strategy::Chunks,
+            Strategy::Freeze => load::LoadStrategy::Freeze,
+            Strategy::Chunks => load::LoadStrategy::Chunks,
         }),
         chunk: None,
         existing: if options.replace { Existing::ReplaceOurs } else { Existing::Keep },

@@ -418,15 +418,6 @@ impl Transaction<'_> {
         self.done = true;
         self.client.batch_execute("COMMIT")
     }
-
-    /// Rolls the transaction back.
-    ///
-    /// # Errors
-    /// As [`Client::query`].
-    pub fn rollback(mut self) -> Result<(), Error> {
-        self.done = true;
-        self.client.batch_execute("ROLLBACK")
-    }
 }
 
 impl Deref for Transaction<'_> {

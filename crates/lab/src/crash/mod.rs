@@ -1,9 +1,14 @@
-//! Crash tests: does it keep what it acknowledged?
+//! Crash tests: does PostgreSQL keep every commit that it acknowledged?
 //!
-//! A *subject* is a storage, programs and settings. A round makes its tables' baseline durable,
-//! offers load whose every transaction a ledger outside of the server knows, brings a fault about
-//! at a moment drawn by the seed, lets the server recover, and has `pgdyno-durability` judge what
-//! is there. Positive controls show that the instrument sees.
+//! A *subject* is a storage, programs and settings. One round takes these steps:
+//!
+//! 1. Make the tables' baseline durable.
+//! 2. Run a load. A ledger outside the server records each transaction.
+//! 3. Inject a fault at a moment that the seed draws.
+//! 4. Let the server recover.
+//! 5. Let `pgdyno-durability` judge the rows that are there.
+//!
+//! Positive controls are rounds with a planted loss. They show that a loss would be seen.
 
 mod aim;
 mod checkpoints;

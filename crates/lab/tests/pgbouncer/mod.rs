@@ -13,7 +13,7 @@ use pgdyno_exec::account::server_account;
 use pgdyno_model::target::{Address, Secret, SslMode, Target, Tls};
 use rcgen::{CertificateParams, KeyPair};
 
-use crate::server::{PASSWORD, Server};
+use crate::server::{PASSWORD, Server, Session};
 
 /// PgBouncer before a server, for this test alone.
 pub struct Pooler {
@@ -45,7 +45,25 @@ pub fn keeps_prepared(program: &PathBuf) -> bool {
     (numbers.next().unwrap(), numbers.next().unwrap()) >= (1, 21)
 }
 
+/// Lines of configuration: refuse start-up parameters that PgBouncer does not know, or drop some.
+pub const STARTUP_PARAMETERS: [&str; 2] = ["", "ignore_startup_parameters = options,search_path\n"];
+
+/// A server with the database `shop`, in which its owner mallory set `traps`.
+pub fn trapped_shop(traps: &str) -> Server {
+    let server = Server::start();
+    let mut session = Session::new(&server.unix());
+    session.ask("CREATE ROLE mallory LOGIN");
+    session.ask("CREATE DATABASE shop OWNER mallory");
+    in_shop(&server, "mallory", traps);
+    server
+}
+
 impl Pooler {
+    /// The superuser's way to the database `shop`.
+    pub fn shop_dsn(&self) -> String {
+        format!("host=127.0.0.1 port={} user=postgres password='{PASSWORD}' dbname=shop", self.port)
+    }
+
     /// Database `postgres` with a server connection a transaction, `session` with one a session.
     pub fn start(program: &PathBuf, server: &Server) -> Self {
         Self::with(program, server, "")

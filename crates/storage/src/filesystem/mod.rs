@@ -1,10 +1,12 @@
 //! Filesystems: how each is made, mounted, read back and taken down. One file a filesystem.
 //!
-//! Sane defaults for PostgreSQL are the same everywhere, so that filesystems can be compared:
-//! `noatime`, since a read that writes measures the wrong thing; nothing is left to be initialised
-//! in the background while trials run; nothing is discarded when the filesystem is made nor while
-//! it is used, since that would give back the blocks of a preallocated loop file
-//! (`storage.<name>.device.trim` and the mount option `discard` do it where it is wanted).
+//! All filesystems get the same few settings, so that they can be compared:
+//!
+//! - `noatime`: a read that writes would measure the wrong thing.
+//! - Everything is initialised at once. Nothing is left to the background while trials run.
+//! - Nothing is discarded, neither by `mkfs` nor later. A discard would give back the blocks of a
+//!   preallocated loop file. `storage.<name>.device.trim` and the mount option `discard` ask for it.
+//!
 //! Everything else is the default of the filesystem's own programs.
 
 mod bcachefs;
