@@ -23,7 +23,6 @@ pub struct Audit {
 impl Audit {
     /// Audits the report that `bytes` hold; none if they are no text. What `name` ends in says what
     /// the text does not: that it is HTML.
-    #[must_use]
     pub fn of(name: &str, bytes: &[u8]) -> Option<Self> {
         let document = Document::read(name, bytes)?;
         let (evidence, mut not_understood) = recognise(&document);
@@ -39,7 +38,6 @@ impl Audit {
     }
 
     /// Whether anything found is serious.
-    #[must_use]
     pub fn is_serious(&self) -> bool {
         self.findings.iter().any(|f| f.severity == Severity::Serious)
     }

@@ -23,7 +23,6 @@ pub enum AuditError {
 
 impl AuditError {
     /// What the user can do about it, where there is something.
-    #[must_use]
     pub fn help(&self) -> Option<String> {
         match self {
             Self::Read { .. } => None,

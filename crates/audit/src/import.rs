@@ -44,7 +44,6 @@ impl Document for ImportedRun {
 impl ImportedRun {
     /// What was recognised in the file `source`, which holds `bytes`, imported at `at`. Its name
     /// says the file's, the time, and how the file's checksum begins.
-    #[must_use]
     pub fn new(
         source: &str,
         bytes: &[u8],

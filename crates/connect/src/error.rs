@@ -23,7 +23,6 @@ pub enum ServerKind {
 
 impl ServerKind {
     /// Creates the kind from the two facts that servers report.
-    #[must_use]
     pub fn new(is_in_recovery: bool, is_read_only: bool) -> Self {
         match (is_in_recovery, is_read_only) {
             (true, _) => Self::Standby,
@@ -172,7 +171,6 @@ pub enum ConnectError {
 
 impl ConnectError {
     /// Returns how to mend the failure, where that is known.
-    #[must_use]
     pub fn help(&self) -> Option<String> {
         match self {
             Self::Resolve { .. } => Some("check the host's name".to_owned()),
@@ -228,7 +226,6 @@ impl ConnectError {
     }
 
     /// Returns the SQLSTATE, where the server refused.
-    #[must_use]
     pub fn sqlstate(&self) -> Option<&str> {
         match self {
             Self::Server { error, .. } => Some(&error.code),
@@ -237,7 +234,6 @@ impl ConnectError {
     }
 
     /// Whether the server asks for a password and there is none.
-    #[must_use]
     pub fn needs_password(&self) -> bool {
         match self {
             Self::Authentication { cause: AuthError::NoPassword { .. }, .. } => true,

@@ -17,7 +17,6 @@ pub fn begin() {
 }
 
 /// Whether a call that began at `began` must end now.
-#[must_use]
 pub fn ends(began: Instant) -> bool {
     BEGUN.get().is_some_and(|begun| began <= *begun || begun.elapsed() > TIDYING)
 }

@@ -89,7 +89,6 @@ impl Stream {
 
     /// Whether the socket carries the protocol's bytes as they are, without TLS.
     #[inline]
-    #[must_use]
     pub fn is_plain(&self) -> bool {
         !matches!(self, Self::Tls(_))
     }

@@ -61,7 +61,6 @@ pub struct BulkLoad<'a> {
 
 impl<'a> BulkLoad<'a> {
     /// Describes a load into schema `public`, with chunks of the usual size.
-    #[must_use]
     pub fn new(data: &'a DataSet, scale: u32, seed: u64, loading: &'a Loading) -> Self {
         Self {
             data,

@@ -135,7 +135,6 @@ impl DatasetError {
     }
 
     /// Returns how to mend the error, where that is known.
-    #[must_use]
     pub fn help(&self) -> Option<String> {
         match self {
             Self::Sql { sqlstate: Some(s), .. } if s == "53100" => Some(

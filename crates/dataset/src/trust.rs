@@ -71,7 +71,6 @@ pub struct NotTrusted {
 
 impl NotTrusted {
     /// Returns how to mend the error.
-    #[must_use]
     pub fn help(&self) -> String {
         format!(
             "look at it; `--trust {}` says that you trust whoever may change it, else copy it to a \
@@ -90,7 +89,6 @@ impl NotTrusted {
 
 impl Trust {
     /// Trusts the files `named`. A folder stands for every file below it.
-    #[must_use]
     pub fn new(named: Vec<PathBuf>) -> Self {
         Self { named }
     }
@@ -151,7 +149,6 @@ fn check_unchanged(path: &Path, text: &str) -> Result<(), Option<TrustError>> {
 }
 
 /// Returns whether `script` runs commands of its own (`\shell`, `\setshell`).
-#[must_use]
 pub fn has_commands(script: &Script) -> bool {
     script.commands.iter().any(|command| matches!(command.op, Op::Shell(_) | Op::SetShell { .. }))
 }

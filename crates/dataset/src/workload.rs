@@ -45,7 +45,6 @@ pub struct DataSet {
 
 impl DataSet {
     /// Returns the names of all tables that its schema makes, filled or not.
-    #[must_use]
     pub fn table_names(&self) -> Vec<&str> {
         let schema = self.schema.split(|c: char| !c.is_alphanumeric() && c != '_' && c != '.');
         let words: Vec<&str> = schema.filter(|word| !word.is_empty()).collect();
@@ -241,7 +240,6 @@ pub enum WorkloadError {
 
 impl WorkloadError {
     /// Returns how to mend the error, where that is known.
-    #[must_use]
     pub fn help(&self) -> Option<String> {
         match self {
             Self::NoSuch { known, .. } => Some(format!(
@@ -337,7 +335,6 @@ impl Folder {
 }
 
 /// The built-in workloads.
-#[must_use]
 pub fn names() -> Vec<&'static str> {
     let mut names: Vec<&str> =
         WORKLOADS.dirs().filter_map(|d| d.path().file_name().and_then(|n| n.to_str())).collect();

@@ -17,7 +17,6 @@ pub enum Agreement {
 ///
 /// `in_doubt` transactions were sent and neither acknowledged nor refused (their connections
 /// broke): each may or may not have left its rows.
-#[must_use]
 pub fn agreement(count: &ServerCount, rows_per_transaction: u32, in_doubt: u32) -> Agreement {
     let (Some(found), Some(expected)) = (count.rows, count.rows_expected) else {
         return Agreement::Unknown("the workload names no rows to count".into());

@@ -32,13 +32,11 @@ const NO_WRITES: &[(&str, &str)] = &[
 /// Whether an error with `sqlstate` says that what was durably there is damaged or gone. Class XX
 /// is PostgreSQL's own: *data_corrupted*, *index_corrupted*, and the *internal_error* of what must
 /// never be.
-#[must_use]
 pub fn is_damage(sqlstate: &str) -> bool {
     sqlstate.starts_with("XX") || DAMAGE.iter().any(|(code, _)| *code == sqlstate)
 }
 
 /// Whether a write that failed with `sqlstate` says that the server takes none.
-#[must_use]
 pub fn refuses_writes(sqlstate: &str) -> bool {
     is_damage(sqlstate) || NO_WRITES.iter().any(|(code, _)| *code == sqlstate)
 }
@@ -66,7 +64,6 @@ const GRAVE_SIGNS: &[&str] =
 const GRAVE: &[&str] = &["ERROR:", "FATAL:"];
 
 /// The lines of a server's log, in English, that tell of damage.
-#[must_use]
 pub fn damage_in(log: &str) -> Vec<String> {
     log.lines().filter(|line| tells_of_damage(line)).map(|line| line.trim().to_owned()).collect()
 }

@@ -150,13 +150,11 @@ pub struct AsynchronousCommit {
 
 impl AsynchronousCommit {
     /// Returns the greatest age of a loss that the documentation allows: three cycles of sleep.
-    #[must_use]
     pub fn documented(&self) -> Duration {
         self.wal_writer_delay * 3
     }
 
     /// Returns that age with the measured flush of each cycle added.
-    #[must_use]
     pub fn with_flushes(&self) -> Duration {
         (self.wal_writer_delay + self.flush_time.unwrap_or_default()) * 3
     }

@@ -43,7 +43,6 @@ pub struct Judgement {
 /// let judgement = judge(&History::default(), &aftermath, &promise);
 /// assert_eq!((judgement.verdict, judgement.checks.len()), (Verdict::Invalid, 0));
 /// ```
-#[must_use]
 pub fn judge(history: &History, aftermath: &Aftermath, promise: &Promise) -> Judgement {
     judge_by(ORACLES, history, aftermath, promise)
 }

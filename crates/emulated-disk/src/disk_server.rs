@@ -24,7 +24,6 @@ pub fn serve_by<S: AsRef<str>>(arguments: &[S]) {
 }
 
 /// Tells whether this process was started to serve a disk.
-#[must_use]
 pub fn is_asked_to_serve() -> bool {
     std::env::var_os(service::DIRECTORY).is_some()
 }
@@ -40,13 +39,11 @@ pub struct DiskServer {
 
 impl DiskServer {
     /// Returns the file that is the disk, for a loop device.
-    #[must_use]
     pub fn file(&self) -> PathBuf {
         mount_point_of(&self.directory).join(fuse::NAME)
     }
 
     /// Returns the sparse file with the durable contents.
-    #[must_use]
     pub fn image(&self) -> PathBuf {
         image_of(&self.directory)
     }
@@ -60,7 +57,6 @@ impl DiskServer {
     }
 
     /// Returns the process that serves it, as the steps start and stop it.
-    #[must_use]
     pub fn service(&self) -> Service {
         let (file, image) = (self.file(), self.image());
         let mut description = format!(

@@ -136,7 +136,6 @@ pub enum TearUnit {
 
 impl TearUnit {
     /// In bytes.
-    #[must_use]
     pub fn bytes(self) -> u64 {
         match self {
             Self::Bytes512 => 512,

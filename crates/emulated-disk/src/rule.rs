@@ -31,7 +31,6 @@ pub enum Content {
 
 impl Content {
     /// Returns the offset of each page of this kind in `data`. Pages begin at multiples of 4 kB.
-    #[must_use]
     pub fn pages(self, data: &[u8]) -> Vec<usize> {
         let size = PAGE_SIZE;
         let mut pages = Vec::new();
@@ -90,26 +89,22 @@ pub struct Selector {
 
 impl Selector {
     /// Selects all requests of the kind `operation`.
-    #[must_use]
     pub fn all(operation: Operation) -> Self {
         Self { operation, range: None, at_least: None, holds: None, over: Over::Anything }
     }
 
     /// Selects writes that change an existing page of kind `content`.
-    #[must_use]
     pub fn changes_of(content: Content) -> Self {
         Self { over: Over::Page, ..Self::writes_of(content) }
     }
 
     /// Selects writes that change a page of a table whose older version recovery from `redo` needs
     /// ([`Over::OlderVersion`]).
-    #[must_use]
     pub fn needed_from(redo: u64) -> Self {
         Self { over: Over::OlderVersion { redo }, ..Self::writes_of(Content::DataPage) }
     }
 
     /// Selects writes that hold a page of kind `content`.
-    #[must_use]
     pub fn writes_of(content: Content) -> Self {
         Self { holds: Some(content), ..Self::all(Operation::Write) }
     }

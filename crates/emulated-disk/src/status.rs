@@ -39,7 +39,6 @@ pub struct DiskCounters {
 
 impl DiskCounters {
     /// Returns the counts since `earlier`, which are counters of the disk too.
-    #[must_use]
     pub fn since(&self, earlier: &Self) -> Self {
         Self {
             reads: self.reads - earlier.reads,
@@ -71,7 +70,6 @@ pub struct FlushSpan {
 
 impl FlushSpan {
     /// How long it took.
-    #[must_use]
     pub fn duration(&self) -> Duration {
         self.completed.since(self.began)
     }

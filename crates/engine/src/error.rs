@@ -56,7 +56,6 @@ pub enum LoadError {
 
 impl LoadError {
     /// Returns what the user can do about the error.
-    #[must_use]
     pub fn help(&self) -> Option<String> {
         match self {
             Self::Connect { cause, .. } => cause.help(),

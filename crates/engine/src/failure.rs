@@ -17,7 +17,6 @@ pub enum FailureKind {
 
 impl FailureKind {
     /// Returns the kind of SQLSTATE `code`.
-    #[must_use]
     pub fn from_sqlstate(code: &str) -> Self {
         match code {
             sqlstate::SERIALIZATION_FAILURE => Self::Serialization,
@@ -36,7 +35,6 @@ impl FailureKind {
     }
 
     /// Returns whether a retry may succeed.
-    #[must_use]
     pub fn is_transient(self) -> bool {
         self != Self::Other
     }

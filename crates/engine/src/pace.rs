@@ -34,7 +34,6 @@ impl Pacer {
     }
 
     /// Returns whether load is a closed loop: transactions are due as soon as they can be sent.
-    #[must_use]
     pub fn is_closed(&self) -> bool {
         self.throttle.is_none()
     }

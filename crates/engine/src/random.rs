@@ -57,7 +57,6 @@ pub fn range(low: i64, high: i64) -> Result<(i64, i64), DrawError> {
 
 impl Random {
     /// Creates a generator whose state splitmix64 draws from `seed`.
-    #[must_use]
     pub fn new(mut seed: u64) -> Self {
         let mut draw = || {
             seed = seed.wrapping_add(0x9e37_79b9_7f4a_7c15);
@@ -193,7 +192,6 @@ impl Random {
 }
 
 /// Hashes the eight bytes of `value`, the lowest first, by FNV-1a with a basis mixed with `seed`.
-#[must_use]
 pub fn fnv1a(value: u64, seed: u64) -> u64 {
     let basis = 0xcbf2_9ce4_8422_2325 ^ seed;
     value
@@ -203,7 +201,6 @@ pub fn fnv1a(value: u64, seed: u64) -> u64 {
 }
 
 /// Hashes the eight bytes of `value` by Appleby's `MurmurHash64A`.
-#[must_use]
 pub fn murmur2(value: u64, seed: u64) -> u64 {
     const M: u64 = 0xc6a4_a793_5bd1_e995;
     let mixed = value.wrapping_mul(M);
@@ -217,7 +214,6 @@ pub fn murmur2(value: u64, seed: u64) -> u64 {
 ///
 /// Each of six rounds is a bijection. It scrambles the lower part, whose length is the largest
 /// power of two that fits, then an upper part of equal length, and rotates all by a random number.
-#[must_use]
 pub fn permute(value: i64, size: i64, seed: i64) -> i64 {
     if size < 2 {
         return 0;

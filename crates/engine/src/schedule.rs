@@ -23,13 +23,11 @@ impl Moment {
     }
 
     /// Returns the time since `earlier`; zero if `earlier` is later.
-    #[must_use]
     pub fn since(self, earlier: Self) -> Duration {
         Duration::from_nanos(self.nanoseconds_since(earlier))
     }
 
     /// Returns the nanoseconds since `earlier`; 0 if `earlier` is later.
-    #[must_use]
     #[inline]
     pub fn nanoseconds_since(self, earlier: Self) -> u64 {
         self.0.saturating_sub(earlier.0)
@@ -62,14 +60,12 @@ pub struct Clock {
 
 impl Clock {
     /// Creates a clock whose moments count from `base`.
-    #[must_use]
     pub fn new(base: Instant) -> Self {
         let ago = nanoseconds(base.elapsed());
         Self { base, zero: monotonic().saturating_sub(ago) }
     }
 
     /// Returns the current time.
-    #[must_use]
     #[inline]
     pub fn now(&self) -> Moment {
         Moment(monotonic().saturating_sub(self.zero))
@@ -84,7 +80,6 @@ impl Clock {
     }
 
     /// Converts a moment to an instant.
-    #[must_use]
     pub fn instant(&self, of: Moment) -> Instant {
         self.base.checked_add(Duration::from_nanos(of.0)).unwrap_or(self.base)
     }
@@ -119,7 +114,6 @@ pub enum Phase {
 
 impl Schedule {
     /// Returns the phase that `at` lies in. The window includes its opening, not its closing.
-    #[must_use]
     #[inline]
     pub fn phase(&self, at: Moment) -> Phase {
         if at < self.opening {
@@ -135,7 +129,6 @@ impl Schedule {
     ///
     /// It must not count where a count of transactions ends the window: only transactions that were
     /// sent in the window belong to the count.
-    #[must_use]
     #[inline]
     pub fn began_in_warm_up(&self, sent: Moment) -> bool {
         self.transactions.is_some() && sent < self.opening
@@ -143,7 +136,6 @@ impl Schedule {
 
     /// Returns the times of a transaction as they count: a wait during the warm-up is no latency of
     /// the window.
-    #[must_use]
     #[inline]
     pub fn counted_times(&self, times: Timeline) -> Timeline {
         if times.due < self.opening && times.done >= self.opening {
@@ -154,7 +146,6 @@ impl Schedule {
     }
 
     /// Returns the beginning of `phase`.
-    #[must_use]
     pub fn begin_of(&self, phase: Phase) -> Moment {
         match phase {
             Phase::WarmUp => self.start,
@@ -164,7 +155,6 @@ impl Schedule {
     }
 
     /// Returns the end of `phase`.
-    #[must_use]
     pub fn end_of(&self, phase: Phase) -> Moment {
         match phase {
             Phase::WarmUp => self.opening,
@@ -187,14 +177,12 @@ pub struct Timeline {
 
 impl Timeline {
     /// Returns the nanoseconds from due to done: the wait of a user of the transaction.
-    #[must_use]
     #[inline]
     pub fn latency(&self) -> u64 {
         self.done.nanoseconds_since(self.due)
     }
 
     /// Returns the nanoseconds from sent to done: the time that the server took.
-    #[must_use]
     #[inline]
     pub fn service(&self) -> u64 {
         self.done.nanoseconds_since(self.sent)
@@ -214,14 +202,12 @@ pub struct Exchange {
 
 impl Exchange {
     /// Returns the nanoseconds from sent to done.
-    #[must_use]
     #[inline]
     pub fn latency(&self) -> u64 {
         self.done.nanoseconds_since(self.sent)
     }
 
     /// Returns the nanoseconds from sent to the first byte; never more than the latency.
-    #[must_use]
     #[inline]
     pub fn until_first_byte(&self) -> u64 {
         self.first_byte.min(self.done).nanoseconds_since(self.sent)

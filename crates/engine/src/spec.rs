@@ -87,7 +87,6 @@ pub struct LoadSpec {
 impl LoadSpec {
     /// Describes one client that executes `scripts` for ten seconds with the simple protocol and
     /// without a warm-up.
-    #[must_use]
     pub fn new(servers: impl Into<Servers>, scripts: Vec<WeightedScript>) -> Self {
         Self {
             servers: servers.into(),

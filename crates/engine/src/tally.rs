@@ -39,7 +39,6 @@ impl StatementTally {
     /// Returns the time from sent to the reply's first byte.
     ///
     /// Nearly all replies come in one read; they are counted once, for first byte and end.
-    #[must_use]
     pub fn first_byte(&self) -> Latencies {
         let mut all = self.latency.clone();
         if let Some(partial) = &self.partial {

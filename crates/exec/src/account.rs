@@ -20,7 +20,6 @@ pub struct Account {
 
 impl Account {
     /// Tells whether this is the account that this process runs as.
-    #[must_use]
     pub fn is_ours(&self) -> bool {
         self.uid == rustix::process::geteuid().as_raw()
     }
@@ -55,7 +54,6 @@ pub enum AccountError {
 
 impl AccountError {
     /// Returns advice, where there is some.
-    #[must_use]
     pub fn help(&self) -> Option<String> {
         match self {
             Self::Passwd(_) => None,

@@ -77,7 +77,6 @@ impl Directory {
     }
 
     /// What messages call it: the path it was opened by. Nothing is to be looked up by it.
-    #[must_use]
     pub fn path(&self) -> &Path {
         &self.path
     }
@@ -92,7 +91,6 @@ impl Directory {
 
     /// `/proc/self/fd/N`, for calls and programs that take a path only. It means this directory as
     /// long as `self` lives, and for a child as long as the descriptor is passed on to it.
-    #[must_use]
     pub fn proc_path(&self) -> PathBuf {
         PathBuf::from(format!("/proc/self/fd/{}", self.fd.as_raw_fd()))
     }

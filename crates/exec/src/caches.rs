@@ -3,7 +3,6 @@
 use std::{fs, io};
 
 /// Tells whether this process may change the machine: it runs as root.
-#[must_use]
 pub fn is_root() -> bool {
     rustix::process::geteuid().is_root()
 }

@@ -2,7 +2,6 @@
 
 /// Returns `error` with its causes, separated by `: `, for places where several complaints are
 /// listed as text.
-#[must_use]
 pub fn with_causes(error: &dyn std::error::Error) -> String {
     let mut text = error.to_string();
     let mut cause = error.source();

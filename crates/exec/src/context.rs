@@ -21,7 +21,6 @@ pub struct ExecContext<'a> {
 
 impl<'a> ExecContext<'a> {
     /// Returns a context in which nothing was made yet.
-    #[must_use]
     pub fn new(journal: &'a Journal, stop: &'a AtomicBool) -> Self {
         Self { journal, stop, made: Vec::new() }
     }

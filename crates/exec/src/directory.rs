@@ -87,7 +87,6 @@ fn read_only_note(read_only: bool) -> &'static str {
 
 impl DirectoryError {
     /// Returns advice, where there is some.
-    #[must_use]
     pub fn help(&self) -> Option<String> {
         let another = "name another directory in `storage.<name>.directory`";
         match self {
@@ -146,7 +145,6 @@ impl StorageDirectory {
     }
 
     /// Returns the directory.
-    #[must_use]
     pub fn path(&self) -> &Path {
         &self.path
     }

@@ -67,7 +67,6 @@ pub enum StepError {
 
 impl StepError {
     /// Returns advice, where there is some.
-    #[must_use]
     pub fn help(&self) -> Option<String> {
         match self {
             Self::Journal(e) => e.help(),
@@ -98,7 +97,6 @@ pub(crate) fn as_whom(account: Option<&Account>) -> String {
 }
 
 /// Returns the error of an attempt to do `what` on `path`.
-#[must_use]
 pub fn io_error(what: &'static str, path: &Path, source: io::Error) -> StepError {
     StepError::Io { what, path: path.to_owned(), source }
 }

@@ -75,7 +75,6 @@ pub fn execute_all(executor: &mut dyn Executor, steps: &[Step]) -> Result<(), St
 /// Settings and directories are independent: a failure is noted, and the next one is tried. The
 /// other steps build on each other: the first failure ends them, but for one that
 /// [may fail](crate::undo::Undo::may_fail).
-#[must_use]
 pub fn take_down(executor: &mut dyn Executor, steps: &[Step]) -> Vec<String> {
     let (mut left, mut complaints) = (Vec::new(), Vec::new());
     for step in steps {

@@ -22,7 +22,6 @@ pub fn write_new(path: &Path, contents: &[u8]) -> io::Result<()> {
 }
 
 /// Returns `O_NOFOLLOW` as [`OpenOptionsExt::custom_flags`] wants it.
-#[must_use]
 pub fn nofollow() -> i32 {
     i32::try_from(rustix::fs::OFlags::NOFOLLOW.bits()).unwrap_or_default()
 }

@@ -6,7 +6,6 @@ use std::path::PathBuf;
 
 /// Returns `PATH` and the folders of root's programs, which `su` and some containers leave out of
 /// it.
-#[must_use]
 pub fn search_path() -> OsString {
     let path = std::env::var_os("PATH").unwrap_or_default();
     let mut folders: Vec<PathBuf> =
@@ -20,7 +19,6 @@ pub fn search_path() -> OsString {
 }
 
 /// Finds the program `name`; none when it is not installed.
-#[must_use]
 pub fn locate(name: &str) -> Option<PathBuf> {
     let executable = |p: &PathBuf| {
         p.metadata().is_ok_and(|m| m.is_file() && m.permissions().mode() & 0o111 != 0)

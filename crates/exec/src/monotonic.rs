@@ -28,7 +28,6 @@ pub struct MonotonicTime {
 
 impl MonotonicTime {
     /// Reads the clock.
-    #[must_use]
     pub fn now() -> Self {
         let time = clock_gettime(ClockId::Monotonic);
         let whole = u64::try_from(time.tv_sec).unwrap_or_default().saturating_mul(1_000_000_000);
@@ -36,7 +35,6 @@ impl MonotonicTime {
     }
 
     /// Returns the time since `earlier`; zero if `earlier` is later.
-    #[must_use]
     pub fn since(self, earlier: Self) -> Duration {
         Duration::from_nanos(self.nanoseconds.saturating_sub(earlier.nanoseconds))
     }
@@ -47,7 +45,6 @@ impl MonotonicTime {
     /// Both clocks are read, one right after the other. The instant is early by the time between:
     /// below a microsecond, unless the thread was interrupted there. Of three tries the tightest
     /// counts.
-    #[must_use]
     pub fn to_instant(self) -> Option<Instant> {
         let tries = (0..3).map(|_| {
             let before = Instant::now();

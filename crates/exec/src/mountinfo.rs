@@ -48,7 +48,6 @@ impl MountEntry {
     }
 
     /// Returns the options of the mount, then the options that only the filesystem has.
-    #[must_use]
     pub fn options(&self) -> Vec<String> {
         let mut all = self.mount_options.clone();
         all.extend(self.super_options.iter().filter(|o| !self.mount_options.contains(o)).cloned());
@@ -56,7 +55,6 @@ impl MountEntry {
     }
 
     /// Returns the kernel's name of the block device (`vda1`), where there is one.
-    #[must_use]
     pub fn device(&self) -> Option<String> {
         let by_number = fs::canonicalize(Path::new("/sys/dev/block").join(&self.numbers)).ok();
         // Filesystems over several devices (btrfs) have no number of their own; their source names
@@ -94,7 +92,6 @@ pub fn real_source(source: &Path) -> PathBuf {
 
 /// Returns all mounts in a `mountinfo` file's text, in its order: later ones cover earlier ones at
 /// the same point.
-#[must_use]
 pub fn parse(text: &str) -> Vec<MountEntry> {
     text.lines().filter_map(MountEntry::parse).collect()
 }
@@ -138,7 +135,6 @@ pub fn mounted_beneath(directory: &Path) -> io::Result<Vec<MountEntry>> {
 
 /// Returns the mount that holds the absolute path `path`: the longest mount point, and of several
 /// there the last.
-#[must_use]
 pub fn holding<'a>(mounts: &'a [MountEntry], path: &Path) -> Option<&'a MountEntry> {
     mounts
         .iter()

@@ -31,7 +31,6 @@ pub fn open_log(path: &Path) -> Result<File, StepError> {
 
 /// Returns a program's output, indented, for a message. Of a long output the middle is left out:
 /// many programs give the reason first and their usage last.
-#[must_use]
 pub fn said(output: &[u8]) -> String {
     const FIRST: usize = 5;
     const LAST: usize = 15;
@@ -52,7 +51,6 @@ pub fn said(output: &[u8]) -> String {
 }
 
 /// Returns the last `lines` lines of `text`.
-#[must_use]
 pub fn last_lines(text: &str, lines: usize) -> String {
     let all: Vec<&str> = text.trim_end().lines().collect();
     if all.is_empty() {

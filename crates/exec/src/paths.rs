@@ -7,26 +7,22 @@ use crate::trust;
 /// Returns `$XDG_CACHE_HOME/pgdyno`, where fetched archives and builds lie.
 ///
 /// Programs are run from there: check it with [`trust::check`] first.
-#[must_use]
 pub fn cache_dir() -> PathBuf {
     base("XDG_CACHE_HOME", ".cache").join("pgdyno")
 }
 
 /// Returns `$XDG_DATA_HOME/pgdyno`, where the results store lies.
-#[must_use]
 pub fn data_dir() -> PathBuf {
     base("XDG_DATA_HOME", ".local/share").join("pgdyno")
 }
 
 /// Returns `$XDG_STATE_HOME/pgdyno`, where the journal lies.
-#[must_use]
 pub fn state_dir() -> PathBuf {
     base("XDG_STATE_HOME", ".local/state").join("pgdyno")
 }
 
 /// Where clusters lie if nothing else is said: for root a place that the server's account can
 /// reach.
-#[must_use]
 pub fn default_storage_dir() -> PathBuf {
     if rustix::process::geteuid().is_root() {
         PathBuf::from("/var/lib/pgdyno")
@@ -37,7 +33,6 @@ pub fn default_storage_dir() -> PathBuf {
 
 /// Where private socket directories are made: a socket's path must stay below 108 bytes. A runtime
 /// directory that another account can change is passed over.
-#[must_use]
 pub fn socket_base() -> PathBuf {
     if rustix::process::geteuid().is_root() && Path::new("/run").is_dir() {
         return PathBuf::from("/run");

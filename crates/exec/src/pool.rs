@@ -34,7 +34,6 @@ pub fn destroy_pool(name: &str) -> Result<(), StepError> {
 }
 
 /// Tells whether the kernel has the module of OpenZFS loaded.
-#[must_use]
 pub fn is_in_kernel() -> bool {
     Path::new("/sys/module/zfs").exists()
 }

@@ -23,7 +23,6 @@ pub fn current_owner() -> std::io::Result<Owner> {
 
 /// Tells whether the very process that `owner` names still runs: same boot, same pid, same start,
 /// not a zombie.
-#[must_use]
 pub fn is_alive(owner: &Owner) -> bool {
     boot_id().is_ok_and(|id| id == owner.boot_id)
         && started_ticks(owner.pid) == Some(owner.started_ticks)
@@ -57,19 +56,16 @@ impl Identity {
     }
 
     /// Returns its pid.
-    #[must_use]
     pub fn pid(self) -> i32 {
         self.pid
     }
 
     /// Returns its start, in clock ticks since boot.
-    #[must_use]
     pub fn started_ticks(self) -> u64 {
         self.started_ticks
     }
 
     /// Tells whether this very process still runs.
-    #[must_use]
     pub fn is_alive(self) -> bool {
         started_ticks(self.pid) == Some(self.started_ticks)
     }

@@ -37,7 +37,6 @@ impl ScratchDirectory {
     }
 
     /// Where it is.
-    #[must_use]
     pub fn path(&self) -> &Path {
         &self.path
     }

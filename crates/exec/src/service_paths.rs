@@ -24,25 +24,21 @@ pub struct ServerId {
 }
 
 /// Where the [`Order`] lies.
-#[must_use]
 pub fn order_of(directory: &Path) -> PathBuf {
     directory.join("order.json")
 }
 
 /// Where the [`ServerId`] lies.
-#[must_use]
 pub fn server_id_of(directory: &Path) -> PathBuf {
     directory.join("server.json")
 }
 
 /// Where the process mounts.
-#[must_use]
 pub fn mount_point_of(directory: &Path) -> PathBuf {
     directory.join("mnt")
 }
 
 /// Returns the source that the mount names: the last two names of the directory's path.
-#[must_use]
 pub fn source_of(directory: &Path) -> String {
     let names: Vec<_> =
         directory.components().rev().take(2).map(|c| c.as_os_str().to_string_lossy()).collect();

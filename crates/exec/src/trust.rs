@@ -48,7 +48,6 @@ pub enum TrustError {
 
 impl TrustError {
     /// Returns advice, where there is some.
-    #[must_use]
     pub fn help(&self) -> Option<String> {
         let us = rustix::process::geteuid();
         match self {

@@ -108,21 +108,18 @@ pub struct KernelFileChange {
 
 impl Undo {
     /// Tells whether it puts a setting back. Only such steps are executed for a journalled setting.
-    #[must_use]
     pub fn is_of_setting(&self) -> bool {
         matches!(self, Self::WriteKernelFiles { .. } | Self::SetDriveCache { .. })
     }
 
     /// Tells whether the steps after it are executed even if it fails. An array or a volume group
     /// may never have been made; later steps notice if something still holds its devices.
-    #[must_use]
     pub fn may_fail(&self) -> bool {
         matches!(self, Self::StopArray { .. } | Self::RemoveVolumeGroup { .. })
     }
 
     /// Tells whether it is still needed after a restart of the machine. A RAID controller keeps its
     /// settings, for example.
-    #[must_use]
     pub fn outlives_boot(&self) -> bool {
         !matches!(self, Self::WriteKernelFiles { .. } | Self::SetDriveCache { .. })
     }

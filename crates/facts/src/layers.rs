@@ -91,7 +91,6 @@ impl Layers {
 }
 
 /// Returns the pool of a dataset, such as `tank` for `tank/data/set`.
-#[must_use]
 pub fn pool_of(dataset: &str) -> &str {
     dataset.split('/').next().unwrap_or(dataset)
 }

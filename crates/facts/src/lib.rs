@@ -44,13 +44,11 @@ pub use text::{in_brackets, kilobytes};
 pub use tree::Tree;
 
 /// Reads the facts of this machine. A fact that it does not show stays empty.
-#[must_use]
 pub fn host() -> HostFacts {
     machine(&Tree::here())
 }
 
 /// Returns the memory that is available without swapping, by the kernel's estimate.
-#[must_use]
 pub fn memory_available() -> Option<Bytes> {
     kilobytes(&Tree::here().read("proc/meminfo")?, "MemAvailable").map(Bytes)
 }
@@ -198,7 +196,6 @@ fn with_its_disk(mut facts: StorageFacts) -> StorageFacts {
 
 /// Returns the block device at `path` of `size`, without regard to what is on it. No program is
 /// run.
-#[must_use]
 pub fn device(path: &Path, size: Bytes) -> StorageFacts {
     let tree = Tree::here();
     let shown = path.display().to_string();

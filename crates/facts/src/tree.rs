@@ -17,7 +17,6 @@ impl Tree {
 
     #[cfg(test)]
     /// Returns the files below `root`, as if it were /.
-    #[must_use]
     pub fn at(root: &Path) -> Self {
         Self { root: root.to_owned() }
     }

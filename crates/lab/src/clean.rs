@@ -79,7 +79,6 @@ pub fn templates(remove: bool) -> Result<Vec<String>, LabError> {
 
 /// Lists the data that failed crash tests left, a line a session. Removes them if `remove`; their
 /// records stay in the store.
-#[must_use]
 pub fn crashes(remove: bool) -> Cleaned {
     let KeptCrashes { all, mut left } = KeptCrashes::find();
     let (mut told, mut bytes) = (Vec::new(), 0);
@@ -102,7 +101,6 @@ pub fn crashes(remove: bool) -> Cleaned {
 }
 
 /// Returns the data that failed crash tests left, by session: their place and size.
-#[must_use]
 pub fn kept_crashes() -> Vec<KeptCrash> {
     KeptCrashes::find().all
 }
@@ -141,7 +139,6 @@ pub struct Known {
 }
 
 /// Every filesystem that pgdyno knows. Needs root to tell what the kernel has.
-#[must_use]
 pub fn filesystems() -> Vec<Known> {
     let known = |f: &&'static dyn pgdyno_storage::filesystem::Filesystem| Known {
         name: f.name(),

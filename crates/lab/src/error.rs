@@ -192,7 +192,6 @@ impl LabError {
     }
 
     /// Returns how to mend the error, where that is known.
-    #[must_use]
     pub fn help(&self) -> Option<String> {
         match self {
             Self::Explained(explained) => explained.help.clone(),

@@ -83,13 +83,11 @@ pub use pgdyno_storage::Wipe;
 pub use prepare::{Consent, Prepared};
 
 /// Returns the directory in which a witness keeps its ledgers by default.
-#[must_use]
 pub fn default_witness() -> PathBuf {
     pgdyno_exec::paths::data_dir().join("witness")
 }
 
 /// Returns the path of the store that is used where none is named.
-#[must_use]
 pub fn default_store() -> PathBuf {
     pgdyno_exec::paths::data_dir().join("store.sqlite3")
 }

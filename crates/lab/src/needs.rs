@@ -10,7 +10,6 @@ use crate::{LabError, Override, estimate};
 
 impl Prepared {
     /// Why it needs root, one reason each; none: it does not.
-    #[must_use]
     pub fn root_needed_for(&self) -> Vec<&'static str> {
         let mut why = Vec::new();
         let storages = || self.storages().into_iter().map(|name| &self.experiment.storage[name]);
@@ -29,7 +28,6 @@ impl Prepared {
     }
 
     /// Returns the changes to the host while the experiment runs. All are undone when it ends.
-    #[must_use]
     pub fn changes(&self) -> Vec<String> {
         let mut changes = Vec::new();
         match self.experiment.postgres.is_external() {
@@ -73,7 +71,6 @@ impl Prepared {
     }
 
     /// The disk room that it takes at most, and what for.
-    #[must_use]
     pub fn room(&self) -> (Bytes, String) {
         let backing = |name: &str| &self.experiment.storage[name].backing;
         let mut bytes = 0_u64;

@@ -138,7 +138,6 @@ impl Prepared {
     }
 
     /// Returns the plan.
-    #[must_use]
     pub fn plan(&self) -> &Plan {
         &self.plan
     }

@@ -10,7 +10,6 @@ use crate::file::{FileError, Source};
 static EXPERIMENTS: Dir<'_> = include_dir!("$CARGO_MANIFEST_DIR/../../experiments");
 
 /// Every recipe as an experiment's source, by name.
-#[must_use]
 pub fn all() -> Vec<Source> {
     let mut recipes: Vec<Source> = EXPERIMENTS
         .files()
@@ -29,7 +28,6 @@ fn shown(name: &str) -> String {
 }
 
 /// The recipe's name, if `source` is one that is built in.
-#[must_use]
 pub fn name_of(source: &Source) -> Option<&str> {
     (source.shown == shown(&source.name)).then_some(source.name.as_str())
 }
@@ -37,14 +35,12 @@ pub fn name_of(source: &Source) -> Option<&str> {
 /// The figures of the published report that recipe `name` asks again, as `pgdyno audit` reads them:
 /// the file's name and what it holds. None where no report stands behind it, or where its figures
 /// are in charts only.
-#[must_use]
 pub fn figures(name: &str) -> Option<(String, &'static [u8])> {
     let file = EXPERIMENTS.get_file(format!("figures/{name}.txt"))?;
     Some((format!("{name}.txt"), file.contents()))
 }
 
 /// The file that `named` means; none: a recipe.
-#[must_use]
 pub fn file(named: &str) -> Option<&Path> {
     let is_file = named.contains('/') || named.ends_with(".toml") || Path::new(named).is_file();
     is_file.then(|| Path::new(named))

@@ -108,7 +108,6 @@ pub enum ResolveError {
 
 impl ResolveError {
     /// Returns what to do about the error, where something helps.
-    #[must_use]
     pub fn help(&self) -> Option<String> {
         match self {
             Self::NoSuchStorage { known, .. } => {

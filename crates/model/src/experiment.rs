@@ -166,13 +166,11 @@ impl Protocol {
     pub const NAMES: &[&str] = <Self as VariantNames>::VARIANTS;
 
     /// Returns the protocol's name.
-    #[must_use]
     pub fn name(self) -> &'static str {
         self.into()
     }
 
     /// Finds the protocol called `name`.
-    #[must_use]
     pub fn parse(name: &str) -> Option<Self> {
         name.parse().ok()
     }
@@ -219,13 +217,11 @@ impl OnError {
     pub const NAMES: &[&str] = <Self as VariantNames>::VARIANTS;
 
     /// Its name.
-    #[must_use]
     pub fn name(self) -> &'static str {
         self.into()
     }
 
     /// Finds the reaction called `name`.
-    #[must_use]
     pub fn parse(name: &str) -> Option<Self> {
         name.parse().ok()
     }
@@ -246,7 +242,6 @@ pub enum ReconnectLost {
 
 impl ReconnectLost {
     /// Whether another connection is to be made after `attempts` in a row.
-    #[must_use]
     pub fn allows(self, attempts: u32) -> bool {
         match self {
             Self::Never => false,
@@ -330,7 +325,6 @@ impl Default for LoadOptions {
 impl LoadOptions {
     /// Whether a transaction may be tried for ever, if the load lasts until a count of transactions
     /// is reached.
-    #[must_use]
     pub fn tries_without_end(&self) -> bool {
         self.max_tries == 0 && self.latency_limit.is_none()
     }
@@ -393,13 +387,11 @@ pub struct Postgres {
 
 impl Postgres {
     /// Whether the servers are not pgdyno's own.
-    #[must_use]
     pub fn is_external(&self) -> bool {
         self.dsn.is_some() || !self.servers.is_empty()
     }
 
     /// The DSN of the server that factors call `name`; without a name the experiment's own.
-    #[must_use]
     pub fn dsn_of(&self, name: Option<&str>) -> Option<&crate::target::Secret> {
         name.map_or(self.dsn.as_ref(), |name| self.servers.get(name))
     }
@@ -446,7 +438,6 @@ pub enum ProbeKind {
 
 impl ProbeKind {
     /// Its name: the command that makes one by itself.
-    #[must_use]
     pub fn name(self) -> &'static str {
         self.into()
     }
@@ -499,7 +490,6 @@ pub struct Between {
 
 impl Factor {
     /// Whether any level assigns `key`.
-    #[must_use]
     pub fn sets(&self, key: &Key) -> bool {
         self.levels.iter().any(|l| l.sets.iter().any(|(k, _)| k == key))
     }

@@ -65,7 +65,6 @@ pub struct ServerFacts {
 
 impl ServerFacts {
     /// The value of setting `name`, if it was stored.
-    #[must_use]
     pub fn setting(&self, name: &str) -> Option<&str> {
         self.settings.iter().find(|s| s.name == name).map(|s| s.value.as_str())
     }

@@ -14,25 +14,21 @@ use serde::Serializer;
 use crate::units::Epoch;
 
 /// Formats a rate such as tps, without a unit.
-#[must_use]
 pub fn rate(value: f64) -> String {
     significant(value)
 }
 
 /// Formats microseconds as milliseconds, without a unit.
-#[must_use]
 pub fn milliseconds(us: f64) -> String {
     significant(us / 1000.0)
 }
 
 /// Formats a ratio of two rates.
-#[must_use]
 pub fn times(value: f64) -> String {
     significant(value)
 }
 
 /// Formats a share of 1 as a percentage, without the sign `%`.
-#[must_use]
 pub fn percent(share: f64) -> String {
     let percent = share * 100.0;
     if percent.abs() < 10.0 && percent != 0.0 {
@@ -43,7 +39,6 @@ pub fn percent(share: f64) -> String {
 }
 
 /// Formats a share of 1 as a whole percentage, without the sign `%`.
-#[must_use]
 pub fn whole_percent(share: f64) -> String {
     // Adding 0 turns -0 into 0.
     format!("{:.0}", (100.0 * share).round() + 0.0)
@@ -52,14 +47,12 @@ pub fn whole_percent(share: f64) -> String {
 /// Formats half of an interval's width as a percentage of `mean`.
 ///
 /// None if half of the interval is wider than the mean: it says nothing then.
-#[must_use]
 pub fn plus_minus(mean: f64, [lo, hi]: [f64; 2]) -> Option<String> {
     let half = (hi - lo) / 2.0;
     (mean > 0.0 && half <= mean).then(|| percent(half / mean))
 }
 
 /// Formats seconds, without a unit and without trailing zeros.
-#[must_use]
 pub fn seconds(value: f64) -> String {
     let text = significant(value);
     if text.contains('.') {
@@ -70,13 +63,11 @@ pub fn seconds(value: f64) -> String {
 }
 
 /// Formats a count.
-#[must_use]
 pub fn count(value: u64) -> String {
     grouped(&value.to_string())
 }
 
 /// Formats a count with its noun: `1 socket`, `2 sockets`.
-#[must_use]
 pub fn counted(value: impl Into<u64>, noun: &str) -> String {
     let value = value.into();
     format!("{} {noun}{}", count(value), if value == 1 { "" } else { "s" })

@@ -38,7 +38,6 @@ impl fmt::Debug for Latencies {
 
 impl Latencies {
     /// An empty distribution, allocated whole.
-    #[must_use]
     pub fn new() -> Self {
         match Histogram::new_with_bounds(LOWEST, longest(), 3) {
             Ok(h) => Self(h),
@@ -72,32 +71,27 @@ impl Latencies {
     }
 
     /// Latencies recorded (count).
-    #[must_use]
     pub fn count(&self) -> u64 {
         self.0.len()
     }
 
     /// The latency in microseconds at or below which a share of `quantile` (0 to 1) lies; `None`
     /// when empty.
-    #[must_use]
     pub fn quantile_us(&self, quantile: f64) -> Option<f64> {
         (!self.0.is_empty()).then(|| micros(self.0.value_at_quantile(quantile)))
     }
 
     /// The longest latency in microseconds; `None` when empty.
-    #[must_use]
     pub fn max_us(&self) -> Option<f64> {
         (!self.0.is_empty()).then(|| micros(self.0.max()))
     }
 
     /// The mean in microseconds, to the histogram's three digits; `None` when empty.
-    #[must_use]
     pub fn mean_us(&self) -> Option<f64> {
         (!self.0.is_empty()).then(|| self.0.mean() / 1000.0)
     }
 
     /// `HdrHistogram`'s V2 encoding, as the store keeps it.
-    #[must_use]
     pub fn to_bytes(&self) -> Vec<u8> {
         let mut bytes = Vec::new();
         // Writing to memory fails only for a count past i64::MAX, which no run reaches.
@@ -156,7 +150,6 @@ impl Default for LatencyCounts {
 
 impl LatencyCounts {
     /// An empty distribution, allocated whole.
-    #[must_use]
     pub fn new() -> Self {
         let buckets = bucket_of(longest()) + 1;
         Self { counts: vec![0; buckets].into(), longest: 0, beyond: None }

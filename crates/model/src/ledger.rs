@@ -75,7 +75,6 @@ impl History {
     }
 
     /// How many are in `state`.
-    #[must_use]
     pub fn count(&self, state: State) -> u64 {
         self.entries().filter(|e| e.state == state).count() as u64
     }

@@ -68,7 +68,6 @@ pub struct Levels(pub Vec<(String, LevelValue)>);
 
 impl Levels {
     /// The level of `factor`, if it is one of the experiment's factors.
-    #[must_use]
     pub fn get(&self, factor: &str) -> Option<&LevelValue> {
         self.0.iter().find(|(name, _)| name == factor).map(|(_, level)| level)
     }
@@ -188,7 +187,6 @@ impl Key {
     ];
 
     /// Whether only a server that pgdyno makes can be varied by it.
-    #[must_use]
     pub fn is_of_our_server(&self) -> bool {
         use Key::{
             DeviceReadAhead, DeviceRequests, DeviceScheduler, DeviceWriteCache, PostgresBindir,
@@ -207,7 +205,6 @@ impl Key {
     }
 
     /// The key that `name` spells; a name that is none of [`Key::NAMES`] is a PostgreSQL setting.
-    #[must_use]
     pub fn parse(name: &str) -> Self {
         match name {
             "clients" => Self::Clients,

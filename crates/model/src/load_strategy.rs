@@ -16,7 +16,6 @@ pub enum LoadStrategy {
 
 impl LoadStrategy {
     /// Returns the name that users give on the command line.
-    #[must_use]
     pub fn name(self) -> &'static str {
         self.into()
     }

@@ -71,7 +71,6 @@ pub struct Measurement {
 
 impl Measurement {
     /// Transactions per second within the window; `None` for a window of no length.
-    #[must_use]
     #[allow(clippy::cast_precision_loss)]
     pub fn tps(&self) -> Option<f64> {
         (self.measured_s > 0.0).then(|| self.transactions as f64 / self.measured_s)
@@ -79,7 +78,6 @@ impl Measurement {
 
     /// What treatments are compared by: the highest rate that was confirmed, where one was looked
     /// for, else tps.
-    #[must_use]
     pub fn compared(&self) -> Option<f64> {
         match &self.search {
             Some(search) => search.max_rate,
@@ -89,7 +87,6 @@ impl Measurement {
 
     /// Why the generator may have set what treatments are compared by, in words; none if it did
     /// not.
-    #[must_use]
     pub fn limited_by_generator(&self) -> Option<String> {
         let of_search = || {
             let limited = self.search.as_ref().is_some_and(Search::generator_limited);
@@ -103,7 +100,6 @@ impl Measurement {
     /// Whether the generator may have been the limit: one of its threads was busy nine tenths of
     /// the time, or its event loops made up a tenth of the median latency or half of the 99th
     /// percentile. A window of less than a second is mostly its beginning, and says nothing.
-    #[must_use]
     pub fn generator_limit(&self) -> Option<GeneratorLimit> {
         if self.measured_s < 1.0 {
             return None;
@@ -117,14 +113,12 @@ impl Measurement {
     }
 
     /// Returns the reactors, with the reason why the requested one did not serve.
-    #[must_use]
     pub fn carried_by(&self) -> String {
         let reason = self.reactor_reason.as_ref();
         reason.map_or_else(|| self.reactor.clone(), |why| format!("{} ({why})", self.reactor))
     }
 
     /// All transactions that the server acknowledged, in and around the window (count).
-    #[must_use]
     pub fn acknowledged(&self) -> u64 {
         self.counters.warm_up_transactions + self.transactions + self.counters.drained_transactions
     }
@@ -199,14 +193,12 @@ impl Sums {
     }
 
     /// The mean latency (microseconds); none of nothing.
-    #[must_use]
     #[allow(clippy::cast_precision_loss)]
     pub fn mean_us(&self) -> Option<f64> {
         (self.latency_count > 0).then(|| self.latency_sum_us / self.latency_count as f64)
     }
 
     /// The standard deviation of the latencies (microseconds); none of nothing.
-    #[must_use]
     #[allow(clippy::cast_precision_loss)]
     pub fn stddev_us(&self) -> Option<f64> {
         let mean = self.mean_us()?;
@@ -218,7 +210,6 @@ impl Sums {
     }
 
     /// The mean time from due to sent (microseconds); none of nothing.
-    #[must_use]
     #[allow(clippy::cast_precision_loss)]
     pub fn mean_lag_us(&self) -> Option<f64> {
         (self.latency_count > 0).then(|| self.lag_sum_us / self.latency_count as f64)
@@ -241,7 +232,6 @@ pub struct EventLoopLag {
 
 impl EventLoopLag {
     /// What `waits` come to; none of nothing.
-    #[must_use]
     pub fn of(waits: &Latencies) -> Option<Self> {
         Some(Self {
             p50_us: waits.quantile_us(0.5)?,

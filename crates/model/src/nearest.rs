@@ -1,7 +1,6 @@
 //! The allowed words nearest to one that is not.
 
 /// `allowed`, those most like `word` first.
-#[must_use]
 pub fn nearest<'a>(word: &str, allowed: &[&'a str]) -> Vec<&'a str> {
     let mut all: Vec<&str> = allowed.to_vec();
     all.sort_by_key(|candidate| {
@@ -14,7 +13,6 @@ pub fn nearest<'a>(word: &str, allowed: &[&'a str]) -> Vec<&'a str> {
 }
 
 /// The allowed word that `word` was probably meant to be: at most a third of it differs.
-#[must_use]
 pub fn probable<'a>(word: &str, allowed: &[&'a str]) -> Option<&'a str> {
     let first = *nearest(word, allowed).first()?;
     let distance = strsim::damerau_levenshtein(word, first);

@@ -94,13 +94,11 @@ pub struct Treatment {
 
 impl Plan {
     /// Trials of every treatment, at most (count).
-    #[must_use]
     pub fn repeats(&self) -> u32 {
         self.trials.iter().map(|trial| trial.repeat).max().unwrap_or(0)
     }
 
     /// The seed of the data sets' rows.
-    #[must_use]
     pub fn seed_of_data(&self) -> u64 {
         self.data_seed.unwrap_or(self.seed)
     }
@@ -109,7 +107,6 @@ impl Plan {
 impl Treatment {
     /// Whether a crash test of the one says the same as of the other: they differ in the load at
     /// most.
-    #[must_use]
     pub fn is_crashed_alike(&self, other: &Self) -> bool {
         self.storage == other.storage
             && self.device == other.device

@@ -10,7 +10,6 @@ use std::fmt::Write as _;
 
 /// Whether `c` may not be shown as it is: a control character other than newline and tab, a
 /// bidirectional override or isolate, or a line separator that is no newline.
-#[must_use]
 pub fn is_hazard(c: char) -> bool {
     match c {
         '\n' | '\t' => false,
@@ -25,7 +24,6 @@ pub fn is_hazard(c: char) -> bool {
 /// # use pgdyno_model::printable::escape_text;
 /// assert_eq!(escape_text("a\u{1b}[31m\tb\n"), "a\\x1b[31m\tb\n");
 /// ```
-#[must_use]
 pub fn escape_text(text: &str) -> Cow<'_, str> {
     escape(text, is_hazard)
 }
@@ -36,7 +34,6 @@ pub fn escape_text(text: &str) -> Cow<'_, str> {
 /// # use pgdyno_model::printable::escape_line;
 /// assert_eq!(escape_line("a\nerror: b"), "a\\nerror: b");
 /// ```
-#[must_use]
 pub fn escape_line(text: &str) -> Cow<'_, str> {
     escape(text, |c| matches!(c, '\n' | '\t') || is_hazard(c))
 }

@@ -45,7 +45,6 @@ pub enum ProbeResult {
 
 impl ProbeResult {
     /// Its kind: the command that makes one.
-    #[must_use]
     pub fn kind(&self) -> &'static str {
         match self {
             Self::Fsync(_) => "fsync",
@@ -54,7 +53,6 @@ impl ProbeResult {
     }
 
     /// Whether everything was measured that was to be; not so after a signal.
-    #[must_use]
     pub fn is_complete(&self) -> bool {
         match self {
             Self::Fsync(probe) => probe.complete,
@@ -63,7 +61,6 @@ impl ProbeResult {
     }
 
     /// What is not to be believed without a further look.
-    #[must_use]
     pub fn warnings(&self) -> &[String] {
         match self {
             Self::Fsync(probe) => &probe.warnings,
@@ -93,7 +90,6 @@ pub struct LatencySummary {
 
 impl LatencySummary {
     /// That of `latencies`; all zero when empty.
-    #[must_use]
     pub fn of(latencies: &Latencies) -> Self {
         let quantile = |q| latencies.quantile_us(q).unwrap_or_default();
         Self {
@@ -148,7 +144,6 @@ pub enum Suspicion {
 
 impl Suspicion {
     /// The reason in few words.
-    #[must_use]
     pub fn words(self) -> &'static str {
         match self {
             Self::QuickerThanRotation => "more flushes a second than a rotating disk has turns",
@@ -165,7 +160,6 @@ impl Suspicion {
 
 impl FsyncProbe {
     /// What the test `name` of `group` found; none if it was not done or is not available.
-    #[must_use]
     pub fn flushes(&self, group: FsyncGroup, name: &str) -> Option<&Flushes> {
         self.tests
             .iter()
@@ -177,7 +171,6 @@ impl FsyncProbe {
     /// carries at most one commit of every client, and PostgreSQL does one flush at a time. The
     /// rate is that of one block with fdatasync, the default `wal_sync_method` of Linux. Source:
     /// PostgreSQL's documentation, "WAL Configuration", on `commit_delay` and group commit.
-    #[must_use]
     pub fn ceiling_for_commits(&self, clients: u32) -> Option<f64> {
         Some(self.flushes(FsyncGroup::OneBlock, "fdatasync")?.per_second() * f64::from(clients))
     }
@@ -226,7 +219,6 @@ pub enum FsyncOutcome {
 
 impl FsyncOutcome {
     /// What was measured, if anything was.
-    #[must_use]
     pub fn flushes(&self) -> Option<&Flushes> {
         match self {
             Self::Measured(flushes) => Some(flushes),
@@ -248,7 +240,6 @@ pub struct Flushes {
 
 impl Flushes {
     /// Operations per second, of all writers together; 0 when there were none.
-    #[must_use]
     #[allow(clippy::cast_precision_loss)]
     pub fn per_second(&self) -> f64 {
         if self.seconds > 0.0 { self.operations as f64 / self.seconds } else { 0.0 }
@@ -295,13 +286,11 @@ pub enum Pattern {
 
 impl Pattern {
     /// fio's name (`--rw`).
-    #[must_use]
     pub fn name(self) -> &'static str {
         self.into()
     }
 
     /// Whether the disk's contents change.
-    #[must_use]
     pub fn writes(self) -> bool {
         !matches!(self, Self::Read | Self::RandRead)
     }

@@ -72,7 +72,6 @@ pub enum RunState {
 
 impl RunState {
     /// Returns the state's name.
-    #[must_use]
     pub fn name(self) -> &'static str {
         self.into()
     }
@@ -145,7 +144,6 @@ pub struct FsyncRate {
 
 impl FsyncRate {
     /// Flushes per second; 0 when there were none.
-    #[must_use]
     #[allow(clippy::cast_precision_loss)]
     pub fn per_second(&self) -> f64 {
         if self.seconds > 0.0 { self.flushes as f64 / self.seconds } else { 0.0 }

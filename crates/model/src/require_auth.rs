@@ -66,19 +66,16 @@ pub enum RequireAuthError {
 
 impl RequireAuth {
     /// Whether `method` is accepted.
-    #[must_use]
     pub fn accepts(&self, method: AuthMethod) -> bool {
         self.refused & method.bit() == 0
     }
 
     /// Whether `method` is accepted and asked for by its name.
-    #[must_use]
     pub fn names(&self, method: AuthMethod) -> bool {
         self.named & method.bit() != 0
     }
 
     /// The list as it was written.
-    #[must_use]
     pub fn as_str(&self) -> &str {
         &self.text
     }

@@ -164,7 +164,6 @@ pub enum Striper {
 
 impl Striper {
     /// Its name in files.
-    #[must_use]
     pub fn name(self) -> &'static str {
         self.into()
     }
@@ -272,7 +271,6 @@ pub struct DeviceSettings {
 
 impl DeviceSettings {
     /// These, and where `over` says something, what it says.
-    #[must_use]
     pub fn overlaid(&self, over: &Self) -> Self {
         Self {
             scheduler: over.scheduler.clone().or_else(|| self.scheduler.clone()),
@@ -302,13 +300,11 @@ pub struct Hook {
 
 impl Storage {
     /// A directory that is used as it is.
-    #[must_use]
     pub fn directory(path: Option<PathBuf>) -> Self {
         Self { backing: Backing::Directory(path), ..Self::default() }
     }
 
     /// The directory that the user named to hold data or loop files, if one was.
-    #[must_use]
     pub fn named_directory(&self) -> Option<&Path> {
         match &self.backing {
             Backing::Directory(path) => path.as_deref(),
@@ -319,13 +315,11 @@ impl Storage {
     }
 
     /// Every block device of the user's that is written to.
-    #[must_use]
     pub fn devices(&self) -> Vec<&Path> {
         self.backing.devices()
     }
 
     /// The names of the other storages that a cluster on this one lies on as well.
-    #[must_use]
     pub fn others(&self) -> BTreeSet<&str> {
         self.wal.iter().chain(self.tablespaces.keys()).map(String::as_str).collect()
     }
@@ -333,7 +327,6 @@ impl Storage {
 
 impl Backing {
     /// Every block device of the user's in it.
-    #[must_use]
     pub fn devices(&self) -> Vec<&Path> {
         match self {
             Self::Device(path) => vec![path],
@@ -343,7 +336,6 @@ impl Backing {
     }
 
     /// Every emulated disk in it.
-    #[must_use]
     pub fn emulated(&self) -> Vec<&EmulatedDisk> {
         match self {
             Self::Emulated(disk) => vec![disk],
@@ -355,7 +347,6 @@ impl Backing {
 
 impl Limit {
     /// Whether it holds anything down.
-    #[must_use]
     pub fn is_empty(&self) -> bool {
         *self == Self::default()
     }

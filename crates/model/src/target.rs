@@ -16,13 +16,11 @@ pub struct Secret(String);
 
 impl Secret {
     /// Takes `text` into keeping.
-    #[must_use]
     pub fn new(text: String) -> Self {
         Self(text)
     }
 
     /// The password itself, for authentication only.
-    #[must_use]
     pub fn reveal(&self) -> &str {
         &self.0
     }
@@ -55,7 +53,6 @@ pub enum Address {
 
 impl Address {
     /// The socket's path, for a Unix socket.
-    #[must_use]
     pub fn socket_path(&self) -> Option<PathBuf> {
         match self {
             Self::Unix { directory, port } => Some(directory.join(format!(".s.PGSQL.{port}"))),
@@ -102,13 +99,11 @@ impl SslMode {
         [Self::Disable, Self::Allow, Self::Prefer, Self::Require, Self::VerifyCa, Self::VerifyFull];
 
     /// Finds the mode that libpq calls `word`.
-    #[must_use]
     pub fn named(word: &str) -> Option<Self> {
         word.parse().ok()
     }
 
     /// Returns libpq's name of the mode.
-    #[must_use]
     pub fn name(self) -> &'static str {
         self.into()
     }
@@ -171,19 +166,16 @@ pub enum SessionAttrs {
 
 impl SessionAttrs {
     /// Finds the kind of session that libpq calls `word`.
-    #[must_use]
     pub fn named(word: &str) -> Option<Self> {
         word.parse().ok()
     }
 
     /// Returns libpq's name of the kind of session.
-    #[must_use]
     pub fn name(self) -> &'static str {
         self.into()
     }
 
     /// Whether a session serves that is on a server in recovery or not, and read-only or not.
-    #[must_use]
     pub fn accepts(self, in_recovery: bool, read_only: bool) -> bool {
         match self {
             Self::Any | Self::PreferStandby => true,
@@ -195,7 +187,6 @@ impl SessionAttrs {
     }
 
     /// Whether a server has to be asked what it is.
-    #[must_use]
     pub fn asks(self) -> bool {
         !matches!(self, Self::Any | Self::PreferStandby)
     }
@@ -230,7 +221,6 @@ pub struct Target {
 
 impl Target {
     /// Whether the server runs on this machine, as far as its address tells.
-    #[must_use]
     pub fn is_here(&self) -> bool {
         match &self.address {
             Address::Unix { .. } => true,
@@ -242,7 +232,6 @@ impl Target {
     }
 
     /// An unencrypted connection without a password, and with nothing said about the session.
-    #[must_use]
     pub fn new(address: Address, user: impl Into<String>, database: impl Into<String>) -> Self {
         Self {
             address,

@@ -41,7 +41,6 @@ pub struct Span(pub Duration);
 
 impl Span {
     /// Creates a span of `seconds`.
-    #[must_use]
     pub const fn from_secs(seconds: u64) -> Self {
         Self(Duration::from_secs(seconds))
     }
@@ -133,14 +132,12 @@ pub struct Epoch(pub u64);
 
 impl Epoch {
     /// Converts a wall clock's time. Times before 1970 become 1970.
-    #[must_use]
     pub fn of(at: std::time::SystemTime) -> Self {
         let since = at.duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
         Self(u64::try_from(since.as_nanos()).unwrap_or(u64::MAX))
     }
 
     /// Converts to [`std::time::SystemTime`].
-    #[must_use]
     pub fn time(self) -> std::time::SystemTime {
         std::time::UNIX_EPOCH + Duration::from_nanos(self.0)
     }

@@ -275,7 +275,6 @@ impl Cluster {
     }
 
     /// Returns the postmaster's pid, while the server runs.
-    #[must_use]
     pub fn pid(&self) -> Option<u32> {
         self.server.as_ref().map(Server::pid)
     }
@@ -290,7 +289,6 @@ impl Cluster {
     }
 
     /// Returns how the load connects to `database`.
-    #[must_use]
     pub fn target(&self, database: &str) -> Target {
         let address = match self.spec.connect {
             Connect::Socket => return self.control_target(database),
@@ -300,7 +298,6 @@ impl Cluster {
     }
 
     /// Returns how pgdyno itself connects to `database`: always by the socket.
-    #[must_use]
     pub fn control_target(&self, database: &str) -> Target {
         let address = Address::Unix { directory: self.spec.socket_directory(), port: self.port };
         Target::new(address, SUPERUSER, database)
@@ -315,31 +312,26 @@ impl Cluster {
     }
 
     /// Returns the journal that names the cluster.
-    #[must_use]
     pub fn journal(&self) -> &Journal {
         &self.journal
     }
 
     /// Returns the plan of the cluster.
-    #[must_use]
     pub fn spec(&self) -> &ClusterSpec {
         &self.spec
     }
 
     /// Returns the data directory, `PGDATA`.
-    #[must_use]
     pub fn data(&self) -> PathBuf {
         self.spec.data()
     }
 
     /// Returns the present length of the server's log, for [`Cluster::log_since`].
-    #[must_use]
     pub fn log_mark(&self) -> u64 {
         fs::metadata(self.spec.log()).map_or(0, |m| m.len())
     }
 
     /// Returns at most the first 8 MiB of what the server logged since `mark`.
-    #[must_use]
     pub fn log_since(&self, mark: u64) -> String {
         const MOST: u64 = 8 << 20;
         let mut text = Vec::new();

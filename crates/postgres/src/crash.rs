@@ -112,14 +112,12 @@ impl Cluster {
     }
 
     /// Returns a switch that kills the server from another thread, while this cluster waits for it.
-    #[must_use]
     pub fn kill_switch(&self) -> KillSwitch {
         KillSwitch { data: self.data() }
     }
 
     /// Lets `pg_checksums` verify every page, until `give_up`. The server must have been stopped
     /// cleanly.
-    #[must_use]
     pub fn check_checksums(&self, give_up: &dyn Fn() -> bool) -> Checksums {
         let install = &self.spec().install;
         let Some(program) = install.find_program("pg_checksums") else {

@@ -128,7 +128,6 @@ pub enum ClusterError {
 
 impl ClusterError {
     /// Returns how to mend the failure, where that is known.
-    #[must_use]
     pub fn help(&self) -> Option<String> {
         match self {
             Self::Account(e) => e.help(),
@@ -151,7 +150,6 @@ impl ClusterError {
     }
 
     /// Whether the stop flag was the only cause.
-    #[must_use]
     pub fn is_interrupted(&self) -> bool {
         matches!(
             self,

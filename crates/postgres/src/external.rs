@@ -40,7 +40,6 @@ pub enum ExternalServerError {
 
 impl ExternalServerError {
     /// How to mend that.
-    #[must_use]
     pub fn help(&self) -> Option<String> {
         match self {
             Self::Unreadable => Some(
@@ -81,7 +80,6 @@ impl ExternalServer {
     }
 
     /// Returns the target of the DSN's own database.
-    #[must_use]
     pub fn target(&self) -> Target {
         self.target.clone()
     }
@@ -104,7 +102,6 @@ impl ExternalServer {
     }
 
     /// Returns `PGDATA`, if the server runs on this host and shows it.
-    #[must_use]
     pub fn data_directory(&self) -> Option<PathBuf> {
         data_directory(&mut ControlClient::connect(&self.target, None).ok()?, &self.target)
     }
@@ -112,7 +109,6 @@ impl ExternalServer {
 
 /// Returns the `PGDATA` of the server at `target`, if it runs on this host and shows it to
 /// `client`.
-#[must_use]
 pub fn data_directory(client: &mut ControlClient, target: &Target) -> Option<PathBuf> {
     let asked = "SELECT setting FROM pg_catalog.pg_settings WHERE name = 'data_directory'";
     let row = target.is_here().then(|| client.query_opt(asked, &[]).ok()?).flatten()?;
@@ -125,7 +121,6 @@ pub fn data_directory(client: &mut ControlClient, target: &Target) -> Option<Pat
 
 /// Removes the password from `dsn`, so that it can be stored and shown. Returns none if `dsn`
 /// cannot be parsed, since the password could then be anywhere.
-#[must_use]
 pub fn without_password(dsn: &str) -> Option<String> {
     const SECRET: [&str; 2] = ["password", "sslpassword"];
     let dsn = dsn.trim();
@@ -143,7 +138,6 @@ pub fn without_password(dsn: &str) -> Option<String> {
 
 /// Returns the server's name in `dsn`, such as `host:port/dbname` or `service=NAME`. It holds no
 /// password and no user. None if `dsn` cannot be parsed.
-#[must_use]
 pub fn server_name(dsn: &str) -> Option<String> {
     let dsn = dsn.trim();
     let options = is_connection_string(dsn).then(|| parse(dsn).ok())??;

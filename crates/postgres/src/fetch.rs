@@ -146,7 +146,6 @@ pub fn fetch(
 }
 
 /// Returns a PostgreSQL of version `major` that was fetched before and that `account` can reach.
-#[must_use]
 pub fn cached(major: u32, account: &Account) -> Option<Install> {
     Fetcher::here().cached(major, account)
 }
@@ -154,7 +153,6 @@ pub fn cached(major: u32, account: &Account) -> Option<Install> {
 impl Fetcher {
     /// Returns the fetcher for this user's caches, and Maven Central or the mirror in
     /// `PGDYNO_MAVEN`.
-    #[must_use]
     pub fn here() -> Self {
         let mirror = std::env::var("PGDYNO_MAVEN").ok().filter(|v| !v.is_empty());
         Self {
@@ -166,7 +164,6 @@ impl Fetcher {
     }
 
     /// Does the work of [`cached`].
-    #[must_use]
     pub fn cached(&self, major: u32, account: &Account) -> Option<Install> {
         let artifact = self.artifact(major).ok()?;
         open_whole(&self.builds(account).join(build_name(&artifact)), &artifact).ok().flatten()
@@ -214,7 +211,6 @@ impl Fetcher {
     }
 
     /// Returns the newest major version that can be fetched.
-    #[must_use]
     pub fn newest_major(&self) -> u32 {
         self.artifacts.iter().map(|a| a.major).max().unwrap_or_default()
     }

@@ -60,7 +60,6 @@ pub enum PgConfigError {
 
 impl FindError {
     /// Returns how to mend the choice.
-    #[must_use]
     pub fn help(&self) -> Option<String> {
         Some(match self {
             Self::Unusable { how: "PG_CONFIG", .. } | Self::PgConfig { .. } => {
@@ -89,7 +88,6 @@ pub struct Places {
 
 impl Places {
     /// Returns the places of this process's environment and host.
-    #[must_use]
     pub fn here() -> Self {
         Self {
             pg_config: std::env::var_os("PG_CONFIG").filter(|v| !v.is_empty()).map(PathBuf::from),
@@ -158,7 +156,6 @@ pub fn find_in(
 }
 
 /// Returns all installations in the order of preference, for `doctor`.
-#[must_use]
 pub fn find_all() -> Vec<Install> {
     let places = Places::here();
     let named = places.pg_config.as_deref().and_then(|p| ask_pg_config(p).ok());

@@ -78,7 +78,6 @@ impl Install {
     }
 
     /// Returns the path of a program.
-    #[must_use]
     pub fn program(&self, name: &str) -> PathBuf {
         self.bindir.join(name)
     }
@@ -86,7 +85,6 @@ impl Install {
     /// Returns the path of an optional program, if it exists.
     ///
     /// It is searched in the folder, and where the folder's `postgres` links to.
-    #[must_use]
     pub fn find_program(&self, name: &str) -> Option<PathBuf> {
         let real = self.program("postgres").canonicalize().ok()?;
         let folders = [Some(self.bindir.as_path()), real.parent()];
@@ -98,7 +96,6 @@ impl Install {
     }
 
     /// Whether pgdyno fetched this build.
-    #[must_use]
     pub fn is_fetched(&self) -> bool {
         matches!(self.source, BuildSource::Fetched { .. })
     }

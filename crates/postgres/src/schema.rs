@@ -45,7 +45,6 @@ pub struct Dropped {
 }
 
 /// Returns the comment that marks objects of the journal's entry `id`.
-#[must_use]
 pub fn mark(id: &impl Display) -> String {
     format!("{MARK} {id}")
 }

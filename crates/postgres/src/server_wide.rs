@@ -48,7 +48,6 @@ pub enum ServerWideError {
 
 impl ServerWideError {
     /// Returns how to mend the failure, where that is known.
-    #[must_use]
     pub fn help(&self) -> Option<String> {
         match self {
             Self::Settings(SettingsError::Control(ControlError::Query { sqlstate, .. }))
@@ -128,7 +127,6 @@ impl ServerWide {
     }
 
     /// Whether the setting `name`, in lower case, is among the recorded ones.
-    #[must_use]
     pub fn holds(&self, name: &str) -> bool {
         self.current.contains_key(name)
     }

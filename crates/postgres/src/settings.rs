@@ -59,7 +59,6 @@ pub enum SettingsError {
 
 impl SettingsError {
     /// How to mend the setting.
-    #[must_use]
     pub fn help(&self) -> Option<String> {
         match self {
             Self::Refused(problems) | Self::NotObtained(problems) => {

@@ -77,7 +77,6 @@ impl ClusterSpec {
     }
 
     /// Returns the data directory, `PGDATA`.
-    #[must_use]
     pub fn data(&self) -> PathBuf {
         self.directory.join("data")
     }
@@ -88,7 +87,6 @@ impl ClusterSpec {
 
     /// Returns the location of tablespace `directory` of [`Self::tablespaces`]: an empty directory
     /// beside the marker.
-    #[must_use]
     pub fn location(directory: &Path) -> PathBuf {
         directory.join("tablespace")
     }
@@ -107,7 +105,6 @@ impl ClusterSpec {
 
     /// Returns the settings that pgdyno itself needs on a managed server, for the report: addresses
     /// and logging.
-    #[must_use]
     pub fn own_settings(&self, port: &str) -> BTreeMap<String, String> {
         let tcp = self.connect == Connect::Tcp;
         [
@@ -139,7 +136,6 @@ impl ClusterSpec {
     }
 
     /// Returns all steps of creating and starting the cluster, in order. Nothing is executed.
-    #[must_use]
     pub fn steps(&self) -> Vec<Step> {
         // Password and port are chosen when the cluster is created.
         let port = if self.connect == Connect::Tcp {
@@ -153,7 +149,6 @@ impl ClusterSpec {
     }
 
     /// Returns all steps of removing the cluster.
-    #[must_use]
     pub fn take_down_steps(&self) -> Vec<Step> {
         let mut steps = vec![Step::StopServer { data: self.data() }];
         let elsewhere = self.tablespaces.iter().rev().chain(&self.wal);

@@ -24,13 +24,11 @@ pub enum Measure {
 
 impl Measure {
     /// Finds the measure called `name`.
-    #[must_use]
     pub fn from_name(name: &str) -> Option<Self> {
         name.parse().ok()
     }
 
     /// Returns the measure's name.
-    #[must_use]
     pub fn name(self) -> &'static str {
         self.into()
     }
@@ -50,7 +48,6 @@ pub enum Form {
 
 impl Form {
     /// The option that asks it.
-    #[must_use]
     pub fn option(self) -> &'static str {
         match self {
             Self::FailIf => "--fail-if",
@@ -75,7 +72,6 @@ pub struct Gate {
 
 impl Gate {
     /// The ratio that its margin is.
-    #[must_use]
     pub fn bound(&self) -> f64 {
         1.0 + self.margin
     }

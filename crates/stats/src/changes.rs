@@ -28,7 +28,6 @@ const TRIMMED: f64 = 0.623_015;
 /// AR(1) process*, Bernoulli 23, 2017). For one coefficient the best changes are found by dynamic
 /// programming over all: B. Jackson and others, *An algorithm for optimal partitioning of data on
 /// an interval*, IEEE Signal Processing Letters 12 (2005).
-#[must_use]
 pub fn changes(series: &[f64]) -> Option<Vec<usize>> {
     if series.len() < FEWEST || series.iter().any(|v| !v.is_finite()) {
         return None;

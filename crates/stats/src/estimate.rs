@@ -28,7 +28,6 @@ pub struct Estimate {
 /// ```
 ///
 /// A value that is not finite is an error of the caller: the mean is then `None`.
-#[must_use]
 pub fn mean_ci95(values: &[f64]) -> Estimate {
     mean_ci95_at(1.0, values)
 }
@@ -37,7 +36,6 @@ pub fn mean_ci95(values: &[f64]) -> Estimate {
 ///
 /// The interval may be wrong with `alpha_share` of the usual chance of 5% (see
 /// [`InterimAnalyses`](crate::InterimAnalyses)): it is wider for a smaller share.
-#[must_use]
 #[allow(clippy::cast_precision_loss)]
 pub fn mean_ci95_at(alpha_share: f64, values: &[f64]) -> Estimate {
     let n = values.len();
@@ -71,13 +69,11 @@ pub fn mean_ci95_at(alpha_share: f64, values: &[f64]) -> Estimate {
 ///
 /// The interval is Student's of the mean logarithm, and `sd` is the deviation of the logarithms. A
 /// value that is not finite and positive makes the mean `None`.
-#[must_use]
 pub fn geometric_mean_ci95(values: &[f64]) -> Estimate {
     geometric_mean_ci95_at(1.0, values)
 }
 
 /// Returns the geometric mean with an interval at `alpha_share` of the level, as [`mean_ci95_at`].
-#[must_use]
 pub fn geometric_mean_ci95_at(alpha_share: f64, values: &[f64]) -> Estimate {
     let logs: Vec<f64> = values.iter().map(|v| if *v > 0.0 { v.ln() } else { f64::NAN }).collect();
     let of_logs = mean_ci95_at(alpha_share, &logs);

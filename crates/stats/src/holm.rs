@@ -5,7 +5,6 @@
 /// Statistics 6, 1979). To hold at `alpha` is to be at most `alpha`; the chance that any true null
 /// hypothesis among them does so is at most `alpha`, however they depend on each other. One answer
 /// for each of `p`, in its order; NaN holds nowhere and becomes 1.
-#[must_use]
 pub fn holm(p: &[f64]) -> Vec<f64> {
     holm_weighted(p, &vec![1.0; p.len()])
 }
@@ -15,7 +14,6 @@ pub fn holm(p: &[f64]) -> Vec<f64> {
 ///
 /// `weights` are positive, one for each of `p`; only their proportions matter. The first comparison
 /// of the rule is judged at `alpha` times its share of all weights.
-#[must_use]
 pub fn holm_weighted(p: &[f64], weights: &[f64]) -> Vec<f64> {
     let known = |i: usize| if p[i].is_nan() { 1.0 } else { p[i] };
     let mut order: Vec<usize> = (0..p.len()).collect();

@@ -28,7 +28,6 @@ impl InterimAnalyses {
     /// Creates a schedule from the first look at `floor` repeats to the last at `ceiling`.
     ///
     /// Each look comes after half as many repeats more than the look before.
-    #[must_use]
     pub fn between(floor: u32, ceiling: u32) -> Self {
         let mut at = vec![floor.clamp(1, ceiling.max(1))];
         while let Some(last) = at.last().copied().filter(|last| *last < ceiling) {
@@ -38,7 +37,6 @@ impl InterimAnalyses {
     }
 
     /// Creates a schedule of looks at `repeats`, in any order. The last one ends the run.
-    #[must_use]
     pub fn at_repeats(mut repeats: Vec<u32>) -> Self {
         repeats.sort_unstable();
         repeats.dedup();
@@ -46,7 +44,6 @@ impl InterimAnalyses {
     }
 
     /// Returns the numbers of repeats, ascending.
-    #[must_use]
     pub fn at(&self) -> &[u32] {
         &self.0
     }
@@ -54,7 +51,6 @@ impl InterimAnalyses {
     /// Returns the looks at the first `n` repeats, each with its share of the 5% error chance.
     ///
     /// `n` itself is a look, since the run may have ended there.
-    #[must_use]
     pub fn until(&self, n: u32) -> Vec<(u32, f64)> {
         let ceiling = self.0.last().copied().unwrap_or(1);
         let n = n.min(ceiling);
@@ -71,7 +67,6 @@ impl InterimAnalyses {
     }
 
     /// Returns the share of the 5% error chance that the look at `n` repeats spends.
-    #[must_use]
     pub fn alpha_share(&self, n: u32) -> f64 {
         self.until(n).last().map_or(1.0, |(_, alpha_share)| *alpha_share)
     }

@@ -22,7 +22,6 @@ pub struct Autocorrelation {
 
 /// The autocorrelation of `series`; none for fewer than 10 elements, one that is not finite, or one
 /// that does not vary.
-#[must_use]
 pub fn autocorrelation(series: &[f64]) -> Option<Autocorrelation> {
     let found = LongRun::of(series)?;
     Some(Autocorrelation { first: found.first, effective: found.effective().max(1.0) })
@@ -31,7 +30,6 @@ pub fn autocorrelation(series: &[f64]) -> Option<Autocorrelation> {
 /// Half of the 95% interval of the mean of `series` as a share of it; none where its elements are
 /// worth fewer than [`LEAST_EFFECTIVE`] independent ones, where there is no spread, or no positive
 /// mean.
-#[must_use]
 pub fn relative_error_of_mean(series: &[f64]) -> Option<f64> {
     /// Series that barely pass for 20 independent elements are mostly worth fewer: by how much an
     /// interval of exactly 20 is widened. From simulations, so that it holds the truth in 95% of

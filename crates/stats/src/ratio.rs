@@ -65,7 +65,6 @@ struct LogDifference {
 ///
 /// Trials are paired by block if at least two blocks have both treatments. Otherwise Welch's method
 /// compares the means.
-#[must_use]
 pub fn ratio(a: &[(u32, f64)], b: &[(u32, f64)]) -> Ratio {
     let within = |(block, value): &(u32, f64)| {
         b.iter().find(|(other, _)| other == block).map(|(_, base)| value.ln() - base.ln())
@@ -77,7 +76,6 @@ pub fn ratio(a: &[(u32, f64)], b: &[(u32, f64)]) -> Ratio {
 ///
 /// Interval and p-values hold over all `looks` together, at the price of a wider interval. The
 /// interval is the intersection of the intervals of all looks.
-#[must_use]
 pub fn ratio_over(looks: &InterimAnalyses, a: &[(u32, f64)], b: &[(u32, f64)]) -> Ratio {
     let in_both = |(block, _): &&(u32, f64)| b.iter().any(|(other, _)| other == block);
     let mut blocks: Vec<u32> = a.iter().filter(in_both).map(|(block, _)| *block).collect();
@@ -120,7 +118,6 @@ pub fn ratio_over(looks: &InterimAnalyses, a: &[(u32, f64)], b: &[(u32, f64)]) -
 /// Returns the ratio `a` ÷ `b` of trials of two runs, by Welch's method.
 ///
 /// Blocks of two runs have nothing in common, though they may bear equal numbers.
-#[must_use]
 pub fn unpaired_ratio(a: &[(u32, f64)], b: &[(u32, f64)]) -> Ratio {
     of_differences(a, b, &[], 1.0)
 }
@@ -129,7 +126,6 @@ pub fn unpaired_ratio(a: &[(u32, f64)], b: &[(u32, f64)]) -> Ratio {
 ///
 /// `alpha_share` is the share of the 5% error chance that the last look may spend (see
 /// [`InterimAnalyses::alpha_share`]).
-#[must_use]
 pub fn unpaired_ratio_at(alpha_share: f64, a: &[(u32, f64)], b: &[(u32, f64)]) -> Ratio {
     of_differences(a, b, &[], alpha_share)
 }
@@ -237,7 +233,6 @@ impl Ratio {
     }
 
     /// Returns the inverse ratio: `b` ÷ `a` of `a` ÷ `b`.
-    #[must_use]
     pub fn inverse(&self) -> Self {
         let turned = |look: &Look| Look {
             log: LogDifference { difference: -look.log.difference, ..look.log },
@@ -254,7 +249,6 @@ impl Ratio {
     /// Returns the interval that is wrong with `alpha_share` of the usual chance of 5%.
     ///
     /// It is wider for a smaller share. None without an interval.
-    #[must_use]
     pub fn ci95_at(&self, alpha_share: f64) -> Option<[f64; 2]> {
         let interval = |look: &Look| {
             let LogDifference { difference, error, freedom } = look.log;
@@ -286,14 +280,12 @@ impl Ratio {
     ///
     /// A true difference of this size is significant in [`POWER`] of all runs with these repeats and
     /// this spread, if `comparisons` are judged together. None without an interval.
-    #[must_use]
     #[allow(clippy::cast_precision_loss)]
     pub fn minimum_detectable(&self, comparisons: usize) -> Option<f64> {
         self.minimum_detectable_at(1.0 / comparisons.max(1) as f64)
     }
 
     /// Returns the minimum detectable effect of a comparison judged at `alpha_share` of the level.
-    #[must_use]
     pub fn minimum_detectable_at(&self, alpha_share: f64) -> Option<f64> {
         let look = self.looks.last()?;
         let alpha = alpha_share * look.alpha_share * (1.0 - CONFIDENCE);
@@ -306,7 +298,6 @@ impl Ratio {
     ///
     /// A one-sided test at half of `alpha_share` of the level shows it in [`POWER`] of the runs. None
     /// without an interval, or if `bound` is not a positive number.
-    #[must_use]
     pub fn shown_beyond(&self, bound: f64, below: bool, alpha_share: f64) -> Option<f64> {
         let look = self.looks.last()?;
         // Of a two-sided test at twice the level, the other side is nearly nothing where power is
@@ -323,7 +314,6 @@ impl Ratio {
     /// Schuirmann, *A comparison of the two one-sided tests procedure and the power approach for
     /// assessing the equivalence of average bioavailability*, Journal of Pharmacokinetics and
     /// Biopharmaceutics 15 (1987). None without an interval, or for a margin that is not positive.
-    #[must_use]
     pub fn equivalence_p(&self, margin: f64) -> Option<f64> {
         let bound = (margin > 0.0).then(|| margin.ln_1p()).filter(|b| b.is_finite())?;
         self.least_p(|LogDifference { difference, error, freedom }| {
@@ -337,7 +327,6 @@ impl Ratio {
     ///
     /// A small value shows that the ratio lies below. None without an interval, or if `bound` is not
     /// a positive number.
-    #[must_use]
     pub fn below_p(&self, bound: f64) -> Option<f64> {
         let bound = ratio_bound(bound)?;
         self.least_p(|log| t_one_sided((bound - log.difference) / log.error, log.freedom))
@@ -346,7 +335,6 @@ impl Ratio {
     /// Returns the p-value of the hypothesis that the true ratio is `bound` or less.
     ///
     /// A small value shows that the ratio lies above. None as in [`Ratio::below_p`].
-    #[must_use]
     pub fn above_p(&self, bound: f64) -> Option<f64> {
         let bound = ratio_bound(bound)?;
         self.least_p(|log| t_one_sided((log.difference - bound) / log.error, log.freedom))

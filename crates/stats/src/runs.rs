@@ -28,7 +28,6 @@ impl EarlierRuns {
     }
 
     /// Degrees of freedom that the runs' spread has: one less than runs in each group.
-    #[must_use]
     pub fn freedom(&self) -> usize {
         self.groups.iter().map(|group| group.len().saturating_sub(1)).sum()
     }
@@ -61,7 +60,6 @@ impl EarlierRuns {
 /// earlier runs (fewer repeats, a noisier day), what they spread more is added. Where the interval
 /// by the trials alone (Welch's) is wider all the same, that one holds. `share` is as in
 /// [`unpaired_ratio_at`].
-#[must_use]
 #[allow(clippy::cast_precision_loss)]
 pub fn ratio_across(
     share: f64,

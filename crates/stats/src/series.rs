@@ -41,7 +41,6 @@ pub enum WarmUp {
 /// steady-state truncation heuristics for simulation*, Proc. Winter Simulation Conference (2000).
 /// It always cuts somewhere, on noise too; a cut counts only if what it takes away is unlike the
 /// rest by a t test at 0.1%, whose error allows for neighbours that resemble each other.
-#[must_use]
 #[allow(clippy::cast_precision_loss)]
 pub fn warm_up(series: &[f64]) -> Option<WarmUp> {
     moments(series)?;

@@ -34,7 +34,6 @@ pub struct Share {
 /// a `level` (1 but for runs that were looked at, [`InterimAnalyses`](crate::InterimAnalyses)) of the chance of a wrong
 /// interval; unpaired with the degrees of freedom of the smaller side, which is conservative. None
 /// without a trial on either side or with values that are not finite.
-#[must_use]
 pub fn share(level: f64, a: &Parts, b: &Parts, paired: bool) -> Option<Share> {
     if a.is_empty()
         || b.is_empty()

@@ -28,7 +28,6 @@ const FEWEST: usize = 4;
 
 impl Trend {
     /// Whether it is significant at 5%, all sequences that were judged with it considered.
-    #[must_use]
     pub fn is_significant(&self) -> bool {
         self.chance_together <= LEVEL + ROUNDING
     }
@@ -37,7 +36,6 @@ impl Trend {
 /// The trends of several sequences judged together: each as [`trend`] has it, with Holm's rule over
 /// all that have four values or more. The chance that any of them is significant, if none has a
 /// trend, is at most 5%.
-#[must_use]
 pub fn trends(sequences: &[Vec<f64>]) -> Vec<Option<Trend>> {
     let mut found: Vec<Option<Trend>> = sequences.iter().map(|values| trend(values)).collect();
     let judged: Vec<usize> = (0..sequences.len()).filter(|i| is_judged(&sequences[*i])).collect();
@@ -57,7 +55,6 @@ pub fn trends(sequences: &[Vec<f64>]) -> Vec<Option<Trend>> {
 /// The exact two-sided test of H. B. Mann, *Nonparametric tests against trend*, Econometrica 13
 /// (1945), with M. G. Kendall's statistic: pairs in rising order less pairs in falling order. Equal
 /// values count for neither, and only orders that differ are counted.
-#[must_use]
 pub fn trend(values: &[f64]) -> Option<Trend> {
     if !is_judged(values) {
         return None;
@@ -79,7 +76,6 @@ pub fn trend(values: &[f64]) -> Option<Trend> {
 
 /// The share of all orders of `values` whose two-sided p-value is at most `level`: less than
 /// `level` where values are few.
-#[must_use]
 pub fn share_of_orders_with_trend(values: &[f64], level: f64) -> f64 {
     if !is_judged(values) {
         return 0.0;

@@ -90,7 +90,6 @@ impl Stack {
 
     /// Returns the size of all that it is made on together; none where that is a directory, or a
     /// device that is not there.
-    #[must_use]
     pub fn size(&self) -> Option<Bytes> {
         let sizes = self.sizes();
         let sum = sizes
@@ -135,7 +134,6 @@ impl Stack {
     }
 
     /// What stands against writing to the named devices, one error for each that must not be.
-    #[must_use]
     pub fn refusals(&self) -> Vec<SafetyError> {
         self.named().iter().filter_map(|device| safety::check(device, &self.wipe).err()).collect()
     }

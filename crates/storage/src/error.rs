@@ -169,7 +169,6 @@ fn and_left(left: &[String]) -> String {
 impl StorageError {
     /// Tells whether this machine cannot have the storage at all: its kernel or its programs lack
     /// something, or it takes root.
-    #[must_use]
     pub fn is_unavailable(&self) -> bool {
         match self {
             Self::NotRoot { .. } | Self::ToolMissing { .. } | Self::NotInKernel { .. } => true,
@@ -186,7 +185,6 @@ impl StorageError {
     }
 
     /// Returns advice, where there is some.
-    #[must_use]
     pub fn help(&self) -> Option<String> {
         match self {
             Self::Contradiction { help, .. } => Some(help.clone()),

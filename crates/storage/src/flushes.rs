@@ -9,7 +9,6 @@ use pgdyno_exec::mountinfo::mounted_at;
 ///
 /// Source: the 16th field of `/sys/block/DEVICE/stat`, since Linux 5.5
 /// (Documentation/block/stat.rst).
-#[must_use]
 pub fn flushes_completed(point: &Path) -> Option<u64> {
     let device = mounted_at(point).ok()??.device()?;
     let text = std::fs::read_to_string(Path::new("/sys/block").join(device).join("stat")).ok()?;

@@ -79,7 +79,6 @@ pub struct KeptCrashes {
 
 impl KeptCrashes {
     /// Finds the kept files. Follows no symbolic link.
-    #[must_use]
     pub fn find() -> Self {
         Self::find_in(&data_dir().join("crashes"))
     }
@@ -167,7 +166,6 @@ impl KeptCrashes {
 impl KeptCrash {
     /// Removes the kept files and the folders that are empty then. Returns the freed room (bytes)
     /// and the files that are left.
-    #[must_use]
     pub fn remove(&self) -> (u64, Vec<LeftAlone>) {
         let mut left = Vec::new();
         let freed = self.remove_below(&mut left).unwrap_or_else(|why| {

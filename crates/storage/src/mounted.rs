@@ -103,13 +103,11 @@ impl Executor for OwningExecutor<'_> {
 
 impl MountedStack {
     /// Returns its plan.
-    #[must_use]
     pub fn stack(&self) -> &Stack {
         &self.stack
     }
 
     /// Returns the directory that clusters go to.
-    #[must_use]
     pub fn path(&self) -> PathBuf {
         self.stack.path()
     }
@@ -207,7 +205,6 @@ impl MountedStack {
 
     /// Returns the emulated disks under it, in the order of the experiment file; of another kind of
     /// backing none.
-    #[must_use]
     pub fn disks(&self) -> Vec<DiskServer> {
         self.stack.disks()
     }
@@ -327,7 +324,6 @@ impl MountedStack {
 
     /// Takes it down; what could not be taken down, and why. That stays in the journal for the next
     /// start.
-    #[must_use]
     pub fn take_down(mut self) -> Vec<String> {
         self.remove()
     }

@@ -66,25 +66,21 @@ struct Parts {
 
 impl Stack {
     /// Returns its name in the experiment file.
-    #[must_use]
     pub fn name(&self) -> &str {
         &self.name
     }
 
     /// The wanted value.
-    #[must_use]
     pub fn storage(&self) -> &Storage {
         &self.storage
     }
 
     /// Where clusters are to lie: the mount point, or the plain directory.
-    #[must_use]
     pub fn path(&self) -> PathBuf {
         if self.is_made() { self.home.join("mnt") } else { self.home.clone() }
     }
 
     /// Tells whether anything is made at all; a plain directory is there already.
-    #[must_use]
     pub fn is_made(&self) -> bool {
         !self.is_in_directory() || self.storage.filesystem.is_some()
     }
@@ -95,7 +91,6 @@ impl Stack {
     }
 
     /// What its filesystem, pool, RAID or volume group is called.
-    #[must_use]
     pub fn label(&self) -> String {
         self.home.file_name().unwrap_or_default().to_string_lossy().into_owned()
     }

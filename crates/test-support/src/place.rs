@@ -21,7 +21,6 @@ pub struct Place {
 
 impl Place {
     /// Creates an empty storage directory, which the server's account can enter, and its journal.
-    #[must_use]
     #[allow(clippy::new_without_default, reason = "a folder is no default value")]
     pub fn new() -> Self {
         let root = Scratch::new();
@@ -30,25 +29,21 @@ impl Place {
     }
 
     /// Returns the storage directory's path.
-    #[must_use]
     pub fn path(&self) -> &Path {
         self.root.path()
     }
 
     /// Returns the plan of a cluster in the storage directory.
-    #[must_use]
     pub fn spec(&self) -> ClusterSpec {
         ClusterSpec::new(install(None), cluster_directory(self.path()).unwrap()).unwrap()
     }
 
     /// Creates a cluster in the storage directory.
-    #[must_use]
     pub fn cluster(&self) -> Cluster {
         Cluster::create(self.spec(), &self.journal, &RUN).unwrap()
     }
 
     /// Returns whether nothing is left but the journal's own directory.
-    #[must_use]
     pub fn is_clean(&self) -> bool {
         let names: Vec<_> =
             fs::read_dir(self.path()).unwrap().map(|f| f.unwrap().file_name()).collect();

@@ -14,7 +14,6 @@ pub struct Scratch {
 
 impl Scratch {
     /// Creates an empty folder in the system's temporary folder.
-    #[must_use]
     #[allow(clippy::new_without_default, reason = "a folder is no default value")]
     pub fn new() -> Self {
         let folder = tempfile::Builder::new().prefix("pgdyno-test-").tempdir().unwrap();
@@ -23,13 +22,11 @@ impl Scratch {
     }
 
     /// Returns the folder's path.
-    #[must_use]
     pub fn path(&self) -> &Path {
         self.folder.path()
     }
 
     /// Creates the folder `name` in it, which every account can enter too.
-    #[must_use]
     pub fn create_folder(&self, name: &str) -> PathBuf {
         let path = self.path().join(name);
         fs::create_dir_all(&path).unwrap();

@@ -19,7 +19,6 @@ use crate::wait::RUN;
 pub const PASSWORD: &str = "correct horse";
 
 /// Returns an installed PostgreSQL of `major`, or of any version. Fetches one if none is installed.
-#[must_use]
 pub fn install(major: Option<u32>) -> Install {
     find(None, major).unwrap().unwrap_or_else(|| {
         fetch(major.unwrap_or(17), &server_account().unwrap(), &RUN, &|_| {}).unwrap()
@@ -27,7 +26,6 @@ pub fn install(major: Option<u32>) -> Install {
 }
 
 /// Creates a cluster that is not started, in a folder of its own. Its server will listen on TCP.
-#[must_use]
 pub fn create_cluster(install: Install) -> (Cluster, Scratch) {
     let home = Scratch::new();
     let journal = Journal::open(&home.path().join("state")).unwrap();
@@ -51,13 +49,11 @@ pub struct Server {
 
 impl Server {
     /// Starts a server of any version.
-    #[must_use]
     pub fn start() -> Self {
         Self::of(install(None))
     }
 
     /// Starts a server of the given installation.
-    #[must_use]
     pub fn of(install: Install) -> Self {
         let (mut cluster, home) = create_cluster(install);
         let hba = "local all all trust\n\
@@ -72,13 +68,11 @@ impl Server {
     }
 
     /// Returns the target for the superuser by the Unix socket.
-    #[must_use]
     pub fn unix(&self) -> Target {
         self.cluster.control_target("postgres")
     }
 
     /// Returns the target for `user` by TCP.
-    #[must_use]
     pub fn tcp(&self, user: &str, password: Option<&str>) -> Target {
         let target = self.cluster.target("postgres");
         assert!(matches!(target.address, Address::Tcp { .. }));
@@ -99,7 +93,6 @@ pub struct Session(Client);
 
 impl Session {
     /// Connects to a server of the test's own.
-    #[must_use]
     pub fn new(target: &Target) -> Self {
         Self(control::connect_to_own(target).unwrap())
     }

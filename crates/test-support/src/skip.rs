@@ -11,7 +11,6 @@ pub fn skip(test: &str, why: &str) {
 
 /// Returns whether the process is root. Otherwise says that the test named `test` is skipped
 /// because of `why`.
-#[must_use]
 pub fn is_root(test: &str, why: &str) -> bool {
     let is_root = rustix::process::geteuid().is_root();
     if !is_root {

@@ -5,7 +5,6 @@ use std::path::Path;
 
 /// Returns the mounts, the loop devices and the processes of emulated disks that belong to files
 /// below `place`, in words.
-#[must_use]
 pub fn traces(place: &Path) -> Vec<String> {
     let place = place.canonicalize().unwrap();
     let place = place.to_str().unwrap();

@@ -81,7 +81,6 @@ pub enum AuthError {
 
 impl AuthError {
     /// Returns how to mend the error.
-    #[must_use]
     pub fn help(&self) -> Option<&'static str> {
         match self {
             Self::NoPassword { .. } => Some("give a password"),
@@ -117,7 +116,6 @@ impl AuthPolicy {
     /// Creates a policy for a connection.
     ///
     /// `is_encrypted` is also true for a connection that stays on this machine.
-    #[must_use]
     pub fn new(required: RequireAuth, is_encrypted: bool) -> Self {
         Self { required, is_public: !is_encrypted, finished: false }
     }
@@ -208,7 +206,6 @@ pub enum AuthProgress {
 
 impl<'a> AuthExchange<'a> {
     /// Creates an exchange for `user`, who may have a password.
-    #[must_use]
     pub fn new(user: &'a str, password: Option<&'a str>) -> Self {
         let (policy, binding) = (AuthPolicy::default(), ScramBinding::None);
         Self { user, password, policy, binding, scram: None, bound: false, proven: false }

@@ -171,7 +171,6 @@ pub struct CopyFormat<'a> {
 
 impl CopyFormat<'_> {
     /// Returns the number of columns in each row.
-    #[must_use]
     pub fn columns(&self) -> usize {
         self.columns.len() / 2
     }

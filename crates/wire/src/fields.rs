@@ -21,7 +21,6 @@ impl<'a> Fields<'a> {
     }
 
     /// Returns the field of type `kind`, one of the protocol's error field codes (`M`, `C`, …).
-    #[must_use]
     pub fn get(self, kind: u8) -> Option<&'a [u8]> {
         let mut fields = self.0;
         loop {
@@ -44,37 +43,31 @@ impl<'a> Fields<'a> {
     /// Returns the severity: `ERROR`, `FATAL`, `PANIC`, `WARNING`, …
     ///
     /// Servers before 9.6 may translate it.
-    #[must_use]
     pub fn severity(self) -> Cow<'a, str> {
         self.text(b'V').or_else(|| self.text(b'S')).unwrap_or_default()
     }
 
     /// Returns the SQLSTATE; empty if the server left it out.
-    #[must_use]
     pub fn code(self) -> Cow<'a, str> {
         self.text(b'C').unwrap_or_default()
     }
 
     /// Returns the primary message.
-    #[must_use]
     pub fn message(self) -> Cow<'a, str> {
         self.text(b'M').unwrap_or_default()
     }
 
     /// Returns the detail.
-    #[must_use]
     pub fn detail(self) -> Option<Cow<'a, str>> {
         self.text(b'D')
     }
 
     /// Returns the hint.
-    #[must_use]
     pub fn hint(self) -> Option<Cow<'a, str>> {
         self.text(b'H')
     }
 
     /// Returns the position in the query string (characters from 1).
-    #[must_use]
     pub fn position(self) -> Option<u32> {
         self.text(b'P')?.parse().ok()
     }

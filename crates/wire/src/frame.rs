@@ -36,14 +36,12 @@ impl Header {
     }
 
     /// Returns the length of the whole message (bytes).
-    #[must_use]
     #[inline]
     pub fn len(self) -> usize {
         HEADER + self.body
     }
 
     /// Returns false: a message has at least its head.
-    #[must_use]
     pub fn is_empty(self) -> bool {
         false
     }
@@ -60,14 +58,12 @@ pub struct Frame<'a> {
 
 impl Frame<'_> {
     /// Returns the length of the whole message (bytes): the offset of the next one.
-    #[must_use]
     #[inline]
     pub fn len(&self) -> usize {
         HEADER + self.body.len()
     }
 
     /// Returns false: a message has at least its head.
-    #[must_use]
     pub fn is_empty(&self) -> bool {
         false
     }

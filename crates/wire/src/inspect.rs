@@ -76,7 +76,6 @@ pub struct Inspector {
 
 impl Inspector {
     /// Creates an inspector for a new session.
-    #[must_use]
     pub fn new(policy: AuthPolicy) -> Self {
         Self {
             policy,

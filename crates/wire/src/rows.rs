@@ -24,13 +24,11 @@ impl<'a> DataRow<'a> {
     }
 
     /// Returns the number of values.
-    #[must_use]
     pub fn len(&self) -> usize {
         self.count
     }
 
     /// Returns whether the row has no values.
-    #[must_use]
     pub fn is_empty(&self) -> bool {
         self.count == 0
     }
@@ -97,13 +95,11 @@ impl<'a> RowDescription<'a> {
     }
 
     /// Returns the number of columns.
-    #[must_use]
     pub fn len(&self) -> usize {
         self.count
     }
 
     /// Returns whether rows have no columns.
-    #[must_use]
     pub fn is_empty(&self) -> bool {
         self.count == 0
     }

@@ -33,7 +33,6 @@ pub struct ServerError {
 
 impl ServerError {
     /// Copies the fields of an `ErrorResponse` or `NoticeResponse`.
-    #[must_use]
     pub fn from_fields(fields: Fields<'_>) -> Self {
         let text = |kind| fields.get(kind).map(|value| String::from_utf8_lossy(value).into_owned());
         let number = |kind| text(kind).and_then(|text| text.parse().ok());
@@ -67,7 +66,6 @@ impl ServerError {
     /// let words = error.libpq_text(Some("SELECT 1 FROM t"));
     /// assert_eq!(words, "ERROR:  relation \"t\" does not exist\nLINE 1: SELECT 1 FROM t\n                      ^");
     /// ```
-    #[must_use]
     pub fn libpq_text(&self, query: Option<&str>) -> String {
         let mut text = format!("{}:  {}", self.localized_severity, self.message);
         let place = match (self.position, self.internal_position) {
@@ -99,7 +97,6 @@ impl ServerError {
     }
 
     /// Returns whether the error ended a statement or the session; a notice does not.
-    #[must_use]
     pub fn is_error(&self) -> bool {
         matches!(self.severity.as_str(), "ERROR" | "FATAL" | "PANIC")
     }

@@ -102,7 +102,6 @@ impl PgbenchRun {
     }
 
     /// Returns tps without the time for connecting, if the report has it.
-    #[must_use]
     pub fn tps_connected(&self) -> Option<Figure> {
         self.tps_excluding
             .or(self.tps_without)

@@ -33,13 +33,11 @@ pub struct Recognised {
 
 impl Recognised {
     /// Whether nothing was recognised.
-    #[must_use]
     pub fn is_empty(&self) -> bool {
         *self == Self::default()
     }
 
     /// Whether there is a figure to keep: settings alone are none.
-    #[must_use]
     pub fn has_figures(&self) -> bool {
         !(self.runs.is_empty()
             && self.sysbench.is_empty()
@@ -49,7 +47,6 @@ impl Recognised {
     }
 
     /// What was recognised, in words: `2 pgbench reports, 19 lines of pg_test_fsync`.
-    #[must_use]
     pub fn summary(&self) -> String {
         let of_sysbench: usize = self.sysbench.iter().map(|r| r.progress.len()).sum();
         let progress = self.runs.iter().map(|r| r.progress.len()).sum::<usize>() + of_sysbench;

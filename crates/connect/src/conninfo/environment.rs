@@ -31,7 +31,6 @@ impl fmt::Debug for Environment {
 
 impl Environment {
     /// Reads the environment of this process.
-    #[must_use]
     pub fn from_process() -> Self {
         let variables: BTreeMap<String, String> = std::env::vars_os()
             .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)))

@@ -75,7 +75,6 @@ pub enum ConninfoError {
 
 impl ConninfoError {
     /// Returns how to mend the options, where that is known.
-    #[must_use]
     pub fn help(&self) -> Option<String> {
         match self {
             Self::Unreadable(_) => Some(

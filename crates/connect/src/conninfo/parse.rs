@@ -9,7 +9,6 @@ use super::keywords::{self, Keyword};
 pub type Options = BTreeMap<&'static str, String>;
 
 /// Whether `text` is a connection string. Otherwise it is the name of a database.
-#[must_use]
 pub fn is_connection_string(text: &str) -> bool {
     uri_rest(text).is_some() || text.contains('=')
 }

@@ -211,13 +211,11 @@ impl Client {
     }
 
     /// Returns a token by which another thread can cancel this session's statement.
-    #[must_use]
     pub fn cancel_token(&self) -> CancelToken {
         self.link.cancel.clone()
     }
 
     /// Whether the session is over.
-    #[must_use]
     pub fn is_closed(&self) -> bool {
         self.client.is_closed()
     }

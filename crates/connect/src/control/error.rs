@@ -47,7 +47,6 @@ pub enum ControlError {
 
 impl ControlError {
     /// Returns how to mend the failure, where that is known.
-    #[must_use]
     pub fn help(&self) -> Option<String> {
         match self {
             Self::Connect(error) => error.help(),
@@ -58,7 +57,6 @@ impl ControlError {
     }
 
     /// Returns the SQLSTATE, where the server refused.
-    #[must_use]
     pub fn sqlstate(&self) -> Option<&str> {
         match self {
             Self::Connect(error) => error.sqlstate(),
@@ -68,7 +66,6 @@ impl ControlError {
     }
 
     /// Whether the server asks for a password and there is none.
-    #[must_use]
     pub fn needs_password(&self) -> bool {
         match self {
             Self::Connect(error) => error.needs_password(),
@@ -78,19 +75,16 @@ impl ControlError {
     }
 
     /// Whether the server answered that it is starting up or shutting down.
-    #[must_use]
     pub fn is_starting_up(&self) -> bool {
         self.sqlstate() == Some(SqlState::CANNOT_CONNECT_NOW.code())
     }
 
     /// Whether the server itself refused.
-    #[must_use]
     pub fn is_from_server(&self) -> bool {
         self.sqlstate().is_some()
     }
 
     /// Creates the error of a statement, which was to do `what`.
-    #[must_use]
     pub fn query(what: &'static str, error: &postgres::Error) -> Self {
         let sqlstate = error.code().map(|c| c.code().to_owned());
         Self::Query { what, why: error_text(error), sqlstate }
@@ -107,7 +101,6 @@ impl ControlError {
 
 /// Returns the server's message with its detail and hint, or else the system's error and its
 /// causes.
-#[must_use]
 pub fn error_text(error: &postgres::Error) -> String {
     if let Some(db) = error.as_db_error() {
         let mut text = db.message().to_owned();
@@ -131,7 +124,6 @@ pub fn error_text(error: &postgres::Error) -> String {
 }
 
 /// Converts an error or a notice of the client library.
-#[must_use]
 pub fn server_error(error: &DbError) -> ServerError {
     let owned = |text: Option<&str>| text.map(str::to_owned);
     let (position, internal_position, internal_query) = match error.position() {

@@ -81,7 +81,6 @@ pub fn schemas_of_user(target: &Target) -> Result<Vec<String>, ControlError> {
 /// new objects go.
 ///
 /// PostgreSQL searches `pg_catalog` first where a path does not name it.
-#[must_use]
 pub fn path_of_schema(schema: &str) -> String {
     format!("{}, pg_temp", escape_identifier(schema))
 }

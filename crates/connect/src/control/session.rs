@@ -42,13 +42,11 @@ impl ControlClient {
     }
 
     /// Whether the session is behind a pooler, so that settings last for one transaction only.
-    #[must_use]
     pub fn is_pooled(&self) -> bool {
         !self.holds_path
     }
 
     /// Whether the session is over.
-    #[must_use]
     pub fn is_closed(&self) -> bool {
         self.client.is_closed()
     }
@@ -170,7 +168,6 @@ impl ControlClient {
     }
 
     /// Returns a token by which another thread can cancel the running statement.
-    #[must_use]
     pub fn cancel_token(&self) -> CancelToken {
         self.client.cancel_token()
     }

@@ -65,7 +65,6 @@ impl Certificate {
 ///
 /// The hash function is the one of the certificate's signature, but SHA-256 in place of MD5 and
 /// SHA-1. Returns none where the RFC defines no hash, as for Ed25519.
-#[must_use]
 pub fn end_point(der: &[u8]) -> Option<Vec<u8>> {
     let certificate = Certificate::from_der(der)?;
     let algorithm = certificate.0.signature_algorithm();

@@ -72,7 +72,6 @@ pub enum TlsError {
 
 impl TlsError {
     /// Classifies the failure of a handshake.
-    #[must_use]
     pub fn handshake(error: &rustls::Error) -> Self {
         use rustls::{AlertDescription, CertificateError, Error};
         match error {
@@ -90,7 +89,6 @@ impl TlsError {
     }
 
     /// Returns how to mend the failure, where that is known.
-    #[must_use]
     pub fn help(&self) -> Option<String> {
         match self {
             Self::KeyPermissions { path, .. } => Some(format!("chmod 0600 {}", path.display())),

@@ -13,7 +13,6 @@ use crate::found::{AsynchronousCommit, Found};
 const SOME: u64 = 10;
 
 /// The acknowledged transactions that are missing; none known where the table could not be read.
-#[must_use]
 pub fn missing(history: &History, found: &Found) -> Vec<Entry> {
     let Ok(rows) = &found.rows else { return Vec::new() };
     let there = tokens(rows);

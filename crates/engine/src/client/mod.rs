@@ -75,7 +75,6 @@ impl Client {
     /// Creates client `id` with a connection.
     ///
     /// `transactions` limits the transactions that it starts once the window is open.
-    #[must_use]
     pub fn new(
         id: u32,
         program: Rc<Program>,
@@ -135,25 +134,21 @@ impl Client {
     }
 
     /// Returns the client's number, from 0.
-    #[must_use]
     pub fn id(&self) -> u32 {
         self.id
     }
 
     /// Returns whether a statement is under way at the server.
-    #[must_use]
     pub fn awaits_reply(&self) -> bool {
         matches!(self.state, State::AwaitingReply(_) | State::AwaitingPipeline | State::RollingBack)
     }
 
     /// Returns whether the client does nothing more.
-    #[must_use]
     pub fn has_ended(&self) -> bool {
         self.state == State::Ended
     }
 
     /// Returns whether the client keeps its connection.
-    #[must_use]
     pub fn is_connected(&self) -> bool {
         self.connected
     }

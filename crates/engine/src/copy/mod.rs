@@ -96,7 +96,6 @@ pub enum ColumnKind {
 
 impl ColumnKind {
     /// Returns the kind of the type with `oid` in `pg_type`.
-    #[must_use]
     pub fn from_oid(oid: u32) -> Self {
         match oid {
             21 => Self::Int2,
@@ -259,7 +258,6 @@ pub struct BlockWriter<'a> {
 
 impl<'a> BlockWriter<'a> {
     /// Creates a writer of blocks of about `size` bytes.
-    #[must_use]
     pub fn new(writer: &'a RowWriter, size: usize) -> Self {
         Self { writer, bytes: Vec::with_capacity(size + (size >> 2)), size }
     }

@@ -19,7 +19,6 @@ pub struct RowRandom(u64);
 
 impl RowRandom {
     /// Creates the random numbers of `column` of `table`.
-    #[must_use]
     pub fn new(seed: u64, table: &str, column: &str) -> Self {
         let names = table.bytes().chain([0]).chain(column.bytes());
         Self(names.fold(mixed(seed.wrapping_add(STEP)), |state, byte| {
@@ -39,7 +38,6 @@ impl RowRandom {
     ///
     /// The bias is at most `most` / 2^64 (Lemire 2019, without the rejection).
     #[inline]
-    #[must_use]
     #[allow(clippy::cast_possible_truncation)]
     pub fn below_or_at(self, row: u64, most: u64) -> u64 {
         ((u128::from(self.bits(row, 0)) * (u128::from(most) + 1)) >> 64) as u64

@@ -75,13 +75,11 @@ impl MappedLedger {
     }
 
     /// Converts `at` to the ledger's clock.
-    #[must_use]
     pub fn time_of(&self, at: Instant) -> Duration {
         at.saturating_duration_since(self.epoch)
     }
 
     /// Returns the number of transactions acknowledged so far, for progress only.
-    #[must_use]
     pub fn acknowledged(&self) -> u64 {
         let states = |client: usize| {
             let records =

@@ -146,7 +146,6 @@ pub enum Request {
 
 impl Program {
     /// Returns the index of the script that `draw`, one of `0..self.weight`, falls on.
-    #[must_use]
     pub fn script_at(&self, mut draw: i64) -> usize {
         for (index, script) in self.scripts.iter().enumerate() {
             draw -= i64::from(script.weight);

@@ -40,7 +40,6 @@ impl Default for ClientPolicy {
 
 impl ClientPolicy {
     /// Takes what `options` say; nothing is logged.
-    #[must_use]
     pub fn from_load(options: &LoadOptions) -> Self {
         Self {
             latency_limit: options.latency_limit.map(|limit| limit.0),

@@ -32,7 +32,6 @@ impl ReactorChoice {
     pub const NAMES: &[&str] = Self::VARIANTS;
 
     /// Returns the choice called `name`.
-    #[must_use]
     pub fn parse(name: &str) -> Option<Self> {
         name.parse().ok()
     }

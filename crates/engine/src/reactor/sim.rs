@@ -80,7 +80,6 @@ pub struct Sim<P> {
 
 impl<P: Peer> Sim<P> {
     /// Creates a simulation with a connection to each of `peers`, at moment 0.
-    #[must_use]
     pub fn new(peers: Vec<P>, network: Network) -> Self {
         let link = |peer| Link {
             peer,

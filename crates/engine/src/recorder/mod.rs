@@ -50,7 +50,6 @@ pub struct RecorderOptions {
 
 impl RecorderOptions {
     /// Takes what `options` ask for; without a log.
-    #[must_use]
     pub fn from_load(options: &LoadOptions) -> Self {
         Self {
             log: None,
@@ -74,7 +73,6 @@ pub struct Recorder {
 
 impl Recorder {
     /// Creates a recorder of `program`'s transactions; `on_interval` takes every second as it ends.
-    #[must_use]
     pub fn new(
         program: &Program,
         schedule: Schedule,
@@ -84,7 +82,6 @@ impl Recorder {
     }
 
     /// Creates a recorder that does what `options` ask for, too.
-    #[must_use]
     pub fn with_options(
         program: &Program,
         schedule: Schedule,
@@ -113,13 +110,11 @@ impl Recorder {
     }
 
     /// Returns the load's schedule.
-    #[must_use]
     pub fn schedule(&self) -> &Schedule {
         &self.schedule
     }
 
     /// Returns the end of the current second, when [`Recorder::tick`] is due.
-    #[must_use]
     pub fn next_tick(&self) -> Moment {
         self.current.end
     }
@@ -328,7 +323,6 @@ impl Recorder {
     }
 
     /// Hands on the last second and returns the counts of the whole load.
-    #[must_use]
     pub fn finish(mut self, now: Moment) -> Tally {
         self.tick(now);
         self.hand_on(now, now);

@@ -34,7 +34,6 @@ pub(super) fn name_length(text: &str) -> usize {
 /// assert!(is_variable_name("scale_2"));
 /// assert!(!is_variable_name("2nd"));
 /// ```
-#[must_use]
 pub fn is_variable_name(name: &str) -> bool {
     !name.is_empty() && name_length(name) == name.len()
 }
@@ -42,7 +41,6 @@ pub fn is_variable_name(name: &str) -> bool {
 /// Returns the integer that `text` begins with, as C's `atoi` does.
 ///
 /// Without digits the result is 0; beyond a bigint it is the nearest bigint.
-#[must_use]
 pub fn leading_integer(text: &[u8]) -> i64 {
     let blank = text.iter().take_while(|&&byte| is_space(byte)).count();
     let (is_negative, digits) = match &text[blank..] {

@@ -87,14 +87,12 @@ pub enum Op {
 
 impl Op {
     /// Returns whether this is an SQL command.
-    #[must_use]
     pub fn is_sql(&self) -> bool {
         matches!(self, Self::Sql { .. })
     }
 
     /// Returns the number of variables in an SQL command, repeated ones included; 0 for meta
     /// commands.
-    #[must_use]
     pub fn parameters(&self) -> usize {
         match self {
             Self::Sql { pieces, .. } => {
@@ -105,7 +103,6 @@ impl Op {
     }
 
     /// Returns `sql`, or the meta command's name.
-    #[must_use]
     pub fn kind(&self) -> &'static str {
         self.into()
     }

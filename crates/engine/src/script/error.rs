@@ -89,7 +89,6 @@ impl ScriptError {
     }
 
     /// Returns what the user can do about the error.
-    #[must_use]
     pub fn help(&self) -> Option<String> {
         self.help.as_deref().map(str::to_owned)
     }

@@ -86,7 +86,6 @@ pub enum Function {
 
 impl Expr {
     /// Returns the expression with each variable's slot mapped by `slot`.
-    #[must_use]
     pub fn with_slots(&self, slot: &dyn Fn(Slot) -> Slot) -> Self {
         match self {
             Self::Variable(old) => Self::Variable(slot(*old)),

@@ -8,7 +8,6 @@ impl Expr {
     ///
     /// `constants` are the values of variables that never change, by slot. A part without a value
     /// stays, so that its error comes when it is executed.
-    #[must_use]
     pub(crate) fn folded(&self, constants: &[Option<VariableValue>], seed: Slot) -> Self {
         if self.is_pure() {
             let mut random = Random::new(0);

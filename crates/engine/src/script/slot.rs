@@ -6,7 +6,6 @@ pub struct Slot(pub u32);
 
 impl Slot {
     /// Returns the slot as an index.
-    #[must_use]
     pub fn index(self) -> usize {
         self.0 as usize
     }

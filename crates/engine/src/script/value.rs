@@ -20,7 +20,6 @@ pub enum Value {
 
 impl Value {
     /// Returns the name of the type, as messages have it.
-    #[must_use]
     pub fn kind(self) -> &'static str {
         match self {
             Self::Null => "null",
@@ -79,7 +78,6 @@ impl Value {
     }
 
     /// Returns whether the value counts as true in a condition: `true`, and every number but 0.
-    #[must_use]
     pub fn is_true(self) -> bool {
         match self {
             Self::Null => false,
@@ -132,7 +130,6 @@ impl From<&str> for VariableValue {
 
 impl VariableValue {
     /// Returns the value in an expression; none if the text is no number, boolean or NULL.
-    #[must_use]
     pub fn value(&self) -> Option<Value> {
         match self {
             Self::Value(value) => Some(*value),

@@ -70,7 +70,6 @@ impl BlockDevice {
 
     /// Tells whether `other` is this very device: number, disk sequence and boot are equal, where
     /// they are known.
-    #[must_use]
     pub fn is_same(&self, other: &Self) -> bool {
         self.number == other.number
             && self.sequence == other.sequence
@@ -79,13 +78,11 @@ impl BlockDevice {
 
     /// Tells whether it was looked at since the machine was started. If not, its number may be
     /// another device's.
-    #[must_use]
     pub fn is_of_this_boot(&self) -> bool {
         self.boot_id.is_some() && self.boot_id == crate::process::boot_id().ok()
     }
 
     /// Returns its size, as the kernel has it.
-    #[must_use]
     pub fn size(&self) -> Option<Bytes> {
         let sectors = read(&self.sysfs().join("size")).and_then(|s| s.parse::<u64>().ok());
         // sysfs counts in 512 bytes whatever the sector size
@@ -121,31 +118,26 @@ impl BlockDevice {
     }
 
     /// Returns its directory in sysfs.
-    #[must_use]
     pub fn sysfs(&self) -> PathBuf {
         Path::new("/sys/class/block").join(&self.name)
     }
 
     /// Returns the disk that it is a partition of, or itself.
-    #[must_use]
     pub fn disk(&self) -> String {
         disk_of(&self.name)
     }
 
     /// Returns the sysfs directory of [`Self::disk`].
-    #[must_use]
     pub fn disk_sysfs(&self) -> PathBuf {
         Path::new("/sys/class/block").join(self.disk())
     }
 
     /// Returns the node in `/dev` that the kernel gave it.
-    #[must_use]
     pub fn node(&self) -> PathBuf {
         Path::new("/dev").join(self.name.replace('!', "/"))
     }
 
     /// Returns the kernel's names of its partitions.
-    #[must_use]
     pub fn partitions(&self) -> Vec<String> {
         names(&self.sysfs())
             .into_iter()
@@ -154,7 +146,6 @@ impl BlockDevice {
     }
 
     /// Returns the kernel's names of the RAIDs and mappings that lie on it.
-    #[must_use]
     pub fn holders(&self) -> Vec<String> {
         names(&self.sysfs().join("holders"))
     }
@@ -163,7 +154,6 @@ impl BlockDevice {
 impl Identity {
     /// Returns the marks by which a person recognises `device`. The serial number is hashed unless
     /// `keep_serial` is set.
-    #[must_use]
     pub fn of(device: &BlockDevice, keep_serial: bool) -> Self {
         let disk = device.disk_sysfs();
         let serial = ["device/serial", "serial", "device/vpd_pg80", "device/wwid", "wwid"]

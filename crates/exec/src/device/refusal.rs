@@ -68,7 +68,6 @@ pub enum Refusal {
 
 impl SafetyError {
     /// Returns advice, where there is some.
-    #[must_use]
     pub fn help(&self) -> Option<String> {
         let device = self.device.display();
         let another = "or name another device in `storage.<name>.backing`";

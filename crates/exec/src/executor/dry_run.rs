@@ -12,7 +12,6 @@ pub struct DryRun {
 
 impl DryRun {
     /// Returns the steps so far, each with a line break after it.
-    #[must_use]
     pub fn text(&self) -> &str {
         &self.text
     }

@@ -13,13 +13,11 @@ pub struct Recording {
 
 impl Recording {
     /// Returns an executor whose step number `step`, counted from 0, fails as interrupted.
-    #[must_use]
     pub fn failing_at(step: usize) -> Self {
         Self { steps: Vec::new(), fails_at: Some(step) }
     }
 
     /// Returns the steps so far, the failed one included.
-    #[must_use]
     pub fn steps(&self) -> &[Step] {
         &self.steps
     }

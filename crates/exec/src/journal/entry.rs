@@ -28,7 +28,6 @@ impl MadeId {
     }
 
     /// Returns the digits.
-    #[must_use]
     pub fn as_str(&self) -> &str {
         &self.0
     }
@@ -100,7 +99,6 @@ pub enum OwnedResource {
 
 impl OwnedResource {
     /// Where it is.
-    #[must_use]
     pub fn path(&self) -> &Path {
         match self {
             Self::Cluster { path }
@@ -115,7 +113,6 @@ impl OwnedResource {
 }
 
 /// Returns the first line of a file that pgdyno made.
-#[must_use]
 pub fn file_mark(id: &MadeId) -> String {
     format!("pgdyno-made {id}\n")
 }

@@ -39,7 +39,6 @@ pub enum JournalError {
 
 impl JournalError {
     /// Returns advice, where there is some.
-    #[must_use]
     pub fn help(&self) -> Option<String> {
         match self {
             Self::Io { .. } => Some(

@@ -91,7 +91,6 @@ pub enum MountError {
 
 impl MountError {
     /// Returns advice, where there is some.
-    #[must_use]
     pub fn help(&self) -> Option<String> {
         let help = match self {
             Self::NotEmpty { .. } | Self::Occupied { .. } => "name an empty directory",

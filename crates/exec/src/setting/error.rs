@@ -55,7 +55,6 @@ pub enum SettingError {
 
 impl SettingError {
     /// Returns advice, where there is some.
-    #[must_use]
     pub fn help(&self) -> Option<String> {
         match self {
             Self::Refused { file, .. } => {

@@ -31,7 +31,6 @@ pub enum LimitError {
 
 impl LimitError {
     /// Returns advice, where there is some.
-    #[must_use]
     pub fn help(&self) -> Option<String> {
         Some(
             "with systemd, start pgdyno by `systemd-run --scope -p IOAccounting=yes pgdyno …`, which gives it a group with \

@@ -112,7 +112,6 @@ impl Complaint {
 
 impl FileError {
     /// Returns what to do about the error, where something helps.
-    #[must_use]
     pub fn help(&self) -> Option<String> {
         match self {
             Self::Unreadable { .. } => None,

@@ -48,14 +48,12 @@ impl Override {
 
     /// Returns the override that sets `key`, a path with dots, to `value`. Messages and the store
     /// show it as `KEY=VALUE`.
-    #[must_use]
     pub fn new(key: &str, value: impl Into<toml::Value>) -> Self {
         let path = key.split('.').map(str::to_owned).collect();
         Self { given: String::new(), path, value: value.into() }.with_absolute_paths().spelled()
     }
 
     /// The override that sets `key` to the text `value`, shown as `shown`.
-    #[must_use]
     pub fn text(key: &str, value: &str, shown: &str) -> Self {
         Self {
             given: shown.to_owned(),

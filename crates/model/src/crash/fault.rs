@@ -54,39 +54,33 @@ impl Fault {
     pub const NAMES: &[&str] = <Self as VariantNames>::VARIANTS;
 
     /// Returns the fault's name.
-    #[must_use]
     pub fn name(self) -> &'static str {
         self.into()
     }
 
     /// Finds the fault called `name`, in this version or an earlier one.
-    #[must_use]
     pub fn parse(name: &str) -> Option<Self> {
         name.parse().ok()
     }
 
     /// Whether an honest server is meant to fail: the fault breaks a promise that PostgreSQL builds
     /// on.
-    #[must_use]
     pub fn is_planted(self) -> bool {
         self == Self::EmulatedLie
     }
 
     /// Whether its rounds put flushes of the storage under test.
-    #[must_use]
     pub fn tests_storage(self) -> bool {
         matches!(self, Self::Power | Self::EmulatedLie | Self::TornWrite | Self::IoError)
     }
 
     /// Whether its rounds show a flush that was skipped only by the commits that hung on the last
     /// one: nothing but the power fails in them.
-    #[must_use]
     pub fn hangs_on_the_last_flush(self) -> bool {
         matches!(self, Self::Power | Self::EmulatedLie)
     }
 
     /// What may be lost by it, and what cannot.
-    #[must_use]
     pub fn models(self) -> &'static str {
         match self {
             Self::Process => {
@@ -120,7 +114,6 @@ impl Fault {
     }
 
     /// Whether it takes a filesystem that pgdyno made.
-    #[must_use]
     pub fn needs_filesystem(self) -> bool {
         matches!(
             self,
@@ -129,7 +122,6 @@ impl Fault {
     }
 
     /// Whether it takes a disk that pgdyno emulates.
-    #[must_use]
     pub fn needs_emulated_disk(self) -> bool {
         matches!(self, Self::EmulatedLie | Self::TornWrite | Self::IoError | Self::DiskFull)
     }
@@ -163,7 +155,6 @@ pub enum Aim {
 
 impl Aim {
     /// In words, after "during".
-    #[must_use]
     pub fn name(self) -> &'static str {
         match self {
             Self::Load => "load",

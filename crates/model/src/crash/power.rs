@@ -27,7 +27,6 @@ pub struct FaultPower {
 
 impl FaultPower {
     /// Sums up the `rounds` of `fault`.
-    #[must_use]
     pub fn of(fault: Fault, rounds: &[Round]) -> Self {
         let each = || rounds.iter().map(|round| &round.power);
         let sum = |counted: fn(&RoundPower) -> Option<u64>| {
@@ -52,7 +51,6 @@ impl FaultPower {
 /// Only the last flush before the cut matters: a later flush makes durable what an earlier one
 /// skipped. So a round shows the skip with probability lᵢ/k. Assumes that skips are independent of
 /// each other and of the load, and that a commit is one write: several would be lost more often.
-#[must_use]
 pub fn skip_seen(rounds: &[Round], one_in: f64) -> f64 {
     let powers = rounds.iter().map(|round| round.power).filter(RoundPower::tests_a_window);
     1.0 - powers.map(|power| 1.0 - power.cache_lost.unwrap_or(1.0) / one_in).product::<f64>()
@@ -62,7 +60,6 @@ pub fn skip_seen(rounds: &[Round], one_in: f64) -> f64 {
 /// confidence: the p with (1 − p)ⁿ = 0.05, which for many rounds is the *rule of three*, 3/n
 /// (Hanley and Lippman-Hand, "If nothing goes wrong, is everything all right?", JAMA 249, 1983). It
 /// is about rounds like these: same load, same moments, same faults.
-#[must_use]
 #[allow(clippy::cast_precision_loss)]
 pub fn chance_at_most(rounds: u64) -> Option<f64> {
     (rounds > 0).then(|| 1.0 - 0.05_f64.powf(1.0 / rounds as f64))

@@ -30,7 +30,6 @@ impl FaultOutcome {
     /// A pass is bounded by the rounds that put a flush of data files and a commit under test;
     /// without any such round it is *unknown*. Rounds that did not count them are taken to have
     /// done so, and the reason says it.
-    #[must_use]
     pub fn of(fault: Fault, rounds: Vec<Round>) -> Self {
         let worst = rounds.iter().max_by_key(|r| r.verdict);
         let verdict = worst.map_or(Verdict::Unknown, |r| r.verdict);
@@ -156,37 +155,31 @@ impl FaultOutcome {
     }
 
     /// What its rounds put under test.
-    #[must_use]
     pub fn power(&self) -> FaultPower {
         FaultPower::of(self.fault, &self.rounds)
     }
 
     /// Whether its failure says something of what was crashed: not so where every server fails.
-    #[must_use]
     pub fn says_something_of_the_server(&self) -> bool {
         !self.fault.is_planted()
     }
 
     /// Transactions acknowledged in all rounds (count).
-    #[must_use]
     pub fn acknowledged(&self) -> u64 {
         self.rounds.iter().map(|r| r.acknowledged).sum()
     }
 
     /// Acknowledged transactions that are missing, in all rounds (count).
-    #[must_use]
     pub fn lost(&self) -> u64 {
         self.rounds.iter().map(|r| r.lost).sum()
     }
 
     /// Age of the oldest one lost (milliseconds).
-    #[must_use]
     pub fn oldest_lost_ms(&self) -> Option<f64> {
         self.rounds.iter().filter_map(|r| r.oldest_lost_ms).reduce(f64::max)
     }
 
     /// The longest recovery (milliseconds).
-    #[must_use]
     pub fn recovery_ms(&self) -> Option<f64> {
         self.rounds.iter().filter_map(|r| r.recovery_ms).reduce(f64::max)
     }

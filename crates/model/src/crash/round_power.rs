@@ -26,7 +26,6 @@ pub struct RoundPower {
 
 impl RoundPower {
     /// Whether `fault` could have shown what the storage did not keep, as far as that was counted.
-    #[must_use]
     pub fn counts(&self, fault: Fault) -> bool {
         !self.lacks_checkpoint() && (!fault.hangs_on_the_last_flush() || !self.has_empty_window())
     }

@@ -40,7 +40,6 @@ pub struct CrashOptions {
 
 impl CrashOptions {
     /// Whether what is crashed is meant to fail `fault`.
-    #[must_use]
     pub fn plants(&self, fault: Fault) -> bool {
         fault.is_planted() || self.planted.contains(&fault)
     }
@@ -141,7 +140,6 @@ impl CrashOutcome {
     }
 
     /// The fault whose verdict is the session's.
-    #[must_use]
     pub fn gravest(&self) -> Option<&FaultOutcome> {
         let weighs = |f: &&FaultOutcome| {
             f.says_something_of_the_server() || !matches!(f.verdict, Verdict::AsPlanted(_))

@@ -59,7 +59,6 @@ impl Verdict {
     ];
 
     /// Its name.
-    #[must_use]
     pub fn name(self) -> &'static str {
         match self {
             Self::Pass => "pass",
@@ -80,13 +79,11 @@ impl Verdict {
     }
 
     /// Whether a promise was broken.
-    #[must_use]
     pub fn is_failure(self) -> bool {
         matches!(self, Self::Fail(_))
     }
 
     /// In what way the server or its storage failed, as planted or not.
-    #[must_use]
     pub fn failing(self) -> Option<Failing> {
         match self {
             Self::Fail(failing) | Self::AsPlanted(failing) => Some(failing),
@@ -95,7 +92,6 @@ impl Verdict {
     }
 
     /// Whether nothing was found that was not to be.
-    #[must_use]
     pub fn is_good(self) -> bool {
         matches!(self, Self::Pass | Self::BoundedLoss | Self::AsPlanted(_))
     }

@@ -154,7 +154,6 @@ pub struct CgroupFacts {
 impl HostFacts {
     /// In what two sessions' machines differ, in words; nothing where both are alike or one of them
     /// does not tell. What changes by itself (steal) is no difference.
-    #[must_use]
     pub fn differences(&self, other: &Self) -> Vec<&'static str> {
         let (a, b) = (self, other);
         let mut different = Vec::new();

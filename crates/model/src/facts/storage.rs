@@ -97,7 +97,6 @@ pub enum DeviceKind {
 
 impl DeviceKind {
     /// Its name in reports.
-    #[must_use]
     pub fn name(self) -> &'static str {
         match self {
             Self::Disk => "disk",
@@ -234,7 +233,6 @@ pub struct Health {
 impl StorageFacts {
     /// Every device under the filesystem, the uppermost first; one that carries several of them
     /// comes once.
-    #[must_use]
     pub fn layers(&self) -> Vec<&BlockDevice> {
         fn walk<'a>(devices: &'a [BlockDevice], out: &mut Vec<&'a BlockDevice>) {
             for device in devices {
@@ -250,7 +248,6 @@ impl StorageFacts {
     }
 
     /// Whether it lies on a disk that pgdyno emulates: what is measured on it is no real device's.
-    #[must_use]
     pub fn is_emulated(&self) -> bool {
         let served = |device: &BlockDevice| {
             device.backing.as_ref().is_some_and(|file| {
@@ -262,13 +259,11 @@ impl StorageFacts {
     }
 
     /// Whether the mount has `option`, as a word (`noatime`) or with its value (`barrier=0`).
-    #[must_use]
     pub fn has_option(&self, option: &str) -> bool {
         self.mount_options.split(',').any(|o| o == option)
     }
 
     /// The value of the mount option `name=value`.
-    #[must_use]
     pub fn option(&self, name: &str) -> Option<&str> {
         self.mount_options.split(',').find_map(|o| o.strip_prefix(name)?.strip_prefix('='))
     }

@@ -123,7 +123,6 @@ impl Slo {
     /// Why `m`, at an offered `rate` (1/s), does not keep it; none if it does. A load that falls
     /// behind its rate by more than 5% and chance (three standard deviations of a Poisson count)
     /// keeps nothing, whatever the latency of those that it did.
-    #[must_use]
     #[allow(clippy::cast_precision_loss)]
     pub fn broken(&self, rate: f64, m: &Measurement) -> Option<String> {
         let due = rate * m.measured_s;
@@ -171,7 +170,6 @@ pub struct Find {
 
 impl Find {
     /// Each step's window, for an answer that is confirmed over `window`.
-    #[must_use]
     pub fn new(slo: Slo, window: Duration) -> Self {
         let step = (window / 4).max(Duration::from_secs(1));
         Self { slo, resolution: 0.03, step: Span(step) }
@@ -180,7 +178,6 @@ impl Find {
 
 impl Step {
     /// What `m` comes to at `rate`.
-    #[must_use]
     pub fn of(slo: &Slo, rate: Option<f64>, confirming: bool, m: &Measurement) -> Self {
         let quantile = |q| m.latency.quantile_us(q);
         Self {

@@ -49,7 +49,6 @@ impl Search {
     /// Whether the load generator, and not the server, may have set the answer: it may have been
     /// the limit where the objective was broken for the lowest rate, or where the answer was
     /// confirmed.
-    #[must_use]
     pub fn generator_limited(&self) -> bool {
         let at = |rate: Option<f64>| {
             rate.into_iter().flat_map(|r| self.steps.iter().filter(move |s| s.rate == Some(r)))

@@ -17,7 +17,6 @@ pub enum Severity {
 
 impl Severity {
     /// Returns the name for reports.
-    #[must_use]
     pub fn name(self) -> &'static str {
         self.into()
     }

@@ -75,7 +75,6 @@ pub struct Missing {
 /// let doctor = pgdyno_observe::doctor::examine(None, Serials::Hashed);
 /// println!("{} findings", doctor.advised.advice.len());
 /// ```
-#[must_use]
 pub fn examine(directory: Option<&Path>, serials: Serials) -> Doctor {
     let account = server_account();
     let found = find_all();

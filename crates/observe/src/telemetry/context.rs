@@ -34,7 +34,6 @@ pub struct TelemetryContext {
 
 impl TelemetryContext {
     /// Connects to `server` once, for its cheap probes.
-    #[must_use]
     pub fn new(server: MonitoredServer, wanted: Telemetry) -> Self {
         let cost = Arc::new(ObserverCost::new(server.data.clone()));
         let session = Session::open(&server.control, &cost);

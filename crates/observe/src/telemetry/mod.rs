@@ -71,7 +71,6 @@ const PROBES: &[(&str, MakeProbe)] = &[
 
 /// Creates all probes of `context`. A probe that cannot work here is in the list too, and its table
 /// says why.
-#[must_use]
 pub fn probes(context: &TelemetryContext) -> Vec<Box<dyn Probe>> {
     PROBES
         .iter()

@@ -27,7 +27,6 @@ struct Taken {
 
 impl Sampler {
     /// Starts to sample, at once and then every `interval`. A probe that fails is not read again.
-    #[must_use]
     pub fn start(probes: Vec<Box<dyn Probe>>, interval: Duration) -> Self {
         let (end, ended) = channel();
         // At least 10 ms, so that a zero does not keep a CPU busy.
@@ -42,7 +41,6 @@ impl Sampler {
     ///
     /// Times are relative to `opened`. Each table has the last sample at or before `opened`, so
     /// that differences cover the beginning, up to the first sample at or after `closed`.
-    #[must_use]
     pub fn finish(mut self, opened: Instant, closed: Instant) -> Vec<Table> {
         self.end = None;
         let taken = match &mut self.thread {

@@ -48,7 +48,6 @@ pub struct KeptTemplate {
 
 impl KeptTemplate {
     /// Reads the kept template in `directory`, if there is one.
-    #[must_use]
     pub fn at(directory: &Path) -> Option<Self> {
         let words = fs::read_to_string(directory.join(WORDS)).ok()?;
         let what = words.strip_prefix(KEPT)?.trim().to_owned();
@@ -56,7 +55,6 @@ impl KeptTemplate {
     }
 
     /// Returns all kept templates.
-    #[must_use]
     pub fn all() -> Vec<Self> {
         let entries = fs::read_dir(templates_dir()).into_iter().flatten().flatten();
         let mut all: Vec<Self> = entries.filter_map(|entry| Self::at(&entry.path())).collect();
@@ -83,7 +81,6 @@ impl KeptTemplate {
 }
 
 /// Returns the path of the template with the data described by `content`: the SHA-256 of that text.
-#[must_use]
 pub fn template_path(content: &str) -> PathBuf {
     let digest = Sha256::digest(content.as_bytes());
     let name: String = digest.iter().take(12).map(|byte| format!("{byte:02x}")).collect();
@@ -166,7 +163,6 @@ impl Template {
     }
 
     /// Opens the template that an earlier run kept at `path`.
-    #[must_use]
     pub fn kept(path: &Path, journal: &Journal) -> Option<Self> {
         KeptTemplate::at(path)?;
         // A template that another account could have written is not used.

@@ -100,7 +100,6 @@ pub enum FetchError {
 
 impl FetchError {
     /// Returns how to mend the failure, where that is known.
-    #[must_use]
     pub fn help(&self) -> Option<String> {
         let install = "install the distribution's server (Debian, Ubuntu: `apt install postgresql`; Fedora: `dnf install \
                        postgresql-server`; Homebrew: `brew install postgresql@17`), or name one in `postgres.bindir`";

@@ -44,7 +44,6 @@ pub struct SideBySideRow {
 }
 
 /// Puts `imported` beside `view`.
-#[must_use]
 pub fn side_by_side(imported: &ImportedRun, view: &RunView) -> SideBySideView {
     let mut theirs = rows_of(&imported.recognised);
     let mut ours: Vec<SideBySideRow> = view

@@ -26,7 +26,6 @@ enum State {
 /// The treatments that block `block` is to measure, by what the blocks before it found: (block,
 /// tps) of each treatment's completed trials. None are left when all comparisons are decided. A
 /// plan of fixed repeats wants all of them always.
-#[must_use]
 pub fn wanted(plan: &Plan, tps: &[Vec<(u32, f64)>], block: u32) -> BTreeSet<usize> {
     let mut wanted: BTreeSet<usize> = (0..plan.treatments.len()).collect();
     let (Some(stopping), Some(looks)) = (&plan.stopping, interim_analyses(plan)) else {

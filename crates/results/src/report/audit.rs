@@ -80,7 +80,6 @@ fn all<T: Serialize>(audits: &[Audited], part: fn(&Audit) -> &Vec<T>) -> Vec<InF
 }
 
 /// The audit of one file, in at most `width` columns where words allow it.
-#[must_use]
 pub fn audit((file, audit, imported): &Audited, width: usize) -> String {
     let mut out = String::new();
     let _ = writeln!(out, "{}: {} recognised", plain(file), audit.recognised.summary());
@@ -179,7 +178,6 @@ fn verdict(audit: &Audit) -> String {
 }
 
 /// What was imported, with its provenance first.
-#[must_use]
 pub fn imported(import: &ImportedRun) -> String {
     let mut out = String::new();
     let _ = writeln!(out, "{}", plain(&import.id));

@@ -29,13 +29,11 @@ fn titles(view: &CompareView) -> [String; 7] {
 }
 
 /// The comparison in at most `width` columns; plain text, a newline at the end.
-#[must_use]
 pub fn compare(view: &CompareView, width: u16) -> String {
     compare_with(view, width, Detail::Full)
 }
 
 /// As [`compare`], with as many notes as `detail` lets through.
-#[must_use]
 pub fn compare_with(view: &CompareView, width: u16, detail: Detail) -> String {
     let width = width.max(40);
     let mut lines: Vec<String> = Vec::new();
@@ -82,7 +80,6 @@ pub fn compare_with(view: &CompareView, width: u16, detail: Detail) -> String {
 }
 
 /// The same as Markdown (GitHub's).
-#[must_use]
 pub fn compare_markdown(view: &CompareView) -> String {
     let mut out = String::new();
     let verdict = match view.outcome {

@@ -26,7 +26,6 @@ pub enum ReportError {
 
 impl ReportError {
     /// What the user can do about it, where there is something.
-    #[must_use]
     pub fn help(&self) -> Option<String> {
         match self {
             Self::Render { .. } => {

@@ -30,7 +30,6 @@ fn on(flag: bool) -> &'static str {
 }
 
 /// The machine, a row for each subject that it tells of.
-#[must_use]
 pub fn host(host: &HostFacts) -> Vec<Row> {
     let mut system = Words::default();
     system.add(&host.os);
@@ -152,7 +151,6 @@ fn vulnerabilities(host: &HostFacts) -> Words {
 }
 
 /// What lies under a directory: the filesystem, then each device from it down to the disks.
-#[must_use]
 pub fn storage(facts: &StorageFacts) -> Vec<Row> {
     let row = |name: &str, text: String| Row { name: name.to_owned(), text, detail: false };
     let mut rows: Vec<Row> =
@@ -262,7 +260,6 @@ fn health(health: &Health) -> String {
 }
 
 /// The machine in a line.
-#[must_use]
 pub fn host_in_brief(host: &HostFacts) -> String {
     let mut words = Words::default();
     words.add(format!("{} × {}", host.cpus, host.cpu_model));
@@ -278,7 +275,6 @@ pub fn host_in_brief(host: &HostFacts) -> String {
 }
 
 /// What lies under a directory, in a line.
-#[must_use]
 pub fn storage_in_brief(facts: &StorageFacts) -> String {
     if facts.failure.is_some() {
         let asked = facts.asked.as_ref().map(|asked| format!(" ({})", stack::asked(asked)));

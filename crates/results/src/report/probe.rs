@@ -16,7 +16,6 @@ use super::text::wrap;
 const WIDTH: usize = 80;
 
 /// The probe's tables and what is to be said of them, in 80 columns of plain text.
-#[must_use]
 pub fn probe(record: &ProbeRecord) -> String {
     let mut out = String::new();
     let state = if record.result.is_complete() { "" } else { ", not complete" };

@@ -9,7 +9,6 @@ use super::text::plain;
 use crate::analysis::side_by_side::{SideBySideRow, SideBySideView};
 
 /// Both sides, a table each. `markdown` for pull requests and notes.
-#[must_use]
 pub fn side_by_side(view: &SideBySideView, markdown: bool) -> String {
     let mut out = String::new();
     let source = plain(&view.source);

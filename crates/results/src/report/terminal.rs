@@ -28,13 +28,11 @@ const COMPARISONS: usize = 6;
 
 /// The run's answer, table, ceiling, comparisons and notes, in at most `width` columns; plain text,
 /// a newline at the end.
-#[must_use]
 pub fn terminal(view: &RunView, width: u16) -> String {
     terminal_with(view, width, Detail::Full)
 }
 
 /// As [`terminal`], with as many notes as `detail` lets through.
-#[must_use]
 pub fn terminal_with(view: &RunView, width: u16, detail: Detail) -> String {
     let width = width.max(40);
     let mut lines: Vec<String> = Vec::new();

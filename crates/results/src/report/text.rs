@@ -4,14 +4,12 @@ use pgdyno_model::printable::{escape_line, escape_text};
 
 /// `text` as one line, without what a terminal would obey: servers, disks and files word much of a
 /// report.
-#[must_use]
 pub fn plain(text: &str) -> String {
     escape_line(text).into_owned()
 }
 
 /// `text` in lines of at most `width` characters where words allow it; lines after the first begin
 /// with `indent`.
-#[must_use]
 pub fn wrap(text: &str, width: usize, indent: &str) -> Vec<String> {
     let mut lines = vec![String::new()];
     for word in escape_text(text).split_whitespace() {

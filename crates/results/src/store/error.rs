@@ -135,7 +135,6 @@ pub enum StoreError {
 
 impl StoreError {
     /// What the user can do about it, where there is something.
-    #[must_use]
     pub fn help(&self) -> Option<String> {
         match self {
             Self::Io { .. } => {

@@ -122,13 +122,11 @@ impl Store {
     }
 
     /// The store's file.
-    #[must_use]
     pub fn path(&self) -> &Path {
         &self.path
     }
 
     /// Whether this store may be written: one that another account may change is only read.
-    #[must_use]
     pub fn is_writable(&self) -> bool {
         self.is_writable
     }

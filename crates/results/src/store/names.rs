@@ -19,7 +19,6 @@ pub enum Stored {
 
 impl Stored {
     /// The full name.
-    #[must_use]
     pub fn id(&self) -> &str {
         match self {
             Self::Run(id) | Self::Probe(id) | Self::Crash(id) | Self::Imported(id) => id,

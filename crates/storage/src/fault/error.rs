@@ -51,7 +51,6 @@ pub enum FaultError {
 
 impl FaultError {
     /// Returns advice, where there is some.
-    #[must_use]
     pub fn help(&self) -> Option<String> {
         match self {
             Self::NotOurs { .. } => Some(format!(

@@ -107,7 +107,6 @@ impl From<StepError> for FilesystemError {
 
 impl FilesystemError {
     /// Returns advice, where there is some.
-    #[must_use]
     pub fn help(&self) -> Option<String> {
         match self {
             Self::Unknown { nearest, .. } => Some(format!("known are, the most alike first: {}", nearest.join(", "))),

@@ -103,7 +103,6 @@ pub enum ProbeError {
 
 impl ProbeError {
     /// Returns advice, where there is some.
-    #[must_use]
     pub fn help(&self) -> Option<String> {
         match self {
             Self::Io { source, .. } => match source.kind() {
@@ -140,7 +139,6 @@ impl ProbeError {
     }
 
     /// Tells whether the probe ended because it was stopped.
-    #[must_use]
     pub fn is_interrupted(&self) -> bool {
         matches!(self, Self::Interrupted | Self::Step(StepError::Interrupted))
     }

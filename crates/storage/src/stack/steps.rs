@@ -15,7 +15,6 @@ use crate::filesystem::{self, Filesystem};
 
 impl Stack {
     /// Everything that is done to make it, in order.
-    #[must_use]
     pub fn steps(&self) -> Vec<Step> {
         let mut steps = Vec::new();
         if self.is_made() {
@@ -86,7 +85,6 @@ impl Stack {
     }
 
     /// Returns the steps that set its devices as `device` says, with the limit on them.
-    #[must_use]
     pub fn setting_steps(&self, device: &DeviceSettings) -> Vec<Step> {
         let storage = Storage { device: device.clone(), ..self.storage.clone() };
         let settings = Self { storage, ..self.clone() }.settings();
@@ -103,13 +101,11 @@ impl Stack {
     }
 
     /// Takes it down on `executor`. Returns the things that are left, with the reasons.
-    #[must_use]
     pub fn take_down_on(&self, executor: &mut dyn Executor) -> Vec<String> {
         take_down(executor, &self.take_down_steps())
     }
 
     /// Everything that is done to take it down, in order.
-    #[must_use]
     pub fn take_down_steps(&self) -> Vec<Step> {
         let mut steps: Vec<Step> = self.settings().into_iter().rev().map(Step::PutBack).collect();
         steps.extend(self.with_filesystem(Filesystem::take_down).unwrap_or_default());
@@ -140,14 +136,12 @@ impl Stack {
 
     /// What the journal keeps of [`Self::take_down_steps`]: all but its directories, whose removal
     /// is `marked`'s, and its settings, which have entries of their own.
-    #[must_use]
     pub fn undo(&self) -> Vec<Undo> {
         let undo = |step| if let Step::Undo(undo) = step { Some(undo) } else { None };
         self.take_down_steps().into_iter().filter_map(undo).collect()
     }
 
     /// Returns the emulated disks under it, in the order of the experiment file.
-    #[must_use]
     pub fn disks(&self) -> Vec<DiskServer> {
         let disk = |image: Image| match image.below {
             Below::Disk(server) => Some(server),
@@ -255,7 +249,6 @@ fn detach(device: LoopDevice) -> Step {
 
 /// Turns the plan of a stack, which journals of earlier versions held, into the steps that undo it;
 /// none where it cannot be read.
-#[must_use]
 pub fn undo_of_plan(plan: &serde_json::Value) -> Option<Vec<Undo>> {
     serde_json::from_value::<Stack>(plan.clone()).ok().map(|stack| stack.undo())
 }

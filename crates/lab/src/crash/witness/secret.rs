@@ -58,7 +58,6 @@ pub enum SecretError {
 
 impl SecretError {
     /// The remedy.
-    #[must_use]
     pub fn help(&self) -> Option<String> {
         match self {
             Self::Io { .. } => None,

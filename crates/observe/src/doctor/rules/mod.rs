@@ -31,7 +31,6 @@ const HOST_RULES: &[&[Rule]] = &[memory::RULES, cpu::RULES];
 /// let advised = advise(&pgdyno_facts::host(), None);
 /// assert!(advised.advice.is_sorted_by_key(|advice| advice.severity));
 /// ```
-#[must_use]
 pub fn advise(host: &HostFacts, storage: Option<&StorageFacts>) -> Advised {
     let nothing = StorageFacts::default();
     let facts = Facts { host, storage: storage.unwrap_or(&nothing) };

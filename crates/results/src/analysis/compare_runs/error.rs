@@ -70,7 +70,6 @@ fn listed(unequal: &[Unequal]) -> String {
 
 impl CompareError {
     /// What to do, where there is something.
-    #[must_use]
     pub fn help(&self) -> Option<String> {
         match self {
             Self::Store(e) => e.help(),

@@ -164,7 +164,6 @@ pub enum Outcome {
 
 impl GateState {
     /// What it comes to.
-    #[must_use]
     pub fn outcome(self) -> Outcome {
         match self {
             Self::Kept => Outcome::Passed,

@@ -33,7 +33,6 @@ impl Notes {
     }
 
     /// Returns these notes, and then `others`.
-    #[must_use]
     pub fn followed_by(mut self, others: Self) -> Vec<Note> {
         self.0.extend(others.0);
         self.0

@@ -106,7 +106,6 @@ pub struct ObserverView {
 
 impl ObserverView {
     /// Both together (cores).
-    #[must_use]
     pub fn cpus(&self) -> f64 {
         self.sampler_cpus + self.backends_cpus.unwrap_or(0.0)
     }

@@ -92,7 +92,6 @@ impl From<&FaultOutcome> for GravestFault {
 impl GravestFault {
     /// Whether what was crashed failed it, as planted or not. What every server fails says nothing
     /// of it.
-    #[must_use]
     pub fn is_broken(&self) -> bool {
         self.verdict.failing().is_some() && !self.fault.is_planted()
     }

@@ -20,13 +20,11 @@ const YOUR_DRIVE: &str = "to test a drive of your own: `pgdyno fsync DIR` tells 
                           `pgdyno crash --fault plug --witness ADDR` what it loses";
 
 /// Crash tests as a page of text.
-#[must_use]
 pub fn crash(record: &CrashRecord) -> String {
     crash_with(record, &|_| true)
 }
 
 /// As [`crash`]; `is_there` tells of a path below which files were kept whether it still is there.
-#[must_use]
 pub fn crash_with(record: &CrashRecord, is_there: &dyn Fn(&str) -> bool) -> String {
     let outcome = &record.outcome;
     let mut out = String::new();

@@ -21,7 +21,6 @@ pub struct PowerView {
 
 impl PowerView {
     /// Sums up the rounds of `fault`.
-    #[must_use]
     pub fn of(fault: &FaultOutcome) -> Self {
         let figures = fault.power();
         let silent =

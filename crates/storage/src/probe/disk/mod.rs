@@ -123,7 +123,6 @@ impl DiskPlan {
     }
 
     /// What will be done, line by line: the very argument vectors.
-    #[must_use]
     pub fn lines(&self) -> Vec<String> {
         let parent = self.parent();
         let step = directory_step(&parent, "XXXXXXXX");
@@ -148,13 +147,11 @@ impl DiskPlan {
     }
 
     /// Returns the least time it takes: the sequential write takes as long as it takes.
-    #[must_use]
     pub fn least_time(&self) -> Duration {
         self.points.iter().filter_map(|p| p.for_).sum()
     }
 
     /// What is not measured, and why.
-    #[must_use]
     pub fn not_measured(&self) -> Vec<String> {
         match &self.target {
             Target::Directory(_) => Vec::new(),
