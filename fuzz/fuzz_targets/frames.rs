@@ -3,12 +3,12 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use pgdyno_wire::auth::{Exchange, Gate};
+use pgdyno_wire::auth::{AuthExchange, AuthPolicy};
 use pgdyno_wire::inspect::Inspector;
 use pgdyno_wire::{Message, next_frame};
 
 fuzz_target!(|bytes: &[u8]| {
-    let _ = Inspector::new(Gate::default()).inspect(bytes);
+    let _ = Inspector::new(AuthPolicy::default()).inspect(bytes);
     let mut rest = bytes;
     while let Ok(Some(frame)) = next_frame(rest) {
         match Message::read(frame) {
@@ -20,7 +20,7 @@ fuzz_target!(|bytes: &[u8]| {
                 let _ = (fields.code(), fields.message(), fields.position());
             }
             Ok(Message::Authentication(said)) => {
-                let _ = Exchange::new("user", Some("password")).answer(said, &mut Vec::new());
+                let _ = AuthExchange::new("user", Some("password")).answer(said, &mut Vec::new());
             }
             Ok(_) | Err(_) => {}
         }
