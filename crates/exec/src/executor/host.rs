@@ -15,12 +15,10 @@ use crate::device::held::{self, HeldDevice};
 use crate::error::{StepError, io_error};
 use crate::journal::{Entry, OwnedResource};
 use crate::marked::{self, MakeError, Removal, Thing};
-use crate::output::open_log;
-use crate::program::Program;
 use crate::server::end_server;
 use crate::setting::{DeviceSetting, Setting};
 use crate::step::{Contents, Step};
-use crate::tool::run_words;
+use crate::tool::{Program, open_log, run_words};
 use crate::undo::Undo;
 
 impl Executor for ExecContext<'_> {
@@ -151,7 +149,8 @@ impl Step {
                 source,
             });
         };
-        Program { path: program, args, account: as_account.as_ref() }.start(log)
+        let program = Program { path: program, args, account: as_account.as_ref() };
+        program.start(log).map_err(|e| program.spawn_error(e))
     }
 }
 
