@@ -15,11 +15,11 @@ pub use pgdyno_exec::beneath::CopySummary;
 use pgdyno_exec::beneath::{Directory, LARGEST_TEXT};
 use pgdyno_exec::journal::{Entry, Journal, JournalError, MARKER, OwnedResource};
 use pgdyno_exec::marked::{Removal, remove_made};
-use pgdyno_exec::output::last_lines;
 use pgdyno_exec::paths::default_storage_dir;
 use pgdyno_exec::process::servers_in;
 use pgdyno_exec::random::random_hex;
 use pgdyno_exec::step::Step;
+use pgdyno_exec::tool::last_lines;
 use pgdyno_exec::{ExecContext, Executor as _};
 use pgdyno_model::experiment::Connect;
 use pgdyno_model::facts::ServerFacts;
@@ -176,9 +176,7 @@ impl Cluster {
             self.write_settings(stop)?;
             let mark = self.log_mark();
             let target = self.control_target("postgres");
-            let (step, data, log) = (self.spec.starting(), self.spec.data(), self.spec.log());
-            let started = Server::start(&step, &data, &log, &target, limit, stop);
-            match started {
+            match Server::start(&self.spec, &target, limit, stop) {
                 Ok(server) => {
                     self.server = Some(server);
                     break;
