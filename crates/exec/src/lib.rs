@@ -69,7 +69,6 @@ pub mod program;
 pub mod quote;
 pub mod random;
 pub mod scratch;
-mod server;
 pub mod service;
 pub mod service_paths;
 pub mod setting;

@@ -15,7 +15,7 @@ use crate::device::held::{self, HeldDevice};
 use crate::error::{StepError, io_error};
 use crate::journal::{Entry, OwnedResource};
 use crate::marked::{self, MakeError, Removal, Thing};
-use crate::server::end_server;
+use crate::process::end_server;
 use crate::setting::{DeviceSetting, Setting};
 use crate::step::{Contents, Step};
 use crate::tool::{Program, open_log, run_words};
