@@ -13,7 +13,7 @@ use pgdyno_facts::layers::pool_of;
 use pgdyno_model::telemetry::{Column, Kind};
 
 use super::context::TelemetryContext;
-use super::probe::{Probe, ProbeError, column, fixed_columns, float, read};
+use super::probe::{EACH_SAMPLE, Probe, ProbeError, column, fixed_columns, float, read};
 
 const ARCSTATS: &str = "/proc/spl/kstat/zfs/arcstats";
 
@@ -39,7 +39,7 @@ pub(super) fn arcstats(_: &TelemetryContext) -> Result<Option<Box<dyn Probe>>, P
         return Ok(None);
     }
     let columns = FIELDS.iter().map(|(name, unit, kind)| column(*name, unit, *kind)).collect();
-    Ok(fixed_columns("arcstats", columns, || {
+    Ok(fixed_columns("arcstats", EACH_SAMPLE, columns, || {
         let text = read(ARCSTATS)?;
         Ok(FIELDS.iter().map(|(name, ..)| arc_value(&text, name).map(float)).collect())
     }))
