@@ -169,7 +169,8 @@ impl Cluster {
             self.write_settings(stop)?;
             let mark = self.log_mark();
             let target = self.control_target("postgres");
-            match Server::start(&self.spec, &target, limit, stop) {
+            let mut executor = ExecContext::new(&self.journal, stop);
+            match Server::start(&mut executor, &self.spec, &target, limit, stop) {
                 Ok(server) => {
                     self.server = Some(server);
                     break;

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
+use pgdyno_exec::ExecContext;
 use pgdyno_exec::process::{Identity, children, servers_in};
 use pgdyno_exec::tool::{Program, last_lines};
 use pgdyno_storage::fault::FaultError;
@@ -79,7 +80,9 @@ impl Cluster {
     /// [`ClusterError`]: the server cannot be started.
     pub fn begin_start(&mut self) -> Result<(), ClusterError> {
         end_remains(&self.data(), Vec::new());
-        self.server = Some(Server::begin(self.spec()).map_err(ClusterError::Step)?);
+        let never = AtomicBool::new(false);
+        let mut executor = ExecContext::new(self.journal(), &never);
+        self.server = Some(Server::begin(&mut executor, self.spec())?);
         Ok(())
     }
 

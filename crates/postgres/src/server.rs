@@ -6,9 +6,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use pgdyno_connect::control;
-use pgdyno_exec::StepError;
 use pgdyno_exec::process::{Identity, children, servers_in};
-use pgdyno_exec::tool::open_log;
+use pgdyno_exec::{Effect, Executor};
 use pgdyno_model::target::Target;
 use rustix::process::{Pid, Signal};
 
@@ -47,19 +46,27 @@ pub(crate) enum StartFailure {
 
 impl Server {
     /// Starts the server of `spec` without waiting.
-    pub(crate) fn begin(spec: &ClusterSpec) -> Result<Self, StepError> {
-        Ok(Self { child: spec.starting().spawn(open_log(&spec.log())?)?, data: spec.data() })
+    pub(crate) fn begin(
+        executor: &mut dyn Executor,
+        spec: &ClusterSpec,
+    ) -> Result<Self, ClusterError> {
+        match executor.execute(&spec.starting()).map_err(ClusterError::Step)? {
+            Effect::Started(child) => Ok(Self { child, data: spec.data() }),
+            // Dry runs and recordings start nothing.
+            _ => Err(ClusterError::Interrupted),
+        }
     }
 
     /// Starts the server of `spec` and waits until `target` accepts connections.
     pub(crate) fn start(
+        executor: &mut dyn Executor,
         spec: &ClusterSpec,
         target: &Target,
         limit: Duration,
         stop: &AtomicBool,
     ) -> Result<Self, StartFailure> {
-        let mut server =
-            Self::begin(spec).map_err(|e| StartFailure::Other(Box::new(ClusterError::Step(e))))?;
+        let begun = Self::begin(executor, spec);
+        let mut server = begun.map_err(|e| StartFailure::Other(Box::new(e)))?;
         match server.wait_ready(target, limit, stop) {
             Ok(()) => Ok(server),
             Err(e) => {
