@@ -42,7 +42,7 @@
 //! - The journal holds verbs with names and paths, and no commands ([`undo`]).
 //! - Programs of the server's account get a small environment ([`program`]), and waits are bounded.
 //!
-//! Questions to tools go through [`tool`].
+//! Every program is started in [`program`]. Questions to tools go through [`tool`].
 
 pub mod account;
 pub mod beneath;

@@ -4,12 +4,12 @@ use std::path::Path;
 
 use pgdyno_exec::mountinfo::{self, MountEntry};
 use pgdyno_exec::random::hex;
+use pgdyno_exec::setting::in_brackets;
 use pgdyno_model::facts::{BlockDevice, DeviceKind, LoopFacts, RaidFacts};
 use pgdyno_model::units::Bytes;
 use sha2::{Digest, Sha256};
 
 use super::health;
-use super::text::in_brackets;
 use super::tree::Tree;
 
 const BLOCK: &str = "sys/class/block";

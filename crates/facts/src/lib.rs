@@ -39,8 +39,8 @@ use pgdyno_exec::mountinfo::{self, MountEntry};
 use pgdyno_exec::tool::ask_tool;
 use pgdyno_model::facts::{HostFacts, StorageFacts};
 use pgdyno_model::units::Bytes;
+pub use text::kilobytes;
 use text::value_of;
-pub use text::{in_brackets, kilobytes};
 pub use tree::Tree;
 
 /// Reads the facts of this machine. A fact that it does not show stays empty.

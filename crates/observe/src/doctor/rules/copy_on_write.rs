@@ -1,4 +1,4 @@
-//! Filesystems that write elsewhere than in place.
+//! Filesystems that write changed blocks to new places.
 
 use pgdyno_facts::is_zfs;
 
@@ -7,7 +7,7 @@ use crate::doctor::rule::{Facts, Judged, Rule, danger, note, warning};
 pub(super) const RULES: &[Rule] = &[
     Rule {
         name: "zfs-sync",
-        fine: "ZFS flushes when it is told to",
+        fine: "ZFS carries out flushes",
         source: "zfsprops(7), sync",
         judge: zfs_sync,
     },
@@ -89,7 +89,7 @@ fn zfs_ashift(facts: &Facts<'_>) -> Judged {
              bytes: it must read and rewrite a block for each smaller write."
         ))
         .remedy(format!(
-            "it cannot be changed: make the pool anew with zpool create -o ashift={}",
+            "it cannot be changed: recreate the pool with zpool create -o ashift={}",
             block.next_power_of_two().trailing_zeros()
         ))
     });
@@ -107,7 +107,7 @@ fn zfs_full_page_writes(facts: &Facts<'_>) -> Judged {
     }
     note(
         "ZFS never leaves a page half written: full_page_writes=off is safe on it and saves WAL. \
-          What it brings here, a run tells.",
+         A run shows what that gains here.",
     )
     .remedy("factors: full_page_writes = [\"on\", \"off\"]")
     .into()
@@ -127,8 +127,8 @@ fn btrfs_copy_on_write(facts: &Facts<'_>) -> Judged {
         .remedy("initdb --data-checksums   # in place of btrfs's own")
     } else {
         warning(format!(
-            "btrfs writes each changed page of {} to a new place: files fall to pieces, and random \
-             writes slow down over time.",
+            "btrfs writes each changed page of {} to a new place: files become fragmented, and \
+             random writes slow down over time.",
             storage.directory
         ))
         .remedy(format!(
@@ -144,12 +144,13 @@ fn wal_recycling(facts: &Facts<'_>) -> Judged {
         return Judged::NotApplicable;
     }
     note(format!(
-        "{} writes elsewhere than in place: filling and recycling WAL segments saves nothing.",
+        "{} writes changed blocks to new places: filling and recycling WAL segments saves \
+         nothing.",
         facts.storage.filesystem
     ))
     .remedy(
         "factors: wal = { recycled = {}, new = { wal_recycle = \"off\", wal_init_zero = \
-             \"off\" } }",
+         \"off\" } }",
     )
     .into()
 }

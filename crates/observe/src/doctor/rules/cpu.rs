@@ -1,12 +1,12 @@
-//! CPUs, clocks, and who else has a share of them.
+//! CPUs, clocks, and what else uses or limits them.
 
 use crate::doctor::advice::Severity;
 use crate::doctor::rule::{Facts, Judged, Rule, finding, no_sysctl, note, warning};
 
-/// A share of CPU time that is no accident.
+/// The share of stolen CPU time from which a finding is made.
 const STEAL: f64 = 0.01;
 
-/// Clocks that cost a call into a device or the kernel each time.
+/// Clocks whose every reading is a call into a device or the kernel.
 const SLOW_CLOCKS: &[&str] = &["acpi_pm", "hpet", "jiffies", "pit", "refined-jiffies"];
 
 pub(super) const RULES: &[Rule] = &[
@@ -31,7 +31,7 @@ pub(super) const RULES: &[Rule] = &[
     },
     Rule {
         name: "steal",
-        fine: "the hypervisor gave this machine its CPU time",
+        fine: "the hypervisor takes no CPU time from this machine",
         source: "Linux documentation, filesystems/proc, /proc/stat",
         judge: steal,
     },
@@ -64,10 +64,7 @@ fn governor(facts: &Facts<'_>) -> Judged {
         let (severity, consequence) = if slow {
             (Severity::Warning, "the CPUs stay at their lowest frequency")
         } else {
-            (
-                Severity::Note,
-                "the frequency follows the load, late after each pause, and trials differ by it",
-            )
+            (Severity::Note, "the frequency follows the load with a delay, and trials differ by it")
         };
         finding(
             severity,
@@ -123,7 +120,7 @@ fn steal(facts: &Facts<'_>) -> Judged {
     let found = (steal >= STEAL).then(|| {
         warning(format!(
             "the hypervisor gave {:.1}% of this machine's CPU time since boot to others: trials \
-             depend on what they do.",
+             depend on their load.",
             steal * 100.0
         ))
         .remedy("measure on a dedicated host or instance, or with more repeats, block by block")
@@ -145,7 +142,8 @@ fn cgroup_cpu(facts: &Facts<'_>) -> Judged {
     if let Some(set) = &cgroup.cpuset {
         let words = format!("a control group allows only the CPUs {set} of {}.", facts.host.cpus);
         found.push(
-            note(words).remedy("widen cpuset.cpus (container: --cpuset-cpus), if it is not meant"),
+            note(words)
+                .remedy("widen cpuset.cpus (container: --cpuset-cpus), unless that is intended"),
         );
     }
     found.into()
@@ -159,8 +157,8 @@ fn autogroup(facts: &Facts<'_>) -> Judged {
         None | Some(0) => Judged::Fine,
         Some(_) => note(
             "kernel.sched_autogroup_enabled is on: CPU time is divided between sessions, not \
-                  between processes, so that server and load generator have other shares than \
-                  their processes would.",
+             between processes, so that server and load generator have other shares than \
+             their processes would.",
         )
         .remedy("sysctl -w kernel.sched_autogroup_enabled=0")
         .into(),

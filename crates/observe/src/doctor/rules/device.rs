@@ -50,7 +50,8 @@ pub(super) const RULES: &[Rule] = &[
     },
 ];
 
-/// One finding for each device that `of` finds something in; idle where there are no devices.
+/// Returns one finding for each device in which `of` finds something. Not applicable where there
+/// are no devices.
 fn each<'a>(
     devices: impl IntoIterator<Item = &'a BlockDevice>,
     of: impl Fn(&BlockDevice) -> Option<Finding>,
@@ -73,7 +74,7 @@ fn instance_store(facts: &Facts<'_>) -> Judged {
             "{} ({model}) is emptied when the instance stops, or its host fails.",
             disk.name
         );
-        Some(danger(words).remedy("keep on it only what may be lost, or what is replicated"))
+        Some(danger(words).remedy("keep only data on it that may be lost, or that is replicated"))
     })
 }
 
@@ -104,7 +105,7 @@ fn alignment(facts: &Facts<'_>) -> Judged {
         };
         let words = format!("{} begins {offset} bytes into its disk, {what}.", partition.name);
         Some(finding(severity, words).remedy(format!(
-            "save the data, and make the partition anew from a multiple of {unit} bytes: parted \
+            "back up the data, and recreate the partition at a multiple of {unit} bytes: parted \
              --align optimal"
         )))
     })
@@ -150,7 +151,7 @@ fn cgroup_io(facts: &Facts<'_>) -> Judged {
     let limits = &facts.host.cgroup.io;
     let found = (!limits.is_empty()).then(|| {
         warning(format!("a control group limits I/O: {}.", limits.join("; ")))
-            .remedy("take the limits away, if they are not what is to be measured")
+            .remedy("remove the limits, unless trials are to measure them")
     });
     found.into()
 }

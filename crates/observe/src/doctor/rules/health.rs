@@ -7,19 +7,19 @@ use crate::doctor::rule::{Facts, Finding, Judged, Rule, danger, warning};
 pub(super) const RULES: &[Rule] = &[
     Rule {
         name: "smart",
-        fine: "the disks call themselves healthy",
+        fine: "the disks report that they are healthy",
         source: "smartctl(8), --health; NVM Express Base Specification, SMART / Health Information",
         judge: smart,
     },
     Rule {
         name: "raid-state",
-        fine: "the software RAID is whole and idle",
+        fine: "the software RAID is complete and idle",
         source: "Linux documentation, admin-guide/md, degraded and sync_action",
         judge: raid_state,
     },
     Rule {
         name: "zfs-pool",
-        fine: "the ZFS pool is whole",
+        fine: "the ZFS pool is complete",
         source: "zpoolconcepts(7), Device Failure and Recovery",
         judge: zfs_pool,
     },
@@ -46,8 +46,8 @@ fn of_disk(disk: &BlockDevice, health: &Health) -> Vec<Finding> {
     let look = format!("smartctl -x /dev/{name}");
     let mut found = Vec::new();
     if health.passed == Some(false) {
-        let words = format!("{name} says of itself that it is failing, or will within 24 hours.");
-        found.push(danger(words).remedy("save the data, replace the disk"));
+        let words = format!("{name} reports that it is failing, or will fail within 24 hours.");
+        found.push(danger(words).remedy("back up the data, replace the disk"));
     }
     if let Some(bits) = health.critical_warning.filter(|bits| *bits != 0) {
         const MEANINGS: &[&str] = &[
@@ -65,7 +65,7 @@ fn of_disk(disk: &BlockDevice, health: &Health) -> Vec<Finding> {
     }
     if let Some(sectors) = health.pending_sectors.filter(|n| *n > 0) {
         let words = format!("{name} has {sectors} sectors that it cannot read now.");
-        found.push(danger(words).remedy("save the data, replace the disk"));
+        found.push(danger(words).remedy("back up the data, replace the disk"));
     }
     if let Some(used) = health.percentage_used.filter(|n| *n >= 100) {
         let words = format!("{name} has used {used}% of its rated endurance.");
@@ -84,7 +84,7 @@ fn raid_state(facts: &Facts<'_>) -> Judged {
     for (name, raid) in arrays {
         if let Some(lacks) = raid.degraded.filter(|n| *n > 0) {
             let words = format!(
-                "{name} ({}) lacks {lacks} of its members: no redundancy, and another speed.",
+                "{name} ({}) lacks {lacks} of its members: no redundancy, and a different speed.",
                 raid.level
             );
             found.push(danger(words).remedy(format!("mdadm --detail /dev/{name}")));

@@ -19,7 +19,7 @@ pub(super) const RULES: &[Rule] = &[
     },
     Rule {
         name: "dirty-background",
-        fine: "the kernel begins early to write what is dirty",
+        fine: "the kernel starts early to write dirty pages",
         source: "TuneD, profile postgresql (vm.dirty_background_bytes, vm.dirty_bytes); Linux \
                  documentation, admin-guide/sysctl/vm",
         judge: dirty_background,
@@ -32,7 +32,7 @@ pub(super) const RULES: &[Rule] = &[
     },
     Rule {
         name: "swappiness",
-        fine: "the kernel is slow to swap",
+        fine: "the kernel seldom swaps",
         source: "TuneD, profile postgresql (vm.swappiness)",
         judge: swappiness,
     },
@@ -84,7 +84,7 @@ fn dirty_background(facts: &Facts<'_>) -> Judged {
     let Some(ratio) = facts.sysctl("vm.dirty_background_ratio") else {
         return no_sysctl("vm.dirty_background_ratio");
     };
-    // The kernel's share is of what is available, which is a little less than all.
+    // The kernel takes the share of available memory, which is a little less than all.
     let by_ratio = || facts.host.memory.0 / 100 * ratio;
     let (backlog, of) = match facts.sysctl("vm.dirty_background_bytes") {
         Some(bytes) if bytes > 0 => (bytes, String::new()),
@@ -107,7 +107,7 @@ fn zone_reclaim(facts: &Facts<'_>) -> Judged {
         None => Judged::NotApplicable,
         Some(0) => Judged::Fine,
         Some(mode) => warning(format!(
-            "vm.zone_reclaim_mode is {mode}: the kernel throws cached pages away while other NUMA \
+            "vm.zone_reclaim_mode is {mode}: the kernel drops cached pages while other NUMA \
              nodes have room."
         ))
         .remedy("sysctl -w vm.zone_reclaim_mode=0")
@@ -123,7 +123,7 @@ fn swappiness(facts: &Facts<'_>) -> Judged {
     let found = (swappiness > 10).then(|| {
         note(format!(
             "vm.swappiness is {swappiness}: under pressure shared buffers are swapped out \
-                      early."
+             early."
         ))
         .remedy("sysctl -w vm.swappiness=3")
     });
@@ -153,11 +153,11 @@ fn overcommit(facts: &Facts<'_>) -> Judged {
     let found = (mode != 2).then(|| {
         note(format!(
             "vm.overcommit_memory is {mode}: when memory runs out, the kernel may kill \
-                      the server."
+             the server."
         ))
         .remedy(
             "sysctl -w vm.overcommit_memory=2   # with vm.overcommit_ratio for this \
-                     machine",
+             machine",
         )
     });
     found.into()
@@ -172,7 +172,7 @@ fn numa_balancing(facts: &Facts<'_>) -> Judged {
         Some(0) => Judged::Fine,
         Some(_) => note(format!(
             "{} NUMA nodes with kernel.numa_balancing on: pages are unmapped to see who uses them, \
-             and moved during trials. Whether that pays is to be measured.",
+             and moved during trials. A run shows whether that pays.",
             facts.host.paging.numa_nodes.len()
         ))
         .remedy("sysctl -w kernel.numa_balancing=0")

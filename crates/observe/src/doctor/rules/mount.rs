@@ -39,7 +39,7 @@ pub(super) const RULES: &[Rule] = &[
     },
 ];
 
-/// `mount -o remount,OPTION POINT`.
+/// Returns the command that remounts the storage with `option`.
 fn remount(facts: &Facts<'_>, option: &str) -> String {
     format!("mount -o remount,{option} {}   # and in /etc/fstab", facts.storage.mount_point)
 }
@@ -74,13 +74,10 @@ fn data_mode(facts: &Facts<'_>) -> Judged {
              already protects its files.",
             storage.mount_point
         ))
-        .remedy(
-            "tune2fs -o ^journal_data DEVICE, or data=ordered in /etc/fstab; then mount it \
-                 anew",
-        )
+        .remedy("tune2fs -o ^journal_data DEVICE, or data=ordered in /etc/fstab; then mount again")
         .into(),
         Some("writeback") => note(format!(
-            "{} is mounted with data=writeback: PostgreSQL can live with that, but after a crash \
+            "{} is mounted with data=writeback: that is safe for PostgreSQL, but after a crash \
              other files there may hold old contents.",
             storage.mount_point
         ))
@@ -107,8 +104,8 @@ fn discard(facts: &Facts<'_>) -> Judged {
     // btrfs's discard=async gathers them.
     let found = (storage.has_option("discard") || storage.has_option("discard=sync")).then(|| {
         note(format!(
-            "{} is mounted with `discard`: each freed block is discarded at once, WAL segments and \
-             dropped tables during the load; some disks are slow at that.",
+            "{} is mounted with `discard`: each freed block is discarded at once. WAL segments \
+             and dropped tables cost discards during the load, which some disks do slowly.",
             storage.mount_point
         ))
         .remedy(remount(facts, "nodiscard"))

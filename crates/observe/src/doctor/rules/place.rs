@@ -28,7 +28,7 @@ pub(super) const RULES: &[Rule] = &[
     },
     Rule {
         name: "memory-filesystem",
-        fine: "data outlive a power cut",
+        fine: "data survives a power cut",
         source: "Linux documentation, filesystems/tmpfs",
         judge: memory,
     },
@@ -40,7 +40,7 @@ pub(super) const RULES: &[Rule] = &[
     },
     Rule {
         name: "nearly-full",
-        fine: "there is room",
+        fine: "the filesystem has room",
         source: "PostgreSQL documentation, Monitoring Disk Usage, Disk Full Failure",
         judge: nearly_full,
     },
@@ -54,7 +54,7 @@ fn network(facts: &Facts<'_>) -> Judged {
     let found = if !storage.filesystem.starts_with("nfs") {
         warning(format!(
             "{} is a network filesystem ({}): whether a flush reaches the other machine's disk is \
-             not visible from here, and what is measured is the network too.",
+             not visible from here, and trials measure the network too.",
             storage.mount_point, storage.filesystem
         ))
         .remedy("put PGDATA on a filesystem of this machine")
@@ -66,8 +66,8 @@ fn network(facts: &Facts<'_>) -> Judged {
         .remedy(format!("umount {0} && mount -o hard {1} {0}", storage.mount_point, storage.source))
     } else {
         warning(format!(
-            "{} is NFS: commits are safe only if the server exports with `sync`, and what is \
-             measured is the network too.",
+            "{} is NFS: commits are safe only if the server exports with `sync`, and trials \
+             measure the network too.",
             storage.mount_point
         ))
         .remedy("exportfs -v   # on the NFS server: `sync` must be among the options")
@@ -82,11 +82,11 @@ fn memory(facts: &Facts<'_>) -> Judged {
     let found = (filesystem || device.is_some()).then(|| {
         let what = device.map_or(&storage.filesystem, |d| &d.name);
         danger(format!(
-            "{} lies in main memory ({what}): all is lost when the power goes or the machine \
-             restarts, and what is measured is no disk.",
+            "{} lies in main memory ({what}): all data is lost in a power cut or restart, and \
+             trials measure no disk.",
             storage.directory
         ))
-        .remedy("name a directory on a disk, unless memory is meant")
+        .remedy("name a directory on a disk, unless memory is intended")
     });
     found.into()
 }
@@ -103,8 +103,8 @@ fn overlay(facts: &Facts<'_>) -> Judged {
         ))
     } else {
         warning(format!(
-            "{} is an overlay: what is measured includes it, and files of the lower layer are \
-             copied whole at their first change.",
+            "{} is an overlay: trials measure it too, and the first change of a file in the lower \
+             layer copies the whole file.",
             storage.mount_point
         ))
     };
@@ -118,8 +118,8 @@ fn nearly_full(facts: &Facts<'_>) -> Judged {
     }
     let found = (available.0 < size.0 / 10).then(|| {
         warning(format!(
-            "{available} of {size} are free: some filesystems are slow when nearly full, and \
-             drives too."
+            "{available} of {size} are free: some filesystems and drives are slow when nearly \
+             full."
         ))
         .remedy(format!("free room on {}", facts.storage.mount_point))
     });
