@@ -1,35 +1,9 @@
 //! Whom the server runs as: never root, which initdb and postgres refuse.
 
-use std::fmt;
 use std::time::Duration;
 
-use serde::{Deserialize, Serialize};
-
-use crate::question::ask_tool;
-
-/// An account of this machine.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Account {
-    /// Its name in passwd.
-    pub name: String,
-    /// Its user id.
-    pub uid: u32,
-    /// Its primary group's id.
-    pub gid: u32,
-}
-
-impl Account {
-    /// Tells whether this is the account that this process runs as.
-    pub fn is_ours(&self) -> bool {
-        self.uid == rustix::process::geteuid().as_raw()
-    }
-}
-
-impl fmt::Display for Account {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.name)
-    }
-}
+pub use crate::program::Account;
+use crate::program::ask_tool;
 
 /// No account to run a server as.
 #[derive(Debug, thiserror::Error)]

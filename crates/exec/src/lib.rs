@@ -42,7 +42,7 @@
 //! - The journal holds verbs with names and paths, and no commands ([`undo`]).
 //! - Programs of the server's account get a small environment ([`program`]), and waits are bounded.
 //!
-//! Questions to tools go through [`tool`].
+//! Every program is started in [`program`]. Questions to tools go through [`tool`].
 
 pub mod account;
 pub mod beneath;
@@ -58,21 +58,17 @@ pub mod files;
 pub mod image;
 pub mod journal;
 pub mod kernel_log;
-pub mod lookup;
 pub mod marked;
 pub mod monotonic;
 pub mod mount;
 pub mod mountinfo;
-pub mod output;
 pub mod paths;
 pub mod pool;
 pub mod process;
 pub mod program;
-pub mod question;
 pub mod quote;
 pub mod random;
 pub mod scratch;
-mod server;
 pub mod service;
 pub mod service_paths;
 pub mod setting;

@@ -184,6 +184,34 @@ pub fn servers_of(data: &Directory) -> Vec<Identity> {
     working.filter_map(|p| Identity::of(p.pid())).collect()
 }
 
+/// Ends the server that runs in `data`, whoever started it, and returns its pid; none: no server
+/// runs there.
+///
+/// # Errors
+/// One of its processes does not end.
+pub(crate) fn end_server(data: &Directory) -> std::io::Result<Option<i32>> {
+    let postmaster = postmaster_of(data);
+    let mut all = servers_of(data);
+    if let Some(postmaster) = postmaster {
+        all.extend(children(postmaster.pid()));
+        postmaster.signal(Signal::QUIT);
+        if !postmaster.wait_gone(Duration::from_secs(10)) {
+            all.extend(children(postmaster.pid()));
+        }
+    }
+    for process in all {
+        // What outlived its postmaster notices that by itself, mostly at once.
+        if !process.wait_gone(Duration::from_secs(2)) {
+            process.signal(Signal::KILL);
+            if !process.wait_gone(Duration::from_secs(10)) {
+                let why = format!("its server's process {} does not end", process.pid());
+                return Err(std::io::Error::other(why));
+            }
+        }
+    }
+    Ok(postmaster.map(Identity::pid))
+}
+
 /// The variable in the environment of each program that a step runs: who started it.
 pub const STARTED_BY: &str = "PGDYNO_STARTED_BY";
 

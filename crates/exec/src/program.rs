@@ -1,107 +1,133 @@
-//! Programs that steps start: as whom, with which environment, and how they are waited for.
+//! Programs: where they are found, as whom and with which environment they run, and how they are
+//! waited for.
 //!
-//! [`Program::start`] starts one that stays, [`Program::run`] one that ends.
+//! Everything that pgdyno starts is started here, a [`Program`] or a
+//! [command of the user's](run_user_command). A script's `\shell` alone is the engine's own.
+//!
+//! This file knows nothing of steps, since the account that steps run as is found by a program.
 
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::fs::File;
-use std::io;
+use std::io::{self, Read};
+use std::os::unix::fs::PermissionsExt;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, Command, ExitStatus, Output, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
+use std::{fmt, thread};
 
 use rustix::process::{Pid, Signal, kill_process_group};
+use serde::{Deserialize, Serialize};
 
-use crate::account::Account;
-use crate::error::{StepError, io_error};
-use crate::lookup::search_path;
-use crate::output::{beginning, open_log, said};
-use crate::process::{STARTED_BY, started_by};
+/// An account of this machine.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Account {
+    /// Its name in passwd.
+    pub name: String,
+    /// Its user id.
+    pub uid: u32,
+    /// Its primary group's id.
+    pub gid: u32,
+}
 
-/// A program with its arguments, as a step names it.
+impl Account {
+    /// Tells whether this is the account that this process runs as.
+    pub fn is_ours(&self) -> bool {
+        self.uid == rustix::process::geteuid().as_raw()
+    }
+}
+
+impl fmt::Display for Account {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.name)
+    }
+}
+
+/// Returns `PATH` and the folders of root's programs, which `su` and some containers leave out of
+/// it.
+fn search_path() -> OsString {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let mut folders: Vec<PathBuf> =
+        std::env::split_paths(&path).filter(|p| p.is_absolute()).collect();
+    for folder in ["/usr/local/sbin", "/usr/sbin", "/sbin"].map(PathBuf::from) {
+        if !folders.contains(&folder) {
+            folders.push(folder);
+        }
+    }
+    std::env::join_paths(folders).unwrap_or(path)
+}
+
+/// Finds the program `name`; none when it is not installed.
+pub fn locate(name: &str) -> Option<PathBuf> {
+    let executable = |p: &PathBuf| {
+        p.metadata().is_ok_and(|m| m.is_file() && m.permissions().mode() & 0o111 != 0)
+    };
+    std::env::split_paths(&search_path()).map(|folder| folder.join(name)).find(executable)
+}
+
+/// A program with its arguments.
 #[derive(Clone, Copy, Debug)]
-pub struct Program<'a> {
-    /// The program.
+pub struct Program<'a, S> {
+    /// Its path, or a name that is searched as [`locate`] does.
     pub path: &'a Path,
     /// Its arguments; no shell reads them.
-    pub args: &'a [OsString],
+    pub args: &'a [S],
     /// The account it runs as; none means this process's own.
     pub account: Option<&'a Account>,
 }
 
-impl Program<'_> {
-    /// Runs it to its end with its output appended to `output`.
-    ///
-    /// # Errors
-    /// [`StepError`]: it cannot be started, `stop` became true, or its exit status is not 0.
-    pub fn run(&self, output: &Path, stop: &AtomicBool) -> Result<(), StepError> {
-        let log = open_log(output)?;
-        // By this a later process knows it, should this one be killed. A server is known by where
-        // it works.
-        let mark = started_by().map_err(|e| self.failed(e))?;
-        let mut command = self.command(log)?;
-        let mut child = command.env(STARTED_BY, mark).spawn().map_err(|e| self.failed(e))?;
-        let status = wait_or_kill_group(&mut child, stop)
-            .map_err(|e| io_error("wait for", self.path, e))?
-            .ok_or(StepError::Interrupted)?;
-        if status.success() {
-            return Ok(());
-        }
-        Err(StepError::Failed {
-            program: self.path.to_owned(),
-            status,
-            output: said(&beginning(output).unwrap_or_default()),
-        })
-    }
-
+impl<S: AsRef<OsStr>> Program<'_, S> {
     /// Starts it with its output going to `log`, and does not wait.
     ///
     /// # Errors
-    /// [`StepError::Spawn`]: it cannot be started.
-    pub fn start(&self, log: File) -> Result<Child, StepError> {
-        self.command(log)?.spawn().map_err(|e| self.failed(e))
+    /// It cannot be started.
+    pub fn start(&self, log: File) -> io::Result<Child> {
+        self.command(log)?.spawn()
+    }
+
+    /// Runs it to its end, and returns its output, whatever its exit status. None: `give_up`
+    /// became true, and it was ended.
+    ///
+    /// # Errors
+    /// It cannot be started.
+    pub fn answer(&self, give_up: &dyn Fn() -> bool) -> io::Result<Option<Output>> {
+        let mut command = self.quiet_command();
+        wait_or_end(command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn()?, give_up)
+    }
+
+    /// Returns the program, not started yet, with its output going to `log`.
+    pub(crate) fn command(&self, log: File) -> io::Result<Command> {
+        let mut command = self.quiet_command();
+        command.stdout(log.try_clone()?).stderr(log);
+        Ok(command)
     }
 
     /// Returns the program in a process group of its own, so that a Ctrl-C at the terminal reaches
     /// pgdyno alone.
-    fn command(&self, log: File) -> Result<Command, StepError> {
-        let mut command = Command::new(self.path);
+    ///
+    /// A program of another account's gets neither root's groups nor our environment but for
+    /// `PASSED_ON`: a program of the server's account can show its environment to everybody who
+    /// may log in to the server.
+    fn quiet_command(&self) -> Command {
+        let has_folder = self.path.components().nth(1).is_some();
+        let path = has_folder.then(|| std::path::absolute(self.path).ok()).flatten();
+        let mut command = Command::new(path.as_deref().unwrap_or(self.path));
         command.args(self.args).current_dir("/").process_group(0).stdin(Stdio::null());
-        command.stdout(log.try_clone().map_err(|e| self.failed(e))?).stderr(log);
-        match self.account {
-            Some(account) => run_as(&mut command, account),
-            None => {
-                // The user's PGDATA, PGPORT and the like are meant for other servers.
-                for (name, _) in std::env::vars_os() {
-                    if name.to_string_lossy().starts_with("PG") {
-                        command.env_remove(name);
-                    }
-                }
-                // Messages are read by pgdyno.
-                command.env("LC_ALL", "C").env("PATH", search_path());
+        if let Some(account) = self.account {
+            command.env_clear();
+            for name in PASSED_ON {
+                command.envs(std::env::var_os(name).map(|value| (name, value)));
+            }
+            if !account.is_ours() {
+                // The standard library drops all supplementary groups with the user.
+                command.uid(account.uid).gid(account.gid);
             }
         }
-        Ok(command)
-    }
-
-    fn failed(&self, source: io::Error) -> StepError {
-        let as_account = self.account.filter(|a| !a.is_ours()).cloned();
-        StepError::Spawn { program: PathBuf::from(self.path), as_account, source }
-    }
-}
-
-/// Lets `command` run as `account`, without root's groups and without our environment but for
-/// `PASSED_ON`: a program of the server's account can show its environment to everybody who may
-/// log in to the server.
-pub fn run_as(command: &mut Command, account: &Account) {
-    command.env_clear().env("LC_ALL", "C").env("PATH", search_path());
-    for name in PASSED_ON {
-        command.envs(std::env::var_os(name).map(|value| (name, value)));
-    }
-    if !account.is_ours() {
-        // The standard library drops all supplementary groups with the user.
-        command.uid(account.uid).gid(account.gid);
+        // Messages are read by pgdyno.
+        command.env("LC_ALL", "C").env("PATH", search_path());
+        command
     }
 }
 
@@ -109,37 +135,152 @@ pub fn run_as(command: &mut Command, account: &Account) {
 /// down, and the folders of libraries, without which a build that was moved does not start.
 const PASSED_ON: [&str; 2] = ["TZ", "LD_LIBRARY_PATH"];
 
-/// Waits for a child in its own process group; on `stop` ends the group. None: it was stopped.
-fn wait_or_kill_group(
-    child: &mut Child,
-    stop: &AtomicBool,
-) -> io::Result<Option<std::process::ExitStatus>> {
+/// Runs a command of the user's as a shell would: in this process's directory and environment, its
+/// complaints going where this process's go. None: `stop` became true, and it was ended.
+///
+/// # Errors
+/// It cannot be started.
+pub fn run_user_command(words: &[String], stop: &AtomicBool) -> io::Result<Option<ExitStatus>> {
+    let (program, args) = words.split_first().ok_or(io::ErrorKind::InvalidInput)?;
+    let mut command = Command::new(program);
+    command.args(args).process_group(0).stdin(Stdio::null()).stdout(Stdio::null());
+    let output = wait_or_end(command.spawn()?, &|| stop.load(Ordering::Relaxed))?;
+    Ok(output.map(|output| output.status))
+}
+
+/// Waits for a child in its own process group, and reads what it writes to pipes. Once `give_up`
+/// is true, ends the group and returns none.
+pub(crate) fn wait_or_end(
+    mut child: Child,
+    give_up: &dyn Fn() -> bool,
+) -> io::Result<Option<Output>> {
+    let (stdout, stderr) = (child.stdout.take().map(read_all), child.stderr.take().map(read_all));
+    let is_over = |pipe: &Option<JoinHandle<_>>| pipe.as_ref().is_none_or(JoinHandle::is_finished);
     let mut pause = Duration::from_millis(1);
     loop {
-        if let Some(status) = child.try_wait()? {
-            return Ok(Some(status));
+        // Not waited for before its pipes are closed, so that the group is still this child's.
+        if is_over(&stdout)
+            && is_over(&stderr)
+            && let Some(status) = child.try_wait()?
+        {
+            let text = |pipe: Option<JoinHandle<Vec<u8>>>| {
+                pipe.and_then(|pipe| pipe.join().ok()).unwrap_or_default()
+            };
+            return Ok(Some(Output { status, stdout: text(stdout), stderr: text(stderr) }));
         }
-        if stop.load(Ordering::Relaxed) {
+        if give_up() {
             break;
         }
-        std::thread::sleep(pause);
+        thread::sleep(pause);
         pause = (pause * 2).min(Duration::from_millis(20));
     }
-    // Not waited for yet, so that the group is still this child's.
     let group = i32::try_from(child.id()).ok().and_then(Pid::from_raw);
-    for (signal, limit) in
-        [(Signal::TERM, Duration::from_secs(5)), (Signal::KILL, Duration::from_secs(5))]
-    {
+    for signal in [Signal::TERM, Signal::KILL] {
         if let Some(group) = group {
             let _ = kill_process_group(group, signal);
         }
-        let until = Instant::now() + limit;
+        let until = Instant::now() + Duration::from_secs(5);
         while Instant::now() < until {
             if child.try_wait()?.is_some() {
                 return Ok(None);
             }
-            std::thread::sleep(Duration::from_millis(5));
+            thread::sleep(Duration::from_millis(5));
         }
     }
+    // A process stuck in the kernel outlives even this; it is waited for no longer.
     Ok(None)
+}
+
+/// Reads in a thread of its own, since a full pipe would block the program.
+fn read_all(mut from: impl Read + Send + 'static) -> JoinHandle<Vec<u8>> {
+    thread::spawn(move || {
+        let mut bytes = Vec::new();
+        let _ = from.read_to_end(&mut bytes);
+        bytes
+    })
+}
+
+/// A tool that gave no answer.
+#[derive(Debug, thiserror::Error)]
+pub enum ToolError {
+    /// The tool is not installed.
+    #[error("{program} is not installed")]
+    Missing {
+        /// Its name.
+        program: String,
+    },
+    /// The tool could not be run.
+    #[error("cannot run {program}: {source}")]
+    Run {
+        /// Its name.
+        program: String,
+        /// The cause.
+        source: io::Error,
+    },
+    /// The tool took longer than allowed.
+    #[error("{program} did not answer within {} s", limit.as_secs())]
+    Late {
+        /// Its name.
+        program: String,
+        /// The longest that it may take.
+        limit: Duration,
+    },
+}
+
+/// Runs `program` for at most `limit` and returns its output, whatever its exit status.
+///
+/// # Errors
+/// [`ToolError`]: it is not installed, cannot be run, or does not end in time.
+pub fn ask_tool<S: AsRef<OsStr>>(
+    program: impl AsRef<Path>,
+    args: &[S],
+    limit: Duration,
+) -> Result<Output, ToolError> {
+    let path = program.as_ref();
+    let program = path.display().to_string();
+    let until = Instant::now() + limit;
+    match (Program { path, args, account: None }).answer(&|| Instant::now() >= until) {
+        Ok(Some(output)) => Ok(output),
+        Ok(None) => Err(ToolError::Late { program, limit }),
+        Err(e) if e.kind() == io::ErrorKind::NotFound => Err(ToolError::Missing { program }),
+        Err(source) => Err(ToolError::Run { program, source }),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const LIMIT: Duration = Duration::from_secs(15);
+
+    #[test]
+    fn a_tool_is_heard_or_named_as_missing() {
+        let said = ask_tool("sh", &["-c", "echo out; echo err >&2; exit 3"], LIMIT).unwrap();
+        assert_eq!((said.status.code(), &said.stdout[..]), (Some(3), &b"out\n"[..]));
+        assert_eq!(said.stderr, b"err\n");
+        let missing = ask_tool("pgdyno-no-such-program", &["-V"], LIMIT);
+        assert!(matches!(missing, Err(ToolError::Missing { .. })));
+        let late = ask_tool("sleep", &["100"], Duration::from_millis(50));
+        assert!(matches!(late, Err(ToolError::Late { .. })));
+    }
+
+    #[test]
+    fn a_program_is_heard_to_its_end_or_ended_when_it_is_given_up() {
+        let shell = |script| Program { path: Path::new("sh"), args: script, account: None };
+        // More than a pipe holds.
+        let talking = ["-c", "head -c 200000 /dev/zero >&2; exit 3"];
+        let output = shell(&talking).answer(&|| false).unwrap().unwrap();
+        assert_eq!((output.status.code(), output.stderr.len()), (Some(3), 200_000));
+        // It would outlast any test.
+        assert!(shell(&["-c", "sleep 100000"]).answer(&|| true).unwrap().is_none());
+    }
+
+    #[test]
+    fn a_command_of_the_users_runs_in_this_directory_until_it_is_stopped() {
+        let here = std::env::current_dir().unwrap().display().to_string();
+        let words = |script: &str| ["sh", "-c", script].map(str::to_owned);
+        let status = run_user_command(&words(&format!("test $PWD = '{here}'")), &false.into());
+        assert!(status.unwrap().unwrap().success());
+        assert!(run_user_command(&words("sleep 100000"), &true.into()).unwrap().is_none());
+    }
 }

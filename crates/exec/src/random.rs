@@ -1,4 +1,4 @@
-//! Random names.
+//! Random names, and bytes as names.
 
 use std::io;
 
@@ -9,5 +9,10 @@ use std::io;
 pub fn random_hex<const N: usize>() -> io::Result<String> {
     let mut bytes = [0_u8; N];
     getrandom::fill(&mut bytes).map_err(|e| io::Error::other(e.to_string()))?;
-    Ok(bytes.iter().map(|b| format!("{b:02x}")).collect())
+    Ok(hex(&bytes))
+}
+
+/// Returns `bytes` as hexadecimal digits.
+pub fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|b| format!("{b:02x}")).collect()
 }

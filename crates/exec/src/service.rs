@@ -7,7 +7,7 @@
 use std::fs::{self, File};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::process::Child;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
@@ -20,10 +20,10 @@ use crate::error::{StepError, io_error};
 use crate::files::write_new;
 use crate::mount::unmount_if;
 use crate::mountinfo::MountEntry;
-use crate::output::{open_log, said};
 use crate::process::{Identity, current_owner};
 use crate::quote::quote;
 use crate::service_paths::{Order, ServerId, mount_point_of, order_of, server_id_of, source_of};
+use crate::tool::{Program, open_log, said};
 
 /// Names the directory of the service to the process that is to serve.
 pub const DIRECTORY: &str = "PGDYNO_EMULATED_DISK";
@@ -111,19 +111,13 @@ impl Service {
     }
 
     fn spawn(&self, log: File) -> Result<Child, StepError> {
-        let failed = |source| StepError::Spawn { program: program(), as_account: None, source };
-        let mut command = Command::new(program());
-        command
-            .args(&self.arguments)
-            .arg0("pgdyno")
-            .env(DIRECTORY, &self.directory)
-            .current_dir("/")
-            // A Ctrl-C at the terminal is pgdyno's alone.
-            .process_group(0)
-            .stdin(Stdio::null())
-            .stdout(log.try_clone().map_err(failed)?)
-            .stderr(log);
-        command.spawn().map_err(failed)
+        // This very program, also when its file was replaced since it was started.
+        let program =
+            Program { path: Path::new("/proc/self/exe"), args: &self.arguments, account: None };
+        program
+            .command(log)
+            .and_then(|mut it| it.arg0("pgdyno").env(DIRECTORY, &self.directory).spawn())
+            .map_err(|e| program.spawn_error(e))
     }
 }
 
@@ -196,11 +190,6 @@ pub fn stop_serving(directory: &Path) -> Result<(), StepError> {
     reap(id.pid);
     // It may have been about to mount.
     Ok(unmount()?)
-}
-
-/// This very program, also when its file was replaced since it was started.
-fn program() -> PathBuf {
-    "/proc/self/exe".into()
 }
 
 /// Takes note of the end of a child of ours; of anybody else's nothing happens.

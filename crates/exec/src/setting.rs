@@ -14,6 +14,7 @@ use std::path::PathBuf;
 
 pub use apply::put_back;
 pub use error::SettingError;
+pub use kernel_file::in_brackets;
 use pgdyno_model::storage::{Hook, Limit};
 use serde::{Deserialize, Serialize};
 use write_cache::WriteCache;

@@ -3,12 +3,13 @@
 use std::path::Path;
 
 use pgdyno_exec::mountinfo::{self, MountEntry};
+use pgdyno_exec::random::hex;
+use pgdyno_exec::setting::in_brackets;
 use pgdyno_model::facts::{BlockDevice, DeviceKind, LoopFacts, RaidFacts};
 use pgdyno_model::units::Bytes;
 use sha2::{Digest, Sha256};
 
 use super::health;
-use super::text::in_brackets;
 use super::tree::Tree;
 
 const BLOCK: &str = "sys/class/block";
@@ -247,8 +248,7 @@ impl Serials {
             Self::Kept => serial.to_owned(),
             Self::Hashed => {
                 let digest = Sha256::digest(serial.as_bytes());
-                let hex: String = digest.iter().take(8).map(|byte| format!("{byte:02x}")).collect();
-                format!("sha256:{hex}")
+                format!("sha256:{}", hex(&digest[..8]))
             }
         }
     }

@@ -6,7 +6,7 @@ use std::fs::File;
 use std::path::Path;
 
 use pgdyno_exec::mountinfo::{self, MountEntry};
-use pgdyno_exec::tool::{ToolError, ask_tool};
+use pgdyno_exec::tool::ask_tool;
 
 use super::device::{named, of_mount};
 use super::health::TOOL_LIMIT;
@@ -41,21 +41,18 @@ pub fn is_zfs(filesystem: &str) -> bool {
     matches!(filesystem, "zfs" | "fuse.zfs")
 }
 
-/// Reads what files tell.
-pub(super) fn from_sysfs(tree: &Tree, mount: &MountEntry) -> FilesystemDetails {
-    if mount.filesystem == "btrfs" { btrfs(tree, mount) } else { FilesystemDetails::default() }
-}
-
-/// Reads what tools tell: ZFS has no files for it.
-pub(super) fn from_tools(
+/// Reads what the filesystem tells, from files alone unless `programs` may be run.
+pub(super) fn details(
     tree: &Tree,
     mounts: &[MountEntry],
     mount: &MountEntry,
+    programs: bool,
 ) -> FilesystemDetails {
-    if is_zfs(&mount.filesystem) {
-        zfs(tree, mounts, &mount.source)
-    } else {
-        FilesystemDetails::default()
+    match mount.filesystem.as_str() {
+        "btrfs" => btrfs(tree, mount),
+        // ZFS has no files for it.
+        other if programs && is_zfs(other) => zfs(tree, mounts, &mount.source),
+        _ => FilesystemDetails::default(),
     }
 }
 
@@ -126,32 +123,15 @@ fn zfs(tree: &Tree, mounts: &[MountEntry], dataset: &str) -> FilesystemDetails {
     told
 }
 
-/// A tool that did not answer the question.
-#[derive(Debug, thiserror::Error)]
-enum AnswerError {
-    /// It failed, and printed nothing.
-    #[error("{program} failed without a word")]
-    Silent { program: &'static str },
-    /// It failed, and printed why.
-    #[error("{0}")]
-    Refused(String),
-    /// It gave no answer at all.
-    #[error(transparent)]
-    Tool(#[from] ToolError),
-}
-
-fn answer(program: &'static str, args: &[&str]) -> Result<String, AnswerError> {
-    let answer = ask_tool(program, args, TOOL_LIMIT)?;
+/// Returns what `program` prints; the error is its complaint.
+fn answer(program: &'static str, args: &[&str]) -> Result<String, String> {
+    let answer = ask_tool(program, args, TOOL_LIMIT).map_err(|e| e.to_string())?;
     if answer.status.success() {
         return Ok(String::from_utf8_lossy(&answer.stdout).into_owned());
     }
     let words = String::from_utf8_lossy(&answer.stderr);
     let words = words.lines().map(str::trim).collect::<Vec<_>>().join(" ");
-    Err(if words.trim().is_empty() {
-        AnswerError::Silent { program }
-    } else {
-        AnswerError::Refused(words)
-    })
+    Err(if words.trim().is_empty() { format!("{program} failed without a word") } else { words })
 }
 
 fn properties(text: &str) -> impl Iterator<Item = (String, String)> {
@@ -198,7 +178,7 @@ mod tests {
             ("sys/fs/btrfs/5e1f/devices/sdc", "sys/devices/sdc"),
         ]);
         let mounts = mountinfo::parse("30 22 0:40 / /data rw - btrfs /dev/sdb rw,space_cache=v2\n");
-        let told = from_sysfs(&made.tree(), &mounts[0]);
+        let told = details(&made.tree(), &mounts, &mounts[0], false);
         assert_eq!(told.devices, ["sdb", "sdc"]);
         assert_eq!((&*told.geometry["data"], &*told.geometry["metadata"]), ("raid0", "raid1"));
     }

@@ -3,12 +3,13 @@
 //! A loop device leads to the devices of its file, a RAID, LVM or other mapped device to its
 //! members, a partition to its disk, and a ZFS pool to its vdevs.
 
-use std::fs;
 use std::path::{Path, PathBuf};
 
 use pgdyno_exec::tool::run_tool;
+use pgdyno_model::facts::StorageFacts;
+use pgdyno_model::units::Bytes;
 
-use crate::tree::Tree;
+use crate::filesystem::is_zfs;
 
 /// The block devices under one or several directories.
 #[derive(Debug, Default)]
@@ -22,43 +23,25 @@ pub struct Layers {
 impl Layers {
     /// Adds the devices under `path`.
     pub fn add_path(&mut self, path: &Path) {
-        let facts = match crate::storage("", path) {
-            Ok(facts) => facts,
-            Err(e) => return self.unknown.push(e.to_string()),
-        };
-        match (facts.filesystem.as_str(), facts.device) {
-            ("zfs" | "fuse.zfs", _) => self.add_pool(&facts.source),
-            ("btrfs", Some(device)) => {
-                members_of_btrfs(&device).into_iter().for_each(|d| self.add_device(d));
-            }
-            (_, Some(device)) => self.add_device(device),
-            (filesystem, None) => {
-                self.unknown.push(format!(
-                    "{} lies on {filesystem}, which has no block device",
-                    path.display()
-                ));
-            }
+        match crate::storage("", path) {
+            Ok(facts) if is_zfs(&facts.filesystem) => self.add_pool(&facts.source),
+            Ok(facts) if facts.devices.is_empty() => self.unknown.push(format!(
+                "{} lies on {}, which has no block device",
+                path.display(),
+                facts.filesystem
+            )),
+            Ok(facts) => self.add_devices(&facts),
+            Err(e) => self.unknown.push(e.to_string()),
         }
     }
 
-    fn add_device(&mut self, device: String) {
-        if self.devices.contains(&device) {
-            return;
-        }
-        let sysfs = Path::new("/sys/class/block").join(&device);
-        self.devices.push(device);
-        if let Ok(file) = fs::read_to_string(sysfs.join("loop/backing_file")) {
-            self.add_path(Path::new(file.trim_end_matches('\n')));
-        }
-        Tree::here()
-            .names(sysfs.join("slaves"))
-            .into_iter()
-            .for_each(|member| self.add_device(member));
-        if sysfs.join("partition").exists()
-            && let Ok(real) = sysfs.canonicalize()
-            && let Some(disk) = real.parent().and_then(Path::file_name).and_then(|n| n.to_str())
-        {
-            self.add_device(disk.to_owned());
+    /// Adds the devices of `facts`. A loop device's file may lie on a filesystem over several.
+    fn add_devices(&mut self, facts: &StorageFacts) {
+        for device in facts.layers() {
+            if !self.devices.contains(&device.name) {
+                self.devices.push(device.name.clone());
+                device.backing.iter().for_each(|backing| self.add_path(Path::new(&backing.file)));
+            }
         }
     }
 
@@ -78,12 +61,9 @@ impl Layers {
                 Path::new("/dev").join(name)
             };
             let real = path.canonicalize().unwrap_or(path);
-            match real.strip_prefix("/dev").ok().and_then(|d| d.to_str()) {
-                Some(device) if Path::new("/sys/class/block").join(device).exists() => {
-                    self.add_device(device.to_owned());
-                }
-                // mirror-0, raidz1-0 and the like: their members follow.
-                Some(_) => {}
+            match real.strip_prefix("/dev").ok() {
+                // mirror-0, raidz1-0 and the like are no devices: their members follow.
+                Some(_) => self.add_devices(&crate::device(&real, Bytes(0))),
                 None => self.add_path(&real),
             }
         }
@@ -104,16 +84,6 @@ fn vdevs(status: &str) -> Vec<&str> {
         .take_while(|line| !line.trim().is_empty())
         .filter_map(|line| line.split_whitespace().next())
         .collect()
-}
-
-/// Returns all devices of the btrfs on `device`, or `device` alone where sysfs does not say.
-fn members_of_btrfs(device: &str) -> Vec<String> {
-    let filesystems = Tree::here().names(Path::new("/sys/fs/btrfs"));
-    filesystems
-        .iter()
-        .map(|id| Tree::here().names(Path::new("/sys/fs/btrfs").join(id).join("devices")))
-        .find(|members| members.iter().any(|m| m == device))
-        .unwrap_or_else(|| vec![device.to_owned()])
 }
 
 #[cfg(test)]

@@ -39,8 +39,8 @@ use pgdyno_exec::mountinfo::{self, MountEntry};
 use pgdyno_exec::tool::ask_tool;
 use pgdyno_model::facts::{HostFacts, StorageFacts};
 use pgdyno_model::units::Bytes;
+pub use text::kilobytes;
 use text::value_of;
-pub use text::{in_brackets, kilobytes};
 pub use tree::Tree;
 
 /// Reads the facts of this machine. A fact that it does not show stays empty.
@@ -152,13 +152,7 @@ fn on_mount(
     serials: Serials,
     programs: bool,
 ) -> StorageFacts {
-    let mut told = filesystem::from_sysfs(tree, mount);
-    if programs {
-        let more = filesystem::from_tools(tree, mounts, mount);
-        told.geometry.extend(more.geometry);
-        told.unavailable.extend(more.unavailable);
-        told.devices.extend(more.devices);
-    }
+    let mut told = filesystem::details(tree, mounts, mount, programs);
     let device = device::of_mount(tree, mount).or_else(|| told.devices.first().cloned());
     if told.devices.is_empty() {
         told.devices.extend(device.clone());

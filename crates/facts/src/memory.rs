@@ -1,9 +1,10 @@
 //! Memory: pages, huge and transparent, swap and NUMA nodes.
 
+use pgdyno_exec::setting::in_brackets;
 use pgdyno_model::facts::MemoryFacts;
 use pgdyno_model::units::Bytes;
 
-use super::text::{in_brackets, kilobytes, value_of};
+use super::text::{kilobytes, value_of};
 use super::tree::Tree;
 
 const THP: &str = "sys/kernel/mm/transparent_hugepage";

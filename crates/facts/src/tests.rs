@@ -207,9 +207,3 @@ fn this_machine_tells_of_itself() {
     }
     assert!(super::storage("x", &dir.path().join("missing")).is_err());
 }
-
-#[test]
-fn the_scheduler_in_use_is_the_bracketed_one() {
-    assert_eq!(in_brackets("none [mq-deadline] kyber"), "mq-deadline");
-    assert_eq!(in_brackets("none"), "none");
-}

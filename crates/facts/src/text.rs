@@ -13,9 +13,3 @@ pub fn kilobytes(meminfo: &str, name: &str) -> Option<u64> {
     let value: u64 = value_of(meminfo, name)?.strip_suffix("kB")?.trim().parse().ok()?;
     value.checked_mul(1024)
 }
-
-/// Returns the chosen one of several values: `none [mq-deadline] kyber` → `mq-deadline`.
-pub fn in_brackets(text: &str) -> String {
-    let chosen = text.split_once('[').and_then(|(_, r)| r.split_once(']')).map(|(c, _)| c);
-    chosen.unwrap_or(text).to_owned()
-}

@@ -15,11 +15,11 @@ pub use pgdyno_exec::beneath::CopySummary;
 use pgdyno_exec::beneath::{Directory, LARGEST_TEXT};
 use pgdyno_exec::journal::{Entry, Journal, JournalError, MARKER, OwnedResource};
 use pgdyno_exec::marked::{Removal, remove_made};
-use pgdyno_exec::output::last_lines;
 use pgdyno_exec::paths::default_storage_dir;
 use pgdyno_exec::process::servers_in;
 use pgdyno_exec::random::random_hex;
 use pgdyno_exec::step::Step;
+use pgdyno_exec::tool::last_lines;
 use pgdyno_exec::{ExecContext, Executor as _};
 use pgdyno_model::experiment::Connect;
 use pgdyno_model::facts::ServerFacts;
@@ -76,17 +76,8 @@ impl Cluster {
         stop: &AtomicBool,
     ) -> Result<Self, ClusterError> {
         spec.check()?;
-        let password = random_hex::<16>().map_err(JournalError::Random)?;
         let port = if spec.connect == Connect::Tcp { free_port()? } else { SOCKET_PORT };
-        let mut cluster = Self {
-            journal: journal.clone(),
-            made: Vec::new(),
-            password: Secret::new(password),
-            port,
-            server: None,
-            treatment: BTreeMap::new(),
-            spec,
-        };
+        let mut cluster = Self::new(spec, journal, Vec::new(), port)?;
         let mut performing = ExecContext { journal, stop, made: Vec::new() };
         let steps = cluster.spec.making(&cluster.password, &port.to_string());
         let performed = steps.iter().try_for_each(|step| performing.execute(step).map(drop));
@@ -142,16 +133,18 @@ impl Cluster {
                 }
             }
         }
-        let password = random_hex::<16>().map_err(JournalError::Random)?;
-        Ok(Self {
-            journal: journal.clone(),
-            made,
-            password: Secret::new(password),
-            port: SOCKET_PORT,
-            server: None,
-            treatment: BTreeMap::new(),
-            spec,
-        })
+        Self::new(spec, journal, made, SOCKET_PORT)
+    }
+
+    fn new(
+        spec: ClusterSpec,
+        journal: &Journal,
+        made: Vec<Entry>,
+        port: u16,
+    ) -> Result<Self, ClusterError> {
+        let password = Secret::new(random_hex::<16>().map_err(JournalError::Random)?);
+        let (journal, treatment) = (journal.clone(), BTreeMap::new());
+        Ok(Self { spec, journal, made, password, port, server: None, treatment })
     }
 
     /// Starts the server with the settings of the last [`Cluster::apply`], and reads them back.
@@ -176,9 +169,8 @@ impl Cluster {
             self.write_settings(stop)?;
             let mark = self.log_mark();
             let target = self.control_target("postgres");
-            let (step, data, log) = (self.spec.starting(), self.spec.data(), self.spec.log());
-            let started = Server::start(&step, &data, &log, &target, limit, stop);
-            match started {
+            let mut executor = ExecContext::new(&self.journal, stop);
+            match Server::start(&mut executor, &self.spec, &target, limit, stop) {
                 Ok(server) => {
                     self.server = Some(server);
                     break;

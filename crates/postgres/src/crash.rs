@@ -1,16 +1,12 @@
 //! Crashes a managed server, and examines what the crash left.
 
-use std::io::Read;
 use std::path::PathBuf;
-use std::process::{Command, Output, Stdio};
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
-use pgdyno_exec::StepError;
-use pgdyno_exec::output::{last_lines, open_log};
+use pgdyno_exec::ExecContext;
 use pgdyno_exec::process::{Identity, children, servers_in};
-use pgdyno_exec::program::run_as;
-use pgdyno_exec::step::Step;
+use pgdyno_exec::tool::{Program, last_lines};
 use pgdyno_storage::fault::FaultError;
 use rustix::process::Signal;
 
@@ -34,7 +30,6 @@ pub enum Checksums {
 impl Cluster {
     /// Sends SIGKILL to the postmaster and its children, by pid, without waiting. Call
     /// [`Cluster::wait_dead`] next.
-    /// [`Cluster::wait_dead`].
     pub fn kill(&mut self) {
         for process in self.processes() {
             process.signal(Signal::KILL);
@@ -85,9 +80,9 @@ impl Cluster {
     /// [`ClusterError`]: the server cannot be started.
     pub fn begin_start(&mut self) -> Result<(), ClusterError> {
         end_remains(&self.data(), Vec::new());
-        let log = open_log(&self.spec().log()).map_err(ClusterError::Step)?;
-        let begun = Server::begin(&self.spec().starting(), &self.data(), log);
-        self.server = Some(begun.map_err(ClusterError::Step)?);
+        let never = AtomicBool::new(false);
+        let mut executor = ExecContext::new(self.journal(), &never);
+        self.server = Some(Server::begin(&mut executor, self.spec())?);
         Ok(())
     }
 
@@ -124,17 +119,16 @@ impl Cluster {
             let bindir = install.bindir.display();
             return Checksums::NotThere(format!("there is no pg_checksums in {bindir}"));
         };
-        let account = &self.spec().account;
-        let mut command = Command::new(&program);
-        command.arg("--check").arg("-D").arg(self.data()).current_dir("/");
-        run_as(&mut command, account);
-        let output = match output_until(&mut command, give_up) {
+        let (path, data) = (program.as_path(), self.data());
+        let args = ["--check".as_ref(), "-D".as_ref(), data.as_os_str()];
+        let program = Program { path, args: &args, account: Some(&self.spec().account) };
+        let output = match program.answer(give_up) {
             Ok(Some(output)) => output,
             Ok(None) => {
                 return Checksums::CouldNotRun("pg_checksums was ended before it was done".into());
             }
             Err(e) => {
-                return Checksums::CouldNotRun(format!("cannot run {}: {e}", program.display()));
+                return Checksums::CouldNotRun(format!("cannot run {}: {e}", path.display()));
             }
         };
         if output.status.success() {
@@ -159,35 +153,6 @@ impl Cluster {
     }
 }
 
-/// Runs `command` and returns its output. None if it was killed because of `give_up`.
-fn output_until(
-    command: &mut Command,
-    give_up: &dyn Fn() -> bool,
-) -> std::io::Result<Option<Output>> {
-    let mut child =
-        command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped()).spawn()?;
-    // Reads in a thread of its own, since a full pipe would block the command.
-    let mut pipe = child.stderr.take();
-    let reader = std::thread::spawn(move || {
-        let mut said = Vec::new();
-        pipe.as_mut().map(|pipe| pipe.read_to_end(&mut said)).transpose().map(|_| said)
-    });
-    let status = loop {
-        if let Some(status) = child.try_wait()? {
-            break Some(status);
-        }
-        if give_up() {
-            child.kill()?;
-            child.wait()?;
-            break None;
-        }
-        std::thread::sleep(Duration::from_millis(10));
-    };
-    let stderr =
-        reader.join().map_err(|_| std::io::Error::other("the reader of its output panicked"))??;
-    Ok(status.map(|status| Output { status, stdout: Vec::new(), stderr }))
-}
-
 /// Kills the server of a data directory, even one that does not answer.
 #[derive(Clone, Debug)]
 pub struct KillSwitch {
@@ -202,32 +167,5 @@ impl KillSwitch {
             // Without root, only the postmaster's working directory is visible.
             children(process.pid()).into_iter().for_each(|child| child.signal(Signal::KILL));
         }
-    }
-}
-
-impl Server {
-    /// Executes a [`Step::Start`] without waiting.
-    pub(crate) fn begin(
-        step: &Step,
-        data: &std::path::Path,
-        log: std::fs::File,
-    ) -> Result<Self, StepError> {
-        Ok(Self { child: step.spawn(log)?, data: data.to_owned() })
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_program_is_heard_to_its_end_or_ended_when_it_is_given_up() {
-        let mut talking = Command::new("sh");
-        // More than a pipe holds.
-        talking.args(["-c", "head -c 200000 /dev/zero >&2; exit 3"]);
-        let output = output_until(&mut talking, &|| false).unwrap().unwrap();
-        assert_eq!((output.status.code(), output.stderr.len()), (Some(3), 200_000));
-        // It would outlast any test.
-        assert!(output_until(Command::new("sleep").arg("100000"), &|| true).unwrap().is_none());
     }
 }

@@ -53,7 +53,23 @@ pub struct Artifact {
     pub sha256: &'static str,
 }
 
-const fn pinned(
+impl Artifact {
+    /// Whether its programs run on this host.
+    pub fn is_for_this_host(&self) -> bool {
+        let here = match std::env::consts::ARCH {
+            "x86_64" => AMD64,
+            "aarch64" => ARM64,
+            _ => "",
+        };
+        std::env::consts::OS == "linux" && self.architecture == here
+    }
+}
+
+/// The processor architectures, as artefacts name them.
+const AMD64: &str = "amd64";
+const ARM64: &str = "arm64v8";
+
+const fn build(
     major: u32,
     version: &'static str,
     architecture: &'static str,
@@ -65,54 +81,14 @@ const fn pinned(
 /// All artefacts that can be fetched. An artefact is added once the repository publishes it with
 /// its checksums.
 pub const FETCHABLE: &[Artifact] = &[
-    pinned(
-        15,
-        "15.19.0",
-        "amd64",
-        "95f0b66fe72d4ca66c815773c44cb1196ea38552463e89a35f18114b3ed1565f",
-    ),
-    pinned(
-        16,
-        "16.15.0",
-        "amd64",
-        "653abc065c682b85d3da50168fb95dc524bd85426cdec9ce3695a550ef431df2",
-    ),
-    pinned(
-        17,
-        "17.11.0",
-        "amd64",
-        "0dd7b72b6f335b8ecfb355fa24c5781e8a93edd09880bb77eb52ebbf29b3e96d",
-    ),
-    pinned(
-        18,
-        "18.6.0",
-        "amd64",
-        "008ee189eaa7ca2b58bd01dd950291e638b998392cf982297acd4779ec898ac1",
-    ),
-    pinned(
-        15,
-        "15.19.0",
-        "arm64v8",
-        "95baf4bd4af31b91b3050118df59388ed0064756b556b850669e0300aa7b9911",
-    ),
-    pinned(
-        16,
-        "16.15.0",
-        "arm64v8",
-        "f846a9989d686b7977d6eca9bc9d8b2b69e3f70c7eb60e032197d9c574a6136c",
-    ),
-    pinned(
-        17,
-        "17.11.0",
-        "arm64v8",
-        "8b042e0ea418b1927d95399207950da0734d27fe01e29503ade3bdc464ad4c2b",
-    ),
-    pinned(
-        18,
-        "18.4.0",
-        "arm64v8",
-        "a9ec284923b9a7d2db41509bfb88c3d0eeb9f4aa5e2b29ea0aac5e8dbaf4c335",
-    ),
+    build(15, "15.19.0", AMD64, "95f0b66fe72d4ca66c815773c44cb1196ea38552463e89a35f18114b3ed1565f"),
+    build(16, "16.15.0", AMD64, "653abc065c682b85d3da50168fb95dc524bd85426cdec9ce3695a550ef431df2"),
+    build(17, "17.11.0", AMD64, "0dd7b72b6f335b8ecfb355fa24c5781e8a93edd09880bb77eb52ebbf29b3e96d"),
+    build(18, "18.6.0", AMD64, "008ee189eaa7ca2b58bd01dd950291e638b998392cf982297acd4779ec898ac1"),
+    build(15, "15.19.0", ARM64, "95baf4bd4af31b91b3050118df59388ed0064756b556b850669e0300aa7b9911"),
+    build(16, "16.15.0", ARM64, "f846a9989d686b7977d6eca9bc9d8b2b69e3f70c7eb60e032197d9c574a6136c"),
+    build(17, "17.11.0", ARM64, "8b042e0ea418b1927d95399207950da0734d27fe01e29503ade3bdc464ad4c2b"),
+    build(18, "18.4.0", ARM64, "a9ec284923b9a7d2db41509bfb88c3d0eeb9f4aa5e2b29ea0aac5e8dbaf4c335"),
 ];
 
 /// Where archives come from and go to. Tests create their own.
@@ -220,17 +196,12 @@ impl Fetcher {
     /// # Errors
     /// [`FetchError::NoBuild`].
     pub fn artifact(&self, major: u32) -> Result<Artifact, FetchError> {
-        let (os, cpu) = (std::env::consts::OS, std::env::consts::ARCH);
-        let architecture = match (os, cpu) {
-            ("linux", "x86_64") => "amd64",
-            ("linux", "aarch64") => "arm64v8",
-            _ => "",
-        };
-        let fitting = || self.artifacts.iter().filter(|a| a.architecture == architecture);
+        let fitting = || self.artifacts.iter().filter(|a| a.is_for_this_host());
         fitting().find(|a| a.major == major).copied().ok_or_else(|| {
             let majors: Vec<String> = fitting().map(|a| a.major.to_string()).collect();
             let available = if majors.is_empty() { "none".to_owned() } else { majors.join(", ") };
-            FetchError::NoBuild { major, machine: format!("{os} on {cpu}"), available }
+            let machine = format!("{} on {}", std::env::consts::OS, std::env::consts::ARCH);
+            FetchError::NoBuild { major, machine, available }
         })
     }
 

@@ -2,14 +2,13 @@
 
 use std::collections::HashSet;
 use std::ffi::OsString;
-use std::io;
 use std::path::{Path, PathBuf};
-use std::process::{Command, ExitStatus};
 
+use pgdyno_exec::tool::ask_tool;
 use pgdyno_exec::trust;
 use pgdyno_model::facts::BuildSource;
 
-use super::install::{Install, InstallError, OLDEST_MAJOR};
+use super::install::{ANSWER_LIMIT, Install, InstallError, OLDEST_MAJOR};
 
 /// An explicit choice cannot be used. A search that finds nothing is not an error.
 #[derive(Debug, thiserror::Error)]
@@ -38,23 +37,7 @@ pub enum FindError {
         /// The program.
         program: PathBuf,
         /// The reason.
-        found: PgConfigError,
-    },
-}
-
-/// A `pg_config` that names no folder of programs.
-#[derive(Debug, thiserror::Error)]
-pub enum PgConfigError {
-    /// It cannot be run.
-    #[error("{0}")]
-    Run(io::Error),
-    /// It failed, or printed something else.
-    #[error("it ended with {status} and printed `{text}`")]
-    Answer {
-        /// Its exit status.
-        status: ExitStatus,
-        /// What it printed.
-        text: String,
+        found: String,
     },
 }
 
@@ -210,13 +193,13 @@ fn open(bindir: &Path, how: &str) -> Result<Install, InstallError> {
     Install::open(bindir, source)
 }
 
-fn ask_pg_config(program: &Path) -> Result<PathBuf, PgConfigError> {
-    let out = Command::new(program).arg("--bindir").output().map_err(PgConfigError::Run)?;
+fn ask_pg_config(program: &Path) -> Result<PathBuf, String> {
+    let out = ask_tool(program, &["--bindir"], ANSWER_LIMIT).map_err(|e| e.to_string())?;
     let text = String::from_utf8_lossy(&out.stdout).trim().to_owned();
     if out.status.success() && text.starts_with('/') {
         Ok(PathBuf::from(text))
     } else {
-        Err(PgConfigError::Answer { status: out.status, text })
+        Err(format!("it ended with {} and printed `{text}`", out.status))
     }
 }
 
@@ -228,8 +211,12 @@ mod tests {
     /// that another test starts, and then the program would be "busy".
     fn script(path: &Path, text: &str) {
         let write = r#"mkdir -p "$(dirname "$1")" && printf '%s\n' '#!/bin/sh' "$2" > "$1" && chmod 755 "$1""#;
-        let status =
-            Command::new("sh").args(["-c", write, "sh"]).arg(path).arg(text).status().unwrap();
+        let status = std::process::Command::new("sh")
+            .args(["-c", write, "sh"])
+            .arg(path)
+            .arg(text)
+            .status()
+            .unwrap();
         assert!(status.success());
     }
 

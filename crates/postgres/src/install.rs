@@ -1,12 +1,16 @@
 //! An installation of PostgreSQL: a folder with its programs.
 
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::time::Duration;
 
+use pgdyno_exec::tool::{ToolError, ask_tool};
 use pgdyno_model::facts::BuildSource;
 
 /// The oldest major version that pgdyno chooses by itself.
 pub const OLDEST_MAJOR: u32 = 15;
+
+/// The longest that a program may take to tell its version or a setting.
+pub(super) const ANSWER_LIMIT: Duration = Duration::from_secs(60);
 
 /// An installation of one PostgreSQL version.
 #[derive(Clone, Debug, PartialEq)]
@@ -33,13 +37,8 @@ pub enum InstallError {
         program: &'static str,
     },
     /// `postgres -V` could not be run.
-    #[error("cannot run {} -V", program.display())]
-    Run {
-        /// The program.
-        program: PathBuf,
-        /// The system's error.
-        source: std::io::Error,
-    },
+    #[error(transparent)]
+    Run(#[from] ToolError),
     /// `postgres -V` printed no version.
     #[error("{} -V names no PostgreSQL version: `{said}`", program.display())]
     NoVersion {
@@ -62,10 +61,7 @@ impl Install {
             }
         }
         let program = bindir.join("postgres");
-        let out = Command::new(&program)
-            .arg("-V")
-            .output()
-            .map_err(|source| InstallError::Run { program: program.clone(), source })?;
+        let out = ask_tool(&program, &["-V"], ANSWER_LIMIT)?;
         let said = String::from_utf8_lossy(&out.stdout).trim().to_owned();
         let Some((version, major)) = parse_version(&said) else {
             let errors = String::from_utf8_lossy(&out.stderr);

@@ -5,9 +5,11 @@
 //! writes nothing. `--describe-config` does not help, since it omits settings that the sample file
 //! lacks.
 
-use std::process::{Command, Output};
+use std::process::Output;
 
-use super::Install;
+use pgdyno_exec::tool::{ToolError, ask_tool};
+
+use super::install::{ANSWER_LIMIT, Install};
 use super::settings::{SettingProblem, SettingsError, did_you_mean, name_problem};
 
 /// The result of the check.
@@ -28,7 +30,7 @@ pub fn judge(install: &Install, settings: &[(String, String)]) -> Result<Judgeme
     let asked = |settings: &[(String, String)]| match ask(install, settings) {
         Ok(output) if output.status.success() => Ok(None),
         Ok(output) => Ok(Some(output)),
-        Err(e) => Err(format!("{} cannot be run: {e}", install.program("postgres").display())),
+        Err(e) => Err(e.to_string()),
     };
     // Runs once without settings, since a failure of that has another cause.
     match asked(&[]) {
@@ -71,15 +73,15 @@ pub fn judge(install: &Install, settings: &[(String, String)]) -> Result<Judgeme
 }
 
 /// Lets `postgres` read `settings` and print the value of any one.
-fn ask(install: &Install, settings: &[(String, String)]) -> std::io::Result<Output> {
-    let mut command = Command::new(install.program("postgres"));
+fn ask(install: &Install, settings: &[(String, String)]) -> Result<Output, ToolError> {
     // Root may run `postgres` if `-C` is the first argument. The directory must exist and is not
     // read.
-    command.args(["-C", "port", "-D", "/", "-c", "config_file=/dev/null"]).env("LC_ALL", "C");
+    let mut args =
+        ["-C", "port", "-D", "/", "-c", "config_file=/dev/null"].map(str::to_owned).to_vec();
     for (name, value) in settings {
-        command.arg("-c").arg(format!("{name}={value}"));
+        args.extend(["-c".to_owned(), format!("{name}={value}")]);
     }
-    command.output()
+    ask_tool(install.program("postgres"), &args, ANSWER_LIMIT)
 }
 
 /// Returns the last error message of a failed program, and its hint.
@@ -96,10 +98,7 @@ fn fatal(output: &Output) -> (Option<String>, Option<String>) {
 
 /// Returns the names in the sample file, in which nearest names are searched.
 fn known(install: &Install) -> Vec<String> {
-    let output = Command::new(install.program("postgres"))
-        .arg("--describe-config")
-        .env("LC_ALL", "C")
-        .output();
+    let output = ask_tool(install.program("postgres"), &["--describe-config"], ANSWER_LIMIT);
     let Ok(output) = output else { return Vec::new() };
     let lines = String::from_utf8_lossy(&output.stdout);
     lines.lines().filter_map(|line| line.split('\t').next()).map(str::to_ascii_lowercase).collect()

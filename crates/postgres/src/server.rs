@@ -6,13 +6,13 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use pgdyno_connect::control;
-use pgdyno_exec::output::open_log;
 use pgdyno_exec::process::{Identity, children, servers_in};
-use pgdyno_exec::step::Step;
+use pgdyno_exec::{Effect, Executor};
 use pgdyno_model::target::Target;
 use rustix::process::{Pid, Signal};
 
 use super::error::ClusterError;
+use super::spec::ClusterSpec;
 
 /// How long a server may take to accept connections; recovery after a crash can be long.
 pub(super) const START_LIMIT: Duration = Duration::from_secs(600);
@@ -45,18 +45,28 @@ pub(crate) enum StartFailure {
 }
 
 impl Server {
-    /// Executes a [`Step::Start`] and waits until `target` accepts connections.
+    /// Starts the server of `spec` without waiting.
+    pub(crate) fn begin(
+        executor: &mut dyn Executor,
+        spec: &ClusterSpec,
+    ) -> Result<Self, ClusterError> {
+        match executor.execute(&spec.starting()).map_err(ClusterError::Step)? {
+            Effect::Started(child) => Ok(Self { child, data: spec.data() }),
+            // Dry runs and recordings start nothing.
+            _ => Err(ClusterError::Interrupted),
+        }
+    }
+
+    /// Starts the server of `spec` and waits until `target` accepts connections.
     pub(crate) fn start(
-        step: &Step,
-        data: &Path,
-        log: &Path,
+        executor: &mut dyn Executor,
+        spec: &ClusterSpec,
         target: &Target,
         limit: Duration,
         stop: &AtomicBool,
     ) -> Result<Self, StartFailure> {
-        let other = |e| StartFailure::Other(Box::new(ClusterError::Step(e)));
-        let child = step.spawn(open_log(log).map_err(other)?).map_err(other)?;
-        let mut server = Self { child, data: data.to_owned() };
+        let begun = Self::begin(executor, spec);
+        let mut server = begun.map_err(|e| StartFailure::Other(Box::new(e)))?;
         match server.wait_ready(target, limit, stop) {
             Ok(()) => Ok(server),
             Err(e) => {

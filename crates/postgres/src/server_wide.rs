@@ -296,30 +296,6 @@ fn reload(
     }
 }
 
-/// A setting as a session sees it.
-struct WrittenSetting {
-    name: String,
-    setting: String,
-    unit: Option<String>,
-    vartype: String,
-    source: String,
-    /// Whether it comes from `postgresql.auto.conf`.
-    is_ours: bool,
-}
-
-impl WrittenSetting {
-    fn from_row(row: &Row) -> Result<Self, postgres::Error> {
-        Ok(Self {
-            name: row.try_get(0)?,
-            setting: row.try_get(1)?,
-            unit: row.try_get(2)?,
-            vartype: row.try_get(3)?,
-            source: row.try_get(4)?,
-            is_ours: row.try_get(5)?,
-        })
-    }
-}
-
 /// Checks that the server runs with `wanted`. An option of its command line would outweigh the
 /// file.
 fn verify(client: &mut Client, wanted: &BTreeMap<String, String>) -> Result<(), SettingsError> {
@@ -327,18 +303,21 @@ fn verify(client: &mut Client, wanted: &BTreeMap<String, String>) -> Result<(), 
     let sql = "SELECT pg_catalog.lower(name), setting, unit, vartype, source, \
                source = 'configuration file' AND coalesce(sourcefile LIKE '%/postgresql.auto.conf', true) \
                FROM pg_catalog.pg_settings WHERE pg_catalog.lower(name) = ANY($1)";
-    let rows: Vec<WrittenSetting> = client
-        .query(sql, &[&names])
-        .and_then(|rows| rows.iter().map(WrittenSetting::from_row).collect())
-        .map_err(|e| ControlError::query("read the settings back", &e))?;
-    let mut problems = Vec::new();
-    for WrittenSetting { name, setting, unit, vartype, source, is_ours } in rows {
-        let Some(value) = wanted.get(&name) else { continue };
-        if !is_ours || same_value(value, &setting, unit.as_deref(), &vartype) == Some(false) {
-            let unit = unit.map(|unit| format!(" in units of {unit}")).unwrap_or_default();
-            let why = format!("it runs with `{setting}`{unit} (source: {source})");
-            problems.push(SettingProblem { name, value: value.clone(), why, help: None });
+    let problem = |row: &Row| -> Result<Option<SettingProblem>, postgres::Error> {
+        let (name, setting): (String, String) = (row.try_get(0)?, row.try_get(1)?);
+        let (unit, vartype): (Option<String>, String) = (row.try_get(2)?, row.try_get(3)?);
+        let (source, is_ours): (String, bool) = (row.try_get(4)?, row.try_get(5)?);
+        let Some(value) = wanted.get(&name).cloned() else { return Ok(None) };
+        if is_ours && same_value(&value, &setting, unit.as_deref(), &vartype) != Some(false) {
+            return Ok(None);
         }
-    }
+        let unit = unit.map(|unit| format!(" in units of {unit}")).unwrap_or_default();
+        let why = format!("it runs with `{setting}`{unit} (source: {source})");
+        Ok(Some(SettingProblem { name, value, why, help: None }))
+    };
+    let problems: Vec<SettingProblem> = client
+        .query(sql, &[&names])
+        .and_then(|rows| rows.iter().filter_map(|row| problem(row).transpose()).collect())
+        .map_err(|e| ControlError::query("read the settings back", &e))?;
     if problems.is_empty() { Ok(()) } else { Err(SettingsError::NotObtained(problems)) }
 }

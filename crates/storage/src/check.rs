@@ -8,8 +8,8 @@ use pgdyno_exec::device::identity::BlockDevice;
 use pgdyno_exec::device::refusal::{Refusal, SafetyError};
 use pgdyno_exec::device::safety::{self, Wipe};
 use pgdyno_exec::directory::{self, DirectoryError};
-use pgdyno_exec::lookup::locate;
 use pgdyno_exec::random::random_hex;
+use pgdyno_exec::tool::locate;
 use pgdyno_model::storage::{Backing, Raid0, Storage, Striper};
 use pgdyno_model::units::Bytes;
 

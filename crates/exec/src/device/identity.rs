@@ -1,6 +1,6 @@
 //! Which block device a path means, and how a person recognises it.
 
-use std::fs::{self, File};
+use std::fs::{self, File, Metadata};
 use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::path::{Path, PathBuf};
 use std::{fmt, io};
@@ -11,6 +11,7 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
 use crate::mountinfo;
+use crate::random::hex;
 
 /// A block device as the kernel knows it now.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -49,11 +50,7 @@ impl BlockDevice {
     /// # Errors
     /// It cannot be looked at, or is no block device (`InvalidInput`).
     pub fn at(path: &Path) -> io::Result<Self> {
-        let metadata = fs::metadata(path)?;
-        if !metadata.file_type().is_block_device() {
-            return Err(io::Error::new(io::ErrorKind::InvalidInput, "it is no block device"));
-        }
-        Self::with_number(path, metadata.rdev())
+        Self::from_metadata(path, &fs::metadata(path)?)
     }
 
     /// Returns the block device that `file` is open on. It was opened by the name `path`.
@@ -61,11 +58,7 @@ impl BlockDevice {
     /// # Errors
     /// It cannot be looked at, or is no block device (`InvalidInput`).
     pub fn opened(path: &Path, file: &File) -> io::Result<Self> {
-        let metadata = file.metadata()?;
-        if !metadata.file_type().is_block_device() {
-            return Err(io::Error::new(io::ErrorKind::InvalidInput, "it is no block device"));
-        }
-        Self::with_number(path, metadata.rdev())
+        Self::from_metadata(path, &file.metadata()?)
     }
 
     /// Tells whether `other` is this very device: number, disk sequence and boot are equal, where
@@ -107,7 +100,11 @@ impl BlockDevice {
         Self::at(&Path::new("/dev").join(name))
     }
 
-    fn with_number(path: &Path, rdev: u64) -> io::Result<Self> {
+    fn from_metadata(path: &Path, metadata: &Metadata) -> io::Result<Self> {
+        if !metadata.file_type().is_block_device() {
+            return Err(io::Error::new(io::ErrorKind::InvalidInput, "it is no block device"));
+        }
+        let rdev = metadata.rdev();
         let number = format!("{}:{}", rustix::fs::major(rdev), rustix::fs::minor(rdev));
         let sysfs = fs::canonicalize(Path::new("/sys/dev/block").join(&number))?;
         let name = sysfs.file_name().unwrap_or_default().to_string_lossy().into_owned();
@@ -216,8 +213,7 @@ fn names(directory: &Path) -> Vec<String> {
 }
 
 fn hashed(serial: &str) -> String {
-    let digest = Sha256::digest(serial.as_bytes());
-    digest.iter().take(6).map(|b| format!("{b:02x}")).collect()
+    hex(&Sha256::digest(serial.as_bytes())[..6])
 }
 
 impl BlockDevice {

@@ -14,6 +14,7 @@ use super::identity::{BlockDevice, Identity};
 use super::refusal::{Refusal, SafetyError, SignatureError};
 use super::{edge, writers};
 use crate::causes::with_causes;
+use crate::mountinfo;
 use crate::tool::run_tool;
 use crate::trust;
 
@@ -293,20 +294,16 @@ fn mounted(device: &BlockDevice) -> io::Result<Option<Refusal>> {
             continue;
         }
         let Ok(mounts) = fs::read_to_string(folder.join("mountinfo")) else { continue };
-        for line in mounts.lines() {
-            let words: Vec<&str> = line.split(' ').collect();
-            let source = line
-                .split_once(" - ")
-                .and_then(|(_, rest)| rest.split(' ').nth(1))
-                .unwrap_or_default();
+        for mount in mountinfo::parse(&mounts) {
             // Filesystems over several devices have no number of their own; their source names one
             // of them.
+            let source = Path::new(&mount.source);
             let by_source = || {
                 source.starts_with("/dev/")
-                    && BlockDevice::at(Path::new(source)).is_ok_and(|d| d.number == device.number)
+                    && BlockDevice::at(source).is_ok_and(|d| d.number == device.number)
             };
-            if words.get(2) == Some(&device.number.as_str()) || by_source() {
-                let at = (*words.get(4).unwrap_or(&"?")).to_owned();
+            if mount.numbers == device.number || by_source() {
+                let at = mount.point.display().to_string();
                 let namespace = if namespace == own {
                     String::new()
                 } else {

@@ -3,7 +3,6 @@
 use std::ffi::OsStr;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::Path;
-use std::process::Child;
 use std::sync::atomic::Ordering;
 use std::{fs, io};
 
@@ -15,12 +14,10 @@ use crate::device::held::{self, HeldDevice};
 use crate::error::{StepError, io_error};
 use crate::journal::{Entry, OwnedResource};
 use crate::marked::{self, MakeError, Removal, Thing};
-use crate::output::open_log;
-use crate::program::Program;
-use crate::server::end_server;
+use crate::process::end_server;
 use crate::setting::{DeviceSetting, Setting};
 use crate::step::{Contents, Step};
-use crate::tool::run_words;
+use crate::tool::{Program, open_log, run_words};
 use crate::undo::Undo;
 
 impl Executor for ExecContext<'_> {
@@ -42,8 +39,10 @@ impl Executor for ExecContext<'_> {
                 Program { path: program, args, account: as_account.as_ref() }
                     .run(output, self.stop)?;
             }
-            Step::Start { output, .. } => {
-                return step.spawn(open_log(output)?).map(Effect::Started);
+            Step::Start { program, args, as_account, output } => {
+                let program = Program { path: program, args, account: as_account.as_ref() };
+                let child = program.start(open_log(output)?);
+                return child.map(Effect::Started).map_err(|e| program.spawn_error(e));
             }
             Step::StopServer { data } => return self.stop_server(data),
             Step::RemoveMarked { path } => return self.remove_marked(path),
@@ -131,27 +130,6 @@ impl ExecContext<'_> {
         } else {
             Effect::LeftAlone { found: left.join("; ") }
         })
-    }
-}
-
-impl Step {
-    /// Starts the program of a [`Step::Run`] or [`Step::Start`] with its output going to `log`, and
-    /// does not wait for it.
-    ///
-    /// # Errors
-    /// [`StepError::Spawn`]: it cannot be started, or the step names no program.
-    pub fn spawn(&self, log: fs::File) -> Result<Child, StepError> {
-        let (Self::Run { program, args, as_account, .. }
-        | Self::Start { program, args, as_account, .. }) = self
-        else {
-            let source = io::Error::other(format!("`{self}` names no program"));
-            return Err(StepError::Spawn {
-                program: Path::new("").into(),
-                as_account: None,
-                source,
-            });
-        };
-        Program { path: program, args, account: as_account.as_ref() }.start(log)
     }
 }
 

@@ -41,7 +41,7 @@ impl DeviceSetting {
             Setting::WriteCache(on) => self.set_write_cache(*on, context),
             Setting::Limit(limit) => {
                 let device = self.block_device()?;
-                let files = limit::files(limit, &device).map_err(SettingError::from)?;
+                let files = limit::files(limit, &device)?;
                 files
                     .into_iter()
                     .try_for_each(|file| write_journalled(&[file], &self.device, context))
@@ -79,8 +79,7 @@ impl DeviceSetting {
                 Ok((format!("write cache ({})", cache.through()), cache.read()?))
             }
             Setting::Limit(limit) => {
-                let files =
-                    limit::files(limit, &self.block_device()?).map_err(SettingError::from)?;
+                let files = limit::files(limit, &self.block_device()?)?;
                 let shown: Result<Vec<String>, StepError> = files
                     .iter()
                     .map(|f| {

@@ -3,8 +3,6 @@
 use std::path::PathBuf;
 use std::{fs, io};
 
-use super::limit::LimitError;
-
 /// A setting that was not obtained.
 #[derive(Debug, thiserror::Error)]
 pub enum SettingError {
@@ -48,9 +46,19 @@ pub enum SettingError {
         /// Its answer.
         answer: String,
     },
-    /// No control group can hold the device down.
-    #[error(transparent)]
-    Limit(#[from] LimitError),
+    /// Neither version of control groups can hold the device down.
+    #[error(
+        "cannot limit a device: this process's control group has neither `io.max` (version 2; \
+         looked in {}) nor `blkio.throttle.*` (version 1; looked in {})",
+        v2.as_deref().map_or("no group".into(), |p| p.display().to_string()),
+        v1.as_deref().map_or("no group".into(), |p| p.display().to_string())
+    )]
+    NoController {
+        /// The group in version 2.
+        v2: Option<PathBuf>,
+        /// The group in version 1.
+        v1: Option<PathBuf>,
+    },
 }
 
 impl SettingError {
@@ -68,7 +76,11 @@ impl SettingError {
             Self::NotUnderstood { .. } => {
                 Some("set it by commands of your own in `storage.<name>.device.hook`".into())
             }
-            Self::Limit(e) => e.help(),
+            Self::NoController { .. } => Some(
+                "with systemd, start pgdyno by `systemd-run --scope -p IOAccounting=yes pgdyno …`, \
+                 which gives it a group with `io.max`; or leave `limit` out"
+                    .into(),
+            ),
         }
     }
 }

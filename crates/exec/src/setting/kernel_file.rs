@@ -25,7 +25,7 @@ pub(super) fn current(file: &Path, set: Option<&str>) -> Result<String, StepErro
 }
 
 /// Returns the chosen one of a file's alternatives: `none [mq-deadline] kyber` → `mq-deadline`.
-fn in_brackets(text: &str) -> String {
+pub fn in_brackets(text: &str) -> String {
     let chosen = text.split_once('[').and_then(|(_, r)| r.split_once(']')).map(|(c, _)| c);
     chosen.unwrap_or(text).to_owned()
 }
@@ -53,4 +53,10 @@ fn kernel_file(path: &Path, options: &fs::OpenOptions) -> io::Result<File> {
         return refused("it lies neither in sysfs nor in a control group's filesystem");
     }
     Ok(file)
+}
+
+#[test]
+fn the_scheduler_in_use_is_the_bracketed_one() {
+    assert_eq!(in_brackets("none [mq-deadline] kyber"), "mq-deadline");
+    assert_eq!(in_brackets("none"), "none");
 }

@@ -6,39 +6,11 @@ use std::path::{Path, PathBuf};
 
 use pgdyno_model::storage::Limit;
 
+use super::error::SettingError;
 use crate::cgroup;
 use crate::device::identity::BlockDevice;
 use crate::mountinfo::{self, MountEntry};
 use crate::undo::KernelFileChange;
-
-/// No control group of this process can hold a device down.
-#[derive(Debug, thiserror::Error)]
-pub enum LimitError {
-    /// Neither version of control groups offers it here.
-    #[error(
-        "cannot limit a device: this process's control group has neither `io.max` (version 2; looked in {}) nor \
-         `blkio.throttle.*` (version 1; looked in {})",
-        v2.as_deref().map_or("no group".into(), |p| p.display().to_string()),
-        v1.as_deref().map_or("no group".into(), |p| p.display().to_string())
-    )]
-    NoController {
-        /// The group in version 2.
-        v2: Option<PathBuf>,
-        /// The group in version 1.
-        v1: Option<PathBuf>,
-    },
-}
-
-impl LimitError {
-    /// Returns advice, where there is some.
-    pub fn help(&self) -> Option<String> {
-        Some(
-            "with systemd, start pgdyno by `systemd-run --scope -p IOAccounting=yes pgdyno …`, which gives it a group with \
-             `io.max`; or leave `limit` out"
-                .into(),
-        )
-    }
-}
 
 /// Returns the bounds that are set, as (v2's word, v1's file, value).
 fn bounds(limit: &Limit) -> Vec<(&'static str, &'static str, u64)> {
@@ -69,7 +41,7 @@ pub fn shown(limit: &Limit) -> String {
 
 /// What is written to hold `device` down: in the group that this process, and so its servers, are
 /// in.
-pub fn files(limit: &Limit, device: &BlockDevice) -> Result<Vec<KernelFileChange>, LimitError> {
+pub fn files(limit: &Limit, device: &BlockDevice) -> Result<Vec<KernelFileChange>, SettingError> {
     let groups = fs::read_to_string("/proc/self/cgroup").unwrap_or_default();
     let mounts = mountinfo::mounts().unwrap_or_default();
     let (v2, v1) = (group(&groups, &mounts, None), group(&groups, &mounts, Some("blkio")));
@@ -100,7 +72,7 @@ pub fn files(limit: &Limit, device: &BlockDevice) -> Result<Vec<KernelFileChange
                 KernelFileChange { was: current(&file, &set), set: Some(set), file }
             })
             .collect()),
-        _ => Err(LimitError::NoController { v2, v1 }),
+        _ => Err(SettingError::NoController { v2, v1 }),
     }
 }
 

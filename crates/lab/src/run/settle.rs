@@ -1,9 +1,7 @@
 //! Settles a server before a trial, so that all trials begin alike.
 
-use std::process::{Command, Stdio};
-use std::time::Duration;
-
 use pgdyno_dataset::workload::Workload;
+use pgdyno_exec::tool::run_user_command;
 use pgdyno_model::experiment::Between;
 
 use super::cluster_pool::ReadyServer;
@@ -43,28 +41,13 @@ pub(super) fn settle(
     context.sleep(between.pause.0)
 }
 
-/// The user's command; a signal to pgdyno ends it too.
+/// Runs the user's command; a signal to pgdyno ends it too.
 fn run_command(words: &[String], context: Context<'_>) -> Result<(), LabError> {
-    let Some((program, arguments)) = words.split_first() else { return Ok(()) };
     let wrong = |found: String| LabError::Command { command: words.join(" "), found };
-    let mut child = Command::new(program)
-        .args(arguments)
-        .stdin(Stdio::null())
-        .stdout(Stdio::null())
-        .spawn()
-        .map_err(|e| wrong(e.to_string()))?;
-    loop {
-        match child.try_wait() {
-            Ok(Some(status)) if status.success() => return Ok(()),
-            Ok(Some(status)) => return Err(wrong(format!("it ended with {status}"))),
-            Err(e) => return Err(wrong(e.to_string())),
-            Ok(None) => {}
-        }
-        if let Err(stopped) = context.sleep(Duration::from_millis(20)) {
-            let _ = child.kill();
-            let _ = child.wait();
-            return Err(stopped);
-        }
+    match run_user_command(words, context.stop).map_err(|e| wrong(e.to_string()))? {
+        Some(status) if status.success() => Ok(()),
+        Some(status) => Err(wrong(format!("it ended with {status}"))),
+        None => Err(LabError::Interrupted),
     }
 }
 

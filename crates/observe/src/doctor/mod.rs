@@ -82,11 +82,6 @@ pub fn examine(directory: Option<&Path>, serials: Serials) -> Doctor {
         |_| Vec::new(),
         |account| (OLDEST_MAJOR..).take(4).filter_map(|major| cached(major, account)).collect(),
     );
-    let here = match std::env::consts::ARCH {
-        "x86_64" => "amd64",
-        "aarch64" => "arm64v8",
-        _ => "",
-    };
     let root = rustix::process::geteuid().is_root();
     let host = pgdyno_facts::host();
     let directory = report(directory, account.as_ref().ok(), serials);
@@ -101,7 +96,7 @@ pub fn examine(directory: Option<&Path>, serials: Serials) -> Doctor {
         cached,
         fetchable: FETCHABLE
             .iter()
-            .filter(|a| a.architecture == here)
+            .filter(|a| a.is_for_this_host())
             .map(|a| (a.major, a.version))
             .collect(),
         missing,

@@ -39,6 +39,21 @@ pub(crate) struct Finding {
     pub(crate) remedy: Vec<String>,
 }
 
+/// Creates a finding of [`Severity::Danger`] without a remedy.
+pub(crate) fn danger(found: impl Into<String>) -> Finding {
+    finding(Severity::Danger, found)
+}
+
+/// Creates a finding of [`Severity::Warning`] without a remedy.
+pub(crate) fn warning(found: impl Into<String>) -> Finding {
+    finding(Severity::Warning, found)
+}
+
+/// Creates a finding of [`Severity::Note`] without a remedy.
+pub(crate) fn note(found: impl Into<String>) -> Finding {
+    finding(Severity::Note, found)
+}
+
 /// Creates a finding without a remedy.
 pub(crate) fn finding(severity: Severity, found: impl Into<String>) -> Finding {
     Finding { severity, found: found.into(), remedy: Vec::new() }
@@ -54,6 +69,12 @@ impl Finding {
 impl From<Vec<Finding>> for Judged {
     fn from(found: Vec<Finding>) -> Self {
         if found.is_empty() { Self::Fine } else { Self::Found(found) }
+    }
+}
+
+impl From<Finding> for Judged {
+    fn from(found: Finding) -> Self {
+        Self::Found(vec![found])
     }
 }
 

@@ -1,14 +1,10 @@
 //! How full and how dirty the shared buffers are, from `pg_buffercache`, if the experiment wants
 //! it.
 
-use std::time::Duration;
-
-use pgdyno_model::telemetry::{Column, Kind};
-use postgres::Statement;
+use pgdyno_model::telemetry::Kind;
 
 use super::context::TelemetryContext;
-use super::probe::{Probe, ProbeError, SLOW, column};
-use super::session::Session;
+use super::probe::{Probe, ProbeError, SLOW, column, fixed_columns};
 
 const NAME: &str = "pg_buffercache";
 
@@ -19,12 +15,6 @@ const HAS_SUMMARY: &str = "SELECT count(*) > 0 FROM pg_catalog.pg_depend AS d \
     WHERE d.deptype = 'e' AND d.refclassid = 'pg_catalog.pg_extension'::regclass \
     AND d.classid = 'pg_catalog.pg_proc'::regclass AND e.extname = 'pg_buffercache' \
     AND p.proname = 'pg_buffercache_summary' AND p.pronargs = 0";
-
-struct Buffercache {
-    session: Session,
-    query: Statement,
-    columns: Vec<Column>,
-}
 
 /// Returns none if the experiment does not want it.
 pub(super) fn make(context: &TelemetryContext) -> Result<Option<Box<dyn Probe>>, ProbeError> {
@@ -58,24 +48,8 @@ pub(super) fn make(context: &TelemetryContext) -> Result<Option<Box<dyn Probe>>,
     .into_iter()
     .map(|(name, unit)| column(name, unit, Kind::Gauge))
     .collect();
-    Ok(Some(Box::new(Buffercache { session, query, columns })))
-}
-
-impl Probe for Buffercache {
-    fn name(&self) -> &'static str {
-        NAME
-    }
-
-    fn columns(&self) -> &[Column] {
-        &self.columns
-    }
-
-    fn sample(&mut self) -> Result<Vec<Option<f64>>, ProbeError> {
-        let row = self.session.client().query_one(&self.query, &[])?;
-        Ok((0..self.columns.len()).map(|i| row.try_get(i)).collect::<Result<_, _>>()?)
-    }
-
-    fn interval(&self) -> Duration {
-        SLOW
-    }
+    Ok(fixed_columns(NAME, SLOW, columns, move || {
+        let row = session.client().query_one(&query, &[])?;
+        Ok((0..row.len()).map(|i| row.try_get(i)).collect::<Result<_, _>>()?)
+    }))
 }

@@ -5,14 +5,14 @@ use procfs::{CpuTime, CurrentSI, KernelStats};
 
 use super::columns::growing_columns;
 use super::context::TelemetryContext;
-use super::probe::{Probe, ProbeError, column, fixed_columns, float};
+use super::probe::{EACH_SAMPLE, Probe, ProbeError, column, fixed_columns, float};
 
 /// The modes. User time includes guest time, as in `/proc/stat`.
 const MODES: [&str; 8] = ["user", "nice", "system", "idle", "iowait", "irq", "softirq", "steal"];
 
 pub(super) fn all(_: &TelemetryContext) -> Result<Option<Box<dyn Probe>>, ProbeError> {
     let columns = MODES.iter().map(|m| column(*m, "s", Kind::Counter)).collect();
-    Ok(fixed_columns("cpu", columns, || Ok(seconds(&stat()?.total).to_vec())))
+    Ok(fixed_columns("cpu", EACH_SAMPLE, columns, || Ok(seconds(&stat()?.total).to_vec())))
 }
 
 /// Creates the probe of cores. Modes in which a core never was have no column.

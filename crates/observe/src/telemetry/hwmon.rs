@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use pgdyno_model::telemetry::Kind;
 
 use super::context::TelemetryContext;
-use super::probe::{Probe, ProbeError, column, fixed_columns};
+use super::probe::{EACH_SAMPLE, Probe, ProbeError, column, fixed_columns};
 
 pub(super) fn make(_: &TelemetryContext) -> Result<Option<Box<dyn Probe>>, ProbeError> {
     let sensors = sensors(Path::new("/sys/class/hwmon"));
@@ -16,7 +16,9 @@ pub(super) fn make(_: &TelemetryContext) -> Result<Option<Box<dyn Probe>>, Probe
     }
     let (columns, files): (_, Vec<PathBuf>) =
         sensors.into_iter().map(|(name, file)| (column(name, "°C", Kind::Gauge), file)).unzip();
-    Ok(fixed_columns("hwmon", columns, move || Ok(files.iter().map(|f| celsius(f)).collect())))
+    Ok(fixed_columns("hwmon", EACH_SAMPLE, columns, move || {
+        Ok(files.iter().map(|f| celsius(f)).collect())
+    }))
 }
 
 /// Returns all temperatures below `root`, by name of the chip, number and label.

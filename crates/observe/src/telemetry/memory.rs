@@ -4,7 +4,7 @@ use pgdyno_facts::kilobytes;
 use pgdyno_model::telemetry::Kind;
 
 use super::context::TelemetryContext;
-use super::probe::{Probe, ProbeError, column, fixed_columns, float, read};
+use super::probe::{EACH_SAMPLE, Probe, ProbeError, column, fixed_columns, float, read};
 
 const FIELDS: &[&str] = &[
     "Dirty",
@@ -20,7 +20,7 @@ const FIELDS: &[&str] = &[
 
 pub(super) fn make(_: &TelemetryContext) -> Result<Option<Box<dyn Probe>>, ProbeError> {
     let columns = FIELDS.iter().map(|f| column(*f, "bytes", Kind::Gauge)).collect();
-    Ok(fixed_columns("memory", columns, || {
+    Ok(fixed_columns("memory", EACH_SAMPLE, columns, || {
         let text = read("/proc/meminfo")?;
         Ok(FIELDS.iter().map(|f| kilobytes(&text, f).map(float)).collect())
     }))

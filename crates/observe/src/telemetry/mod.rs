@@ -15,7 +15,6 @@ mod counts;
 mod cpu;
 mod diskstats;
 mod hwmon;
-mod locks;
 mod memory;
 mod network;
 mod observer;
@@ -23,7 +22,6 @@ mod pg_stat;
 mod pg_stat_io;
 mod pressure;
 mod probe;
-mod progress;
 mod run_queue;
 mod sampler;
 mod session;
@@ -60,8 +58,8 @@ const PROBES: &[(&str, MakeProbe)] = &[
     ("pg_stat_checkpointer", pg_stat::checkpointer),
     ("pg_stat_archiver", pg_stat::archiver),
     ("pg_stat_io", pg_stat_io::make),
-    ("pg_stat_progress", progress::make),
-    ("pg_locks", locks::make),
+    ("pg_stat_progress", counts::progress),
+    ("pg_locks", counts::locks),
     ("sizes", sizes::make),
     ("pg_stat_statements", statements::make),
     ("pg_buffercache", buffercache::make),

@@ -3,39 +3,28 @@
 
 use std::time::Duration;
 
-use pgdyno_model::telemetry::{Column, Kind, STATS_RESET};
-use postgres::Statement;
+use pgdyno_model::telemetry::{Kind, STATS_RESET};
 
 use super::context::TelemetryContext;
-use super::probe::{Probe, ProbeError, SLOW, column};
-use super::session::Session;
-
-struct View {
-    name: &'static str,
-    columns: Vec<Column>,
-    query: Statement,
-    database: Option<String>,
-    session: Session,
-    interval: Duration,
-}
+use super::probe::{EACH_SAMPLE, Probe, ProbeError, SLOW, column, fixed_columns};
 
 pub(super) fn wal(context: &TelemetryContext) -> Result<Option<Box<dyn Probe>>, ProbeError> {
-    view(context, "pg_stat_wal", false, Duration::ZERO)
+    view(context, "pg_stat_wal", false, EACH_SAMPLE)
 }
 
 pub(super) fn database(context: &TelemetryContext) -> Result<Option<Box<dyn Probe>>, ProbeError> {
-    view(context, "pg_stat_database", true, Duration::ZERO)
+    view(context, "pg_stat_database", true, EACH_SAMPLE)
 }
 
 pub(super) fn bgwriter(context: &TelemetryContext) -> Result<Option<Box<dyn Probe>>, ProbeError> {
-    view(context, "pg_stat_bgwriter", false, Duration::ZERO)
+    view(context, "pg_stat_bgwriter", false, EACH_SAMPLE)
 }
 
 /// Creates the probe from PostgreSQL 17 on. Before, `pg_stat_bgwriter` has its counters.
 pub(super) fn checkpointer(
     context: &TelemetryContext,
 ) -> Result<Option<Box<dyn Probe>>, ProbeError> {
-    view(context, "pg_stat_checkpointer", false, Duration::ZERO)
+    view(context, "pg_stat_checkpointer", false, EACH_SAMPLE)
 }
 
 pub(super) fn archiver(context: &TelemetryContext) -> Result<Option<Box<dyn Probe>>, ProbeError> {
@@ -85,7 +74,18 @@ fn view(
         .collect();
     let database = of_database.then(|| context.server.loaded.database.clone());
     drop(client);
-    Ok(Some(Box::new(View { name, columns, query, database, session, interval })))
+    Ok(fixed_columns(name, interval, columns, move || {
+        let mut client = session.client();
+        let row = match &database {
+            Some(database) => client.query_opt(&query, &[database]),
+            None => client.query_opt(&query, &[]),
+        };
+        let row = row?.ok_or_else(|| match &database {
+            Some(database) => format!("{name} has no row for database {database}"),
+            None => format!("{name} has no row"),
+        })?;
+        Ok((0..row.len()).map(|i| row.try_get(i)).collect::<Result<_, _>>()?)
+    }))
 }
 
 /// Returns the unit of a statistics column, by PostgreSQL's naming.
@@ -98,36 +98,5 @@ pub(super) fn unit(column: &str) -> &'static str {
         "bytes"
     } else {
         "count"
-    }
-}
-
-impl Probe for View {
-    fn name(&self) -> &'static str {
-        self.name
-    }
-
-    fn columns(&self) -> &[Column] {
-        &self.columns
-    }
-
-    fn sample(&mut self) -> Result<Vec<Option<f64>>, ProbeError> {
-        let mut client = self.session.client();
-        let row = match &self.database {
-            Some(database) => client.query_opt(&self.query, &[database]),
-            None => client.query_opt(&self.query, &[]),
-        };
-        let row = row?;
-        let row = row.ok_or_else(|| format!("{} has no row{}", self.name, self.which()))?;
-        Ok((0..self.columns.len()).map(|i| row.try_get(i)).collect::<Result<_, _>>()?)
-    }
-
-    fn interval(&self) -> Duration {
-        self.interval
-    }
-}
-
-impl View {
-    fn which(&self) -> String {
-        self.database.as_ref().map_or_else(String::new, |d| format!(" for database {d}"))
     }
 }

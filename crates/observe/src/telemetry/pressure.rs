@@ -5,7 +5,7 @@
 use pgdyno_model::telemetry::Kind;
 
 use super::context::TelemetryContext;
-use super::probe::{Probe, ProbeError, column, fixed_columns, float, read};
+use super::probe::{EACH_SAMPLE, Probe, ProbeError, column, fixed_columns, float, read};
 
 const RESOURCES: &[&str] = &["cpu", "io", "memory", "irq"];
 
@@ -37,7 +37,7 @@ pub(super) fn make(_: &TelemetryContext) -> Result<Option<Box<dyn Probe>>, Probe
             "the kernel gives no pressure stall information (CONFIG_PSI, `psi=1`): {why}"
         )
         .into()),
-        _ => Ok(fixed_columns("pressure", columns, move || {
+        _ => Ok(fixed_columns("pressure", EACH_SAMPLE, columns, move || {
             let mut values = Vec::new();
             for (path, lines) in &sources {
                 let text = read(path)?;

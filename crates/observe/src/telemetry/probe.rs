@@ -82,20 +82,23 @@ impl From<&str> for ProbeError {
 /// A probe with columns that are known from the start, and a function that reads all values.
 struct FixedColumns<F> {
     name: &'static str,
+    interval: Duration,
     columns: Vec<Column>,
     read: F,
 }
 
-/// Creates the probe `name` with `columns`. `read` returns the values of a sample.
+/// Creates the probe `name` with `columns`, read at most every `interval`. `read` returns the
+/// values of a sample.
 pub(super) fn fixed_columns<F>(
     name: &'static str,
+    interval: Duration,
     columns: Vec<Column>,
     read: F,
 ) -> Option<Box<dyn Probe>>
 where
     F: FnMut() -> Result<Vec<Option<f64>>, ProbeError> + Send + 'static,
 {
-    Some(Box::new(FixedColumns { name, columns, read }))
+    Some(Box::new(FixedColumns { name, interval, columns, read }))
 }
 
 impl<F: FnMut() -> Result<Vec<Option<f64>>, ProbeError> + Send> Probe for FixedColumns<F> {
@@ -110,7 +113,14 @@ impl<F: FnMut() -> Result<Vec<Option<f64>>, ProbeError> + Send> Probe for FixedC
     fn sample(&mut self) -> Result<Vec<Option<f64>>, ProbeError> {
         (self.read)()
     }
+
+    fn interval(&self) -> Duration {
+        self.interval
+    }
 }
+
+/// The interval of probes that are cheap.
+pub(super) const EACH_SAMPLE: Duration = Duration::ZERO;
 
 /// The interval of probes that are costly or change slowly: sizes, statements, buffer cache,
 /// archiver.

@@ -1,14 +1,10 @@
 //! Threads that run or wait for a CPU, from `/proc/stat` and `/proc/loadavg`.
 
-use pgdyno_model::telemetry::{Column, Kind};
+use pgdyno_model::telemetry::Kind;
 use procfs::{Current, CurrentSI, KernelStats, LoadAverage};
 
 use super::context::TelemetryContext;
-use super::probe::{Probe, ProbeError, column, float};
-
-struct RunQueue {
-    columns: Vec<Column>,
-}
+use super::probe::{EACH_SAMPLE, Probe, ProbeError, column, fixed_columns, float};
 
 pub(super) fn make(_: &TelemetryContext) -> Result<Option<Box<dyn Probe>>, ProbeError> {
     let columns = vec![
@@ -18,19 +14,7 @@ pub(super) fn make(_: &TelemetryContext) -> Result<Option<Box<dyn Probe>>, Probe
         column("processes", "count", Kind::Counter),
         column("loadavg1", "count", Kind::Gauge),
     ];
-    Ok(Some(Box::new(RunQueue { columns })))
-}
-
-impl Probe for RunQueue {
-    fn name(&self) -> &'static str {
-        "run_queue"
-    }
-
-    fn columns(&self) -> &[Column] {
-        &self.columns
-    }
-
-    fn sample(&mut self) -> Result<Vec<Option<f64>>, ProbeError> {
+    Ok(fixed_columns("run_queue", EACH_SAMPLE, columns, || {
         let stat = KernelStats::current().map_err(|e| format!("cannot read /proc/stat: {e}"))?;
         let load = LoadAverage::current().map_err(|e| format!("cannot read /proc/loadavg: {e}"))?;
         Ok(vec![
@@ -41,5 +25,5 @@ impl Probe for RunQueue {
             // The file has two decimals.
             Some((f64::from(load.one) * 100.0).round() / 100.0),
         ])
-    }
+    }))
 }

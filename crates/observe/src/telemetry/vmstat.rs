@@ -6,7 +6,7 @@ use std::collections::HashMap;
 use pgdyno_model::telemetry::{Column, Kind};
 
 use super::context::TelemetryContext;
-use super::probe::{Probe, ProbeError, column, fixed_columns, float};
+use super::probe::{EACH_SAMPLE, Probe, ProbeError, column, fixed_columns, float};
 
 const COUNTERS: &[&str] = &[
     "nr_dirtied",
@@ -46,7 +46,7 @@ pub(super) fn make(_: &TelemetryContext) -> Result<Option<Box<dyn Probe>>, Probe
     let mut columns = there(COUNTERS, Kind::Counter);
     columns.extend(there(GAUGES, Kind::Gauge));
     let names: Vec<String> = columns.iter().map(|column| column.name.clone()).collect();
-    Ok(fixed_columns("vmstat", columns, move || {
+    Ok(fixed_columns("vmstat", EACH_SAMPLE, columns, move || {
         let values = read_vmstat()?;
         let value = |name| values.get(name).map(|value| float(value.unsigned_abs()));
         Ok(names.iter().map(value).collect())

@@ -1,17 +1,19 @@
 //! ZFS: its cache (`/proc/spl/kstat/zfs/arcstats`), and `zpool iostat` of the pool under the data.
 
+use std::fs::File;
 use std::io::{BufRead, BufReader};
+use std::os::fd::OwnedFd;
 use std::path::Path;
-use std::process::{Child, Command, Stdio};
+use std::process::Child;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 
-use pgdyno_exec::lookup::search_path;
+use pgdyno_exec::tool::Program;
 use pgdyno_facts::layers::pool_of;
 use pgdyno_model::telemetry::{Column, Kind};
 
 use super::context::TelemetryContext;
-use super::probe::{Probe, ProbeError, column, fixed_columns, float, read};
+use super::probe::{EACH_SAMPLE, Probe, ProbeError, column, fixed_columns, float, read};
 
 const ARCSTATS: &str = "/proc/spl/kstat/zfs/arcstats";
 
@@ -37,7 +39,7 @@ pub(super) fn arcstats(_: &TelemetryContext) -> Result<Option<Box<dyn Probe>>, P
         return Ok(None);
     }
     let columns = FIELDS.iter().map(|(name, unit, kind)| column(*name, unit, *kind)).collect();
-    Ok(fixed_columns("arcstats", columns, || {
+    Ok(fixed_columns("arcstats", EACH_SAMPLE, columns, || {
         let text = read(ARCSTATS)?;
         Ok(FIELDS.iter().map(|(name, ..)| arc_value(&text, name).map(float)).collect())
     }))
@@ -68,16 +70,12 @@ pub(super) fn iostat(context: &TelemetryContext) -> Result<Option<Box<dyn Probe>
     }
     let pool = pool_of(&facts.source).to_owned();
     let failed = |e: std::io::Error| format!("cannot run `zpool iostat {pool} 1`: {e}");
-    let mut child = Command::new("zpool")
-        .env("PATH", search_path())
-        .args(["iostat", &pool, "1"])
-        .stdin(Stdio::null())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::null())
-        .spawn()
-        .map_err(failed)?;
+    let (out, log) = std::io::pipe().map_err(failed)?;
+    let args = ["iostat", &pool, "1"];
+    let program = Program { path: Path::new("zpool"), args: &args, account: None };
+    let child = program.start(File::from(OwnedFd::from(log))).map_err(failed)?;
     let last = Arc::new(Mutex::new(None));
-    let reader = child.stdout.take().map(|out| {
+    let reader = {
         let (last, pool) = (Arc::clone(&last), pool.clone());
         std::thread::spawn(move || {
             let lines = BufReader::new(out).lines().map_while(Result::ok);
@@ -86,7 +84,7 @@ pub(super) fn iostat(context: &TelemetryContext) -> Result<Option<Box<dyn Probe>
                 *last.lock().unwrap_or_else(PoisonError::into_inner) = Some(values);
             }
         })
-    });
+    };
     let columns = ["alloc", "free", "read_ops", "write_ops", "read_bytes", "write_bytes"]
         .into_iter()
         .map(|name| {
@@ -98,7 +96,7 @@ pub(super) fn iostat(context: &TelemetryContext) -> Result<Option<Box<dyn Probe>
             column(format!("{pool}.{name}"), unit, Kind::Gauge)
         })
         .collect();
-    Ok(Some(Box::new(Iostat { columns, child, reader, last })))
+    Ok(Some(Box::new(Iostat { columns, child, reader: Some(reader), last })))
 }
 
 /// Parses `tank  1.50G  8.4G  0  12  102  1.2M` into six numbers. A dash is none.

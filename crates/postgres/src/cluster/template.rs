@@ -14,9 +14,9 @@ use pgdyno_exec::files::{nofollow, sync_directory};
 use pgdyno_exec::journal::{Entry, Journal, JournalError, MARKER, OwnedResource};
 use pgdyno_exec::marked::remove_made;
 use pgdyno_exec::paths::default_storage_dir;
-use pgdyno_exec::random::random_hex;
+use pgdyno_exec::random::{hex, random_hex};
 use pgdyno_exec::step::Step;
-use pgdyno_exec::{ExecContext, Executor as _, trust};
+use pgdyno_exec::{Account, ExecContext, Executor as _, trust};
 use sha2::{Digest, Sha256};
 
 use super::{Cluster, ClusterError, ControlError, StopMode};
@@ -83,8 +83,7 @@ impl KeptTemplate {
 /// Returns the path of the template with the data described by `content`: the SHA-256 of that text.
 pub fn template_path(content: &str) -> PathBuf {
     let digest = Sha256::digest(content.as_bytes());
-    let name: String = digest.iter().take(12).map(|byte| format!("{byte:02x}")).collect();
-    templates_dir().join(name)
+    templates_dir().join(hex(&digest[..12]))
 }
 
 fn templates_dir() -> PathBuf {
@@ -139,14 +138,7 @@ impl Template {
         wal: &[String],
         stop: &AtomicBool,
     ) -> Result<CopySummary, ClusterError> {
-        let source_owner = cluster.spec.account.uid;
-        let mut copy = TreeCopy {
-            source_owner,
-            owner: None,
-            keeps_links: false,
-            stop,
-            copied: CopySummary::default(),
-        };
+        let mut copy = copy_from(cluster.spec.account.uid, None, stop);
         let data = cluster.open_data()?;
         let ours =
             Directory::open(&self.directory).map_err(|e| wrong("open", &self.directory, e))?;
@@ -228,13 +220,7 @@ impl Template {
     fn fill_data(&self, cluster: &Cluster, stop: &AtomicBool) -> Result<CopySummary, ClusterError> {
         let owner = Some(&cluster.spec.account);
         let source_owner = rustix::process::geteuid().as_raw();
-        let mut copy = TreeCopy {
-            source_owner,
-            owner,
-            keeps_links: false,
-            stop,
-            copied: CopySummary::default(),
-        };
+        let mut copy = copy_from(source_owner, owner, stop);
         let failed = |what| move |e| wrong(what, &self.data(), e);
         let ours = Directory::open(&self.directory).map_err(failed("open"))?;
         let from = ours.directory("data").map_err(failed("open"))?;
@@ -282,6 +268,15 @@ impl Template {
         }
         Ok(copy.copied)
     }
+}
+
+/// Returns a copy without links, of files that all belong to `source_owner`.
+fn copy_from<'a>(
+    source_owner: u32,
+    owner: Option<&'a Account>,
+    stop: &'a AtomicBool,
+) -> TreeCopy<'a> {
+    TreeCopy { source_owner, owner, keeps_links: false, stop, copied: CopySummary::default() }
 }
 
 fn take_over(directory: &Directory) -> Result<u32, ClusterError> {

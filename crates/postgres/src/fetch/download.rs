@@ -6,11 +6,11 @@ use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
+use pgdyno_exec::random::hex;
 use pgdyno_model::units::Bytes;
 use sha2::{Digest, Sha256};
 
 use super::error::{FetchError, io_error};
-use super::names::hex;
 
 /// The progress of a fetch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

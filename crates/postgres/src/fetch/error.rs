@@ -56,7 +56,7 @@ pub enum FetchError {
     /// The cache has too little free space.
     #[error("cannot put a PostgreSQL build into {}: it has room for {available}, and {NEEDED} is needed", path.display())]
     NoRoom {
-        /// An operation on the cache failed.
+        /// The directory of the cache.
         path: PathBuf,
         /// Free space.
         available: Bytes,

@@ -1,11 +1,10 @@
 //! Checksums of files and names of unfinished work in the cache.
 
-use std::fmt::Write as _;
 use std::fs::File;
 use std::io::{self, Read};
 
 use pgdyno_exec::process::current_owner;
-use pgdyno_exec::random::random_hex;
+use pgdyno_exec::random::{hex, random_hex};
 use sha2::{Digest, Sha256};
 
 /// Returns the SHA-256 of `file` in hexadecimal.
@@ -17,14 +16,6 @@ pub(super) fn digest(file: &mut File) -> io::Result<String> {
             n => hash.update(&buffer[..n]),
         }
     }
-}
-
-/// Formats `bytes` in hexadecimal.
-pub(super) fn hex(bytes: &[u8]) -> String {
-    bytes.iter().fold(String::new(), |mut text, b| {
-        let _ = write!(text, "{b:02x}");
-        text
-    })
 }
 
 /// Returns a name for unfinished work, which identifies this process.

@@ -4,8 +4,7 @@ use std::io;
 use std::time::Duration;
 
 use pgdyno_exec::StepError;
-use pgdyno_exec::lookup::locate;
-use pgdyno_exec::tool::ask_tool;
+use pgdyno_exec::tool::{ask_tool, locate};
 
 use super::error::FilesystemError;
 use super::tool::Tool;

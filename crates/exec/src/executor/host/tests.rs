@@ -7,7 +7,7 @@ use pgdyno_model::target::Secret;
 use super::*;
 use crate::executor::Executor;
 use crate::journal::{Journal, MARKER};
-use crate::output::said;
+use crate::tool::said;
 
 fn context<'a>(journal: &'a Journal, stop: &'a AtomicBool) -> ExecContext<'a> {
     ExecContext::new(journal, stop)

@@ -1,21 +1,21 @@
-//! Filesystems that write elsewhere than in place.
+//! Filesystems that write changed blocks to new places.
 
 use pgdyno_facts::is_zfs;
 
-use crate::doctor::advice::Severity;
-use crate::doctor::rule::{Facts, Judged, Rule, finding};
+use crate::doctor::rule::{Facts, Judged, Rule, danger, note, warning};
 
 pub(super) const RULES: &[Rule] = &[
     Rule {
         name: "zfs-sync",
-        fine: "ZFS flushes when it is told to",
+        fine: "ZFS carries out flushes",
         source: "zfsprops(7), sync",
         judge: zfs_sync,
     },
     Rule {
         name: "zfs-ashift",
         fine: "ZFS's sectors are as large as the disk's",
-        source: "OpenZFS documentation, Performance and Tuning, Workload Tuning, Alignment Shift (ashift)",
+        source: "OpenZFS documentation, Performance and Tuning, Workload Tuning, Alignment Shift \
+                 (ashift)",
         judge: zfs_ashift,
     },
     Rule {
@@ -58,16 +58,12 @@ fn zfs_sync(facts: &Facts<'_>) -> Judged {
     }
     match facts.storage.geometry.get("sync").map(String::as_str) {
         None => Judged::Unobservable(unseen(facts, "sync")),
-        Some("disabled") => Some(
-            finding(
-                Severity::Danger,
-                format!(
-                    "{} has sync=disabled: no commit waits for the disk, and a power cut loses seconds of them.",
-                    facts.storage.source
-                ),
-            )
-            .remedy(format!("zfs set sync=standard {}", facts.storage.source)),
-        )
+        Some("disabled") => danger(format!(
+            "{} has sync=disabled: no commit waits for the disk, and a power cut loses seconds of \
+             them.",
+            facts.storage.source
+        ))
+        .remedy(format!("zfs set sync=standard {}", facts.storage.source))
         .into(),
         Some(_) => Judged::Fine,
     }
@@ -88,15 +84,12 @@ fn zfs_ashift(facts: &Facts<'_>) -> Judged {
         return Judged::Unobservable("the disks' block size".to_owned());
     };
     let found = (sector < block).then(|| {
-        finding(
-            Severity::Warning,
-            format!(
-                "the pool has ashift={ashift} ({sector} bytes), and {disk} has blocks of {block} bytes: it must read \
-                 and rewrite a block for each smaller write."
-            ),
-        )
+        warning(format!(
+            "the pool has ashift={ashift} ({sector} bytes), and {disk} has blocks of {block} \
+             bytes: it must read and rewrite a block for each smaller write."
+        ))
         .remedy(format!(
-            "it cannot be changed: make the pool anew with zpool create -o ashift={}",
+            "it cannot be changed: recreate the pool with zpool create -o ashift={}",
             block.next_power_of_two().trailing_zeros()
         ))
     });
@@ -112,14 +105,11 @@ fn zfs_full_page_writes(facts: &Facts<'_>) -> Judged {
     if !is_zfs(&facts.storage.filesystem) {
         return Judged::NotApplicable;
     }
-    Some(
-        finding(
-            Severity::Note,
-            "ZFS never leaves a page half written: full_page_writes=off is safe on it and saves WAL. What it brings \
-             here, a run tells.",
-        )
-        .remedy("factors: full_page_writes = [\"on\", \"off\"]"),
+    note(
+        "ZFS never leaves a page half written: full_page_writes=off is safe on it and saves WAL. \
+         A run shows what that gains here.",
     )
+    .remedy("factors: full_page_writes = [\"on\", \"off\"]")
     .into()
 }
 
@@ -129,42 +119,38 @@ fn btrfs_copy_on_write(facts: &Facts<'_>) -> Judged {
         return Judged::NotApplicable;
     }
     let found = if in_place(facts) {
-        finding(
-            Severity::Note,
-            format!(
-                "files in {} are written in place: faster for a database, without btrfs's checksums; \
-                 full_page_writes must stay on.",
-                storage.directory
-            ),
-        )
+        note(format!(
+            "files in {} are written in place: faster for a database, without btrfs's checksums; \
+             full_page_writes must stay on.",
+            storage.directory
+        ))
         .remedy("initdb --data-checksums   # in place of btrfs's own")
     } else {
-        finding(
-            Severity::Warning,
-            format!(
-                "btrfs writes each changed page of {} to a new place: files fall to pieces, and random writes slow \
-                 down over time.",
-                storage.directory
-            ),
-        )
-        .remedy(format!("chattr +C {}   # while it is empty; or mount with nodatacow", storage.directory))
+        warning(format!(
+            "btrfs writes each changed page of {} to a new place: files become fragmented, and \
+             random writes slow down over time.",
+            storage.directory
+        ))
+        .remedy(format!(
+            "chattr +C {}   # while it is empty; or mount with nodatacow",
+            storage.directory
+        ))
     };
-    Some(found).into()
+    found.into()
 }
 
 fn wal_recycling(facts: &Facts<'_>) -> Judged {
     if !copies(facts) {
         return Judged::NotApplicable;
     }
-    Some(
-        finding(
-            Severity::Note,
-            format!(
-                "{} writes elsewhere than in place: filling and recycling WAL segments saves nothing.",
-                facts.storage.filesystem
-            ),
-        )
-        .remedy("factors: wal = { recycled = {}, new = { wal_recycle = \"off\", wal_init_zero = \"off\" } }"),
+    note(format!(
+        "{} writes changed blocks to new places: filling and recycling WAL segments saves \
+         nothing.",
+        facts.storage.filesystem
+    ))
+    .remedy(
+        "factors: wal = { recycled = {}, new = { wal_recycle = \"off\", wal_init_zero = \
+         \"off\" } }",
     )
     .into()
 }

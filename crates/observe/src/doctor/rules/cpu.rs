@@ -1,20 +1,20 @@
-//! CPUs, clocks, and who else has a share of them.
+//! CPUs, clocks, and what else uses or limits them.
 
 use crate::doctor::advice::Severity;
-use crate::doctor::rule::{Facts, Judged, Rule, finding, no_sysctl};
+use crate::doctor::rule::{Facts, Judged, Rule, finding, no_sysctl, note, warning};
 
-/// A share of CPU time that is no accident.
+/// The share of stolen CPU time from which a finding is made.
 const STEAL: f64 = 0.01;
 
-/// Clocks that cost a call into a device or the kernel each time.
+/// Clocks whose every reading is a call into a device or the kernel.
 const SLOW_CLOCKS: &[&str] = &["acpi_pm", "hpet", "jiffies", "pit", "refined-jiffies"];
 
 pub(super) const RULES: &[Rule] = &[
     Rule {
         name: "governor",
         fine: "the CPU frequency governor favours speed, or there is none",
-        source: "TuneD, profile postgresql (governor); Linux documentation, admin-guide/pm/cpufreq and \
-                 admin-guide/pm/intel_pstate",
+        source: "TuneD, profile postgresql (governor); Linux documentation, admin-guide/pm/cpufreq \
+                 and admin-guide/pm/intel_pstate",
         judge: governor,
     },
     Rule {
@@ -31,7 +31,7 @@ pub(super) const RULES: &[Rule] = &[
     },
     Rule {
         name: "steal",
-        fine: "the hypervisor gave this machine its CPU time",
+        fine: "the hypervisor takes no CPU time from this machine",
         source: "Linux documentation, filesystems/proc, /proc/stat",
         judge: steal,
     },
@@ -44,7 +44,8 @@ pub(super) const RULES: &[Rule] = &[
     Rule {
         name: "autogroup",
         fine: "the scheduler does not group processes by session",
-        source: "TuneD, profile postgresql (kernel.sched_autogroup_enabled); sched(7), The autogroup feature",
+        source: "TuneD, profile postgresql (kernel.sched_autogroup_enabled); sched(7), The \
+                 autogroup feature",
         judge: autogroup,
     },
 ];
@@ -63,10 +64,7 @@ fn governor(facts: &Facts<'_>) -> Judged {
         let (severity, consequence) = if slow {
             (Severity::Warning, "the CPUs stay at their lowest frequency")
         } else {
-            (
-                Severity::Note,
-                "the frequency follows the load, late after each pause, and trials differ by it",
-            )
+            (Severity::Note, "the frequency follows the load with a delay, and trials differ by it")
         };
         finding(
             severity,
@@ -83,14 +81,11 @@ fn frequency_limit(facts: &Facts<'_>) -> Judged {
         return Judged::NotApplicable;
     };
     let found = (allowed < most).then(|| {
-        finding(
-            Severity::Warning,
-            format!(
-                "the CPUs are held to {} MHz; the hardware has {} MHz.",
-                allowed / 1000,
-                most / 1000
-            ),
-        )
+        warning(format!(
+            "the CPUs are held to {} MHz; the hardware has {} MHz.",
+            allowed / 1000,
+            most / 1000
+        ))
         .remedy(format!("cpupower frequency-set -u {most}"))
     });
     found.into()
@@ -102,17 +97,14 @@ fn clocksource(facts: &Facts<'_>) -> Judged {
         return Judged::Unobservable("the kernel does not show its clock source".to_owned());
     };
     let found = SLOW_CLOCKS.contains(&clock).then(|| {
-        let found = finding(
-            Severity::Warning,
-            format!(
-                "the clock source is `{clock}`: each reading of the clock is slow, for PostgreSQL's track_io_timing \
-                 and EXPLAIN ANALYZE and for the load generator."
-            ),
-        );
+        let found = warning(format!(
+            "the clock source is `{clock}`: each reading of the clock is slow, for PostgreSQL's \
+             track_io_timing and EXPLAIN ANALYZE and for the load generator."
+        ));
         if settings.clocksources.iter().any(|c| c == "tsc") {
             found.remedy(
-                "echo tsc > /sys/devices/system/clocksource/clocksource0/current_clocksource   # see dmesg for why \
-                 the kernel left it",
+                "echo tsc > /sys/devices/system/clocksource/clocksource0/current_clocksource   # \
+                 see dmesg for why the kernel left it",
             )
         } else {
             found.remedy("dmesg | grep -i -e tsc -e clocksource   # why the kernel offers no tsc")
@@ -126,14 +118,11 @@ fn steal(facts: &Facts<'_>) -> Judged {
         return Judged::Unobservable("/proc/stat does not tell of stolen time".to_owned());
     };
     let found = (steal >= STEAL).then(|| {
-        finding(
-            Severity::Warning,
-            format!(
-                "the hypervisor gave {:.1}% of this machine's CPU time since boot to others: trials depend on what \
-                 they do.",
-                steal * 100.0
-            ),
-        )
+        warning(format!(
+            "the hypervisor gave {:.1}% of this machine's CPU time since boot to others: trials \
+             depend on their load.",
+            steal * 100.0
+        ))
         .remedy("measure on a dedicated host or instance, or with more repeats, block by block")
     });
     found.into()
@@ -144,17 +133,17 @@ fn cgroup_cpu(facts: &Facts<'_>) -> Judged {
     let mut found = Vec::new();
     if let Some(cpus) = cgroup.cpus.filter(|c| *c < f64::from(facts.host.cpus)) {
         let words = format!(
-            "a control group allows {cpus} CPUs' worth of time on {} CPUs: processes are stopped when it is used up, \
-             for up to a period of 100 ms.",
+            "a control group allows {cpus} CPUs' worth of time on {} CPUs: processes are stopped \
+             when it is used up, for up to a period of 100 ms.",
             facts.host.cpus
         );
-        found.push(finding(Severity::Warning, words).remedy("raise cpu.max (container: --cpus)"));
+        found.push(warning(words).remedy("raise cpu.max (container: --cpus)"));
     }
     if let Some(set) = &cgroup.cpuset {
         let words = format!("a control group allows only the CPUs {set} of {}.", facts.host.cpus);
         found.push(
-            finding(Severity::Note, words)
-                .remedy("widen cpuset.cpus (container: --cpuset-cpus), if it is not meant"),
+            note(words)
+                .remedy("widen cpuset.cpus (container: --cpuset-cpus), unless that is intended"),
         );
     }
     found.into()
@@ -166,14 +155,12 @@ fn autogroup(facts: &Facts<'_>) -> Judged {
         // A kernel built without it groups nothing.
         None if facts.host.settings.sysctl.is_empty() => no_sysctl(NAME),
         None | Some(0) => Judged::Fine,
-        Some(_) => Some(
-            finding(
-                Severity::Note,
-                "kernel.sched_autogroup_enabled is on: CPU time is divided between sessions, not between processes, \
-                 so that server and load generator have other shares than their processes would.",
-            )
-            .remedy("sysctl -w kernel.sched_autogroup_enabled=0"),
+        Some(_) => note(
+            "kernel.sched_autogroup_enabled is on: CPU time is divided between sessions, not \
+             between processes, so that server and load generator have other shares than \
+             their processes would.",
         )
+        .remedy("sysctl -w kernel.sched_autogroup_enabled=0")
         .into(),
     }
 }

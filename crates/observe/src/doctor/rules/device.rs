@@ -4,7 +4,7 @@ use pgdyno_model::facts::{BlockDevice, DeviceKind};
 use pgdyno_model::units::Bytes;
 
 use crate::doctor::advice::Severity;
-use crate::doctor::rule::{Facts, Finding, Judged, Rule, finding};
+use crate::doctor::rule::{Facts, Finding, Judged, Rule, danger, finding, note, warning};
 
 /// Where partitions begin since about 2010.
 const MEBIBYTE: u64 = 1 << 20;
@@ -19,7 +19,8 @@ pub(super) const RULES: &[Rule] = &[
     Rule {
         name: "alignment",
         fine: "partitions begin where blocks and stripes do",
-        source: "Linux documentation, ABI/stable/sysfs-block, alignment_offset; GNU Parted manual, --align",
+        source: "Linux documentation, ABI/stable/sysfs-block, alignment_offset; GNU Parted manual, \
+                 --align",
         judge: alignment,
     },
     Rule {
@@ -43,12 +44,14 @@ pub(super) const RULES: &[Rule] = &[
     Rule {
         name: "write-cache",
         fine: "the disk has no volatile write cache, as far as the kernel knows",
-        source: "PostgreSQL documentation, Reliability; Linux documentation, block/writeback_cache_control",
+        source: "PostgreSQL documentation, Reliability; Linux documentation, \
+                 block/writeback_cache_control",
         judge: write_cache,
     },
 ];
 
-/// One finding for each device that `of` finds something in; idle where there are no devices.
+/// Returns one finding for each device in which `of` finds something. Not applicable where there
+/// are no devices.
 fn each<'a>(
     devices: impl IntoIterator<Item = &'a BlockDevice>,
     of: impl Fn(&BlockDevice) -> Option<Finding>,
@@ -71,10 +74,7 @@ fn instance_store(facts: &Facts<'_>) -> Judged {
             "{} ({model}) is emptied when the instance stops, or its host fails.",
             disk.name
         );
-        Some(
-            finding(Severity::Danger, words)
-                .remedy("keep on it only what may be lost, or what is replicated"),
-        )
+        Some(danger(words).remedy("keep only data on it that may be lost, or that is replicated"))
     })
 }
 
@@ -105,7 +105,8 @@ fn alignment(facts: &Facts<'_>) -> Judged {
         };
         let words = format!("{} begins {offset} bytes into its disk, {what}.", partition.name);
         Some(finding(severity, words).remedy(format!(
-            "save the data, and make the partition anew from a multiple of {unit} bytes: parted --align optimal"
+            "back up the data, and recreate the partition at a multiple of {unit} bytes: parted \
+             --align optimal"
         )))
     })
 }
@@ -115,11 +116,11 @@ fn loop_direct_io(facts: &Facts<'_>) -> Judged {
         let backing = device.backing.as_ref()?;
         (backing.direct_io == Some(false)).then(|| {
             let words = format!(
-                "/dev/{} keeps {} in the page cache a second time: reads may come from memory where a disk would be \
-                 read.",
+                "/dev/{} keeps {} in the page cache a second time: reads may come from memory \
+                 where a disk would be read.",
                 device.name, backing.file
             );
-            finding(Severity::Warning, words).remedy(format!("losetup --direct-io=on /dev/{}", device.name))
+            warning(words).remedy(format!("losetup --direct-io=on /dev/{}", device.name))
         })
     })
 }
@@ -136,12 +137,12 @@ fn scheduler(facts: &Facts<'_>) -> Judged {
             return None;
         };
         let words = format!(
-            "{} is scheduled by `{scheduler}`: {better} costs less CPU time for each request; measure both.",
+            "{} is scheduled by `{scheduler}`: {better} costs less CPU time for each request; \
+             measure both.",
             disk.name
         );
         Some(
-            finding(Severity::Note, words)
-                .remedy(format!("echo {better} > /sys/block/{}/queue/scheduler", disk.name)),
+            note(words).remedy(format!("echo {better} > /sys/block/{}/queue/scheduler", disk.name)),
         )
     })
 }
@@ -149,8 +150,8 @@ fn scheduler(facts: &Facts<'_>) -> Judged {
 fn cgroup_io(facts: &Facts<'_>) -> Judged {
     let limits = &facts.host.cgroup.io;
     let found = (!limits.is_empty()).then(|| {
-        finding(Severity::Warning, format!("a control group limits I/O: {}.", limits.join("; ")))
-            .remedy("take the limits away, if they are not what is to be measured")
+        warning(format!("a control group limits I/O: {}.", limits.join("; ")))
+            .remedy("remove the limits, unless trials are to measure them")
     });
     found.into()
 }
@@ -171,25 +172,19 @@ fn write_cache(facts: &Facts<'_>) -> Judged {
         let virtual_disk =
             hypervisor.is_some() || matches!(disk.transport.as_deref(), Some("virtio" | "xen"));
         let found = if virtual_disk {
-            finding(
-                Severity::Note,
-                format!(
-                    "{}{size} has a write-back cache and is virtual: a COMMIT is as safe as the host's promise that a \
-                     flush reached its disks, which is not visible from here.",
-                    disk.name
-                ),
-            )
+            note(format!(
+                "{}{size} has a write-back cache and is virtual: a COMMIT is as safe as the host's \
+                 promise that a flush reached its disks, which is not visible from here.",
+                disk.name
+            ))
             .remedy("ask who runs the host; QEMU: never cache=unsafe")
         } else {
-            finding(
-                Severity::Note,
-                format!(
-                    "{}{size} has a write-back cache: a COMMIT is safe if the drive keeps it through a power cut or \
-                     truly empties it when told to flush. Data centre drives state power-loss protection; of consumer \
-                     drives expect none.",
-                    disk.name
-                ),
-            )
+            note(format!(
+                "{}{size} has a write-back cache: a COMMIT is safe if the drive keeps it through a \
+                 power cut or truly empties it when told to flush. Data centre drives state \
+                 power-loss protection; of consumer drives expect none.",
+                disk.name
+            ))
             .remedy("look up power-loss protection in the drive's data sheet")
         };
         Some(found)

@@ -2,25 +2,24 @@
 
 use pgdyno_model::facts::{BlockDevice, Health};
 
-use crate::doctor::advice::Severity;
-use crate::doctor::rule::{Facts, Finding, Judged, Rule, finding};
+use crate::doctor::rule::{Facts, Finding, Judged, Rule, danger, warning};
 
 pub(super) const RULES: &[Rule] = &[
     Rule {
         name: "smart",
-        fine: "the disks call themselves healthy",
+        fine: "the disks report that they are healthy",
         source: "smartctl(8), --health; NVM Express Base Specification, SMART / Health Information",
         judge: smart,
     },
     Rule {
         name: "raid-state",
-        fine: "the software RAID is whole and idle",
+        fine: "the software RAID is complete and idle",
         source: "Linux documentation, admin-guide/md, degraded and sync_action",
         judge: raid_state,
     },
     Rule {
         name: "zfs-pool",
-        fine: "the ZFS pool is whole",
+        fine: "the ZFS pool is complete",
         source: "zpoolconcepts(7), Device Failure and Recovery",
         judge: zfs_pool,
     },
@@ -47,8 +46,8 @@ fn of_disk(disk: &BlockDevice, health: &Health) -> Vec<Finding> {
     let look = format!("smartctl -x /dev/{name}");
     let mut found = Vec::new();
     if health.passed == Some(false) {
-        let words = format!("{name} says of itself that it is failing, or will within 24 hours.");
-        found.push(finding(Severity::Danger, words).remedy("save the data, replace the disk"));
+        let words = format!("{name} reports that it is failing, or will fail within 24 hours.");
+        found.push(danger(words).remedy("back up the data, replace the disk"));
     }
     if let Some(bits) = health.critical_warning.filter(|bits| *bits != 0) {
         const MEANINGS: &[&str] = &[
@@ -62,15 +61,15 @@ fn of_disk(disk: &BlockDevice, health: &Health) -> Vec<Finding> {
         let said: Vec<&str> =
             (0..).zip(MEANINGS).filter(|(bit, _)| bits >> bit & 1 == 1).map(|(_, m)| *m).collect();
         let words = format!("{name} warns: {} (critical_warning {bits:#x}).", said.join("; "));
-        found.push(finding(Severity::Danger, words).remedy(look.clone()));
+        found.push(danger(words).remedy(look.clone()));
     }
     if let Some(sectors) = health.pending_sectors.filter(|n| *n > 0) {
         let words = format!("{name} has {sectors} sectors that it cannot read now.");
-        found.push(finding(Severity::Danger, words).remedy("save the data, replace the disk"));
+        found.push(danger(words).remedy("back up the data, replace the disk"));
     }
     if let Some(used) = health.percentage_used.filter(|n| *n >= 100) {
         let words = format!("{name} has used {used}% of its rated endurance.");
-        found.push(finding(Severity::Warning, words).remedy(look));
+        found.push(warning(words).remedy(look));
     }
     found
 }
@@ -85,20 +84,16 @@ fn raid_state(facts: &Facts<'_>) -> Judged {
     for (name, raid) in arrays {
         if let Some(lacks) = raid.degraded.filter(|n| *n > 0) {
             let words = format!(
-                "{name} ({}) lacks {lacks} of its members: no redundancy, and another speed.",
+                "{name} ({}) lacks {lacks} of its members: no redundancy, and a different speed.",
                 raid.level
             );
-            found.push(
-                finding(Severity::Danger, words).remedy(format!("mdadm --detail /dev/{name}")),
-            );
+            found.push(danger(words).remedy(format!("mdadm --detail /dev/{name}")));
         }
         if let Some(action) =
             raid.sync_action.as_deref().filter(|a| !matches!(*a, "idle" | "frozen"))
         {
             let words = format!("{name} is busy with `{action}`: trials share the disks with it.");
-            found.push(
-                finding(Severity::Warning, words).remedy(format!("mdadm --wait /dev/{name}")),
-            );
+            found.push(warning(words).remedy(format!("mdadm --wait /dev/{name}")));
         }
     }
     found.into()
@@ -108,7 +103,7 @@ fn zfs_pool(facts: &Facts<'_>) -> Judged {
     let Some(state) = facts.storage.geometry.get("state") else { return Judged::NotApplicable };
     let found = (state != "ONLINE").then(|| {
         let words = format!("the pool of {} is {state}.", facts.storage.source);
-        finding(Severity::Danger, words).remedy("zpool status -x")
+        danger(words).remedy("zpool status -x")
     });
     found.into()
 }

@@ -2,8 +2,7 @@
 
 use pgdyno_model::units::Bytes;
 
-use crate::doctor::advice::Severity;
-use crate::doctor::rule::{Facts, Judged, Rule, finding, no_sysctl};
+use crate::doctor::rule::{Facts, Judged, Rule, no_sysctl, note, warning};
 
 /// With less memory, huge pages save little.
 const HUGE_PAGES_FROM: Bytes = Bytes(32 << 30);
@@ -20,9 +19,9 @@ pub(super) const RULES: &[Rule] = &[
     },
     Rule {
         name: "dirty-background",
-        fine: "the kernel begins early to write what is dirty",
-        source: "TuneD, profile postgresql (vm.dirty_background_bytes, vm.dirty_bytes); Linux documentation, \
-                 admin-guide/sysctl/vm",
+        fine: "the kernel starts early to write dirty pages",
+        source: "TuneD, profile postgresql (vm.dirty_background_bytes, vm.dirty_bytes); Linux \
+                 documentation, admin-guide/sysctl/vm",
         judge: dirty_background,
     },
     Rule {
@@ -33,7 +32,7 @@ pub(super) const RULES: &[Rule] = &[
     },
     Rule {
         name: "swappiness",
-        fine: "the kernel is slow to swap",
+        fine: "the kernel seldom swaps",
         source: "TuneD, profile postgresql (vm.swappiness)",
         judge: swappiness,
     },
@@ -70,14 +69,12 @@ fn transparent_hugepage(facts: &Facts<'_>) -> Judged {
         Some("always") => {
             let defrag = paging.transparent_hugepage_defrag.as_deref().unwrap_or("unknown");
             let words = format!(
-                "transparent huge pages are `always` (defrag `{defrag}`): processes may wait while the kernel \
-                 assembles them. PostgreSQL's documentation discourages them."
+                "transparent huge pages are `always` (defrag `{defrag}`): processes may wait while \
+                 the kernel assembles them. PostgreSQL's documentation discourages them."
             );
-            Some(
-                finding(Severity::Warning, words)
-                    .remedy("echo madvise > /sys/kernel/mm/transparent_hugepage/enabled"),
-            )
-            .into()
+            warning(words)
+                .remedy("echo madvise > /sys/kernel/mm/transparent_hugepage/enabled")
+                .into()
         }
         Some(_) => Judged::Fine,
     }
@@ -87,21 +84,18 @@ fn dirty_background(facts: &Facts<'_>) -> Judged {
     let Some(ratio) = facts.sysctl("vm.dirty_background_ratio") else {
         return no_sysctl("vm.dirty_background_ratio");
     };
-    // The kernel's share is of what is available, which is a little less than all.
+    // The kernel takes the share of available memory, which is a little less than all.
     let by_ratio = || facts.host.memory.0 / 100 * ratio;
     let (backlog, of) = match facts.sysctl("vm.dirty_background_bytes") {
         Some(bytes) if bytes > 0 => (bytes, String::new()),
         _ => (by_ratio(), format!(" (vm.dirty_background_ratio {ratio})")),
     };
     let found = (backlog > BACKLOG).then(|| {
-        finding(
-            Severity::Note,
-            format!(
-                "up to {}{of} may be dirty before the kernel begins to write: a checkpoint's fsync can find that \
-                 much to wait for.",
-                Bytes(backlog)
-            ),
-        )
+        note(format!(
+            "up to {}{of} may be dirty before the kernel begins to write: a checkpoint's fsync can \
+             find that much to wait for.",
+            Bytes(backlog)
+        ))
         .remedy("sysctl -w vm.dirty_background_bytes=67108864 vm.dirty_bytes=536870912")
     });
     found.into()
@@ -112,16 +106,11 @@ fn zone_reclaim(facts: &Facts<'_>) -> Judged {
         // Kernels without NUMA do not have it.
         None => Judged::NotApplicable,
         Some(0) => Judged::Fine,
-        Some(mode) => Some(
-            finding(
-                Severity::Warning,
-                format!(
-                    "vm.zone_reclaim_mode is {mode}: the kernel throws cached pages away while other NUMA nodes have \
-                     room."
-                ),
-            )
-            .remedy("sysctl -w vm.zone_reclaim_mode=0"),
-        )
+        Some(mode) => warning(format!(
+            "vm.zone_reclaim_mode is {mode}: the kernel drops cached pages while other NUMA \
+             nodes have room."
+        ))
+        .remedy("sysctl -w vm.zone_reclaim_mode=0")
         .into(),
     }
 }
@@ -132,10 +121,10 @@ fn swappiness(facts: &Facts<'_>) -> Judged {
     }
     let Some(swappiness) = facts.sysctl("vm.swappiness") else { return no_sysctl("vm.swappiness") };
     let found = (swappiness > 10).then(|| {
-        finding(
-            Severity::Note,
-            format!("vm.swappiness is {swappiness}: under pressure shared buffers are swapped out early."),
-        )
+        note(format!(
+            "vm.swappiness is {swappiness}: under pressure shared buffers are swapped out \
+             early."
+        ))
         .remedy("sysctl -w vm.swappiness=3")
     });
     found.into()
@@ -143,18 +132,17 @@ fn swappiness(facts: &Facts<'_>) -> Judged {
 
 fn huge_pages(facts: &Facts<'_>) -> Judged {
     let Some(pages) = facts.host.paging.huge_pages else { return Judged::NotApplicable };
-    let found = (pages == 0 && facts.host.memory >= HUGE_PAGES_FROM).then(|| {
-        finding(
-            Severity::Note,
-            format!(
-                "no huge pages are set aside of {} of memory: huge shared buffers in small pages cost page tables \
-                 in every backend, and CPU time.",
-                facts.host.memory
-            ),
-        )
-        .remedy("postgres -D PGDATA -C shared_memory_size_in_huge_pages   # then, with that number:")
+    let found =
+        (pages == 0 && facts.host.memory >= HUGE_PAGES_FROM).then(|| {
+            note(format!(
+            "no huge pages are set aside of {} of memory: huge shared buffers in small pages cost \
+             page tables in every backend, and CPU time.",
+            facts.host.memory
+        ))
+        .remedy("postgres -D PGDATA -C shared_memory_size_in_huge_pages   # then, with that \
+                 number:")
         .remedy("sysctl -w vm.nr_hugepages=NUMBER")
-    });
+        });
     found.into()
 }
 
@@ -163,11 +151,14 @@ fn overcommit(facts: &Facts<'_>) -> Judged {
         return no_sysctl("vm.overcommit_memory");
     };
     let found = (mode != 2).then(|| {
-        finding(
-            Severity::Note,
-            format!("vm.overcommit_memory is {mode}: when memory runs out, the kernel may kill the server."),
+        note(format!(
+            "vm.overcommit_memory is {mode}: when memory runs out, the kernel may kill \
+             the server."
+        ))
+        .remedy(
+            "sysctl -w vm.overcommit_memory=2   # with vm.overcommit_ratio for this \
+             machine",
         )
-        .remedy("sysctl -w vm.overcommit_memory=2   # with vm.overcommit_ratio for this machine")
     });
     found.into()
 }
@@ -179,30 +170,23 @@ fn numa_balancing(facts: &Facts<'_>) -> Judged {
     match facts.sysctl("kernel.numa_balancing") {
         None => Judged::NotApplicable,
         Some(0) => Judged::Fine,
-        Some(_) => Some(
-            finding(
-                Severity::Note,
-                format!(
-                    "{} NUMA nodes with kernel.numa_balancing on: pages are unmapped to see who uses them, and moved \
-                     during trials. Whether that pays is to be measured.",
-                    facts.host.paging.numa_nodes.len()
-                ),
-            )
-            .remedy("sysctl -w kernel.numa_balancing=0"),
-        )
+        Some(_) => note(format!(
+            "{} NUMA nodes with kernel.numa_balancing on: pages are unmapped to see who uses them, \
+             and moved during trials. A run shows whether that pays.",
+            facts.host.paging.numa_nodes.len()
+        ))
+        .remedy("sysctl -w kernel.numa_balancing=0")
         .into(),
     }
 }
 
 fn cgroup_memory(facts: &Facts<'_>) -> Judged {
     let found = facts.host.cgroup.memory.map(|limit| {
-        finding(
-            Severity::Note,
-            format!(
-                "a control group limits memory to {limit} of the machine's {}; the page cache counts in it.",
-                facts.host.memory
-            ),
-        )
+        note(format!(
+            "a control group limits memory to {limit} of the machine's {}; the page cache counts \
+             in it.",
+            facts.host.memory
+        ))
         .remedy("raise memory.max (container: --memory), or choose the scale for that much memory")
     });
     found.into()

@@ -2,21 +2,21 @@
 
 use pgdyno_facts::is_zfs;
 
-use crate::doctor::advice::Severity;
-use crate::doctor::rule::{Facts, Judged, Rule, finding};
+use crate::doctor::rule::{Facts, Judged, Rule, danger, note, warning};
 
 pub(super) const RULES: &[Rule] = &[
     Rule {
         name: "barriers",
         fine: "the filesystem flushes the disk's cache",
-        source: "Linux documentation, admin-guide/ext4, barrier; btrfs(5), barrier; PostgreSQL documentation, \
-                 Reliability",
+        source: "Linux documentation, admin-guide/ext4, barrier; btrfs(5), barrier; PostgreSQL \
+                 documentation, Reliability",
         judge: barriers,
     },
     Rule {
         name: "data-mode",
         fine: "file contents do not go through the journal",
-        source: "Linux documentation, admin-guide/ext4, Data Mode; PostgreSQL documentation, Write-Ahead Logging (WAL)",
+        source: "Linux documentation, admin-guide/ext4, Data Mode; PostgreSQL documentation, \
+                 Write-Ahead Logging (WAL)",
         judge: data_mode,
     },
     Rule {
@@ -39,7 +39,7 @@ pub(super) const RULES: &[Rule] = &[
     },
 ];
 
-/// `mount -o remount,OPTION POINT`.
+/// Returns the command that remounts the storage with `option`.
 fn remount(facts: &Facts<'_>, option: &str) -> String {
     format!("mount -o remount,{option} {}   # and in /etc/fstab", facts.storage.mount_point)
 }
@@ -52,14 +52,12 @@ fn barriers(facts: &Facts<'_>) -> Judged {
     let off =
         ["nobarrier", "barrier=0", "barrier=none"].into_iter().find(|o| storage.has_option(o));
     let found = off.map(|option| {
-        finding(
-            Severity::Danger,
-            format!(
-                "{} is mounted with `{option}`: the disk's cache is not flushed. A power cut loses acknowledged commits \
-                 and can ruin the filesystem, unless every cache below keeps its contents without power.",
-                storage.mount_point
-            ),
-        )
+        danger(format!(
+            "{} is mounted with `{option}`: the disk's cache is not flushed. A power cut loses \
+             acknowledged commits and can ruin the filesystem, unless every cache below keeps its \
+             contents without power.",
+            storage.mount_point
+        ))
         .remedy(remount(facts, if option == "nobarrier" { "barrier" } else { "barrier=1" }))
     });
     found.into()
@@ -70,44 +68,32 @@ fn data_mode(facts: &Facts<'_>) -> Judged {
     if !matches!(storage.filesystem.as_str(), "ext3" | "ext4") {
         return Judged::NotApplicable;
     }
-    let found = match storage.option("data") {
-        Some("journal") => Some(
-            finding(
-                Severity::Warning,
-                format!(
-                    "{} is mounted with data=journal: everything is written twice, and PostgreSQL's WAL already \
-                     protects its files.",
-                    storage.mount_point
-                ),
-            )
-            .remedy("tune2fs -o ^journal_data DEVICE, or data=ordered in /etc/fstab; then mount it anew"),
-        ),
-        Some("writeback") => Some(
-            finding(
-                Severity::Note,
-                format!(
-                    "{} is mounted with data=writeback: PostgreSQL can live with that, but after a crash other files \
-                     there may hold old contents.",
-                    storage.mount_point
-                ),
-            )
-            .remedy("keep nothing but PostgreSQL's files there"),
-        ),
-        _ => None,
-    };
-    found.into()
+    match storage.option("data") {
+        Some("journal") => warning(format!(
+            "{} is mounted with data=journal: everything is written twice, and PostgreSQL's WAL \
+             already protects its files.",
+            storage.mount_point
+        ))
+        .remedy("tune2fs -o ^journal_data DEVICE, or data=ordered in /etc/fstab; then mount again")
+        .into(),
+        Some("writeback") => note(format!(
+            "{} is mounted with data=writeback: that is safe for PostgreSQL, but after a crash \
+             other files there may hold old contents.",
+            storage.mount_point
+        ))
+        .remedy("keep nothing but PostgreSQL's files there")
+        .into(),
+        _ => Judged::Fine,
+    }
 }
 
 fn sync(facts: &Facts<'_>) -> Judged {
     let found = facts.storage.has_option("sync").then(|| {
-        finding(
-            Severity::Warning,
-            format!(
-                "{} is mounted with `sync`: every write waits for the disk, also those that PostgreSQL does not need \
-                 to wait for.",
-                facts.storage.mount_point
-            ),
-        )
+        warning(format!(
+            "{} is mounted with `sync`: every write waits for the disk, also those that PostgreSQL \
+             does not need to wait for.",
+            facts.storage.mount_point
+        ))
         .remedy(remount(facts, "async"))
     });
     found.into()
@@ -117,14 +103,11 @@ fn discard(facts: &Facts<'_>) -> Judged {
     let storage = facts.storage;
     // btrfs's discard=async gathers them.
     let found = (storage.has_option("discard") || storage.has_option("discard=sync")).then(|| {
-        finding(
-            Severity::Note,
-            format!(
-                "{} is mounted with `discard`: each freed block is discarded at once, WAL segments and dropped tables \
-                 during the load; some disks are slow at that.",
-                storage.mount_point
-            ),
-        )
+        note(format!(
+            "{} is mounted with `discard`: each freed block is discarded at once. WAL segments \
+             and dropped tables cost discards during the load, which some disks do slowly.",
+            storage.mount_point
+        ))
         .remedy(remount(facts, "nodiscard"))
         .remedy("systemctl enable --now fstrim.timer")
     });
@@ -142,21 +125,16 @@ fn access_time(facts: &Facts<'_>) -> Judged {
     let found = if storage.has_option("noatime") || off_in_zfs {
         None
     } else if storage.has_option("relatime") {
-        Some(finding(
-            Severity::Note,
-            format!(
-                "{} is mounted with `relatime`: a file's first read after a change, and one each day, writes its inode.",
-                storage.mount_point
-            ),
-        ))
+        Some(note(format!(
+            "{} is mounted with `relatime`: a file's first read after a change, and one each day, \
+             writes its inode.",
+            storage.mount_point
+        )))
     } else {
-        Some(finding(
-            Severity::Warning,
-            format!(
-                "{} is mounted with `strictatime`: each read of a file writes its inode.",
-                storage.mount_point
-            ),
-        ))
+        Some(warning(format!(
+            "{} is mounted with `strictatime`: each read of a file writes its inode.",
+            storage.mount_point
+        )))
     };
     let remedy = if zfs {
         format!("zfs set atime=off {}", storage.source)

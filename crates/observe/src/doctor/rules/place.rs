@@ -2,8 +2,7 @@
 
 use pgdyno_model::facts::DeviceKind;
 
-use crate::doctor::advice::Severity;
-use crate::doctor::rule::{Facts, Judged, Rule, finding};
+use crate::doctor::rule::{Facts, Judged, Rule, danger, warning};
 
 /// Filesystems on other machines, as mountinfo names them.
 const NETWORK: &[&str] = &[
@@ -29,7 +28,7 @@ pub(super) const RULES: &[Rule] = &[
     },
     Rule {
         name: "memory-filesystem",
-        fine: "data outlive a power cut",
+        fine: "data survives a power cut",
         source: "Linux documentation, filesystems/tmpfs",
         judge: memory,
     },
@@ -41,7 +40,7 @@ pub(super) const RULES: &[Rule] = &[
     },
     Rule {
         name: "nearly-full",
-        fine: "there is room",
+        fine: "the filesystem has room",
         source: "PostgreSQL documentation, Monitoring Disk Usage, Disk Full Failure",
         judge: nearly_full,
     },
@@ -53,36 +52,27 @@ fn network(facts: &Facts<'_>) -> Judged {
         return Judged::Fine;
     }
     let found = if !storage.filesystem.starts_with("nfs") {
-        finding(
-            Severity::Warning,
-            format!(
-                "{} is a network filesystem ({}): whether a flush reaches the other machine's disk is not visible \
-                 from here, and what is measured is the network too.",
-                storage.mount_point, storage.filesystem
-            ),
-        )
+        warning(format!(
+            "{} is a network filesystem ({}): whether a flush reaches the other machine's disk is \
+             not visible from here, and trials measure the network too.",
+            storage.mount_point, storage.filesystem
+        ))
         .remedy("put PGDATA on a filesystem of this machine")
     } else if storage.has_option("soft") {
-        finding(
-            Severity::Danger,
-            format!(
-                "{} is NFS mounted `soft`: a slow server makes writes fail that PostgreSQL needs.",
-                storage.mount_point
-            ),
-        )
+        danger(format!(
+            "{} is NFS mounted `soft`: a slow server makes writes fail that PostgreSQL needs.",
+            storage.mount_point
+        ))
         .remedy(format!("umount {0} && mount -o hard {1} {0}", storage.mount_point, storage.source))
     } else {
-        finding(
-            Severity::Warning,
-            format!(
-                "{} is NFS: commits are safe only if the server exports with `sync`, and what is measured is the \
-                 network too.",
-                storage.mount_point
-            ),
-        )
+        warning(format!(
+            "{} is NFS: commits are safe only if the server exports with `sync`, and trials \
+             measure the network too.",
+            storage.mount_point
+        ))
         .remedy("exportfs -v   # on the NFS server: `sync` must be among the options")
     };
-    Some(found).into()
+    found.into()
 }
 
 fn memory(facts: &Facts<'_>) -> Judged {
@@ -91,15 +81,12 @@ fn memory(facts: &Facts<'_>) -> Judged {
     let device = storage.layers().into_iter().find(|d| d.kind == DeviceKind::Ram);
     let found = (filesystem || device.is_some()).then(|| {
         let what = device.map_or(&storage.filesystem, |d| &d.name);
-        finding(
-            Severity::Danger,
-            format!(
-                "{} lies in main memory ({what}): all is lost when the power goes or the machine restarts, and what is \
-                 measured is no disk.",
-                storage.directory
-            ),
-        )
-        .remedy("name a directory on a disk, unless memory is meant")
+        danger(format!(
+            "{} lies in main memory ({what}): all data is lost in a power cut or restart, and \
+             trials measure no disk.",
+            storage.directory
+        ))
+        .remedy("name a directory on a disk, unless memory is intended")
     });
     found.into()
 }
@@ -110,24 +97,18 @@ fn overlay(facts: &Facts<'_>) -> Judged {
         return Judged::Fine;
     }
     let found = if storage.has_option("volatile") {
-        finding(
-            Severity::Danger,
-            format!(
-                "{} is an overlay mounted `volatile`: no flush is ever carried out.",
-                storage.mount_point
-            ),
-        )
+        danger(format!(
+            "{} is an overlay mounted `volatile`: no flush is ever carried out.",
+            storage.mount_point
+        ))
     } else {
-        finding(
-            Severity::Warning,
-            format!(
-                "{} is an overlay: what is measured includes it, and files of the lower layer are copied whole at \
-                 their first change.",
-                storage.mount_point
-            ),
-        )
+        warning(format!(
+            "{} is an overlay: trials measure it too, and the first change of a file in the lower \
+             layer copies the whole file.",
+            storage.mount_point
+        ))
     };
-    Some(found.remedy("put PGDATA on a volume (container: --volume DIR:/data)")).into()
+    found.remedy("put PGDATA on a volume (container: --volume DIR:/data)").into()
 }
 
 fn nearly_full(facts: &Facts<'_>) -> Judged {
@@ -136,12 +117,10 @@ fn nearly_full(facts: &Facts<'_>) -> Judged {
         return Judged::Unobservable("the filesystem does not tell its size".to_owned());
     }
     let found = (available.0 < size.0 / 10).then(|| {
-        finding(
-            Severity::Warning,
-            format!(
-                "{available} of {size} are free: some filesystems are slow when nearly full, and drives too."
-            ),
-        )
+        warning(format!(
+            "{available} of {size} are free: some filesystems and drives are slow when nearly \
+             full."
+        ))
         .remedy(format!("free room on {}", facts.storage.mount_point))
     });
     found.into()

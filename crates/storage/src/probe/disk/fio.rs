@@ -41,8 +41,7 @@ impl Fio {
             path: program.clone(),
             source: std::io::Error::other(e),
         };
-        let path = program.to_string_lossy();
-        let answer = ask_tool(&path, &["--version"], VERSION_LIMIT).map_err(failed)?;
+        let answer = ask_tool(&program, &["--version"], VERSION_LIMIT).map_err(failed)?;
         let version = String::from_utf8_lossy(&answer.stdout).trim().to_owned();
         Ok(Some(Self { program, version }))
     }
