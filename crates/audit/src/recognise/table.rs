@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use super::columns::{Role, names_time, names_tps, role};
 use super::scan::Scan;
+use super::words::Words;
 use crate::document::Line;
 use crate::figure::{Decimals, Figure, Written, proof, written};
 
@@ -71,6 +72,11 @@ impl Table {
 }
 
 impl Row {
+    /// The repeats without their lines.
+    pub(crate) fn values(&self) -> Vec<f64> {
+        self.repeats.iter().map(|f| f.value).collect()
+    }
+
     /// What stands for the row: its mean, or the only figure of it.
     pub(crate) fn value(&self) -> Option<Figure> {
         self.mean.or(match (self.repeats.as_slice(), self.others.as_slice()) {
@@ -230,26 +236,13 @@ const CAPTION: usize = 80;
 
 /// Whether the words speak of something that several measurements were made into.
 fn summarises(text: &str) -> bool {
-    const WORDS: &[&str] = &[
-        "median",
-        "mean",
-        "average",
-        "avg",
-        "interval",
-        "ci",
-        "repeats",
-        "runs",
-        "stddev",
-        "best",
-        "mittel",
-        "prumer",
-        "průměr",
-        "средн",
-        "平均",
-    ];
+    const WORDS: Words = Words(
+        "median|mean|average|avg|interval|ci|repeats|runs|stddev|best|mittel|prumer|průměr|\
+         средн|平均",
+    );
     let lower = text.to_lowercase();
     let words = || lower.split(|c: char| !c.is_alphanumeric());
-    words().any(|word| WORDS.contains(&word))
+    words().any(|word| WORDS.has(word))
         || ["±", "+-", "+/-", "平均", "–"].iter().any(|sign| lower.contains(sign))
 }
 
@@ -391,32 +384,18 @@ fn named_repeats(roles: &[Role]) -> Option<Vec<usize>> {
 /// The columns of tps as rows, where each row of the table is a repeat: `| run | tps |`,
 /// `| 1 | … |`, `| 2 | … |`.
 fn repeats_below(raw: &[Raw], header: &[String], roles: &[Role]) -> Option<Vec<Row>> {
-    const NAMES: &[&str] = &[
-        "run",
-        "test",
-        "trial",
-        "repeat",
-        "iteration",
-        "#",
-        "no",
-        "lauf",
-        "versuch",
-        "pokus",
-        "прогон",
-        "실행",
-        "次数",
-    ];
+    const NAMES: Words =
+        Words("run|test|trial|repeat|iteration|#|no|lauf|versuch|pokus|прогон|실행|次数");
     let named = header.first()?.to_lowercase();
     let named =
-        named.split(|c: char| !(c.is_alphanumeric() || c == '#')).any(|word| NAMES.contains(&word));
+        named.split(|c: char| !(c.is_alphanumeric() || c == '#')).any(|word| NAMES.has(word));
     let warm = |raw: &&Raw| role(&raw.label) != Role::WarmUp;
     let raw: Vec<&Raw> = raw.iter().filter(warm).collect();
     let mut labels = raw.iter().map(|r| r.label.to_lowercase()).enumerate();
     let counted = raw.len() >= 2
         && labels.all(|(at, label)| {
             label.split_once(' ').is_some_and(|(name, number)| {
-                NAMES.contains(&name)
-                    && number.trim_start_matches('#').trim() == (at + 1).to_string()
+                NAMES.has(name) && number.trim_start_matches('#').trim() == (at + 1).to_string()
             })
         });
     if !(counted || named && numbered(raw.iter().map(|r| r.label.as_str()))) {

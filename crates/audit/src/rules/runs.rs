@@ -4,7 +4,8 @@ use serde_json::json;
 
 use super::rule::{Rule, Verdicts, exact, number};
 use crate::figure::Figure;
-use crate::finding::{Confidence, Severity};
+use crate::finding::Confidence::{Certain, Likely};
+use crate::finding::Severity::{Note, Serious, Warning};
 use crate::recognise::{Evidence, PgbenchRun, Statement};
 
 /// Beyond this share a disagreement is serious, as it is no matter of what was counted when.
@@ -74,8 +75,8 @@ fn counted(run: &PgbenchRun, verdicts: &mut Verdicts) {
             );
             let computed = json!({ "wanted": product, "printed": wanted.value });
             verdicts.found(
-                Severity::Serious,
-                Confidence::Certain,
+                Serious,
+                Certain,
                 &[wanted.line, clients.line, each.line],
                 message,
                 computed,
@@ -96,10 +97,10 @@ fn counted(run: &PgbenchRun, verdicts: &mut Verdicts) {
             "{missing} of {} transactions were not done: clients ended early",
             wanted.value
         );
-        verdicts.found(Severity::Warning, Confidence::Certain, &lines, message, computed);
+        verdicts.found(Warning, Certain, &lines, message, computed);
     } else if done.value > wanted.value {
         let message = format!("{} transactions were done of {}", done.value, wanted.value);
-        verdicts.found(Severity::Serious, Confidence::Certain, &lines, message, computed);
+        verdicts.found(Serious, Certain, &lines, message, computed);
     } else {
         verdicts.right(&lines, format!("all {} transactions were done", wanted.value), computed);
     }
@@ -135,8 +136,8 @@ fn lasted(run: &PgbenchRun, verdicts: &mut Verdicts) {
     let sum =
         format!("{} transactions ÷ {} tps are {} s", done.value, exact(tps.value), exact(length));
     if longest < low || shortest > high {
-        let severity = if off.abs() > SERIOUS { Severity::Serious } else { Severity::Warning };
-        let sure = if longest < low { Confidence::Certain } else { Confidence::Likely };
+        let severity = if off.abs() > SERIOUS { Serious } else { Warning };
+        let sure = if longest < low { Certain } else { Likely };
         verdicts.found(
             severity,
             sure,
@@ -205,14 +206,11 @@ fn littles_law(evidence: &Evidence, verdicts: &mut Verdicts) {
         });
         lines.extend([tps.line, clients.line]);
         if at_least > clients.value * (1.0 + EDGES) {
-            let severity = if at_least > clients.value * (1.0 + SERIOUS) {
-                Severity::Serious
-            } else {
-                Severity::Warning
-            };
+            let severity =
+                if at_least > clients.value * (1.0 + SERIOUS) { Serious } else { Warning };
             verdicts.found(
                 severity,
-                Confidence::Certain,
+                Certain,
                 &lines,
                 format!("{sum}: more than there are"),
                 computed,
@@ -222,7 +220,7 @@ fn littles_law(evidence: &Evidence, verdicts: &mut Verdicts) {
             let message = format!(
                 "{sum}: for {share}% of the time clients were in no transaction; the load generator may have been the limit"
             );
-            verdicts.found(Severity::Warning, Confidence::Likely, &lines, message, computed);
+            verdicts.found(Warning, Likely, &lines, message, computed);
         } else {
             verdicts.right(&lines, sum, computed);
         }
@@ -297,11 +295,10 @@ fn add_up(
         exact(whole.value)
     );
     if sum - half > most * (1.0 + EDGES) {
-        let severity =
-            if sum - half > most * (1.0 + SERIOUS) { Severity::Serious } else { Severity::Warning };
+        let severity = if sum - half > most * (1.0 + SERIOUS) { Serious } else { Warning };
         verdicts.found(
             severity,
-            Confidence::Certain,
+            Certain,
             &lines,
             format!("{words}: parts are more than the whole"),
             computed,
@@ -310,7 +307,7 @@ fn add_up(
         let outside = number((1.0 - share) * 100.0);
         let message =
             format!("{words}: {outside}% of it is in none of them, so it may be the client's");
-        verdicts.found(Severity::Warning, Confidence::Likely, &lines, message, computed);
+        verdicts.found(Warning, Likely, &lines, message, computed);
     } else {
         verdicts.right(&lines, words, computed);
     }
@@ -384,7 +381,7 @@ fn gap(evidence: &Evidence, alike: &[&PgbenchRun], verdicts: &mut Verdicts) {
         "gap_ms": gap, "statement": s.text, "statement_gap_ms": most, "share_percent": share * 100.0,
     });
     let lines = [s.latency_ms.line, f.latency_ms.line, slow_ms.line, fast_ms.line];
-    verdicts.found(Severity::Note, Confidence::Certain, &lines, message, computed);
+    verdicts.found(Note, Certain, &lines, message, computed);
 }
 
 fn scripts(evidence: &Evidence, verdicts: &mut Verdicts) {
@@ -418,14 +415,11 @@ fn scripts(evidence: &Evidence, verdicts: &mut Verdicts) {
             let words = format!("the scripts' {what} add up to {}", exact(sum));
             // To 17 threads count a script's transactions without a lock, and lose a few.
             if sum > whole.value + half || sum < whole.value * (1.0 - EDGES) - half {
-                let severity = if (sum / whole.value - 1.0).abs() > SERIOUS {
-                    Severity::Serious
-                } else {
-                    Severity::Warning
-                };
+                let severity =
+                    if (sum / whole.value - 1.0).abs() > SERIOUS { Serious } else { Warning };
                 verdicts.found(
                     severity,
-                    Confidence::Certain,
+                    Certain,
                     &lines,
                     format!("{words}, not to {}", exact(whole.value)),
                     computed,

@@ -4,7 +4,8 @@ use serde_json::json;
 
 use super::rule::{Rule, Verdicts, exact};
 use crate::figure::Figure;
-use crate::finding::{Confidence, Severity};
+use crate::finding::Confidence::Certain;
+use crate::finding::Severity::{Serious, Warning};
 use crate::recognise::{Evidence, SysbenchRun};
 
 /// What clocks and the edges of a run may take, beside rounding.
@@ -99,11 +100,11 @@ fn arithmetic(evidence: &Evidence, verdicts: &mut Verdicts) {
             }
             let middle = f64::midpoint(low, high);
             let off = (middle - printed.value) / printed.value;
-            let severity = if off.abs() > SERIOUS { Severity::Serious } else { Severity::Warning };
+            let severity = if off.abs() > SERIOUS { Serious } else { Warning };
             let message = format!("{what} is {}, not {}", exact(middle), exact(printed.value));
             let json =
                 json!({ "computed": middle, "printed": printed.value, "off_percent": off * 100.0 });
-            verdicts.found(severity, Confidence::Certain, &lines, message, json);
+            verdicts.found(severity, Certain, &lines, message, json);
         }
         if !right.is_empty() {
             let message = format!(
