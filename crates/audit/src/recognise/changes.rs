@@ -2,8 +2,8 @@
 
 use super::claims::mentioned;
 use super::scan::Scan;
-use super::words::Words;
 use crate::figure::{Figure, written};
+use crate::words::Words;
 
 /// A claim that one thing is faster or slower than another.
 #[derive(Clone, Debug, PartialEq)]

@@ -3,8 +3,8 @@
 use super::pgbench_run::PgbenchRun;
 use super::scan::Scan;
 use super::table::Table;
-use super::words::Words;
 use crate::figure::{Figure, written};
+use crate::words::Words;
 
 /// A ratio of two names that stand beside one percentage.
 #[derive(Clone, Debug, PartialEq)]

@@ -1,6 +1,6 @@
 //! What a table's column is by its name, in the languages of the reports that were read.
 
-use super::words::{self, Words};
+use crate::words::{self, Words};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Role {

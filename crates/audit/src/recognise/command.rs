@@ -1,8 +1,8 @@
 //! Command lines of pgbench.
 
 use super::scan::Scan;
-use super::words::Words;
 use crate::figure::Figure;
+use crate::words::Words;
 
 /// A command line of pgbench that runs a load.
 #[derive(Clone, Debug, Default, PartialEq)]

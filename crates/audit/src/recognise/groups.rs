@@ -11,7 +11,7 @@ use super::command::Command;
 use super::pgbench_run::PgbenchRun;
 use super::scan::Scan;
 use super::sysbench::SysbenchRun;
-use super::words::{self, Words};
+use crate::words::{self, Words};
 
 /// A run of a load generator, as far as repeats go.
 pub(super) struct Span {

@@ -21,7 +21,6 @@ mod storage;
 mod sysbench;
 mod table;
 mod taken;
-mod words;
 
 pub(crate) use changes::{Change, ChangeClaim};
 pub(crate) use claims::SpreadClaim;
@@ -37,11 +36,11 @@ pub use storage::{StorageFact, StorageWhat};
 pub use sysbench::SysbenchRun;
 pub use table::{Meaning, Row, Table};
 pub(crate) use table::{mean_holds, numbered};
-pub(crate) use words::Words;
 
 use crate::document::Document;
 use crate::figure::{Decimals, Figure, proof};
 use crate::finding::NotUnderstood;
+use crate::words::Words;
 
 /// All that is recognised, and what looks like a figure and is not.
 pub(super) fn recognise(document: &Document) -> (Evidence, Vec<NotUnderstood>) {

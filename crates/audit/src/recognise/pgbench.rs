@@ -3,8 +3,8 @@
 use super::pgbench_run::{PgbenchRun, Progress, Script, Statement};
 use super::scan::Scan;
 use super::taken::{Taken, once};
-use super::words::Words;
 use crate::figure::Figure;
+use crate::words::Words;
 
 /// Finds all in the document and marks their lines as read.
 pub(super) fn find(scan: &mut Scan<'_>) -> Vec<PgbenchRun> {

@@ -6,7 +6,7 @@
 
 use super::columns::{names_time, names_tps};
 use super::scan::Scan;
-use super::words::{self, Words};
+use crate::words::{self, Words};
 
 /// What prose says.
 #[derive(Clone, Debug, Default, PartialEq)]

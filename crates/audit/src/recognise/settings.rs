@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::scan::Scan;
-use super::words::Words;
+use crate::words::Words;
 
 /// A setting that the report shows.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

@@ -3,8 +3,8 @@
 use serde::{Deserialize, Serialize};
 
 use super::scan::Scan;
-use super::words::Words;
 use crate::document::Line;
+use crate::words::Words;
 
 /// Something that the report says of its storage.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

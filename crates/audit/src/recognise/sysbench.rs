@@ -6,8 +6,8 @@ use serde::{Deserialize, Serialize};
 use super::pgbench_run::Progress;
 use super::scan::Scan;
 use super::taken::{Taken, once};
-use super::words::Words;
 use crate::figure::Figure;
+use crate::words::Words;
 
 /// What one run of sysbench printed. Each part is none where it was not printed, or not copied.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]

@@ -4,9 +4,9 @@ use serde::{Deserialize, Serialize};
 
 use super::columns::{Role, names_time, names_tps, role};
 use super::scan::Scan;
-use super::words::Words;
 use crate::document::Line;
 use crate::figure::{Decimals, Figure, Written, proof, written};
+use crate::words::Words;
 
 /// Table with at least one understood column.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]

@@ -6,7 +6,8 @@ use super::rule::{Rule, Verdicts, exact, number};
 use crate::figure::Figure;
 use crate::finding::Confidence::{Likely, Possible};
 use crate::finding::Severity::Warning;
-use crate::recognise::{Evidence, PgbenchRun, Words};
+use crate::recognise::{Evidence, PgbenchRun};
+use crate::words::Words;
 
 /// What pgbench's tables take for each unit of scale (MB), rounded up.
 const MB_PER_SCALE: f64 = 16.0;

@@ -56,6 +56,15 @@ impl Verdicts {
     }
 }
 
+/// Beyond this share a disagreement of figures is serious, as it is no matter of what was counted
+/// when.
+pub(super) const SERIOUS: f64 = 0.05;
+
+/// Weight of figures that disagree by this share.
+pub(super) fn weight(share: f64) -> Severity {
+    if share.abs() > SERIOUS { Severity::Serious } else { Severity::Warning }
+}
+
 /// `2.00`, `1,234`: for sentences.
 pub(super) fn number(value: f64) -> String {
     pgdyno_model::format::rate(value)

@@ -2,14 +2,11 @@
 
 use serde_json::json;
 
-use super::rule::{Rule, Verdicts, exact, number};
+use super::rule::{Rule, SERIOUS, Verdicts, exact, number, weight};
 use crate::figure::Figure;
 use crate::finding::Confidence::{Certain, Likely};
 use crate::finding::Severity::{Note, Serious, Warning};
 use crate::recognise::{Evidence, PgbenchRun, Statement};
-
-/// Beyond this share a disagreement is serious, as it is no matter of what was counted when.
-const SERIOUS: f64 = 0.05;
 
 /// What clocks and the edges of a run may take, beside rounding.
 const EDGES: f64 = 0.01;
@@ -136,15 +133,9 @@ fn lasted(run: &PgbenchRun, verdicts: &mut Verdicts) {
     let sum =
         format!("{} transactions ÷ {} tps are {} s", done.value, exact(tps.value), exact(length));
     if longest < low || shortest > high {
-        let severity = if off.abs() > SERIOUS { Serious } else { Warning };
         let sure = if longest < low { Certain } else { Likely };
-        verdicts.found(
-            severity,
-            sure,
-            &lines,
-            format!("{sum}, not {} s", duration.value),
-            computed,
-        );
+        let message = format!("{sum}, not {} s", duration.value);
+        verdicts.found(weight(off), sure, &lines, message, computed);
     } else {
         verdicts.right(&lines, format!("{sum}, as its duration says"), computed);
     }
@@ -206,13 +197,12 @@ fn littles_law(evidence: &Evidence, verdicts: &mut Verdicts) {
         });
         lines.extend([tps.line, clients.line]);
         if at_least > clients.value * (1.0 + EDGES) {
-            let severity =
-                if at_least > clients.value * (1.0 + SERIOUS) { Serious } else { Warning };
+            let message = format!("{sum}: more than there are");
             verdicts.found(
-                severity,
+                weight(at_least / clients.value - 1.0),
                 Certain,
                 &lines,
-                format!("{sum}: more than there are"),
+                message,
                 computed,
             );
         } else if at_most < clients.value * (1.0 - IDLE) {
@@ -295,14 +285,8 @@ fn add_up(
         exact(whole.value)
     );
     if sum - half > most * (1.0 + EDGES) {
-        let severity = if sum - half > most * (1.0 + SERIOUS) { Serious } else { Warning };
-        verdicts.found(
-            severity,
-            Certain,
-            &lines,
-            format!("{words}: parts are more than the whole"),
-            computed,
-        );
+        let message = format!("{words}: parts are more than the whole");
+        verdicts.found(weight((sum - half) / most - 1.0), Certain, &lines, message, computed);
     } else if sum + half < whole.low() * (1.0 - OUTSIDE) {
         let outside = number((1.0 - share) * 100.0);
         let message =
@@ -415,15 +399,8 @@ fn scripts(evidence: &Evidence, verdicts: &mut Verdicts) {
             let words = format!("the scripts' {what} add up to {}", exact(sum));
             // To 17 threads count a script's transactions without a lock, and lose a few.
             if sum > whole.value + half || sum < whole.value * (1.0 - EDGES) - half {
-                let severity =
-                    if (sum / whole.value - 1.0).abs() > SERIOUS { Serious } else { Warning };
-                verdicts.found(
-                    severity,
-                    Certain,
-                    &lines,
-                    format!("{words}, not to {}", exact(whole.value)),
-                    computed,
-                );
+                let message = format!("{words}, not to {}", exact(whole.value));
+                verdicts.found(weight(sum / whole.value - 1.0), Certain, &lines, message, computed);
             } else {
                 verdicts.right(&lines, words, computed);
             }

@@ -32,6 +32,6 @@ impl Words {
 }
 
 /// Parts `text` into its words: letters and digits.
-pub(super) fn split(text: &str) -> Vec<&str> {
+pub(crate) fn split(text: &str) -> Vec<&str> {
     text.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty()).collect()
 }
