@@ -44,6 +44,7 @@ mod finding;
 mod import;
 mod recognise;
 mod rules;
+mod words;
 
 pub use audit::Audit;
 pub use error::AuditError;

@@ -14,7 +14,10 @@ use pgbench_support::Server;
 use pgdyno_audit::{Audit, ImportedRun};
 use pgdyno_model::record::SessionEnd;
 use pgdyno_model::units::Epoch;
-use pgdyno_model::{CrashRecord, LevelValue, Levels, ProbeRecord, RunRecord, Verdict};
+use pgdyno_model::{
+    CrashRecord, LevelValue, Levels, Plan, PlannedTrial, ProbeRecord, RunRecord, TrialRecord,
+    Verdict,
+};
 use pgdyno_results::store::Store;
 use support::World;
 use synthetic::common;
@@ -54,6 +57,47 @@ fn assert_honest(what: &str, output: &Output) -> String {
     both
 }
 
+/// A trial whose texts are all hostile; the first of the plan failed.
+fn hostile_trial(plan: &Plan, planned: PlannedTrial) -> TrialRecord {
+    let mut trial = match planned.ordinal {
+        1 => common::failed_trial(planned),
+        _ => common::trial(plan, planned),
+    };
+    trial.failure = trial.failure.map(|_| HOSTILE.into());
+    trial.server_log = format!("LOG:  checkpoint {HOSTILE}\n2026 FATAL:  {HOSTILE}");
+    if let Some(server) = &mut trial.server {
+        server.version = HOSTILE.into();
+        for setting in &mut server.settings {
+            setting.value = HOSTILE.into();
+        }
+        server.settings[0].name = HOSTILE.into();
+    }
+    for table in &mut trial.telemetry {
+        table.unavailable = Some(HOSTILE.into());
+    }
+    if let Some(measurement) = &mut trial.measurement {
+        for script in &mut measurement.scripts {
+            script.name = HOSTILE.into();
+            script.statements.iter_mut().for_each(|s| s.text = HOSTILE.into());
+        }
+    }
+    trial
+}
+
+/// An import whose names are hostile.
+fn hostile_import() -> ImportedRun {
+    let recognised = Audit::of("a.txt", b"tps = 545.5 (excluding connections establishing)\n")
+        .unwrap()
+        .recognised;
+    let at = std::time::UNIX_EPOCH + std::time::Duration::from_secs(1_790_000_000);
+    let import = ImportedRun {
+        id: format!("import{HOSTILE}"),
+        ..ImportedRun::new(HOSTILE, b"x", recognised, at)
+    };
+    assert_eq!(import.imported_at, Epoch::of(at));
+    import
+}
+
 /// A store from elsewhere, whose every text is hostile.
 fn hostile_store(world: &World) -> (std::path::PathBuf, String) {
     let path = world.path("theirs.sqlite3");
@@ -91,29 +135,7 @@ fn hostile_store(world: &World) -> (std::path::PathBuf, String) {
     }
     let number = store.begin_session(&id, &session).unwrap();
     for planned in &record.plan.trials {
-        let mut trial = match planned.ordinal {
-            1 => common::failed_trial(*planned),
-            _ => common::trial(&record.plan, *planned),
-        };
-        trial.failure = trial.failure.map(|_| HOSTILE.into());
-        trial.server_log = format!("LOG:  checkpoint {HOSTILE}\n2026 FATAL:  {HOSTILE}");
-        if let Some(server) = &mut trial.server {
-            server.version = HOSTILE.into();
-            for setting in &mut server.settings {
-                setting.value = HOSTILE.into();
-            }
-            server.settings[0].name = HOSTILE.into();
-        }
-        for table in &mut trial.telemetry {
-            table.unavailable = Some(HOSTILE.into());
-        }
-        if let Some(measurement) = &mut trial.measurement {
-            for script in &mut measurement.scripts {
-                script.name = HOSTILE.into();
-                script.statements.iter_mut().for_each(|s| s.text = HOSTILE.into());
-            }
-        }
-        store.add_trial(&id, number, &trial).unwrap();
+        store.add_trial(&id, number, &hostile_trial(&record.plan, *planned)).unwrap();
     }
     store.end_session(number, SessionEnd::Completed).unwrap();
     let probe = ProbeRecord {
@@ -132,16 +154,7 @@ fn hostile_store(world: &World) -> (std::path::PathBuf, String) {
     };
     crash.outcome.notes = vec![HOSTILE.into()];
     store.add_crash(None, &crash).unwrap();
-    let recognised = Audit::of("a.txt", b"tps = 545.5 (excluding connections establishing)\n")
-        .unwrap()
-        .recognised;
-    let at = std::time::UNIX_EPOCH + std::time::Duration::from_secs(1_790_000_000);
-    let import = ImportedRun {
-        id: format!("import{HOSTILE}"),
-        ..ImportedRun::new(HOSTILE, b"x", recognised, at)
-    };
-    assert_eq!(import.imported_at, Epoch::of(at));
-    store.add_import(&import).unwrap();
+    store.add_import(&hostile_import()).unwrap();
     (path, id)
 }
 

@@ -94,12 +94,17 @@ fn tables_keys_and_rows_are_pgbenchs() {
     }
 }
 
+/// All relations of the schemas that tests use.
+const EVERYTHING: &str = "select c.oid::regclass::text, c.relkind from pg_class c join pg_namespace n \
+    on n.oid = c.relnamespace where n.nspname in ('public', 'first', 'second') order by 1";
+
+/// Asks both databases.
+fn both(server: &Server, sql: &str) -> [String; 2] {
+    ["ref", "our"].map(|database| server.ask(database, sql))
+}
+
 #[test]
 fn dropping_drops_what_pgbench_drops_and_no_more() {
-    const EVERYTHING: &str = "select c.oid::regclass::text, c.relkind from pg_class c join pg_namespace n \
-        on n.oid = c.relnamespace where n.nspname in ('public', 'first', 'second') order by 1";
-    let both =
-        |server: &Server, sql: &str| ["ref", "our"].map(|database| server.ask(database, sql));
     for server in Server::each("dropping_drops_what_pgbench_drops_and_no_more") {
         let tables = "create table pgbench_other (a int); create table pgbench_accounts (aid int); \
             create table pgbench_history (aid int); create table pgbench_branches (bid int)";
@@ -152,6 +157,12 @@ fn dropping_drops_what_pgbench_drops_and_no_more() {
                 server.ask("our", "select count(*) from pg_class where relname = 'pgbench_other'");
             assert_eq!(other, "1", "{what}");
         }
+    }
+}
+
+#[test]
+fn tables_are_found_and_made_by_the_search_path_as_pgbench_does() {
+    for server in Server::each("tables_are_found_and_made_by_the_search_path_as_pgbench_does") {
         // Names are found by the user's own search_path, and made where its first schema is.
         both(
             &server,

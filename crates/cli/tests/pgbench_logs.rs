@@ -4,7 +4,26 @@
 
 mod pgbench_support;
 
+use std::path::PathBuf;
+
 use pgbench_support::{Server, columns, numbers_as_n};
+
+/// The lines of all files.
+fn lines_of(files: &[PathBuf]) -> Vec<String> {
+    let texts = files.iter().map(|file| std::fs::read_to_string(file).unwrap());
+    texts.flat_map(|text| text.lines().map(str::to_owned).collect::<Vec<_>>()).collect()
+}
+
+/// Lines with their numbers as `n`; client and number are compared to the letter.
+fn shape(files: &[PathBuf]) -> Vec<String> {
+    let shape = |line: &String| {
+        let mut words = line.splitn(3, ' ');
+        let mut next = || words.next().unwrap();
+        let (client, n, rest) = (next(), next(), next());
+        format!("{client} {n} {}", numbers_as_n(rest))
+    };
+    lines_of(files).iter().map(shape).collect()
+}
 
 #[test]
 fn logs_have_pgbenchs_names_and_columns() {
@@ -15,7 +34,6 @@ fn logs_have_pgbenchs_names_and_columns() {
         let serialization =
             "DO $$ BEGIN RAISE EXCEPTION 'meant' USING ERRCODE = '40001'; END $$;\n";
         server.script("serialization.sql", serialization);
-        server.script("late.sql", "SELECT pg_sleep(0.005);\n");
         // Options, number of files, lines of all files together (none: as it happens), columns.
         for (number, (args, files, lines, width)) in [
             ("-n -S -t 5 -l", 1, Some(5), 6),
@@ -44,17 +62,6 @@ fn logs_have_pgbenchs_names_and_columns() {
                 server.files("our", &format!("log{number}.")),
             );
             assert_eq!((theirs.len(), ours.len()), (files, files), "`{args}`: {theirs:?} {ours:?}");
-            let all = |of: &[std::path::PathBuf]| -> Vec<String> {
-                of.iter()
-                    .flat_map(|f| {
-                        std::fs::read_to_string(f)
-                            .unwrap()
-                            .lines()
-                            .map(str::to_owned)
-                            .collect::<Vec<_>>()
-                    })
-                    .collect()
-            };
             for (mine, file) in [(false, &theirs), (true, &ours)]
                 .iter()
                 .flat_map(|(m, fs)| fs.iter().map(move |f| (m, f)))
@@ -62,22 +69,11 @@ fn logs_have_pgbenchs_names_and_columns() {
                 assert_eq!(columns(file), width, "`{args}`, ours: {mine}");
             }
             if let Some(lines) = lines {
-                assert_eq!((all(&theirs).len(), all(&ours).len()), (lines, lines), "`{args}`");
-                let shape = |of: &[std::path::PathBuf]| -> Vec<String> {
-                    // Client and number are compared to the letter.
-                    all(of)
-                        .iter()
-                        .map(|l| {
-                            let mut words = l.splitn(3, ' ');
-                            let (client, n, rest) = (
-                                words.next().unwrap(),
-                                words.next().unwrap(),
-                                words.next().unwrap(),
-                            );
-                            format!("{client} {n} {}", numbers_as_n(rest))
-                        })
-                        .collect()
-                };
+                assert_eq!(
+                    (lines_of(&theirs).len(), lines_of(&ours).len()),
+                    (lines, lines),
+                    "`{args}`"
+                );
                 assert_eq!(shape(&theirs), shape(&ours), "`{args}`");
             }
             for file in &ours {
@@ -86,7 +82,17 @@ fn logs_have_pgbenchs_names_and_columns() {
                 assert!(rest.split('.').all(|part| part.parse::<u32>().is_ok()), "{name}");
             }
         }
-        // What is skipped is written as that.
+    }
+}
+
+#[test]
+fn a_skipped_transaction_is_logged_as_skipped() {
+    for server in Server::each("a_skipped_transaction_is_logged_as_skipped") {
+        for who in ["ref", "our"] {
+            assert_eq!(server.run(who, "-i -q -I dtGvp").code, Some(0));
+        }
+        server.script("late.sql", "SELECT pg_sleep(0.005);\n");
+
         let args = "-n -t 60 -R 1000 -L 2 -l -f late.sql --log-prefix=skip";
         server.same(args, &[]);
         for who in ["ref", "our"] {

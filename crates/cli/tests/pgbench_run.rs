@@ -202,6 +202,12 @@ fn what_goes_wrong_goes_wrong_as_in_pgbench() {
             let ours = server.same(args, &phrases);
             assert_eq!(ours.code, Some(status), "{args}");
         }
+    }
+}
+
+#[test]
+fn a_run_that_is_ended_and_one_without_tables_say_what_pgbench_says() {
+    for server in filled("a_run_that_is_ended_and_one_without_tables_say_what_pgbench_says") {
         // What ends the whole run says where it was.
         if server.major >= 17 {
             let ended = server.same(

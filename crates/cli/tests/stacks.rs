@@ -129,26 +129,7 @@ fn filesystems_are_compared_with_their_read_back_and_one_that_cannot_be_made_is_
             "{trial}"
         );
     }
-    let ext4 = &storage(&shown, "ext4");
-    assert_eq!(ext4["asked"]["filesystem"]["mount"][0], "data=writeback");
-    assert_eq!(ext4["obtained"]["filesystem"]["kind"], "ext4");
-    let options = ext4["obtained"]["filesystem"]["options"].as_array().unwrap();
-    assert!(
-        options.contains(&"data=writeback".into()) && options.contains(&"noatime".into()),
-        "{options:?}"
-    );
-    assert_eq!(storage(&shown, "xfs")["obtained"]["filesystem"]["kind"], "xfs");
-    assert_eq!(storage(&shown, "log")["filesystem"], "ext2");
-    assert!(storage(&shown, "gone")["failure"].as_str().unwrap().contains("reiserfs"));
-    let lacks = |name: &str| storage(&shown, name)["not_available_here"].as_bool();
-    assert_eq!(
-        [lacks("gone"), lacks("wrong"), lacks("xfs")],
-        [Some(true), Some(false), Some(false)]
-    );
-    assert!(storage(&shown, "gone")["obtained"].is_null());
-    let probed: Vec<&str> =
-        shown["fsync"].as_array().unwrap().iter().map(|f| f["storage"].as_str().unwrap()).collect();
-    assert_eq!(probed, ["ext4", "log", "xfs"]);
+    assert_read_back(&shown);
 
     let report = world.path("report.html");
     assert_eq!(world.run(&["report", "latest", "-o", report.to_str().unwrap()]).code, Some(0));
@@ -156,6 +137,30 @@ fn filesystems_are_compared_with_their_read_back_and_one_that_cannot_be_made_is_
     assert!(
         html.contains("Asked for") && html.contains("data=writeback") && html.contains("Not made")
     );
+}
+
+/// The run shows what was asked for and what was made of it; or why nothing was.
+fn assert_read_back(shown: &Value) {
+    let ext4 = &storage(shown, "ext4");
+    assert_eq!(ext4["asked"]["filesystem"]["mount"][0], "data=writeback");
+    assert_eq!(ext4["obtained"]["filesystem"]["kind"], "ext4");
+    let options = ext4["obtained"]["filesystem"]["options"].as_array().unwrap();
+    assert!(
+        options.contains(&"data=writeback".into()) && options.contains(&"noatime".into()),
+        "{options:?}"
+    );
+    assert_eq!(storage(shown, "xfs")["obtained"]["filesystem"]["kind"], "xfs");
+    assert_eq!(storage(shown, "log")["filesystem"], "ext2");
+    assert!(storage(shown, "gone")["failure"].as_str().unwrap().contains("reiserfs"));
+    let lacks = |name: &str| storage(shown, name)["not_available_here"].as_bool();
+    assert_eq!(
+        [lacks("gone"), lacks("wrong"), lacks("xfs")],
+        [Some(true), Some(false), Some(false)]
+    );
+    assert!(storage(shown, "gone")["obtained"].is_null());
+    let probed: Vec<&str> =
+        shown["fsync"].as_array().unwrap().iter().map(|f| f["storage"].as_str().unwrap()).collect();
+    assert_eq!(probed, ["ext4", "log", "xfs"]);
 }
 
 #[test]

@@ -43,33 +43,41 @@ fn quickstart_ends_with_numbers_that_agree_with_each_other_and_with_postgresql()
     let trials = shown["trials"].as_array().unwrap();
     assert_eq!(trials.len(), 12);
     for trial in trials {
-        let transactions = trial["transactions"].as_f64().unwrap();
-        assert!(transactions > 0.0 && trial["failed"] == 0);
-        // The series adds up to the count exactly: both are counts of the same transactions.
-        let series = &trial["series"];
-        assert!(
-            (sum(series, |s| s["transactions"].as_f64().unwrap()) - transactions).abs() < 0.5,
-            "{trial}"
-        );
-        for second in series.as_array().unwrap() {
-            assert!(
-                second["t_s"].is_number()
-                    && second["tps"].is_number()
-                    && !second["latency_us_p99"].is_null()
-            );
-        }
-        let tps = trial["tps"].as_f64().unwrap();
-        assert!((tps * trial["measured_s"].as_f64().unwrap() - transactions).abs() < 1.0);
-        // PostgreSQL's rows are exactly what it acknowledged.
-        let count = &trial["server_count"];
-        assert_eq!(count["rows"], count["rows_expected"], "{trial}");
-        // Its commits are the load's, and two or three of each connection of pgdyno's own.
-        let extra =
-            count["xact_commit"].as_i64().unwrap() - count["rows_expected"].as_i64().unwrap();
-        assert!((0..=30).contains(&extra), "{count}");
+        assert_counts_agree(trial);
     }
     assert!(shown["fsync"].as_array().unwrap().len() == 1);
+    assert_gates_decide(&world);
+}
 
+/// What a trial counted is what its series adds up to and what PostgreSQL holds.
+fn assert_counts_agree(trial: &Value) {
+    let transactions = trial["transactions"].as_f64().unwrap();
+    assert!(transactions > 0.0 && trial["failed"] == 0);
+    // The series adds up to the count exactly: both are counts of the same transactions.
+    let series = &trial["series"];
+    assert!(
+        (sum(series, |s| s["transactions"].as_f64().unwrap()) - transactions).abs() < 0.5,
+        "{trial}"
+    );
+    for second in series.as_array().unwrap() {
+        assert!(
+            second["t_s"].is_number()
+                && second["tps"].is_number()
+                && !second["latency_us_p99"].is_null()
+        );
+    }
+    let tps = trial["tps"].as_f64().unwrap();
+    assert!((tps * trial["measured_s"].as_f64().unwrap() - transactions).abs() < 1.0);
+    // PostgreSQL's rows are exactly what it acknowledged.
+    let count = &trial["server_count"];
+    assert_eq!(count["rows"], count["rows_expected"], "{trial}");
+    // Its commits are the load's, and two or three of each connection of pgdyno's own.
+    let extra = count["xact_commit"].as_i64().unwrap() - count["rows_expected"].as_i64().unwrap();
+    assert!((0..=30).contains(&extra), "{count}");
+}
+
+/// Gates between the treatments of the latest run are kept, exceeded or refused.
+fn assert_gates_decide(world: &World) {
     // Commits that wait beside commits that do not, of the same blocks; a hundredth of the speed is
     // let through.
     let compare = |more: &[&str]| {

@@ -11,6 +11,7 @@ use strum::{EnumString, IntoStaticStr, VariantNames};
 
 use crate::crash::{CrashOptions, Fault};
 use crate::level::{Key, Level, LevelValue};
+use crate::names::names;
 use crate::storage::Storage;
 use crate::units::{Bytes, Span, UnitError};
 
@@ -164,17 +165,9 @@ pub enum Protocol {
 impl Protocol {
     /// The names that files and options accept.
     pub const NAMES: &[&str] = <Self as VariantNames>::VARIANTS;
-
-    /// Returns the protocol's name.
-    pub fn name(self) -> &'static str {
-        self.into()
-    }
-
-    /// Finds the protocol called `name`.
-    pub fn parse(name: &str) -> Option<Self> {
-        name.parse().ok()
-    }
 }
+
+names!(Protocol, parse);
 
 /// How long a trial offers load.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -215,17 +208,9 @@ pub enum OnError {
 impl OnError {
     /// The names that files accept.
     pub const NAMES: &[&str] = <Self as VariantNames>::VARIANTS;
-
-    /// Its name.
-    pub fn name(self) -> &'static str {
-        self.into()
-    }
-
-    /// Finds the reaction called `name`.
-    pub fn parse(name: &str) -> Option<Self> {
-        name.parse().ok()
-    }
 }
+
+names!(OnError, parse);
 
 /// What a client does whose connection is lost.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -5,6 +5,7 @@ use std::fmt;
 use serde::de::{MapAccess, Visitor};
 use serde::ser::SerializeMap;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use strum::EnumString;
 
 /// A level's value as written in the experiment file; the label that tables and JSON show.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -117,8 +118,11 @@ impl<'de> Deserialize<'de> for Levels {
 }
 
 /// What a factor can change. Everything else in `[factors]` is the name of a PostgreSQL setting.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(
+    Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, EnumString,
+)]
 #[serde(rename_all = "kebab-case")]
+#[strum(serialize_all = "snake_case")]
 pub enum Key {
     /// Connections that offer load.
     Clients,
@@ -143,22 +147,30 @@ pub enum Key {
     /// A built-in workload or a folder.
     Workload,
     /// The server's major version.
+    #[strum(serialize = "postgres.version")]
     PostgresVersion,
     /// The folder of the server's programs.
+    #[strum(serialize = "postgres.bindir")]
     PostgresBindir,
     /// A server that pgdyno does not own, by its name: its DSN is a secret and kept apart.
+    #[strum(serialize = "postgres.dsn")]
     PostgresDsn,
     /// The name of a `[storage.<name>]` table.
     Storage,
     /// `queue/scheduler` of the storage's devices.
+    #[strum(serialize = "device.scheduler")]
     DeviceScheduler,
     /// `queue/read_ahead_kb` of the storage's devices (KiB).
+    #[strum(serialize = "device.read_ahead_kb")]
     DeviceReadAhead,
     /// `queue/nr_requests` of the storage's devices (count).
+    #[strum(serialize = "device.nr_requests")]
     DeviceRequests,
     /// Whether the drives' volatile write caches are on.
+    #[strum(serialize = "device.write_cache")]
     DeviceWriteCache,
     /// A PostgreSQL setting.
+    #[strum(disabled)]
     Setting(String),
 }
 
@@ -206,28 +218,7 @@ impl Key {
 
     /// The key that `name` spells; a name that is none of [`Key::NAMES`] is a PostgreSQL setting.
     pub fn parse(name: &str) -> Self {
-        match name {
-            "clients" => Self::Clients,
-            "threads" => Self::Threads,
-            "protocol" => Self::Protocol,
-            "rate" => Self::Rate,
-            "latency_limit" => Self::LatencyLimit,
-            "max_tries" => Self::MaxTries,
-            "on_error" => Self::OnError,
-            "reconnect" => Self::Reconnect,
-            "reconnect_lost" => Self::ReconnectLost,
-            "scale" => Self::Scale,
-            "workload" => Self::Workload,
-            "postgres.version" => Self::PostgresVersion,
-            "postgres.bindir" => Self::PostgresBindir,
-            "postgres.dsn" => Self::PostgresDsn,
-            "storage" => Self::Storage,
-            "device.scheduler" => Self::DeviceScheduler,
-            "device.read_ahead_kb" => Self::DeviceReadAhead,
-            "device.nr_requests" => Self::DeviceRequests,
-            "device.write_cache" => Self::DeviceWriteCache,
-            setting => Self::Setting(setting.to_owned()),
-        }
+        name.parse().unwrap_or_else(|_| Self::Setting(name.to_owned()))
     }
 }
 
@@ -255,5 +246,16 @@ mod tests {
         assert_eq!(json, r#"{"synchronous_commit":true,"clients":8}"#);
         assert_eq!(serde_json::from_str::<Levels>(&json).unwrap(), levels);
         assert_eq!(levels.to_string(), "synchronous_commit=on clients=8");
+    }
+
+    #[test]
+    fn only_the_names_of_keys_are_no_settings() {
+        for name in Key::NAMES {
+            assert!(!matches!(Key::parse(name), Key::Setting(_)), "{name}");
+        }
+        assert_eq!(Key::parse("postgres.dsn"), Key::PostgresDsn);
+        for setting in ["work_mem", "setting", "postgres_dsn", "device_scheduler"] {
+            assert_eq!(Key::parse(setting), Key::Setting(setting.to_owned()));
+        }
     }
 }

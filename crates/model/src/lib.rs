@@ -36,6 +36,7 @@ pub mod ledger;
 pub mod level;
 pub mod load_strategy;
 pub mod measurement;
+mod names;
 pub mod nearest;
 pub mod plan;
 pub mod printable;

@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use strum::{Display, EnumString, IntoStaticStr};
 
+use crate::names::names;
 pub use crate::require_auth::{AuthMethod, RequireAuth, RequireAuthError};
 
 /// A password. Its `Debug` shows nothing, and it has no `Serialize`: it reaches neither store nor
@@ -97,17 +98,9 @@ impl SslMode {
     /// Every mode, from the weakest to the strongest.
     pub const ALL: [Self; 6] =
         [Self::Disable, Self::Allow, Self::Prefer, Self::Require, Self::VerifyCa, Self::VerifyFull];
-
-    /// Finds the mode that libpq calls `word`.
-    pub fn named(word: &str) -> Option<Self> {
-        word.parse().ok()
-    }
-
-    /// Returns libpq's name of the mode.
-    pub fn name(self) -> &'static str {
-        self.into()
-    }
 }
+
+names!(SslMode, named);
 
 /// Whether SCRAM is tied to the TLS connection it runs in; libpq's `channel_binding`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -164,17 +157,9 @@ pub enum SessionAttrs {
     PreferStandby,
 }
 
+names!(SessionAttrs, named);
+
 impl SessionAttrs {
-    /// Finds the kind of session that libpq calls `word`.
-    pub fn named(word: &str) -> Option<Self> {
-        word.parse().ok()
-    }
-
-    /// Returns libpq's name of the kind of session.
-    pub fn name(self) -> &'static str {
-        self.into()
-    }
-
     /// Whether a session serves that is on a server in recovery or not, and read-only or not.
     pub fn accepts(self, in_recovery: bool, read_only: bool) -> bool {
         match self {

@@ -4,59 +4,17 @@
 use html5gum::{DefaultEmitter, HtmlString, StartTag, Token, Tokenizer};
 
 use super::line::{Cell, Line};
+use crate::words::Words;
 
 /// Elements that begin and end a line.
-const BLOCKS: &[&[u8]] = &[
-    b"address",
-    b"article",
-    b"aside",
-    b"blockquote",
-    b"body",
-    b"br",
-    b"caption",
-    b"center",
-    b"dd",
-    b"details",
-    b"div",
-    b"dl",
-    b"dt",
-    b"fieldset",
-    b"figcaption",
-    b"figure",
-    b"footer",
-    b"form",
-    b"h1",
-    b"h2",
-    b"h3",
-    b"h4",
-    b"h5",
-    b"h6",
-    b"header",
-    b"hr",
-    b"html",
-    b"li",
-    b"main",
-    b"nav",
-    b"ol",
-    b"option",
-    b"p",
-    b"pre",
-    b"section",
-    b"summary",
-    b"table",
-    b"tbody",
-    b"td",
-    b"textarea",
-    b"tfoot",
-    b"th",
-    b"thead",
-    b"title",
-    b"tr",
-    b"ul",
-];
+const BLOCKS: Words = Words(
+    "address|article|aside|blockquote|body|br|caption|center|dd|details|div|dl|dt|fieldset|\
+     figcaption|figure|footer|form|h1|h2|h3|h4|h5|h6|header|hr|html|li|main|nav|ol|option|p|\
+     pre|section|summary|table|tbody|td|textarea|tfoot|th|thead|title|tr|ul",
+);
 
 /// Elements of which nothing is shown.
-const HIDDEN: &[&[u8]] = &[b"script", b"style", b"template", b"noscript", b"svg"];
+const HIDDEN: Words = Words("script|style|template|noscript|svg");
 
 /// More columns than these are a slip.
 const MOST_COLUMNS: usize = 100;
@@ -71,7 +29,7 @@ pub(super) fn lines(html: &str) -> Vec<Line> {
         let Ok(token) = token;
         match token {
             Token::StartTag(tag) => page.start(&tag, at.line_of(tag.span.start)),
-            Token::EndTag(tag) => page.end(&tag.name),
+            Token::EndTag(tag) => page.end(&String::from_utf8_lossy(&tag.name)),
             Token::String(text) => {
                 let line = at.line_of(text.span.start);
                 page.string(&String::from_utf8_lossy(&text.value), line);
@@ -117,19 +75,19 @@ struct Page {
 
 impl Page {
     fn start(&mut self, tag: &StartTag<usize>, line: usize) {
-        let name: &[u8] = &tag.name;
-        if HIDDEN.contains(&name) && !tag.self_closing {
+        let name = String::from_utf8_lossy(&tag.name);
+        if HIDDEN.has(&name) && !tag.self_closing {
             self.hidden += 1;
         }
-        if !BLOCKS.contains(&name) {
+        if !BLOCKS.has(&name) {
             return;
         }
-        match name {
-            b"tr" | b"table" => {
+        match &*name {
+            "tr" | "table" => {
                 self.flush();
                 self.row();
             }
-            b"td" | b"th" => {
+            "td" | "th" => {
                 self.flush();
                 self.cell = Some(self.cells.len());
                 self.cells.push(Cell { text: String::new(), line });
@@ -143,7 +101,7 @@ impl Page {
                 }
             }
             // Listings often stand in a table of one row; their lines are lines.
-            b"pre" => {
+            "pre" => {
                 self.flush();
                 self.row();
                 self.cell = None;
@@ -153,19 +111,19 @@ impl Page {
         }
     }
 
-    fn end(&mut self, name: &[u8]) {
-        if HIDDEN.contains(&name) {
+    fn end(&mut self, name: &str) {
+        if HIDDEN.has(name) {
             self.hidden = self.hidden.saturating_sub(1);
         }
-        if !BLOCKS.contains(&name) {
+        if !BLOCKS.has(name) {
             return;
         }
         self.flush();
         match name {
-            b"pre" => self.pre = self.pre.saturating_sub(1),
-            b"td" | b"th" => self.cell = None,
-            b"tr" => self.row(),
-            b"table" => {
+            "pre" => self.pre = self.pre.saturating_sub(1),
+            "td" | "th" => self.cell = None,
+            "tr" => self.row(),
+            "table" => {
                 self.row();
                 // Two tables are not one.
                 let number = self.lines.last().map_or(1, |l| l.number);

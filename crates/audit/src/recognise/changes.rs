@@ -3,6 +3,7 @@
 use super::claims::mentioned;
 use super::scan::Scan;
 use crate::figure::{Figure, written};
+use crate::words::Words;
 
 /// A claim that one thing is faster or slower than another.
 #[derive(Clone, Debug, PartialEq)]
@@ -34,147 +35,36 @@ pub(crate) enum Change {
 const LONGEST: usize = 240;
 
 /// Words for a change of what pgbench measures.
-const FASTER: &[&str] = &[
-    "faster",
-    "slower",
-    "as fast",
-    "as slow",
-    "tps",
-    "transactions per second",
-    "throughput",
-    "performance",
-    "быстрее",
-    "медленнее",
-    "производительн",
-    "скорост",
-    "schneller",
-    "langsamer",
-    "rychlej",
-    "pomalej",
-    "výkon",
-    "szybc",
-    "wolniej",
-    "wydajno",
-    "性能",
-    "快",
-    "慢",
-    "遅",
-    "速",
-];
+const FASTER: Words = Words(
+    "faster|slower|as fast|as slow|tps|transactions per second|throughput|performance|быстрее|\
+     медленнее|производительн|скорост|schneller|langsamer|rychlej|pomalej|výkon|szybc|wolniej|\
+     wydajno|性能|快|慢|遅|速",
+);
 
 /// Words for a change; a percentage without one of them may be of anything.
-const CHANGED: &[&str] = &[
-    "faster",
-    "slower",
-    "higher",
-    "lower",
-    "better",
-    "worse",
-    "more",
-    "less",
-    "increase",
-    "decrease",
-    "improv",
-    "gain",
-    "drop",
-    "boost",
-    "быстрее",
-    "медленнее",
-    "выше",
-    "ниже",
-    "вырос",
-    "увелич",
-    "упал",
-    "сниз",
-    "schneller",
-    "langsamer",
-    "mehr",
-    "weniger",
-    "rychlej",
-    "pomalej",
-    "vyšší",
-    "nižší",
-    "提升",
-    "下降",
-    "快",
-    "慢",
-    "遅",
-    "速く",
-];
+const CHANGED: Words = Words(
+    "faster|slower|higher|lower|better|worse|more|less|increase|decrease|improv|gain|drop|boost|\
+     быстрее|медленнее|выше|ниже|вырос|увелич|упал|сниз|schneller|langsamer|mehr|weniger|\
+     rychlej|pomalej|vyšší|nižší|提升|下降|快|慢|遅|速く",
+);
 
 /// What else may change beside tps, and what is no claim of what was measured.
-const OTHERWISE: &[&str] = &[
-    "cpu",
-    "ram",
-    "memory",
-    "disk",
-    "size",
-    "space",
-    "latenc",
-    "wal ",
-    "iops",
-    "load time",
-    "loading",
-    "build",
-    "import",
-    "index",
-    "backup",
-    "compress",
-    "start",
-    "cost",
-    "price",
-    "p95",
-    "p99",
-    "cache",
-    "query",
-    "queries",
-    "read",
-    "write",
-    "select",
-    "insert",
-    "if ",
-    "should",
-    "would",
-    "could",
-    "can ",
-    "may ",
-    "might",
-    "up to",
-    "expect",
-    "typical",
-    "usual",
-    "?",
-    "target",
-    "goal",
-    "theor",
-    "overhead",
-    "noise",
-    "спис",
-    "памят",
-    "диск",
-    "латент",
-    "задержк",
-    "размер",
-    "если",
-    "может",
-    "ожида",
-    "内存",
-    "延迟",
-    "可能",
-];
+const OTHERWISE: Words = Words(
+    "cpu|ram|memory|disk|size|space|latenc|wal |iops|load time|loading|build|import|index|\
+     backup|compress|start|cost|price|p95|p99|cache|query|queries|read|write|select|insert|if |\
+     should|would|could|can |may |might|up to|expect|typical|usual|?|target|goal|theor|overhead|\
+     noise|спис|памят|диск|латент|задержк|размер|если|может|ожида|内存|延迟|可能",
+);
 
 pub(super) fn find(scan: &mut Scan<'_>, names: &[String]) -> Vec<ChangeClaim> {
     let mut found = Vec::new();
     for (at, line) in scan.lines.iter().enumerate() {
         let lower = line.text.to_lowercase();
-        if !line.cells.is_empty()
-            || lower.len() > LONGEST
-            || OTHERWISE.iter().any(|word| lower.contains(word))
-        {
+        if !line.cells.is_empty() || lower.len() > LONGEST || OTHERWISE.any_in(&lower) {
             continue;
         }
         let tps = tps_of(&lower, line.number);
-        if scan.read[at] && tps.is_none() || !FASTER.iter().any(|word| lower.contains(word)) {
+        if scan.read[at] && tps.is_none() || !FASTER.any_in(&lower) {
             continue;
         }
         let Some((change, words)) =
@@ -182,9 +72,9 @@ pub(super) fn find(scan: &mut Scan<'_>, names: &[String]) -> Vec<ChangeClaim> {
         else {
             continue;
         };
-        let says = |words: &[&str]| words.iter().any(|word| lower.contains(word));
+        let says = |words: Words| words.any_in(&lower);
         let named = mentioned(&lower, names);
-        let linked = says(&["than", "compared", "чем", "als ", "než", "vs", "по сравнению"]);
+        let linked = says(Words("than|compared|чем|als |než|vs|по сравнению"));
         let names = match named.as_slice() {
             [of, to] if linked => Some((of.clone(), to.clone())),
             _ => None,
@@ -195,33 +85,10 @@ pub(super) fn find(scan: &mut Scan<'_>, names: &[String]) -> Vec<ChangeClaim> {
             words,
             names,
             tps,
-            about: says(&[
-                "about",
-                "around",
-                "almost",
-                "nearly",
-                "roughly",
-                "approx",
-                "~",
-                "≈",
-                "почти",
-                "примерно",
-                "около",
-                "约",
-                "asi ",
-                "etwa",
-            ]),
-            at_least: says(&[
-                "more than",
-                "over ",
-                "at least",
-                ">",
-                "более",
-                "больше чем",
-                "свыше",
-                "超过",
-                "über ",
-            ]),
+            about: says(Words(
+                "about|around|almost|nearly|roughly|approx|~|≈|почти|примерно|около|约|asi |etwa",
+            )),
+            at_least: says(Words("more than|over |at least|>|более|больше чем|свыше|超过|über ")),
         });
         scan.read[at] = true;
     }
@@ -257,7 +124,7 @@ fn percent(lower: &str, line: usize, beside_tps: bool) -> Option<(Change, String
             && before[..start]
                 .trim_end_matches(['+', '-', '−'])
                 .ends_with(|c: char| c.is_ascii_digit() || c == '%');
-    let changed = CHANGED.iter().any(|word| lower.contains(word)) || signed && beside_tps;
+    let changed = CHANGED.any_in(lower) || signed && beside_tps;
     let figure = written(digits, None, line).number()?;
     (changed && !ranged && figure.value > 0.0)
         .then(|| (Change::Percent(figure), format!("{digits}%")))
@@ -265,8 +132,8 @@ fn percent(lower: &str, line: usize, beside_tps: bool) -> Option<(Change, String
 
 /// `twice as fast`, `3 times slower`, `2.5x faster`, `в 4 раза`, `4,5倍`.
 fn times(lower: &str) -> Option<(Change, String)> {
-    const UNITS: &[&str] = &["times", "fold", "x", "×", "раза", "раз", "倍", "mal", "krát", "razy"];
-    if !CHANGED.iter().any(|word| lower.contains(word)) && !lower.contains(" as ") {
+    const UNITS: Words = Words("times|fold|x|×|раза|раз|倍|mal|krát|razy");
+    if !CHANGED.any_in(lower) && !lower.contains(" as ") {
         return None;
     }
     if lower.contains("twice as") || lower.contains("doubled") {
@@ -284,7 +151,7 @@ fn times(lower: &str) -> Option<(Change, String)> {
             .take_while(|c| c.is_ascii_digit() || matches!(c, '.' | ',' | '-' | '–'))
             .collect();
         let rest = lower[start + number.len()..].trim_start_matches([' ', '-']);
-        let Some(unit) = UNITS.iter().find(|unit| rest.starts_with(**unit)) else { continue };
+        let Some(unit) = UNITS.iter().find(|unit| rest.starts_with(unit)) else { continue };
         if rest[unit.len()..].starts_with(|c: char| c.is_ascii_alphanumeric()) || found.is_some() {
             return None;
         }

@@ -4,6 +4,7 @@ use super::pgbench_run::PgbenchRun;
 use super::scan::Scan;
 use super::table::Table;
 use crate::figure::{Figure, written};
+use crate::words::Words;
 
 /// A ratio of two names that stand beside one percentage.
 #[derive(Clone, Debug, PartialEq)]
@@ -32,65 +33,16 @@ const LONGEST: usize = 400;
 const MOST_NAMES: usize = 200;
 
 /// What names a percentage a difference, and not a ratio.
-const DIFFERENCE: &[&str] = &[
-    "within",
-    "up to",
-    "faster",
-    "slower",
-    "more",
-    "less",
-    "better",
-    "worse",
-    "lower",
-    "higher",
-    "drop",
-    "loss",
-    "gain",
-    "overhead",
-    "schneller",
-    "langsamer",
-    "mehr",
-    "weniger",
-    "pomalej",
-    "rychlej",
-    "быстрее",
-    "медленнее",
-    "больше",
-    "меньше",
-    "快",
-    "慢",
-    "提升",
-    "下降",
-    "util",
-    "cpu",
-    "idle",
-];
+const DIFFERENCE: Words = Words(
+    "within|up to|faster|slower|more|less|better|worse|lower|higher|drop|loss|gain|overhead|\
+     schneller|langsamer|mehr|weniger|pomalej|rychlej|быстрее|медленнее|больше|меньше|快|慢|\
+     提升|下降|util|cpu|idle",
+);
 
-const ABOUT: &[&str] = &[
-    "about",
-    "around",
-    "approx",
-    "roughly",
-    "nearly",
-    "almost",
-    "circa",
-    "ca.",
-    "~",
-    "≈",
-    "约",
-    "大约",
-    "左右",
-    "zhruba",
-    "asi",
-    "přibližně",
-    "okolo",
-    "cca",
-    "etwa",
-    "ungefähr",
-    "rund",
-    "около",
-    "примерно",
-];
+const ABOUT: Words = Words(
+    "about|around|approx|roughly|nearly|almost|circa|ca.|~|≈|约|大约|左右|zhruba|asi|přibližně|\
+     okolo|cca|etwa|ungefähr|rund|около|примерно",
+);
 
 /// Short lines that stand alone and may be names.
 fn lone_names(scan: &Scan<'_>) -> Vec<String> {
@@ -138,13 +90,13 @@ pub(super) fn ratios(scan: &mut Scan<'_>, names: &[String]) -> Vec<RatioClaim> {
             continue;
         }
         let lower = line.text.to_lowercase();
-        if lower.matches('%').count() != 1 || DIFFERENCE.iter().any(|word| lower.contains(word)) {
+        if lower.matches('%').count() != 1 || DIFFERENCE.any_in(&lower) {
             continue;
         }
         let Some(percent) = percentage(&lower, line.number) else { continue };
         let mentioned = mentioned(&lower, names);
         let [of, to] = mentioned.as_slice() else { continue };
-        let about = ABOUT.iter().any(|word| lower.contains(word));
+        let about = ABOUT.any_in(&lower);
         found.push(RatioClaim {
             line: line.number,
             of: of.clone(),

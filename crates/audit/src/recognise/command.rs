@@ -2,6 +2,7 @@
 
 use super::scan::Scan;
 use crate::figure::Figure;
+use crate::words::Words;
 
 /// A command line of pgbench that runs a load.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -33,7 +34,7 @@ pub(super) fn find(scan: &mut Scan<'_>) -> Vec<Command> {
 
 /// The words of a command line without its prompt, and without where its output goes.
 fn options_of(text: &str) -> String {
-    const PROMPTS: &[&str] = &["$ ", "# ", "❯ ", "% "];
+    const PROMPTS: Words = Words("$ |# |❯ |% ");
     let start = PROMPTS.iter().filter_map(|p| Some(text.find(p)? + p.len())).min().unwrap_or(0);
     let command = text.find("pgbench").filter(|at| *at >= start).map_or(text, |_| &text[start..]);
     let mut words = Vec::new();
@@ -141,11 +142,11 @@ pub(super) fn builtin_writes(kind: &str) -> Option<bool> {
 
 /// Whether a script of these commands changes data; none without any, or where functions may.
 pub(super) fn statements_write<'a>(texts: impl Iterator<Item = &'a str>) -> Option<bool> {
-    const WRITE: &[&str] = &["insert", "update", "delete", "merge", "copy", "truncate"];
+    const WRITE: Words = Words("insert|update|delete|merge|copy|truncate");
     let mut reads = None;
     for text in texts {
         let text = text.trim().to_ascii_lowercase();
-        if WRITE.iter().any(|word| text.starts_with(word)) {
+        if WRITE.any_starts(&text) {
             return Some(true);
         }
         if text.starts_with("select") && !text.contains('(') {

@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use super::changes::ChangeClaim;
 use super::claims::{RatioClaim, SpreadClaim};
 use super::command::Command;
+use super::pgbench_run::PgbenchRun;
 use super::recognised::Recognised;
 use super::said::Said;
 
@@ -23,4 +24,11 @@ pub(crate) struct Evidence {
     pub(crate) changes: Vec<ChangeClaim>,
     pub(crate) ratios: Vec<RatioClaim>,
     pub(crate) spreads: Vec<SpreadClaim>,
+}
+
+impl Evidence {
+    /// Runs of pgbench that measure: warm-ups are left out.
+    pub(crate) fn measured_runs(&self) -> impl Iterator<Item = &PgbenchRun> {
+        self.recognised.runs.iter().filter(|run| !self.warm_ups.contains(&run.line))
+    }
 }

@@ -11,6 +11,7 @@ use super::command::Command;
 use super::pgbench_run::PgbenchRun;
 use super::scan::Scan;
 use super::sysbench::SysbenchRun;
+use crate::words::{self, Words};
 
 /// A run of a load generator, as far as repeats go.
 pub(super) struct Span {
@@ -121,110 +122,43 @@ fn timeless(text: &str) -> String {
 /// A heading that names a warm-up, and does not only speak of one.
 fn names_warm_up(text: &str) -> bool {
     const LONGEST: usize = 60;
-    const NAMES: &[&str] =
-        &["warmup", "warm-up", "warm up", "warming", "прогрев", "预热", "aufwärm", "rozehř"];
-    const OTHERWISE: &[&str] = &[
-        "after",
-        "without",
-        "no warm",
-        "with",
-        "follow",
-        "then",
-        "incl",
-        "nach ",
-        "ohne",
-        "после",
-        "без",
-        "后",
-        "post",
-    ];
+    const NAMES: Words = Words("warmup|warm-up|warm up|warming|прогрев|预热|aufwärm|rozehř");
+    const OTHERWISE: Words =
+        Words("after|without|no warm|with|follow|then|incl|nach |ohne|после|без|后|post");
     let lower = text.to_lowercase();
-    lower.chars().count() <= LONGEST
-        && NAMES.iter().any(|name| lower.contains(name))
-        && !OTHERWISE.iter().any(|word| lower.contains(word))
+    lower.chars().count() <= LONGEST && NAMES.any_in(&lower) && !OTHERWISE.any_in(&lower)
 }
 
 /// What people call a run.
-const NAMES: &[&str] = &[
-    "run",
-    "repeat",
-    "repetition",
-    "iteration",
-    "iter",
-    "round",
-    "pass",
-    "trial",
-    "attempt",
-    "try",
-    "test",
-    "time",
-    "durchlauf",
-    "lauf",
-    "прогон",
-    "запуск",
-    "попытка",
-    "pokus",
-    "měření",
-    "tentative",
-    "intento",
-];
+const NAMES: Words = Words(
+    "run|repeat|repetition|iteration|iter|round|pass|trial|attempt|try|test|time|durchlauf|lauf|\
+     прогон|запуск|попытка|pokus|měření|tentative|intento",
+);
 
 /// How they count without digits.
-const ORDINALS: &[&str] = &[
-    "first",
-    "second",
-    "third",
-    "fourth",
-    "fifth",
-    "1st",
-    "2nd",
-    "3rd",
-    "once",
-    "again",
-    "another",
-    "první",
-    "druhé",
-    "třetí",
-    "erster",
-    "zweiter",
-    "dritter",
-    "первый",
-    "второй",
-    "третий",
-];
+const ORDINALS: Words = Words(
+    "first|second|third|fourth|fifth|1st|2nd|3rd|once|again|another|první|druhé|třetí|erster|\
+     zweiter|dritter|первый|второй|третий",
+);
 
 /// What stands beside such a number and names nothing.
-const FILLERS: &[&str] = &[
-    "of",
-    "no",
-    "number",
-    "the",
-    "pgbench",
-    "benchmark",
-    "sysbench",
-    "result",
-    "results",
-    "output",
-    "and",
-    "more",
-    "one",
-];
+const FILLERS: Words =
+    Words("of|no|number|the|pgbench|benchmark|sysbench|result|results|output|and|more|one");
 
 /// `Run 2`, `=== 3rd repeat ===`, `pgbench, run 2 of 3`: a heading that only counts.
 pub(super) fn counts_runs(text: &str) -> bool {
     let lower = claims::name_of(text).to_lowercase();
-    let words: Vec<&str> =
-        lower.split(|c: char| !c.is_alphanumeric()).filter(|w| !w.is_empty()).collect();
+    let words: Vec<&str> = words::split(&lower);
     let is_number = |word: &str| {
         let digits =
             ["st", "nd", "rd", "th"].iter().find_map(|end| word.strip_suffix(end)).unwrap_or(word);
         !digits.is_empty() && digits.len() <= 2 && digits.bytes().all(|b| b.is_ascii_digit())
     };
-    let counts = |word: &str| is_number(word) || ORDINALS.contains(&word);
+    let counts = |word: &str| is_number(word) || ORDINALS.has(word);
     words.len() <= 6
-        && words.iter().any(|w| NAMES.contains(w))
+        && words.iter().any(|w| NAMES.has(w))
         && words.iter().any(|w| counts(w))
-        && words.iter().all(|w| counts(w) || NAMES.contains(w) || FILLERS.contains(w))
+        && words.iter().all(|w| counts(w) || NAMES.has(w) || FILLERS.has(w))
 }
 
 impl From<&PgbenchRun> for Span {

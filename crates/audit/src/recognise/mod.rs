@@ -40,6 +40,7 @@ pub(crate) use table::{mean_holds, numbered};
 use crate::document::Document;
 use crate::figure::{Decimals, Figure, proof};
 use crate::finding::NotUnderstood;
+use crate::words::Words;
 
 /// All that is recognised, and what looks like a figure and is not.
 pub(super) fn recognise(document: &Document) -> (Evidence, Vec<NotUnderstood>) {
@@ -166,29 +167,22 @@ fn without_quoted(scan: &Scan<'_>, runs: Vec<PgbenchRun>) -> Vec<PgbenchRun> {
 
 /// Tells lines that seem to hold a figure of a benchmark and that no recogniser read.
 fn leftover(scan: &mut Scan<'_>) {
-    const SIGNS: &[&str] = &["tps", "ops/sec", "latency average", "latency stddev"];
-    let mut told = Vec::new();
-    for (line, read) in scan.lines.iter().zip(&scan.read) {
+    const SIGNS: Words = Words("ops/sec|latency average|latency stddev");
+    const PERFORMANCE: Words = Words("performance|výkonu|leistung|性能|производительность");
+    for (at, line) in scan.lines.iter().enumerate() {
         let lower = line.text.to_lowercase();
         let number = lower.contains(|c: char| c.is_ascii_digit());
-        if *read || !number || lower.len() > 2000 {
+        if scan.read[at] || !number || lower.len() > 2000 {
             continue;
         }
-        let words = || lower.split(|c: char| !(c.is_alphanumeric() || c == '/'));
-        if columns::names_tps(&lower) || SIGNS[1..].iter().any(|sign| lower.contains(sign)) {
-            told.push((
-                line.number,
-                "it seems to hold a figure, and no recogniser reads it".to_owned(),
-            ));
-        } else if lower.contains('%')
-            && words().any(|w| {
-                matches!(w, "performance" | "výkonu" | "leistung" | "性能" | "производительность")
-            })
-        {
-            told.push((line.number, "a percentage, and it is not clear of what".to_owned()));
-        }
-    }
-    for (line, why) in told {
-        scan.not_understood(line, why);
+        let mut words = lower.split(|c: char| !(c.is_alphanumeric() || c == '/'));
+        let why = if columns::names_tps(&lower) || SIGNS.any_in(&lower) {
+            "it seems to hold a figure, and no recogniser reads it"
+        } else if lower.contains('%') && words.any(|word| PERFORMANCE.has(word)) {
+            "a percentage, and it is not clear of what"
+        } else {
+            continue;
+        };
+        scan.not_understood(line.number, why.to_owned());
     }
 }

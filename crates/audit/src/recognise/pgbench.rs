@@ -4,6 +4,7 @@ use super::pgbench_run::{PgbenchRun, Progress, Script, Statement};
 use super::scan::Scan;
 use super::taken::{Taken, once};
 use crate::figure::Figure;
+use crate::words::Words;
 
 /// Finds all in the document and marks their lines as read.
 pub(super) fn find(scan: &mut Scan<'_>) -> Vec<PgbenchRun> {
@@ -75,15 +76,11 @@ pub(super) fn find(scan: &mut Scan<'_>) -> Vec<PgbenchRun> {
 
 /// Lines that begin a report, whole or partly copied.
 fn begins(text: &str) -> bool {
-    const FIRST: &[&str] = &[
-        "transaction type:",
-        "scaling factor:",
-        "query mode:",
-        "number of clients:",
-        "number of transactions actually processed:",
-        "tps = ",
-    ];
-    FIRST.iter().any(|first| text.starts_with(first))
+    const FIRST: Words = Words(
+        "transaction type:|scaling factor:|query mode:|number of clients:|\
+         number of transactions actually processed:|tps = ",
+    );
+    FIRST.any_starts(text)
 }
 
 /// `pgbench (15.3, server 15.1)`.
@@ -225,18 +222,13 @@ impl Open {
             };
             return once(slot, Figure::read(&first(value), line));
         }
-        const OTHERS: &[&str] = &[
-            "transaction maximum tries number:",
-            "partition method:",
-            "partitions:",
-            "number of transactions above the ",
-            "number of serialization failures:",
-            "number of deadlock failures:",
-            "number of other failures:",
-            "total number of retries:",
-            "average connection time",
-        ];
-        if OTHERS.iter().any(|key| text.starts_with(key)) { Taken::Read } else { Taken::Strange }
+        const OTHERS: Words = Words(
+            "transaction maximum tries number:|partition method:|partitions:|\
+             number of transactions above the |number of serialization failures:|\
+             number of deadlock failures:|number of other failures:|total number of retries:|\
+             average connection time",
+        );
+        if OTHERS.any_starts(text) { Taken::Read } else { Taken::Strange }
     }
 }
 

@@ -6,6 +6,7 @@
 
 use super::columns::{names_time, names_tps};
 use super::scan::Scan;
+use crate::words::{self, Words};
 
 /// What prose says.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -127,76 +128,23 @@ fn setting_off(scan: &Scan<'_>, at: usize, lower: &str, aliases: &[&str]) -> Opt
 
 /// What is conditional, asked, advised or warned of was not done.
 fn is_advice(lower: &str) -> bool {
-    const WORDS: &[&str] = &[
-        "could",
-        "might",
-        "recommend",
-        "avoid",
-        "danger",
-        "unsafe",
-        "risk",
-        "unless",
-        "not ",
-        "n't",
-        "when ",
-        "need",
-        "you ",
-        "must",
-        "consider",
-        "warning",
-        "example",
-        "e.g.",
-        "instead",
-        "option",
-        "allow",
-        "means",
-        "faster than",
-        "docs",
-        "default",
-        "nicht ",
-        "sollte",
-        "kann ",
-        "не ",
-        "нельзя",
-        "можно",
-        "риск",
-        "опас",
-        "如果",
-        "不要",
-        "建议",
-        "可以",
-        "不",
-    ];
-    super::storage::is_conditional(lower) || WORDS.iter().any(|word| lower.contains(word))
+    const WORDS: Words = Words(
+        "could|might|recommend|avoid|danger|unsafe|risk|unless|not |n't|when |need|you |must|\
+         consider|warning|example|e.g.|instead|option|allow|means|faster than|docs|default|\
+         nicht |sollte|kann |не |нельзя|можно|риск|опас|如果|不要|建议|可以|不",
+    );
+    super::storage::is_conditional(lower) || WORDS.any_in(lower)
 }
 
 /// Whether one of the setting's names stands before a word for off, or behind a verb that turned it
 /// off.
 fn states_off(lower: &str, aliases: &[&str]) -> bool {
-    const OFF: &[&str] = &[
-        "off",
-        "disabled",
-        "выкл",
-        "отключ",
-        "关闭",
-        "aus",
-        "ausgeschaltet",
-        "désactivé",
-        "vypnut",
-    ];
-    const BETWEEN: &[&str] =
-        &["=", ":", "to ", "is ", "was ", "set ", "turned ", "switched ", "been "];
-    const VERBS: &[&str] = &[
-        "disabled ",
-        "turned off ",
-        "switched off ",
-        "отключили ",
-        "отключил ",
-        "выключил ",
-        "выключили ",
-        "关闭",
-        "vypnul ",
-    ];
+    const OFF: Words = Words("off|disabled|выкл|отключ|关闭|aus|ausgeschaltet|désactivé|vypnut");
+    const BETWEEN: Words = Words("=|:|to |is |was |set |turned |switched |been ");
+    const VERBS: Words = Words(
+        "disabled |turned off |switched off |отключили |отключил |выключил |выключили |关闭|\
+         vypnul ",
+    );
     aliases.iter().any(|alias| {
         lower.match_indices(alias).any(|(start, _)| {
             let (before, after) = (&lower[..start], &lower[start + alias.len()..]);
@@ -226,80 +174,34 @@ fn states_off(lower: &str, aliases: &[&str]) -> bool {
 
 /// `best of 3`, `the best of three runs`: that only the best was kept.
 fn best_of(lower: &str) -> Option<String> {
-    const BEST: &[&str] = &[
-        "best",
-        "fastest",
-        "highest",
-        "maximum",
-        "лучший",
-        "лучшее",
-        "лучшие",
-        "nejlepší",
-        "bester",
-    ];
-    const OF: &[&str] =
-        &["of", "out", "from", "among", "the", "all", "my", "our", "из", "z", "ze", "aus", "von"];
-    const NUMBERS: &[&str] = &[
-        "two", "three", "four", "five", "six", "seven", "ten", "two", "трёх", "трех", "пяти",
-        "tří", "drei", "fünf",
-    ];
-    const WHAT: &[&str] = &[
-        "result",
-        "results",
-        "score",
-        "value",
-        "run",
-        "tps",
-        "time",
-        "figure",
-        "результат",
-        "значение",
-    ];
+    const BEST: Words = Words("best|fastest|highest|maximum|лучший|лучшее|лучшие|nejlepší|bester");
+    const OF: Words = Words("of|out|from|among|the|all|my|our|из|z|ze|aus|von");
+    const NUMBERS: Words = Words("two|three|four|five|six|seven|ten|трёх|трех|пяти|tří|drei|fünf");
+    const WHAT: Words = Words("result|results|score|value|run|tps|time|figure|результат|значение");
     if lower.chars().count() > LONGEST || lower.contains('?') || lower.contains("should") {
         return None;
     }
-    if let Some(words) = ["取最好", "取最优", "取最高"].iter().find(|words| lower.contains(**words))
-    {
-        return Some((*words).to_owned());
+    if let Some(words) = Words("取最好|取最优|取最高").first_in(lower) {
+        return Some(words.to_owned());
     }
-    let words: Vec<&str> =
-        lower.split(|c: char| !c.is_alphanumeric()).filter(|w| !w.is_empty()).collect();
-    let at = words.iter().position(|word| BEST.contains(word))?;
+    let words: Vec<&str> = words::split(lower);
+    let at = words.iter().position(|word| BEST.has(word))?;
     let mut rest = words[at + 1..].iter().copied().peekable();
-    while rest.next_if(|w| WHAT.contains(w)).is_some() {}
+    while rest.next_if(|w| WHAT.has(w)).is_some() {}
     let mut linked = false;
-    while rest.next_if(|w| OF.contains(w)).is_some() {
+    while rest.next_if(|w| OF.has(w)).is_some() {
         linked = true;
     }
     let number = rest.next().filter(|w| {
-        linked && (NUMBERS.contains(w) || w.parse().is_ok_and(|n: u32| (2..=100).contains(&n)))
+        linked && (NUMBERS.has(w) || w.parse().is_ok_and(|n: u32| (2..=100).contains(&n)))
     })?;
     // `best of 2 worlds` and `highest of 3 systems` are of something else.
     let what = rest.next();
-    let runs = [
-        "run",
-        "runs",
-        "repeat",
-        "repeats",
-        "trial",
-        "trials",
-        "attempt",
-        "attempts",
-        "iterations",
-        "tests",
-        "times",
-        "tries",
-        "measurements",
-        "прогонов",
-        "запусков",
-        "измерений",
-        "läufen",
-        "běhů",
-        "pokusů",
-        "results",
-    ];
-    let fits =
-        what.map_or(lower.ends_with(number) || lower.contains("best of"), |w| runs.contains(&w));
+    const RUNS: Words = Words(
+        "run|runs|repeat|repeats|trial|trials|attempt|attempts|iterations|tests|times|tries|\
+         measurements|прогонов|запусков|измерений|läufen|běhů|pokusů|results",
+    );
+    let fits = what.map_or(lower.ends_with(number) || lower.contains("best of"), |w| RUNS.has(w));
     (fits && (what.is_some() || names_tps(lower) || lower.contains("best of")))
         .then(|| format!("{} of {number}", words[at]))
 }
@@ -307,63 +209,27 @@ fn best_of(lower: &str) -> Option<String> {
 /// `each test was run 3 times`, `the median of five runs`: that figures are made of several
 /// measurements.
 fn repeats(lower: &str) -> bool {
-    const MADE: &[&str] = &[
-        "average of",
-        "mean of",
-        "median of",
-        "averaged over",
-        "averaged across",
-        "repeated",
-        "среднее из",
-        "усредн",
-        "медиан",
-        "mittel aus",
-    ];
-    const RUNS: &[&str] = &[
-        "runs",
-        "times",
-        "iterations",
-        "repeats",
-        "repetitions",
-        "trials",
-        "раз",
-        "раза",
-        "прогонов",
-        "запусков",
-        "прогона",
-    ];
-    const NUMBERS: &[&str] =
-        &["two", "three", "four", "five", "six", "seven", "eight", "ten", "два", "три", "пять"];
-    const EACH: &[&str] = &[
-        "each",
-        "every",
-        "per",
-        "ran",
-        "run",
-        "executed",
-        "repeated",
-        "каждый",
-        "каждая",
-        "запускал",
-        "запуск",
-        "по",
-    ];
+    const MADE: Words = Words(
+        "average of|mean of|median of|averaged over|averaged across|repeated|среднее из|усредн|\
+         медиан|mittel aus",
+    );
+    const RUNS: Words = Words(
+        "runs|times|iterations|repeats|repetitions|trials|раз|раза|прогонов|запусков|прогона",
+    );
+    const NUMBERS: Words = Words("two|three|four|five|six|seven|eight|ten|два|три|пять");
+    const EACH: Words =
+        Words("each|every|per|ran|run|executed|repeated|каждый|каждая|запускал|запуск|по");
     if lower.chars().count() > LONGEST
-        || ["should", "?", "faster", "slower", "higher", "recommend", "would"]
-            .iter()
-            .any(|w| lower.contains(w))
+        || Words("should|?|faster|slower|higher|recommend|would").any_in(lower)
     {
         return false;
     }
-    let words: Vec<&str> =
-        lower.split(|c: char| !c.is_alphanumeric()).filter(|w| !w.is_empty()).collect();
+    let words: Vec<&str> = words::split(lower);
     let counted = words.windows(2).any(|pair| {
-        RUNS.contains(&pair[1])
-            && (NUMBERS.contains(&pair[0])
-                || pair[0].parse().is_ok_and(|n: u32| (2..=100).contains(&n)))
+        RUNS.has(pair[1])
+            && (NUMBERS.has(pair[0]) || pair[0].parse().is_ok_and(|n: u32| (2..=100).contains(&n)))
     });
-    counted
-        && (MADE.iter().any(|made| lower.contains(made)) || words.iter().any(|w| EACH.contains(w)))
+    counted && (MADE.any_in(lower) || words.iter().any(|w| EACH.has(w)))
 }
 
 /// `16 GB RAM`, `Memory: 15Gi`: the machine's memory in GB.
@@ -373,9 +239,7 @@ fn memory(lower: &str) -> Option<f64> {
             lower.split(|c: char| !c.is_alphanumeric()).any(|w| w == *name)
                 || !name.is_ascii() && lower.contains(name)
         });
-    let other = ["work_mem", "shared", "used", "maintenance", "cache", "per "]
-        .iter()
-        .any(|w| lower.contains(w));
+    let other = Words("work_mem|shared|used|maintenance|cache|per ").any_in(lower);
     if !named || other || lower.chars().count() > LONGEST {
         return None;
     }

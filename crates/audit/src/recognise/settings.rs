@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::scan::Scan;
+use crate::words::Words;
 
 /// A setting that the report shows.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -38,83 +39,25 @@ impl Setting {
 }
 
 /// Names that stand in configuration files; beginnings of them end in `_`.
-const NAMES: &[&str] = &[
-    "archive_",
-    "autovacuum",
-    "backend_flush_after",
-    "bgwriter_",
-    "bonjour",
-    "checkpoint_",
-    "client_encoding",
-    "cluster_name",
-    "commit_",
-    "cpu_",
-    "data_checksums",
-    "data_directory",
-    "data_sync_retry",
-    "datestyle",
-    "deadlock_timeout",
-    "debug_",
-    "default_",
-    "dynamic_",
-    "effective_",
-    "enable_",
-    "event_source",
-    "fsync",
-    "full_page_writes",
-    "geqo",
-    "hba_file",
-    "hot_standby",
-    "huge_page",
-    "ident_file",
-    "io_",
-    "jit",
-    "lc_",
-    "listen_addresses",
-    "log_",
-    "logging_collector",
-    "logical_",
-    "maintenance_",
-    "max_",
-    "min_",
-    "parallel_",
-    "password_encryption",
-    "port",
-    "random_page_cost",
-    "recovery_",
-    "seq_page_cost",
-    "shared_",
-    "ssl",
-    "stats_",
-    "superuser_",
-    "synchronous_",
-    "tcp_",
-    "temp_",
-    "timezone",
-    "track_",
-    "unix_socket_",
-    "update_process_title",
-    "vacuum_",
-    "wal_",
-    "work_mem",
-    "zero_damaged_pages",
-];
+const NAMES: Words = Words(
+    "archive_|autovacuum|backend_flush_after|bgwriter_|bonjour|checkpoint_|client_encoding|\
+     cluster_name|commit_|cpu_|data_checksums|data_directory|data_sync_retry|datestyle|\
+     deadlock_timeout|debug_|default_|dynamic_|effective_|enable_|event_source|fsync|\
+     full_page_writes|geqo|hba_file|hot_standby|huge_page|ident_file|io_|jit|lc_|\
+     listen_addresses|log_|logging_collector|logical_|maintenance_|max_|min_|parallel_|\
+     password_encryption|port|random_page_cost|recovery_|seq_page_cost|shared_|ssl|stats_|\
+     superuser_|synchronous_|tcp_|temp_|timezone|track_|unix_socket_|update_process_title|\
+     vacuum_|wal_|work_mem|zero_damaged_pages",
+);
 
 /// Settings whose names stand for other things too: a number beside them is no value.
-const SWITCHES: &[&str] = &["fsync", "full_page_writes", "synchronous_commit"];
+const SWITCHES: Words = Words("fsync|full_page_writes|synchronous_commit");
 
 /// What stands in a line that starts a server, or hands it options.
-const STARTERS: &[&str] = &[
-    "postgres ",
-    "pg_ctl ",
-    "postmaster ",
-    "docker ",
-    "podman ",
-    "command:",
-    "args:",
-    "cmd [",
-    "/",
-];
+const STARTERS: Words = Words(
+    "postgres |pg_ctl |postmaster |docker |podman |command:|args:|cmd [|/|-c |\"-c\"|'-c'|[\"|\
+     export pgoptions|pgoptions=",
+);
 
 /// Finds all: at the beginning of a line, behind a prompt, in lists and options of a command, in
 /// what psql prints. Those in prose are not believed here.
@@ -192,11 +135,7 @@ fn of_psql(text: &str) -> Option<(String, String)> {
 /// Whether the line is a command with options of a server.
 fn is_command(text: &str) -> bool {
     let lower = text.to_ascii_lowercase();
-    STARTERS.iter().any(|starter| lower.starts_with(starter))
-        || ["-c ", "\"-c\"", "'-c'", "[\"", "export pgoptions", "pgoptions="]
-            .iter()
-            .any(|start| lower.starts_with(start))
-        || text.contains("PGOPTIONS=")
+    STARTERS.any_starts(&lower) || text.contains("PGOPTIONS=")
 }
 
 /// Settings behind `-c` and `--` of a command, in quotes and commas or not.
@@ -232,8 +171,7 @@ fn entry(text: &str) -> Option<(String, String)> {
     let name = name.trim().trim_matches(['"', '\'']).to_ascii_lowercase();
     let value = value.split(" #").next()?.trim();
     let inside = value.trim_matches(['"', '\'']);
-    let switch =
-        SWITCHES.contains(&name.as_str()) && inside.starts_with(|c: char| c.is_ascii_digit());
+    let switch = SWITCHES.has(name.as_str()) && inside.starts_with(|c: char| c.is_ascii_digit());
     let word =
         !switch && !inside.is_empty() && !inside.contains(char::is_whitespace) && is_value(inside);
     (known(&name) && word).then(|| (name, inside.to_owned()))
@@ -263,13 +201,12 @@ fn shown(scan: &Scan<'_>, at: usize) -> Option<String> {
 
 /// A row of psql or of a table of settings: `fsync | off`.
 fn row(scan: &Scan<'_>, at: usize) -> Option<(String, String)> {
-    const NAMES: &[&str] = &["name", "parameter", "setting", "параметр", "nastavení", "参数"];
-    const VALUES: &[&str] =
-        &["setting", "value", "current_setting", "значение", "hodnota", "wert", "值"];
+    const NAMES: Words = Words("name|parameter|setting|параметр|nastavení|参数");
+    const VALUES: Words = Words("setting|value|current_setting|значение|hodnota|wert|值");
     let cells = &scan.lines[at].cells;
     let [name, value, rest @ ..] = cells.as_slice() else { return None };
     let name = name.text.to_ascii_lowercase();
-    let switch = SWITCHES.contains(&name.as_str());
+    let switch = SWITCHES.has(name.as_str());
     let lower = value.text.to_ascii_lowercase();
     let boolean = ["on", "off", "local"].contains(&lower.as_str()) || lower.starts_with("remote_");
     if !known(&name) || !is_value(&value.text) || (switch && !boolean) {
@@ -284,8 +221,7 @@ fn row(scan: &Scan<'_>, at: usize) -> Option<(String, String)> {
     let head = (0..at).rev().take_while(of_table).last();
     let headed = head.is_some_and(|i| match scan.lines[i].cells.as_slice() {
         [a, b, ..] => {
-            NAMES.contains(&a.text.to_lowercase().as_str())
-                && VALUES.contains(&b.text.to_lowercase().as_str())
+            NAMES.has(a.text.to_lowercase().as_str()) && VALUES.has(b.text.to_lowercase().as_str())
         }
         _ => false,
     });
@@ -328,9 +264,9 @@ fn assignment(text: &str) -> Option<(String, String)> {
 
 fn known(name: &str) -> bool {
     NAMES.iter().any(|known| {
-        name == *known
+        name == known
             || known.ends_with('_') && name.starts_with(known)
-            || *known == "autovacuum" && name.starts_with("autovacuum_")
+            || known == "autovacuum" && name.starts_with("autovacuum_")
     })
 }
 

@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use super::scan::Scan;
 use crate::document::Line;
+use crate::words::Words;
 
 /// Something that the report says of its storage.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -107,12 +108,12 @@ pub(super) fn find(scan: &mut Scan<'_>) -> Vec<StorageFact> {
 
 /// Where a row of `zfs get` says whence its value is, behind the value.
 fn source(words: &[&str]) -> Option<usize> {
-    const SOURCES: &[&str] = &["-", "local", "default", "temporary", "received"];
+    const SOURCES: Words = Words("-|local|default|temporary|received");
     if let Some(at) = words.iter().position(|word| *word == "inherited") {
         return (at > 0).then_some(at);
     }
     let last = words.len().checked_sub(1).filter(|last| *last > 0)?;
-    SOURCES.contains(&words[last]).then_some(last)
+    SOURCES.has(words[last]).then_some(last)
 }
 
 /// Whether one of `options` stands among others, parted by commas or blanks.
@@ -124,121 +125,73 @@ fn option(lower: &str, options: &[&str]) -> bool {
 
 /// An option among others, or behind `-o`: a word in a sentence about such options is none.
 fn mounted_without_barriers(lower: &str) -> Option<&'static str> {
-    const OPTIONS: &[&str] = &["nobarrier", "barrier=0", "barrier=none"];
+    const OPTIONS: Words = Words("nobarrier|barrier=0|barrier=none");
     let mut words = lower.split([' ', '(', ')', '`', '"', '\'', '|']).filter(|w| !w.is_empty());
     let mut before = "";
     words.find_map(|word| {
         let options: Vec<&str> = word.split(',').filter(|o| !o.is_empty()).collect();
         let mounted = options.len() > 1 || before == "-o";
         before = word;
-        OPTIONS.iter().find(|option| mounted && options.contains(option)).copied()
+        OPTIONS.iter().find(|option| mounted && options.contains(option))
     })
 }
 
 /// Whether a line speaks of what may be, is asked or forbidden, and not of what was done.
 pub(super) fn is_conditional(lower: &str) -> bool {
-    const WORDS: &[&str] = &[
-        "if ",
-        "should",
-        "never",
-        "don't",
-        "do not",
-        "would",
-        "may ",
-        "can ",
-        "?",
-        " or ",
-        "some ",
-        "wenn ",
-        "если ",
-    ];
-    WORDS.iter().any(|word| lower.contains(word))
+    const WORDS: Words =
+        Words("if |should|never|don't|do not|would|may |can |?| or |some |wenn |если ");
+    WORDS.any_in(lower)
 }
 
 /// Longer lines, tables, and what is conditional or forbidden speak of something else than of what
 /// was done.
-fn stated(line: &Line, lower: &str, phrases: &[&'static str]) -> Option<&'static str> {
+fn stated(line: &Line, lower: &str, phrases: Words) -> Option<&'static str> {
     const LONGEST: usize = 160;
     if !line.cells.is_empty() || lower.chars().count() > LONGEST || is_conditional(lower) {
         return None;
     }
-    phrases.iter().find(|words| lower.contains(**words)).copied()
+    phrases.first_in(lower)
 }
 
-const BARRIERS_OFF: &[&str] = &[
-    "barriers off",
-    "barriers disabled",
-    "barriers are off",
-    "barriers were off",
-    "barriers are disabled",
-    "barriers turned off",
-    "barriers were disabled",
-    "without barriers",
-    "no barriers",
-    "vypnuté bariéry",
-    "bariéry vypnuté",
-    "vypnute bariery",
-    "ohne barrieren",
-    "barrieren aus",
-    "барьеры отключены",
-    "без барьеров",
-    "关闭barrier",
-    "关闭 barrier",
-];
+const BARRIERS_OFF: Words = Words(
+    "barriers off|barriers disabled|barriers are off|barriers were off|barriers are disabled|\
+     barriers turned off|barriers were disabled|without barriers|no barriers|vypnuté bariéry|\
+     bariéry vypnuté|vypnute bariery|ohne barrieren|barrieren aus|барьеры отключены|\
+     без барьеров|关闭barrier|关闭 barrier",
+);
 
 /// Whether a program shows a write cache that is on or off.
 fn shown_cache(lower: &str) -> Option<(bool, &'static str)> {
-    const ON: &[&str] =
-        &["write cache is: enabled", "write-caching = 1", "current cache policy: writeback"];
-    const OFF: &[&str] =
-        &["write cache is: disabled", "write-caching = 0", "current cache policy: writethrough"];
-    either(lower, ON, OFF, |phrases| phrases.iter().find(|words| lower.contains(**words)).copied())
+    const ON: Words =
+        Words("write cache is: enabled|write-caching = 1|current cache policy: writeback");
+    const OFF: Words =
+        Words("write cache is: disabled|write-caching = 0|current cache policy: writethrough");
+    either(lower, ON, OFF, |phrases| phrases.first_in(lower))
 }
 
 /// Whether a sentence says that a write cache was on or off.
 fn stated_cache(line: &Line, lower: &str) -> Option<(bool, &'static str)> {
-    const ON: &[&str] = &[
-        "write cache: enabled",
-        "write cache enabled",
-        "write cache on",
-        "write cache is on",
-        "write cache is enabled",
-        "with write-back cache",
-        "write-back cache enabled",
-        "behind a write-back cache",
-        "改成write back",
-        "启用raid写缓存",
-        "开启了raid卡写缓存",
-        "启用写缓存",
-        "开启写缓存",
-        "schreibcache an",
-        "schreibcache ein",
-        "schreibcache aktiviert",
-        "кэш записи включен",
-        "zapnutá write cache",
-    ];
-    const OFF: &[&str] = &[
-        "write cache: disabled",
-        "write cache disabled",
-        "write cache off",
-        "write cache is off",
-        "write cache is disabled",
-        "改成write through",
-        "不启用raid写缓存",
-        "关闭raid cache",
-        "关闭写缓存",
-        "schreibcache aus",
-        "кэш записи выключен",
-    ];
+    const ON: Words = Words(
+        "write cache: enabled|write cache enabled|write cache on|write cache is on|\
+         write cache is enabled|with write-back cache|write-back cache enabled|\
+         behind a write-back cache|改成write back|启用raid写缓存|开启了raid卡写缓存|启用写缓存|\
+         开启写缓存|schreibcache an|schreibcache ein|schreibcache aktiviert|кэш записи включен|\
+         zapnutá write cache",
+    );
+    const OFF: Words = Words(
+        "write cache: disabled|write cache disabled|write cache off|write cache is off|\
+         write cache is disabled|改成write through|不启用raid写缓存|关闭raid cache|关闭写缓存|\
+         schreibcache aus|кэш записи выключен",
+    );
     either(lower, ON, OFF, |phrases| stated(line, lower, phrases))
 }
 
 /// What turns a cache off contains some of what turns it on; a line that says both says neither.
 fn either(
     lower: &str,
-    on: &[&'static str],
-    off: &[&'static str],
-    said: impl Fn(&[&'static str]) -> Option<&'static str>,
+    on: Words,
+    off: Words,
+    said: impl Fn(Words) -> Option<&'static str>,
 ) -> Option<(bool, &'static str)> {
     if lower.contains("on or off") || lower.contains("on/off") {
         return None;
@@ -248,35 +201,18 @@ fn either(
 
 /// What keeps a cache's contents, unless the line denies it.
 fn protection(lower: &str) -> Option<&'static str> {
-    const DENIED: &[&str] = &[
-        "no ", "not ", "without", "lack", "ohne ", "kein", "bez ", "без ", "нет ", "没有", "无",
-        "missing", "fail",
-    ];
-    const WORDS: &[&str] = &[
-        "battery",
-        "batterie",
-        "capacitor",
-        "supercap",
-        "power loss protection",
-        "power-loss protection",
-        "power-loss-protection",
-        "power loss data protection",
-        "battery-backed",
-        "flash-backed",
-        "bbwc",
-        "fbwc",
-        "bateri",
-        "батаре",
-        "电池",
-        "电容",
-        "掉电保护",
-        "kondensator",
-    ];
-    if DENIED.iter().any(|word| lower.contains(word)) {
+    const DENIED: Words =
+        Words("no |not |without|lack|ohne |kein|bez |без |нет |没有|无|missing|fail");
+    const WORDS: Words = Words(
+        "battery|batterie|capacitor|supercap|power loss protection|power-loss protection|\
+         power-loss-protection|power loss data protection|battery-backed|flash-backed|bbwc|fbwc|\
+         bateri|батаре|电池|电容|掉电保护|kondensator",
+    );
+    if DENIED.any_in(lower) {
         return None;
     }
     let short = ["bbu", "plp"].into_iter().find(|word| option(lower, &[word]));
-    WORDS.iter().find(|words| lower.contains(**words)).copied().or(short)
+    WORDS.first_in(lower).or(short)
 }
 
 #[cfg(test)]

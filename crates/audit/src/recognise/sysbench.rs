@@ -7,6 +7,7 @@ use super::pgbench_run::Progress;
 use super::scan::Scan;
 use super::taken::{Taken, once};
 use crate::figure::Figure;
+use crate::words::Words;
 
 /// What one run of sysbench printed. Each part is none where it was not printed, or not copied.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -58,30 +59,14 @@ impl SysbenchRun {
     }
 
     fn take(&mut self, text: &str, line: usize) -> Taken {
-        const HEADS: &[&str] = &[
-            "SQL statistics:",
-            "queries performed:",
-            "General statistics:",
-            "Throughput:",
-            "Latency (ms):",
-            "Threads fairness:",
-            "Running the test with",
-            "Initializing",
-            "Threads started!",
-            "Report intermediate results",
-            "WARNING: ",
-            "reconnects:",
-            "events/s (eps):",
-            "min:",
-            "max:",
-            "95th percentile:",
-            "99th percentile:",
-            "approx.",
-            "response time:",
-            "per-request statistics:",
-            "other operations:",
-        ];
-        if HEADS.iter().any(|head| text.starts_with(head)) {
+        const HEADS: Words = Words(
+            "SQL statistics:|queries performed:|General statistics:|Throughput:|Latency (ms):|\
+             Threads fairness:|Running the test with|Initializing|Threads started!|\
+             Report intermediate results|WARNING: |reconnects:|events/s (eps):|min:|max:|\
+             95th percentile:|99th percentile:|approx.|response time:|per-request statistics:|\
+             other operations:",
+        );
+        if HEADS.any_starts(text) {
             return Taken::Read;
         }
         let Some((key, value)) = text.split_once(':') else { return Taken::Strange };

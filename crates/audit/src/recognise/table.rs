@@ -6,6 +6,7 @@ use super::columns::{Role, names_time, names_tps, role};
 use super::scan::Scan;
 use crate::document::Line;
 use crate::figure::{Decimals, Figure, Written, proof, written};
+use crate::words::Words;
 
 /// Table with at least one understood column.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -71,6 +72,11 @@ impl Table {
 }
 
 impl Row {
+    /// The repeats without their lines.
+    pub(crate) fn values(&self) -> Vec<f64> {
+        self.repeats.iter().map(|f| f.value).collect()
+    }
+
     /// What stands for the row: its mean, or the only figure of it.
     pub(crate) fn value(&self) -> Option<Figure> {
         self.mean.or(match (self.repeats.as_slice(), self.others.as_slice()) {
@@ -88,6 +94,9 @@ struct Raw {
     /// By column, from the second on; of a table without cells, those that there are.
     figures: Vec<Option<Figure>>,
 }
+
+/// A number that may be one of two, as it is written.
+struct Ambiguous(String);
 
 /// Finds all. Lines that a table's meaning is not clear of are told.
 pub(super) fn find(scan: &mut Scan<'_>) -> Vec<Table> {
@@ -148,13 +157,17 @@ fn is_rule(line: &Line) -> bool {
     !text.is_empty() && text.chars().all(|c| "+-=|:─━┼┿├┤═ \t".contains(c))
 }
 
+/// What the table's numbers prove of their decimals, else `elsewhere`; none where they disagree.
+fn decimals(lines: &[&Line], elsewhere: Option<Decimals>) -> Option<Decimals> {
+    let mut proofs = lines.iter().flat_map(|l| numbers(l)).filter_map(|text| proof(&text));
+    let first = proofs.next();
+    if proofs.all(|other| Some(other) == first) { first.or(elsewhere) } else { None }
+}
+
 fn table(scan: &mut Scan<'_>, at: usize, end: usize) -> Option<Table> {
     let with_cells = !scan.lines[at].cells.is_empty();
     let lines: Vec<&Line> = scan.lines[at..end].iter().filter(|line| !is_rule(line)).collect();
-    let mut proofs = lines.iter().flat_map(|l| numbers(l)).filter_map(|text| proof(&text));
-    let first = proofs.next();
-    let known =
-        if proofs.all(|other| Some(other) == first) { first.or(scan.decimals) } else { None };
+    let known = decimals(&lines, scan.decimals);
     let rule =
         scan.lines[at..end].iter().skip(1).find(|line| is_rule(line)).map(|line| line.number);
     let mut header = Vec::new();
@@ -172,20 +185,19 @@ fn table(scan: &mut Scan<'_>, at: usize, end: usize) -> Option<Table> {
             }
             // A line without figures below others: a note, or a second head.
             Ok(None) => {}
-            Err(number) => ambiguous.push((line.number, number)),
+            Err(Ambiguous(number)) => ambiguous.push((line.number, number)),
         }
     }
     let above: Vec<&Line> =
         scan.lines[..at].iter().rev().filter(|l| !l.text.trim().is_empty()).take(2).collect();
-    let mut head_line = None;
+    // A table of blanks is headed by the line right above it.
+    let near = above.first().filter(|line| {
+        at > 0 && !scan.lines[at - 1].text.trim().is_empty() && line.text.len() < 200
+    });
+    let from = if near.is_some() && !with_cells { at - 1 } else { at };
     if !with_cells {
-        let near = above.first().filter(|line| {
-            at > 0 && !scan.lines[at - 1].text.trim().is_empty() && line.text.len() < 200
-        });
-        header = near
-            .map(|l| l.text.split_whitespace().map(str::to_owned).collect())
-            .unwrap_or_default();
-        head_line = near.map(|_| at - 1);
+        header =
+            near.map_or("", |l| l.text.as_str()).split_whitespace().map(str::to_owned).collect();
     }
     let roles: Vec<Role> = header.iter().map(|name| role(name)).collect();
     // A sentence may speak of tps and of a table of something else.
@@ -213,12 +225,7 @@ fn table(scan: &mut Scan<'_>, at: usize, end: usize) -> Option<Table> {
             ),
         );
     }
-    for i in at..end {
-        scan.read[i] = true;
-    }
-    if let Some(line) = head_line {
-        scan.read[line] = true;
-    }
+    scan.read[from..end].fill(true);
     let line = rows.first().map(|row| row.line)?;
     let aligned = with_cells || rows.iter().all(|row| row.figures.len() + 1 == header.len());
     let (meaning, rows) = meant(rows, &header, &roles, aligned);
@@ -230,26 +237,13 @@ const CAPTION: usize = 80;
 
 /// Whether the words speak of something that several measurements were made into.
 fn summarises(text: &str) -> bool {
-    const WORDS: &[&str] = &[
-        "median",
-        "mean",
-        "average",
-        "avg",
-        "interval",
-        "ci",
-        "repeats",
-        "runs",
-        "stddev",
-        "best",
-        "mittel",
-        "prumer",
-        "průměr",
-        "средн",
-        "平均",
-    ];
+    const WORDS: Words = Words(
+        "median|mean|average|avg|interval|ci|repeats|runs|stddev|best|mittel|prumer|průměr|\
+         средн|平均",
+    );
     let lower = text.to_lowercase();
     let words = || lower.split(|c: char| !c.is_alphanumeric());
-    words().any(|word| WORDS.contains(&word))
+    words().any(|word| WORDS.has(word))
         || ["±", "+-", "+/-", "平均", "–"].iter().any(|sign| lower.contains(sign))
 }
 
@@ -262,8 +256,11 @@ fn numbers(line: &Line) -> Vec<String> {
     }
 }
 
-/// A row with figures; none of a line without any; the word that may be two numbers.
-fn raw(line: &Line, known: Option<Decimals>) -> Result<Option<Raw>, String> {
+/// Reads a row; none of a line without figures.
+///
+/// # Errors
+/// A number of the line may be one of two.
+fn raw(line: &Line, known: Option<Decimals>) -> Result<Option<Raw>, Ambiguous> {
     let (label, cells) = if line.cells.is_empty() {
         let Some((label, numbers)) = columns(line) else { return Ok(None) };
         (label, numbers.into_iter().map(|n| (n, line.number)).collect::<Vec<_>>())
@@ -276,7 +273,7 @@ fn raw(line: &Line, known: Option<Decimals>) -> Result<Option<Raw>, String> {
         match written(&text, known, at) {
             Written::Number(figure) => figures.push(Some(figure)),
             Written::No => figures.push(None),
-            Written::Ambiguous => return Err(text),
+            Written::Ambiguous => return Err(Ambiguous(text)),
         }
     }
     let any = figures.iter().any(Option::is_some);
@@ -285,83 +282,75 @@ fn raw(line: &Line, known: Option<Decimals>) -> Result<Option<Raw>, String> {
 
 /// The rows with what their columns mean, by the header or by the figures.
 fn meant(raw: Vec<Raw>, header: &[String], roles: &[Role], aligned: bool) -> (Meaning, Vec<Row>) {
-    let column = |role: Role| roles.iter().skip(1).position(|r| *r == role).filter(|_| aligned);
-    let (mean, ratio, share) = (column(Role::Mean), column(Role::Ratio), column(Role::Share));
-    let spread = column(Role::Spread);
     if aligned && let Some(repeats) = named_repeats(roles) {
-        let rows = raw.into_iter().map(|raw| {
-            let at =
-                |column: Option<usize>| column.and_then(|c| raw.figures.get(c).copied().flatten());
-            Row {
-                repeats: repeats.iter().filter_map(|c| at(Some(*c))).collect(),
-                mean: at(mean),
-                ratio: at(ratio),
-                share: at(share),
-                has_spread: at(spread).is_some(),
-                others: Vec::new(),
-                label: raw.label,
-                line: raw.line,
-            }
+        let rows = raw.into_iter().map(|raw| Row {
+            repeats: repeats.iter().filter_map(|c| raw.at(Some(*c))).collect(),
+            ..raw.row(roles)
         });
         return (Meaning::Named, rows.collect());
     }
     if aligned && let Some(rows) = repeats_below(&raw, header, roles) {
         return (Meaning::Named, rows);
     }
-    // Means and ratios are told from the right: rows may have fewer repeats than others.
-    let dense: Vec<Vec<Figure>> =
-        raw.iter().map(|r| r.figures.iter().flatten().copied().collect()).collect();
-    let named = |role: Role| header.iter().zip(roles).any(|(_, r)| *r == role);
-    for with_ratio in [true, false] {
-        if spread.is_some()
-            || (with_ratio && !named(Role::Ratio))
-            || !means_hold(&dense, usize::from(with_ratio))
-        {
-            continue;
-        }
-        let rows = raw.into_iter().zip(dense).map(|(raw, mut figures)| {
-            let ratio = if with_ratio && figures.len() >= 3 { figures.pop() } else { None };
-            let mean = if figures.len() >= 2 { figures.pop() } else { None };
-            Row {
-                label: raw.label,
-                line: raw.line,
-                repeats: figures,
-                mean,
-                ratio,
-                ..Row::default()
-            }
-        });
-        return (Meaning::Computed, rows.collect());
+    if let Some(rows) = computed_means(&raw, roles, aligned) {
+        return (Meaning::Computed, rows);
     }
+    // Without columns nothing is known but that there are figures.
+    let known = if aligned { roles } else { &[] };
+    let special = SPECIAL.map(|role| column(known, role));
+    // With one column of tps the others are other things.
+    let tps: Vec<usize> =
+        (0..known.len().saturating_sub(1)).filter(|c| known[c + 1] == Role::Tps).collect();
+    let counts = |c: usize| matches!(tps.as_slice(), [only] if *only != c);
     let rows = raw.into_iter().map(|raw| {
-        let at = |column: Option<usize>| column.and_then(|c| raw.figures.get(c).copied().flatten());
-        let special = [mean, ratio, share, spread];
-        // With one column of tps the others are other things.
-        let tps: Vec<usize> = roles
-            .iter()
-            .skip(1)
-            .enumerate()
-            .filter(|(_, r)| **r == Role::Tps)
-            .map(|(c, _)| c)
-            .collect();
-        let counts = |c: usize| aligned && matches!(tps.as_slice(), [only] if *only != c);
-        let others = raw
-            .figures
-            .iter()
-            .enumerate()
-            .filter(|(c, _)| !special.contains(&Some(*c)) && !counts(*c));
-        Row {
-            others: others.filter_map(|(c, f)| f.map(|f| (c + 1, f))).collect(),
-            mean: at(mean),
-            ratio: at(ratio),
-            share: at(share),
-            has_spread: at(spread).is_some(),
-            label: raw.label,
-            line: raw.line,
-            ..Row::default()
-        }
+        let figures = raw.figures.iter().enumerate();
+        let others = figures.filter(|(c, _)| !special.contains(&Some(*c)) && !counts(*c));
+        Row { others: others.filter_map(|(c, f)| Some((c + 1, (*f)?))).collect(), ..raw.row(known) }
     });
     (Meaning::Unknown, rows.collect())
+}
+
+/// Roles of columns that hold no repeat.
+const SPECIAL: [Role; 4] = [Role::Mean, Role::Ratio, Role::Share, Role::Spread];
+
+/// The first column with this role, from the second on.
+fn column(roles: &[Role], role: Role) -> Option<usize> {
+    roles.iter().skip(1).position(|r| *r == role)
+}
+
+impl Raw {
+    /// The figure of a column, from the second on.
+    fn at(&self, column: Option<usize>) -> Option<Figure> {
+        self.figures.get(column?).copied().flatten()
+    }
+
+    /// The row with what its header names beside repeats.
+    fn row(&self, roles: &[Role]) -> Row {
+        let [mean, ratio, share, spread] = SPECIAL.map(|role| self.at(column(roles, role)));
+        let (label, line) = (self.label.clone(), self.line);
+        Row { label, line, mean, ratio, share, has_spread: spread.is_some(), ..Row::default() }
+    }
+}
+
+/// The rows, where figures show that the last but a ratio are means. They are told from the right:
+/// rows may have fewer repeats than others.
+fn computed_means(raw: &[Raw], roles: &[Role], aligned: bool) -> Option<Vec<Row>> {
+    if aligned && column(roles, Role::Spread).is_some() {
+        return None;
+    }
+    let dense: Vec<Vec<Figure>> =
+        raw.iter().map(|r| r.figures.iter().flatten().copied().collect()).collect();
+    let with_ratio = [true, false].into_iter().find(|with_ratio| {
+        (!with_ratio || roles.contains(&Role::Ratio))
+            && means_hold(&dense, usize::from(*with_ratio))
+    })?;
+    let rows = raw.iter().zip(dense).map(|(raw, mut figures)| {
+        let ratio = if with_ratio && figures.len() >= 3 { figures.pop() } else { None };
+        let mean = if figures.len() >= 2 { figures.pop() } else { None };
+        let (label, line) = (raw.label.clone(), raw.line);
+        Row { label, line, repeats: figures, mean, ratio, ..Row::default() }
+    });
+    Some(rows.collect())
 }
 
 /// The columns, from the second on, that the header names as repeats: `run 1`, `run 2`, …, or one
@@ -391,32 +380,18 @@ fn named_repeats(roles: &[Role]) -> Option<Vec<usize>> {
 /// The columns of tps as rows, where each row of the table is a repeat: `| run | tps |`,
 /// `| 1 | … |`, `| 2 | … |`.
 fn repeats_below(raw: &[Raw], header: &[String], roles: &[Role]) -> Option<Vec<Row>> {
-    const NAMES: &[&str] = &[
-        "run",
-        "test",
-        "trial",
-        "repeat",
-        "iteration",
-        "#",
-        "no",
-        "lauf",
-        "versuch",
-        "pokus",
-        "прогон",
-        "실행",
-        "次数",
-    ];
+    const NAMES: Words =
+        Words("run|test|trial|repeat|iteration|#|no|lauf|versuch|pokus|прогон|실행|次数");
     let named = header.first()?.to_lowercase();
     let named =
-        named.split(|c: char| !(c.is_alphanumeric() || c == '#')).any(|word| NAMES.contains(&word));
+        named.split(|c: char| !(c.is_alphanumeric() || c == '#')).any(|word| NAMES.has(word));
     let warm = |raw: &&Raw| role(&raw.label) != Role::WarmUp;
     let raw: Vec<&Raw> = raw.iter().filter(warm).collect();
     let mut labels = raw.iter().map(|r| r.label.to_lowercase()).enumerate();
     let counted = raw.len() >= 2
         && labels.all(|(at, label)| {
             label.split_once(' ').is_some_and(|(name, number)| {
-                NAMES.contains(&name)
-                    && number.trim_start_matches('#').trim() == (at + 1).to_string()
+                NAMES.has(name) && number.trim_start_matches('#').trim() == (at + 1).to_string()
             })
         });
     if !(counted || named && numbered(raw.iter().map(|r| r.label.as_str()))) {

@@ -4,7 +4,8 @@ use serde_json::json;
 
 use super::claims::{Meant, meant_names};
 use super::rule::{Rule, Verdicts, exact};
-use crate::finding::{Confidence, Severity};
+use crate::finding::Confidence::{self, Certain, Likely};
+use crate::finding::Severity::Warning;
 use crate::recognise::{Change, ChangeClaim, Evidence, PgbenchRun};
 
 /// `times` allow this share of what is claimed, or half of one.
@@ -43,23 +44,22 @@ fn of_runs(a: &PgbenchRun, b: &PgbenchRun, sure: Confidence) -> Option<Compared>
 fn compared(evidence: &Evidence, claim: &ChangeClaim) -> Option<Compared> {
     if let Some((of, to)) = &claim.names {
         let (a, b) = meant_names(evidence, of, to)?;
-        let sure = if a.named && b.named { Confidence::Certain } else { Confidence::Likely };
+        let sure = if a.named && b.named { Certain } else { Likely };
         return Some(Compared { a, b, latencies: None, sure });
     }
-    let runs: Vec<&PgbenchRun> =
-        evidence.recognised.runs.iter().filter(|r| !evidence.warm_ups.contains(&r.line)).collect();
+    let runs: Vec<&PgbenchRun> = evidence.measured_runs().collect();
     if let Some(tps) = claim.tps {
         let is = |run: &&&PgbenchRun| {
             [run.tps(), run.tps_connected()].iter().flatten().any(|f| f.value == tps.value)
         };
         let first = runs.first()?;
         let run = runs.iter().find(is).filter(|run| run.line != first.line)?;
-        return of_runs(run, first, Confidence::Likely);
+        return of_runs(run, first, Likely);
     }
     // With two runs of one load there is only one comparison, and it stands above the claim.
     match runs.as_slice() {
         [a, b] if a.transaction_type == b.transaction_type && b.line < claim.line => {
-            of_runs(b, a, Confidence::Likely)
+            of_runs(b, a, Likely)
         }
         _ => None,
     }
@@ -117,7 +117,7 @@ fn changes(evidence: &Evidence, verdicts: &mut Verdicts) {
                 exact((a.value / b.value - 1.0) * 100.0),
                 claim.words
             );
-            verdicts.found(Severity::Warning, sure, &lines, message, computed);
+            verdicts.found(Warning, sure, &lines, message, computed);
         }
     }
 }

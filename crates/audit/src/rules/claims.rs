@@ -5,7 +5,8 @@ use serde_json::json;
 
 use super::rule::{Rule, Verdicts, exact};
 use crate::figure::Figure;
-use crate::finding::{Confidence, Severity};
+use crate::finding::Confidence::{Certain, Likely};
+use crate::finding::Severity::Warning;
 use crate::recognise::{Evidence, Meaning, Row, SpreadClaim};
 
 pub(super) const RULES: &[Rule] = &[
@@ -73,14 +74,8 @@ fn ratio(evidence: &Evidence, verdicts: &mut Verdicts) {
             let both = of.named && to.named;
             let how =
                 if both { "" } else { " (which run is which follows from the one that is named)" };
-            let sure = if both { Confidence::Certain } else { Confidence::Likely };
-            verdicts.found(
-                Severity::Warning,
-                sure,
-                &lines,
-                format!("{words}, not {said}{how}"),
-                json,
-            );
+            let sure = if both { Certain } else { Likely };
+            verdicts.found(Warning, sure, &lines, format!("{words}, not {said}{how}"), json);
         }
     }
 }
@@ -91,7 +86,7 @@ fn rows(evidence: &Evidence, of: &str, to: &str) -> Option<(Meant, Meant)> {
         let find = |name: &str| {
             let mut rows = table.rows.iter().filter(|r| r.label.eq_ignore_ascii_case(name));
             let row = rows.next().filter(|_| rows.next().is_none())?;
-            let mean = || mean_ci95(&row.repeats.iter().map(|f| f.value).collect::<Vec<_>>()).mean;
+            let mean = || mean_ci95(&row.values()).mean;
             let value = row.value().map(|f| f.value).or_else(mean)?;
             Some(Meant { value, line: row.line, named: true })
         };
@@ -125,7 +120,7 @@ fn runs(evidence: &Evidence, of: &str, to: &str) -> Option<(Meant, Meant)> {
 fn spread(evidence: &Evidence, verdicts: &mut Verdicts) {
     for claim in &evidence.spreads {
         let Some(row) = row_of(evidence, claim) else { continue };
-        let values: Vec<f64> = row.repeats.iter().map(|f| f.value).collect();
+        let values = row.values();
         let measures = measures(&values);
         let lines = [claim.line, row.line];
         let json = json!({
@@ -150,7 +145,7 @@ fn spread(evidence: &Evidence, verdicts: &mut Verdicts) {
                 claim.spread.value,
                 known.join(", ")
             );
-            verdicts.found(Severity::Warning, Confidence::Likely, &lines, message, json);
+            verdicts.found(Warning, Likely, &lines, message, json);
         }
     }
 }
@@ -160,7 +155,7 @@ fn row_of<'a>(evidence: &'a Evidence, claim: &SpreadClaim) -> Option<&'a Row> {
     let name = claim.name.to_lowercase();
     let known = evidence.recognised.tables.iter().filter(|t| t.meaning != Meaning::Unknown);
     let mut rows = known.flat_map(|t| &t.rows).filter(|row| {
-        let mean = mean_ci95(&row.repeats.iter().map(|f| f.value).collect::<Vec<_>>()).mean;
+        let mean = mean_ci95(&row.values()).mean;
         row.repeats.len() >= 2
             && row.label.to_lowercase().contains(&name)
             && mean.is_some_and(|mean| claim.mean.may_print(mean, mean))

@@ -4,8 +4,10 @@ use serde_json::json;
 
 use super::rule::{Rule, Verdicts, exact, number};
 use crate::figure::Figure;
-use crate::finding::{Confidence, Severity};
+use crate::finding::Confidence::{Likely, Possible};
+use crate::finding::Severity::Warning;
 use crate::recognise::{Evidence, PgbenchRun};
+use crate::words::Words;
 
 /// What pgbench's tables take for each unit of scale (MB), rounded up.
 const MB_PER_SCALE: f64 = 16.0;
@@ -71,7 +73,7 @@ fn scale_below_clients(evidence: &Evidence, verdicts: &mut Verdicts) {
         );
         let computed =
             json!({ "scale": scale.value, "clients": clients.value, "runs": below.len() });
-        verdicts.found(Severity::Warning, Confidence::Likely, &lines(&below), message, computed);
+        verdicts.found(Warning, Likely, &lines(&below), message, computed);
     } else if !right.is_empty() {
         let message =
             format!("{} runs of TPC-B have a scale of their clients or more", right.len());
@@ -103,8 +105,7 @@ fn differences(a: &PgbenchRun, b: &PgbenchRun) -> (Vec<String>, Vec<usize>) {
 }
 
 fn unequal_runs(evidence: &Evidence, verdicts: &mut Verdicts) {
-    let runs: Vec<&PgbenchRun> =
-        evidence.recognised.runs.iter().filter(|r| !evidence.warm_ups.contains(&r.line)).collect();
+    let runs: Vec<&PgbenchRun> = evidence.measured_runs().collect();
     let mut durations: Vec<f64> =
         runs.iter().filter_map(|r| r.duration_s.map(|d| d.value)).collect();
     durations.sort_by(f64::total_cmp);
@@ -136,13 +137,7 @@ fn unequal_runs(evidence: &Evidence, verdicts: &mut Verdicts) {
         let message = format!(
             "two runs of one load that follow each other differ in {said}: what is compared is not all that differs"
         );
-        verdicts.found(
-            Severity::Warning,
-            Confidence::Possible,
-            lines,
-            message,
-            json!({ "differ_in": said }),
-        );
+        verdicts.found(Warning, Possible, lines, message, json!({ "differ_in": said }));
     }
     if unequal.is_empty() && pairs > 0 {
         let lines: Vec<usize> = runs.iter().map(|r| r.line).collect();
@@ -161,22 +156,15 @@ fn best_of_n(evidence: &Evidence, verdicts: &mut Verdicts) {
             "`{words}`: the best of several runs is no estimate of what is to be expected; it grows with the number of runs, and most where \
              runs vary most. The others, or their mean and spread, are not shown"
         );
-        verdicts.found(
-            Severity::Warning,
-            Confidence::Likely,
-            &[*line],
-            message,
-            json!({ "words": words }),
-        );
+        verdicts.found(Warning, Likely, &[*line], message, json!({ "words": words }));
     }
 }
 
 /// Words by which storages are told from each other.
-const STORAGE: &[&str] = &[
-    "ext2", "ext3", "ext4", "xfs", "zfs", "btrfs", "jfs", "reiserfs", "f2fs", "ntfs", "ufs",
-    "ufs2", "bcachefs", "raid0", "raid1", "raid5", "raid6", "raid10", "hdd", "ssd", "nvme", "sata",
-    "ebs", "gp2", "gp3", "io1", "io2",
-];
+const STORAGE: Words = Words(
+    "ext2|ext3|ext4|xfs|zfs|btrfs|jfs|reiserfs|f2fs|ntfs|ufs|ufs2|bcachefs|raid0|raid1|raid5|\
+     raid6|raid10|hdd|ssd|nvme|sata|ebs|gp2|gp3|io1|io2",
+);
 
 /// The storages that labels of runs and rows name, each once.
 fn storages(evidence: &Evidence) -> Vec<&'static str> {
@@ -193,7 +181,7 @@ fn storages(evidence: &Evidence) -> Vec<&'static str> {
             let lower = label.to_lowercase();
             let words: Vec<String> =
                 lower.split(|c: char| !c.is_alphanumeric()).map(str::to_owned).collect();
-            STORAGE.iter().copied().filter(move |name| words.iter().any(|w| w == name))
+            STORAGE.iter().filter(move |name| words.iter().any(|w| w == *name))
         })
         .collect();
     found.sort_unstable();
@@ -252,7 +240,7 @@ fn cached_read_only(evidence: &Evidence, verdicts: &mut Verdicts) {
             "read-only runs compare {}, with {words}: what fits is read from memory, so no storage is compared",
             storages.join(", ")
         );
-        verdicts.found(Severity::Warning, Confidence::Likely, &lines, message, computed);
+        verdicts.found(Warning, Likely, &lines, message, computed);
     } else {
         verdicts.right(&lines, format!("read-only runs read more than fits: {words}"), computed);
     }

@@ -5,7 +5,8 @@ use std::collections::BTreeMap;
 use serde_json::json;
 
 use super::rule::{Rule, Verdicts, exact, number};
-use crate::finding::{Confidence, Severity};
+use crate::finding::Confidence::{Certain, Likely, Possible};
+use crate::finding::Severity::{Note, Warning};
 use crate::recognise::{Command, Evidence, PgbenchRun};
 
 /// `checkpoint_timeout` where nobody set it (seconds).
@@ -64,9 +65,8 @@ fn checkpoint_cycle(evidence: &Evidence, verdicts: &mut Verdicts) {
         Some(line) => format!("checkpoint_timeout, {} s (line {line})", exact(timeout_s)),
         None => format!("a checkpoint cycle, {timeout_s} s by default"),
     };
-    let runs = evidence.recognised.runs.iter();
-    let mut loads: Vec<Load> = runs
-        .filter(|run| !evidence.warm_ups.contains(&run.line))
+    let mut loads: Vec<Load> = evidence
+        .measured_runs()
         .filter_map(|run| {
             let writes = run.writes().or_else(|| named_writes(run.transaction_type.as_deref()?));
             let copied_in_part = || started_by(evidence, run);
@@ -160,9 +160,9 @@ fn judge_length(loads: &[Load], timeout_s: f64, said: bool, cycle: &str, verdict
         return;
     }
     let (severity, sure, which) = match (first.writes, said) {
-        (None, _) => (Severity::Note, Confidence::Possible, "if the script writes, its figures"),
-        (_, false) => (Severity::Warning, Confidence::Likely, "the figures"),
-        (_, true) => (Severity::Warning, Confidence::Certain, "the figures"),
+        (None, _) => (Note, Possible, "if the script writes, its figures"),
+        (_, false) => (Warning, Likely, "the figures"),
+        (_, true) => (Warning, Certain, "the figures"),
     };
     let message = format!(
         "{what} less than {cycle}: {which} may hold no checkpoint, which is when storage has most to do"
@@ -204,13 +204,7 @@ fn counted(
             number(shortest),
             number(longest)
         );
-        verdicts.found(
-            Severity::Warning,
-            Confidence::Likely,
-            &[command.line, table.line],
-            message,
-            computed,
-        );
+        verdicts.found(Warning, Likely, &[command.line, table.line], message, computed);
     }
 }
 
@@ -241,7 +235,7 @@ fn client_limit(evidence: &Evidence, verdicts: &mut Verdicts) {
             let message = format!(
                 "{words}: the load generator may have been the limit; more threads (-j) would show it"
             );
-            verdicts.found(Severity::Warning, Confidence::Possible, &lines, message, computed);
+            verdicts.found(Warning, Possible, &lines, message, computed);
         } else {
             verdicts.right(&lines, words, computed);
         }
@@ -254,7 +248,7 @@ fn client_limit(evidence: &Evidence, verdicts: &mut Verdicts) {
                 "{}% of CPU were idle: the limit may have been the processor, not the storage",
                 idle.value
             );
-            verdicts.found(Severity::Note, Confidence::Possible, &[cpu.line], message, computed);
+            verdicts.found(Note, Possible, &[cpu.line], message, computed);
         } else {
             verdicts.right(&[cpu.line], format!("{}% of CPU were idle", idle.value), computed);
         }

@@ -3,7 +3,8 @@
 use serde_json::json;
 
 use super::rule::{Rule, Verdicts, exact, number};
-use crate::finding::{Confidence, Severity};
+use crate::finding::Confidence::{Certain, Likely};
+use crate::finding::Severity::{self, Note, Serious, Warning};
 use crate::recognise::{Evidence, Setting, StorageFact, StorageWhat};
 
 pub(super) const RULES: &[Rule] = &[
@@ -13,7 +14,7 @@ pub(super) const RULES: &[Rule] = &[
         source: "PostgreSQL documentation, Write Ahead Log, fsync",
         judge: |evidence, verdicts| {
             let message = "fsync = off: what was acknowledged need not be on any disk, so this is not the storage's speed";
-            off(evidence, "fsync", Severity::Serious, message, verdicts);
+            off(evidence, "fsync", Serious, message, verdicts);
         },
     },
     Rule {
@@ -29,7 +30,7 @@ pub(super) const RULES: &[Rule] = &[
         judge: |evidence, verdicts| {
             let message = "synchronous_commit = off: commits wait for no flush, so that the storage's commit path is not under test, and the last \
                            ones are lost with the power";
-            off(evidence, "synchronous_commit", Severity::Warning, message, verdicts);
+            off(evidence, "synchronous_commit", Warning, message, verdicts);
         },
     },
     Rule {
@@ -77,14 +78,13 @@ fn off(
             verdicts.right(&lines, format!("{name} = {}", first.value), computed);
         }
     } else if on.is_empty() && !runs_on_both_sides(evidence, &off) {
-        verdicts.found(severity, Confidence::Certain, &lines, message.to_owned(), computed);
+        verdicts.found(severity, Certain, &lines, message.to_owned(), computed);
     } else {
-        let severity =
-            if severity == Severity::Serious { Severity::Warning } else { Severity::Note };
+        let severity = if severity == Serious { Warning } else { Note };
         let message = format!(
             "{message}. The report varies it: where it is off, figures are of another promise"
         );
-        verdicts.found(severity, Confidence::Certain, &lines, message, computed);
+        verdicts.found(severity, Certain, &lines, message, computed);
     }
 }
 
@@ -110,13 +110,12 @@ fn said_off(
     let computed = json!({ "said_off": said.len(), "varied": varied });
     // A sentence may be of something else than what was measured: never more than a warning.
     let (severity, more) = match (varied, severity) {
-        (false, severity) => (severity.min(Severity::Warning), ""),
-        (true, _) => (
-            Severity::Note,
-            ". The report varies it: where it is off, figures are of another promise",
-        ),
+        (false, severity) => (severity.min(Warning), ""),
+        (true, _) => {
+            (Note, ". The report varies it: where it is off, figures are of another promise")
+        }
     };
-    verdicts.found(severity, Confidence::Likely, &lines, format!("{message}{more}"), computed);
+    verdicts.found(severity, Likely, &lines, format!("{message}{more}"), computed);
     true
 }
 
@@ -132,10 +131,10 @@ fn full_page_writes(evidence: &Evidence, verdicts: &mut Verdicts) {
     if zfs {
         let message = "full_page_writes = off on ZFS, which writes no page in place: pages are not torn as long as recordsize is no smaller than \
                        a page and nothing below breaks that promise";
-        off(evidence, "full_page_writes", Severity::Note, message, verdicts);
+        off(evidence, "full_page_writes", Note, message, verdicts);
     } else {
         let message = "full_page_writes = off: a page that a power loss tears is not repaired, and WAL is smaller than it has to be elsewhere";
-        off(evidence, "full_page_writes", Severity::Serious, message, verdicts);
+        off(evidence, "full_page_writes", Serious, message, verdicts);
     }
 }
 
@@ -169,13 +168,13 @@ fn barriers(evidence: &Evidence, verdicts: &mut Verdicts) {
             "barriers are off (`{said}`); line {} speaks of `{}`: without it what was acknowledged is lost with the power",
             protection.line, protection.words
         );
-        verdicts.found(Severity::Note, Confidence::Likely, &off, message, json!({}));
+        verdicts.found(Note, Likely, &off, message, json!({}));
     } else {
         let message = format!(
             "barriers are off (`{said}`), and nothing says that the caches below survive a power loss: commits are acknowledged that may be in a \
              drive's cache only, and flushes seem faster than they are"
         );
-        verdicts.found(Severity::Serious, Confidence::Likely, &off, message, json!({}));
+        verdicts.found(Serious, Likely, &off, message, json!({}));
     }
 }
 
@@ -194,10 +193,8 @@ fn write_cache(evidence: &Evidence, verdicts: &mut Verdicts) {
         );
         verdicts.right(&on, message, json!({}));
     } else {
-        let message =
-            "a write cache is on, and nothing says that it survives a power loss (battery, capacitors)"
-                .to_owned();
-        verdicts.found(Severity::Warning, Confidence::Likely, &on, message, json!({}));
+        let message = "a write cache is on, and nothing says that it survives a power loss (battery, capacitors)";
+        verdicts.found(Warning, Likely, &on, message, json!({}));
     }
 }
 
@@ -241,7 +238,7 @@ fn fsync_ceiling(evidence: &Evidence, verdicts: &mut Verdicts) {
                 "{words}, but {} tps are claimed: commits did not wait, or the probe was of another storage",
                 exact(tps.value)
             );
-            verdicts.found(Severity::Serious, Confidence::Likely, &lines, message, computed);
+            verdicts.found(Serious, Likely, &lines, message, computed);
         }
     }
 }

@@ -3,7 +3,8 @@
 use serde_json::json;
 
 use super::rule::{Rule, Verdicts, exact, number};
-use crate::finding::{Confidence, Severity};
+use crate::finding::Confidence::Certain;
+use crate::finding::Severity::Warning;
 use crate::recognise::{Evidence, Progress};
 
 /// Lines are joined to stretches of at least this (seconds): seconds by themselves vary at every
@@ -81,12 +82,7 @@ fn stretches(progress: &[Progress]) -> Vec<Stretch> {
 }
 
 fn unsteady(evidence: &Evidence, verdicts: &mut Verdicts) {
-    let runs = evidence
-        .recognised
-        .runs
-        .iter()
-        .filter(|r| !evidence.warm_ups.contains(&r.line))
-        .map(|r| &r.progress);
+    let runs = evidence.measured_runs().map(|r| &r.progress);
     let runs = runs.chain(evidence.recognised.sysbench.iter().map(|r| &r.progress));
     for progress in runs {
         let stretches = stretches(progress);
@@ -144,7 +140,7 @@ fn unsteady(evidence: &Evidence, verdicts: &mut Verdicts) {
         let message = format!(
             "{what}: the run is not one steady thing, so its mean depends on when it began and ended"
         );
-        verdicts.found(Severity::Warning, Confidence::Certain, &lines, message, computed);
+        verdicts.found(Warning, Certain, &lines, message, computed);
     }
 }
 
@@ -159,7 +155,7 @@ fn failed(evidence: &Evidence, verdicts: &mut Verdicts) {
                 number(whole),
                 number(share * 100.0)
             );
-            verdicts.found(Severity::Warning, Confidence::Certain, lines, message, computed);
+            verdicts.found(Warning, Certain, lines, message, computed);
         } else {
             verdicts.right(lines, format!("{failed} of {whole} {what}"), computed);
         }

@@ -1,12 +1,15 @@
 //! What repeats can show, and what a single measurement cannot.
 
+use std::collections::BTreeSet;
+
 use pgdyno_stats::{holm, mean_ci95, ratio};
 use serde_json::{Value, json};
 
-use super::rising::{BY_CHANCE, Rising, Sample, TOGETHER};
+use super::rising::{BY_CHANCE, Rising, Sample, TOGETHER, are_equal};
 use super::rule::{Rule, Verdicts, exact, number};
 use super::tables::joined;
-use crate::finding::{Confidence, Severity};
+use crate::finding::Confidence::{Certain, Likely, Possible};
+use crate::finding::Severity::{Note, Warning};
 use crate::recognise::{Evidence, Meaning, numbered};
 
 pub(super) const RULES: &[Rule] = &[
@@ -36,12 +39,8 @@ fn sets(evidence: &Evidence) -> Vec<Vec<Sample>> {
     let mut sets: Vec<Vec<Sample>> = known
         .map(|table| {
             let rows = table.rows.iter().filter(|r| !r.repeats.is_empty());
-            rows.map(|r| Sample {
-                label: r.label.clone(),
-                lines: vec![r.line],
-                values: r.repeats.iter().map(|f| f.value).collect(),
-            })
-            .collect()
+            rows.map(|r| Sample { label: r.label.clone(), lines: vec![r.line], values: r.values() })
+                .collect()
         })
         .collect();
     sets.push(run_samples(evidence));
@@ -57,11 +56,7 @@ fn run_samples(evidence: &Evidence) -> Vec<Sample> {
         let first = &runs[*group.first()?];
         let place = format!("line {}", first.line);
         let label = first.label.as_ref().map_or(place.clone(), |label| format!("{label}, {place}"));
-        (!tps.is_empty()).then(|| Sample {
-            label,
-            lines: tps.iter().map(|f| f.line).collect(),
-            values: tps.iter().map(|f| f.value).collect(),
-        })
+        Sample::of_runs(label, &tps)
     });
     samples.collect()
 }
@@ -71,11 +66,7 @@ fn sysbench_samples(evidence: &Evidence) -> Vec<Sample> {
     let samples = evidence.sysbench_groups.iter().filter_map(|group| {
         let rates: Vec<_> = group.iter().filter_map(|i| runs[*i].per_second).collect();
         let first = &runs[*group.first()?];
-        (!rates.is_empty()).then(|| Sample {
-            label: format!("sysbench, line {}", first.line),
-            lines: rates.iter().map(|f| f.line).collect(),
-            values: rates.iter().map(|f| f.value).collect(),
-        })
+        Sample::of_runs(format!("sysbench, line {}", first.line), &rates)
     });
     samples.collect()
 }
@@ -87,15 +78,14 @@ fn one_repeat(evidence: &Evidence, verdicts: &mut Verdicts) {
             continue;
         }
         for row in table.rows.iter().filter(|r| !r.repeats.is_empty()) {
-            let values: Vec<f64> = row.repeats.iter().map(|f| f.value).collect();
+            let values = row.values();
             // A mean beside a single value is the value once more.
             let shown: Vec<f64> = values
                 .iter()
                 .copied()
                 .chain(row.mean.map(|m| m.value).filter(|_| values.len() == 1))
                 .collect();
-            let equal = values.windows(2).all(|pair| pair[0] == pair[1]);
-            if !equal {
+            if !are_equal(&values) {
                 continue;
             }
             let message = match shown.len() {
@@ -111,13 +101,12 @@ fn one_repeat(evidence: &Evidence, verdicts: &mut Verdicts) {
                 ),
             };
             let computed = json!({ "row": row.label, "n_in_effect": 1, "equal_values": shown });
-            verdicts.found(Severity::Warning, Confidence::Certain, &[row.line], message, computed);
+            verdicts.found(Warning, Certain, &[row.line], message, computed);
         }
     }
     single_runs(evidence, verdicts);
     let sysbench = sysbench_samples(evidence);
-    let single: Vec<&Sample> =
-        sysbench.iter().filter(|s| s.values.windows(2).all(|p| p[0] == p[1])).collect();
+    let single: Vec<&Sample> = sysbench.iter().filter(|s| are_equal(&s.values)).collect();
     if !single.is_empty() {
         let lines: Vec<usize> = single.iter().flat_map(|s| s.lines.clone()).collect();
         let runs = if single.len() == 1 {
@@ -126,9 +115,9 @@ fn one_repeat(evidence: &Evidence, verdicts: &mut Verdicts) {
             format!("{} runs of sysbench, n = 1 each", single.len())
         };
         let computed = json!({ "runs": single.len(), "tps": single.iter().map(|s| s.values[0]).collect::<Vec<_>>() });
-        let sure = if single.len() == 1 { Confidence::Certain } else { Confidence::Likely };
+        let sure = if single.len() == 1 { Certain } else { Likely };
         verdicts.found(
-            Severity::Warning,
+            Warning,
             sure,
             &lines,
             format!("{runs}: no spread, so no interval"),
@@ -160,12 +149,10 @@ fn unknown_repeats(
     }
     let computed = json!({ "rows": rows.len() });
     if rows.iter().all(|r| r.mean.is_some()) {
-        let message =
-            "means of a number of repeats that is not said, without a spread: no interval can be had"
-                .to_owned();
-        verdicts.found(Severity::Note, Confidence::Likely, &lines, message, computed);
+        let message = "means of a number of repeats that is not said, without a spread: no interval can be had";
+        verdicts.found(Note, Likely, &lines, message, computed);
     } else if let Some(line) = said_at {
-        let message = "figures are of several measurements by what is said".to_owned();
+        let message = "figures are of several measurements by what is said";
         verdicts.right(&[line, table.line], message, computed);
     } else if (times || table.has_tps_column()) && !table.summarised {
         let rows =
@@ -174,14 +161,13 @@ fn unknown_repeats(
         let message = format!(
             "{rows} of {what}, and no word of repeats: each figure seems to be n = 1, so no interval can be had, and differences cannot be told from noise"
         );
-        verdicts.found(Severity::Warning, Confidence::Likely, &lines, message, computed);
+        verdicts.found(Warning, Likely, &lines, message, computed);
     }
 }
 
 fn single_runs(evidence: &Evidence, verdicts: &mut Verdicts) {
     let all = run_samples(evidence);
-    let single: Vec<&Sample> =
-        all.iter().filter(|s| s.values.windows(2).all(|p| p[0] == p[1])).collect();
+    let single: Vec<&Sample> = all.iter().filter(|s| are_equal(&s.values)).collect();
     let lines: Vec<usize> = single.iter().flat_map(|s| s.lines.clone()).collect();
     let (count, runs) = (single.len(), &evidence.recognised.runs);
     if count == 0 {
@@ -192,7 +178,7 @@ fn single_runs(evidence: &Evidence, verdicts: &mut Verdicts) {
     let mut parameters: Vec<String> =
         runs.iter().map(crate::recognise::PgbenchRun::parameters).collect();
     parameters.sort();
-    let alike = parameters.windows(2).all(|pair| pair[0] == pair[1]);
+    let alike = are_equal(&parameters);
     let ratio = match single.as_slice() {
         [a, b] if alike && b.values[0] > 0.0 => {
             let ratio = a.values[0] / b.values[0];
@@ -214,8 +200,8 @@ fn single_runs(evidence: &Evidence, verdicts: &mut Verdicts) {
     let message = format!("{runs_word}: no spread, so no interval{ratio}");
     // Where parameters recur, text between the runs is all that says that they are not repeats.
     let recur = parameters.windows(2).any(|pair| pair[0] == pair[1]);
-    let sure = if recur { Confidence::Likely } else { Confidence::Certain };
-    verdicts.found(Severity::Warning, sure, &lines, message, computed);
+    let sure = if recur { Likely } else { Certain };
+    verdicts.found(Warning, sure, &lines, message, computed);
 }
 
 fn rising(evidence: &Evidence, verdicts: &mut Verdicts) {
@@ -234,9 +220,9 @@ fn rising(evidence: &Evidence, verdicts: &mut Verdicts) {
         });
         if found.is_significant() {
             let likely = found.so_many.min(found.so_steadily) <= TOGETHER;
-            let sure = if likely { Confidence::Likely } else { Confidence::Possible };
+            let sure = if likely { Likely } else { Possible };
             let lines: Vec<usize> = found.rows.iter().flat_map(|(s, _)| s.lines.clone()).collect();
-            verdicts.found(Severity::Warning, sure, &lines, found.message(), computed);
+            verdicts.found(Warning, sure, &lines, found.message(), computed);
         } else if !tested.is_empty() {
             let message = format!(
                 "{} rows of four repeats or more: no more rise or fall than by chance",
@@ -274,13 +260,7 @@ fn told_apart(evidence: &Evidence, verdicts: &mut Verdicts) {
         if samples.len() > MOST_ROWS {
             let message =
                 format!("{} rows are too many to compare each with each: none was", samples.len());
-            verdicts.found(
-                Severity::Note,
-                Confidence::Certain,
-                &lines,
-                message,
-                json!({ "rows": samples.len() }),
-            );
+            verdicts.found(Note, Certain, &lines, message, json!({ "rows": samples.len() }));
         } else if samples.len() >= 2 {
             compare(&samples, &lines, verdicts);
         }
@@ -307,14 +287,16 @@ fn interval_words(sample: &Sample) -> String {
     }
 }
 
-/// Two rows and their ratio.
+/// Two rows, their ratio, and its p-value by Holm's rule.
 struct Pair {
     a: usize,
     b: usize,
     ratio: pgdyno_stats::Ratio,
+    p: f64,
 }
 
-fn compare(samples: &[&Sample], lines: &[usize], verdicts: &mut Verdicts) {
+/// All pairs of rows that can be compared.
+fn pairs(samples: &[&Sample]) -> Vec<Pair> {
     // Nobody says that the n-th repeats of two rows belong together, so no block is common.
     let values = |at: usize| {
         let first = u32::try_from(at).unwrap_or(u32::MAX / 2).saturating_mul(100_000);
@@ -324,25 +306,40 @@ fn compare(samples: &[&Sample], lines: &[usize], verdicts: &mut Verdicts) {
     for a in 0..samples.len() {
         for b in a + 1..samples.len() {
             let ratio = ratio(&values(a), &values(b));
-            if ratio.p.is_some() {
-                pairs.push(Pair { a, b, ratio });
+            if let Some(p) = ratio.p {
+                pairs.push(Pair { a, b, ratio, p });
             }
         }
     }
+    let adjusted = holm(&pairs.iter().map(|pair| pair.p).collect::<Vec<_>>());
+    for (pair, p) in pairs.iter_mut().zip(adjusted) {
+        pair.p = p;
+    }
+    pairs
+}
+
+/// The rows of these pairs, in order.
+fn rows_of<'a>(pairs: impl IntoIterator<Item = &'a Pair>) -> BTreeSet<usize> {
+    pairs.into_iter().flat_map(|pair| [pair.a, pair.b]).collect()
+}
+
+fn compare(samples: &[&Sample], lines: &[usize], verdicts: &mut Verdicts) {
+    let pairs = pairs(samples);
     if pairs.is_empty() {
         return;
     }
-    let p = holm(&pairs.iter().map(|pair| pair.ratio.p.unwrap_or(f64::NAN)).collect::<Vec<_>>());
-    let alike: Vec<(&Pair, f64)> =
-        pairs.iter().zip(p.iter().copied()).filter(|(_, p)| *p > BY_CHANCE).collect();
-    let shown = |pair: &Pair, p: f64| {
-        json!({
-            "a": samples[pair.a].label, "b": samples[pair.b].label, "ratio": pair.ratio.value, "ci95": pair.ratio.ci95,
-            "p_holm": p, "would_have_been_seen_percent": pair.ratio.minimum_detectable(pairs.len()).map(|d| d * 100.0),
+    let seen = |pair: &Pair| pair.ratio.minimum_detectable(pairs.len());
+    let name = |at: usize| format!("`{}`", samples[at].label);
+    let all: Vec<Value> = pairs
+        .iter()
+        .map(|pair| {
+            json!({
+                "a": samples[pair.a].label, "b": samples[pair.b].label, "ratio": pair.ratio.value, "ci95": pair.ratio.ci95,
+                "p_holm": pair.p, "would_have_been_seen_percent": seen(pair).map(|d| d * 100.0),
+            })
         })
-    };
-    let all: Vec<Value> =
-        pairs.iter().zip(p.iter().copied()).map(|(pair, p)| shown(pair, p)).collect();
+        .collect();
+    let alike: Vec<&Pair> = pairs.iter().filter(|pair| pair.p > BY_CHANCE).collect();
     if alike.is_empty() {
         let message = format!("{} rows are told apart from each other", samples.len());
         verdicts.right(lines, message, json!({ "pairs": all }));
@@ -350,47 +347,34 @@ fn compare(samples: &[&Sample], lines: &[usize], verdicts: &mut Verdicts) {
     }
     let mean = |at: usize| mean_ci95(&samples[at].values).mean.unwrap_or(f64::NEG_INFINITY);
     let best = (0..samples.len()).max_by(|a, b| mean(*a).total_cmp(&mean(*b))).unwrap_or(0);
-    let with_best = |pair: &Pair| pair.a == best || pair.b == best;
-    let beside: Vec<&(&Pair, f64)> = alike.iter().filter(|(pair, _)| with_best(pair)).collect();
-    let name = |at: usize| format!("`{}`", samples[at].label);
-    let mut group: Vec<usize> = beside.iter().flat_map(|(pair, _)| [pair.a, pair.b]).collect();
-    group.sort_unstable();
-    group.dedup();
-    let of_group = |pair: &Pair| group.contains(&pair.a) && group.contains(&pair.b);
-    let each_other = alike.iter().filter(|(pair, _)| of_group(pair)).count()
-        == group.len() * group.len().saturating_sub(1) / 2;
+    let beside: Vec<&Pair> =
+        alike.iter().copied().filter(|pair| pair.a == best || pair.b == best).collect();
+    let group = rows_of(beside.iter().copied());
+    let (within, others): (Vec<&Pair>, Vec<&Pair>) =
+        alike.iter().partition(|pair| group.contains(&pair.a) && group.contains(&pair.b));
     let mut sentences = Vec::new();
     if !group.is_empty() {
         let names = group.iter().map(|at| name(*at)).collect::<Vec<_>>().join(", ");
-        let least = beside
-            .iter()
-            .filter_map(|(pair, _)| pair.ratio.minimum_detectable(pairs.len()))
-            .fold(f64::NAN, f64::max);
+        let least = beside.iter().filter_map(|pair| seen(pair)).fold(f64::NAN, f64::max);
         let seen = if least.is_finite() {
             format!("; only a difference over {}% would have been seen", number(least * 100.0))
         } else {
             String::new()
         };
-        let how = if each_other {
+        let how = if within.len() == group.len() * (group.len() - 1) / 2 {
             "from each other".to_owned()
         } else {
             format!("from the highest, {}", name(best))
         };
         sentences.push(format!("{names} cannot be told apart {how}{seen}"));
     }
-    let rest: Vec<String> = alike
-        .iter()
-        .filter(|(pair, _)| !of_group(pair))
-        .map(|(pair, _)| format!("{} and {}", name(pair.a), name(pair.b)))
-        .collect();
-    if !rest.is_empty() {
-        sentences.push(format!("nor can {}", rest.join(", ")));
+    if !others.is_empty() {
+        let rest = others.iter().map(|pair| format!("{} and {}", name(pair.a), name(pair.b)));
+        sentences.push(format!("nor can {}", rest.collect::<Vec<_>>().join(", ")));
     }
-    let mut at: Vec<usize> = alike.iter().flat_map(|(pair, _)| [pair.a, pair.b]).collect();
-    at.sort_unstable();
-    at.dedup();
-    let lines: Vec<usize> = at.iter().flat_map(|at| samples[*at].lines.clone()).collect();
+    let lines: Vec<usize> =
+        rows_of(alike).iter().flat_map(|at| samples[*at].lines.clone()).collect();
     let rows: Vec<&str> = group.iter().map(|at| samples[*at].label.as_str()).collect();
     let computed = json!({ "rows": rows, "pairs": all });
-    verdicts.found(Severity::Warning, Confidence::Certain, &lines, sentences.join("; "), computed);
+    verdicts.found(Warning, Certain, &lines, sentences.join("; "), computed);
 }

@@ -4,6 +4,7 @@ use pgdyno_stats::{CONFIDENCE, Trend, share_of_orders_with_trend, trend};
 
 use super::rule::number;
 use super::tables::joined;
+use crate::figure::Figure;
 
 /// What chance does no more often than this is told from it.
 pub(super) const BY_CHANCE: f64 = 1.0 - CONFIDENCE;
@@ -25,6 +26,20 @@ pub(super) struct Sample {
     pub(super) label: String,
     pub(super) lines: Vec<usize>,
     pub(super) values: Vec<f64>,
+}
+
+impl Sample {
+    /// Repeats that each stand in a line of their own; none without any.
+    pub(super) fn of_runs(label: String, figures: &[Figure]) -> Option<Self> {
+        let lines = figures.iter().map(|f| f.line).collect();
+        let values = figures.iter().map(|f| f.value).collect();
+        (!figures.is_empty()).then_some(Self { label, lines, values })
+    }
+}
+
+/// Whether all are the same.
+pub(super) fn are_equal<T: PartialEq>(values: &[T]) -> bool {
+    values.windows(2).all(|pair| pair[0] == pair[1])
 }
 
 /// The rows of a table that rise or fall, and by how little chance.

@@ -30,32 +30,39 @@ impl Verdicts {
         severity: Severity,
         sure: Confidence,
         lines: &[usize],
-        message: String,
+        message: impl Into<String>,
         computed: Value,
     ) {
-        let line = lines.first().copied().unwrap_or(1);
         self.findings.push(Finding {
             rule: self.rule,
             severity,
             sure,
-            line,
+            line: lines.first().copied().unwrap_or(1),
             lines: lines.to_vec(),
             quoted: String::new(),
-            message,
+            message: message.into(),
             computed,
         });
     }
 
-    pub(super) fn right(&mut self, lines: &[usize], message: String, computed: Value) {
-        let line = lines.first().copied().unwrap_or(1);
+    pub(super) fn right(&mut self, lines: &[usize], message: impl Into<String>, computed: Value) {
         self.checked.push(Checked {
             rule: self.rule,
-            line,
+            line: lines.first().copied().unwrap_or(1),
             lines: lines.to_vec(),
-            message,
+            message: message.into(),
             computed,
         });
     }
+}
+
+/// Beyond this share a disagreement of figures is serious, as it is no matter of what was counted
+/// when.
+pub(super) const SERIOUS: f64 = 0.05;
+
+/// Weight of figures that disagree by this share.
+pub(super) fn weight(share: f64) -> Severity {
+    if share.abs() > SERIOUS { Severity::Serious } else { Severity::Warning }
 }
 
 /// `2.00`, `1,234`: for sentences.

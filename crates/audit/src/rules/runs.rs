@@ -2,13 +2,11 @@
 
 use serde_json::json;
 
-use super::rule::{Rule, Verdicts, exact, number};
+use super::rule::{Rule, SERIOUS, Verdicts, exact, number, weight};
 use crate::figure::Figure;
-use crate::finding::{Confidence, Severity};
+use crate::finding::Confidence::{Certain, Likely};
+use crate::finding::Severity::{Note, Serious, Warning};
 use crate::recognise::{Evidence, PgbenchRun, Statement};
-
-/// Beyond this share a disagreement is serious, as it is no matter of what was counted when.
-const SERIOUS: f64 = 0.05;
 
 /// What clocks and the edges of a run may take, beside rounding.
 const EDGES: f64 = 0.01;
@@ -74,8 +72,8 @@ fn counted(run: &PgbenchRun, verdicts: &mut Verdicts) {
             );
             let computed = json!({ "wanted": product, "printed": wanted.value });
             verdicts.found(
-                Severity::Serious,
-                Confidence::Certain,
+                Serious,
+                Certain,
                 &[wanted.line, clients.line, each.line],
                 message,
                 computed,
@@ -96,10 +94,10 @@ fn counted(run: &PgbenchRun, verdicts: &mut Verdicts) {
             "{missing} of {} transactions were not done: clients ended early",
             wanted.value
         );
-        verdicts.found(Severity::Warning, Confidence::Certain, &lines, message, computed);
+        verdicts.found(Warning, Certain, &lines, message, computed);
     } else if done.value > wanted.value {
         let message = format!("{} transactions were done of {}", done.value, wanted.value);
-        verdicts.found(Severity::Serious, Confidence::Certain, &lines, message, computed);
+        verdicts.found(Serious, Certain, &lines, message, computed);
     } else {
         verdicts.right(&lines, format!("all {} transactions were done", wanted.value), computed);
     }
@@ -135,15 +133,9 @@ fn lasted(run: &PgbenchRun, verdicts: &mut Verdicts) {
     let sum =
         format!("{} transactions ÷ {} tps are {} s", done.value, exact(tps.value), exact(length));
     if longest < low || shortest > high {
-        let severity = if off.abs() > SERIOUS { Severity::Serious } else { Severity::Warning };
-        let sure = if longest < low { Confidence::Certain } else { Confidence::Likely };
-        verdicts.found(
-            severity,
-            sure,
-            &lines,
-            format!("{sum}, not {} s", duration.value),
-            computed,
-        );
+        let sure = if longest < low { Certain } else { Likely };
+        let message = format!("{sum}, not {} s", duration.value);
+        verdicts.found(weight(off), sure, &lines, message, computed);
     } else {
         verdicts.right(&lines, format!("{sum}, as its duration says"), computed);
     }
@@ -205,16 +197,12 @@ fn littles_law(evidence: &Evidence, verdicts: &mut Verdicts) {
         });
         lines.extend([tps.line, clients.line]);
         if at_least > clients.value * (1.0 + EDGES) {
-            let severity = if at_least > clients.value * (1.0 + SERIOUS) {
-                Severity::Serious
-            } else {
-                Severity::Warning
-            };
+            let message = format!("{sum}: more than there are");
             verdicts.found(
-                severity,
-                Confidence::Certain,
+                weight(at_least / clients.value - 1.0),
+                Certain,
                 &lines,
-                format!("{sum}: more than there are"),
+                message,
                 computed,
             );
         } else if at_most < clients.value * (1.0 - IDLE) {
@@ -222,7 +210,7 @@ fn littles_law(evidence: &Evidence, verdicts: &mut Verdicts) {
             let message = format!(
                 "{sum}: for {share}% of the time clients were in no transaction; the load generator may have been the limit"
             );
-            verdicts.found(Severity::Warning, Confidence::Likely, &lines, message, computed);
+            verdicts.found(Warning, Likely, &lines, message, computed);
         } else {
             verdicts.right(&lines, sum, computed);
         }
@@ -297,20 +285,13 @@ fn add_up(
         exact(whole.value)
     );
     if sum - half > most * (1.0 + EDGES) {
-        let severity =
-            if sum - half > most * (1.0 + SERIOUS) { Severity::Serious } else { Severity::Warning };
-        verdicts.found(
-            severity,
-            Confidence::Certain,
-            &lines,
-            format!("{words}: parts are more than the whole"),
-            computed,
-        );
+        let message = format!("{words}: parts are more than the whole");
+        verdicts.found(weight((sum - half) / most - 1.0), Certain, &lines, message, computed);
     } else if sum + half < whole.low() * (1.0 - OUTSIDE) {
         let outside = number((1.0 - share) * 100.0);
         let message =
             format!("{words}: {outside}% of it is in none of them, so it may be the client's");
-        verdicts.found(Severity::Warning, Confidence::Likely, &lines, message, computed);
+        verdicts.found(Warning, Likely, &lines, message, computed);
     } else {
         verdicts.right(&lines, words, computed);
     }
@@ -384,7 +365,7 @@ fn gap(evidence: &Evidence, alike: &[&PgbenchRun], verdicts: &mut Verdicts) {
         "gap_ms": gap, "statement": s.text, "statement_gap_ms": most, "share_percent": share * 100.0,
     });
     let lines = [s.latency_ms.line, f.latency_ms.line, slow_ms.line, fast_ms.line];
-    verdicts.found(Severity::Note, Confidence::Certain, &lines, message, computed);
+    verdicts.found(Note, Certain, &lines, message, computed);
 }
 
 fn scripts(evidence: &Evidence, verdicts: &mut Verdicts) {
@@ -418,18 +399,8 @@ fn scripts(evidence: &Evidence, verdicts: &mut Verdicts) {
             let words = format!("the scripts' {what} add up to {}", exact(sum));
             // To 17 threads count a script's transactions without a lock, and lose a few.
             if sum > whole.value + half || sum < whole.value * (1.0 - EDGES) - half {
-                let severity = if (sum / whole.value - 1.0).abs() > SERIOUS {
-                    Severity::Serious
-                } else {
-                    Severity::Warning
-                };
-                verdicts.found(
-                    severity,
-                    Confidence::Certain,
-                    &lines,
-                    format!("{words}, not to {}", exact(whole.value)),
-                    computed,
-                );
+                let message = format!("{words}, not to {}", exact(whole.value));
+                verdicts.found(weight(sum / whole.value - 1.0), Certain, &lines, message, computed);
             } else {
                 verdicts.right(&lines, words, computed);
             }

@@ -2,16 +2,13 @@
 
 use serde_json::json;
 
-use super::rule::{Rule, Verdicts, exact};
+use super::rule::{Rule, Verdicts, exact, weight};
 use crate::figure::Figure;
-use crate::finding::{Confidence, Severity};
+use crate::finding::Confidence::Certain;
 use crate::recognise::{Evidence, SysbenchRun};
 
 /// What clocks and the edges of a run may take, beside rounding.
 const EDGES: f64 = 0.01;
-
-/// Beyond this share a disagreement is serious.
-const SERIOUS: f64 = 0.05;
 
 pub(super) const RULES: &[Rule] = &[Rule {
     name: "sysbench-arithmetic",
@@ -99,11 +96,10 @@ fn arithmetic(evidence: &Evidence, verdicts: &mut Verdicts) {
             }
             let middle = f64::midpoint(low, high);
             let off = (middle - printed.value) / printed.value;
-            let severity = if off.abs() > SERIOUS { Severity::Serious } else { Severity::Warning };
             let message = format!("{what} is {}, not {}", exact(middle), exact(printed.value));
             let json =
                 json!({ "computed": middle, "printed": printed.value, "off_percent": off * 100.0 });
-            verdicts.found(severity, Confidence::Certain, &lines, message, json);
+            verdicts.found(weight(off), Certain, &lines, message, json);
         }
         if !right.is_empty() {
             let message = format!(

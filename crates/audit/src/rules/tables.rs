@@ -4,7 +4,8 @@ use serde_json::json;
 
 use super::rule::{Rule, Verdicts, exact, number};
 use crate::figure::Figure;
-use crate::finding::{Confidence, Severity};
+use crate::finding::Confidence::{Certain, Likely};
+use crate::finding::Severity::{Serious, Warning};
 use crate::recognise::{Evidence, Meaning, Row, Table, mean_holds};
 
 pub(super) const RULES: &[Rule] = &[
@@ -44,7 +45,7 @@ fn means(evidence: &Evidence, verdicts: &mut Verdicts) {
                 right.push(row);
                 continue;
             }
-            let values: Vec<f64> = row.repeats.iter().map(|f| f.value).collect();
+            let values = row.values();
             let computed = values.iter().sum::<f64>() / values.len() as f64;
             let message = format!(
                 "`{}`: the mean of {} is {}, not {}",
@@ -54,7 +55,7 @@ fn means(evidence: &Evidence, verdicts: &mut Verdicts) {
                 exact(mean.value)
             );
             let computed = json!({ "mean": computed, "printed": mean.value, "row": row.label });
-            verdicts.found(Severity::Serious, Confidence::Certain, &[mean.line], message, computed);
+            verdicts.found(Serious, Certain, &[mean.line], message, computed);
         }
         let lines: Vec<usize> = right.iter().map(|r| r.line).collect();
         if !lines.is_empty() {
@@ -123,9 +124,9 @@ fn judge_ratios(table: &Table, verdicts: &mut Verdicts) {
             exact(computed),
             exact(ratio.value)
         );
-        let sure = if right.is_empty() { Confidence::Likely } else { Confidence::Certain };
+        let sure = if right.is_empty() { Likely } else { Certain };
         let computed = json!({ "ratio": computed, "printed": ratio.value, "row": row.label, "base": base_row.label });
-        verdicts.found(Severity::Serious, sure, &[ratio.line, base_row.line], message, computed);
+        verdicts.found(Serious, sure, &[ratio.line, base_row.line], message, computed);
     }
     if !right.is_empty() {
         let lines: Vec<usize> = right.iter().map(|(row, ..)| row.line).collect();
@@ -166,13 +167,7 @@ fn hundred(parts: &[Figure], lines: &[usize], what: &str, whole: bool, verdicts:
     let computed = json!({ "sum_percent": sum });
     let words = format!("{what} add up to {}%", exact(sum));
     if sum > 100.0 + tolerance || (whole && sum < 100.0 - tolerance) {
-        verdicts.found(
-            Severity::Warning,
-            Confidence::Certain,
-            lines,
-            format!("{words}, not to 100%"),
-            computed,
-        );
+        verdicts.found(Warning, Certain, lines, format!("{words}, not to 100%"), computed);
     } else if sum >= 100.0 - tolerance {
         verdicts.right(lines, words, computed);
     }
@@ -195,7 +190,7 @@ fn fsync_arithmetic(evidence: &Evidence, verdicts: &mut Verdicts) {
                 exact(rate.value)
             );
             let computed = json!({ "per_second": implied, "printed": rate.value });
-            verdicts.found(Severity::Serious, Confidence::Certain, &[rate.line], message, computed);
+            verdicts.found(Serious, Certain, &[rate.line], message, computed);
         } else {
             right.push(rate.line);
         }

@@ -3,7 +3,8 @@
 use serde_json::json;
 
 use super::rule::{Rule, Verdicts};
-use crate::finding::{Confidence, Severity};
+use crate::finding::Confidence::{Certain, Likely};
+use crate::finding::Severity::{Serious, Warning};
 use crate::recognise::{Evidence, StorageWhat};
 
 pub(super) const RULES: &[Rule] = &[
@@ -59,14 +60,8 @@ fn properties<'a>(evidence: &'a Evidence, name: &str) -> Vec<Property<'a>> {
 fn sync_disabled(evidence: &Evidence, verdicts: &mut Verdicts) {
     for sync in properties(evidence, "sync") {
         if sync.value == "disabled" {
-            let message = "sync=disabled: ZFS acknowledges flushes that it did not do".to_owned();
-            verdicts.found(
-                Severity::Serious,
-                Confidence::Certain,
-                &[sync.line],
-                message,
-                json!({}),
-            );
+            let message = "sync=disabled: ZFS acknowledges flushes that it did not do";
+            verdicts.found(Serious, Certain, &[sync.line], message, json!({}));
         } else {
             verdicts.right(
                 &[sync.line],
@@ -95,13 +90,13 @@ fn sync_contradiction(evidence: &Evidence, verdicts: &mut Verdicts) {
             continue;
         }
         let disabled = shown.value == "disabled" || last.value == "disabled";
-        let severity = if disabled { Severity::Serious } else { Severity::Warning };
+        let severity = if disabled { Serious } else { Warning };
         let message = format!(
             "sync={} is set on {} (line {}), and sync={} is shown of {}: which of them the figures were measured with is not known",
             last.value, last.dataset, last.line, shown.value, shown.dataset
         );
         let computed = json!({ "set": last.value, "shown": shown.value, "dataset": shown.dataset });
-        verdicts.found(severity, Confidence::Likely, &[shown.line, last.line], message, computed);
+        verdicts.found(severity, Likely, &[shown.line, last.line], message, computed);
     }
 }
 
@@ -120,8 +115,8 @@ fn logbias(evidence: &Evidence, verdicts: &mut Verdicts) {
                    that commits take longer than with ZFS as it comes, and the pool is fragmented"
         .to_owned();
     verdicts.found(
-        Severity::Warning,
-        Confidence::Certain,
+        Warning,
+        Certain,
         &lines(&throughput),
         message,
         json!({ "varied": !other.is_empty() }),

@@ -3,6 +3,8 @@
 use serde::{Deserialize, Serialize};
 use strum::{Display, EnumString, IntoStaticStr, VariantArray, VariantNames};
 
+use crate::names::names;
+
 /// Something that is broken on purpose.
 #[derive(
     Clone,
@@ -47,21 +49,13 @@ pub enum Fault {
     Plug,
 }
 
+names!(Fault, parse);
+
 impl Fault {
     /// All faults.
     pub const ALL: &[Self] = <Self as VariantArray>::VARIANTS;
     /// Names of all faults, as files and options have them.
     pub const NAMES: &[&str] = <Self as VariantNames>::VARIANTS;
-
-    /// Returns the fault's name.
-    pub fn name(self) -> &'static str {
-        self.into()
-    }
-
-    /// Finds the fault called `name`, in this version or an earlier one.
-    pub fn parse(name: &str) -> Option<Self> {
-        name.parse().ok()
-    }
 
     /// Whether an honest server is meant to fail: the fault breaks a promise that PostgreSQL builds
     /// on.
