@@ -9,6 +9,7 @@
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
 use std::io::{self, Read};
+use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
@@ -124,6 +125,11 @@ impl<S: AsRef<OsStr>> Program<'_, S> {
                 // The standard library drops all supplementary groups with the user.
                 command.uid(account.uid).gid(account.gid);
             }
+        }
+        // The user's PGDATA, PGPORT and the like are meant for other servers.
+        for (name, _) in std::env::vars_os().filter(|(name, _)| name.as_bytes().starts_with(b"PG"))
+        {
+            command.env_remove(name);
         }
         // Messages are read by pgdyno.
         command.env("LC_ALL", "C").env("PATH", search_path());
