@@ -10,30 +10,18 @@ use crate::request::Run;
 
 /// Adds up seconds to intervals of the length that `--progress` names.
 #[derive(Debug)]
-pub(crate) struct Progress {
+pub(crate) struct Progress<'a> {
     every: Duration,
-    timestamp: bool,
-    rate: bool,
-    skips: bool,
-    retries: bool,
+    run: &'a Run,
     /// When the interval ends, from the load's beginning.
     next: Duration,
     failed: u64,
     sum: Sums,
 }
 
-impl Progress {
-    pub(crate) fn new(every: Duration, run: &Run) -> Self {
-        Self {
-            every,
-            timestamp: run.progress_timestamp,
-            rate: run.rate.is_some(),
-            skips: run.rate.is_some() && run.latency_limit_ms.is_some(),
-            retries: run.max_tries != 1,
-            next: every,
-            failed: 0,
-            sum: Sums::default(),
-        }
+impl<'a> Progress<'a> {
+    pub(crate) fn new(every: Duration, run: &'a Run) -> Self {
+        Self { every, run, next: every, failed: 0, sum: Sums::default() }
     }
 
     /// Takes a second; the lines that are due, ends of line included.
@@ -68,7 +56,7 @@ impl Progress {
     fn line(&mut self, to: &mut String) {
         let (failed, sum) = (std::mem::take(&mut self.failed), std::mem::take(&mut self.sum));
         let tps = sum.latency_count as f64 / self.every.as_secs_f64();
-        let at = if self.timestamp {
+        let at = if self.run.progress_timestamp {
             let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
             format!("{:.3}", now.as_secs_f64())
         } else {
@@ -81,13 +69,13 @@ impl Progress {
             sum.stddev_us().unwrap_or(0.0) / 1000.0,
             failed
         );
-        if self.rate {
+        if self.run.rate.is_some() {
             let _ = write!(to, ", lag {:.3} ms", sum.mean_lag_us().unwrap_or(0.0) / 1000.0);
         }
-        if self.skips {
+        if self.run.skips_late() {
             let _ = write!(to, ", {} skipped", sum.skipped);
         }
-        if self.retries {
+        if self.run.max_tries != 1 {
             let _ = write!(to, ", {} retried, {} retries", sum.retried, sum.retries);
         }
         to.push('\n');

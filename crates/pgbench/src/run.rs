@@ -163,7 +163,7 @@ fn load(
             }
         });
         let lines = Mutex::new(words);
-        let show = |told: &dyn Fn(&mut Progress) -> String| {
+        let show = |told: &dyn Fn(&mut Progress<'_>) -> String| {
             let Some(progress) = &progress else { return };
             if let (Ok(mut progress), Ok(lines)) = (progress.lock(), lines.lock()) {
                 let _ = lines.send(told(&mut progress));
@@ -261,7 +261,7 @@ fn options(run: &Run) -> LoadOptions {
 
 fn refused(error: &LoadError, logs: Option<&Logs>) -> UsageError {
     let log = logs.and_then(|l| l.refused.lock().ok().and_then(|why| why.clone()));
-    let refused = match (log, error) {
+    match (log, error) {
         (Some(why), _) => UsageError::new(why),
         (None, LoadError::Connect { client, cause }) => {
             let what = match cause {
@@ -273,9 +273,6 @@ fn refused(error: &LoadError, logs: Option<&Logs>) -> UsageError {
             UsageError::new(what).then(format!("could not create connection for client {client}"))
         }
         (None, other) => UsageError::new(other.to_string()),
-    };
-    match error.help() {
-        Some(help) => refused.hint(help),
-        None => refused,
     }
+    .help(error.help())
 }

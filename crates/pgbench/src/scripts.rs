@@ -10,7 +10,7 @@ use pgdyno_engine::program::MAX_PARAMETERS;
 use pgdyno_engine::script::{Command, Op, Script, ScriptError};
 use pgdyno_model::experiment::Protocol;
 
-use crate::flags::Dialect;
+use crate::dialect::Dialect;
 use crate::server_messages::system_words;
 use crate::usage_error::UsageError;
 
@@ -174,13 +174,7 @@ impl Chosen {
     }
 
     fn of(parsed: Result<Script, ScriptError>, weight: u32) -> Result<Self, UsageError> {
-        let script = parsed.map_err(|e| {
-            let refused = UsageError::new(e.to_string());
-            match e.help() {
-                Some(help) => refused.hint(help),
-                None => refused,
-            }
-        })?;
+        let script = parsed.map_err(|e| UsageError::new(e.to_string()).help(e.help()))?;
         Ok(Self { is_builtin: false, script: Arc::new(script), weight, commands_of: None })
     }
 }

@@ -2,7 +2,17 @@
 
 use std::io::Write;
 
-use crate::exit_status;
+/// Exit statuses, as pgbench has them.
+pub(crate) mod exit_status {
+    /// Everything asked for was done.
+    pub(crate) const SUCCESS: i32 = 0;
+    /// Nothing was done.
+    pub(crate) const REFUSED: i32 = 1;
+    /// A part was done, and then an error came.
+    pub(crate) const INCOMPLETE: i32 = 2;
+    /// A signal ended it: the status that a shell reports of pgbench then.
+    pub(crate) const INTERRUPTED: i32 = 130;
+}
 
 /// A request that cannot be carried out.
 #[derive(Debug)]
@@ -43,6 +53,11 @@ impl UsageError {
     pub(crate) fn hint(mut self, text: impl Into<String>) -> Self {
         self.hint = Some(text.into());
         self
+    }
+
+    /// Adds `text` as the hint, where there is one.
+    pub(crate) fn help(self, text: Option<String>) -> Self {
+        text.into_iter().fold(self, Self::hint)
     }
 
     pub(crate) fn then(mut self, text: impl Into<String>) -> Self {
