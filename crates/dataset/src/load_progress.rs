@@ -78,7 +78,13 @@ pub(crate) fn begin(
     {
         // One that has just ended has it until the server notices.
         if begun.elapsed() > LETTING_GO {
-            return Err(DatasetError::Busy { data: load.identity() });
+            return Err(DatasetError::refused(
+                format!(
+                    "load {}: another pgdyno is loading into this database at this moment",
+                    load.identity()
+                ),
+                "wait for it",
+            ));
         }
         std::thread::sleep(LETTING_GO / 50);
     }
@@ -88,14 +94,17 @@ pub(crate) fn begin(
             return Err(exists(PROGRESS, client, load, false)?);
         }
         if *found == progress_comment(load) && load.existing == Existing::Keep {
-            let asked = format!("SELECT piece FROM {}", load.table(PROGRESS));
-            let done =
-                client.query(&asked, &[]).map_err(|e| failed("asking what is loaded", &e))?;
-            return Ok(Beginning::GoOn(done.iter().map(|row| row.get(0)).collect()));
+            return Ok(Beginning::GoOn(complete_pieces(client, load)?));
         }
         if load.existing == Existing::Keep {
-            let found = found.trim_start_matches(MARK).trim_start_matches(": ").to_owned();
-            return Err(DatasetError::Unfinished { data: load.identity(), found });
+            let found = found.trim_start_matches(MARK).trim_start_matches(": ");
+            return Err(DatasetError::refused(
+                format!(
+                    "load {}: the load of {found} was begun here and not ended",
+                    load.identity()
+                ),
+                "end that one with the options it was begun with; or `pgdyno load --replace` drops what it made",
+            ));
         }
     }
     let mut drop = Vec::new();
@@ -109,8 +118,10 @@ pub(crate) fn begin(
     }
     if unfinished.is_some() {
         // Partitions not attached yet, and what they are made like, are named in it.
-        for (parent, child) in children(client, load)? {
-            let (child, like) = (load.table(&child), load.table(&like(&parent)));
+        for piece in complete_pieces(client, load)? {
+            let Some((parent, number)) = piece.split_once(" partition ") else { continue };
+            let Ok(number) = number.parse() else { continue };
+            let (child, like) = (load.table(&child(parent, number)), load.table(&like(parent)));
             drop.push(format!("DROP TABLE IF EXISTS {child}, {like} RESTRICT"));
         }
         for table in load.data.tables.iter().filter(|t| t.partition_by.is_some()) {
@@ -137,19 +148,16 @@ pub(crate) fn child(parent: &str, number: u32) -> String {
     format!("{parent}_{number}")
 }
 
-/// Returns the partitions that the progress table names, each after its parent.
-fn children(
+/// Returns the names of the complete pieces.
+fn complete_pieces(
     client: &mut ControlClient,
     load: &BulkLoad<'_>,
-) -> Result<Vec<(String, String)>, DatasetError> {
+) -> Result<BTreeSet<String>, DatasetError> {
     let asked = format!("SELECT piece FROM {}", load.table(PROGRESS));
-    let failed = |e: postgres::Error| DatasetError::sql(load, "asking what is loaded", &e);
-    let pieces = client.query(&asked, &[]).map_err(failed)?;
-    let parts = |piece: String| {
-        let (parent, number) = piece.split_once(" partition ")?;
-        Some((parent.to_owned(), child(parent, number.parse().ok()?)))
-    };
-    Ok(pieces.iter().filter_map(|row| parts(row.get(0))).collect())
+    let pieces = client
+        .query(&asked, &[])
+        .map_err(|e| DatasetError::sql(load, "asking what is loaded", &e))?;
+    Ok(pieces.iter().map(|row| row.get(0)).collect())
 }
 
 /// Returns the error for a table that exists and should not.
@@ -166,7 +174,17 @@ fn exists(
         .query_one(ASKED, &[&load.table(name)])
         .map_err(|e| DatasetError::sql(load, &format!("looking at table {name}"), &e))?;
     let (columns, size): (Option<String>, String) = (row.get(0), row.get(1));
-    let whose = if ours { "made by pgdyno" } else { "not made by pgdyno" };
-    let found = format!("{whose}, with {size} and the columns {}", columns.unwrap_or_default());
-    Ok(DatasetError::Exists { table: name.to_owned(), found, ours })
+    let (whose, help) = match ours {
+        true => (
+            "made by pgdyno",
+            "`pgdyno load --replace` drops tables that pgdyno made, and only those; or name another database",
+        ),
+        false => (
+            "not made by pgdyno",
+            "pgdyno drops no table that it did not make: name another database, or another search_path in the DSN",
+        ),
+    };
+    let columns = columns.unwrap_or_default();
+    let found = format!("it is there already, {whose}, with {size} and the columns {columns}");
+    Ok(DatasetError::refused(format!("make table `{name}`: {found}"), help))
 }

@@ -77,17 +77,24 @@ pub(crate) fn check_schema(
     load: &BulkLoad<'_>,
 ) -> Result<(), DatasetError> {
     let failed =
-        |e: &postgres::Error| DatasetError::sql(load, "asking who may write to its schema", e);
-    let mut transaction = client.transaction().map_err(|e| failed(&e))?;
-    let writers = schema::writers(&mut transaction, load.schema).map_err(|e| failed(&e))?;
-    transaction.commit().map_err(|e| failed(&e))?;
+        |e: postgres::Error| DatasetError::sql(load, "asking who may write to its schema", &e);
+    let mut transaction = client.transaction().map_err(failed)?;
+    let writers = schema::writers(&mut transaction, load.schema).map_err(failed)?;
+    transaction.commit().map_err(failed)?;
     match writers.is_empty() {
         true => Ok(()),
-        false => Err(DatasetError::OpenSchema {
-            data: load.identity(),
-            schema: load.schema.to_owned(),
-            writers: writers.join(", "),
-        }),
+        false => {
+            let (data, schema, writers) = (load.identity(), load.schema, writers.join(", "));
+            Err(DatasetError::refused(
+                format!(
+                    "load {data} into schema {schema} as a superuser: {writers} may write to that schema"
+                ),
+                format!(
+                    "what they put there would run with a superuser's rights: connect as another role, or name a schema \
+                     of your own in the search_path, or REVOKE CREATE ON SCHEMA {schema}"
+                ),
+            ))
+        }
     }
 }
 
@@ -100,12 +107,8 @@ pub(crate) fn move_indexes(
     for (table, tablespace) in load.placed {
         let doing = format!("moving the indexes of {table} to {tablespace}");
         let failed = |e: postgres::Error| DatasetError::sql(load, &doing, &e);
-        for index in client
-            .query(ASKED, &[&load.table(table)])
-            .map_err(failed)?
-            .iter()
-            .map(|row| row.get::<_, String>(0))
-        {
+        for row in client.query(ASKED, &[&load.table(table)]).map_err(failed)? {
+            let index: String = row.get(0);
             let sql = format!("ALTER INDEX {index} SET TABLESPACE {tablespace}");
             client.batch_execute(&sql).map_err(failed)?;
         }
