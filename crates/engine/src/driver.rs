@@ -117,9 +117,9 @@ fn link(spec: &LoadSpec, seeds: &Seeds, stop: &Arc<AtomicBool>) -> Result<Progra
     let mut program = Program::link(&spec.scripts, spec.protocol, seed, &variables)
         .map_err(LoadError::Program)?;
     program.policy = ClientPolicy {
-        client_log: spec.say.clone(),
-        logs_failures: spec.say_failures,
-        logs_steps: spec.say_steps,
+        client_log: spec.client_log.clone(),
+        logs_failures: spec.log_failures,
+        logs_steps: spec.log_steps,
         stop: Arc::clone(stop),
         ..ClientPolicy::from_load(&spec.options)
     };

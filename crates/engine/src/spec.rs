@@ -73,11 +73,11 @@ pub struct LoadSpec {
     /// Ledger that records every transaction before it is sent (see [`crate::ledger`]).
     pub ledger: Option<Arc<dyn Ledger>>,
     /// Takes clients' messages as things happen, worded as pgbench words them.
-    pub say: Option<ClientLog>,
+    pub client_log: Option<ClientLog>,
     /// Whether errors that fail or retry a transaction are logged, too.
-    pub say_failures: bool,
+    pub log_failures: bool,
     /// Whether every step and every reply is logged, too.
-    pub say_steps: bool,
+    pub log_steps: bool,
     /// pgbench's random numbers in place of those of `seed`.
     pub pgbench_seeds: Option<PgbenchSeeds>,
     /// Reactor that carries the bytes.
@@ -101,9 +101,9 @@ impl LoadSpec {
             options: LoadOptions::default(),
             log: None,
             ledger: None,
-            say: None,
-            say_failures: false,
-            say_steps: false,
+            client_log: None,
+            log_failures: false,
+            log_steps: false,
             pgbench_seeds: None,
             reactor: ReactorChoice::default(),
         }

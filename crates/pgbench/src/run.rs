@@ -199,13 +199,13 @@ fn load(
     }
 }
 
-/// Returns the load that the options describe. Its clients send their messages to `say`.
+/// Returns the load that the options describe. Its clients send what they log to `messages`.
 fn load_spec(
     servers: Servers,
     run: &Run,
     tables: &Tables,
     logs: Option<&Arc<Logs>>,
-    say: SyncSender<String>,
+    messages: SyncSender<String>,
 ) -> LoadSpec {
     let seed = run.seed.unwrap_or_else(|| fastrand::u64(..));
     let scripts = run
@@ -224,16 +224,16 @@ fn load_spec(
         variables: vec![("scale".to_owned(), Value::Int(tables.scale.into()).into())],
         options: options(run),
         log: logs.cloned().map(|logs| logs as Arc<dyn TransactionLog>),
-        say: Some(Arc::new(move |about, text: &str| {
+        client_log: Some(Arc::new(move |about, text: &str| {
             let begin = match about {
                 ClientLogKind::Error => "pgbench: error: ",
                 ClientLogKind::News => "pgbench: ",
                 ClientLogKind::Value | ClientLogKind::Notice => "",
             };
-            let _ = say.send(format!("{begin}{text}\n"));
+            let _ = messages.send(format!("{begin}{text}\n"));
         })),
-        say_failures: run.verbose_errors,
-        say_steps: run.debug,
+        log_failures: run.verbose_errors,
+        log_steps: run.debug,
         pgbench_seeds: Some(PgbenchSeeds { seed }),
         reactor: run.reactor,
         ..LoadSpec::new(servers, scripts.collect())
