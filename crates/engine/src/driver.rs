@@ -108,13 +108,12 @@ fn transactions_of(spec: &LoadSpec) -> Option<u64> {
 
 /// Links the scripts, and checks that they set what a ledger keeps.
 fn link(spec: &LoadSpec, seeds: &Seeds, stop: &Arc<AtomicBool>) -> Result<Program, LoadError> {
-    let seed = spec.pgbench_seeds.map_or(spec.seed, |pgbench| pgbench.seed);
     let mut variables = spec.variables.clone();
     variables.extend(
         spec.options.define.iter().map(|(name, text)| (name.clone(), text.as_str().into())),
     );
     variables.extend(seeds.default_seed.map(|seed| ("default_seed".to_owned(), seed.into())));
-    let mut program = Program::link(&spec.scripts, spec.protocol, seed, &variables)
+    let mut program = Program::link(&spec.scripts, spec.protocol, spec.seed, &variables)
         .map_err(LoadError::Program)?;
     program.policy = ClientPolicy {
         client_log: spec.client_log.clone(),

@@ -73,5 +73,5 @@ pub use pgdyno_wire::ServerError;
 pub use reactor::choice::ReactorChoice;
 pub use schedule::Phase;
 pub use script::WeightedScript;
-pub use spec::{LoadSpec, PgbenchSeeds};
+pub use spec::LoadSpec;
 pub use transaction_log::{LoggedOutcome, LoggedTransaction, TransactionLog, TransactionSink};

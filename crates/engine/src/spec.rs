@@ -13,16 +13,6 @@ use crate::reactor::choice::ReactorChoice;
 use crate::script::{VariableValue, WeightedScript};
 use crate::transaction_log::TransactionLog;
 
-/// Draws random numbers as pgbench does with `--random-seed`.
-///
-/// Each client draws pgbench's values. Which script it chooses, and when with a rate, equals
-/// pgbench's if each thread has one client.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct PgbenchSeeds {
-    /// pgbench's seed.
-    pub seed: u64,
-}
-
 /// The load to offer, and the servers to offer it to.
 ///
 /// [`LoadSpec::new`] has defaults for everything but servers and scripts.
@@ -78,8 +68,11 @@ pub struct LoadSpec {
     pub log_failures: bool,
     /// Whether every step and every reply is logged, too.
     pub log_steps: bool,
-    /// pgbench's random numbers in place of those of `seed`.
-    pub pgbench_seeds: Option<PgbenchSeeds>,
+    /// Whether random numbers are drawn as pgbench draws them with `--random-seed`.
+    ///
+    /// Each client draws pgbench's values. Which script it chooses, and when with a rate, equals
+    /// pgbench's if each thread has one client.
+    pub draws_as_pgbench: bool,
     /// Reactor that carries the bytes.
     pub reactor: ReactorChoice,
 }
@@ -104,7 +97,7 @@ impl LoadSpec {
             client_log: None,
             log_failures: false,
             log_steps: false,
-            pgbench_seeds: None,
+            draws_as_pgbench: false,
             reactor: ReactorChoice::default(),
         }
     }

@@ -10,8 +10,8 @@ use std::time::Duration;
 use pgdyno_connect::ConnectError;
 use pgdyno_engine::script::Value;
 use pgdyno_engine::{
-    ClientLogKind, LiveSecond, LoadError, LoadObserver, LoadSpec, PgbenchSeeds, TransactionLog,
-    WeightedScript, run_load,
+    ClientLogKind, LiveSecond, LoadError, LoadObserver, LoadSpec, TransactionLog, WeightedScript,
+    run_load,
 };
 use pgdyno_model::Measurement;
 use pgdyno_model::experiment::{Length, LoadOptions, OnError};
@@ -207,7 +207,6 @@ fn load_spec(
     logs: Option<&Arc<Logs>>,
     messages: SyncSender<String>,
 ) -> LoadSpec {
-    let seed = run.seed.unwrap_or_else(|| fastrand::u64(..));
     let scripts = run
         .scripts
         .iter()
@@ -220,7 +219,7 @@ fn load_spec(
             (Some(seconds), _) => Length::Duration(Span::from_secs(seconds.into())),
             (None, each) => Length::Transactions(each.unwrap_or(1).into()),
         },
-        seed,
+        seed: run.seed.unwrap_or_else(|| fastrand::u64(..)),
         variables: vec![("scale".to_owned(), Value::Int(tables.scale.into()).into())],
         options: options(run),
         log: logs.cloned().map(|logs| logs as Arc<dyn TransactionLog>),
@@ -234,7 +233,7 @@ fn load_spec(
         })),
         log_failures: run.verbose_errors,
         log_steps: run.debug,
-        pgbench_seeds: Some(PgbenchSeeds { seed }),
+        draws_as_pgbench: true,
         reactor: run.reactor,
         ..LoadSpec::new(servers, scripts.collect())
     }

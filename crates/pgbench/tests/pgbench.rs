@@ -12,8 +12,8 @@ use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex};
 
 use pgdyno_engine::random::Random;
+use pgdyno_engine::run_load;
 use pgdyno_engine::script::{Op, Scope, Script, Slot, Value};
-use pgdyno_engine::{PgbenchSeeds, run_load};
 use pgdyno_model::experiment::Length;
 use pgdyno_model::target::Address;
 use pgdyno_postgres::find;
@@ -368,7 +368,7 @@ fn a_random_seed_gives_the_draws_of_pgbench() {
             spec.clients = clients.try_into().unwrap();
             spec.threads = threads.try_into().unwrap();
             spec.length = Length::Transactions(20);
-            spec.pgbench_seeds = Some(PgbenchSeeds { seed: 77 });
+            (spec.seed, spec.draws_as_pgbench) = (77, true);
             run_load(&spec, &unwatched(&RUNNING)).unwrap();
             let digest = |session: &mut Session, who| {
                 session.ask(&format!(
@@ -404,7 +404,7 @@ fn scripts_are_chosen_in_pgbenchs_order() {
         };
         load.scripts.push(second);
         load.length = Length::Transactions(60);
-        load.pgbench_seeds = Some(PgbenchSeeds { seed: 5 });
+        (load.seed, load.draws_as_pgbench) = (5, true);
         run_load(&load, &unwatched(&RUNNING)).unwrap();
         let order = |session: &mut Session, who| {
             session.ask(&format!(
@@ -485,7 +485,7 @@ fn results_become_variables_and_commands_are_combined_as_in_pgbench() {
             }
             let said: Arc<Mutex<Vec<String>>> = Arc::default();
             let hear = Arc::clone(&said);
-            load.say = Some(Arc::new(move |_, words| hear.lock().unwrap().push(words.to_owned())));
+            load.client_log = Some(Arc::new(move |_, words| hear.lock().unwrap().push(words.to_owned())));
             run_load(&load, &unwatched(&RUNNING)).unwrap();
             let rows = |session: &mut Session, who| {
                 session.ask(&format!(
