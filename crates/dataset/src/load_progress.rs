@@ -64,17 +64,16 @@ fn comment_on(
 /// How long the server may take to release the lock of a session that has ended.
 const LETTING_GO: Duration = Duration::from_secs(1);
 
-/// Decides how to begin, and drops tables of earlier loads where the caller allows it.
-pub(crate) fn begin(
-    client: &mut ControlClient,
-    load: &BulkLoad<'_>,
-) -> Result<Beginning, DatasetError> {
-    let failed = |doing: &str, e: &postgres::Error| DatasetError::sql(load, doing, e);
+/// Takes the lock that lets one load at a time into the database.
+fn lock(client: &mut ControlClient, load: &BulkLoad<'_>) -> Result<(), DatasetError> {
     let asked = "SELECT pg_catalog.pg_try_advisory_lock(pg_catalog.hashtext('pgdyno load'))";
     let begun = Instant::now();
     // Behind a pooler nobody would hold it; there the second to make the tables is refused.
     while !client.is_pooled()
-        && !client.query_one(asked, &[]).map_err(|e| failed("locking", &e))?.get::<_, bool>(0)
+        && !client
+            .query_one(asked, &[])
+            .map_err(|e| DatasetError::sql(load, "locking", &e))?
+            .get::<_, bool>(0)
     {
         // One that has just ended has it until the server notices.
         if begun.elapsed() > LETTING_GO {
@@ -88,6 +87,16 @@ pub(crate) fn begin(
         }
         std::thread::sleep(LETTING_GO / 50);
     }
+    Ok(())
+}
+
+/// Decides how to begin, and drops tables of earlier loads where the caller allows it.
+pub(crate) fn begin(
+    client: &mut ControlClient,
+    load: &BulkLoad<'_>,
+) -> Result<Beginning, DatasetError> {
+    let failed = |doing: &str, e: &postgres::Error| DatasetError::sql(load, doing, e);
+    lock(client, load)?;
     let unfinished = comment_on(client, load, PROGRESS)?;
     if let Some(found) = &unfinished {
         if !found.starts_with(MARK) {
