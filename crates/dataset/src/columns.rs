@@ -1,5 +1,4 @@
-//! How a table's columns are filled: the workload's word, and the types that the server has for
-//! them.
+//! Filling a table's columns: generators of the workload, and types of the server.
 
 use pgdyno_connect::control::{ControlClient, error_text};
 use pgdyno_engine::copy::{ColumnKind, Generator, RowWriter};
@@ -37,9 +36,10 @@ pub(crate) struct Columns {
 }
 
 impl Columns {
-    /// Of `table`, whose columns' types are asked of the server. What is drawn or counted is sent;
-    /// what is alike in every row is sent too unless the transaction that fills the table can alter
-    /// it.
+    /// Asks the server for the types of `table`'s columns, and decides how each is filled.
+    ///
+    /// Drawn and counted values are sent. A value that is alike in every row is sent too, unless
+    /// the transaction that fills the table can alter the table.
     pub(crate) fn of(
         client: &mut ControlClient,
         load: &BulkLoad<'_>,
@@ -74,18 +74,18 @@ impl Columns {
         Ok(Self { writer, sent, alike })
     }
 
-    /// `COPY … FROM STDIN` for `target`, the table or a partition of it.
+    /// Returns `COPY … FROM STDIN` for `target`, the table or a partition of it.
     pub(crate) fn copy_statement(&self, target: &str, freeze: bool) -> String {
         let freeze = if freeze { ", FREEZE" } else { "" };
         format!("COPY {target} ({}) FROM STDIN WITH (FORMAT binary{freeze})", self.sent.join(", "))
     }
 
-    /// SQL that has `target` fill the columns that are not sent.
+    /// Returns SQL that has `target` fill the columns that are not sent.
     pub(crate) fn set_defaults(&self, target: &str) -> Option<String> {
         self.alter(target, |value| format!("SET DEFAULT {value}"))
     }
 
-    /// SQL that ends it.
+    /// Returns SQL that drops these defaults again.
     pub(crate) fn drop_defaults(&self, target: &str) -> Option<String> {
         self.alter(target, |_| "DROP DEFAULT".to_owned())
     }
@@ -110,9 +110,10 @@ impl ColumnInquiry<'_> {
         wrong(self.table, &self.column.name, found)
     }
 
-    /// Returns the value that the column has in every row, in SQL; none where rows differ, or where
-    /// a default of pgdyno's is no help: the column has its own, or its type is one whose text might
-    /// not give back each bit of it.
+    /// Returns the value that the column has in every row, in SQL.
+    ///
+    /// None if rows differ, or if a default of pgdyno's does not help: the column has its own, or the
+    /// text of its type might not give back each bit.
     fn value(
         &mut self,
         found: &Type,
@@ -204,7 +205,7 @@ fn wrong(table: &TableSpec, column: &str, found: impl Into<String>) -> DatasetEr
     }
 }
 
-/// Filler of so many bytes.
+/// Returns the generator of a filler of `bytes` bytes.
 fn filler(bytes: u32, oid: u32, loading: &Loading) -> Generator {
     let blanks = u64::from(loading.filler_compress_percentage.min(100));
     let drawn = u32::try_from(u64::from(bytes) * (100 - blanks) / 100).unwrap_or(bytes);

@@ -67,7 +67,7 @@ impl DatasetError {
         }
     }
 
-    /// Creates the error of a load that is refused: the attempt with the reason, and how to mend it.
+    /// Creates the error of a refused load: the attempt with the reason, and how to mend it.
     pub fn refused(what: impl Into<String>, help: impl Into<String>) -> Self {
         Self::Refused { what: what.into(), help: help.into() }
     }

@@ -25,12 +25,12 @@ pub(crate) enum Beginning {
     GoOn(BTreeSet<String>),
 }
 
-/// The comment on the tables of `load`.
+/// Returns the comment on the tables of `load`.
 pub(crate) fn comment(load: &BulkLoad<'_>) -> String {
     format!("{}: {}", load.mark, load.identity())
 }
 
-/// The comment on the progress table. Pieces depend on the size of chunks, so it names that too.
+/// Returns the comment on the progress table. It names the size of chunks, on which pieces depend.
 fn progress_comment(load: &BulkLoad<'_>) -> String {
     format!("{}, chunks of {} rows", comment(load), load.chunk)
 }
@@ -47,7 +47,7 @@ pub(crate) fn note(load: &BulkLoad<'_>, piece: &str) -> String {
     format!("INSERT INTO {} VALUES ({})", load.table(PROGRESS), escape_literal(piece))
 }
 
-/// The comment on table `name`; none if there is no such table.
+/// Returns the comment on table `name`; none if there is no such table.
 fn comment_on(
     client: &mut ControlClient,
     load: &BulkLoad<'_>,
@@ -61,7 +61,7 @@ fn comment_on(
     Ok(found.map(|row| row.get(0)))
 }
 
-/// How long the server may take to release the lock of a session that has ended.
+/// Time that the server may take to release the lock of a session that has ended.
 const LETTING_GO: Duration = Duration::from_secs(1);
 
 /// Takes the lock that lets one load at a time into the database.
@@ -75,7 +75,7 @@ fn lock(client: &mut ControlClient, load: &BulkLoad<'_>) -> Result<(), DatasetEr
             .map_err(|e| DatasetError::sql(load, "locking", &e))?
             .get::<_, bool>(0)
     {
-        // One that has just ended has it until the server notices.
+        // A session that has just ended holds it until the server notices.
         if begun.elapsed() > LETTING_GO {
             return Err(DatasetError::refused(
                 format!(
@@ -147,12 +147,12 @@ pub(crate) fn begin(
     Ok(Beginning::Fresh)
 }
 
-/// The table that the partitions of `parent` are made like, while they are not all attached.
+/// Returns the name of the template of `parent`'s partitions, which exists until all are attached.
 pub(crate) fn like(parent: &str) -> String {
     format!("pgdyno_like_{parent}")
 }
 
-/// Partition number `number` of `parent`.
+/// Returns the name of partition `number` of `parent`.
 pub(crate) fn child(parent: &str, number: u32) -> String {
     format!("{parent}_{number}")
 }

@@ -1,4 +1,4 @@
-//! The whole load: looks, makes the tables, sets connections to work, watches them, ends.
+//! The whole load: checks, makes the tables, runs the connections, watches them, cleans up.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
@@ -172,7 +172,7 @@ impl<'a> Loader<'a> {
         Ok(Self { shared, to_finish, rows, wakes, jobs })
     }
 
-    /// Sets all connections to work and waits for them; what backends were seen doing.
+    /// Runs all connections and waits for them. Returns the backends' wait events with shares.
     fn run(
         &self,
         client: &mut ControlClient,
@@ -240,8 +240,8 @@ impl<'a> Loader<'a> {
         })
     }
 
-    /// Tells how far the load is until all connections are done; ends what they are at when they
-    /// are to stop.
+    /// Reports progress until all connections are done. If the load is over, cancels their
+    /// statements.
     fn watch(
         &self,
         client: &mut ControlClient,

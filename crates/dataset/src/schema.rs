@@ -9,7 +9,7 @@ use crate::bulk_load::BulkLoad;
 use crate::error::DatasetError;
 use crate::load_progress::{self, like};
 
-/// Makes the tables, and the table that says how far the load is, together.
+/// Makes the tables and the progress table in one transaction.
 pub(crate) fn make_tables(
     client: &mut ControlClient,
     load: &BulkLoad<'_>,
@@ -51,8 +51,10 @@ pub(crate) fn make_tables(
     transaction.commit().map_err(|e| failed("making its tables", &e))
 }
 
-/// Runs the workload's own SQL, whose names mean those of the schema. Where all that it makes is to
-/// be marked: what was in the schema before, which from then on shows nobody else's.
+/// Runs the workload's own SQL in the load's schema.
+///
+/// If all that it makes is to be marked, returns the objects that the schema had before. The
+/// transaction then has a snapshot that shows no other session's objects.
 fn make_schema(
     transaction: &mut Transaction<'_>,
     load: &BulkLoad<'_>,
@@ -71,7 +73,7 @@ fn make_schema(
     Ok(before)
 }
 
-/// Refuses a schema into which others could put what a superuser's session then runs.
+/// Refuses a schema in which others could place code that a superuser's session then runs.
 pub(crate) fn check_schema(
     client: &mut ControlClient,
     load: &BulkLoad<'_>,
@@ -98,7 +100,9 @@ pub(crate) fn check_schema(
     }
 }
 
-/// An index that the workload's own SQL made lies where PGDATA does, wherever its table is.
+/// Moves the indexes of placed tables to their tablespaces.
+///
+/// The workload's own SQL makes indexes in the database's tablespace.
 pub(crate) fn move_indexes(
     client: &mut ControlClient,
     load: &BulkLoad<'_>,

@@ -1,5 +1,4 @@
-//! One connection's work: pieces, one after the other, and what follows when a table has all of its
-//! own.
+//! One connection's work: it loads pieces, and finishes each table whose last piece it loaded.
 
 use std::io::Write;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
@@ -27,21 +26,22 @@ pub(crate) struct Shared<'a> {
     /// By table.
     pub(crate) columns: Vec<Columns>,
     pub(crate) builders: Builders,
-    /// In the order in which they are to be taken; those that were loaded before are left out.
+    /// Pieces to load, in order, without those that an earlier load completed.
     pub(crate) queue: Mutex<std::vec::IntoIter<Piece>>,
-    /// Pieces that each table still lacks.
+    /// Pieces that each table still lacks (count).
     pub(crate) left: Vec<AtomicU32>,
     /// Whether a table's key was built by a load that this one goes on with.
     pub(crate) keyed: Vec<bool>,
-    /// Shared by whoever has a transaction open; had alone for an instant before rows are frozen
-    /// that were not loaded so: an older snapshot would keep VACUUM from the last of them.
+    /// Read lock: a transaction is open. Write lock: held for an instant before VACUUM freezes rows
+    /// that COPY did not freeze, because an older snapshot would keep it from the last of them.
     pub(crate) open: RwLock<()>,
-    /// Pieces that are being filled with FREEZE or given their key.
+    /// Pieces that are being filled with FREEZE or get their key (count).
     pub(crate) writing: AtomicU32,
     pub(crate) rows: AtomicU64,
     pub(crate) bytes: AtomicU64,
-    /// A signal, or another connection's failure.
+    /// Set by a signal.
     pub(crate) stop: &'a AtomicBool,
+    /// Set when a connection fails.
     pub(crate) failed: AtomicBool,
 }
 
@@ -60,7 +60,7 @@ impl Shared<'_> {
         }
     }
 
-    /// Held as long as a transaction is open.
+    /// Takes the lock that is held as long as a transaction is open.
     fn open(&self) -> RwLockReadGuard<'_, ()> {
         self.open.read().unwrap_or_else(PoisonError::into_inner)
     }
@@ -88,7 +88,7 @@ impl Shared<'_> {
     }
 }
 
-/// Works until no piece is left.
+/// Loads pieces until none is left.
 pub(crate) fn work(client: &mut ControlClient, shared: &Shared<'_>) -> Result<(), DatasetError> {
     while let Some(unit) = shared.next() {
         Work::new(client, shared, &unit).load()?;
@@ -99,8 +99,7 @@ pub(crate) fn work(client: &mut ControlClient, shared: &Shared<'_>) -> Result<()
     if shared.is_over() { Err(shared.interrupted()) } else { Ok(()) }
 }
 
-/// What follows for a table all of whose pieces were loaded before, by a load that this one goes on
-/// with.
+/// Finishes a table all of whose pieces an earlier load completed.
 pub(crate) fn finish_only(
     client: &mut ControlClient,
     shared: &Shared<'_>,
@@ -181,7 +180,7 @@ impl<'a> Work<'a> {
         }
     }
 
-    /// SQL that makes a partition, with a CHECK by which attaching it needs no look at its rows.
+    /// Returns SQL that makes a partition, with a CHECK that spares attaching a scan of the rows.
     fn partition(&mut self, child: &str) -> Result<String, DatasetError> {
         const ASKED: &str = "SELECT pg_catalog.array_to_string(c.reloptions, ', '), s.spcname::text, \
             pg_catalog.format_type(a.atttypid, a.atttypmod) FROM pg_catalog.pg_class c \
@@ -217,7 +216,7 @@ impl<'a> Work<'a> {
         ))
     }
 
-    /// SQL that gives `target`, the table or a partition of it, its primary key over so many rows.
+    /// Returns SQL that gives `target`, the table or a partition, its primary key over `rows` rows.
     fn key(&self, target: &str, rows: u64) -> Vec<String> {
         let columns = &self.table.primary_key;
         if columns.is_empty() {
@@ -308,7 +307,7 @@ impl<'a> Work<'a> {
     }
 }
 
-/// A piece among those that are being filled.
+/// Counts a piece among those being filled, until it is dropped.
 struct Writing<'a>(&'a AtomicU32);
 
 impl<'a> Writing<'a> {

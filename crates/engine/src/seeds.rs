@@ -33,8 +33,8 @@ impl Seeds {
     ///
     /// pgbench draws its seeds from one generator: one for each client, one for hashes unless the
     /// user gave it, then three for each thread (choice of scripts, throttling, sampling). With
-    /// `draws_as_pgbench` this order is kept. Otherwise each client chooses scripts with a generator
-    /// of its own, so that its choices do not depend on how threads are scheduled.
+    /// `draws_as_pgbench` this order is kept. Otherwise each client chooses scripts with a
+    /// generator of its own, so that its choices do not depend on how threads are scheduled.
     pub(crate) fn draw(spec: &LoadSpec) -> Self {
         let clients = spec.clients.get();
         let is_pgbench = spec.draws_as_pgbench;

@@ -1,4 +1,4 @@
-//! Whom to connect to, and the connection for setup.
+//! Resolving the servers, and the connection for setup.
 
 use std::io::Write;
 use std::sync::Arc;
@@ -21,9 +21,9 @@ pub(crate) struct Connected {
     pub(crate) servers: Servers,
     /// The session, on the first of them that serves.
     pub(crate) client: ControlClient,
-    /// That one.
+    /// The server of that session.
     pub(crate) target: Target,
-    /// The schemas that unqualified names mean for its user, in order.
+    /// Schemas of the user's search_path, in order.
     pub(crate) schemas: Vec<String>,
     /// Notes for the user.
     pub(crate) notes: Vec<String>,
@@ -43,8 +43,8 @@ impl Notices {
     }
 }
 
-/// Connects for setup. Where a server asks for a password and none is given, the terminal is asked
-/// for one, once.
+/// Connects for setup. If the server wants a password and none is given, asks for it once, at the
+/// terminal.
 ///
 /// `purpose` is that of the session: `initialization` or `setup`.
 pub(crate) fn connect(
@@ -115,8 +115,9 @@ fn refused(error: &ControlError) -> UsageError {
     UsageError::new(what).help(error.help())
 }
 
-/// What libpq says of a connection to `address`, a socket's path or `host:port`, that failed for
-/// the reason `why`.
+/// Returns libpq's message for a failed connection; `why` is the reason.
+///
+/// `address` is a socket's path or `host:port`.
 pub(crate) fn failed(address: &str, why: &str) -> String {
     let place = match address.rsplit_once(':') {
         _ if address.starts_with('/') => format!("on socket \"{address}\""),

@@ -44,7 +44,7 @@ fn read(args: &[String], dialect: Dialect, parsed: &mut Parsed) -> Result<(), St
 }
 
 fn known(dialect: Dialect) -> impl Iterator<Item = &'static Flag> {
-    // Help and version are looked for before options are.
+    // Help and version were handled before.
     FLAGS.iter().filter(move |f| f.is_in(dialect) && !matches!(f.long, "help" | "version"))
 }
 
@@ -114,12 +114,12 @@ fn short_options<'a>(
     Ok(())
 }
 
-/// Takes `args` apart as the dialect that they name does, or where they name none as the newest
-/// pgbench that accepts them, or the newest of all where none does; with a note where the choice
-/// matters.
+/// Takes `args` apart in the dialect that they name, else as the newest pgbench that accepts them.
+///
+/// If no pgbench accepts them, the newest one's error counts. Returns a note if the choice matters.
 ///
 /// # Errors
-/// A dialect that is none.
+/// `--dialect` names an unknown version.
 pub(crate) fn choose(args: &[String]) -> Result<(Dialect, Parsed, Option<String>), String> {
     let mut refused: Option<(Dialect, String)> = None;
     for dialect in Dialect::ALL {

@@ -2,8 +2,8 @@
 //!
 //! Options, exit statuses, messages, logs and the report are pgbench's; the load runs on
 //! `pgdyno-engine`. [`Invocation::read`] parses the arguments and reads the scripts.
-//! [`Invocation::run`] then initializes the tables (`-i`), or checks and vacuums them, runs the load
-//! and writes the report. [`main`] does both.
+//! [`Invocation::run`] then initializes the tables (`-i`), or checks and vacuums them, runs the
+//! load and writes the report. [`main`] does both.
 //!
 //! Options of pgdyno's own begin where pgbench's end: `--json`, `--hdr-log`, `--dialect` and
 //! others. [`CalledAs`] decides whether the report has lines of pgdyno's own by default.

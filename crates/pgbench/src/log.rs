@@ -1,4 +1,4 @@
-//! `-l`: what became of every transaction, or of an interval's, in files; one a thread.
+//! `-l`: logs of all transactions, or of intervals; one file for each thread.
 
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
@@ -63,7 +63,7 @@ impl Logs {
         }
     }
 
-    /// Why lines are missing, once the load is over.
+    /// Returns why lines are missing, once the load is over.
     pub(crate) fn lost(&self) -> Option<String> {
         self.lost.lock().ok().and_then(|lost| lost.clone())
     }

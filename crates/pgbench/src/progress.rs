@@ -8,7 +8,7 @@ use pgdyno_model::measurement::Sums;
 
 use crate::request::Run;
 
-/// Adds up seconds to intervals of the length that `--progress` names.
+/// Adds seconds up to intervals as long as `--progress` says.
 #[derive(Debug)]
 pub(crate) struct Progress<'a> {
     every: Duration,
@@ -24,13 +24,13 @@ impl<'a> Progress<'a> {
         Self { every, run, next: every, failed: 0, sum: Sums::default() }
     }
 
-    /// Takes a second; the lines that are due, ends of line included.
+    /// Adds a second of the load; returns the lines that are due, with their newlines.
     pub(crate) fn second(&mut self, live: &LiveSecond) -> String {
         let mut lines = String::new();
         if live.phase != Phase::Measuring {
             return lines;
         }
-        // Seconds in which nothing ended are not told of.
+        // The engine reports no seconds in which nothing ended.
         while live.elapsed >= self.next + Duration::from_secs(1) {
             self.line(&mut lines);
         }
@@ -42,8 +42,7 @@ impl<'a> Progress<'a> {
         lines
     }
 
-    /// The lines that are due when the load has ended after `measured`: its last second may hold
-    /// nothing to tell of.
+    /// Returns the lines that are due when the load has ended after `measured`.
     pub(crate) fn finish(&mut self, measured: Duration) -> String {
         let mut lines = String::new();
         while self.next <= measured {

@@ -1,4 +1,4 @@
-//! A run: from options to a load, from its measurement to the report.
+//! Runs: options become a load, and its measurement becomes the report.
 
 use std::io::Write;
 use std::num::NonZeroU32;
@@ -98,7 +98,7 @@ pub(crate) fn run(
         files::json(&measurement, run, &tables, file.as_deref(), out)?;
     }
     if let Some(why) = logs.and_then(|logs| logs.lost()) {
-        // pgbench does not notice.
+        // pgbench does not notice that lines were lost.
         let _ = out.flush();
         return Err(UsageError::new(why));
     }
@@ -110,7 +110,6 @@ pub(crate) fn run(
     Ok(if stop.load(Ordering::Relaxed) { RunEnd::Interrupted } else { RunEnd::Well })
 }
 
-/// `150004` as `15.4`, `90624` as `9.6.24`.
 /// Writes pgbench's debug line: where the run connects to, and how long it is.
 fn write_plan(run: &Run, target: &Target, err: &mut dyn Write) {
     let (host, port) = match &target.address {
@@ -128,6 +127,7 @@ fn write_plan(run: &Run, target: &Target, err: &mut dyn Write) {
     );
 }
 
+/// Returns a version as people write it: `150004` is `15.4`, `90624` is `9.6.24`.
 fn version_words(number: u32) -> String {
     match number {
         n if n >= 100_000 => format!("{}.{}", n / 10_000, n % 10_000),
@@ -135,13 +135,14 @@ fn version_words(number: u32) -> String {
     }
 }
 
-/// Counts are never 0: the options see to it.
+/// Returns a count as one above 0, which the options ensure.
 fn nonzero(n: u32) -> NonZeroU32 {
     NonZeroU32::new(n).unwrap_or(NonZeroU32::MIN)
 }
 
-/// Offers the load; nothing where a signal came before it was measured. Words of its threads go to
-/// `err` as they come.
+/// Runs the load, and writes messages of its threads to `err` as they come.
+///
+/// Returns nothing if a signal ended the load before the window opened.
 fn load(
     servers: Servers,
     run: &Run,
@@ -151,12 +152,12 @@ fn load(
     err: &mut (dyn Write + Send),
     stop: &AtomicBool,
 ) -> Result<Option<Measurement>, UsageError> {
-    // Whoever says more than can be written waits.
+    // A thread that logs faster than messages are written waits.
     let (words, told) = mpsc::sync_channel::<String>(WORDS);
     let spec = load_spec(servers, run, tables, logs, words.clone());
     let progress = run.progress.map(|every| Mutex::new(Progress::new(every, run)));
     let driven = std::thread::scope(|scope| {
-        // One thread writes what all others say.
+        // One thread writes the messages of all others.
         scope.spawn(move || {
             for text in told {
                 let _ = err.write_all(text.as_bytes());
@@ -188,7 +189,7 @@ fn load(
             let measured = Duration::from_secs_f64(measurement.measured_s.max(0.0));
             show(&|progress| progress.finish(measured));
         }
-        // The writing thread ends when nobody can say anything any more.
+        // The writing thread ends when the last sender is gone.
         drop(spec);
         driven
     });

@@ -1,4 +1,4 @@
-//! What is said, in pgbench's form, when a request cannot be carried out.
+//! Errors in pgbench's form, and the exit statuses that go with them.
 
 use std::io::Write;
 
@@ -22,7 +22,7 @@ pub(crate) struct UsageError {
     is_usage: bool,
     detail: Option<String>,
     hint: Option<String>,
-    /// Another error that follows from it.
+    /// A further error that follows from this one.
     then: Option<String>,
     /// The exit status that goes with it.
     status: i32,
@@ -40,7 +40,7 @@ impl UsageError {
         }
     }
 
-    /// Options that cannot be read.
+    /// Creates the error of options that cannot be read.
     pub(crate) fn usage(what: String) -> Self {
         Self { is_usage: true, ..Self::new(what) }.try_help()
     }
@@ -75,7 +75,7 @@ impl UsageError {
         self
     }
 
-    /// Writes it, and returns the exit status that goes with it.
+    /// Writes the error, and returns its exit status.
     pub(crate) fn write(&self, to: &mut dyn Write) -> i32 {
         let error = if self.is_usage { "" } else { "error: " };
         // Nobody is left to be told when standard error is gone.
