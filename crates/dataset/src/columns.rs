@@ -1,7 +1,6 @@
-//! How a table's columns are filled: the workload's word, and the types that the server has for
-//! them.
+//! Filling a table's columns: generators of the workload, and types of the server.
 
-use pgdyno_connect::control::ControlClient;
+use pgdyno_connect::control::{ControlClient, error_text};
 use pgdyno_engine::copy::{ColumnKind, Generator, RowWriter};
 use pgdyno_model::experiment::Loading;
 use pgdyno_model::load_strategy::LoadStrategy;
@@ -37,9 +36,10 @@ pub(crate) struct Columns {
 }
 
 impl Columns {
-    /// Of `table`, whose columns' types are asked of the server. What is drawn or counted is sent;
-    /// what is alike in every row is sent too unless the transaction that fills the table can alter
-    /// it.
+    /// Asks the server for the types of `table`'s columns, and decides how each is filled.
+    ///
+    /// Drawn and counted values are sent. A value that is alike in every row is sent too, unless
+    /// the transaction that fills the table can alter the table.
     pub(crate) fn of(
         client: &mut ControlClient,
         load: &BulkLoad<'_>,
@@ -48,9 +48,10 @@ impl Columns {
     ) -> Result<Self, DatasetError> {
         let mut all = Vec::new();
         for column in &table.columns {
-            let found = of_type(client, load, table, column)?;
-            let generator = generator(client, load, table, column, &found)?;
-            let value = value(client, table, column, &found, &generator)?;
+            let mut inquiry = ColumnInquiry { client, load, table, column };
+            let found = inquiry.of_type()?;
+            let generator = inquiry.generator(&found)?;
+            let value = inquiry.value(&found, &generator)?;
             all.push((column, generator, ColumnKind::from_oid(found.oid), value));
         }
         // A row has at least one field.
@@ -67,31 +68,24 @@ impl Columns {
         let writer =
             RowWriter::new(load.seed, &table.name, rows, &sent).map_err(|(place, e)| {
                 let name = sent[place].0;
-                DatasetError::Column {
-                    table: table.name.clone(),
-                    column: name.to_owned(),
-                    found: format!("{e} ({name})"),
-                }
+                wrong(table, name, format!("{e} ({name})"))
             })?;
-        Ok(Self {
-            writer,
-            sent: sent.into_iter().map(|(name, ..)| name.to_owned()).collect(),
-            alike,
-        })
+        let sent = sent.into_iter().map(|(name, ..)| name.to_owned()).collect();
+        Ok(Self { writer, sent, alike })
     }
 
-    /// `COPY … FROM STDIN` for `target`, the table or a partition of it.
+    /// Returns `COPY … FROM STDIN` for `target`, the table or a partition of it.
     pub(crate) fn copy_statement(&self, target: &str, freeze: bool) -> String {
         let freeze = if freeze { ", FREEZE" } else { "" };
         format!("COPY {target} ({}) FROM STDIN WITH (FORMAT binary{freeze})", self.sent.join(", "))
     }
 
-    /// SQL that has `target` fill the columns that are not sent.
+    /// Returns SQL that has `target` fill the columns that are not sent.
     pub(crate) fn set_defaults(&self, target: &str) -> Option<String> {
         self.alter(target, |value| format!("SET DEFAULT {value}"))
     }
 
-    /// SQL that ends it.
+    /// Returns SQL that drops these defaults again.
     pub(crate) fn drop_defaults(&self, target: &str) -> Option<String> {
         self.alter(target, |_| "DROP DEFAULT".to_owned())
     }
@@ -103,126 +97,119 @@ impl Columns {
     }
 }
 
-/// The value that `column` has in every row, in SQL; none where rows differ, or where a default of
-/// pgdyno's is no help: the column has its own, or its type is one whose text might not give back
-/// each bit of it.
-fn value(
-    client: &mut ControlClient,
-    table: &TableSpec,
-    column: &ColumnSpec,
-    found: &Type,
-    generator: &Generator,
-) -> Result<Option<String>, DatasetError> {
-    let kind = ColumnKind::from_oid(found.oid);
-    let suits =
-        matches!(kind, ColumnKind::Int2 | ColumnKind::Int4 | ColumnKind::Int8 | ColumnKind::Text)
-            && !found.fills_itself;
-    Ok(match (&column.values, generator) {
-        _ if !suits => None,
-        (Values::Constant(text), _) => {
-            let asked = "SELECT pg_catalog.quote_literal($1::text)";
-            let row = client
-                .query_one(asked, &[text])
-                .map_err(|e| wrong(table, column, pgdyno_connect::control::error_text(&e)))?;
-            Some(row.get(0))
-        }
-        (_, Generator::Filler { bytes, drawn: 0 }) if kind == ColumnKind::Text => {
-            Some(format!("pg_catalog.repeat(' ', {bytes})"))
-        }
-        _ => None,
-    })
+/// A column whose values are looked into, with the session that answers.
+struct ColumnInquiry<'a> {
+    client: &'a mut ControlClient,
+    load: &'a BulkLoad<'a>,
+    table: &'a TableSpec,
+    column: &'a ColumnSpec,
 }
 
-fn wrong(table: &TableSpec, column: &ColumnSpec, found: impl Into<String>) -> DatasetError {
+impl ColumnInquiry<'_> {
+    fn wrong(&self, found: impl Into<String>) -> DatasetError {
+        wrong(self.table, &self.column.name, found)
+    }
+
+    /// Returns the value that the column has in every row, in SQL.
+    ///
+    /// None if rows differ, or if a default of pgdyno's does not help: the column has its own, or the
+    /// text of its type might not give back each bit.
+    fn value(
+        &mut self,
+        found: &Type,
+        generator: &Generator,
+    ) -> Result<Option<String>, DatasetError> {
+        use ColumnKind::{Int2, Int4, Int8, Text};
+        let kind = ColumnKind::from_oid(found.oid);
+        let suits = matches!(kind, Int2 | Int4 | Int8 | Text) && !found.fills_itself;
+        Ok(match (&self.column.values, generator) {
+            _ if !suits => None,
+            (Values::Constant(text), _) => {
+                let asked = "SELECT pg_catalog.quote_literal($1::text)";
+                let row = self.client.query_one(asked, &[text]);
+                Some(row.map_err(|e| self.wrong(error_text(&e)))?.get(0))
+            }
+            (_, Generator::Filler { bytes, drawn: 0 }) if kind == Text => {
+                Some(format!("pg_catalog.repeat(' ', {bytes})"))
+            }
+            _ => None,
+        })
+    }
+
+    /// Asks the server for the column's type.
+    fn of_type(&mut self) -> Result<Type, DatasetError> {
+        const ASKED: &str = "SELECT a.atttypid::oid::int8, pg_catalog.format_type(a.atttypid, a.atttypmod), t.typsend::text, \
+            a.atthasdef OR a.attidentity <> '' FROM pg_catalog.pg_attribute a JOIN pg_catalog.pg_type t ON t.oid = a.atttypid \
+            WHERE a.attrelid = $1::text::regclass AND a.attname = $2 AND a.attnum > 0 AND NOT a.attisdropped";
+        let table = &self.table.name;
+        let row = self
+            .client
+            .query_opt(ASKED, &[&self.load.table(table), &self.column.name])
+            .map_err(|e| {
+                DatasetError::sql(self.load, &format!("asking for the columns of {table}"), &e)
+            })?
+            .ok_or_else(|| self.wrong("the workload's schema makes no such column"))?;
+        let oid: i64 = row.get(0);
+        let oid = u32::try_from(oid).unwrap_or(0);
+        Ok(Type { oid, spelled: row.get(1), send: row.get(2), fills_itself: row.get(3) })
+    }
+
+    fn generator(&mut self, found: &Type) -> Result<Generator, DatasetError> {
+        let kind = ColumnKind::from_oid(found.oid);
+        Ok(match &self.column.values {
+            Values::RowNumber => Generator::RowNumber,
+            Values::GroupOf(of) => Generator::GroupOf(*of),
+            Values::Uniform(low, high) => Generator::Uniform { low: *low, high: *high },
+            Values::Filler(bytes) => filler(*bytes, found.oid, self.load.loading),
+            Values::Numbered(before, after) => {
+                Generator::Numbered { before: before.clone(), after: after.clone() }
+            }
+            Values::Constant(text) if kind == ColumnKind::Text => {
+                Generator::Constant(text.clone().into_bytes())
+            }
+            Values::Constant(text) => Generator::Constant(self.sent(text, found)?),
+            Values::Timestamp(..) if kind != ColumnKind::Timestamp => {
+                return Err(self.wrong(format!("timestamp does not fill {}", found.spelled)));
+            }
+            Values::Timestamp(from, every) => {
+                let bytes = <[u8; 8]>::try_from(self.sent(from, found)?);
+                let from_us = bytes
+                    .map(i64::from_be_bytes)
+                    .map_err(|_| self.wrong("the server's timestamps do not have eight bytes"))?;
+                let step_us = i64::try_from(every.as_micros()).unwrap_or(i64::MAX);
+                Generator::Moment { from_us, step_us }
+            }
+        })
+    }
+
+    /// Returns the binary form of the value `text`, as the server sends it.
+    fn sent(
+        &mut self,
+        text: &str,
+        Type { spelled, send, .. }: &Type,
+    ) -> Result<Vec<u8>, DatasetError> {
+        let asked = format!("SELECT {send}(($1::text)::{spelled})");
+        let row = self
+            .client
+            .query_one(&asked, &[&text])
+            .map_err(|e| self.wrong(format!("`{text}` is no {spelled}: {}", error_text(&e))))?;
+        Ok(row.get(0))
+    }
+}
+
+fn wrong(table: &TableSpec, column: &str, found: impl Into<String>) -> DatasetError {
     DatasetError::Column {
         table: table.name.clone(),
-        column: column.name.clone(),
+        column: column.to_owned(),
         found: found.into(),
     }
 }
 
-fn of_type(
-    client: &mut ControlClient,
-    load: &BulkLoad<'_>,
-    table: &TableSpec,
-    column: &ColumnSpec,
-) -> Result<Type, DatasetError> {
-    const ASKED: &str = "SELECT a.atttypid::oid::int8, pg_catalog.format_type(a.atttypid, a.atttypmod), t.typsend::text, \
-        a.atthasdef OR a.attidentity <> '' FROM pg_catalog.pg_attribute a JOIN pg_catalog.pg_type t ON t.oid = a.atttypid \
-        WHERE a.attrelid = $1::text::regclass AND a.attname = $2 AND a.attnum > 0 AND NOT a.attisdropped";
-    let row = client
-        .query_opt(ASKED, &[&load.table(&table.name), &column.name])
-        .map_err(|e| {
-            DatasetError::sql(load, &format!("asking for the columns of {}", table.name), &e)
-        })?
-        .ok_or_else(|| wrong(table, column, "the workload's schema makes no such column"))?;
-    let oid: i64 = row.get(0);
-    let oid = u32::try_from(oid).unwrap_or(0);
-    Ok(Type { oid, spelled: row.get(1), send: row.get(2), fills_itself: row.get(3) })
-}
-
-fn generator(
-    client: &mut ControlClient,
-    load: &BulkLoad<'_>,
-    table: &TableSpec,
-    column: &ColumnSpec,
-    found: &Type,
-) -> Result<Generator, DatasetError> {
-    Ok(match &column.values {
-        Values::RowNumber => Generator::RowNumber,
-        Values::GroupOf(of) => Generator::GroupOf(*of),
-        Values::Uniform(low, high) => Generator::Uniform { low: *low, high: *high },
-        Values::Filler(bytes) => filler(*bytes, found.oid, load.loading),
-        Values::Numbered(before, after) => {
-            Generator::Numbered { before: before.clone(), after: after.clone() }
-        }
-        Values::Constant(text) if ColumnKind::from_oid(found.oid) == ColumnKind::Text => {
-            Generator::Constant(text.clone().into_bytes())
-        }
-        Values::Constant(text) => Generator::Constant(sent(client, table, column, text, found)?),
-        Values::Timestamp(from, every) => {
-            if ColumnKind::from_oid(found.oid) != ColumnKind::Timestamp {
-                return Err(wrong(
-                    table,
-                    column,
-                    format!("timestamp does not fill {}", found.spelled),
-                ));
-            }
-            let bytes = sent(client, table, column, from, found)?;
-            let from_us =
-                <[u8; 8]>::try_from(bytes.as_slice()).map(i64::from_be_bytes).map_err(|_| {
-                    wrong(table, column, "the server's timestamps do not have eight bytes")
-                })?;
-            Generator::Moment {
-                from_us,
-                step_us: i64::try_from(every.as_micros()).unwrap_or(i64::MAX),
-            }
-        }
-    })
-}
-
-/// Filler of so many bytes.
+/// Returns the generator of a filler of `bytes` bytes.
 fn filler(bytes: u32, oid: u32, loading: &Loading) -> Generator {
     let blanks = u64::from(loading.filler_compress_percentage.min(100));
     let drawn = u32::try_from(u64::from(bytes) * (100 - blanks) / 100).unwrap_or(bytes);
     Generator::Filler { bytes: if oid == BPCHAR { drawn } else { bytes }, drawn }
-}
-
-/// The binary form of the value `text`, as the server sends it.
-fn sent(
-    client: &mut ControlClient,
-    table: &TableSpec,
-    column: &ColumnSpec,
-    text: &str,
-    found: &Type,
-) -> Result<Vec<u8>, DatasetError> {
-    let Type { spelled, send, .. } = found;
-    let asked = format!("SELECT {send}(($1::text)::{spelled})");
-    let row = client.query_one(&asked, &[&text]).map_err(|e| {
-        let said = pgdyno_connect::control::error_text(&e);
-        wrong(table, column, format!("`{text}` is no {spelled}: {said}"))
-    })?;
-    Ok(row.get(0))
 }
 
 #[cfg(test)]

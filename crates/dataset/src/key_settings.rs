@@ -1,5 +1,4 @@
-//! What a session that builds a key takes of the machine: never more than the server's own settings
-//! give it. Pure but for the look at them.
+//! Settings of a session that builds a key: never more than the server's own settings allow.
 
 use pgdyno_connect::control::ControlClient;
 use pgdyno_model::load_strategy::LoadStrategy;
@@ -29,7 +28,7 @@ pub(crate) struct Builders {
 }
 
 impl Builders {
-    /// Asks the server, which has so many cores where that is known.
+    /// Reads the server's settings; `cores` are those of its machine, if known.
     pub(crate) fn ask(
         client: &mut ControlClient,
         load: &BulkLoad<'_>,
@@ -46,7 +45,7 @@ impl Builders {
         Ok(Self { memory, workers, cores })
     }
 
-    /// SQL for the transaction in which the key of `rows` rows of `table` is built.
+    /// Returns SQL for the transaction in which the key of `rows` rows of `table` is built.
     ///
     /// Keys that are built side by side share the cores; workers beyond those only take each
     /// other's time. Rows that come in the key's order are sorted already: memory beyond the
@@ -76,7 +75,7 @@ impl Builders {
     }
 }
 
-/// Whether rows are made in the order of the table's key.
+/// Returns whether rows are made in the order of the table's key.
 fn in_order(table: &TableSpec) -> bool {
     let first = table.primary_key.first();
     let column = table.columns.iter().find(|column| Some(&column.name) == first);

@@ -25,12 +25,12 @@ pub(crate) enum Beginning {
     GoOn(BTreeSet<String>),
 }
 
-/// The comment on the tables of `load`.
+/// Returns the comment on the tables of `load`.
 pub(crate) fn comment(load: &BulkLoad<'_>) -> String {
     format!("{}: {}", load.mark, load.identity())
 }
 
-/// The comment on the progress table. Pieces depend on the size of chunks, so it names that too.
+/// Returns the comment on the progress table. It names the size of chunks, on which pieces depend.
 fn progress_comment(load: &BulkLoad<'_>) -> String {
     format!("{}, chunks of {} rows", comment(load), load.chunk)
 }
@@ -47,7 +47,7 @@ pub(crate) fn note(load: &BulkLoad<'_>, piece: &str) -> String {
     format!("INSERT INTO {} VALUES ({})", load.table(PROGRESS), escape_literal(piece))
 }
 
-/// The comment on table `name`; none if there is no such table.
+/// Returns the comment on table `name`; none if there is no such table.
 fn comment_on(
     client: &mut ControlClient,
     load: &BulkLoad<'_>,
@@ -61,8 +61,34 @@ fn comment_on(
     Ok(found.map(|row| row.get(0)))
 }
 
-/// How long the server may take to release the lock of a session that has ended.
+/// Time that the server may take to release the lock of a session that has ended.
 const LETTING_GO: Duration = Duration::from_secs(1);
+
+/// Takes the lock that lets one load at a time into the database.
+fn lock(client: &mut ControlClient, load: &BulkLoad<'_>) -> Result<(), DatasetError> {
+    let asked = "SELECT pg_catalog.pg_try_advisory_lock(pg_catalog.hashtext('pgdyno load'))";
+    let begun = Instant::now();
+    // Behind a pooler nobody would hold it; there the second to make the tables is refused.
+    while !client.is_pooled()
+        && !client
+            .query_one(asked, &[])
+            .map_err(|e| DatasetError::sql(load, "locking", &e))?
+            .get::<_, bool>(0)
+    {
+        // A session that has just ended holds it until the server notices.
+        if begun.elapsed() > LETTING_GO {
+            return Err(DatasetError::refused(
+                format!(
+                    "load {}: another pgdyno is loading into this database at this moment",
+                    load.identity()
+                ),
+                "wait for it",
+            ));
+        }
+        std::thread::sleep(LETTING_GO / 50);
+    }
+    Ok(())
+}
 
 /// Decides how to begin, and drops tables of earlier loads where the caller allows it.
 pub(crate) fn begin(
@@ -70,32 +96,24 @@ pub(crate) fn begin(
     load: &BulkLoad<'_>,
 ) -> Result<Beginning, DatasetError> {
     let failed = |doing: &str, e: &postgres::Error| DatasetError::sql(load, doing, e);
-    let asked = "SELECT pg_catalog.pg_try_advisory_lock(pg_catalog.hashtext('pgdyno load'))";
-    let begun = Instant::now();
-    // Behind a pooler nobody would hold it; there the second to make the tables is refused.
-    while !client.is_pooled()
-        && !client.query_one(asked, &[]).map_err(|e| failed("locking", &e))?.get::<_, bool>(0)
-    {
-        // One that has just ended has it until the server notices.
-        if begun.elapsed() > LETTING_GO {
-            return Err(DatasetError::Busy { data: load.identity() });
-        }
-        std::thread::sleep(LETTING_GO / 50);
-    }
+    lock(client, load)?;
     let unfinished = comment_on(client, load, PROGRESS)?;
     if let Some(found) = &unfinished {
         if !found.starts_with(MARK) {
             return Err(exists(PROGRESS, client, load, false)?);
         }
         if *found == progress_comment(load) && load.existing == Existing::Keep {
-            let asked = format!("SELECT piece FROM {}", load.table(PROGRESS));
-            let done =
-                client.query(&asked, &[]).map_err(|e| failed("asking what is loaded", &e))?;
-            return Ok(Beginning::GoOn(done.iter().map(|row| row.get(0)).collect()));
+            return Ok(Beginning::GoOn(complete_pieces(client, load)?));
         }
         if load.existing == Existing::Keep {
-            let found = found.trim_start_matches(MARK).trim_start_matches(": ").to_owned();
-            return Err(DatasetError::Unfinished { data: load.identity(), found });
+            let found = found.trim_start_matches(MARK).trim_start_matches(": ");
+            return Err(DatasetError::refused(
+                format!(
+                    "load {}: the load of {found} was begun here and not ended",
+                    load.identity()
+                ),
+                "end that one with the options it was begun with; or `pgdyno load --replace` drops what it made",
+            ));
         }
     }
     let mut drop = Vec::new();
@@ -109,8 +127,10 @@ pub(crate) fn begin(
     }
     if unfinished.is_some() {
         // Partitions not attached yet, and what they are made like, are named in it.
-        for (parent, child) in children(client, load)? {
-            let (child, like) = (load.table(&child), load.table(&like(&parent)));
+        for piece in complete_pieces(client, load)? {
+            let Some((parent, number)) = piece.split_once(" partition ") else { continue };
+            let Ok(number) = number.parse() else { continue };
+            let (child, like) = (load.table(&child(parent, number)), load.table(&like(parent)));
             drop.push(format!("DROP TABLE IF EXISTS {child}, {like} RESTRICT"));
         }
         for table in load.data.tables.iter().filter(|t| t.partition_by.is_some()) {
@@ -127,29 +147,26 @@ pub(crate) fn begin(
     Ok(Beginning::Fresh)
 }
 
-/// The table that the partitions of `parent` are made like, while they are not all attached.
+/// Returns the name of the template of `parent`'s partitions, which exists until all are attached.
 pub(crate) fn like(parent: &str) -> String {
     format!("pgdyno_like_{parent}")
 }
 
-/// Partition number `number` of `parent`.
+/// Returns the name of partition `number` of `parent`.
 pub(crate) fn child(parent: &str, number: u32) -> String {
     format!("{parent}_{number}")
 }
 
-/// Returns the partitions that the progress table names, each after its parent.
-fn children(
+/// Returns the names of the complete pieces.
+fn complete_pieces(
     client: &mut ControlClient,
     load: &BulkLoad<'_>,
-) -> Result<Vec<(String, String)>, DatasetError> {
+) -> Result<BTreeSet<String>, DatasetError> {
     let asked = format!("SELECT piece FROM {}", load.table(PROGRESS));
-    let failed = |e: postgres::Error| DatasetError::sql(load, "asking what is loaded", &e);
-    let pieces = client.query(&asked, &[]).map_err(failed)?;
-    let parts = |piece: String| {
-        let (parent, number) = piece.split_once(" partition ")?;
-        Some((parent.to_owned(), child(parent, number.parse().ok()?)))
-    };
-    Ok(pieces.iter().filter_map(|row| parts(row.get(0))).collect())
+    let pieces = client
+        .query(&asked, &[])
+        .map_err(|e| DatasetError::sql(load, "asking what is loaded", &e))?;
+    Ok(pieces.iter().map(|row| row.get(0)).collect())
 }
 
 /// Returns the error for a table that exists and should not.
@@ -166,7 +183,17 @@ fn exists(
         .query_one(ASKED, &[&load.table(name)])
         .map_err(|e| DatasetError::sql(load, &format!("looking at table {name}"), &e))?;
     let (columns, size): (Option<String>, String) = (row.get(0), row.get(1));
-    let whose = if ours { "made by pgdyno" } else { "not made by pgdyno" };
-    let found = format!("{whose}, with {size} and the columns {}", columns.unwrap_or_default());
-    Ok(DatasetError::Exists { table: name.to_owned(), found, ours })
+    let (whose, help) = match ours {
+        true => (
+            "made by pgdyno",
+            "`pgdyno load --replace` drops tables that pgdyno made, and only those; or name another database",
+        ),
+        false => (
+            "not made by pgdyno",
+            "pgdyno drops no table that it did not make: name another database, or another search_path in the DSN",
+        ),
+    };
+    let columns = columns.unwrap_or_default();
+    let found = format!("it is there already, {whose}, with {size} and the columns {columns}");
+    Ok(DatasetError::refused(format!("make table `{name}`: {found}"), help))
 }

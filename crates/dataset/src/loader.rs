@@ -1,15 +1,15 @@
-//! The whole load: looks, makes the tables, sets connections to work, watches them, ends.
+//! The whole load: checks, makes the tables, runs the connections, watches them, cleans up.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Mutex, RwLock};
-use std::thread::Thread;
+use std::thread::{ScopedJoinHandle, Thread};
 use std::time::{Duration, Instant};
 
 use pgdyno_connect::control::{CancelToken, ControlClient};
 use pgdyno_model::load_strategy::LoadStrategy;
 use pgdyno_model::progress::{Event, Notice, Progress};
-use pgdyno_model::target::Target;
+use pgdyno_model::target::{Address, SslMode, Target};
 
 use crate::bulk_load::{BulkLoad, cores};
 use crate::columns::Columns;
@@ -57,7 +57,13 @@ pub fn bulk_load(
             .map_err(|e| DatasetError::Connect { data: load.identity(), source: Box::new(e) })
     };
     if load.loading.partitions > 0 && !load.data.tables.iter().any(|t| t.partition_by.is_some()) {
-        return Err(DatasetError::NotPartitioned { data: load.identity() });
+        return Err(DatasetError::refused(
+            format!(
+                "load {} in partitions: none of its tables has a `partition_by`",
+                load.identity()
+            ),
+            "leave the partitions out",
+        ));
     }
     let mut client = connect()?;
     check_schema(&mut client, load)?;
@@ -99,17 +105,13 @@ pub fn bulk_load(
     }
     let loader = Loader::new(&mut client, load, &strategies, builders, &done, stop)?;
     let limits = loader.run(&mut client, target, &connect, progress)?;
-    let failed = |doing: &str, e: &postgres::Error| match stop.load(Ordering::Relaxed) {
-        true => DatasetError::Interrupted { data: load.identity() },
-        false => DatasetError::sql(load, doing, e),
-    };
+    let shared = &loader.shared;
     let keys = client.execute_in_schema(load.schema, &load.data.keys);
-    keys.map_err(|e| failed("building indexes", &e))?;
+    keys.map_err(|e| shared.error("building indexes", &e))?;
     move_indexes(&mut client, load)?;
     let drop = format!("DROP TABLE {} RESTRICT", load.table(PROGRESS));
-    client.batch_execute(&drop).map_err(|e| failed("dropping its own table", &e))?;
-    let (rows, bytes) =
-        (loader.shared.rows.load(Ordering::Relaxed), loader.shared.bytes.load(Ordering::Relaxed));
+    client.batch_execute(&drop).map_err(|e| shared.error("dropping its own table", &e))?;
+    let (rows, bytes) = shared.sent();
     Ok(LoadResult { rows, bytes, took: began.elapsed(), limits })
 }
 
@@ -170,7 +172,7 @@ impl<'a> Loader<'a> {
         Ok(Self { shared, to_finish, rows, wakes, jobs })
     }
 
-    /// Sets all connections to work and waits for them; what backends were seen doing.
+    /// Runs all connections and waits for them. Returns the backends' wait events with shares.
     fn run(
         &self,
         client: &mut ControlClient,
@@ -182,17 +184,15 @@ impl<'a> Loader<'a> {
         for unit in &self.to_finish {
             finish_only(client, shared, unit)?;
         }
-        let mut clients = Vec::new();
-        let mut backends = Vec::new();
-        for _ in 0..self.jobs {
-            let mut client = connect()?;
+        let mut clients = (0..self.jobs).map(|_| connect()).collect::<Result<Vec<_>, _>>()?;
+        let backend = |client: &mut ControlClient| {
             let pid = client.query_one("SELECT pg_catalog.pg_backend_pid()", &[]);
-            backends.push(pid.map(|row| row.get(0)).unwrap_or(0_i32));
-            clients.push(client);
-        }
+            pid.map_or(0_i32, |row| row.get(0))
+        };
+        let backends: Vec<i32> = clients.iter_mut().map(backend).collect();
         let tokens: Vec<CancelToken> = clients.iter().map(ControlClient::cancel_token).collect();
-        let plain = matches!(target.address, pgdyno_model::target::Address::Unix { .. })
-            || target.tls.mode == pgdyno_model::target::SslMode::Disable;
+        let plain =
+            matches!(target.address, Address::Unix { .. }) || target.tls.mode == SslMode::Disable;
         let working = AtomicU32::new(u32::try_from(clients.len()).unwrap_or(u32::MAX));
         let mut waker =
             (self.wakes && wal_writer_keepalive::helps(client)).then(|| connect().ok()).flatten();
@@ -229,30 +229,19 @@ impl<'a> Loader<'a> {
                     let _ = token.cancel_query();
                 }
             });
-            let mut first = None;
-            for thread in threads {
-                match thread.join() {
-                    Ok(Ok(())) => {}
-                    // What only followed from another's failure tells less than that one.
-                    Ok(Err(e)) => match &first {
-                        None | Some(DatasetError::Interrupted { .. }) => first = Some(e),
-                        Some(_) => {}
-                    },
-                    Err(panic) => std::panic::resume_unwind(panic),
-                }
-            }
+            let worked = join_all(threads);
             // It ends by itself too, a moment later.
             if keeper.is_some_and(|keeper| !keeper.is_finished())
                 && let Some(token) = waking
             {
                 let _ = token.cancel_query();
             }
-            first.map_or(Ok(limits), Err)
+            worked.map(|()| limits)
         })
     }
 
-    /// Tells how far the load is until all connections are done; ends what they are at when they
-    /// are to stop.
+    /// Reports progress until all connections are done. If the load is over, cancels their
+    /// statements.
     fn watch(
         &self,
         client: &mut ControlClient,
@@ -295,8 +284,7 @@ impl<'a> Loader<'a> {
 
     #[allow(clippy::cast_precision_loss)]
     fn state<'e>(&self, what: &'e str, elapsed: Duration) -> Event<'e> {
-        let (rows, bytes) =
-            (self.shared.rows.load(Ordering::Relaxed), self.shared.bytes.load(Ordering::Relaxed));
+        let (rows, bytes) = self.shared.sent();
         let seconds = elapsed.as_secs_f64().max(0.001);
         let rows_per_s = rows as f64 / seconds;
         let left =
@@ -310,6 +298,20 @@ impl<'a> Loader<'a> {
             left,
         }
     }
+}
+
+/// Waits for all `threads`. Returns the first error that did not follow from another's.
+fn join_all(
+    threads: Vec<ScopedJoinHandle<'_, Result<(), DatasetError>>>,
+) -> Result<(), DatasetError> {
+    let mut ended = Ok(());
+    for thread in threads {
+        let worked = thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+        if worked.is_err() && matches!(ended, Ok(()) | Err(DatasetError::Interrupted { .. })) {
+            ended = worked;
+        }
+    }
+    ended
 }
 
 /// Counts a connection as done when it is dropped, also after a panic.

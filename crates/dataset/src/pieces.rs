@@ -1,4 +1,4 @@
-//! The pieces that a data set is loaded in: they follow from tables, cores and the user's wishes.
+//! Pieces of a load: they follow from tables, cores and options.
 
 use pgdyno_model::load_strategy::LoadStrategy;
 
@@ -11,7 +11,7 @@ use crate::workload::TableSpec;
 /// arithmetic four cores are where it pays; measured were only two, where it does not.
 const CORES_FOR_CHUNKS: usize = 4;
 
-/// The strategy for one table.
+/// Returns the strategy for one table.
 fn strategy(load: &BulkLoad<'_>, table: &TableSpec, cores: usize) -> LoadStrategy {
     let rows = rows(load, table);
     if load.loading.partitions > 0 && table.partition_by.is_some() {
@@ -25,17 +25,17 @@ fn strategy(load: &BulkLoad<'_>, table: &TableSpec, cores: usize) -> LoadStrateg
     }
 }
 
-/// The strategy for every table, on a machine with so many cores.
+/// Returns the strategy for each table on a machine with `cores` cores.
 pub(crate) fn strategies(load: &BulkLoad<'_>, cores: usize) -> Vec<LoadStrategy> {
     load.data.tables.iter().map(|table| strategy(load, table, cores)).collect()
 }
 
-/// Rows that `table` gets (count).
+/// Returns the rows of `table` (count).
 pub(crate) fn rows(load: &BulkLoad<'_>, table: &TableSpec) -> u64 {
     table.rows_per_scale * u64::from(load.scale)
 }
 
-/// Rows of `table` that get their key together (count): all, or those of a partition.
+/// Returns the rows of `table` that share a key (count): all, or those of a partition.
 pub(crate) fn piece_rows(load: &BulkLoad<'_>, table: &TableSpec, strategy: LoadStrategy) -> u64 {
     let all = rows(load, table);
     match strategy {
@@ -52,11 +52,11 @@ pub(crate) struct Piece {
     pub(crate) strategy: LoadStrategy,
     /// Its number among the table's, from 1.
     pub(crate) number: u32,
-    /// How many the table has.
+    /// Pieces of the table (count).
     pub(crate) of: u32,
     /// Its first row's number.
     pub(crate) first: u64,
-    /// How many rows it has.
+    /// Rows (count).
     pub(crate) rows: u64,
 }
 
@@ -73,8 +73,7 @@ impl Piece {
     }
 }
 
-/// All pieces; those of the largest tables first, so that the last connection to end does not end
-/// late.
+/// Returns all pieces, the largest tables' first, so that no connection works alone for long.
 pub(crate) fn units(load: &BulkLoad<'_>, strategies: &[LoadStrategy]) -> Vec<Piece> {
     let tables = &load.data.tables;
     let mut units: Vec<Piece> = Vec::new();

@@ -9,7 +9,7 @@ use crate::bulk_load::BulkLoad;
 use crate::error::DatasetError;
 use crate::load_progress::{self, like};
 
-/// Makes the tables, and the table that says how far the load is, together.
+/// Makes the tables and the progress table in one transaction.
 pub(crate) fn make_tables(
     client: &mut ControlClient,
     load: &BulkLoad<'_>,
@@ -51,8 +51,10 @@ pub(crate) fn make_tables(
     transaction.commit().map_err(|e| failed("making its tables", &e))
 }
 
-/// Runs the workload's own SQL, whose names mean those of the schema. Where all that it makes is to
-/// be marked: what was in the schema before, which from then on shows nobody else's.
+/// Runs the workload's own SQL in the load's schema.
+///
+/// If all that it makes is to be marked, returns the objects that the schema had before. The
+/// transaction then has a snapshot that shows no other session's objects.
 fn make_schema(
     transaction: &mut Transaction<'_>,
     load: &BulkLoad<'_>,
@@ -71,27 +73,36 @@ fn make_schema(
     Ok(before)
 }
 
-/// Refuses a schema into which others could put what a superuser's session then runs.
+/// Refuses a schema in which others could place code that a superuser's session then runs.
 pub(crate) fn check_schema(
     client: &mut ControlClient,
     load: &BulkLoad<'_>,
 ) -> Result<(), DatasetError> {
     let failed =
-        |e: &postgres::Error| DatasetError::sql(load, "asking who may write to its schema", e);
-    let mut transaction = client.transaction().map_err(|e| failed(&e))?;
-    let writers = schema::writers(&mut transaction, load.schema).map_err(|e| failed(&e))?;
-    transaction.commit().map_err(|e| failed(&e))?;
+        |e: postgres::Error| DatasetError::sql(load, "asking who may write to its schema", &e);
+    let mut transaction = client.transaction().map_err(failed)?;
+    let writers = schema::writers(&mut transaction, load.schema).map_err(failed)?;
+    transaction.commit().map_err(failed)?;
     match writers.is_empty() {
         true => Ok(()),
-        false => Err(DatasetError::OpenSchema {
-            data: load.identity(),
-            schema: load.schema.to_owned(),
-            writers: writers.join(", "),
-        }),
+        false => {
+            let (data, schema, writers) = (load.identity(), load.schema, writers.join(", "));
+            Err(DatasetError::refused(
+                format!(
+                    "load {data} into schema {schema} as a superuser: {writers} may write to that schema"
+                ),
+                format!(
+                    "what they put there would run with a superuser's rights: connect as another role, or name a schema \
+                     of your own in the search_path, or REVOKE CREATE ON SCHEMA {schema}"
+                ),
+            ))
+        }
     }
 }
 
-/// An index that the workload's own SQL made lies where PGDATA does, wherever its table is.
+/// Moves the indexes of placed tables to their tablespaces.
+///
+/// The workload's own SQL makes indexes in the database's tablespace.
 pub(crate) fn move_indexes(
     client: &mut ControlClient,
     load: &BulkLoad<'_>,
@@ -100,12 +111,8 @@ pub(crate) fn move_indexes(
     for (table, tablespace) in load.placed {
         let doing = format!("moving the indexes of {table} to {tablespace}");
         let failed = |e: postgres::Error| DatasetError::sql(load, &doing, &e);
-        for index in client
-            .query(ASKED, &[&load.table(table)])
-            .map_err(failed)?
-            .iter()
-            .map(|row| row.get::<_, String>(0))
-        {
+        for row in client.query(ASKED, &[&load.table(table)]).map_err(failed)? {
+            let index: String = row.get(0);
             let sql = format!("ALTER INDEX {index} SET TABLESPACE {tablespace}");
             client.batch_execute(&sql).map_err(failed)?;
         }

@@ -16,7 +16,6 @@
 //! }
 //! ```
 
-use std::fmt;
 use std::io::Read as _;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
@@ -31,30 +30,23 @@ pub struct Trust {
 }
 
 /// What root would do with a file.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, strum::Display)]
 pub enum Purpose {
     /// Run the commands of an experiment's `between.command`.
+    #[strum(to_string = "run its `between.command`")]
     BetweenCommand,
     /// Run the commands of an experiment's `device.hook`.
+    #[strum(to_string = "run the commands of its `device.hook`")]
     DeviceHook,
     /// Run the programs in the folder that an experiment's `postgres.bindir` names.
+    #[strum(to_string = "run the programs in its `postgres.bindir`")]
     PostgresPrograms,
     /// Run the `\shell` and `\setshell` commands of a script.
+    #[strum(to_string = "run its \\shell commands")]
     ShellCommands,
     /// Write to a store.
+    #[strum(to_string = "write to it")]
     Store,
-}
-
-impl fmt::Display for Purpose {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::BetweenCommand => "run its `between.command`",
-            Self::DeviceHook => "run the commands of its `device.hook`",
-            Self::PostgresPrograms => "run the programs in its `postgres.bindir`",
-            Self::ShellCommands => "run its \\shell commands",
-            Self::Store => "write to it",
-        })
-    }
 }
 
 /// A file that root does not use, because another account may change it.

@@ -18,21 +18,22 @@ use pgdyno_connect::control::ControlClient;
 
 use crate::worker::Shared;
 
-/// Between two looks for a piece that writes.
+/// Time between checks for a piece that writes.
 const LOOK: Duration = Duration::from_millis(20);
 
 /// Returns whether keeping the WAL writer awake helps and harms nobody.
 ///
-/// With `wal_level = minimal`, COPY with FREEZE writes no WAL. With `logical`, somebody may read the
-/// messages.
+/// With `wal_level = minimal`, COPY with FREEZE writes no WAL. With `logical`, somebody may read
+/// the messages.
 pub(crate) fn helps(client: &mut ControlClient) -> bool {
     const ASKED: &str = "SELECT pg_catalog.current_setting('wal_level') = 'replica'";
     // Behind a pooler a DO block that commits cannot have its search_path set.
     !client.is_pooled() && client.query_one(ASKED, &[]).is_ok_and(|row| row.get(0))
 }
 
-/// Works until all connections, whose backends these are, are done. It is a help: where the server
-/// refuses it, the load goes on without.
+/// Wakes the WAL writer until `working` connections, whose backends are `backends`, are done.
+///
+/// If the server refuses, the load goes on without.
 pub(crate) fn keep(
     client: &mut ControlClient,
     shared: &Shared<'_>,
@@ -53,8 +54,9 @@ pub(crate) fn keep(
     }
 }
 
-/// SQL that goes on while one of `backends` fills a table or builds a key: it ends with them, also
-/// where pgdyno is no more.
+/// Returns SQL that runs while one of `backends` fills a table or builds a key.
+///
+/// The loop is the server's, so it also ends if pgdyno is gone.
 fn until_they_are_done(backends: &[i32]) -> String {
     let pids = backends.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
     format!(

@@ -1,5 +1,4 @@
-//! One connection's work: pieces, one after the other, and what follows when a table has all of its
-//! own.
+//! One connection's work: it loads pieces, and finishes each table whose last piece it loaded.
 
 use std::io::Write;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
@@ -27,21 +26,22 @@ pub(crate) struct Shared<'a> {
     /// By table.
     pub(crate) columns: Vec<Columns>,
     pub(crate) builders: Builders,
-    /// In the order in which they are to be taken; those that were loaded before are left out.
+    /// Pieces to load, in order, without those that an earlier load completed.
     pub(crate) queue: Mutex<std::vec::IntoIter<Piece>>,
-    /// Pieces that each table still lacks.
+    /// Pieces that each table still lacks (count).
     pub(crate) left: Vec<AtomicU32>,
     /// Whether a table's key was built by a load that this one goes on with.
     pub(crate) keyed: Vec<bool>,
-    /// Shared by whoever has a transaction open; had alone for an instant before rows are frozen
-    /// that were not loaded so: an older snapshot would keep VACUUM from the last of them.
+    /// Read lock: a transaction is open. Write lock: held for an instant before VACUUM freezes rows
+    /// that COPY did not freeze, because an older snapshot would keep it from the last of them.
     pub(crate) open: RwLock<()>,
-    /// Pieces that are being filled with FREEZE or given their key.
+    /// Pieces that are being filled with FREEZE or get their key (count).
     pub(crate) writing: AtomicU32,
     pub(crate) rows: AtomicU64,
     pub(crate) bytes: AtomicU64,
-    /// A signal, or another connection's failure.
+    /// Set by a signal.
     pub(crate) stop: &'a AtomicBool,
+    /// Set when a connection fails.
     pub(crate) failed: AtomicBool,
 }
 
@@ -60,7 +60,7 @@ impl Shared<'_> {
         }
     }
 
-    /// Held as long as a transaction is open.
+    /// Takes the lock that is held as long as a transaction is open.
     fn open(&self) -> RwLockReadGuard<'_, ()> {
         self.open.read().unwrap_or_else(PoisonError::into_inner)
     }
@@ -69,8 +69,18 @@ impl Shared<'_> {
         DatasetError::Interrupted { data: self.load.identity() }
     }
 
-    fn table(&self, unit: &Piece) -> &TableSpec {
-        &self.load.data.tables[unit.table]
+    /// Creates the error of a statement, which was `doing` something: an interruption, if the load
+    /// is over.
+    pub(crate) fn error(&self, doing: &str, error: &postgres::Error) -> DatasetError {
+        match self.is_over() {
+            true => self.interrupted(),
+            false => DatasetError::sql(self.load, doing, error),
+        }
+    }
+
+    /// Returns the rows (count) and bytes that were sent.
+    pub(crate) fn sent(&self) -> (u64, u64) {
+        (self.rows.load(Ordering::Relaxed), self.bytes.load(Ordering::Relaxed))
     }
 
     fn tablespace(&self, table: &str) -> Option<&str> {
@@ -78,25 +88,24 @@ impl Shared<'_> {
     }
 }
 
-/// Works until no piece is left.
+/// Loads pieces until none is left.
 pub(crate) fn work(client: &mut ControlClient, shared: &Shared<'_>) -> Result<(), DatasetError> {
     while let Some(unit) = shared.next() {
-        Work { client, shared, unit: &unit, table: shared.table(&unit) }.load()?;
+        Work::new(client, shared, &unit).load()?;
         if shared.left[unit.table].fetch_sub(1, Ordering::AcqRel) == 1 {
-            Work { client, shared, unit: &unit, table: shared.table(&unit) }.finish()?;
+            Work::new(client, shared, &unit).finish()?;
         }
     }
     if shared.is_over() { Err(shared.interrupted()) } else { Ok(()) }
 }
 
-/// What follows for a table all of whose pieces were loaded before, by a load that this one goes on
-/// with.
+/// Finishes a table all of whose pieces an earlier load completed.
 pub(crate) fn finish_only(
     client: &mut ControlClient,
     shared: &Shared<'_>,
     last: &Piece,
 ) -> Result<(), DatasetError> {
-    Work { client, shared, unit: last, table: shared.table(last) }.finish()
+    Work::new(client, shared, last).finish()
 }
 
 struct Work<'a> {
@@ -106,25 +115,22 @@ struct Work<'a> {
     table: &'a TableSpec,
 }
 
-impl Work<'_> {
-    fn wrong(&self, doing: &str, error: &postgres::Error) -> DatasetError {
-        if self.shared.is_over() {
-            return self.shared.interrupted();
-        }
-        DatasetError::sql(self.shared.load, doing, error)
+impl<'a> Work<'a> {
+    fn new(client: &'a mut ControlClient, shared: &'a Shared<'a>, unit: &'a Piece) -> Self {
+        Self { client, shared, unit, table: &shared.load.data.tables[unit.table] }
     }
 
     fn execute(&mut self, sql: &str) -> Result<(), DatasetError> {
-        self.client.batch_execute(sql).map_err(|e| self.wrong(sql, &e))
+        self.client.batch_execute(sql).map_err(|e| self.shared.error(sql, &e))
     }
 
     fn execute_alone(&mut self, sql: &str) -> Result<(), DatasetError> {
-        self.client.execute_alone(sql).map_err(|e| self.wrong(sql, &e))
+        self.client.execute_alone(sql).map_err(|e| self.shared.error(sql, &e))
     }
 
     /// Executes all of `sql` or nothing.
     fn execute_together(&mut self, sql: &[String], doing: &str) -> Result<(), DatasetError> {
-        self.client.batch_execute(&sql.join("; ")).map_err(|e| self.wrong(doing, &e))
+        self.client.batch_execute(&sql.join("; ")).map_err(|e| self.shared.error(doing, &e))
     }
 
     fn load(&mut self) -> Result<(), DatasetError> {
@@ -152,22 +158,18 @@ impl Work<'_> {
         let (shared, unit) = (self.shared, self.unit);
         let doing = format!("filling {target}");
         let open = shared.open();
-        let begun = self.client.transaction();
-        let failed = |e: &postgres::Error| match shared.is_over() {
-            true => shared.interrupted(),
-            false => DatasetError::sql(shared.load, &doing, e),
-        };
-        let mut transaction = begun.map_err(|e| failed(&e))?;
+        let failed = |e: postgres::Error| shared.error(&doing, &e);
+        let mut transaction = self.client.transaction().map_err(failed)?;
         for sql in &before {
-            transaction.batch_execute(sql).map_err(|e| failed(&e))?;
+            transaction.batch_execute(sql).map_err(failed)?;
         }
         let writing = freeze.then(|| Writing::new(shared));
         copy(&mut transaction, shared, unit, &columns.copy_statement(&target, freeze), &doing)?;
         for sql in &after {
-            transaction.batch_execute(sql).map_err(|e| failed(&e))?;
+            transaction.batch_execute(sql).map_err(failed)?;
         }
         drop(writing);
-        transaction.commit().map_err(|e| failed(&e))?;
+        transaction.commit().map_err(failed)?;
         drop(open);
         match self.unit.strategy {
             // ANALYZE of the whole table looks at its partitions too.
@@ -178,7 +180,7 @@ impl Work<'_> {
         }
     }
 
-    /// SQL that makes a partition, with a CHECK by which attaching it needs no look at its rows.
+    /// Returns SQL that makes a partition, with a CHECK that spares attaching a scan of the rows.
     fn partition(&mut self, child: &str) -> Result<String, DatasetError> {
         const ASKED: &str = "SELECT pg_catalog.array_to_string(c.reloptions, ', '), s.spcname::text, \
             pg_catalog.format_type(a.atttypid, a.atttypmod) FROM pg_catalog.pg_class c \
@@ -189,7 +191,7 @@ impl Work<'_> {
         let row = self
             .client
             .query_one(ASKED, &[&like, &by])
-            .map_err(|e| self.wrong(&format!("looking at {like}"), &e))?;
+            .map_err(|e| self.shared.error(&format!("looking at {like}"), &e))?;
         let (options, place, kind): (Option<String>, Option<String>, String) =
             (row.get(0), row.get(1), row.get(2));
         let (first, beyond) = (self.unit.first, self.unit.first + self.unit.rows);
@@ -214,7 +216,7 @@ impl Work<'_> {
         ))
     }
 
-    /// SQL that gives `target`, the table or a partition of it, its primary key over so many rows.
+    /// Returns SQL that gives `target`, the table or a partition, its primary key over `rows` rows.
     fn key(&self, target: &str, rows: u64) -> Vec<String> {
         let columns = &self.table.primary_key;
         if columns.is_empty() {
@@ -274,14 +276,12 @@ impl Work<'_> {
         let mut sql = Vec::new();
         for number in 1..=of {
             let part = load.table(&child(&self.table.name, number));
-            let from = match number {
-                1 => "MINVALUE".to_owned(),
-                n => (u64::from(n - 1) * size + 1).to_string(),
-            };
-            let to = match number {
+            let bound = |parts: u32| match parts {
+                0 => "MINVALUE".to_owned(),
                 n if n == of => "MAXVALUE".to_owned(),
                 n => (u64::from(n) * size + 1).to_string(),
             };
+            let (from, to) = (bound(number - 1), bound(number));
             sql.push(format!(
                 "ALTER TABLE {table} ATTACH PARTITION {part} FOR VALUES FROM ({from}) TO ({to})"
             ));
@@ -307,7 +307,7 @@ impl Work<'_> {
     }
 }
 
-/// A piece among those that are being filled.
+/// Counts a piece among those being filled, until it is dropped.
 struct Writing<'a>(&'a AtomicU32);
 
 impl<'a> Writing<'a> {
@@ -339,25 +339,19 @@ fn copy(
     statement: &str,
     doing: &str,
 ) -> Result<(), DatasetError> {
-    let failed = |e: &postgres::Error| match shared.is_over() {
-        true => shared.interrupted(),
-        false => DatasetError::sql(shared.load, doing, e),
-    };
-    let mut copy = transaction.copy_in(statement).map_err(|e| failed(&e))?;
+    let mut copy = transaction.copy_in(statement).map_err(|e| shared.error(doing, &e))?;
     let mut blocks = BlockWriter::new(&shared.columns[unit.table].writer, BLOCK);
     let mut send = |bytes: &[u8]| {
         shared.bytes.fetch_add(bytes.len() as u64, Ordering::Relaxed);
-        copy.write_all(bytes).map_err(|e| {
-            let cause = e.get_ref().and_then(|cause| cause.downcast_ref::<postgres::Error>());
-            cause.map_or_else(
-                || DatasetError::Sql {
-                    data: shared.load.identity(),
-                    doing: doing.to_owned(),
-                    found: e.to_string(),
-                    sqlstate: None,
-                },
-                &failed,
-            )
+        // The writer wraps the server's error into one of I/O.
+        copy.write_all(bytes).map_err(|e| match e.downcast::<postgres::Error>() {
+            Ok(error) => shared.error(doing, &error),
+            Err(e) => DatasetError::Sql {
+                data: shared.load.identity(),
+                doing: doing.to_owned(),
+                found: e.to_string(),
+                sqlstate: None,
+            },
         })
     };
     send(HEADER)?;
@@ -372,6 +366,6 @@ fn copy(
         row = next;
     }
     send(&TRAILER)?;
-    copy.finish().map_err(|e| failed(&e))?;
+    copy.finish().map_err(|e| shared.error(doing, &e))?;
     Ok(())
 }

@@ -145,20 +145,9 @@ struct TimestampTable {
     every: Span,
 }
 
-/// A column that cannot be filled as it is described.
-#[derive(Debug, Error)]
-enum ColumnError {
-    #[error("column `{name}`: there is no number from {low} to {high}")]
-    EmptyRange { name: String, low: i64, high: i64 },
-    #[error(
-        "column `{name}` needs exactly one of row_number, group_of, uniform, constant, filler, text, timestamp"
-    )]
-    NotOneWay { name: String },
-}
-
 impl TryFrom<ColumnTable> for ColumnSpec {
-    type Error = ColumnError;
-    fn try_from(table: ColumnTable) -> Result<Self, ColumnError> {
+    type Error = String;
+    fn try_from(table: ColumnTable) -> Result<Self, String> {
         let name = table.name;
         let text = |text: String| {
             let (before, after) = text.split_once("{row}").unwrap_or((&text, ""));
@@ -181,10 +170,12 @@ impl TryFrom<ColumnTable> for ColumnSpec {
         .collect();
         match <[Values; 1]>::try_from(ways) {
             Ok([Values::Uniform(low, high)]) if low > high => {
-                Err(ColumnError::EmptyRange { name, low, high })
+                Err(format!("column `{name}`: there is no number from {low} to {high}"))
             }
             Ok([values]) => Ok(Self { name, values }),
-            Err(_) => Err(ColumnError::NotOneWay { name }),
+            Err(_) => Err(format!(
+                "column `{name}` needs exactly one of row_number, group_of, uniform, constant, filler, text, timestamp"
+            )),
         }
     }
 }
@@ -239,6 +230,10 @@ pub enum WorkloadError {
 }
 
 impl WorkloadError {
+    fn file(workload: &str, file: &str, found: String) -> Self {
+        Self::File { workload: workload.into(), file: file.into(), found }
+    }
+
     /// Returns how to mend the error, where that is known.
     pub fn help(&self) -> Option<String> {
         match self {
@@ -298,12 +293,9 @@ impl Folder {
         if name.contains('/') {
             return Ok(Self::Path(PathBuf::from(name)));
         }
-        WORKLOADS.get_dir(name).map(Self::BuiltIn).ok_or_else(|| {
-            let known: Vec<&str> = names();
-            WorkloadError::NoSuch {
-                name: name.to_owned(),
-                known: nearest(name, &known).into_iter().map(str::to_owned).collect(),
-            }
+        WORKLOADS.get_dir(name).map(Self::BuiltIn).ok_or_else(|| WorkloadError::NoSuch {
+            name: name.to_owned(),
+            known: nearest(name, &names()).into_iter().map(str::to_owned).collect(),
         })
     }
 
@@ -316,11 +308,7 @@ impl Folder {
     }
 
     fn read(&self, workload: &str, file: &str) -> Result<String, WorkloadError> {
-        let wrong = |found: String| WorkloadError::File {
-            workload: workload.into(),
-            file: file.into(),
-            found,
-        };
+        let wrong = |found| WorkloadError::file(workload, file, found);
         match self {
             Self::BuiltIn(dir) => dir
                 .get_file(dir.path().join(file))
@@ -360,12 +348,10 @@ pub fn load(name: &str, scripts: &[(PathBuf, u32)]) -> Result<Workload, Workload
 }
 
 fn read_script(workload: &str, path: &Path, weight: u32) -> Result<ScriptText, WorkloadError> {
-    let text = std::fs::read_to_string(path).map_err(|e| WorkloadError::File {
-        workload: workload.into(),
-        file: path.display().to_string(),
-        found: e.to_string(),
-    })?;
-    Ok(ScriptText { name: path.display().to_string(), text, weight, file: Some(path.to_owned()) })
+    let name = path.display().to_string();
+    let text = std::fs::read_to_string(path)
+        .map_err(|e| WorkloadError::file(workload, &name, e.to_string()))?;
+    Ok(ScriptText { name, text, weight, file: Some(path.to_owned()) })
 }
 
 /// Checks that the key and the partitions of `table` are of columns that are filled.
@@ -394,11 +380,7 @@ fn check_table(
 
 fn load_folder(name: &str, depth: u32) -> Result<Workload, WorkloadError> {
     let folder = Folder::of(name)?;
-    let wrong = |found: String| WorkloadError::File {
-        workload: name.into(),
-        file: "workload.toml".into(),
-        found,
-    };
+    let wrong = |found| WorkloadError::file(name, "workload.toml", found);
     let text = folder.read(name, "workload.toml")?;
     let file: File = toml::from_str(&text).map_err(|e| wrong(e.to_string()))?;
     let data = match (&file.data.of, &file.data.schema) {

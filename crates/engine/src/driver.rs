@@ -108,18 +108,17 @@ fn transactions_of(spec: &LoadSpec) -> Option<u64> {
 
 /// Links the scripts, and checks that they set what a ledger keeps.
 fn link(spec: &LoadSpec, seeds: &Seeds, stop: &Arc<AtomicBool>) -> Result<Program, LoadError> {
-    let seed = spec.pgbench_seeds.map_or(spec.seed, |pgbench| pgbench.seed);
     let mut variables = spec.variables.clone();
     variables.extend(
         spec.options.define.iter().map(|(name, text)| (name.clone(), text.as_str().into())),
     );
     variables.extend(seeds.default_seed.map(|seed| ("default_seed".to_owned(), seed.into())));
-    let mut program = Program::link(&spec.scripts, spec.protocol, seed, &variables)
+    let mut program = Program::link(&spec.scripts, spec.protocol, spec.seed, &variables)
         .map_err(LoadError::Program)?;
     program.policy = ClientPolicy {
-        client_log: spec.say.clone(),
-        logs_failures: spec.say_failures,
-        logs_steps: spec.say_steps,
+        client_log: spec.client_log.clone(),
+        logs_failures: spec.log_failures,
+        logs_steps: spec.log_steps,
         stop: Arc::clone(stop),
         ..ClientPolicy::from_load(&spec.options)
     };

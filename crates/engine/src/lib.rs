@@ -8,8 +8,8 @@
 //!
 //! 1. [`script::Script::parse`] reads pgbench's script language. [`program::Program::link`]
 //!    prepares the messages of all scripts.
-//! 2. Each thread connects its share of the clients ([`pgdyno_connect`]) and chooses a [`reactor`]: epoll,
-//!    `io_uring`, or a simulated network in tests.
+//! 2. Each thread connects its share of the clients ([`pgdyno_connect`]) and chooses a [`reactor`]:
+//!    epoll or `io_uring`; tests simulate a network.
 //! 3. An event loop lets the reactor bring bytes to a [`client`], a state machine without I/O,
 //!    which answers with the bytes to send and says what it waits for.
 //! 4. A [`recorder`] counts transactions without locks and hands each second to the calling thread,
@@ -73,5 +73,5 @@ pub use pgdyno_wire::ServerError;
 pub use reactor::choice::ReactorChoice;
 pub use schedule::Phase;
 pub use script::WeightedScript;
-pub use spec::{LoadSpec, PgbenchSeeds};
+pub use spec::LoadSpec;
 pub use transaction_log::{LoggedOutcome, LoggedTransaction, TransactionLog, TransactionSink};

@@ -33,21 +33,21 @@ impl Seeds {
     ///
     /// pgbench draws its seeds from one generator: one for each client, one for hashes unless the
     /// user gave it, then three for each thread (choice of scripts, throttling, sampling). With
-    /// `pgbench_seeds` this order is kept. Otherwise each client chooses scripts with a generator
-    /// of its own, so that its choices do not depend on how threads are scheduled.
+    /// `draws_as_pgbench` this order is kept. Otherwise each client chooses scripts with a
+    /// generator of its own, so that its choices do not depend on how threads are scheduled.
     pub(crate) fn draw(spec: &LoadSpec) -> Self {
         let clients = spec.clients.get();
-        let pgbench = spec.pgbench_seeds;
-        let mut seeds = Random::new(pgbench.map_or(spec.seed, |pgbench| pgbench.seed));
+        let is_pgbench = spec.draws_as_pgbench;
+        let mut seeds = Random::new(spec.seed);
         // Value seeds first, so that a client's values do not depend on the number of clients.
         let first: Vec<u64> = (0..clients).map(|_| seeds.next_u64()).collect();
         let given = spec.variables.iter().any(|(name, _)| name == "default_seed");
         let default_seed =
-            (pgbench.is_some() && !given).then(|| Value::Int(seeds.next_u64().cast_signed()));
+            (is_pgbench && !given).then(|| Value::Int(seeds.next_u64().cast_signed()));
         let mut all: Vec<ClientSeeds> = (0..clients)
             .zip(first)
             .map(|(id, random)| {
-                let script_random = if pgbench.is_some() { 0 } else { seeds.next_u64() };
+                let script_random = if is_pgbench { 0 } else { seeds.next_u64() };
                 ClientSeeds { id, random, script_random }
             })
             .collect();
@@ -56,9 +56,9 @@ impl Seeds {
         for left in (1..=threads).rev() {
             let share = all.len().div_ceil(left as usize);
             let rest = all.split_off(share);
-            let script_random = pgbench.map(|_| seeds.next_u64());
+            let script_random = is_pgbench.then(|| seeds.next_u64());
             let throttle = seeds.next_u64();
-            if pgbench.is_some() {
+            if is_pgbench {
                 // pgbench draws a seed here for sampling its log.
                 seeds.next_u64();
             }

@@ -13,16 +13,6 @@ use crate::reactor::choice::ReactorChoice;
 use crate::script::{VariableValue, WeightedScript};
 use crate::transaction_log::TransactionLog;
 
-/// Draws random numbers as pgbench does with `--random-seed`.
-///
-/// Each client draws pgbench's values. Which script it chooses, and when with a rate, equals
-/// pgbench's if each thread has one client.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct PgbenchSeeds {
-    /// pgbench's seed.
-    pub seed: u64,
-}
-
 /// The load to offer, and the servers to offer it to.
 ///
 /// [`LoadSpec::new`] has defaults for everything but servers and scripts.
@@ -73,13 +63,16 @@ pub struct LoadSpec {
     /// Ledger that records every transaction before it is sent (see [`crate::ledger`]).
     pub ledger: Option<Arc<dyn Ledger>>,
     /// Takes clients' messages as things happen, worded as pgbench words them.
-    pub say: Option<ClientLog>,
+    pub client_log: Option<ClientLog>,
     /// Whether errors that fail or retry a transaction are logged, too.
-    pub say_failures: bool,
+    pub log_failures: bool,
     /// Whether every step and every reply is logged, too.
-    pub say_steps: bool,
-    /// pgbench's random numbers in place of those of `seed`.
-    pub pgbench_seeds: Option<PgbenchSeeds>,
+    pub log_steps: bool,
+    /// Whether random numbers are drawn as pgbench draws them with `--random-seed`.
+    ///
+    /// Each client draws pgbench's values. Which script it chooses, and when with a rate, equals
+    /// pgbench's if each thread has one client.
+    pub draws_as_pgbench: bool,
     /// Reactor that carries the bytes.
     pub reactor: ReactorChoice,
 }
@@ -101,10 +94,10 @@ impl LoadSpec {
             options: LoadOptions::default(),
             log: None,
             ledger: None,
-            say: None,
-            say_failures: false,
-            say_steps: false,
-            pgbench_seeds: None,
+            client_log: None,
+            log_failures: false,
+            log_steps: false,
+            draws_as_pgbench: false,
             reactor: ReactorChoice::default(),
         }
     }

@@ -69,7 +69,15 @@ pub fn load(load: &Load, progress: &dyn Progress, stop: &AtomicBool) -> Result<L
     let (mut client, target) = resolved.connect()?;
     let usual = BulkLoad::new(&workload.data, load.scale.get(), load.seed, &load.loading);
     let schema = schemas_of_user(&target)?.into_iter().next();
-    let schema = schema.ok_or_else(|| DatasetError::NoSchema { data: usual.identity() })?;
+    let schema = schema.ok_or_else(|| {
+        DatasetError::refused(
+            format!(
+                "load {}: the search_path of the session names no schema that is there",
+                usual.identity()
+            ),
+            "CREATE SCHEMA, or name one that is there in the search_path",
+        )
+    })?;
     let filling = BulkLoad {
         schema: &schema,
         strategy: load.strategy,
@@ -105,7 +113,13 @@ fn check_room(
     let room = data_directory(client, target)
         .and_then(|directory| pgdyno_exec::directory::room(&directory).ok());
     if let Some(available) = room.filter(|available| *available < needed) {
-        return Err(DatasetError::NoRoom { data: what, needed, available }.into());
+        return Err(DatasetError::refused(
+            format!(
+                "load {what}: it takes about {needed}, and the server's disk has {available} free"
+            ),
+            "free room, or lower the scale",
+        )
+        .into());
     }
     let data = what.clone();
     progress.event(&Event::Note(Notice::RoomForLoad { data, needed, available: room }));
@@ -117,9 +131,13 @@ fn check_room(
     let jobs = filling.jobs();
     let needed = memory(jobs, u64::try_from(each).unwrap_or(0));
     match pgdyno_facts::memory_available().filter(|_| target.is_here()) {
-        Some(available) if available < needed => {
-            Err(DatasetError::NoMemory { data: what, jobs, needed, available }.into())
-        }
+        Some(available) if available < needed => Err(DatasetError::refused(
+            format!(
+                "load {what}: {jobs} connections that build keys take about {needed} of memory, and {available} are available"
+            ),
+            "lower --jobs, or the server's maintenance_work_mem",
+        )
+        .into()),
         _ => Ok(()),
     }
 }

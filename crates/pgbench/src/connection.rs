@@ -1,4 +1,4 @@
-//! Whom to connect to, and the connection for setup.
+//! Resolving the servers, and the connection for setup.
 
 use std::io::Write;
 use std::sync::Arc;
@@ -12,26 +12,8 @@ use pgdyno_model::target::{Servers, Target};
 use postgres::error::DbError;
 
 use crate::password;
-use crate::request::Connect;
 use crate::server_messages::without_number;
 use crate::usage_error::{Stopped, UsageError};
-
-/// Purpose of the first connection.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Purpose {
-    Initialization,
-    Setup,
-}
-
-impl Purpose {
-    /// Returns pgbench's message that follows when there is no connection.
-    fn failure(self) -> &'static str {
-        match self {
-            Self::Initialization => "could not create connection for initialization",
-            Self::Setup => "could not create connection for setup",
-        }
-    }
-}
 
 /// The connection for setup.
 pub(crate) struct Connected {
@@ -39,9 +21,9 @@ pub(crate) struct Connected {
     pub(crate) servers: Servers,
     /// The session, on the first of them that serves.
     pub(crate) client: ControlClient,
-    /// That one.
+    /// The server of that session.
     pub(crate) target: Target,
-    /// The schemas that unqualified names mean for its user, in order.
+    /// Schemas of the user's search_path, in order.
     pub(crate) schemas: Vec<String>,
     /// Notes for the user.
     pub(crate) notes: Vec<String>,
@@ -61,23 +43,20 @@ impl Notices {
     }
 }
 
-/// Connects for setup. Where a server asks for a password and none is given, the terminal is asked
-/// for one, once.
+/// Connects for setup. If the server wants a password and none is given, asks for it once, at the
+/// terminal.
+///
+/// `purpose` is that of the session: `initialization` or `setup`.
 pub(crate) fn connect(
-    connect: &Connect,
-    purpose: Purpose,
+    connect: &ConnectOptions,
+    purpose: &str,
     stop: &AtomicBool,
 ) -> Result<Connected, Stopped> {
-    let options = ConnectOptions {
-        dsn_or_dbname: connect.database.clone(),
-        host: connect.host.clone(),
-        port: connect.port.clone(),
-        user: connect.user.clone(),
-        password: None,
-        fallback_application_name: Some("pgbench".to_owned()),
-    };
+    let failure = || format!("could not create connection for {purpose}");
+    let options =
+        ConnectOptions { fallback_application_name: Some("pgbench".to_owned()), ..connect.clone() };
     let mut resolved =
-        conninfo::resolve(&options).map_err(|e| unresolved(&e, connect).then(purpose.failure()))?;
+        conninfo::resolve(&options).map_err(|e| unresolved(&e, connect).then(failure()))?;
     let (sender, receiver) = channel();
     let handler: NoticeHandler = Arc::new(move |notice: &DbError| {
         // Nobody listens any more once the session is over.
@@ -92,9 +71,8 @@ pub(crate) fn connect(
         }
         connected = resolved.connect_with(Some(&handler));
     }
-    let (client, target) = connected.map_err(|e| refused(&e).then(purpose.failure()))?;
-    let schemas =
-        control::schemas_of_user(&target).map_err(|e| refused(&e).then(purpose.failure()))?;
+    let (client, target) = connected.map_err(|e| refused(&e).then(failure()))?;
+    let schemas = control::schemas_of_user(&target).map_err(|e| refused(&e).then(failure()))?;
     let notices = Notices(receiver);
     Ok(Connected {
         servers: resolved.servers,
@@ -106,7 +84,7 @@ pub(crate) fn connect(
     })
 }
 
-fn unresolved(error: &ConninfoError, connect: &Connect) -> UsageError {
+fn unresolved(error: &ConninfoError, connect: &ConnectOptions) -> UsageError {
     let what = match error {
         // In libpq's words, by which scripts know it.
         ConninfoError::Value { keyword: "port", shown, .. } if connect.port.is_some() => {
@@ -115,7 +93,7 @@ fn unresolved(error: &ConninfoError, connect: &Connect) -> UsageError {
         }
         other => other.to_string(),
     };
-    with_help(UsageError::new(what), error.help())
+    UsageError::new(what).help(error.help())
 }
 
 fn refused(error: &ControlError) -> UsageError {
@@ -134,11 +112,12 @@ fn refused(error: &ControlError) -> UsageError {
         }
         other => other.to_string(),
     };
-    with_help(UsageError::new(what), error.help())
+    UsageError::new(what).help(error.help())
 }
 
-/// What libpq says of a connection to `address`, a socket's path or `host:port`, that failed for
-/// the reason `why`.
+/// Returns libpq's message for a failed connection; `why` is the reason.
+///
+/// `address` is a socket's path or `host:port`.
 pub(crate) fn failed(address: &str, why: &str) -> String {
     let place = match address.rsplit_once(':') {
         _ if address.starts_with('/') => format!("on socket \"{address}\""),
@@ -146,11 +125,4 @@ pub(crate) fn failed(address: &str, why: &str) -> String {
         None => format!("at \"{address}\""),
     };
     format!("connection to server {place} failed: {why}")
-}
-
-fn with_help(refused: UsageError, help: Option<String>) -> UsageError {
-    match help {
-        Some(help) => refused.hint(help),
-        None => refused,
-    }
 }

@@ -1,139 +1,69 @@
-//! Every option: its letters, its argument, the pgbench versions that have it, and what it means.
+//! The table of options: their letters, arguments, pgbench versions, meanings, and what they set.
+//!
+//! `getopt` recognises options by this table, `help` prints it, and [`Flag::argument`] has the
+//! function that puts an option's value into a [`Reading`].
 
-use std::fmt;
+use std::path::PathBuf;
 
-/// A pgbench version whose command line is meant: major × 100 + minor (904 is 9.4, 1700 is 17).
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct Dialect(u16);
+use pgdyno_engine::script::is_variable_name;
 
-impl Dialect {
-    /// The oldest dialect.
-    pub(crate) const OLDEST: Self = Self(904);
-    /// The newest dialect, which is the default.
-    pub(crate) const NEWEST: Self = Self(1800);
-    /// The last one whose `-d` is debug, and not the database's name.
-    pub(crate) const BEFORE_DBNAME: Self = Self(1600);
-    /// All, the newest first.
-    pub(crate) const ALL: [Self; 12] = [
-        Self(1800),
-        Self(1700),
-        Self(1600),
-        Self(1500),
-        Self(1400),
-        Self(1300),
-        Self(1200),
-        Self(1100),
-        Self(1000),
-        Self(906),
-        Self(905),
-        Self(904),
-    ];
+use crate::dialect::Dialect;
+use crate::request::{Initialize, Log, PartitionMethod, Request, Run};
+use crate::scripts::{self, Builtin, Chosen};
+use crate::usage_error::UsageError;
+use crate::values::{self, INT_MAX, integer};
 
-    /// Whether its scripts have a statement a line (up to 9.5).
-    pub(crate) fn has_old_language(self) -> bool {
-        self.0 <= 905
-    }
-
-    /// Whether its scripts have `\syncpipeline` (from 17).
-    pub(crate) fn has_sync_pipeline(self) -> bool {
-        self.0 >= 1700
-    }
-
-    /// Whether a report counts, for each script, what was begun, and goes on where nothing ended
-    /// well (from 18).
-    pub(crate) fn reports_all_transactions(self) -> bool {
-        self.0 >= 1800
-    }
-
-    /// Whether `--unlogged-tables` with partitions makes only these unlogged (from 18).
-    pub(crate) fn unlogs_partitions_alone(self) -> bool {
-        self.0 >= 1800
-    }
-
-    /// Whether lines on initialization name the table (from 17).
-    pub(crate) fn names_table_in_progress(self) -> bool {
-        self.0 >= 1700
-    }
-
-    /// Reads `9.4` or `17`.
-    pub(crate) fn parse(text: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|d| d.to_string() == text)
-    }
+/// Values of all options, before they are judged together.
+#[derive(Default)]
+pub(crate) struct Reading {
+    pub(crate) run: Run,
+    pub(crate) init: Initialize,
+    pub(crate) is_initialization: bool,
+    pub(crate) no_vacuum: bool,
+    pub(crate) foreign_keys: bool,
+    pub(crate) partition_method: Option<PartitionMethod>,
+    pub(crate) is_logged: bool,
+    pub(crate) log: Log,
+    /// The value of `--dialect`, if it was given.
+    pub(crate) asked: Option<Dialect>,
+    /// Notes for the user.
+    pub(crate) notes: Vec<String>,
+    /// Scripts whose commands may run as root, although others may change them.
+    pub(crate) trusted: Vec<PathBuf>,
+    /// The request of an option that wants this and no more.
+    pub(crate) request: Option<Request>,
 }
 
-impl Default for Dialect {
-    fn default() -> Self {
-        Self::NEWEST
-    }
-}
-
-impl fmt::Display for Dialect {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match (self.0 / 100, self.0 % 100) {
-            (major, 0) => write!(f, "{major}"),
-            (major, minor) => write!(f, "{major}.{minor}"),
+impl Reading {
+    fn add_builtin(&mut self, text: &str) -> Result<(), UsageError> {
+        if text == "list" {
+            self.request = Some(Request::Say(scripts::list()));
+            return Ok(());
         }
+        let (name, weight) = scripts::weighted(text)?;
+        self.run.add(Chosen::builtin(Builtin::find(name)?, weight)?)
     }
-}
 
-/// An option's meaning, whatever its name is in a dialect.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[allow(missing_docs)]
-pub(crate) enum Opt {
-    Initialize,
-    InitSteps,
-    Fillfactor,
-    NoVacuum,
-    Quiet,
-    Scale,
-    ForeignKeys,
-    IndexTablespace,
-    PartitionMethod,
-    Partitions,
-    Tablespace,
-    UnloggedTables,
-    Builtin,
-    File,
-    SkipSomeUpdates,
-    SelectOnly,
-    Client,
-    Connect,
-    Define,
-    Jobs,
-    Log,
-    LatencyLimit,
-    Protocol,
-    Progress,
-    ReportPerCommand,
-    Rate,
-    Transactions,
-    Time,
-    VacuumAll,
-    AggregateInterval,
-    FailuresDetailed,
-    LogPrefix,
-    MaxTries,
-    ProgressTimestamp,
-    RandomSeed,
-    SamplingRate,
-    ShowScript,
-    VerboseErrors,
-    ExitOnAbort,
-    ContinueOnError,
-    Debug,
-    Dbname,
-    Host,
-    Port,
-    Username,
-    Version,
-    Help,
-    Dialect,
-    ReconnectLost,
-    Json,
-    HdrLog,
-    ExtraReport,
-    Reactor,
-    Trust,
+    fn add_file(&mut self, text: &str) -> Result<(), UsageError> {
+        let (file, weight) = scripts::weighted(text)?;
+        let (script, note) = Chosen::file(file, weight, self.asked)?;
+        self.run.add(script)?;
+        self.notes.extend(note);
+        Ok(())
+    }
+
+    fn define(&mut self, text: &str) -> Result<(), UsageError> {
+        let (name, value) = text
+            .split_once('=')
+            .filter(|(name, value)| !name.is_empty() && !value.is_empty())
+            .ok_or_else(|| UsageError::new(format!("invalid variable definition: \"{text}\"")))?;
+        if !is_variable_name(name) {
+            return Err(UsageError::new(format!("option: invalid variable name: \"{name}\"")));
+        }
+        self.run.variables.retain(|(known, _)| known != name);
+        self.run.variables.push((name.to_owned(), value.to_owned()));
+        Ok(())
+    }
 }
 
 /// When an option may be given.
@@ -150,113 +80,203 @@ pub(crate) enum Mode {
     Own,
 }
 
-/// Whether an option takes an argument.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// An option's argument with its name in the help, and the function that takes the value.
+#[derive(Debug)]
 pub(crate) enum Argument {
-    /// None.
-    None,
-    /// One, called so in the help.
-    Required(&'static str),
+    None(fn(&mut Reading) -> Result<(), UsageError>),
+    Required(&'static str, fn(&mut Reading, &str) -> Result<(), UsageError>),
     /// `--name` or `--name=ARGUMENT`.
-    Optional(&'static str),
+    Optional(&'static str, fn(&mut Reading, Option<&str>) -> Result<(), UsageError>),
 }
 
 /// One option.
 #[derive(Debug)]
 pub(crate) struct Flag {
-    pub(crate) opt: Opt,
     pub(crate) short: Option<char>,
     pub(crate) long: &'static str,
     pub(crate) argument: Argument,
     pub(crate) mode: Mode,
     /// The first version that has it.
-    pub(crate) since: Dialect,
+    since: u16,
     /// The last version that has it.
-    pub(crate) until: Dialect,
+    until: u16,
     pub(crate) meaning: &'static str,
 }
 
-const OLD: u16 = Dialect::OLDEST.0;
-const NEW: u16 = Dialect::NEWEST.0;
+impl Flag {
+    const fn since(self, since: u16) -> Self {
+        Self { since, ..self }
+    }
 
-#[allow(clippy::too_many_arguments)] // a row of the table below
+    const fn until(self, until: u16) -> Self {
+        Self { until, ..self }
+    }
+
+    /// Returns whether pgbench `dialect` has the option.
+    pub(crate) fn is_in(&self, dialect: Dialect) -> bool {
+        (self.since..=self.until).contains(&dialect.0)
+    }
+
+    /// Puts the option's `value` into `reading`.
+    pub(crate) fn take(
+        &self,
+        reading: &mut Reading,
+        value: Option<&str>,
+    ) -> Result<(), UsageError> {
+        match self.argument {
+            Argument::None(set) => set(reading),
+            Argument::Required(_, set) => set(reading, value.unwrap_or_default()),
+            Argument::Optional(_, set) => set(reading, value),
+        }
+    }
+}
+
 const fn flag(
-    opt: Opt,
     short: Option<char>,
     long: &'static str,
-    argument: Argument,
     mode: Mode,
-    since: u16,
-    until: u16,
     meaning: &'static str,
+    argument: Argument,
 ) -> Flag {
-    Flag { opt, short, long, argument, mode, since: Dialect(since), until: Dialect(until), meaning }
+    let (since, until) = (Dialect::OLDEST.0, Dialect::NEWEST.0);
+    Flag { short, long, argument, mode, since, until, meaning }
+}
+
+fn on(switch: &mut bool) -> Result<(), UsageError> {
+    *switch = true;
+    Ok(())
+}
+
+fn set<T>(place: &mut T, value: Result<T, UsageError>) -> Result<(), UsageError> {
+    *place = value?;
+    Ok(())
+}
+
+fn text(place: &mut Option<String>, value: &str) -> Result<(), UsageError> {
+    *place = Some(value.to_owned());
+    Ok(())
 }
 
 use Argument::{None as No, Optional as Maybe, Required as Takes};
-use Mode::{Benchmark as Run, Both, Initialization as Init, Own};
+use Mode::{Benchmark as Bench, Both, Initialization as Init, Own};
 
 /// The table.
 #[rustfmt::skip]
 pub(crate) const FLAGS: &[Flag] = &[
-    flag(Opt::Initialize, Some('i'), "initialize", No, Both, OLD, NEW, "make the tables instead of running a load"),
-    flag(Opt::InitSteps, Some('I'), "init-steps", Takes("STEPS"), Init, 1100, NEW, "steps in this order: d drop, t tables, g rows sent by COPY, G rows made by the server, v vacuum, p primary keys, f foreign keys [dtgvp]"),
-    flag(Opt::Fillfactor, Some('F'), "fillfactor", Takes("NUM"), Init, OLD, NEW, "fillfactor of the tables (10 to 100) [100]"),
-    flag(Opt::NoVacuum, Some('n'), "no-vacuum", No, Both, OLD, NEW, "no vacuum, neither while tables are made nor before a run"),
-    flag(Opt::Quiet, Some('q'), "quiet", No, Init, OLD, NEW, "a progress line every 5 s only"),
-    flag(Opt::Scale, Some('s'), "scale", Takes("NUM"), Both, OLD, NEW, "100,000 accounts each; in a run of own scripts: the value of :scale [1]"),
-    flag(Opt::ForeignKeys, None, "foreign-keys", No, Init, OLD, NEW, "add foreign keys between the tables"),
-    flag(Opt::IndexTablespace, None, "index-tablespace", Takes("TABLESPACE"), Init, OLD, NEW, "where indexes go"),
-    flag(Opt::PartitionMethod, None, "partition-method", Takes("range|hash"), Init, 1300, NEW, "how pgbench_accounts is partitioned [range]"),
-    flag(Opt::Partitions, None, "partitions", Takes("NUM"), Init, 1300, NEW, "partitions of pgbench_accounts; 0 means an ordinary table [0]"),
-    flag(Opt::Tablespace, None, "tablespace", Takes("TABLESPACE"), Init, OLD, NEW, "where tables go"),
-    flag(Opt::UnloggedTables, None, "unlogged-tables", No, Init, OLD, NEW, "make the tables unlogged"),
+    flag(Some('i'), "initialize", Both, "make the tables instead of running a load",
+        No(|r| on(&mut r.is_initialization))),
+    flag(Some('I'), "init-steps", Init, "steps in this order: d drop, t tables, g rows sent by COPY, G rows made by the server, v vacuum, p primary keys, f foreign keys [dtgvp]",
+        Takes("STEPS", |r, v| set(&mut r.init.steps, values::steps(v)))).since(1100),
+    flag(Some('F'), "fillfactor", Init, "fillfactor of the tables (10 to 100) [100]",
+        Takes("NUM", |r, v| set(&mut r.init.fillfactor, integer(v, "-F/--fillfactor", 10, 100)))),
+    flag(Some('n'), "no-vacuum", Both, "no vacuum, neither while tables are made nor before a run",
+        No(|r| on(&mut r.no_vacuum))),
+    flag(Some('q'), "quiet", Init, "a progress line every 5 s only",
+        No(|r| on(&mut r.init.quiet))),
+    flag(Some('s'), "scale", Both, "100,000 accounts each; in a run of own scripts: the value of :scale [1]",
+        Takes("NUM", |r, v| set(&mut r.run.scale, integer(v, "-s/--scale", 1, INT_MAX).map(Some)))),
+    flag(None, "foreign-keys", Init, "add foreign keys between the tables",
+        No(|r| on(&mut r.foreign_keys))),
+    flag(None, "index-tablespace", Init, "where indexes go",
+        Takes("TABLESPACE", |r, v| text(&mut r.init.index_tablespace, v))),
+    flag(None, "partition-method", Init, "how pgbench_accounts is partitioned [range]",
+        Takes("range|hash", |r, v| set(&mut r.partition_method, values::partition_method(v).map(Some)))).since(1300),
+    flag(None, "partitions", Init, "partitions of pgbench_accounts; 0 means an ordinary table [0]",
+        Takes("NUM", |r, v| set(&mut r.init.partitions, integer(v, "--partitions", 0, INT_MAX)))).since(1300),
+    flag(None, "tablespace", Init, "where tables go",
+        Takes("TABLESPACE", |r, v| text(&mut r.init.tablespace, v))),
+    flag(None, "unlogged-tables", Init, "make the tables unlogged",
+        No(|r| on(&mut r.init.unlogged))),
 
-    flag(Opt::Builtin, Some('b'), "builtin", Takes("NAME[@W]"), Run, 906, NEW, "add a built-in script, or list them (-b list), with weight W [1]"),
-    flag(Opt::File, Some('f'), "file", Takes("FILE[@W]"), Run, OLD, NEW, "add the script of FILE (-: standard input) with weight W [1]"),
-    flag(Opt::SkipSomeUpdates, Some('N'), "skip-some-updates", No, Run, OLD, NEW, "-b simple-update"),
-    flag(Opt::SelectOnly, Some('S'), "select-only", No, Run, OLD, NEW, "-b select-only"),
+    flag(Some('b'), "builtin", Bench, "add a built-in script, or list them (-b list), with weight W [1]",
+        Takes("NAME[@W]", Reading::add_builtin)).since(906),
+    flag(Some('f'), "file", Bench, "add the script of FILE (-: standard input) with weight W [1]",
+        Takes("FILE[@W]", Reading::add_file)),
+    flag(Some('N'), "skip-some-updates", Bench, "-b simple-update",
+        No(|r| r.run.add(Chosen::builtin(Builtin::SimpleUpdate, 1)?))),
+    flag(Some('S'), "select-only", Bench, "-b select-only",
+        No(|r| r.run.add(Chosen::builtin(Builtin::SelectOnly, 1)?))),
 
-    flag(Opt::Client, Some('c'), "client", Takes("NUM"), Run, OLD, NEW, "clients, each with a connection [1]"),
-    flag(Opt::Connect, Some('C'), "connect", No, Run, OLD, NEW, "a new connection for every transaction"),
-    flag(Opt::Define, Some('D'), "define", Takes("NAME=VALUE"), Run, OLD, NEW, "set a variable for the scripts"),
-    flag(Opt::Jobs, Some('j'), "jobs", Takes("NUM"), Run, OLD, NEW, "threads [1]"),
-    flag(Opt::Log, Some('l'), "log", No, Run, OLD, NEW, "write every transaction to a file, one a thread"),
-    flag(Opt::LatencyLimit, Some('L'), "latency-limit", Takes("MS"), Run, 905, NEW, "count transactions that take longer; with -R skip those that are late already"),
-    flag(Opt::Protocol, Some('M'), "protocol", Takes("simple|extended|prepared"), Run, OLD, NEW, "how statements are sent [simple]"),
-    flag(Opt::Progress, Some('P'), "progress", Takes("S"), Run, OLD, NEW, "a progress line every S seconds"),
-    flag(Opt::ReportPerCommand, Some('r'), "report-per-command", No, Run, 1500, NEW, "latency, failures and retries of every command"),
-    flag(Opt::ReportPerCommand, Some('r'), "report-latencies", No, Run, OLD, 1400, "latency of every command"),
-    flag(Opt::Rate, Some('R'), "rate", Takes("TPS"), Run, OLD, NEW, "offer so many transactions per second, latency counted from when each was due"),
-    flag(Opt::Transactions, Some('t'), "transactions", Takes("NUM"), Run, OLD, NEW, "transactions of each client [10]"),
-    flag(Opt::Time, Some('T'), "time", Takes("S"), Run, OLD, NEW, "run for S seconds instead"),
-    flag(Opt::VacuumAll, Some('v'), "vacuum-all", No, Run, OLD, NEW, "vacuum all four tables before the run"),
-    flag(Opt::AggregateInterval, None, "aggregate-interval", Takes("S"), Run, OLD, NEW, "with -l: a line for S seconds, not for each transaction"),
-    flag(Opt::FailuresDetailed, None, "failures-detailed", No, Run, 1500, NEW, "tell serialization failures, deadlocks and other failures apart"),
-    flag(Opt::LogPrefix, None, "log-prefix", Takes("PREFIX"), Run, 1000, NEW, "beginning of the log files' names [pgbench_log]"),
-    flag(Opt::MaxTries, None, "max-tries", Takes("NUM"), Run, 1500, NEW, "how often a transaction that met a serialization failure or a deadlock is tried; 0: no limit [1]"),
-    flag(Opt::ProgressTimestamp, None, "progress-timestamp", No, Run, 905, NEW, "progress lines with Unix time"),
-    flag(Opt::RandomSeed, None, "random-seed", Takes("SEED"), Run, 1100, NEW, "time, rand or an unsigned number"),
-    flag(Opt::SamplingRate, None, "sampling-rate", Takes("SHARE"), Run, OLD, NEW, "with -l: the share of transactions that are written"),
-    flag(Opt::ShowScript, None, "show-script", Takes("NAME"), Both, 1300, NEW, "print a built-in script"),
-    flag(Opt::VerboseErrors, None, "verbose-errors", No, Run, 1500, NEW, "print every error that a transaction met"),
-    flag(Opt::ExitOnAbort, None, "exit-on-abort", No, Run, 1700, NEW, "end the run when one client has given up"),
+    flag(Some('c'), "client", Bench, "clients, each with a connection [1]",
+        Takes("NUM", |r, v| set(&mut r.run.clients, values::clients(v)))),
+    flag(Some('C'), "connect", Bench, "a new connection for every transaction",
+        No(|r| on(&mut r.run.reconnect))),
+    flag(Some('D'), "define", Bench, "set a variable for the scripts",
+        Takes("NAME=VALUE", Reading::define)),
+    flag(Some('j'), "jobs", Bench, "threads [1]",
+        Takes("NUM", |r, v| set(&mut r.run.threads, integer(v, "-j/--jobs", 1, INT_MAX)))),
+    flag(Some('l'), "log", Bench, "write every transaction to a file, one a thread",
+        No(|r| on(&mut r.is_logged))),
+    flag(Some('L'), "latency-limit", Bench, "count transactions that take longer; with -R skip those that are late already",
+        Takes("MS", |r, v| set(&mut r.run.latency_limit_ms, values::latency_limit(v)))).since(905),
+    flag(Some('M'), "protocol", Bench, "how statements are sent [simple]",
+        Takes("simple|extended|prepared", |r, v| set(&mut r.run.protocol, values::protocol(v)))),
+    flag(Some('P'), "progress", Bench, "a progress line every S seconds",
+        Takes("S", |r, v| set(&mut r.run.progress, values::progress(v).map(Some)))),
+    flag(Some('r'), "report-per-command", Bench, "latency, failures and retries of every command",
+        No(|r| on(&mut r.run.per_command))).since(1500),
+    flag(Some('r'), "report-latencies", Bench, "latency of every command",
+        No(|r| on(&mut r.run.per_command))).until(1400),
+    flag(Some('R'), "rate", Bench, "offer so many transactions per second, latency counted from when each was due",
+        Takes("TPS", |r, v| set(&mut r.run.rate, values::rate(v)))),
+    flag(Some('t'), "transactions", Bench, "transactions of each client [10]",
+        Takes("NUM", |r, v| set(&mut r.run.transactions, integer(v, "-t/--transactions", 1, INT_MAX).map(Some)))),
+    flag(Some('T'), "time", Bench, "run for S seconds instead",
+        Takes("S", |r, v| set(&mut r.run.seconds, integer(v, "-T/--time", 1, INT_MAX).map(Some)))),
+    flag(Some('v'), "vacuum-all", Bench, "vacuum all four tables before the run",
+        No(|r| on(&mut r.run.vacuum_all))),
+    flag(None, "aggregate-interval", Bench, "with -l: a line for S seconds, not for each transaction",
+        Takes("S", |r, v| set(&mut r.log.aggregate, integer(v, "--aggregate-interval", 1, INT_MAX).map(Some)))),
+    flag(None, "failures-detailed", Bench, "tell serialization failures, deadlocks and other failures apart",
+        No(|r| on(&mut r.run.failures_detailed))).since(1500),
+    flag(None, "log-prefix", Bench, "beginning of the log files' names [pgbench_log]",
+        Takes("PREFIX", |r, v| text(&mut r.log.prefix, v))).since(1000),
+    flag(None, "max-tries", Bench, "how often a transaction that met a serialization failure or a deadlock is tried; 0: no limit [1]",
+        Takes("NUM", |r, v| set(&mut r.run.max_tries, values::max_tries(v)))).since(1500),
+    flag(None, "progress-timestamp", Bench, "progress lines with Unix time",
+        No(|r| on(&mut r.run.progress_timestamp))).since(905),
+    flag(None, "random-seed", Bench, "time, rand or an unsigned number",
+        Takes("SEED", |r, v| set(&mut r.run.seed, values::seed(v, "--random-seed option").map(Some)))).since(1100),
+    flag(None, "sampling-rate", Bench, "with -l: the share of transactions that are written",
+        Takes("SHARE", |r, v| set(&mut r.log.sampling, values::positive(v, "sampling rate", 1.0).map(Some)))),
+    flag(None, "show-script", Both, "print a built-in script",
+        Takes("NAME", |r, v| set(&mut r.request, Builtin::find(v).map(|script| Some(Request::Say(script.shown())))))).since(1300),
+    flag(None, "verbose-errors", Bench, "print every error that a transaction met",
+        No(|r| on(&mut r.run.verbose_errors))).since(1500),
+    flag(None, "exit-on-abort", Bench, "end the run when one client has given up",
+        No(|r| on(&mut r.run.exit_on_abort))).since(1700),
 
-    flag(Opt::Debug, Some('d'), "debug", No, Both, OLD, 1600, "say what is connected to and every step of the clients"),
-    flag(Opt::Debug, None, "debug", No, Both, 1700, NEW, "say what is connected to and every step of the clients"),
-    flag(Opt::Dbname, Some('d'), "dbname", Takes("DBNAME"), Both, 1700, NEW, "the database"),
-    flag(Opt::Host, Some('h'), "host", Takes("HOST"), Both, OLD, NEW, "host, or directory of the server's socket"),
-    flag(Opt::Port, Some('p'), "port", Takes("PORT"), Both, OLD, NEW, "port"),
-    flag(Opt::Username, Some('U'), "username", Takes("USER"), Both, OLD, NEW, "role"),
-    flag(Opt::Version, Some('V'), "version", No, Both, OLD, NEW, "print the version"),
-    flag(Opt::Help, Some('?'), "help", No, Both, OLD, NEW, "print this"),
+    flag(Some('d'), "debug", Both, "say what is connected to and every step of the clients",
+        No(|r| on(&mut r.run.debug))).until(1600),
+    flag(None, "debug", Both, "say what is connected to and every step of the clients",
+        No(|r| on(&mut r.run.debug))).since(1700),
+    flag(Some('d'), "dbname", Both, "the database",
+        Takes("DBNAME", |r, v| text(&mut r.run.connect.dsn_or_dbname, v))).since(1700),
+    flag(Some('h'), "host", Both, "host, or directory of the server's socket",
+        Takes("HOST", |r, v| text(&mut r.run.connect.host, v))),
+    flag(Some('p'), "port", Both, "port",
+        Takes("PORT", |r, v| text(&mut r.run.connect.port, v))),
+    flag(Some('U'), "username", Both, "role",
+        Takes("USER", |r, v| text(&mut r.run.connect.user, v))),
+    flag(Some('V'), "version", Both, "print the version",
+        No(|_| Ok(()))),
+    flag(Some('?'), "help", Both, "print this",
+        No(|_| Ok(()))),
 
-    flag(Opt::Dialect, None, "dialect", Takes("9.4|…|18"), Own, OLD, NEW, "the version of pgbench whose options these are [the newest that accepts them]"),
-    flag(Opt::ContinueOnError, None, "continue-on-error", No, Own, OLD, NEW, "a client goes on after an SQL error of any kind, as from pgbench 19 on"),
-    flag(Opt::ReconnectLost, None, "reconnect-lost", Takes("never|NUM|always"), Own, OLD, NEW, "a client whose connection is lost makes another, and ends after NUM in a row [never]"),
-    flag(Opt::Json, None, "json", Maybe("FILE"), Own, OLD, NEW, "write the results as JSON, to FILE or after the report"),
-    flag(Opt::HdrLog, None, "hdr-log", Takes("FILE"), Own, OLD, NEW, "write the latency histogram as an HdrHistogram interval log"),
-    flag(Opt::ExtraReport, None, "extra-report", No, Own, OLD, NEW, "percentiles and more after pgbench's report, in lines that begin with \"pgdyno:\" [as it is unless called as pgbench]"),
-    flag(Opt::Trust, None, "trust", Takes("PATH"), Own, OLD, NEW, "as root: run \\shell of this script, or of those below this folder, although others may change it"),
-    flag(Opt::Reactor, None, "reactor", Takes("NAME"), Own, OLD, NEW, "how bytes are carried: auto, epoll or io_uring; blocking means epoll [auto]"),
+    flag(None, "dialect", Own, "the version of pgbench whose options these are [the newest that accepts them]",
+        Takes("9.4|…|18", |_, _| Ok(()))),
+    flag(None, "continue-on-error", Own, "a client goes on after an SQL error of any kind, as from pgbench 19 on",
+        No(|r| on(&mut r.run.continue_on_error))),
+    flag(None, "reconnect-lost", Own, "a client whose connection is lost makes another, and ends after NUM in a row [never]",
+        Takes("never|NUM|always", |r, v| set(&mut r.run.reconnect_lost, values::reconnect_lost(v)))),
+    flag(None, "json", Own, "write the results as JSON, to FILE or after the report",
+        Maybe("FILE", |r, v| set(&mut r.run.json, Ok(Some(v.map(PathBuf::from)))))),
+    flag(None, "hdr-log", Own, "write the latency histogram as an HdrHistogram interval log",
+        Takes("FILE", |r, v| set(&mut r.run.hdr_log, Ok(Some(PathBuf::from(v)))))),
+    flag(None, "extra-report", Own, "percentiles and more after pgbench's report, in lines that begin with \"pgdyno:\" [as it is unless called as pgbench]",
+        No(|r| on(&mut r.run.extra_report))),
+    flag(None, "trust", Own, "as root: run \\shell of this script, or of those below this folder, although others may change it",
+        Takes("PATH", |r, v| { r.trusted.push(PathBuf::from(v)); Ok(()) })),
+    flag(None, "reactor", Own, "how bytes are carried: auto, epoll or io_uring; blocking means epoll [auto]",
+        Takes("NAME", |r, v| set(&mut r.run.reactor, values::reactor(v)))),
 ];

@@ -1,38 +1,23 @@
 //! Options as `getopt_long` reads them: bundles, abbreviations, options after operands.
 
-use crate::flags::{Argument, Dialect, FLAGS, Flag, Mode, Opt};
+use crate::dialect::Dialect;
+use crate::flags::{Argument, FLAGS, Flag, Mode};
 
 /// A command line taken apart.
-#[derive(Debug, PartialEq)]
+#[derive(Debug)]
 pub(crate) struct Parsed {
     /// Options in order, with their arguments.
-    pub(crate) options: Vec<(Opt, Option<String>)>,
+    pub(crate) options: Vec<Given>,
     /// Arguments that are not options.
     pub(crate) operands: Vec<String>,
     /// Where it could not be read to its end, the reason: an option that this version does not
-    /// have, or one whose argument is missing or superfluous. What stands before it counts, as in
-    /// pgbench, which acts as it reads.
-    pub(crate) error: Option<OptionError>,
+    /// have, or one whose argument is missing or superfluous, in the words of `getopt_long`. What
+    /// stands before it counts, as in pgbench, which acts as it reads.
+    pub(crate) error: Option<String>,
 }
 
-/// Why a command line cannot be read, in the words of `getopt_long`.
-#[derive(Debug, PartialEq, thiserror::Error)]
-pub(crate) enum OptionError {
-    #[error("unrecognized option '--{0}'")]
-    Unrecognized(String),
-    #[error("invalid option -- '{0}'")]
-    InvalidLetter(char),
-    #[error("option '--{text}' is ambiguous; possibilities: {}", names.iter().map(|name| format!("'--{name}'")).collect::<Vec<_>>().join(" "))]
-    Ambiguous { text: String, names: Vec<&'static str> },
-    #[error("option '--{0}' doesn't allow an argument")]
-    SuperfluousArgument(&'static str),
-    #[error("option '--{0}' requires an argument")]
-    MissingArgument(&'static str),
-    #[error("option requires an argument -- '{0}'")]
-    MissingArgumentOfLetter(char),
-    #[error("unknown dialect \"{asked}\"; known are {}", Dialect::ALL.iter().rev().map(ToString::to_string).collect::<Vec<_>>().join(", "))]
-    UnknownDialect { asked: String },
-}
+/// An option of the command line, and its argument.
+pub(crate) type Given = (&'static Flag, Option<String>);
 
 /// Takes `args` apart as pgbench of version `dialect` does.
 pub(crate) fn parse(args: &[String], dialect: Dialect) -> Parsed {
@@ -41,7 +26,7 @@ pub(crate) fn parse(args: &[String], dialect: Dialect) -> Parsed {
     parsed
 }
 
-fn read(args: &[String], dialect: Dialect, parsed: &mut Parsed) -> Result<(), OptionError> {
+fn read(args: &[String], dialect: Dialect, parsed: &mut Parsed) -> Result<(), String> {
     let mut args = args.iter();
     while let Some(arg) = args.next() {
         if arg == "--" {
@@ -59,18 +44,15 @@ fn read(args: &[String], dialect: Dialect, parsed: &mut Parsed) -> Result<(), Op
 }
 
 fn known(dialect: Dialect) -> impl Iterator<Item = &'static Flag> {
-    // Help and version are looked for before options are.
-    FLAGS
-        .iter()
-        .filter(move |f| f.since <= dialect && dialect <= f.until)
-        .filter(|f| !matches!(f.opt, Opt::Help | Opt::Version))
+    // Help and version were handled before.
+    FLAGS.iter().filter(move |f| f.is_in(dialect) && !matches!(f.long, "help" | "version"))
 }
 
 fn long_option<'a>(
     text: &str,
     dialect: Dialect,
     rest: &mut impl Iterator<Item = &'a String>,
-) -> Result<(Opt, Option<String>), OptionError> {
+) -> Result<Given, String> {
     let (name, value) = match text.split_once('=') {
         Some((name, value)) => (name, Some(value.to_owned())),
         None => (text, None),
@@ -83,81 +65,88 @@ fn long_option<'a>(
                 .collect();
             match prefixed.as_slice() {
                 [one] => *one,
-                [] => return Err(OptionError::Unrecognized(text.to_owned())),
+                [] => return Err(format!("unrecognized option '--{text}'")),
                 several => {
-                    let names = several.iter().map(|f| f.long).collect();
-                    return Err(OptionError::Ambiguous { text: text.to_owned(), names });
+                    let names: String =
+                        several.iter().map(|f| format!(" '--{}'", f.long)).collect();
+                    return Err(format!("option '--{text}' is ambiguous; possibilities:{names}"));
                 }
             }
         }
     };
-    let value = match (flag.argument, value) {
-        (Argument::None, Some(_)) => return Err(OptionError::SuperfluousArgument(flag.long)),
-        (Argument::Required(_), None) => {
-            Some(rest.next().cloned().ok_or(OptionError::MissingArgument(flag.long))?)
+    let value = match (&flag.argument, value) {
+        (Argument::None(_), Some(_)) => {
+            return Err(format!("option '--{}' doesn't allow an argument", flag.long));
+        }
+        (Argument::Required(..), None) => {
+            let missing = || format!("option '--{}' requires an argument", flag.long);
+            Some(rest.next().cloned().ok_or_else(missing)?)
         }
         (_, value) => value,
     };
-    Ok((flag.opt, value))
+    Ok((flag, value))
 }
 
 fn short_options<'a>(
     bundle: &str,
     dialect: Dialect,
     rest: &mut impl Iterator<Item = &'a String>,
-    options: &mut Vec<(Opt, Option<String>)>,
-) -> Result<(), OptionError> {
+    options: &mut Vec<Given>,
+) -> Result<(), String> {
     for (at, letter) in bundle.char_indices() {
         let flag = known(dialect)
             .find(|f| f.short == Some(letter))
-            .ok_or(OptionError::InvalidLetter(letter))?;
-        if flag.argument == Argument::None {
-            options.push((flag.opt, None));
+            .ok_or_else(|| format!("invalid option -- '{letter}'"))?;
+        if matches!(flag.argument, Argument::None(_)) {
+            options.push((flag, None));
             continue;
         }
         let attached = &bundle[at + letter.len_utf8()..];
         let value = if attached.is_empty() {
-            rest.next().cloned().ok_or(OptionError::MissingArgumentOfLetter(letter))?
+            let missing = || format!("option requires an argument -- '{letter}'");
+            rest.next().cloned().ok_or_else(missing)?
         } else {
             attached.to_owned()
         };
-        options.push((flag.opt, Some(value)));
+        options.push((flag, Some(value)));
         break;
     }
     Ok(())
 }
 
-/// Takes `args` apart as the dialect that they name does, or where they name none as the newest
-/// pgbench that accepts them, or the newest of all where none does; with a note where the choice
-/// matters.
+/// Takes `args` apart in the dialect that they name, else as the newest pgbench that accepts them.
+///
+/// If no pgbench accepts them, the newest one's error counts. Returns a note if the choice matters.
 ///
 /// # Errors
-/// A dialect that is none.
-pub(crate) fn choose(args: &[String]) -> Result<(Dialect, Parsed, Option<String>), OptionError> {
+/// `--dialect` names an unknown version.
+pub(crate) fn choose(args: &[String]) -> Result<(Dialect, Parsed, Option<String>), String> {
     let mut refused: Option<(Dialect, String)> = None;
     for dialect in Dialect::ALL {
         let parsed = parse(args, dialect);
-        if let Some((_, Some(asked))) = parsed.options.iter().rfind(|(opt, _)| *opt == Opt::Dialect)
-        {
-            let asked = Dialect::parse(asked)
-                .ok_or_else(|| OptionError::UnknownDialect { asked: asked.clone() })?;
+        if let Some((_, Some(asked))) = parsed.options.iter().rfind(|(f, _)| f.long == "dialect") {
+            let asked = Dialect::parse(asked).ok_or_else(|| {
+                let known = Dialect::ALL.map(|dialect| dialect.to_string());
+                let known = known.into_iter().rev().collect::<Vec<_>>().join(", ");
+                format!("unknown dialect \"{asked}\"; known are {known}")
+            })?;
             return Ok((asked, parse(args, asked), None));
         }
         if let Some(error) = parsed.error {
-            refused.get_or_insert((dialect, error.to_string()));
+            refused.get_or_insert((dialect, error));
             continue;
         }
+        let mut names = parsed.options.iter().filter(|(f, _)| f.long == "dbname");
+        let is_named = names.clone().next().is_some();
         // `-d -c 4`: nobody's database is called `-c`.
-        if let Some((_, Some(name))) = parsed.options.iter().find(|(opt, name)| {
-            *opt == Opt::Dbname && name.as_ref().is_some_and(|n| n.starts_with('-'))
-        }) {
+        if let Some(name) = names.find_map(|(_, name)| name.as_ref().filter(|n| n.starts_with('-')))
+        {
             refused
                 .get_or_insert_with(|| (dialect, format!("-d would name a database \"{name}\"")));
             continue;
         }
         // Two databases: the older meaning of -d is the one that leaves one.
-        let named = parsed.options.iter().any(|(opt, _)| *opt == Opt::Dbname);
-        if named
+        if is_named
             && !parsed.operands.is_empty()
             && is_read_by(args, Dialect::BEFORE_DBNAME, |older| older.operands.len() == 1)
         {
@@ -168,10 +157,12 @@ pub(crate) fn choose(args: &[String]) -> Result<(Dialect, Parsed, Option<String>
             Some((newer, why)) => Some(format!(
                 "options read as pgbench {dialect} reads them (--dialect={dialect}); for pgbench {newer}: {why}"
             )),
-            None if named && is_read_by(args, Dialect::BEFORE_DBNAME, |_| true) => Some(format!(
-                "-d read as the database's name, as from pgbench 17 on; --dialect={} reads it as debug",
-                Dialect::BEFORE_DBNAME
-            )),
+            None if is_named && is_read_by(args, Dialect::BEFORE_DBNAME, |_| true) => {
+                Some(format!(
+                    "-d read as the database's name, as from pgbench 17 on; --dialect={} reads it as debug",
+                    Dialect::BEFORE_DBNAME
+                ))
+            }
             None => None,
         };
         return Ok((dialect, parsed, note));
@@ -193,6 +184,11 @@ mod tests {
         line.split_whitespace().map(str::to_owned).collect()
     }
 
+    /// Names of the options with their arguments.
+    fn names(parsed: &Parsed) -> Vec<(&str, Option<&str>)> {
+        parsed.options.iter().map(|(flag, value)| (flag.long, value.as_deref())).collect()
+    }
+
     fn chosen(line: &str) -> (String, Parsed, bool) {
         let (dialect, parsed, note) = choose(&args(line)).unwrap();
         (dialect.to_string(), parsed, note.is_some())
@@ -200,7 +196,7 @@ mod tests {
 
     #[test]
     fn options_are_read_in_every_form_that_getopt_reads() {
-        let (_, expected, _) = chosen("-n -c 10 --time=5 db");
+        let (_, mut expected, _) = chosen("-n -c 10 --time=5 db");
         for same in [
             "db -nc10 -T5",
             "-nc 10 --ti 5 db",
@@ -208,40 +204,36 @@ mod tests {
             "-n --client 10 db --time 5",
         ] {
             let (dialect, mut parsed, _) = chosen(same);
-            parsed.options.sort_by_key(|(o, _)| *o as u8);
-            let mut sorted = expected.options.clone();
-            sorted.sort_by_key(|(o, _)| *o as u8);
-            assert_eq!(
-                (parsed.options, parsed.operands),
-                (sorted, vec!["db".to_owned()]),
-                "{same}"
-            );
+            parsed.options.sort_by_key(|(flag, _)| flag.long);
+            expected.options.sort_by_key(|(flag, _)| flag.long);
+            assert_eq!(names(&parsed), names(&expected), "{same}");
+            assert_eq!(parsed.operands, ["db"], "{same}");
             assert_eq!(dialect, "18");
         }
         let wrong = |line| choose(&args(line)).unwrap().1.error.unwrap();
-        assert!(matches!(wrong("--c=3"), OptionError::Ambiguous { .. }));
-        assert!(wrong("--c=3").to_string().contains("'--client' '--connect'"));
-        assert_eq!(wrong("-Z"), OptionError::InvalidLetter('Z'));
-        assert_eq!(wrong("-nc"), OptionError::MissingArgumentOfLetter('c'));
-        assert_eq!(wrong("--connect=3"), OptionError::SuperfluousArgument("connect"));
+        // The words of `getopt_long`, which users of pgbench know.
+        assert_eq!(
+            wrong("--c=3"),
+            "option '--c=3' is ambiguous; possibilities: '--client' '--connect'"
+        );
+        assert_eq!(wrong("-Z"), "invalid option -- 'Z'");
+        assert_eq!(wrong("-nc"), "option requires an argument -- 'c'");
+        assert_eq!(wrong("--connect=3"), "option '--connect' doesn't allow an argument");
         // pgdyno's own options do not make pgbench's abbreviations ambiguous.
-        assert_eq!(chosen("--j=3").1.options, [(Opt::Jobs, Some("3".to_owned()))]);
+        assert_eq!(names(&chosen("--j=3").1), [("jobs", Some("3"))]);
     }
 
     #[test]
     fn the_newest_dialect_that_accepts_the_line_is_taken() {
-        assert_eq!(chosen("-d mydb -c 2").1.options[0], (Opt::Dbname, Some("mydb".to_owned())));
+        assert_eq!(names(&chosen("-d mydb -c 2").1)[0], ("dbname", Some("mydb")));
         assert!(chosen("-d mydb").2, "it is said: the older meaning would do too");
         let (dialect, parsed, said) = chosen("-d -c 2 mydb");
-        assert_eq!(
-            (dialect.as_str(), parsed.options[0].clone(), said),
-            ("16", (Opt::Debug, None), true)
-        );
+        assert_eq!((dialect.as_str(), names(&parsed)[0], said), ("16", ("debug", None), true));
         assert_eq!(chosen("-d mydb otherdb -c 3").0, "18", "for 16 that would be two databases");
         assert_eq!(chosen("--report-latencies").0, "14");
         assert_eq!(chosen("--exit-on-abort --dialect 17").0, "17");
         assert!(choose(&args("--exit-on-abort --dialect 16")).unwrap().1.error.is_some());
-        assert!(choose(&args("--dialect 8.4")).unwrap_err().to_string().contains("9.4"));
+        assert!(choose(&args("--dialect 8.4")).unwrap_err().contains("9.4"));
         assert!(!chosen("-c 2 mydb").2);
     }
 }

@@ -47,7 +47,7 @@ pub(crate) struct HdrLog {
 }
 
 impl HdrLog {
-    /// A log in `path` with an interval each `every`.
+    /// Creates a log in `path` with an interval each `every`.
     pub(crate) fn create(path: &Path, every: Duration) -> Result<Self, UsageError> {
         let file = File::create(path).map_err(|e| refused(path, &e.into()))?;
         Ok(Self {
@@ -62,7 +62,7 @@ impl HdrLog {
         })
     }
 
-    /// The window opened at `opened`: times in the log count from there.
+    /// Writes the head. Times in the log count from `opened`, when the window opened.
     pub(crate) fn open(&mut self, opened: Instant) {
         self.begun = true;
         let began =
@@ -77,7 +77,7 @@ impl HdrLog {
         self.note(head.map_err(HdrLogError::from));
     }
 
-    /// Takes a second of the load.
+    /// Adds a second of the load.
     pub(crate) fn second(&mut self, live: &LiveSecond) {
         if live.phase != Phase::Measuring {
             return;
@@ -122,7 +122,7 @@ impl HdrLog {
         Ok(log.write_histogram(&histogram, from, length, tag)?)
     }
 
-    /// Ends the log: the rest of the last interval, and the scripts.
+    /// Writes the rest of the last interval and the scripts' histograms, and ends the log.
     pub(crate) fn finish(mut self, m: &Measurement) -> Result<(), UsageError> {
         if !self.begun {
             self.open(Instant::now());

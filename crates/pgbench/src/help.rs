@@ -2,7 +2,8 @@
 
 use std::fmt::Write as _;
 
-use crate::flags::{Argument, Dialect, FLAGS, Flag, Mode, Opt};
+use crate::dialect::Dialect;
+use crate::flags::{Argument, FLAGS, Flag, Mode};
 
 /// Where meanings begin (columns).
 const INDENT: usize = 27;
@@ -14,18 +15,18 @@ type Section = (&'static str, fn(&Flag) -> bool);
 
 const SECTIONS: [Section; 5] = [
     ("Initialization options", |flag| {
-        flag.opt == Opt::Initialize || is_twofold(flag) || flag.mode == Mode::Initialization
+        flag.long == "initialize" || is_twofold(flag) || flag.mode == Mode::Initialization
     }),
     ("Options to select what to run", selects),
     (BENCHMARKING, |flag| {
-        flag.opt == Opt::ShowScript
+        flag.long == "show-script"
             || is_twofold(flag)
             || flag.mode == Mode::Benchmark && !selects(flag)
     }),
     ("Common options", |flag| {
         flag.mode == Mode::Both
             && !is_twofold(flag)
-            && !matches!(flag.opt, Opt::Initialize | Opt::ShowScript)
+            && !matches!(flag.long, "initialize" | "show-script")
     }),
     ("Options that pgdyno adds", |flag| flag.mode == Mode::Own),
 ];
@@ -34,11 +35,11 @@ const BENCHMARKING: &str = "Benchmarking options";
 
 /// Whether it means one thing with `-i` and another without.
 fn is_twofold(flag: &Flag) -> bool {
-    matches!(flag.opt, Opt::NoVacuum | Opt::Scale)
+    matches!(flag.long, "no-vacuum" | "scale")
 }
 
 fn selects(flag: &Flag) -> bool {
-    matches!(flag.opt, Opt::Builtin | Opt::File | Opt::SkipSomeUpdates | Opt::SelectOnly)
+    matches!(flag.long, "builtin" | "file" | "skip-some-updates" | "select-only")
 }
 
 /// The options of pgbench `dialect`, and pgdyno's own.
@@ -49,7 +50,7 @@ pub(crate) fn text(dialect: Dialect) -> String {
     );
     for (heading, belongs) in SECTIONS {
         let _ = writeln!(text, "\n{heading}:");
-        let known = |flag: &&Flag| flag.since <= dialect && dialect <= flag.until && belongs(flag);
+        let known = |flag: &&Flag| flag.is_in(dialect) && belongs(flag);
         let mut flags: Vec<&Flag> = FLAGS.iter().filter(known).collect();
         if heading == BENCHMARKING {
             // By letter, and a small one before its capital; then those that have none.
@@ -75,9 +76,9 @@ fn option(text: &mut String, flag: &Flag) {
         None => format!("  --{}", flag.long),
     };
     match flag.argument {
-        Argument::None => {}
-        Argument::Required(name) => left = format!("{left}={name}"),
-        Argument::Optional(name) => left = format!("{left}[={name}]"),
+        Argument::None(_) => {}
+        Argument::Required(name, _) => left = format!("{left}={name}"),
+        Argument::Optional(name, _) => left = format!("{left}[={name}]"),
     }
     if left.len() >= INDENT {
         let _ = writeln!(text, "{left}");
@@ -102,7 +103,7 @@ mod tests {
     #[test]
     fn every_option_stands_in_a_section_and_those_of_a_version_only_there() {
         let newest = text(Dialect::NEWEST);
-        for flag in FLAGS.iter().filter(|flag| flag.until == Dialect::NEWEST) {
+        for flag in FLAGS.iter().filter(|flag| flag.is_in(Dialect::NEWEST)) {
             assert!(newest.contains(&format!("--{}", flag.long)), "{}", flag.long);
         }
         assert!(newest.contains("  -d, --dbname=DBNAME") && newest.contains("\n  --debug "));

@@ -16,6 +16,41 @@ use crate::usage_error::{Stopped, UsageError};
 /// Rows for one unit of scale.
 const ACCOUNTS: u64 = 100_000;
 const TELLERS: u64 = 10;
+/// The tables in the order of their making, with their columns and whether rows fill them.
+const COLUMNS: [(&str, &str, bool); 4] = [
+    (
+        "pgbench_history",
+        "tid int, bid int, aid {aid}, delta int, mtime timestamp, filler char(22)",
+        false,
+    ),
+    ("pgbench_tellers", "tid int not null, bid int, tbalance int, filler char(84)", true),
+    ("pgbench_accounts", "aid {aid} not null, bid int, abalance int, filler char(84)", true),
+    ("pgbench_branches", "bid int not null, bbalance int, filler char(88)", true),
+];
+/// The tables that rows fill. The filler of accounts is blanks: the server pads the empty string.
+const FILLED: [Filling; 3] = [
+    Filling {
+        table: "pgbench_branches",
+        columns: "bid, bbalance",
+        rows_per_scale: 1,
+        values: "n, 0",
+        write: |row, chunk| writeln!(chunk, "{row}\t0"),
+    },
+    Filling {
+        table: "pgbench_tellers",
+        columns: "tid, bid, tbalance",
+        rows_per_scale: TELLERS,
+        values: "n, (n - 1) / 10 + 1, 0",
+        write: |row, chunk| writeln!(chunk, "{row}\t{}\t0", (row - 1) / TELLERS + 1),
+    },
+    Filling {
+        table: "pgbench_accounts",
+        columns: "aid, bid, abalance, filler",
+        rows_per_scale: ACCOUNTS,
+        values: "n, (n - 1) / 100000 + 1, 0, ''",
+        write: |row, chunk| writeln!(chunk, "{row}\t{}\t0\t", (row - 1) / ACCOUNTS + 1),
+    },
+];
 /// From this scale on account numbers do not fit into an `int`.
 const BIG_SCALE: u32 = 20_000;
 /// Rows between two looks at the stop flag; also one write to the COPY stream.
@@ -26,6 +61,17 @@ const ROWS_PER_LINE: u64 = 100_000;
 const QUIET: Duration = Duration::from_secs(5);
 /// How often the stop flag is looked at while the server works.
 const WATCH: Duration = Duration::from_millis(50);
+
+/// How a table is filled.
+struct Filling {
+    table: &'static str,
+    columns: &'static str,
+    rows_per_scale: u64,
+    /// The columns of row `n`, in SQL.
+    values: &'static str,
+    /// Writes a row in COPY's text format.
+    write: fn(u64, &mut Vec<u8>) -> std::io::Result<()>,
+}
 
 struct Work<'a> {
     client: ControlClient,
@@ -144,29 +190,8 @@ impl Work<'_> {
     fn create_tables(&mut self) -> Result<&'static str, UsageError> {
         self.say("creating tables...");
         let aid = if self.what.scale >= BIG_SCALE { "bigint" } else { "int" };
-        let tables = [
-            (
-                "pgbench_history",
-                format!("tid int, bid int, aid {aid}, delta int, mtime timestamp, filler char(22)"),
-                false,
-            ),
-            (
-                "pgbench_tellers",
-                "tid int not null, bid int, tbalance int, filler char(84)".to_owned(),
-                true,
-            ),
-            (
-                "pgbench_accounts",
-                format!("aid {aid} not null, bid int, abalance int, filler char(84)"),
-                true,
-            ),
-            (
-                "pgbench_branches",
-                "bid int not null, bbalance int, filler char(88)".to_owned(),
-                true,
-            ),
-        ];
-        for (table, columns, filled) in tables {
+        for (table, columns, filled) in COLUMNS {
+            let columns = columns.replace("{aid}", aid);
             let partitioned = table == "pgbench_accounts" && self.what.partitions > 0;
             // From PostgreSQL 18 on a partitioned table cannot be unlogged; its partitions can. And
             // the tables that a foreign key joins are all permanent or all unlogged: pgbench 18
@@ -249,45 +274,17 @@ impl Work<'_> {
     fn generate_here(&mut self) -> Result<&'static str, Stopped> {
         self.say("generating data (client-side)...");
         let names = self.begin_filling()?;
-        let scale = u64::from(self.what.scale);
-        self.copy(&names, "pgbench_branches", "bid, bbalance", scale, false, |row, chunk| {
-            let _ = writeln!(chunk, "{row}\t0");
-        })?;
-        self.copy(
-            &names,
-            "pgbench_tellers",
-            "tid, bid, tbalance",
-            scale * TELLERS,
-            false,
-            |row, chunk| {
-                let _ = writeln!(chunk, "{row}\t{}\t0", (row - 1) / TELLERS + 1);
-            },
-        )?;
-        // The filler is blanks: the server pads the empty string.
-        self.copy(
-            &names,
-            "pgbench_accounts",
-            "aid, bid, abalance, filler",
-            scale * ACCOUNTS,
-            true,
-            |row, chunk| {
-                let _ = writeln!(chunk, "{row}\t{}\t0\t", (row - 1) / ACCOUNTS + 1);
-            },
-        )?;
+        for filling in &FILLED {
+            self.copy(&names, filling)?;
+        }
         self.commit()?;
         Ok("client-side generate")
     }
 
-    /// Fills `table` with `rows` rows by COPY.
-    fn copy(
-        &mut self,
-        names: &Names,
-        table: &str,
-        columns: &str,
-        rows: u64,
-        show: bool,
-        mut write: impl FnMut(u64, &mut Vec<u8>),
-    ) -> Result<(), Stopped> {
+    /// Fills a table by COPY. Progress is shown for accounts alone.
+    fn copy(&mut self, names: &Names, filling: &Filling) -> Result<(), Stopped> {
+        let Filling { table, columns, write, .. } = *filling;
+        let rows = u64::from(self.what.scale) * filling.rows_per_scale;
         // Frozen rows need no second write later. Partitioned tables do not take them.
         let name = names.of(table);
         let freeze =
@@ -305,12 +302,15 @@ impl Work<'_> {
             chunk.clear();
             let until = (row + ROWS_PER_CHUNK).min(rows + 1);
             for row in row..until {
-                write(row, &mut chunk);
+                // Writing to a Vec cannot fail.
+                let _ = write(row, &mut chunk);
             }
             row = until;
             copy.write_all(&chunk)
                 .map_err(|e| UsageError::new(format!("could not write rows to {table}: {e}")))?;
-            if show && let Some(line) = lines.after(row - 1) {
+            if table == "pgbench_accounts"
+                && let Some(line) = lines.after(row - 1)
+            {
                 let _ = self.err.write_all(line.as_bytes());
             }
         }
@@ -332,23 +332,13 @@ impl Work<'_> {
     fn generate_there(&mut self) -> Result<&'static str, UsageError> {
         self.say("generating data (server-side)...");
         let names = self.begin_filling()?;
-        let scale = u64::from(self.what.scale);
-        self.execute(&format!(
-            "insert into {} (bid, bbalance) select n, 0 from pg_catalog.generate_series(1, {scale}) as n",
-            names.of("pgbench_branches")
-        ))?;
-        self.execute(&format!(
-            "insert into {} (tid, bid, tbalance) \
-             select n, (n - 1) / {TELLERS} + 1, 0 from pg_catalog.generate_series(1, {}) as n",
-            names.of("pgbench_tellers"),
-            scale * TELLERS
-        ))?;
-        self.execute(&format!(
-            "insert into {} (aid, bid, abalance, filler) \
-             select n, (n - 1) / {ACCOUNTS} + 1, 0, '' from pg_catalog.generate_series(1, {}) as n",
-            names.of("pgbench_accounts"),
-            scale * ACCOUNTS
-        ))?;
+        for Filling { table, columns, rows_per_scale, values, .. } in &FILLED {
+            let rows = u64::from(self.what.scale) * rows_per_scale;
+            self.execute(&format!(
+                "insert into {} ({columns}) select {values} from pg_catalog.generate_series(1, {rows}) as n",
+                names.of(table)
+            ))?;
+        }
         self.commit()?;
         Ok("server-side generate")
     }

@@ -2,8 +2,8 @@
 //!
 //! Options, exit statuses, messages, logs and the report are pgbench's; the load runs on
 //! `pgdyno-engine`. [`Invocation::read`] parses the arguments and reads the scripts.
-//! [`Invocation::run`] then initializes the tables (`-i`), or checks and vacuums them, runs the load
-//! and writes the report. [`main`] does both.
+//! [`Invocation::run`] then initializes the tables (`-i`), or checks and vacuums them, runs the
+//! load and writes the report. [`main`] does both.
 //!
 //! Options of pgdyno's own begin where pgbench's end: `--json`, `--hdr-log`, `--dialect` and
 //! others. [`CalledAs`] decides whether the report has lines of pgdyno's own by default.
@@ -35,7 +35,7 @@
 //! ```
 
 mod connection;
-mod exit_status;
+mod dialect;
 mod extra_report;
 mod files;
 mod flags;
@@ -60,7 +60,7 @@ use std::io::Write;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use request::Request;
-use usage_error::Stopped;
+use usage_error::{Stopped, exit_status};
 
 /// The name that the program was called by.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -120,26 +120,22 @@ impl Invocation {
                 let _ = err.write_all(text.as_bytes());
                 Ok(exit_status::SUCCESS)
             }
-            Request::Initialize(what) => {
-                connection::connect(&what.connect, connection::Purpose::Initialization, stop)
-                    .and_then(|connected| {
-                        tell(err, &connected.notes);
-                        initialize::initialize(connected, what, err, stop)
-                            .map(|()| exit_status::SUCCESS)
-                    })
-            }
-            Request::Run(what) => {
-                connection::connect(&what.connect, connection::Purpose::Setup, stop)
-                    .and_then(|connected| {
-                        tell(err, &connected.notes);
-                        run::run(connected, what, out, err, stop).map_err(Stopped::Error)
-                    })
-                    .map(|ended| match ended {
-                        run::RunEnd::Well => exit_status::SUCCESS,
-                        run::RunEnd::Incomplete => exit_status::INCOMPLETE,
-                        run::RunEnd::Interrupted => exit_status::INTERRUPTED,
-                    })
-            }
+            Request::Initialize(what) => connection::connect(&what.connect, "initialization", stop)
+                .and_then(|connected| {
+                    tell(err, &connected.notes);
+                    initialize::initialize(connected, what, err, stop)
+                        .map(|()| exit_status::SUCCESS)
+                }),
+            Request::Run(what) => connection::connect(&what.connect, "setup", stop)
+                .and_then(|connected| {
+                    tell(err, &connected.notes);
+                    run::run(connected, what, out, err, stop).map_err(Stopped::Error)
+                })
+                .map(|ended| match ended {
+                    run::RunEnd::Well => exit_status::SUCCESS,
+                    run::RunEnd::Incomplete => exit_status::INCOMPLETE,
+                    run::RunEnd::Interrupted => exit_status::INTERRUPTED,
+                }),
         };
         let _ = out.flush();
         match ended {

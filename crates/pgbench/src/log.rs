@@ -1,4 +1,4 @@
-//! `-l`: what became of every transaction, or of an interval's, in files; one a thread.
+//! `-l`: logs of all transactions, or of intervals; one file for each thread.
 
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
@@ -10,26 +10,12 @@ use pgdyno_engine::{
 };
 
 use crate::request::{Log, Run};
-
-/// Settings that the log files of all threads share.
-#[derive(Clone, Debug)]
-struct Form {
-    prefix: String,
-    aggregate: Option<u32>,
-    sampling: Option<f64>,
-    /// Whether the schedule's lag is written: with `-R`.
-    lag: bool,
-    /// Whether retries are written: where there may be any.
-    retries: bool,
-    failures_detailed: bool,
-    /// Whether failures of other kinds than serialization and deadlock are failed transactions;
-    /// else they are the ends of clients.
-    others: bool,
-}
+use crate::server_messages::system_words;
 
 /// Opens the log files of a run.
 pub(crate) struct Logs {
-    form: Form,
+    run: Arc<Run>,
+    log: Log,
     /// The first file that could not be opened, with the reason.
     pub(crate) refused: Mutex<Option<String>>,
     /// The first file that did not take all its lines, with the reason.
@@ -48,7 +34,7 @@ impl LogFile {
         if error.kind() != io::ErrorKind::Interrupted
             && let Ok(mut lost) = self.lost.lock()
         {
-            let why = crate::server_messages::system_words(&error);
+            let why = system_words(&error);
             lost.get_or_insert_with(|| {
                 format!("could not write to logfile \"{}\": {why}", self.name)
             });
@@ -69,19 +55,15 @@ impl Write for LogFile {
 
 impl Logs {
     pub(crate) fn new(log: &Log, run: &Run) -> Self {
-        let form = Form {
-            prefix: log.prefix.clone(),
-            aggregate: log.aggregate,
-            sampling: log.sampling,
-            lag: run.rate.is_some(),
-            retries: run.max_tries != 1,
-            failures_detailed: run.failures_detailed,
-            others: run.continue_on_error,
-        };
-        Self { form, refused: Mutex::new(None), lost: Arc::default() }
+        Self {
+            run: Arc::new(run.clone()),
+            log: log.clone(),
+            refused: Mutex::new(None),
+            lost: Arc::default(),
+        }
     }
 
-    /// Why lines are missing, once the load is over.
+    /// Returns why lines are missing, once the load is over.
     pub(crate) fn lost(&self) -> Option<String> {
         self.lost.lock().ok().and_then(|lost| lost.clone())
     }
@@ -90,34 +72,33 @@ impl Logs {
 impl TransactionLog for Logs {
     fn open(&self, thread: usize) -> io::Result<Box<dyn TransactionSink>> {
         let pid = std::process::id();
+        let prefix = self.log.prefix.as_deref().unwrap_or("pgbench_log");
         let name = match thread {
-            0 => format!("{}.{pid}", self.form.prefix),
-            n => format!("{}.{pid}.{n}", self.form.prefix),
+            0 => format!("{prefix}.{pid}"),
+            n => format!("{prefix}.{pid}.{n}"),
         };
         let file = File::create(&name).inspect_err(|e| {
             if let Ok(mut refused) = self.refused.lock() {
-                let why = crate::server_messages::system_words(e);
+                let why = system_words(e);
                 refused.get_or_insert_with(|| format!("could not open logfile \"{name}\": {why}"));
             }
         })?;
         let file = LogFile { name, file, lost: Arc::clone(&self.lost) };
         let file = BufWriter::with_capacity(1 << 16, file);
-        Ok(match self.form.aggregate {
+        Ok(match self.log.aggregate {
             None => Box::new(EachTransaction {
-                form: self.form.clone(),
+                run: Arc::clone(&self.run),
+                sampling: self.log.sampling,
                 file,
                 random: fastrand::Rng::new(),
             }),
-            Some(seconds) => {
-                let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-                Box::new(Intervals {
-                    form: self.form.clone(),
-                    file,
-                    seconds: u64::from(seconds),
-                    start: now.as_secs(),
-                    interval: Interval::default(),
-                })
-            }
+            Some(seconds) => Box::new(Intervals {
+                run: Arc::clone(&self.run),
+                file,
+                seconds: u64::from(seconds),
+                start: epoch(SystemTime::now()).as_secs(),
+                interval: Interval::default(),
+            }),
         })
     }
 }
@@ -126,25 +107,27 @@ fn epoch(time: SystemTime) -> Duration {
     time.duration_since(UNIX_EPOCH).unwrap_or_default()
 }
 
-impl Form {
-    /// Whether `outcome` is a transaction's, not a client's end.
-    fn counts(&self, outcome: LoggedOutcome) -> bool {
-        self.others
-            || !matches!(outcome, LoggedOutcome::Failed(f) if f != FailureKind::Serialization && f != FailureKind::Deadlock)
-    }
+/// Returns whether `outcome` is a transaction's in a log of `run`, not a client's end.
+///
+/// Failures of other kinds than serialization and deadlock end clients unless they go on.
+fn counts(run: &Run, outcome: LoggedOutcome) -> bool {
+    run.continue_on_error
+        || !matches!(outcome, LoggedOutcome::Failed(f) if f != FailureKind::Serialization && f != FailureKind::Deadlock)
 }
 
 /// A line for each transaction.
 struct EachTransaction {
-    form: Form,
+    run: Arc<Run>,
+    /// Share of the transactions that are written; none: all.
+    sampling: Option<f64>,
     file: BufWriter<LogFile>,
     random: fastrand::Rng,
 }
 
 impl TransactionSink for EachTransaction {
     fn transaction(&mut self, t: &LoggedTransaction) {
-        if !self.form.counts(t.outcome)
-            || self.form.sampling.is_some_and(|share| self.random.f64() > share)
+        if !counts(&self.run, t.outcome)
+            || self.sampling.is_some_and(|share| self.random.f64() > share)
         {
             return;
         }
@@ -155,16 +138,16 @@ impl TransactionSink for EachTransaction {
         let _ = match t.outcome {
             LoggedOutcome::Done => write!(file, "{}", t.latency_ns / 1000),
             LoggedOutcome::Skipped => write!(file, "skipped"),
-            LoggedOutcome::Failed(_) if !self.form.failures_detailed => write!(file, "failed"),
+            LoggedOutcome::Failed(_) if !self.run.failures_detailed => write!(file, "failed"),
             LoggedOutcome::Failed(FailureKind::Serialization) => write!(file, "serialization"),
             LoggedOutcome::Failed(FailureKind::Deadlock) => write!(file, "deadlock"),
             LoggedOutcome::Failed(_) => write!(file, "other"),
         };
         let _ = write!(file, " {} {} {}", t.script, done.as_secs(), done.subsec_micros());
-        if self.form.lag {
+        if self.run.rate.is_some() {
             let _ = write!(file, " {}", t.lag_ns / 1000);
         }
-        if self.form.retries {
+        if self.run.max_tries != 1 {
             let _ = write!(file, " {}", t.retries);
         }
         let _ = file.write_all(b"\n");
@@ -216,7 +199,7 @@ struct Interval {
 
 /// A line for each interval.
 struct Intervals {
-    form: Form,
+    run: Arc<Run>,
     file: BufWriter<LogFile>,
     seconds: u64,
     /// When the interval began (Unix time).
@@ -237,7 +220,7 @@ impl Intervals {
                 " {} {} {} {} {}",
                 i.skipped, i.retried, i.retries, i.serialization, i.deadlock
             );
-            if self.form.others {
+            if self.run.continue_on_error {
                 let _ = write!(self.file, " {}", i.others);
             }
             let _ = self.file.write_all(b"\n");
@@ -248,7 +231,7 @@ impl Intervals {
 
 impl TransactionSink for Intervals {
     fn transaction(&mut self, t: &LoggedTransaction) {
-        if !self.form.counts(t.outcome) {
+        if !counts(&self.run, t.outcome) {
             return;
         }
         self.write_until(epoch(t.done));
@@ -260,7 +243,7 @@ impl TransactionSink for Intervals {
         match t.outcome {
             LoggedOutcome::Done => {
                 interval.latency.add(t.latency_ns);
-                if self.form.lag {
+                if self.run.rate.is_some() {
                     interval.lag.add(t.lag_ns);
                 }
             }

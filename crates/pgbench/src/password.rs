@@ -1,4 +1,4 @@
-//! A password from whoever sits at the terminal.
+//! Asking for a password at the terminal.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, BufRead as _, BufReader, Write as _};
@@ -24,7 +24,7 @@ impl<'a> Silent<'a> {
         let before = tcgetattr(terminal)?;
         let mut silent = before.clone();
         silent.local_modes.remove(LocalModes::ECHO);
-        // What was typed before the question is no answer to it.
+        // Input typed before the question is no answer to it.
         tcsetattr(terminal, OptionalActions::Flush, &silent)?;
         Ok(Self { terminal, before })
     }
@@ -40,8 +40,9 @@ impl Drop for Silent<'_> {
     }
 }
 
-/// Asks this process's terminal, in libpq's words; none where it has no terminal, or nothing is
-/// answered.
+/// Asks for a password at this process's terminal, as libpq words it.
+///
+/// Returns none if there is no terminal, or the answer is empty.
 pub(crate) fn ask(stop: &AtomicBool) -> Result<Option<Secret>, Stopped> {
     let Ok(terminal) = OpenOptions::new().read(true).write(true).open("/dev/tty") else {
         return Ok(None);
@@ -51,7 +52,7 @@ pub(crate) fn ask(stop: &AtomicBool) -> Result<Option<Secret>, Stopped> {
     };
     let silent = Silent::new(&terminal).map_err(refused)?;
     (&terminal).write_all(b"Password: ").map_err(refused)?;
-    // A read would go on after a signal, and whoever pressed Ctrl-C would wait.
+    // A blocking read would resume after a signal, and Ctrl-C would have no effect.
     loop {
         if stop.load(Ordering::Relaxed) {
             return Err(Stopped::Interrupted);

@@ -8,41 +8,29 @@ use pgdyno_model::measurement::Sums;
 
 use crate::request::Run;
 
-/// Adds up seconds to intervals of the length that `--progress` names.
+/// Adds seconds up to intervals as long as `--progress` says.
 #[derive(Debug)]
-pub(crate) struct Progress {
+pub(crate) struct Progress<'a> {
     every: Duration,
-    timestamp: bool,
-    rate: bool,
-    skips: bool,
-    retries: bool,
+    run: &'a Run,
     /// When the interval ends, from the load's beginning.
     next: Duration,
     failed: u64,
     sum: Sums,
 }
 
-impl Progress {
-    pub(crate) fn new(every: Duration, run: &Run) -> Self {
-        Self {
-            every,
-            timestamp: run.progress_timestamp,
-            rate: run.rate.is_some(),
-            skips: run.rate.is_some() && run.latency_limit_ms.is_some(),
-            retries: run.max_tries != 1,
-            next: every,
-            failed: 0,
-            sum: Sums::default(),
-        }
+impl<'a> Progress<'a> {
+    pub(crate) fn new(every: Duration, run: &'a Run) -> Self {
+        Self { every, run, next: every, failed: 0, sum: Sums::default() }
     }
 
-    /// Takes a second; the lines that are due, ends of line included.
+    /// Adds a second of the load; returns the lines that are due, with their newlines.
     pub(crate) fn second(&mut self, live: &LiveSecond) -> String {
         let mut lines = String::new();
         if live.phase != Phase::Measuring {
             return lines;
         }
-        // Seconds in which nothing ended are not told of.
+        // The engine reports no seconds in which nothing ended.
         while live.elapsed >= self.next + Duration::from_secs(1) {
             self.line(&mut lines);
         }
@@ -54,8 +42,7 @@ impl Progress {
         lines
     }
 
-    /// The lines that are due when the load has ended after `measured`: its last second may hold
-    /// nothing to tell of.
+    /// Returns the lines that are due when the load has ended after `measured`.
     pub(crate) fn finish(&mut self, measured: Duration) -> String {
         let mut lines = String::new();
         while self.next <= measured {
@@ -68,7 +55,7 @@ impl Progress {
     fn line(&mut self, to: &mut String) {
         let (failed, sum) = (std::mem::take(&mut self.failed), std::mem::take(&mut self.sum));
         let tps = sum.latency_count as f64 / self.every.as_secs_f64();
-        let at = if self.timestamp {
+        let at = if self.run.progress_timestamp {
             let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
             format!("{:.3}", now.as_secs_f64())
         } else {
@@ -81,13 +68,13 @@ impl Progress {
             sum.stddev_us().unwrap_or(0.0) / 1000.0,
             failed
         );
-        if self.rate {
+        if self.run.rate.is_some() {
             let _ = write!(to, ", lag {:.3} ms", sum.mean_lag_us().unwrap_or(0.0) / 1000.0);
         }
-        if self.skips {
+        if self.run.skips_late() {
             let _ = write!(to, ", {} skipped", sum.skipped);
         }
-        if self.retries {
+        if self.run.max_tries != 1 {
             let _ = write!(to, ", {} retried, {} retries", sum.retried, sum.retries);
         }
         to.push('\n');

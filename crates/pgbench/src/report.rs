@@ -33,91 +33,52 @@ fn percent(part: u64, whole: u64) -> f64 {
 }
 
 /// Counts as pgbench reports them: all transactions that began in time, even if they ended late.
-struct Counts {
+struct Counts<'a> {
     done: u64,
     failed: u64,
-    serialization: u64,
-    deadlock: u64,
+    /// Failures beside serialization and deadlock that are failed transactions.
     others: u64,
-    skipped: u64,
-    retried: u64,
-    retries: u64,
+    sums: &'a Sums,
 }
 
-impl Counts {
-    fn of(m: &Measurement, run: &Run) -> Self {
-        Self::new(
-            m.transactions + m.counters.drained_transactions + m.counters.warm_up_transactions,
-            &m.sums,
-            run,
-        )
-    }
-
-    fn of_script(s: &ScriptMeasurement, run: &Run) -> Self {
-        Self::new(s.sums.latency_count, &s.sums, run)
-    }
-
-    fn new(done: u64, sums: &Sums, run: &Run) -> Self {
+impl<'a> Counts<'a> {
+    fn new(done: u64, sums: &'a Sums, run: &Run) -> Self {
         // Other errors are failed transactions only where they do not end the client.
         let goes_on = run.continue_on_error || run.reconnect_lost != ReconnectLost::Never;
         let others = if goes_on { sums.other_failures } else { 0 };
-        Self {
-            done,
-            failed: sums.serialization_failures + sums.deadlock_failures + others,
-            serialization: sums.serialization_failures,
-            deadlock: sums.deadlock_failures,
-            others,
-            skipped: sums.skipped,
-            retried: sums.retried,
-            retries: sums.retries,
-        }
+        let failed = sums.serialization_failures + sums.deadlock_failures + others;
+        Self { done, failed, others, sums }
     }
 
     fn all(&self) -> u64 {
-        self.done + self.failed + self.skipped
+        self.done + self.failed + self.sums.skipped
     }
 
     /// The lines on failures and retries, each begun with `mark`.
     fn failure_lines(&self, text: &mut String, mark: &str, run: &Run) {
-        let share = |part| three(percent(part, self.all()));
-        let _ = writeln!(
-            text,
-            "{mark}number of failed transactions: {} ({}%)",
-            self.failed,
-            share(self.failed)
-        );
+        let mut line = |what: &str, count| {
+            let share = three(percent(count, self.all()));
+            let _ = writeln!(text, "{mark}number of {what}: {count} ({share}%)");
+        };
+        line("failed transactions", self.failed);
         if run.failures_detailed {
-            for (kind, count) in
-                [("serialization", self.serialization), ("deadlock", self.deadlock)]
-            {
-                let _ =
-                    writeln!(text, "{mark}number of {kind} failures: {count} ({}%)", share(count));
-            }
+            line("serialization failures", self.sums.serialization_failures);
+            line("deadlock failures", self.sums.deadlock_failures);
             if run.continue_on_error {
-                let _ = writeln!(
-                    text,
-                    "{mark}number of other failures: {} ({}%)",
-                    self.others,
-                    share(self.others)
-                );
+                line("other failures", self.others);
             }
         }
         if run.max_tries != 1 {
-            let _ = writeln!(
-                text,
-                "{mark}number of transactions retried: {} ({}%)",
-                self.retried,
-                share(self.retried)
-            );
-            let _ = writeln!(text, "{mark}total number of retries: {}", self.retries);
+            line("transactions retried", self.sums.retried);
+            let _ = writeln!(text, "{mark}total number of retries: {}", self.sums.retries);
         }
     }
 
     fn skipped_line(&self, text: &mut String, mark: &str, run: &Run) {
-        if run.rate.is_some() && run.latency_limit_ms.is_some() {
-            let share = three(percent(self.skipped, self.all()));
-            let _ =
-                writeln!(text, "{mark}number of transactions skipped: {} ({share}%)", self.skipped);
+        if run.skips_late() {
+            let skipped = self.sums.skipped;
+            let share = three(percent(skipped, self.all()));
+            let _ = writeln!(text, "{mark}number of transactions skipped: {skipped} ({share}%)");
         }
     }
 }
@@ -138,7 +99,8 @@ fn latency_lines(text: &mut String, mark: &str, count: u64, sums: &Sums) {
 #[allow(clippy::cast_precision_loss)]
 pub(crate) fn pgbench(m: &Measurement, run: &Run, tables: &Tables) -> String {
     let mut text = String::new();
-    let counts = Counts::of(m, run);
+    let done = m.transactions + m.counters.drained_transactions + m.counters.warm_up_transactions;
+    let counts = Counts::new(done, &m.sums, run);
     header(&mut text, run, tables);
     let _ = match run.transactions {
         Some(each) => {
@@ -158,13 +120,11 @@ pub(crate) fn pgbench(m: &Measurement, run: &Run, tables: &Tables) -> String {
     }
     counts.skipped_line(&mut text, "", run);
     if let Some(limit) = run.latency_limit_ms {
-        let share = if counts.done > 0 { percent(m.sums.late, counts.done) } else { 0.0 };
+        let (late, done) = (m.sums.late, counts.done);
+        let share = three(if done > 0 { percent(late, done) } else { 0.0 });
         let _ = writeln!(
             text,
-            "number of transactions above the {limit:.1} ms latency limit: {}/{} ({}%)",
-            m.sums.late,
-            counts.done,
-            three(share)
+            "number of transactions above the {limit:.1} ms latency limit: {late}/{done} ({share}%)"
         );
     }
     let tps = counts.done as f64 / m.total_s;
@@ -222,7 +182,7 @@ fn header(text: &mut String, run: &Run, tables: &Tables) {
 }
 
 /// The sections for each script and each command.
-fn scripts(text: &mut String, m: &Measurement, run: &Run, all: &Counts) {
+fn scripts(text: &mut String, m: &Measurement, run: &Run, all: &Counts<'_>) {
     let several = run.scripts.len() > 1;
     let weights: u64 = run.scripts.iter().map(|s| u64::from(s.weight)).sum();
     for (index, (chosen, script)) in run.scripts.iter().zip(&m.scripts).enumerate() {
@@ -245,10 +205,10 @@ fn one_script(
     m: &Measurement,
     script: &ScriptMeasurement,
     run: &Run,
-    all: &Counts,
+    all: &Counts<'_>,
 ) {
     const MARK: &str = " - ";
-    let counts = Counts::of_script(script, run);
+    let counts = Counts::new(script.sums.latency_count, &script.sums, run);
     let tps = Number(counts.done as f64 / m.total_s, 6);
     if run.dialect.reports_all_transactions() {
         let share = Number(percent(counts.all(), all.all()), 1);

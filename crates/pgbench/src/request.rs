@@ -1,19 +1,20 @@
-//! What a command line asks for.
+//! Requests: an initialization or a run, with the values of all options.
 
 use std::path::PathBuf;
 use std::time::Duration;
 
+use pgdyno_connect::conninfo::ConnectOptions;
 use pgdyno_engine::ReactorChoice;
 use pgdyno_model::experiment::{Protocol, ReconnectLost};
 
-use crate::flags::Dialect;
+use crate::dialect::Dialect;
 use crate::scripts::Chosen;
 use crate::usage_error::UsageError;
 
 /// The most scripts one run may mix.
 const MAX_SCRIPTS: usize = 128;
 
-/// Returns the plan.
+/// What a command line asks for.
 #[derive(Debug)]
 pub(crate) enum Request {
     /// Print this, and nothing more.
@@ -21,18 +22,9 @@ pub(crate) enum Request {
     /// Say this on standard error, where pgbench shows its scripts, and nothing more.
     Say(String),
     /// Make the tables.
-    Initialize(Initialize),
+    Initialize(Box<Initialize>),
     /// Offer load.
     Run(Box<Run>),
-}
-
-/// How to connect, as far as the options say.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub(crate) struct Connect {
-    pub(crate) host: Option<String>,
-    pub(crate) port: Option<String>,
-    pub(crate) user: Option<String>,
-    pub(crate) database: Option<String>,
 }
 
 /// How `pgbench_accounts` is cut.
@@ -47,7 +39,7 @@ pub(crate) enum PartitionMethod {
 #[derive(Debug, Default)]
 pub(crate) struct Initialize {
     pub(crate) dialect: Dialect,
-    pub(crate) connect: Connect,
+    pub(crate) connect: ConnectOptions,
     pub(crate) steps: Vec<char>,
     pub(crate) fillfactor: u32,
     pub(crate) quiet: bool,
@@ -65,7 +57,7 @@ pub(crate) struct Initialize {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Run {
     pub(crate) dialect: Dialect,
-    pub(crate) connect: Connect,
+    pub(crate) connect: ConnectOptions,
     pub(crate) debug: bool,
     pub(crate) scripts: Vec<Chosen>,
     pub(crate) clients: u32,
@@ -102,9 +94,9 @@ pub(crate) struct Run {
 }
 
 /// Options of the transaction log (`-l`).
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Log {
-    pub(crate) prefix: String,
+    pub(crate) prefix: Option<String>,
     /// Seconds in a line; none: a line for each transaction.
     pub(crate) aggregate: Option<u32>,
     /// The share of transactions that are written.
@@ -116,13 +108,17 @@ impl Run {
         Self { dialect, clients: 1, threads: 1, vacuum: true, max_tries: 1, ..Self::default() }
     }
 
+    /// Returns whether transactions that are late before they begin are skipped.
+    pub(crate) fn skips_late(&self) -> bool {
+        self.rate.is_some() && self.latency_limit_ms.is_some()
+    }
+
     /// Returns whether a built-in script is run. The scale is then read from the tables.
     pub(crate) fn uses_builtin(&self) -> bool {
         self.scripts.iter().any(|s| s.is_builtin)
     }
-}
 
-impl Run {
+    /// Adds a script.
     pub(crate) fn add(&mut self, script: Chosen) -> Result<(), UsageError> {
         if self.scripts.len() == MAX_SCRIPTS {
             return Err(UsageError::new(format!("at most {MAX_SCRIPTS} SQL scripts are allowed")));

@@ -1,4 +1,4 @@
-//! A run: from options to a load, from its measurement to the report.
+//! Runs: options become a load, and its measurement becomes the report.
 
 use std::io::Write;
 use std::num::NonZeroU32;
@@ -10,8 +10,8 @@ use std::time::Duration;
 use pgdyno_connect::ConnectError;
 use pgdyno_engine::script::Value;
 use pgdyno_engine::{
-    ClientLogKind, LiveSecond, LoadError, LoadObserver, LoadSpec, PgbenchSeeds, TransactionLog,
-    WeightedScript, run_load,
+    ClientLogKind, LiveSecond, LoadError, LoadObserver, LoadSpec, TransactionLog, WeightedScript,
+    run_load,
 };
 use pgdyno_model::Measurement;
 use pgdyno_model::experiment::{Length, LoadOptions, OnError};
@@ -98,7 +98,7 @@ pub(crate) fn run(
         files::json(&measurement, run, &tables, file.as_deref(), out)?;
     }
     if let Some(why) = logs.and_then(|logs| logs.lost()) {
-        // pgbench does not notice.
+        // pgbench does not notice that lines were lost.
         let _ = out.flush();
         return Err(UsageError::new(why));
     }
@@ -110,7 +110,6 @@ pub(crate) fn run(
     Ok(if stop.load(Ordering::Relaxed) { RunEnd::Interrupted } else { RunEnd::Well })
 }
 
-/// `150004` as `15.4`, `90624` as `9.6.24`.
 /// Writes pgbench's debug line: where the run connects to, and how long it is.
 fn write_plan(run: &Run, target: &Target, err: &mut dyn Write) {
     let (host, port) = match &target.address {
@@ -128,6 +127,7 @@ fn write_plan(run: &Run, target: &Target, err: &mut dyn Write) {
     );
 }
 
+/// Returns a version as people write it: `150004` is `15.4`, `90624` is `9.6.24`.
 fn version_words(number: u32) -> String {
     match number {
         n if n >= 100_000 => format!("{}.{}", n / 10_000, n % 10_000),
@@ -135,13 +135,14 @@ fn version_words(number: u32) -> String {
     }
 }
 
-/// Counts are never 0: the options see to it.
+/// Returns a count as one above 0, which the options ensure.
 fn nonzero(n: u32) -> NonZeroU32 {
     NonZeroU32::new(n).unwrap_or(NonZeroU32::MIN)
 }
 
-/// Offers the load; nothing where a signal came before it was measured. Words of its threads go to
-/// `err` as they come.
+/// Runs the load, and writes messages of its threads to `err` as they come.
+///
+/// Returns nothing if a signal ended the load before the window opened.
 fn load(
     servers: Servers,
     run: &Run,
@@ -151,19 +152,19 @@ fn load(
     err: &mut (dyn Write + Send),
     stop: &AtomicBool,
 ) -> Result<Option<Measurement>, UsageError> {
-    // Whoever says more than can be written waits.
+    // A thread that logs faster than messages are written waits.
     let (words, told) = mpsc::sync_channel::<String>(WORDS);
     let spec = load_spec(servers, run, tables, logs, words.clone());
     let progress = run.progress.map(|every| Mutex::new(Progress::new(every, run)));
     let driven = std::thread::scope(|scope| {
-        // One thread writes what all others say.
+        // One thread writes the messages of all others.
         scope.spawn(move || {
             for text in told {
                 let _ = err.write_all(text.as_bytes());
             }
         });
         let lines = Mutex::new(words);
-        let show = |told: &dyn Fn(&mut Progress) -> String| {
+        let show = |told: &dyn Fn(&mut Progress<'_>) -> String| {
             let Some(progress) = &progress else { return };
             if let (Ok(mut progress), Ok(lines)) = (progress.lock(), lines.lock()) {
                 let _ = lines.send(told(&mut progress));
@@ -188,7 +189,7 @@ fn load(
             let measured = Duration::from_secs_f64(measurement.measured_s.max(0.0));
             show(&|progress| progress.finish(measured));
         }
-        // The writing thread ends when nobody can say anything any more.
+        // The writing thread ends when the last sender is gone.
         drop(spec);
         driven
     });
@@ -199,15 +200,14 @@ fn load(
     }
 }
 
-/// Returns the load that the options describe. Its clients send their messages to `say`.
+/// Returns the load that the options describe. Its clients send what they log to `messages`.
 fn load_spec(
     servers: Servers,
     run: &Run,
     tables: &Tables,
     logs: Option<&Arc<Logs>>,
-    say: SyncSender<String>,
+    messages: SyncSender<String>,
 ) -> LoadSpec {
-    let seed = run.seed.unwrap_or_else(|| fastrand::u64(..));
     let scripts = run
         .scripts
         .iter()
@@ -220,21 +220,21 @@ fn load_spec(
             (Some(seconds), _) => Length::Duration(Span::from_secs(seconds.into())),
             (None, each) => Length::Transactions(each.unwrap_or(1).into()),
         },
-        seed,
+        seed: run.seed.unwrap_or_else(|| fastrand::u64(..)),
         variables: vec![("scale".to_owned(), Value::Int(tables.scale.into()).into())],
         options: options(run),
         log: logs.cloned().map(|logs| logs as Arc<dyn TransactionLog>),
-        say: Some(Arc::new(move |about, text: &str| {
+        client_log: Some(Arc::new(move |about, text: &str| {
             let begin = match about {
                 ClientLogKind::Error => "pgbench: error: ",
                 ClientLogKind::News => "pgbench: ",
                 ClientLogKind::Value | ClientLogKind::Notice => "",
             };
-            let _ = say.send(format!("{begin}{text}\n"));
+            let _ = messages.send(format!("{begin}{text}\n"));
         })),
-        say_failures: run.verbose_errors,
-        say_steps: run.debug,
-        pgbench_seeds: Some(PgbenchSeeds { seed }),
+        log_failures: run.verbose_errors,
+        log_steps: run.debug,
+        draws_as_pgbench: true,
         reactor: run.reactor,
         ..LoadSpec::new(servers, scripts.collect())
     }
@@ -261,7 +261,7 @@ fn options(run: &Run) -> LoadOptions {
 
 fn refused(error: &LoadError, logs: Option<&Logs>) -> UsageError {
     let log = logs.and_then(|l| l.refused.lock().ok().and_then(|why| why.clone()));
-    let refused = match (log, error) {
+    match (log, error) {
         (Some(why), _) => UsageError::new(why),
         (None, LoadError::Connect { client, cause }) => {
             let what = match cause {
@@ -273,9 +273,6 @@ fn refused(error: &LoadError, logs: Option<&Logs>) -> UsageError {
             UsageError::new(what).then(format!("could not create connection for client {client}"))
         }
         (None, other) => UsageError::new(other.to_string()),
-    };
-    match error.help() {
-        Some(help) => refused.hint(help),
-        None => refused,
     }
+    .help(error.help())
 }

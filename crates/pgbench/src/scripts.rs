@@ -10,7 +10,7 @@ use pgdyno_engine::program::MAX_PARAMETERS;
 use pgdyno_engine::script::{Command, Op, Script, ScriptError};
 use pgdyno_model::experiment::Protocol;
 
-use crate::flags::Dialect;
+use crate::dialect::Dialect;
 use crate::server_messages::system_words;
 use crate::usage_error::UsageError;
 
@@ -52,7 +52,7 @@ impl Builtin {
         }
     }
 
-    /// The one whose name begins with `prefix`.
+    /// Returns the script whose name begins with `prefix`.
     pub(crate) fn find(prefix: &str) -> Result<Self, UsageError> {
         let found: Vec<Self> =
             Self::ALL.into_iter().filter(|b| b.name().starts_with(prefix)).collect();
@@ -98,14 +98,15 @@ pub(crate) struct Chosen {
 }
 
 impl Chosen {
-    /// A built-in one.
+    /// Parses a built-in script.
     pub(crate) fn builtin(builtin: Builtin, weight: u32) -> Result<Self, UsageError> {
         let parsed = Script::parse(builtin.title(), builtin.text());
         Ok(Self { is_builtin: true, ..Self::of(parsed, weight)? })
     }
 
-    /// Reads `file`, in the language of `asked` or whichever it is in, with a note where that is
-    /// the old one; `-` is standard input.
+    /// Reads `file`, or standard input for `-`.
+    ///
+    /// The language is that of `asked`, else it is recognised; a note tells of the old language.
     pub(crate) fn file(
         file: &str,
         weight: u32,
@@ -174,18 +175,12 @@ impl Chosen {
     }
 
     fn of(parsed: Result<Script, ScriptError>, weight: u32) -> Result<Self, UsageError> {
-        let script = parsed.map_err(|e| {
-            let refused = UsageError::new(e.to_string());
-            match e.help() {
-                Some(help) => refused.hint(help),
-                None => refused,
-            }
-        })?;
+        let script = parsed.map_err(|e| UsageError::new(e.to_string()).help(e.help()))?;
         Ok(Self { is_builtin: false, script: Arc::new(script), weight, commands_of: None })
     }
 }
 
-/// Takes `NAME@WEIGHT` apart.
+/// Splits `NAME@WEIGHT`; the weight is 1 unless given.
 pub(crate) fn weighted(text: &str) -> Result<(&str, u32), UsageError> {
     let Some(at) = text.rfind('@') else { return Ok((text, 1)) };
     let (name, weight) = (&text[..at], text[at + 1..].trim_start());

@@ -12,17 +12,17 @@ pub(crate) fn server_version(client: &mut ControlClient) -> Result<u32, UsageErr
         postgres::SimpleQueryMessage::Row(row) => row.get(0)?.parse().ok(),
         _ => None,
     });
-    // What does not tell its version is taken for an old one.
+    // A server without a version is taken for an old one.
     Ok(number.unwrap_or(90_400))
 }
 
-/// A statement that the server refused.
+/// Creates the error of a statement that the server refused.
 pub(crate) fn failed(error: &postgres::Error, query: &str) -> UsageError {
     UsageError::new(format!("query failed: {}", server_words(error, query)))
         .detail(format!("Query was: {query}"))
 }
 
-/// The error that `query` met, as libpq words it.
+/// Returns the error that `query` met, as libpq words it.
 pub(crate) fn server_words(error: &postgres::Error, query: &str) -> String {
     match error.as_db_error() {
         Some(db) => server_error(db).libpq_text(Some(query)),
@@ -30,12 +30,12 @@ pub(crate) fn server_words(error: &postgres::Error, query: &str) -> String {
     }
 }
 
-/// The system's words for an error, without the number that Rust appends.
+/// Returns the system's message for an error, without the number that Rust appends.
 pub(crate) fn system_words(error: &std::io::Error) -> String {
     without_number(&error.to_string()).to_owned()
 }
 
-/// `words` without the number of a system's error that Rust appends.
+/// Returns `words` without the number of a system's error that Rust appends.
 pub(crate) fn without_number(words: &str) -> &str {
     words.find(" (os error").map_or(words, |end| &words[..end])
 }

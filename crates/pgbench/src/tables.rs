@@ -1,4 +1,4 @@
-//! What is looked at and tidied in the database before a run.
+//! pgbench's tables before a run: their names, the scale, and the vacuum.
 
 use std::collections::BTreeMap;
 use std::io::Write;
@@ -24,8 +24,9 @@ pub(crate) struct Tables {
 pub(crate) const TABLES: [&str; 4] =
     ["pgbench_accounts", "pgbench_branches", "pgbench_history", "pgbench_tellers"];
 
-/// What pgbench's tables are called where names mean nothing of the user's: with the schema in
-/// which the user's own search_path finds them.
+/// Qualified names of pgbench's tables, with the schema in which the user's search_path finds them.
+///
+/// The session itself has an empty search_path.
 pub(crate) struct Names(BTreeMap<String, String>);
 
 impl Names {
@@ -62,24 +63,24 @@ impl Names {
         Ok(Self(found.into_iter().map(spelled).collect()))
     }
 
-    /// How SQL spells `table`; one that is not there has its plain name, so that the server says
-    /// what it would say to pgbench.
+    /// Returns `table` as SQL spells it. A missing table has its plain name, so that the server's
+    /// error is that of pgbench.
     pub(crate) fn of(&self, table: &str) -> String {
         self.0.get(table).cloned().unwrap_or_else(|| table.to_owned())
     }
 
-    /// All of them, as [`Names::of`] has them.
+    /// Returns all tables as SQL spells them, with commas between.
     pub(crate) fn all(&self) -> String {
         TABLES.map(|table| self.of(table)).join(", ")
     }
 }
 
-/// `table` of `schema`, as SQL spells it.
+/// Returns `table` of `schema` as SQL spells it.
 pub(crate) fn qualified(schema: &str, table: &str) -> String {
     format!("{}.{table}", escape_identifier(schema))
 }
 
-/// Looks at the tables where a built-in script needs them.
+/// Reads the scale and the partitions of the tables, if a built-in script needs them.
 ///
 /// # Errors
 /// They are missing.
@@ -142,7 +143,7 @@ pub(crate) fn look(
     Ok(Tables { scale, partitions })
 }
 
-/// The first row of `query`; empty if there is none.
+/// Returns the first row of `query`; empty if there is none.
 fn one(client: &mut ControlClient, query: &str) -> Result<Vec<String>, postgres::Error> {
     let row = client.simple_query(query)?.into_iter().find_map(|m| match m {
         SimpleQueryMessage::Row(row) => Some(row),
@@ -153,7 +154,7 @@ fn one(client: &mut ControlClient, query: &str) -> Result<Vec<String>, postgres:
     }))
 }
 
-/// The vacuum before a run.
+/// Vacuums the tables before a run.
 ///
 /// # Errors
 /// The server does not tell which tables there are.

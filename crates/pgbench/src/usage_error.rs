@@ -1,8 +1,18 @@
-//! What is said, in pgbench's form, when a request cannot be carried out.
+//! Errors in pgbench's form, and the exit statuses that go with them.
 
 use std::io::Write;
 
-use crate::exit_status;
+/// Exit statuses, as pgbench has them.
+pub(crate) mod exit_status {
+    /// Everything asked for was done.
+    pub(crate) const SUCCESS: i32 = 0;
+    /// Nothing was done.
+    pub(crate) const REFUSED: i32 = 1;
+    /// A part was done, and then an error came.
+    pub(crate) const INCOMPLETE: i32 = 2;
+    /// A signal ended it: the status that a shell reports of pgbench then.
+    pub(crate) const INTERRUPTED: i32 = 130;
+}
 
 /// A request that cannot be carried out.
 #[derive(Debug)]
@@ -12,7 +22,7 @@ pub(crate) struct UsageError {
     is_usage: bool,
     detail: Option<String>,
     hint: Option<String>,
-    /// Another error that follows from it.
+    /// A further error that follows from this one.
     then: Option<String>,
     /// The exit status that goes with it.
     status: i32,
@@ -30,7 +40,7 @@ impl UsageError {
         }
     }
 
-    /// Options that cannot be read.
+    /// Creates the error of options that cannot be read.
     pub(crate) fn usage(what: String) -> Self {
         Self { is_usage: true, ..Self::new(what) }.try_help()
     }
@@ -43,6 +53,11 @@ impl UsageError {
     pub(crate) fn hint(mut self, text: impl Into<String>) -> Self {
         self.hint = Some(text.into());
         self
+    }
+
+    /// Adds `text` as the hint, where there is one.
+    pub(crate) fn help(self, text: Option<String>) -> Self {
+        text.into_iter().fold(self, Self::hint)
     }
 
     pub(crate) fn then(mut self, text: impl Into<String>) -> Self {
@@ -60,7 +75,7 @@ impl UsageError {
         self
     }
 
-    /// Writes it, and returns the exit status that goes with it.
+    /// Writes the error, and returns its exit status.
     pub(crate) fn write(&self, to: &mut dyn Write) -> i32 {
         let error = if self.is_usage { "" } else { "error: " };
         // Nobody is left to be told when standard error is gone.

@@ -1,5 +1,13 @@
 //! Values of options, as pgbench reads them.
 
+use std::time::Duration;
+
+use pgdyno_engine::ReactorChoice;
+use pgdyno_engine::script::leading_integer;
+use pgdyno_model::experiment::{Protocol, ReconnectLost};
+use rustix::process::{Resource, getrlimit};
+
+use crate::request::PartitionMethod;
 use crate::usage_error::UsageError;
 
 /// An integer as `strtol` reads it, within bounds.
@@ -72,23 +80,11 @@ pub(crate) fn seed(text: &str, from: &str) -> Result<u64, UsageError> {
     }
 }
 
-/// Open files that this process may have.
-fn open_files() -> Option<u64> {
-    let limits = std::fs::read_to_string("/proc/self/limits").ok()?;
-    limits
-        .lines()
-        .find(|l| l.starts_with("Max open files"))?
-        .split_whitespace()
-        .nth(3)?
-        .parse()
-        .ok()
-}
-
 /// The number of clients, for which this process must have enough open files.
 pub(crate) fn clients(text: &str) -> Result<u32, UsageError> {
     let clients = integer(text, "-c/--client", 1, INT_MAX)?;
     let needed = u64::from(clients) + 3;
-    match open_files() {
+    match getrlimit(Resource::Nofile).current {
         Some(limit) if limit < needed => Err(UsageError::new(format!(
             "need at least {needed} open files, but system limit is {limit}"
         ))
@@ -110,4 +106,58 @@ pub(crate) fn steps(text: &str) -> Result<Vec<char>, UsageError> {
         }
         None => Ok(text.chars().filter(|c| *c != ' ').collect()),
     }
+}
+
+/// Returns the partition method that `text` names, in capitals or not.
+pub(crate) fn partition_method(text: &str) -> Result<PartitionMethod, UsageError> {
+    match text.to_ascii_lowercase().as_str() {
+        "range" => Ok(PartitionMethod::Range),
+        "hash" => Ok(PartitionMethod::Hash),
+        _ => Err(UsageError::new(format!(
+            "invalid partition method, expecting \"range\" or \"hash\", got: \"{text}\""
+        ))),
+    }
+}
+
+/// Returns the latency limit (ms). pgbench counts in whole microseconds: less than one is no limit.
+pub(crate) fn latency_limit(text: &str) -> Result<Option<f64>, UsageError> {
+    Ok(Some(positive(text, "latency limit", f64::MAX)?).filter(|limit| *limit >= 0.001))
+}
+
+/// Returns the rate (transactions per second); none if it is infinite.
+pub(crate) fn rate(text: &str) -> Result<Option<f64>, UsageError> {
+    Ok(Some(positive(text, "rate limit", f64::INFINITY)?).filter(|rate| rate.is_finite()))
+}
+
+/// Returns the query mode (`-M`).
+pub(crate) fn protocol(text: &str) -> Result<Protocol, UsageError> {
+    Protocol::parse(text)
+        .ok_or_else(|| UsageError::new(format!("invalid query mode (-M): \"{text}\"")))
+}
+
+/// Returns the time between progress lines.
+pub(crate) fn progress(text: &str) -> Result<Duration, UsageError> {
+    let seconds = integer(text, "-P/--progress", 1, INT_MAX)?;
+    Ok(Duration::from_secs(seconds.into()))
+}
+
+/// Returns the tries of a transaction, as `atoi` reads them; 0 is without limit.
+pub(crate) fn max_tries(text: &str) -> Result<u32, UsageError> {
+    u32::try_from(leading_integer(text.as_bytes()))
+        .ok()
+        .filter(|tries| i64::from(*tries) <= INT_MAX)
+        .ok_or_else(|| UsageError::new(format!("invalid number of maximum tries: \"{text}\"")))
+}
+
+/// Returns how often a client replaces a lost connection.
+pub(crate) fn reconnect_lost(text: &str) -> Result<ReconnectLost, UsageError> {
+    text.parse().map_err(|wrong| UsageError::new(format!("--reconnect-lost: {wrong}")))
+}
+
+/// Returns the reactor called `text`.
+pub(crate) fn reactor(text: &str) -> Result<ReactorChoice, UsageError> {
+    ReactorChoice::parse(text).ok_or_else(|| {
+        let names = ReactorChoice::NAMES.join(", ");
+        UsageError::new(format!("unrecognized reactor \"{text}\"; known are {names}"))
+    })
 }

@@ -2,6 +2,7 @@
 //! `--random-seed` draws.
 #![allow(clippy::unwrap_used, clippy::print_stdout, clippy::cast_possible_wrap)]
 
+mod expressions;
 #[path = "../../lab/tests/server/mod.rs"]
 mod server;
 
@@ -11,9 +12,10 @@ use std::process::Command;
 use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex};
 
+use expressions::{FIXED, Grammar};
 use pgdyno_engine::random::Random;
+use pgdyno_engine::run_load;
 use pgdyno_engine::script::{Op, Scope, Script, Slot, Value};
-use pgdyno_engine::{PgbenchSeeds, run_load};
 use pgdyno_model::experiment::Length;
 use pgdyno_model::target::Address;
 use pgdyno_postgres::find;
@@ -75,221 +77,6 @@ fn ours(expression: &str) -> Result<String, String> {
         _ => format!("{} {}", value.kind(), String::from_utf8(text).unwrap()),
     })
 }
-
-/// Expressions at random.
-struct Grammar(Random);
-
-impl Grammar {
-    fn pick<'a>(&mut self, from: &[&'a str]) -> &'a str {
-        from[usize::try_from(self.0.uniform(0, from.len() as i64 - 1)).unwrap()]
-    }
-
-    fn expression(&mut self, depth: u32) -> String {
-        if depth == 0 {
-            return self
-                .pick(&[
-                    "0",
-                    "1",
-                    "2",
-                    "3",
-                    "7",
-                    "42",
-                    "-1",
-                    "100",
-                    "63",
-                    "0.5",
-                    "1.5",
-                    "2.5e3",
-                    "1e-3",
-                    ".25",
-                    "1e20",
-                    "9223372036854775807",
-                    "-9223372036854775808",
-                    "4611686018427387904",
-                    "true",
-                    "false",
-                    "null",
-                    "TRUE",
-                    "Null",
-                    "1234567.891",
-                    "3.",
-                    "pi()",
-                ])
-                .to_owned();
-        }
-        let d = depth - 1;
-        match self.0.uniform(0, 19) {
-            0..=8 => {
-                let operator = self.pick(&[
-                    "+", "-", "*", "/", "%", "<", "<=", ">", ">=", "=", "<>", "!=", "and", "or",
-                    "OR", "|", "&", "#", "<<", ">>", "+", "*", "-",
-                ]);
-                format!("{} {operator} {}", self.expression(d), self.expression(d))
-            }
-            9..=10 => format!("({})", self.expression(d)),
-            11 => format!("{} {}", self.pick(&["-", "+", "~", "not", "NOT"]), self.expression(d)),
-            12 => {
-                let test = self.pick(&[
-                    "is null",
-                    "is not null",
-                    "is true",
-                    "is not true",
-                    "is false",
-                    "IS NOT FALSE",
-                    "isnull",
-                    "notnull",
-                ]);
-                format!("{} {test}", self.expression(d))
-            }
-            13 => format!(
-                "case when {} then {} when {} then {} {} end",
-                self.expression(d),
-                self.expression(d),
-                self.expression(d),
-                self.expression(d),
-                if self.0.uniform(0, 1) == 0 {
-                    String::new()
-                } else {
-                    format!("else {}", self.expression(d))
-                }
-            ),
-            14..=15 => {
-                let function = self.pick(&["abs", "double", "int", "sqrt", "ln", "exp", "ABS"]);
-                format!("{function}({})", self.expression(d))
-            }
-            16 => {
-                let function =
-                    self.pick(&["mod", "pow", "power", "greatest", "least", "random", "permute"]);
-                let third = if function == "permute" { ", 7" } else { "" };
-                format!("{function}({}, {}{third})", self.expression(d), self.expression(d))
-            }
-            17 => {
-                let function = self.pick(&["hash", "hash_fnv1a", "hash_murmur2"]);
-                format!("{function}({}, {})", self.expression(d), self.expression(d))
-            }
-            18 => {
-                let function =
-                    self.pick(&["random_gaussian", "random_exponential", "random_zipfian"]);
-                format!(
-                    "{function}({}, {}, {})",
-                    self.expression(d),
-                    self.expression(d),
-                    self.expression(d)
-                )
-            }
-            _ => {
-                let function = self.pick(&["least", "greatest"]);
-                format!(
-                    "{function}({}, {}, {})",
-                    self.expression(d),
-                    self.expression(d),
-                    self.expression(0)
-                )
-            }
-        }
-    }
-}
-
-const FIXED: &[&str] = &[
-    "permute(0, 1, 3)",
-    "permute(5, 10, 42)",
-    "permute(123, 1000000, 7)",
-    "permute(-3, 10, 1)",
-    "permute(3, 2, 9)",
-    "permute(9223372036854775806, 9223372036854775807, 11)",
-    "permute(1, 0, 1)",
-    "hash(10, 5321)",
-    "hash_fnv1a(10, 5321)",
-    "hash_murmur2(-1, 0)",
-    "random(1, 1000000)",
-    "random(-5, 5)",
-    "random(5, 1)",
-    "random_gaussian(1, 1000, 2.5)",
-    "random_exponential(1, 1000, 3.0)",
-    "random_zipfian(1, 1000, 1.3)",
-    "random_zipfian(1, 1000, 1.0)",
-    "random_gaussian(1, 10, 1.5)",
-    "random_exponential(1, 10, 0)",
-    "1 < 2 < 3",
-    "1 = 2 is null",
-    "not 1 = 1",
-    "not null is null",
-    "- not true + 2",
-    "~ 1 + 2",
-    "~ 1 & 3",
-    "~ ~ 5",
-    "1 - 2 - 3",
-    "100 / 7 / 3",
-    "-7 / 2",
-    "-7 % 3",
-    "7 % -3",
-    "2 * 3 % 4",
-    "1 << 2 + 1",
-    "1 | 2 # 3 & 4",
-    "- 5 << 1",
-    "9223372036854775807 + 1",
-    "-9223372036854775808 / -1",
-    "-9223372036854775808 - 1",
-    "9223372036854775807 * 2",
-    "1 / 0",
-    "1 % 0",
-    "1.0 / 0",
-    "0.0 / 0",
-    "int(1e19)",
-    "abs(-9223372036854775808)",
-    "sqrt(-1)",
-    "ln(-1)",
-    "ln(0)",
-    "1 << 64",
-    "1 << -1",
-    "-1 >> 1",
-    "greatest()",
-    "greatest(true)",
-    "greatest(true, 1)",
-    "true = true",
-    "true + 1",
-    "not 1",
-    "1 and true",
-    "false and 1",
-    "true or 1",
-    "null or 1",
-    "int(true)",
-    "double(false)",
-    "case 1 end",
-    "case when 1 then 2",
-    "rnd(1)",
-    "pi(1)",
-    "random(1)",
-    "1 $ 2",
-    "99999999999999999999",
-    "1e999",
-    "",
-    "1 2",
-    "(1",
-    "9223372036854775808",
-    "is",
-    "null()",
-    "debug(null)",
-    "1 is true",
-    "1 is 1",
-    "mod(7.5, 2)",
-    "7.5 % 2",
-    "int(2.5)",
-    "int(3.5)",
-    "int(-2.5)",
-    "null + 1 is null",
-    "least(null, 1)",
-    "pow(0, -1)",
-    "pow(-8, 0.3333)",
-    "-0.0",
-    "0.1 + 0.2",
-    "5 = 5.0",
-    "1 <> null",
-    "case when null then 1 else 2 end",
-    "case when 2 then 'a' end",
-    "1 + - + 2",
-    "1 is not null is true",
-];
 
 #[test]
 fn expressions_have_the_values_and_errors_of_pgbench() {
@@ -368,7 +155,7 @@ fn a_random_seed_gives_the_draws_of_pgbench() {
             spec.clients = clients.try_into().unwrap();
             spec.threads = threads.try_into().unwrap();
             spec.length = Length::Transactions(20);
-            spec.pgbench_seeds = Some(PgbenchSeeds { seed: 77 });
+            (spec.seed, spec.draws_as_pgbench) = (77, true);
             run_load(&spec, &unwatched(&RUNNING)).unwrap();
             let digest = |session: &mut Session, who| {
                 session.ask(&format!(
@@ -404,7 +191,7 @@ fn scripts_are_chosen_in_pgbenchs_order() {
         };
         load.scripts.push(second);
         load.length = Length::Transactions(60);
-        load.pgbench_seeds = Some(PgbenchSeeds { seed: 5 });
+        (load.seed, load.draws_as_pgbench) = (5, true);
         run_load(&load, &unwatched(&RUNNING)).unwrap();
         let order = |session: &mut Session, who| {
             session.ask(&format!(
@@ -417,6 +204,74 @@ fn scripts_are_chosen_in_pgbenchs_order() {
     }
 }
 
+/// Scripts with a protocol.
+const COMBINED: &[(&str, &str)] = &[
+    (
+        "SELECT 1 AS a, 'x y' AS b, NULL AS c \\gset p_\nINSERT INTO seen (who, v) VALUES (':who', :p_a + 1);\n",
+        "simple",
+    ),
+    (
+        "SELECT 7 AS a \\; SELECT 8 AS b \\; SELECT 9 AS c \\aset\n\\set s :a * 100 + :b * 10 + :c\n\
+          INSERT INTO seen (who, v) VALUES (':who', :s);\n",
+        "simple",
+    ),
+    (
+        "\\set i 0\n\\if :client_id = 0 and not false\nSELECT 5 AS i \\gset\n\\elif 1\nSELECT 6 AS i \\gset\n\\else\n\
+          SELECT 7 AS i \\gset\n\\endif\n\\if :i = 6\n\\set i 9\n\\endif\nINSERT INTO seen (who, v) VALUES (':who', :i);\n",
+        "simple",
+    ),
+    ("\\setshell x echo 4 :scale\nINSERT INTO seen (who, v) VALUES (':who', :x);\n", "simple"),
+    ("\\setshell x expr 40 + :scale\nINSERT INTO seen (who, v) VALUES (':who', :x);\n", "simple"),
+    (
+        "SELECT 3 AS a \\gset\n\\startpipeline\nINSERT INTO seen (who, v) VALUES (':who', :a::int);\n\
+          INSERT INTO seen (who, v) VALUES (':who', (:a::int * 2)::text);\n\\endpipeline\n",
+        "prepared",
+    ),
+    ("SELECT 1 AS a WHERE false \\gset\nINSERT INTO seen (who, v) VALUES (':who', 1);\n", "simple"),
+    ("\\startpipeline\nSELECT 1 AS a \\gset\n\\endpipeline\n", "prepared"),
+    ("SELECT 1 / 0 AS a \\gset\n", "simple"),
+    ("\\shell false\n", "simple"),
+    ("\\shell echo :zz\n", "simple"),
+    ("\\sleep :zz\n", "simple"),
+    ("\\if :zz\n\\endif\n", "simple"),
+    ("\\startpipeline\nSELECT 1;\n\\endpipeline\n", "simple"),
+    ("\\startpipeline\nSELECT 1;\n", "prepared"),
+    ("\\startpipeline\n\\startpipeline\n", "prepared"),
+    ("\\endpipeline\n", "prepared"),
+    ("BEGIN;\n", "simple"),
+    ("SELECT 1;\nSELECT 1 / 0;\n", "prepared"),
+    ("SELEKT 1;\n", "simple"),
+    ("COPY (SELECT 1) TO STDOUT;\n", "simple"),
+    ("SELECT pg_terminate_backend(pg_backend_pid());\n", "simple"),
+    ("\\set x 1 / :client_id\nINSERT INTO seen (who, v) VALUES (':who', :x);\n", "simple"),
+];
+
+/// Runs `body` with pgbench and with pgdyno: both store the same rows, and say the same.
+fn compare(program: &PathBuf, server: &Server, session: &mut Session, body: &str, protocol: &str) {
+    session.ask("TRUNCATE seen");
+    let text = |who: &str| body.replace("':who'", &format!("'{who}'"));
+    let theirs = run(program, server, &text("pgbench"), &["-t", "2", "-c", "2", "-M", protocol]);
+    let mut load = spec(server.unix(), &text("pgdyno"));
+    load.clients = 2.try_into().unwrap();
+    load.length = Length::Transactions(2);
+    if protocol == "prepared" {
+        load.protocol = pgdyno_model::experiment::Protocol::Prepared;
+    }
+    let said: Arc<Mutex<Vec<String>>> = Arc::default();
+    let hear = Arc::clone(&said);
+    load.client_log = Some(Arc::new(move |_, words| hear.lock().unwrap().push(words.to_owned())));
+    run_load(&load, &unwatched(&RUNNING)).unwrap();
+    let rows = |session: &mut Session, who| {
+        session.ask(&format!("SELECT string_agg(v, ' ' ORDER BY v) FROM seen WHERE who = '{who}'"))
+    };
+    let (expected, found) = (rows(session, "pgbench"), rows(session, "pgdyno"));
+    let said = said.lock().unwrap();
+    assert_eq!(found, expected, "{body}\ntheirs: {theirs}\nours: {said:?}");
+    for words in said.iter() {
+        assert!(theirs.contains(words.as_str()), "{body}\ntheirs: {theirs}\nours: {words}");
+    }
+}
+
 #[test]
 fn results_become_variables_and_commands_are_combined_as_in_pgbench() {
     for (program, server) in
@@ -424,80 +279,8 @@ fn results_become_variables_and_commands_are_combined_as_in_pgbench() {
     {
         let mut session = Session::new(&server.unix());
         session.ask("CREATE TABLE seen (who text, n bigserial, v text)");
-        for (body, protocol) in [
-            (
-                "SELECT 1 AS a, 'x y' AS b, NULL AS c \\gset p_\nINSERT INTO seen (who, v) VALUES (':who', :p_a + 1);\n",
-                "simple",
-            ),
-            (
-                "SELECT 7 AS a \\; SELECT 8 AS b \\; SELECT 9 AS c \\aset\n\\set s :a * 100 + :b * 10 + :c\n\
-          INSERT INTO seen (who, v) VALUES (':who', :s);\n",
-                "simple",
-            ),
-            (
-                "\\set i 0\n\\if :client_id = 0 and not false\nSELECT 5 AS i \\gset\n\\elif 1\nSELECT 6 AS i \\gset\n\\else\n\
-          SELECT 7 AS i \\gset\n\\endif\n\\if :i = 6\n\\set i 9\n\\endif\nINSERT INTO seen (who, v) VALUES (':who', :i);\n",
-                "simple",
-            ),
-            (
-                "\\setshell x echo 4 :scale\nINSERT INTO seen (who, v) VALUES (':who', :x);\n",
-                "simple",
-            ),
-            (
-                "\\setshell x expr 40 + :scale\nINSERT INTO seen (who, v) VALUES (':who', :x);\n",
-                "simple",
-            ),
-            (
-                "SELECT 3 AS a \\gset\n\\startpipeline\nINSERT INTO seen (who, v) VALUES (':who', :a::int);\n\
-          INSERT INTO seen (who, v) VALUES (':who', (:a::int * 2)::text);\n\\endpipeline\n",
-                "prepared",
-            ),
-            (
-                "SELECT 1 AS a WHERE false \\gset\nINSERT INTO seen (who, v) VALUES (':who', 1);\n",
-                "simple",
-            ),
-            ("\\startpipeline\nSELECT 1 AS a \\gset\n\\endpipeline\n", "prepared"),
-            ("SELECT 1 / 0 AS a \\gset\n", "simple"),
-            ("\\shell false\n", "simple"),
-            ("\\shell echo :zz\n", "simple"),
-            ("\\sleep :zz\n", "simple"),
-            ("\\if :zz\n\\endif\n", "simple"),
-            ("\\startpipeline\nSELECT 1;\n\\endpipeline\n", "simple"),
-            ("\\startpipeline\nSELECT 1;\n", "prepared"),
-            ("\\startpipeline\n\\startpipeline\n", "prepared"),
-            ("\\endpipeline\n", "prepared"),
-            ("BEGIN;\n", "simple"),
-            ("SELECT 1;\nSELECT 1 / 0;\n", "prepared"),
-            ("SELEKT 1;\n", "simple"),
-            ("COPY (SELECT 1) TO STDOUT;\n", "simple"),
-            ("SELECT pg_terminate_backend(pg_backend_pid());\n", "simple"),
-            ("\\set x 1 / :client_id\nINSERT INTO seen (who, v) VALUES (':who', :x);\n", "simple"),
-        ] {
-            session.ask("TRUNCATE seen");
-            let text = |who: &str| body.replace("':who'", &format!("'{who}'"));
-            let theirs =
-                run(&program, &server, &text("pgbench"), &["-t", "2", "-c", "2", "-M", protocol]);
-            let mut load = spec(server.unix(), &text("pgdyno"));
-            load.clients = 2.try_into().unwrap();
-            load.length = Length::Transactions(2);
-            if protocol == "prepared" {
-                load.protocol = pgdyno_model::experiment::Protocol::Prepared;
-            }
-            let said: Arc<Mutex<Vec<String>>> = Arc::default();
-            let hear = Arc::clone(&said);
-            load.say = Some(Arc::new(move |_, words| hear.lock().unwrap().push(words.to_owned())));
-            run_load(&load, &unwatched(&RUNNING)).unwrap();
-            let rows = |session: &mut Session, who| {
-                session.ask(&format!(
-                    "SELECT string_agg(v, ' ' ORDER BY v) FROM seen WHERE who = '{who}'"
-                ))
-            };
-            let (expected, found) = (rows(&mut session, "pgbench"), rows(&mut session, "pgdyno"));
-            let said = said.lock().unwrap();
-            assert_eq!(found, expected, "{body}\ntheirs: {theirs}\nours: {said:?}");
-            for words in said.iter() {
-                assert!(theirs.contains(words.as_str()), "{body}\ntheirs: {theirs}\nours: {words}");
-            }
+        for (body, protocol) in COMBINED {
+            compare(&program, &server, &mut session, body, protocol);
         }
     }
 }

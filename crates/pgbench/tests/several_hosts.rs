@@ -48,23 +48,30 @@ fn port(target: &Target) -> u16 {
     }
 }
 
-#[test]
-fn clients_go_to_the_first_that_serves_or_are_spread_over_all() {
+/// Two servers with a table that tells who was there, and how to reach them.
+fn servers() -> ([Server; 2], [Session; 2], [Target; 2]) {
     let servers = [Server::start(), Server::start()];
     let mut sessions = servers.each_ref().map(|server| Session::new(&server.unix()));
     for session in &mut sessions {
         session.ask("CREATE TABLE seen (pid int)");
     }
     let targets = servers.each_ref().map(|server| server.tcp("postgres", Some(PASSWORD)));
-    let all = u64::from(CLIENTS) * 10;
+    (servers, sessions, targets)
+}
 
+/// Transactions of a load.
+const ALL: u64 = CLIENTS as u64 * 10;
+
+#[test]
+fn clients_go_to_the_first_that_serves_or_are_spread_over_all() {
+    let (_servers, mut sessions, targets) = servers();
     run_load(&load(&targets, LoadBalanceHosts::Disable), &unwatched(&GO_ON)).unwrap();
-    assert_eq!(seen(&mut sessions), [(all, CLIENTS.into()), (0, 0)]);
+    assert_eq!(seen(&mut sessions), [(ALL, CLIENTS.into()), (0, 0)]);
 
     run_load(&load(&targets, LoadBalanceHosts::Random), &unwatched(&GO_ON)).unwrap();
     let [first, second] = seen(&mut sessions);
     assert!(first.0 > 0 && second.0 > 0, "{first:?} {second:?}");
-    assert_eq!((first.0 + second.0, first.1 + second.1), (all, CLIENTS.into()));
+    assert_eq!((first.0 + second.0, first.1 + second.1), (ALL, CLIENTS.into()));
 
     // With a connection for each transaction each of these chooses.
     let mut each = load(&targets, LoadBalanceHosts::Random);
@@ -72,8 +79,12 @@ fn clients_go_to_the_first_that_serves_or_are_spread_over_all() {
     run_load(&each, &unwatched(&GO_ON)).unwrap();
     let [first, second] = seen(&mut sessions);
     assert!(first.0 > 0 && second.0 > 0 && first.0 + second.0 == 10, "{first:?} {second:?}");
+}
 
-    // One where nobody listens is passed over, whatever the order.
+#[test]
+fn a_server_that_does_not_listen_is_passed_over_and_one_that_refuses_is_not() {
+    let (_servers, mut sessions, targets) = servers();
+    // Whatever the order.
     let closed = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
     let nobody = Target {
         address: Address::Tcp { host: "127.0.0.1".into(), port: closed },
@@ -81,7 +92,7 @@ fn clients_go_to_the_first_that_serves_or_are_spread_over_all() {
     };
     for way in [LoadBalanceHosts::Disable, LoadBalanceHosts::Random] {
         run_load(&load(&[nobody.clone(), targets[1].clone()], way), &unwatched(&GO_ON)).unwrap();
-        assert_eq!(seen(&mut sessions)[1], (all, CLIENTS.into()), "{way:?}");
+        assert_eq!(seen(&mut sessions)[1], (ALL, CLIENTS.into()), "{way:?}");
     }
     // One that answers and refuses is the last that is asked, as by libpq.
     let stranger = Target { database: "nowhere".into(), ..targets[0].clone() };
@@ -96,8 +107,11 @@ fn clients_go_to_the_first_that_serves_or_are_spread_over_all() {
     let error = error.unwrap_err();
     assert!(error.to_string().contains("none of 2 servers serves"), "{error}");
     assert!(error.help().unwrap().contains("is the server running"), "{error}");
+}
 
-    // pgbench's way of saying it.
+#[test]
+fn pgbench_names_several_hosts_and_an_experiment_does_not() {
+    let (_servers, mut sessions, targets) = servers();
     let folder = tempfile::tempdir().unwrap();
     let script = folder.path().join("seen.sql");
     fs::write(&script, SEEN).unwrap();
@@ -118,7 +132,7 @@ fn clients_go_to_the_first_that_serves_or_are_spread_over_all() {
     );
     assert_eq!(status, 0, "{}", String::from_utf8_lossy(&err));
     let [first, second] = seen(&mut sessions);
-    assert!(first.0 > 0 && second.0 > 0 && first.0 + second.0 == all, "{first:?} {second:?}");
+    assert!(first.0 > 0 && second.0 > 0 && first.0 + second.0 == ALL, "{first:?} {second:?}");
 
     // An experiment watches and judges one server: it cannot be spread.
     let error = ExternalServer::connect(&Secret::new(dsn)).unwrap_err();

@@ -1,10 +1,11 @@
-//! Shared parts of pgdyno's integration tests. Only `dev-dependencies` name this crate.
+//! Shared parts of pgdyno's integration tests and benches. Only `dev-dependencies` name this crate.
 //!
 //! - [`Scratch`]: a folder of the test's own that the server's account can enter.
 //! - [`Place`]: a storage directory and a journal of the test's own; [`RUN`] is a stop flag for it.
 //! - [`Server`] and [`Session`]: a PostgreSQL server of the test's own, and a connection to ask it.
 //! - [`skip()`] and [`is_root`]: say that a test is skipped. CI fails on a skip that
 //!   `.ci/allowed-skips` does not list.
+//! - [`Interval`]: a median of ratios with its interval, for benches.
 //! - [`traces()`]: mounts, loop devices and emulated disks that a test left behind.
 //! - [`wait_for`]: polls for a result, and fails the test after a minute.
 //!
@@ -23,6 +24,7 @@ mod place;
 mod scratch;
 mod server;
 mod skip;
+mod statistics;
 mod traces;
 mod wait;
 
@@ -30,5 +32,6 @@ pub use place::Place;
 pub use scratch::Scratch;
 pub use server::{PASSWORD, Server, Session, create_cluster, install};
 pub use skip::{is_root, skip};
+pub use statistics::Interval;
 pub use traces::traces;
 pub use wait::{RUN, wait_for};

@@ -2,13 +2,14 @@
 //!
 //! A [`Reactor`] owns connections, known by their index, and a clock. The event loop calls
 //! [`Reactor::send`] to send, and [`Reactor::turn`] to wait: a turn hands everything that arrived
-//! to a [`ReactorHandler`]. [`epoll`] and [`uring`] carry real bytes; [`sim`] simulates a clock and
-//! a network for tests.
+//! to a [`ReactorHandler`]. [`epoll`] and [`uring`] carry real bytes. In tests, `sim` simulates a
+//! clock and a network.
 
 mod alarm;
 mod buffers;
 pub(crate) mod choice;
 pub mod epoll;
+#[cfg(test)]
 pub mod sim;
 pub mod uring;
 
@@ -45,6 +46,7 @@ pub enum ReconnectError {
         cause: io::Error,
     },
     /// No server listens on the simulated network.
+    #[cfg(test)]
     #[error("nobody listens")]
     Unreachable,
 }

@@ -9,9 +9,6 @@
 //! that does other work besides. Client CPU is user and system time of the whole process, start-up
 //! included. `--minimal` has the server run under wal_level = minimal.
 
-#[path = "../../../pgbench/benches/vs_pgbench/statistics.rs"]
-mod statistics;
-
 use std::io::Write as _;
 use std::num::NonZeroU32;
 use std::path::{Path, PathBuf};
@@ -30,7 +27,7 @@ use pgdyno_model::progress::Silent;
 use pgdyno_model::target::Address;
 use pgdyno_postgres::cluster::cluster_directory;
 use pgdyno_postgres::{Cluster, ClusterSpec, find};
-use statistics::Interval;
+use pgdyno_test_support::Interval;
 
 /// The word by which the bench's own binary becomes `pgdyno load`.
 const AS_PGDYNO: &str = "--as-pgdyno-load";

@@ -16,7 +16,6 @@
 mod bare;
 mod null_server;
 mod side;
-mod statistics;
 
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
@@ -31,10 +30,10 @@ use pgdyno_model::experiment::Connect;
 use pgdyno_model::target::Address;
 use pgdyno_postgres::cluster::cluster_directory;
 use pgdyno_postgres::{Cluster, ClusterSpec, find};
+use pgdyno_test_support::Interval;
 use rustix::process::Pid;
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 use side::{Run, Seen, Side};
-use statistics::Interval;
 
 /// One line of the table.
 struct Cell {
@@ -244,30 +243,7 @@ fn compare(options: &Options) -> Result<(), Anything> {
 
     let allowed = sched_getaffinity(None)?;
     let mut out = std::io::stdout();
-    writeln!(
-        out,
-        "PostgreSQL and pgbench {}, {} pairs of {} s",
-        install.version, options.pairs, options.seconds
-    )?;
-    if let Err(why) = side::next_childs_cycles() {
-        writeln!(out, "cycles are not counted: {why}")?;
-    }
-    writeln!(out, "{:-<144}", "")?;
-    writeln!(
-        out,
-        "{:<22}{:>8} {:<9} {:>19} {:>19} {:>18} {:>19} {:>5} {:>5} {:>6}  {:<12}",
-        "work",
-        "clients",
-        "protocol",
-        "client CPU/tx",
-        "cycles/tx",
-        "bare client's",
-        "tps",
-        "most",
-        "p99",
-        "memory",
-        "target"
-    )?;
+    write_head(&mut out, &install.version.to_string(), options)?;
     let mut loaded = false;
     for cell in CELLS {
         let wanted = options.only.as_ref().is_none_or(|words| cell.name.contains(words.as_str()))
@@ -294,11 +270,10 @@ fn compare(options: &Options) -> Result<(), Anything> {
             script: &script,
             // Connecting a thousand takes seconds, which must not be most of the run; nor, where a
             // rate makes them few, may the first transactions of all clients.
-            seconds: options.seconds.max(cell.clients / 80).max(if cell.options.contains(&"-R") {
-                6
-            } else {
-                0
-            }),
+            seconds: options
+                .seconds
+                .max(cell.clients / 80)
+                .max(6 * u32::from(cell.options.contains(&"-R"))),
             connection: &connection,
             logs: work.path(),
         };
@@ -310,6 +285,39 @@ fn compare(options: &Options) -> Result<(), Anything> {
         }
     }
     cluster.remove()?;
+    Ok(())
+}
+
+/// Writes what is compared, and the titles of the columns.
+fn write_head(
+    out: &mut impl std::io::Write,
+    version: &str,
+    options: &Options,
+) -> Result<(), Anything> {
+    writeln!(
+        out,
+        "PostgreSQL and pgbench {version}, {} pairs of {} s",
+        options.pairs, options.seconds
+    )?;
+    if let Err(why) = side::next_childs_cycles() {
+        writeln!(out, "cycles are not counted: {why}")?;
+    }
+    writeln!(out, "{:-<144}", "")?;
+    writeln!(
+        out,
+        "{:<22}{:>8} {:<9} {:>19} {:>19} {:>18} {:>19} {:>5} {:>5} {:>6}  {:<12}",
+        "work",
+        "clients",
+        "protocol",
+        "client CPU/tx",
+        "cycles/tx",
+        "bare client's",
+        "tps",
+        "most",
+        "p99",
+        "memory",
+        "target"
+    )?;
     Ok(())
 }
 

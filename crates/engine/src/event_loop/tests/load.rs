@@ -140,9 +140,9 @@ fn linked(spec: &LoadSpec, stop: &Arc<AtomicBool>) -> Rc<Program> {
     let mut program =
         Program::link(&spec.scripts, spec.protocol, spec.seed, &spec.variables).unwrap();
     program.policy = ClientPolicy {
-        client_log: spec.say.clone(),
-        logs_failures: spec.say_failures,
-        logs_steps: spec.say_steps,
+        client_log: spec.client_log.clone(),
+        logs_failures: spec.log_failures,
+        logs_steps: spec.log_steps,
         stop: Arc::clone(stop),
         ..ClientPolicy::from_load(&spec.options)
     };

@@ -1,16 +1,19 @@
-//! Medians of ratios, and how sure they are.
+//! Medians of the ratios that benches print.
 
 /// A median with a 95% bootstrap interval.
-pub(crate) struct Interval {
-    pub(crate) median: f64,
+#[derive(Clone, Copy, Debug)]
+pub struct Interval {
+    /// The median; NaN without ratios.
+    pub median: f64,
     low: f64,
     high: f64,
     count: usize,
 }
 
 impl Interval {
-    /// Of `ratios`, by the percentile bootstrap with 2,000 resamples and a fixed seed.
-    pub(crate) fn of(ratios: &[f64]) -> Self {
+    /// Computes the median of `ratios` and its interval, by the percentile bootstrap with 2,000
+    /// resamples and a fixed seed.
+    pub fn of(ratios: &[f64]) -> Self {
         let mut random = fastrand::Rng::with_seed(7);
         let mut medians: Vec<f64> = (0..2000)
             .map(|_| {
@@ -25,8 +28,8 @@ impl Interval {
         Self { median: median(ratios), low: at(25), high: at(974), count: ratios.len() }
     }
 
-    /// The median alone.
-    pub(crate) fn median(&self) -> String {
+    /// Returns the median alone, as text; `-` without ratios.
+    pub fn median(&self) -> String {
         if self.count == 0 { "-".to_owned() } else { format!("{:.2}", self.median) }
     }
 }
