@@ -454,7 +454,7 @@ impl<'a> Handshake<'a> {
             self.next("start-up", |target, tag, message| match message {
                 Message::NoticeResponse(_)
                 | Message::ParameterStatus { .. }
-                | Message::Notification(_) => Ok(()),
+                | Message::Notification => Ok(()),
                 _ => Err(ConnectError::Unexpected { address: target.address.clone(), tag }),
             })?;
         }
