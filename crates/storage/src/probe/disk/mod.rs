@@ -181,9 +181,9 @@ impl DiskPlan {
         for (done, point) in self.points.iter().enumerate() {
             let share = share(done, self.points.len());
             progress(&format!("disk probe of {}", self.path.display()), share);
-            let (place, reads) = (place.path(), self.is_device);
+            let (place, is_read_only) = (place.path(), self.is_device);
             let measured = match &self.fio {
-                Some(fio) => fio.measure(point, &file, place, reads, direct, journal, stop),
+                Some(fio) => fio.measure(point, &file, place, is_read_only, direct, journal, stop),
                 None => builtin::measure(point, &file, direct, stop),
             };
             match measured {
