@@ -5,19 +5,17 @@
 use libfuzzer_sys::fuzz_target;
 use pgdyno_wire::auth::{AuthExchange, AuthPolicy};
 use pgdyno_wire::inspect::Inspector;
-use pgdyno_wire::{Message, next_frame};
+use pgdyno_wire::{Message, ServerError, next_frame};
 
 fuzz_target!(|bytes: &[u8]| {
     let _ = Inspector::new(AuthPolicy::default()).inspect(bytes);
     let mut rest = bytes;
     while let Ok(Some(frame)) = next_frame(rest) {
         match Message::read(frame) {
-            Ok(Message::DataRow(row)) => assert_eq!(row.values().count(), row.len()),
-            Ok(Message::RowDescription(columns)) => {
-                assert_eq!(columns.columns().count(), columns.len())
-            }
+            Ok(Message::DataRow(row)) => drop(row.values().count()),
+            Ok(Message::RowDescription(columns)) => drop(columns.names().count()),
             Ok(Message::ErrorResponse(fields) | Message::NoticeResponse(fields)) => {
-                let _ = (fields.code(), fields.message(), fields.position());
+                let _ = ServerError::from_fields(fields).libpq_text(Some("SELECT 1"));
             }
             Ok(Message::Authentication(said)) => {
                 let _ = AuthExchange::new("user", Some("password")).answer(said, &mut Vec::new());

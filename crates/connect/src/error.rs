@@ -1,7 +1,7 @@
 //! Errors of connecting.
 
+use std::io;
 use std::time::Duration;
-use std::{fmt, io};
 
 use pgdyno_model::target::{Address, SessionAttrs, SslMode, Target};
 use pgdyno_wire::auth::AuthError;
@@ -11,17 +11,25 @@ use thiserror::Error;
 use super::tls::TlsError;
 
 /// What kind of sessions a server offers, for `target_session_attrs`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, strum::Display)]
 pub enum ServerKind {
     /// A server in recovery.
+    #[strum(to_string = "a standby")]
     Standby,
     /// A primary whose transactions are read-only by default.
+    #[strum(to_string = "read-only")]
     ReadOnly,
     /// A primary that takes writes.
+    #[strum(to_string = "a primary that takes writes")]
     ReadWrite,
 }
 
 impl ServerKind {
+    /// Asks for the two facts of [`ServerKind::new`]. Behind a pooler the session's path may be
+    /// anybody's, so that the names are qualified.
+    pub(crate) const QUERY: &str = "SELECT pg_catalog.pg_is_in_recovery()::pg_catalog.text, \
+        pg_catalog.current_setting('transaction_read_only')";
+
     /// Creates the kind from the two facts that servers report.
     pub fn new(is_in_recovery: bool, is_read_only: bool) -> Self {
         match (is_in_recovery, is_read_only) {
@@ -41,16 +49,6 @@ impl ServerKind {
             return Ok(());
         }
         Err(ConnectError::NotWanted { address: target.address.clone(), wanted, found: self })
-    }
-}
-
-impl fmt::Display for ServerKind {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Standby => "a standby",
-            Self::ReadOnly => "read-only",
-            Self::ReadWrite => "a primary that takes writes",
-        })
     }
 }
 

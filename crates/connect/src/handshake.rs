@@ -2,17 +2,27 @@
 
 use std::io;
 
-use pgdyno_model::target::{Address, ChannelBinding, SslMode, Target};
+use pgdyno_model::target::{Address, ChannelBinding, Secret, SslMode, Target};
 use pgdyno_wire::auth::{AuthExchange, AuthPolicy, AuthProgress, ScramBinding};
 use pgdyno_wire::backend::BackendKey;
 use pgdyno_wire::inspect::{MAX_STARTUP_MESSAGE_BYTES, MAX_STARTUP_MESSAGES};
-use pgdyno_wire::{Message, ServerError, WireError, frontend};
+use pgdyno_wire::{Header, Message, ServerError, WireError, frontend, next_frame};
 
 use super::error::{ConnectError, ServerKind};
 use super::limit::Limit;
 use super::stream::Stream;
 use super::tls::{Connector, TlsError, end_point};
-use super::tls_stream::TlsStream;
+use super::tls_stream::{TlsStream, closed_by_server};
+
+/// A session that is ready for its first command. Its socket does not block.
+#[derive(Debug)]
+pub struct Connection {
+    /// The socket.
+    pub stream: Stream,
+    /// Process id and secret of the backend, which a cancel request names. None if the server sent
+    /// none.
+    pub key: Option<(u32, Vec<u8>)>,
+}
 
 /// How one attempt encrypts its connection.
 #[derive(Clone, Copy)]
@@ -137,33 +147,24 @@ impl<'a> Handshake<'a> {
         &mut self,
         encryption: Encryption<'_>,
     ) -> Result<(), ConnectError> {
-        match encryption {
-            Encryption::No => Ok(()),
-            Encryption::IfTaken(connector) => {
-                if self.ask_for_tls()? {
-                    self.encrypt(connector)?;
-                }
-                Ok(())
-            }
-            Encryption::Must(connector) => {
-                if !self.ask_for_tls()? {
-                    return Err(ConnectError::NoTls {
-                        address: self.address(),
-                        mode: self.target.tls.mode,
-                    });
-                }
-                self.encrypt(connector)
-            }
+        let (connector, is_required) = match encryption {
+            Encryption::No => return Ok(()),
+            Encryption::IfTaken(connector) => (connector, false),
+            Encryption::Must(connector) => (connector, true),
+        };
+        if self.ask_for_tls()? {
+            self.encrypt(connector)
+        } else if is_required {
+            Err(ConnectError::NoTls { address: self.address(), mode: self.target.tls.mode })
+        } else {
+            Ok(())
         }
     }
 
-    /// Returns the socket, which no longer blocks, and the backend's key.
-    #[expect(clippy::type_complexity)]
-    pub(crate) fn into_session(self) -> Result<(Stream, Option<(u32, Vec<u8>)>), ConnectError> {
-        let (mut stream, address) = (self.stream, &self.target.address);
-        let ready = stream.set_nonblocking();
-        ready.map_err(|cause| ConnectError::Lost { address: address.clone(), cause })?;
-        Ok((stream, self.key))
+    /// Returns the session, whose socket no longer blocks.
+    pub(crate) fn into_session(mut self) -> Result<Connection, ConnectError> {
+        self.stream.set_nonblocking().map_err(|e| self.broken(e))?;
+        Ok(Connection { stream: self.stream, key: self.key })
     }
 
     /// Sends the request for TLS, and returns whether the server takes it.
@@ -172,26 +173,14 @@ impl<'a> Handshake<'a> {
         frontend::ssl_request(&mut out).map_err(|e| self.protocol(e))?;
         self.send(&out)?;
         let mut answer = [0];
-        loop {
-            self.set_limit("the request for TLS")?;
-            // One byte and no more, since TLS follows it. Bytes that somebody injected before the
-            // handshake must not be read as part of the session.
-            match self.stream.read(&mut answer) {
-                Ok(0) => {
-                    let cause =
-                        io::Error::new(io::ErrorKind::UnexpectedEof, "the server closed it");
-                    return Err(self.broken(cause));
-                }
-                Ok(_) => break,
-                Err(e) if is_temporary(&e) => {}
-                Err(e) => return Err(self.broken(e)),
-            }
-        }
+        // One byte and no more, since TLS follows it. Bytes that somebody injected before the
+        // handshake must not be read as part of the session.
+        self.receive(&mut answer, "the request for TLS")?;
         match answer {
             [b'S'] => Ok(true),
             [b'N'] => Ok(false),
             // An error message, whose text nobody has authenticated.
-            [tag] => Err(ConnectError::Unexpected { address: self.address(), tag }),
+            [tag] => Err(unexpected(self.target, tag)),
         }
     }
 
@@ -202,9 +191,7 @@ impl<'a> Handshake<'a> {
         };
         self.encrypted = true;
         let tls = |cause| ConnectError::Tls { address: address.clone(), cause };
-        let socket = socket
-            .try_clone()
-            .map_err(|cause| ConnectError::Lost { address: address.clone(), cause })?;
+        let socket = socket.try_clone().map_err(|e| self.broken(e))?;
         let mut stream = TlsStream::new(socket, connector.connection(host).map_err(tls)?);
         loop {
             self.set_limit("the TLS handshake")?;
@@ -273,10 +260,8 @@ impl<'a> Handshake<'a> {
     }
 
     fn ask_kind(&mut self) -> Result<(bool, bool), ConnectError> {
-        const ASKED: &[u8] = b"SELECT pg_catalog.pg_is_in_recovery()::pg_catalog.text, \
-            pg_catalog.current_setting('transaction_read_only')";
         let mut out = Vec::new();
-        frontend::query(&mut out, ASKED).map_err(|e| self.protocol(e))?;
+        frontend::query(&mut out, ServerKind::QUERY.as_bytes()).map_err(|e| self.protocol(e))?;
         self.send(&out)?;
         let mut kind = (false, false);
         loop {
@@ -294,12 +279,9 @@ impl<'a> Handshake<'a> {
     }
 
     /// Limits the next read or write, so that the time limit is checked in between.
-    fn set_limit(&self, step: &'static str) -> Result<(), ConnectError> {
+    fn set_limit(&mut self, step: &'static str) -> Result<(), ConnectError> {
         let wait = self.limit.next_wait(&self.target.address, step)?;
-        let address = &self.target.address;
-        self.stream
-            .set_limit(wait)
-            .map_err(|cause| ConnectError::Lost { address: address.clone(), cause })
+        self.stream.set_limit(wait).map_err(|e| self.broken(e))
     }
 
     fn address(&self) -> Address {
@@ -330,6 +312,19 @@ impl<'a> Handshake<'a> {
         Ok(())
     }
 
+    /// Receives the bytes that are there, at least one.
+    fn receive(&mut self, into: &mut [u8], step: &'static str) -> Result<usize, ConnectError> {
+        loop {
+            self.set_limit(step)?;
+            match self.stream.read(into) {
+                Ok(0) => return Err(self.broken(closed_by_server())),
+                Ok(count) => return Ok(count),
+                Err(e) if is_temporary(&e) => {}
+                Err(e) => return Err(self.broken(e)),
+            }
+        }
+    }
+
     /// Receives the next message and passes it to `take`. An `ErrorResponse` becomes an error.
     fn next<T>(
         &mut self,
@@ -337,8 +332,7 @@ impl<'a> Handshake<'a> {
         take: impl FnOnce(&Target, u8, Message<'_>) -> Result<T, ConnectError>,
     ) -> Result<T, ConnectError> {
         loop {
-            if let Some(header) =
-                pgdyno_wire::Header::read(&self.received).map_err(|e| self.protocol(e))?
+            if let Some(header) = Header::read(&self.received).map_err(|e| self.protocol(e))?
                 && header.body > MAX_STARTUP_MESSAGE_BYTES
             {
                 return Err(self.protocol(WireError::TooLong {
@@ -347,15 +341,11 @@ impl<'a> Handshake<'a> {
                     max: MAX_STARTUP_MESSAGE_BYTES,
                 }));
             }
-            if let Some(frame) =
-                pgdyno_wire::next_frame(&self.received).map_err(|e| self.protocol(e))?
-            {
+            if let Some(frame) = next_frame(&self.received).map_err(|e| self.protocol(e))? {
                 self.messages += 1;
                 if self.messages > MAX_STARTUP_MESSAGES {
-                    let tag = frame.tag;
-                    return Err(
-                        self.protocol(WireError::TooMany { tag, max: MAX_STARTUP_MESSAGES })
-                    );
+                    let (tag, max) = (frame.tag, MAX_STARTUP_MESSAGES);
+                    return Err(self.protocol(WireError::TooMany { tag, max }));
                 }
                 let length = frame.len();
                 let message = Message::read(frame).map_err(|e| self.protocol(e))?;
@@ -371,24 +361,15 @@ impl<'a> Handshake<'a> {
                 self.received.drain(..length);
                 return taken;
             }
-            self.set_limit(step)?;
             let mut scratch = [0; 4096];
-            match self.stream.read(&mut scratch) {
-                Ok(0) => {
-                    let cause =
-                        io::Error::new(io::ErrorKind::UnexpectedEof, "the server closed it");
-                    return Err(self.broken(cause));
-                }
-                Ok(n) => self.received.extend_from_slice(&scratch[..n]),
-                Err(e) if is_temporary(&e) => {}
-                Err(e) => return Err(self.broken(e)),
-            }
+            let count = self.receive(&mut scratch, step)?;
+            self.received.extend_from_slice(&scratch[..count]);
         }
     }
 
     fn authenticate(&mut self) -> Result<(), ConnectError> {
         let target = self.target;
-        let password = target.password.as_ref().map(pgdyno_model::target::Secret::reveal);
+        let password = target.password.as_ref().map(Secret::reveal);
         let is_private = !self.stream.is_public();
         let gate = AuthPolicy::new(target.require_auth.clone(), is_private);
         let mut exchange = AuthExchange::new(&target.user, password)
@@ -409,7 +390,7 @@ impl<'a> Handshake<'a> {
                 Message::NegotiateVersion | Message::NoticeResponse(_) => {
                     Ok(AuthProgress::Continues)
                 }
-                _ => Err(ConnectError::Unexpected { address: target.address.clone(), tag }),
+                _ => Err(unexpected(target, tag)),
             })?;
             self.send(&answer)?;
             if progress == AuthProgress::Accepted {
@@ -439,7 +420,7 @@ impl<'a> Handshake<'a> {
                     Ok(false)
                 }
                 Message::NoticeResponse(_) | Message::NegotiateVersion => Ok(false),
-                _ => Err(ConnectError::Unexpected { address: target.address.clone(), tag }),
+                _ => Err(unexpected(target, tag)),
             })?;
             if ready {
                 (self.key, self.reported) = (key, reported);
@@ -454,12 +435,16 @@ impl<'a> Handshake<'a> {
             self.next("start-up", |target, tag, message| match message {
                 Message::NoticeResponse(_)
                 | Message::ParameterStatus { .. }
-                | Message::Notification(_) => Ok(()),
-                _ => Err(ConnectError::Unexpected { address: target.address.clone(), tag }),
+                | Message::Notification => Ok(()),
+                _ => Err(unexpected(target, tag)),
             })?;
         }
         Ok(())
     }
+}
+
+fn unexpected(target: &Target, tag: u8) -> ConnectError {
+    ConnectError::Unexpected { address: target.address.clone(), tag }
 }
 
 /// Whether the call is to be repeated while time is left.

@@ -39,6 +39,7 @@ pub mod tls;
 mod tls_stream;
 
 pub use error::{ConnectError, ServerKind};
-pub use session::{CONNECT_TIMEOUT, Connection, cancel, connect, connect_any};
+pub use handshake::Connection;
+pub use session::{CONNECT_TIMEOUT, cancel, connect, connect_any};
 pub use stream::Stream;
 pub use tls_stream::TlsStream;

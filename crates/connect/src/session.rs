@@ -7,25 +7,14 @@ use pgdyno_model::target::{Address, Servers, SslMode, Target};
 use pgdyno_wire::frontend;
 
 use super::error::ConnectError;
-use super::handshake::{Encryption, FailedAttempt, Handshake, with_encryption};
+use super::handshake::{Connection, Encryption, FailedAttempt, Handshake, with_encryption};
 use super::limit::Limit;
 use super::socket::open;
-use super::stream::Stream;
 use super::tls::Connector;
 
 /// How long a connection may take from the first packet to the first `ReadyForQuery`, unless the
 /// target says.
 pub const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
-
-/// A session that is ready for its first command. Its socket does not block.
-#[derive(Debug)]
-pub struct Connection {
-    /// The socket.
-    pub stream: Stream,
-    /// Process id and secret of the backend, which a cancel request names. None if the server sent
-    /// none.
-    pub key: Option<(u32, Vec<u8>)>,
-}
 
 /// Connects to one of `servers`, and returns the session and the target that took it.
 ///
@@ -68,8 +57,7 @@ fn connect_until(
         let mut handshake = Handshake::new(target, stream, limit);
         let done = handshake.execute(encryption);
         done.map_err(|error| FailedAttempt { error, is_encrypted: handshake.is_encrypted() })?;
-        let (stream, key) = handshake.into_session().map_err(FailedAttempt::before_tls)?;
-        Ok(Connection { stream, key })
+        handshake.into_session().map_err(FailedAttempt::before_tls)
     })
 }
 

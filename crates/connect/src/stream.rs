@@ -6,6 +6,8 @@ use std::os::unix::net::UnixStream;
 use std::time::Duration;
 
 use rustix::fd::{AsFd, AsRawFd, BorrowedFd, RawFd};
+use rustix::io::ioctl_fionbio;
+use rustix::net::sockopt::{Timeout, set_socket_timeout};
 use rustix::net::{RecvFlags, SendFlags, recv, send};
 
 use super::tls_stream::TlsStream;
@@ -63,9 +65,8 @@ impl Stream {
     /// Makes reads and writes fail with `WouldBlock` where they would wait.
     pub(crate) fn set_nonblocking(&mut self) -> io::Result<()> {
         match self {
-            Self::Unix(s) => s.set_nonblocking(true),
-            Self::Tcp(s) => s.set_nonblocking(true),
             Self::Tls(s) => s.set_nonblocking(),
+            Self::Unix(_) | Self::Tcp(_) => Ok(ioctl_fionbio(&*self, true)?),
         }
     }
 
@@ -74,17 +75,11 @@ impl Stream {
     /// # Errors
     /// `Unsupported` for TLS; else the system's.
     pub fn set_blocking(&mut self, limit: Option<Duration>) -> io::Result<()> {
-        match self {
-            Self::Unix(s) => {
-                s.set_nonblocking(false)?;
-                s.set_read_timeout(limit)
-            }
-            Self::Tcp(s) => {
-                s.set_nonblocking(false)?;
-                s.set_read_timeout(limit)
-            }
-            Self::Tls(_) => Err(io::ErrorKind::Unsupported.into()),
+        if !self.is_plain() {
+            return Err(io::ErrorKind::Unsupported.into());
         }
+        ioctl_fionbio(&*self, false)?;
+        Ok(set_socket_timeout(&*self, Timeout::Recv, limit)?)
     }
 
     /// Whether the socket carries the protocol's bytes as they are, without TLS.
@@ -110,13 +105,8 @@ impl Stream {
     pub(crate) fn set_limit(&self, limit: Duration) -> io::Result<()> {
         // Zero would mean none.
         let limit = Some(limit.max(Duration::from_millis(1)));
-        let tcp =
-            |s: &TcpStream| s.set_read_timeout(limit).and_then(|()| s.set_write_timeout(limit));
-        match self {
-            Self::Unix(s) => s.set_read_timeout(limit).and_then(|()| s.set_write_timeout(limit)),
-            Self::Tcp(s) => tcp(s),
-            Self::Tls(s) => tcp(s.socket()),
-        }
+        set_socket_timeout(self, Timeout::Recv, limit)?;
+        Ok(set_socket_timeout(self, Timeout::Send, limit)?)
     }
 }
 

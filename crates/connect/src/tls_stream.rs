@@ -66,7 +66,7 @@ impl TlsStream {
             return Ok(false);
         }
         if self.tls.read_tls(&mut self.socket)? == 0 {
-            return Err(io::Error::new(io::ErrorKind::UnexpectedEof, "the server closed it"));
+            return Err(closed_by_server());
         }
         self.process()?;
         Ok(true)
@@ -158,6 +158,11 @@ impl TlsStream {
         let _ = self.flush();
         self.socket.shutdown(Shutdown::Write)
     }
+}
+
+/// Returns the error of a socket whose other end is closed too early.
+pub(super) fn closed_by_server() -> io::Error {
+    io::Error::new(io::ErrorKind::UnexpectedEof, "the server closed it")
 }
 
 #[cfg(test)]

@@ -12,9 +12,9 @@ use std::time::{Duration, Instant};
 use pgdyno_model::storage::DiskLatency;
 use serde::{Deserialize, Serialize};
 
-use super::files::write_log_of;
 use super::rule::{Cut, Rule};
 use super::status::{CutFacts, DiskStatus};
+use super::write_log::write_log_of;
 
 /// The longest wait for an answer. Writing out a full cache takes longest.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -84,11 +84,11 @@ impl Control {
             stream.set_read_timeout(Some(PATIENCE))?;
             Ok(stream)
         };
-        let stream = connected().map_err(|source| ControlError::Unreachable {
-            directory: directory.to_owned(),
-            source,
-        })?;
-        Ok(Self { directory: directory.to_owned(), stream: BufReader::new(stream) })
+        let directory = directory.to_owned();
+        match connected() {
+            Ok(stream) => Ok(Self { directory, stream: BufReader::new(stream) }),
+            Err(source) => Err(ControlError::Unreachable { directory, source }),
+        }
     }
 
     /// Reads the disk's status.
@@ -223,14 +223,11 @@ impl Control {
             send(self.stream.get_mut(), request)?;
             receive(&mut self.stream)?.ok_or_else(|| io::Error::from(io::ErrorKind::UnexpectedEof))
         };
-        match exchange() {
-            Ok(Response::Refused(why)) => {
-                Err(ControlError::Refused { directory: self.directory.clone(), why })
-            }
+        let (answer, directory) = (exchange(), self.directory.clone());
+        match answer {
+            Ok(Response::Refused(why)) => Err(ControlError::Refused { directory, why }),
             Ok(response) => Ok(response),
-            Err(source) => {
-                Err(ControlError::Unreachable { directory: self.directory.clone(), source })
-            }
+            Err(source) => Err(ControlError::Unreachable { directory, source }),
         }
     }
 

@@ -9,8 +9,8 @@ use pgdyno_exec::service_paths::mount_point_of;
 use pgdyno_model::storage::EmulatedDisk;
 
 use crate::control::{Control, ControlError};
-use crate::files::image_of;
 use crate::fuse;
+use crate::medium::image_of;
 
 /// The device of FUSE.
 pub const FUSE: &str = "/dev/fuse";

@@ -29,7 +29,6 @@
 mod cache;
 mod control;
 mod disk_server;
-mod files;
 mod fuse;
 mod medium;
 mod model;

@@ -3,6 +3,12 @@
 use std::fs::File;
 use std::io;
 use std::os::unix::fs::FileExt;
+use std::path::{Path, PathBuf};
+
+/// Returns the sparse file with the durable contents of the disk in `directory`.
+pub(super) fn image_of(directory: &Path) -> PathBuf {
+    directory.join("image")
+}
 
 /// A store of bytes at offsets, of fixed size.
 pub(super) trait Medium {

@@ -85,30 +85,22 @@ impl<M: Medium> Disk<M> {
         }
         self.counters.writes += 1;
         self.counters.written_bytes += length;
-        let write =
+        let mut write =
             Cached { sequence: self.counters.writes, offset, data: Data::Bytes(data.into()) };
-        match verdict {
-            Some((rule, Effect::Tear(unit))) => {
-                let torn = self.torn(rule, &write, unit);
-                self.log(&Record::Write(&torn))?;
-                self.cache.put(torn);
-            }
-            Some((rule, Effect::TearAndCut(unit, cut))) => {
-                let torn = self.torn(rule, &write, unit);
-                self.log(&Record::Write(&torn))?;
-                // What was cached before may be older at the same place; it loses to this one.
-                let lost = self.lose_power(&cut, Some(rule));
-                torn.apply(&mut self.medium).map_err(|e| broken(&e))?;
-                if let Some(facts) = &mut self.cut {
-                    facts.torn = true;
-                }
-                return lost;
-            }
-            _ => {
-                self.log(&Record::Write(&write))?;
-                self.cache.put(write);
-            }
+        if let Some((rule, Effect::Tear(unit) | Effect::TearAndCut(unit, _))) = verdict {
+            write = self.torn(rule, &write, unit);
         }
+        self.log(&Record::Write(&write))?;
+        if let Some((rule, Effect::TearAndCut(_, cut))) = verdict {
+            // What was cached before may be older at the same place; it loses to this one.
+            let lost = self.lose_power(&cut, Some(rule));
+            write.apply(&mut self.medium).map_err(|e| broken(&e))?;
+            if let Some(facts) = &mut self.cut {
+                facts.torn = true;
+            }
+            return lost;
+        }
+        self.cache.put(write);
         if let Some((rule, Effect::Cut(cut))) = verdict {
             return self.lose_power(&cut, Some(rule));
         }

@@ -20,11 +20,11 @@ use pgdyno_exec::service_paths::{
 use pgdyno_model::storage::EmulatedDisk;
 
 use super::control::{self, Request, Response};
-use super::files::{image_of, write_log_of};
 use super::fuse;
+use super::medium::image_of;
 use super::model::Disk;
 use super::shared::Shared;
-use super::write_log::WriteLog;
+use super::write_log::{WriteLog, write_log_of};
 
 /// A disk that cannot be served.
 #[derive(Debug, thiserror::Error)]
@@ -132,43 +132,29 @@ fn answer(request: Request, shared: &Shared) -> Response {
         Err(e) => Response::Refused(e.to_string()),
     };
     match request {
-        Request::Status => Response::Status(Box::new(shared.disk().status())),
-        Request::Arm(rule) => Response::Armed(shared.disk().arm(rule)),
-        Request::Disarm(id) => {
-            shared.disk().disarm(id);
-            Response::Done
-        }
-        Request::Lie(on) => {
-            shared.disk().lie(on);
-            Response::Done
-        }
-        Request::Seed(seed) => {
-            shared.disk().seed(seed);
-            Response::Done
-        }
-        Request::BeginBaseline => done(shared.disk().begin_baseline()),
-        Request::Cut(cut) => {
-            shared.disk().cut(&cut);
-            Response::Done
-        }
-        Request::PowerOn => {
-            // The kernel tells of a closed file a moment later.
-            let until = Instant::now() + Duration::from_secs(5);
-            while shared.opened.load(Ordering::SeqCst) > 0 {
-                if Instant::now() >= until {
-                    return Response::Refused(
-                        "its file is still open; detach the loop device first".into(),
-                    );
-                }
-                std::thread::sleep(Duration::from_millis(5));
-            }
-            shared.disk().power_on();
-            Response::Done
-        }
-        Request::Latency(latency) => {
-            shared.set_latency(&latency);
-            Response::Done
-        }
-        Request::SyncLog => done(shared.disk().sync_log()),
+        Request::Status => return Response::Status(Box::new(shared.disk().status())),
+        Request::Arm(rule) => return Response::Armed(shared.disk().arm(rule)),
+        Request::BeginBaseline => return done(shared.disk().begin_baseline()),
+        Request::SyncLog => return done(shared.disk().sync_log()),
+        Request::PowerOn => return done(power_on(shared)),
+        Request::Disarm(id) => shared.disk().disarm(id),
+        Request::Lie(on) => shared.disk().lie(on),
+        Request::Seed(seed) => shared.disk().seed(seed),
+        Request::Cut(cut) => shared.disk().cut(&cut),
+        Request::Latency(latency) => shared.set_latency(&latency),
     }
+    Response::Done
+}
+
+fn power_on(shared: &Shared) -> io::Result<()> {
+    // The kernel tells of a closed file a moment later.
+    let until = Instant::now() + Duration::from_secs(5);
+    while shared.opened.load(Ordering::SeqCst) > 0 {
+        if Instant::now() >= until {
+            return Err(io::Error::other("its file is still open; detach the loop device first"));
+        }
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    shared.disk().power_on();
+    Ok(())
 }

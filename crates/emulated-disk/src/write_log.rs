@@ -4,13 +4,18 @@ use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{self, BufReader, BufWriter, Read, Write};
 use std::os::unix::fs::{FileExt, OpenOptionsExt};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use pgdyno_exec::files::nofollow;
 use serde::{Deserialize, Serialize};
 
 use super::cache::{Cached, Data};
 use super::medium::Medium;
+
+/// Returns the log of the disk in `directory`.
+pub(super) fn write_log_of(directory: &Path) -> PathBuf {
+    directory.join("writes")
+}
 
 /// An event on the disk.
 pub(super) enum Record<'a> {

@@ -95,7 +95,7 @@ impl Server {
             let why = match control::connect(target) {
                 Ok(_) => return Ok(()),
                 // The server answers, and waiting longer will not change its answer.
-                Err(e) if e.is_from_server() && !e.is_starting_up() => {
+                Err(e) if e.is_refusal() => {
                     return Err(StartFailure::Other(Box::new(e.into())));
                 }
                 Err(e) => e.to_string(),

@@ -2,8 +2,7 @@
 //! and on one in main memory, by pgbench, in turn (A B C, C B A, …); then what injected latencies
 //! come to, beside what they should.
 //!
-//!     cargo bench -p pgdyno-storage --bench emulated_disk -- [--rounds N] [--seconds S] [--scale N] [--clients N] [--filesystem NAME]
-//!         [--directory DIR]
+//!     cargo bench -p pgdyno-storage --bench emulated_disk -- --help
 
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
@@ -11,6 +10,7 @@ use std::process::Command;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
+use clap::Parser;
 use pgdyno_emulated_disk as emulated;
 use pgdyno_emulated_disk::Control;
 use pgdyno_exec::account::server_account;
@@ -27,53 +27,44 @@ use pgdyno_storage::{MountedStack, Stack, Surroundings, Wipe};
 
 static RUN: AtomicBool = AtomicBool::new(false);
 
+#[derive(Parser)]
 struct Options {
+    /// Rounds, each with every storage once.
+    #[arg(long, default_value_t = 5)]
     rounds: usize,
+    /// Length of each measurement (s).
+    #[arg(long, default_value_t = 5)]
     seconds: u32,
+    /// pgbench's scale.
+    #[arg(long, default_value_t = 10)]
     scale: u32,
+    /// pgbench's clients.
+    #[arg(long, default_value_t = 8)]
     clients: u32,
+    /// The filesystem of every storage.
+    #[arg(long, default_value = "ext4")]
     filesystem: String,
+    /// Where the storages are made.
+    #[arg(long, default_value_os_t = std::env::temp_dir())]
     directory: PathBuf,
+    /// Cargo adds this flag.
+    #[arg(long, hide = true)]
+    bench: bool,
 }
 
 type Failure = Box<dyn std::error::Error>;
 
 fn main() {
-    let arguments: Vec<String> = std::env::args().skip(1).filter(|a| a != "--bench").collect();
     let done = if emulated::is_asked_to_serve() {
         emulated::serve().map_err(Failure::from)
     } else {
         emulated::serve_by::<&str>(&[]);
-        options(&arguments).and_then(|options| measure(&options))
+        measure(&Options::parse())
     };
     if let Err(e) = done {
         let _ = writeln!(std::io::stderr(), "error: {e}");
         std::process::exit(1);
     }
-}
-
-fn options(arguments: &[String]) -> Result<Options, Failure> {
-    let mut options = Options {
-        rounds: 5,
-        seconds: 5,
-        scale: 10,
-        clients: 8,
-        filesystem: "ext4".into(),
-        directory: std::env::temp_dir(),
-    };
-    for pair in arguments.chunks(2) {
-        let [name, value] = pair else { return Err(format!("`{}` wants a value", pair[0]).into()) };
-        match name.as_str() {
-            "--rounds" => options.rounds = value.parse()?,
-            "--seconds" => options.seconds = value.parse()?,
-            "--scale" => options.scale = value.parse()?,
-            "--clients" => options.clients = value.parse()?,
-            "--filesystem" => options.filesystem.clone_from(value),
-            "--directory" => options.directory = value.into(),
-            _ => return Err(format!("unknown option `{name}`").into()),
-        }
-    }
-    Ok(options)
 }
 
 /// A storage with a server on it; the server goes first.

@@ -2,7 +2,7 @@
 //! A, …). What is printed for each test is the median of operations a second on both sides and the
 //! median of the rounds' ratios.
 //!
-//!     cargo bench -p pgdyno-storage --bench vs_pg_test_fsync -- [--rounds N] [--seconds S] [--directory DIR]
+//!     cargo bench -p pgdyno-storage --bench vs_pg_test_fsync -- --help
 
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
@@ -10,6 +10,7 @@ use std::process::Command;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
+use clap::Parser;
 use pgdyno_exec::journal::Journal;
 use pgdyno_model::probe::{Flushes, FsyncTest};
 use pgdyno_postgres::{Install, find_all};
@@ -18,34 +19,29 @@ use pgdyno_storage::probe::{FsyncOptions, fsync};
 /// How far a ratio may be from 1 before its line is marked.
 const TOLERANCE: f64 = 0.1;
 
+#[derive(Parser)]
 struct Options {
+    /// Rounds, each with both programs once.
+    #[arg(long, default_value_t = 5)]
     rounds: usize,
+    /// Length of each test (s).
+    #[arg(long, default_value_t = 1)]
     seconds: u32,
+    /// Where the files are written.
+    #[arg(long, default_value_os_t = std::env::temp_dir())]
     directory: PathBuf,
+    /// Cargo adds this flag.
+    #[arg(long, hide = true)]
+    bench: bool,
 }
 
 type Failure = Box<dyn std::error::Error>;
 
 fn main() {
-    let arguments: Vec<String> = std::env::args().skip(1).filter(|a| a != "--bench").collect();
-    if let Err(e) = options(&arguments).and_then(|options| compare(&options)) {
+    if let Err(e) = compare(&Options::parse()) {
         let _ = writeln!(std::io::stderr(), "error: {e}");
         std::process::exit(1);
     }
-}
-
-fn options(arguments: &[String]) -> Result<Options, Failure> {
-    let mut options = Options { rounds: 5, seconds: 1, directory: std::env::temp_dir() };
-    for pair in arguments.chunks(2) {
-        let [name, value] = pair else { return Err(format!("`{}` wants a value", pair[0]).into()) };
-        match name.as_str() {
-            "--rounds" => options.rounds = value.parse()?,
-            "--seconds" => options.seconds = value.parse()?,
-            "--directory" => options.directory = value.into(),
-            _ => return Err(format!("unknown option `{name}`").into()),
-        }
-    }
-    Ok(options)
 }
 
 /// Operations a second of one test, none where it is not available.

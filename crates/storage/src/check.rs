@@ -10,7 +10,7 @@ use pgdyno_exec::device::safety::{self, Wipe};
 use pgdyno_exec::directory::{self, DirectoryError};
 use pgdyno_exec::random::random_hex;
 use pgdyno_exec::tool::locate;
-use pgdyno_model::storage::{Backing, Raid0, Storage, Striper};
+use pgdyno_model::storage::{Backing, EmulatedDisk, LoopFile, Raid0, Storage, Striper};
 use pgdyno_model::units::Bytes;
 
 use super::error::StorageError;
@@ -79,8 +79,7 @@ impl Stack {
             if let Some(same) = stack.looked_at.iter().find(|d| d.number == found.number) {
                 let why =
                     format!("{} and {} are the same device", same.path.display(), device.display());
-                let help = "name each member once".into();
-                return Err(StorageError::Contradiction { storage: name.into(), why, help });
+                return Err(StorageError::contradiction(name, why, "name each member once"));
             }
             stack.looked_at.push(found);
         }
@@ -157,7 +156,7 @@ impl Stack {
         let mut tools = Vec::new();
         if !loop_files(backing).is_empty()
             || !backing.emulated().is_empty()
-            || (matches!(backing, Backing::Ram(_)) && self.is_filesystem_made())
+            || (matches!(backing, Backing::Ram(_)) && self.storage.filesystem.is_some())
         {
             tools.push(LOSETUP);
         }
@@ -191,26 +190,16 @@ impl Stack {
             let opened = std::fs::File::options().read(true).write(true).open(FUSE);
             opened.map_err(|source| StorageError::Fuse { storage: storage(), source })?;
         }
-        match self.striper() {
-            Some(Striper::Mdadm) if !Path::new(MD).exists() => Err(StorageError::NotInKernel {
-                storage: storage(),
-                what: "software RAID",
-                looked_for: MD,
-            }),
-            Some(Striper::Lvm) if !Path::new(MAPPER).exists() => Err(StorageError::NotInKernel {
-                storage: storage(),
-                what: "device mapper",
-                looked_for: MAPPER,
-            }),
-            _ => self
-                .with_filesystem(|filesystem, _| filesystem.check_machine())
-                .unwrap_or(Ok(()))
-                .map_err(|source| StorageError::Filesystem {
-                    storage: storage(),
-                    source: Box::new(source),
-                    left: Vec::new(),
-                }),
+        let striping = match self.striper() {
+            Some(Striper::Mdadm) => Some(("software RAID", MD)),
+            Some(Striper::Lvm) => Some(("device mapper", MAPPER)),
+            _ => None,
+        };
+        if let Some((what, looked_for)) = striping.filter(|(_, file)| !Path::new(file).exists()) {
+            return Err(StorageError::NotInKernel { storage: storage(), what, looked_for });
         }
+        let checked = self.with_filesystem(|filesystem, _| filesystem.check_machine());
+        checked.unwrap_or(Ok(())).map_err(|e| StorageError::filesystem(&self.name, e, Vec::new()))
     }
 
     /// The directories that loop files lie in are there, can be passed, and have room.
@@ -220,8 +209,7 @@ impl Stack {
             let available = pgdyno_facts::memory_available().unwrap_or_default();
             if size > available {
                 let why = format!("it needs {size} of main memory, and {available} is available");
-                let help = "choose a smaller size".into();
-                return Err(StorageError::Contradiction { storage: self.name().into(), why, help });
+                return Err(StorageError::contradiction(&self.name, why, "choose a smaller size"));
             }
         }
         let mut needed = self.needed();
@@ -244,10 +232,6 @@ impl Stack {
             }
         }
         Ok(())
-    }
-
-    fn is_filesystem_made(&self) -> bool {
-        self.storage().filesystem.is_some()
     }
 }
 
@@ -273,14 +257,9 @@ fn choose_striper(storage: &mut Storage) {
 /// links, as the kernel will show it. A device keeps the name by which the user knows it.
 fn resolve(backing: &mut Backing) -> Result<(), StorageError> {
     match backing {
-        Backing::Loop(file) => {
-            if let Some(directory) = &mut file.directory {
-                *directory = absolute(directory)?;
-            }
-            Ok(())
-        }
-        Backing::Emulated(disk) => {
-            if let Some(directory) = &mut disk.directory {
+        Backing::Loop(LoopFile { directory, .. })
+        | Backing::Emulated(EmulatedDisk { directory, .. }) => {
+            if let Some(directory) = directory {
                 *directory = absolute(directory)?;
             }
             Ok(())

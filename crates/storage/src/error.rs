@@ -167,6 +167,24 @@ fn and_left(left: &[String]) -> String {
 }
 
 impl StorageError {
+    /// Returns the error of a `storage` that does not go together.
+    pub(crate) fn contradiction(
+        storage: &str,
+        why: impl Into<String>,
+        help: impl Into<String>,
+    ) -> Self {
+        Self::Contradiction { storage: storage.into(), why: why.into(), help: help.into() }
+    }
+
+    /// Returns the error of a filesystem; `left` could not be taken down.
+    pub(crate) fn filesystem(storage: &str, source: FilesystemError, left: Vec<String>) -> Self {
+        Self::Filesystem { storage: storage.into(), source: Box::new(source), left }
+    }
+
+    /// Returns the error of a step; `left` could not be taken down.
+    pub(crate) fn step(storage: &str, source: StepError, left: Vec<String>) -> Self {
+        Self::Make { storage: storage.into(), source: Box::new(source), left }
+    }
     /// Tells whether this machine cannot have the storage at all: its kernel or its programs lack
     /// something, or it takes root.
     pub fn is_unavailable(&self) -> bool {

@@ -12,7 +12,7 @@ use std::{fs, io};
 use pgdyno_exec::beneath::Directory;
 use pgdyno_exec::mountinfo::mounted_beneath;
 use pgdyno_exec::paths::data_dir;
-use pgdyno_exec::trust::{self, TrustError};
+use pgdyno_exec::trust;
 use pgdyno_model::Fault;
 use rustix::fs::{FileType, Stat};
 
@@ -27,30 +27,27 @@ pub struct LeftAlone {
 
 /// Why something among the kept files is not pgdyno's, or cannot be removed.
 #[derive(Debug, thiserror::Error)]
-#[allow(missing_docs, reason = "the messages say it")]
 pub enum KeptError {
+    /// The system's error.
     #[error("{0}")]
     Io(#[from] io::Error),
-    #[error("it cannot be looked at: {0}")]
-    Unseen(io::Error),
-    #[error("it cannot be read: {0}")]
-    Unreadable(io::Error),
-    #[error("{0}{help}", help = .0.help().map_or_else(String::new, |help| format!("; {help}")))]
-    Untrusted(Box<TrustError>),
-    #[error("it is a symbolic link")]
-    Link,
-    #[error("it is no folder")]
-    NotAFolder,
-    #[error("it belongs to uid {0}")]
-    Foreign(u32),
-    #[error("its name is none of a session of crash tests")]
-    NotASession,
-    #[error("pgdyno did not put it there")]
-    NotOurs,
-    #[error("something is mounted at {}", .0.display())]
-    Mounted(PathBuf),
-    #[error("it is attached as {0}")]
-    Attached(String),
+    /// What was found instead of pgdyno's own file.
+    #[error("{0}")]
+    NotOurs(String),
+}
+
+impl KeptError {
+    fn found(found: impl Into<String>) -> Self {
+        Self::NotOurs(found.into())
+    }
+
+    fn link() -> Self {
+        Self::found("it is a symbolic link")
+    }
+
+    fn unseen(error: impl Into<io::Error>) -> Self {
+        Self::found(format!("it cannot be looked at: {}", error.into()))
+    }
 }
 
 /// The kept files of one session of crash tests.
@@ -97,7 +94,7 @@ impl KeptCrashes {
         for name in self.names(directory) {
             let path = directory.path().join(&name);
             if !is_session(&name) {
-                self.leave(path, KeptError::NotASession);
+                self.leave(path, KeptError::found("its name is none of a session of crash tests"));
             } else if let Some(folder) = self.own_folder(directory, &name) {
                 let session = self.session(name, &folder);
                 self.all.push(session);
@@ -132,7 +129,8 @@ impl KeptCrashes {
                 entries.into_iter().map(|e| e.name.to_string_lossy().into_owned()).collect()
             }
             Err(e) => {
-                self.leave(directory.path().to_owned(), KeptError::Unreadable(e));
+                let why = KeptError::found(format!("it cannot be read: {e}"));
+                self.leave(directory.path().to_owned(), why);
                 Vec::new()
             }
         }
@@ -148,11 +146,11 @@ impl KeptCrashes {
             name == "image" || name.starts_with("image-") || name.starts_with("ledger-");
         let is_data = || name == "data" && folder.file("data/PG_VERSION").is_ok();
         let why = match folder.stat(name).map(|stat| kind(&stat)) {
-            Err(e) => KeptError::Unseen(e),
-            Ok(FileType::Symlink) => KeptError::Link,
+            Err(e) => KeptError::unseen(e),
+            Ok(FileType::Symlink) => KeptError::link(),
             Ok(FileType::RegularFile) if is_file_name => return true,
             Ok(FileType::Directory) if is_data() => return true,
-            Ok(_) => KeptError::NotOurs,
+            Ok(_) => KeptError::found("pgdyno did not put it there"),
         };
         self.leave(folder.path().join(name), why);
         false
@@ -200,27 +198,30 @@ impl KeptCrash {
 /// Opens the folder of all sessions, if nobody but root and the caller can change where its path
 /// leads to.
 fn open_crashes(path: &Path) -> Result<Directory, KeptError> {
-    trust::check(path).map_err(|e| KeptError::Untrusted(Box::new(e)))?;
+    trust::check(path).map_err(|e| {
+        let help = e.help().map_or_else(String::new, |help| format!("; {help}"));
+        KeptError::found(format!("{e}{help}"))
+    })?;
     if fs::symlink_metadata(path)?.is_symlink() {
-        return Err(KeptError::Link);
+        return Err(KeptError::link());
     }
     Ok(Directory::open(path)?)
 }
 
 /// Opens the folder `name`, if it is the caller's.
 fn own_folder(parent: &Directory, name: &str) -> Result<Directory, KeptError> {
-    let stat = parent.stat(name).map_err(KeptError::Unseen)?;
+    let stat = parent.stat(name).map_err(KeptError::unseen)?;
     match kind(&stat) {
-        FileType::Symlink => return Err(KeptError::Link),
+        FileType::Symlink => return Err(KeptError::link()),
         FileType::Directory => {}
-        _ => return Err(KeptError::NotAFolder),
+        _ => return Err(KeptError::found("it is no folder")),
     }
-    let folder = parent.directory(name).map_err(KeptError::Unseen)?;
-    let uid = rustix::fs::fstat(&folder).map_err(|e| KeptError::Unseen(e.into()))?.st_uid;
+    let folder = parent.directory(name).map_err(KeptError::unseen)?;
+    let uid = rustix::fs::fstat(&folder).map_err(KeptError::unseen)?.st_uid;
     if uid == rustix::process::geteuid().as_raw() {
         Ok(folder)
     } else {
-        Err(KeptError::Foreign(uid))
+        Err(KeptError::found(format!("it belongs to uid {uid}")))
     }
 }
 
@@ -232,10 +233,11 @@ fn kind(stat: &Stat) -> FileType {
 fn remove(folder: &Directory, relative: &Path) -> Result<(), KeptError> {
     let path = folder.path().join(relative);
     if let Some(mounted) = mounted_beneath(&path)?.first() {
-        return Err(KeptError::Mounted(mounted.point.clone()));
+        let point = mounted.point.display();
+        return Err(KeptError::found(format!("something is mounted at {point}")));
     }
     if let Some(device) = loop_device(&path) {
-        return Err(KeptError::Attached(device));
+        return Err(KeptError::found(format!("it is attached as {device}")));
     }
     let (round, name) = match (relative.parent(), relative.file_name()) {
         (Some(round), Some(name)) if !round.as_os_str().is_empty() => {

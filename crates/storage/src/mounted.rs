@@ -12,7 +12,6 @@ use pgdyno_exec::device::refusal::{Refusal, SafetyError};
 use pgdyno_exec::device::safety;
 use pgdyno_exec::directory::StorageDirectory;
 use pgdyno_exec::journal::{Entry, Journal, OwnedResource};
-use pgdyno_exec::setting::DeviceSetting;
 use pgdyno_exec::tool::run_tool;
 use pgdyno_exec::{Effect, ExecContext, Executor, Step, StepError, execute_all, take_down};
 use pgdyno_model::storage::{DeviceSettings, StackFacts};
@@ -64,22 +63,14 @@ impl Stack {
             made: Vec::new(),
             _directory: directory,
         };
-        let made =
-            mounted.stack.clone().make_on(&mut OwningExecutor { mounted: &mut mounted, stop });
+        let steps = mounted.stack.steps();
+        let made = execute_all(&mut OwningExecutor { mounted: &mut mounted, stop }, &steps);
         if let Err(source) = made {
-            return Err(StorageError::Make {
-                storage: name,
-                source: Box::new(source),
-                left: mounted.take_down(),
-            });
+            return Err(StorageError::step(&name, source, mounted.take_down()));
         }
         let read_back = mounted.stack.with_filesystem(Filesystem::read_back);
         if let Some(Err(source)) = read_back {
-            return Err(StorageError::Filesystem {
-                storage: name,
-                source: Box::new(source),
-                left: mounted.take_down(),
-            });
+            return Err(StorageError::filesystem(&name, source, mounted.take_down()));
         }
         Ok(mounted)
     }
@@ -118,7 +109,7 @@ impl MountedStack {
     /// # Errors
     /// [`StorageError`]: it cannot be read, or is not what was asked for.
     pub fn facts(&self, keep_serials: bool) -> Result<StackFacts, StorageError> {
-        let storage = || self.stack.name().to_owned();
+        let storage = || self.stack.name.clone();
         let unsafe_to_tell = |path: &Path, source| StorageError::Unsafe {
             storage: storage(),
             source: Box::new(SafetyError {
@@ -134,20 +125,12 @@ impl MountedStack {
             let device = named.unwrap_or(found);
             devices.push(Identity::of(&device, keep_serials).into());
         }
+        let filesystem = self.stack.with_filesystem(Filesystem::read_back).transpose();
         let filesystem =
-            self.stack.with_filesystem(Filesystem::read_back).transpose().map_err(|source| {
-                StorageError::Filesystem {
-                    storage: storage(),
-                    source: Box::new(source),
-                    left: Vec::new(),
-                }
-            })?;
-        let settings: Result<Vec<(String, String)>, _> =
-            self.stack.settings().iter().map(DeviceSetting::read_back).collect();
-        let settings = settings.map_err(|source| StorageError::ReadBack {
-            storage: storage(),
-            source: Box::new(source),
-        })?;
+            filesystem.map_err(|e| StorageError::filesystem(&self.stack.name, e, Vec::new()))?;
+        let settings = self.stack.settings();
+        let settings = settings.iter().map(|s| s.read_back().map_err(|e| self.unread(e)));
+        let settings = settings.collect::<Result<_, _>>()?;
         Ok(StackFacts {
             devices,
             striper: self.stack.striper(),
@@ -167,7 +150,7 @@ impl MountedStack {
             return Ok(());
         }
         let left = self.put_back();
-        let name = self.stack.name().to_owned();
+        let name = self.stack.name.clone();
         if !left.is_empty() {
             return Err(StorageError::PutBack { storage: name, left });
         }
@@ -179,7 +162,7 @@ impl MountedStack {
             // Nothing is set now, so that the next call sets whatever it asks for.
             self.stack.storage.device =
                 DeviceSettings { trim: device.trim, ..DeviceSettings::default() };
-            StorageError::Make { storage: name, source: Box::new(source), left }
+            StorageError::step(&name, source, left)
         })
     }
 
@@ -220,7 +203,7 @@ impl MountedStack {
         let is_emulated = !self.stack.disks().is_empty();
         let left = if is_emulated { self.put_back() } else { Vec::new() };
         if !left.is_empty() {
-            return Err(StorageError::PutBack { storage: self.stack.name().to_owned(), left });
+            return Err(StorageError::PutBack { storage: self.stack.name.clone(), left });
         }
         self.execute(&self.stack.unmount_steps(), &AtomicBool::new(false))?;
         if is_emulated { Ok(()) } else { self.wait_released() }
@@ -236,7 +219,7 @@ impl MountedStack {
             while let Err(found) = safety::unused(&member) {
                 if Instant::now() >= until {
                     return Err(StorageError::NotReleased {
-                        storage: self.stack.name().to_owned(),
+                        storage: self.stack.name.clone(),
                         found,
                     });
                 }
@@ -277,7 +260,7 @@ impl MountedStack {
                 control.power_on()
             };
             power().map_err(|source| StorageError::Emulated {
-                storage: self.stack.name().to_owned(),
+                storage: self.stack.name.clone(),
                 source: Box::new(source),
             })?;
         }
@@ -288,22 +271,14 @@ impl MountedStack {
         if self.stack.is_remountable() {
             return Ok(());
         }
-        Err(StorageError::Contradiction {
-            storage: self.stack.name().to_owned(),
-            why: "it is of no kind that is mounted again after a crash".into(),
-            help: "use a filesystem that the kernel mounts, on a loop file or an emulated disk"
-                .into(),
-        })
+        let why = "it is of no kind that is mounted again after a crash";
+        let help = "use a filesystem that the kernel mounts, on a loop file or an emulated disk";
+        Err(StorageError::contradiction(&self.stack.name, why, help))
     }
 
     fn execute(&mut self, steps: &[Step], stop: &AtomicBool) -> Result<(), StorageError> {
-        self.with_context(stop, |context| execute_all(context, steps)).map_err(|source| {
-            StorageError::Make {
-                storage: self.stack.name().to_owned(),
-                source: Box::new(source),
-                left: Vec::new(),
-            }
-        })
+        self.with_context(stop, |context| execute_all(context, steps))
+            .map_err(|e| StorageError::step(&self.stack.name, e, Vec::new()))
     }
 
     /// Discards the free blocks of its filesystem, if the file asks for that: to be called before
@@ -315,11 +290,11 @@ impl MountedStack {
         if !self.stack.storage.device.trim {
             return Ok(());
         }
-        let failed = |source| StorageError::ReadBack {
-            storage: self.stack.name().to_owned(),
-            source: Box::new(source),
-        };
-        run_tool("fstrim", &[self.path()]).map(drop).map_err(failed)
+        run_tool("fstrim", &[self.path()]).map(drop).map_err(|e| self.unread(e))
+    }
+
+    fn unread(&self, source: StepError) -> StorageError {
+        StorageError::ReadBack { storage: self.stack.name.clone(), source: Box::new(source) }
     }
 
     /// Takes it down; what could not be taken down, and why. That stays in the journal for the next

@@ -39,21 +39,13 @@ pub struct Stack {
 pub(crate) struct Image {
     pub(crate) directory: PathBuf,
     pub(crate) below: Below,
+    size: Bytes,
     pub(crate) device: LoopDevice,
 }
 
 pub(crate) enum Below {
     File(ImageFile),
     Disk(DiskServer),
-}
-
-impl Image {
-    fn size(&self) -> Bytes {
-        match &self.below {
-            Below::File(file) => file.size,
-            Below::Disk(server) => server.disk.size,
-        }
-    }
 }
 
 /// What [`Volume`] borrows.
@@ -124,7 +116,7 @@ impl Stack {
         self.images()
             .iter()
             .filter(|_| self.memory().is_none())
-            .filter_map(|i| Some((parent(i)?, i.size())))
+            .filter_map(|i| Some((parent(i)?, i.size)))
             .collect()
     }
 
@@ -220,13 +212,17 @@ impl Stack {
         }
     }
 
+    /// The link to the loop device of member `n`.
+    fn link(&self, n: usize) -> PathBuf {
+        self.home.join(format!("device-{n}"))
+    }
+
     /// Returns the block devices of its members, as the steps name them.
     pub(crate) fn members(&self) -> Vec<PathBuf> {
-        let link = |n: usize| self.home.join(format!("device-{n}"));
         let flat = self.flat().into_iter().enumerate();
         flat.filter_map(|(n, backing)| match backing {
-            Backing::Loop(_) | Backing::Emulated(_) => Some(link(n)),
-            Backing::Ram(_) => self.storage.filesystem.as_ref().map(|_| link(n)),
+            Backing::Loop(_) | Backing::Emulated(_) => Some(self.link(n)),
+            Backing::Ram(_) => self.storage.filesystem.as_ref().map(|_| self.link(n)),
             Backing::Device(path) => Some(self.node(path)),
             Backing::Directory(_) | Backing::Raid0(_) => None,
         })
@@ -235,41 +231,38 @@ impl Stack {
 
     fn images(&self) -> Vec<Image> {
         let label = self.label();
-        let image = |n: usize, directory: PathBuf, file: &LoopFile| {
-            let path = directory.join(format!("image-{n}"));
-            let link = self.home.join(format!("device-{n}"));
-            let LoopFile { size, sector_size, direct_io, .. } = *file;
-            let device = LoopDevice { image: path.clone(), link, sector_size, direct_io };
-            Image { directory, below: Below::File(ImageFile { path, size }), device }
-        };
-        let emulated = |n: usize, directory: PathBuf, disk: &EmulatedDisk| {
-            let server = DiskServer {
-                directory: directory.join(format!("emulated-{n}")),
-                disk: disk.clone(),
-            };
-            let link = self.home.join(format!("device-{n}"));
-            // Past every page cache: what was written is in the emulated disk's hands, and what it
-            // lost is read as lost.
-            let (sector_size, direct_io) = (disk.sector_size, true);
-            let device = LoopDevice { image: server.file(), link, sector_size, direct_io };
-            Image { directory, below: Below::Disk(server), device }
-        };
         let within = |named: &Option<PathBuf>| {
             named.as_ref().map_or_else(|| self.home.clone(), |d| d.join(&label))
         };
-        let flat = self.flat().into_iter().enumerate();
-        flat.filter_map(|(n, backing)| match backing {
-            Backing::Loop(file) => Some(image(n, within(&file.directory), file)),
-            Backing::Emulated(disk) => Some(emulated(n, within(&disk.directory), disk)),
-            // tmpfs has no direct I/O to offer.
-            Backing::Ram(size) if self.storage.filesystem.is_some() => {
-                let file =
-                    LoopFile { directory: None, size: *size, sector_size: None, direct_io: false };
-                Some(image(n, self.home.join("ram"), &file))
-            }
-            _ => None,
-        })
-        .collect()
+        let image = |(n, backing): (usize, &Backing)| {
+            let (directory, size, sector_size, direct_io) = match backing {
+                Backing::Loop(file) => {
+                    (within(&file.directory), file.size, file.sector_size, file.direct_io)
+                }
+                // Past every page cache: what was written is in the emulated disk's hands, and what
+                // it lost is read as lost.
+                Backing::Emulated(disk) => {
+                    (within(&disk.directory), disk.size, disk.sector_size, true)
+                }
+                // tmpfs has no direct I/O to offer.
+                Backing::Ram(size) if self.storage.filesystem.is_some() => {
+                    (self.home.join("ram"), *size, None, false)
+                }
+                _ => return None,
+            };
+            let (image, below) = if let Backing::Emulated(disk) = backing {
+                let disk = disk.clone();
+                let server =
+                    DiskServer { directory: directory.join(format!("emulated-{n}")), disk };
+                (server.file(), Below::Disk(server))
+            } else {
+                let path = directory.join(format!("image-{n}"));
+                (path.clone(), Below::File(ImageFile { path, size }))
+            };
+            let device = LoopDevice { image, link: self.link(n), sector_size, direct_io };
+            Some(Image { directory, below, size, device })
+        };
+        self.flat().into_iter().enumerate().filter_map(image).collect()
     }
 
     /// Returns the tmpfs of a RAM disk: the storage itself, or what holds the file of its loop
@@ -316,8 +309,8 @@ pub(crate) fn loop_files(backing: &Backing) -> Vec<&LoopFile> {
 /// Returns the directory that is named for the first of a backing's files.
 fn first_directory(backing: &Backing) -> Option<&Path> {
     match backing {
-        Backing::Loop(file) => file.directory.as_deref(),
-        Backing::Emulated(disk) => disk.directory.as_deref(),
+        Backing::Loop(LoopFile { directory, .. })
+        | Backing::Emulated(EmulatedDisk { directory, .. }) => directory.as_deref(),
         Backing::Raid0(raid) => {
             let made = |m: &&Backing| matches!(m, Backing::Loop(_) | Backing::Emulated(_));
             raid.members.iter().find(made).and_then(first_directory)

@@ -10,7 +10,8 @@ use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _, chown};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 
-use common::tracer::{Attack, Attacker, Ended, Moment, attack_each_step, trace, victim};
+use common::attacks::{Attack, Attacker, attack_each_step};
+use common::tracer::{Ended, Moment, trace, victim};
 use pgdyno_exec::account::{Account, server_account};
 use pgdyno_exec::beneath::{CopyError, CopySummary, Directory, TreeCopy};
 use pgdyno_exec::journal::Journal;

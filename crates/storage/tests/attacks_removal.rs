@@ -7,12 +7,13 @@ use std::fs;
 use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _, chown, symlink};
 use std::path::Path;
 
+use common::attacks::{Attack, Attacker, attack_each_step};
 use common::leftovers::{
     NOBODY, REMOVED, can, entry_files, is_whole, kill_owners, make_cluster, make_directory, only,
     precious, swept,
 };
 use common::stacks::{self, assert_nothing_left, loop_file, on, plan};
-use common::tracer::{Attack, Attacker, attack_each_step, victim};
+use common::tracer::victim;
 use common::{Place, RUN};
 use pgdyno_exec::account::server_account;
 use pgdyno_exec::beneath::FileIdentity;

@@ -4,7 +4,7 @@
 use std::path::Path;
 
 use pgdyno_exec::executor::{DryRun, Recording};
-use pgdyno_exec::{Step, StepError};
+use pgdyno_exec::{Step, StepError, execute_all, take_down};
 use pgdyno_model::storage::{
     Backing, DeviceSettings, EmulatedDisk, FilesystemChoice, Hook, Limit, LoopFile, Raid0, Storage,
 };
@@ -64,10 +64,10 @@ fn stacks() -> Vec<Stack> {
 fn a_dry_run_prints_the_very_steps_that_an_executor_is_given() {
     for stack in stacks() {
         let (mut printed, mut recorded) = (DryRun::default(), Recording::default());
-        stack.make_on(&mut printed).unwrap();
-        stack.make_on(&mut recorded).unwrap();
-        assert!(stack.take_down_on(&mut printed).is_empty());
-        assert!(stack.take_down_on(&mut recorded).is_empty());
+        execute_all(&mut printed, &stack.steps()).unwrap();
+        execute_all(&mut recorded, &stack.steps()).unwrap();
+        assert!(take_down(&mut printed, &stack.take_down_steps()).is_empty());
+        assert!(take_down(&mut recorded, &stack.take_down_steps()).is_empty());
         let steps: String = recorded.steps().iter().map(|step| format!("{step}\n")).collect();
         assert_eq!(printed.text(), steps);
     }
@@ -78,10 +78,10 @@ fn a_step_that_fails_is_the_last_one_and_all_of_the_taking_down_follows() {
     for stack in stacks() {
         for at in 0..stack.steps().len() {
             let mut recorded = Recording::failing_at(at);
-            let error = stack.make_on(&mut recorded).unwrap_err();
+            let error = execute_all(&mut recorded, &stack.steps()).unwrap_err();
             assert!(matches!(error, StepError::Interrupted));
             assert_eq!(recorded.steps(), &stack.steps()[..=at]);
-            let _ = stack.take_down_on(&mut recorded);
+            let _ = take_down(&mut recorded, &stack.take_down_steps());
             assert_eq!(recorded.steps()[at + 1..], stack.take_down_steps());
         }
     }
@@ -93,7 +93,7 @@ fn a_failed_unmount_ends_the_taking_down_and_a_failed_setting_does_not() {
         let steps = stack.take_down_steps();
         for (at, step) in steps.iter().enumerate() {
             let mut recorded = Recording::failing_at(at);
-            let left = stack.take_down_on(&mut recorded);
+            let left = take_down(&mut recorded, &stack.take_down_steps());
             let goes_on = match step {
                 Step::Undo(undo) => undo.may_fail(),
                 _ => true,

@@ -10,7 +10,7 @@ use std::process::{Child, Command};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use common::stacks::{assert_nothing_left, can, loop_file, on, plan};
+use common::stacks::{assert_nothing_left, can, loop_file, on, plan, striped};
 use common::zfs::Daemon;
 use common::{Place, RUN, traces};
 use pgdyno_emulated_disk as emulated;
@@ -18,7 +18,7 @@ use pgdyno_exec::account::server_account;
 use pgdyno_exec::journal::Journal;
 use pgdyno_exec::undo::Undo;
 use pgdyno_exec::{ExecContext, Executor as _, Step, StepError};
-use pgdyno_model::storage::{Backing, DeviceSettings, EmulatedDisk, Hook, Limit, Raid0, Storage};
+use pgdyno_model::storage::{Backing, DeviceSettings, EmulatedDisk, Hook, Limit, Storage};
 use pgdyno_model::units::Bytes;
 use pgdyno_postgres::cluster::cluster_directory;
 use pgdyno_postgres::sweep::{Outcome, leftovers, sweep};
@@ -35,11 +35,6 @@ fn emulated_disk_server() {
     if emulated::is_asked_to_serve() {
         emulated::serve().unwrap();
     }
-}
-
-fn striped(directory: &Path, filesystem: &str) -> Storage {
-    let members = vec![loop_file(directory), loop_file(directory)];
-    on(Backing::Raid0(Raid0 { members, by: None, chunk: None }), filesystem)
 }
 
 #[test]

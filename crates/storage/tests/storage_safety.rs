@@ -89,50 +89,11 @@ fn a_device_in_use_is_refused_whatever_was_consented_to() {
             "{error}"
         );
     }
-    {
-        // Another name for it, which is gone by the time of the look; and no name at all.
-        let node = made_elsewhere(&disk, &place);
-        let _open = File::options().write(true).open(&node).unwrap();
-        let error = disk.refused(&disk.wipe());
-        assert!(matches!(error.found, Refusal::Open { .. }), "{error}");
-        fs::remove_file(&node).unwrap();
-        let error = disk.refused(&disk.wipe());
-        assert!(matches!(error.found, Refusal::Open { .. }), "{error}");
-    }
-    {
-        // In memory alone, its descriptor closed.
-        let node = made_elsewhere(&disk, &place);
-        let text = "import mmap, os, sys, time\nf = open(sys.argv[1], 'r+b')\nm = mmap.mmap(f.fileno(), 4096)\n\
-                    os.closerange(3, 100)\nopen(sys.argv[2], 'w').close()\ntime.sleep(600)\n";
-        let ready = place.path().join("mapped");
-        let mut python = Command::new("python3");
-        let child = Running(python.args(["-c", text]).arg(&node).arg(&ready).spawn().unwrap());
-        wait_for("a mapping", || ready.exists());
-        fs::remove_file(&node).unwrap();
-        let error = disk.refused(&disk.wipe());
-        assert!(error.to_string().contains(&format!("process {} (", child.0.id())), "{error}");
-        assert!(error.to_string().contains("in memory"), "{error}");
-    }
-    {
-        let node = made_elsewhere(&disk, &place);
-        let on_top = run("losetup", &["--find", "--show", "--read-only", node.to_str().unwrap()]);
-        fs::remove_file(&node).unwrap();
-        let error = disk.refused(&disk.wipe());
-        run("losetup", &["--detach", &on_top]);
-        assert!(
-            matches!(&error.found, Refusal::Held { holders, .. } if *holders == [on_top]),
-            "{error}"
-        );
-    }
-    {
-        let on_top = run("losetup", &["--find", "--show", "--read-only", disk.path()]);
-        let error = disk.refused(&disk.wipe());
-        run("losetup", &["--detach", &on_top]);
-        assert!(
-            matches!(&error.found, Refusal::Held { holders, .. } if *holders == [on_top]),
-            "{error}"
-        );
-    }
+    refused_under_any_name(&disk, &place);
+    refused_while_mapped(&disk, &place);
+    let node = made_elsewhere(&disk, &place);
+    refused_below_loop(&disk, &node, true);
+    refused_below_loop(&disk, &disk.device, false);
     run("mkfs.ext4", &["-q", disk.path()]);
     {
         let mounted = Mounted::new(&disk, &place);
@@ -148,6 +109,46 @@ fn a_device_in_use_is_refused_whatever_was_consented_to() {
     let error = disk.refused(&disk.wipe());
     run("swapoff", &[disk.path()]);
     assert!(matches!(error.found, Refusal::Swap(_)), "{error}");
+}
+
+fn refused_under_any_name(disk: &Disk, place: &Place) {
+    // Another name for it, which is gone by the time of the look; and no name at all.
+    let node = made_elsewhere(disk, place);
+    let _open = File::options().write(true).open(&node).unwrap();
+    let error = disk.refused(&disk.wipe());
+    assert!(matches!(error.found, Refusal::Open { .. }), "{error}");
+    fs::remove_file(&node).unwrap();
+    let error = disk.refused(&disk.wipe());
+    assert!(matches!(error.found, Refusal::Open { .. }), "{error}");
+}
+
+fn refused_while_mapped(disk: &Disk, place: &Place) {
+    // In memory alone, its descriptor closed.
+    let node = made_elsewhere(disk, place);
+    let text = "import mmap, os, sys, time\nf = open(sys.argv[1], 'r+b')\nm = mmap.mmap(f.fileno(), 4096)\n\
+                os.closerange(3, 100)\nopen(sys.argv[2], 'w').close()\ntime.sleep(600)\n";
+    let ready = place.path().join("mapped");
+    let mut python = Command::new("python3");
+    let child = Running(python.args(["-c", text]).arg(&node).arg(&ready).spawn().unwrap());
+    wait_for("a mapping", || ready.exists());
+    fs::remove_file(&node).unwrap();
+    let error = disk.refused(&disk.wipe());
+    assert!(error.to_string().contains(&format!("process {} (", child.0.id())), "{error}");
+    assert!(error.to_string().contains("in memory"), "{error}");
+}
+
+/// A loop device lies over it, attached by the name `node`, which `is_removed` then.
+fn refused_below_loop(disk: &Disk, node: &Path, is_removed: bool) {
+    let on_top = run("losetup", &["--find", "--show", "--read-only", node.to_str().unwrap()]);
+    if is_removed {
+        fs::remove_file(node).unwrap();
+    }
+    let error = disk.refused(&disk.wipe());
+    run("losetup", &["--detach", &on_top]);
+    assert!(
+        matches!(&error.found, Refusal::Held { holders, .. } if *holders == [on_top]),
+        "{error}"
+    );
 }
 
 #[test]

@@ -4,7 +4,7 @@
 
 use crate::cursor::Cursor;
 pub use crate::fields::Fields;
-pub use crate::rows::{Column, DataRow, RowDescription};
+pub use crate::rows::{DataRow, RowDescription};
 use crate::{Frame, WireError};
 
 /// Type bytes of the server's messages.
@@ -49,15 +49,15 @@ pub enum Message<'a> {
     /// A command is complete; the tag says which (`INSERT 0 1`).
     CommandComplete(&'a [u8]),
     /// The server sends and takes copy data from here on.
-    CopyBoth(CopyFormat<'a>),
+    CopyBoth,
     /// A piece of copy data.
     CopyData(&'a [u8]),
     /// Copy data has ended.
     CopyDone,
     /// The server awaits copy data.
-    CopyIn(CopyFormat<'a>),
+    CopyIn,
     /// The server will send copy data.
-    CopyOut(CopyFormat<'a>),
+    CopyOut,
     /// A row of a result.
     DataRow(DataRow<'a>),
     /// An empty query string was executed.
@@ -71,9 +71,9 @@ pub enum Message<'a> {
     /// A warning or hint.
     NoticeResponse(Fields<'a>),
     /// A NOTIFY of some session.
-    Notification(Notification<'a>),
+    Notification,
     /// Type OIDs of a statement's parameters.
-    ParameterDescription(TypeOids<'a>),
+    ParameterDescription,
     /// A setting's value.
     ParameterStatus {
         /// Setting's name.
@@ -161,43 +161,6 @@ pub struct BackendKey<'a> {
     pub secret: &'a [u8],
 }
 
-/// Format of copy data.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct CopyFormat<'a> {
-    /// Whether the data is binary; else text.
-    pub binary: bool,
-    columns: &'a [u8],
-}
-
-impl CopyFormat<'_> {
-    /// Returns the number of columns in each row.
-    pub fn columns(&self) -> usize {
-        self.columns.len() / 2
-    }
-}
-
-/// A notification.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Notification<'a> {
-    /// Process id of the backend that notified.
-    pub process: u32,
-    /// Channel's name.
-    pub channel: &'a [u8],
-    /// Payload of the notification.
-    pub payload: &'a [u8],
-}
-
-/// Type OIDs.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct TypeOids<'a>(&'a [u8]);
-
-impl<'a> TypeOids<'a> {
-    /// Returns the OIDs in order.
-    pub fn iter(self) -> impl Iterator<Item = u32> + 'a {
-        self.0.as_chunks::<4>().0.iter().map(|oid| u32::from_be_bytes(*oid))
-    }
-}
-
 /// Reads the tag in the body of a `CommandComplete`, such as `SELECT 1`.
 ///
 /// # Errors
@@ -247,11 +210,11 @@ impl<'a> Message<'a> {
             tag::BIND_COMPLETE => empty("BindComplete", Self::BindComplete),
             tag::CLOSE_COMPLETE => empty("CloseComplete", Self::CloseComplete),
             tag::COMMAND_COMPLETE => command_complete(body).map(Self::CommandComplete),
-            tag::COPY_BOTH => copy_format("CopyBothResponse", body).map(Self::CopyBoth),
+            tag::COPY_BOTH => copy_format("CopyBothResponse", body).map(|()| Self::CopyBoth),
             tag::COPY_DATA => Ok(Self::CopyData(body)),
             tag::COPY_DONE => empty("CopyDone", Self::CopyDone),
-            tag::COPY_IN => copy_format("CopyInResponse", body).map(Self::CopyIn),
-            tag::COPY_OUT => copy_format("CopyOutResponse", body).map(Self::CopyOut),
+            tag::COPY_IN => copy_format("CopyInResponse", body).map(|()| Self::CopyIn),
+            tag::COPY_OUT => copy_format("CopyOutResponse", body).map(|()| Self::CopyOut),
             tag::DATA_ROW => DataRow::read(body).map(Self::DataRow),
             tag::EMPTY_QUERY => empty("EmptyQueryResponse", Self::EmptyQuery),
             tag::ERROR_RESPONSE => Fields::read("ErrorResponse", body).map(Self::ErrorResponse),
@@ -260,13 +223,14 @@ impl<'a> Message<'a> {
             tag::NOTICE_RESPONSE => Fields::read("NoticeResponse", body).map(Self::NoticeResponse),
             tag::NOTIFICATION => {
                 let mut c = on("NotificationResponse");
-                let process = c.u32("process")?;
-                let channel = c.string("channel")?;
-                let payload = c.string("payload")?;
-                c.end()?;
-                Ok(Self::Notification(Notification { process, channel, payload }))
+                c.u32("process")?;
+                c.string("channel")?;
+                c.string("payload")?;
+                c.end().map(|()| Self::Notification)
             }
-            tag::PARAMETER_DESCRIPTION => parameter_types(body).map(Self::ParameterDescription),
+            tag::PARAMETER_DESCRIPTION => {
+                parameter_types(body).map(|()| Self::ParameterDescription)
+            }
             tag::PARAMETER_STATUS => {
                 let mut c = on("ParameterStatus");
                 let name = c.string("name")?;
@@ -303,12 +267,11 @@ fn negotiate_version(body: &[u8]) -> Result<(), WireError> {
     c.end()
 }
 
-fn parameter_types(body: &[u8]) -> Result<TypeOids<'_>, WireError> {
+fn parameter_types(body: &[u8]) -> Result<(), WireError> {
     let mut c = Cursor::new("ParameterDescription", body);
     let count = c.count(4, "parameters")?;
-    let oids = c.bytes(count * 4, "parameters")?;
-    c.end()?;
-    Ok(TypeOids(oids))
+    c.bytes(count * 4, "parameters")?;
+    c.end()
 }
 
 fn authentication(body: &[u8]) -> Result<Authentication<'_>, WireError> {
@@ -334,17 +297,13 @@ fn authentication(body: &[u8]) -> Result<Authentication<'_>, WireError> {
     Ok(read)
 }
 
-fn copy_format<'a>(message: &'static str, body: &'a [u8]) -> Result<CopyFormat<'a>, WireError> {
+fn copy_format(message: &'static str, body: &[u8]) -> Result<(), WireError> {
     let mut c = Cursor::new(message, body);
-    let binary = match c.u8("format")? {
-        0 => false,
-        1 => true,
-        other => {
-            return Err(WireError::UnknownValue { message, field: "format", value: other.into() });
-        }
-    };
+    let format = c.u8("format")?;
+    if format > 1 {
+        return Err(WireError::UnknownValue { message, field: "format", value: format.into() });
+    }
     let count = c.count(2, "columns")?;
-    let columns = c.bytes(count * 2, "columns")?;
-    c.end()?;
-    Ok(CopyFormat { binary, columns })
+    c.bytes(count * 2, "columns")?;
+    c.end()
 }

@@ -1,7 +1,5 @@
 //! Fields of errors and notices, read in place.
 
-use std::borrow::Cow;
-
 use crate::WireError;
 use crate::cursor::Cursor;
 
@@ -34,41 +32,5 @@ impl<'a> Fields<'a> {
                 }
             }
         }
-    }
-
-    fn text(self, kind: u8) -> Option<Cow<'a, str>> {
-        self.get(kind).map(String::from_utf8_lossy)
-    }
-
-    /// Returns the severity: `ERROR`, `FATAL`, `PANIC`, `WARNING`, …
-    ///
-    /// Servers before 9.6 may translate it.
-    pub fn severity(self) -> Cow<'a, str> {
-        self.text(b'V').or_else(|| self.text(b'S')).unwrap_or_default()
-    }
-
-    /// Returns the SQLSTATE; empty if the server left it out.
-    pub fn code(self) -> Cow<'a, str> {
-        self.text(b'C').unwrap_or_default()
-    }
-
-    /// Returns the primary message.
-    pub fn message(self) -> Cow<'a, str> {
-        self.text(b'M').unwrap_or_default()
-    }
-
-    /// Returns the detail.
-    pub fn detail(self) -> Option<Cow<'a, str>> {
-        self.text(b'D')
-    }
-
-    /// Returns the hint.
-    pub fn hint(self) -> Option<Cow<'a, str>> {
-        self.text(b'H')
-    }
-
-    /// Returns the position in the query string (characters from 1).
-    pub fn position(self) -> Option<u32> {
-        self.text(b'P')?.parse().ok()
     }
 }

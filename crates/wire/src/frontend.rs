@@ -270,9 +270,9 @@ impl Execution {
         bytes.extend([0; 2]);
         let bind = bytes.len();
         if described {
-            describe(&mut bytes, DescribeTarget::Portal(""))?;
+            bytes.extend(DESCRIBE);
         }
-        execute(&mut bytes, "", 0)?;
+        bytes.extend(EXECUTE);
         sync(&mut bytes);
         Ok(Self { bytes: bytes.into(), head, bind, count })
     }
@@ -317,69 +317,15 @@ impl Execution {
     }
 }
 
-/// Object of a Describe or Close.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum DescribeTarget<'a> {
-    /// A prepared statement.
-    Statement(&'a str),
-    /// A portal.
-    Portal(&'a str),
-}
-
-fn named(
-    out: &mut Vec<u8>,
-    name: &'static str,
-    tag: u8,
-    what: DescribeTarget<'_>,
-) -> Result<(), WireError> {
-    let (kind, of) = match what {
-        DescribeTarget::Statement(of) => (b'S', of),
-        DescribeTarget::Portal(of) => (b'P', of),
-    };
-    message(out, name, Some(tag), |out| {
-        out.push(kind);
-        string(out, name, "name", of.as_bytes())
-    })
-}
-
-/// Appends a Describe: the server answers with parameters and columns.
-///
-/// # Errors
-/// The name contains a NUL.
-pub fn describe(out: &mut Vec<u8>, what: DescribeTarget<'_>) -> Result<(), WireError> {
-    named(out, "Describe", b'D', what)
-}
-
-/// Appends a Close of a statement or portal.
-///
-/// # Errors
-/// The name contains a NUL.
-pub fn close(out: &mut Vec<u8>, what: DescribeTarget<'_>) -> Result<(), WireError> {
-    named(out, "Close", b'C', what)
-}
-
-/// Appends an Execute of at most `rows` rows of a portal; 0 means all.
-///
-/// # Errors
-/// The portal's name contains a NUL.
-pub fn execute(out: &mut Vec<u8>, portal: &str, rows: u32) -> Result<(), WireError> {
-    message(out, "Execute", Some(b'E'), |out| {
-        string(out, "Execute", "portal", portal.as_bytes())?;
-        out.extend(rows.to_be_bytes());
-        Ok(())
-    })
-}
-
+/// Describe of the unnamed portal.
+const DESCRIBE: &[u8] = b"D\0\0\0\x06P\0";
+/// Execute of the unnamed portal, all rows.
+const EXECUTE: &[u8] = b"E\0\0\0\x09\0\0\0\0\0";
 const SYNC: &[u8] = b"S\0\0\0\x04";
 
 /// Appends a Sync, which ends a series of messages; the server answers with `ReadyForQuery`.
 pub fn sync(out: &mut Vec<u8>) {
     out.extend_from_slice(SYNC);
-}
-
-/// Appends a Flush: the server sends the replies so far.
-pub fn flush(out: &mut Vec<u8>) {
-    out.extend(b"H\0\0\0\x04");
 }
 
 /// Appends a Terminate, which ends the session.

@@ -51,7 +51,7 @@ pub enum InspectError {
 }
 
 /// Follows the messages of a server through one session.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct Inspector {
     policy: AuthPolicy,
     /// Whether the first `ReadyForQuery` has come.
@@ -77,19 +77,7 @@ pub struct Inspector {
 impl Inspector {
     /// Creates an inspector for a new session.
     pub fn new(policy: AuthPolicy) -> Self {
-        Self {
-            policy,
-            is_ready: false,
-            head: [0; HEADER],
-            have: 0,
-            left: 0,
-            demand: Vec::new(),
-            messages: 0,
-            unsolicited: 0,
-            unsolicited_bytes: 0,
-            settings: 0,
-            reply: 0,
-        }
+        Self { policy, ..Self::default() }
     }
 
     /// Checks `bytes`, which follow the bytes of earlier calls.

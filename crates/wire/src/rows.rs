@@ -23,22 +23,15 @@ impl<'a> DataRow<'a> {
         Ok(Self { count, values })
     }
 
-    /// Returns the number of values.
-    pub fn len(&self) -> usize {
-        self.count
-    }
-
-    /// Returns whether the row has no values.
-    pub fn is_empty(&self) -> bool {
-        self.count == 0
-    }
-
     /// Returns the values in order; `None` for NULL.
     pub fn values(self) -> impl Iterator<Item = Option<&'a [u8]>> {
         let mut values = self.values;
         (0..self.count).map_while(move |_| values.value("value").ok())
     }
 }
+
+/// Length of a column's numbers: table, attribute, type, its size and modifier, format (bytes).
+const COLUMN_NUMBERS: usize = 18;
 
 /// Columns of a result. All were checked when the message was read.
 #[derive(Clone, Copy, Debug)]
@@ -47,66 +40,30 @@ pub struct RowDescription<'a> {
     columns: Cursor<'a>,
 }
 
-/// A column of a result.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Column<'a> {
-    /// Column's name.
-    pub name: &'a [u8],
-    /// OID of the table that the column comes from; 0 if from none.
-    pub table: u32,
-    /// Number of the column in that table; 0 if from none.
-    pub attribute: i16,
-    /// OID of the type (`pg_type.oid`).
-    pub type_oid: u32,
-    /// Size of the type (bytes); negative for types of variable width.
-    pub type_size: i16,
-    /// Type modifier (`pg_attribute.atttypmod`).
-    pub type_modifier: i32,
-    /// Format of the values: 0 for text, 1 for binary.
-    pub format: i16,
-}
-
-impl<'a> Column<'a> {
-    pub(crate) fn read(from: &mut Cursor<'a>) -> Result<Self, WireError> {
-        Ok(Self {
-            name: from.string("name")?,
-            table: from.u32("table")?,
-            attribute: from.i16("attribute")?,
-            type_oid: from.u32("type")?,
-            type_size: from.i16("type size")?,
-            type_modifier: from.i32("type modifier")?,
-            format: from.i16("format")?,
-        })
-    }
-}
-
 impl<'a> RowDescription<'a> {
     /// Reads the body of a `RowDescription`.
     pub(crate) fn read(body: &'a [u8]) -> Result<Self, WireError> {
         let mut c = Cursor::new("RowDescription", body);
-        // A name's NUL and 18 bytes of numbers.
-        let count = c.count(19, "columns")?;
+        // The name is at least a NUL.
+        let count = c.count(1 + COLUMN_NUMBERS, "columns")?;
         let columns = c;
         for _ in 0..count {
-            Column::read(&mut c)?;
+            column_name(&mut c)?;
         }
         c.end()?;
         Ok(Self { count, columns })
     }
 
-    /// Returns the number of columns.
-    pub fn len(&self) -> usize {
-        self.count
-    }
-
-    /// Returns whether rows have no columns.
-    pub fn is_empty(&self) -> bool {
-        self.count == 0
-    }
-
-    /// Returns the columns in order.
-    pub fn columns(self) -> impl Iterator<Item = Column<'a>> {
+    /// Returns the columns' names in order.
+    pub fn names(self) -> impl Iterator<Item = &'a [u8]> {
         let mut columns = self.columns;
-        (0..self.count).map_while(move |_| Column::read(&mut columns).ok())
+        (0..self.count).map_while(move |_| column_name(&mut columns).ok())
     }
+}
+
+/// Reads a column and returns its name. Table, type and format are not needed.
+fn column_name<'a>(from: &mut Cursor<'a>) -> Result<&'a [u8], WireError> {
+    let name = from.string("name")?;
+    from.bytes(COLUMN_NUMBERS, "numbers")?;
+    Ok(name)
 }

@@ -36,12 +36,13 @@ impl ServerError {
     pub fn from_fields(fields: Fields<'_>) -> Self {
         let text = |kind| fields.get(kind).map(|value| String::from_utf8_lossy(value).into_owned());
         let number = |kind| text(kind).and_then(|text| text.parse().ok());
-        let severity = fields.severity().into_owned();
+        // Servers before 9.6 send only the severity that they may translate.
+        let severity = text(b'V').or_else(|| text(b'S')).unwrap_or_default();
         Self {
             localized_severity: text(b'S').unwrap_or_else(|| severity.clone()),
             severity,
-            code: fields.code().into_owned(),
-            message: fields.message().into_owned(),
+            code: text(b'C').unwrap_or_default(),
+            message: text(b'M').unwrap_or_default(),
             detail: text(b'D'),
             hint: text(b'H'),
             position: number(b'P'),

@@ -4,8 +4,8 @@
 
 use pgdyno_wire::auth::{AuthError, AuthExchange, AuthProgress};
 use pgdyno_wire::backend::{Authentication, Message, TransactionStatus};
-use pgdyno_wire::frontend::{self, DescribeTarget, Execution};
-use pgdyno_wire::{Frame, WireError, next_frame};
+use pgdyno_wire::frontend::{self, Execution};
+use pgdyno_wire::{Frame, ServerError, WireError, next_frame};
 use proptest::prelude::*;
 
 /// A message as a server would send it.
@@ -28,18 +28,16 @@ fn error_of(tag: u8, body: &[u8]) -> String {
 fn an_error_response_gives_up_all_its_fields() {
     let body = b"SFEHLER\0VERROR\0C40001\0Mcould not serialize\0Ddetail\0Hhint\0P17\0Xunknown\0\0";
     let Message::ErrorResponse(e) = read(b'E', body).unwrap() else { panic!("another message") };
-    assert_eq!((e.severity().as_ref(), e.code().as_ref()), ("ERROR", "40001"));
-    assert_eq!(e.message(), "could not serialize");
-    assert_eq!((e.detail().as_deref(), e.hint().as_deref()), (Some("detail"), Some("hint")));
-    assert_eq!(e.position(), Some(17));
-    assert_eq!(e.get(b'X'), Some(&b"unknown"[..]));
-    assert_eq!(e.get(b'W'), None);
+    assert_eq!((e.get(b'X'), e.get(b'W')), (Some(&b"unknown"[..]), None));
+    let e = ServerError::from_fields(e);
+    assert_eq!((&*e.severity, &*e.localized_severity, &*e.code), ("ERROR", "FEHLER", "40001"));
+    assert_eq!(e.message, "could not serialize");
+    assert_eq!((e.detail.as_deref(), e.hint.as_deref()), (Some("detail"), Some("hint")));
+    assert_eq!(e.position, Some(17));
 
     let Message::NoticeResponse(old) = read(b'N', b"SWARNUNG\0Px\0\0").unwrap() else { panic!() };
-    assert_eq!(
-        (old.severity().as_ref(), old.code().as_ref(), old.position()),
-        ("WARNUNG", "", None)
-    );
+    let old = ServerError::from_fields(old);
+    assert_eq!((&*old.severity, &*old.code, old.position), ("WARNUNG", "", None));
     assert_eq!(error_of(b'E', b"SERROR\0Mno end"), "ErrorResponse: no NUL ends its field `field`");
     assert_eq!(
         error_of(b'E', b"SERROR\0"),
@@ -55,7 +53,6 @@ fn an_error_response_gives_up_all_its_fields() {
 fn rows_are_read_in_place() {
     let body = b"\0\x03\0\0\0\x01a\xff\xff\xff\xff\0\0\0\0";
     let Message::DataRow(row) = read(b'D', body).unwrap() else { panic!("another message") };
-    assert_eq!(row.len(), 3);
     assert_eq!(row.values().collect::<Vec<_>>(), [Some(&b"a"[..]), None, Some(&b""[..])]);
 
     for (body, words) in [
@@ -78,14 +75,9 @@ fn columns_are_read_in_place() {
     let Message::RowDescription(columns) = read(b'T', body).unwrap() else {
         panic!("another message")
     };
-    let column = columns.columns().next().unwrap();
-    assert_eq!((column.name, column.table, column.attribute), (&b"name"[..], 0x4000, 2));
-    assert_eq!(
-        (column.type_oid, column.type_size, column.type_modifier, column.format),
-        (23, 4, -1, 0)
-    );
+    assert_eq!(columns.names().collect::<Vec<_>>(), [b"name"]);
     assert!(error_of(b'T', b"\0\x01name\0").contains("its `columns` is 1"));
-    assert!(error_of(b'T', &body[..body.len() - 1]).contains("`format`"));
+    assert!(error_of(b'T', &body[..body.len() - 1]).contains("`numbers`"));
 }
 
 #[test]
@@ -102,15 +94,9 @@ fn small_messages_are_read_and_their_faults_named() {
     assert!(
         matches!(read(b'K', b"\0\0\0\x07abcd"), Ok(Message::BackendKeyData(k)) if k.process == 7)
     );
-    assert!(
-        matches!(read(b'A', b"\0\0\0\x07ch\0pay\0"), Ok(Message::Notification(n)) if n.payload == b"pay")
-    );
-    assert!(
-        matches!(read(b'H', b"\0\0\x02\0\0\0\0"), Ok(Message::CopyOut(c)) if c.columns() == 2 && !c.binary)
-    );
-    assert!(
-        matches!(read(b't', b"\0\x01\0\0\0\x17"), Ok(Message::ParameterDescription(o)) if o.iter().eq([23]))
-    );
+    assert!(matches!(read(b'A', b"\0\0\0\x07ch\0pay\0"), Ok(Message::Notification)));
+    assert!(matches!(read(b'H', b"\0\0\x02\0\0\0\0"), Ok(Message::CopyOut)));
+    assert!(matches!(read(b't', b"\0\x01\0\0\0\x17"), Ok(Message::ParameterDescription)));
     assert!(matches!(read(b'v', b"\0\x03\0\0\0\0\0\x01_pq_.x\0"), Ok(Message::NegotiateVersion)));
     assert!(matches!(read(b'd', b"anything"), Ok(Message::CopyData(b"anything"))));
     for tag in *b"123Icns" {
@@ -168,10 +154,8 @@ fn what_is_sent_is_what_the_protocol_says() {
         })
         .unwrap();
     Execution::new("", 0, false).unwrap().write(&mut out, false, |_| Ok(())).unwrap();
-    frontend::close(&mut out, DescribeTarget::Statement("s")).unwrap();
-    frontend::flush(&mut out);
     frontend::terminate(&mut out);
-    let expected: [(u8, &[u8]); 14] = [
+    let expected: [(u8, &[u8]); 12] = [
         (b'p', b"pw\0"),
         (b'p', b"SCRAM\0\0\0\0\x03n,,"),
         (b'p', b"c="),
@@ -183,8 +167,6 @@ fn what_is_sent_is_what_the_protocol_says() {
         (b'S', b""),
         (b'B', b"\0\0\0\0\0\0\0\0"),
         (b'E', b"\0\0\0\0\0"),
-        (b'C', b"Ss\0"),
-        (b'H', b""),
         (b'X', b""),
     ];
     assert_eq!(frames(&out), expected.map(|(tag, body)| (tag, body.to_vec())));
@@ -255,18 +237,13 @@ fn a_server_that_does_not_prove_that_it_knows_the_password_is_refused() {
 fn exhaust(mut bytes: &[u8]) {
     while let Ok(Some(frame)) = next_frame(bytes) {
         match Message::read(frame) {
-            Ok(Message::DataRow(row)) => assert_eq!(row.values().count(), row.len()),
-            Ok(Message::RowDescription(columns)) => {
-                assert_eq!(columns.columns().count(), columns.len());
-            }
+            Ok(Message::DataRow(row)) => drop(row.values().count()),
+            Ok(Message::RowDescription(columns)) => drop(columns.names().count()),
             Ok(Message::ErrorResponse(e) | Message::NoticeResponse(e)) => {
-                let _ = (e.severity(), e.code(), e.message(), e.detail(), e.hint(), e.position());
+                let _ = ServerError::from_fields(e).libpq_text(Some("SELECT 1"));
             }
             Ok(Message::Authentication(said)) => {
                 let _ = AuthExchange::new("u", Some("p")).answer(said, &mut Vec::new());
-            }
-            Ok(Message::ParameterDescription(oids)) => {
-                let _ = oids.iter().count();
             }
             Ok(_) | Err(_) => {}
         }

@@ -43,6 +43,9 @@ const COPY_BUFFER: usize = 64 * 1024;
 /// A function that receives the server's notices and warnings as they come.
 pub type NoticeHandler = Arc<dyn Fn(&DbError) + Send + Sync>;
 
+/// Values for the parameters of a statement.
+pub(super) type Parameters<'a> = &'a [&'a (dyn ToSql + Sync)];
+
 /// A session with a server.
 pub struct Client {
     // Dropped before `link`, which then sends Terminate.
@@ -90,7 +93,7 @@ impl CancelToken {
         let socket = socket::open(&self.target, limit).map_err(io::Error::other)?;
         let mut handshake = Handshake::new(&self.target, socket, limit);
         handshake.negotiate_encryption(encryption).map_err(io::Error::other)?;
-        let (stream, _) = handshake.into_session().map_err(io::Error::other)?;
+        let stream = handshake.into_session().map_err(io::Error::other)?.stream;
         let sent = runtime.block_on(within(limit.left(), async {
             let stream =
                 Guarded::new(stream, Inspector::new(AuthPolicy::default()), Outcome::default())?;
@@ -158,7 +161,7 @@ impl Client {
         let is_encrypted = handshake.is_encrypted();
         let failed = |error| FailedAttempt { error, is_encrypted };
         negotiated.map_err(failed)?;
-        let (stream, _) = handshake.into_session().map_err(failed)?;
+        let stream = handshake.into_session().map_err(failed)?.stream;
         if matches!(target.address, Address::Tcp { .. }) {
             let kept = rustix::net::sockopt::set_socket_keepalive(&stream, true);
             kept.map_err(|e| failed(lost(e.into())))?;
@@ -224,10 +227,11 @@ impl Client {
     ///
     /// # Errors
     /// The server's or the connection's, or the call was given up.
-    pub fn query<T>(&mut self, query: &T, params: &[&(dyn ToSql + Sync)]) -> Result<Vec<Row>, Error>
-    where
-        T: ?Sized + ToStatement,
-    {
+    pub fn query(
+        &mut self,
+        query: &(impl ToStatement + ?Sized),
+        params: Parameters<'_>,
+    ) -> Result<Vec<Row>, Error> {
         self.link.block_on(self.client.query(query, params))
     }
 
@@ -235,10 +239,11 @@ impl Client {
     ///
     /// # Errors
     /// As [`Client::query`]; also if there is not exactly one row.
-    pub fn query_one<T>(&mut self, query: &T, params: &[&(dyn ToSql + Sync)]) -> Result<Row, Error>
-    where
-        T: ?Sized + ToStatement,
-    {
+    pub fn query_one(
+        &mut self,
+        query: &(impl ToStatement + ?Sized),
+        params: Parameters<'_>,
+    ) -> Result<Row, Error> {
         self.link.block_on(self.client.query_one(query, params))
     }
 
@@ -246,14 +251,11 @@ impl Client {
     ///
     /// # Errors
     /// As [`Client::query`]; also if there are several rows.
-    pub fn query_opt<T>(
+    pub fn query_opt(
         &mut self,
-        query: &T,
-        params: &[&(dyn ToSql + Sync)],
-    ) -> Result<Option<Row>, Error>
-    where
-        T: ?Sized + ToStatement,
-    {
+        query: &(impl ToStatement + ?Sized),
+        params: Parameters<'_>,
+    ) -> Result<Option<Row>, Error> {
         self.link.block_on(self.client.query_opt(query, params))
     }
 
@@ -261,10 +263,11 @@ impl Client {
     ///
     /// # Errors
     /// As [`Client::query`].
-    pub fn execute<T>(&mut self, query: &T, params: &[&(dyn ToSql + Sync)]) -> Result<u64, Error>
-    where
-        T: ?Sized + ToStatement,
-    {
+    pub fn execute(
+        &mut self,
+        query: &(impl ToStatement + ?Sized),
+        params: Parameters<'_>,
+    ) -> Result<u64, Error> {
         self.link.block_on(self.client.execute(query, params))
     }
 
@@ -296,10 +299,7 @@ impl Client {
     ///
     /// # Errors
     /// As [`Client::query`].
-    pub fn copy_in<T>(&mut self, query: &T) -> Result<CopyInWriter<'_>, Error>
-    where
-        T: ?Sized + ToStatement,
-    {
+    pub fn copy_in(&mut self, query: &str) -> Result<CopyInWriter<'_>, Error> {
         let sink = self.link.block_on(self.client.copy_in(query))?;
         Ok(CopyInWriter { link: &mut self.link, sink: Box::pin(sink), buffer: Vec::new() })
     }
@@ -351,18 +351,14 @@ fn poll_messages(
 ) -> Poll<Option<Error>> {
     loop {
         match connection.poll_message(context) {
-            Poll::Ready(Some(Ok(AsyncMessage::Notice(notice)))) => report(notices, &notice),
+            Poll::Ready(Some(Ok(AsyncMessage::Notice(notice)))) => {
+                notices.into_iter().for_each(|notices| notices(&notice));
+            }
             Poll::Ready(Some(Ok(_))) => {}
             Poll::Ready(Some(Err(error))) => return Poll::Ready(Some(error)),
             Poll::Ready(None) => return Poll::Ready(None),
             Poll::Pending => return Poll::Pending,
         }
-    }
-}
-
-fn report(notices: Option<&NoticeHandler>, notice: &DbError) {
-    if let Some(notices) = notices {
-        notices(notice);
     }
 }
 

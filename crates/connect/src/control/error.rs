@@ -27,13 +27,7 @@ pub enum ControlError {
         /// The errors, one a server.
         errors: Vec<ControlError>,
     },
-    /// The server answered a question with other columns or values than asked for.
-    #[error("cannot {what}: the answer of the server has another shape")]
-    Unexpected {
-        /// What the statement was for, as a verb with its object.
-        what: &'static str,
-    },
-    /// A statement failed.
+    /// A statement failed, or its answer has another shape than asked for.
     #[error("cannot {what}: {why}")]
     Query {
         /// What the statement was for, as a verb with its object.
@@ -52,7 +46,7 @@ impl ControlError {
             Self::Connect(error) => error.help(),
             Self::Pooled { .. } => Some("connect to the server itself, past the pooler".into()),
             Self::NoneServes { errors } => errors.iter().find_map(Self::help),
-            Self::Query { .. } | Self::Unexpected { .. } => None,
+            Self::Query { .. } => None,
         }
     }
 
@@ -61,7 +55,7 @@ impl ControlError {
         match self {
             Self::Connect(error) => error.sqlstate(),
             Self::Query { sqlstate, .. } => sqlstate.as_deref(),
-            Self::Pooled { .. } | Self::NoneServes { .. } | Self::Unexpected { .. } => None,
+            Self::Pooled { .. } | Self::NoneServes { .. } => None,
         }
     }
 
@@ -70,18 +64,13 @@ impl ControlError {
         match self {
             Self::Connect(error) => error.needs_password(),
             Self::NoneServes { errors } => errors.iter().any(Self::needs_password),
-            Self::Pooled { .. } | Self::Query { .. } | Self::Unexpected { .. } => false,
+            Self::Pooled { .. } | Self::Query { .. } => false,
         }
     }
 
-    /// Whether the server answered that it is starting up or shutting down.
-    pub fn is_starting_up(&self) -> bool {
-        self.sqlstate() == Some(SqlState::CANNOT_CONNECT_NOW.code())
-    }
-
-    /// Whether the server itself refused.
-    pub fn is_from_server(&self) -> bool {
-        self.sqlstate().is_some()
+    /// Whether the server itself refused, and not because it is starting up or shutting down.
+    pub fn is_refusal(&self) -> bool {
+        self.sqlstate().is_some_and(|code| code != SqlState::CANNOT_CONNECT_NOW.code())
     }
 
     /// Creates the error of a statement, which was to do `what`.
@@ -94,7 +83,7 @@ impl ControlError {
     pub(crate) fn ends_search(&self) -> bool {
         match self {
             Self::Connect(error) => error.ends_search(),
-            _ => self.sqlstate().is_some() && !self.is_starting_up(),
+            _ => self.is_refusal(),
         }
     }
 }

@@ -71,9 +71,7 @@ pub fn schemas_of_user(target: &Target) -> Result<Vec<String>, ControlError> {
     // The only control session with the user's path, hence qualified names and no operator.
     const ASKED: &str = "SELECT pg_catalog.unnest(pg_catalog.current_schemas(false))";
     let mut client = open(target, None, None)?;
-    let answers = client
-        .simple_query(ASKED)
-        .map_err(|e| ControlError::query("ask for the search_path", &e))?;
+    let answers = ask(&mut client, "ask for the search_path", ASKED)?;
     Ok(answers.iter().filter_map(first_value).map(str::to_owned).collect())
 }
 
@@ -100,9 +98,7 @@ fn connect_with_path(target: &Target, path: &str) -> Result<Client, ControlError
 pub(super) fn holds_path(client: &mut Client) -> Result<bool, ControlError> {
     const ASKED: &str =
         "SELECT source FROM pg_catalog.pg_settings WHERE name OPERATOR(pg_catalog.=) 'search_path'";
-    let answers = client
-        .simple_query(ASKED)
-        .map_err(|e| ControlError::query("ask for the search_path", &e))?;
+    let answers = ask(client, "ask for the search_path", ASKED)?;
     Ok(answers.iter().find_map(first_value) == Some("client"))
 }
 
@@ -112,6 +108,15 @@ pub(super) fn refuses_parameter(error: &ControlError) -> bool {
     let ControlError::Connect(ConnectError::Server { error, .. }) = error else { return false };
     matches!(error.code.as_str(), "08P01" | "0A000")
         && (error.message.contains("parameter") || error.message.contains("options"))
+}
+
+/// Executes the question `sql`, which is to do `what`.
+fn ask(
+    client: &mut Client,
+    what: &'static str,
+    sql: &str,
+) -> Result<Vec<SimpleQueryMessage>, ControlError> {
+    client.simple_query(sql).map_err(|e| ControlError::query(what, &e))
 }
 
 fn first_value(answer: &SimpleQueryMessage) -> Option<&str> {
@@ -171,16 +176,13 @@ fn config(target: &Target, path: Option<&str>) -> Config {
     config
 }
 
-/// Checks that the session is of the kind that `target` wants. Behind a pooler the session's path
-/// may be anybody's, so that the names are qualified.
+/// Checks that the session is of the kind that `target` wants.
 pub(super) fn check_kind(target: &Target, client: &mut Client) -> Result<(), ControlError> {
     const DOING: &str = "ask what kind of server it is";
     if !target.session_attrs.asks() {
         return Ok(());
     }
-    const ASKED: &str = "SELECT pg_catalog.pg_is_in_recovery()::pg_catalog.text, \
-        pg_catalog.current_setting('transaction_read_only')";
-    let answers = client.simple_query(ASKED).map_err(|e| ControlError::query(DOING, &e))?;
+    let answers = ask(client, DOING, ServerKind::QUERY)?;
     let row = answers.iter().find_map(|answer| match answer {
         SimpleQueryMessage::Row(row) => Some(row),
         _ => None,
@@ -190,7 +192,8 @@ pub(super) fn check_kind(target: &Target, client: &mut Client) -> Result<(), Con
         text.map(|text| matches!(text, "true" | "on"))
     };
     let (Some(in_recovery), Some(read_only)) = (is_on(0), is_on(1)) else {
-        return Err(ControlError::Unexpected { what: DOING });
+        let why = "the answer of the server has another shape".to_owned();
+        return Err(ControlError::Query { what: DOING, why, sqlstate: None });
     };
     Ok(ServerKind::new(in_recovery, read_only).check(target)?)
 }

@@ -4,15 +4,11 @@
 //! each transaction another session. Behind one, every transaction sets the path first.
 
 use pgdyno_model::target::Target;
-use postgres::types::ToSql;
 use postgres::{Error, Row, SimpleQueryMessage};
 
-use super::client::{CancelToken, Client, CopyInWriter, NoticeHandler, Transaction};
+use super::client::{CancelToken, Client, CopyInWriter, NoticeHandler, Parameters, Transaction};
 use super::error::ControlError;
 use super::open::{SEARCH_PATH, check_kind, holds_path, open, path_of_schema, refuses_parameter};
-
-/// Values for the parameters of a statement.
-type Parameters<'a> = &'a [&'a (dyn ToSql + Sync)];
 
 /// A control session on a server, or on a pooler in front of one.
 pub struct ControlClient {

@@ -66,13 +66,9 @@ impl Connector {
             Some(cert) => {
                 let key = tls.key.as_ref().ok_or_else(|| TlsError::NoKey(cert.clone()))?;
                 let chain = certificates(cert, "client certificate")?;
-                builder.with_client_auth_cert(chain, private_key(key)?).map_err(|e| {
-                    TlsError::Content {
-                        what: "client certificate",
-                        path: cert.clone(),
-                        found: e.to_string(),
-                    }
-                })?
+                builder
+                    .with_client_auth_cert(chain, private_key(key)?)
+                    .map_err(|e| unusable("client certificate", cert, &e))?
             }
         };
         // Each connection has a new server process, which knows no earlier TLS session.
@@ -97,39 +93,35 @@ impl Connector {
     }
 }
 
-fn read(path: &Path, what: &'static str) -> Result<Vec<u8>, TlsError> {
-    fs::read(path).map_err(|cause| TlsError::Read { what, path: path.to_owned(), cause })
+fn unusable(what: &'static str, path: &Path, found: &dyn ToString) -> TlsError {
+    TlsError::Content { what, path: path.to_owned(), found: found.to_string() }
 }
 
 fn certificates(path: &Path, what: &'static str) -> Result<Vec<CertificateDer<'static>>, TlsError> {
-    let wrong = |found: String| TlsError::Content { what, path: path.to_owned(), found };
-    let found: Vec<_> = CertificateDer::pem_slice_iter(&read(path, what)?)
+    let text =
+        fs::read(path).map_err(|cause| TlsError::Read { what, path: path.to_owned(), cause })?;
+    let found: Vec<_> = CertificateDer::pem_slice_iter(&text)
         .collect::<Result<_, _>>()
-        .map_err(|e| wrong(e.to_string()))?;
-    if found.is_empty() { Err(wrong("it holds no certificate in PEM".into())) } else { Ok(found) }
+        .map_err(|e| unusable(what, path, &e))?;
+    match found.as_slice() {
+        [] => Err(unusable(what, path, &"it holds no certificate in PEM")),
+        _ => Ok(found),
+    }
 }
 
 fn private_key(path: &Path) -> Result<PrivateKeyDer<'static>, TlsError> {
     const WHAT: &str = "private key";
-    let text = read(path, WHAT)?;
-    let about = fs::metadata(path).map_err(|cause| TlsError::Read {
-        what: WHAT,
-        path: path.to_owned(),
-        cause,
-    })?;
+    let failed = |cause| TlsError::Read { what: WHAT, path: path.to_owned(), cause };
+    let text = fs::read(path).map_err(failed)?;
+    let about = fs::metadata(path).map_err(failed)?;
     // Root's keys may be open to a group, as distributions have them.
     let open = if about.uid() == 0 { 0o037 } else { 0o077 };
     if about.is_file() && about.mode() & open != 0 {
-        return Err(TlsError::KeyPermissions {
-            path: path.to_owned(),
-            mode: about.mode() & 0o7777,
-        });
+        let mode = about.mode() & 0o7777;
+        return Err(TlsError::KeyPermissions { path: path.to_owned(), mode });
     }
-    PrivateKeyDer::from_pem_slice(&text).map_err(|_| TlsError::Content {
-        what: WHAT,
-        path: path.to_owned(),
-        found: "it holds no key in PEM that is not encrypted".into(),
-    })
+    PrivateKeyDer::from_pem_slice(&text)
+        .map_err(|_| unusable(WHAT, path, &"it holds no key in PEM that is not encrypted"))
 }
 
 fn roots_of(path: &Path) -> Result<Roots, TlsError> {
@@ -137,11 +129,7 @@ fn roots_of(path: &Path) -> Result<Roots, TlsError> {
     let certificates = certificates(path, WHAT)?;
     let mut store = RootCertStore::empty();
     for certificate in &certificates {
-        store.add(certificate.clone()).map_err(|e| TlsError::Content {
-            what: WHAT,
-            path: path.to_owned(),
-            found: e.to_string(),
-        })?;
+        store.add(certificate.clone()).map_err(|e| unusable(WHAT, path, &e))?;
     }
     Ok(Roots { store, certificates })
 }

@@ -59,12 +59,6 @@ pub enum TlsError {
     /// The server's certificate names another host.
     #[error("the TLS handshake failed: the server's certificate is for another host ({0})")]
     OtherHost(String),
-    /// The server's certificate is not valid for another reason.
-    #[error("the TLS handshake failed: the server's certificate is not valid ({0})")]
-    InvalidCertificate(String),
-    /// The server ended the handshake, as it does where it wants a client certificate.
-    #[error("the TLS handshake failed: {0}; the server may want a client certificate")]
-    RefusedByServer(String),
     /// The handshake failed for any other reason.
     #[error("the TLS handshake failed: {0}")]
     Handshake(String),
@@ -80,10 +74,13 @@ impl TlsError {
                 wrong @ (CertificateError::NotValidForName
                 | CertificateError::NotValidForNameContext { .. }),
             ) => Self::OtherHost(wrong.to_string()),
-            Error::InvalidCertificate(other) => Self::InvalidCertificate(other.to_string()),
+            Error::InvalidCertificate(other) => {
+                Self::Handshake(format!("the server's certificate is not valid ({other})"))
+            }
             Error::AlertReceived(
                 AlertDescription::CertificateRequired | AlertDescription::HandshakeFailure,
-            ) => Self::RefusedByServer(error.to_string()),
+                // As the server does where it wants a client certificate.
+            ) => Self::Handshake(format!("{error}; the server may want a client certificate")),
             other => Self::Handshake(other.to_string()),
         }
     }

@@ -10,7 +10,9 @@ mod tables;
 pub use case::Case;
 use case::{complaints, with};
 pub use ledger::missing;
+use pgdyno_model::crash::Failing::{Corrupt, Lost, NoWrites, WillNotStart};
 use pgdyno_model::crash::{CheckOutcome, Failing};
+use tables::once;
 
 use crate::found::Observed;
 
@@ -27,44 +29,40 @@ pub struct Oracle {
 
 /// All oracles, in the order of reports.
 pub const ORACLES: &[Oracle] = &[
-    Oracle::new("acknowledged transactions are there", Failing::Lost, ledger::acknowledged),
-    Oracle::new("each client's are there without a gap", Failing::Lost, ledger::gaps),
-    Oracle::new(
-        "transactions are there in the order of acknowledgement",
-        Failing::Lost,
-        ledger::order,
-    ),
-    Oracle::new("refused and unsent ones are not there", Failing::Corrupt, ledger::resurrected),
-    Oracle::new("nothing is there that was not asked for", Failing::Corrupt, ledger::strangers),
-    Oracle::new("no transaction is there twice", Failing::Corrupt, ledger::duplicates),
-    Oracle::new("index and table agree", Failing::Corrupt, tables::index),
-    Oracle::new("every transaction is there whole", Failing::Corrupt, tables::whole),
-    Oracle::new("the balances' sums agree", Failing::Corrupt, tables::sums),
-    Oracle::new("every loaded row is there once, by a scan", Failing::Corrupt, tables::by_scan),
-    Oracle::new("every loaded row is there once, by its key", Failing::Corrupt, tables::by_key),
-    Oracle::new("index entries lead to tuples", Failing::Corrupt, |case| {
-        complained(&case.found.pointers)
+    Oracle::new("acknowledged transactions are there", Lost, ledger::acknowledged),
+    Oracle::new("each client's are there without a gap", Lost, ledger::gaps),
+    Oracle::new("transactions are there in the order of acknowledgement", Lost, ledger::order),
+    Oracle::new("refused and unsent ones are not there", Corrupt, ledger::resurrected),
+    Oracle::new("nothing is there that was not asked for", Corrupt, ledger::strangers),
+    Oracle::new("no transaction is there twice", Corrupt, ledger::duplicates),
+    Oracle::new("index and table agree", Corrupt, tables::index),
+    Oracle::new("every transaction is there whole", Corrupt, tables::whole),
+    Oracle::new("the balances' sums agree", Corrupt, tables::sums),
+    Oracle::new("every loaded row is there once, by a scan", Corrupt, |case| {
+        once(&case.found.by_scan)
     }),
-    Oracle::new("the visibility map tells the truth", Failing::Corrupt, |case| {
+    Oracle::new("every loaded row is there once, by its key", Corrupt, |case| {
+        once(&case.found.by_key)
+    }),
+    Oracle::new("index entries lead to tuples", Corrupt, |case| complained(&case.found.pointers)),
+    Oracle::new("the visibility map tells the truth", Corrupt, |case| {
         complained(&case.found.visibility)
     }),
-    Oracle::new("the cluster is the same", Failing::Corrupt, identifier),
-    Oracle::new("recovery reached the last acknowledged WAL", Failing::Lost, wal),
-    Oracle::new("the server's log tells of no damage", Failing::Corrupt, |case| {
-        complained(&case.found.log)
-    }),
-    Oracle::new("amcheck: B-trees", Failing::Corrupt, |case| complained(&case.found.btrees)),
-    Oracle::new("amcheck: tables", Failing::Corrupt, |case| complained(&case.found.heaps)),
-    Oracle::new("pg_checksums", Failing::Corrupt, |case| complained(&case.found.checksums)),
-    Oracle::new("the server takes writes", Failing::NoWrites, writes),
+    Oracle::new("the cluster is the same", Corrupt, identifier),
+    Oracle::new("recovery reached the last acknowledged WAL", Lost, wal),
+    Oracle::new("the server's log tells of no damage", Corrupt, |case| complained(&case.found.log)),
+    Oracle::new("amcheck: B-trees", Corrupt, |case| complained(&case.found.btrees)),
+    Oracle::new("amcheck: tables", Corrupt, |case| complained(&case.found.heaps)),
+    Oracle::new("pg_checksums", Corrupt, |case| complained(&case.found.checksums)),
+    Oracle::new("the server takes writes", NoWrites, |case| works(&case.found.writes)),
     // A server that a clean stop ends for good is as good as one that did not recover.
-    Oracle::new("the server starts again after a clean stop", Failing::WillNotStart, restarted),
-    Oracle::new("the last write is there after a clean stop", Failing::Lost, unwritten),
-    Oracle::new(
-        "every loaded row is there after a clean stop",
-        Failing::Corrupt,
-        tables::after_restart,
-    ),
+    Oracle::new("the server starts again after a clean stop", WillNotStart, |case| {
+        works(&case.found.restarted)
+    }),
+    Oracle::new("the last write is there after a clean stop", Lost, unwritten),
+    Oracle::new("every loaded row is there after a clean stop", Corrupt, |case| {
+        once(&case.found.after_restart)
+    }),
 ];
 
 impl Oracle {
@@ -107,12 +105,8 @@ fn complained(observed: &Observed<Vec<String>>) -> CheckOutcome {
     with(observed, |lines| complaints(lines))
 }
 
-fn writes(case: &Case<'_>) -> CheckOutcome {
-    with(&case.found.writes, |()| CheckOutcome::Passed)
-}
-
-fn restarted(case: &Case<'_>) -> CheckOutcome {
-    with(&case.found.restarted, |()| CheckOutcome::Passed)
+fn works(observed: &Observed<()>) -> CheckOutcome {
+    with(observed, |()| CheckOutcome::Passed)
 }
 
 /// What a server acknowledged after its recovery outlives a clean stop.

@@ -91,25 +91,11 @@ pub(super) fn sums(case: &Case<'_>) -> CheckOutcome {
 
 /// Every account, teller and branch is there once, as it was loaded but for its balance. A row
 /// whose balance is 0 is in no sum: only to count the rows shows that it is gone.
-pub(super) fn by_scan(case: &Case<'_>) -> CheckOutcome {
-    with(&case.found.by_scan, |tables| once(tables))
-}
-
-/// The same by the primary keys.
-pub(super) fn by_key(case: &Case<'_>) -> CheckOutcome {
-    with(&case.found.by_key, |tables| once(tables))
-}
-
-/// The same after a clean stop and another start.
-pub(super) fn after_restart(case: &Case<'_>) -> CheckOutcome {
-    with(&case.found.after_restart, |tables| once(tables))
-}
-
-fn once(tables: &[TableRows]) -> CheckOutcome {
-    if tables.is_empty() {
-        return CheckOutcome::CouldNotRun("no table was counted".into());
-    }
-    complaints(&tables.iter().flat_map(differences).collect::<Vec<_>>())
+pub(super) fn once(observed: &Observed<Vec<TableRows>>) -> CheckOutcome {
+    with(observed, |tables| match tables.as_slice() {
+        [] => CheckOutcome::CouldNotRun("no table was counted".into()),
+        tables => complaints(&tables.iter().flat_map(differences).collect::<Vec<_>>()),
+    })
 }
 
 /// In what the rows of a table are not the ones that were loaded. As many different keys as rows,

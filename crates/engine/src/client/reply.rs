@@ -245,9 +245,9 @@ fn read(frame: Frame<'_>) -> Result<ReplyEvent, WireError> {
             Ok(ReplyEvent::Notice(Box::new(ServerError::from_fields(fields))))
         }
         Message::ParseComplete => Ok(ReplyEvent::Parsed),
-        Message::CopyIn(_) | Message::CopyOut(_) | Message::CopyBoth(_) => Ok(ReplyEvent::Copy),
+        Message::CopyIn | Message::CopyOut | Message::CopyBoth => Ok(ReplyEvent::Copy),
         Message::RowDescription(row) => {
-            Ok(ReplyEvent::Columns(row.columns().map(|c| c.name.to_vec()).collect()))
+            Ok(ReplyEvent::Columns(row.names().map(<[u8]>::to_vec).collect()))
         }
         Message::DataRow(row) => {
             Ok(ReplyEvent::Row(row.values().map(|v| v.map(<[u8]>::to_vec)).collect()))

@@ -27,8 +27,7 @@ impl DiskFiller {
     /// [`FaultError::Io`]: it cannot be filled.
     pub fn fill(mount_point: &Path) -> Result<Self, FaultError> {
         let path = mount_point.join("pgdyno-disk-filler");
-        let failed =
-            |source| FaultError::Io { what: "fill the filesystem by", path: path.clone(), source };
+        let failed = |source| FaultError::io("fill the filesystem by", &path, source);
         let file =
             File::options().write(true).create_new(true).mode(0o600).open(&path).map_err(failed)?;
         let filler = Self { path: path.clone() };

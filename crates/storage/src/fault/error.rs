@@ -1,11 +1,13 @@
 //! Errors of faults.
 
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use pgdyno_exec::StepError;
 
-use super::cuttable::CUTTABLE;
+/// The filesystems whose power can be cut without an emulated disk: they know how to be shut down.
+/// It is the ext4 driver that serves ext2 and ext3.
+pub const CUTTABLE: [&str; 4] = ["ext4", "ext3", "ext2", "xfs"];
 
 /// A fault could not be injected, or the storage under it not restored.
 #[derive(Debug, thiserror::Error)]
@@ -50,6 +52,11 @@ pub enum FaultError {
 }
 
 impl FaultError {
+    /// Returns the error of an attempt to do `what` to `path`.
+    pub(super) fn io(what: &'static str, path: &Path, source: impl Into<io::Error>) -> Self {
+        Self::Io { what, path: path.to_owned(), source: source.into() }
+    }
+
     /// Returns advice, where there is some.
     pub fn help(&self) -> Option<String> {
         match self {

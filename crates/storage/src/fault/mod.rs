@@ -1,6 +1,5 @@
 //! Faults that are injected on purpose, only into things that pgdyno made.
 
-mod cuttable;
 mod disk_filler;
 mod error;
 mod power;
@@ -9,9 +8,8 @@ mod stale;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 
-pub use cuttable::CUTTABLE;
 pub use disk_filler::DiskFiller;
-pub use error::FaultError;
+pub use error::{CUTTABLE, FaultError};
 use pgdyno_exec::account::Account;
 use pgdyno_exec::beneath::{CopyError, CopySummary, Directory, TreeCopy};
 use pgdyno_exec::tool::run_tool;
@@ -24,11 +22,8 @@ pub use stale::FileBaseline;
 /// # Errors
 /// [`FaultError::Io`].
 pub fn make_durable(directory: &Path) -> Result<(), FaultError> {
-    let failed = |source| FaultError::Io {
-        what: "make durable all that is on the filesystem of",
-        path: directory.to_owned(),
-        source,
-    };
+    let failed =
+        |source| FaultError::io("make durable all that is on the filesystem of", directory, source);
     let open = std::fs::File::open(directory).map_err(failed)?;
     rustix::fs::syncfs(&open).map_err(|e| failed(e.into()))
 }
@@ -39,9 +34,8 @@ pub fn make_durable(directory: &Path) -> Result<(), FaultError> {
 /// # Errors
 /// [`FaultError::Io`], [`FaultError::Step`]: nothing is kept, or not all of it.
 pub fn keep(files: &[(PathBuf, String)], into: &Path) -> Result<(), FaultError> {
-    let failed =
-        |e| FaultError::Io { what: "make the directory", path: into.to_owned(), source: e };
-    std::fs::create_dir_all(into).map_err(failed)?;
+    let made = std::fs::create_dir_all(into);
+    made.map_err(|e| FaultError::io("make the directory", into, e))?;
     for (file, name) in files {
         if file.is_dir() {
             keep_directory(file, name, into)?;
@@ -55,7 +49,7 @@ pub fn keep(files: &[(PathBuf, String)], into: &Path) -> Result<(), FaultError> 
 }
 
 fn keep_directory(directory: &Path, name: &str, into: &Path) -> Result<(), FaultError> {
-    let failed = |e| FaultError::Io { what: "copy", path: directory.to_owned(), source: e };
+    let failed = |e| FaultError::io("copy", directory, e);
     let from = Directory::open(directory).map_err(failed)?;
     let stat = rustix::fs::fstat(&from).map_err(|e| failed(e.into()))?;
     let owner =

@@ -9,8 +9,7 @@ use pgdyno_exec::image::LoopDevice;
 use pgdyno_exec::mount::Mount;
 use pgdyno_exec::mountinfo::mounted_at;
 
-use super::cuttable::CUTTABLE;
-use super::error::FaultError;
+use super::error::{CUTTABLE, FaultError};
 use crate::MountedStack;
 
 /// What cuts the power of one made filesystem and brings it back.
@@ -70,7 +69,8 @@ impl PowerSwitch {
     fn check(&self) -> Result<(), FaultError> {
         let refused = |found: String| FaultError::NotOurs { storage: self.storage.clone(), found };
         let target = &self.mount.target;
-        let mounted = mounted_at(target).map_err(|e| io("read the mounts for", target, e))?;
+        let mounted =
+            mounted_at(target).map_err(|e| FaultError::io("read the mounts for", target, e))?;
         let mounted = mounted
             .ok_or_else(|| refused(format!("nothing is mounted at {}", target.display())))?;
         let device = mounted.device().unwrap_or_default();
@@ -96,15 +96,11 @@ impl PowerSwitch {
     pub fn cut(&self) -> Result<(), FaultError> {
         self.check()?;
         let path = &self.mount.target;
-        let directory = File::open(path).map_err(|e| io("open", path, e))?;
+        let directory = File::open(path).map_err(|e| FaultError::io("open", path, e))?;
         pgdyno_ioctl::shut_down_without_flushing(&directory).map_err(|source| FaultError::Refused {
             storage: self.storage.clone(),
             filesystem: self.mount.filesystem.clone(),
             source,
         })
     }
-}
-
-fn io(what: &'static str, path: &Path, source: std::io::Error) -> FaultError {
-    FaultError::Io { what, path: path.to_owned(), source }
 }

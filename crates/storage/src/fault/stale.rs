@@ -28,12 +28,12 @@ impl FileBaseline {
     /// # Errors
     /// [`FaultError::Io`]: a file cannot be read, or its copy not be written.
     pub fn copy(data: &Path, folder: &str, into: &Path) -> Result<Self, FaultError> {
-        let root = Directory::open(data).map_err(|e| io_error("open", data, e))?;
-        let into = Directory::open(into).map_err(|e| io_error("open", into, e))?;
+        let root = Directory::open(data).map_err(|e| FaultError::io("open", data, e))?;
+        let into = Directory::open(into).map_err(|e| FaultError::io("open", into, e))?;
         let mut baseline = Self { data: data.to_owned(), files: Vec::new() };
         let mut folders = vec![PathBuf::from(folder)];
         while let Some(folder) = folders.pop() {
-            let failed = |source| io_error("read the directory", &data.join(&folder), source);
+            let failed = |source| FaultError::io("read the directory", &data.join(&folder), source);
             let open = root.directory(&folder).map_err(failed)?;
             for entry in open.entries().map_err(failed)? {
                 let path = folder.join(&entry.name);
@@ -42,7 +42,7 @@ impl FileBaseline {
                 } else if entry.kind == FileType::RegularFile {
                     let copy = format!("file-{}", baseline.files.len());
                     let copied = copy_file(&open, &entry.name, &into, &copy);
-                    if copied.map_err(|e| io_error("copy", &data.join(&path), e))? {
+                    if copied.map_err(|e| FaultError::io("copy", &data.join(&path), e))? {
                         baseline.files.push((path, into.path().join(copy)));
                     }
                 }
@@ -57,12 +57,13 @@ impl FileBaseline {
     /// # Errors
     /// [`FaultError::Io`]: a copy cannot be read, or a file not be written.
     pub fn put_back(&self) -> Result<usize, FaultError> {
-        let root = Directory::open(&self.data).map_err(|e| io_error("open", &self.data, e))?;
+        let root =
+            Directory::open(&self.data).map_err(|e| FaultError::io("open", &self.data, e))?;
         let owner =
-            rustix::fs::fstat(&root).map_err(|e| io_error("look at", &self.data, e.into()))?.st_uid;
+            rustix::fs::fstat(&root).map_err(|e| FaultError::io("look at", &self.data, e))?.st_uid;
         let mut count = 0;
         for (path, copy) in &self.files {
-            let failed = |source| io_error("put back", &self.data.join(path), source);
+            let failed = |source| FaultError::io("put back", &self.data.join(path), source);
             let mut file = match root.file_with(path, OFlags::WRONLY) {
                 Ok(file) => file,
                 Err(e) if e.kind() == io::ErrorKind::NotFound => continue,
@@ -102,10 +103,6 @@ fn copy_file(folder: &Directory, name: &OsStr, into: &Directory, copy: &str) -> 
     let length = from.metadata()?.len();
     io::copy(&mut from.take(length), &mut into.create_file(copy, 0o600)?)?;
     Ok(true)
-}
-
-fn io_error(what: &'static str, path: &Path, source: io::Error) -> FaultError {
-    FaultError::Io { what, path: path.to_owned(), source }
 }
 
 #[cfg(test)]

@@ -65,16 +65,6 @@ const NAME_IT_ELSEWHERE: &str =
     "name devices in `storage.<name>.backing`, where they are checked before they are written";
 
 impl BlockFilesystem {
-    fn refuse(
-        &self,
-        field: &'static str,
-        word: &str,
-        why: &'static str,
-        help: &'static str,
-    ) -> FilesystemError {
-        FilesystemError::Refused { filesystem: self.name, field, word: word.to_owned(), why, help }
-    }
-
     fn check_mkfs(&self, argument: &str) -> Result<(), FilesystemError> {
         let names_a_device =
             ["device=", "logdev=", "rtdev=", "name="].iter().any(|key| argument.contains(key));
@@ -206,12 +196,8 @@ impl Filesystem for BlockFilesystem {
         let mut shown = mounted.options();
         shown.extend(driver.options.into_iter().filter(|o| !mounted.options().contains(o)));
         if let Some(option) = options::first_missing(&self.asked(volume), &shown, self.rules) {
-            return Err(FilesystemError::NotObtained {
-                filesystem: self.name,
-                mount_point: volume.mount_point.to_owned(),
-                option: option.to_owned(),
-                shown: options::instead(option, &shown, &mounted.options()),
-            });
+            let shown = options::instead(option, &shown, &mounted.options());
+            return Err(self.not_obtained(volume, option.to_owned(), shown));
         }
         Ok(FilesystemFacts {
             kind: mounted.filesystem.clone(),

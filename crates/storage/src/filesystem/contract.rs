@@ -80,6 +80,23 @@ pub trait Filesystem: Sync {
     /// # Errors
     /// [`FilesystemError`]: it cannot be read, or an option was not obtained.
     fn read_back(&self, volume: &Volume<'_>) -> Result<FilesystemFacts, FilesystemError>;
+
+    /// Returns the error of `word` in `field`, which pgdyno does not pass on.
+    fn refuse(
+        &self,
+        field: &'static str,
+        word: &str,
+        why: &'static str,
+        help: &'static str,
+    ) -> FilesystemError {
+        FilesystemError::Refused { filesystem: self.name(), field, word: word.into(), why, help }
+    }
+
+    /// Returns the error of an option that is not in effect: `shown` is there instead.
+    fn not_obtained(&self, volume: &Volume<'_>, option: String, shown: String) -> FilesystemError {
+        let (filesystem, mount_point) = (self.name(), volume.mount_point.to_owned());
+        FilesystemError::NotObtained { filesystem, mount_point, option, shown }
+    }
 }
 
 /// Returns the step that runs `program`, its output in the volume's log.

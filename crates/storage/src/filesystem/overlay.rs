@@ -37,15 +37,6 @@ fn home<'a>(volume: &Volume<'a>) -> &'a Path {
     volume.mount_point.parent().unwrap_or(volume.mount_point)
 }
 
-fn refuse(
-    field: &'static str,
-    word: &str,
-    why: &'static str,
-    help: &'static str,
-) -> FilesystemError {
-    FilesystemError::Refused { filesystem: NAME, field, word: word.to_owned(), why, help }
-}
-
 fn asked(volume: &Volume<'_>) -> Vec<String> {
     options::merged(&["noatime"], &volume.choice.mount)
 }
@@ -78,16 +69,16 @@ impl Filesystem for Overlay {
         ];
         for (field, word) in unused {
             if let Some(word) = word {
-                return Err(refuse(field, word, "no program makes an overlay", "use `mount`"));
+                return Err(self.refuse(field, word, "no program makes an overlay", "use `mount`"));
             }
         }
         for option in options::merged(&[], &choice.mount) {
             if let Some((why, help)) = block::no_option(&option) {
-                return Err(refuse("mount", &option, why, help));
+                return Err(self.refuse("mount", &option, why, help));
             }
             if DIRECTORIES.iter().any(|key| option.starts_with(key)) {
                 let why = "pgdyno makes the overlay's directories itself, and takes them down";
-                return Err(refuse(
+                return Err(self.refuse(
                     "mount",
                     &option,
                     why,
@@ -98,7 +89,12 @@ impl Filesystem for Overlay {
         let path = home(volume).display().to_string();
         if path.contains([':', ',', '\\']) {
             let why = "overlayfs separates its directories by `:`, and options end at `,`";
-            return Err(refuse("backing", &path, why, "name a directory without them in its path"));
+            return Err(self.refuse(
+                "backing",
+                &path,
+                why,
+                "name a directory without them in its path",
+            ));
         }
         Ok(())
     }
@@ -124,12 +120,8 @@ impl Filesystem for Overlay {
         let mounted = block::mounted(NAME, &mount.source, volume.mount_point)?;
         let shown = mounted.options();
         if let Some(option) = options::first_missing(&mount.options, &shown, RULES) {
-            return Err(FilesystemError::NotObtained {
-                filesystem: NAME,
-                mount_point: volume.mount_point.to_owned(),
-                option: option.to_owned(),
-                shown: options::instead(option, &shown, &shown),
-            });
+            let instead = options::instead(option, &shown, &shown);
+            return Err(self.not_obtained(volume, option.to_owned(), instead));
         }
         Ok(FilesystemFacts {
             kind: mounted.filesystem.clone(),

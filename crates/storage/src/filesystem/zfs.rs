@@ -56,15 +56,6 @@ fn mount_of(volume: &Volume<'_>) -> Mount {
     }
 }
 
-fn refused(
-    field: &'static str,
-    word: &str,
-    why: &'static str,
-    help: &'static str,
-) -> FilesystemError {
-    FilesystemError::Refused { filesystem: "zfs", field, word: word.to_owned(), why, help }
-}
-
 impl Filesystem for Zfs {
     fn name(&self) -> &'static str {
         "zfs"
@@ -93,11 +84,9 @@ impl Filesystem for Zfs {
             if let Some(word) = words.first() {
                 let help =
                     "set properties in `pool` (zpool create -o) and `dataset` (zfs create -o)";
-                return Err(refused(field, word, "ZFS is told by properties", help));
+                return Err(self.refuse(field, word, "ZFS is told by properties", help));
             }
         }
-        const PGDYNOS: &str = "pgdyno sets it itself";
-        const LEAVE_OUT: &str = "leave it out";
         for (field, names, properties) in [
             ("pool", &["cachefile", "altroot", "readonly"][..], &volume.choice.pool),
             (
@@ -107,7 +96,7 @@ impl Filesystem for Zfs {
             ),
         ] {
             if let Some(name) = properties.keys().find(|name| names.contains(&name.as_str())) {
-                return Err(refused(field, name, PGDYNOS, LEAVE_OUT));
+                return Err(self.refuse(field, name, "pgdyno sets it itself", "leave it out"));
             }
         }
         match volume.chunk.filter(|_| volume.devices.len() > 1) {
@@ -115,7 +104,7 @@ impl Filesystem for Zfs {
                 let why = "it stripes record by record";
                 let help =
                     "set `recordsize` in `dataset`, or stripe `by = \"mdadm\"` or `by = \"lvm\"`";
-                Err(refused("chunk", &chunk.to_string(), why, help))
+                Err(self.refuse("chunk", &chunk.to_string(), why, help))
             }
             None => Ok(()),
         }
@@ -166,27 +155,19 @@ impl Filesystem for Zfs {
                 mount_point: volume.mount_point.to_owned(),
                 found: format!("the dataset {dataset} is not mounted there"),
             })?;
-        let missing = |option: String, shown: String| FilesystemError::NotObtained {
-            filesystem: "zfs",
-            mount_point: volume.mount_point.to_owned(),
-            option,
-            shown,
-        };
         for (name, asked) in dataset_properties(volume) {
             let found = run_tool("zfs", &["get", "-H", "-p", "-o", "value", name, &dataset])?;
             if !same(found.trim(), asked) {
                 let shown = format!("`zfs get` shows {name}={}", found.trim());
-                return Err(missing(format!("{name}={asked}"), shown));
+                return Err(self.not_obtained(volume, format!("{name}={asked}"), shown));
             }
         }
         for (name, asked) in pool_properties(volume) {
             let text = run_tool("zpool", &["get", name, volume.label])?;
             let found = pool_values(&text).into_values().next().unwrap_or_default();
             if !same(&found, asked) {
-                return Err(missing(
-                    format!("{name}={asked}"),
-                    format!("`zpool get` shows {name}={found}"),
-                ));
+                let shown = format!("`zpool get` shows {name}={found}");
+                return Err(self.not_obtained(volume, format!("{name}={asked}"), shown));
             }
         }
         Ok(FilesystemFacts {

@@ -19,15 +19,10 @@ pub(super) fn check(stack: &Stack) -> Result<(), StorageError> {
         found = found.or_else(|| of_raid(stack, raid));
     }
     if let Some((why, help)) = found.or_else(|| of_sizes(&stack.storage)) {
-        let storage = stack.name.clone();
-        return Err(StorageError::Contradiction { storage, why, help: help.into() });
+        return Err(StorageError::contradiction(&stack.name, why, help));
     }
     if let Some(choice) = filesystem {
-        let failed = |source| StorageError::Filesystem {
-            storage: stack.name.clone(),
-            source: Box::new(source),
-            left: Vec::new(),
-        };
+        let failed = |source| StorageError::filesystem(&stack.name, source, Vec::new());
         let filesystem = filesystem::by_name(&choice.name).map_err(failed)?;
         filesystem.check(&stack.volume(&stack.parts(), choice)).map_err(failed)?;
     }

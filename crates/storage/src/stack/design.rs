@@ -48,11 +48,9 @@ fn without_none(name: &str, storage: &Storage) -> Result<Storage, StorageError> 
     if let Some(none) = storage.filesystem.take_if(|filesystem| filesystem.name == "none")
         && none != (FilesystemChoice { name: none.name.clone(), ..FilesystemChoice::default() })
     {
-        return Err(StorageError::Contradiction {
-            storage: name.into(),
-            why: "`filesystem = \"none\"` makes nothing, and options for one are given".into(),
-            help: "leave `mkfs`, `mount`, `pool` and `dataset` out, or name a filesystem".into(),
-        });
+        let why = "`filesystem = \"none\"` makes nothing, and options for one are given";
+        let help = "leave `mkfs`, `mount`, `pool` and `dataset` out, or name a filesystem";
+        return Err(StorageError::contradiction(name, why, help));
     }
     Ok(storage)
 }

@@ -3,11 +3,11 @@
 use std::ffi::OsString;
 
 use pgdyno_emulated_disk::DiskServer;
+use pgdyno_exec::Step;
 use pgdyno_exec::device::claim::Claim;
 use pgdyno_exec::image::LoopDevice;
 use pgdyno_exec::journal::OwnedResource;
 use pgdyno_exec::undo::Undo;
-use pgdyno_exec::{Executor, Step, StepError, execute_all, take_down};
 use pgdyno_model::storage::{Backing, DeviceSettings, Raid0, Storage, Striper};
 
 use super::{Below, Image, Stack};
@@ -89,20 +89,6 @@ impl Stack {
         let storage = Storage { device: device.clone(), ..self.storage.clone() };
         let settings = Self { storage, ..self.clone() }.settings();
         settings.into_iter().map(|setting| self.holding(Step::Set(setting))).collect()
-    }
-
-    /// Makes it on `executor`, step by step.
-    ///
-    /// # Errors
-    /// [`StepError`] of the first step that fails. What was made before stays; see
-    /// [`Self::take_down_on`].
-    pub fn make_on(&self, executor: &mut dyn Executor) -> Result<(), StepError> {
-        execute_all(executor, &self.steps())
-    }
-
-    /// Takes it down on `executor`. Returns the things that are left, with the reasons.
-    pub fn take_down_on(&self, executor: &mut dyn Executor) -> Vec<String> {
-        take_down(executor, &self.take_down_steps())
     }
 
     /// Everything that is done to take it down, in order.

@@ -1,6 +1,7 @@
 //! What the tests on a real server share.
 #![allow(dead_code, reason = "each test file uses its part")]
 
+pub(crate) mod attacks;
 pub(crate) mod disks;
 pub(crate) mod leftovers;
 pub(crate) mod stacks;

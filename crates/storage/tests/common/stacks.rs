@@ -5,7 +5,7 @@ use std::path::Path;
 
 use pgdyno_emulated_disk as emulated;
 use pgdyno_exec::account::server_account;
-use pgdyno_model::storage::{Backing, FilesystemChoice, LoopFile, Storage};
+use pgdyno_model::storage::{Backing, FilesystemChoice, LoopFile, Raid0, Storage};
 use pgdyno_model::units::Bytes;
 use pgdyno_storage::{Stack, StorageError, Surroundings, Wipe};
 
@@ -25,6 +25,12 @@ pub(crate) fn on(backing: Backing, filesystem: &str) -> Storage {
     let filesystem =
         Some(FilesystemChoice { name: filesystem.into(), ..FilesystemChoice::default() });
     Storage { backing, filesystem, ..Storage::default() }
+}
+
+/// Two loop files below `directory`, striped.
+pub(crate) fn striped(directory: &Path, filesystem: &str) -> Storage {
+    let members = vec![loop_file(directory), loop_file(directory)];
+    on(Backing::Raid0(Raid0 { members, by: None, chunk: None }), filesystem)
 }
 
 pub(crate) fn plan(storage: &Storage, place: &Path, wipe: &Wipe) -> Result<Stack, StorageError> {

@@ -11,10 +11,10 @@ use std::time::{Duration, Instant};
 
 use pgdyno_model::Latencies;
 use pgdyno_model::probe::{DiskPoint, LatencySummary, Pattern, Transfers};
-use pgdyno_model::units::Bytes;
+use pgdyno_model::units::{Bytes, Span};
 use rustix::fs::OFlags;
 
-use super::point::{Planned, time};
+use super::point::Planned;
 use crate::probe::ProbeError;
 use crate::probe::place::{AlignedBuffer, open};
 
@@ -27,7 +27,7 @@ const READS_OF_MIXED: u32 = 70;
 /// What [`measure`] does at `point`, in words.
 pub(super) fn line(point: &Planned, file: &Path) -> String {
     let (file, end) = (file.display(), Bytes(point.offset + point.length));
-    let for_ = point.for_.map_or_else(|| "once".to_owned(), |for_| format!("for {}", time(for_)));
+    let for_ = point.for_.map_or_else(|| "once".to_owned(), |for_| format!("for {}", Span(for_)));
     format!(
         "{} of {file} from {} to {end} {for_}: {} threads, {} bytes each request",
         point.pattern.name(),
@@ -84,16 +84,8 @@ pub(super) fn measure(
         read.merge(&one.read);
         write.merge(&one.write);
     }
-    Ok(DiskPoint {
-        pattern: point.pattern,
-        block_bytes: point.block_bytes,
-        queue_depth: point.queue_depth,
-        offset: Bytes(point.offset),
-        length: Bytes(point.length),
-        seconds: took.as_secs_f64(),
-        read: transfers(&read, point.block_bytes, took),
-        write: transfers(&write, point.block_bytes, took),
-    })
+    let [read, write] = [read, write].map(|of| transfers(&of, point.block_bytes, took));
+    Ok(point.measured(took.as_secs_f64(), read, write))
 }
 
 /// Requests one after the other, until the time is over or, where there is none, the last block is

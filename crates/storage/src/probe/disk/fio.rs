@@ -11,7 +11,6 @@ use pgdyno_exec::journal::Journal;
 use pgdyno_exec::tool::ask_tool;
 use pgdyno_exec::{ExecContext, Executor, Step};
 use pgdyno_model::probe::{DiskPoint, LatencySummary, Pattern, Transfers};
-use pgdyno_model::units::Bytes;
 use serde::Deserialize;
 
 use super::point::Planned;
@@ -116,12 +115,8 @@ impl Fio {
         let step = self.step(point, file, place, read_only, direct);
         ExecContext::new(journal, stop).execute(&step)?;
         let path = answer(place);
-        let text = std::fs::read_to_string(&path).map_err(|source| ProbeError::Io {
-            what: "read",
-            path: path.clone(),
-            source,
-        })?;
-        parse(point, &text)
+        let text = std::fs::read_to_string(&path);
+        parse(point, &text.map_err(|source| ProbeError::Io { what: "read", path, source })?)
     }
 }
 
@@ -195,16 +190,8 @@ pub(super) fn parse(point: &Planned, text: &str) -> Result<DiskPoint, ProbeError
     if read.is_none() && write.is_none() {
         return Err(wrong("no request was done".into()));
     }
-    Ok(DiskPoint {
-        pattern: point.pattern,
-        block_bytes: point.block_bytes,
-        queue_depth: point.queue_depth,
-        offset: Bytes(point.offset),
-        length: Bytes(point.length),
-        seconds: job.read.runtime.max(job.write.runtime) / 1000.0,
-        read,
-        write,
-    })
+    let seconds = job.read.runtime.max(job.write.runtime) / 1000.0;
+    Ok(point.measured(seconds, read, write))
 }
 
 fn transfers(side: &Side) -> Option<Transfers> {

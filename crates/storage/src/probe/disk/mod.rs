@@ -15,13 +15,13 @@ use std::time::Duration;
 use pgdyno_exec::journal::Journal;
 use pgdyno_facts as facts;
 use pgdyno_model::facts::StorageFacts;
-use pgdyno_model::probe::{DiskPoint, DiskProbe, Pattern};
+use pgdyno_model::probe::{DiskProbe, Pattern};
 use pgdyno_model::units::Bytes;
 use point::Planned;
 use rustix::fs::{FallocateFlags, OFlags};
 
 use super::place::{ProbeDirectory, directory_step, open};
-use super::{ProbeError, Progress, SizeSource, implausible};
+use super::{ProbeError, Progress, SizeSource, implausible, share};
 
 /// Requests of the sequential curves: large enough that their number does not matter.
 const SEQUENTIAL_BYTES: u32 = 1 << 20;
@@ -61,17 +61,11 @@ impl Default for DiskOptions {
     }
 }
 
-/// What lies at the path that was named.
-enum Target {
-    /// A directory: a file in it is written and read.
-    Directory(PathBuf),
-    /// A block device: only read.
-    Device(PathBuf),
-}
-
 /// A disk probe that has looked at its target and changed nothing yet.
 pub struct DiskPlan {
-    target: Target,
+    path: PathBuf,
+    /// A device is only read. In a directory a file is made, written and read.
+    is_device: bool,
     span: Bytes,
     /// Where the size comes from, unless it is the device's own.
     size: Option<SizeSource>,
@@ -89,37 +83,29 @@ impl DiskPlan {
         let failed = |what| move |source| ProbeError::Io { what, path: path.to_owned(), source };
         let real = fs::canonicalize(path).map_err(failed("look at"))?;
         let kind = fs::metadata(&real).map_err(failed("look at"))?.file_type();
-        let (target, span) = if kind.is_dir() {
-            (Target::Directory(real), options.size)
-        } else if kind.is_block_device() {
-            let size = File::open(&real)
-                .and_then(|mut d| d.seek(SeekFrom::End(0)))
-                .map_err(failed("open"))?;
-            (Target::Device(real), Bytes(size))
+        let is_device = kind.is_block_device();
+        let span = if is_device {
+            let size = File::open(&real).and_then(|mut d| d.seek(SeekFrom::End(0)));
+            Bytes(size.map_err(failed("open"))?)
+        } else if kind.is_dir() {
+            options.size
         } else {
             return Err(ProbeError::NoTarget { path: path.to_owned() });
         };
         let zones = u64::from(options.zones.max(1));
         let zone = span.0 / zones / u64::from(SEQUENTIAL_BYTES) * u64::from(SEQUENTIAL_BYTES);
         let least = Bytes(zones * u64::from(SEQUENTIAL_DEPTH * SEQUENTIAL_BYTES));
-        let may_write = matches!(target, Target::Directory(_));
-        let size = may_write.then_some(options.size_from);
+        let size = (!is_device).then_some(options.size_from);
         if zone * zones < least.0 {
             return Err(ProbeError::TooSmall { path: path.to_owned(), span, least, size });
         }
         let points = points(zone, zones, options.per_point)
             .into_iter()
-            .filter(|p| may_write || !p.pattern.writes())
+            .filter(|p| !is_device || !p.pattern.writes())
             .collect();
         let fio = if options.builtin { None } else { fio::Fio::find()? };
-        Ok(Self {
-            target,
-            span: Bytes(zone * zones),
-            size,
-            points,
-            per_point: options.per_point,
-            fio,
-        })
+        let (span, per_point) = (Bytes(zone * zones), options.per_point);
+        Ok(Self { path: real, is_device, span, size, points, per_point, fio })
     }
 
     /// What will be done, line by line: the very argument vectors.
@@ -128,14 +114,15 @@ impl DiskPlan {
         let step = directory_step(&parent, "XXXXXXXX");
         let place = parent.join("pgdyno-probe-XXXXXXXX");
         let mut lines = vec![step.to_string()];
-        if let Target::Directory(_) = self.target {
+        if !self.is_device {
             lines.push(format!("make {} of {}", place.join(FILE).display(), self.span));
         }
         for point in &self.points {
             lines.push(match &self.fio {
-                Some(fio) => fio
-                    .step(point, &self.file(&place), &place, self.is_read_only(), true)
-                    .to_string(),
+                Some(fio) => {
+                    let step = fio.step(point, &self.file(&place), &place, self.is_device, true);
+                    step.to_string()
+                }
                 None => builtin::line(point, &self.file(&place)),
             });
         }
@@ -153,13 +140,13 @@ impl DiskPlan {
 
     /// What is not measured, and why.
     pub fn not_measured(&self) -> Vec<String> {
-        match &self.target {
-            Target::Directory(_) => Vec::new(),
-            Target::Device(path) => vec![format!(
-                "writes: they would destroy what is on {}; name a directory on a filesystem there",
-                path.display()
-            )],
+        if !self.is_device {
+            return Vec::new();
         }
+        vec![format!(
+            "writes: they would destroy what is on {}; name a directory on a filesystem there",
+            self.path.display()
+        )]
     }
 
     /// Measures every point. What was made is removed, however it ends; on `stop` what was measured
@@ -173,18 +160,14 @@ impl DiskPlan {
         progress: Progress<'_>,
         stop: &AtomicBool,
     ) -> Result<(StorageFacts, DiskProbe), ProbeError> {
-        let (storage, needed) = match &self.target {
-            Target::Directory(path) => (facts::storage("", path)?, self.span),
-            Target::Device(path) => (facts::device(path, self.span), Bytes(0)),
+        let (storage, needed) = match self.is_device {
+            true => (facts::device(&self.path, self.span), Bytes(0)),
+            false => (facts::storage("", &self.path)?, self.span),
         };
         let place = ProbeDirectory::make(&self.parent(), needed, self.size, journal, stop)?;
         let file = self.file(place.path());
-        let prepared = self.prepare(&file);
-        let direct = prepared.map_err(|source| ProbeError::Io {
-            what: "make",
-            path: file.clone(),
-            source,
-        })?;
+        let failed = |source| ProbeError::Io { what: "make", path: file.clone(), source };
+        let direct = self.prepare(&file).map_err(failed)?;
         let mut probe = DiskProbe {
             driver: self.fio.as_ref().map_or_else(|| builtin::NAME.to_owned(), fio::Fio::name),
             direct,
@@ -196,11 +179,14 @@ impl DiskPlan {
             warnings: Vec::new(),
         };
         for (done, point) in self.points.iter().enumerate() {
-            progress(
-                &format!("disk probe of {}", self.path().display()),
-                share(done, self.points.len()),
-            );
-            match self.point(point, &file, place.path(), direct, journal, stop) {
+            let share = share(done, self.points.len());
+            progress(&format!("disk probe of {}", self.path.display()), share);
+            let (place, is_read_only) = (place.path(), self.is_device);
+            let measured = match &self.fio {
+                Some(fio) => fio.measure(point, &file, place, is_read_only, direct, journal, stop),
+                None => builtin::measure(point, &file, direct, stop),
+            };
+            match measured {
                 Ok(measured) => probe.points.push(measured),
                 Err(e) if probe.points.is_empty() => return Err(e),
                 Err(e) => {
@@ -216,27 +202,10 @@ impl DiskPlan {
         Ok((storage, probe))
     }
 
-    fn point(
-        &self,
-        point: &Planned,
-        file: &Path,
-        place: &Path,
-        direct: bool,
-        journal: &Journal,
-        stop: &AtomicBool,
-    ) -> Result<DiskPoint, ProbeError> {
-        match &self.fio {
-            Some(fio) => {
-                fio.measure(point, file, place, self.is_read_only(), direct, journal, stop)
-            }
-            None => builtin::measure(point, file, direct, stop),
-        }
-    }
-
     /// Makes the file that is measured, with all its room; whether it, or the device, can be read
     /// past the page cache.
     fn prepare(&self, file: &Path) -> io::Result<bool> {
-        if let Target::Directory(_) = self.target {
+        if !self.is_device {
             let made = File::create_new(file)?;
             match rustix::fs::fallocate(&made, FallocateFlags::empty(), 0, self.span.0) {
                 // Filesystems that cannot promise room get it by the sequential write.
@@ -244,36 +213,21 @@ impl DiskPlan {
                 other => other?,
             }
         }
-        match open(file, !self.is_read_only(), OFlags::DIRECT) {
+        match open(file, !self.is_device, OFlags::DIRECT) {
             Ok(_) => Ok(true),
             Err(e) if e.kind() == io::ErrorKind::InvalidInput => Ok(false),
             Err(e) => Err(e),
         }
     }
 
-    fn path(&self) -> &Path {
-        let (Target::Directory(path) | Target::Device(path)) = &self.target;
-        path
-    }
-
-    fn is_read_only(&self) -> bool {
-        matches!(self.target, Target::Device(_))
-    }
-
     /// Where the probe's own directory is made: fio's output needs one for a device, too.
     fn parent(&self) -> PathBuf {
-        match &self.target {
-            Target::Directory(path) => path.clone(),
-            Target::Device(_) => std::env::temp_dir(),
-        }
+        if self.is_device { std::env::temp_dir() } else { self.path.clone() }
     }
 
     /// What is read and written.
     fn file(&self, place: &Path) -> PathBuf {
-        match &self.target {
-            Target::Directory(_) => place.join(FILE),
-            Target::Device(path) => path.clone(),
-        }
+        if self.is_device { self.path.clone() } else { place.join(FILE) }
     }
 }
 
@@ -317,11 +271,6 @@ fn in_words(error: &dyn std::error::Error) -> String {
         cause = inner.source();
     }
     words
-}
-
-#[allow(clippy::cast_precision_loss)]
-fn share(done: usize, all: usize) -> f64 {
-    done as f64 / all as f64
 }
 
 #[cfg(test)]

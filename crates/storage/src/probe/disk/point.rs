@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use pgdyno_model::probe::Pattern;
-use pgdyno_model::units::{Bytes, Span};
+use pgdyno_model::probe::{DiskPoint, Pattern, Transfers};
+use pgdyno_model::units::Bytes;
 
 /// One point that is to be measured.
 pub(super) struct Planned {
@@ -17,6 +17,18 @@ pub(super) struct Planned {
 }
 
 impl Planned {
+    /// Returns the point with what was measured in so many seconds.
+    pub(super) fn measured(
+        &self,
+        seconds: f64,
+        read: Option<Transfers>,
+        write: Option<Transfers>,
+    ) -> DiskPoint {
+        let Self { pattern, block_bytes, queue_depth, .. } = *self;
+        let (offset, length) = (Bytes(self.offset), Bytes(self.length));
+        DiskPoint { pattern, block_bytes, queue_depth, offset, length, seconds, read, write }
+    }
+
     pub(super) fn label(&self) -> String {
         match self.pattern {
             Pattern::Read | Pattern::Write => {
@@ -25,9 +37,4 @@ impl Planned {
             _ => format!("{}, queue depth {}", self.pattern.name(), self.queue_depth),
         }
     }
-}
-
-/// Returns a time as fio and people read it.
-pub(super) fn time(for_: Duration) -> String {
-    Span(for_).to_string()
 }

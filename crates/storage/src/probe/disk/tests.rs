@@ -86,7 +86,8 @@ fn a_signal_ends_it_and_what_was_measured_is_kept() {
 #[test]
 fn a_device_is_only_read() {
     let device = DiskPlan {
-        target: Target::Device("/dev/sdx".into()),
+        path: "/dev/sdx".into(),
+        is_device: true,
         span: Bytes(20 << 20),
         size: None,
         points: points(10 << 20, 2, Duration::from_secs(3))

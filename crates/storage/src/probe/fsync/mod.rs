@@ -12,13 +12,15 @@ use std::time::{Duration, SystemTime};
 use pgdyno_exec::journal::Journal;
 use pgdyno_facts as facts;
 use pgdyno_model::facts::StorageFacts;
-use pgdyno_model::probe::{Flushes, FsyncOutcome, FsyncProbe, FsyncTest, LatencySummary};
+use pgdyno_model::probe::{
+    Flushes, FsyncGroup, FsyncOutcome, FsyncProbe, FsyncTest, LatencySummary,
+};
 use pgdyno_model::record::FsyncRate;
 use pgdyno_model::units::{Bytes, Epoch};
 use test::{Test, TestOutcome, fdatasync, measure};
 
 use super::place::{AlignedBuffer, ProbeDirectory};
-use super::{ProbeError, Progress, implausible};
+use super::{ProbeError, Progress, implausible, share};
 
 /// What the run's own probe writes before each flush: a page of the write-ahead log.
 const WAL_BLOCK_BYTES: u32 = 8192;
@@ -85,7 +87,7 @@ pub fn fsync(
             break;
         }
         let paths: Vec<&Path> = match group {
-            pgdyno_model::probe::FsyncGroup::Concurrent => {
+            FsyncGroup::Concurrent => {
                 several.iter().take(files as usize).map(PathBuf::as_path).collect()
             }
             _ => vec![&one],
@@ -167,15 +169,8 @@ fn filled(
     Ok(path)
 }
 
-#[allow(clippy::cast_precision_loss)]
-fn share(done: usize, all: usize) -> f64 {
-    done as f64 / all as f64
-}
-
 #[cfg(test)]
 mod tests {
-    use pgdyno_model::probe::FsyncGroup;
-
     use super::*;
 
     fn names(directory: &Path) -> usize {
