@@ -222,13 +222,6 @@ fn treatment(
     let levels =
         Levels(combination.iter().map(|(f, l)| ((*f).to_owned(), l.label.clone())).collect());
     let given = experiment.postgres.is_external();
-    let mut settings: BTreeMap<String, String> = experiment
-        .postgres
-        .settings
-        .iter()
-        .map(|(name, value)| (name.clone(), value.to_string()))
-        .collect();
-    let mut storage = None;
     let mut treatment = Treatment {
         levels,
         storage: String::new(),
@@ -241,40 +234,19 @@ fn treatment(
         postgres_version: experiment.postgres.version,
         postgres_bindir: None,
         server: None,
-        settings: BTreeMap::new(),
+        settings: experiment
+            .postgres
+            .settings
+            .iter()
+            .map(|(name, value)| (name.clone(), value.to_string()))
+            .collect(),
         device: DeviceSettings::default(),
     };
     for (key, value) in combination.iter().flat_map(|(_, level)| &level.sets) {
         if given && key.is_of_our_server() {
             return Err(ResolveError::NotOurs { key: spelled(key).to_owned() });
         }
-        let text = value.to_string();
-        match key {
-            Key::Clients => treatment.clients = count(value),
-            Key::Threads => treatment.threads = count(value),
-            Key::Scale => treatment.scale = count(value),
-            Key::Protocol => treatment.protocol = Protocol::parse(&text).unwrap_or_default(),
-            Key::Workload => treatment.workload = text,
-            Key::PostgresVersion => treatment.postgres_version = text.parse().ok(),
-            Key::PostgresBindir => treatment.postgres_bindir = Some(text.into()),
-            Key::PostgresDsn => treatment.server = Some(text),
-            Key::Storage => storage = Some(text),
-            Key::Rate
-            | Key::LatencyLimit
-            | Key::MaxTries
-            | Key::OnError
-            | Key::Reconnect
-            | Key::ReconnectLost => {
-                set_option(&mut treatment.options, key, value);
-            }
-            Key::DeviceScheduler => treatment.device.scheduler = Some(text),
-            Key::DeviceReadAhead => treatment.device.read_ahead_kb = text.parse().ok(),
-            Key::DeviceRequests => treatment.device.nr_requests = text.parse().ok(),
-            Key::DeviceWriteCache => {
-                treatment.device.write_cache = Some(*value == LevelValue::Bool(true));
-            }
-            Key::Setting(name) => drop(settings.insert(name.clone(), text)),
-        }
+        set_level(&mut treatment, key, value);
     }
     // As in pgbench: a thread without a client would be idle, so there are at most as many as
     // clients. Where threads are themselves a factor that would make two levels the same.
@@ -284,10 +256,38 @@ fn treatment(
     if given && experiment.postgres.dsn_of(treatment.server.as_deref()).is_none() {
         return Err(ResolveError::NoServer { levels: treatment.levels.to_string() });
     }
-    treatment.storage = choose_storage(experiment, storage)?;
-    treatment.settings = settings;
+    treatment.storage = choose_storage(experiment, treatment.storage)?;
     check_treatment(experiment, &treatment)?;
     Ok(treatment)
+}
+
+/// Sets what `key` names in `treatment` to `value`.
+fn set_level(treatment: &mut Treatment, key: &Key, value: &LevelValue) {
+    let text = value.to_string();
+    match key {
+        Key::Clients => treatment.clients = count(value),
+        Key::Threads => treatment.threads = count(value),
+        Key::Scale => treatment.scale = count(value),
+        Key::Protocol => treatment.protocol = Protocol::parse(&text).unwrap_or_default(),
+        Key::Workload => treatment.workload = text,
+        Key::PostgresVersion => treatment.postgres_version = text.parse().ok(),
+        Key::PostgresBindir => treatment.postgres_bindir = Some(text.into()),
+        Key::PostgresDsn => treatment.server = Some(text),
+        Key::Storage => treatment.storage = text,
+        Key::Rate
+        | Key::LatencyLimit
+        | Key::MaxTries
+        | Key::OnError
+        | Key::Reconnect
+        | Key::ReconnectLost => set_option(&mut treatment.options, key, value),
+        Key::DeviceScheduler => treatment.device.scheduler = Some(text),
+        Key::DeviceReadAhead => treatment.device.read_ahead_kb = text.parse().ok(),
+        Key::DeviceRequests => treatment.device.nr_requests = text.parse().ok(),
+        Key::DeviceWriteCache => {
+            treatment.device.write_cache = Some(*value == LevelValue::Bool(true));
+        }
+        Key::Setting(name) => drop(treatment.settings.insert(name.clone(), text)),
+    }
 }
 
 /// Checks that the parts of `treatment` go together.
@@ -326,20 +326,17 @@ fn alone(experiment: &Experiment) -> Vec<&str> {
     experiment.storage.keys().map(String::as_str).filter(|name| !beside.contains(name)).collect()
 }
 
-fn choose_storage(experiment: &Experiment, named: Option<String>) -> Result<String, ResolveError> {
+/// Returns the storage `name`, or the only choice where it is empty.
+fn choose_storage(experiment: &Experiment, name: String) -> Result<String, ResolveError> {
     let known: Vec<&str> = experiment.storage.keys().map(String::as_str).collect();
-    match (named, known.as_slice()) {
-        (Some(name), _) if known.contains(&name.as_str()) => Ok(name),
-        (Some(name), _) => {
-            let known = nearest(&name, &known).into_iter().map(str::to_owned).collect();
-            Err(ResolveError::NoSuchStorage { name, known })
+    let owned = |names: &[&str]| names.iter().map(|&name| name.to_owned()).collect();
+    match alone(experiment).as_slice() {
+        _ if known.contains(&name.as_str()) => Ok(name),
+        _ if !name.is_empty() => {
+            Err(ResolveError::NoSuchStorage { known: owned(&nearest(&name, &known)), name })
         }
-        (None, _) => match alone(experiment).as_slice() {
-            [only] => Ok((*only).to_owned()),
-            _ => Err(ResolveError::WhichStorage {
-                known: known.into_iter().map(str::to_owned).collect(),
-            }),
-        },
+        [only] => Ok((*only).to_owned()),
+        _ => Err(ResolveError::WhichStorage { known: owned(&known) }),
     }
 }
 

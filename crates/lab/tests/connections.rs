@@ -3,20 +3,18 @@
 #![allow(clippy::unwrap_used)]
 
 mod server;
+mod tls_server;
 
-use std::collections::BTreeMap;
 use std::fs;
 use std::io::{Read as _, Write as _};
-use std::net::{Ipv4Addr, TcpListener};
+use std::net::TcpListener;
 use std::num::NonZeroU32;
-use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _, chown};
-use std::path::{Path, PathBuf};
-use std::sync::atomic::AtomicBool;
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::Path;
 use std::time::Duration;
 
 use pgdyno_connect::conninfo::{ConnectOptions, Environment, resolve_in};
-use pgdyno_connect::control::ControlError;
-use pgdyno_connect::{CONNECT_TIMEOUT, ConnectError, Connection, Stream, connect, control};
+use pgdyno_connect::{CONNECT_TIMEOUT, ConnectError, connect};
 use pgdyno_engine::run_load;
 use pgdyno_lab::file::Override;
 use pgdyno_lab::{Prepared, SessionEnd, recipes, run};
@@ -25,162 +23,11 @@ use pgdyno_model::progress::Silent;
 use pgdyno_model::target::{
     Address, ChannelBinding, RootCert, Secret, SessionAttrs, SslMode, Target, Tls,
 };
-use pgdyno_postgres::Cluster;
 use pgdyno_results::store::Store;
-use rcgen::{
-    BasicConstraints, CertificateParams, DnType, ExtendedKeyUsagePurpose, IsCa, Issuer, KeyPair,
-};
-use server::{PASSWORD, Session, TPCB, TPCB_TABLES, install, made, spec, unwatched};
-
-static GO_ON: AtomicBool = AtomicBool::new(false);
-
-/// Who signs.
-struct Authority {
-    issuer: Issuer<'static, KeyPair>,
-    pem: String,
-}
-
-impl Authority {
-    fn new(name: &str) -> Self {
-        let mut params = CertificateParams::default();
-        params.distinguished_name.push(DnType::CommonName, name);
-        params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
-        let key = KeyPair::generate().unwrap();
-        let pem = params.self_signed(&key).unwrap().pem();
-        Self { issuer: Issuer::new(params, key), pem }
-    }
-
-    /// A certificate for `names`, and its key.
-    fn sign(&self, common_name: &str, names: &[&str]) -> (String, String) {
-        let names: Vec<String> = names.iter().map(ToString::to_string).collect();
-        let mut params = CertificateParams::new(names).unwrap();
-        params.distinguished_name.push(DnType::CommonName, common_name);
-        params.extended_key_usages =
-            vec![ExtendedKeyUsagePurpose::ServerAuth, ExtendedKeyUsagePurpose::ClientAuth];
-        let key = KeyPair::generate().unwrap();
-        (params.signed_by(&key, &self.issuer).unwrap().pem(), key.serialize_pem())
-    }
-}
-
-/// A server on 127.0.0.1 whose certificate is made out to `localhost`, with roles for every kind of
-/// proof.
-struct Secured {
-    cluster: Cluster,
-    authority: Authority,
-    home: pgdyno_test_support::Scratch,
-}
-
-impl Secured {
-    fn start(ssl: bool) -> Self {
-        let (cluster, home) = made(install(None));
-        let mut this = Self { cluster, authority: Authority::new("a root"), home };
-        let (cert, key) = this.authority.sign("localhost", &["localhost"]);
-        this.certify(&cert, &key, &this.authority.pem);
-        let hba = "local all all trust\n\
-                   host all open 127.0.0.1/32 trust\n\
-                   host all md5user 127.0.0.1/32 md5\n\
-                   hostssl all certified 127.0.0.1/32 cert\n\
-                   hostssl all tlsonly 127.0.0.1/32 scram-sha-256\n\
-                   hostnossl all plainonly 127.0.0.1/32 scram-sha-256\n\
-                   host all postgres,scram 127.0.0.1/32 scram-sha-256\n";
-        fs::write(this.cluster.data().join("pg_hba.conf"), hba).unwrap();
-        this.set(&[("ssl", if ssl { "on" } else { "off" }), ("ssl_ca_file", "root.crt")]);
-        this.sql(&format!(
-            "ALTER ROLE postgres PASSWORD '{PASSWORD}'; CREATE ROLE open LOGIN; CREATE ROLE certified LOGIN;
-             CREATE ROLE tlsonly LOGIN PASSWORD '{PASSWORD}'; CREATE ROLE plainonly LOGIN PASSWORD '{PASSWORD}';
-             CREATE ROLE scram LOGIN PASSWORD '{PASSWORD}';
-             SET password_encryption = 'md5'; CREATE ROLE md5user LOGIN PASSWORD '{PASSWORD}';"
-        ));
-        this
-    }
-
-    fn set(&mut self, settings: &[(&str, &str)]) {
-        let settings: BTreeMap<String, String> = settings
-            .iter()
-            .map(|(name, value)| ((*name).to_owned(), (*value).to_owned()))
-            .collect();
-        self.cluster.apply(&settings, &GO_ON).unwrap();
-    }
-
-    fn sql(&self, sql: &str) {
-        self.cluster.control("postgres").unwrap().batch_execute(sql).unwrap();
-    }
-
-    /// Gives the server a certificate and its key, and whom to trust in turn.
-    fn certify(&self, cert: &str, key: &str, root: &str) {
-        let data = self.cluster.data();
-        let owner = fs::metadata(&data).unwrap();
-        for (name, text) in [("server.crt", cert), ("server.key", key), ("root.crt", root)] {
-            let path = data.join(name);
-            fs::write(&path, text).unwrap();
-            fs::set_permissions(&path, fs::Permissions::from_mode(0o600)).unwrap();
-            chown(&path, Some(owner.uid()), Some(owner.gid())).unwrap();
-        }
-    }
-
-    fn file(&self, name: &str, text: &str) -> PathBuf {
-        let path = self.home.path().join(name);
-        fs::write(&path, text).unwrap();
-        fs::set_permissions(&path, fs::Permissions::from_mode(0o600)).unwrap();
-        path
-    }
-
-    fn root(&self) -> Option<RootCert> {
-        Some(RootCert::File(self.file("client-root.crt", &self.authority.pem)))
-    }
-
-    fn port(&self) -> u16 {
-        match self.cluster.target("postgres").address {
-            Address::Tcp { port, .. } => port,
-            Address::Unix { .. } => panic!("asked for TCP"),
-        }
-    }
-
-    /// As `user`, by the name `host`, which is 127.0.0.1 whatever this machine's resolver thinks of
-    /// it.
-    fn target(&self, user: &str, host: &str, tls: Tls) -> Target {
-        let address = Address::Tcp { host: host.into(), port: self.port() };
-        Target {
-            host_address: Some(Ipv4Addr::LOCALHOST.into()),
-            password: Some(Secret::new(PASSWORD.into())),
-            tls,
-            ..Target::new(address, user, "postgres")
-        }
-    }
-}
-
-fn mode(mode: SslMode) -> Tls {
-    Tls { mode, ..Tls::default() }
-}
-
-fn load(target: &Target) -> Result<bool, ConnectError> {
-    let Connection { stream, .. } = connect(target, CONNECT_TIMEOUT)?;
-    Ok(matches!(stream, Stream::Tls(_)))
-}
-
-fn control(target: &Target) -> Result<bool, ControlError> {
-    let mut client = control::connect_to_schema(target, "public")?;
-    let asked = "SELECT ssl FROM pg_stat_ssl WHERE pid = pg_backend_pid()";
-    Ok(client.query_one(asked, &[]).unwrap().get(0))
-}
-
-/// Whether the load's connection is encrypted; the control connection must be just so.
-fn encrypted(target: &Target) -> bool {
-    let seen = load(target).unwrap_or_else(|e| panic!("{:?}: {e}", target.tls));
-    assert_eq!(
-        control(target).unwrap_or_else(|e| panic!("{:?}: {e}", target.tls)),
-        seen,
-        "{:?}",
-        target.tls
-    );
-    seen
-}
-
-/// Why there is no connection, in the load's words; there must be no control connection either.
-fn refused(target: &Target) -> ConnectError {
-    assert!(control(target).is_err(), "{target:?}");
-    load(target).expect_err("must be refused")
-}
+use rcgen::{BasicConstraints, CertificateParams, DnType, IsCa, KeyPair};
+use server::{Session, TPCB, TPCB_TABLES, spec, unwatched};
+use tls_server::der::{der, inside, pem_of, values};
+use tls_server::{Authority, GO_ON, Secured, encrypted, load, mode, refused};
 
 #[test]
 fn every_mode_does_what_libpq_says_of_it() {
@@ -303,44 +150,6 @@ fn a_self_signed_certificate_can_be_its_own_root() {
     assert!(error.to_string().contains("not valid"), "{error}");
 }
 
-/// A DER value of `tag`.
-fn der(tag: u8, content: &[u8]) -> Vec<u8> {
-    let length = u16::try_from(content.len()).unwrap().to_be_bytes();
-    let mut out = vec![tag];
-    match length {
-        [0, short] if short < 0x80 => out.push(short),
-        [0, byte] => out.extend([0x81, byte]),
-        both => out.extend([&[0x82], &both[..]].concat()),
-    }
-    out.extend(content);
-    out
-}
-
-/// The DER values that `bytes` are, one after the other, whole.
-fn values(mut bytes: &[u8]) -> Vec<&[u8]> {
-    let mut found = Vec::new();
-    while !bytes.is_empty() {
-        let (head, length) = match bytes[1] {
-            0x81 => (3, usize::from(bytes[2])),
-            0x82 => (4, usize::from(bytes[2]) << 8 | usize::from(bytes[3])),
-            short => (2, usize::from(short)),
-        };
-        let (value, rest) = bytes.split_at(head + length);
-        found.push(value);
-        bytes = rest;
-    }
-    found
-}
-
-/// What stands in the DER value `bytes`.
-fn inside(bytes: &[u8]) -> &[u8] {
-    &bytes[match bytes[1] {
-        0x81 => 3,
-        0x82 => 4,
-        _ => 2,
-    }..]
-}
-
 #[test]
 fn a_certificate_of_version_1_serves_as_openssl_makes_it() {
     let mut server = Secured::start(false);
@@ -372,23 +181,6 @@ fn a_certificate_of_version_1_serves_as_openssl_makes_it() {
     assert!(matches!(error, ConnectError::Tls { .. }), "{error}");
     let other = Some(RootCert::File(server.file("other.crt", &server.authority.pem)));
     refused(&server.target("scram", "localhost", Tls { root: other, ..mode(SslMode::VerifyCa) }));
-}
-
-/// `der` in PEM.
-fn pem_of(der: &[u8]) -> String {
-    const LETTERS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-    let mut text = String::new();
-    for group in der.chunks(3) {
-        let bits =
-            group.iter().chain(&[0, 0]).take(3).fold(0, |sum, byte| sum << 8 | usize::from(*byte));
-        for place in 0..4 {
-            let letter = char::from(LETTERS[bits >> (18 - 6 * place) & 63]);
-            text.push(if place > group.len() { '=' } else { letter });
-        }
-    }
-    let lines: Vec<&str> =
-        (0..text.len()).step_by(64).map(|at| &text[at..text.len().min(at + 64)]).collect();
-    format!("-----BEGIN CERTIFICATE-----\n{}\n-----END CERTIFICATE-----\n", lines.join("\n"))
 }
 
 #[test]

@@ -6,6 +6,7 @@
 #![allow(clippy::unwrap_used, clippy::print_stdout, missing_docs)]
 
 use std::num::NonZeroU32;
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
@@ -15,6 +16,7 @@ use pgdyno_engine::script::{Script, Value};
 use pgdyno_engine::{LoadObserver, LoadSpec, WeightedScript, run_load};
 use pgdyno_exec::journal::Journal;
 use pgdyno_model::experiment::Length;
+use pgdyno_model::measurement::Measurement;
 use pgdyno_model::units::Span;
 use pgdyno_postgres::cluster::cluster_directory;
 use pgdyno_postgres::{Cluster, ClusterSpec, find};
@@ -31,16 +33,12 @@ const TABLES: &str = "CREATE TABLE pgbench_accounts (aid int PRIMARY KEY, bid in
 
 static GO_ON: AtomicBool = AtomicBool::new(false);
 
-fn main() {
-    let numbers: Vec<u32> = std::env::args().filter_map(|a| a.parse().ok()).collect();
-    let number = |n: usize, default: u32| numbers.get(n).copied().unwrap_or(default);
-    let (rounds, seconds, clients) = (number(0, 10), number(1, 5), number(2, 8));
-    let home = tempfile::tempdir().unwrap();
-    std::fs::set_permissions(home.path(), std::os::unix::fs::PermissionsExt::from_mode(0o755))
-        .unwrap();
-    let journal = Journal::open(&home.path().join("state")).unwrap();
+/// Starts a server in `home` with the tables of the ledger's script.
+fn start_server(home: &Path) -> Cluster {
+    std::fs::set_permissions(home, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+    let journal = Journal::open(&home.join("state")).unwrap();
     let install = find(None, None).unwrap().expect("PostgreSQL is installed");
-    let mut spec = ClusterSpec::new(install, cluster_directory(home.path()).unwrap()).unwrap();
+    let mut spec = ClusterSpec::new(install, cluster_directory(home).unwrap()).unwrap();
     // Commits that wait for nothing: the generator's own cost weighs most.
     let settings = [
         ("fsync", "off"),
@@ -54,54 +52,67 @@ fn main() {
     let mut control = cluster.control("postgres").unwrap();
     control.batch_execute(TABLES).unwrap();
     control.batch_execute("VACUUM ANALYZE").unwrap();
+    cluster
+}
+
+/// Runs the load once, with a ledger in `path` if there is one.
+fn measure(
+    cluster: &Cluster,
+    path: Option<&Path>,
+    clients: u32,
+    seconds: u32,
+    seed: u32,
+) -> Measurement {
+    let mut control = cluster.control("postgres").unwrap();
+    for tidy in ["TRUNCATE pgdyno_token", "VACUUM pgbench_tellers, pgbench_branches", "CHECKPOINT"]
+    {
+        control.batch_execute(tidy).unwrap();
+    }
+    let ledger = path.map(|path| {
+        let room = 20_000 * seconds as usize;
+        Arc::new(MappedLedger::create(path, clients, room, 1).unwrap()) as Arc<dyn Ledger>
+    });
+    // Without a ledger the script counts for itself.
+    let text = match path {
+        Some(_) => SCRIPT.to_owned(),
+        None => format!("\\set sequence :sequence + 1\n{SCRIPT}"),
+    };
+    let script =
+        WeightedScript { script: Arc::new(Script::parse("ledger", &text).unwrap()), weight: 1 };
+    let spec = LoadSpec {
+        clients: NonZeroU32::new(clients).unwrap(),
+        warm_up: Duration::from_millis(500),
+        length: Length::Duration(Span::from_secs(seconds.into())),
+        seed: seed.into(),
+        variables: vec![
+            ("scale".into(), Value::Int(8).into()),
+            ("sequence".into(), Value::Int(0).into()),
+        ],
+        ledger,
+        ..LoadSpec::new(cluster.target("postgres"), vec![script])
+    };
+    let observer = LoadObserver { stop: &GO_ON, on_open: &|_| {}, on_second: &|_| {} };
+    let seen = run_load(&spec, &observer).unwrap();
+    assert_eq!(seen.counters.aborted_clients, 0, "{:?}", seen.counters.abort_reasons);
+    seen
+}
+
+fn main() {
+    let numbers: Vec<u32> = std::env::args().filter_map(|a| a.parse().ok()).collect();
+    let number = |n: usize, default: u32| numbers.get(n).copied().unwrap_or(default);
+    let (rounds, seconds, clients) = (number(0, 10), number(1, 5), number(2, 8));
+    let home = tempfile::tempdir().unwrap();
+    let cluster = start_server(home.path());
     let mut tps = [Vec::new(), Vec::new()];
     let mut cpu = [Vec::new(), Vec::new()];
     for round in 0..rounds {
         for turn in 0..2 {
             let with = (turn == 1) != (round % 2 == 1);
-            for tidy in
-                ["TRUNCATE pgdyno_token", "VACUUM pgbench_tellers, pgbench_branches", "CHECKPOINT"]
-            {
-                control.batch_execute(tidy).unwrap();
-            }
-            let path = home.path().join(format!("ledger-{round}"));
-            let ledger = with.then(|| {
-                let ledger =
-                    MappedLedger::create(&path, clients, 20_000 * seconds as usize, 1).unwrap();
-                Arc::new(ledger) as Arc<dyn Ledger>
-            });
-            // Without a ledger the script counts for itself.
-            let text = if with {
-                SCRIPT.to_owned()
-            } else {
-                format!("\\set sequence :sequence + 1\n{SCRIPT}")
-            };
-            let script = WeightedScript {
-                script: Arc::new(Script::parse("ledger", &text).unwrap()),
-                weight: 1,
-            };
-            let spec = LoadSpec {
-                clients: NonZeroU32::new(clients).unwrap(),
-                warm_up: Duration::from_millis(500),
-                length: Length::Duration(Span::from_secs(seconds.into())),
-                seed: round.into(),
-                variables: vec![
-                    ("scale".into(), Value::Int(8).into()),
-                    ("sequence".into(), Value::Int(0).into()),
-                ],
-                ledger,
-                ..LoadSpec::new(cluster.target("postgres"), vec![script])
-            };
-            let stop = AtomicBool::new(false);
-            let seen = run_load(
-                &spec,
-                &LoadObserver { stop: &stop, on_open: &|_| {}, on_second: &|_| {} },
-            )
-            .unwrap();
-            assert_eq!(seen.counters.aborted_clients, 0, "{:?}", seen.counters.abort_reasons);
+            let path = with.then(|| home.path().join(format!("ledger-{round}")));
+            let seen = measure(&cluster, path.as_deref(), clients, seconds, round);
             tps[usize::from(with)].push(seen.tps().unwrap());
             cpu[usize::from(with)].push(seen.generator_cpu_s / seen.transactions as f64 * 1e6);
-            let _ = std::fs::remove_file(&path);
+            let _ = path.map(std::fs::remove_file);
         }
         let (without, with) = (tps[0][round as usize], tps[1][round as usize]);
         println!(

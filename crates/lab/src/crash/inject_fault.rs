@@ -54,8 +54,7 @@ pub(super) fn inject_fault(
     draws: &mut Random,
     around: &RoundContext<'_>,
 ) -> Result<Result<InjectedFault, Missed>, LabError> {
-    let RoundContext { subject, context, .. } = *around;
-    let stop = context.stop;
+    let context = around.context;
     let began = Instant::now();
     plan.report(around, RoundStage::Fault);
     // Some complete before the fault, and which is under way when it strikes is a matter of
@@ -73,6 +72,53 @@ pub(super) fn inject_fault(
     let is_backend = plan.fault == Fault::Backend;
     let log_mark = is_backend.then(|| bed.cluster().log_mark());
     let victim = is_backend.then(|| choose_backend(bed, draws)).transpose()?;
+    let Strike { at, committed, completed, met } =
+        strike(plan, victim, bed, checkpoints, draws, around)?;
+    let mut notes = match met {
+        Ok(notes) => notes,
+        // The power went all the same.
+        Err(missed) if plan.fault.hangs_on_the_last_flush() => {
+            vec![format!("the aim was missed: {missed}")]
+        }
+        Err(missed) => return Ok(Err(missed)),
+    };
+    if missed {
+        notes.push(format!("{} was over when the fault struck", plan.aim.name()));
+    }
+    let cut = if plan.fault.needs_filesystem() { bed.last_cut()? } else { None };
+    Ok(Ok(InjectedFault {
+        at: cut.map_or(at, |cut| cut.at),
+        after: at.duration_since(began),
+        log_mark,
+        notes,
+        checkpoints: completed,
+        flushes: bed.flushes(),
+        cut,
+        committed,
+    }))
+}
+
+/// A fault that was brought about.
+struct Strike {
+    at: Instant,
+    committed: Option<Committed>,
+    /// Checkpoints that had completed (count).
+    completed: u64,
+    /// What happened, or why the disk's rule was not met.
+    met: Result<Vec<String>, Missed>,
+}
+
+/// Brings about the fault of `plan`.
+fn strike(
+    plan: &RoundPlan,
+    victim: Option<i32>,
+    bed: &mut TestBed,
+    checkpoints: Checkpoints,
+    draws: &mut Random,
+    around: &RoundContext<'_>,
+) -> Result<Strike, LabError> {
+    let RoundContext { subject, context, .. } = *around;
+    let stop = context.stop;
     let mut completed = checkpoints.completed();
     // These make checkpoints of their own, at the moments that they need.
     let checkpoints =
@@ -98,28 +144,7 @@ pub(super) fn inject_fault(
         completed = checkpoints.as_ref().map_or(completed, Checkpoints::completed);
         at = bed.cut_power(0.0)?;
     }
-    let mut notes = match met {
-        Ok(notes) => notes,
-        // The power went all the same.
-        Err(missed) if plan.fault.hangs_on_the_last_flush() => {
-            vec![format!("the aim was missed: {missed}")]
-        }
-        Err(missed) => return Ok(Err(missed)),
-    };
-    if missed {
-        notes.push(format!("{} was over when the fault struck", plan.aim.name()));
-    }
-    let cut = if plan.fault.needs_filesystem() { bed.last_cut()? } else { None };
-    Ok(Ok(InjectedFault {
-        at: cut.map_or(at, |cut| cut.at),
-        after: at.duration_since(began),
-        log_mark,
-        notes,
-        checkpoints: completed,
-        flushes: bed.flushes(),
-        cut,
-        committed,
-    }))
+    Ok(Strike { at, committed, completed, met })
 }
 
 /// Waits until the fault is due, a checkpoint has completed, and the one that is aimed at too.

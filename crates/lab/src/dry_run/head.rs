@@ -1,8 +1,8 @@
 //! The head of a plan in words: the experiment, its load and its treatments.
 
-use pgdyno_model::Stopping;
 use pgdyno_model::experiment::{Length, LoadOptions, OnError, Order, ReconnectLost};
 use pgdyno_model::storage::DeviceSettings;
+use pgdyno_model::{Stopping, Treatment};
 use pgdyno_stats::InterimAnalyses;
 
 use crate::prepare::Prepared;
@@ -60,37 +60,42 @@ pub(super) fn head(prepared: &Prepared, out: &mut String) {
     }
     let _ = line!(out, "\nTreatments");
     for (number, treatment) in (1..).zip(&plan.treatments) {
-        let levels = match treatment.levels.to_string() {
-            none if none.is_empty() => "(no factors)".to_owned(),
-            levels => levels,
-        };
-        let _ = line!(out, "  {number:>3}  {levels}");
-        let _ = piece!(
-            out,
-            "       {} at scale {}, {} on {}, {} protocol, storage {}",
-            treatment.workload,
-            treatment.scale,
-            counted(treatment.clients, "client"),
-            counted(treatment.threads, "thread"),
-            treatment.protocol.name(),
-            treatment.storage,
-        );
-        out.push_str(&options(&treatment.options));
-        if let Some(version) = treatment.postgres_version {
-            let _ = piece!(out, ", PostgreSQL {version}");
-        }
-        if let Some(bindir) = &treatment.postgres_bindir {
-            let _ = piece!(out, ", programs in {}", bindir.display());
-        }
-        if let Some(server) = &treatment.server {
-            let _ = piece!(out, ", server {server}");
-        }
-        for (name, value) in &treatment.settings {
-            let _ = piece!(out, ", {name} = {value}");
-        }
-        out.push_str(&device(&treatment.device));
-        out.push('\n');
+        self::treatment(number, treatment, out);
     }
+}
+
+/// Describes a treatment in a line.
+fn treatment(number: usize, treatment: &Treatment, out: &mut String) {
+    let levels = match treatment.levels.to_string() {
+        none if none.is_empty() => "(no factors)".to_owned(),
+        levels => levels,
+    };
+    let _ = line!(out, "  {number:>3}  {levels}");
+    let _ = piece!(
+        out,
+        "       {} at scale {}, {} on {}, {} protocol, storage {}",
+        treatment.workload,
+        treatment.scale,
+        counted(treatment.clients, "client"),
+        counted(treatment.threads, "thread"),
+        treatment.protocol.name(),
+        treatment.storage,
+    );
+    out.push_str(&options(&treatment.options));
+    if let Some(version) = treatment.postgres_version {
+        let _ = piece!(out, ", PostgreSQL {version}");
+    }
+    if let Some(bindir) = &treatment.postgres_bindir {
+        let _ = piece!(out, ", programs in {}", bindir.display());
+    }
+    if let Some(server) = &treatment.server {
+        let _ = piece!(out, ", server {server}");
+    }
+    for (name, value) in &treatment.settings {
+        let _ = piece!(out, ", {name} = {value}");
+    }
+    out.push_str(&device(&treatment.device));
+    out.push('\n');
 }
 
 /// When a run ends by itself.
