@@ -9,7 +9,6 @@ use pgdyno_model::record::{RunState, SessionEnd, SessionRecord};
 use pgdyno_model::{Plan, Treatment, TrialRecord};
 
 use super::family::Family;
-use super::latency::fsync_view;
 use super::pairing::Pairing;
 use super::treatment::TreatmentSamples;
 use super::view::{
@@ -79,7 +78,7 @@ pub(super) fn gather(store: &Store, run: &str) -> Result<Gathered, StoreError> {
     store.check(run)?;
     let state = store.state(run)?;
     let sessions = store.sessions(run)?;
-    let fsync: Vec<FsyncView> = store.fsync_rates(run)?.iter().map(fsync_view).collect();
+    let fsync: Vec<FsyncView> = store.fsync_rates(run)?.iter().map(FsyncView::from).collect();
     let plan = record.plan;
 
     let mut completed = BTreeSet::new();

@@ -1,5 +1,7 @@
 //! Treatments of two runs, or of two parts of one, beside each other.
 
+use std::collections::BTreeSet;
+
 mod chosen;
 mod equal;
 mod error;
@@ -13,6 +15,7 @@ pub use error::CompareError;
 use history::History;
 use pgdyno_model::Levels;
 use pgdyno_model::level::Key;
+use pgdyno_model::nearest::nearest;
 use pgdyno_model::record::RunState;
 use ratios::{Found, Ratios};
 pub use view::{
@@ -153,10 +156,8 @@ fn named(by: &[String], a: &RunView, b: &RunView) -> Result<Vec<String>, Compare
         if own || factors().any(|f| f == bare) || setting(a) || setting(b) {
             continue;
         }
-        let mut known: Vec<String> = factors().cloned().collect();
-        known.extend(equal::names().into_iter().map(str::to_owned));
-        known.sort_by_key(|k| strsim::damerau_levenshtein(k, name));
-        known.dedup();
+        let known: BTreeSet<&str> = factors().map(String::as_str).chain(equal::names()).collect();
+        let known = nearest(name, &Vec::from_iter(known)).into_iter().map(str::to_owned).collect();
         return Err(CompareError::NoSuchFactor { by: name.clone(), known });
     }
     Ok(by.to_vec())
