@@ -82,8 +82,7 @@ pub(super) fn gather(store: &Store, run: &str) -> Result<Gathered, StoreError> {
     let plan = record.plan;
 
     let mut completed = BTreeSet::new();
-    let mut sums: Vec<TreatmentSamples> =
-        plan.treatments.iter().map(|_| TreatmentSamples::default()).collect();
+    let mut sums: Vec<_> = plan.treatments.iter().map(|_| TreatmentSamples::default()).collect();
     let mut trials = Vec::new();
     let mut servers = trial::Servers::default();
     let mut watched = Watched::default();
@@ -106,7 +105,6 @@ pub(super) fn gather(store: &Store, run: &str) -> Result<Gathered, StoreError> {
     // A run that may end by itself had to do what it did, once it has ended.
     let over = plan.stopping.is_some() && state == RunState::Completed;
     let treatments = treatment_views(&plan, &sums, &trials, &fsync, over);
-    let crashes: Vec<CrashView> = store.crashes_of(run)?.iter().map(CrashView::from).collect();
     let mut view = RunView {
         run: RunHead {
             id: record.id,
@@ -130,7 +128,7 @@ pub(super) fn gather(store: &Store, run: &str) -> Result<Gathered, StoreError> {
         stopping: None,
         notes: Vec::new(),
         probes: stages::views(store, run, &trials)?,
-        crashes,
+        crashes: store.crashes_of(run)?.iter().map(CrashView::from).collect(),
         trials,
         fsync,
         sessions: sessions
