@@ -1,7 +1,5 @@
 //! Treatments of two runs, or of two parts of one, beside each other.
 
-use std::collections::BTreeSet;
-
 mod chosen;
 mod equal;
 mod error;
@@ -156,8 +154,9 @@ fn named(by: &[String], a: &RunView, b: &RunView) -> Result<Vec<String>, Compare
         if own || factors().any(|f| f == bare) || setting(a) || setting(b) {
             continue;
         }
-        let known: BTreeSet<&str> = factors().map(String::as_str).chain(equal::names()).collect();
-        let known = nearest(name, &Vec::from_iter(known)).into_iter().map(str::to_owned).collect();
+        let known: Vec<&str> = factors().map(String::as_str).chain(equal::names()).collect();
+        let mut known: Vec<String> = nearest(name, &known).into_iter().map(str::to_owned).collect();
+        known.dedup();
         return Err(CompareError::NoSuchFactor { by: name.clone(), known });
     }
     Ok(by.to_vec())
