@@ -28,5 +28,5 @@ pub(crate) fn render_crash(record: &CrashRecord, as_json: bool) -> Result<String
     if as_json {
         return to_json(&CrashView::from(record));
     }
-    Ok(report::crash_with(record, &|kept| Path::new(kept).exists()))
+    Ok(report::crash(record, &|kept| Path::new(kept).exists()))
 }

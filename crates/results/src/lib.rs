@@ -17,7 +17,7 @@
 //! let store = Store::open_existing("results.sqlite3")?;
 //! let run = store.resolve("latest")?;
 //! let view = analyse(&store, &run)?;
-//! println!("{}", report::terminal(&view, 100));
+//! println!("{}", report::terminal(&view, 100, report::Detail::Full));
 //! report::write_html(&view, "report.html")?;
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```

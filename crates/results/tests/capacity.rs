@@ -74,7 +74,7 @@ fn maximum_rates_are_compared_as_tps_is_and_called_by_their_name() {
         view.capacity[0].words.contains("/s (95% CI ")
             && view.capacity[0].words.contains("keeps p99 < 20ms, failed < 0.1%.")
     );
-    let terminal = report::terminal(&view, 200);
+    let terminal = report::terminal(&view, 200, report::Detail::Full);
     assert!(terminal.contains("max rate") && terminal.contains("Maximum rates\n- "), "{terminal}");
     let html = report::html(&view).unwrap();
     assert_eq!(html.matches("<i class=\"p c").count(), 64, "every step of every trial is drawn");

@@ -77,13 +77,13 @@ fn two_runs_are_told_in_a_terminal_as_markdown_and_as_json() {
     let asked = gates("tps < -3%, p99 > +10%, tps < +5%");
     let view = compare(&store, "before", "after", &asked).unwrap();
     assert!(!view.same_run && view.unequal.is_empty());
-    let text = report::compare(&view, 100);
+    let text = report::compare(&view, 100, report::Detail::Full);
     assert!(text.lines().all(|line| line.chars().count() <= 100), "{text}");
     insta::assert_snapshot!("terminal", text);
     insta::assert_snapshot!("markdown", report::compare_markdown(&view));
     let one = compare(&store, "before:1", "after:1", &asked).unwrap();
     insta::assert_snapshot!("json", serde_json::to_string_pretty(&one).unwrap());
-    for line in report::compare(&view, 60).lines() {
+    for line in report::compare(&view, 60, report::Detail::Full).lines() {
         assert!(line.chars().count() <= 60, "{line}");
     }
 }
@@ -208,14 +208,14 @@ fn a_factor_that_only_one_run_has_is_compared_when_it_is_named() {
     let unequal: Vec<(&str, bool)> =
         view.unequal.iter().map(|u| (u.what.as_str(), u.on_purpose)).collect();
     assert_eq!(unequal, [("filesystem", true)]);
-    assert!(report::compare(&view, 100).contains("Differs on purpose"));
+    assert!(report::compare(&view, 100, report::Detail::Full).contains("Differs on purpose"));
 }
 
 /// A case of what must be equal: its name, and how run B differs.
 type Case = (&'static str, Box<dyn Fn(&mut SessionRecord, &mut Plan)>, fn(&mut TrialRecord));
 
-#[test]
-fn what_must_be_equal_is_named_side_by_side_and_forced_or_compared_on_purpose() {
+/// Each thing that must be equal, with what makes it differ.
+fn cases() -> Vec<Case> {
     fn same(_: &mut TrialRecord) {}
     fn host(what: &'static str, change: fn(&mut pgdyno_model::facts::HostFacts)) -> Case {
         (what, Box::new(move |session, _| change(&mut session.host)), same)
@@ -232,7 +232,7 @@ fn what_must_be_equal_is_named_side_by_side_and_forced_or_compared_on_purpose() 
     fn each(plan: &mut Plan, change: fn(&mut pgdyno_model::Treatment)) {
         plan.treatments.iter_mut().for_each(change);
     }
-    let cases: Vec<Case> = vec![
+    vec![
         host("operating system", |h| h.os = "Debian 13".into()),
         host("kernel", |h| h.kernel = "Linux 6.12.0 x86_64".into()),
         host("CPU", |h| h.cpus = 4),
@@ -261,11 +261,15 @@ fn what_must_be_equal_is_named_side_by_side_and_forced_or_compared_on_purpose() 
             t.measurement.as_mut().unwrap().scripts[0].statements[0].text = "SELECT 1;".into();
         }),
         measured("load generator", |t| t.measurement.as_mut().unwrap().busiest_thread = 0.97),
-    ];
+    ]
+}
+
+#[test]
+fn what_must_be_equal_is_named_side_by_side_and_forced_or_compared_on_purpose() {
     let (_folder, mut store) = store();
     fill_with(&mut store, &record("a", one(1)), |_| {});
     let mut said = Vec::new();
-    for (i, (what, differ, change)) in cases.iter().enumerate() {
+    for (i, (what, differ, change)) in cases().iter().enumerate() {
         let (mut session, mut plan) = (session_record(), one(1));
         differ(&mut session, &mut plan);
         let id = format!("b{i:02}");
@@ -286,7 +290,9 @@ fn what_must_be_equal_is_named_side_by_side_and_forced_or_compared_on_purpose() 
             compare(&store, "a", &id, &CompareOptions { force: true, ..CompareOptions::default() })
                 .unwrap();
         assert!(forced.unequal.iter().any(|u| u.what == *what && !u.on_purpose));
-        for shown in [report::compare(&forced, 200), report::compare_markdown(&forced)] {
+        for shown in
+            [report::compare(&forced, 200, report::Detail::Full), report::compare_markdown(&forced)]
+        {
             let shown = shown.replace('\\', "");
             assert!(shown.contains("What must be equal is not") && shown.contains(what), "{shown}");
         }
@@ -375,7 +381,9 @@ fn what_cannot_be_concluded_is_said_and_is_undecided() {
         for g in &view.gates {
             assert_eq!((g.state, g.ci95), (GateState::Unknown, None), "{a} {b}: {}", g.words);
         }
-        let shown = [report::compare(&view, 100), report::compare_markdown(&view)].concat();
+        let shown =
+            [report::compare(&view, 100, report::Detail::Full), report::compare_markdown(&view)]
+                .concat();
         let json = serde_json::to_string(&view).unwrap();
         assert!(
             !shown.contains("NaN") && !shown.contains("inf") && !json.contains("NaN"),
@@ -400,7 +408,8 @@ fn hostile_texts_stay_texts() {
     let view =
         compare(&store, "a", "b", &CompareOptions { force: true, ..CompareOptions::default() })
             .unwrap();
-    let (terminal, markdown) = (report::compare(&view, 100), report::compare_markdown(&view));
+    let (terminal, markdown) =
+        (report::compare(&view, 100, report::Detail::Full), report::compare_markdown(&view));
     assert!(!terminal.contains('\u{1b}') && !markdown.contains('\u{1b}'));
     assert!(
         !markdown.contains("<img") && !markdown.contains("\n# x") && !markdown.contains("**\n#"),

@@ -7,7 +7,8 @@ mod common;
 use std::io::Write as _; // past the test runner, which keeps what passing tests print to itself
 use std::path::{Path, PathBuf};
 
-use common::{RUN, crash_record, disk_probe, fill, plan, run_record, store};
+use common::probes::disk_probe;
+use common::{RUN, crash_record, fill, plan, run_record, store};
 use pgdyno_model::json::{json, json_list};
 use pgdyno_model::{CrashRecord, ProbeRecord, Verdict};
 use pgdyno_results::store::RecordState;

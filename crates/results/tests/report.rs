@@ -4,9 +4,9 @@
 #[allow(dead_code)]
 mod common;
 
+use common::probes::disk_probe;
 use common::{
-    RUN, crash_record, disk_probe, fill, fill_with, fsync_probe, plan, run_record, session_record,
-    store, trial,
+    RUN, crash_record, fill, fill_with, fsync_probe, plan, run_record, session_record, store, trial,
 };
 use pgdyno_model::crash::{Failing, FaultOutcome, RoundPower};
 use pgdyno_model::record::SessionEnd;
@@ -51,8 +51,8 @@ fn a_brief_report_has_the_notes_that_could_change_a_verdict() {
         after.lines().filter_map(|line| line.strip_prefix("- ")).map(str::to_owned).collect()
     };
     // Wide enough that each note is one line.
-    let full = notes(&report::terminal_with(&view, 2000, report::Detail::Full));
-    let brief = notes(&report::terminal_with(&view, 2000, report::Detail::Brief));
+    let full = notes(&report::terminal(&view, 2000, report::Detail::Full));
+    let brief = notes(&report::terminal(&view, 2000, report::Detail::Brief));
     assert_eq!(full.len(), view.notes.len());
     assert_eq!(brief[..5], full[..5]);
     assert_eq!(brief[5..], [format!("{} more with `--verbose`.", full.len() - 5)]);
@@ -66,7 +66,7 @@ fn a_brief_report_has_the_notes_that_could_change_a_verdict() {
 
 #[test]
 fn the_terminal_report() {
-    let text = report::terminal(&synthetic(), 100);
+    let text = report::terminal(&synthetic(), 100, report::Detail::Full);
     assert!(text.lines().all(|line| line.chars().count() <= 100));
     assert!(!text.contains('\u{1b}'));
     insta::assert_snapshot!(text);
@@ -74,7 +74,7 @@ fn the_terminal_report() {
 
 #[test]
 fn the_page_of_crash_tests() {
-    let text = report::crash(&crash_record(1, Verdict::Fail(Failing::Lost)));
+    let text = report::crash(&crash_record(1, Verdict::Fail(Failing::Lost)), &|_| true);
     assert!(text.lines().all(|line| line.chars().count() <= 100), "{text}");
     insta::assert_snapshot!(text);
 }
@@ -86,7 +86,7 @@ fn page_with(power: RoundPower) -> String {
     rounds.iter_mut().for_each(|round| round.power = power);
     record.outcome.faults.push(FaultOutcome::of(Fault::Power, rounds));
     record.outcome.conclude();
-    report::crash(&record).split_whitespace().collect::<Vec<_>>().join(" ")
+    report::crash(&record, &|_| true).split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
 #[test]
@@ -134,7 +134,7 @@ fn a_runs_report_says_which_rounds_of_a_pass_do_not_count() {
     record.outcome.conclude();
     record.run = Some(RUN.into());
     store.add_crash(Some(session), &record).unwrap();
-    let text = report::terminal(&analyse(&store, RUN).unwrap(), 400);
+    let text = report::terminal(&analyse(&store, RUN).unwrap(), 400, report::Detail::Full);
     assert!(
         text.contains("treatment 3, power: 2 of 2 rounds lost nothing, and 1 of them count"),
         "{text}"
@@ -169,7 +169,7 @@ fn what_one_fault_lost_is_not_diluted_by_the_rounds_of_another() {
 
 #[test]
 fn a_narrow_terminal_has_narrow_lines() {
-    let text = report::terminal(&synthetic(), 60);
+    let text = report::terminal(&synthetic(), 60, report::Detail::Full);
     let long: Vec<&str> = text.lines().filter(|line| line.chars().count() > 60).collect();
     assert_eq!(long, [""; 0]);
 }
@@ -259,7 +259,7 @@ fn hostile_texts_stay_texts() {
     );
     assert_eq!(html.matches("<script").count(), 3);
     assert!(html.contains("&lt;img"), "shown as text");
-    assert!(!report::terminal(&view, 100).contains('\u{1b}'));
+    assert!(!report::terminal(&view, 100, report::Detail::Full).contains('\u{1b}'));
 }
 
 #[test]
@@ -278,7 +278,9 @@ fn reports_of_runs_with_nothing_in_them() {
     for run in [RUN, "bare"] {
         let view = analyse(&store, run).unwrap();
         assert!(report::html(&view).unwrap().contains("No trial is completed"));
-        assert!(report::terminal(&view, 100).contains("No trial is completed"));
+        assert!(
+            report::terminal(&view, 100, report::Detail::Full).contains("No trial is completed")
+        );
     }
     let session = store.begin_session("bare", &session_record()).unwrap();
     let mut only = trial(&record.plan, plan(1).trials[0]);
@@ -369,7 +371,7 @@ fn probes_of_a_run_are_shown_with_what_is_suspect() {
     assert_eq!(disk.write_bytes_per_second, Some(425.0 * 1_048_576.0));
     assert!(view.trials.iter().all(|t| t.started_at > fsync.started_at));
     let html = report::html(&view).unwrap();
-    let terminal = report::terminal(&view, 200);
+    let terminal = report::terminal(&view, 200, report::Detail::Full);
     for shown in [&terminal, &html] {
         for words in [
             "before the first trial",
@@ -412,7 +414,7 @@ fn a_change_within_a_trial_is_shown_with_what_happened_then() {
         view.trials[0].steadiness
     );
     assert!(html.contains("(nothing that was watched)"));
-    let text = report::terminal(&view, 200);
+    let text = report::terminal(&view, 200, report::Detail::Full);
     assert!(text.contains("tps changed 8 times within 4 trials, at the same time as:"), "{text}");
 }
 
@@ -432,7 +434,7 @@ fn a_trial_whose_seconds_resemble_each_other_too_much_is_said_not_to_be_judged()
     });
     let said = "the seconds resemble each other so much that they are worth";
     assert!(report::html(&view).unwrap().contains(said));
-    let text = report::terminal(&view, 200);
+    let text = report::terminal(&view, 200, report::Detail::Full);
     assert!(text.contains("not judged in trials 1, 2, 3, 4"), "{text}");
     let json = serde_json::to_value(&view).unwrap();
     let steadiness = &json["trials"][0]["steadiness"];

@@ -71,7 +71,9 @@ fn a_run_that_ended_early_is_complete_and_says_why() {
             .words
             .starts_with("The run ended after 4 blocks, everything being decided: 1 different.")
     );
-    assert!(report::terminal(&view, 200).contains("The run ended after 4 blocks"));
+    assert!(
+        report::terminal(&view, 200, report::Detail::Full).contains("The run ended after 4 blocks")
+    );
     assert!(report::html(&view).unwrap().contains("The run ended after 4 blocks"));
 }
 

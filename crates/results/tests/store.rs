@@ -4,8 +4,9 @@
 #[allow(dead_code)]
 mod common;
 
+use common::probes::disk_probe;
 use common::{
-    RUN, crash_record, disk_probe, failed_trial, fill, fsync_probe, fsync_rate, plan, run_record,
+    RUN, crash_record, failed_trial, fill, fsync_probe, fsync_rate, plan, run_record,
     session_record, store, trial,
 };
 use pgdyno_audit::{Audit, ImportedRun};
@@ -103,7 +104,7 @@ fn service_time_comes_back_and_is_shown_beside_latency() {
     let (whole, first) =
         (statement.latency_us.as_ref().unwrap(), statement.first_byte_us.as_ref().unwrap());
     assert!(first.p50 < whole.p50 && first.count == whole.count);
-    let told = pgdyno_results::report::terminal(&view, 160);
+    let told = pgdyno_results::report::terminal(&view, 160, pgdyno_results::report::Detail::Full);
     assert!(told.contains("service p99") && told.contains("when a transaction was due"), "{told}");
     assert!(pgdyno_results::report::html(&view).unwrap().contains("service p99"));
 }

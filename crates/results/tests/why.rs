@@ -133,7 +133,7 @@ fn most_of_the_gap_between_zfs_and_xfs_is_in_one_update() {
         words.contains("a transaction takes 6.4") && words.contains("with storage=zfs and 4.4"),
         "{words}"
     );
-    let terminal = report::terminal(&view, 100);
+    let terminal = report::terminal(&view, 100, report::Detail::Full);
     assert!(terminal.contains("\nWhy\n- 93% (95% CI"), "{terminal}");
     let html = report::html(&view).unwrap();
     assert!(

@@ -55,15 +55,15 @@ mod student;
 mod trend;
 
 pub use changes::changes;
-pub use estimate::{
-    Estimate, geometric_mean_ci95, geometric_mean_ci95_at, mean_ci95, mean_ci95_at,
-};
+pub use estimate::{Estimate, geometric_mean_ci95, mean_ci95, mean_ci95_at};
 pub use holm::{holm, holm_weighted};
 pub use interim::InterimAnalyses;
 pub use long_run::{Autocorrelation, LEAST_EFFECTIVE, autocorrelation, relative_error_of_mean};
 pub use no_interval::{NoFit, NoInterval};
-pub use power::{POWER, t_power};
-pub use ratio::{Method, Ratio, ratio, ratio_over, unpaired_ratio, unpaired_ratio_at};
+pub use power::POWER;
+#[cfg(test)]
+pub(crate) use power::t_power;
+pub use ratio::{Method, Ratio, ratio, ratio_over, unpaired_ratio};
 pub use runs::{EarlierRuns, FEWEST_RUNS, ratio_across};
 pub use scaling::{Fitted, Scaling, scaling};
 pub use series::{WarmUp, warm_up};

@@ -14,7 +14,8 @@ pub const POWER: f64 = 0.8;
 
 /// How often a two-sided t test at level `alpha` with `freedom` degrees of freedom rejects, if the
 /// true difference is `lambda` standard errors (0 to 1); none outside the domain.
-pub fn t_power(lambda: f64, freedom: f64, alpha: f64) -> Option<f64> {
+#[cfg(test)]
+pub(crate) fn t_power(lambda: f64, freedom: f64, alpha: f64) -> Option<f64> {
     let critical = t_quantile(1.0 - alpha / 2.0, freedom)?;
     Some(rejected(lambda, freedom, critical)?.clamp(0.0, 1.0))
 }

@@ -82,8 +82,7 @@ pub fn ratio_over(looks: &InterimAnalyses, a: &[(u32, f64)], b: &[(u32, f64)]) -
     blocks.sort_unstable();
     let n = u32::try_from(blocks.len()).unwrap_or(u32::MAX);
     if n < 2 {
-        let within: &[f64] = &[];
-        return of_differences(a, b, within, looks.alpha_share(n));
+        return unpaired_ratio(looks.alpha_share(n), a, b);
     }
     let mut over: Option<Ratio> = None;
     for (look, alpha_share) in looks.until(n) {
@@ -101,12 +100,8 @@ pub fn ratio_over(looks: &InterimAnalyses, a: &[(u32, f64)], b: &[(u32, f64)]) -
         let difference = |(block, value): &(u32, f64)| {
             b.iter().find(|(other, _)| other == block).map(|(_, base)| value.ln() - base.ln())
         };
-        let found = of_differences(
-            &a,
-            &b,
-            &a.iter().filter_map(difference).collect::<Vec<_>>(),
-            alpha_share,
-        );
+        let within: Vec<f64> = a.iter().filter_map(difference).collect();
+        let found = of_differences(&a, &b, &within, alpha_share);
         over = Some(match over {
             Some(earlier) => found.after(earlier),
             None => found,
@@ -117,16 +112,10 @@ pub fn ratio_over(looks: &InterimAnalyses, a: &[(u32, f64)], b: &[(u32, f64)]) -
 
 /// Returns the ratio `a` ÷ `b` of trials of two runs, by Welch's method.
 ///
-/// Blocks of two runs have nothing in common, though they may bear equal numbers.
-pub fn unpaired_ratio(a: &[(u32, f64)], b: &[(u32, f64)]) -> Ratio {
-    of_differences(a, b, &[], 1.0)
-}
-
-/// Returns the unpaired ratio of two runs that interim analyses may have ended.
-///
-/// `alpha_share` is the share of the 5% error chance that the last look may spend (see
-/// [`InterimAnalyses::alpha_share`]).
-pub fn unpaired_ratio_at(alpha_share: f64, a: &[(u32, f64)], b: &[(u32, f64)]) -> Ratio {
+/// Blocks of two runs have nothing in common, though they may bear equal numbers. `alpha_share` is
+/// the share of the 5% error chance that the interval may spend: 1, or less for runs that interim
+/// analyses may have ended (see [`InterimAnalyses::alpha_share`]).
+pub fn unpaired_ratio(alpha_share: f64, a: &[(u32, f64)], b: &[(u32, f64)]) -> Ratio {
     of_differences(a, b, &[], alpha_share)
 }
 
@@ -446,7 +435,7 @@ mod tests {
         // spread of s = ln 2.
         let (a, b) = (blocks(&[2.0, 4.0, 8.0]), blocks(&[1.0, 2.0, 4.0]));
         assert!(ratio(&a, &b).ci95.is_none());
-        let r = unpaired_ratio(&a, &b);
+        let r = unpaired_ratio(1.0, &a, &b);
         assert_eq!(r.method, Some(Method::Welch));
         // error ln 2 √(2/3), freedom 4, t = 2.776445.
         let half = (r.ci95.unwrap()[1].ln() - 2f64.ln()) / 2f64.ln();

@@ -4,7 +4,7 @@
 //! So the run is the unit, and the spread of earlier runs is the measure of what two of them differ
 //! by without any cause.
 
-use crate::ratio::{Method, Ratio, unpaired_ratio_at};
+use crate::ratio::{Method, Ratio, unpaired_ratio};
 use crate::student::moments;
 
 /// Earlier runs that an interval across runs needs at least (count).
@@ -59,7 +59,7 @@ impl EarlierRuns {
 /// means, on their degrees of freedom. Where the two runs' own trials spread more than those of
 /// earlier runs (fewer repeats, a noisier day), what they spread more is added. Where the interval
 /// by the trials alone (Welch's) is wider all the same, that one holds. `share` is as in
-/// [`unpaired_ratio_at`].
+/// [`unpaired_ratio`].
 #[allow(clippy::cast_precision_loss)]
 pub fn ratio_across(
     share: f64,
@@ -71,7 +71,7 @@ pub fn ratio_across(
         return None;
     }
     let (of_runs, of_trials) = earlier.variances()?;
-    let alone = unpaired_ratio_at(share, a, b);
+    let alone = unpaired_ratio(share, a, b);
     let logs =
         |trials: &[(u32, f64)]| trials.iter().map(|(_, value)| value.ln()).collect::<Vec<f64>>();
     let (a, b) = (logs(a), logs(b));
@@ -168,7 +168,7 @@ mod tests {
                         let trial = |_| (7.0 + effect + 0.01 * normal.draw()).exp();
                         trials(&(0..repeats).map(trial).collect::<Vec<f64>>())
                     };
-                    let [lo, hi] = unpaired_ratio_at(1.0, &run(normal), &run(normal)).ci95.unwrap();
+                    let [lo, hi] = unpaired_ratio(1.0, &run(normal), &run(normal)).ci95.unwrap();
                     (lo..=hi).contains(&1.0)
                 })
             })

@@ -101,7 +101,7 @@ pub(crate) fn run(options: &Options, context: &Context) -> Result<ExitStatus, Co
     } else if options.markdown {
         report::compare_markdown(&view)
     } else {
-        report::compare_with(&view, context.width(), context.detail())
+        report::compare(&view, context.width(), context.detail())
     });
     Ok(match (view.outcome, options.undecided) {
         (None | Some(Outcome::Passed), _) | (Some(Outcome::Undecided), Some(Undecided::Pass)) => {

@@ -133,7 +133,7 @@ pub(crate) fn run(options: &Options, context: &Context) -> Result<ExitStatus, Co
     let view = analyse(&Store::open_existing(&store)?, &outcome.run)?;
     // The table comes before anything that can fail.
     if !is_standard_output(options.output.as_deref()) {
-        print(&report::terminal_with(&view, context.width(), context.detail()));
+        print(&report::terminal(&view, context.width(), context.detail()));
     }
     let status = status_of(&outcome, &view);
     if let Err(error) = write_report(options, &view, recipe.as_deref(), &store) {

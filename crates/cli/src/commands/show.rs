@@ -33,7 +33,7 @@ pub(crate) fn run(options: &Options, context: &Context) -> Result<ExitStatus, Co
             if options.json {
                 to_json(&view)?
             } else {
-                report::terminal_with(&view, context.width(), context.detail())
+                report::terminal(&view, context.width(), context.detail())
             }
         }
         Stored::Probe(probe) => render_probe(&store.probe(&probe)?, options.json)?,

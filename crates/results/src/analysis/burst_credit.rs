@@ -52,13 +52,8 @@ impl Device {
         let all = intervals(&table).zip(operations).zip(ticks).zip(busy);
         let intervals = all
             .filter_map(|((((a, b), operations), ticks), busy)| {
-                Some(Interval {
-                    begin: a.t_s,
-                    end: b.t_s,
-                    operations: operations?,
-                    ticks: ticks?,
-                    busy: busy?,
-                })
+                let (begin, end) = (a.t_s, b.t_s);
+                Some(Interval { begin, end, operations: operations?, ticks: ticks?, busy: busy? })
             })
             .collect();
         Some(Self { name, intervals })

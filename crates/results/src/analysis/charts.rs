@@ -1,4 +1,5 @@
-//! Charts whose lines are columns of one telemetry table. A new one is an item of [`CHARTS`].
+//! Charts whose lines are columns of one telemetry table. A new one is an item of
+//! [`CHARTS`] or [`DETAIL_CHARTS`].
 
 use pgdyno_model::telemetry::{Kind, Table};
 
@@ -9,24 +10,22 @@ pub(super) const MEGABYTE: f64 = 1e6;
 
 /// A chart whose lines are columns of one table, or sums of such.
 pub(super) struct Chart {
-    pub(super) probe: &'static str,
+    probe: &'static str,
     group: &'static str,
     title: &'static str,
     unit: &'static str,
     /// Each line's name, its columns, and what brings a second's growth (or a gauge) to the unit.
     lines: &'static [(&'static str, &'static [&'static str], f64)],
-    /// Whether it is shown only to those who ask for more.
-    detail: bool,
 }
 
-pub(super) const CHARTS: &[Chart] = &[
+/// Charts of every report.
+const CHARTS: &[Chart] = &[
     Chart {
         probe: "pg_stat_wal",
         group: "wal",
         title: "write-ahead log generated",
         unit: "MB/s",
         lines: &[("WAL", &["wal_bytes"], 1.0 / MEGABYTE)],
-        detail: false,
     },
     Chart {
         probe: "memory",
@@ -37,8 +36,11 @@ pub(super) const CHARTS: &[Chart] = &[
             ("dirty", &["Dirty"], 1.0 / MEGABYTE),
             ("being written", &["Writeback"], 1.0 / MEGABYTE),
         ],
-        detail: false,
     },
+];
+
+/// Charts of detailed reports. A line that stays 0 is left out.
+const DETAIL_CHARTS: &[Chart] = &[
     Chart {
         probe: "pressure",
         group: "pressure",
@@ -49,7 +51,6 @@ pub(super) const CHARTS: &[Chart] = &[
             ("I/O", &["io.some"], 1e-4),
             ("memory", &["memory.some"], 1e-4),
         ],
-        detail: true,
     },
     Chart {
         probe: "run_queue",
@@ -57,7 +58,6 @@ pub(super) const CHARTS: &[Chart] = &[
         title: "threads that run or want to, and that wait for I/O",
         unit: "threads",
         lines: &[("running", &["procs_running"], 1.0), ("blocked", &["procs_blocked"], 1.0)],
-        detail: true,
     },
     Chart {
         probe: "run_queue",
@@ -65,7 +65,6 @@ pub(super) const CHARTS: &[Chart] = &[
         title: "context switches",
         unit: "1/s",
         lines: &[("switches", &["ctxt"], 1.0)],
-        detail: true,
     },
     Chart {
         probe: "vmstat",
@@ -78,7 +77,6 @@ pub(super) const CHARTS: &[Chart] = &[
             ("swapped in", &["pswpin"], 1.0),
             ("swapped out", &["pswpout"], 1.0),
         ],
-        detail: true,
     },
     Chart {
         probe: "pg_stat_bgwriter",
@@ -90,7 +88,6 @@ pub(super) const CHARTS: &[Chart] = &[
             ("background writer", &["buffers_clean"], 1.0),
             ("backends", &["buffers_backend"], 1.0),
         ],
-        detail: true,
     },
     Chart {
         probe: "pg_stat_checkpointer",
@@ -98,7 +95,6 @@ pub(super) const CHARTS: &[Chart] = &[
         title: "shared buffers written by checkpoints",
         unit: "1/s",
         lines: &[("checkpointer", &["buffers_written"], 1.0)],
-        detail: true,
     },
     Chart {
         probe: "pg_stat_database",
@@ -106,7 +102,6 @@ pub(super) const CHARTS: &[Chart] = &[
         title: "blocks that backends of the loaded database asked for",
         unit: "1/s",
         lines: &[("read", &["blks_read"], 1.0), ("found in shared buffers", &["blks_hit"], 1.0)],
-        detail: true,
     },
     Chart {
         probe: "sizes",
@@ -117,7 +112,6 @@ pub(super) const CHARTS: &[Chart] = &[
             ("database", &["database"], 1.0 / MEGABYTE),
             ("pg_wal", &["pg_wal"], 1.0 / MEGABYTE),
         ],
-        detail: true,
     },
     Chart {
         probe: "cgroup",
@@ -125,7 +119,6 @@ pub(super) const CHARTS: &[Chart] = &[
         title: "the server's control group: CPU used, and its limit",
         unit: "cores",
         lines: &[("used", &["cpu_usage"], 1.0), ("limit", &["cpu_max"], 1.0)],
-        detail: true,
     },
     Chart {
         probe: "cgroup",
@@ -133,7 +126,6 @@ pub(super) const CHARTS: &[Chart] = &[
         title: "time for which the server's control group was throttled",
         unit: "s/s",
         lines: &[("throttled", &["throttled"], 1.0)],
-        detail: true,
     },
     Chart {
         probe: "arcstats",
@@ -141,7 +133,6 @@ pub(super) const CHARTS: &[Chart] = &[
         title: "ZFS ARC look-ups",
         unit: "1/s",
         lines: &[("hits", &["hits"], 1.0), ("misses", &["misses"], 1.0)],
-        detail: true,
     },
     Chart {
         probe: "observer",
@@ -152,12 +143,18 @@ pub(super) const CHARTS: &[Chart] = &[
             ("sampler", &["sampler_cpu"], 100.0),
             ("server's backends", &["backends_cpu"], 100.0),
         ],
-        detail: true,
     },
 ];
 
+/// Draws every chart of `table`.
+pub(super) fn draw(table: &Table) -> impl Iterator<Item = RateTable> {
+    let all = CHARTS.iter().map(|c| (c, false)).chain(DETAIL_CHARTS.iter().map(|c| (c, true)));
+    all.filter(|(chart, _)| chart.probe == table.probe)
+        .filter_map(|(chart, detail)| chart.draw(table, detail))
+}
+
 impl Chart {
-    pub(super) fn draw(&self, table: &Table) -> Option<RateTable> {
+    fn draw(&self, table: &Table, detail: bool) -> Option<RateTable> {
         let line = |(name, columns, scale): &(&str, &[&str], f64)| {
             let there = columns.iter().filter_map(|name| column(table, name));
             let each: Vec<Vec<Option<f64>>> = there
@@ -169,14 +166,8 @@ impl Chart {
             (!each.is_empty())
                 .then(|| RateLine { name: (*name).to_owned(), values: sum(each.into_iter()) })
         };
-        let lines = self
-            .lines
-            .iter()
-            .filter_map(line)
-            .filter(|line| !self.detail || !is_zero(line))
-            .collect();
-        let made = table_of(table, self.group, self.title.to_owned(), self.unit, lines)?;
-        Some(RateTable { detail: self.detail, ..made })
+        let lines = self.lines.iter().filter_map(line).filter(|line| !detail || !is_zero(line));
+        table_of(table, self.group, self.title, self.unit, detail, lines.collect())
     }
 }
 
@@ -188,18 +179,20 @@ pub(super) fn is_zero(line: &RateLine) -> bool {
 pub(super) fn table_of(
     table: &Table,
     group: &'static str,
-    title: String,
+    title: impl Into<String>,
     unit: &'static str,
+    detail: bool,
     lines: Vec<RateLine>,
 ) -> Option<RateTable> {
     let t_s = begins(table);
     let known = lines.iter().any(|line| line.values.iter().any(Option::is_some));
+    let title = title.into();
     (!t_s.is_empty() && known).then_some(RateTable {
         group,
         title,
         unit,
         stacked: false,
-        detail: false,
+        detail,
         t_s,
         lines,
     })

@@ -86,7 +86,7 @@ fn sentence(trial: &TrialView) -> Option<String> {
         })
         .collect();
     (!grown.is_empty()).then(|| {
-        let label = super::label::label(&trial.factors);
+        let label = super::treatment::label(&trial.factors);
         let which = if label.is_empty() { String::new() } else { format!(" ({label})") };
         format!("Trial {}{which} grew {}.", trial.ordinal + 1, grown.join(", "))
     })

@@ -4,9 +4,8 @@ use pgdyno_model::facts::HostFacts;
 use pgdyno_model::record::RunState;
 use pgdyno_model::{Levels, Plan, Treatment, format};
 
-use super::label::label;
 use super::pairing::Pairing;
-use super::treatment::percentile;
+use super::treatment::{label, percentile};
 use super::view::{LatencyFloor, NoiseFloor, PERCENTILES};
 use crate::store::{Store, StoreError};
 

@@ -38,7 +38,7 @@ impl Pairing {
         match self {
             Self::Blocks => stats::ratio(a, b),
             Self::InterimAnalyses(looks) => stats::ratio_over(looks, a, b),
-            Self::Unpaired(..) => stats::unpaired_ratio_at(self.share(a, b), a, b),
+            Self::Unpaired(..) => stats::unpaired_ratio(self.share(a, b), a, b),
         }
     }
 

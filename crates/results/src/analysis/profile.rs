@@ -13,34 +13,23 @@ use super::view::Part;
 /// The kernel counts sectors of 512 bytes (Documentation/block/stat.rst).
 const SECTOR: f64 = 512.0;
 
-/// A figure beside the latency.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Figure {
-    pub(super) name: &'static str,
-    pub(super) unit: &'static str,
-}
-
-/// All figures, in the order in which they are shown.
-pub(super) const FIGURES: [Figure; 14] = [
-    figure("device writes", "1/s"),
-    figure("device reads", "1/s"),
-    figure("device flushes", "1/s"),
-    figure("device written", "MB/s"),
-    figure("device read", "MB/s"),
-    figure("device write latency", "ms"),
-    figure("device read latency", "ms"),
-    figure("device flush latency", "ms"),
-    figure("device queue", "requests"),
-    figure("device writes per transaction", "count"),
-    figure("WAL per transaction", "bytes"),
-    figure("full-page images per transaction", "count"),
-    figure("CPU per transaction, the whole machine's", "µs"),
-    figure("CPU per transaction, the load generator's", "µs"),
+/// Names and units of all figures beside the latency, in the order in which they are shown.
+pub(super) const FIGURES: [(&str, &str); 14] = [
+    ("device writes", "1/s"),
+    ("device reads", "1/s"),
+    ("device flushes", "1/s"),
+    ("device written", "MB/s"),
+    ("device read", "MB/s"),
+    ("device write latency", "ms"),
+    ("device read latency", "ms"),
+    ("device flush latency", "ms"),
+    ("device queue", "requests"),
+    ("device writes per transaction", "count"),
+    ("WAL per transaction", "bytes"),
+    ("full-page images per transaction", "count"),
+    ("CPU per transaction, the whole machine's", "µs"),
+    ("CPU per transaction, the load generator's", "µs"),
 ];
-
-const fn figure(name: &'static str, unit: &'static str) -> Figure {
-    Figure { name, unit }
-}
 
 /// One completed trial.
 pub(super) struct Profile {

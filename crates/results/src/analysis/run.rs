@@ -9,7 +9,6 @@ use pgdyno_model::record::{RunState, SessionEnd, SessionRecord};
 use pgdyno_model::{Plan, Treatment, TrialRecord};
 
 use super::family::Family;
-use super::latency::fsync_view;
 use super::pairing::Pairing;
 use super::treatment::TreatmentSamples;
 use super::view::{
@@ -79,12 +78,11 @@ pub(super) fn gather(store: &Store, run: &str) -> Result<Gathered, StoreError> {
     store.check(run)?;
     let state = store.state(run)?;
     let sessions = store.sessions(run)?;
-    let fsync: Vec<FsyncView> = store.fsync_rates(run)?.iter().map(fsync_view).collect();
+    let fsync: Vec<FsyncView> = store.fsync_rates(run)?.iter().map(FsyncView::from).collect();
     let plan = record.plan;
 
     let mut completed = BTreeSet::new();
-    let mut sums: Vec<TreatmentSamples> =
-        plan.treatments.iter().map(|_| TreatmentSamples::default()).collect();
+    let mut sums: Vec<_> = plan.treatments.iter().map(|_| TreatmentSamples::default()).collect();
     let mut trials = Vec::new();
     let mut servers = trial::Servers::default();
     let mut watched = Watched::default();
@@ -107,7 +105,6 @@ pub(super) fn gather(store: &Store, run: &str) -> Result<Gathered, StoreError> {
     // A run that may end by itself had to do what it did, once it has ended.
     let over = plan.stopping.is_some() && state == RunState::Completed;
     let treatments = treatment_views(&plan, &sums, &trials, &fsync, over);
-    let crashes: Vec<CrashView> = store.crashes_of(run)?.iter().map(CrashView::from).collect();
     let mut view = RunView {
         run: RunHead {
             id: record.id,
@@ -131,7 +128,7 @@ pub(super) fn gather(store: &Store, run: &str) -> Result<Gathered, StoreError> {
         stopping: None,
         notes: Vec::new(),
         probes: stages::views(store, run, &trials)?,
-        crashes,
+        crashes: store.crashes_of(run)?.iter().map(CrashView::from).collect(),
         trials,
         fsync,
         sessions: sessions

@@ -25,7 +25,7 @@ pub struct SideBySideView {
 }
 
 /// One measured thing of either side.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct SideBySideRow {
     /// What it is.
     pub label: String,
@@ -102,9 +102,8 @@ fn rows_of(recognised: &Recognised) -> Vec<SideBySideRow> {
             repeats: Some(1),
             clients: value(run.clients),
             tps: run.tps_connected()?.value,
-            tps_ci95: None,
-            ratio_to_best: 0.0,
             latency_ms: value(run.latency_average_ms),
+            ..SideBySideRow::default()
         })
     });
     let tables = recognised.tables.iter().filter(|table| table.tps).flat_map(|table| &table.rows);
@@ -112,11 +111,8 @@ fn rows_of(recognised: &Recognised) -> Vec<SideBySideRow> {
         Some(SideBySideRow {
             label: row.label.clone(),
             repeats: (!row.repeats.is_empty()).then_some(row.repeats.len()),
-            clients: None,
             tps: mean(row)?,
-            tps_ci95: None,
-            ratio_to_best: 0.0,
-            latency_ms: None,
+            ..SideBySideRow::default()
         })
     });
     // A table's rows are means of runs that may stand below it one by one.

@@ -7,9 +7,8 @@ use pgdyno_model::{Plan, Stopping, format};
 use pgdyno_stats as stats;
 
 use super::family::{Family, planned_pairs};
-use super::label::label;
 use super::pairing::{Pairing, interim_analyses};
-use super::treatment::TreatmentSamples;
+use super::treatment::{TreatmentSamples, label};
 use super::view::{Ended, RunView, StoppingView};
 
 /// What became of one comparison.

@@ -2,13 +2,21 @@
 
 use pgdyno_model::telemetry::Table;
 
-use super::charts::{CHARTS, MEGABYTE, is_zero, table_of};
+use super::charts::{self, MEGABYTE, is_zero, table_of};
 use super::rates::{begins, column, differences, ends, even, growth, per_second, short, sum};
 use super::view::{ObserverView, RateLine, RateTable};
 
 /// The kernel counts sectors of 512 bytes, whatever the device's own are
 /// (Documentation/block/stat.rst).
 const SECTOR: f64 = 512.0;
+
+/// Probes of gauges, each drawn as a line of its own: probe, group, title and unit of the chart,
+/// and a part of the gauges' names.
+const GAUGES: [(&str, &str, &str, &str, &str); 3] = [
+    ("hwmon", "temperature", "temperatures", "°C", ""),
+    ("pg_locks", "lock_waits", "sessions that wait for a lock", "sessions", ".waiting."),
+    ("pg_stat_progress", "progress", "long commands under way", "commands", ""),
+];
 
 /// Everything that charts show of `tables`; `devices` are the kernel names under the trial's
 /// storage, best first. What stays 0 all the time is left out of charts in detail.
@@ -22,28 +30,13 @@ pub(super) fn rates(tables: &[Table], devices: &[&str]) -> Vec<RateTable> {
             "diskstats" => out.extend(diskstats(table, devices)),
             "wait_events" => out.extend(wait_events(table)),
             "network" => out.extend(network(table)),
-            "hwmon" => out.extend(every_column(table, "temperature", "temperatures", "°C", "")),
-            "pg_locks" => out.extend(every_column(
-                table,
-                "lock_waits",
-                "sessions that wait for a lock",
-                "sessions",
-                ".waiting.",
-            )),
-            "pg_stat_progress" => {
-                out.extend(every_column(
-                    table,
-                    "progress",
-                    "long commands under way",
-                    "commands",
-                    "",
-                ));
-            }
             _ => {}
         }
-        out.extend(
-            CHARTS.iter().filter(|c| c.probe == table.probe).filter_map(|chart| chart.draw(table)),
-        );
+        let gauges = GAUGES.iter().filter(|(probe, ..)| *probe == table.probe);
+        out.extend(gauges.filter_map(|(_, group, title, unit, part)| {
+            every_column(table, group, title, unit, part)
+        }));
+        out.extend(charts::draw(table));
     }
     out.sort_by_key(|table| table.detail);
     out
@@ -90,7 +83,7 @@ fn cpu(table: &Table) -> Option<RateTable> {
             }
         })
         .collect();
-    table_of(table, "cpu", "CPU, all cores together".into(), "%", lines)
+    table_of(table, "cpu", "CPU, all cores together", "%", false, lines)
 }
 
 /// Every device of `table`, in its order; one without a name where it tells of one only.
@@ -148,8 +141,7 @@ fn of_device(table: &Table, device: &str, detail: bool) -> Vec<RateTable> {
     groups
         .into_iter()
         .filter_map(|(group, title, unit, lines)| {
-            let made = table_of(table, group, title, unit, lines.into_iter().flatten().collect())?;
-            Some(RateTable { detail, ..made })
+            table_of(table, group, title, unit, detail, lines.into_iter().flatten().collect())
         })
         .collect()
 }
@@ -186,8 +178,7 @@ fn cores(table: &Table) -> Option<RateTable> {
         RateLine { name: name.to_owned(), values: (0..begins(table).len()).map(at).collect() }
     };
     let lines = vec![line("busiest core", f64::max), line("idlest core", f64::min)];
-    let made = table_of(table, "cpu_cores", "how busy single cores were".into(), "%", lines)?;
-    Some(RateTable { detail: true, ..made })
+    table_of(table, "cpu_cores", "how busy single cores were", "%", true, lines)
 }
 
 /// What the loaded database's backends did and waited for, in backends: sightings over looks.
@@ -220,7 +211,7 @@ fn wait_events(table: &Table) -> Option<RateTable> {
         lines.push(RateLine { name: "others".into(), values: mean(counts) });
     }
     let title = "what the load's backends were doing or waiting for";
-    let made = table_of(table, "wait_events", title.into(), "backends", lines)?;
+    let made = table_of(table, "wait_events", title, "backends", false, lines)?;
     Some(RateTable { stacked: true, ..made })
 }
 
@@ -240,8 +231,7 @@ fn network(table: &Table) -> Option<RateTable> {
     };
     let lines: Vec<RateLine> =
         (0..table.columns.len()).filter_map(line).filter(|l| !is_zero(l)).collect();
-    let made = table_of(table, "network", "network".into(), "MB/s", lines)?;
-    Some(RateTable { detail: true, ..made })
+    table_of(table, "network", "network", "MB/s", true, lines)
 }
 
 /// Every gauge whose name holds `part`, as a line of its own.
@@ -257,8 +247,7 @@ fn every_column(
         .map(|i| RateLine { name: table.columns[i].name.clone(), values: ends(table, i, 1.0) })
         .filter(|line| !is_zero(line))
         .collect();
-    let made = table_of(table, group, title.to_owned(), unit, lines)?;
-    Some(RateTable { detail: true, ..made })
+    table_of(table, group, title, unit, true, lines)
 }
 
 #[cfg(test)]

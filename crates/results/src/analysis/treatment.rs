@@ -4,16 +4,18 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use pgdyno_model::facts::ServerFacts;
 use pgdyno_model::measurement::StatementMeasurement;
-use pgdyno_model::{Latencies, Measurement, Treatment, TrialRecord};
+use pgdyno_model::telemetry::Table;
+use pgdyno_model::{Latencies, Levels, Measurement, Treatment, TrialRecord};
 use pgdyno_stats as stats;
 
-use super::label::label;
-use super::latency::{latency_view, statement_view};
 use super::pairing::Pairing;
 use super::profile::Profile;
-use super::view::{FsyncView, LatencyInterval, PERCENTILES, TpsView, TreatmentView, TrialState};
+use super::rates::growth;
+use super::view::{
+    FsyncView, LatencyInterval, LatencyView, PERCENTILES, StatementView, TpsView, TreatmentView,
+    TrialState,
+};
 use super::waits::Waits;
-use super::wal_flushes::wal_flushes;
 use crate::gate::Measure;
 
 /// Samples of one treatment: the figures of its trials.
@@ -157,12 +159,12 @@ impl TreatmentSamples {
             tps,
             crash: None,
             reason: estimate.why.map(|why| why.to_string()),
-            latency_us: latency_view(&self.latency),
+            latency_us: LatencyView::of(&self.latency),
             unavailable: None,
             latency_intervals: self.latency_intervals(level),
             generator_limited: self.generator_limited,
             drift: None,
-            service_us: self.service.as_ref().and_then(latency_view),
+            service_us: self.service.as_ref().and_then(LatencyView::of),
             not_ranked: None,
             ratio_to_best: None,
             transactions: self.transactions,
@@ -173,7 +175,7 @@ impl TreatmentSamples {
             statements: self
                 .statements
                 .iter()
-                .map(|(script, s)| statement_view(script, s))
+                .map(|(script, s)| StatementView::new(script, s))
                 .collect(),
             waits: self.waits.view(),
             quantiles: quantiles(&self.latency),
@@ -193,7 +195,7 @@ impl TreatmentSamples {
     fn latency_intervals(&self, level: f64) -> Vec<LatencyInterval> {
         let of = |((name, _), trials): (&(&'static str, f64), &Vec<(u32, f64)>)| {
             let values: Vec<f64> = trials.iter().map(|(_, us)| *us).collect();
-            let estimate = stats::geometric_mean_ci95_at(level, &values);
+            let estimate = stats::geometric_mean_ci95(level, &values);
             Some(LatencyInterval { percentile: name, us: estimate.mean?, ci95: estimate.ci95 })
         };
         PERCENTILES.iter().zip(&self.percentiles).filter_map(of).collect()
@@ -208,6 +210,27 @@ impl TreatmentSamples {
         let of_method = here().find(|f| Some(&f.method) == self.sync_method.as_ref());
         of_method.or_else(|| here().next())?.per_second
     }
+}
+
+/// A treatment in one line.
+pub(crate) fn label(levels: &Levels) -> String {
+    if levels.0.is_empty() { "the only treatment".to_owned() } else { levels.to_string() }
+}
+
+/// Flushes of the write-ahead log over a trial's telemetry, and its length (seconds):
+/// `pg_stat_wal.wal_sync`, from PostgreSQL 18 on the `fsyncs` of `pg_stat_io` on WAL. None where
+/// neither was read. With a `wal_sync_method` that opens the file for synchronous writing nothing
+/// is counted.
+fn wal_flushes(tables: &[Table]) -> Option<(f64, f64)> {
+    let of = |probe: &str, wanted: &dyn Fn(&str) -> bool| {
+        let table = tables.iter().find(|t| t.probe == probe)?;
+        let seconds = table.samples.last()?.t_s - table.samples.first()?.t_s;
+        let columns = (0..table.columns.len()).filter(|i| wanted(&table.columns[*i].name));
+        let flushes = columns.filter_map(|i| growth(table, i)).reduce(|a, b| a + b)?;
+        (seconds > 0.0 && flushes > 0.0).then_some((flushes, seconds))
+    };
+    of("pg_stat_wal", &|name| name == "wal_sync")
+        .or_else(|| of("pg_stat_io", &|name| name.contains(".wal.") && name.ends_with(".fsyncs")))
 }
 
 /// The latency of `quantile` in one trial; none where fewer than ten transactions lie beyond it.

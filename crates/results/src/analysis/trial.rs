@@ -4,8 +4,9 @@ use pgdyno_model::facts::{ServerFacts, Setting};
 use pgdyno_model::measurement::{Measurement, ScriptMeasurement, Second};
 use pgdyno_model::{Treatment, TrialRecord};
 
-use super::latency::{latency_view, statement_view};
-use super::view::{SecondView, ServerView, SettingView, StatementView, TrialState, TrialView};
+use super::view::{
+    LatencyView, SecondView, ServerView, SettingView, StatementView, TrialState, TrialView,
+};
 use super::{growth, server_log, steadiness, telemetry};
 
 pub(super) fn view(
@@ -49,8 +50,8 @@ pub(super) fn view(
         busiest_thread: measured.filter(|m| m.busiest_thread > 0.0).map(|m| m.busiest_thread),
         generator_limit: measured.and_then(Measurement::limited_by_generator),
         search: measured.and_then(|m| m.search.clone()),
-        latency_us: measured.and_then(|m| latency_view(&m.latency)),
-        service_us: measured.and_then(|m| latency_view(m.service.as_ref()?)),
+        latency_us: measured.and_then(|m| LatencyView::of(&m.latency)),
+        service_us: measured.and_then(|m| LatencyView::of(m.service.as_ref()?)),
         server_count: trial.server_count.clone(),
         statements: measured.map(statements).unwrap_or_default(),
         series: measured.map(|m| m.series.iter().map(second).collect()).unwrap_or_default(),
@@ -71,7 +72,7 @@ pub(super) fn view(
 
 fn statements(measurement: &Measurement) -> Vec<StatementView> {
     let of_script = |script: &ScriptMeasurement| -> Vec<StatementView> {
-        script.statements.iter().map(|s| statement_view(&script.name, s)).collect()
+        script.statements.iter().map(|s| StatementView::new(&script.name, s)).collect()
     };
     measurement.scripts.iter().flat_map(of_script).collect()
 }

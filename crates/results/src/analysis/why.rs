@@ -226,14 +226,8 @@ fn figures(a: &[Profile], b: &[Profile], pairing: &Pairing) -> Vec<FigureView> {
         };
         let (x, y) = (of(a), of(b));
         let ratio = pairing.ratio(&y, &x);
-        FigureView {
-            name: FIGURES[i].name,
-            unit: FIGURES[i].unit,
-            a: mean(&x),
-            b: mean(&y),
-            ratio: ratio.value,
-            ci95: ratio.ci95,
-        }
+        let (name, unit) = FIGURES[i];
+        FigureView { name, unit, a: mean(&x), b: mean(&y), ratio: ratio.value, ci95: ratio.ci95 }
     };
     (0..FIGURES.len()).map(figure).filter(|f| f.a.is_some() || f.b.is_some()).collect()
 }

@@ -8,8 +8,8 @@ use pgdyno_model::record::RunState;
 use pgdyno_model::{Treatment, TrialRecord, format};
 
 use super::unsteady;
-use crate::analysis::label::label;
 use crate::analysis::rates::resets;
+use crate::analysis::treatment::label;
 use crate::analysis::{
     Note, NoteKind, Notes, RunView, SessionView, TrialState, TrialView, capacity, growth,
     noise_floor, scaling,

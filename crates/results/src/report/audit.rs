@@ -233,13 +233,7 @@ fn pgbench_runs(out: &mut String, runs: &[PgbenchRun]) {
             value(run.latency_average_ms),
         ]);
     }
-    let _ = writeln!(
-        out,
-        "
-pgbench
-{}",
-        table.trim_fmt()
-    );
+    let _ = writeln!(out, "\npgbench\n{}", table.trim_fmt());
 }
 
 /// A table of the report, row by row.
@@ -251,14 +245,8 @@ fn figures(out: &mut String, found: &Table) {
         let (line, label) = (row.line.to_string(), plain(&row.label));
         table.add_row([line, label, figures.join(" "), value(row.mean), value(row.ratio)]);
     }
-    let _ = writeln!(
-        out,
-        "
-{}
-{}",
-        if found.tps { "tps" } else { "figures" },
-        table.trim_fmt()
-    );
+    let title = if found.tps { "tps" } else { "figures" };
+    let _ = writeln!(out, "\n{title}\n{}", table.trim_fmt());
 }
 
 /// Lines of `pg_test_fsync`.
@@ -271,12 +259,7 @@ fn flushes(out: &mut String, lines: &[FsyncLine]) {
         let (number, rate) = (line.per_second.line, line.per_second.value);
         table.add_row([number.to_string(), plain(&line.method), format::rate(rate)]);
     }
-    let _ = writeln!(
-        out,
-        "
-{}",
-        table.trim_fmt()
-    );
+    let _ = writeln!(out, "\n{}", table.trim_fmt());
 }
 
 fn rows<const N: usize>(header: [&str; N]) -> comfy_table::Table {

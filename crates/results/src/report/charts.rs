@@ -90,18 +90,11 @@ pub(super) fn intervals(view: &RunView) -> Option<Intervals> {
             }
         })
         .collect::<Vec<_>>();
-    let ticks = (0..=10)
-        .map(|i| step * f64::from(i))
-        .take_while(|value| *value <= end * 1.000_001)
-        .map(|value| Tick { at: place(value), label: format::count(whole(value)) })
-        .map(|tick| {
-            if step < 1.0 {
-                Tick { label: format::rate(tick.at * end / 100.0), ..tick }
-            } else {
-                tick
-            }
-        })
-        .collect();
+    let label = |value: f64| match step < 1.0 {
+        true => format::rate(place(value) * end / 100.0),
+        false => format::count(whole(value)),
+    };
+    let ticks = ticks(step, end, label);
     let ceilings = rows.iter().any(|row| row.ceiling.is_some());
     Some(Intervals { ticks, rows, ceilings, beyond })
 }
@@ -116,6 +109,15 @@ fn axis(highest: f64) -> (f64, f64) {
         .find(|s| highest / s <= 5.5)
         .unwrap_or(power * 10.0);
     (step, step * (highest / step).ceil())
+}
+
+/// Ticks at every `step` of an axis from 0 to `end`.
+fn ticks(step: f64, end: f64, label: impl Fn(f64) -> String) -> Vec<Tick> {
+    (0..=10)
+        .map(|i| step * f64::from(i))
+        .take_while(|value| *value <= end * 1.000_001)
+        .map(|value| Tick { at: round((100.0 * value / end).min(100.0)), label: label(value) })
+        .collect()
 }
 
 /// Latency by quantile: the further right, the rarer; both axes logarithmic.
@@ -234,11 +236,7 @@ pub(super) fn capacity(view: &RunView) -> Option<Capacity> {
     };
     let label = |t: usize| view.treatments.get(t).map(|t| t.label.clone()).unwrap_or_default();
     Some(Capacity {
-        x: (0..=10)
-            .map(|i| step * f64::from(i))
-            .take_while(|rate| *rate <= end * 1.000_001)
-            .map(|rate| Tick { at: round(100.0 * rate / end), label: format::rate(rate) })
-            .collect(),
+        x: ticks(step, end, format::rate),
         y: decades(up),
         dots: points().filter_map(dot).collect(),
         legend: view.capacity.iter().map(|c| (label(c.treatment), c.treatment % COLOURS)).collect(),

@@ -1,12 +1,11 @@
 //! Two sides beside each other, for a terminal and as Markdown for a pull request.
 
-use comfy_table::{Cell, CellAlignment, ContentArrangement, Table};
+use comfy_table::Cell;
 use pgdyno_model::format;
 use pgdyno_model::printable::escape_text;
 
-use super::detail::Detail;
-use super::terminal::{NONE, STYLE, half_width, ratio};
-use super::text::{plain, wrap};
+use super::terminal::{NONE, half_width, ratio, right, section, table_lines};
+use super::text::{Detail, plain, wrap};
 use crate::analysis::compare_runs::{
     CompareView, MemberView, Outcome, PairView, SideView, Unequal,
 };
@@ -28,13 +27,9 @@ fn titles(view: &CompareView) -> [String; 7] {
     ]
 }
 
-/// The comparison in at most `width` columns; plain text, a newline at the end.
-pub fn compare(view: &CompareView, width: u16) -> String {
-    compare_with(view, width, Detail::Full)
-}
-
-/// As [`compare`], with as many notes as `detail` lets through.
-pub fn compare_with(view: &CompareView, width: u16, detail: Detail) -> String {
+/// The comparison in at most `width` columns; plain text, a newline at the end. `detail` says how
+/// many notes are printed.
+pub fn compare(view: &CompareView, width: u16, detail: Detail) -> String {
     let width = width.max(40);
     let mut lines: Vec<String> = Vec::new();
     let mut paragraph = |text: &str| lines.extend(wrap(text, usize::from(width), "   "));
@@ -46,34 +41,15 @@ pub fn compare_with(view: &CompareView, width: u16, detail: Detail) -> String {
     lines.push(String::new());
     view.answer.iter().for_each(|sentence| lines.extend(wrap(sentence, usize::from(width), "")));
     lines.push(String::new());
-    let mut table = Table::new();
-    table
-        .force_no_tty()
-        .load_style(STYLE)
-        .set_width(width)
-        .set_content_arrangement(ContentArrangement::Dynamic);
-    let right = |text: String| Cell::new(text).set_alignment(CellAlignment::Right);
-    let header = [Cell::new("treatment")].into_iter().chain(titles(view).map(right));
-    table.set_header(header.collect::<Vec<_>>());
-    for pair in &view.pairs {
-        let cells = row(pair);
-        let first = Cell::new(plain(&cells[0]));
-        table.add_row(
-            [first].into_iter().chain(cells[1..].iter().cloned().map(right)).collect::<Vec<_>>(),
-        );
-    }
-    for column in table.column_iter_mut() {
-        column.set_padding((0, 1));
-    }
-    lines.extend(table.to_string().lines().map(|line| line.trim_end().to_owned()));
+    let header = [Cell::new("treatment")].into_iter().chain(titles(view).map(right)).collect();
+    let cells = |pair: &PairView| {
+        let [label, figures @ ..] = row(pair);
+        [Cell::new(plain(&label))].into_iter().chain(figures.map(right)).collect()
+    };
+    lines.extend(table_lines(header, view.pairs.iter().map(cells).collect(), width));
     lines.extend(wrap(LEGEND, usize::from(width), ""));
     for (title, items) in sections(view, detail) {
-        if !items.is_empty() {
-            lines.extend([String::new(), title.to_owned()]);
-            lines.extend(
-                items.iter().flat_map(|item| wrap(&format!("- {item}"), usize::from(width), "  ")),
-            );
-        }
+        lines.extend(section(title, &items, width));
     }
     lines.push(String::new());
     lines.join("\n")

@@ -27,13 +27,14 @@ pub enum ReportError {
 impl ReportError {
     /// What the user can do about it, where there is something.
     pub fn help(&self) -> Option<String> {
-        match self {
+        let help = match self {
             Self::Render { .. } => {
-                Some("this is a fault in pgdyno; `pgdyno show RUN --json` has all the data".into())
+                "this is a fault in pgdyno; `pgdyno show RUN --json` has all the data"
             }
             Self::Write { .. } => {
-                Some("name a file in a folder that you may write to with `-o FILE.html`".into())
+                "name a file in a folder that you may write to with `-o FILE.html`"
             }
-        }
+        };
+        Some(help.to_owned())
     }
 }

@@ -4,8 +4,8 @@ use pgdyno_model::facts::{BlockDevice, DeviceKind, Health, HostFacts, StorageFac
 use pgdyno_model::format::{self, counted};
 use pgdyno_model::units::Bytes;
 
-pub use super::row::Row;
 use super::stack;
+pub use super::text::Row;
 
 /// Says what is there and nothing of what is not.
 #[derive(Default)]

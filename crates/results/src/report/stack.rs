@@ -2,7 +2,7 @@
 
 use pgdyno_model::storage::{Backing, DeviceFacts, DeviceSettings, Limit, StackFacts, Storage};
 
-use super::row::Row;
+use super::text::Row;
 
 /// What an experiment asked for, in a line.
 pub(super) fn asked(storage: &Storage) -> String {

@@ -4,16 +4,14 @@ use comfy_table::{Cell, CellAlignment, ContentArrangement, LineStyle, Table, Tab
 use pgdyno_model::{Verdict, format};
 
 use super::crash::{CrashView, FaultView};
-use super::detail::Detail;
 use super::fingerprint;
-use super::text::{plain, wrap};
+use super::text::{Detail, plain, wrap};
 use crate::analysis::{
     Comparison, FsyncView, LatencyView, RatioView, RunView, StageProbeView, TreatmentView,
 };
 
 /// Lines only under the header: numbers are what is to be seen.
-pub(super) const STYLE: TableStyle =
-    TableStyle::new().header_separator(LineStyle::new('─', '─', '─', '─'));
+const STYLE: TableStyle = TableStyle::new().header_separator(LineStyle::new('─', '─', '─', '─'));
 
 const LEGEND: &str = "p50, p95, p99: latency in ms. ±: half of the 95% confidence interval over trials. \
                       ~: no significant difference from the best.";
@@ -27,13 +25,8 @@ pub(super) const NONE: &str = "–";
 const COMPARISONS: usize = 6;
 
 /// The run's answer, table, ceiling, comparisons and notes, in at most `width` columns; plain text,
-/// a newline at the end.
-pub fn terminal(view: &RunView, width: u16) -> String {
-    terminal_with(view, width, Detail::Full)
-}
-
-/// As [`terminal`], with as many notes as `detail` lets through.
-pub fn terminal_with(view: &RunView, width: u16, detail: Detail) -> String {
+/// a newline at the end. `detail` says how many notes are printed.
+pub fn terminal(view: &RunView, width: u16, detail: Detail) -> String {
     let width = width.max(40);
     let mut lines: Vec<String> = Vec::new();
     let mut paragraph = |text: &str| lines.extend(wrap(text, usize::from(width), ""));
@@ -52,7 +45,7 @@ pub fn terminal_with(view: &RunView, width: u16, detail: Detail) -> String {
     paragraph("");
     view.answer.iter().for_each(|sentence| paragraph(sentence));
     paragraph("");
-    lines.extend(table(view, width).lines().map(|line| line.trim_end().to_owned()));
+    lines.extend(table(view, width));
     lines.extend(wrap(LEGEND, usize::from(width), ""));
     if has_service(view) {
         lines.extend(wrap(SERVICE, usize::from(width), ""));
@@ -68,60 +61,59 @@ pub fn terminal_with(view: &RunView, width: u16, detail: Detail) -> String {
         ("Machine", machine(view)),
         ("Notes", detail.notes(view.notes.iter().map(|note| note.text.clone()).collect())),
     ] {
-        if !items.is_empty() {
-            lines.extend([String::new(), title.to_owned()]);
-            lines.extend(
-                items.iter().flat_map(|item| wrap(&format!("- {item}"), usize::from(width), "  ")),
-            );
-        }
+        lines.extend(section(title, &items, width));
     }
     lines.push(String::new());
     lines.join("\n")
 }
 
-fn table(view: &RunView, width: u16) -> String {
+/// A title and its items, one paragraph each; nothing without items.
+pub(super) fn section(title: &str, items: &[String], width: u16) -> Vec<String> {
+    if items.is_empty() {
+        return Vec::new();
+    }
+    let items = items.iter().flat_map(|item| wrap(&format!("- {item}"), width.into(), "  "));
+    [String::new(), title.to_owned()].into_iter().chain(items).collect()
+}
+
+/// A cell of a figure.
+pub(super) fn right(text: impl ToString) -> Cell {
+    Cell::new(text).set_alignment(CellAlignment::Right)
+}
+
+/// The lines of a table in at most `width` columns.
+pub(super) fn table_lines(header: Vec<Cell>, rows: Vec<Vec<Cell>>, width: u16) -> Vec<String> {
     let mut table = Table::new();
     table
         .force_no_tty()
         .load_style(STYLE)
         .set_width(width)
-        .set_content_arrangement(ContentArrangement::Dynamic);
+        .set_content_arrangement(ContentArrangement::Dynamic)
+        .set_header(header)
+        .add_rows(rows);
+    for column in table.column_iter_mut() {
+        column.set_padding((0, 1));
+    }
+    table.to_string().lines().map(|line| line.trim_end().to_owned()).collect()
+}
+
+fn table(view: &RunView, width: u16) -> Vec<String> {
     let factors = &view.plan.factors;
     let mut header: Vec<Cell> = factors.iter().map(|factor| Cell::new(plain(factor))).collect();
     let service: &[&str] = if has_service(view) { &["service p50", "service p99"] } else { &[] };
     let measure = if view.plan.find.is_some() { "max rate" } else { "tps" };
     let titles = ["trials", measure, "± 95%", "ratio to best", "p50", "p95", "p99"];
     let crash: &[&str] = if view.crashes.is_empty() { &[] } else { &["crash tests"] };
-    for title in titles.iter().chain(service).chain(&["failed"]).chain(crash) {
-        header.push(Cell::new(title).set_alignment(CellAlignment::Right));
-    }
-    table.set_header(header);
-    for t in &view.treatments {
-        let mut row: Vec<Cell> = factors
-            .iter()
-            .map(|factor| {
-                Cell::new(
-                    t.factors
-                        .get(factor)
-                        .map(|level| plain(&level.to_string()))
-                        .unwrap_or_default(),
-                )
-            })
-            .collect();
+    header.extend(titles.iter().chain(service).chain(&["failed"]).chain(crash).map(right));
+    let row = |t: &TreatmentView| {
+        let level = |factor| t.factors.get(factor).map(|level| plain(&level.to_string()));
+        let levels = factors.iter().map(|factor| Cell::new(level(factor).unwrap_or_default()));
         let verdict = t.crash.as_ref().map_or(NONE, |crash| crash.verdict.name());
         let verdict = (!view.crashes.is_empty()).then(|| verdict.to_owned());
-        row.extend(
-            numbers(t, has_service(view))
-                .into_iter()
-                .chain(verdict)
-                .map(|text| Cell::new(text).set_alignment(CellAlignment::Right)),
-        );
-        table.add_row(row);
-    }
-    for column in table.column_iter_mut() {
-        column.set_padding((0, 1));
-    }
-    table.to_string()
+        let figures = numbers(t, has_service(view)).into_iter().chain(verdict).map(right);
+        levels.chain(figures).collect()
+    };
+    table_lines(header, view.treatments.iter().map(row).collect(), width)
 }
 
 /// Whether any treatment's service time is not its latency.

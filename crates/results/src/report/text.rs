@@ -1,6 +1,7 @@
-//! Plain text for terminals.
+//! Plain text for terminals: lines, notes, rows of a description.
 
 use pgdyno_model::printable::{escape_line, escape_text};
+use serde::Serialize;
 
 /// `text` as one line, without what a terminal would obey: servers, disks and files word much of a
 /// report.
@@ -26,6 +27,38 @@ pub fn wrap(text: &str, width: usize, indent: &str) -> Vec<String> {
         }
     }
     lines
+}
+
+/// How much of a report is printed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Detail {
+    /// The first few notes, and how many more there are.
+    Brief,
+    /// Everything.
+    Full,
+}
+
+impl Detail {
+    /// Cuts `notes` to the printed ones, with a line for the rest.
+    pub(super) fn notes(self, notes: Vec<String>) -> Vec<String> {
+        const SHOWN: usize = 5;
+        if self == Self::Full || notes.len() <= SHOWN {
+            return notes;
+        }
+        let more = format!("{} more with `--verbose`.", notes.len() - SHOWN);
+        notes[..SHOWN].iter().cloned().chain([more]).collect()
+    }
+}
+
+/// One subject.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Row {
+    /// Its name.
+    pub name: String,
+    /// What was found.
+    pub text: String,
+    /// Whether it is for those who look closely.
+    pub detail: bool,
 }
 
 #[cfg(test)]

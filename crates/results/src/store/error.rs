@@ -136,40 +136,37 @@ pub enum StoreError {
 impl StoreError {
     /// What the user can do about it, where there is something.
     pub fn help(&self) -> Option<String> {
-        match self {
-            Self::Io { .. } => {
-                Some("name a place that you may write to with `--store FILE`".to_owned())
-            }
-            Self::Missing { .. } | Self::NoRuns { .. } => Some(
+        let help = match self {
+            Self::Io { .. } => "name a place that you may write to with `--store FILE`",
+            Self::Missing { .. } | Self::NoRuns { .. } => {
                 "`pgdyno run quickstart` makes a first run; `--store FILE` names another store"
-                    .to_owned(),
-            ),
+            }
             Self::NotAStore { .. } => {
-                Some("name another file with `--store FILE`; this one was left as it is".to_owned())
+                "name another file with `--store FILE`; this one was left as it is"
             }
-            Self::Newer { .. } => {
-                Some("open it with the pgdyno that wrote it, or a newer one".to_owned())
-            }
-            Self::Sqlite { source, path, .. } => sqlite_help(source, path),
+            Self::Newer { .. } => "open it with the pgdyno that wrote it, or a newer one",
+            Self::Sqlite { source, path, .. } => return sqlite_help(source, path),
             Self::UnknownRun { nearest, .. } if nearest.is_empty() => {
-                Some("`pgdyno list` shows all runs".to_owned())
+                "`pgdyno list` shows all runs"
             }
             Self::UnknownRun { nearest, .. } => {
-                Some(format!("did you mean {}? `pgdyno list` shows all", some(nearest)))
+                return Some(format!("did you mean {}? `pgdyno list` shows all", some(nearest)));
             }
             Self::NotARun { name, .. } => {
-                Some(format!("`pgdyno show {name}` shows it; `pgdyno list` shows all runs"))
+                return Some(format!(
+                    "`pgdyno show {name}` shows it; `pgdyno list` shows all runs"
+                ));
             }
-            Self::AmbiguousRun { .. } => Some("give more of its name, or `latest`".to_owned()),
+            Self::AmbiguousRun { .. } => "give more of its name, or `latest`",
             Self::SessionOpen { pid, .. } => {
-                Some(format!("wait until it has ended, or end process {pid} with SIGTERM"))
+                return Some(format!("wait until it has ended, or end process {pid} with SIGTERM"));
             }
-            Self::Damaged { .. } => Some(
+            Self::Damaged { .. } => {
                 "restore the file from a backup; `pgdyno verify` tells everything that is damaged"
-                    .to_owned(),
-            ),
-            Self::Corrupt { .. } | Self::Unstorable { .. } => None,
-        }
+            }
+            Self::Corrupt { .. } | Self::Unstorable { .. } => return None,
+        };
+        Some(help.to_owned())
     }
 }
 
@@ -179,20 +176,22 @@ fn others(more: usize) -> String {
 
 fn sqlite_help(source: &rusqlite::Error, path: &std::path::Path) -> Option<String> {
     use rusqlite::ErrorCode as Code;
-    match source.sqlite_error_code()? {
-        Code::DiskFull => Some(format!("make room on the disk that holds {}", path.display())),
-        Code::DatabaseBusy | Code::DatabaseLocked => {
-            Some("another process holds the store: try again when it is done".to_owned())
+    let help = match source.sqlite_error_code()? {
+        Code::DiskFull => {
+            return Some(format!("make room on the disk that holds {}", path.display()));
         }
-        Code::ReadOnly | Code::PermissionDenied | Code::CannotOpen => Some(
+        Code::DatabaseBusy | Code::DatabaseLocked => {
+            "another process holds the store: try again when it is done"
+        }
+        Code::ReadOnly | Code::PermissionDenied | Code::CannotOpen => {
             "check who may write to the file and its folder, or name another with `--store FILE`"
-                .to_owned(),
-        ),
-        Code::DatabaseCorrupt => Some(
-            "restore the file from a backup; `sqlite3 FILE .recover` may save the rest".to_owned(),
-        ),
-        _ => None,
-    }
+        }
+        Code::DatabaseCorrupt => {
+            "restore the file from a backup; `sqlite3 FILE .recover` may save the rest"
+        }
+        _ => return None,
+    };
+    Some(help.to_owned())
 }
 
 /// The first few of `names`.

@@ -88,18 +88,14 @@ impl Store {
     /// [`StoreError::Sqlite`].
     pub fn open(path: impl AsRef<Path>) -> Result<Self, StoreError> {
         let path = path.as_ref();
+        let failed = |doing, path: &Path| {
+            let path = path.to_owned();
+            move |source| StoreError::Io { doing, path, source }
+        };
         if let Some(folder) = path.parent().filter(|f| !f.as_os_str().is_empty()) {
-            make_folder(folder).map_err(|source| StoreError::Io {
-                doing: "make the folder",
-                path: folder.into(),
-                source,
-            })?;
+            make_folder(folder).map_err(failed("make the folder", folder))?;
         }
-        make_file(path).map_err(|source| StoreError::Io {
-            doing: "make the store",
-            path: path.into(),
-            source,
-        })?;
+        make_file(path).map_err(failed("make the store", path))?;
         Self::connect(path)
     }
 

@@ -4,7 +4,7 @@ use pgdyno_model::record::{FsyncRate, SessionEnd, SessionRecord};
 use pgdyno_model::telemetry::Table;
 use pgdyno_model::units::Epoch;
 use pgdyno_model::{Latencies, Measurement, Plan, RunRecord, TrialRecord};
-use rusqlite::{Transaction, TransactionBehavior, named_params, params};
+use rusqlite::{OptionalExtension as _, Transaction, TransactionBehavior, named_params, params};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
@@ -112,45 +112,30 @@ impl Store {
         let what = || format!("a session of run {run}");
         let host = encode(what, &session.host)?;
         let storage = encode(what, &session.storage)?;
-        let failed = self.failed("add a session");
-        let transaction = self
-            .connection
-            .transaction_with_behavior(TransactionBehavior::Immediate)
-            .map_err(&failed)?;
-        // Two processes may resume one run at the same moment: the lock decides which does.
-        let open = transaction
-            .prepare(
-                "SELECT owner_pid, started_at FROM session
-                 WHERE run = ? AND id NOT IN (SELECT session FROM session_end) LIMIT 1",
-            )
-            .and_then(|mut s| {
-                s.query_map([run], |row| Ok((row.get::<_, i32>(0)?, row.get::<_, u64>(1)?)))?
-                    .next()
-                    .transpose()
-            })
-            .map_err(&failed)?;
-        if let Some((pid, since)) = open {
-            return Err(StoreError::SessionOpen { run: run.into(), pid, since: Epoch(since) });
-        }
-        transaction
-            .execute(
+        let added = self.write("add a session", |transaction| {
+            // Two processes may resume one run at the same moment: the lock decides which does.
+            let open = transaction
+                .query_row(
+                    "SELECT owner_pid, started_at FROM session
+                     WHERE run = ? AND id NOT IN (SELECT session FROM session_end) LIMIT 1",
+                    [run],
+                    |row| Ok((row.get(0)?, Epoch(row.get(1)?))),
+                )
+                .optional()?;
+            if let Some(open) = open {
+                return Ok(Err(open));
+            }
+            let owner = &session.owner;
+            transaction.execute(
                 "INSERT INTO session (run, started_at, owner_pid, owner_started_ticks, owner_boot_id, host, storage)
                  VALUES (?, ?, ?, ?, ?, ?, ?)",
-                params![
-                    run,
-                    session.started_at.0,
-                    session.owner.pid,
-                    session.owner.started_ticks,
-                    session.owner.boot_id,
-                    host,
-                    storage
-                ],
-            )
-            .map_err(&failed)?;
-        let id = SessionId(transaction.last_insert_rowid());
-        seal::add(&transaction, run, "session", id.0).map_err(&failed)?;
-        transaction.commit().map_err(&failed)?;
-        Ok(id)
+                params![run, session.started_at.0, owner.pid, owner.started_ticks, owner.boot_id, host, storage],
+            )?;
+            let id = transaction.last_insert_rowid();
+            seal::add(transaction, run, "session", id)?;
+            Ok(Ok(SessionId(id)))
+        })?;
+        added.map_err(|(pid, since)| StoreError::SessionOpen { run: run.into(), pid, since })
     }
 
     /// Ends a session, now. A session that has ended stays as it was ended.

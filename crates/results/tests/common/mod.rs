@@ -1,28 +1,27 @@
 //! A run that never happened: quickstart's plan, measured by arithmetic. The same values every
 //! time.
 
+mod crash;
+pub(crate) mod probes;
+
 use std::collections::BTreeMap;
 
-use pgdyno_model::crash::{
-    Aim, Check, CheckOutcome, Control, CrashOptions, CrashOutcome, Failing, FaultOutcome, Lost,
-    Round, RoundPower,
-};
+pub(crate) use crash::crash_record;
+
+use pgdyno_model::crash::Failing;
 use pgdyno_model::experiment::{Length, LoadOptions, Protocol};
 use pgdyno_model::facts::{BuildSource, HostFacts, Owner, ServerFacts, Setting, StorageFacts};
-use pgdyno_model::ledger::Token;
 use pgdyno_model::measurement::{Measurement, ScriptMeasurement, Second, StatementMeasurement};
-use pgdyno_model::probe::{
-    DiskPoint, DiskProbe, Flushes, FsyncGroup, FsyncOutcome, FsyncProbe, FsyncTest, LatencySummary,
-    Pattern, ProbeResult, Transfers,
-};
 use pgdyno_model::record::{FsyncRate, ServerCount, SessionEnd, SessionRecord};
 use pgdyno_model::telemetry::{Column, Kind, Sample, Table};
 use pgdyno_model::units::{Bytes, Epoch, Span};
 use pgdyno_model::{
-    CrashRecord, Fault, Latencies, LevelValue, Levels, Plan, PlannedTrial, ProbeRecord, RunRecord,
+    CrashRecord, Latencies, LevelValue, Levels, Plan, PlannedTrial, ProbeRecord, RunRecord,
     Treatment, TrialRecord, Verdict,
 };
 use pgdyno_results::{RunView, Store, analyse};
+
+pub(crate) use probes::fsync_probe;
 
 pub(crate) const RUN: &str = "quickstart-20261121T070000Z-abcd";
 const SECONDS: u32 = 5;
@@ -161,182 +160,7 @@ pub(crate) fn fsync_rate() -> FsyncRate {
     }
 }
 
-/// An fsync probe in the run, complete.
-pub(crate) fn fsync_probe() -> ProbeRecord {
-    let latency = LatencySummary {
-        us_mean: 980.0,
-        us_p50: 910.4,
-        us_p90: 1300.0,
-        us_p95: 1_420.0,
-        us_p99: 1_650.9,
-        us_p999: 12_700.1,
-        us_max: 90_112.0,
-    };
-    let measured =
-        |operations: u64| FsyncOutcome::Measured(Flushes { operations, seconds: 5.0, latency });
-    let test =
-        |group, name: &str, files, outcome| FsyncTest { group, name: name.into(), files, outcome };
-    let tests = vec![
-        test(
-            FsyncGroup::OneBlock,
-            "open_datasync",
-            1,
-            FsyncOutcome::NotAvailable("O_DIRECT is refused".into()),
-        ),
-        test(FsyncGroup::OneBlock, "fdatasync", 1, measured(5_102)),
-        test(FsyncGroup::OpenSyncSizes, " 1 * 16kB open_sync write", 1, measured(4_700)),
-        test(FsyncGroup::OtherDescriptor, "write, close, fsync", 1, measured(5_000)),
-        test(FsyncGroup::NotSynced, "write", 1, measured(2_400_123)),
-        test(FsyncGroup::Concurrent, "fdatasync", 64, measured(20_480)),
-    ];
-    let warnings =
-        vec!["sda is a disk of this test, and what it says is not to be believed at all".into()];
-    let probe = FsyncProbe {
-        block_bytes: 8192,
-        seconds_per_test: 5.0,
-        tests,
-        complete: true,
-        warnings,
-        suspicions: Vec::new(),
-    };
-    ProbeRecord {
-        id: "fsync-20261121-064813-abcd".into(),
-        run: Some(RUN.into()),
-        name: "here".into(),
-        started_at: Epoch(START - 1),
-        pgdyno_version: "0.1.0".into(),
-        host: session_record().host,
-        storage: session_record().storage.swap_remove(0),
-        result: ProbeResult::Fsync(probe),
-    }
-}
-
-/// A disk probe by itself, interrupted.
-pub(crate) fn disk_probe() -> ProbeRecord {
-    let side = |iops: f64, block: u32| Transfers {
-        operations: 3_000,
-        iops,
-        bytes_per_second: iops * f64::from(block),
-        latency: LatencySummary {
-            us_p50: 85.5,
-            us_p99: 220.0,
-            us_p999: 1_900.0,
-            us_max: 4_000.0,
-            ..Default::default()
-        },
-    };
-    let point = |pattern: Pattern, block_bytes, queue_depth, offset, iops: f64| DiskPoint {
-        pattern,
-        block_bytes,
-        queue_depth,
-        offset: Bytes(offset),
-        length: Bytes(2_000_000_000),
-        seconds: 3.0,
-        read: (pattern != Pattern::Write).then(|| side(iops, block_bytes)),
-        write: pattern.writes().then(|| side(iops / 2.0, block_bytes)),
-    };
-    let points = vec![
-        point(Pattern::Write, 1 << 20, 4, 0, 900.0),
-        point(Pattern::Write, 1 << 20, 4, 2_000_000_000, 800.0),
-        point(Pattern::Read, 1 << 20, 4, 0, 2_500.0),
-        point(Pattern::RandRead, 8192, 1, 0, 11_000.0),
-        point(Pattern::RandRead, 8192, 64, 0, 240_000.0),
-        point(Pattern::RandRw, 8192, 16, 0, 50_000.0),
-    ];
-    ProbeRecord {
-        id: "disk-20261121-064813-efgh".into(),
-        run: None,
-        name: "/mnt/ssd".into(),
-        started_at: Epoch(START + 9),
-        result: ProbeResult::Disk(DiskProbe {
-            driver: "fio-3.33 (libaio)".into(),
-            direct: true,
-            span: Bytes(4_000_000_000),
-            seconds_per_point: 3.0,
-            points,
-            not_measured: vec!["randwrite, queue depth 8: it went wrong".into()],
-            complete: false,
-            warnings: Vec::new(),
-        }),
-        ..fsync_probe()
-    }
-}
-
 #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
-/// Two rounds of a power loss; with a failure the second lost a transaction.
-pub(crate) fn crash_record(treatment: usize, verdict: Verdict) -> CrashRecord {
-    let probe = fsync_probe();
-    let token = Token { client: 3, sequence: 10_000_017 };
-    let round = |number: u32| {
-        let lost = u64::from(verdict.is_failure() && number == 2);
-        let found = "1 of 705 acknowledged transactions are missing";
-        Round {
-            number,
-            seed: 17_315_545_913_994_921_040,
-            aim: if number == 1 { Aim::Load } else { Aim::Checkpoint },
-            struck_after_ms: 812.5,
-            acknowledged: 705,
-            in_doubt: 2,
-            lost,
-            tokens: vec![Lost { token, age_ms: 41.25 }; usize::try_from(lost).unwrap()],
-            oldest_lost_ms: (lost > 0).then_some(41.25),
-            recovery_ms: Some(239.0),
-            power: RoundPower {
-                checkpoints: Some(3),
-                flushes: Some(602),
-                last_window: Some(u64::from(number) + 1),
-                disk_flushes: true,
-                cache_lost: None,
-            },
-            verdict: if lost > 0 { verdict } else { Verdict::Pass },
-            reason: if lost > 0 {
-                found.into()
-            } else {
-                "every acknowledged transaction is there".into()
-            },
-            checks: vec![Check {
-                name: "acknowledged transactions are there".into(),
-                outcome: if lost > 0 {
-                    CheckOutcome::Failed(found.into())
-                } else {
-                    CheckOutcome::Passed
-                },
-            }],
-            notes: Vec::new(),
-            log: if lost > 0 { "LOG:  redo done at 0/27F6350".into() } else { String::new() },
-            kept: (lost > 0).then(|| "/data/crashes/crash-1/power-2".into()),
-        }
-    };
-    let controls = vec![Control {
-        name: "power with fsync=off".into(),
-        fault: Some(Fault::Power),
-        seen: true,
-        verdict: Verdict::Fail(Failing::Lost),
-        reason: "705 of 705 acknowledged transactions are missing".into(),
-    }];
-    let mut outcome = CrashOutcome {
-        options: CrashOptions { faults: vec![Fault::Power], rounds: 2, ..CrashOptions::default() },
-        settings: BTreeMap::from([("synchronous_commit".into(), "on".into())]),
-        server_version: "15.18".into(),
-        faults: vec![FaultOutcome::of(Fault::Power, vec![round(1), round(2)])],
-        controls,
-        complete: true,
-        ..CrashOutcome::default()
-    };
-    outcome.conclude();
-    CrashRecord {
-        id: format!("crash-20261121-07000{treatment}-wxyz"),
-        run: None,
-        treatment: Some(treatment),
-        name: format!("treatment {treatment}"),
-        started_at: probe.started_at,
-        pgdyno_version: probe.pgdyno_version,
-        host: probe.host,
-        storage: probe.storage,
-        outcome,
-    }
-}
-
 fn nanoseconds(value: f64) -> u64 {
     value as u64
 }
@@ -350,6 +174,32 @@ pub(crate) fn trial(plan: &Plan, planned: PlannedTrial) -> TrialRecord {
     let base = [820.0, 3400.0, 2900.0, 7900.0][planned.treatment];
     let drift = 1.0 + 0.03 * f64::from(planned.block) + 0.02 * random.uniform();
     let per_second = base * drift;
+    let m = measured(treatment, per_second, &mut random);
+    let rows = i64::try_from(m.acknowledged()).unwrap();
+    TrialRecord {
+        ordinal: planned.ordinal,
+        block: planned.block,
+        treatment: planned.treatment,
+        repeat: planned.repeat,
+        started_at: Epoch(START + 10_000_000_000 * u64::from(planned.ordinal)),
+        measured_at: Some(Epoch(
+            START + 10_000_000_000 * u64::from(planned.ordinal) + 3_000_000_000,
+        )),
+        failure: None,
+        measurement: Some(m),
+        server_count: Some(ServerCount {
+            xact_commit: rows + 9,
+            rows: Some(rows),
+            rows_expected: Some(rows),
+        }),
+        server: Some(server(treatment)),
+        telemetry: telemetry(per_second, planned.treatment < 2),
+        server_log: SERVER_LOG.into(),
+    }
+}
+
+/// A window of about `per_second` transactions a second.
+fn measured(treatment: &Treatment, per_second: f64, random: &mut Random) -> Measurement {
     let mut m = Measurement {
         connect_s: 0.012,
         warm_up_s: 2.0,
@@ -407,27 +257,7 @@ pub(crate) fn trial(plan: &Plan, planned: PlannedTrial) -> TrialRecord {
     }
     m.scripts = vec![script];
     m.counters.warm_up_transactions = 2 * m.transactions / u64::from(SECONDS);
-    let rows = i64::try_from(m.acknowledged()).unwrap();
-    TrialRecord {
-        ordinal: planned.ordinal,
-        block: planned.block,
-        treatment: planned.treatment,
-        repeat: planned.repeat,
-        started_at: Epoch(START + 10_000_000_000 * u64::from(planned.ordinal)),
-        measured_at: Some(Epoch(
-            START + 10_000_000_000 * u64::from(planned.ordinal) + 3_000_000_000,
-        )),
-        failure: None,
-        measurement: Some(m),
-        server_count: Some(ServerCount {
-            xact_commit: rows + 9,
-            rows: Some(rows),
-            rows_expected: Some(rows),
-        }),
-        server: Some(server(treatment)),
-        telemetry: telemetry(per_second, planned.treatment < 2),
-        server_log: SERVER_LOG.into(),
-    }
+    m
 }
 
 /// The checkpoint begins in the first trial's window.

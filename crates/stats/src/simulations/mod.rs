@@ -398,7 +398,7 @@ fn no_input_makes_a_panic_or_a_number_that_is_none() {
             (0..n).map(|_| hostile(&mut random)).collect()
         };
         let (a, b, series) = (draw(6.0), draw(6.0), draw(80.0));
-        for estimate in [mean_ci95(&a), geometric_mean_ci95(&a)] {
+        for estimate in [mean_ci95(&a), geometric_mean_ci95(1.0, &a)] {
             assert_eq!(estimate.ci95.is_none(), estimate.why.is_some(), "{a:?} {estimate:?}");
             estimate.mean.into_iter().for_each(|mean| sound(mean, estimate.ci95));
         }
@@ -406,7 +406,7 @@ fn no_input_makes_a_panic_or_a_number_that_is_none() {
             |values: &[f64]| (1..).zip(values.iter().copied()).collect::<Vec<(u32, f64)>>();
         for r in [
             ratio(&blocks(&a), &blocks(&b)),
-            unpaired_ratio(&blocks(&a), &blocks(&b)),
+            unpaired_ratio(1.0, &blocks(&a), &blocks(&b)),
             ratio_over(&InterimAnalyses::between(2, 5), &blocks(&a), &blocks(&b)),
         ] {
             assert_eq!(r.ci95.is_none(), r.why.is_some(), "{a:?} {b:?} {r:?}");
@@ -419,23 +419,7 @@ fn no_input_makes_a_panic_or_a_number_that_is_none() {
                 .for_each(|share| assert!(share.is_finite() && share >= 0.0));
         }
         assert!(holm(&series).iter().all(|p| p.is_finite()));
-        match warm_up(&series) {
-            Some(WarmUp::Until { gain, .. }) => assert!(gain.is_finite()),
-            Some(WarmUp::NotJudged { effective }) => {
-                assert!(effective > 0.0 && effective < LEAST_EFFECTIVE);
-            }
-            _ => {}
-        }
-        if let Some(found) = autocorrelation(&series) {
-            assert!(
-                found.first.is_finite() && found.effective.is_finite() && found.effective >= 1.0
-            );
-            let error = relative_error_of_mean(&series);
-            assert!(error.is_none_or(|e| e.is_finite() && e > 0.0));
-        }
-        for at in changes(&series).unwrap_or_default() {
-            assert!(at > 0 && at < series.len());
-        }
+        series_are_finite_or_none(&series);
         for t in trends(&[a.clone(), b, series.clone()]).into_iter().flatten() {
             assert!(
                 (0.0..=1.0).contains(&t.chance) && (t.chance..=1.0).contains(&t.chance_together)
@@ -455,5 +439,24 @@ fn no_input_makes_a_panic_or_a_number_that_is_none() {
                 fitted.into_iter().for_each(|f| sound(f.value, f.ci95));
             }
         }
+    }
+}
+
+/// Asserts that what is said of a series of numbers is finite and lies in it.
+fn series_are_finite_or_none(series: &[f64]) {
+    match warm_up(series) {
+        Some(WarmUp::Until { gain, .. }) => assert!(gain.is_finite()),
+        Some(WarmUp::NotJudged { effective }) => {
+            assert!(effective > 0.0 && effective < LEAST_EFFECTIVE);
+        }
+        _ => {}
+    }
+    if let Some(found) = autocorrelation(series) {
+        assert!(found.first.is_finite() && found.effective.is_finite() && found.effective >= 1.0);
+        let error = relative_error_of_mean(series);
+        assert!(error.is_none_or(|e| e.is_finite() && e > 0.0));
+    }
+    for at in changes(series).unwrap_or_default() {
+        assert!(at > 0 && at < series.len());
     }
 }

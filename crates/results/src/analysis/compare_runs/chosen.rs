@@ -6,7 +6,7 @@ use pgdyno_model::Levels;
 
 use super::super::run::read;
 use super::super::treatment::TreatmentSamples;
-use super::super::view::RunView;
+use super::super::view::{RunHead, RunView};
 use super::equal::Side;
 use super::error::CompareError;
 use super::view::SideView;
@@ -47,14 +47,8 @@ impl Selection {
     }
 
     pub(super) fn side(self, unmatched: Vec<String>) -> SideView {
-        let run = self.view.run;
-        SideView {
-            run: run.id,
-            recipe: run.recipe,
-            started_at: run.started_at,
-            state: run.state,
-            unmatched,
-        }
+        let RunHead { id: run, recipe, started_at, state, .. } = self.view.run;
+        SideView { run, recipe, started_at, state, unmatched }
     }
 }
 

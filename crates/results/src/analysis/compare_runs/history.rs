@@ -10,6 +10,7 @@ use pgdyno_stats::{self as stats, EarlierRuns, Ratio};
 use super::super::pairing::Pairing;
 use super::super::run::{Gathered, gather};
 use super::super::treatment::TreatmentSamples;
+use super::super::view::RunView;
 use super::chosen::{Selection, others};
 use super::equal::{self, Side};
 use crate::gate::Measure;
@@ -69,17 +70,12 @@ impl History {
                 if sums[index].tps.is_empty() {
                     return None;
                 }
-                let levels = |levels: &pgdyno_model::Levels| others(levels, by);
-                if levels(&view.treatments[index].factors) != levels(&a.view.treatments[i].factors)
-                {
+                let levels = |view: &RunView, t: usize| others(&view.treatments[t].factors, by);
+                if levels(view, index) != levels(&a.view, i) {
                     return None;
                 }
-                let this = Side {
-                    view,
-                    sums: &sums[index],
-                    treatment: &view.plan.treatments[index],
-                    index,
-                };
+                let treatment = &view.plan.treatments[index];
+                let this = Side { view, sums: &sums[index], treatment, index };
                 let differences = equal::differences(&of_a, &this);
                 let on_purpose = |d: &equal::Difference| {
                     d.is_named(by, |name| equal::is_bundle(name, of_a.treatment, this.treatment))

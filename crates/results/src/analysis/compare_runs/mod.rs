@@ -13,6 +13,7 @@ pub use error::CompareError;
 use history::History;
 use pgdyno_model::Levels;
 use pgdyno_model::level::Key;
+use pgdyno_model::nearest::nearest;
 use pgdyno_model::record::RunState;
 use ratios::{Found, Ratios};
 pub use view::{
@@ -153,9 +154,8 @@ fn named(by: &[String], a: &RunView, b: &RunView) -> Result<Vec<String>, Compare
         if own || factors().any(|f| f == bare) || setting(a) || setting(b) {
             continue;
         }
-        let mut known: Vec<String> = factors().cloned().collect();
-        known.extend(equal::names().into_iter().map(str::to_owned));
-        known.sort_by_key(|k| strsim::damerau_levenshtein(k, name));
+        let known: Vec<&str> = factors().map(String::as_str).chain(equal::names()).collect();
+        let mut known: Vec<String> = nearest(name, &known).into_iter().map(str::to_owned).collect();
         known.dedup();
         return Err(CompareError::NoSuchFactor { by: name.clone(), known });
     }

@@ -1,5 +1,6 @@
 //! Latency distributions and their percentiles.
 
+use pgdyno_model::Latencies;
 use pgdyno_stats::Method;
 use serde::Serialize;
 
@@ -16,6 +17,24 @@ pub struct LatencyView {
     pub p99_9: f64,
     pub p99_99: f64,
     pub max: f64,
+}
+
+impl LatencyView {
+    /// Summarises `latencies`; none without one.
+    pub(crate) fn of(latencies: &Latencies) -> Option<Self> {
+        let quantile = |q| latencies.quantile_us(q);
+        Some(Self {
+            count: latencies.count(),
+            mean: latencies.mean_us()?,
+            p50: quantile(0.5)?,
+            p90: quantile(0.9)?,
+            p95: quantile(0.95)?,
+            p99: quantile(0.99)?,
+            p99_9: quantile(0.999)?,
+            p99_99: quantile(0.9999)?,
+            max: latencies.max_us()?,
+        })
+    }
 }
 
 /// The percentiles of latency that are given intervals: name and quantile.

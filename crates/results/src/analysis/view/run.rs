@@ -1,22 +1,19 @@
-//! A run, analysed.
+//! A run, analysed, and the views that stand directly in it.
 
 use pgdyno_model::Plan;
 use pgdyno_model::facts::{BuildSource, HostFacts, StorageFacts};
-use pgdyno_model::record::{RunState, SessionEnd};
+use pgdyno_model::record::{FsyncRate, RunState, SessionEnd};
 use pgdyno_model::units::Epoch;
+use pgdyno_stats::Scaling;
 use serde::Serialize;
 
-use super::capacity::CapacityView;
 use super::comparison::Comparison;
 use super::latency::LatencyView;
-use super::noise_floor::NoiseFloor;
 use super::note::Note;
-use super::scaling::ScalingView;
-use super::stage_probe::StageProbeView;
-use super::stopping::StoppingView;
 use super::treatment::TreatmentView;
 use super::trial::TrialView;
 use super::why::WhyView;
+use crate::gate::Measure;
 
 /// A run, analysed.
 #[derive(Clone, Debug, Serialize)]
@@ -112,6 +109,22 @@ pub struct FsyncView {
     pub measured_at: Epoch,
 }
 
+impl From<&FsyncRate> for FsyncView {
+    fn from(rate: &FsyncRate) -> Self {
+        let per_second = rate.per_second();
+        Self {
+            storage: rate.storage.clone(),
+            method: rate.method.clone(),
+            block_bytes: rate.block_bytes,
+            flushes: rate.flushes,
+            seconds: rate.seconds,
+            per_second: (per_second > 0.0).then_some(per_second),
+            latency_us: LatencyView::of(&rate.latency),
+            measured_at: rate.measured_at,
+        }
+    }
+}
+
 /// A stretch of work.
 #[derive(Clone, Debug, Serialize)]
 pub struct SessionView {
@@ -154,4 +167,153 @@ pub struct SettingView {
     pub value: Option<String>,
     /// Otherwise: each value and the trials (ordinals) that had it.
     pub values: Vec<(String, Vec<u32>)>,
+}
+
+/// What a treatment's trials tried.
+#[derive(Clone, Debug, Serialize)]
+pub struct CapacityView {
+    /// The treatment's index.
+    pub treatment: usize,
+    /// The rates with their latencies, over all completed trials: the lower rate first.
+    pub curve: Vec<CurvePoint>,
+    /// Its maximum rate in a sentence.
+    pub words: String,
+}
+
+/// One step of one trial.
+#[derive(Clone, Debug, Serialize)]
+pub struct CurvePoint {
+    /// Transactions offered per second.
+    pub rate: f64,
+    /// The trial's place in the plan, from 0.
+    pub ordinal: u32,
+    /// Whether it was to confirm the answer.
+    pub confirming: bool,
+    /// Median latency (microseconds).
+    pub latency_us_p50: Option<f64>,
+    /// 95th percentile of latency.
+    pub latency_us_p95: Option<f64>,
+    /// 99th percentile of latency.
+    pub latency_us_p99: Option<f64>,
+    /// Why it did not keep the objective; none if it did.
+    pub broken: Option<String>,
+}
+
+/// Treatments that differ in the number of clients only.
+#[derive(Clone, Debug, Serialize)]
+pub struct ScalingView {
+    /// What they share, in one line; empty where clients are all that varies.
+    pub given: String,
+    /// Their indices.
+    pub treatments: Vec<usize>,
+    /// The Universal Scalability Law through them; none where `words` say why.
+    pub law: Option<Scaling>,
+    /// All of it in a sentence.
+    pub words: String,
+}
+
+/// A probe of one of the run's storages. All of it: `pgdyno show ID`.
+#[derive(Clone, Debug, Serialize)]
+pub struct StageProbeView {
+    /// Its name in the store.
+    pub id: String,
+    /// `fsync` or `disk`.
+    pub kind: &'static str,
+    /// The storage's name.
+    pub storage: String,
+    /// When it began.
+    #[serde(serialize_with = "pgdyno_model::format::as_text")]
+    pub started_at: Epoch,
+    /// Attempts at trials that had begun before it (count): 0 before the first trial.
+    pub attempts_before: usize,
+    /// Whether all of it was measured.
+    pub complete: bool,
+    /// Of an fsync probe: writes of one block with fdatasync by one writer (1/s).
+    pub flushes_per_second: Option<f64>,
+    /// Of a disk probe: sequential writes (bytes/s), the mean of its zones.
+    pub write_bytes_per_second: Option<f64>,
+    /// Of a disk probe: sequential reads (bytes/s), the mean of its zones.
+    pub read_bytes_per_second: Option<f64>,
+    /// Of a disk probe: random reads of 8 kB (1/s), at the queue depth that gave most.
+    pub randread_iops: Option<f64>,
+    /// Of a disk probe: random writes of 8 kB (1/s), at the queue depth that gave most.
+    pub randwrite_iops: Option<f64>,
+    /// What is not to be believed without a further look.
+    pub warnings: Vec<String>,
+    /// Of an fsync probe: why the storage is suspected to acknowledge what is not yet durable, in
+    /// few words.
+    pub acknowledges_from_cache: Vec<String>,
+}
+
+/// A run that may end before its most repeats.
+#[derive(Clone, Debug, Serialize)]
+pub struct StoppingView {
+    /// Blocks that are run in any case.
+    pub floor: u32,
+    /// The most blocks.
+    pub ceiling: u32,
+    /// After how many blocks it is looked at.
+    pub looks: Vec<u32>,
+    /// Blocks of the treatment that was measured most (count).
+    pub blocks: u32,
+    /// Comparisons that are decided (count).
+    pub decided: usize,
+    /// Those that are not, each in a line.
+    pub open: Vec<String>,
+    /// Why it ended; none while it has not.
+    pub ended: Option<Ended>,
+    /// All of it in a sentence.
+    pub words: String,
+}
+
+/// Why a run ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Ended {
+    /// Every comparison is decided.
+    Decided,
+    /// The most repeats are run.
+    Ceiling,
+    /// Its time is spent.
+    Budget,
+}
+
+/// What the newest completed A/A run on a host found.
+#[derive(Clone, Debug, Serialize)]
+pub struct NoiseFloor {
+    /// The run.
+    pub run: String,
+    /// When it began.
+    #[serde(serialize_with = "pgdyno_model::format::as_text")]
+    pub started_at: Epoch,
+    /// The two names.
+    pub names: [String; 2],
+    /// The ratio of their tps.
+    pub ratio: f64,
+    /// Its 95% confidence interval.
+    pub ci95: [f64; 2],
+    /// Blocks that had both (count).
+    pub blocks: usize,
+    /// The farther end of the interval as a share: a difference below it may be none.
+    pub floor: f64,
+    /// The same of percentiles of latency, for those that have an interval.
+    pub latency: Vec<LatencyFloor>,
+}
+
+/// How far a percentile of latency of the same treatment differed.
+#[derive(Clone, Debug, Serialize)]
+pub struct LatencyFloor {
+    /// Which.
+    pub percentile: &'static str,
+    /// The farther end of the ratio's interval as a share.
+    pub floor: f64,
+}
+
+impl NoiseFloor {
+    /// The floor of `measure` (a share); none where it has no interval.
+    pub(crate) fn of(&self, measure: Measure) -> Option<f64> {
+        let of_latency =
+            || self.latency.iter().find(|l| l.percentile == measure.name()).map(|l| l.floor);
+        if measure == Measure::Tps { Some(self.floor) } else { of_latency() }
+    }
 }

@@ -2,15 +2,13 @@
 
 use std::collections::BTreeMap;
 
-use pgdyno_model::measurement::{EventLoopLag, Second};
+use pgdyno_model::measurement::{EventLoopLag, Second, StatementMeasurement};
 use pgdyno_model::record::ServerCount;
 use pgdyno_model::units::Epoch;
 use pgdyno_model::{Levels, Search};
 use pgdyno_stats::Autocorrelation;
 use serde::Serialize;
 
-use super::cause::Cause;
-use super::growth::RelationSize;
 use super::latency::LatencyView;
 
 /// One attempt at a trial.
@@ -193,6 +191,20 @@ pub struct StatementView {
     pub first_byte_us: Option<LatencyView>,
 }
 
+impl StatementView {
+    /// Renders `statement` of the script called `script`.
+    pub(crate) fn new(script: &str, statement: &StatementMeasurement) -> Self {
+        Self {
+            script: script.to_owned(),
+            line: statement.line,
+            text: statement.text.clone(),
+            failed: statement.failed,
+            latency_us: LatencyView::of(&statement.latency),
+            first_byte_us: LatencyView::of(&statement.first_byte),
+        }
+    }
+}
+
 /// One second of a trial's window.
 #[derive(Clone, Debug, Serialize)]
 pub struct SecondView {
@@ -229,4 +241,60 @@ pub struct RateLine {
     pub name: String,
     /// One value for each interval; none if the source had none or its counter went back.
     pub values: Vec<Option<f64>>,
+}
+
+/// Event or measurement at the time of a change of tps. It may be the cause.
+///
+/// JSON has it as text, which `prose::cause` renders.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Cause {
+    /// A checkpoint began.
+    CheckpointBegins {
+        /// PostgreSQL's words for what asked for it: `time`, `wal`, `immediate force wait`.
+        reason: String,
+    },
+    /// A checkpoint was complete.
+    CheckpointEnds,
+    /// Autovacuum began or ended.
+    Autovacuum {
+        /// `automatic vacuum` or `automatic analyze`, as the server's log has it.
+        kind: String,
+        /// The table, with database and schema.
+        table: String,
+        /// Whether it began; else it ended.
+        begins: bool,
+    },
+    /// A figure of telemetry that moved against tps.
+    Telemetry {
+        /// Name of the figure.
+        source: &'static str,
+        /// Mean before the change.
+        before: f64,
+        /// Mean after the change.
+        after: f64,
+        /// Unit, as it stands behind the number.
+        unit: &'static str,
+    },
+    /// The device completed fewer operations while as much was asked of it.
+    DeviceGaveLess {
+        /// Kernel name of the device.
+        device: String,
+        /// Operations before and after (1/s).
+        operations: [f64; 2],
+        /// Mean latency of an operation before and after (milliseconds).
+        latency_ms: [f64; 2],
+    },
+}
+
+/// A table, without its indexes, or an index.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct RelationSize {
+    /// Its name.
+    pub name: String,
+    /// At the first sample, which is just before the window.
+    pub before_bytes: f64,
+    /// At the last.
+    pub after_bytes: f64,
+    /// What it grew by, for each transaction between the two samples; none if it did not grow.
+    pub bytes_per_transaction: Option<f64>,
 }

@@ -3,7 +3,7 @@
 mod page;
 mod power;
 
-pub use page::{crash, crash_with};
+pub use page::crash;
 use pgdyno_model::crash::{Control, FaultOutcome, Round, Verdict};
 use pgdyno_model::facts::{HostFacts, StorageFacts};
 use pgdyno_model::units::Epoch;

@@ -19,13 +19,9 @@ const LINES: usize = 8;
 const YOUR_DRIVE: &str = "to test a drive of your own: `pgdyno fsync DIR` tells whether it acknowledges from a cache, \
                           `pgdyno crash --fault plug --witness ADDR` what it loses";
 
-/// Crash tests as a page of text.
-pub fn crash(record: &CrashRecord) -> String {
-    crash_with(record, &|_| true)
-}
-
-/// As [`crash`]; `is_there` tells of a path below which files were kept whether it still is there.
-pub fn crash_with(record: &CrashRecord, is_there: &dyn Fn(&str) -> bool) -> String {
+/// Crash tests as a page of text. `is_there` tells whether a path below which files were kept still
+/// exists.
+pub fn crash(record: &CrashRecord, is_there: &dyn Fn(&str) -> bool) -> String {
     let outcome = &record.outcome;
     let mut out = String::new();
     let on = match record.storage.filesystem.as_str() {
@@ -83,10 +79,14 @@ fn one(out: &mut String, fault: &FaultOutcome, is_there: &dyn Fn(&str) -> bool) 
     }
     let unlike_pass = fault.rounds.iter().filter(|r| r.verdict != Verdict::Pass);
     for round in unlike_pass {
+        let Round { number, seed, verdict, .. } = round;
+        let head = format!("round {number} (seed {seed}, during {}): {verdict}", round.aim.name());
+        // A round that failed as it was meant to takes one line.
         if matches!(fault.verdict, Verdict::AsPlanted(_)) {
-            as_planted(out, round);
+            paragraph(out, 2, &format!("{head}: {}", round.reason));
         } else {
-            failed(out, round);
+            paragraph(out, 2, &head);
+            details(out, round);
         }
         if let Some(kept) = &round.kept {
             let gone = if is_there(kept) { "" } else { " (not there any more)" };
@@ -143,26 +143,8 @@ fn faults(faults: &[FaultOutcome]) -> String {
     table.trim_fmt()
 }
 
-/// A round that failed as it was meant to, in a line.
-fn as_planted(out: &mut String, round: &Round) {
-    let Round { number, seed, verdict, reason, .. } = round;
-    paragraph(
-        out,
-        2,
-        &format!("round {number} (seed {seed}, during {}): {verdict}: {reason}", round.aim.name()),
-    );
-}
-
 /// A round that did not simply pass: the oracles' words, tokens and log.
-fn failed(out: &mut String, round: &Round) {
-    let head = format!(
-        "round {} (seed {}, during {}): {}",
-        round.number,
-        round.seed,
-        round.aim.name(),
-        round.verdict
-    );
-    paragraph(out, 2, &head);
+fn details(out: &mut String, round: &Round) {
     for note in &round.notes {
         paragraph(out, 4, note);
     }
