@@ -142,7 +142,7 @@ fn hostile_store(world: &World) -> (std::path::PathBuf, String) {
         run: None,
         id: format!("probe{HOSTILE}"),
         name: HOSTILE.into(),
-        ..common::disk_probe()
+        ..common::probes::disk_probe()
     };
     store.add_probe(None, &probe).unwrap();
     let mut crash = CrashRecord {
