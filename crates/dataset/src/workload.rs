@@ -145,9 +145,20 @@ struct TimestampTable {
     every: Span,
 }
 
+/// A column that cannot be filled as it is described.
+#[derive(Debug, Error)]
+enum ColumnError {
+    #[error("column `{name}`: there is no number from {low} to {high}")]
+    EmptyRange { name: String, low: i64, high: i64 },
+    #[error(
+        "column `{name}` needs exactly one of row_number, group_of, uniform, constant, filler, text, timestamp"
+    )]
+    NotOneWay { name: String },
+}
+
 impl TryFrom<ColumnTable> for ColumnSpec {
-    type Error = String;
-    fn try_from(table: ColumnTable) -> Result<Self, String> {
+    type Error = ColumnError;
+    fn try_from(table: ColumnTable) -> Result<Self, ColumnError> {
         let name = table.name;
         let text = |text: String| {
             let (before, after) = text.split_once("{row}").unwrap_or((&text, ""));
@@ -170,12 +181,10 @@ impl TryFrom<ColumnTable> for ColumnSpec {
         .collect();
         match <[Values; 1]>::try_from(ways) {
             Ok([Values::Uniform(low, high)]) if low > high => {
-                Err(format!("column `{name}`: there is no number from {low} to {high}"))
+                Err(ColumnError::EmptyRange { name, low, high })
             }
             Ok([values]) => Ok(Self { name, values }),
-            Err(_) => Err(format!(
-                "column `{name}` needs exactly one of row_number, group_of, uniform, constant, filler, text, timestamp"
-            )),
+            Err(_) => Err(ColumnError::NotOneWay { name }),
         }
     }
 }

@@ -6,7 +6,7 @@ use std::fs::File;
 use std::path::Path;
 
 use pgdyno_exec::mountinfo::{self, MountEntry};
-use pgdyno_exec::tool::ask_tool;
+use pgdyno_exec::tool::{ToolError, ask_tool};
 
 use super::device::{named, of_mount};
 use super::health::TOOL_LIMIT;
@@ -123,15 +123,32 @@ fn zfs(tree: &Tree, mounts: &[MountEntry], dataset: &str) -> FilesystemDetails {
     told
 }
 
-/// Returns what `program` prints; the error is its complaint.
-fn answer(program: &'static str, args: &[&str]) -> Result<String, String> {
-    let answer = ask_tool(program, args, TOOL_LIMIT).map_err(|e| e.to_string())?;
+/// A tool that did not answer the question.
+#[derive(Debug, thiserror::Error)]
+enum AnswerError {
+    /// It failed, and printed nothing.
+    #[error("{program} failed without a word")]
+    Silent { program: &'static str },
+    /// It failed, and printed why.
+    #[error("{0}")]
+    Refused(String),
+    /// It gave no answer at all.
+    #[error(transparent)]
+    Tool(#[from] ToolError),
+}
+
+fn answer(program: &'static str, args: &[&str]) -> Result<String, AnswerError> {
+    let answer = ask_tool(program, args, TOOL_LIMIT)?;
     if answer.status.success() {
         return Ok(String::from_utf8_lossy(&answer.stdout).into_owned());
     }
     let words = String::from_utf8_lossy(&answer.stderr);
     let words = words.lines().map(str::trim).collect::<Vec<_>>().join(" ");
-    Err(if words.trim().is_empty() { format!("{program} failed without a word") } else { words })
+    Err(if words.trim().is_empty() {
+        AnswerError::Silent { program }
+    } else {
+        AnswerError::Refused(words)
+    })
 }
 
 fn properties(text: &str) -> impl Iterator<Item = (String, String)> {

@@ -20,7 +20,8 @@ pub(crate) fn read(
     args: &[String],
     say: &mut dyn FnMut(&str),
 ) -> Result<(Request, Vec<String>), UsageError> {
-    let (dialect, parsed, note) = getopt::choose(args).map_err(UsageError::usage)?;
+    let (dialect, parsed, note) =
+        getopt::choose(args).map_err(|e| UsageError::usage(e.to_string()))?;
     // pgbench looks at these before anything else, and only in the first place.
     let first = match args.iter().map(String::as_str).collect::<Vec<_>>()[..] {
         ["--dialect", _, first, ..] => Some(first),
@@ -67,7 +68,7 @@ pub(crate) fn read(
         }
     }
     if let Some(error) = parsed.error {
-        return Err(UsageError::usage(error));
+        return Err(UsageError::usage(error.to_string()));
     }
     let notes = std::mem::take(&mut reading.notes);
     Ok((reading.judge(&parsed.options, &parsed.operands)?, notes))

@@ -3,8 +3,9 @@
 use std::collections::HashSet;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
+use std::process::ExitStatus;
 
-use pgdyno_exec::tool::ask_tool;
+use pgdyno_exec::tool::{ToolError, ask_tool};
 use pgdyno_exec::trust;
 use pgdyno_model::facts::BuildSource;
 
@@ -37,7 +38,23 @@ pub enum FindError {
         /// The program.
         program: PathBuf,
         /// The reason.
-        found: String,
+        found: PgConfigError,
+    },
+}
+
+/// A `pg_config` that names no folder of programs.
+#[derive(Debug, thiserror::Error)]
+pub enum PgConfigError {
+    /// It gives no answer.
+    #[error(transparent)]
+    Tool(#[from] ToolError),
+    /// It failed, or printed something else.
+    #[error("it ended with {status} and printed `{text}`")]
+    Answer {
+        /// Its exit status.
+        status: ExitStatus,
+        /// What it printed.
+        text: String,
     },
 }
 
@@ -193,13 +210,13 @@ fn open(bindir: &Path, how: &str) -> Result<Install, InstallError> {
     Install::open(bindir, source)
 }
 
-fn ask_pg_config(program: &Path) -> Result<PathBuf, String> {
-    let out = ask_tool(program, &["--bindir"], ANSWER_LIMIT).map_err(|e| e.to_string())?;
+fn ask_pg_config(program: &Path) -> Result<PathBuf, PgConfigError> {
+    let out = ask_tool(program, &["--bindir"], ANSWER_LIMIT)?;
     let text = String::from_utf8_lossy(&out.stdout).trim().to_owned();
     if out.status.success() && text.starts_with('/') {
         Ok(PathBuf::from(text))
     } else {
-        Err(format!("it ended with {} and printed `{text}`", out.status))
+        Err(PgConfigError::Answer { status: out.status, text })
     }
 }
 

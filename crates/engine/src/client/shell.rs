@@ -13,6 +13,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fd::AsFd;
 use rustix::process::{Pid, PidfdFlags, Signal, kill_process_group, pidfd_open};
+use thiserror::Error;
 
 /// Time within which a stop is noticed (50 ms).
 const STOP_CHECK: Timespec = Timespec { tv_sec: 0, tv_nsec: 50_000_000 };
@@ -21,12 +22,34 @@ const PATIENCE: Timespec = Timespec { tv_sec: 0, tv_nsec: 500_000_000 };
 /// Output of `\setshell`'s command line that is read at most (bytes).
 const MAX_RESULT: usize = 4096;
 
+/// Why a command line failed, worded as pgbench words it.
+#[derive(Debug, Error)]
+pub(super) enum ShellError {
+    /// The command line was not started, or failed.
+    #[error("{0}: could not launch shell command")]
+    Launch(String),
+    /// The output could not be read, or is empty.
+    #[error("{0}: could not read result of shell command")]
+    Read(String),
+    /// The command line could not be waited for.
+    #[error("{0}: could not run shell command")]
+    Wait(String),
+    /// The output is no integer.
+    #[error("{program}: shell command must return an integer (not \"{text}\")")]
+    NotAnInteger {
+        /// Program that the command line runs.
+        program: String,
+        /// First line of the output.
+        text: String,
+    },
+}
+
 /// Runs `line`, whose output goes to this process's output. Ends it when `stop` becomes true.
 ///
 /// # Errors
-/// It was not started, or failed; worded as pgbench words it.
-pub(super) fn run(line: &[u8], stop: &AtomicBool) -> Result<(), String> {
-    let failed = || format!("{}: could not launch shell command", program(line));
+/// [`ShellError::Launch`], also for a command that fails.
+pub(super) fn run(line: &[u8], stop: &AtomicBool) -> Result<(), ShellError> {
+    let failed = || ShellError::Launch(program(line));
     let mut running = ShellCommand::start(line, Stdio::inherit()).map_err(|_| failed())?;
     match running.wait(stop) {
         Ok(None) => Ok(()),
@@ -40,28 +63,28 @@ pub(super) fn run(line: &[u8], stop: &AtomicBool) -> Result<(), String> {
 /// Ends it when `stop` becomes true, and returns none.
 ///
 /// # Errors
-/// It was not started or cannot be waited for, or its output is no integer; worded as pgbench words
-/// it.
-pub(super) fn integer(line: &[u8], stop: &AtomicBool) -> Result<Option<i64>, String> {
+/// Any [`ShellError`].
+pub(super) fn integer(line: &[u8], stop: &AtomicBool) -> Result<Option<i64>, ShellError> {
     let program = program(line);
-    let failed = |what: &str| format!("{program}: could not {what} shell command");
     let started = ShellCommand::start(line, Stdio::piped());
-    let mut running = started.map_err(|_| failed("launch"))?;
-    let first = running.first_line(stop).map_err(|_| failed("read result of"))?;
+    let mut running = started.map_err(|_| ShellError::Launch(program.clone()))?;
+    let first = running.first_line(stop).map_err(|_| ShellError::Read(program.clone()))?;
     let Some(first) = first else { return Ok(None) };
-    if running.wait(stop).map_err(|_| failed("run"))?.is_none() {
+    let ended = running.wait(stop).map_err(|_| ShellError::Wait(program.clone()))?;
+    if ended.is_none() {
         return Ok(None);
     }
     if first.is_empty() {
-        return Err(failed("read result of"));
+        return Err(ShellError::Read(program));
     }
     let text = String::from_utf8_lossy(&first);
     match text.trim() {
         // pgbench uses `strtol`, which reads blanks as 0.
         "" => Ok(Some(0)),
-        number => number.parse().map(Some).map_err(|_| {
-            format!("{program}: shell command must return an integer (not \"{text}\")")
-        }),
+        number => number
+            .parse()
+            .map(Some)
+            .map_err(|_| ShellError::NotAnInteger { program, text: text.clone().into_owned() }),
     }
 }
 

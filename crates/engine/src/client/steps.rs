@@ -78,7 +78,8 @@ impl Client {
             Action::Endif => {}
             Action::Shell(command) => {
                 let line = self.line(command)?;
-                shell::run(&line, &self.program.policy.stop).map_err(|e| self.bad_shell(&e))?;
+                shell::run(&line, &self.program.policy.stop)
+                    .map_err(|e| self.bad_shell(&e.to_string()))?;
                 return Ok(self.pass_time(Wait::NextTurn, context.now));
             }
             Action::SetShell { variable, command } => {
@@ -142,7 +143,7 @@ impl Client {
     fn set_from_shell(&mut self, variable: Slot, command: &[Piece]) -> Result<(), Abort> {
         let line = self.line(command)?;
         let value = shell::integer(&line, &self.program.policy.stop);
-        if let Some(value) = value.map_err(|e| self.bad_shell(&e))? {
+        if let Some(value) = value.map_err(|e| self.bad_shell(&e.to_string()))? {
             if !is_variable_name(&self.program.variables[variable.index()]) {
                 let abort = self.bad_name(variable);
                 return Err(abort.with_message("execution of meta-command failed"));
