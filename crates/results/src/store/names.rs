@@ -1,5 +1,6 @@
 //! Names of runs, probes and crash tests, as users give them.
 
+use pgdyno_model::nearest::probable;
 use rusqlite::params;
 
 use super::{Store, StoreError};
@@ -113,14 +114,12 @@ impl Store {
 
     /// The error for a name that is nobody's.
     pub(super) fn unknown(&self, name: &str) -> Result<StoreError, StoreError> {
-        const ALIKE: f64 = 0.7;
-        let mut names = self.ids()?;
-        names.extend(self.others()?.iter().map(|other| other.id().to_owned()));
-        let mut nearest: Vec<(f64, String)> =
-            names.into_iter().map(|id| (strsim::jaro_winkler(name, &id), id)).collect();
-        nearest.retain(|(alike, _)| *alike >= ALIKE);
-        nearest.sort_by(|a, b| b.0.total_cmp(&a.0));
-        let nearest = nearest.into_iter().take(3).map(|(_, id)| id).collect();
+        let mut nearest = self.ids()?;
+        nearest.extend(self.others()?.iter().map(|other| other.id().to_owned()));
+        // A beginning with a slip in it: a name ends with a date and drawn letters.
+        let beginning = |id: &'_ str| id.get(..name.len()).unwrap_or(id).to_owned();
+        nearest.retain(|id| probable(name, &[&beginning(id)]).is_some());
+        nearest.truncate(3);
         Ok(StoreError::UnknownRun { path: self.path.clone(), name: name.to_owned(), nearest })
     }
 }
