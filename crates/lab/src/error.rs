@@ -317,6 +317,12 @@ explained!(
     pgdyno_results::store::StoreError,
 );
 
+impl From<pgdyno_emulated_disk::ControlError> for LabError {
+    fn from(error: pgdyno_emulated_disk::ControlError) -> Self {
+        Self::Storage { found: format!("an emulated disk: {error}") }
+    }
+}
+
 impl From<pgdyno_storage::probe::ProbeError> for LabError {
     fn from(error: pgdyno_storage::probe::ProbeError) -> Self {
         if error.is_interrupted() {

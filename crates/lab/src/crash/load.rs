@@ -19,6 +19,7 @@ use pgdyno_model::target::Target;
 use pgdyno_model::units::Span;
 
 use crate::LabError;
+use crate::context::Context;
 
 const SCRIPT: &str = include_str!("ledger.sql");
 
@@ -55,7 +56,6 @@ pub(super) struct Load {
     ledger: Arc<MappedLedger>,
     path: PathBuf,
     stop: Arc<AtomicBool>,
-    began: Instant,
     thread: Option<JoinHandle<Result<Measurement, LoadError>>>,
 }
 
@@ -90,22 +90,17 @@ impl Load {
             run_load(&spec, &LoadObserver { stop: &told, on_open: &|_| {}, on_second: &|_| {} })
         });
         let thread = Some(thread.map_err(|e| LabError::from(LoadError::System(e)))?);
-        Ok(Self { ledger, path, stop, began: Instant::now(), thread })
+        Ok(Self { ledger, path, stop, thread })
     }
 
     /// Waits until every client has had the time for some transactions; false if the load ended
     /// before.
-    pub(super) fn wait_warm(&self, clients: u32, stop: &AtomicBool) -> Result<bool, LabError> {
-        while self.ledger.acknowledged() < u64::from(clients) * 2 {
-            if stop.load(Ordering::Relaxed) {
-                return Err(LabError::Interrupted);
-            }
-            if self.has_ended() || self.began.elapsed() > WARMING {
-                return Ok(false);
-            }
-            std::thread::sleep(Duration::from_millis(10));
-        }
-        Ok(true)
+    pub(super) fn wait_warm(&self, clients: u32, context: Context<'_>) -> Result<bool, LabError> {
+        let is_warm = context.poll(WARMING, Duration::from_millis(10), || {
+            let is_warm = self.ledger.acknowledged() >= u64::from(clients) * 2;
+            Ok((is_warm || self.has_ended()).then_some(is_warm))
+        });
+        Ok(is_warm?.unwrap_or(false))
     }
 
     /// Whether it has ended by itself.

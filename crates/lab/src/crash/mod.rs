@@ -11,7 +11,6 @@
 //! Positive controls are rounds with a planted loss. They show that a loss would be seen.
 
 mod aim;
-mod checkpoints;
 mod controls;
 mod disk;
 mod dry_run;
