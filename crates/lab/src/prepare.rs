@@ -9,6 +9,7 @@ use pgdyno_dataset::workload::{DataSet, Workload};
 use pgdyno_engine::WeightedScript;
 use pgdyno_engine::program::MAX_DISTRIBUTIONS;
 use pgdyno_engine::script::Script;
+use pgdyno_facts::Serials;
 use pgdyno_model::progress::Notice;
 use pgdyno_model::{Experiment, Plan, Storage, Treatment};
 use pgdyno_storage::Wipe;
@@ -140,6 +141,14 @@ impl Prepared {
     /// Returns the plan.
     pub fn plan(&self) -> &Plan {
         &self.plan
+    }
+
+    /// Returns whether serial numbers of devices are kept in records.
+    pub(crate) fn serials(&self) -> Serials {
+        match self.experiment.telemetry.keep_serials {
+            true => Serials::Kept,
+            false => Serials::Hashed,
+        }
     }
 
     pub(crate) fn workload(&self, treatment: &Treatment) -> &Workload {

@@ -5,7 +5,6 @@ use std::time::{Duration, Instant, SystemTime};
 use pgdyno_exec::account::server_account;
 use pgdyno_exec::process::current_owner;
 use pgdyno_facts as facts;
-use pgdyno_facts::Serials;
 use pgdyno_model::experiment::ProbeKind;
 use pgdyno_model::progress::{Activity, Event, Notice, Warning};
 use pgdyno_model::record::{RunRecord, SessionEnd, SessionRecord};
@@ -275,17 +274,11 @@ fn crashes_left(prepared: &Prepared, store: &Store, run: &str) -> Result<Vec<usi
     if prepared.experiment.crash.is_none() {
         return Ok(Vec::new());
     }
-    let treatments = &prepared.plan.treatments;
-    let done: Vec<usize> = store
-        .crashes_of(run)?
-        .into_iter()
-        .filter(|crash| crash.outcome.complete)
-        .filter_map(|crash| crash.treatment)
-        .collect();
-    let is_first = |index: &usize| {
-        !treatments[..*index].iter().any(|t| t.is_crashed_alike(&treatments[*index]))
-    };
-    Ok((0..treatments.len()).filter(is_first).filter(|index| !done.contains(index)).collect())
+    let mut left = crash::feasibility::crashed_treatments(&prepared.plan.treatments);
+    for done in store.crashes_of(run)?.into_iter().filter(|crash| crash.outcome.complete) {
+        left.retain(|index| Some(*index) != done.treatment);
+    }
+    Ok(left)
 }
 
 /// Provides servers and the storages that they lie on, after every check that can be made before
@@ -302,11 +295,10 @@ fn provide<'a>(prepared: &'a Prepared, context: Context<'a>) -> Result<ClusterPo
             return Err(LabError::DropCaches { why: "that needs root" });
         }
     }
-    let keep = prepared.experiment.telemetry.keep_serials;
     let provisioner = Provisioner {
         account: server_account()?,
         wipe: prepared.wipe.clone(),
-        serials: if keep { Serials::Kept } else { Serials::Hashed },
+        serials: prepared.serials(),
         context,
     };
     if is_external {
