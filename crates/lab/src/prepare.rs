@@ -14,10 +14,10 @@ use pgdyno_model::progress::Notice;
 use pgdyno_model::{Experiment, Plan, Storage, Treatment};
 use pgdyno_storage::Wipe;
 
+use crate::LabError;
 use crate::file::{self, Override, Source};
 use crate::resolve::resolve;
 use crate::shared::{same_device, share_a_device};
-use crate::{LabError, trust};
 
 /// Which programs a cluster is made with.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -299,9 +299,7 @@ impl Prepared {
     /// # Errors
     /// [`LabError::NotTrusted`].
     pub fn check_programs(&self, trust: &Trust, experiment: Option<&Path>) -> Result<(), LabError> {
-        if let Some(file) =
-            experiment.filter(|_| trust::names_programs(&self.experiment, &self.plan))
-        {
+        if let Some(file) = experiment.filter(|_| self.names_programs()) {
             trust.check_text(file, &self.source.text, Purpose::PostgresPrograms)?;
         }
         Ok(())
@@ -315,9 +313,7 @@ impl Prepared {
     /// [`LabError::NotTrusted`].
     pub fn with_trust(mut self, trust: Trust, experiment: Option<&Path>) -> Result<Self, LabError> {
         self.check_programs(&trust, experiment)?;
-        if let (Some(file), Some(purpose)) =
-            (experiment, trust::commands_of(&self.experiment, &self.plan))
-        {
+        if let (Some(file), Some(purpose)) = (experiment, self.commands()) {
             trust.check_text(file, &self.source.text, purpose)?;
         }
         for (name, workload) in &self.workloads {
@@ -329,6 +325,23 @@ impl Prepared {
         }
         self.trust = trust;
         Ok(self)
+    }
+
+    /// Returns what the experiment runs as a command; none if it runs nothing.
+    fn commands(&self) -> Option<Purpose> {
+        let mut storages = self.experiment.storage.values();
+        let has_hook = storages.any(|storage| storage.device.hook.is_some())
+            || self.plan.treatments.iter().any(|treatment| treatment.device.hook.is_some());
+        match self.experiment.between.command.is_empty() {
+            false => Some(Purpose::BetweenCommand),
+            true => has_hook.then_some(Purpose::DeviceHook),
+        }
+    }
+
+    /// Returns whether the experiment says where PostgreSQL's programs are.
+    fn names_programs(&self) -> bool {
+        self.experiment.postgres.bindir.is_some()
+            || self.plan.treatments.iter().any(|treatment| treatment.postgres_bindir.is_some())
     }
 
     /// Gives up what is on the devices that `wipe` names.
@@ -344,7 +357,15 @@ impl Prepared {
             .collect();
         if let Some(device) = wipe.devices.iter().find(|d| !used.iter().any(|u| same_device(d, u)))
         {
-            return Err(LabError::WipesNothing { device: device.clone(), used });
+            let used: Vec<String> = used.iter().map(|d| d.display().to_string()).collect();
+            let help = match used.as_slice() {
+                [] => "leave `--wipe` out: no storage of it names a device".to_owned(),
+                used => format!("its storages are made on {}", used.join(", ")),
+            };
+            let device = device.display();
+            let what =
+                format!("cannot wipe {device}: no storage of this experiment's plan is made on it");
+            return Err(LabError::refused(what, help));
         }
         self.wipe = wipe;
         Ok(self)

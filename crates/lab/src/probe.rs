@@ -12,9 +12,8 @@ use pgdyno_model::units::Epoch;
 pub use pgdyno_storage::probe::{DiskOptions, DiskPlan, FsyncOptions};
 
 use crate::LabError;
-use crate::leftovers::clear_leftovers;
 use crate::record_id::new_record_id;
-use crate::stores::open_store;
+use crate::stores::{clear_leftovers, open_store};
 
 /// Renders the plan of the disk probe of `path`: its points, those left out, and the least time.
 ///

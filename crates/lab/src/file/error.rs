@@ -6,6 +6,7 @@ use std::path::PathBuf;
 
 use pgdyno_model::nearest::nearest;
 use thiserror::Error;
+use toml::Spanned;
 
 use super::source::Source;
 
@@ -108,6 +109,15 @@ impl Complaint {
         self.span.get_or_insert(span);
         self
     }
+}
+
+/// Reads what is `given` by `read`, whose complaints get its place in the file.
+pub(super) fn read_at<T, U>(
+    given: Spanned<T>,
+    read: impl FnOnce(T) -> Result<U, Complaint>,
+) -> Result<U, Complaint> {
+    let span = given.span();
+    read(given.into_inner()).map_err(|complaint| complaint.at(span))
 }
 
 impl FileError {

@@ -15,7 +15,7 @@ use pgdyno_model::units::Span;
 use serde::Deserialize;
 use toml::Spanned;
 
-use super::error::Complaint;
+use super::error::{Complaint, read_at};
 use super::factors::{Factors, exclusion};
 use super::levels::{flattened, major, setting_value};
 use super::load::LoadTable;
@@ -66,10 +66,9 @@ impl ExperimentTable {
     fn repeats(&self) -> Result<(NonZeroU32, Option<Stopping>), Complaint> {
         /// Where repeats are not fixed: the least, and the most.
         const RANGE: (u32, u32) = (4, 30);
-        let precision = self.precision.as_ref();
-        let precision = precision
-            .map(|p| percentage("precision", p.get_ref()).map_err(|c| c.at(p.span())))
-            .transpose()?;
+        let precision = self.precision.clone();
+        let precision = precision.map(|p| read_at(p, |text| percentage("precision", &text)));
+        let precision = precision.transpose()?;
         let Some(first) =
             self.precision.as_ref().map(Spanned::span).or(self.budget.as_ref().map(Spanned::span))
         else {
@@ -343,17 +342,11 @@ impl File {
         place_programs(&mut factors, at);
         let is_external = self.postgres.dsn.is_some() || !servers.is_empty();
         self.postgres.check(is_external)?;
-        let exclude = self
-            .exclude
-            .iter()
-            .map(|e| exclusion(e.get_ref(), &factors).map_err(|complaint| complaint.at(e.span())))
-            .collect::<Result<_, _>>()?;
+        let exclude = |table| read_at(table, |table| exclusion(&table, &factors));
+        let exclude = self.exclude.into_iter().map(exclude).collect::<Result<_, _>>()?;
         let planted = self.crash.as_mut().map(|crash| crash.take_planted(&factors)).transpose()?;
         let (repeats, stopping) = self.experiment.repeats()?;
-        let margin = self
-            .experiment
-            .margin
-            .map(|m| percentage("margin", m.get_ref()).map_err(|c| c.at(m.span())));
+        let margin = self.experiment.margin.map(|m| read_at(m, |text| percentage("margin", &text)));
         Ok(Experiment {
             answer: self.answer.map(super::answer::AnswerTable::into_answer).transpose()?,
             margin: margin.transpose()?,

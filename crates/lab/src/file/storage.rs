@@ -17,7 +17,7 @@ use pgdyno_storage::{Stack, StorageError, Wipe};
 use serde::Deserialize;
 use toml::Spanned;
 
-use super::error::Complaint;
+use super::error::{Complaint, read_at};
 
 /// The tables as read, by name.
 pub(super) type Tables = BTreeMap<Spanned<String>, StorageTable>;
@@ -132,10 +132,8 @@ pub(super) fn storages(
     let names: Vec<String> = tables.keys().map(|name| name.get_ref().clone()).collect();
     let mut storages = BTreeMap::new();
     for (name, table) in tables {
-        let span = name.span();
-        let name = name.into_inner();
-        let storage = table.into_storage(&name, &names, at, trim).map_err(|c| c.at(span))?;
-        storages.insert(name, storage);
+        let storage = read_at(name.clone(), |name| table.into_storage(&name, &names, at, trim))?;
+        storages.insert(name.into_inner(), storage);
     }
     if storages.is_empty() {
         let mut disk = Storage::default();

@@ -13,8 +13,7 @@ use pgdyno_model::progress::{Activity, Event, Notice, Progress, Warning};
 use pgdyno_model::storage::Backing;
 use pgdyno_model::units::{Epoch, Span};
 
-use super::client::Witness;
-use super::connection::{Answer, Ask, Connection, Standing, harmless, unexpected};
+use super::connection::{Answer, Ask, Connection, Standing, Witness, harmless, unexpected};
 use super::judge_return::{DELAYS, judge_return};
 use super::ledger::WitnessLedger;
 use super::local::{self, LocalSession};
@@ -23,11 +22,10 @@ use crate::context::Context;
 use crate::crash::subject::Subject;
 use crate::crash::test_bed::TestBed;
 use crate::crash::{load, verify};
-use crate::leftovers::clear_leftovers;
 use crate::prepare::Prepared;
 use crate::provisioner::DATABASE;
 use crate::record_id::new_record_id;
-use crate::stores::open_store;
+use crate::stores::{clear_leftovers, open_store};
 
 /// How long load is offered while nobody pulls the plug.
 const AT_MOST: Duration = Duration::from_secs(24 * 60 * 60);
