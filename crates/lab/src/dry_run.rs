@@ -182,13 +182,10 @@ fn makings(prepared: &Prepared, here: &Surroundings, out: &mut String) {
         if let Some(words) = judgement(prepared, here, &key.build) {
             step!(out, "{words}");
         }
-        let settings: Vec<String> = prepared
-            .settings_of(&key)
-            .iter()
-            .map(|(name, value)| format!("{name} = {value}"))
-            .collect();
+        let settings = prepared.settings_of(&key);
         if !settings.is_empty() {
-            step!(out, "let the server judge, without effect: {}", settings.join(", "));
+            let settings = assignments(settings.iter().map(|(name, value)| (name, value)));
+            step!(out, "let the server judge, without effect: {settings}");
         }
         for (name, tables) in &prepared.experiment.storage[&key.storage].tablespaces {
             let tables = tables.join(", ");
@@ -200,6 +197,12 @@ fn makings(prepared: &Prepared, here: &Surroundings, out: &mut String) {
         step!(out, "SQL: CREATE DATABASE pgdyno");
         loading(prepared, &key, treatment, out);
     }
+}
+
+/// Settings as a line of the plan names them.
+fn assignments<'a>(settings: impl IntoIterator<Item = (&'a String, &'a String)>) -> String {
+    let settings = settings.into_iter().map(|(name, value)| format!("{name} = {value}"));
+    settings.collect::<Vec<_>>().join(", ")
 }
 
 fn steps(prepared: &Prepared, here: &Surroundings, out: &mut String) {
@@ -337,9 +340,7 @@ fn loading(
     }
     let loading = &prepared.plan.loading;
     if !loading.settings.is_empty() {
-        let settings: Vec<String> =
-            loading.settings.iter().map(|(name, value)| format!("{name} = {value}")).collect();
-        step!(out, "while rows are loaded: {}", settings.join(", "));
+        step!(out, "while rows are loaded: {}", assignments(&loading.settings));
     }
     let blanks = loading.filler_compress_percentage;
     let filler = if blanks == 100 { String::new() } else { format!(", filler {blanks}% blanks") };
