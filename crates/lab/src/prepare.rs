@@ -210,27 +210,16 @@ impl Prepared {
 
     /// Every value that any treatment of cluster `key` gives to any setting.
     pub(crate) fn settings_of(&self, key: &ClusterKey) -> Vec<(String, String)> {
-        let all: BTreeSet<(String, String)> = self
-            .plan
-            .treatments
-            .iter()
-            .filter(|t| self.key(t) == *key)
-            .flat_map(|t| t.settings.iter().map(|(name, value)| (name.clone(), value.clone())))
-            .collect();
-        all.into_iter().collect()
+        let treatments = self.plan.treatments.iter().filter(|t| self.key(t) == *key);
+        distinct(treatments.flat_map(|t| &t.settings))
     }
 
     /// Every value that a server of `build`, or any server, is given for any setting, while data
     /// are loaded or under a treatment.
     pub(crate) fn settings_on(&self, build: Option<&Build>) -> Vec<(String, String)> {
-        let treatments = self
-            .plan
-            .treatments
-            .iter()
-            .filter(|t| build.is_none_or(|build| self.build(t) == *build));
-        let all: BTreeSet<(&String, &String)> =
-            treatments.flat_map(|t| &t.settings).chain(&self.plan.loading.settings).collect();
-        all.into_iter().map(|(name, value)| (name.clone(), value.clone())).collect()
+        let is_on = |t: &&Treatment| build.is_none_or(|build| self.build(t) == *build);
+        let treatments = self.plan.treatments.iter().filter(is_on);
+        distinct(treatments.flat_map(|t| &t.settings).chain(&self.plan.loading.settings))
     }
 
     /// The storages that the plan uses, those of WAL and tablespaces among them.
@@ -375,6 +364,12 @@ impl Prepared {
     pub(crate) fn builds(&self) -> BTreeSet<Build> {
         self.plan.treatments.iter().map(|treatment| self.build(treatment)).collect()
     }
+}
+
+/// Returns each of `settings` once, in order.
+fn distinct<'a>(settings: impl Iterator<Item = (&'a String, &'a String)>) -> Vec<(String, String)> {
+    let all: BTreeSet<_> = settings.collect();
+    all.into_iter().map(|(name, value)| (name.clone(), value.clone())).collect()
 }
 
 /// Draws a seed from the system's randomness, short enough to be typed.

@@ -89,8 +89,7 @@ pub fn serve(
                     told(&format!("cannot serve {from}: {e}"));
                 }
             }
-            Err(e) if e.kind() == io::ErrorKind::WouldBlock => std::thread::sleep(WATCH),
-            // One that hung up at once, or no descriptors left for now.
+            // Nobody there, one that hung up at once, or no descriptors left for now.
             Err(_) => std::thread::sleep(WATCH),
         }
     }
