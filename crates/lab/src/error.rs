@@ -74,22 +74,6 @@ pub enum LabError {
         /// Which, and why not.
         found: String,
     },
-    /// The ledger of a crash test.
-    #[error("cannot keep the ledger {}: {found}", path.display())]
-    Ledger {
-        /// The ledger's file.
-        path: PathBuf,
-        /// The cause.
-        found: String,
-    },
-    /// The witness of a crash test.
-    #[error("cannot {what}: {found}")]
-    Witness {
-        /// The attempt, and the witness.
-        what: String,
-        /// The cause.
-        found: String,
-    },
     /// A crash test that cannot be done as it was asked for.
     #[error("cannot crash {what}: {found}")]
     Crash {
@@ -124,6 +108,13 @@ impl LabError {
         Self::Refused { what: what.into(), help: Some(help.into()) }
     }
 
+    /// Creates the error of a crash test's witness, `found` on the attempt to do `what`.
+    pub(crate) fn witness(what: &str, found: impl fmt::Display) -> Self {
+        let help = "is `pgdyno crash witness --listen ADDR` running there with the same secret, \
+                    and the way to it open?";
+        Self::refused(format!("cannot {what}: {found}"), help)
+    }
+
     /// Creates the error of the kernel's caches that cannot be dropped: `why` not.
     pub(crate) fn drop_caches(why: &str) -> Self {
         Self::refused(
@@ -144,18 +135,7 @@ impl LabError {
             )),
             Self::Crash { help, .. } => Some(help.clone()),
             Self::Refused { help, .. } => help.clone(),
-            Self::Witness { .. } => {
-                let help = "is `pgdyno crash witness --listen ADDR` running there with the same secret, and the way \
-                            to it open?";
-                Some(help.into())
-            }
-            Self::Ledger { .. } => Some(
-                "its place is below XDG_STATE_HOME, which needs room and must not be the storage under test"
-                    .into(),
-            ),
-            Self::Sql { .. }
-            | Self::Storage { .. }
-            | Self::Interrupted => None,
+            Self::Sql { .. } | Self::Storage { .. } | Self::Interrupted => None,
         }
     }
 

@@ -73,11 +73,9 @@ impl Load {
         let path = scratch.join(format!("ledger-{first}"));
         let clients = clients(options);
         let seconds = (length + LONGER).as_secs_f64();
-        let failed =
-            |e: std::io::Error| LabError::Ledger { path: path.clone(), found: e.to_string() };
         let ledger =
             MappedLedger::create(&path, clients.get(), capacity(clients.get(), seconds), first)
-                .map_err(failed)?;
+                .map_err(|e| ledger_error(&path, &e))?;
         let ledger = Arc::new(ledger);
         let spec = LoadSpec {
             length: Length::Duration(Span(length + LONGER)),
@@ -129,9 +127,7 @@ impl Load {
             Some(Err(_)) => "the load's thread panicked".into(),
             None => String::new(),
         };
-        let failed =
-            |e: std::io::Error| LabError::Ledger { path: self.path.clone(), found: e.to_string() };
-        Ok((read(&self.path).map_err(failed)?, said))
+        Ok((read(&self.path).map_err(|e| ledger_error(&self.path, &e))?, said))
     }
 
     fn join(&mut self) -> Option<std::thread::Result<Result<Measurement, LoadError>>> {
@@ -144,6 +140,13 @@ impl Drop for Load {
     fn drop(&mut self) {
         let _ = self.join();
     }
+}
+
+fn ledger_error(path: &Path, error: &std::io::Error) -> LabError {
+    LabError::refused(
+        format!("cannot keep the ledger {}: {error}", path.display()),
+        "its place is below XDG_STATE_HOME, which needs room and must not be the storage under test",
+    )
 }
 
 /// Transactions that a client may come to in so many seconds: clients share a server.

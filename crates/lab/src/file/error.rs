@@ -2,7 +2,6 @@
 //! allowed ones.
 
 use std::ops::Range;
-use std::path::PathBuf;
 
 use pgdyno_model::nearest::nearest;
 use thiserror::Error;
@@ -14,14 +13,6 @@ use super::source::Source;
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum FileError {
-    /// The file cannot be read.
-    #[error("cannot read the experiment file {}: {found}", path.display())]
-    Unreadable {
-        /// The file.
-        path: PathBuf,
-        /// The system's message.
-        found: String,
-    },
     /// A word or value at a place in the file.
     #[error("{shown}:{line}:{column}: {what}\n{excerpt}")]
     InFile {
@@ -38,7 +29,7 @@ pub enum FileError {
         /// The remedy.
         help: Option<String>,
     },
-    /// An option that does not fit, or values that are right one by one, but not together.
+    /// A file that cannot be read, an option that does not fit, or values that are right one by one, but not together.
     #[error("{what}")]
     Refused {
         /// The file or the option, and the fault that was found.
@@ -86,7 +77,6 @@ impl FileError {
     /// Returns what to do about the error, where something helps.
     pub fn help(&self) -> Option<String> {
         match self {
-            Self::Unreadable { .. } => None,
             Self::InFile { help, .. } | Self::Refused { help, .. } => help.clone(),
         }
     }

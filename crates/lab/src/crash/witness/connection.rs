@@ -118,10 +118,7 @@ impl Witness {
     }
 
     pub(super) fn failed(&self, what: &str, e: &io::Error) -> LabError {
-        LabError::Witness {
-            what: format!("{what} the witness at {}", self.address),
-            found: e.to_string(),
-        }
+        LabError::witness(&format!("{what} the witness at {}", self.address), e)
     }
 
     pub(super) fn standing(

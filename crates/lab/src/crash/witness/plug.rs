@@ -226,13 +226,13 @@ impl Under<'_> {
             session.remove()?;
         }
         match driven {
-            Ok(measured) if !context.is_stopped() => Err(LabError::Witness {
-                what: format!("go on with the load whose ledger is at {}", self.witness.address),
-                found: match measured.counters.abort_reasons.first() {
-                    Some(reason) => reason.clone(),
-                    None => "it ended by itself".into(),
-                },
-            }),
+            Ok(measured) if !context.is_stopped() => {
+                let reason = measured.counters.abort_reasons.first();
+                let found = reason.map_or("it ended by itself", String::as_str);
+                let address = &self.witness.address;
+                let what = format!("go on with the load whose ledger is at {address}");
+                Err(LabError::witness(&what, found))
+            }
             Ok(_) | Err(pgdyno_engine::LoadError::Interrupted) => ended,
             Err(e) => Err(e.into()),
         }
