@@ -42,7 +42,7 @@ pub fn fsync(
     stop: &AtomicBool,
 ) -> Result<ProbeRecord, LabError> {
     let journal = clear_leftovers(progress, stop)?;
-    stored(directory, store, || {
+    store_probe(directory, store, || {
         let report = reporter(progress, None);
         let (storage, probe) =
             pgdyno_storage::probe::fsync(directory, options, &journal, &report, stop)?;
@@ -64,7 +64,7 @@ pub fn disk(
 ) -> Result<ProbeRecord, LabError> {
     let plan = DiskPlan::new(path, options)?;
     let journal = clear_leftovers(progress, stop)?;
-    stored(path, store, || {
+    store_probe(path, store, || {
         let report = reporter(progress, None);
         let (storage, probe) = plan.measure(&journal, &report, stop)?;
         Ok((storage, ProbeResult::Disk(probe)))
@@ -73,19 +73,19 @@ pub fn disk(
 
 /// Stores what `measure` finds under a new name; the store is opened first, so that minutes are not
 /// measured for nothing.
-fn stored(
+fn store_probe(
     path: &Path,
     store: &Path,
     measure: impl FnOnce() -> Result<(StorageFacts, ProbeResult), LabError>,
 ) -> Result<ProbeRecord, LabError> {
     let mut store = open_store(store)?;
-    let record = recorded(None, path.display().to_string(), measure)?;
+    let record = record_probe(None, path.display().to_string(), measure)?;
     store.add_probe(None, &record)?;
     Ok(record)
 }
 
 /// Returns the record of what `measure` finds about the storage, directory or device `name`.
-pub(crate) fn recorded(
+pub(crate) fn record_probe(
     run: Option<&str>,
     name: String,
     measure: impl FnOnce() -> Result<(StorageFacts, ProbeResult), LabError>,

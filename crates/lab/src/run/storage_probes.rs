@@ -11,7 +11,7 @@ use pgdyno_storage::probe::{self, DiskOptions, DiskPlan, FsyncOptions, SizeSourc
 
 use crate::LabError;
 use crate::context::Context;
-use crate::probe::{recorded, reporter};
+use crate::probe::{record_probe, reporter};
 
 /// One of the two stages, of one storage.
 pub(super) struct StorageProbes<'a> {
@@ -63,7 +63,7 @@ impl StorageProbes<'_> {
         let Self { stages, name, directory, context, .. } = *self;
         let Context { journal, progress, stop } = context;
         let report = reporter(progress, Some(name));
-        let mut record = recorded(Some(run), name.to_owned(), || match kind {
+        let mut record = record_probe(Some(run), name.to_owned(), || match kind {
             ProbeKind::Fsync => {
                 let per_test = stages.duration.0;
                 let options = FsyncOptions { per_test, block_bytes, ..FsyncOptions::default() };

@@ -51,11 +51,11 @@ const DANGLING: &str = "WITH tuples AS MATERIALIZED ( \
 /// Why an extension cannot be asked, if it cannot.
 fn has_extension(client: &mut Client, name: &str) -> Observed<()> {
     let sql = format!("pg_catalog.pg_extension WHERE extname = '{name}'");
-    needs(client, &sql, &format!("this installation lacks the extension {name}"))
+    require_row(client, &sql, &format!("this installation lacks the extension {name}"))
 }
 
 /// Looks for a row of `from`; why a check does not apply where there is none.
-fn needs(client: &mut Client, from: &str, why: &str) -> Observed<()> {
+fn require_row(client: &mut Client, from: &str, why: &str) -> Observed<()> {
     let sql = format!("SELECT count(*) > 0 FROM {from}");
     match client.query_one(&sql, &[]).map_err(|e| unseen(&e))?.get(0) {
         true => Ok(()),
@@ -117,7 +117,7 @@ pub(super) fn heaps(session: &mut VerifySession<'_>) -> Observed<Vec<String>> {
     let all = session.ask("listing the tables", |client| {
         has_extension(client, "amcheck")?;
         let function = "pg_catalog.pg_proc WHERE proname = 'verify_heapam'";
-        needs(client, function, "amcheck before PostgreSQL 14 has no verify_heapam")?;
+        require_row(client, function, "amcheck before PostgreSQL 14 has no verify_heapam")?;
         relations(client, TABLES)
     })?;
     complaints(session, "amcheck of", &all, |client, table| {
@@ -143,7 +143,7 @@ pub(super) fn pointers(session: &mut VerifySession<'_>) -> Observed<Vec<String>>
         let posting = "pg_catalog.pg_proc WHERE proname = 'bt_page_items' \
             AND 'tids' = ANY (proargnames)";
         let why = "pageinspect before PostgreSQL 13 does not tell where index entries lead";
-        needs(client, posting, why)?;
+        require_row(client, posting, why)?;
         client.batch_execute(PLAIN).map_err(|e| unseen(&e))?;
         let rows = client.query(BTREES, &[]).map_err(|e| unseen(&e))?;
         let pair = |row: &postgres::Row| {
