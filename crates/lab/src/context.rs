@@ -65,14 +65,32 @@ impl Context<'_> {
     /// # Errors
     /// [`LabError::Interrupted`], as soon as a signal asks to stop.
     pub(crate) fn sleep(&self, time: Duration) -> Result<(), LabError> {
-        let until = Instant::now() + time;
+        self.poll(time, TICK, || Ok(None::<()>)).map(drop)
+    }
+
+    /// Calls `look` every `tick` until it returns a value; none if it did not within `limit`.
+    ///
+    /// # Errors
+    /// [`LabError::Interrupted`], as soon as a signal asks to stop, and the errors of `look`.
+    pub(crate) fn poll<T>(
+        &self,
+        limit: Duration,
+        tick: Duration,
+        mut look: impl FnMut() -> Result<Option<T>, LabError>,
+    ) -> Result<Option<T>, LabError> {
+        let until = Instant::now() + limit;
         loop {
-            self.check_stop()?;
+            // Taken before the look: what happened until the limit is seen.
             let left = until.saturating_duration_since(Instant::now());
-            if left.is_zero() {
-                return Ok(());
+            let found = look()?;
+            if found.is_some() {
+                return Ok(found);
             }
-            std::thread::sleep(left.min(TICK));
+            self.check_stop()?;
+            if left.is_zero() {
+                return Ok(None);
+            }
+            std::thread::sleep(left.min(tick));
         }
     }
 }

@@ -10,7 +10,6 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use head::head;
-use lines::indented;
 use pgdyno_dataset as dataset;
 use pgdyno_exec::account::{Account, server_account};
 use pgdyno_exec::paths;
@@ -85,12 +84,12 @@ fn describe(prepared: &Prepared, surroundings: Option<&Surroundings>) -> String 
 }
 
 fn trials(prepared: &Prepared, out: &mut String) {
-    let _ = line!(out, "\nTrials, in order");
-    let _ = line!(out, "    #  block  repeat  treatment");
+    line!(out, "\nTrials, in order");
+    line!(out, "    #  block  repeat  treatment");
     let certain = prepared.plan.stopping.as_ref().map_or(u32::MAX, |s| s.floor);
     for trial in prepared.plan.trials.iter().filter(|t| t.block <= certain) {
         let levels = &prepared.plan.treatments[trial.treatment].levels;
-        let _ = line!(
+        line!(
             out,
             "  {:>3}  {:>5}  {:>6}  {:>3}  {levels}",
             trial.ordinal + 1,
@@ -100,7 +99,7 @@ fn trials(prepared: &Prepared, out: &mut String) {
         );
     }
     if let Some(stopping) = prepared.plan.stopping.as_ref().filter(|s| s.ceiling > s.floor) {
-        let _ = line!(
+        line!(
             out,
             "  then up to {} blocks more, each of the treatments whose comparisons are open",
             stopping.ceiling - stopping.floor
@@ -149,7 +148,7 @@ fn judgement(prepared: &Prepared, here: &Surroundings, build: &Build) -> Option<
 fn makings(prepared: &Prepared, here: &Surroundings, out: &mut String) {
     storages::making(prepared, &here.storages, out);
     for (number, (key, treatment)) in (1..).zip(prepared.clusters()) {
-        let _ = line!(
+        line!(
             out,
             "\nCluster {number}: storage {}, {} at scale {}",
             key.storage,
@@ -159,84 +158,76 @@ fn makings(prepared: &Prepared, here: &Surroundings, out: &mut String) {
         let spec = spec(prepared, here, &key);
         match (&spec, here.programs.get(&key.build)) {
             (Some(spec), _) => {
-                let _ = line!(
+                line!(
                     out,
                     "  PostgreSQL {} in {}",
                     spec.install.version,
                     spec.install.bindir.display()
                 );
-                spec.steps().iter().for_each(|step| indented(&step.to_string(), out));
+                spec.steps().iter().for_each(|step| step!(out, "{step}"));
             }
             (None, Some(Programs::ToFetch(_, exact))) => {
-                indented(
-                    &format!(
-                        "fetch PostgreSQL {exact} from Maven Central and unpack it into the cache"
-                    ),
+                step!(
                     out,
+                    "fetch PostgreSQL {exact} from Maven Central and unpack it into the cache"
                 );
-                indented(
-                    &format!(
-                        "make a cluster in {}",
-                        directory(here, &key.storage).join(DRAWN).display()
-                    ),
+                step!(
                     out,
+                    "make a cluster in {}",
+                    directory(here, &key.storage).join(DRAWN).display()
                 );
             }
             (None, _) => {}
         }
         if let Some(words) = judgement(prepared, here, &key.build) {
-            indented(&words, out);
+            step!(out, "{words}");
         }
-        let settings: Vec<String> = prepared
-            .settings_of(&key)
-            .iter()
-            .map(|(name, value)| format!("{name} = {value}"))
-            .collect();
+        let settings = prepared.settings_of(&key);
         if !settings.is_empty() {
-            indented(
-                &format!("let the server judge, without effect: {}", settings.join(", ")),
-                out,
-            );
+            let settings = assignments(settings.iter().map(|(name, value)| (name, value)));
+            step!(out, "let the server judge, without effect: {settings}");
         }
         for (name, tables) in &prepared.experiment.storage[&key.storage].tablespaces {
             let tables = tables.join(", ");
-            indented(
-                &format!(
-                    "SQL: CREATE TABLESPACE \"pgdyno_{name}\" in the directory there, for {tables}, indexes included"
-                ),
+            step!(
                 out,
+                "SQL: CREATE TABLESPACE \"pgdyno_{name}\" in the directory there, for {tables}, indexes included"
             );
         }
-        indented("SQL: CREATE DATABASE pgdyno", out);
+        step!(out, "SQL: CREATE DATABASE pgdyno");
         loading(prepared, &key, treatment, out);
     }
+}
+
+/// Settings as a line of the plan names them.
+fn assignments<'a>(settings: impl IntoIterator<Item = (&'a String, &'a String)>) -> String {
+    let settings = settings.into_iter().map(|(name, value)| format!("{name} = {value}"));
+    settings.collect::<Vec<_>>().join(", ")
 }
 
 fn steps(prepared: &Prepared, here: &Surroundings, out: &mut String) {
     makings(prepared, here, out);
     let fsync = prepared.experiment.telemetry.fsync;
     if !fsync.0.is_zero() {
-        let _ = line!(out, "\nBefore the first trial");
+        line!(out, "\nBefore the first trial");
         for name in prepared.storages() {
             let path = directory(here, name);
-            indented(
-                &format!(
-                    "for {fsync}, write and flush a file of pgdyno's in {}, then remove it",
-                    path.display()
-                ),
+            step!(
                 out,
+                "for {fsync}, write and flush a file of pgdyno's in {}, then remove it",
+                path.display()
             );
         }
     }
     stage(prepared, "Before the first trial", &prepared.experiment.probe.before, out);
-    let _ = line!(out, "\nBefore each trial");
+    line!(out, "\nBefore each trial");
     if prepared.clusters().len() > 1 {
-        indented("stop the other clusters' servers, start this one's", out);
+        step!(out, "stop the other clusters' servers, start this one's");
     }
     storages::before_each_trial(prepared, &here.storages, out);
-    indented(
-        "write the treatment's settings to pgdyno.conf and reload; restart if a changed setting needs it; read them back",
+    step!(
         out,
+        "write the treatment's settings to pgdyno.conf and reload; restart if a changed setting needs it; read them back"
     );
     between(prepared, Some(here), out);
     stage(
@@ -245,12 +236,12 @@ fn steps(prepared: &Prepared, here: &Surroundings, out: &mut String) {
         &prepared.experiment.probe.after,
         out,
     );
-    let _ = line!(out, "\nAt the end, and on any error or signal");
+    line!(out, "\nAt the end, and on any error or signal");
     for (key, _) in prepared.clusters() {
         if let Some(spec) = spec(prepared, here, &key) {
-            spec.take_down_steps().iter().for_each(|step| indented(&step.to_string(), out));
+            spec.take_down_steps().iter().for_each(|step| step!(out, "{step}"));
         } else {
-            indented("stop the server and remove its cluster", out);
+            step!(out, "stop the server and remove its cluster");
         }
     }
     storages::taking_down(&here.storages, out);
@@ -262,20 +253,18 @@ fn stage(prepared: &Prepared, when: &str, kinds: &[ProbeKind], out: &mut String)
     if kinds.is_empty() {
         return;
     }
-    let _ = line!(out, "\n{when}");
+    line!(out, "\n{when}");
     for name in prepared.storages() {
         for kind in kinds {
             let file = match kind {
                 ProbeKind::Fsync => String::new(),
                 ProbeKind::Disk => format!(", over a file of {}", stages.size),
             };
-            indented(
-                &format!(
-                    "probe storage {name}: {}, {} each test{file}",
-                    kind.name(),
-                    stages.duration
-                ),
+            step!(
                 out,
+                "probe storage {name}: {}, {} each test{file}",
+                kind.name(),
+                stages.duration
             );
         }
     }
@@ -292,40 +281,37 @@ fn given_steps(prepared: &Prepared, out: &mut String) {
         *number += 1;
         if heading.as_ref() != Some(&key.server) {
             let server = key.server.as_deref().map(|name| format!(" {name}")).unwrap_or_default();
-            let _ = line!(out, "\nOn the given server{server}");
+            line!(out, "\nOn the given server{server}");
             heading = Some(key.server.clone());
         }
         let name = if *number == 1 { schema.to_owned() } else { format!("{schema}_{number}") };
-        indented(
-            &format!("make schema {name} unless it is there; no table outside it is touched"),
-            out,
-        );
+        step!(out, "make schema {name} unless it is there; no table outside it is touched");
         loading(prepared, &key, treatment, out);
     }
     if !prepared.settings_on(None).is_empty() {
-        indented(
-            "not checked: names and values of settings; a dry run does not connect to the server",
+        step!(
             out,
+            "not checked: names and values of settings; a dry run does not connect to the server"
         );
     }
-    let _ = line!(out, "\nBefore each trial");
-    indented(
-        "settings of the treatment are asked for by the load's own sessions; the server's stay as they are",
+    line!(out, "\nBefore each trial");
+    step!(
         out,
+        "settings of the treatment are asked for by the load's own sessions; the server's stay as they are"
     );
     let alter_system = prepared.experiment.postgres.alter_system;
     if alter_system {
-        indented(
-            "except those that only the whole server can change: SQL: ALTER SYSTEM SET …; pg_reload_conf(); read them back",
+        step!(
             out,
+            "except those that only the whole server can change: SQL: ALTER SYSTEM SET …; pg_reload_conf(); read them back"
         );
     }
     between(prepared, None, out);
-    let _ = line!(out, "\nAt the end, and on any error or signal");
+    line!(out, "\nAt the end, and on any error or signal");
     if alter_system {
-        indented("SQL: ALTER SYSTEM, to what it was before the run; pg_reload_conf()", out);
+        step!(out, "SQL: ALTER SYSTEM, to what it was before the run; pg_reload_conf()");
     }
-    indented("drop what was made", out);
+    step!(out, "drop what was made");
 }
 
 fn loading(
@@ -346,16 +332,15 @@ fn loading(
         && let Some(first) = clusters.iter().position(|(other, _)| same(other))
         && clusters[first].0 != *key
     {
-        return indented(
-            &format!("copy its data, by reflink where that can be, from cluster {}", first + 1),
+        return step!(
             out,
+            "copy its data, by reflink where that can be, from cluster {}",
+            first + 1
         );
     }
     let loading = &prepared.plan.loading;
     if !loading.settings.is_empty() {
-        let settings: Vec<String> =
-            loading.settings.iter().map(|(name, value)| format!("{name} = {value}")).collect();
-        indented(&format!("while rows are loaded: {}", settings.join(", ")), out);
+        step!(out, "while rows are loaded: {}", assignments(&loading.settings));
     }
     let blanks = loading.filler_compress_percentage;
     let filler = if blanks == 100 { String::new() } else { format!(", filler {blanks}% blanks") };
@@ -363,20 +348,15 @@ fn loading(
         0 => String::new(),
         n => format!(", in {n} partitions where the workload has any"),
     };
-    indented(
-        &format!(
-            "SQL: make and fill {}: {rows} rows{parts}{filler}; build keys; VACUUM (ANALYZE)",
-            tables.join(", ")
-        ),
+    step!(
         out,
+        "SQL: make and fill {}: {rows} rows{parts}{filler}; build keys; VACUUM (ANALYZE)",
+        tables.join(", ")
     );
     if shared {
         let place = prepared.experiment.storage[&key.storage].named_directory();
         let place = place.map_or_else(paths::default_storage_dir, std::path::Path::to_owned);
-        indented(
-            &format!("keep a copy of its data in {}, until the end", place.join(DRAWN).display()),
-            out,
-        );
+        step!(out, "keep a copy of its data in {}, until the end", place.join(DRAWN).display());
     }
 }
 
@@ -391,28 +371,28 @@ fn between(prepared: &Prepared, here: Option<&Surroundings>, out: &mut String) {
                 }
             }
         }
-        all.iter().for_each(|sql| indented(&format!("SQL: {sql}"), out));
+        all.iter().for_each(|sql| step!(out, "SQL: {sql}"));
     }
     if !between.command.is_empty() {
-        indented(&format!("run: {}", between.command.join(" ")), out);
+        step!(out, "run: {}", between.command.join(" "));
     }
     if between.checkpoint {
-        indented("SQL: CHECKPOINT", out);
+        step!(out, "SQL: CHECKPOINT");
     }
     if let Some(here) = here {
         storages::trimming(prepared, &here.storages, out);
     }
     if between.drop_caches {
-        indented("stop the server, write 3 to /proc/sys/vm/drop_caches, start the server", out);
+        step!(out, "stop the server, write 3 to /proc/sys/vm/drop_caches, start the server");
     }
     if between.prewarm {
-        indented(
-            "SQL: CREATE EXTENSION IF NOT EXISTS pg_prewarm; pg_prewarm of the workload's tables and indexes",
+        step!(
             out,
+            "SQL: CREATE EXTENSION IF NOT EXISTS pg_prewarm; pg_prewarm of the workload's tables and indexes"
         );
     }
     if !between.pause.0.is_zero() {
-        indented(&format!("rest for {}", between.pause), out);
+        step!(out, "rest for {}", between.pause);
     }
 }
 
@@ -424,10 +404,10 @@ fn closing(prepared: &Prepared, surroundings: Option<&Surroundings>, out: &mut S
     let time =
         if least == most { format!("about {least}") } else { format!("about {least} to {most}") };
     let more = if by_count { ", and the time that the counted transactions take" } else { "" };
-    let _ = line!(out, "\nTime: {time}{more}");
+    line!(out, "\nTime: {time}{more}");
     if let Some(crash) = &prepared.experiment.crash {
         let faults: Vec<&str> = crash.faults.iter().map(|fault| fault.name()).collect();
-        let _ = line!(
+        line!(
             out,
             "Then crash tests of each treatment, on storages and clusters made anew: {} rounds of {}",
             crash.rounds,
@@ -441,14 +421,14 @@ fn closing(prepared: &Prepared, surroundings: Option<&Surroundings>, out: &mut S
                     true => "the only treatment".to_owned(),
                     false => treatment.levels.to_string(),
                 };
-                let _ = line!(out, "  {its}: meant to fail {}", planted.join(", "));
+                line!(out, "  {its}: meant to fail {}", planted.join(", "));
             }
         }
     }
-    let _ = match prepared.root_needed_for().as_slice() {
+    match prepared.root_needed_for().as_slice() {
         [] => line!(out, "Privileges: none"),
         why => line!(out, "Privileges: root, for {}", why.join(" and ")),
-    };
+    }
     if let Some(here) = surroundings {
         for (name, RoomNeeded { bytes: needed, data: what }) in estimate::room(prepared) {
             let Planned { stack, available, .. } = &here.storages[&name];
@@ -458,9 +438,9 @@ fn closing(prepared: &Prepared, surroundings: Option<&Surroundings>, out: &mut S
             } else {
                 &format!("free in {}", stack.path().display())
             };
-            let _ = line!(out, "Room on {name}: about {needed} for {what}; {free} {where_it_is}");
+            line!(out, "Room on {name}: about {needed} for {what}; {free} {where_it_is}");
             if available.is_some_and(|a| a < needed) {
-                let _ = line!(out, "  That is not enough: it would be refused.");
+                line!(out, "  That is not enough: it would be refused.");
             }
         }
     }

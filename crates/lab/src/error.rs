@@ -60,52 +60,6 @@ pub enum LabError {
         /// Room that is free.
         available: Bytes,
     },
-    /// A run to go on with came to another plan than it was begun with.
-    #[error(
-        "cannot go on with run {run}: its experiment now comes to another plan than when it was begun"
-    )]
-    PlanChanged {
-        /// The run.
-        run: String,
-    },
-    /// A run cannot be given what `--set` says.
-    #[error("cannot go on with run {run} and `{given}`: {why}")]
-    NotExtensible {
-        /// The run.
-        run: String,
-        /// The text as the user gave it.
-        given: String,
-        /// The obstacle.
-        why: &'static str,
-    },
-    /// A run to go on with has nothing left to do.
-    #[error("run {run} is complete: there is nothing to go on with")]
-    NothingToResume {
-        /// The run.
-        run: String,
-    },
-    /// A run to go on with is being worked on.
-    #[error("cannot go on with run {run}: process {pid} is working on it")]
-    StillRunning {
-        /// The run.
-        run: String,
-        /// Whose it is.
-        pid: i32,
-    },
-    /// The page cache cannot be dropped.
-    #[error("cannot drop the kernel's caches (`between.drop_caches`): {why}")]
-    DropCaches {
-        /// Why not.
-        why: &'static str,
-    },
-    /// A command of the user's.
-    #[error("the command of `between.command` failed: {command}: {found}")]
-    Command {
-        /// The command.
-        command: String,
-        /// How it ended.
-        found: String,
-    },
     /// A statement on a control connection.
     #[error("cannot {doing}: {found}")]
     Sql {
@@ -114,52 +68,10 @@ pub enum LabError {
         /// The server's message.
         found: String,
     },
-    /// A schema on a server that pgdyno does not own.
-    #[error("cannot use schema `{schema}` of the server: {found}")]
-    Schema {
-        /// The schema.
-        schema: String,
-        /// The schema's present state.
-        found: String,
-    },
-    /// A setting that one session cannot change, on a server that pgdyno does not own.
-    #[error("cannot set {name} on a server that pgdyno does not own: {found}")]
-    NotOfASession {
-        /// The setting.
-        name: String,
-        /// Why not.
-        found: String,
-        /// The remedy.
-        help: Option<String>,
-    },
     /// A storage that could not be made.
     #[error("{found}")]
     Storage {
         /// Which, and why not.
-        found: String,
-    },
-    /// `--wipe` names what no storage of the plan is made on.
-    #[error("cannot wipe {}: no storage of this experiment's plan is made on it", device.display())]
-    WipesNothing {
-        /// The device.
-        device: PathBuf,
-        /// The devices that storages are made on.
-        used: Vec<PathBuf>,
-    },
-    /// The ledger of a crash test.
-    #[error("cannot keep the ledger {}: {found}", path.display())]
-    Ledger {
-        /// The ledger's file.
-        path: PathBuf,
-        /// The cause.
-        found: String,
-    },
-    /// The witness of a crash test.
-    #[error("cannot {what}: {found}")]
-    Witness {
-        /// The attempt, and the witness.
-        what: String,
-        /// The cause.
         found: String,
     },
     /// A crash test that cannot be done as it was asked for.
@@ -172,13 +84,13 @@ pub enum LabError {
         /// The remedy.
         help: String,
     },
-    /// `pg_prewarm` is not there.
-    #[error(
-        "cannot read the tables into shared buffers (`between.prewarm`): the server {version} has no extension pg_prewarm"
-    )]
-    NoPrewarm {
-        /// The server's version.
-        version: String,
+    /// What was attempted cannot be done as it was asked for.
+    #[error("{what}")]
+    Refused {
+        /// The attempt, and the obstacle.
+        what: String,
+        /// The remedy.
+        help: Option<String>,
     },
     /// A signal said stop.
     #[error("interrupted")]
@@ -191,6 +103,26 @@ impl LabError {
         Self::Sql { doing: doing.to_owned(), found: error_text(error) }
     }
 
+    /// Creates the error `what`, which `help` mends.
+    pub(crate) fn refused(what: impl Into<String>, help: impl Into<String>) -> Self {
+        Self::Refused { what: what.into(), help: Some(help.into()) }
+    }
+
+    /// Creates the error of a crash test's witness, `found` on the attempt to do `what`.
+    pub(crate) fn witness(what: &str, found: impl fmt::Display) -> Self {
+        let help = "is `pgdyno crash witness --listen ADDR` running there with the same secret, \
+                    and the way to it open?";
+        Self::refused(format!("cannot {what}: {found}"), help)
+    }
+
+    /// Creates the error of the kernel's caches that cannot be dropped: `why` not.
+    pub(crate) fn drop_caches(why: &str) -> Self {
+        Self::refused(
+            format!("cannot drop the kernel's caches (`between.drop_caches`): {why}"),
+            "run as root on a server of pgdyno's own, or leave `drop_caches` out",
+        )
+    }
+
     /// Returns how to mend the error, where that is known.
     pub fn help(&self) -> Option<String> {
         match self {
@@ -201,45 +133,9 @@ impl LabError {
             Self::NoRoom { storage, .. } => Some(format!(
                 "lower `workload.scale`, free room, or name a larger place in `storage.{storage}.directory`"
             )),
-            Self::PlanChanged { .. } => {
-                Some("run it anew; a run goes on only with the files and the pgdyno it was begun with".into())
-            }
-            Self::NotExtensible { .. } => {
-                Some("a run goes on with more of its repeats, `--set experiment.repeats=N`; for all else begin one anew".into())
-            }
-            Self::StillRunning { .. } => Some("wait for it, or stop it first".into()),
-            Self::DropCaches { .. } => {
-                Some("run as root on a server of pgdyno's own, or leave `drop_caches` out".into())
-            }
-            Self::Schema { .. } => Some("name another one in `postgres.schema`".into()),
-            Self::NotOfASession { help, .. } => help.clone(),
-            Self::WipesNothing { used, .. } if used.is_empty() => {
-                Some("leave `--wipe` out: no storage of it names a device".into())
-            }
-            Self::WipesNothing { used, .. } => {
-                let used: Vec<String> = used.iter().map(|d| d.display().to_string()).collect();
-                Some(format!("its storages are made on {}", used.join(", ")))
-            }
-            Self::NoPrewarm { .. } => {
-                Some("install PostgreSQL's contrib modules, or leave `prewarm` out".into())
-            }
             Self::Crash { help, .. } => Some(help.clone()),
-            Self::Witness { .. } => {
-                let help = "is `pgdyno crash witness --listen ADDR` running there with the same secret, and the way \
-                            to it open?";
-                Some(help.into())
-            }
-            Self::Ledger { .. } => Some(
-                "its place is below XDG_STATE_HOME, which needs room and must not be the storage under test"
-                    .into(),
-            ),
-            Self::NothingToResume { run } => Some(format!(
-                "where the number of repeats was fixed, `pgdyno run --resume {run} --set experiment.repeats=N` adds some"
-            )),
-            Self::Command { .. }
-            | Self::Sql { .. }
-            | Self::Storage { .. }
-            | Self::Interrupted => None,
+            Self::Refused { help, .. } => help.clone(),
+            Self::Sql { .. } | Self::Storage { .. } | Self::Interrupted => None,
         }
     }
 
@@ -316,6 +212,12 @@ explained!(
     pgdyno_postgres::SettingsError,
     pgdyno_results::store::StoreError,
 );
+
+impl From<pgdyno_emulated_disk::ControlError> for LabError {
+    fn from(error: pgdyno_emulated_disk::ControlError) -> Self {
+        Self::Storage { found: format!("an emulated disk: {error}") }
+    }
+}
 
 impl From<pgdyno_storage::probe::ProbeError> for LabError {
     fn from(error: pgdyno_storage::probe::ProbeError) -> Self {

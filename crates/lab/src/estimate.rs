@@ -8,7 +8,7 @@ use pgdyno_dataset as dataset;
 use pgdyno_model::experiment::{Length, ProbeKind};
 use pgdyno_model::units::Bytes;
 
-use crate::crash::feasibility::control_rounds;
+use crate::crash::feasibility::{control_rounds, crashed_treatments};
 use crate::prepare::Prepared;
 use crate::provisioner::RoomNeeded;
 
@@ -84,11 +84,8 @@ pub(crate) fn time(prepared: &Prepared) -> (Duration, Duration, bool) {
 /// Time for the crash tests after the trials: treatments that are crashed alike are crashed once.
 fn crashes(prepared: &Prepared) -> Duration {
     let Some(crash) = &prepared.experiment.crash else { return Duration::ZERO };
-    let all = &prepared.plan.treatments;
-    let first =
-        |index: usize| !all[..index].iter().any(|before| before.is_crashed_alike(&all[index]));
-    let sessions =
-        u32::try_from((0..all.len()).filter(|index| first(*index)).count()).unwrap_or(u32::MAX);
+    let sessions = crashed_treatments(&prepared.plan.treatments).len();
+    let sessions = u32::try_from(sessions).unwrap_or(u32::MAX);
     let controls: u32 = match crash.controls {
         true => crash.faults.iter().map(|fault| control_rounds(*fault)).sum(),
         false => 0,

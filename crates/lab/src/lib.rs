@@ -45,7 +45,6 @@ mod dry_run;
 mod error;
 mod estimate;
 pub mod file;
-mod leftovers;
 pub mod load;
 mod needs;
 mod prepare;
@@ -61,7 +60,6 @@ mod search;
 mod shared;
 mod sql;
 mod stores;
-mod trust;
 
 use std::path::PathBuf;
 

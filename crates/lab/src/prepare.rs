@@ -9,14 +9,15 @@ use pgdyno_dataset::workload::{DataSet, Workload};
 use pgdyno_engine::WeightedScript;
 use pgdyno_engine::program::MAX_DISTRIBUTIONS;
 use pgdyno_engine::script::Script;
+use pgdyno_facts::Serials;
 use pgdyno_model::progress::Notice;
 use pgdyno_model::{Experiment, Plan, Storage, Treatment};
 use pgdyno_storage::Wipe;
 
+use crate::LabError;
 use crate::file::{self, Override, Source};
 use crate::resolve::resolve;
 use crate::shared::{same_device, share_a_device};
-use crate::{LabError, trust};
 
 /// Which programs a cluster is made with.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -142,6 +143,14 @@ impl Prepared {
         &self.plan
     }
 
+    /// Returns whether serial numbers of devices are kept in records.
+    pub(crate) fn serials(&self) -> Serials {
+        match self.experiment.telemetry.keep_serials {
+            true => Serials::Kept,
+            false => Serials::Hashed,
+        }
+    }
+
     pub(crate) fn workload(&self, treatment: &Treatment) -> &Workload {
         &self.workloads[&treatment.workload]
     }
@@ -201,27 +210,16 @@ impl Prepared {
 
     /// Every value that any treatment of cluster `key` gives to any setting.
     pub(crate) fn settings_of(&self, key: &ClusterKey) -> Vec<(String, String)> {
-        let all: BTreeSet<(String, String)> = self
-            .plan
-            .treatments
-            .iter()
-            .filter(|t| self.key(t) == *key)
-            .flat_map(|t| t.settings.iter().map(|(name, value)| (name.clone(), value.clone())))
-            .collect();
-        all.into_iter().collect()
+        let treatments = self.plan.treatments.iter().filter(|t| self.key(t) == *key);
+        distinct(treatments.flat_map(|t| &t.settings))
     }
 
     /// Every value that a server of `build`, or any server, is given for any setting, while data
     /// are loaded or under a treatment.
     pub(crate) fn settings_on(&self, build: Option<&Build>) -> Vec<(String, String)> {
-        let treatments = self
-            .plan
-            .treatments
-            .iter()
-            .filter(|t| build.is_none_or(|build| self.build(t) == *build));
-        let all: BTreeSet<(&String, &String)> =
-            treatments.flat_map(|t| &t.settings).chain(&self.plan.loading.settings).collect();
-        all.into_iter().map(|(name, value)| (name.clone(), value.clone())).collect()
+        let is_on = |t: &&Treatment| build.is_none_or(|build| self.build(t) == *build);
+        let treatments = self.plan.treatments.iter().filter(is_on);
+        distinct(treatments.flat_map(|t| &t.settings).chain(&self.plan.loading.settings))
     }
 
     /// The storages that the plan uses, those of WAL and tablespaces among them.
@@ -290,9 +288,7 @@ impl Prepared {
     /// # Errors
     /// [`LabError::NotTrusted`].
     pub fn check_programs(&self, trust: &Trust, experiment: Option<&Path>) -> Result<(), LabError> {
-        if let Some(file) =
-            experiment.filter(|_| trust::names_programs(&self.experiment, &self.plan))
-        {
+        if let Some(file) = experiment.filter(|_| self.names_programs()) {
             trust.check_text(file, &self.source.text, Purpose::PostgresPrograms)?;
         }
         Ok(())
@@ -306,9 +302,7 @@ impl Prepared {
     /// [`LabError::NotTrusted`].
     pub fn with_trust(mut self, trust: Trust, experiment: Option<&Path>) -> Result<Self, LabError> {
         self.check_programs(&trust, experiment)?;
-        if let (Some(file), Some(purpose)) =
-            (experiment, trust::commands_of(&self.experiment, &self.plan))
-        {
+        if let (Some(file), Some(purpose)) = (experiment, self.commands()) {
             trust.check_text(file, &self.source.text, purpose)?;
         }
         for (name, workload) in &self.workloads {
@@ -320,6 +314,23 @@ impl Prepared {
         }
         self.trust = trust;
         Ok(self)
+    }
+
+    /// Returns what the experiment runs as a command; none if it runs nothing.
+    fn commands(&self) -> Option<Purpose> {
+        let mut storages = self.experiment.storage.values();
+        let has_hook = storages.any(|storage| storage.device.hook.is_some())
+            || self.plan.treatments.iter().any(|treatment| treatment.device.hook.is_some());
+        match self.experiment.between.command.is_empty() {
+            false => Some(Purpose::BetweenCommand),
+            true => has_hook.then_some(Purpose::DeviceHook),
+        }
+    }
+
+    /// Returns whether the experiment says where PostgreSQL's programs are.
+    fn names_programs(&self) -> bool {
+        self.experiment.postgres.bindir.is_some()
+            || self.plan.treatments.iter().any(|treatment| treatment.postgres_bindir.is_some())
     }
 
     /// Gives up what is on the devices that `wipe` names.
@@ -335,7 +346,15 @@ impl Prepared {
             .collect();
         if let Some(device) = wipe.devices.iter().find(|d| !used.iter().any(|u| same_device(d, u)))
         {
-            return Err(LabError::WipesNothing { device: device.clone(), used });
+            let used: Vec<String> = used.iter().map(|d| d.display().to_string()).collect();
+            let help = match used.as_slice() {
+                [] => "leave `--wipe` out: no storage of it names a device".to_owned(),
+                used => format!("its storages are made on {}", used.join(", ")),
+            };
+            let device = device.display();
+            let what =
+                format!("cannot wipe {device}: no storage of this experiment's plan is made on it");
+            return Err(LabError::refused(what, help));
         }
         self.wipe = wipe;
         Ok(self)
@@ -345,6 +364,12 @@ impl Prepared {
     pub(crate) fn builds(&self) -> BTreeSet<Build> {
         self.plan.treatments.iter().map(|treatment| self.build(treatment)).collect()
     }
+}
+
+/// Returns each of `settings` once, in order.
+fn distinct<'a>(settings: impl Iterator<Item = (&'a String, &'a String)>) -> Vec<(String, String)> {
+    let all: BTreeSet<_> = settings.collect();
+    all.into_iter().map(|(name, value)| (name.clone(), value.clone())).collect()
 }
 
 /// Draws a seed from the system's randomness, short enough to be typed.

@@ -12,9 +12,8 @@ use pgdyno_model::units::Epoch;
 pub use pgdyno_storage::probe::{DiskOptions, DiskPlan, FsyncOptions};
 
 use crate::LabError;
-use crate::leftovers::clear_leftovers;
 use crate::record_id::new_record_id;
-use crate::stores::open_store;
+use crate::stores::{clear_leftovers, open_store};
 
 /// Renders the plan of the disk probe of `path`: its points, those left out, and the least time.
 ///
@@ -43,10 +42,10 @@ pub fn fsync(
     stop: &AtomicBool,
 ) -> Result<ProbeRecord, LabError> {
     let journal = clear_leftovers(progress, stop)?;
-    stored(directory, store, || {
-        let told = |what: &str, share: f64| working(progress, what, share);
+    store_probe(directory, store, || {
+        let report = reporter(progress, None);
         let (storage, probe) =
-            pgdyno_storage::probe::fsync(directory, options, &journal, &told, stop)?;
+            pgdyno_storage::probe::fsync(directory, options, &journal, &report, stop)?;
         Ok((storage, ProbeResult::Fsync(probe)))
     })
 }
@@ -65,38 +64,51 @@ pub fn disk(
 ) -> Result<ProbeRecord, LabError> {
     let plan = DiskPlan::new(path, options)?;
     let journal = clear_leftovers(progress, stop)?;
-    stored(path, store, || {
-        let told = |what: &str, share: f64| working(progress, what, share);
-        let (storage, probe) = plan.measure(&journal, &told, stop)?;
+    store_probe(path, store, || {
+        let report = reporter(progress, None);
+        let (storage, probe) = plan.measure(&journal, &report, stop)?;
         Ok((storage, ProbeResult::Disk(probe)))
     })
 }
 
 /// Stores what `measure` finds under a new name; the store is opened first, so that minutes are not
 /// measured for nothing.
-fn stored(
+fn store_probe(
     path: &Path,
     store: &Path,
     measure: impl FnOnce() -> Result<(StorageFacts, ProbeResult), LabError>,
 ) -> Result<ProbeRecord, LabError> {
     let mut store = open_store(store)?;
+    let record = record_probe(None, path.display().to_string(), measure)?;
+    store.add_probe(None, &record)?;
+    Ok(record)
+}
+
+/// Returns the record of what `measure` finds about the storage, directory or device `name`.
+pub(crate) fn record_probe(
+    run: Option<&str>,
+    name: String,
+    measure: impl FnOnce() -> Result<(StorageFacts, ProbeResult), LabError>,
+) -> Result<ProbeRecord, LabError> {
     let started_at = Epoch::of(SystemTime::now());
     let (storage, result) = measure()?;
-    let record = ProbeRecord {
+    Ok(ProbeRecord {
         id: new_record_id(result.kind(), started_at),
-        run: None,
-        name: path.display().to_string(),
+        run: run.map(str::to_owned),
+        name,
         started_at,
         pgdyno_version: env!("CARGO_PKG_VERSION").to_owned(),
         host: pgdyno_facts::host(),
         storage,
         result,
-    };
-    store.add_probe(None, &record)?;
-    Ok(record)
+    })
 }
 
-fn working(progress: &dyn Progress, what: &str, share: f64) {
-    let activity = Activity::Probing { storage: None, test: what.to_owned() };
-    progress.event(&Event::Working { activity, share: Some(share) });
+/// Returns a function that reports the test under way and the share of the probe that is done.
+pub(crate) fn reporter(progress: &dyn Progress, storage: Option<&str>) -> impl Fn(&str, f64) {
+    move |test, share| {
+        let activity =
+            Activity::Probing { storage: storage.map(str::to_owned), test: test.to_owned() };
+        progress.event(&Event::Working { activity, share: Some(share) });
+    }
 }

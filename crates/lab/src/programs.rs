@@ -102,6 +102,16 @@ pub(crate) fn base_settings(prepared: &Prepared) -> BTreeMap<String, String> {
     settings
 }
 
+/// Gives the setting `name` a value, however its name is spelled in `settings`.
+pub(crate) fn replace_setting(
+    settings: &mut BTreeMap<String, String>,
+    name: &str,
+    value: impl Into<String>,
+) {
+    settings.retain(|known, _| !known.eq_ignore_ascii_case(name));
+    settings.insert(name.to_owned(), value.into());
+}
+
 /// Returns the `max_connections` that `clients` clients need; none if PostgreSQL's default does.
 pub(crate) fn max_connections(clients: u32) -> Option<u32> {
     /// Control connections, telemetry, and PostgreSQL's own reserve.

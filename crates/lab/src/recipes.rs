@@ -59,8 +59,10 @@ pub fn source(named: &str) -> Result<Source, FileError> {
         Some(recipe) => Ok(recipe.clone()),
         None => {
             let names: Vec<&str> = recipes.iter().map(|r| r.name.as_str()).collect();
-            let recipes = nearest(named, &names).into_iter().map(str::to_owned).collect();
-            Err(FileError::NoSuchRecipe { name: named.to_owned(), recipes })
+            let recipes = nearest(named, &names).join(", ");
+            let help = format!("the recipes are {recipes}; `pgdyno recipes` tells what each asks");
+            let what = format!("cannot run `{named}`: there is no file and no recipe of that name");
+            Err(FileError::Refused { what, help: Some(help) })
         }
     }
 }

@@ -20,68 +20,13 @@ use crate::shared::share_a_device;
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum ResolveError {
-    /// A storage that no `[storage.<name>]` describes.
-    #[error("cannot put PGDATA on storage `{name}`: there is no `[storage.{name}]`")]
-    NoSuchStorage {
-        /// The name.
-        name: String,
-        /// The storages of the file, nearest name first.
-        known: Vec<String>,
-    },
-    /// Several storages and nothing that chooses.
-    #[error("cannot choose a storage: {} are described, and no factor `storage` names which to use", known.join(", "))]
-    WhichStorage {
-        /// The storages of the file.
-        known: Vec<String>,
-    },
-    /// A setting that is pgdyno's business.
-    #[error("cannot set `{name}`: pgdyno sets it itself, so that its server stays private")]
-    Reserved {
-        /// The setting.
-        name: String,
-    },
-    /// `[[exclude]]` leaves nothing.
-    #[error("nothing is left to run: `[[exclude]]` leaves out every treatment")]
-    NothingLeft,
-    /// More threads than clients.
-    #[error("{threads} threads for {clients} clients ({levels}): a thread would have no client")]
-    IdleThreads {
-        /// The treatment.
-        levels: String,
-        /// The threads (count).
-        threads: u32,
-        /// The clients (count).
-        clients: u32,
-    },
-    /// Tries without end in a load that a count of transactions ends.
-    #[error(
-        "transactions could be tried for ever ({levels}): `max_tries = 0` with neither a duration nor a latency limit"
-    )]
-    EndlessTries {
-        /// The treatment.
-        levels: String,
-    },
-    /// A table that cannot lie in a tablespace.
-    #[error("cannot put table `{table}` where `storage.{storage}.tablespaces` says: {why}")]
-    Table {
-        /// The table.
-        table: String,
-        /// The storage that PGDATA lies on.
-        storage: String,
-        /// Why not.
-        why: &'static str,
-        /// The workload's tables, nearest first.
-        known: Vec<String>,
-    },
-    /// A storage for WAL or a tablespace on the device of its own PGDATA.
-    #[error(
-        "storages `{storage}` and `{other}` are to stand together, and are made on the same device"
-    )]
-    SharedDevice {
-        /// The storage that PGDATA lies on.
-        storage: String,
-        /// The one beside it.
-        other: String,
+    /// Names and levels that come to no plan.
+    #[error("{what}")]
+    Refused {
+        /// The attempt, and the obstacle.
+        what: String,
+        /// The remedy.
+        help: String,
     },
     /// A storage that does not go together with the treatment's device settings.
     #[error(transparent)]
@@ -89,55 +34,27 @@ pub enum ResolveError {
     /// A workload.
     #[error(transparent)]
     Workload(#[from] WorkloadError),
-    /// A rate that is looked for and varied.
-    #[error("cannot vary `rate` and look for the highest one (`load.find`)")]
-    RateIsSought,
-    /// A treatment that no level gives a server, where others have external ones.
-    #[error("no server for {levels}: other levels name a server by `postgres.dsn`")]
-    NoServer {
-        /// The treatment.
-        levels: String,
-    },
-    /// A factor that an external server cannot vary.
-    #[error("cannot vary `{key}` on a server that pgdyno does not own (`postgres.dsn`)")]
-    NotOurs {
-        /// The factor.
-        key: String,
-    },
 }
 
 impl ResolveError {
+    fn refused(what: impl Into<String>, help: impl Into<String>) -> Self {
+        Self::Refused { what: what.into(), help: help.into() }
+    }
+
+    /// Creates the error of the factor `key`, which an external server cannot vary.
+    fn not_ours(key: &str) -> Self {
+        Self::refused(
+            format!("cannot vary `{key}` on a server that pgdyno does not own (`postgres.dsn`)"),
+            "leave out `postgres.dsn`: pgdyno then makes a server of its own",
+        )
+    }
+
     /// Returns what to do about the error, where something helps.
     pub fn help(&self) -> Option<String> {
         match self {
-            Self::NoSuchStorage { known, .. } => {
-                Some(format!("described are {}", known.join(", ")))
-            }
-            Self::WhichStorage { known } => {
-                Some(format!("add `storage = [\"{}\"]` to `[factors]`", known[0]))
-            }
-            Self::Reserved { .. } => Some("take it out of the file".into()),
-            Self::NothingLeft => Some("remove an `[[exclude]]`, or add levels".into()),
-            Self::IdleThreads { .. } => {
-                Some("exclude the combination, or give it more clients".into())
-            }
-            Self::EndlessTries { .. } => {
-                Some("give `load.duration` or `load.latency_limit`".into())
-            }
-            Self::Table { known, .. } => Some(format!("its tables are {}", known.join(", "))),
-            Self::SharedDevice { .. } => {
-                Some("give each a partition or a device of its own".into())
-            }
+            Self::Refused { help, .. } => Some(help.clone()),
             Self::Storage(e) => e.help(),
             Self::Workload(e) => e.help(),
-            Self::RateIsSought => Some("take the factor `rate` out, or `load.find`".into()),
-            Self::NoServer { .. } => Some(
-                "give every level a `postgres.dsn`, or `[postgres] dsn` for those that have none"
-                    .into(),
-            ),
-            Self::NotOurs { .. } => {
-                Some("leave out `postgres.dsn`: pgdyno then makes a server of its own".into())
-            }
         }
     }
 }
@@ -164,7 +81,10 @@ pub fn resolve(
         treatments.push(treatment);
     }
     if treatments.is_empty() {
-        return Err(ResolveError::NothingLeft);
+        return Err(ResolveError::refused(
+            "nothing is left to run: `[[exclude]]` leaves out every treatment",
+            "remove an `[[exclude]]`, or add levels",
+        ));
     }
     let trials = order(experiment, treatments.len(), seed);
     let plan = Plan {
@@ -244,7 +164,7 @@ fn treatment(
     };
     for (key, value) in combination.iter().flat_map(|(_, level)| &level.sets) {
         if given && key.is_of_our_server() {
-            return Err(ResolveError::NotOurs { key: spelled(key).to_owned() });
+            return Err(ResolveError::not_ours(spelled(key)));
         }
         set_level(&mut treatment, key, value);
     }
@@ -254,7 +174,13 @@ fn treatment(
         treatment.threads = treatment.threads.min(treatment.clients);
     }
     if given && experiment.postgres.dsn_of(treatment.server.as_deref()).is_none() {
-        return Err(ResolveError::NoServer { levels: treatment.levels.to_string() });
+        return Err(ResolveError::refused(
+            format!(
+                "no server for {}: other levels name a server by `postgres.dsn`",
+                treatment.levels
+            ),
+            "give every level a `postgres.dsn`, or `[postgres] dsn` for those that have none",
+        ));
     }
     treatment.storage = choose_storage(experiment, treatment.storage)?;
     check_treatment(experiment, &treatment)?;
@@ -294,22 +220,35 @@ fn set_level(treatment: &mut Treatment, key: &Key, value: &LevelValue) {
 fn check_treatment(experiment: &Experiment, treatment: &Treatment) -> Result<(), ResolveError> {
     check_storage(experiment, treatment)?;
     if let Some(name) = treatment.settings.keys().find(|name| RESERVED.contains(&name.as_str())) {
-        return Err(ResolveError::Reserved { name: name.clone() });
+        let what =
+            format!("cannot set `{name}`: pgdyno sets it itself, so that its server stays private");
+        return Err(ResolveError::refused(what, "take it out of the file"));
     }
-    if treatment.threads > treatment.clients {
-        return Err(ResolveError::IdleThreads {
-            levels: treatment.levels.to_string(),
-            threads: treatment.threads,
-            clients: treatment.clients,
-        });
+    let Treatment { levels, threads, clients, .. } = treatment;
+    if threads > clients {
+        return Err(ResolveError::refused(
+            format!(
+                "{threads} threads for {clients} clients ({levels}): a thread would have no client"
+            ),
+            "exclude the combination, or give it more clients",
+        ));
     }
     if treatment.options.tries_without_end()
         && matches!(experiment.load.length, Length::Transactions(_))
     {
-        return Err(ResolveError::EndlessTries { levels: treatment.levels.to_string() });
+        return Err(ResolveError::refused(
+            format!(
+                "transactions could be tried for ever ({levels}): `max_tries = 0` with neither a \
+                 duration nor a latency limit"
+            ),
+            "give `load.duration` or `load.latency_limit`",
+        ));
     }
     if treatment.options.rate.is_some() && experiment.load.find.is_some() {
-        return Err(ResolveError::RateIsSought);
+        return Err(ResolveError::refused(
+            "cannot vary `rate` and look for the highest one (`load.find`)",
+            "take the factor `rate` out, or `load.find`",
+        ));
     }
     Ok(())
 }
@@ -329,14 +268,20 @@ fn alone(experiment: &Experiment) -> Vec<&str> {
 /// Returns the storage `name`, or the only choice where it is empty.
 fn choose_storage(experiment: &Experiment, name: String) -> Result<String, ResolveError> {
     let known: Vec<&str> = experiment.storage.keys().map(String::as_str).collect();
-    let owned = |names: &[&str]| names.iter().map(|&name| name.to_owned()).collect();
     match alone(experiment).as_slice() {
         _ if known.contains(&name.as_str()) => Ok(name),
-        _ if !name.is_empty() => {
-            Err(ResolveError::NoSuchStorage { known: owned(&nearest(&name, &known)), name })
-        }
+        _ if !name.is_empty() => Err(ResolveError::refused(
+            format!("cannot put PGDATA on storage `{name}`: there is no `[storage.{name}]`"),
+            format!("described are {}", nearest(&name, &known).join(", ")),
+        )),
         [only] => Ok((*only).to_owned()),
-        _ => Err(ResolveError::WhichStorage { known: owned(&known) }),
+        _ => Err(ResolveError::refused(
+            format!(
+                "cannot choose a storage: {} are described, and no factor `storage` names which to use",
+                known.join(", ")
+            ),
+            format!("add `storage = [\"{}\"]` to `[factors]`", known[0]),
+        )),
     }
 }
 
@@ -345,12 +290,18 @@ fn choose_storage(experiment: &Experiment, name: String) -> Result<String, Resol
 fn check_storage(experiment: &Experiment, treatment: &Treatment) -> Result<(), ResolveError> {
     let mut storage = experiment.storage[&treatment.storage].clone();
     if experiment.postgres.is_external() && !matches!(storage.backing, Backing::Directory(_)) {
-        return Err(ResolveError::NotOurs { key: "storage".into() });
+        return Err(ResolveError::not_ours("storage"));
     }
     for other in storage.others() {
         if share_a_device(&storage, &experiment.storage[other]) {
-            let (storage, other) = (treatment.storage.clone(), other.to_owned());
-            return Err(ResolveError::SharedDevice { storage, other });
+            let what = format!(
+                "storages `{}` and `{other}` are to stand together, and are made on the same device",
+                treatment.storage
+            );
+            return Err(ResolveError::refused(
+                what,
+                "give each a partition or a device of its own",
+            ));
         }
     }
     if treatment.device != DeviceSettings::default() {
@@ -371,11 +322,13 @@ fn check_tablespaces(
     let known = data.table_names();
     let mut seen = BTreeSet::new();
     for table in tablespaces.values().flatten() {
-        let wrong = |why| ResolveError::Table {
-            table: table.clone(),
-            storage: storage.to_owned(),
-            why,
-            known: nearest(table, &known).into_iter().map(str::to_owned).collect(),
+        let wrong = |why| {
+            ResolveError::refused(
+                format!(
+                    "cannot put table `{table}` where `storage.{storage}.tablespaces` says: {why}"
+                ),
+                format!("its tables are {}", nearest(table, &known).join(", ")),
+            )
         };
         if !known.contains(&table.as_str()) {
             return Err(wrong("the workload has no such table"));

@@ -1,8 +1,12 @@
-//! Opens stores, ends the sessions of dead processes in them, and names new records.
+//! Opens the journal and stores, and clears in them what killed processes left behind.
 
 use std::path::Path;
+use std::sync::atomic::AtomicBool;
 
 use pgdyno_dataset::trust::Trust;
+use pgdyno_exec::journal::Journal;
+use pgdyno_exec::paths;
+use pgdyno_model::progress::{Event, Notice, Progress};
 use pgdyno_model::record::SessionEnd;
 use pgdyno_results::store::Store;
 
@@ -42,4 +46,19 @@ fn end_dead_sessions(mut store: Store) -> Result<Store, LabError> {
         }
     }
     Ok(store)
+}
+
+/// Opens the journal and clears what it names of dead processes. Reports each leftover.
+///
+/// # Errors
+/// The journal cannot be read or written.
+pub(crate) fn clear_leftovers(
+    progress: &dyn Progress,
+    stop: &AtomicBool,
+) -> Result<Journal, LabError> {
+    let journal = Journal::open(&paths::state_dir())?;
+    for swept in pgdyno_postgres::sweep::sweep(&journal, stop)? {
+        progress.event(&Event::Note(Notice::Swept(swept.to_string())));
+    }
+    Ok(journal)
 }

@@ -40,25 +40,23 @@ pub(super) fn aims(fault: Fault, emulated: bool) -> &'static [Aim] {
 /// strikes; nothing for the load itself.
 pub(super) fn begin(aim: Aim, target: &Target) -> Option<(Repeated, Duration)> {
     // The times are guesses of a small database's: whether the aim was met is told.
-    let (under_way, within) = match aim {
-        Aim::Checkpoint => (Repeated::begin("CHECKPOINT", target), 40),
-        Aim::SegmentSwitch => (Repeated::begin("SELECT pg_switch_wal()", target), 40),
+    let (statements, within): (&'static [&'static str], _) = match aim {
+        Aim::Checkpoint => (&["CHECKPOINT"], 40),
+        Aim::SegmentSwitch => (&["SELECT pg_switch_wal()"], 40),
         Aim::Vacuum => {
-            let sql = "VACUUM pgbench_accounts, pgbench_tellers, pgbench_branches, pgdyno_token";
-            (Repeated::begin(sql, target), 40)
+            (&["VACUUM pgbench_accounts, pgbench_tellers, pgbench_branches, pgdyno_token"], 40)
         }
-        Aim::CreateIndex => (
-            Repeated::once("CREATE INDEX pgdyno_aim ON pgbench_accounts (abalance, aid)", target),
-            60,
-        ),
+        Aim::CreateIndex => (&["CREATE INDEX pgdyno_aim ON pgbench_accounts (abalance, aid)"], 60),
         Aim::Load
         | Aim::AfterCheckpoint
         | Aim::Recovery
         | Aim::WalFlush
         | Aim::Request
-        | Aim::Hand => {
-            return None;
-        }
+        | Aim::Hand => return None,
+    };
+    let under_way = match aim {
+        Aim::CreateIndex => Repeated::once(statements, target),
+        _ => Repeated::begin(statements, Duration::ZERO, target),
     };
     Some((under_way, Duration::from_millis(within)))
 }

@@ -2,9 +2,11 @@
 //!
 //! Everything here follows from the experiment and its plan. Nothing touches the host.
 
+use std::collections::BTreeMap;
+
 use pgdyno_model::crash::{CrashOptions, Under};
 use pgdyno_model::storage::Backing;
-use pgdyno_model::{Experiment, Fault, Plan, Treatment};
+use pgdyno_model::{Experiment, Fault, Plan, Storage, Treatment};
 use pgdyno_storage::fault::CUTTABLE;
 
 use crate::LabError;
@@ -28,9 +30,20 @@ pub(crate) fn control_rounds(fault: Fault) -> u32 {
 
 /// Returns the storages that a crash test of a cluster on `storage` strikes: its own, and that of
 /// its WAL.
-fn struck_storages<'a>(experiment: &'a Experiment, storage: &'a str) -> Vec<&'a str> {
-    let wal = experiment.storage.get(storage).and_then(|s| s.wal.as_deref());
-    std::iter::once(storage).chain(wal).collect()
+pub(super) fn struck_storages(storages: &BTreeMap<String, Storage>, storage: &str) -> Vec<String> {
+    let wal = storages.get(storage).and_then(|s| s.wal.clone());
+    std::iter::once(storage.to_owned()).chain(wal).collect()
+}
+
+/// Returns the treatments that have crash tests of their own: of those that are crashed alike the
+/// first.
+pub(crate) fn crashed_treatments(treatments: &[Treatment]) -> Vec<usize> {
+    (0..treatments.len()).filter(|at| first_alike(treatments, *at) == *at).collect()
+}
+
+/// Returns the first of `treatments` that is crashed alike as the one `at` a place.
+fn first_alike(treatments: &[Treatment], at: usize) -> usize {
+    treatments[..at].iter().position(|t| t.is_crashed_alike(&treatments[at])).unwrap_or(at)
 }
 
 /// Refuses the fault that only a hand brings about.
@@ -53,9 +66,9 @@ pub(crate) fn check(experiment: &Experiment, plan: &Plan) -> Result<(), LabError
     let options = options(experiment, plan)?;
     check_planted(experiment, plan)?;
     for treatment in &plan.treatments {
-        for name in struck_storages(experiment, &treatment.storage) {
+        for name in struck_storages(&experiment.storage, &treatment.storage) {
             for fault in &options.faults {
-                possible(experiment, name, *fault)?;
+                possible(experiment, &name, *fault)?;
             }
         }
         if options.under != Under::Both && experiment.storage[&treatment.storage].wal.is_none() {
@@ -129,8 +142,8 @@ pub(crate) fn planted(experiment: &Experiment, treatment: &Treatment) -> Vec<Fau
 fn check_planted(experiment: &Experiment, plan: &Plan) -> Result<(), LabError> {
     let treatments = &plan.treatments;
     for (at, treatment) in treatments.iter().enumerate() {
-        let first = treatments[..at].iter().find(|other| other.is_crashed_alike(treatment));
-        if first.is_some_and(|first| planted(experiment, first) != planted(experiment, treatment)) {
+        let first = &treatments[first_alike(treatments, at)];
+        if planted(experiment, first) != planted(experiment, treatment) {
             return Err(LabError::Crash {
                 what: treatment.levels.to_string(),
                 found: "`[[crash.planted]]` tells it from a treatment that differs in its load only, and both share one \

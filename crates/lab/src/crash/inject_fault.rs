@@ -8,13 +8,14 @@ use pgdyno_model::crash::Aim;
 use pgdyno_model::progress::RoundStage;
 use pgdyno_postgres::StopMode;
 
-use super::checkpoints::Checkpoints;
+use super::aim;
+use super::disk::{self, Rig};
 use super::load::Load;
 use super::missed::Missed;
+use super::repeated::Repeated;
 use super::round_plan::{RoundContext, RoundPlan};
 use super::test_bed::{DiskCut, TestBed};
 use super::wal_watcher::parse_lsn;
-use super::{aim, disk};
 use crate::LabError;
 use crate::context::Context;
 use crate::provisioner::DATABASE;
@@ -23,6 +24,13 @@ use crate::provisioner::DATABASE;
 /// more.
 const CHECKPOINTS_MIN: f64 = 3.0;
 const CHECKPOINTS_MORE: f64 = 3.0;
+
+/// A switch to the next WAL segment and a checkpoint: all segments before it are removed or
+/// recycled, so that nothing but this checkpoint can be recovered from.
+///
+/// Recovery replays WAL since the last checkpoint that completed: without one during the load no
+/// flush of a data file is under test.
+const SWITCH_AND_CHECKPOINT: [&str; 2] = ["SELECT pg_catalog.pg_switch_wal()", "CHECKPOINT"];
 
 /// A fault that happened.
 pub(super) struct InjectedFault {
@@ -60,11 +68,12 @@ pub(super) fn inject_fault(
     // Some complete before the fault, and which is under way when it strikes is a matter of
     // chance.
     let pause = wait.div_f64(CHECKPOINTS_MIN + CHECKPOINTS_MORE * draws.unit());
-    let checkpoints = Checkpoints::start(&bed.cluster().control_target(DATABASE), pause);
+    let target = bed.cluster().control_target(DATABASE);
+    let checkpoints = Repeated::begin(&SWITCH_AND_CHECKPOINT, pause, &target);
     if let Err(missed) = wait_until_due(plan.aim, began, wait, load, &checkpoints, context)? {
         return Ok(Err(missed));
     }
-    let under_way = aim::begin(plan.aim, &bed.cluster().control_target(DATABASE));
+    let under_way = aim::begin(plan.aim, &target);
     if let Some((_, within)) = &under_way {
         std::thread::sleep(within.mul_f64(draws.unit()));
     }
@@ -113,12 +122,11 @@ fn strike(
     plan: &RoundPlan,
     victim: Option<i32>,
     bed: &mut TestBed,
-    checkpoints: Checkpoints,
+    checkpoints: Repeated,
     draws: &mut Random,
     around: &RoundContext<'_>,
 ) -> Result<Strike, LabError> {
     let RoundContext { subject, context, .. } = *around;
-    let stop = context.stop;
     let mut completed = checkpoints.completed();
     // These make checkpoints of their own, at the moments that they need.
     let checkpoints =
@@ -129,10 +137,10 @@ fn strike(
         && subject.is_emulated()
         && disk::cuts_at(plan.fault, plan.aim, under);
     let met = match (plan.fault, victim) {
-        _ if cuts_at => disk::cut_at(plan.aim, &mut bed.disks()?, draws, stop)?,
-        (fault, _) if fault.needs_emulated_disk() => {
-            let (mut disks, target) = (bed.disks()?, bed.cluster().control_target(DATABASE));
-            disk::inject(plan.fault, under, plan.number, &mut disks, &target, draws, stop)?
+        (fault, _) if cuts_at || fault.needs_emulated_disk() => {
+            let (disks, target) = (bed.disks()?, bed.cluster().control_target(DATABASE));
+            let rig = Rig { disks, under, target, round: plan.number, draws, context };
+            if cuts_at { disk::cut_at(plan.aim, rig)? } else { disk::inject(fault, rig)? }
         }
         (fault, victim) => {
             (at, committed) = crash(fault, victim, bed, draws)?;
@@ -141,7 +149,7 @@ fn strike(
     };
     // The power goes after what the disk was armed for.
     if cuts_at || plan.fault.needs_emulated_disk() {
-        completed = checkpoints.as_ref().map_or(completed, Checkpoints::completed);
+        completed = checkpoints.as_ref().map_or(completed, Repeated::completed);
         at = bed.cut_power(0.0)?;
     }
     Ok(Strike { at, committed, completed, met })
@@ -156,19 +164,17 @@ fn wait_until_due(
     began: Instant,
     wait: Duration,
     load: &Load,
-    checkpoints: &Checkpoints,
+    checkpoints: &Repeated,
     context: Context<'_>,
 ) -> Result<Result<(), Missed>, LabError> {
-    while began.elapsed() < wait {
-        context.check_stop()?;
-        if load.has_ended() {
-            return Ok(Err(Missed::LoadEnded));
-        }
-        std::thread::sleep((wait - began.elapsed().min(wait)).min(Duration::from_millis(5)));
+    let has_ended = || Ok(load.has_ended().then_some(()));
+    let left = wait.saturating_sub(began.elapsed());
+    if context.poll(left, Duration::from_millis(5), has_ended)?.is_some() {
+        return Ok(Err(Missed::LoadEnded));
     }
-    checkpoints.wait_for(1, context.stop)?;
+    checkpoints.wait_for(1, context)?;
     if aim == Aim::AfterCheckpoint {
-        checkpoints.wait_for(checkpoints.completed() + 1, context.stop)?;
+        checkpoints.wait_for(checkpoints.completed() + 1, context)?;
     }
     Ok(Ok(()))
 }

@@ -19,6 +19,7 @@ use pgdyno_model::target::Target;
 use pgdyno_model::units::Span;
 
 use crate::LabError;
+use crate::context::Context;
 
 const SCRIPT: &str = include_str!("ledger.sql");
 
@@ -55,7 +56,6 @@ pub(super) struct Load {
     ledger: Arc<MappedLedger>,
     path: PathBuf,
     stop: Arc<AtomicBool>,
-    began: Instant,
     thread: Option<JoinHandle<Result<Measurement, LoadError>>>,
 }
 
@@ -73,11 +73,9 @@ impl Load {
         let path = scratch.join(format!("ledger-{first}"));
         let clients = clients(options);
         let seconds = (length + LONGER).as_secs_f64();
-        let failed =
-            |e: std::io::Error| LabError::Ledger { path: path.clone(), found: e.to_string() };
         let ledger =
             MappedLedger::create(&path, clients.get(), capacity(clients.get(), seconds), first)
-                .map_err(failed)?;
+                .map_err(|e| ledger_error(&path, &e))?;
         let ledger = Arc::new(ledger);
         let spec = LoadSpec {
             length: Length::Duration(Span(length + LONGER)),
@@ -90,22 +88,17 @@ impl Load {
             run_load(&spec, &LoadObserver { stop: &told, on_open: &|_| {}, on_second: &|_| {} })
         });
         let thread = Some(thread.map_err(|e| LabError::from(LoadError::System(e)))?);
-        Ok(Self { ledger, path, stop, began: Instant::now(), thread })
+        Ok(Self { ledger, path, stop, thread })
     }
 
     /// Waits until every client has had the time for some transactions; false if the load ended
     /// before.
-    pub(super) fn wait_warm(&self, clients: u32, stop: &AtomicBool) -> Result<bool, LabError> {
-        while self.ledger.acknowledged() < u64::from(clients) * 2 {
-            if stop.load(Ordering::Relaxed) {
-                return Err(LabError::Interrupted);
-            }
-            if self.has_ended() || self.began.elapsed() > WARMING {
-                return Ok(false);
-            }
-            std::thread::sleep(Duration::from_millis(10));
-        }
-        Ok(true)
+    pub(super) fn wait_warm(&self, clients: u32, context: Context<'_>) -> Result<bool, LabError> {
+        let is_warm = context.poll(WARMING, Duration::from_millis(10), || {
+            let is_warm = self.ledger.acknowledged() >= u64::from(clients) * 2;
+            Ok((is_warm || self.has_ended()).then_some(is_warm))
+        });
+        Ok(is_warm?.unwrap_or(false))
     }
 
     /// Whether it has ended by itself.
@@ -134,9 +127,7 @@ impl Load {
             Some(Err(_)) => "the load's thread panicked".into(),
             None => String::new(),
         };
-        let failed =
-            |e: std::io::Error| LabError::Ledger { path: self.path.clone(), found: e.to_string() };
-        Ok((read(&self.path).map_err(failed)?, said))
+        Ok((read(&self.path).map_err(|e| ledger_error(&self.path, &e))?, said))
     }
 
     fn join(&mut self) -> Option<std::thread::Result<Result<Measurement, LoadError>>> {
@@ -149,6 +140,13 @@ impl Drop for Load {
     fn drop(&mut self) {
         let _ = self.join();
     }
+}
+
+fn ledger_error(path: &Path, error: &std::io::Error) -> LabError {
+    LabError::refused(
+        format!("cannot keep the ledger {}: {error}", path.display()),
+        "its place is below XDG_STATE_HOME, which needs room and must not be the storage under test",
+    )
 }
 
 /// Transactions that a client may come to in so many seconds: clients share a server.

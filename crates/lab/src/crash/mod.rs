@@ -11,7 +11,6 @@
 //! Positive controls are rounds with a planted loss. They show that a loss would be seen.
 
 mod aim;
-mod checkpoints;
 mod controls;
 mod disk;
 mod dry_run;
@@ -47,10 +46,9 @@ pub use subject::{AfterRecovery, Interference, Through};
 
 use crate::LabError;
 use crate::context::Context;
-use crate::leftovers::clear_leftovers;
 use crate::prepare::Prepared;
 use crate::record_id::new_record_id;
-use crate::stores::open_store;
+use crate::stores::{clear_leftovers, open_store};
 
 /// Crashes what `prepared` describes, by itself: its only treatment is the subject, its `[crash]`
 /// says how. What comes of it is in the store at `store` when this returns, also what a signal cut

@@ -50,7 +50,7 @@ pub(super) fn run_round(
     let wait = wait(&subject.options, delay, &mut draws);
     let load = Load::start(target, &subject.options, wait, plan.seed, plan.first, around.scratch)?;
     let watcher = WalWatcher::start(&bed.cluster().control_target(DATABASE));
-    let struck = match load.wait_warm(subject.options.clients, context.stop)? {
+    let struck = match load.wait_warm(subject.options.clients, context)? {
         true => inject_fault(plan, bed, &load, wait, &mut draws, around)?,
         false => Err(Missed::NoLoad),
     };

@@ -15,11 +15,11 @@ use pgdyno_postgres::Install;
 use pgdyno_storage::Wipe;
 use pgdyno_storage::fault::CUTTABLE;
 
-use super::feasibility::{options, planted};
+use super::feasibility::{options, planted, struck_storages};
 use crate::LabError;
 use crate::context::Context;
 use crate::prepare::Prepared;
-use crate::programs::{base_settings, install_programs, max_connections};
+use crate::programs::{base_settings, install_programs, max_connections, replace_setting};
 
 /// Where the load goes instead of straight to the server: to what stands between, a pooler or a
 /// proxy.
@@ -80,8 +80,7 @@ impl Subject {
         let experiment = &prepared.experiment;
         let mut settings = base_settings(prepared);
         for (name, value) in &treatment.settings {
-            settings.retain(|n, _| !n.eq_ignore_ascii_case(name));
-            settings.insert(name.clone(), value.clone());
+            replace_setting(&mut settings, name, value);
         }
         let labels: Vec<String> =
             treatment.levels.0.iter().map(|(name, level)| format!("{name}={level}")).collect();
@@ -93,11 +92,7 @@ impl Subject {
             storages: experiment.storage.clone(),
             device: treatment.device.clone(),
             wipe: prepared.wipe.clone(),
-            serials: if experiment.telemetry.keep_serials {
-                Serials::Kept
-            } else {
-                Serials::Hashed
-            },
+            serials: prepared.serials(),
             install,
             account,
             initdb: experiment.postgres.initdb.clone(),
@@ -125,8 +120,7 @@ impl Subject {
             offer("max_connections", connections.to_string());
         }
         // The server's log is read for damage, in English; initdb takes over the locale's language.
-        settings.retain(|name, _| !name.eq_ignore_ascii_case("lc_messages"));
-        settings.insert("lc_messages".into(), "C".into());
+        replace_setting(&mut settings, "lc_messages", "C");
         settings
     }
 
@@ -171,8 +165,7 @@ impl Subject {
 
     /// The storages that a fault strikes: that of PGDATA, and that of pg_wal where it has its own.
     fn struck_storages(&self) -> Vec<String> {
-        let wal = self.storages.get(&self.storage).and_then(|s| s.wal.clone());
-        std::iter::once(self.storage.clone()).chain(wal).collect()
+        struck_storages(&self.storages, &self.storage)
     }
 
     /// Returns the subject on the storages that `fault` needs.
@@ -183,7 +176,7 @@ impl Subject {
     pub(crate) fn on_storages_for(&self, fault: Fault) -> Self {
         let mut other = self.clone();
         let struck = self.struck_storages();
-        let chosen = struck.iter().any(|name| !self.storages[name].backing.emulated().is_empty());
+        let chosen = !self.emulated().is_empty();
         for name in struck {
             let Some(storage) = other.storages.get_mut(&name) else { continue };
             if let Backing::Loop(file) = &storage.backing
@@ -204,23 +197,20 @@ impl Subject {
 
     /// Whether PGDATA and pg_wal lie on emulated disks, both of them.
     pub(crate) fn is_emulated(&self) -> bool {
-        self.emulated().len() == self.struck_storages().len()
+        self.emulated() == self.struck_storages()
     }
 
     /// The storages of PGDATA and pg_wal that are emulated.
     pub(crate) fn emulated(&self) -> Vec<String> {
         let mut struck = self.struck_storages();
-        struck.retain(|name| {
-            self.storages.get(name).is_some_and(|s| !s.backing.emulated().is_empty())
-        });
+        struck.retain(|name| !self.storages[name].backing.emulated().is_empty());
         struck
     }
 
     /// Returns the subject with `name` set to `value`.
     pub(crate) fn with_setting(&self, name: &str, value: &str) -> Self {
         let mut other = self.clone();
-        other.settings.retain(|n, _| !n.eq_ignore_ascii_case(name));
-        other.settings.insert(name.to_owned(), value.to_owned());
+        replace_setting(&mut other.settings, name, value);
         other
     }
 }

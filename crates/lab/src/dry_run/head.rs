@@ -15,9 +15,9 @@ pub(super) fn head(prepared: &Prepared, out: &mut String) {
         Order::Randomized => "randomized",
         Order::Sequential => "sequential",
     };
-    let _ = line!(out, "{} (nothing is done: this is the plan)", plan.name);
+    line!(out, "{} (nothing is done: this is the plan)", plan.name);
     if let Some(question) = &plan.question {
-        let _ = line!(out, "{question}");
+        line!(out, "{question}");
     }
     let treatments = plan.treatments.len();
     let (repeats, trials) = match &plan.stopping {
@@ -27,13 +27,13 @@ pub(super) fn head(prepared: &Prepared, out: &mut String) {
             (format!("{} to {}", s.floor, s.ceiling), format!("{least} to {}", plan.trials.len()))
         }
     };
-    let _ = line!(
+    line!(
         out,
         "{treatments} treatments x {repeats} repeats = {trials} trials, {order}, seed {}",
         plan.seed
     );
     if experiment.seed.is_none() {
-        let _ = line!(
+        line!(
             out,
             "the seed was drawn for this plan, and each run draws its own; `--set experiment.seed={}` keeps this one",
             plan.seed
@@ -47,8 +47,8 @@ pub(super) fn head(prepared: &Prepared, out: &mut String) {
         Length::Transactions(n) => format!("{n} transactions by each client measured"),
     };
     match &plan.find {
-        None => drop(line!(out, "each trial: {} warm-up, {length}", plan.warm_up)),
-        Some(find) => drop(line!(
+        None => line!(out, "each trial: {} warm-up, {length}", plan.warm_up),
+        Some(find) => line!(
             out,
             "each trial: looks for the highest rate that keeps {}, to {}%: steps of {} each, the answer confirmed with \
              {length} after {} warm-up",
@@ -56,9 +56,9 @@ pub(super) fn head(prepared: &Prepared, out: &mut String) {
             find.resolution * 100.0,
             find.step,
             plan.warm_up
-        )),
+        ),
     }
-    let _ = line!(out, "\nTreatments");
+    line!(out, "\nTreatments");
     for (number, treatment) in (1..).zip(&plan.treatments) {
         self::treatment(number, treatment, out);
     }
@@ -70,8 +70,8 @@ fn treatment(number: usize, treatment: &Treatment, out: &mut String) {
         none if none.is_empty() => "(no factors)".to_owned(),
         levels => levels,
     };
-    let _ = line!(out, "  {number:>3}  {levels}");
-    let _ = piece!(
+    line!(out, "  {number:>3}  {levels}");
+    piece!(
         out,
         "       {} at scale {}, {} on {}, {} protocol, storage {}",
         treatment.workload,
@@ -83,16 +83,16 @@ fn treatment(number: usize, treatment: &Treatment, out: &mut String) {
     );
     out.push_str(&options(&treatment.options));
     if let Some(version) = treatment.postgres_version {
-        let _ = piece!(out, ", PostgreSQL {version}");
+        piece!(out, ", PostgreSQL {version}");
     }
     if let Some(bindir) = &treatment.postgres_bindir {
-        let _ = piece!(out, ", programs in {}", bindir.display());
+        piece!(out, ", programs in {}", bindir.display());
     }
     if let Some(server) = &treatment.server {
-        let _ = piece!(out, ", server {server}");
+        piece!(out, ", server {server}");
     }
     for (name, value) in &treatment.settings {
-        let _ = piece!(out, ", {name} = {value}");
+        piece!(out, ", {name} = {value}");
     }
     out.push_str(&device(&treatment.device));
     out.push('\n');
@@ -110,14 +110,14 @@ fn stopping(stopping: &Stopping, margin: Option<f64>, out: &mut String) {
         .iter()
         .map(ToString::to_string)
         .collect();
-    let _ = line!(
+    line!(
         out,
         "a comparison is decided when {}; looked at after {} blocks, and treatments of no open comparison are measured no more",
         closed.join(", or "),
         looks.join(", ")
     );
     if let Some(budget) = stopping.budget {
-        let _ = line!(
+        line!(
             out,
             "after {} blocks no block begins that does not fit into {budget}",
             stopping.floor
@@ -131,15 +131,15 @@ fn options(options: &LoadOptions) -> String {
         options;
     let mut out = String::new();
     if let Some(rate) = rate {
-        let _ = piece!(out, ", {rate} transactions due each second");
+        piece!(out, ", {rate} transactions due each second");
     }
     if let Some(limit) = latency_limit {
-        let _ = piece!(out, ", latency limit {limit}");
+        piece!(out, ", latency limit {limit}");
     }
     match max_tries {
         0 => out.push_str(", tries without end"),
         1 => {}
-        n => drop(piece!(out, ", at most {n} tries")),
+        n => piece!(out, ", at most {n} tries"),
     }
     match on_error {
         OnError::AbortClient => {}
@@ -152,12 +152,12 @@ fn options(options: &LoadOptions) -> String {
     match reconnect_lost {
         ReconnectLost::Never => {}
         ReconnectLost::UpTo(most) => {
-            let _ = piece!(out, ", lost connections made anew, at most {most} in a row");
+            piece!(out, ", lost connections made anew, at most {most} in a row");
         }
         ReconnectLost::Always => out.push_str(", lost connections made anew"),
     }
     for (name, value) in define {
-        let _ = piece!(out, ", :{name} = {value}");
+        piece!(out, ", :{name} = {value}");
     }
     out
 }
@@ -165,18 +165,17 @@ fn options(options: &LoadOptions) -> String {
 /// Describes the device settings of a treatment.
 pub(super) fn device(device: &DeviceSettings) -> String {
     let DeviceSettings { scheduler, read_ahead_kb, nr_requests, write_cache, .. } = device;
+    let settings = [
+        ("scheduler", scheduler.as_ref().map(ToString::to_string)),
+        ("read_ahead_kb", read_ahead_kb.as_ref().map(ToString::to_string)),
+        ("nr_requests", nr_requests.as_ref().map(ToString::to_string)),
+        ("write_cache", write_cache.as_ref().map(ToString::to_string)),
+    ];
     let mut out = String::new();
-    if let Some(scheduler) = scheduler {
-        let _ = piece!(out, ", device.scheduler = {scheduler}");
-    }
-    if let Some(kib) = read_ahead_kb {
-        let _ = piece!(out, ", device.read_ahead_kb = {kib}");
-    }
-    if let Some(requests) = nr_requests {
-        let _ = piece!(out, ", device.nr_requests = {requests}");
-    }
-    if let Some(on) = write_cache {
-        let _ = piece!(out, ", device.write_cache = {on}");
+    for (name, value) in settings {
+        if let Some(value) = value {
+            piece!(out, ", device.{name} = {value}");
+        }
     }
     out
 }

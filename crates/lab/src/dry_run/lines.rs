@@ -8,18 +8,23 @@ use pgdyno_model::printable::escape_line;
 /// As `writeln!`, for one line; an empty line may come before it.
 macro_rules! line {
     ($out:expr, $($arguments:tt)*) => {{
-        $out.push_str(&$crate::dry_run::lines::escaped(format_args!($($arguments)*)));
+        piece!($out, $($arguments)*);
         $out.push('\n');
-        std::fmt::Result::Ok(())
     }};
 }
 
 /// As `write!`, for a piece of a line.
 macro_rules! piece {
-    ($out:expr, $($arguments:tt)*) => {{
-        $out.push_str(&$crate::dry_run::lines::escaped(format_args!($($arguments)*)));
-        std::fmt::Result::Ok(())
-    }};
+    ($out:expr, $($arguments:tt)*) => {
+        $out.push_str(&$crate::dry_run::lines::escaped(format_args!($($arguments)*)))
+    };
+}
+
+/// Adds a step: its first line with a dash, the others below it.
+macro_rules! step {
+    ($out:expr, $($arguments:tt)*) => {
+        $crate::dry_run::lines::push_step($out, &format!($($arguments)*))
+    };
 }
 
 /// `text` on one line, after an empty one if it begins with a newline.
@@ -31,9 +36,8 @@ pub(super) fn escaped(text: fmt::Arguments<'_>) -> String {
     }
 }
 
-/// A step: its first line with a dash, the others below it.
-pub(super) fn indented(step: &str, out: &mut String) {
+pub(super) fn push_step(out: &mut String, step: &str) {
     for (i, line) in step.lines().enumerate() {
-        let _ = line!(out, "  {} {line}", if i == 0 { "-" } else { " " });
+        line!(out, "  {} {line}", if i == 0 { "-" } else { " " });
     }
 }

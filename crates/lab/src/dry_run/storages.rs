@@ -9,7 +9,6 @@ use pgdyno_model::storage::{Backing, DeviceSettings};
 use pgdyno_model::units::Bytes;
 use pgdyno_storage::{Stack, Surroundings};
 
-use super::lines::indented;
 use crate::LabError;
 use crate::prepare::Prepared;
 
@@ -82,14 +81,14 @@ pub(super) fn making(prepared: &Prepared, planned: &BTreeMap<String, Planned>, o
         if steps.is_empty() && refusal.is_none() {
             continue;
         }
-        let _ = line!(out, "\nStorage {name}");
+        line!(out, "\nStorage {name}");
         if let Some(why) = refusal {
-            let _ = line!(out, "  cannot be made here: {why}");
+            line!(out, "  cannot be made here: {why}");
         }
         for what in overwritten {
-            let _ = line!(out, "  overwritten: {what}");
+            line!(out, "  overwritten: {what}");
         }
-        steps.iter().for_each(|step| indented(&step.to_string(), out));
+        steps.iter().for_each(|step| step!(out, "{step}"));
     }
     let in_turn: Vec<&str> = planned
         .keys()
@@ -99,7 +98,7 @@ pub(super) fn making(prepared: &Prepared, planned: &BTreeMap<String, Planned>, o
     if !in_turn.is_empty() {
         let anew: Vec<String> =
             prepared.made_anew().iter().map(|(ordinal, _)| (ordinal + 1).to_string()).collect();
-        let _ = line!(
+        line!(
             out,
             "\nOn one device in turn: {}. Each takes the other's place with its clusters, which are made and loaded \
              anew: before {} of {} trials{}.",
@@ -124,7 +123,7 @@ pub(super) fn before_each_trial(
         let mut asked = prepared.experiment.storage[&treatment.storage].clone();
         asked.device = asked.device.overlaid(&treatment.device);
         for step in planned[&treatment.storage].stack.setting_steps(&asked.device) {
-            indented(&format!("treatment {number}, unless it is set so: {step}"), out);
+            step!(out, "treatment {number}, unless it is set so: {step}");
         }
     }
 }
@@ -133,10 +132,7 @@ pub(super) fn before_each_trial(
 pub(super) fn trimming(prepared: &Prepared, planned: &BTreeMap<String, Planned>, out: &mut String) {
     for (name, Planned { stack, .. }) in planned {
         if prepared.experiment.storage[name].device.trim {
-            indented(
-                &format!("if the trial is on {name}, run: fstrim {}", stack.path().display()),
-                out,
-            );
+            step!(out, "if the trial is on {name}, run: fstrim {}", stack.path().display());
         }
     }
 }
@@ -144,6 +140,6 @@ pub(super) fn trimming(prepared: &Prepared, planned: &BTreeMap<String, Planned>,
 /// How all of them are taken down.
 pub(super) fn taking_down(planned: &BTreeMap<String, Planned>, out: &mut String) {
     for Planned { stack, .. } in planned.values() {
-        stack.take_down_steps().iter().for_each(|step| indented(&step.to_string(), out));
+        stack.take_down_steps().iter().for_each(|step| step!(out, "{step}"));
     }
 }

@@ -30,8 +30,8 @@ pub(super) fn apply(
             toml::from_str(&text).map_err(|e| FileError::in_override(&one.given, e.message()))?;
         let next = raw.into_experiment(source);
         if let (Ok(_), Err(complaint)) = (&outcome, &next) {
-            let (what, help) = (complaint.what.clone(), complaint.help.clone());
-            blamed = Some(FileError::InOverride { given: one.given.clone(), what, help });
+            let help = complaint.help.clone();
+            blamed = Some(FileError::of_override(&one.given, &complaint.what, help));
         }
         outcome = next;
     }

@@ -10,7 +10,7 @@ use pgdyno_model::units::Span;
 use serde::Deserialize;
 use toml::Spanned;
 
-use super::error::Complaint;
+use super::error::{Complaint, read_at};
 use super::factors::combination;
 
 #[derive(Deserialize)]
@@ -97,10 +97,7 @@ impl CrashTable {
         factors: &[Factor],
     ) -> Result<Vec<PlantedFailure>, Complaint> {
         let planted = std::mem::take(&mut self.planted).into_iter();
-        let one = |table: Spanned<PlantedTable>| {
-            let at = table.span();
-            table.into_inner().into_planted(factors).map_err(|complaint| complaint.at(at))
-        };
+        let one = |table| read_at(table, |table: PlantedTable| table.into_planted(factors));
         planted.map(one).collect()
     }
 

@@ -2,10 +2,10 @@
 //! allowed ones.
 
 use std::ops::Range;
-use std::path::PathBuf;
 
 use pgdyno_model::nearest::nearest;
 use thiserror::Error;
+use toml::Spanned;
 
 use super::source::Source;
 
@@ -13,32 +13,6 @@ use super::source::Source;
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum FileError {
-    /// The file cannot be read.
-    #[error("cannot read the experiment file {}: {found}", path.display())]
-    Unreadable {
-        /// The file.
-        path: PathBuf,
-        /// The system's message.
-        found: String,
-    },
-    /// No recipe and no file of that name.
-    #[error("cannot run `{name}`: there is no file and no recipe of that name")]
-    NoSuchRecipe {
-        /// The name that was given.
-        name: String,
-        /// The recipes there are, nearest first.
-        recipes: Vec<String>,
-    },
-    /// The experiment has no size of that name.
-    #[error("{shown} has no size `{name}`")]
-    NoSuchSize {
-        /// The file or recipe.
-        shown: String,
-        /// The name that was given.
-        name: String,
-        /// The sizes there are, nearest first.
-        sizes: Vec<String>,
-    },
     /// A word or value at a place in the file.
     #[error("{shown}:{line}:{column}: {what}\n{excerpt}")]
     InFile {
@@ -55,30 +29,10 @@ pub enum FileError {
         /// The remedy.
         help: Option<String>,
     },
-    /// A `--set` that does not fit.
-    #[error("--set {given}: {what}")]
-    InOverride {
-        /// The text as the user gave it.
-        given: String,
-        /// The fault that was found.
-        what: String,
-        /// The remedy.
-        help: Option<String>,
-    },
-    /// A `--dsn` that does not fit. Nothing of it is quoted: a password could be in any part.
-    #[error("--dsn: {what}")]
-    Dsn {
-        /// The fault that was found.
-        what: String,
-        /// The remedy.
-        help: String,
-    },
-    /// Values that are right one by one, but not together.
-    #[error("{shown}: {what}")]
-    Meaning {
-        /// The file, as the user named it.
-        shown: String,
-        /// The fault that was found.
+    /// A file that cannot be read, an option that does not fit, or values that are right one by one, but not together.
+    #[error("{what}")]
+    Refused {
+        /// The file or the option, and the fault that was found.
         what: String,
         /// The remedy.
         help: Option<String>,
@@ -110,23 +64,20 @@ impl Complaint {
     }
 }
 
+/// Reads what is `given` by `read`, whose complaints get its place in the file.
+pub(super) fn read_at<T, U>(
+    given: Spanned<T>,
+    read: impl FnOnce(T) -> Result<U, Complaint>,
+) -> Result<U, Complaint> {
+    let span = given.span();
+    read(given.into_inner()).map_err(|complaint| complaint.at(span))
+}
+
 impl FileError {
     /// Returns what to do about the error, where something helps.
     pub fn help(&self) -> Option<String> {
         match self {
-            Self::Unreadable { .. } => None,
-            Self::NoSuchRecipe { recipes, .. } => Some(format!(
-                "the recipes are {}; `pgdyno recipes` tells what each asks",
-                recipes.join(", ")
-            )),
-            Self::NoSuchSize { name, sizes, .. } if sizes.is_empty() => Some(format!(
-                "it has none: a table `[size.{name}]` with `about` and `set` makes one"
-            )),
-            Self::Dsn { help, .. } => Some(help.clone()),
-            Self::NoSuchSize { sizes, .. } => Some(format!("its sizes are {}", sizes.join(", "))),
-            Self::InFile { help, .. }
-            | Self::InOverride { help, .. }
-            | Self::Meaning { help, .. } => help.clone(),
+            Self::InFile { help, .. } | Self::Refused { help, .. } => help.clone(),
         }
     }
 
@@ -140,7 +91,7 @@ impl FileError {
         let Complaint { what, help, span } = complaint;
         match span {
             Some(span) => Self::at_place(source, span, what, help),
-            None => Self::Meaning { shown: source.shown.clone(), what, help },
+            None => Self::Refused { what: format!("{}: {what}", source.shown), help },
         }
     }
 
@@ -163,7 +114,12 @@ impl FileError {
 
     pub(super) fn in_override(given: &str, message: &str) -> Self {
         let (what, help) = reworded(message);
-        Self::InOverride { given: given.to_owned(), what, help }
+        Self::of_override(given, &what, help)
+    }
+
+    /// Creates the error of the override `given`, shown as `--set` has it.
+    pub(super) fn of_override(given: &str, what: &str, help: Option<String>) -> Self {
+        Self::Refused { what: format!("--set {given}: {what}"), help }
     }
 }
 

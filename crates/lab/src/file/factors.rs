@@ -10,7 +10,7 @@ use serde::Deserialize;
 use serde::de::{Deserializer, Error as _, MapAccess, SeqAccess, Visitor};
 use toml::Spanned;
 
-use super::error::Complaint;
+use super::error::{Complaint, read_at};
 use super::levels::{check_level, flattened, setting_value};
 
 /// The table as read, in the file's order.
@@ -150,21 +150,19 @@ fn key(name: &str) -> Result<Key, Complaint> {
 
 fn plain(name: &str, levels: Vec<Spanned<LevelValue>>) -> Result<Factor, Complaint> {
     let key = key(name)?;
-    let levels = levels
-        .into_iter()
-        .map(|level| {
-            let span = level.span();
-            let value = level.into_inner();
-            check_level(&key, &value)
-                .map_err(|c| of_factor(&format!("factor `{name}`"), c).at(span))?;
-            Ok(Level { label: value.clone(), sets: vec![(key.clone(), value)] })
-        })
-        .collect::<Result<_, Complaint>>()?;
+    let level = |level| read_at(level, |value| plain_level(name, &key, value));
+    let levels = levels.into_iter().map(level).collect::<Result<_, _>>()?;
     Ok(Factor { name: name.to_owned(), levels })
 }
 
-fn of_factor(factor: &str, complaint: Complaint) -> Complaint {
-    Complaint { what: format!("{factor}: {}", complaint.what), ..complaint }
+/// Returns the level of `factor` that gives `key` a value, by which it is called.
+fn plain_level(factor: &str, key: &Key, value: LevelValue) -> Result<Level, Complaint> {
+    check_level(key, &value).map_err(|c| with_subject(&format!("factor `{factor}`"), c))?;
+    Ok(Level { label: value.clone(), sets: vec![(key.clone(), value)] })
+}
+
+fn with_subject(what: &str, complaint: Complaint) -> Complaint {
+    Complaint { what: format!("{what}: {}", complaint.what), ..complaint }
 }
 
 /// A table is a set of bundles when all its values are tables; otherwise its lists continue a name
@@ -182,7 +180,7 @@ fn from_table(name: &str, table: &toml::Table, factors: &mut Vec<Factor>) -> Res
                 let key = key(&inner)?;
                 let value = setting_value(&inner, value)?;
                 check_level(&key, &value)
-                    .map_err(|c| of_factor(&format!("factor `{name}`, level `{label}`"), c))?;
+                    .map_err(|c| with_subject(&format!("factor `{name}`, level `{label}`"), c))?;
                 // `postgres.dsn` of the command line and `postgres = { dsn = … }` of the file are
                 // one key: the later counts.
                 assigned.retain(|(known, _)| *known != key);
@@ -204,12 +202,8 @@ fn from_table(name: &str, table: &toml::Table, factors: &mut Vec<Factor>) -> Res
             return Err(Complaint::new(format!("factor `{full}` needs at least one level")));
         }
         let key = key(&full)?;
-        let mut levels = Vec::new();
-        for value in list {
-            let value = setting_value(&full, value)?;
-            check_level(&key, &value).map_err(|c| of_factor(&format!("factor `{full}`"), c))?;
-            levels.push(Level { label: value.clone(), sets: vec![(key.clone(), value)] });
-        }
+        let level = |value| plain_level(&full, &key, setting_value(&full, value)?);
+        let levels = list.iter().map(level).collect::<Result<_, _>>()?;
         factors.push(Factor { name: full, levels });
     }
     Ok(())

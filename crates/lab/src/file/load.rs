@@ -15,7 +15,7 @@ use super::error::Complaint;
 use super::levels::{check_level, set_option};
 
 #[derive(Default, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(default, deny_unknown_fields)]
 pub(super) struct LoadTable {
     pub(super) clients: Option<NonZeroU32>,
     pub(super) threads: Option<NonZeroU32>,
@@ -31,7 +31,6 @@ pub(super) struct LoadTable {
     pub(super) reconnect_lost: Option<ReconnectLost>,
     pub(super) find: Option<Spanned<SearchTarget>>,
     pub(super) slo: Option<Spanned<String>>,
-    #[serde(default)]
     pub(super) define: BTreeMap<Spanned<String>, LevelValue>,
 }
 

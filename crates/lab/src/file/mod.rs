@@ -33,8 +33,10 @@ impl Source {
     /// # Errors
     /// The file cannot be read, or is not UTF-8.
     pub fn read(path: &Path) -> Result<Self, FileError> {
-        let text = std::fs::read_to_string(path)
-            .map_err(|e| FileError::Unreadable { path: path.to_owned(), found: e.to_string() })?;
+        let text = std::fs::read_to_string(path).map_err(|e| FileError::Refused {
+            what: format!("cannot read the experiment file {}: {e}", path.display()),
+            help: None,
+        })?;
         let name = path
             .file_stem()
             .map_or_else(|| "experiment".into(), |s| s.to_string_lossy().into_owned());

@@ -23,14 +23,9 @@ impl Override {
     pub fn parse(given: &str) -> Result<Self, FileError> {
         let Some((key, value)) = split_at_equals(given).filter(|(key, _)| !key.trim().is_empty())
         else {
-            return Err(FileError::InOverride {
-                given: given.to_owned(),
-                what: "there is no `key=value` in it".into(),
-                help: Some(
-                    "write it like `--set load.duration=2s` or `--set factors.clients=[1,16]`"
-                        .into(),
-                ),
-            });
+            let help = "write it like `--set load.duration=2s` or `--set factors.clients=[1,16]`";
+            let what = "there is no `key=value` in it";
+            return Err(FileError::of_override(given, what, Some(help.into())));
         };
         let path = path_of(key.trim());
         let value = toml::from_str::<toml::Table>(&format!("v = {value}"))
@@ -81,7 +76,11 @@ impl Override {
         {
             return Ok(vec![one(path(&["postgres", "dsn"]), only)]);
         }
-        let wrong = |what: String, help: &str| FileError::Dsn { what, help: help.to_owned() };
+        // Nothing of a DSN is quoted: a password could be in any part.
+        let wrong = |what: String, help: &str| FileError::Refused {
+            what: format!("--dsn: {what}"),
+            help: Some(help.to_owned()),
+        };
         let mut seen = Vec::new();
         let mut overrides = Vec::new();
         for given in dsns {
@@ -174,11 +173,8 @@ impl Override {
             let next =
                 here.entry(key.clone()).or_insert_with(|| toml::Value::Table(toml::Table::new()));
             let Some(inner) = next.as_table_mut() else {
-                return Err(FileError::InOverride {
-                    given: self.given.clone(),
-                    what: format!("`{key}` is not a table, it has a value of its own"),
-                    help: None,
-                });
+                let what = format!("`{key}` is not a table, it has a value of its own");
+                return Err(FileError::of_override(&self.given, &what, None));
             };
             here = inner;
         }

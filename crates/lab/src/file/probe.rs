@@ -7,7 +7,7 @@ use pgdyno_model::units::{Bytes, Span};
 use serde::Deserialize;
 use toml::Spanned;
 
-use super::error::Complaint;
+use super::error::{Complaint, read_at};
 
 #[derive(Default, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -56,13 +56,8 @@ impl ProbeTable {
             }
             duration => duration.map_or(defaults.duration, Spanned::into_inner),
         };
-        let size = match self.size {
-            Some(size) => size
-                .get_ref()
-                .parse::<Bytes>()
-                .map_err(|e| Complaint::new(e.to_string()).at(size.span()))?,
-            None => defaults.size,
-        };
+        let parse = |text: String| text.parse::<Bytes>().map_err(|e| Complaint::new(e.to_string()));
+        let size = self.size.map(|size| read_at(size, parse)).transpose()?.unwrap_or(defaults.size);
         let block_bytes = match self.block_sizes {
             Some(sizes) if sizes.get_ref().is_empty() => {
                 return Err(Complaint::new("`probe.block_sizes` is empty")

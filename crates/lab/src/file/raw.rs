@@ -15,7 +15,7 @@ use pgdyno_model::units::Span;
 use serde::Deserialize;
 use toml::Spanned;
 
-use super::error::Complaint;
+use super::error::{Complaint, read_at};
 use super::factors::{Factors, exclusion};
 use super::levels::{flattened, major, setting_value};
 use super::load::LoadTable;
@@ -27,43 +27,33 @@ use super::storage::{Tables, storages};
 /// same data.
 const DATA_SEED: u64 = 1;
 
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
+#[derive(Default, Deserialize)]
+#[serde(default, deny_unknown_fields)]
 pub(super) struct File {
-    #[serde(default)]
     experiment: ExperimentTable,
-    #[serde(default)]
     factors: Factors,
-    #[serde(default)]
     exclude: Vec<Spanned<toml::Table>>,
-    #[serde(default)]
     workload: WorkloadTable,
-    #[serde(default)]
     load: LoadTable,
-    #[serde(default)]
     postgres: PostgresTable,
-    #[serde(default)]
     storage: Tables,
-    #[serde(default)]
     telemetry: TelemetryTable,
-    #[serde(default)]
     between: BetweenTable,
-    #[serde(default)]
     probe: super::probe::ProbeTable,
     crash: Option<super::crash::CrashTable>,
     answer: Option<super::answer::AnswerTable>,
     /// Read by [`super::sizes`]; here only for what is wrong with it.
-    #[serde(default, rename = "size")]
+    #[serde(rename = "size")]
     _size: BTreeMap<String, super::size::SizeTable>,
 }
 
 #[derive(Default, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(default, deny_unknown_fields)]
 struct ExperimentTable {
     name: Option<String>,
     question: Option<String>,
     repeats: Option<NonZeroU32>,
-    order: Option<Order>,
+    order: Order,
     seed: Option<u64>,
     margin: Option<Spanned<String>>,
     precision: Option<Spanned<String>>,
@@ -76,10 +66,9 @@ impl ExperimentTable {
     fn repeats(&self) -> Result<(NonZeroU32, Option<Stopping>), Complaint> {
         /// Where repeats are not fixed: the least, and the most.
         const RANGE: (u32, u32) = (4, 30);
-        let precision = self.precision.as_ref();
-        let precision = precision
-            .map(|p| percentage("precision", p.get_ref()).map_err(|c| c.at(p.span())))
-            .transpose()?;
+        let precision = self.precision.clone();
+        let precision = precision.map(|p| read_at(p, |text| percentage("precision", &text)));
+        let precision = precision.transpose()?;
         let Some(first) =
             self.precision.as_ref().map(Spanned::span).or(self.budget.as_ref().map(Spanned::span))
         else {
@@ -92,7 +81,7 @@ impl ExperimentTable {
             }
             return Ok((self.repeats.unwrap_or(NonZeroU32::MIN.saturating_add(2)), None));
         };
-        if self.order == Some(Order::Sequential) {
+        if self.order == Order::Sequential {
             return Err(Complaint::new(
                 "`order = \"sequential\"` leaves no blocks after which a run could end",
             )
@@ -126,19 +115,17 @@ impl ExperimentTable {
 }
 
 #[derive(Default, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(default, deny_unknown_fields)]
 struct WorkloadTable {
     name: Option<String>,
     scale: Option<NonZeroU32>,
     seed: Option<u64>,
-    #[serde(default)]
     scripts: Vec<ScriptTable>,
     filler_compress_percentage: Option<Spanned<i64>>,
-    partitions: Option<u32>,
+    partitions: u32,
     jobs: Option<NonZeroU32>,
-    #[serde(default)]
     load_settings: toml::Table,
-    keep_template: Option<bool>,
+    keep_template: bool,
 }
 
 impl WorkloadTable {
@@ -167,7 +154,7 @@ impl WorkloadTable {
         }
         Ok(Loading {
             filler_compress_percentage: percentage,
-            partitions: self.partitions.unwrap_or(0),
+            partitions: self.partitions,
             jobs: self.jobs,
             settings,
         })
@@ -193,17 +180,15 @@ fn percentage(name: &str, text: &str) -> Result<f64, Complaint> {
 }
 
 #[derive(Default, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(default, deny_unknown_fields)]
 struct PostgresTable {
     bindir: Option<PathBuf>,
     version: Option<Major>,
     dsn: Option<String>,
-    alter_system: Option<bool>,
-    #[serde(default)]
+    alter_system: bool,
     initdb: Vec<String>,
-    #[serde(default)]
     settings: toml::Table,
-    connect: Option<Connect>,
+    connect: Connect,
     schema: Option<String>,
 }
 
@@ -218,26 +203,25 @@ impl<'de> Deserialize<'de> for Major {
 }
 
 #[derive(Default, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(default, deny_unknown_fields)]
 struct TelemetryTable {
     interval: Option<Span>,
     fsync: Option<Span>,
     wait_events: Option<Span>,
-    statements: Option<bool>,
-    buffercache: Option<bool>,
-    keep_serials: Option<bool>,
+    statements: bool,
+    buffercache: bool,
+    keep_serials: bool,
 }
 
 #[derive(Default, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(default, deny_unknown_fields)]
 struct BetweenTable {
     vacuum: Option<bool>,
     checkpoint: Option<bool>,
-    drop_caches: Option<bool>,
-    prewarm: Option<bool>,
-    trim: Option<bool>,
-    pause: Option<Span>,
-    #[serde(default)]
+    drop_caches: bool,
+    prewarm: bool,
+    trim: bool,
+    pause: Span,
     command: Vec<String>,
 }
 
@@ -249,7 +233,7 @@ impl WorkloadTable {
         source: &Source,
     ) -> Result<WorkloadChoice, Complaint> {
         let loading = self.loading(is_external)?;
-        if self.keep_template == Some(true) && is_external {
+        if self.keep_template && is_external {
             return Err(Complaint::new(
                 "`workload.keep_template` keeps a cluster, and `postgres.dsn` names one that is not pgdyno's",
             )
@@ -259,7 +243,7 @@ impl WorkloadTable {
         Ok(WorkloadChoice {
             seed: self.seed.unwrap_or(DATA_SEED),
             loading,
-            keep_template: self.keep_template.unwrap_or(false),
+            keep_template: self.keep_template,
             name: workload_name(self.name, &source.base),
             scale: self.scale.unwrap_or(NonZeroU32::MIN),
             scripts: self.scripts.into_iter().map(script).collect(),
@@ -276,7 +260,7 @@ impl PostgresTable {
             )
             .with_help("keep one of the two"));
         }
-        if self.alter_system == Some(true) && !is_external {
+        if self.alter_system && !is_external {
             return Err(Complaint::new(
                 "`postgres.alter_system` is for servers that pgdyno does not own, and no `postgres.dsn` names one",
             )
@@ -303,10 +287,10 @@ impl PostgresTable {
             version: self.version.map(|m| m.0),
             dsn: self.dsn.map(Secret::new),
             servers,
-            alter_system: self.alter_system.unwrap_or(false),
+            alter_system: self.alter_system,
             initdb: self.initdb,
             settings,
-            connect: self.connect.unwrap_or_default(),
+            connect: self.connect,
             schema: self.schema,
         }
     }
@@ -314,7 +298,7 @@ impl PostgresTable {
 
 impl BetweenTable {
     fn check(&self) -> Result<(), Complaint> {
-        if self.prewarm == Some(true) && self.drop_caches == Some(true) {
+        if self.prewarm && self.drop_caches {
             return Err(Complaint::new(
                 "`between.prewarm` and `between.drop_caches` are both asked for",
             )
@@ -329,9 +313,9 @@ impl BetweenTable {
             vacuum: self.vacuum.unwrap_or(true),
             // An external server makes a checkpoint only if the file says so.
             checkpoint: self.checkpoint.unwrap_or(!is_external),
-            drop_caches: self.drop_caches.unwrap_or(false),
-            prewarm: self.prewarm.unwrap_or(false),
-            pause: self.pause.unwrap_or_default(),
+            drop_caches: self.drop_caches,
+            prewarm: self.prewarm,
+            pause: self.pause,
             command: self.command,
         }
     }
@@ -351,24 +335,18 @@ impl File {
         let at = |path: PathBuf| absolute(path, source);
         let load = self.load.into_load()?;
         let settings = self.postgres.settings()?;
-        let storage = storages(self.storage, &at, self.between.trim.unwrap_or(false))?;
+        let storage = storages(self.storage, &at, self.between.trim)?;
         self.between.check()?;
         let mut factors = self.factors.into_factors()?;
         let servers = take_servers(&mut factors);
         place_programs(&mut factors, at);
         let is_external = self.postgres.dsn.is_some() || !servers.is_empty();
         self.postgres.check(is_external)?;
-        let exclude = self
-            .exclude
-            .iter()
-            .map(|e| exclusion(e.get_ref(), &factors).map_err(|complaint| complaint.at(e.span())))
-            .collect::<Result<_, _>>()?;
+        let exclude = |table| read_at(table, |table| exclusion(&table, &factors));
+        let exclude = self.exclude.into_iter().map(exclude).collect::<Result<_, _>>()?;
         let planted = self.crash.as_mut().map(|crash| crash.take_planted(&factors)).transpose()?;
         let (repeats, stopping) = self.experiment.repeats()?;
-        let margin = self
-            .experiment
-            .margin
-            .map(|m| percentage("margin", m.get_ref()).map_err(|c| c.at(m.span())));
+        let margin = self.experiment.margin.map(|m| read_at(m, |text| percentage("margin", &text)));
         Ok(Experiment {
             answer: self.answer.map(super::answer::AnswerTable::into_answer).transpose()?,
             margin: margin.transpose()?,
@@ -376,7 +354,7 @@ impl File {
             name: self.experiment.name.unwrap_or_else(|| source.name.clone()),
             question: self.experiment.question,
             repeats,
-            order: self.experiment.order.unwrap_or_default(),
+            order: self.experiment.order,
             seed: self.experiment.seed,
             exclude,
             factors,
@@ -408,9 +386,9 @@ fn telemetry(table: &TelemetryTable) -> Result<Telemetry, Complaint> {
         interval,
         fsync: table.fsync.unwrap_or(Span::from_secs(2)),
         wait_events,
-        statements: table.statements.unwrap_or(false),
-        buffercache: table.buffercache.unwrap_or(false),
-        keep_serials: table.keep_serials.unwrap_or(false),
+        statements: table.statements,
+        buffercache: table.buffercache,
+        keep_serials: table.keep_serials,
     })
 }
 

@@ -60,8 +60,12 @@ pub fn size(source: &Source, name: &str) -> Result<Size, FileError> {
         return Ok(found.clone());
     }
     let known: Vec<&str> = sizes.iter().map(|size| size.name.as_str()).collect();
-    let sizes = nearest(name, &known).into_iter().map(str::to_owned).collect();
-    Err(FileError::NoSuchSize { shown: source.shown.clone(), name: name.to_owned(), sizes })
+    let help = match nearest(name, &known).as_slice() {
+        [] => format!("it has none: a table `[size.{name}]` with `about` and `set` makes one"),
+        sizes => format!("its sizes are {}", sizes.join(", ")),
+    };
+    let what = format!("{} has no size `{name}`", source.shown);
+    Err(FileError::Refused { what, help: Some(help) })
 }
 
 #[cfg(test)]

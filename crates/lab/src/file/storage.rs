@@ -17,13 +17,13 @@ use pgdyno_storage::{Stack, StorageError, Wipe};
 use serde::Deserialize;
 use toml::Spanned;
 
-use super::error::Complaint;
+use super::error::{Complaint, read_at};
 
 /// The tables as read, by name.
 pub(super) type Tables = BTreeMap<Spanned<String>, StorageTable>;
 
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
+#[derive(Default, Deserialize)]
+#[serde(default, deny_unknown_fields)]
 pub(super) struct StorageTable {
     directory: Option<PathBuf>,
     backing: Option<Spanned<BackingTable>>,
@@ -34,10 +34,9 @@ pub(super) struct StorageTable {
     pool: Option<Spanned<BTreeMap<String, LevelValue>>>,
     dataset: Option<Spanned<BTreeMap<String, LevelValue>>>,
     wal: Option<Spanned<String>>,
-    #[serde(default)]
     tablespaces: BTreeMap<Spanned<String>, Vec<String>>,
-    #[serde(default)]
-    device: DeviceTable,
+    #[serde(with = "DeviceTable")]
+    device: DeviceSettings,
 }
 
 #[derive(Deserialize)]
@@ -62,21 +61,17 @@ struct LoopTable {
     direct_io: Option<bool>,
 }
 
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
+#[derive(Default, Deserialize)]
+#[serde(default, deny_unknown_fields)]
 struct EmulatedTable {
     size: Option<Size>,
     directory: Option<PathBuf>,
     sector_size: Option<u32>,
     cache: Option<Size>,
-    #[serde(default)]
     read: Span,
-    #[serde(default)]
     write: Span,
-    #[serde(default)]
     flush: Span,
     parallel: Option<NonZeroU32>,
-    #[serde(default)]
     log: bool,
     seed: Option<u64>,
 }
@@ -90,24 +85,31 @@ struct LimitTable {
     write_bps: Option<Size>,
 }
 
+/// The keys of [`DeviceSettings`].
 #[derive(Default, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(remote = "DeviceSettings", default, deny_unknown_fields)]
 struct DeviceTable {
     scheduler: Option<String>,
     read_ahead_kb: Option<u32>,
     nr_requests: Option<u32>,
     write_cache: Option<bool>,
-    trim: Option<bool>,
-    hook: Option<HookTable>,
+    trim: bool,
+    #[serde(deserialize_with = "some_hook")]
+    hook: Option<Hook>,
 }
 
+/// The keys of a [`Hook`].
 #[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(remote = "Hook", deny_unknown_fields)]
 struct HookTable {
     set: Vec<String>,
     read_back: Vec<String>,
     expect: Option<String>,
     restore: Vec<String>,
+}
+
+fn some_hook<'de, D: serde::Deserializer<'de>>(from: D) -> Result<Option<Hook>, D::Error> {
+    HookTable::deserialize(from).map(Some)
 }
 
 /// A size with its unit, in quotes.
@@ -130,10 +132,8 @@ pub(super) fn storages(
     let names: Vec<String> = tables.keys().map(|name| name.get_ref().clone()).collect();
     let mut storages = BTreeMap::new();
     for (name, table) in tables {
-        let span = name.span();
-        let name = name.into_inner();
-        let storage = table.into_storage(&name, &names, at, trim).map_err(|c| c.at(span))?;
-        storages.insert(name, storage);
+        let storage = read_at(name.clone(), |name| table.into_storage(&name, &names, at, trim))?;
+        storages.insert(name.into_inner(), storage);
     }
     if storages.is_empty() {
         let mut disk = Storage::default();
@@ -197,7 +197,7 @@ impl StorageTable {
         for other in self.wal.iter().chain(self.tablespaces.keys()) {
             another(name, other, names)?;
         }
-        let mut device = DeviceSettings::from(self.device);
+        let mut device = self.device;
         device.trim |= trim;
         let tablespaces = self.tablespaces.into_iter();
         let storage = Storage {
@@ -272,38 +272,25 @@ fn backing_of(
     let mut given = Vec::new();
     given.extend(directory.map(|path| Backing::Directory(Some(at(path)))));
     given.extend(r#loop.map(|table| {
-        let LoopTable { size, directory, sector_size, direct_io } = table;
-        let directory = directory.map(at);
         // What a page cache below the filesystem would hide is what is to be measured.
         Backing::Loop(LoopFile {
-            directory,
-            size: size.0,
-            sector_size,
-            direct_io: direct_io.unwrap_or(true),
+            directory: table.directory.map(at),
+            size: table.size.0,
+            sector_size: table.sector_size,
+            direct_io: table.direct_io.unwrap_or(true),
         })
     }));
     given.extend(emulated.map(|table| {
-        let EmulatedTable {
-            size,
-            directory,
-            sector_size,
-            cache,
-            read,
-            write,
-            flush,
-            parallel,
-            log,
-            seed,
-        } = table;
         let usual = EmulatedDisk::default();
+        let EmulatedTable { read, write, flush, parallel, .. } = table;
         Backing::Emulated(EmulatedDisk {
-            directory: directory.map(at),
-            size: size.map_or(usual.size, |s| s.0),
-            sector_size,
-            cache: cache.map_or(usual.cache, |s| s.0),
+            directory: table.directory.map(at),
+            size: table.size.map_or(usual.size, |s| s.0),
+            sector_size: table.sector_size,
+            cache: table.cache.map_or(usual.cache, |s| s.0),
             latency: DiskLatency { read, write, flush, parallel },
-            log,
-            seed: seed.unwrap_or(usual.seed),
+            log: table.log,
+            seed: table.seed.unwrap_or(usual.seed),
         })
     }));
     given.extend(device.map(|path| Backing::Device(at(path))));
@@ -328,26 +315,6 @@ impl From<LimitTable> for Limit {
     fn from(LimitTable { read_iops, write_iops, read_bps, write_bps }: LimitTable) -> Self {
         let bytes = |size: Option<Size>| size.map(|s| s.0.0);
         Self { read_iops, write_iops, read_bps: bytes(read_bps), write_bps: bytes(write_bps) }
-    }
-}
-
-impl From<DeviceTable> for DeviceSettings {
-    fn from(table: DeviceTable) -> Self {
-        let DeviceTable { scheduler, read_ahead_kb, nr_requests, write_cache, trim, hook } = table;
-        let hook = hook.map(|HookTable { set, read_back, expect, restore }| Hook {
-            set,
-            read_back,
-            expect,
-            restore,
-        });
-        Self {
-            scheduler,
-            read_ahead_kb,
-            nr_requests,
-            write_cache,
-            trim: trim.unwrap_or(false),
-            hook,
-        }
     }
 }
 

@@ -11,7 +11,7 @@ use pgdyno_model::progress::{Activity, Notice, Warning};
 use pgdyno_model::storage::Backing;
 use pgdyno_model::units::Bytes;
 use pgdyno_postgres as postgres;
-use pgdyno_postgres::{Install, StopMode};
+use pgdyno_postgres::Install;
 
 use super::external_server::ExternalSchema;
 use super::prewarm::check_prewarm;
@@ -228,7 +228,7 @@ impl<'a> ClusterPool<'a> {
         let wal = asked.wal.as_deref().map(|name| self.path(name)).transpose()?;
         let tablespaces = asked.tablespaces.keys().map(|name| Ok((name.clone(), self.path(name)?)));
         let tablespaces = tablespaces.collect::<Result<_, LabError>>()?;
-        let mut cluster = self.provisioner.cluster(ClusterRequest {
+        let cluster = self.provisioner.cluster(ClusterRequest {
             install,
             data: &self.path(&key.storage)?,
             wal,
@@ -238,14 +238,12 @@ impl<'a> ClusterPool<'a> {
             accepts: &prepared.settings_of(key),
             connect: prepared.experiment.postgres.connect,
         })?;
+        let mut server = Server::Managed(Box::new(cluster));
         if prepared.experiment.between.prewarm {
-            let server = Server::Managed(Box::new(cluster));
             check_prewarm(&server)?;
-            let Server::Managed(checked) = server else { unreachable!("made managed just now") };
-            cluster = *checked;
         }
-        cluster.stop(StopMode::Fast);
-        Ok(Server::Managed(Box::new(cluster)))
+        server.rest()?;
+        Ok(server)
     }
 
     /// Returns what is known of every storage.
@@ -279,16 +277,8 @@ impl<'a> ClusterPool<'a> {
     }
 
     fn stop_others(&mut self, key: Option<&ClusterKey>) -> Result<(), LabError> {
-        for (_, slot) in self.slots.iter_mut().filter(|(k, _)| Some(*k) != key) {
-            match &mut slot.server {
-                // An idle server would still write, vacuum and hold memory.
-                Some(Server::Managed(cluster)) => cluster.stop(StopMode::Fast),
-                // Another data set may lie on this server: its settings must not stay in force.
-                Some(Server::External(external)) => external.reset_settings()?,
-                None => {}
-            }
-        }
-        Ok(())
+        let others = self.slots.iter_mut().filter(|(k, _)| Some(*k) != key);
+        others.filter_map(|(_, slot)| slot.server.as_mut()).try_for_each(Server::rest)
     }
 
     /// Returns the server for `treatment`: the only one running, its data loaded, the devices of

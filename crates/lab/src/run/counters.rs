@@ -1,6 +1,6 @@
 //! Counters of the server around a trial, to check what clients were told against what it did.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use pgdyno_dataset::workload::Workload;
 use pgdyno_model::record::ServerCount;
@@ -24,14 +24,10 @@ pub(super) fn read_counters(
     workload: &Workload,
     context: Context<'_>,
 ) -> Result<Counters, LabError> {
-    let rows = match &workload.count {
-        Some(count) => Some(query_number(
-            &mut server.connect_to_data()?,
-            "count the workload's rows",
-            &count.query,
-        )?),
-        None => None,
-    };
+    let rows = workload.count.as_ref().map(|count| {
+        query_number(&mut server.connect_to_data()?, "count the workload's rows", &count.query)
+    });
+    let rows = rows.transpose()?;
     let mut aside = server.connect_aside()?;
     let database = escape_literal(&server.database());
     if matches!(server, Server::Managed(_)) {
@@ -40,12 +36,10 @@ pub(super) fn read_counters(
         let clients = format!(
             "SELECT pg_catalog.count(*) FROM pg_catalog.pg_stat_activity WHERE datname = {database} AND backend_type = 'client backend'"
         );
-        let patience = Instant::now() + Duration::from_secs(10);
-        while query_number(&mut aside, "wait for the clients to leave", &clients)? > 0
-            && Instant::now() < patience
-        {
-            context.sleep(Duration::from_millis(5))?;
-        }
+        context.poll(Duration::from_secs(10), Duration::from_millis(5), || {
+            let left = query_number(&mut aside, "wait for the clients to leave", &clients)?;
+            Ok((left == 0).then_some(()))
+        })?;
     }
     let commits =
         format!("SELECT xact_commit FROM pg_catalog.pg_stat_database WHERE datname = {database}");

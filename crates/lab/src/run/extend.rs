@@ -49,6 +49,10 @@ pub(super) fn continued(
     Ok(plan)
 }
 
-fn refused(run: &str, given: &Override, why: &'static str) -> LabError {
-    LabError::NotExtensible { run: run.to_owned(), given: format!("--set {}", given.given), why }
+fn refused(run: &str, given: &Override, why: &str) -> LabError {
+    LabError::refused(
+        format!("cannot go on with run {run} and `--set {}`: {why}", given.given),
+        "a run goes on with more of its repeats, `--set experiment.repeats=N`; for all else begin \
+         one anew",
+    )
 }

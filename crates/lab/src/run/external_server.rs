@@ -63,7 +63,8 @@ impl ExternalSchema {
     }
 
     fn wrong(&self, found: impl Into<String>) -> LabError {
-        LabError::Schema { schema: self.schema.clone(), found: found.into() }
+        let what = format!("cannot use schema `{}` of the server: {}", self.schema, found.into());
+        LabError::refused(what, "name another one in `postgres.schema`")
     }
 
     /// The schema, for SQL that names its tables.
@@ -151,8 +152,9 @@ impl ExternalSchema {
         let contexts = self.contexts()?;
         for (name, value) in treatments.iter().copied().flatten() {
             let refuse = |found: &str, help: Option<&str>| {
-                let (found, help) = (found.to_owned(), help.map(str::to_owned));
-                Err(LabError::NotOfASession { name: name.clone(), found, help })
+                let what =
+                    format!("cannot set {name} on a server that pgdyno does not own: {found}");
+                Err(LabError::Refused { what, help: help.map(str::to_owned) })
             };
             let lower = name.to_ascii_lowercase();
             match contexts.get(&lower).map(String::as_str) {

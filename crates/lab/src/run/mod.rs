@@ -5,7 +5,6 @@ mod cluster_pool;
 mod counters;
 mod extend;
 mod external_server;
-mod outcome;
 mod prewarm;
 mod server;
 mod session;
@@ -19,18 +18,17 @@ mod trial_scheduler;
 use std::path::Path;
 use std::sync::atomic::AtomicBool;
 
-pub use outcome::Outcome;
 use pgdyno_model::Plan;
 use pgdyno_model::progress::Progress;
 use pgdyno_model::record::RunState;
 use pgdyno_results::StoreError;
+pub use session::Outcome;
 
 use crate::LabError;
 use crate::context::Context;
 use crate::file::{Override, Source};
-use crate::leftovers::clear_leftovers;
 use crate::prepare::{Consent, Prepared};
-use crate::stores::open_store_trusting;
+use crate::stores::{clear_leftovers, open_store_trusting};
 pub use crate::stores::{open_store, open_store_existing};
 
 /// Runs `prepared` from the beginning. What is complete is in the store at `store` when this
@@ -78,7 +76,8 @@ pub fn resume(
     let mut store = open_store_trusting(store, &trust)?;
     let id = store.resolve(named)?;
     if let Some((_, _, owner)) = store.open_sessions()?.into_iter().find(|(_, run, _)| *run == id) {
-        return Err(LabError::StillRunning { run: id, pid: owner.pid });
+        let what = format!("cannot go on with run {id}: process {} is working on it", owner.pid);
+        return Err(LabError::refused(what, "wait for it, or stop it first"));
     }
     extend::check(&id, more)?;
     let state = store.state(&id)?;
@@ -105,7 +104,13 @@ pub fn resume(
         ..prepared.plan.clone()
     };
     if as_begun != record.plan || (more.is_empty() && prepared.plan != record.plan) {
-        return Err(LabError::PlanChanged { run: id });
+        return Err(LabError::refused(
+            format!(
+                "cannot go on with run {id}: its experiment now comes to another plan than when it \
+                 was begun"
+            ),
+            "run it anew; a run goes on only with the files and the pgdyno it was begun with",
+        ));
     }
     let extension = (!more.is_empty()).then_some(kept);
     // Its trials are over, be it before all of them were executed; a treatment may be left to be

@@ -11,7 +11,7 @@ use crate::sql::{execute, query_number};
 /// Checks that the server has the extension `pg_prewarm`.
 ///
 /// # Errors
-/// [`LabError::NoPrewarm`].
+/// [`LabError::Refused`], if it has not.
 pub(super) fn check_prewarm(server: &Server) -> Result<(), LabError> {
     let mut client = server.connect_aside()?;
     let asked = "SELECT pg_catalog.count(*) FROM pg_catalog.pg_available_extensions WHERE name = 'pg_prewarm'";
@@ -19,7 +19,13 @@ pub(super) fn check_prewarm(server: &Server) -> Result<(), LabError> {
         return Ok(());
     }
     let version = server.facts()?.version;
-    Err(LabError::NoPrewarm { version })
+    Err(LabError::refused(
+        format!(
+            "cannot read the tables into shared buffers (`between.prewarm`): the server {version} \
+             has no extension pg_prewarm"
+        ),
+        "install PostgreSQL's contrib modules, or leave `prewarm` out",
+    ))
 }
 
 /// Reads the workload's tables and their indexes into shared buffers, whole.

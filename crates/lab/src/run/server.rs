@@ -8,7 +8,7 @@ use pgdyno_connect::control::Client;
 use pgdyno_model::facts::ServerFacts;
 use pgdyno_model::target::Target;
 use pgdyno_observe::telemetry::MonitoredServer;
-use pgdyno_postgres::Cluster;
+use pgdyno_postgres::{Cluster, StopMode};
 
 use super::external_server::ExternalSchema;
 use crate::LabError;
@@ -104,6 +104,17 @@ impl Server {
             }
             Self::External(external) => external.apply(settings),
         }
+    }
+
+    /// Ends the server's work until it is needed again.
+    pub(super) fn rest(&mut self) -> Result<(), LabError> {
+        match self {
+            // An idle server would still write, vacuum and hold memory.
+            Self::Managed(cluster) => cluster.stop(StopMode::Fast),
+            // Another data set may lie on this server: its settings must not stay in force.
+            Self::External(external) => external.reset_settings()?,
+        }
+        Ok(())
     }
 
     /// Why a managed server is gone, if something that went wrong is explained by that. Its clients

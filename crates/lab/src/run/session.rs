@@ -5,7 +5,6 @@ use std::time::{Duration, Instant, SystemTime};
 use pgdyno_exec::account::server_account;
 use pgdyno_exec::process::current_owner;
 use pgdyno_facts as facts;
-use pgdyno_facts::Serials;
 use pgdyno_model::experiment::ProbeKind;
 use pgdyno_model::progress::{Activity, Event, Notice, Warning};
 use pgdyno_model::record::{RunRecord, SessionEnd, SessionRecord};
@@ -15,7 +14,6 @@ use pgdyno_results::store::{SessionId, Store};
 use pgdyno_storage::probe;
 
 use super::cluster_pool::ClusterPool;
-use super::outcome::Outcome;
 use super::storage_pool::StoragePool;
 use super::storage_probes::StorageProbes;
 use super::trial::Trial;
@@ -27,6 +25,20 @@ use crate::programs::install_programs;
 use crate::provisioner::Provisioner;
 use crate::record_id::{new_record_id, stem};
 use crate::{LabError, crash, redact};
+
+/// The result of a session of a run.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Outcome {
+    /// The run's id in the store.
+    pub run: String,
+    /// How the session ended.
+    pub end: SessionEnd,
+    /// Trials that failed in this session, and treatments whose crash tests were not done to the
+    /// end (count).
+    pub failed: u32,
+    /// Treatments among them (count).
+    pub not_crashed: u32,
+}
 
 /// A run at work.
 pub(super) struct Session<'a> {
@@ -65,7 +77,13 @@ impl<'a> Session<'a> {
             let complete = store.completed_trials(run)?;
             todo.retain(|trial| !are_trials_over && !complete.contains(&trial.ordinal));
             if todo.is_empty() && crashes_left(prepared, store, run)?.is_empty() {
-                return Err(LabError::NothingToResume { run: (*run).to_owned() });
+                return Err(LabError::refused(
+                    format!("run {run} is complete: there is nothing to go on with"),
+                    format!(
+                        "where the number of repeats was fixed, `pgdyno run --resume {run} --set \
+                         experiment.repeats=N` adds some"
+                    ),
+                ));
             }
         }
         let pool = provide(prepared, context)
@@ -275,17 +293,11 @@ fn crashes_left(prepared: &Prepared, store: &Store, run: &str) -> Result<Vec<usi
     if prepared.experiment.crash.is_none() {
         return Ok(Vec::new());
     }
-    let treatments = &prepared.plan.treatments;
-    let done: Vec<usize> = store
-        .crashes_of(run)?
-        .into_iter()
-        .filter(|crash| crash.outcome.complete)
-        .filter_map(|crash| crash.treatment)
-        .collect();
-    let is_first = |index: &usize| {
-        !treatments[..*index].iter().any(|t| t.is_crashed_alike(&treatments[*index]))
-    };
-    Ok((0..treatments.len()).filter(is_first).filter(|index| !done.contains(index)).collect())
+    let mut left = crash::feasibility::crashed_treatments(&prepared.plan.treatments);
+    for done in store.crashes_of(run)?.into_iter().filter(|crash| crash.outcome.complete) {
+        left.retain(|index| Some(*index) != done.treatment);
+    }
+    Ok(left)
 }
 
 /// Provides servers and the storages that they lie on, after every check that can be made before
@@ -294,19 +306,16 @@ fn provide<'a>(prepared: &'a Prepared, context: Context<'a>) -> Result<ClusterPo
     let is_external = prepared.experiment.postgres.is_external();
     if prepared.experiment.between.drop_caches {
         if is_external {
-            return Err(LabError::DropCaches {
-                why: "the server is not pgdyno's to stop meanwhile",
-            });
+            return Err(LabError::drop_caches("the server is not pgdyno's to stop meanwhile"));
         }
         if !pgdyno_exec::caches::is_root() {
-            return Err(LabError::DropCaches { why: "that needs root" });
+            return Err(LabError::drop_caches("that needs root"));
         }
     }
-    let keep = prepared.experiment.telemetry.keep_serials;
     let provisioner = Provisioner {
         account: server_account()?,
         wipe: prepared.wipe.clone(),
-        serials: if keep { Serials::Kept } else { Serials::Hashed },
+        serials: prepared.serials(),
         context,
     };
     if is_external {

@@ -43,7 +43,11 @@ pub(super) fn settle(
 
 /// Runs the user's command; a signal to pgdyno ends it too.
 fn run_command(words: &[String], context: Context<'_>) -> Result<(), LabError> {
-    let wrong = |found: String| LabError::Command { command: words.join(" "), found };
+    let wrong = |found: String| {
+        let command = words.join(" ");
+        let what = format!("the command of `between.command` failed: {command}: {found}");
+        LabError::Refused { what, help: None }
+    };
     match run_user_command(words, context.stop).map_err(|e| wrong(e.to_string()))? {
         Some(status) if status.success() => Ok(()),
         Some(status) => Err(wrong(format!("it ended with {status}"))),
@@ -54,10 +58,10 @@ fn run_command(words: &[String], context: Context<'_>) -> Result<(), LabError> {
 /// Stops the server, has the kernel drop its caches, and starts the server again.
 fn drop_caches(server: &mut Server, context: Context<'_>) -> Result<(), LabError> {
     let Server::Managed(cluster) = server else {
-        return Err(LabError::DropCaches { why: "the server is not pgdyno's to stop meanwhile" });
+        return Err(LabError::drop_caches("the server is not pgdyno's to stop meanwhile"));
     };
     cluster.stop(pgdyno_postgres::StopMode::Fast);
     pgdyno_exec::caches::drop_caches()
-        .map_err(|_| LabError::DropCaches { why: "the kernel refuses; a container may not" })?;
+        .map_err(|_| LabError::drop_caches("the kernel refuses; a container may not"))?;
     Ok(cluster.start(context.stop)?)
 }

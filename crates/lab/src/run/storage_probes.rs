@@ -1,19 +1,17 @@
 //! Probes of a run's storages, before its trials and after them.
 
 use std::path::Path;
-use std::time::SystemTime;
 
 use pgdyno_model::ProbeRecord;
 use pgdyno_model::experiment::{ProbeKind, ProbeStages};
 use pgdyno_model::probe::ProbeResult;
-use pgdyno_model::progress::{Activity, Event, Notice};
-use pgdyno_model::units::Epoch;
+use pgdyno_model::progress::Notice;
 use pgdyno_results::store::{SessionId, Store};
 use pgdyno_storage::probe::{self, DiskOptions, DiskPlan, FsyncOptions, SizeSource};
 
 use crate::LabError;
 use crate::context::Context;
-use crate::record_id::new_record_id;
+use crate::probe::{record_probe, reporter};
 
 /// One of the two stages, of one storage.
 pub(super) struct StorageProbes<'a> {
@@ -62,53 +60,29 @@ impl StorageProbes<'_> {
         kind: ProbeKind,
         block_bytes: u32,
     ) -> Result<ProbeRecord, LabError> {
-        let (name, directory) = (self.name, self.directory);
-        let told = |what: &str, share: f64| {
-            let activity =
-                Activity::Probing { storage: Some(name.to_owned()), test: what.to_owned() };
-            self.context.event(&Event::Working { activity, share: Some(share) });
-        };
-        let ProbeStages { duration, size, .. } = self.stages.clone();
-        let started_at = Epoch::of(SystemTime::now());
-        let (mut storage, result) = match kind {
+        let Self { stages, name, directory, context, .. } = *self;
+        let Context { journal, progress, stop } = context;
+        let report = reporter(progress, Some(name));
+        let mut record = record_probe(Some(run), name.to_owned(), || match kind {
             ProbeKind::Fsync => {
-                let options =
-                    FsyncOptions { per_test: duration.0, block_bytes, ..FsyncOptions::default() };
-                let (storage, probe) = probe::fsync(
-                    directory,
-                    &options,
-                    self.context.journal,
-                    &told,
-                    self.context.stop,
-                )?;
-                (storage, ProbeResult::Fsync(probe))
+                let per_test = stages.duration.0;
+                let options = FsyncOptions { per_test, block_bytes, ..FsyncOptions::default() };
+                let (storage, probe) = probe::fsync(directory, &options, journal, &report, stop)?;
+                Ok((storage, ProbeResult::Fsync(probe)))
             }
             ProbeKind::Disk => {
-                let size_from = SizeSource::Experiment;
                 let options = DiskOptions {
-                    per_point: duration.0,
-                    size,
-                    size_from,
+                    per_point: stages.duration.0,
+                    size: stages.size,
+                    size_from: SizeSource::Experiment,
                     ..DiskOptions::default()
                 };
-                let (storage, probe) = DiskPlan::new(directory, &options)?.measure(
-                    self.context.journal,
-                    &told,
-                    self.context.stop,
-                )?;
-                (storage, ProbeResult::Disk(probe))
+                let plan = DiskPlan::new(directory, &options)?;
+                let (storage, probe) = plan.measure(journal, &report, stop)?;
+                Ok((storage, ProbeResult::Disk(probe)))
             }
-        };
-        name.clone_into(&mut storage.name);
-        Ok(ProbeRecord {
-            id: new_record_id(result.kind(), started_at),
-            run: Some(run.to_owned()),
-            name: name.to_owned(),
-            started_at,
-            pgdyno_version: env!("CARGO_PKG_VERSION").to_owned(),
-            host: pgdyno_facts::host(),
-            storage,
-            result,
-        })
+        })?;
+        name.clone_into(&mut record.storage.name);
+        Ok(record)
     }
 }

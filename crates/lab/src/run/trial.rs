@@ -8,6 +8,7 @@ use std::num::NonZeroU32;
 use std::sync::Mutex;
 use std::time::{Duration, Instant, SystemTime};
 
+use pgdyno_dataset::workload::Workload;
 use pgdyno_durability::{Agreement, agreement};
 use pgdyno_engine::script::Value;
 use pgdyno_engine::{LiveSecond, LoadError, LoadObserver, LoadSpec, Phase, run_load};
@@ -22,7 +23,7 @@ use pgdyno_model::{Find, Measurement, Plan, PlannedTrial, Search, Treatment, Tri
 use pgdyno_observe::telemetry::{Sampler, TelemetryContext, probes};
 
 use super::cluster_pool::ReadyServer;
-use super::counters::{Counters, read_counters};
+use super::counters::read_counters;
 use super::server::Server;
 use super::settle::settle;
 use crate::LabError;
@@ -53,14 +54,9 @@ struct PhaseResult {
     /// When the measured window opened.
     opened: Option<Instant>,
     telemetry: Vec<Table>,
-    /// The server's counts; an error if they could not be read.
-    count: Result<Counted, LabError>,
-}
-
-/// The server's counts during a phase, beside the clients' own count.
-struct Counted {
-    count: ServerCount,
-    /// Why the two counts contradict each other.
+    /// The server's counts, beside the clients' own; an error if they could not be read.
+    count: Result<ServerCount, LabError>,
+    /// Why the two counts contradict each other, in this phase or in another one of the trial.
     disagreement: Option<String>,
 }
 
@@ -69,14 +65,6 @@ impl PhaseResult {
     fn is_broken(&self) -> bool {
         self.measurement.counters.aborted_clients > 0 || self.count.is_err()
     }
-}
-
-/// A trial that measured, and the server that it measured.
-struct Measured {
-    server: ServerFacts,
-    phase: PhaseResult,
-    /// A phase whose counts contradict each other, before the one that is kept.
-    earlier_disagreement: Option<String>,
 }
 
 /// A trial, with everything it needs besides its server.
@@ -97,11 +85,12 @@ fn nonzero(n: u32) -> NonZeroU32 {
 impl Trial<'_> {
     /// Returns an empty record of this trial, begun now.
     pub(super) fn new_record(&self) -> TrialRecord {
+        let PlannedTrial { ordinal, block, treatment, repeat } = self.planned;
         TrialRecord {
-            ordinal: self.planned.ordinal,
-            block: self.planned.block,
-            treatment: self.planned.treatment,
-            repeat: self.planned.repeat,
+            ordinal,
+            block,
+            treatment,
+            repeat,
             started_at: Epoch::of(SystemTime::now()),
             measured_at: None,
             failure: None,
@@ -118,73 +107,64 @@ impl Trial<'_> {
     /// # Errors
     /// [`LabError::Interrupted`], and no other.
     pub(super) fn run(&self, mut ready: ReadyServer<'_>) -> Result<TrialRecord, LabError> {
-        let begun = self.new_record();
+        let mut begun = self.new_record();
         let mark = ready.server.log_mark();
-        let measured = self.measure(&mut ready);
+        let (facts, measured) = self.measure(&mut ready);
+        begun.server = facts;
         let server = ready.server;
-        let server_log = server.log_since(mark);
+        begun.server_log = server.log_since(mark);
         self.context.check_stop()?;
-        let record = match measured {
-            Ok(measured) => self.record(begun, measured, server),
+        Ok(match measured {
+            Ok(phase) => self.record(begun, phase, server),
             // A server that died explains more than the statement that noticed it.
-            Err(failed) => {
-                let (facts, error) = *failed;
-                let failure = Some(server.death().unwrap_or(error).message());
-                TrialRecord { server: facts, failure, ..begun }
+            Err(error) => {
+                TrialRecord { failure: Some(server.death().unwrap_or(error).message()), ..begun }
             }
-        };
-        Ok(TrialRecord { server_log, ..record })
+        })
     }
 
-    /// Measures; an error comes with the server's facts, where they were read before it.
+    /// Measures. Returns the server's facts too, unless an error came before they were read.
     fn measure(
         &self,
         ready: &mut ReadyServer<'_>,
-    ) -> Result<Measured, Box<(Option<ServerFacts>, LabError)>> {
+    ) -> (Option<ServerFacts>, Result<PhaseResult, LabError>) {
         let workload = self.prepared.workload(self.treatment);
         let between = &self.prepared.experiment.between;
         let facts = ready
             .server
             .apply(&self.treatment.settings, self.context.stop)
             .and_then(|()| settle(ready, between, workload, self.context))
-            .and_then(|()| ready.server.facts())
-            .map_err(|e| Box::new((None, e)))?;
-        let found = match &self.prepared.plan.find {
-            None => self
-                .phase(ready.server, &LoadPhase::whole(&self.prepared.plan))
-                .map(|phase| (phase, None)),
+            .and_then(|()| ready.server.facts());
+        let facts = match facts {
+            Ok(facts) => facts,
+            Err(e) => return (None, Err(e)),
+        };
+        let plan = &self.prepared.plan;
+        let phase = match &plan.find {
+            None => self.phase(ready.server, &LoadPhase::whole(plan)),
             Some(find) => self.find_rate(ready.server, find),
         };
-        match found {
-            Ok((phase, earlier_disagreement)) => {
-                Ok(Measured { server: facts, phase, earlier_disagreement })
-            }
-            Err(e) => Err(Box::new((Some(facts), e))),
-        }
+        (Some(facts), phase)
     }
 
     /// Puts the record of a trial that measured together.
-    fn record(&self, begun: TrialRecord, measured: Measured, server: &mut Server) -> TrialRecord {
-        let PhaseResult { measurement, opened, telemetry, count } = measured.phase;
+    fn record(&self, begun: TrialRecord, phase: PhaseResult, server: &mut Server) -> TrialRecord {
+        let PhaseResult { measurement, opened, telemetry, count, disagreement } = phase;
         let unfound = measurement.search.as_ref().filter(|s| s.max_rate.is_none()).map(unfound);
         let aborted = aborted(&measurement, self.treatment.clients);
         let (server_count, failure) = match (aborted, count) {
             (Some(reason), count) => {
                 let reason = server.death().map_or(reason, |death| death.message());
-                (count.ok().map(|counted| counted.count), Some(reason))
+                (count.ok(), Some(reason))
             }
             (None, Err(e)) => (None, Some(server.death().unwrap_or(e).message())),
-            (None, Ok(counted)) => {
-                let disagreement = counted.disagreement.or(measured.earlier_disagreement);
-                (Some(counted.count), disagreement.or(unfound))
-            }
+            (None, Ok(count)) => (Some(count), disagreement.or(unfound)),
         };
         TrialRecord {
             measured_at: opened.map(|o| Epoch::of(SystemTime::now() - o.elapsed())),
             failure,
             measurement: Some(measurement),
             server_count,
-            server: Some(measured.server),
             telemetry,
             ..begun
         }
@@ -194,18 +174,12 @@ impl Trial<'_> {
     ///
     /// Returns the phase that confirmed the answer, or the last phase where none did, with all
     /// steps of the search; and why the counts of any phase contradict each other.
-    fn find_rate(
-        &self,
-        server: &Server,
-        find: &Find,
-    ) -> Result<(PhaseResult, Option<String>), LabError> {
+    fn find_rate(&self, server: &Server, find: &Find) -> Result<PhaseResult, LabError> {
         let plan = &self.prepared.plan;
         let mut steps: Vec<Step> = Vec::new();
         let mut disagreement = None;
         let mut note = |phase: &PhaseResult| {
-            if let Ok(Counted { disagreement: Some(found), .. }) = &phase.count {
-                disagreement = Some(found.clone());
-            }
+            disagreement = phase.disagreement.clone().or(disagreement.take());
         };
         let short = |rate: Option<f64>, number: usize| LoadPhase {
             rate,
@@ -252,7 +226,8 @@ impl Trial<'_> {
         let found = if max_rate.is_some() { confirmed.or(latest) } else { latest.or(confirmed) };
         let mut phase = found.unwrap_or(first);
         phase.measurement.search = Some(Search { max_rate, least_broken, steps });
-        Ok((phase, disagreement))
+        phase.disagreement = phase.disagreement.or(disagreement);
+        Ok(phase)
     }
 
     /// Offers one phase of load, with telemetry beside it, and counts in the server what it did.
@@ -271,8 +246,11 @@ impl Trial<'_> {
             LoadError::Interrupted => LabError::Interrupted,
             e => e.into(),
         })?;
-        let count = self.count(server, before, &measurement);
-        Ok(PhaseResult { measurement, opened, telemetry, count })
+        let after = read_counters(server, workload, self.context);
+        let count = after.map(|after| before.until(after, workload, measurement.acknowledged()));
+        let count_disagreement = |count| disagreement(count, workload, &measurement);
+        let disagreement = count.as_ref().ok().and_then(count_disagreement);
+        Ok(PhaseResult { measurement, opened, telemetry, count, disagreement })
     }
 
     /// Returns the load of a phase.
@@ -320,25 +298,20 @@ impl Trial<'_> {
             run_load(spec, &LoadObserver { stop, on_open: &on_open, on_second: &on_second });
         (driven, opened.into_inner().ok().flatten())
     }
+}
 
-    /// Counts in the server what clients were told.
-    fn count(
-        &self,
-        server: &Server,
-        before: Counters,
-        measurement: &Measurement,
-    ) -> Result<Counted, LabError> {
-        let workload = self.prepared.workload(self.treatment);
-        let after = read_counters(server, workload, self.context)?;
-        let count = before.until(after, workload, measurement.acknowledged());
-        let each = workload.count.as_ref().map_or(0, |c| c.rows_per_transaction);
-        let lost = u32::try_from(measurement.counters.lost_connections).unwrap_or(u32::MAX);
-        let in_doubt = measurement.counters.aborted_clients.saturating_add(lost);
-        let disagreement = match agreement(&count, each, in_doubt) {
-            Agreement::Disagrees(reason) => Some(reason),
-            _ => None,
-        };
-        Ok(Counted { count, disagreement })
+/// Says why the server's `count` contradicts what clients were told.
+fn disagreement(
+    count: &ServerCount,
+    workload: &Workload,
+    measurement: &Measurement,
+) -> Option<String> {
+    let each = workload.count.as_ref().map_or(0, |c| c.rows_per_transaction);
+    let lost = u32::try_from(measurement.counters.lost_connections).unwrap_or(u32::MAX);
+    let in_doubt = measurement.counters.aborted_clients.saturating_add(lost);
+    match agreement(count, each, in_doubt) {
+        Agreement::Disagrees(reason) => Some(reason),
+        _ => None,
     }
 }
 

@@ -1,43 +1,50 @@
-//! Draws, waits and errors of faults that are armed on an emulated disk.
+//! What the faults of emulated disks share: the disks and the server, draws and waits.
 
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use pgdyno_connect::control::Client;
-use pgdyno_emulated_disk::ControlError;
+use pgdyno_emulated_disk::{Control, Selector};
 use pgdyno_engine::random::Random;
+use pgdyno_model::crash::Under;
+use pgdyno_model::target::Target;
 
 use crate::LabError;
-use crate::sql::query_number;
+use crate::context::Context;
+use crate::sql::{execute, query_number};
 
 /// Longest wait until a request meets an armed rule. A checkpoint of a small database takes about a
 /// second.
 pub(super) const PATIENCE: Duration = Duration::from_secs(20);
+
+/// A server that load runs on, and the disks below it.
+pub(in crate::crash) struct Rig<'a> {
+    /// The disks of PGDATA, then that of pg_wal if it has its own.
+    pub(in crate::crash) disks: Vec<Control>,
+    /// The disks that a fault is under.
+    pub(in crate::crash) under: Under,
+    pub(in crate::crash) target: Target,
+    /// The number of the round.
+    pub(in crate::crash) round: u32,
+    pub(in crate::crash) draws: &'a mut Random,
+    pub(in crate::crash) context: Context<'a>,
+}
 
 /// Draws a number from 0 to below `n`.
 pub(super) fn drawn(draws: &mut Random, n: i64) -> u64 {
     u64::try_from(draws.uniform(0, n - 1)).unwrap_or_default()
 }
 
-pub(super) fn refused(error: &ControlError) -> LabError {
-    LabError::Storage { found: format!("an emulated disk: {error}") }
-}
-
-/// The position from which recovery would begin now.
-pub(super) fn redo_position(client: &mut Client) -> Result<u64, LabError> {
+/// Sets hint bits and completes a checkpoint. Returns the writes over page versions that a recovery
+/// from it needs.
+pub(super) fn needed_pages(client: &mut Client) -> Result<Selector, LabError> {
+    execute(client, "set hint bits", "VACUUM pgbench_accounts")?;
+    execute(client, "checkpoint before a fault of a disk", "CHECKPOINT")?;
     let sql = "SELECT (redo_lsn - '0/0')::bigint FROM pg_catalog.pg_control_checkpoint()";
     let redo = query_number(client, "ask where recovery would begin", sql)?;
-    Ok(u64::try_from(redo).unwrap_or_default())
+    Ok(Selector::needed_from(u64::try_from(redo).unwrap_or_default()))
 }
 
 /// Lets load change pages for a drawn time, before they are written.
-pub(super) fn change_pages(draws: &mut Random, stop: &AtomicBool) -> Result<(), LabError> {
-    let until = Instant::now() + Duration::from_millis(150 + drawn(draws, 250));
-    while Instant::now() < until {
-        if stop.load(Ordering::Relaxed) {
-            return Err(LabError::Interrupted);
-        }
-        std::thread::sleep(Duration::from_millis(5));
-    }
-    Ok(())
+pub(super) fn change_pages(draws: &mut Random, context: Context<'_>) -> Result<(), LabError> {
+    context.sleep(Duration::from_millis(150 + drawn(draws, 250)))
 }

@@ -7,7 +7,7 @@
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use pgdyno_connect::control::{self, Client};
 use pgdyno_emulated_disk::{Content, Control, DiskError, Effect, Hits, Operation, Rule, Selector};
@@ -15,8 +15,9 @@ use pgdyno_engine::random::Random;
 use pgdyno_model::crash::Under;
 use pgdyno_model::target::Target;
 
-use super::arming::{PATIENCE, change_pages, drawn, redo_position, refused};
+use super::arming::{PATIENCE, Rig, change_pages, drawn, needed_pages};
 use crate::LabError;
+use crate::context::Context;
 use crate::crash::missed::{Met, Missed};
 use crate::sql::execute;
 
@@ -59,31 +60,25 @@ impl Request {
     }
 }
 
-pub(super) fn inject(
-    under: Under,
-    number: u32,
-    disks: &mut [Control],
-    target: &Target,
-    draws: &mut Random,
-    stop: &AtomicBool,
-) -> Met {
-    let request = Request::of(under, number);
+pub(super) fn inject(rig: Rig<'_>) -> Met {
+    let Rig { mut disks, under, target, round, draws, context } = rig;
+    let request = Request::of(under, round);
     let disk = match request {
         Request::DataWrite | Request::DataFlush => disks.first_mut(),
         Request::WalFlush | Request::WalWrite => disks.last_mut(),
     };
     let Some(disk) = disk else { return Ok(Err(Missed::NoEmulatedDisk)) };
-    let mut bystander = control::connect_to_own(target)?;
+    let mut bystander = control::connect_to_own(&target)?;
     let mut notes = Vec::new();
     let checkpoints = match request {
         Request::DataWrite => {
-            fail_data_write(disk, &mut bystander, target, draws, &mut notes, stop)?
+            fail_data_write(disk, &mut bystander, &target, draws, &mut notes, context)?
         }
         Request::DataFlush => {
             hold_load(&mut bystander)?;
-            let checkpoints = Checkpoints::begin(target);
+            let checkpoints = Checkpoints::begin(&target);
             let on = Selector::all(Operation::Flush);
-            let is_hit = has_failed(disk, on, 1 + drawn(draws, 3), stop, &|| false)?;
+            let is_hit = has_failed(disk, on, 1 + drawn(draws, 3), context, &|| false)?;
             is_hit.then_some(checkpoints)
         }
         Request::WalFlush | Request::WalWrite => {
@@ -91,14 +86,14 @@ pub(super) fn inject(
                 Request::WalFlush => Selector::all(Operation::Flush),
                 _ => Selector::writes_of(Content::WalPage),
             };
-            has_failed(disk, on, 1 + drawn(draws, 5), stop, &|| false)?
-                .then(|| Checkpoints::begin(target))
+            has_failed(disk, on, 1 + drawn(draws, 5), context, &|| false)?
+                .then(|| Checkpoints::begin(&target))
         }
     };
     let Some(checkpoints) = checkpoints else {
         return Ok(Err(Missed::NoRequest { of: request.name(), within: PATIENCE }));
     };
-    let afterwards = checkpoints.complete_one(stop)?;
+    let afterwards = checkpoints.complete_one(context)?;
     let then = match bystander.batch_execute("SELECT 1") {
         Ok(()) => "the server went on",
         Err(_) => "the server ended its sessions upon it",
@@ -115,21 +110,17 @@ fn fail_data_write(
     target: &Target,
     draws: &mut Random,
     notes: &mut Vec<String>,
-    stop: &AtomicBool,
+    context: Context<'_>,
 ) -> Result<Option<Checkpoints>, LabError> {
     let aimed = AMONG.into_iter().map(|among| (true, among));
     for (is_aimed, among) in aimed.chain([(false, 5)]) {
-        execute(bystander, "set hint bits", "VACUUM pgbench_accounts")?;
-        execute(bystander, "checkpoint before an I/O error", "CHECKPOINT")?;
-        let on = match is_aimed {
-            true => Selector::needed_from(redo_position(bystander)?),
-            false => Selector::writes_of(Content::DataPage),
-        };
-        change_pages(draws, stop)?;
+        let needed = needed_pages(bystander)?;
+        let on = if is_aimed { needed } else { Selector::writes_of(Content::DataPage) };
+        change_pages(draws, context)?;
         hold_load(bystander)?;
         let checkpoints = Checkpoints::begin(target);
         let is_over = || is_aimed && checkpoints.has_completed_twice();
-        if has_failed(disk, on, 1 + drawn(draws, among), stop, &is_over)? {
+        if has_failed(disk, on, 1 + drawn(draws, among), context, &is_over)? {
             if !is_aimed {
                 let why = "no page was written over its older version: any page's write failed";
                 notes.push(why.into());
@@ -153,27 +144,22 @@ fn has_failed(
     disk: &mut Control,
     on: Selector,
     n: u64,
-    stop: &AtomicBool,
+    context: Context<'_>,
     is_over: &dyn Fn() -> bool,
 ) -> Result<bool, LabError> {
     let rule = Rule { on, hits: Hits::Nth(n), effect: Effect::Fail(DiskError::Eio) };
-    let id = disk.arm(&rule).map_err(|e| refused(&e))?;
-    let until = Instant::now() + PATIENCE;
-    loop {
-        let is_last = is_over() || Instant::now() >= until;
-        let status = disk.status().map_err(|e| refused(&e))?;
-        if status.rules.iter().any(|rule| rule.id == id && rule.hit > 0) {
-            return Ok(true);
-        }
-        if stop.load(Ordering::Relaxed) {
-            return Err(LabError::Interrupted);
-        }
-        if is_last {
-            disk.disarm(id).map_err(|e| refused(&e))?;
-            return Ok(false);
-        }
-        std::thread::sleep(Duration::from_millis(2));
+    let id = disk.arm(&rule)?;
+    let is_hit = context.poll(PATIENCE, Duration::from_millis(2), || {
+        // Asked before: the last checkpoint may have met the rule.
+        let is_over = is_over();
+        let is_hit = disk.status()?.rules.iter().any(|rule| rule.id == id && rule.hit > 0);
+        Ok((is_hit || is_over).then_some(is_hit))
+    });
+    let is_hit = is_hit?.unwrap_or(false);
+    if !is_hit {
+        disk.disarm(id)?;
     }
+    Ok(is_hit)
 }
 
 /// The outcomes of the checkpoints that are requested.
@@ -214,21 +200,17 @@ impl Checkpoints {
     }
 
     /// Waits for a checkpoint that begins and completes from now on, and says what came of it.
-    fn complete_one(&self, stop: &AtomicBool) -> Result<String, LabError> {
+    fn complete_one(&self, context: Context<'_>) -> Result<String, LabError> {
         // The one that is under way began before.
         let needed = update(&self.course, |course| course.completed + 2);
-        let until = Instant::now() + RETRYING;
-        loop {
-            let (is_complete, is_gone) =
-                update(&self.course, |course| (course.completed >= needed, course.is_gone()));
-            if is_complete || is_gone || Instant::now() >= until {
-                return Ok(update(&self.course, |course| course.message(is_complete)));
-            }
-            if stop.load(Ordering::Relaxed) {
-                return Err(LabError::Interrupted);
-            }
-            std::thread::sleep(Duration::from_millis(10));
-        }
+        let is_complete = context.poll(RETRYING, Duration::from_millis(10), || {
+            Ok(update(&self.course, |course| {
+                let is_complete = course.completed >= needed;
+                (is_complete || course.is_gone()).then_some(is_complete)
+            }))
+        });
+        let is_complete = is_complete?.unwrap_or(false);
+        Ok(update(&self.course, |course| course.message(is_complete)))
     }
 }
 

@@ -6,18 +6,16 @@ mod io_error;
 mod torn_write;
 
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use arming::{PATIENCE, drawn, refused};
+pub(super) use arming::Rig;
+use arming::{PATIENCE, drawn};
 use pgdyno_connect::control;
 use pgdyno_emulated_disk::{
     Content, Control, ControlError, Cut, Effect, Hits, Operation, Rule, Selector, TearUnit,
 };
-use pgdyno_engine::random::Random;
 use pgdyno_model::Fault;
 use pgdyno_model::crash::{Aim, CrashOptions, Under};
-use pgdyno_model::target::Target;
 use pgdyno_storage::fault::{DiskFiller, make_durable};
 
 use super::missed::{Met, Missed};
@@ -60,27 +58,17 @@ fn disks_under(under: Under, disks: &mut [Control]) -> &mut [Control] {
     }
 }
 
-/// Injects `fault` while load runs on the server at `target`, and waits until it has happened.
-/// Returns notes on it. The caller cuts the power afterwards.
-///
-/// `disks` are those of PGDATA, then that of pg_wal if it has its own. `number` is the round's.
+/// Injects `fault` while load runs on the server, and waits until it has happened. Returns notes on
+/// it. The caller cuts the power afterwards.
 ///
 /// # Errors
 /// The inner error: the fault did not happen, and why.
-pub(super) fn inject(
-    fault: Fault,
-    under: Under,
-    number: u32,
-    disks: &mut [Control],
-    target: &Target,
-    draws: &mut Random,
-    stop: &AtomicBool,
-) -> Met {
+pub(super) fn inject(fault: Fault, rig: Rig<'_>) -> Met {
     match fault {
-        Fault::EmulatedLie => lose(under, disks, target, draws),
-        Fault::TornWrite => torn_write::inject(disks, target, draws, stop),
-        Fault::IoError => io_error::inject(under, number, disks, target, draws, stop),
-        Fault::DiskFull => fill(target, draws, stop),
+        Fault::EmulatedLie => lose(rig),
+        Fault::TornWrite => torn_write::inject(rig),
+        Fault::IoError => io_error::inject(rig),
+        Fault::DiskFull => fill(rig),
         other => Ok(Err(Missed::NotOfADisk(other))),
     }
 }
@@ -101,12 +89,8 @@ pub(super) fn cuts_at(fault: Fault, aim: Aim, under: Under) -> bool {
 ///
 /// # Errors
 /// The inner one: there was no such write.
-pub(super) fn cut_at(
-    aim: Aim,
-    disks: &mut [Control],
-    draws: &mut Random,
-    stop: &AtomicBool,
-) -> Met {
+pub(super) fn cut_at(aim: Aim, rig: Rig<'_>) -> Met {
+    let Rig { mut disks, draws, context, .. } = rig;
     let (what, content, among, disk) = match aim {
         Aim::Checkpoint => ("a data page", Content::DataPage, 60, disks.first_mut()),
         _ => ("WAL", Content::WalPage, 20, disks.last_mut()),
@@ -117,8 +101,8 @@ pub(super) fn cut_at(
     let cut = Cut { survives: draws.unit(), tear };
     let hits = Hits::Nth(1 + drawn(draws, among));
     let rule = Rule { on: Selector::writes_of(content), hits, effect: Effect::Cut(cut) };
-    disk.arm(&rule).map_err(|e| refused(&e))?;
-    Ok(match disk.wait_for_cut(PATIENCE, stop).map_err(|e| refused(&e))? {
+    disk.arm(&rule)?;
+    Ok(match disk.wait_for_cut(PATIENCE, context.stop)? {
         Some(cut) => Ok(vec![format!(
             "the power went after write {}, of {what}: of the writes in the cache {} were lost, {} survived{}",
             cut.at_write,
@@ -136,21 +120,22 @@ pub(super) fn cut_at(
 /// With an honest WAL a disk that forgets all since the baseline is as it was then, and WAL since
 /// then brings it up to date. What harms is a control file that tells of a checkpoint whose pages
 /// are missing: so there are some checkpoints before, and a part survives.
-fn lose(under: Under, disks: &mut [Control], target: &Target, draws: &mut Random) -> Met {
+fn lose(rig: Rig<'_>) -> Met {
     const CHECKPOINTS: u32 = 8;
+    let Rig { mut disks, under, target, draws, .. } = rig;
     let mut survives = if draws.unit() < 0.5 { draws.unit() } else { 0.0 };
     let mut told = Vec::new();
     if under == Under::Data {
         told.push(format!("{CHECKPOINTS} checkpoints were made before, whatever the aim"));
-        let mut client = control::connect_to_own(target)?;
+        let mut client = control::connect_to_own(&target)?;
         for _ in 0..CHECKPOINTS {
             execute(&mut client, "checkpoint on a lying disk", "CHECKPOINT")?;
         }
         survives = 0.5 + 0.4 * draws.unit();
     }
-    for disk in disks_under(under, disks) {
-        let cut = disk.cut(&Cut { survives, tear: None }).map_err(|e| refused(&e))?;
-        let destaged = disk.status().map_err(|e| refused(&e))?.counters.destaged;
+    for disk in disks_under(under, &mut disks) {
+        let cut = disk.cut(&Cut { survives, tear: None })?;
+        let destaged = disk.status()?.counters.destaged;
         told.push(format!(
             "of the writes that were acknowledged as durable or in the cache, {} were lost and {} survived{}",
             cut.dropped,
@@ -162,8 +147,9 @@ fn lose(under: Under, disks: &mut [Control], target: &Target, draws: &mut Random
 }
 
 /// The filesystem of PGDATA or of pg_wal has no room left until the server has run into that.
-fn fill(target: &Target, draws: &mut Random, stop: &AtomicBool) -> Met {
-    let mut client = control::connect_to_own(target)?;
+fn fill(rig: Rig<'_>) -> Met {
+    let Rig { target, draws, context, .. } = rig;
+    let mut client = control::connect_to_own(&target)?;
     let row = client.query_one("SHOW data_directory", &[]);
     let data: String = row.map_err(|e| LabError::sql("ask where PGDATA lies", &e))?.get(0);
     drop(client);
@@ -174,23 +160,17 @@ fn fill(target: &Target, draws: &mut Random, stop: &AtomicBool) -> Met {
     let point = mount_point(&directory)?;
     let ballast = DiskFiller::fill(&point)?;
     // Each takes a segment, and none is there to be recycled.
-    let switches = Repeated::begin("SELECT pg_switch_wal()", target);
-    let until = Instant::now() + PATIENCE;
-    while !switches.has_ended() && Instant::now() < until && !stop.load(Ordering::Relaxed) {
-        std::thread::sleep(Duration::from_millis(10));
-    }
-    let met = switches.has_ended();
+    let switches = Repeated::begin(&["SELECT pg_switch_wal()"], Duration::ZERO, &target);
+    let has_ended = || Ok(switches.has_ended().then_some(()));
+    let met = context.poll(PATIENCE, Duration::from_millis(10), has_ended);
     // Before the power goes: whoever runs out of room makes some before the next start.
     drop(ballast);
     drop(switches);
     // Its filesystem may have given up; then there is nothing to make durable.
     let _ = make_durable(&point);
-    if stop.load(Ordering::Relaxed) {
-        return Err(LabError::Interrupted);
-    }
-    Ok(match met {
-        true => Ok(vec![format!("{} was full, and the server ran into it", point.display())]),
-        false => Err(Missed::NeededNoRoom { on: point, within: PATIENCE }),
+    Ok(match met? {
+        Some(()) => Ok(vec![format!("{} was full, and the server ran into it", point.display())]),
+        None => Err(Missed::NeededNoRoom { on: point, within: PATIENCE }),
     })
 }
 

@@ -6,43 +6,34 @@
 //! are set and a checkpoint completes first. Then a write is chosen by the two versions of its page
 //! ([`Selector::needed_from`]): the disk has the older one and is sent the newer one.
 
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use pgdyno_connect::control;
 use pgdyno_emulated_disk::{
     Content, Control, Cut, CutFacts, Effect, Hits, Rule, Selector, TearUnit,
 };
-use pgdyno_engine::random::Random;
-use pgdyno_model::target::Target;
 
-use super::arming::{PATIENCE, change_pages, drawn, redo_position, refused};
+use super::arming::{PATIENCE, Rig, change_pages, drawn, needed_pages};
 use crate::LabError;
+use crate::context::Context;
 use crate::crash::missed::{Met, Missed};
 use crate::crash::repeated::Repeated;
-use crate::sql::execute;
 
 /// How many writes are passed over at most, try by try. A slow load changes few pages.
 const AMONG: [i64; 4] = [24, 8, 3, 1];
 
-pub(super) fn inject(
-    disks: &mut [Control],
-    target: &Target,
-    draws: &mut Random,
-    stop: &AtomicBool,
-) -> Met {
+pub(super) fn inject(rig: Rig<'_>) -> Met {
+    let Rig { mut disks, target, draws, context, .. } = rig;
     let Some(data) = disks.first_mut() else { return Ok(Err(Missed::NoEmulatedDisk)) };
     let unit = if draws.unit() < 0.5 { TearUnit::Bytes512 } else { TearUnit::Bytes4096 };
     let effect = Effect::TearAndCut(unit, Cut::default());
-    let mut client = control::connect_to_own(target)?;
+    let mut client = control::connect_to_own(&target)?;
     for among in AMONG {
-        execute(&mut client, "set hint bits", "VACUUM pgbench_accounts")?;
-        execute(&mut client, "checkpoint before a torn write", "CHECKPOINT")?;
-        let on = Selector::needed_from(redo_position(&mut client)?);
+        let on = needed_pages(&mut client)?;
         let hits = Hits::Nth(1 + drawn(draws, among));
-        let rule = data.arm(&Rule { on, hits, effect }).map_err(|e| refused(&e))?;
-        change_pages(draws, stop)?;
-        if let Some(cut) = wait_for_cut(data, &Repeated::once("CHECKPOINT", target), stop)? {
+        let rule = data.arm(&Rule { on, hits, effect })?;
+        change_pages(draws, context)?;
+        if let Some(cut) = wait_for_cut(data, &Repeated::once(&["CHECKPOINT"], &target), context)? {
             return Ok(Ok(vec![format!(
                 "write {} tore within a data page at {} bytes, over an older version that recovery \
                  needs; {} cached writes were lost with it",
@@ -51,13 +42,13 @@ pub(super) fn inject(
                 cut.dropped
             )]));
         }
-        data.disarm(rule).map_err(|e| refused(&e))?;
+        data.disarm(rule)?;
     }
     // Where pages are written elsewhere each time, the older version stays whole.
     let on = Selector::writes_of(Content::DataPage);
-    data.arm(&Rule { on, hits: Hits::Nth(1 + drawn(draws, 8)), effect })
-        .map_err(|e| refused(&e))?;
-    Ok(match wait_for_cut(data, &Repeated::begin("CHECKPOINT", target), stop)? {
+    data.arm(&Rule { on, hits: Hits::Nth(1 + drawn(draws, 8)), effect })?;
+    let checkpoints = Repeated::begin(&["CHECKPOINT"], Duration::ZERO, &target);
+    Ok(match wait_for_cut(data, &checkpoints, context)? {
         Some(cut) => Ok(vec![format!(
             "write {} tore within a data page at {} bytes; in {} checkpoints the filesystem wrote no \
              page over its older version, so that nothing which was durable is torn",
@@ -73,18 +64,13 @@ pub(super) fn inject(
 fn wait_for_cut(
     disk: &mut Control,
     checkpoints: &Repeated,
-    stop: &AtomicBool,
+    context: Context<'_>,
 ) -> Result<Option<CutFacts>, LabError> {
-    let until = Instant::now() + PATIENCE;
-    loop {
+    let cut = context.poll(PATIENCE, Duration::ZERO, || {
         // Asked before: a checkpoint that ended by the cut is no miss.
-        let is_over = checkpoints.has_ended() || Instant::now() >= until;
-        let cut = disk.wait_for_cut(Duration::from_millis(10), stop).map_err(|e| refused(&e))?;
-        if cut.is_some() || is_over {
-            return Ok(cut);
-        }
-        if stop.load(Ordering::Relaxed) {
-            return Err(LabError::Interrupted);
-        }
-    }
+        let is_over = checkpoints.has_ended();
+        let cut = disk.wait_for_cut(Duration::from_millis(10), context.stop)?;
+        Ok((cut.is_some() || is_over).then_some(cut))
+    });
+    cut.map(Option::flatten)
 }

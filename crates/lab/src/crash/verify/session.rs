@@ -47,11 +47,9 @@ impl VerifySession<'_> {
 /// Anything else, as a lost connection, a lack of memory or an operator, says nothing of it.
 pub(super) fn unseen(error: &postgres::Error) -> Unseen {
     match error.code() {
-        Some(code) if is_damage(code.code()) => {
-            Unseen::Damaged(format!("{} (SQLSTATE {})", error_text(error), code.code()))
-        }
         Some(code) => {
-            Unseen::CouldNotRun(format!("{} (SQLSTATE {})", error_text(error), code.code()))
+            let what = format!("{} (SQLSTATE {})", error_text(error), code.code());
+            if is_damage(code.code()) { Unseen::Damaged(what) } else { Unseen::CouldNotRun(what) }
         }
         None => Unseen::CouldNotRun(error_text(error)),
     }

@@ -50,12 +50,16 @@ const DANGLING: &str = "WITH tuples AS MATERIALIZED ( \
 
 /// Why an extension cannot be asked, if it cannot.
 fn has_extension(client: &mut Client, name: &str) -> Observed<()> {
-    let sql = "SELECT count(*) > 0 FROM pg_catalog.pg_extension WHERE extname = $1";
-    match client.query_one(sql, &[&name]).map_err(|e| unseen(&e))?.get(0) {
+    let sql = format!("pg_catalog.pg_extension WHERE extname = '{name}'");
+    require_row(client, &sql, &format!("this installation lacks the extension {name}"))
+}
+
+/// Looks for a row of `from`; why a check does not apply where there is none.
+fn require_row(client: &mut Client, from: &str, why: &str) -> Observed<()> {
+    let sql = format!("SELECT count(*) > 0 FROM {from}");
+    match client.query_one(&sql, &[]).map_err(|e| unseen(&e))?.get(0) {
         true => Ok(()),
-        false => {
-            Err(Unseen::NotApplicable(format!("this installation lacks the extension {name}")))
-        }
+        false => Err(Unseen::NotApplicable(why.to_owned())),
     }
 }
 
@@ -112,12 +116,8 @@ pub(super) fn btrees(session: &mut VerifySession<'_>) -> Observed<Vec<String>> {
 pub(super) fn heaps(session: &mut VerifySession<'_>) -> Observed<Vec<String>> {
     let all = session.ask("listing the tables", |client| {
         has_extension(client, "amcheck")?;
-        let there = "SELECT count(*) > 0 FROM pg_catalog.pg_proc WHERE proname = 'verify_heapam'";
-        if !client.query_one(there, &[]).map_err(|e| unseen(&e))?.get::<_, bool>(0) {
-            return Err(Unseen::NotApplicable(
-                "amcheck before PostgreSQL 14 has no verify_heapam".into(),
-            ));
-        }
+        let function = "pg_catalog.pg_proc WHERE proname = 'verify_heapam'";
+        require_row(client, function, "amcheck before PostgreSQL 14 has no verify_heapam")?;
         relations(client, TABLES)
     })?;
     complaints(session, "amcheck of", &all, |client, table| {
@@ -140,12 +140,10 @@ pub(super) fn heaps(session: &mut VerifySession<'_>) -> Observed<Vec<String>> {
 pub(super) fn pointers(session: &mut VerifySession<'_>) -> Observed<Vec<String>> {
     let all = session.ask("listing the B-trees", |client| {
         has_extension(client, "pageinspect")?;
-        let posting = "SELECT count(*) > 0 FROM pg_catalog.pg_proc \
-            WHERE proname = 'bt_page_items' AND 'tids' = ANY (proargnames)";
-        if !client.query_one(posting, &[]).map_err(|e| unseen(&e))?.get::<_, bool>(0) {
-            let why = "pageinspect before PostgreSQL 13 does not tell where index entries lead";
-            return Err(Unseen::NotApplicable(why.into()));
-        }
+        let posting = "pg_catalog.pg_proc WHERE proname = 'bt_page_items' \
+            AND 'tids' = ANY (proargnames)";
+        let why = "pageinspect before PostgreSQL 13 does not tell where index entries lead";
+        require_row(client, posting, why)?;
         client.batch_execute(PLAIN).map_err(|e| unseen(&e))?;
         let rows = client.query(BTREES, &[]).map_err(|e| unseen(&e))?;
         let pair = |row: &postgres::Row| {

@@ -8,6 +8,7 @@ use pgdyno_model::target::Secret;
 use serde::{Deserialize, Serialize};
 
 use super::channel::{self, Channel};
+use crate::LabError;
 
 /// The most records that a session may have: what one that is read back takes of memory is bounded
 /// by it.
@@ -100,6 +101,45 @@ pub(super) fn history(records: &[Record], clients: u32) -> History {
         }
     }
     history
+}
+
+/// The witness of a session: where it listens, and what it shares with this machine.
+#[derive(Clone, Debug)]
+pub struct Witness {
+    /// `HOST:PORT`.
+    pub address: String,
+    /// See [`super::shared_secret`].
+    pub secret: Secret,
+}
+
+impl Witness {
+    pub(super) fn connect(&self) -> Result<Connection, LabError> {
+        Connection::to(&self.address, &self.secret).map_err(|e| self.failed("reach", &e))
+    }
+
+    pub(super) fn failed(&self, what: &str, e: &io::Error) -> LabError {
+        LabError::witness(&format!("{what} the witness at {}", self.address), e)
+    }
+
+    pub(super) fn standing(
+        &self,
+        connection: &mut Connection,
+        session: &str,
+    ) -> Result<Standing, LabError> {
+        match connection
+            .ask(&Ask::Session(session.to_owned()))
+            .map_err(|e| self.failed("ask", &e))?
+        {
+            Answer::Session(standing) => Ok(standing),
+            _ => Err(self.failed("ask", &unexpected())),
+        }
+    }
+
+    /// On a connection of its own: the one before may have been idle for as long as the load took.
+    pub(super) fn close(&self, session: &str, why: &str) -> Result<(), LabError> {
+        let closing = Ask::Close(session.to_owned(), why.to_owned());
+        self.connect()?.done(&closing).map_err(|e| self.failed("tell", &e))
+    }
 }
 
 /// A connection to a witness that has proved to know the secret.

@@ -15,8 +15,7 @@ use pgdyno_model::ledger::{Effect, Entry, History, State, Token};
 use pgdyno_model::progress::{Activity, Progress, RoundStage};
 use pgdyno_postgres::{Cluster, ClusterError, ClusterSpec, Install, StopMode};
 
-use super::client::Witness;
-use super::connection::{Connection, history};
+use super::connection::{Connection, Witness, history};
 use super::local::LocalSession;
 use crate::LabError;
 use crate::context::Context;

@@ -6,7 +6,6 @@
 //! deeds alone: what is run when the machine is back stands in this machine's own state (`local`).
 
 mod channel;
-mod client;
 mod connection;
 mod judge_return;
 mod ledger;
@@ -15,7 +14,7 @@ mod plug;
 mod secret;
 mod server;
 
-pub use client::Witness;
+pub use connection::Witness;
 pub use pgdyno_model::target::Secret;
 pub use plug::{Plugged, plug};
 pub use secret::{SecretError, shared_secret};

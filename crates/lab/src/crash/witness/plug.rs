@@ -13,8 +13,7 @@ use pgdyno_model::progress::{Activity, Event, Notice, Progress, Warning};
 use pgdyno_model::storage::Backing;
 use pgdyno_model::units::{Epoch, Span};
 
-use super::client::Witness;
-use super::connection::{Answer, Ask, Connection, Standing, harmless, unexpected};
+use super::connection::{Answer, Ask, Connection, Standing, Witness, harmless, unexpected};
 use super::judge_return::{DELAYS, judge_return};
 use super::ledger::WitnessLedger;
 use super::local::{self, LocalSession};
@@ -23,11 +22,10 @@ use crate::context::Context;
 use crate::crash::subject::Subject;
 use crate::crash::test_bed::TestBed;
 use crate::crash::{load, verify};
-use crate::leftovers::clear_leftovers;
 use crate::prepare::Prepared;
 use crate::provisioner::DATABASE;
 use crate::record_id::new_record_id;
-use crate::stores::open_store;
+use crate::stores::{clear_leftovers, open_store};
 
 /// How long load is offered while nobody pulls the plug.
 const AT_MOST: Duration = Duration::from_secs(24 * 60 * 60);
@@ -228,13 +226,13 @@ impl Under<'_> {
             session.remove()?;
         }
         match driven {
-            Ok(measured) if !context.is_stopped() => Err(LabError::Witness {
-                what: format!("go on with the load whose ledger is at {}", self.witness.address),
-                found: match measured.counters.abort_reasons.first() {
-                    Some(reason) => reason.clone(),
-                    None => "it ended by itself".into(),
-                },
-            }),
+            Ok(measured) if !context.is_stopped() => {
+                let reason = measured.counters.abort_reasons.first();
+                let found = reason.map_or("it ended by itself", String::as_str);
+                let address = &self.witness.address;
+                let what = format!("go on with the load whose ledger is at {address}");
+                Err(LabError::witness(&what, found))
+            }
             Ok(_) | Err(pgdyno_engine::LoadError::Interrupted) => ended,
             Err(e) => Err(e.into()),
         }

@@ -55,7 +55,7 @@ pub fn serve(
 ) -> Result<(), LabError> {
     let failed = |what: &str| {
         let what = what.to_owned();
-        move |e: io::Error| LabError::Witness { what, found: e.to_string() }
+        move |e: io::Error| LabError::witness(&what, e)
     };
     let keep = format!("keep anything in {}", directory.display());
     DirBuilder::new().recursive(true).mode(0o700).create(directory).map_err(failed(&keep))?;
@@ -89,8 +89,7 @@ pub fn serve(
                     told(&format!("cannot serve {from}: {e}"));
                 }
             }
-            Err(e) if e.kind() == io::ErrorKind::WouldBlock => std::thread::sleep(WATCH),
-            // One that hung up at once, or no descriptors left for now.
+            // Nobody there, one that hung up at once, or no descriptors left for now.
             Err(_) => std::thread::sleep(WATCH),
         }
     }
