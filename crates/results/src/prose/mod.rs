@@ -5,11 +5,19 @@
 
 mod cause;
 mod comparison;
+mod growth;
 mod notes;
+pub(crate) mod phrases;
+mod scaling;
+mod stopping;
 mod unsteady;
+mod why;
 
 pub(crate) use cause::cause;
 pub(crate) use comparison::{
     HOPELESS, comparison, minimum_detectable, ratio_to_best, reason, verdict, view,
 };
 pub(crate) use notes::{Watched, notes};
+pub(crate) use scaling::scaling;
+pub(crate) use stopping::stopping;
+pub(crate) use why::{active_gap, latency_gap, no_common_statement, part_name};

@@ -7,12 +7,11 @@ use pgdyno_model::measurement::GeneratorLimit;
 use pgdyno_model::record::RunState;
 use pgdyno_model::{Treatment, TrialRecord, format};
 
-use super::unsteady;
+use super::{growth, scaling, unsteady};
 use crate::analysis::rates::resets;
 use crate::analysis::treatment::label;
 use crate::analysis::{
-    Note, NoteKind, Notes, RunView, SessionView, TrialState, TrialView, capacity, growth,
-    noise_floor, scaling,
+    Note, NoteKind, Notes, RunView, SessionView, TrialState, TrialView, capacity, noise_floor,
 };
 
 /// What the views do not keep.
@@ -282,7 +281,7 @@ fn ceiling(view: &RunView, out: &mut Notes) {
                 plan.storage
             ));
         }
-        out.add_all(NoteKind::ClosedLoop, scaling::notes(t, plan));
+        out.add_all(NoteKind::ClosedLoop, scaling::closed_loop(t, plan));
     }
 }
 

@@ -4,7 +4,7 @@ use pgdyno_model::{Verdict, format};
 
 use super::super::view::{RunView, StageProbeView, TreatmentView};
 use super::leader;
-use super::phrases::{listed, rate, so_far};
+use crate::prose::phrases::{listed, rate, so_far};
 
 pub(super) fn answer(view: &RunView) -> Vec<String> {
     let mut out = honesty(view);

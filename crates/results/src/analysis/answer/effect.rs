@@ -5,7 +5,7 @@ use pgdyno_model::{Levels, format};
 use super::super::family::{Family, Judged, measure};
 use super::super::view::RunView;
 use super::leader;
-use super::phrases::capital;
+use crate::prose::phrases::capital;
 use crate::prose::{minimum_detectable, reason};
 
 /// Combinations of the other factors' levels that are told one by one.

@@ -6,7 +6,7 @@ use super::super::family::Family;
 use super::super::noise_floor;
 use super::super::view::RunView;
 use super::leader;
-use super::phrases::so_far;
+use crate::prose::phrases::so_far;
 use crate::prose::reason;
 
 pub(super) fn answer(view: &RunView, family: &Family) -> Vec<String> {

@@ -6,8 +6,8 @@ use pgdyno_model::format;
 
 use super::super::noise_floor;
 use super::super::view::{Comparison, RunView, TreatmentView};
-use super::phrases::{capital, rate, so_far};
 use crate::prose::minimum_detectable;
+use crate::prose::phrases::{capital, rate, so_far};
 
 /// The treatments that were measured with their mean tps, the best first; a sentence where nothing
 /// can be said.

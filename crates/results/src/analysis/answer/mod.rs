@@ -8,16 +8,15 @@ mod effect;
 mod equal;
 mod leader;
 mod next;
-mod phrases;
 mod safety;
 mod sweep;
 
 use pgdyno_model::AnswerKind;
-use phrases::listed;
 
 use super::family::Family;
 use super::noise_floor;
 use super::view::RunView;
+use crate::prose::phrases::listed;
 
 /// One to four sentences that answer the question as far as the data do, and what to do where they
 /// do not.

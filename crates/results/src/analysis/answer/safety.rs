@@ -4,7 +4,7 @@ use pgdyno_model::{Verdict, format};
 
 use super::super::view::{RunView, TreatmentView};
 use super::leader;
-use super::phrases::listed;
+use crate::prose::phrases::listed;
 
 /// Treatments that are named one by one.
 const SHOWN: usize = 3;

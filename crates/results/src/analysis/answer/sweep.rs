@@ -4,7 +4,7 @@ use pgdyno_model::format;
 
 use super::super::view::{RunView, TreatmentView};
 use super::leader;
-use super::phrases::{capital, rate, so_far};
+use crate::prose::phrases::{capital, rate, so_far};
 
 /// Combinations of the other factors' levels that are told.
 const SHOWN: usize = 6;

@@ -266,6 +266,21 @@ pub struct StoppingView {
     pub words: String,
 }
 
+/// State of one comparison of a run that may end by itself.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Decision {
+    /// The difference is significant.
+    Different,
+    /// The difference is within the margin.
+    Equivalent,
+    /// The interval is as narrow as was asked.
+    Precise,
+    /// One of the two has no completed trial.
+    Nothing,
+    /// None of these: more blocks may decide.
+    Open,
+}
+
 /// Why a run ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
