@@ -11,7 +11,7 @@ mod compare;
 pub mod compare_runs;
 pub(crate) mod family;
 mod growth;
-pub(crate) mod noise_floor;
+mod noise_floor;
 mod pairing;
 mod profile;
 mod promise;
@@ -37,5 +37,5 @@ pub use view::{
     NoteKind, Notes, ObserverView, Part, PartView, RateLine, RateTable, RatioView, RelationSize,
     RunHead, RunView, ScalingView, SecondView, ServerView, SessionView, SettingView,
     StageProbeView, StatementView, Steadiness, StoppingView, TpsView, TreatmentCrash,
-    TreatmentView, TrialState, TrialView, WaitView, WhyView,
+    TreatmentView, TrialState, TrialView, WaitView, WhyView, Withheld,
 };

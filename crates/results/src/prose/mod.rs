@@ -4,8 +4,11 @@
 //! over kinds and figures; the words are chosen here. Nothing reads a sentence back.
 
 mod cause;
+mod compare_runs;
 mod comparison;
+mod gate;
 mod growth;
+mod noise_floor;
 mod notes;
 pub(crate) mod phrases;
 mod scaling;
@@ -14,9 +17,12 @@ mod unsteady;
 mod why;
 
 pub(crate) use cause::cause;
+pub(crate) use compare_runs::{compare_notes, pairs};
 pub(crate) use comparison::{
     HOPELESS, comparison, minimum_detectable, ratio_to_best, reason, verdict, view,
 };
+pub(crate) use gate::gate;
+pub(crate) use noise_floor::doubt;
 pub(crate) use notes::{Watched, notes};
 pub(crate) use scaling::scaling;
 pub(crate) use stopping::stopping;

@@ -7,11 +7,12 @@ use pgdyno_model::measurement::GeneratorLimit;
 use pgdyno_model::record::RunState;
 use pgdyno_model::{Treatment, TrialRecord, format};
 
+use super::noise_floor::noise_floor;
 use super::{growth, scaling, unsteady};
 use crate::analysis::rates::resets;
 use crate::analysis::treatment::label;
 use crate::analysis::{
-    Note, NoteKind, Notes, RunView, SessionView, TrialState, TrialView, capacity, noise_floor,
+    Note, NoteKind, Notes, RunView, SessionView, TrialState, TrialView, capacity,
 };
 
 /// What the views do not keep.
@@ -85,7 +86,7 @@ pub(crate) fn notes(view: &RunView, watched: &Watched) -> Vec<Note> {
     context.add_all(NoteKind::Stopping, view.stopping.iter().map(|s| s.words.clone()));
     context.add_all(NoteKind::Extended, extended(view));
     if view.treatments.iter().any(|t| t.trials > 0) {
-        context.add(NoteKind::NoiseFloor, noise_floor::note(view.noise_floor.as_ref()));
+        context.add(NoteKind::NoiseFloor, noise_floor(view.noise_floor.as_ref()));
     }
     context.add_all(NoteKind::Scaling, view.scaling.iter().map(|s| s.words.clone()));
     ceiling(view, &mut context);

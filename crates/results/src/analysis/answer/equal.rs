@@ -7,7 +7,7 @@ use super::super::noise_floor;
 use super::super::view::RunView;
 use super::leader;
 use crate::prose::phrases::so_far;
-use crate::prose::reason;
+use crate::prose::{doubt, reason};
 
 pub(super) fn answer(view: &RunView, family: &Family) -> Vec<String> {
     let Some([a, b]) = noise_floor::same_pair(&view.plan) else { return leader::answer(view) };
@@ -33,6 +33,6 @@ pub(super) fn answer(view: &RunView, family: &Family) -> Vec<String> {
         format::times(lo),
         format::times(hi),
     )];
-    said.extend(noise_floor::doubt(ci95).map(str::to_owned));
+    said.extend(doubt(ci95).map(str::to_owned));
     said
 }

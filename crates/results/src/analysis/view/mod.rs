@@ -10,7 +10,7 @@ mod treatment;
 mod trial;
 mod why;
 
-pub use comparison::{Comparison, RatioView};
+pub use comparison::{Comparison, RatioView, Withheld};
 pub(crate) use latency::PERCENTILES;
 pub use latency::{LatencyInterval, LatencyRatio, LatencyView};
 pub use note::{Note, NoteKind, Notes};
