@@ -33,9 +33,9 @@ mod why;
 pub use run::analyse;
 pub use view::{
     CapacityView, Cause, Change, Comparison, CurvePoint, Decision, Ended, FigureView, FsyncView,
-    GapView, LatencyFloor, LatencyInterval, LatencyRatio, LatencyView, LogEvent, NoiseFloor, Note,
-    NoteKind, Notes, ObserverView, Part, PartView, RateLine, RateTable, RatioView, RelationSize,
-    RunHead, RunView, ScalingView, SecondView, ServerView, SessionView, SettingView,
-    StageProbeView, StatementView, Steadiness, StoppingView, TpsView, TreatmentCrash,
+    GapView, LatencyFloor, LatencyInterval, LatencyRatio, LatencyView, LogEvent, NoiseFloor,
+    NotJudged, NotRanked, Note, NoteKind, Notes, ObserverView, Part, PartView, RateLine, RateTable,
+    RatioView, RelationSize, RunHead, RunView, ScalingView, SecondView, ServerView, SessionView,
+    SettingView, StageProbeView, StatementView, Steadiness, StoppingView, TpsView, TreatmentCrash,
     TreatmentView, TrialState, TrialView, WaitView, WhyView, Withheld,
 };

@@ -11,6 +11,7 @@ mod growth;
 mod noise_floor;
 mod notes;
 pub(crate) mod phrases;
+mod promise;
 mod scaling;
 mod stopping;
 mod unsteady;
@@ -24,6 +25,8 @@ pub(crate) use comparison::{
 pub(crate) use gate::gate;
 pub(crate) use noise_floor::doubt;
 pub(crate) use notes::{Watched, notes};
+pub(crate) use promise::not_ranked;
 pub(crate) use scaling::scaling;
 pub(crate) use stopping::stopping;
+pub(crate) use unsteady::not_judged;
 pub(crate) use why::{active_gap, latency_gap, no_common_statement, part_name};

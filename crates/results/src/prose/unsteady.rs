@@ -4,9 +4,10 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use pgdyno_model::format;
 use pgdyno_stats as stats;
+use serde::{Serialize, Serializer};
 
 use super::cause::cause_kind;
-use crate::analysis::{NoteKind, Notes, RunView, Steadiness, TreatmentView, TrialState};
+use crate::analysis::{NotJudged, NoteKind, Notes, RunView, Steadiness, TreatmentView, TrialState};
 
 /// Treatments whose repeats rise or fall.
 pub(super) fn drift(measured: &[&TreatmentView], out: &mut Notes) {
@@ -77,6 +78,33 @@ pub(super) fn steadiness(view: &RunView, out: &mut Notes) {
         ));
     }
     changes(all(), out);
+}
+
+/// Renders why steadiness, or the interval over seconds, is not judged.
+pub(crate) fn not_judged(why: NotJudged) -> String {
+    match why {
+        NotJudged::TooShort { least } => {
+            format!("too short to tell: fewer than {least} whole seconds")
+        }
+        NotJudged::TooAlike { effective } => {
+            let worth = match effective.floor() {
+                n if n <= 1.0 => "one independent one".to_owned(),
+                n => format!("{n} independent ones"),
+            };
+            format!(
+                "not judged: the seconds resemble each other so much that they are worth {worth} (at least {} are needed)",
+                stats::LEAST_EFFECTIVE
+            )
+        }
+        NotJudged::NoTransaction => "not judged: no transaction".to_owned(),
+        NotJudged::NoDifference => "not judged: the seconds do not differ".to_owned(),
+    }
+}
+
+impl Serialize for NotJudged {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        to.serialize_str(&not_judged(*self))
+    }
 }
 
 /// What the changes within trials coincide with, the commonest first.

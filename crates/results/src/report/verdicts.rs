@@ -4,7 +4,7 @@ use pgdyno_model::format;
 use serde::Serialize;
 
 use crate::analysis::{Change, Comparison, RunView, Steadiness, TrialState};
-use crate::prose::cause;
+use crate::prose::{cause, not_judged};
 
 const NONE: &str = "–";
 
@@ -92,8 +92,8 @@ pub(super) fn steadiness(view: &RunView) -> Vec<Row> {
                     .map_or_else(|| NONE.to_owned(), |w| format!("±{}%", format::percent(w))),
                 why: s
                     .within_why
-                    .clone()
-                    .filter(|_| s.steady_why.is_none() && s.autocorrelation.is_some()),
+                    .filter(|_| s.steady_why.is_none() && s.autocorrelation.is_some())
+                    .map(not_judged),
                 changes: s.changes.iter().flatten().map(change).collect(),
             })
         })
@@ -102,7 +102,7 @@ pub(super) fn steadiness(view: &RunView) -> Vec<Row> {
 
 fn warm_up(s: &Steadiness) -> String {
     match (s.steady, s.warm_up_s) {
-        (None, _) => s.steady_why.clone().unwrap_or_else(|| NONE.to_owned()),
+        (None, _) => s.steady_why.map_or_else(|| NONE.to_owned(), not_judged),
         (Some(false), _) => "never became steady".to_owned(),
         (Some(true), Some(seconds)) if seconds > 0 => format!("{seconds} s"),
         (Some(true), _) => "none".to_owned(),

@@ -16,7 +16,7 @@ use pgdyno_model::AnswerKind;
 use super::family::Family;
 use super::noise_floor;
 use super::view::RunView;
-use crate::prose::phrases::listed;
+use crate::prose;
 
 /// One to four sentences that answer the question as far as the data do, and what to do where they
 /// do not.
@@ -31,7 +31,10 @@ pub(super) fn answer(view: &RunView, family: &Family) -> Vec<String> {
         (AnswerKind::Sweep, Ok(_)) => sweep::answer(view),
         (AnswerKind::Leader | AnswerKind::Capacity, Ok(_)) => leader::answer(view),
     };
-    said.extend(not_ranked(view));
+    // Of safety that is the answer itself.
+    if kind(view) != AnswerKind::Safety {
+        said.extend(prose::not_ranked(view));
+    }
     said.extend(next::command(view, kind(view)));
     said
 }
@@ -45,19 +48,4 @@ fn kind(view: &RunView) -> AnswerKind {
         None if noise_floor::same_pair(plan).is_some() => AnswerKind::AA,
         None => AnswerKind::Leader,
     }
-}
-
-/// Treatments that are known not to keep what they promise.
-fn not_ranked(view: &RunView) -> Option<String> {
-    const SHOWN: usize = 3;
-    // Of safety that is the answer itself.
-    if kind(view) == AnswerKind::Safety {
-        return None;
-    }
-    let all: Vec<String> = view
-        .treatments
-        .iter()
-        .filter_map(|t| Some(format!("{} ({})", t.label, t.not_ranked.as_ref()?)))
-        .collect();
-    (!all.is_empty()).then(|| format!("Not ranked: {}.", listed(&all, SHOWN, "; ")))
 }

@@ -18,9 +18,9 @@ pub use run::{
     CapacityView, CurvePoint, Decision, Ended, FsyncView, LatencyFloor, NoiseFloor, RunHead,
     RunView, ScalingView, ServerView, SessionView, SettingView, StageProbeView, StoppingView,
 };
-pub use treatment::{TpsView, TreatmentCrash, TreatmentView, WaitView};
+pub use treatment::{NotRanked, TpsView, TreatmentCrash, TreatmentView, WaitView};
 pub use trial::{
-    Cause, Change, LogEvent, ObserverView, RateLine, RateTable, RelationSize, SecondView,
-    StatementView, Steadiness, TrialState, TrialView,
+    Cause, Change, LogEvent, NotJudged, ObserverView, RateLine, RateTable, RelationSize,
+    SecondView, StatementView, Steadiness, TrialState, TrialView,
 };
 pub use why::{FigureView, GapView, Part, PartView, WhyView};
