@@ -3,7 +3,6 @@
 //! [`analyse`] is the entry point for one run, [`compare_runs::compare`] for two, and
 //! [`stopping::wanted`] tells a run in progress which treatments to measure next.
 
-mod answer;
 mod burst_credit;
 pub(crate) mod capacity;
 mod charts;
@@ -11,7 +10,7 @@ mod compare;
 pub mod compare_runs;
 pub(crate) mod family;
 mod growth;
-mod noise_floor;
+pub(crate) mod noise_floor;
 mod pairing;
 mod profile;
 mod promise;

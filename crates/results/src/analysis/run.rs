@@ -15,10 +15,9 @@ use super::view::{
     FsyncView, RunHead, RunView, SessionView, TreatmentCrash, TreatmentView, TrialState, TrialView,
 };
 use super::{
-    answer, capacity, compare, noise_floor, promise, scaling, stages, stopping, treatment, trial,
-    why,
+    capacity, compare, noise_floor, promise, scaling, stages, stopping, treatment, trial, why,
 };
-use crate::prose::{Watched, notes};
+use crate::prose::{self, Watched, notes};
 use crate::report::CrashView;
 use crate::store::{Store, StoreError};
 
@@ -60,7 +59,7 @@ pub(super) fn read(
     if let Some(session) = view.sessions.last() {
         view.noise_floor = noise_floor::of(store, &session.host)?;
     }
-    view.answer = answer::answer(&view, &family);
+    view.answer = prose::answer(&view, &family);
     view.notes = notes(&view, &watched);
     Ok((view, sums))
 }

@@ -3,6 +3,7 @@
 //! Terminal, Markdown, HTML and JSON share these sentences. Analysis decides what is said and hands
 //! over kinds and figures; the words are chosen here. Nothing reads a sentence back.
 
+mod answer;
 mod cause;
 mod compare_runs;
 mod comparison;
@@ -10,22 +11,21 @@ mod gate;
 mod growth;
 mod noise_floor;
 mod notes;
-pub(crate) mod phrases;
+mod phrases;
 mod promise;
 mod scaling;
 mod stopping;
 mod unsteady;
 mod why;
 
+pub(crate) use answer::answer;
 pub(crate) use cause::cause;
 pub(crate) use compare_runs::{compare_notes, pairs};
 pub(crate) use comparison::{
     HOPELESS, comparison, minimum_detectable, ratio_to_best, reason, verdict, view,
 };
 pub(crate) use gate::gate;
-pub(crate) use noise_floor::doubt;
 pub(crate) use notes::{Watched, notes};
-pub(crate) use promise::not_ranked;
 pub(crate) use scaling::scaling;
 pub(crate) use stopping::stopping;
 pub(crate) use unsteady::not_judged;

@@ -13,14 +13,13 @@ mod sweep;
 
 use pgdyno_model::AnswerKind;
 
-use super::family::Family;
-use super::noise_floor;
-use super::view::RunView;
-use crate::prose;
+use super::promise::not_ranked;
+use crate::analysis::family::Family;
+use crate::analysis::{RunView, noise_floor};
 
 /// One to four sentences that answer the question as far as the data do, and what to do where they
 /// do not.
-pub(super) fn answer(view: &RunView, family: &Family) -> Vec<String> {
+pub(crate) fn answer(view: &RunView, family: &Family) -> Vec<String> {
     let speed = leader::speed(view);
     let mut said = match (kind(view), speed) {
         (AnswerKind::Safety, _) => safety::answer(view),
@@ -33,7 +32,7 @@ pub(super) fn answer(view: &RunView, family: &Family) -> Vec<String> {
     };
     // Of safety that is the answer itself.
     if kind(view) != AnswerKind::Safety {
-        said.extend(prose::not_ranked(view));
+        said.extend(not_ranked(view));
     }
     said.extend(next::command(view, kind(view)));
     said

@@ -2,9 +2,9 @@
 
 use pgdyno_model::{Verdict, format};
 
-use super::super::view::{RunView, TreatmentView};
+use super::super::phrases::listed;
 use super::leader;
-use crate::prose::phrases::listed;
+use crate::analysis::{RunView, TreatmentView};
 
 /// Treatments that are named one by one.
 const SHOWN: usize = 3;

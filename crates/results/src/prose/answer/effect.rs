@@ -2,11 +2,11 @@
 
 use pgdyno_model::{Levels, format};
 
-use super::super::family::{Family, Judged, measure};
-use super::super::view::RunView;
+use super::super::phrases::capital;
+use super::super::{minimum_detectable, reason};
 use super::leader;
-use crate::prose::phrases::capital;
-use crate::prose::{minimum_detectable, reason};
+use crate::analysis::family::{Family, Judged, measure};
+use crate::analysis::{RunView, TreatmentView};
 
 /// Combinations of the other factors' levels that are told one by one.
 const SHOWN: usize = 3;
@@ -73,7 +73,7 @@ fn effects(
     let others = |levels: &Levels| {
         Levels(levels.0.iter().filter(|(name, _)| name != factor).cloned().collect())
     };
-    let of = |t: &super::super::view::TreatmentView| {
+    let of = |t: &TreatmentView| {
         let given = others(&t.factors);
         let other = view
             .treatments

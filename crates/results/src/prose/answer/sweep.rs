@@ -2,9 +2,9 @@
 
 use pgdyno_model::format;
 
-use super::super::view::{RunView, TreatmentView};
+use super::super::phrases::{capital, rate, so_far};
 use super::leader;
-use crate::prose::phrases::{capital, rate, so_far};
+use crate::analysis::{RunView, TreatmentView};
 
 /// Combinations of the other factors' levels that are told.
 const SHOWN: usize = 6;

@@ -3,8 +3,8 @@
 use pgdyno_model::record::RunState;
 use pgdyno_model::{AnswerKind, format};
 
-use super::super::view::{Comparison, RunView};
-use crate::prose::HOPELESS;
+use super::super::HOPELESS;
+use crate::analysis::{Comparison, RunView};
 
 /// The next command where the answer is not conclusive; none where it is, or where the question
 /// asks for no comparison.

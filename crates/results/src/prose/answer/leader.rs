@@ -4,10 +4,10 @@ use std::cmp::Ordering;
 
 use pgdyno_model::format;
 
-use super::super::noise_floor;
-use super::super::view::{Comparison, RunView, TreatmentView};
-use crate::prose::minimum_detectable;
-use crate::prose::phrases::{capital, rate, so_far};
+use super::super::minimum_detectable;
+use super::super::phrases::{capital, rate, so_far};
+use crate::analysis::family::measure;
+use crate::analysis::{Comparison, RunView, TreatmentView, noise_floor};
 
 /// The treatments that were measured with their mean tps, the best first; a sentence where nothing
 /// can be said.
@@ -133,7 +133,7 @@ fn effect(view: &RunView, factor: &str, anyway: bool) -> Option<String> {
             && level(c, c.to).as_ref() == Some(&from)
             && level(c, c.treatment).as_ref() == Some(&to)
     };
-    let measure = super::super::family::measure(&view.plan);
+    let measure = measure(&view.plan);
     let say = |c: &Comparison| {
         let with = if c.given.is_empty() { String::new() } else { format!(" with {}", c.given) };
         match (c.ratio.value, c.ratio.significant) {

@@ -2,9 +2,9 @@
 
 use pgdyno_model::{Verdict, format};
 
-use super::super::view::{RunView, StageProbeView, TreatmentView};
+use super::super::phrases::{listed, rate, so_far};
 use super::leader;
-use crate::prose::phrases::{listed, rate, so_far};
+use crate::analysis::{RunView, StageProbeView, TreatmentView};
 
 pub(super) fn answer(view: &RunView) -> Vec<String> {
     let mut out = honesty(view);
