@@ -4,7 +4,7 @@
 //! [`stopping::wanted`] tells a run in progress which treatments to measure next.
 
 mod burst_credit;
-pub(crate) mod capacity;
+mod capacity;
 mod charts;
 mod compare;
 pub mod compare_runs;

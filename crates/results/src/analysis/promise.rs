@@ -4,7 +4,7 @@
 //! figures stay in the table; the best is looked for among the others.
 
 use super::treatment::TreatmentSamples;
-use super::view::{NotRanked, RunView, TreatmentCrash, TreatmentView};
+use super::view::{NotRanked, RunView, TreatmentView};
 
 /// Fills in why treatments are not ranked. Call it after crash tests are known and before the best
 /// is chosen.
@@ -13,20 +13,8 @@ pub(super) fn judge(view: &mut RunView, sums: &[TreatmentSamples]) {
     let is_flushed = |t: &TreatmentView| t.trials > 0 && !sums[t.index].fsync_off;
     let any_flushed = view.treatments.iter().any(is_flushed);
     for t in &mut view.treatments {
-        let lost = t.crash.as_ref().and_then(lost);
+        let crash = t.crash.clone().filter(|crash| crash.broken().is_some());
         let is_off = any_flushed && t.trials > 0 && sums[t.index].fsync_off;
-        t.not_ranked = lost.or(is_off.then_some(NotRanked::FsyncOff));
+        t.not_ranked = crash.map(NotRanked::CrashTests).or(is_off.then_some(NotRanked::FsyncOff));
     }
-}
-
-/// What crash tests found broken.
-fn lost(crash: &TreatmentCrash) -> Option<NotRanked> {
-    let broken = crash.broken()?;
-    Some(match broken.lost {
-        0 => NotRanked::CrashTestsFailed(crash.reason.clone()),
-        lost => {
-            let (acknowledged, fault) = (broken.acknowledged, broken.fault.to_string());
-            NotRanked::Lost { lost, acknowledged, fault }
-        }
-    })
 }

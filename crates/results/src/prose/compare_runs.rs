@@ -81,3 +81,15 @@ fn how_compared(earlier_runs: Option<(usize, usize)>) -> String {
         ),
     }
 }
+
+/// Says what keeps an imported report and a run apart, and which side has nothing to show.
+pub(crate) fn side_by_side_notes(report_has_rates: bool, run_has_trials: bool) -> Vec<String> {
+    let apart = "no ratio between the two sides is given: machine, versions and settings differ, and the report's repeats, \
+                 where it has any, are of another day; the ratios to the best are each side's own";
+    let no_rates = "nothing of the report's that was recognised is a rate of transactions";
+    let no_trials = "the run has no completed trial";
+    [(true, apart), (!report_has_rates, no_rates), (!run_has_trials, no_trials)]
+        .into_iter()
+        .filter_map(|(is_so, note)| is_so.then(|| note.to_owned()))
+        .collect()
+}

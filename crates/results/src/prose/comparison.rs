@@ -2,7 +2,6 @@
 
 use pgdyno_model::{Levels, format};
 use pgdyno_stats::{FEWEST_RUNS, NoInterval};
-use serde::{Serialize, Serializer};
 
 use crate::analysis::family::{ALPHA, Judged};
 use crate::analysis::{Comparison, RatioView, Withheld};
@@ -26,22 +25,16 @@ pub(crate) fn ratio_to_best(judged: &Judged, generator_limited: bool) -> RatioVi
 
 /// Why there is no verdict.
 fn no_verdict(judged: &Judged, or: &'static str) -> String {
-    judged.withheld.map_or_else(|| reason(judged.ratio.why, or), withheld)
+    judged.withheld.as_ref().map_or_else(|| reason(judged.ratio.why, or), withheld)
 }
 
 /// Renders the reason for withholding a verdict.
-pub(super) fn withheld(why: Withheld) -> String {
+pub(super) fn withheld(why: &Withheld) -> String {
     match why {
         Withheld::RunNotFinished => "no verdict before the run is finished".to_owned(),
         Withheld::TooFewRuns { found } => format!(
             "undecided across runs, since how far equal runs differ here is not known ({found} of {FEWEST_RUNS} earlier runs of this experiment on this host)"
         ),
-    }
-}
-
-impl Serialize for Withheld {
-    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
-        to.serialize_str(&withheld(*self))
     }
 }
 

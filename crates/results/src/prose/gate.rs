@@ -55,7 +55,7 @@ pub(crate) fn gate(
                 .unwrap_or_else(|| "the interval does not lie wholly beyond the limit".to_owned())
         ),
         GateState::Unknown => match verdict_withheld {
-            Some(why) => withheld(why),
+            Some(why) => withheld(&why),
             None => format!("undecided: {}{}", few(&view.gate), reason(why, "no interval")),
         },
     };

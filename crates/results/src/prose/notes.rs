@@ -8,12 +8,10 @@ use pgdyno_model::record::RunState;
 use pgdyno_model::{Treatment, TrialRecord, format};
 
 use super::noise_floor::noise_floor;
-use super::{growth, scaling, unsteady};
+use super::{capacity, growth, scaling, unsteady};
 use crate::analysis::rates::resets;
 use crate::analysis::treatment::label;
-use crate::analysis::{
-    Note, NoteKind, Notes, RunView, SessionView, TrialState, TrialView, capacity,
-};
+use crate::analysis::{Note, NoteKind, Notes, RunView, SessionView, TrialState, TrialView};
 
 /// What the views do not keep.
 #[derive(Default)]
@@ -82,7 +80,7 @@ pub(crate) fn notes(view: &RunView, watched: &Watched) -> Vec<Note> {
     generator_limited(view, &mut doubts);
     generator(view, watched, &mut doubts, &mut context);
     statistics(view, &mut doubts, &mut context);
-    context.add_all(NoteKind::Capacity, capacity::note(view));
+    context.add_all(NoteKind::Capacity, capacity::how_found(view));
     context.add_all(NoteKind::Stopping, view.stopping.iter().map(|s| s.words.clone()));
     context.add_all(NoteKind::Extended, extended(view));
     if view.treatments.iter().any(|t| t.trials > 0) {

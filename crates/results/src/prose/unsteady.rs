@@ -4,7 +4,6 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use pgdyno_model::format;
 use pgdyno_stats as stats;
-use serde::{Serialize, Serializer};
 
 use super::cause::cause_kind;
 use crate::analysis::{NotJudged, NoteKind, Notes, RunView, Steadiness, TreatmentView, TrialState};
@@ -81,8 +80,8 @@ pub(super) fn steadiness(view: &RunView, out: &mut Notes) {
 }
 
 /// Renders why steadiness, or the interval over seconds, is not judged.
-pub(crate) fn not_judged(why: NotJudged) -> String {
-    match why {
+pub(crate) fn not_judged(why: &NotJudged) -> String {
+    match *why {
         NotJudged::TooShort { least } => {
             format!("too short to tell: fewer than {least} whole seconds")
         }
@@ -98,12 +97,6 @@ pub(crate) fn not_judged(why: NotJudged) -> String {
         }
         NotJudged::NoTransaction => "not judged: no transaction".to_owned(),
         NotJudged::NoDifference => "not judged: the seconds do not differ".to_owned(),
-    }
-}
-
-impl Serialize for NotJudged {
-    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
-        to.serialize_str(&not_judged(*self))
     }
 }
 

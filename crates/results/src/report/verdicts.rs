@@ -92,6 +92,7 @@ pub(super) fn steadiness(view: &RunView) -> Vec<Row> {
                     .map_or_else(|| NONE.to_owned(), |w| format!("±{}%", format::percent(w))),
                 why: s
                     .within_why
+                    .as_ref()
                     .filter(|_| s.steady_why.is_none() && s.autocorrelation.is_some())
                     .map(not_judged),
                 changes: s.changes.iter().flatten().map(change).collect(),
@@ -102,7 +103,7 @@ pub(super) fn steadiness(view: &RunView) -> Vec<Row> {
 
 fn warm_up(s: &Steadiness) -> String {
     match (s.steady, s.warm_up_s) {
-        (None, _) => s.steady_why.map_or_else(|| NONE.to_owned(), not_judged),
+        (None, _) => s.steady_why.as_ref().map_or_else(|| NONE.to_owned(), not_judged),
         (Some(false), _) => "never became steady".to_owned(),
         (Some(true), Some(seconds)) if seconds > 0 => format!("{seconds} s"),
         (Some(true), _) => "none".to_owned(),

@@ -9,17 +9,6 @@ use super::view::{GateState, GateView};
 use crate::gate::{Form, Gate};
 use crate::prose;
 
-/// A gate, judged for one pair.
-pub(super) struct Judged {
-    gate: Gate,
-    pair: usize,
-    found: Found,
-    limits: Limits,
-    state: GateState,
-    /// The change that such a gate shows in [`stats::POWER`] of runs like this one (a share, signed).
-    catches: Option<f64>,
-}
-
 /// Where a gate's verdicts begin, as ratios.
 #[derive(Clone, Copy)]
 struct Limits {
@@ -45,7 +34,7 @@ impl Limits {
     }
 }
 
-/// Judges every gate for every pair.
+/// Judges every gate for every pair; `labels` name the pairs.
 ///
 /// Those of `--fail-if` are judged together by Holm's rule, at half of the level that two-sided
 /// verdicts have, so that none is exceeded whose own 95% interval holds the margin. Those of
@@ -54,13 +43,13 @@ impl Limits {
 /// testing and acceptance sampling*, Technometrics 24, 1982).
 pub(super) fn judge(
     ratios: &Ratios<'_>,
-    pairs: usize,
+    labels: &[String],
     gates: &[Gate],
     floor: Option<&NoiseFloor>,
-) -> Vec<Judged> {
+) -> Vec<GateView> {
     let all: Vec<(Gate, usize, Found, Limits)> = gates
         .iter()
-        .flat_map(|gate| (0..pairs).map(move |pair| (*gate, pair)))
+        .flat_map(|gate| (0..labels.len()).map(move |pair| (*gate, pair)))
         .map(|(gate, pair)| (gate, pair, ratios.of(pair, gate.measure), Limits::of(&gate, floor)))
         .collect();
     let shown = |gate: &Gate, found: &Found, limits: &Limits| {
@@ -87,7 +76,21 @@ pub(super) fn judge(
             let share = if is_together(&gate) { first } else { 1.0 };
             let catches =
                 alone.and_then(|_| found.ratio.shown_beyond(limits.holds, gate.below, share));
-            Judged { gate, pair, state, catches: catches.map(|ratio| ratio - 1.0), found, limits }
+            let Found { ratio, within_runs, withheld } = found;
+            let mut view = GateView {
+                words: String::new(),
+                outcome: state.outcome(),
+                noise_floor: limits.floor,
+                form: gate.form,
+                gate,
+                pair,
+                change: ratio.value.map(|value| value - 1.0),
+                ci95: ratio.ci95.map(|ci95| ci95.map(|end| end - 1.0)),
+                state,
+                catches: catches.map(|ratio| ratio - 1.0),
+            };
+            view.words = prose::gate(&view, &labels[pair], within_runs, withheld, ratio.why);
+            view
         })
         .collect()
 }
@@ -106,24 +109,4 @@ fn state(gate: &Gate, limits: Limits, p: f64, [lo, hi]: [f64; 2]) -> GateState {
         (Form::FailUnless, true) => GateState::Kept,
         (Form::FailUnless, false) => GateState::NotShown,
     }
-}
-
-/// The view of a gate; `labels` are the pairs'.
-pub(super) fn view(judged: Judged, labels: &[String]) -> GateView {
-    let Judged { gate, pair, found, limits, state, catches } = judged;
-    let mut view = GateView {
-        words: String::new(),
-        outcome: state.outcome(),
-        noise_floor: limits.floor,
-        form: gate.form,
-        gate,
-        pair,
-        change: found.ratio.value.map(|value| value - 1.0),
-        ci95: found.ratio.ci95.map(|ci95| ci95.map(|end| end - 1.0)),
-        state,
-        catches,
-    };
-    let label = labels.get(pair).map_or("", String::as_str);
-    view.words = prose::gate(&view, label, found.within_runs, found.withheld, found.ratio.why);
-    view
 }

@@ -80,7 +80,6 @@ pub fn compare(
     let found: Vec<Found> = (0..pairs.len()).map(|pair| ratios.of(pair, Measure::Tps)).collect();
     // Equivalence is judged by the margin that both name.
     let margin = a.view.plan.margin.filter(|margin| b.view.plan.margin == Some(*margin));
-    let gates = gates::judge(&ratios, pairs.len(), &asked.gates, b.view.noise_floor.as_ref());
     let measure = measure(&b.view.plan);
     let alone = found.iter().map(|f| f.ratio.clone()).collect();
     let mut judged = judge(alone, &vec![1.0; pairs.len()], measure, margin);
@@ -89,7 +88,7 @@ pub fn compare(
     }
     let views = pair_views(&judged, &found, &ratios);
     let labels: Vec<String> = views.iter().map(|p| p.label.clone()).collect();
-    let gates: Vec<GateView> = gates.into_iter().map(|g| gates::view(g, &labels)).collect();
+    let gates = gates::judge(&ratios, &labels, &asked.gates, b.view.noise_floor.as_ref());
     let unmatched = |side: &Selection, of: fn(&(usize, usize)) -> usize| {
         let lonely = side.treatments.iter().filter(|t| !pairs.iter().any(|pair| of(pair) == **t));
         lonely.map(|t| side.view.treatments[*t].label.clone()).collect::<Vec<_>>()

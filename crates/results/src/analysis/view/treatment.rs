@@ -101,19 +101,10 @@ pub struct TreatmentView {
 }
 
 /// Reason why a treatment is not ranked. JSON has it as a phrase.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug)]
 pub enum NotRanked {
-    /// Crash tests lost acknowledged commits.
-    Lost {
-        /// Acknowledged commits that were lost (count).
-        lost: u64,
-        /// Commits acknowledged in the fault's rounds (count).
-        acknowledged: u64,
-        /// The fault's name.
-        fault: String,
-    },
-    /// Crash tests failed for another reason, in words.
-    CrashTestsFailed(String),
+    /// Crash tests found that it does not keep what it acknowledged.
+    CrashTests(TreatmentCrash),
     /// fsync is off, while other treatments of the run flush.
     FsyncOff,
 }
