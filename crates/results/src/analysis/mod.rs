@@ -8,6 +8,7 @@ mod capacity;
 mod charts;
 mod compare;
 pub mod compare_runs;
+pub(crate) mod effect;
 pub(crate) mod family;
 mod growth;
 pub(crate) mod noise_floor;

@@ -8,7 +8,7 @@ use pgdyno_stats as stats;
 use super::cause::cause_kind;
 use crate::analysis::{NotJudged, NoteKind, Notes, RunView, Steadiness, TreatmentView, TrialState};
 
-/// Treatments whose repeats rise or fall.
+/// Names treatments whose repeats rise or fall.
 pub(super) fn drift(measured: &[&TreatmentView], out: &mut Notes) {
     for t in measured {
         let Some(trend) = t.drift.filter(stats::Trend::is_significant) else { continue };
@@ -30,9 +30,9 @@ pub(super) fn drift(measured: &[&TreatmentView], out: &mut Notes) {
     }
 }
 
-/// Trials that were not steady, and what happened where they changed.
+/// Names trials that were not steady, and what happened when they changed.
 pub(super) fn steadiness(view: &RunView, out: &mut Notes) {
-    /// A warm-up that changes the mean by less is not worth a word.
+    /// Smaller changes of the mean by a warm-up are not mentioned (a share).
     const MATTERS: f64 = 0.01;
     let all = || {
         view.trials
@@ -100,7 +100,7 @@ pub(crate) fn not_judged(why: &NotJudged) -> String {
     }
 }
 
-/// What the changes within trials coincide with, the commonest first.
+/// Says what the changes within trials coincide with, the commonest first.
 fn changes<'a>(all: impl Iterator<Item = (u32, &'a Steadiness)>, out: &mut Notes) {
     const SHOWN: usize = 4;
     let mut kinds: BTreeMap<String, usize> = BTreeMap::new();

@@ -1,4 +1,4 @@
-//! What the HTML report shows of comparisons and of single trials' steadiness, as text.
+//! Texts of the HTML report on comparisons and on the steadiness of single trials.
 
 use pgdyno_model::format;
 use serde::Serialize;
@@ -8,7 +8,7 @@ use crate::prose::{cause, not_judged};
 
 const NONE: &str = "–";
 
-/// A comparison beyond its sentence.
+/// Figures of a comparison that its sentence leaves out.
 #[derive(Serialize)]
 pub(super) struct Difference {
     treatment: String,
@@ -60,10 +60,10 @@ fn probability(p: Option<f64>) -> String {
     }
 }
 
-/// A completed trial's seconds.
+/// Steadiness of a completed trial.
 #[derive(Serialize)]
 pub(super) struct Row {
-    /// The trial, from 1.
+    /// Number of the trial, from 1.
     number: u32,
     warm_up: String,
     seconds: usize,
@@ -74,7 +74,7 @@ pub(super) struct Row {
     changes: Vec<String>,
 }
 
-/// Every completed trial that is long enough to say anything of.
+/// Returns a row for each completed trial that is long enough to be judged.
 pub(super) fn steadiness(view: &RunView) -> Vec<Row> {
     let completed = view.trials.iter().filter(|t| t.state == TrialState::Completed);
     completed

@@ -9,8 +9,10 @@ use super::super::phrases::{capital, rate, so_far};
 use crate::analysis::family::measure;
 use crate::analysis::{Comparison, RunView, TreatmentView, noise_floor};
 
-/// The treatments that were measured with their mean tps, the best first; a sentence where nothing
-/// can be said.
+/// Returns the measured treatments with their mean tps, the best first.
+///
+/// # Errors
+/// A sentence that says why nothing can be said about speed.
 pub(super) fn speed(view: &RunView) -> Result<Vec<(&TreatmentView, f64)>, String> {
     let mut measured: Vec<(&TreatmentView, f64)> =
         view.treatments.iter().filter_map(|t| Some((t, t.tps.as_ref()?.mean))).collect();
@@ -47,8 +49,8 @@ pub(super) fn answer(view: &RunView) -> Vec<String> {
     out
 }
 
-/// The fastest of the treatments that may be ranked, and which others may be as fast; none where
-/// none may.
+/// Names the fastest of the ranked treatments, and others that may be as fast; none if no treatment
+/// is ranked.
 pub(super) fn ahead(view: &RunView) -> Option<String> {
     let mut measured = speed(view).ok()?;
     let all = measured.len();
@@ -99,7 +101,7 @@ pub(super) fn ahead(view: &RunView) -> Option<String> {
     Some(format!("{said}."))
 }
 
-/// The treatments that may be as fast as the best, and what difference would have been found.
+/// Names the treatments that may be as fast as the best, with the minimum detectable difference.
 fn beside(equals: &[&TreatmentView]) -> String {
     let (some, more) = equals.split_at(equals.len().min(2));
     let names: Vec<&str> = some.iter().map(|t| t.label.as_str()).collect();
@@ -114,8 +116,9 @@ fn beside(equals: &[&TreatmentView]) -> String {
     said
 }
 
-/// What the factor's strongest change does, under each combination of the others; none if it does
-/// nothing that can be told, unless it is to be spoken of `anyway`.
+/// Says what the factor's strongest change does under each combination of the other factors.
+///
+/// None if no change is significant, unless `anyway`.
 fn effect(view: &RunView, factor: &str, anyway: bool) -> Option<String> {
     const SHOWN: usize = 4;
     let size = |c: &Comparison| c.ratio.value.filter(|v| *v > 0.0).map_or(0.0, |v| v.ln().abs());

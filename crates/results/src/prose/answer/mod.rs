@@ -1,4 +1,4 @@
-//! The first sentences of a report: what the data say to the experiment's question.
+//! First sentences of a report: the answer of the data to the experiment's question.
 //!
 //! An experiment declares the kind of its answer (`[answer]`); where it does not, its form tells.
 //! Each kind has a file here.
@@ -17,8 +17,8 @@ use super::promise::not_ranked;
 use crate::analysis::family::Family;
 use crate::analysis::{RunView, noise_floor};
 
-/// One to four sentences that answer the question as far as the data do, and what to do where they
-/// do not.
+/// Answers the question in one to four sentences, and names the next command if the data do not
+/// decide it.
 pub(crate) fn answer(view: &RunView, family: &Family) -> Vec<String> {
     let speed = leader::speed(view);
     let mut said = match (kind(view), speed) {
@@ -38,7 +38,7 @@ pub(crate) fn answer(view: &RunView, family: &Family) -> Vec<String> {
     said
 }
 
-/// The kind that the experiment declares, else what its form suggests.
+/// Returns the kind that the experiment declares, else the one that its form suggests.
 fn kind(view: &RunView) -> AnswerKind {
     let plan = &view.plan;
     match &plan.answer {

@@ -1,4 +1,4 @@
-//! Which treatments keep what they acknowledged.
+//! Sentences on which treatments keep their acknowledged commits.
 
 use pgdyno_model::{Verdict, format};
 
@@ -6,7 +6,7 @@ use super::super::phrases::listed;
 use super::leader;
 use crate::analysis::{RunView, TreatmentView};
 
-/// Treatments that are named one by one.
+/// Most treatments that are named one by one.
 const SHOWN: usize = 3;
 
 pub(super) fn answer(view: &RunView) -> Vec<String> {
@@ -36,7 +36,7 @@ pub(super) fn answer(view: &RunView) -> Vec<String> {
     out
 }
 
-/// How many kept it, and after how many rounds that is said.
+/// Counts the treatments that kept every commit, with the rounds behind it.
 fn kept(view: &RunView, crashed: &[&TreatmentView]) -> String {
     let with = |wanted: &dyn Fn(Verdict) -> bool| -> Vec<String> {
         let is = |t: &&&TreatmentView| t.crash.as_ref().is_some_and(|crash| wanted(crash.verdict));
@@ -79,7 +79,7 @@ fn kept(view: &RunView, crashed: &[&TreatmentView]) -> String {
     format!("{}.", parts.join("; "))
 }
 
-/// Those that did not, with what they lost.
+/// Names the treatments that did not, with their losses.
 fn broken(crashed: &[&TreatmentView]) -> Option<String> {
     let of = |t: &&TreatmentView| {
         let crash = t.crash.as_ref()?;
