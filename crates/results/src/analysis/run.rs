@@ -1,7 +1,8 @@
 //! Analyses a run: from the records of the store to a [`RunView`].
 //!
 //! [`gather`] reads the records once, trial by trial. [`read`] then judges: promises first, since a
-//! treatment that broke its promise is not ranked, then comparisons, then what is derived from them.
+//! treatment that broke its promise is not ranked, then comparisons, then what is derived from
+//! them.
 
 use std::collections::BTreeSet;
 

@@ -184,8 +184,8 @@ pub(super) fn quantiles(view: &RunView) -> Option<Quantiles> {
     Some(Quantiles { x, y, lines })
 }
 
-/// Returns ticks at round numbers of milliseconds on a logarithmic axis; at powers of ten only where
-/// these are many. `up` maps microseconds to the position (percent).
+/// Returns ticks at round numbers of milliseconds on a logarithmic axis; at powers of ten only
+/// where these are many. `up` maps microseconds to the position (percent).
 fn decades(up: impl Fn(f64) -> f64) -> Vec<Tick> {
     let y = (-1..=10)
         .flat_map(|power| [1.0, 2.0, 5.0].map(|m| m * 10f64.powi(power)))

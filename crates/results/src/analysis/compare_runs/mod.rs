@@ -43,9 +43,9 @@ pub struct CompareOptions {
 /// `RUN:TREATMENT`. TREATMENT is a number from 1 in the plan's order, or levels
 /// (`clients=8,storage=xfs`) that a treatment must have.
 ///
-/// Treatments match whose levels have the same labels in all factors but those of [`CompareOptions::by`];
-/// one treatment named on each side matches the other whatever its levels, and what these say is
-/// then compared on purpose.
+/// Treatments match if their levels have the same labels in all factors but those of
+/// [`CompareOptions::by`]. One treatment named on each side matches the other whatever its levels;
+/// the factors in which they differ are then compared on purpose.
 ///
 /// # Errors
 /// [`CompareError`].

@@ -29,8 +29,8 @@ pub struct RunView {
     pub treatments: Vec<TreatmentView>,
     /// Pairs of treatments that differ in one factor.
     pub comparisons: Vec<Comparison>,
-    /// Parts of each significant difference: against the best, and between treatments that differ in
-    /// one factor.
+    /// Parts of each significant difference: against the best, and between treatments that differ
+    /// in one factor.
     pub why: Vec<WhyView>,
     /// Rates that each treatment's searches tried; empty without a search.
     pub capacity: Vec<CapacityView>,
