@@ -90,6 +90,7 @@ pub(crate) fn side_by_side_notes(report_has_rates: bool, run_has_trials: bool) -
     let no_trials = "the run has no completed trial";
     [(true, apart), (!report_has_rates, no_rates), (!run_has_trials, no_trials)]
         .into_iter()
-        .filter_map(|(is_so, note)| is_so.then(|| note.to_owned()))
+        .filter(|(is_so, _)| *is_so)
+        .map(|(_, note)| note.to_owned())
         .collect()
 }
