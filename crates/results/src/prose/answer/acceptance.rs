@@ -10,7 +10,7 @@ pub(super) fn answer(view: &RunView) -> Vec<String> {
     let mut out = honesty(view);
     out.extend(crashes(view));
     match leader::speed(view) {
-        Err(nothing) => out.push(nothing),
+        Err(nothing) => out.push(nothing.to_string()),
         Ok(_) => out.push(speed(view)),
     }
     out

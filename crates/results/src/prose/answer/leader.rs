@@ -9,11 +9,20 @@ use super::super::phrases::{capital, rate, so_far};
 use crate::analysis::family::measure;
 use crate::analysis::{Comparison, RunView, TreatmentView, noise_floor};
 
+/// Reason why nothing can be said about speed.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum NoSpeed {
+    #[error("No trial is completed yet: nothing can be said.")]
+    NoTrial,
+    #[error("No transaction was completed in any trial: nothing can be said about speed.")]
+    NoTransaction,
+}
+
 /// Returns the measured treatments with their mean tps, the best first.
 ///
 /// # Errors
-/// A sentence that says why nothing can be said about speed.
-pub(super) fn speed(view: &RunView) -> Result<Vec<(&TreatmentView, f64)>, String> {
+/// [`NoSpeed`] if no trial, or no transaction, was completed.
+pub(super) fn speed(view: &RunView) -> Result<Vec<(&TreatmentView, f64)>, NoSpeed> {
     let mut measured: Vec<(&TreatmentView, f64)> =
         view.treatments.iter().filter_map(|t| Some((t, t.tps.as_ref()?.mean))).collect();
     measured.sort_by(|a, b| {
@@ -22,11 +31,8 @@ pub(super) fn speed(view: &RunView) -> Result<Vec<(&TreatmentView, f64)>, String
             .unwrap_or(Ordering::Equal)
     });
     match measured.first() {
-        None => Err("No trial is completed yet: nothing can be said.".to_owned()),
-        Some((_, mean)) if *mean <= 0.0 => {
-            Err("No transaction was completed in any trial: nothing can be said about speed."
-                .to_owned())
-        }
+        None => Err(NoSpeed::NoTrial),
+        Some((_, mean)) if *mean <= 0.0 => Err(NoSpeed::NoTransaction),
         Some(_) => Ok(measured),
     }
 }

@@ -24,7 +24,7 @@ pub(crate) fn answer(view: &RunView, family: &Family) -> Vec<String> {
     let mut said = match (kind(view), speed) {
         (AnswerKind::Safety, _) => safety::answer(view),
         (AnswerKind::Acceptance, _) => acceptance::answer(view),
-        (_, Err(nothing)) => return vec![nothing],
+        (_, Err(nothing)) => return vec![nothing.to_string()],
         (AnswerKind::AA, Ok(_)) => equal::answer(view, family),
         (AnswerKind::Effect, Ok(_)) => effect::answer(view, family),
         (AnswerKind::Sweep, Ok(_)) => sweep::answer(view),

@@ -28,7 +28,7 @@ pub(super) fn answer(view: &RunView) -> Vec<String> {
         out.push(format!("Of {missing} nothing is known: they were not crashed."));
     }
     match leader::speed(view) {
-        Err(nothing) => out.push(nothing),
+        Err(nothing) => out.push(nothing.to_string()),
         Ok(_) if crashed.is_empty() => {}
         Ok(_) => out
             .extend(leader::ahead(view).map(|said| format!("Of those that may be ranked, {said}"))),
