@@ -4,6 +4,7 @@ use pgdyno_model::format;
 
 use super::phrases::listed;
 use crate::analysis::{NotRanked, RunView};
+use crate::report::GravestFault;
 
 /// Names the treatments that are not ranked, with the reasons; none if all are.
 pub(crate) fn not_ranked(view: &RunView) -> Option<String> {
@@ -20,17 +21,20 @@ pub(crate) fn not_ranked(view: &RunView) -> Option<String> {
 /// Renders why a treatment is not ranked.
 pub(super) fn reason_not_ranked(why: &NotRanked) -> String {
     match why {
-        NotRanked::CrashTests(crash) => match crash.broken().filter(|broken| broken.lost > 0) {
+        NotRanked::CrashTests(crash) => match crash.broken().and_then(loss) {
             None => format!("its crash tests failed: {}", crash.reason),
-            Some(broken) => format!(
-                "it lost {} of {} acknowledged commits to the fault {}",
-                format::count(broken.lost),
-                format::count(broken.acknowledged),
-                broken.fault
-            ),
+            Some(loss) => format!("it {loss}"),
         },
         NotRanked::FsyncOff => {
             "fsync is off: its commits are acknowledged before they are on any disk".to_owned()
         }
     }
+}
+
+/// Renders a loss: `lost 3 of 1,000 acknowledged commits to the fault power`; none without one.
+pub(super) fn loss(fault: &GravestFault) -> Option<String> {
+    let (lost, acknowledged) = (format::count(fault.lost), format::count(fault.acknowledged));
+    (fault.lost > 0).then(|| {
+        format!("lost {lost} of {acknowledged} acknowledged commits to the fault {}", fault.fault)
+    })
 }

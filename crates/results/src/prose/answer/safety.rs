@@ -3,6 +3,7 @@
 use pgdyno_model::{Verdict, format};
 
 use super::super::phrases::listed;
+use super::super::promise::loss;
 use super::leader;
 use crate::analysis::{RunView, TreatmentView};
 
@@ -85,15 +86,9 @@ fn broken(crashed: &[&TreatmentView]) -> Option<String> {
         let crash = t.crash.as_ref()?;
         let broken = crash.broken()?;
         let expected = if broken.planted { ", as was expected" } else { "" };
-        Some(match broken.lost {
-            0 => format!("{}: {}{expected}", t.label, crash.reason),
-            lost => format!(
-                "{} lost {} of {} acknowledged commits to the fault {}{expected}",
-                t.label,
-                format::count(lost),
-                format::count(broken.acknowledged),
-                broken.fault
-            ),
+        Some(match loss(broken) {
+            None => format!("{}: {}{expected}", t.label, crash.reason),
+            Some(loss) => format!("{} {loss}{expected}", t.label),
         })
     };
     let all: Vec<String> = crashed.iter().filter_map(of).collect();
