@@ -7,7 +7,7 @@ mod common;
 use common::{RUN, failed_trial, fill, fill_with, plan, run_record, session_record, store, trial};
 use pgdyno_model::record::{RunState, SessionEnd};
 use pgdyno_model::{Latencies, RunRecord};
-use pgdyno_results::analysis::TrialState;
+use pgdyno_results::analysis::{NoteKind, TrialState};
 use pgdyno_results::{RunView, analyse};
 use serde_json::Value;
 
@@ -106,7 +106,8 @@ fn a_treatment_is_the_sum_of_its_trials() {
         "{:#?}",
         view.comparisons
     );
-    assert!(view.comparisons[0].words.starts_with("With clients=1: synchronous_commit=off has 3."));
+    assert_eq!(view.comparisons[0].given, "clients=1");
+    assert!((3.0..4.0).contains(&view.comparisons[0].ratio.value.unwrap()));
     assert!(
         view.answer[0].starts_with("synchronous_commit=off clients=8 is fastest"),
         "{:?}",
@@ -188,11 +189,7 @@ fn trials_without_a_transaction_have_no_ratio() {
         assert!(t.latency_us.is_none() && t.quantiles.is_empty());
     }
     assert!(view.answer[0].contains("No transaction"));
-    assert!(
-        view.comparisons
-            .iter()
-            .all(|c| c.ratio.value.is_none() && c.words.contains("cannot be compared"))
-    );
+    assert!(view.comparisons.iter().all(|c| c.ratio.value.is_none()));
 }
 
 #[test]
@@ -207,9 +204,7 @@ fn equal_treatments_cannot_be_told_apart() {
     assert!(view.answer[0].contains("no significant difference"), "{:?}", view.answer);
     for c in &view.comparisons {
         assert_eq!(c.ratio.significant, Some(false), "{}", c.words);
-        assert!(
-            c.words.contains("no significant difference") && c.words.contains("minimum detectable")
-        );
+        assert!(c.ratio.minimum_detectable.is_some(), "{}", c.words);
     }
 }
 
@@ -246,11 +241,12 @@ fn equivalence_needs_a_margin_and_is_said() {
             "{}",
             c.words
         );
-        assert!(c.words.contains("equivalent within the margin of 3.0%"), "{}", c.words);
     }
     let tight =
         run_of(pgdyno_model::Plan { margin: Some(0.0001), ..plan(5) }, "tight", &mut store, spread);
-    assert!(tight.comparisons.iter().all(|c| c.words.contains("not shown to be equivalent")));
+    assert!(tight.comparisons.iter().all(|c| c.ratio.equivalent == Some(false)));
+    let words = [&without, &with, &tight].map(|view| view.comparisons[0].words.as_str());
+    insta::assert_snapshot!("equivalence", words.join("\n"));
 }
 
 #[test]
@@ -269,12 +265,6 @@ fn a_verdict_that_only_holds_alone_is_none() {
         .collect();
     assert!(!alone.is_empty(), "{:#?}", view.comparisons);
     for c in alone {
-        assert!(
-            c.words.contains("no significant difference")
-                && c.words.contains("beside 6 comparisons"),
-            "{}",
-            c.words
-        );
         assert!(c.ratio.p_together.unwrap() > 0.05);
     }
 }
@@ -341,7 +331,7 @@ fn repeats_that_all_rise_are_called_so() {
     // Four repeats that all rise do so in 2 of 24 orders, up or down.
     let view = run_of(plan(4), "four", &mut store, rising_and_falling);
     close(view.treatments[0].drift.unwrap().chance, 2.0 / 24.0);
-    assert!(!says(&view, "tps rises") && !says(&view, "tps falls"), "{:#?}", view.notes);
+    assert!(!view.notes.iter().any(|n| n.kind == NoteKind::Trend), "{:#?}", view.notes);
 }
 
 #[test]
@@ -355,17 +345,13 @@ fn what_the_generator_may_have_limited_is_said_wherever_it_is_compared() {
     });
     for c in &view.comparisons {
         let limited = c.treatment == 3 || c.to == 3;
-        assert_eq!(
-            (c.generator_limited, c.words.contains("generator-limited")),
-            (limited, limited),
-            "{}",
-            c.words
-        );
+        assert_eq!(c.generator_limited, limited, "{}", c.words);
     }
     let to_best = view.treatments[0].ratio_to_best.as_ref().unwrap();
     assert!(to_best.verdict.contains("generator-limited"), "{}", to_best.verdict);
     assert!(
-        says(&view, "Generator-limited: trials") && view.answer[0].contains("generator"),
+        view.notes.iter().any(|n| n.kind == NoteKind::GeneratorLimited)
+            && view.answer[0].contains("generator"),
         "{:?}",
         view.answer
     );

@@ -6,6 +6,7 @@ use pgdyno_stats::{self as stats, Ratio};
 
 use super::pairing::Pairing;
 use super::treatment::TreatmentSamples;
+use super::view::Withheld;
 
 /// Chance of any false difference in a family of comparisons.
 pub(crate) const ALPHA: f64 = 1.0 - stats::CONFIDENCE;
@@ -25,7 +26,7 @@ pub(crate) struct Judged {
     /// Margin of equivalence, and the joint p-value of a difference at least as large.
     pub(crate) equivalence: Option<(f64, f64)>,
     /// Reason for withholding the verdict although there is an interval.
-    pub(crate) withheld: Option<String>,
+    pub(crate) withheld: Option<Withheld>,
 }
 
 impl Judged {
@@ -160,7 +161,7 @@ impl Family {
         if is_provisional(plan, state) {
             let with_interval =
                 family.judged.iter_mut().filter(|judged| judged.ratio.ci95.is_some());
-            with_interval.for_each(|judged| judged.withheld = Some(NOT_FINISHED.to_owned()));
+            with_interval.for_each(|judged| judged.withheld = Some(Withheld::RunNotFinished));
         }
         family
     }
@@ -174,9 +175,6 @@ impl Family {
         of((a, b)).cloned().or_else(|| of((b, a)).map(Judged::inverse))
     }
 }
-
-/// Why an unfinished run has no verdicts.
-pub(crate) const NOT_FINISHED: &str = "no verdict before the run is finished";
 
 /// Whether a run of fixed repeats may still go on.
 pub(crate) fn is_provisional(plan: &Plan, state: RunState) -> bool {

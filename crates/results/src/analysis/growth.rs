@@ -1,12 +1,9 @@
 //! How tables and indexes grew in a trial, and by how many bytes for each transaction.
 
-use std::collections::BTreeSet;
-
+use pgdyno_model::Measurement;
 use pgdyno_model::telemetry::Table;
-use pgdyno_model::units::Bytes;
-use pgdyno_model::{Measurement, format};
 
-use super::view::{RelationSize, RunView, TrialView};
+use super::view::RelationSize;
 
 /// The relations that were watched in a trial, those that grew most first.
 pub(crate) fn relations(tables: &[Table], measured: Option<&Measurement>) -> Vec<RelationSize> {
@@ -48,48 +45,6 @@ fn since(measured: &Measurement, begin: f64) -> f64 {
         false => 0.0,
     };
     measured.transactions as f64 + measured.counters.warm_up_transactions as f64 * warm_up
-}
-
-/// A sentence for the first completed trial of each workload in which something grew by a page or
-/// more.
-pub(crate) fn notes(view: &RunView) -> Vec<String> {
-    let mut seen = BTreeSet::new();
-    let mut out = Vec::new();
-    for trial in view.trials.iter().filter(|t| t.tps.is_some()) {
-        let Some(treatment) = view.plan.treatments.get(trial.treatment) else { continue };
-        if let Some(words) = sentence(trial)
-            && seen.insert(&treatment.workload)
-        {
-            out.push(words);
-        }
-    }
-    out
-}
-
-#[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
-fn sentence(trial: &TrialView) -> Option<String> {
-    const PAGE: f64 = 8192.0;
-    let bytes = |value: f64| Bytes(value.max(0.0) as u64);
-    let grown: Vec<String> = trial
-        .sizes
-        .iter()
-        .filter(|size| size.after_bytes - size.before_bytes >= PAGE)
-        .take(3)
-        .filter_map(|size| {
-            Some(format!(
-                "`{}` from {} to {} ({} bytes for each transaction)",
-                size.name,
-                bytes(size.before_bytes),
-                bytes(size.after_bytes),
-                format::rate(size.bytes_per_transaction?)
-            ))
-        })
-        .collect();
-    (!grown.is_empty()).then(|| {
-        let label = super::treatment::label(&trial.factors);
-        let which = if label.is_empty() { String::new() } else { format!(" ({label})") };
-        format!("Trial {}{which} grew {}.", trial.ordinal + 1, grown.join(", "))
-    })
 }
 
 #[cfg(test)]

@@ -3,21 +3,21 @@
 //! [`analyse`] is the entry point for one run, [`compare_runs::compare`] for two, and
 //! [`stopping::wanted`] tells a run in progress which treatments to measure next.
 
-mod answer;
 mod burst_credit;
-pub(crate) mod capacity;
+mod capacity;
 mod charts;
 mod compare;
 pub mod compare_runs;
+pub(crate) mod effect;
 pub(crate) mod family;
-pub(crate) mod growth;
+mod growth;
 pub(crate) mod noise_floor;
 mod pairing;
 mod profile;
 mod promise;
 pub(crate) mod rates;
 mod run;
-pub(crate) mod scaling;
+mod scaling;
 mod server_log;
 pub mod side_by_side;
 mod stages;
@@ -32,10 +32,10 @@ mod why;
 
 pub use run::analyse;
 pub use view::{
-    CapacityView, Cause, Change, Comparison, CurvePoint, Ended, FigureView, FsyncView, GapView,
-    LatencyFloor, LatencyInterval, LatencyRatio, LatencyView, LogEvent, NoiseFloor, Note, NoteKind,
-    Notes, ObserverView, Part, PartView, RateLine, RateTable, RatioView, RelationSize, RunHead,
-    RunView, ScalingView, SecondView, ServerView, SessionView, SettingView, StageProbeView,
-    StatementView, Steadiness, StoppingView, TpsView, TreatmentCrash, TreatmentView, TrialState,
-    TrialView, WaitView, WhyView,
+    CapacityView, Cause, Change, Comparison, CurvePoint, Decision, Ended, FigureView, FsyncView,
+    GapView, LatencyFloor, LatencyInterval, LatencyRatio, LatencyView, LogEvent, NoiseFloor,
+    NotJudged, NotRanked, Note, NoteKind, Notes, ObserverView, Part, PartView, RateLine, RateTable,
+    RatioView, RelationSize, RunHead, RunView, ScalingView, SecondView, ServerView, SessionView,
+    SettingView, StageProbeView, StatementView, Steadiness, StoppingView, TpsView, TreatmentCrash,
+    TreatmentView, TrialState, TrialView, WaitView, WhyView, Withheld,
 };

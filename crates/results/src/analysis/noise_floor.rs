@@ -2,7 +2,7 @@
 
 use pgdyno_model::facts::HostFacts;
 use pgdyno_model::record::RunState;
-use pgdyno_model::{Levels, Plan, Treatment, format};
+use pgdyno_model::{Levels, Plan, Treatment};
 
 use super::pairing::Pairing;
 use super::treatment::{label, percentile};
@@ -71,33 +71,4 @@ pub(crate) fn same_pair(plan: &Plan) -> Option<[usize; 2]> {
     let bare = |t: &Treatment| Treatment { levels: Levels(Vec::new()), ..t.clone() };
     let all: Vec<Treatment> = plan.treatments.iter().map(bare).collect();
     (0..all.len()).find_map(|a| (a + 1..all.len()).find(|b| all[a] == all[*b]).map(|b| [a, b]))
-}
-
-/// What to tell where the interval of equal treatments leaves 1 out.
-pub(crate) fn doubt([lo, hi]: [f64; 2]) -> Option<&'static str> {
-    (lo > 1.0 || hi < 1.0).then_some(
-        "The difference is significant, though there is none: one such run in 20 says so by chance. If it happens again, \
-         intervals of this host promise too much.",
-    )
-}
-
-/// What to tell of it.
-pub(crate) fn note(floor: Option<&NoiseFloor>) -> String {
-    let Some(f) = floor else {
-        return "This host's noise floor is not known: `pgdyno run noise-floor` measures how far the same treatment differs \
-                from itself."
-            .to_owned();
-    };
-    let [lo, hi] = f.ci95;
-    let doubt = doubt(f.ci95).map_or_else(String::new, |doubt| format!(" {doubt}"));
-    format!(
-        "Noise floor of this host: the same treatment under two names had {}× its own tps (95% CI {}–{}, {} blocks, {}). \
-         A difference below {}% may be none.{doubt}",
-        format::times(f.ratio),
-        format::times(lo),
-        format::times(hi),
-        f.blocks,
-        f.run,
-        format::percent(f.floor)
-    )
 }

@@ -1,7 +1,8 @@
 //! Analyses a run: from the records of the store to a [`RunView`].
 //!
 //! [`gather`] reads the records once, trial by trial. [`read`] then judges: promises first, since a
-//! treatment that broke its promise is not ranked, then comparisons, then what is derived from them.
+//! treatment that broke its promise is not ranked, then comparisons, then what is derived from
+//! them.
 
 use std::collections::BTreeSet;
 
@@ -15,10 +16,9 @@ use super::view::{
     FsyncView, RunHead, RunView, SessionView, TreatmentCrash, TreatmentView, TrialState, TrialView,
 };
 use super::{
-    answer, capacity, compare, noise_floor, promise, scaling, stages, stopping, treatment, trial,
-    why,
+    capacity, compare, noise_floor, promise, scaling, stages, stopping, treatment, trial, why,
 };
-use crate::prose::{Watched, notes};
+use crate::prose::{self, Watched, notes};
 use crate::report::CrashView;
 use crate::store::{Store, StoreError};
 
@@ -60,7 +60,7 @@ pub(super) fn read(
     if let Some(session) = view.sessions.last() {
         view.noise_floor = noise_floor::of(store, &session.host)?;
     }
-    view.answer = answer::answer(&view, &family);
+    view.answer = prose::answer(&view, &family);
     view.notes = notes(&view, &watched);
     Ok((view, sums))
 }

@@ -5,6 +5,7 @@ use pgdyno_audit::{Figure, ImportedRun, Recognised, Row};
 use serde::Serialize;
 
 use super::RunView;
+use crate::prose;
 
 /// Imported figures and a run. Nothing is computed between the two: they share neither machine nor
 /// repeats.
@@ -62,28 +63,15 @@ pub fn side_by_side(imported: &ImportedRun, view: &RunView) -> SideBySideView {
             })
         })
         .collect();
-    let mut notes = vec![
-        "no ratio between the two sides is given: machine, versions and settings differ, and the report's repeats, \
-         where it has any, are of another day; the ratios to the best are each side's own"
-            .to_owned(),
-    ];
-    if theirs.is_empty() {
-        notes.push(
-            "nothing of the report's that was recognised is a rate of transactions".to_owned(),
-        );
-    }
-    if ours.is_empty() {
-        notes.push("the run has no completed trial".to_owned());
-    }
     rate(&mut theirs);
     rate(&mut ours);
     SideBySideView {
         imported: imported.id.clone(),
         source: imported.source.clone(),
+        notes: prose::side_by_side_notes(!theirs.is_empty(), !ours.is_empty()),
         theirs,
         run: view.run.id.clone(),
         ours,
-        notes,
     }
 }
 

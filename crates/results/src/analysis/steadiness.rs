@@ -6,7 +6,7 @@ use pgdyno_stats::{self as stats, WarmUp};
 
 use super::burst_credit::Device;
 use super::rates::{column, ends, even, intervals, per_second, sum};
-use super::view::{Cause, Change, LogEvent, Steadiness};
+use super::view::{Cause, Change, LogEvent, NotJudged, Steadiness};
 
 /// What can slow a server down from outside the load, and shows in telemetry.
 struct Source {
@@ -112,29 +112,20 @@ fn reasons(
     tps: &[f64],
     warm_up: Option<WarmUp>,
     autocorrelation: Option<stats::Autocorrelation>,
-) -> (Option<String>, String) {
-    let short = |least: f64| format!("too short to tell: fewer than {least} whole seconds");
-    let alike = |effective: f64| {
-        let worth = match effective.floor() {
-            n if n <= 1.0 => "one independent one".to_owned(),
-            n => format!("{n} independent ones"),
-        };
-        format!(
-            "not judged: the seconds resemble each other so much that they are worth {worth} (at least {} are needed)",
-            stats::LEAST_EFFECTIVE
-        )
-    };
+) -> (Option<NotJudged>, NotJudged) {
     let steady = match warm_up {
-        Some(WarmUp::NotJudged { effective }) => Some(alike(effective)),
+        Some(WarmUp::NotJudged { effective }) => Some(NotJudged::TooAlike { effective }),
         Some(_) => None,
-        None if tps.iter().all(|tps| *tps == 0.0) => Some("not judged: no transaction".to_owned()),
-        None => Some(short(40.0)),
+        None if tps.iter().all(|tps| *tps == 0.0) => Some(NotJudged::NoTransaction),
+        None => Some(NotJudged::TooShort { least: 40.0 }),
     };
     #[allow(clippy::cast_precision_loss)]
     let within = match autocorrelation {
-        _ if (tps.len() as f64) < stats::LEAST_EFFECTIVE => short(stats::LEAST_EFFECTIVE),
-        Some(found) => alike(found.effective),
-        None => "not judged: the seconds do not differ".to_owned(),
+        _ if (tps.len() as f64) < stats::LEAST_EFFECTIVE => {
+            NotJudged::TooShort { least: stats::LEAST_EFFECTIVE }
+        }
+        Some(found) => NotJudged::TooAlike { effective: found.effective },
+        None => NotJudged::NoDifference,
     };
     (steady, within)
 }
@@ -315,10 +306,14 @@ mod tests {
         assert_eq!(constant.changes, Some(Vec::new()));
         let nothing = of(&seconds([0; 60]), &[], &[], &[]).unwrap();
         assert_eq!((nothing.steady, nothing.within), (None, None));
-        for unjudged in [&short, &nothing] {
-            assert!(unjudged.steady_why.is_some() && unjudged.within_why.is_some(), "{unjudged:?}");
-        }
-        assert!(constant.steady_why.is_none() && constant.within_why.is_some());
+        let too_short = |least| Some(NotJudged::TooShort { least });
+        assert_eq!((short.steady_why, short.within_why), (too_short(40.0), too_short(20.0)));
+        let same = Some(NotJudged::NoDifference);
+        assert_eq!(
+            (nothing.steady_why, nothing.within_why),
+            (Some(NotJudged::NoTransaction), same)
+        );
+        assert_eq!((constant.steady_why, constant.within_why), (None, same));
     }
 
     #[test]
@@ -327,8 +322,8 @@ mod tests {
         let slow = (0..120_u64).map(|i| 1000 + (i % 60).min(60 - i % 60) * 5 + i * 7 % 11);
         let found = of(&seconds(slow), &[], &[], &[]).unwrap();
         assert_eq!((found.steady, found.warm_up_s, found.within), (None, None, None));
-        for why in [found.steady_why.unwrap(), found.within_why.unwrap()] {
-            assert!(why.starts_with("not judged: the seconds resemble each other"), "{why}");
+        for why in [found.steady_why, found.within_why] {
+            assert!(matches!(why, Some(NotJudged::TooAlike { .. })), "{why:?}");
         }
         // What is judged has no reason why not.
         let independent = (0..120_u64).map(|i| 1000 + i * 48_271 % 101);

@@ -3,24 +3,14 @@
 use std::collections::BTreeSet;
 
 use pgdyno_model::record::RunState;
-use pgdyno_model::{Plan, Stopping, format};
+use pgdyno_model::{Plan, Stopping};
 use pgdyno_stats as stats;
 
 use super::family::{Family, planned_pairs};
 use super::pairing::{Pairing, interim_analyses};
 use super::treatment::{TreatmentSamples, label};
-use super::view::{Ended, RunView, StoppingView};
-
-/// What became of one comparison.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum State {
-    Different,
-    Equivalent,
-    Precise,
-    /// One of the two has no completed trial.
-    Nothing,
-    Open,
-}
+use super::view::{Decision, Ended, RunView, StoppingView};
+use crate::prose;
 
 /// The treatments that block `block` is to measure, by what the blocks before it found: (block,
 /// tps) of each treatment's completed trials. None are left when all comparisons are decided. A
@@ -46,30 +36,30 @@ pub fn wanted(plan: &Plan, tps: &[Vec<(u32, f64)>], block: u32) -> BTreeSet<usiz
 fn open(plan: &Plan, stopping: &Stopping, tps: &[Vec<(u32, f64)>]) -> BTreeSet<usize> {
     let pairs = planned_pairs(plan);
     if pairs.is_empty() {
-        let open =
-            (0..plan.treatments.len()).filter(|t| alone(plan, stopping, &tps[*t]) == State::Open);
+        let open = (0..plan.treatments.len())
+            .filter(|t| alone(plan, stopping, &tps[*t]) == Decision::Open);
         return open.collect();
     }
     let states = states(plan, stopping, &pairs, tps);
     pairs
         .iter()
         .zip(states)
-        .filter(|(_, state)| *state == State::Open)
+        .filter(|(_, state)| *state == Decision::Open)
         .flat_map(|((_, a, b), _)| [*a, *b])
         .collect()
 }
 
 /// Where nothing is compared: whether the treatment's own mean is known well enough.
-fn alone(plan: &Plan, stopping: &Stopping, tps: &[(u32, f64)]) -> State {
+fn alone(plan: &Plan, stopping: &Stopping, tps: &[(u32, f64)]) -> Decision {
     if tps.is_empty() {
-        return State::Nothing;
+        return Decision::Nothing;
     }
     let values: Vec<f64> = tps.iter().map(|(_, tps)| *tps).collect();
     let estimate = stats::mean_ci95_at(Pairing::of(plan).share(tps, tps), &values);
     let half = estimate.mean.zip(estimate.ci95).map(|(mean, [lo, hi])| (hi - lo) / 2.0 / mean);
     match (half, stopping.precision) {
-        (Some(half), Some(precision)) if half <= precision => State::Precise,
-        _ => State::Open,
+        (Some(half), Some(precision)) if half <= precision => Decision::Precise,
+        _ => Decision::Open,
     }
 }
 
@@ -78,20 +68,20 @@ fn states(
     stopping: &Stopping,
     pairs: &[(&String, usize, usize)],
     tps: &[Vec<(u32, f64)>],
-) -> Vec<State> {
+) -> Vec<Decision> {
     let values: Vec<&[(u32, f64)]> = tps.iter().map(Vec::as_slice).collect();
     let family = Family::new(plan, &values);
     let state = |(_, a, b): &(&String, usize, usize)| {
-        let Some(judged) = family.judged(*a, *b) else { return State::Nothing };
+        let Some(judged) = family.judged(*a, *b) else { return Decision::Nothing };
         let half = judged.ratio.ci95.map(|[lo, hi]| (hi / lo).sqrt() - 1.0);
         if judged.significant() == Some(true) {
-            State::Different
+            Decision::Different
         } else if judged.equivalent() == Some(true) {
-            State::Equivalent
+            Decision::Equivalent
         } else if half.zip(stopping.precision).is_some_and(|(half, precision)| half <= precision) {
-            State::Precise
+            Decision::Precise
         } else {
-            State::Open
+            Decision::Open
         }
     };
     pairs.iter().map(state).collect()
@@ -103,7 +93,7 @@ pub(super) fn view(view: &RunView, sums: &[TreatmentSamples]) -> Option<Stopping
     let stopping = plan.stopping.as_ref()?;
     let tps: Vec<Vec<(u32, f64)>> = sums.iter().map(|s| s.tps.clone()).collect();
     let pairs = planned_pairs(plan);
-    let named: Vec<(String, State)> = if pairs.is_empty() {
+    let named: Vec<(String, Decision)> = if pairs.is_empty() {
         (0..plan.treatments.len())
             .map(|t| (label(&plan.treatments[t].levels), alone(plan, stopping, &tps[t])))
             .collect()
@@ -115,7 +105,7 @@ pub(super) fn view(view: &RunView, sums: &[TreatmentSamples]) -> Option<Stopping
     let blocks = tps.iter().flatten().map(|(block, _)| *block).max().unwrap_or(0);
     let open: Vec<String> = named
         .iter()
-        .filter(|(_, state)| *state == State::Open)
+        .filter(|(_, state)| *state == Decision::Open)
         .map(|(name, _)| name.clone())
         .collect();
     let ended = (view.run.state == RunState::Completed).then_some(if open.is_empty() {
@@ -125,8 +115,8 @@ pub(super) fn view(view: &RunView, sums: &[TreatmentSamples]) -> Option<Stopping
     } else {
         Ended::Budget
     });
-    let words = said(stopping, &named, &open, blocks, ended);
     Some(StoppingView {
+        words: prose::stopping(stopping, &named, &open, blocks, ended),
         floor: stopping.floor,
         ceiling: stopping.ceiling,
         looks: stats::InterimAnalyses::between(stopping.floor, stopping.ceiling).at().to_vec(),
@@ -134,51 +124,5 @@ pub(super) fn view(view: &RunView, sums: &[TreatmentSamples]) -> Option<Stopping
         decided: named.len() - open.len(),
         open,
         ended,
-        words,
     })
-}
-
-fn said(
-    stopping: &Stopping,
-    named: &[(String, State)],
-    open: &[String],
-    blocks: u32,
-    ended: Option<Ended>,
-) -> String {
-    const SHOWN: usize = 3;
-    let count = |wanted: State| named.iter().filter(|(_, state)| *state == wanted).count();
-    let precision =
-        stopping.precision.map_or_else(String::new, |p| format!(" to ±{}%", format::percent(p)));
-    let decided: Vec<String> = [
-        (count(State::Different), "different".to_owned()),
-        (count(State::Equivalent), "equivalent".to_owned()),
-        (count(State::Precise), format!("known{precision}")),
-        (count(State::Nothing), "without a completed trial".to_owned()),
-    ]
-    .into_iter()
-    .filter(|(n, _)| *n > 0)
-    .map(|(n, what)| format!("{n} {what}"))
-    .collect();
-    let decided =
-        if decided.is_empty() { "nothing is decided".to_owned() } else { decided.join(", ") };
-    let mut still = open.iter().take(SHOWN).cloned().collect::<Vec<_>>().join("; ");
-    if open.len() > SHOWN {
-        still.push_str(&format!("; {} more", open.len() - SHOWN));
-    }
-    let still = if open.is_empty() { String::new() } else { format!("; still open: {still}") };
-    let begin = match ended {
-        Some(Ended::Decided) => {
-            format!("The run ended after {blocks} blocks, everything being decided")
-        }
-        Some(Ended::Ceiling) => format!("The run ended at its most repeats, {blocks}"),
-        Some(Ended::Budget) => format!(
-            "The run ended after {blocks} blocks, its budget{} being spent",
-            stopping.budget.map_or_else(String::new, |b| format!(" of {b}"))
-        ),
-        None => format!("{blocks} blocks are measured so far"),
-    };
-    format!(
-        "{begin}: {decided}{still}. Verdicts and intervals hold for all looks together (Bonferroni), which makes intervals wider than \
-         those of so many repeats fixed beforehand."
-    )
 }

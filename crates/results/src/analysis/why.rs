@@ -3,13 +3,14 @@
 
 use std::collections::BTreeSet;
 
-use pgdyno_model::{Plan, Treatment, format};
+use pgdyno_model::{Plan, Treatment};
 use pgdyno_stats as stats;
 
 use super::pairing::Pairing;
 use super::profile::{FIGURES, Profile};
 use super::treatment::TreatmentSamples;
 use super::view::{FigureView, GapView, Part, PartView, RunView, WhyView};
+use crate::prose;
 
 /// A treatment to be taken apart: its index in its plan, its profiles, and what sentences call it.
 pub(super) struct Member<'a> {
@@ -22,29 +23,24 @@ pub(super) struct Member<'a> {
 pub(super) fn explain(a: &Member<'_>, b: &Member<'_>, pairing: &Pairing) -> WhyView {
     let mut latency = latency(a, b, pairing);
     let active = active(a, b, pairing);
-    let strange = have_no_statement_in_common(a, b);
-    for part in latency.iter_mut().filter(|_| strange).flat_map(|gap| &mut gap.parts) {
-        (part.share, part.ci95) = (None, None);
-    }
-    let mut words: Vec<String> =
-        latency.iter().filter(|_| !strange).filter_map(|gap| said(gap, a.name, b.name)).collect();
-    if strange {
-        words.push(format!(
-            "{} and {} have no statement in common, so that the gap in latency cannot be shared out among statements",
-            b.name, a.name
-        ));
-    }
-    words.extend(active.iter().filter_map(waited));
+    let largest = if have_no_statement_in_common(a, b) {
+        for part in latency.iter_mut().flat_map(|gap| &mut gap.parts) {
+            (part.share, part.ci95) = (None, None);
+        }
+        Some(prose::no_common_statement(a.name, b.name))
+    } else {
+        latency.as_ref().and_then(|gap| prose::latency_gap(gap, a.name, b.name))
+    };
     let missing: BTreeSet<&String> =
         a.profiles.iter().chain(b.profiles).flat_map(|p| &p.missing).collect();
     WhyView {
         treatment: b.index,
         to: a.index,
+        words: largest.into_iter().chain(active.as_ref().and_then(prose::active_gap)).collect(),
         latency,
         active,
         figures: figures(a.profiles, b.profiles, pairing),
         missing: missing.into_iter().cloned().collect(),
-        words,
     }
 }
 
@@ -98,12 +94,12 @@ fn latency(a: &Member<'_>, b: &Member<'_>, pairing: &Pairing) -> Option<GapView>
         a.profiles.iter().chain(b.profiles).flat_map(|p| p.parts.keys()).collect();
     let all = parts.into_iter().map(|part| {
         let of = |p: &Profile| p.parts.get(part).copied().unwrap_or(0.0);
-        let what = match part {
-            Part::Statement { text, .. } => text.clone(),
-            Part::WaitToBeSent => "waiting to be sent".to_owned(),
-            Part::BetweenStatements => "between statements".to_owned(),
-        };
-        (what, Some(part.clone()), rows(a, of, |p| p.latency), rows(b, of, |p| p.latency))
+        (
+            prose::part_name(part).to_owned(),
+            Some(part.clone()),
+            rows(a, of, |p| p.latency),
+            rows(b, of, |p| p.latency),
+        )
     });
     gap(all.collect(), pairing)
 }
@@ -230,61 +226,4 @@ fn figures(a: &[Profile], b: &[Profile], pairing: &Pairing) -> Vec<FigureView> {
         FigureView { name, unit, a: mean(&x), b: mean(&y), ratio: ratio.value, ci95: ratio.ci95 }
     };
     (0..FIGURES.len()).map(figure).filter(|f| f.a.is_some() || f.b.is_some()).collect()
-}
-
-/// How many characters of a statement are quoted.
-const QUOTED: usize = 100;
-
-/// The largest part of the gap in latency; none where nothing differs.
-fn said(gap: &GapView, a: &str, b: &str) -> Option<String> {
-    let ms = |us: f64| format::milliseconds(us);
-    let times = format!(
-        "a transaction takes {} ms with {b} and {} ms with {a}",
-        ms(gap.b_us),
-        ms(gap.a_us)
-    );
-    if gap.significant == Some(false) {
-        return Some(format!(
-            "No significant difference of mean latency ({times}): there is no gap to explain"
-        ));
-    }
-    let largest = gap.parts.first()?;
-    let share = share(largest)?;
-    let place = match &largest.part {
-        Some(Part::Statement { text, .. }) => {
-            let quoted: String = text.chars().take(QUOTED).collect();
-            let rest = if quoted.len() < text.len() { "…" } else { "" };
-            format!("is in one statement: {quoted}{rest}")
-        }
-        Some(Part::WaitToBeSent) => {
-            "is waiting to be sent: more is due than the clients get through".to_owned()
-        }
-        _ => "lies between statements: meta commands, or the load generator".to_owned(),
-    };
-    let sure = if gap.significant.is_none() { "; without repeats it may be chance" } else { "" };
-    Some(format!("{share} of the latency gap {place} ({times}{sure})"))
-}
-
-/// The largest part of the gap in active time; none where nothing differs.
-fn waited(gap: &GapView) -> Option<String> {
-    if gap.significant == Some(false) {
-        return None;
-    }
-    let largest = gap.parts.first()?;
-    let share = share(largest)?;
-    Some(format!(
-        "{share} of the gap in the backends' active time is in {} ({} → {} ms a transaction)",
-        if largest.what == "CPU" { "running, or waiting for a CPU" } else { &largest.what },
-        format::milliseconds(largest.a_us),
-        format::milliseconds(largest.b_us)
-    ))
-}
-
-/// `93% (95% CI 91–95%)`
-fn share(part: &PartView) -> Option<String> {
-    let percent = format::whole_percent;
-    let interval = part
-        .ci95
-        .map_or_else(String::new, |[lo, hi]| format!(" (95% CI {}–{}%)", percent(lo), percent(hi)));
-    Some(format!("{}%{interval}", percent(part.share?)))
 }

@@ -1,7 +1,6 @@
 //! Words for causes.
 
 use pgdyno_model::format;
-use serde::{Serialize, Serializer};
 
 use crate::analysis::Cause;
 
@@ -37,11 +36,5 @@ pub(crate) fn cause_kind(cause: &Cause) -> String {
         Cause::DeviceGaveLess { device, .. } => {
             format!("device {device} gave less while as much was asked")
         }
-    }
-}
-
-impl Serialize for Cause {
-    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
-        to.serialize_str(&cause(self))
     }
 }

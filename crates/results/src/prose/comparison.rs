@@ -1,10 +1,10 @@
 //! Comparisons in sentences.
 
 use pgdyno_model::{Levels, format};
-use pgdyno_stats::NoInterval;
+use pgdyno_stats::{FEWEST_RUNS, NoInterval};
 
 use crate::analysis::family::{ALPHA, Judged};
-use crate::analysis::{Comparison, RatioView};
+use crate::analysis::{Comparison, RatioView, Withheld};
 
 pub(crate) fn ratio_to_best(judged: &Judged, generator_limited: bool) -> RatioView {
     let verdict = match (judged.ratio.value, judged.significant()) {
@@ -25,7 +25,17 @@ pub(crate) fn ratio_to_best(judged: &Judged, generator_limited: bool) -> RatioVi
 
 /// Why there is no verdict.
 fn no_verdict(judged: &Judged, or: &'static str) -> String {
-    judged.withheld.clone().unwrap_or_else(|| reason(judged.ratio.why, or))
+    judged.withheld.as_ref().map_or_else(|| reason(judged.ratio.why, or), withheld)
+}
+
+/// Renders the reason for withholding a verdict.
+pub(super) fn withheld(why: &Withheld) -> String {
+    match why {
+        Withheld::RunNotFinished => "no verdict before the run is finished".to_owned(),
+        Withheld::TooFewRuns { found } => format!(
+            "undecided across runs, since how far equal runs differ here is not known ({found} of {FEWEST_RUNS} earlier runs of this experiment on this host)"
+        ),
+    }
 }
 
 pub(crate) fn comparison(
@@ -109,7 +119,7 @@ pub(crate) fn view(judged: &Judged, verdict: String) -> RatioView {
         p: ratio.p,
         p_together: judged.p,
         significant: judged.significant(),
-        withheld: judged.withheld.clone(),
+        withheld: judged.withheld,
         within_runs: None,
         equivalent: judged.equivalent(),
         minimum_detectable: judged.minimum_detectable(),

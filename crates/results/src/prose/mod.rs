@@ -3,13 +3,54 @@
 //! Terminal, Markdown, HTML and JSON share these sentences. Analysis decides what is said and hands
 //! over kinds and figures; the words are chosen here. Nothing reads a sentence back.
 
+mod answer;
+mod capacity;
 mod cause;
+mod compare_runs;
 mod comparison;
+mod gate;
+mod growth;
+mod noise_floor;
 mod notes;
+mod phrases;
+mod promise;
+mod scaling;
+mod stopping;
 mod unsteady;
+mod why;
 
+pub(crate) use answer::answer;
+pub(crate) use capacity::capacity;
 pub(crate) use cause::cause;
+pub(crate) use compare_runs::{compare_notes, pairs, side_by_side_notes};
 pub(crate) use comparison::{
     HOPELESS, comparison, minimum_detectable, ratio_to_best, reason, verdict, view,
 };
+pub(crate) use gate::gate;
 pub(crate) use notes::{Watched, notes};
+pub(crate) use scaling::scaling;
+pub(crate) use stopping::stopping;
+pub(crate) use unsteady::not_judged;
+pub(crate) use why::{active_gap, latency_gap, no_common_statement, part_name};
+
+use serde::{Serialize, Serializer};
+
+use crate::analysis::{Cause, NotJudged, NotRanked, Withheld};
+
+/// Serializes kinds as the text that a function renders: JSON has had text where these are.
+macro_rules! serialize_as_text {
+    ($($kind:ty: $render:path),+) => {
+        $(impl Serialize for $kind {
+            fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+                to.serialize_str(&$render(self))
+            }
+        })+
+    };
+}
+
+serialize_as_text!(
+    Cause: cause,
+    NotJudged: not_judged,
+    NotRanked: promise::reason_not_ranked,
+    Withheld: comparison::withheld
+);

@@ -1,4 +1,4 @@
-//! What a reader must know to trust or doubt the numbers.
+//! Notes that a reader needs to trust or doubt the figures.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -7,15 +7,13 @@ use pgdyno_model::measurement::GeneratorLimit;
 use pgdyno_model::record::RunState;
 use pgdyno_model::{Treatment, TrialRecord, format};
 
-use super::unsteady;
+use super::noise_floor::noise_floor;
+use super::{capacity, growth, scaling, unsteady};
 use crate::analysis::rates::resets;
 use crate::analysis::treatment::label;
-use crate::analysis::{
-    Note, NoteKind, Notes, RunView, SessionView, TrialState, TrialView, capacity, growth,
-    noise_floor, scaling,
-};
+use crate::analysis::{Note, NoteKind, Notes, RunView, SessionView, TrialState, TrialView};
 
-/// What the views do not keep.
+/// Facts of trials that the views do not keep.
 #[derive(Default)]
 pub(crate) struct Watched {
     /// Why a probe saw nothing or less than expected.
@@ -70,7 +68,8 @@ impl Watched {
     }
 }
 
-/// First what could change a verdict, then what explains it: only the first few are always seen.
+/// Returns first the notes that could change a verdict, then those that explain it: only the first
+/// few are always printed.
 pub(crate) fn notes(view: &RunView, watched: &Watched) -> Vec<Note> {
     let mut doubts = Notes::default();
     let mut context = Notes::default();
@@ -82,11 +81,11 @@ pub(crate) fn notes(view: &RunView, watched: &Watched) -> Vec<Note> {
     generator_limited(view, &mut doubts);
     generator(view, watched, &mut doubts, &mut context);
     statistics(view, &mut doubts, &mut context);
-    context.add_all(NoteKind::Capacity, capacity::note(view));
+    context.add_all(NoteKind::Capacity, capacity::how_found(view));
     context.add_all(NoteKind::Stopping, view.stopping.iter().map(|s| s.words.clone()));
     context.add_all(NoteKind::Extended, extended(view));
     if view.treatments.iter().any(|t| t.trials > 0) {
-        context.add(NoteKind::NoiseFloor, noise_floor::note(view.noise_floor.as_ref()));
+        context.add(NoteKind::NoiseFloor, noise_floor(view.noise_floor.as_ref()));
     }
     context.add_all(NoteKind::Scaling, view.scaling.iter().map(|s| s.words.clone()));
     ceiling(view, &mut context);
@@ -96,7 +95,7 @@ pub(crate) fn notes(view: &RunView, watched: &Watched) -> Vec<Note> {
     doubts.followed_by(context)
 }
 
-/// That the run was given more repeats, and what that costs.
+/// Says that the run was given more repeats, and what that costs.
 fn extended(view: &RunView) -> Option<String> {
     let after = &view.plan.extended_after;
     let looks: Vec<String> = after.iter().map(ToString::to_string).collect();
@@ -242,7 +241,7 @@ fn statistics(view: &RunView, out: &mut Notes, context: &mut Notes) {
     }
 }
 
-/// Which trials may have measured the load generator.
+/// Names trials that may have measured the load generator.
 fn generator_limited(view: &RunView, out: &mut Notes) {
     let trials: Vec<String> = view
         .trials
@@ -282,7 +281,7 @@ fn ceiling(view: &RunView, out: &mut Notes) {
                 plan.storage
             ));
         }
-        out.add_all(NoteKind::ClosedLoop, scaling::notes(t, plan));
+        out.add_all(NoteKind::ClosedLoop, scaling::closed_loop(t, plan));
     }
 }
 
@@ -328,7 +327,7 @@ fn server(view: &RunView, watched: &Watched, out: &mut Notes, context: &mut Note
     }
 }
 
-/// How the rows were made, as far as it may matter to what stores them.
+/// Says how the rows were generated, as far as it may matter to storage.
 fn data(view: &RunView, out: &mut Notes) {
     let loading = &view.plan.loading;
     if view.treatments.iter().all(|t| t.trials == 0) {
@@ -354,7 +353,7 @@ fn data(view: &RunView, out: &mut Notes) {
     out.add(NoteKind::Data, format!("Filler in the rows was {filler}{partitions}{settings}."));
 }
 
-/// What was measured on no real device, and with which latencies.
+/// Names emulated storages, with their latencies.
 fn emulated(view: &RunView, out: &mut Notes) {
     let storages = view.sessions.iter().flat_map(|s| &s.storage).filter(|s| s.is_emulated());
     let told: BTreeSet<String> = storages
@@ -377,7 +376,7 @@ fn emulated(view: &RunView, out: &mut Notes) {
     }
 }
 
-/// How much of its threads the load generator used.
+/// Says how much of its threads the load generator used.
 fn generator(view: &RunView, watched: &Watched, out: &mut Notes, context: &mut Notes) {
     if let Some((cpus, threads)) = watched.generator {
         let used = format!(
@@ -416,7 +415,7 @@ fn generator(view: &RunView, watched: &Watched, out: &mut Notes, context: &mut N
     }
 }
 
-/// Sessions on hosts or storages that differ.
+/// Says that sessions ran on different hosts or storages.
 fn hosts(view: &RunView, out: &mut Notes) {
     let pairs = view.sessions.windows(2);
     let different: BTreeSet<&str> =

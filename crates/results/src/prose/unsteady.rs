@@ -6,9 +6,9 @@ use pgdyno_model::format;
 use pgdyno_stats as stats;
 
 use super::cause::cause_kind;
-use crate::analysis::{NoteKind, Notes, RunView, Steadiness, TreatmentView, TrialState};
+use crate::analysis::{NotJudged, NoteKind, Notes, RunView, Steadiness, TreatmentView, TrialState};
 
-/// Treatments whose repeats rise or fall.
+/// Names treatments whose repeats rise or fall.
 pub(super) fn drift(measured: &[&TreatmentView], out: &mut Notes) {
     for t in measured {
         let Some(trend) = t.drift.filter(stats::Trend::is_significant) else { continue };
@@ -30,9 +30,9 @@ pub(super) fn drift(measured: &[&TreatmentView], out: &mut Notes) {
     }
 }
 
-/// Trials that were not steady, and what happened where they changed.
+/// Names trials that were not steady, and what happened when they changed.
 pub(super) fn steadiness(view: &RunView, out: &mut Notes) {
-    /// A warm-up that changes the mean by less is not worth a word.
+    /// Smaller changes of the mean by a warm-up are not mentioned (a share).
     const MATTERS: f64 = 0.01;
     let all = || {
         view.trials
@@ -79,7 +79,28 @@ pub(super) fn steadiness(view: &RunView, out: &mut Notes) {
     changes(all(), out);
 }
 
-/// What the changes within trials coincide with, the commonest first.
+/// Renders why steadiness, or the interval over seconds, is not judged.
+pub(crate) fn not_judged(why: &NotJudged) -> String {
+    match *why {
+        NotJudged::TooShort { least } => {
+            format!("too short to tell: fewer than {least} whole seconds")
+        }
+        NotJudged::TooAlike { effective } => {
+            let worth = match effective.floor() {
+                n if n <= 1.0 => "one independent one".to_owned(),
+                n => format!("{n} independent ones"),
+            };
+            format!(
+                "not judged: the seconds resemble each other so much that they are worth {worth} (at least {} are needed)",
+                stats::LEAST_EFFECTIVE
+            )
+        }
+        NotJudged::NoTransaction => "not judged: no transaction".to_owned(),
+        NotJudged::NoDifference => "not judged: the seconds do not differ".to_owned(),
+    }
+}
+
+/// Says what the changes within trials coincide with, the commonest first.
 fn changes<'a>(all: impl Iterator<Item = (u32, &'a Steadiness)>, out: &mut Notes) {
     const SHOWN: usize = 4;
     let mut kinds: BTreeMap<String, usize> = BTreeMap::new();

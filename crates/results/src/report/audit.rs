@@ -1,4 +1,4 @@
-//! What a terminal shows of an audit, and of what was imported; the same as JSON.
+//! Renders audits and imported reports for a terminal and as JSON.
 
 use std::fmt::Write as _;
 
@@ -11,39 +11,39 @@ use serde::Serialize;
 
 use super::text::{plain, wrap};
 
-/// More of a quoted line than this is not shown.
+/// Shown length of a quoted line (characters).
 const QUOTED: usize = 100;
 
-/// More lines than these that were not understood are counted.
+/// Lines not understood that are shown; the others are counted.
 const SHOWN: usize = 10;
 
-/// Something that is said of a line of one of several files.
+/// A statement on a line of one of several files.
 #[derive(Debug, Serialize)]
 pub struct InFile<'a, T: Serialize> {
-    /// The file, as it was named.
+    /// Name of the file, as it was given.
     pub file: &'a str,
-    /// What is said.
+    /// The statement.
     #[serde(flatten)]
     pub what: &'a T,
 }
 
-/// A file that was audited.
+/// An audited file.
 #[derive(Debug, Serialize)]
 pub struct AuditedFile<'a> {
-    /// The file, as it was named.
+    /// Name of the file, as it was given.
     pub file: &'a str,
-    /// The name under which its figures were imported.
+    /// Name in the store of the imported figures.
     pub imported: Option<&'a str>,
-    /// What was recognised.
+    /// Recognised figures.
     pub recognised: &'a Recognised,
 }
 
-/// Audits of several files as JSON shows them.
+/// Audits of several files, as JSON has them.
 #[derive(Debug, Serialize)]
 pub struct AuditView<'a> {
-    /// What was found in all of them, file by file.
+    /// Findings, file by file.
     pub findings: Vec<InFile<'a, Finding>>,
-    /// What was checked and is right.
+    /// Passed checks.
     pub checked: Vec<InFile<'a, Checked>>,
     /// Lines that could not be read.
     pub not_understood: Vec<InFile<'a, NotUnderstood>>,
@@ -79,7 +79,7 @@ fn all<T: Serialize>(audits: &[Audited], part: fn(&Audit) -> &Vec<T>) -> Vec<InF
         .collect()
 }
 
-/// The audit of one file, in at most `width` columns where words allow it.
+/// Renders the audit of one file in lines of at most `width` columns, where words allow it.
 pub fn audit((file, audit, imported): &Audited, width: usize) -> String {
     let mut out = String::new();
     let _ = writeln!(out, "{}: {} recognised", plain(file), audit.recognised.summary());
@@ -141,7 +141,7 @@ fn text(out: &mut String, indent: &str, words: &str, width: usize) {
     }
 }
 
-/// The lines after the first that a finding stands on.
+/// Lists the lines of a finding after the first.
 fn others(lines: &[usize]) -> String {
     const MOST: usize = 6;
     let mut rest: Vec<usize> = lines.iter().skip(1).copied().collect();
@@ -155,7 +155,7 @@ fn others(lines: &[usize]) -> String {
     format!(" (line{many} {})", rest.join(", "))
 }
 
-/// How the audit ends, in a sentence.
+/// Sums up the audit in a sentence.
 fn verdict(audit: &Audit) -> String {
     let checks = match audit.checked.len() {
         0 => "nothing could be checked against anything else".to_owned(),
@@ -177,7 +177,7 @@ fn verdict(audit: &Audit) -> String {
     format!("findings: {}; {checks}", parts.collect::<Vec<_>>().join(", "))
 }
 
-/// What was imported, with its provenance first.
+/// Renders imported figures, their provenance first.
 pub fn imported(import: &ImportedRun) -> String {
     let mut out = String::new();
     let _ = writeln!(out, "{}", plain(&import.id));
@@ -236,7 +236,7 @@ fn pgbench_runs(out: &mut String, runs: &[PgbenchRun]) {
     let _ = writeln!(out, "\npgbench\n{}", table.trim_fmt());
 }
 
-/// A table of the report, row by row.
+/// Renders a table of the report, row by row.
 fn figures(out: &mut String, found: &Table) {
     let mut table = rows(["line", "row", "figures", "mean as written", "ratio as written"]);
     for row in &found.rows {
@@ -249,7 +249,7 @@ fn figures(out: &mut String, found: &Table) {
     let _ = writeln!(out, "\n{title}\n{}", table.trim_fmt());
 }
 
-/// Lines of `pg_test_fsync`.
+/// Renders the lines of `pg_test_fsync`.
 fn flushes(out: &mut String, lines: &[FsyncLine]) {
     if lines.is_empty() {
         return;

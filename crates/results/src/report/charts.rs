@@ -1,17 +1,17 @@
-//! Where charts' marks go, in percent of the plot: the HTML draws them without a script.
+//! Positions of charts' marks, in percent of the plot, so that HTML draws them without a script.
 
 use pgdyno_model::format;
 use serde::Serialize;
 
 use crate::analysis::RunView;
 
-/// Colours before they repeat; a repetition differs in its dashes.
+/// Number of colours. Lines beyond it repeat a colour with other dashes.
 const COLOURS: usize = 7;
 
-/// A labelled place on an axis.
+/// Labelled position on an axis.
 #[derive(Debug, Serialize)]
 pub(super) struct Tick {
-    /// Percent of the axis.
+    /// Position (percent of the axis).
     at: f64,
     label: String,
 }
@@ -21,9 +21,9 @@ pub(super) struct Tick {
 pub(super) struct Intervals {
     ticks: Vec<Tick>,
     rows: Vec<IntervalRow>,
-    /// Whether any row has a ceiling.
+    /// Whether a row has a ceiling: the flush rate of its storage.
     ceilings: bool,
-    /// Rates of flushes beyond the axis.
+    /// Flush rates that lie beyond the axis.
     beyond: Vec<String>,
 }
 
@@ -99,8 +99,9 @@ pub(super) fn intervals(view: &RunView) -> Option<Intervals> {
     Some(Intervals { ticks, rows, ceilings, beyond })
 }
 
-/// A step of 1, 2 or 5 times a power of ten that divides the axis in four to six, and the axis's
-/// end.
+/// Returns the step and the end of an axis that shows `highest`.
+///
+/// The step is 1, 2 or 5 times a power of ten and divides the axis in four to six.
 fn axis(highest: f64) -> (f64, f64) {
     let power = 10f64.powf((highest / 5.0).log10().floor());
     let step = [1.0, 2.0, 5.0, 10.0]
@@ -111,7 +112,7 @@ fn axis(highest: f64) -> (f64, f64) {
     (step, step * (highest / step).ceil())
 }
 
-/// Ticks at every `step` of an axis from 0 to `end`.
+/// Returns the ticks at every `step` of an axis from 0 to `end`.
 fn ticks(step: f64, end: f64, label: impl Fn(f64) -> String) -> Vec<Tick> {
     (0..=10)
         .map(|i| step * f64::from(i))
@@ -120,7 +121,7 @@ fn ticks(step: f64, end: f64, label: impl Fn(f64) -> String) -> Vec<Tick> {
         .collect()
 }
 
-/// Latency by quantile: the further right, the rarer; both axes logarithmic.
+/// Latency by quantile, on logarithmic axes: rarer transactions are farther right.
 #[derive(Debug, Serialize)]
 pub(super) struct Quantiles {
     x: Vec<Tick>,
@@ -133,7 +134,7 @@ struct QuantileLine {
     label: String,
     colour: usize,
     dashes: usize,
-    /// An SVG path in a box of 1000 × 1000.
+    /// SVG path in a box of 1000 × 1000.
     path: String,
 }
 
@@ -183,8 +184,8 @@ pub(super) fn quantiles(view: &RunView) -> Option<Quantiles> {
     Some(Quantiles { x, y, lines })
 }
 
-/// Round numbers of milliseconds on a logarithmic axis, where `up` places microseconds (percent);
-/// only powers of ten where these are many.
+/// Returns ticks at round numbers of milliseconds on a logarithmic axis; at powers of ten only
+/// where these are many. `up` maps microseconds to the position (percent).
 fn decades(up: impl Fn(f64) -> f64) -> Vec<Tick> {
     let y = (-1..=10)
         .flat_map(|power| [1.0, 2.0, 5.0].map(|m| m * 10f64.powi(power)))
@@ -194,13 +195,13 @@ fn decades(up: impl Fn(f64) -> f64) -> Vec<Tick> {
     if y.len() > 9 { y.into_iter().filter(|tick| tick.label.contains('1')).collect() } else { y }
 }
 
-/// p99 by offered rate, a dot a step; the latency is logarithmic.
+/// p99 by offered rate, one dot for each step, on a logarithmic axis of latency.
 #[derive(Debug, Serialize)]
 pub(super) struct Capacity {
     x: Vec<Tick>,
     y: Vec<Tick>,
     dots: Vec<Dot>,
-    /// Each treatment's name and colour.
+    /// Name and colour of each treatment.
     legend: Vec<(String, usize)>,
 }
 
@@ -212,7 +213,7 @@ struct Dot {
     kept: bool,
 }
 
-/// None where no rate was looked for.
+/// Returns the chart of rates; none for a plan that searches no rate.
 pub(super) fn capacity(view: &RunView) -> Option<Capacity> {
     let points =
         || view.capacity.iter().flat_map(|c| c.curve.iter().map(move |p| (c.treatment, p)));
@@ -243,7 +244,7 @@ pub(super) fn capacity(view: &RunView) -> Option<Capacity> {
     })
 }
 
-/// What each treatment's backends did or waited for, as parts of a bar.
+/// States and wait events of each treatment's backends, as parts of a bar.
 #[derive(Debug, Serialize)]
 pub(super) struct Waits {
     rows: Vec<WaitRow>,
@@ -263,8 +264,9 @@ struct WaitPart {
     text: String,
 }
 
-/// None where no trial was looked at. An event has one colour in all rows; the last colour is that
-/// of all the rare ones.
+/// Returns the bars of wait events; none if no trial was sampled.
+///
+/// An event has one colour in all rows. The last colour stands for all rare events together.
 pub(super) fn waits(view: &RunView) -> Option<Waits> {
     const OTHERS: &str = "others";
     let mut totals: Vec<(&str, f64)> = Vec::new();

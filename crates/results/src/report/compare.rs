@@ -1,4 +1,4 @@
-//! Two sides beside each other, for a terminal and as Markdown for a pull request.
+//! Renders the comparison of two sides for a terminal, and as Markdown for a pull request.
 
 use comfy_table::Cell;
 use pgdyno_model::format;
@@ -13,7 +13,7 @@ use crate::analysis::compare_runs::{
 const LEGEND: &str = "A and B: means over trials. Ratios are B ÷ A; ±: half of the 95% confidence interval. ~: no significant difference. x→y: A's \
                       level and B's.";
 
-/// The table's columns after the treatment.
+/// Titles of the table's columns after the treatment.
 fn titles(view: &CompareView) -> [String; 7] {
     let m = view.measure;
     [
@@ -27,8 +27,9 @@ fn titles(view: &CompareView) -> [String; 7] {
     ]
 }
 
-/// The comparison in at most `width` columns; plain text, a newline at the end. `detail` says how
-/// many notes are printed.
+/// Renders the comparison as plain text in at most `width` columns, with a newline at the end.
+///
+/// `detail` says how many notes are printed.
 pub fn compare(view: &CompareView, width: u16, detail: Detail) -> String {
     let width = width.max(40);
     let mut lines: Vec<String> = Vec::new();
@@ -55,7 +56,7 @@ pub fn compare(view: &CompareView, width: u16, detail: Detail) -> String {
     lines.join("\n")
 }
 
-/// The same as Markdown (GitHub's).
+/// Renders the comparison as Markdown (GitHub's).
 pub fn compare_markdown(view: &CompareView) -> String {
     let mut out = String::new();
     let verdict = match view.outcome {
@@ -105,8 +106,7 @@ pub fn compare_markdown(view: &CompareView) -> String {
     out
 }
 
-/// `text` on one line, without what Markdown or HTML would take for more than text; what is between
-/// backticks stays code.
+/// Escapes Markdown and HTML in `text`, and puts it on one line. Text between backticks stays code.
 pub(super) fn escaped(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for c in escape_text(text).chars() {
@@ -151,7 +151,7 @@ fn row(pair: &PairView) -> [String; 8] {
     ]
 }
 
-/// What stands below the table.
+/// Sections below the table: title and items.
 fn sections(view: &CompareView, detail: Detail) -> Vec<(&'static str, Vec<String>)> {
     let unmatched = |name: &str, side: &SideView| {
         (!side.unmatched.is_empty()).then(|| {
@@ -183,14 +183,14 @@ fn sections(view: &CompareView, detail: Detail) -> Vec<(&'static str, Vec<String
     ]
 }
 
-/// A pair's largest contributors, each in a sentence.
+/// Returns sentences on the largest parts of a pair's difference.
 fn why(pair: &PairView) -> Vec<String> {
     let label = if pair.label.is_empty() { String::new() } else { format!("{}: ", pair.label) };
     let words = pair.why.iter().flat_map(|why| &why.words);
     words.map(|words| format!("{label}{words}.")).collect()
 }
 
-/// What differs although it must not, with what that means.
+/// Lists what differs although it must not, and what that means for the verdicts.
 fn forced(items: &[String]) -> Vec<String> {
     if items.is_empty() {
         return Vec::new();

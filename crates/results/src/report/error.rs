@@ -6,26 +6,26 @@ use std::path::PathBuf;
 /// Why a report could not be made.
 #[derive(Debug, thiserror::Error)]
 pub enum ReportError {
-    /// The template or the data could not be put into HTML: a fault of pgdyno's.
+    /// Template and data could not be rendered as HTML: a fault of pgdyno's.
     #[error("cannot render the report of run {run}")]
     Render {
         /// The run.
         run: String,
-        /// What the template engine said.
+        /// Error of the template engine.
         source: minijinja::Error,
     },
-    /// The file could not be written; what was there before is as it was.
+    /// The file could not be written; an earlier file is unchanged.
     #[error("cannot write the report to {}", path.display())]
     Write {
         /// The file.
         path: PathBuf,
-        /// What the system said.
+        /// Error of the system.
         source: io::Error,
     },
 }
 
 impl ReportError {
-    /// What the user can do about it, where there is something.
+    /// Returns advice for the user, if there is any.
     pub fn help(&self) -> Option<String> {
         let help = match self {
             Self::Render { .. } => {

@@ -1,4 +1,4 @@
-//! Reports in files: written whole, and known again.
+//! Reports in files: writes them atomically, and recognises them.
 
 use std::io::{self, Read, Write};
 use std::path::Path;
@@ -7,7 +7,7 @@ use super::error::ReportError;
 use super::html::html;
 use crate::RunView;
 
-/// Writes the HTML report to `path`: whole, or not at all.
+/// Writes the HTML report to `path`, atomically.
 ///
 /// # Errors
 /// [`ReportError`].
@@ -18,12 +18,12 @@ pub fn write_html(view: &RunView, path: impl AsRef<Path>) -> Result<(), ReportEr
         .map_err(|source| ReportError::Write { path: path.into(), source })
 }
 
-/// Whether the file at `path` is a report that pgdyno made, of this version or another.
+/// Whether the file at `path` is a report of pgdyno, of any version.
 ///
 /// # Errors
 /// The file cannot be read.
 pub fn is_report(path: &Path) -> io::Result<bool> {
-    /// Where every report has its mark: in the head, after the security policy.
+    /// The mark lies within these first bytes: in the head, after the security policy.
     const HEAD: u64 = 4096;
     const MARK: &[u8] = b"<meta name=\"generator\" content=\"pgdyno ";
     let mut head = Vec::new();
@@ -34,11 +34,11 @@ pub fn is_report(path: &Path) -> io::Result<bool> {
 fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
     let real = match std::fs::metadata(path) {
         Ok(found) if found.is_dir() => return Err(io::Error::from(io::ErrorKind::IsADirectory)),
-        // A device or a pipe is written to: a renaming would put a file in its place.
+        // A device or a pipe is written to: renaming would replace it with a file.
         Ok(found) if !found.is_file() => {
             return std::fs::OpenOptions::new().write(true).open(path)?.write_all(bytes);
         }
-        // A link stays one: what it leads to is replaced.
+        // A link stays a link: its target is replaced.
         Ok(_) => path.canonicalize()?,
         Err(_) => path.to_owned(),
     };

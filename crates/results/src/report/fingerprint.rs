@@ -1,4 +1,4 @@
-//! The machine and what lies under a directory, in words.
+//! Describes a machine, and the storage under a directory.
 
 use pgdyno_model::facts::{BlockDevice, DeviceKind, Health, HostFacts, StorageFacts};
 use pgdyno_model::format::{self, counted};
@@ -7,7 +7,7 @@ use pgdyno_model::units::Bytes;
 use super::stack;
 pub use super::text::Row;
 
-/// Says what is there and nothing of what is not.
+/// Words of a row; missing facts add none.
 #[derive(Default)]
 struct Words(Vec<String>);
 
@@ -29,7 +29,7 @@ fn on(flag: bool) -> &'static str {
     if flag { "on" } else { "off" }
 }
 
-/// The machine, a row for each subject that it tells of.
+/// Describes the machine, one row for each known subject.
 pub fn host(host: &HostFacts) -> Vec<Row> {
     let mut system = Words::default();
     system.add(&host.os);
@@ -150,7 +150,7 @@ fn vulnerabilities(host: &HostFacts) -> Words {
     Words(Vec::from_iter((!all.is_empty()).then(|| all.join(" · "))))
 }
 
-/// What lies under a directory: the filesystem, then each device from it down to the disks.
+/// Describes the storage under a directory: the filesystem, then each device down to the disks.
 pub fn storage(facts: &StorageFacts) -> Vec<Row> {
     let row = |name: &str, text: String| Row { name: name.to_owned(), text, detail: false };
     let mut rows: Vec<Row> =
@@ -259,7 +259,7 @@ fn health(health: &Health) -> String {
     words.0.join(", ")
 }
 
-/// The machine in a line.
+/// Describes the machine in a line.
 pub fn host_in_brief(host: &HostFacts) -> String {
     let mut words = Words::default();
     words.add(format!("{} × {}", host.cpus, host.cpu_model));
@@ -274,7 +274,7 @@ pub fn host_in_brief(host: &HostFacts) -> String {
     words.0.join(", ")
 }
 
-/// What lies under a directory, in a line.
+/// Describes the storage under a directory in a line.
 pub fn storage_in_brief(facts: &StorageFacts) -> String {
     if facts.failure.is_some() {
         let asked = facts.asked.as_ref().map(|asked| format!(" ({})", stack::asked(asked)));

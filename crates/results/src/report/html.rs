@@ -1,4 +1,4 @@
-//! The HTML report: one file that loads nothing.
+//! Renders a run as HTML: one file that loads nothing from elsewhere.
 
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
@@ -21,9 +21,10 @@ const SCRIPT: &str = include_str!("../../assets/report.js");
 const UPLOT_SCRIPT: &str = include_str!("../../assets/vendor/uPlot/uPlot.iife.min.js");
 const UPLOT_STYLE: &str = include_str!("../../assets/vendor/uPlot/uPlot.min.css");
 
-/// The report as one HTML document, without control characters. Whatever the run's texts hold, they
-/// stay text: the template escapes, the data are escaped for a script element, and the content
-/// security policy lets only pgdyno's own scripts run, by their hashes.
+/// Renders the report as one HTML document, without control characters.
+///
+/// Texts of the run stay text: the template escapes them, and data in a script element are escaped
+/// for it. The content security policy allows pgdyno's own scripts only, by their hashes.
 ///
 /// # Errors
 /// [`ReportError::Render`].
@@ -89,7 +90,7 @@ fn bytes(value: f64) -> String {
     pgdyno_model::units::Bytes(value.max(0.0) as u64).to_string()
 }
 
-/// Nothing is loaded, and only these scripts run.
+/// Returns the content security policy: nothing is loaded, and only these scripts run.
 fn policy() -> String {
     let hash = |script: &str| BASE64_STANDARD.encode(Sha256::digest(script.as_bytes()));
     format!(
@@ -100,7 +101,7 @@ fn policy() -> String {
     )
 }
 
-/// A sentence of ours as HTML: what it has between backticks is code.
+/// Renders a sentence as HTML; text between backticks becomes code.
 fn prose(text: &str) -> String {
     let mut out = String::with_capacity(text.len() + 32);
     for (i, part) in text.split('`').enumerate() {
@@ -121,7 +122,7 @@ fn prose(text: &str) -> String {
     out
 }
 
-/// JSON that no HTML parser takes for anything but text.
+/// Escapes JSON so that an HTML parser reads it as text only.
 fn for_script(json: &str) -> String {
     let mut out = String::with_capacity(json.len());
     for c in json.chars() {
@@ -137,12 +138,12 @@ fn for_script(json: &str) -> String {
     out
 }
 
-/// What the template needs of a session beside its view.
+/// Rows of a session that the template needs beside the view.
 #[derive(Serialize)]
 struct Machine {
     host: Vec<Row>,
     details: Vec<Row>,
-    /// By name.
+    /// Rows of each storage, by its name.
     storage: Vec<(String, Vec<Row>)>,
 }
 
@@ -155,10 +156,10 @@ fn machines(view: &RunView) -> Vec<Machine> {
     view.sessions.iter().map(machine).collect()
 }
 
-/// What the template needs of a treatment beside its view.
+/// Texts of a treatment that the template needs beside the view.
 #[derive(Serialize)]
 struct TreatmentRow {
-    /// A label for each of the plan's factors.
+    /// Level of each of the plan's factors.
     levels: Vec<String>,
     half: Option<String>,
 }
@@ -176,14 +177,14 @@ fn treatments(view: &RunView) -> Vec<TreatmentRow> {
         .collect()
 }
 
-/// What the template needs of a trial beside its view.
+/// Texts of a trial that the template needs beside the view.
 #[derive(Serialize)]
 struct TrialRow {
     label: String,
     state: TrialState,
-    /// Slowest and fastest whole second.
+    /// tps of the slowest and the fastest whole second.
     range: Option<(f64, f64)>,
-    /// What pgdyno acknowledged and what the server counted, where they can be compared.
+    /// Whether pgdyno's count of transactions agrees with the server's; none if not comparable.
     agrees: Option<bool>,
 }
 

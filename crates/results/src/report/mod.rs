@@ -1,8 +1,8 @@
 //! Reports: renders views for terminal, Markdown, HTML and JSON.
 //!
-//! Each view has a function here: [`terminal()`] and [`write_html`] for a run, [`compare()`] for two,
-//! [`crash()`] for crash tests, [`probe()`] for probes. [`json`](mod@json) prints any of them. The HTML
-//! report is one file that needs no network.
+//! Each view has a function here: [`terminal()`] and [`write_html`] for a run, [`compare()`] for
+//! two, [`crash()`] for crash tests, [`probe()`] for probes. [`json`](mod@json) prints any of them.
+//! The HTML report is one file that needs no network.
 
 pub mod audit;
 mod charts;

@@ -1,5 +1,5 @@
-//! What a terminal shows of a probe: tables of 80 columns that who knows `pg_test_fsync` can read,
-//! and curves in rows.
+//! Renders a probe for a terminal: tables of 80 columns in the form of `pg_test_fsync`, and curves
+//! in rows.
 
 use std::fmt::Write as _;
 
@@ -12,10 +12,10 @@ use pgdyno_model::{ProbeRecord, format};
 
 use super::text::wrap;
 
-/// What a text is wrapped to; the tables need no more either.
+/// Width of text and tables (columns).
 const WIDTH: usize = 80;
 
-/// The probe's tables and what is to be said of them, in 80 columns of plain text.
+/// Renders the probe's tables and notes as plain text of 80 columns.
 pub fn probe(record: &ProbeRecord) -> String {
     let mut out = String::new();
     let state = if record.result.is_complete() { "" } else { ", not complete" };
@@ -36,7 +36,7 @@ pub fn probe(record: &ProbeRecord) -> String {
     out
 }
 
-/// ` on ext4, disk sda (model, write back)`.
+/// Describes filesystem and disk: ` on ext4, disk sda (model, write back)`.
 fn under(storage: &StorageFacts) -> String {
     let mut text = String::new();
     if !storage.filesystem.is_empty() {
@@ -139,7 +139,7 @@ fn heading(group: FsyncGroup, kilobytes: u32) -> String {
     }
 }
 
-/// The header of a table: a label, two figures, latencies.
+/// Writes the header of a table: a label, two figures, latencies.
 fn columns(out: &mut String, label: &str, first: &str, second: &str) {
     let _ = writeln!(
         out,

@@ -1,4 +1,4 @@
-//! A run beside imported figures, as text.
+//! Renders a run beside imported figures as text.
 
 use std::fmt::Write as _;
 
@@ -8,7 +8,7 @@ use super::compare::escaped;
 use super::text::plain;
 use crate::analysis::side_by_side::{SideBySideRow, SideBySideView};
 
-/// Both sides, a table each. `markdown` for pull requests and notes.
+/// Renders both sides, one table each; as Markdown if `markdown`.
 pub fn side_by_side(view: &SideBySideView, markdown: bool) -> String {
     let mut out = String::new();
     let source = plain(&view.source);

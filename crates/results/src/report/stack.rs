@@ -1,10 +1,10 @@
-//! A storage stack in words: what was asked for, and what was obtained.
+//! Describes a storage stack, as requested and as obtained.
 
 use pgdyno_model::storage::{Backing, DeviceFacts, DeviceSettings, Limit, StackFacts, Storage};
 
 use super::text::Row;
 
-/// What an experiment asked for, in a line.
+/// Describes the requested storage in a line.
 pub(super) fn asked(storage: &Storage) -> String {
     let mut words = vec![backing(&storage.backing)];
     if let Some(filesystem) = &storage.filesystem {
@@ -82,7 +82,7 @@ fn limit(limit: &Limit) -> String {
     format!("at most {}", words.join(", "))
 }
 
-/// What was made and set, as it read once it stood.
+/// Describes the storage as it was read back once it was mounted.
 pub(super) fn obtained(facts: &StackFacts) -> Vec<Row> {
     let row = |name: &str, text: String, detail| Row { name: name.to_owned(), text, detail };
     let mut rows = Vec::new();

@@ -1,4 +1,4 @@
-//! What a terminal shows at the end of a run.
+//! Renders a run for a terminal.
 
 use comfy_table::{Cell, CellAlignment, ContentArrangement, LineStyle, Table, TableStyle};
 use pgdyno_model::{Verdict, format};
@@ -10,7 +10,7 @@ use crate::analysis::{
     Comparison, FsyncView, LatencyView, RatioView, RunView, StageProbeView, TreatmentView,
 };
 
-/// Lines only under the header: numbers are what is to be seen.
+/// Tables have a line under the header only, so that the numbers stand out.
 const STYLE: TableStyle = TableStyle::new().header_separator(LineStyle::new('─', '─', '─', '─'));
 
 const LEGEND: &str = "p50, p95, p99: latency in ms. ±: half of the 95% confidence interval over trials. \
@@ -18,14 +18,16 @@ const LEGEND: &str = "p50, p95, p99: latency in ms. ±: half of the 95% confiden
 
 const SERVICE: &str = "With a rate, latency counts from when a transaction was due; service p50, p99: from when it was sent.";
 
-/// Shown where there is nothing.
+/// Stands for a missing value.
 pub(super) const NONE: &str = "–";
 
-/// Sentences shown before the rest is left to the report.
+/// Comparisons shown; the report has the others.
 const COMPARISONS: usize = 6;
 
-/// The run's answer, table, ceiling, comparisons and notes, in at most `width` columns; plain text,
-/// a newline at the end. `detail` says how many notes are printed.
+/// Renders answer, table, ceiling, comparisons and notes of a run as plain text in at most `width`
+/// columns, with a newline at the end.
+///
+/// `detail` says how many notes are printed.
 pub fn terminal(view: &RunView, width: u16, detail: Detail) -> String {
     let width = width.max(40);
     let mut lines: Vec<String> = Vec::new();
@@ -67,7 +69,7 @@ pub fn terminal(view: &RunView, width: u16, detail: Detail) -> String {
     lines.join("\n")
 }
 
-/// A title and its items, one paragraph each; nothing without items.
+/// Renders a title and its items, one paragraph each; nothing without items.
 pub(super) fn section(title: &str, items: &[String], width: u16) -> Vec<String> {
     if items.is_empty() {
         return Vec::new();
@@ -76,12 +78,12 @@ pub(super) fn section(title: &str, items: &[String], width: u16) -> Vec<String> 
     [String::new(), title.to_owned()].into_iter().chain(items).collect()
 }
 
-/// A cell of a figure.
+/// Returns a right-aligned cell.
 pub(super) fn right(text: impl ToString) -> Cell {
     Cell::new(text).set_alignment(CellAlignment::Right)
 }
 
-/// The lines of a table in at most `width` columns.
+/// Renders a table in at most `width` columns, line by line.
 pub(super) fn table_lines(header: Vec<Cell>, rows: Vec<Vec<Cell>>, width: u16) -> Vec<String> {
     let mut table = Table::new();
     table
@@ -116,7 +118,7 @@ fn table(view: &RunView, width: u16) -> Vec<String> {
     table_lines(header, view.treatments.iter().map(row).collect(), width)
 }
 
-/// Whether any treatment's service time is not its latency.
+/// Whether a treatment has a service time beside its latency, as loads with a rate have.
 fn has_service(view: &RunView) -> bool {
     view.treatments.iter().any(|t| t.service_us.is_some())
 }
@@ -162,12 +164,12 @@ pub(super) fn ratio(ratio: &RatioView) -> String {
     format!("{mark}{}{half}", format::times(value))
 }
 
-/// ` ±2.3%`; nothing where the interval is so wide that the ratio may as well be its double.
+/// Renders half of an interval: ` ±2.3%`. Above 100% it is empty: the value may as well be double.
 pub(super) fn half_width(share: f64) -> String {
     if share > 1.0 { String::new() } else { format!(" ±{}%", format::percent(share)) }
 }
 
-/// The newest probe of each storage and method.
+/// Returns the newest probe of each storage and method.
 fn newest(all: &[FsyncView]) -> Vec<&FsyncView> {
     let later = |i: usize, f: &FsyncView| {
         all[i + 1..].iter().any(|o| (&o.storage, &o.method) == (&f.storage, &f.method))
@@ -191,7 +193,7 @@ fn ceiling(f: &FsyncView) -> String {
     )
 }
 
-/// A probe in a line or two.
+/// Renders a probe in a line or two.
 pub(super) fn probed(probe: &StageProbeView) -> String {
     let when = match probe.attempts_before {
         0 => "before the first trial".to_owned(),
@@ -220,7 +222,7 @@ pub(super) fn probed(probe: &StageProbeView) -> String {
     format!("storage `{}`, {when}{partly}: {figures} ({}).{suspect}", probe.storage, probe.id)
 }
 
-/// Crash tests, a line a fault, and one for what weakens them.
+/// Renders crash tests: a line for each fault, then the circumstances that weaken the verdict.
 pub(super) fn crashed(crash: &CrashView) -> Vec<String> {
     let line = |fault: &FaultView| {
         format!(
@@ -265,7 +267,7 @@ pub(super) fn crashed(crash: &CrashView) -> Vec<String> {
     lines
 }
 
-/// The newest session's machine, a line for it and one for each storage.
+/// Renders the newest session's machine: a line for the host and one for each storage.
 fn machine(view: &RunView) -> Vec<String> {
     let Some(session) = view.sessions.last() else { return Vec::new() };
     let storage = session
@@ -275,7 +277,7 @@ fn machine(view: &RunView) -> Vec<String> {
     [fingerprint::host_in_brief(&session.host)].into_iter().chain(storage).collect()
 }
 
-/// The largest contributor to each difference, for the first few.
+/// Returns the largest part of each difference, for the first few differences.
 fn why(view: &RunView) -> Vec<String> {
     const SHOWN: usize = 4;
     let mut out: Vec<String> = view
@@ -292,7 +294,7 @@ fn why(view: &RunView) -> Vec<String> {
     out
 }
 
-/// The largest differences first, then what cannot be told apart.
+/// Returns the significant differences, the largest first, then the others.
 fn comparisons(view: &RunView) -> Vec<String> {
     let size = |c: &&Comparison| match (c.ratio.value, c.ratio.significant) {
         (Some(value), Some(true)) if value > 0.0 => 1.0 + value.ln().abs(),

@@ -3,14 +3,16 @@
 use pgdyno_model::printable::{escape_line, escape_text};
 use serde::Serialize;
 
-/// `text` as one line, without what a terminal would obey: servers, disks and files word much of a
-/// report.
+/// Escapes control characters in `text`, and puts it on one line.
+///
+/// Servers, disks and files supply much of a report's text, and a terminal would obey theirs.
 pub fn plain(text: &str) -> String {
     escape_line(text).into_owned()
 }
 
-/// `text` in lines of at most `width` characters where words allow it; lines after the first begin
-/// with `indent`.
+/// Wraps `text` to lines of at most `width` characters, where words allow it.
+///
+/// Lines after the first begin with `indent`.
 pub fn wrap(text: &str, width: usize, indent: &str) -> Vec<String> {
     let mut lines = vec![String::new()];
     for word in escape_text(text).split_whitespace() {
@@ -50,14 +52,14 @@ impl Detail {
     }
 }
 
-/// One subject.
+/// One subject of a description.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Row {
     /// Its name.
     pub name: String,
-    /// What was found.
+    /// Description of the subject.
     pub text: String,
-    /// Whether it is for those who look closely.
+    /// Whether only a detailed description shows it.
     pub detail: bool,
 }
 

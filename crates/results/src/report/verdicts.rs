@@ -1,14 +1,14 @@
-//! What the HTML report shows of comparisons and of single trials' steadiness, as text.
+//! Texts of the HTML report on comparisons and on the steadiness of single trials.
 
 use pgdyno_model::format;
 use serde::Serialize;
 
 use crate::analysis::{Change, Comparison, RunView, Steadiness, TrialState};
-use crate::prose::cause;
+use crate::prose::{cause, not_judged};
 
 const NONE: &str = "–";
 
-/// A comparison beyond its sentence.
+/// Figures of a comparison that its sentence leaves out.
 #[derive(Serialize)]
 pub(super) struct Difference {
     treatment: String,
@@ -60,10 +60,10 @@ fn probability(p: Option<f64>) -> String {
     }
 }
 
-/// A completed trial's seconds.
+/// Steadiness of a completed trial.
 #[derive(Serialize)]
 pub(super) struct Row {
-    /// The trial, from 1.
+    /// Number of the trial, from 1.
     number: u32,
     warm_up: String,
     seconds: usize,
@@ -74,7 +74,7 @@ pub(super) struct Row {
     changes: Vec<String>,
 }
 
-/// Every completed trial that is long enough to say anything of.
+/// Returns a row for each completed trial that is long enough to be judged.
 pub(super) fn steadiness(view: &RunView) -> Vec<Row> {
     let completed = view.trials.iter().filter(|t| t.state == TrialState::Completed);
     completed
@@ -92,8 +92,9 @@ pub(super) fn steadiness(view: &RunView) -> Vec<Row> {
                     .map_or_else(|| NONE.to_owned(), |w| format!("±{}%", format::percent(w))),
                 why: s
                     .within_why
-                    .clone()
-                    .filter(|_| s.steady_why.is_none() && s.autocorrelation.is_some()),
+                    .as_ref()
+                    .filter(|_| s.steady_why.is_none() && s.autocorrelation.is_some())
+                    .map(not_judged),
                 changes: s.changes.iter().flatten().map(change).collect(),
             })
         })
@@ -102,7 +103,7 @@ pub(super) fn steadiness(view: &RunView) -> Vec<Row> {
 
 fn warm_up(s: &Steadiness) -> String {
     match (s.steady, s.warm_up_s) {
-        (None, _) => s.steady_why.clone().unwrap_or_else(|| NONE.to_owned()),
+        (None, _) => s.steady_why.as_ref().map_or_else(|| NONE.to_owned(), not_judged),
         (Some(false), _) => "never became steady".to_owned(),
         (Some(true), Some(seconds)) if seconds > 0 => format!("{seconds} s"),
         (Some(true), _) => "none".to_owned(),

@@ -1,4 +1,4 @@
-//! What the HTML report shows of why treatments differ, as text.
+//! Texts of the HTML report on why treatments differ.
 
 use pgdyno_model::format;
 use serde::Serialize;
@@ -10,7 +10,7 @@ const NONE: &str = "–";
 /// Parts shown before the rest is added up.
 const PARTS: usize = 12;
 
-/// Two treatments.
+/// Difference of two treatments.
 #[derive(Serialize)]
 pub(super) struct Pair {
     a: String,
@@ -31,9 +31,9 @@ struct Table {
 #[derive(Serialize)]
 struct Row {
     what: String,
-    /// Whether it is a statement or an event's name, rather than words.
+    /// Whether `what` is a statement or an event's name, rather than words.
     code: bool,
-    /// Milliseconds a transaction: A's, B's, the gap; the share.
+    /// Milliseconds per transaction of A, of B and of the gap; then the share.
     cells: [String; 4],
 }
 

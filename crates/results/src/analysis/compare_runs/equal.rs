@@ -76,7 +76,8 @@ const HOST: &[&str] = &[
     "control group limits",
 ];
 
-const GENERATOR: &str = "load generator";
+/// Name of the difference that `--by` cannot name.
+pub(super) const GENERATOR: &str = "load generator";
 
 /// The names that `--by` takes beside factors.
 pub(super) fn names() -> Vec<&'static str> {

@@ -1,6 +1,7 @@
 //! Why two sides cannot be compared.
 
 use super::Unequal;
+use super::equal::GENERATOR;
 use crate::store::StoreError;
 
 /// Why two sides cannot be compared.
@@ -90,7 +91,7 @@ impl CompareError {
                     .into(),
             ),
             Self::Unequal { unequal, .. } => {
-                let first = unequal.iter().find(|u| !u.what.contains("generator"));
+                let first = unequal.iter().find(|u| u.what != GENERATOR);
                 let by = first.map_or_else(String::new, |u| {
                     let quote = if u.what.contains(' ') { "\"" } else { "" };
                     format!("`--by {quote}{}{quote}` where that is what is compared; ", u.what)

@@ -1,25 +1,13 @@
 //! What the data say of each gate: passed, exceeded, or undecided.
 
-use pgdyno_model::format;
-use pgdyno_stats::{self as stats, POWER};
+use pgdyno_stats as stats;
 
 use super::super::family::ALPHA;
 use super::super::view::NoiseFloor;
 use super::ratios::{Found, Ratios};
 use super::view::{GateState, GateView};
-use crate::gate::{Form, Gate, Measure};
-use crate::prose::{HOPELESS, reason};
-
-/// A gate before it is put in words.
-pub(super) struct Judged {
-    gate: Gate,
-    pair: usize,
-    found: Found,
-    limits: Limits,
-    state: GateState,
-    /// The change that such a gate shows in [`POWER`] of runs like this one (a share, signed).
-    catches: Option<f64>,
-}
+use crate::gate::{Form, Gate};
+use crate::prose;
 
 /// Where a gate's verdicts begin, as ratios.
 #[derive(Clone, Copy)]
@@ -46,7 +34,7 @@ impl Limits {
     }
 }
 
-/// Judges every gate for every pair.
+/// Judges every gate for every pair; `labels` name the pairs.
 ///
 /// Those of `--fail-if` are judged together by Holm's rule, at half of the level that two-sided
 /// verdicts have, so that none is exceeded whose own 95% interval holds the margin. Those of
@@ -55,13 +43,13 @@ impl Limits {
 /// testing and acceptance sampling*, Technometrics 24, 1982).
 pub(super) fn judge(
     ratios: &Ratios<'_>,
-    pairs: usize,
+    labels: &[String],
     gates: &[Gate],
     floor: Option<&NoiseFloor>,
-) -> Vec<Judged> {
+) -> Vec<GateView> {
     let all: Vec<(Gate, usize, Found, Limits)> = gates
         .iter()
-        .flat_map(|gate| (0..pairs).map(move |pair| (*gate, pair)))
+        .flat_map(|gate| (0..labels.len()).map(move |pair| (*gate, pair)))
         .map(|(gate, pair)| (gate, pair, ratios.of(pair, gate.measure), Limits::of(&gate, floor)))
         .collect();
     let shown = |gate: &Gate, found: &Found, limits: &Limits| {
@@ -88,7 +76,21 @@ pub(super) fn judge(
             let share = if is_together(&gate) { first } else { 1.0 };
             let catches =
                 alone.and_then(|_| found.ratio.shown_beyond(limits.holds, gate.below, share));
-            Judged { gate, pair, state, catches: catches.map(|ratio| ratio - 1.0), found, limits }
+            let Found { ratio, within_runs, withheld } = found;
+            let mut view = GateView {
+                words: String::new(),
+                outcome: state.outcome(),
+                noise_floor: limits.floor,
+                form: gate.form,
+                gate,
+                pair,
+                change: ratio.value.map(|value| value - 1.0),
+                ci95: ratio.ci95.map(|ci95| ci95.map(|end| end - 1.0)),
+                state,
+                catches: catches.map(|ratio| ratio - 1.0),
+            };
+            view.words = prose::gate(&view, &labels[pair], within_runs, withheld, ratio.why);
+            view
         })
         .collect()
 }
@@ -107,101 +109,4 @@ fn state(gate: &Gate, limits: Limits, p: f64, [lo, hi]: [f64; 2]) -> GateState {
         (Form::FailUnless, true) => GateState::Kept,
         (Form::FailUnless, false) => GateState::NotShown,
     }
-}
-
-/// The gate in words; `labels` are the pairs'.
-pub(super) fn said(judged: Judged, labels: &[String]) -> GateView {
-    let Judged { gate, pair, found, limits, state, catches } = judged;
-    let change = found.ratio.value.map(|value| value - 1.0);
-    let ci95 = found.ratio.ci95.map(|ci95| ci95.map(|end| end - 1.0));
-    let measured = match (change, ci95) {
-        (Some(change), Some([lo, hi])) => {
-            format!("{} (95% CI {} to {})", signed(change), signed(lo), signed(hi))
-        }
-        (Some(change), None) => match found.within_runs {
-            Some([lo, hi]) => format!(
-                "{} (by these two runs' own trials {} to {})",
-                signed(change),
-                signed(lo - 1.0),
-                signed(hi - 1.0)
-            ),
-            None => format!("{} (no interval)", signed(change)),
-        },
-        _ => "no change can be formed".to_owned(),
-    };
-    let asks_less = limits.floor.map(|floor| {
-        format!(
-            "the gate asks for less than the noise floor of this host, {}%",
-            format::percent(floor)
-        )
-    });
-    let verdict = match state {
-        GateState::Exceeded => "exceeded".to_owned(),
-        GateState::Kept => "passed".to_owned(),
-        GateState::Open => format!(
-            "undecided: {}",
-            asks_less.unwrap_or_else(
-                || "the interval does not exclude the limit on either side".to_owned()
-            )
-        ),
-        GateState::NotShown => format!(
-            "not shown: {}",
-            asks_less
-                .unwrap_or_else(|| "the interval does not lie wholly beyond the limit".to_owned())
-        ),
-        GateState::Unknown => unknown(&gate, &found),
-    };
-    let power = catches.map_or_else(String::new, |change| format!(" {}", power(gate.form, change)));
-    let of = labels
-        .get(pair)
-        .filter(|label| !label.is_empty())
-        .map_or_else(String::new, |l| format!(", {l}"));
-    let unless = if gate.form == Form::FailUnless { "unless " } else { "" };
-    GateView {
-        words: format!("{unless}{gate}{of}: {measured}; {verdict}.{power}"),
-        outcome: state.outcome(),
-        noise_floor: limits.floor,
-        form: gate.form,
-        gate,
-        pair,
-        change,
-        ci95,
-        state,
-        catches,
-    }
-}
-
-/// Why there is nothing to judge.
-fn unknown(gate: &Gate, found: &Found) -> String {
-    if let Some(why) = &found.withheld {
-        return why.clone();
-    }
-    let few = if gate.measure == Measure::Tps {
-        ""
-    } else {
-        "too few transactions for that percentile, or "
-    };
-    format!("undecided: {few}{}", reason(found.ratio.why, "no interval"))
-}
-
-/// What such a gate can show, in a sentence.
-fn power(form: Form, change: f64) -> String {
-    let often = format::whole_percent(POWER);
-    if !(1.0 / (1.0 + HOPELESS) - 1.0..=HOPELESS).contains(&change) {
-        return format!(
-            "The repeats differ so much that it does not catch a tenfold change in {often}% of such runs."
-        );
-    }
-    match form {
-        Form::FailIf => format!("This gate catches {} in {often}% of such runs.", signed(change)),
-        Form::FailUnless => {
-            format!("A true change of {} is shown in {often}% of such runs.", signed(change))
-        }
-    }
-}
-
-/// A change in percent with its sign.
-pub(crate) fn signed(change: f64) -> String {
-    let text = format::percent(change);
-    if change > 0.0 { format!("+{text}%") } else { format!("{}%", text.replace('-', "−")) }
 }

@@ -147,13 +147,4 @@ impl Earlier<'_> {
         stats::ratio_across(share, of_b, of_a, &equal)
             .or_else(|| stats::ratio_across(share, of_b, of_a, &all))
     }
-
-    /// Why two runs have no verdict.
-    pub(super) fn too_few(&self) -> String {
-        format!(
-            "undecided across runs, since how far equal runs differ here is not known ({} of {} earlier runs of this experiment on this host)",
-            self.count(),
-            stats::FEWEST_RUNS
-        )
-    }
 }

@@ -14,7 +14,6 @@ use history::History;
 use pgdyno_model::Levels;
 use pgdyno_model::level::Key;
 use pgdyno_model::nearest::nearest;
-use pgdyno_model::record::RunState;
 use ratios::{Found, Ratios};
 pub use view::{
     CompareView, GateState, GateView, MemberView, Outcome, PairView, SideView, Unequal,
@@ -44,9 +43,9 @@ pub struct CompareOptions {
 /// `RUN:TREATMENT`. TREATMENT is a number from 1 in the plan's order, or levels
 /// (`clients=8,storage=xfs`) that a treatment must have.
 ///
-/// Treatments match whose levels have the same labels in all factors but those of [`CompareOptions::by`];
-/// one treatment named on each side matches the other whatever its levels, and what these say is
-/// then compared on purpose.
+/// Treatments match if their levels have the same labels in all factors but those of
+/// [`CompareOptions::by`]. One treatment named on each side matches the other whatever its levels;
+/// the factors in which they differ are then compared on purpose.
 ///
 /// # Errors
 /// [`CompareError`].
@@ -81,26 +80,23 @@ pub fn compare(
     let found: Vec<Found> = (0..pairs.len()).map(|pair| ratios.of(pair, Measure::Tps)).collect();
     // Equivalence is judged by the margin that both name.
     let margin = a.view.plan.margin.filter(|margin| b.view.plan.margin == Some(*margin));
-    let gates = gates::judge(&ratios, pairs.len(), &asked.gates, b.view.noise_floor.as_ref());
     let measure = measure(&b.view.plan);
     let alone = found.iter().map(|f| f.ratio.clone()).collect();
     let mut judged = judge(alone, &vec![1.0; pairs.len()], measure, margin);
     for (judged, found) in judged.iter_mut().zip(&found) {
-        judged.withheld.clone_from(&found.withheld);
+        judged.withheld = found.withheld;
     }
     let views = pair_views(&judged, &found, &ratios);
     let labels: Vec<String> = views.iter().map(|p| p.label.clone()).collect();
-    let gates: Vec<GateView> = gates.into_iter().map(|g| gates::said(g, &labels)).collect();
+    let gates = gates::judge(&ratios, &labels, &asked.gates, b.view.noise_floor.as_ref());
     let unmatched = |side: &Selection, of: fn(&(usize, usize)) -> usize| {
         let lonely = side.treatments.iter().filter(|t| !pairs.iter().any(|pair| of(pair) == **t));
         lonely.map(|t| side.view.treatments[*t].label.clone()).collect::<Vec<_>>()
     };
     let (lonely_a, lonely_b) = (unmatched(&a, |pair| pair.0), unmatched(&b, |pair| pair.1));
-    let mut notes = Vec::new();
-    notes.push(ratios.note());
-    cautions(&a.view, &b.view, &mut notes);
     Ok(CompareView {
-        answer: answer(&views, measure),
+        answer: prose::pairs(&views, measure),
+        notes: prose::compare_notes(&a.view, &b.view, ratios.earlier_runs()),
         measure,
         a: a.side(lonely_a),
         b: b.side(lonely_b),
@@ -111,7 +107,6 @@ pub fn compare(
         pairs: views,
         unequal,
         gates,
-        notes,
     })
 }
 
@@ -313,56 +308,4 @@ fn why(
         &Member { index: j, profiles: profiles_b, name: "B" },
         pairing,
     ))
-}
-
-/// What all pairs come to.
-fn answer(pairs: &[PairView], measure: &str) -> Vec<String> {
-    if let [only] = pairs {
-        return vec![only.words.clone()];
-    }
-    let of = |wanted: &dyn Fn(&PairView) -> bool| pairs.iter().filter(|p| wanted(p)).count();
-    let apart = |p: &PairView| p.ratio.significant == Some(true);
-    let more = of(&|p| apart(p) && p.ratio.value.is_some_and(|v| v > 1.0));
-    let less = of(&|p| apart(p) && p.ratio.value.is_some_and(|v| v < 1.0));
-    let alike = of(&|p| p.ratio.significant == Some(false));
-    let undecided = of(&|p| p.ratio.withheld.is_some());
-    let unknown = pairs.len() - more - less - alike - undecided;
-    let mut parts = Vec::new();
-    for (count, what) in [
-        (more, format!("B has the higher {measure}")),
-        (less, format!("B has the lower {measure}")),
-        (alike, "there is no significant difference".to_owned()),
-        (undecided, "it is undecided across runs".to_owned()),
-        (unknown, "nothing can be concluded".to_owned()),
-    ] {
-        if count > 0 {
-            parts.push(format!("{what} in {count}"));
-        }
-    }
-    vec![format!("Of {} treatments: {}.", pairs.len(), parts.join(", "))]
-}
-
-/// What a reader must know of the runs themselves.
-fn cautions(a: &RunView, b: &RunView, notes: &mut Vec<String>) {
-    let sides = if a.run.id == b.run.id { vec![("A", a)] } else { vec![("A", a), ("B", b)] };
-    for (name, view) in sides {
-        let run = &view.run;
-        if run.state != RunState::Completed {
-            notes.push(format!(
-                "Side {name} is not complete ({}): {} of {} trials are completed.",
-                run.state.name(),
-                run.trials_completed,
-                run.trials_planned
-            ));
-        }
-    }
-    if a.run.pgdyno_version != b.run.pgdyno_version {
-        notes.push(format!(
-            "The runs were measured by different versions of pgdyno: {} (A) and {} (B).",
-            a.run.pgdyno_version, b.run.pgdyno_version
-        ));
-    }
-    if let Some(floor) = &b.noise_floor {
-        notes.push(super::noise_floor::note(Some(floor)));
-    }
 }

@@ -1,9 +1,10 @@
 //! The ratios of a comparison's pairs, and what may be said of each.
 
-use pgdyno_stats::{self as stats, Ratio};
+use pgdyno_stats::Ratio;
 
-use super::super::family::{NOT_FINISHED, is_provisional};
+use super::super::family::is_provisional;
 use super::super::pairing::Pairing;
+use super::super::view::Withheld;
 use super::chosen::Selection;
 use super::history::{Earlier, History};
 use crate::gate::Measure;
@@ -27,7 +28,7 @@ pub(super) struct Found {
     /// how far equal runs differ.
     pub(super) within_runs: Option<[f64; 2]>,
     /// Why there is no verdict although trials were repeated.
-    pub(super) withheld: Option<String>,
+    pub(super) withheld: Option<Withheld>,
 }
 
 impl<'a> Ratios<'a> {
@@ -59,7 +60,7 @@ impl<'a> Ratios<'a> {
         let (a, b) = (&self.a.sums[i], &self.b.sums[j]);
         let alone = self.pairing.ratio(b.values(measure), a.values(measure));
         let not_finished =
-            (self.is_provisional && alone.ci95.is_some()).then(|| NOT_FINISHED.to_owned());
+            (self.is_provisional && alone.ci95.is_some()).then_some(Withheld::RunNotFinished);
         let Some(earlier) = self.earlier.as_ref().map(|all| &all[pair]) else {
             return Found { ratio: alone, within_runs: None, withheld: not_finished };
         };
@@ -67,31 +68,18 @@ impl<'a> Ratios<'a> {
         match earlier.ratio(measure, a, b, &self.pairing).filter(|_| alone.value.is_some()) {
             Some(ratio) => Found { ratio, within_runs, withheld: not_finished },
             None => Found {
-                withheld: within_runs.is_some().then(|| earlier.too_few()),
+                withheld: within_runs
+                    .is_some()
+                    .then_some(Withheld::TooFewRuns { found: earlier.count() }),
                 ratio: alone.without_interval(),
                 within_runs,
             },
         }
     }
 
-    /// What a reader must know of how the sides were compared.
-    pub(super) fn note(&self) -> String {
-        let Some(earlier) = &self.earlier else {
-            return "Both sides are of one run: trials of the same block are paired.".to_owned();
-        };
-        const ONE_RUN: &str = "As levels of one factor in one run the two need no earlier run, and smaller differences show \
-                               (docs/comparing.md).";
-        let counts = || earlier.iter().map(Earlier::count);
-        match (counts().min().unwrap_or(0), counts().max().unwrap_or(0)) {
-            (least, _) if least + 1 > stats::FEWEST_RUNS => format!(
-                "Two runs: intervals hold how far equal runs differ here, by {least} earlier runs of this experiment on this host. {ONE_RUN}"
-            ),
-            (_, most) => format!(
-                "Two runs differ by more than their trials tell: what a run draws once (initdb, where files lie, the hour) is the same \
-                 in all its trials. A verdict takes {} earlier runs of this experiment on this host; {most} {} found. {ONE_RUN}",
-                stats::FEWEST_RUNS,
-                if most == 1 { "was" } else { "were" }
-            ),
-        }
+    /// The fewest and the most earlier runs that a pair has (count); none within one run.
+    pub(super) fn earlier_runs(&self) -> Option<(usize, usize)> {
+        let counts = || self.earlier.as_ref().map(|all| all.iter().map(Earlier::count));
+        Some((counts()?.min().unwrap_or(0), counts()?.max().unwrap_or(0)))
     }
 }

@@ -25,9 +25,8 @@ pub struct RatioView {
     /// Whether `p_together` is at most 5%; none without an interval, or where `withheld` says why.
     #[serde(rename = "told_apart")]
     pub significant: Option<bool>,
-    /// Reason for an interval without a verdict: the run is not finished, or too few earlier runs are
-    /// known.
-    pub withheld: Option<String>,
+    /// Reason for an interval without a verdict.
+    pub withheld: Option<Withheld>,
     /// Whether the two are equivalent within the plan's margin (two one-sided tests, Holm); none
     /// without an interval or a margin.
     pub equivalent: Option<bool>,
@@ -37,6 +36,18 @@ pub struct RatioView {
     pub minimum_detectable: Option<f64>,
     /// Verdict as a sentence.
     pub verdict: String,
+}
+
+/// Reason for an interval without a verdict. JSON has it as a sentence.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Withheld {
+    /// The run is not finished.
+    RunNotFinished,
+    /// Too few earlier runs tell how far equal runs differ on this host.
+    TooFewRuns {
+        /// Earlier runs that were found (count).
+        found: usize,
+    },
 }
 
 /// Two treatments that differ in one factor only.

@@ -10,17 +10,17 @@ mod treatment;
 mod trial;
 mod why;
 
-pub use comparison::{Comparison, RatioView};
+pub use comparison::{Comparison, RatioView, Withheld};
 pub(crate) use latency::PERCENTILES;
 pub use latency::{LatencyInterval, LatencyRatio, LatencyView};
 pub use note::{Note, NoteKind, Notes};
 pub use run::{
-    CapacityView, CurvePoint, Ended, FsyncView, LatencyFloor, NoiseFloor, RunHead, RunView,
-    ScalingView, ServerView, SessionView, SettingView, StageProbeView, StoppingView,
+    CapacityView, CurvePoint, Decision, Ended, FsyncView, LatencyFloor, NoiseFloor, RunHead,
+    RunView, ScalingView, ServerView, SessionView, SettingView, StageProbeView, StoppingView,
 };
-pub use treatment::{TpsView, TreatmentCrash, TreatmentView, WaitView};
+pub use treatment::{NotRanked, TpsView, TreatmentCrash, TreatmentView, WaitView};
 pub use trial::{
-    Cause, Change, LogEvent, ObserverView, RateLine, RateTable, RelationSize, SecondView,
-    StatementView, Steadiness, TrialState, TrialView,
+    Cause, Change, LogEvent, NotJudged, ObserverView, RateLine, RateTable, RelationSize,
+    SecondView, StatementView, Steadiness, TrialState, TrialView,
 };
 pub use why::{FigureView, GapView, Part, PartView, WhyView};

@@ -29,8 +29,8 @@ pub struct RunView {
     pub treatments: Vec<TreatmentView>,
     /// Pairs of treatments that differ in one factor.
     pub comparisons: Vec<Comparison>,
-    /// Parts of each significant difference: against the best, and between treatments that differ in
-    /// one factor.
+    /// Parts of each significant difference: against the best, and between treatments that differ
+    /// in one factor.
     pub why: Vec<WhyView>,
     /// Rates that each treatment's searches tried; empty without a search.
     pub capacity: Vec<CapacityView>,
@@ -264,6 +264,21 @@ pub struct StoppingView {
     pub ended: Option<Ended>,
     /// All of it in a sentence.
     pub words: String,
+}
+
+/// State of one comparison of a run that may end by itself.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Decision {
+    /// The difference is significant.
+    Different,
+    /// The difference is within the margin.
+    Equivalent,
+    /// The interval is as narrow as was asked.
+    Precise,
+    /// One of the two has no completed trial.
+    Nothing,
+    /// None of these: more blocks may decide.
+    Open,
 }
 
 /// Why a run ended.

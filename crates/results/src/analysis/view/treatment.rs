@@ -70,7 +70,7 @@ pub struct TreatmentView {
     /// Latency from sent to done, for loads with a rate. `latency_us` counts from due to done.
     pub service_us: Option<LatencyView>,
     /// Reason why it cannot be the best: it is known to break its promise.
-    pub not_ranked: Option<String>,
+    pub not_ranked: Option<NotRanked>,
     /// Ratio of its tps to that of the best treatment; none without a completed trial.
     pub ratio_to_best: Option<RatioView>,
     /// Transactions in the windows of completed trials (count).
@@ -98,6 +98,15 @@ pub struct TreatmentView {
     /// Latency by quantile as (share of transactions, microseconds), up to the quantile beyond
     /// which ten transactions lie.
     pub quantiles: Vec<(f64, f64)>,
+}
+
+/// Reason why a treatment is not ranked. JSON has it as a phrase.
+#[derive(Clone, Debug)]
+pub enum NotRanked {
+    /// Crash tests found that it does not keep what it acknowledged.
+    CrashTests(TreatmentCrash),
+    /// fsync is off, while other treatments of the run flush.
+    FsyncOff,
 }
 
 /// Transactions per second over repeats.

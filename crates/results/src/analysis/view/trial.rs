@@ -119,8 +119,8 @@ pub struct Steadiness {
     pub warm_up_gain: Option<f64>,
     /// Whether tps became steady; none where `steady_why` has the reason.
     pub steady: Option<bool>,
-    /// Reason why steadiness was not judged: too few seconds, or too few independent ones.
-    pub steady_why: Option<String>,
+    /// Reason why steadiness was not judged.
+    pub steady_why: Option<NotJudged>,
     /// Independent seconds that the series is worth, where they are too few to judge (count).
     pub too_alike: Option<f64>,
     /// Correlation of neighbouring seconds.
@@ -129,9 +129,28 @@ pub struct Steadiness {
     /// trial only. None where `within_why` has the reason.
     pub within: Option<f64>,
     /// Reason why `within` is missing.
-    pub within_why: Option<String>,
+    pub within_why: Option<NotJudged>,
     /// Changes of tps; none for fewer than 20 seconds.
     pub changes: Option<Vec<Change>>,
+}
+
+/// Reason why steadiness or the interval over seconds is not judged. JSON has it as a phrase.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum NotJudged {
+    /// The window has too few whole seconds.
+    TooShort {
+        /// Fewest whole seconds that would do (count).
+        least: f64,
+    },
+    /// Neighbouring seconds resemble each other too much.
+    TooAlike {
+        /// Independent seconds that they are worth (count).
+        effective: f64,
+    },
+    /// No transaction was completed.
+    NoTransaction,
+    /// All seconds are equal.
+    NoDifference,
 }
 
 /// A change of the mean tps within a trial.

@@ -1,4 +1,4 @@
-//! What JSON shows of crash tests; [`page`] has what a terminal does.
+//! Crash tests as JSON has them; [`page`] renders them for a terminal.
 
 mod page;
 mod power;
@@ -34,7 +34,7 @@ pub struct FaultView {
     pub chance_at_most: Option<f64>,
     /// Whether the fault is meant to fail.
     pub planted: bool,
-    /// What the rounds put under test; none for a fault that tests no flushes.
+    /// Detection power of the rounds; none for a fault that tests no flushes.
     pub power: Option<PowerView>,
     /// All rounds.
     pub each: Vec<Round>,
@@ -90,8 +90,9 @@ impl From<&FaultOutcome> for GravestFault {
 }
 
 impl GravestFault {
-    /// Whether what was crashed failed it, as planted or not. What every server fails says nothing
-    /// of it.
+    /// Whether the server failed a fault that a correct server survives.
+    ///
+    /// Every server fails a planted fault, so that such a failure says nothing about this one.
     pub fn is_broken(&self) -> bool {
         self.verdict.failing().is_some() && !self.fault.is_planted()
     }

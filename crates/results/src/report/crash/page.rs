@@ -1,4 +1,4 @@
-//! What a terminal shows of crash tests.
+//! Renders crash tests for a terminal.
 
 use std::fmt::Write as _;
 
@@ -11,16 +11,17 @@ use super::PowerView;
 
 const WIDTH: usize = 100;
 const NONE: &str = "–";
-/// Lost tokens that a page names.
+/// Lost tokens that a page names (count).
 const NAMED: usize = 5;
-/// Lines of a log that a page quotes.
+/// Lines of a log that a page quotes (count).
 const LINES: usize = 8;
-/// What tests a real drive, where something else could be taken for it.
+/// Help on testing a real drive, where the test could be mistaken for one.
 const YOUR_DRIVE: &str = "to test a drive of your own: `pgdyno fsync DIR` tells whether it acknowledges from a cache, \
                           `pgdyno crash --fault plug --witness ADDR` what it loses";
 
-/// Crash tests as a page of text. `is_there` tells whether a path below which files were kept still
-/// exists.
+/// Renders crash tests as a page of text.
+///
+/// `is_there` tells whether a folder of kept files still exists.
 pub fn crash(record: &CrashRecord, is_there: &dyn Fn(&str) -> bool) -> String {
     let outcome = &record.outcome;
     let mut out = String::new();
@@ -49,7 +50,7 @@ pub fn crash(record: &CrashRecord, is_there: &dyn Fn(&str) -> bool) -> String {
     out
 }
 
-/// One fault: what it came to, what was under test, what it models, and rounds that did not simply
+/// Writes one fault: its verdict, its detection power, its model, and rounds that did not simply
 /// pass.
 fn one(out: &mut String, fault: &FaultOutcome, is_there: &dyn Fn(&str) -> bool) {
     let reason = match fault.verdict {
@@ -95,7 +96,7 @@ fn one(out: &mut String, fault: &FaultOutcome, is_there: &dyn Fn(&str) -> bool) 
     }
 }
 
-/// Why the session's verdict is what it is, after its name.
+/// Returns the reason that stands after the session's verdict.
 fn because(outcome: &CrashOutcome) -> String {
     let Some(gravest) = outcome.gravest() else { return outcome.reason.clone() };
     match outcome.verdict {
@@ -116,7 +117,7 @@ fn because(outcome: &CrashOutcome) -> String {
     }
 }
 
-/// One line a fault.
+/// Renders a table with one line for each fault.
 fn faults(faults: &[FaultOutcome]) -> String {
     let mut table = Table::new();
     table.load_style(TableStyle::default()).set_header([
@@ -143,7 +144,7 @@ fn faults(faults: &[FaultOutcome]) -> String {
     table.trim_fmt()
 }
 
-/// A round that did not simply pass: the oracles' words, tokens and log.
+/// Writes a round that did not simply pass: the oracles' notes, tokens and log.
 fn details(out: &mut String, round: &Round) {
     for note in &round.notes {
         paragraph(out, 4, note);
@@ -206,7 +207,7 @@ fn controls(out: &mut String, outcome: &CrashOutcome) {
     }
 }
 
-/// `text` in lines that begin with `indent` spaces.
+/// Writes `text` in lines that begin with `indent` spaces.
 fn paragraph(out: &mut String, indent: usize, text: &str) {
     for line in wrap(text, WIDTH - indent, "  ") {
         let _ = writeln!(out, "{:indent$}{line}", "");

@@ -1,21 +1,21 @@
-//! What the rounds of a fault put under test, in figures and in words.
+//! Detection power of a fault's rounds, in figures and in words.
 
 use pgdyno_model::crash::{FaultOutcome, FaultPower, Verdict, skip_seen};
 use pgdyno_model::format;
 use serde::Serialize;
 
-/// What rounds put under test, and what they would have shown.
+/// Detection power: what the rounds put under test, and which faulty disks they would have shown.
 #[derive(Clone, Debug, Serialize)]
 pub struct PowerView {
     /// The figures.
     #[serde(flatten)]
     pub figures: FaultPower,
-    /// The probability that a disk that skips one flush in 10 would have been seen; none where a
-    /// disk's flushes were not under test, or the fault is planted.
+    /// Probability of detecting a disk that skips one flush in 10. None if the fault is planted, or
+    /// tests no disk's flushes.
     pub one_in_10_seen: Option<f64>,
-    /// The same for one flush in 100.
+    /// Probability of detecting a disk that skips one flush in 100; none as above.
     pub one_in_100_seen: Option<f64>,
-    /// The same in sentences; empty where nothing was counted.
+    /// Detection power in sentences; empty if nothing was counted.
     pub words: Vec<String>,
 }
 

@@ -4,14 +4,25 @@ use std::cmp::Ordering;
 
 use pgdyno_model::format;
 
-use super::super::noise_floor;
-use super::super::view::{Comparison, RunView, TreatmentView};
-use super::phrases::{capital, rate, so_far};
-use crate::prose::minimum_detectable;
+use super::super::minimum_detectable;
+use super::super::phrases::{capital, rate, so_far};
+use crate::analysis::family::measure;
+use crate::analysis::{Comparison, RunView, TreatmentView, noise_floor};
 
-/// The treatments that were measured with their mean tps, the best first; a sentence where nothing
-/// can be said.
-pub(super) fn speed(view: &RunView) -> Result<Vec<(&TreatmentView, f64)>, String> {
+/// Reason why nothing can be said about speed.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum NoSpeed {
+    #[error("No trial is completed yet: nothing can be said.")]
+    NoTrial,
+    #[error("No transaction was completed in any trial: nothing can be said about speed.")]
+    NoTransaction,
+}
+
+/// Returns the measured treatments with their mean tps, the best first.
+///
+/// # Errors
+/// [`NoSpeed`] if no trial, or no transaction, was completed.
+pub(super) fn speed(view: &RunView) -> Result<Vec<(&TreatmentView, f64)>, NoSpeed> {
     let mut measured: Vec<(&TreatmentView, f64)> =
         view.treatments.iter().filter_map(|t| Some((t, t.tps.as_ref()?.mean))).collect();
     measured.sort_by(|a, b| {
@@ -20,11 +31,8 @@ pub(super) fn speed(view: &RunView) -> Result<Vec<(&TreatmentView, f64)>, String
             .unwrap_or(Ordering::Equal)
     });
     match measured.first() {
-        None => Err("No trial is completed yet: nothing can be said.".to_owned()),
-        Some((_, mean)) if *mean <= 0.0 => {
-            Err("No transaction was completed in any trial: nothing can be said about speed."
-                .to_owned())
-        }
+        None => Err(NoSpeed::NoTrial),
+        Some((_, mean)) if *mean <= 0.0 => Err(NoSpeed::NoTransaction),
         Some(_) => Ok(measured),
     }
 }
@@ -47,8 +55,8 @@ pub(super) fn answer(view: &RunView) -> Vec<String> {
     out
 }
 
-/// The fastest of the treatments that may be ranked, and which others may be as fast; none where
-/// none may.
+/// Names the fastest of the ranked treatments, and others that may be as fast; none if no treatment
+/// is ranked.
 pub(super) fn ahead(view: &RunView) -> Option<String> {
     let mut measured = speed(view).ok()?;
     let all = measured.len();
@@ -99,7 +107,7 @@ pub(super) fn ahead(view: &RunView) -> Option<String> {
     Some(format!("{said}."))
 }
 
-/// The treatments that may be as fast as the best, and what difference would have been found.
+/// Names the treatments that may be as fast as the best, with the minimum detectable difference.
 fn beside(equals: &[&TreatmentView]) -> String {
     let (some, more) = equals.split_at(equals.len().min(2));
     let names: Vec<&str> = some.iter().map(|t| t.label.as_str()).collect();
@@ -114,8 +122,9 @@ fn beside(equals: &[&TreatmentView]) -> String {
     said
 }
 
-/// What the factor's strongest change does, under each combination of the others; none if it does
-/// nothing that can be told, unless it is to be spoken of `anyway`.
+/// Says what the factor's strongest change does under each combination of the other factors.
+///
+/// None if no change is significant, unless `anyway`.
 fn effect(view: &RunView, factor: &str, anyway: bool) -> Option<String> {
     const SHOWN: usize = 4;
     let size = |c: &Comparison| c.ratio.value.filter(|v| *v > 0.0).map_or(0.0, |v| v.ln().abs());
@@ -133,7 +142,7 @@ fn effect(view: &RunView, factor: &str, anyway: bool) -> Option<String> {
             && level(c, c.to).as_ref() == Some(&from)
             && level(c, c.treatment).as_ref() == Some(&to)
     };
-    let measure = super::super::family::measure(&view.plan);
+    let measure = measure(&view.plan);
     let say = |c: &Comparison| {
         let with = if c.given.is_empty() { String::new() } else { format!(" with {}", c.given) };
         match (c.ratio.value, c.ratio.significant) {

@@ -1,11 +1,11 @@
-//! Phrases that several answers share.
+//! Phrases that several sentences share.
 
 use pgdyno_model::format;
 
-use super::super::family::is_provisional;
-use super::super::view::{RunView, TreatmentView};
+use crate::analysis::family::is_provisional;
+use crate::analysis::{RunView, TpsView, TreatmentView};
 
-/// The first `shown` of `all`, and how many more there are.
+/// Joins the first `shown` of `all`, and the number of the others.
 pub(super) fn listed(all: &[String], shown: usize, between: &str) -> String {
     let mut text = all.iter().take(shown).cloned().collect::<Vec<_>>().join(between);
     if all.len() > shown {
@@ -14,22 +14,26 @@ pub(super) fn listed(all: &[String], shown: usize, between: &str) -> String {
     text
 }
 
-/// `So far, ` before what is said of a run that may still change it.
+/// Returns `So far, ` for a run whose result may still change; else nothing.
 pub(super) fn so_far(view: &RunView) -> &'static str {
     if is_provisional(&view.plan, view.run.state) { "So far, " } else { "" }
 }
 
-/// ` tps` or what else is compared, with its interval: `1,234 tps (95% CI 1,200 to 1,268)`.
+/// Renders the compared figure with its interval: `1,234 tps (95% CI 1,200 to 1,268)`.
 pub(super) fn rate(view: &RunView, t: &TreatmentView) -> String {
     let Some(tps) = &t.tps else { return "no figure".to_owned() };
     let unit = if view.plan.find.is_some() { "transactions/s at most" } else { "tps" };
-    let interval = tps.ci95.map_or_else(String::new, |[lo, hi]| {
-        format!(" (95% CI {} to {})", format::rate(lo), format::rate(hi))
-    });
-    format!("{} {unit}{interval}", format::rate(tps.mean))
+    format!("{} {unit}{}", format::rate(tps.mean), interval(tps))
 }
 
-/// A sentence's first letter as a capital, but for the names of factors and their levels.
+/// Renders an interval: ` (95% CI 1,200 to 1,268)`; empty without one.
+pub(super) fn interval(tps: &TpsView) -> String {
+    tps.ci95.map_or_else(String::new, |[lo, hi]| {
+        format!(" (95% CI {} to {})", format::rate(lo), format::rate(hi))
+    })
+}
+
+/// Capitalizes the first letter, but not that of a factor and its level (`clients=8`).
 pub(super) fn capital(text: &str) -> String {
     let mut chars = text.chars();
     match chars.next() {

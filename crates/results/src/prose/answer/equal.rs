@@ -2,12 +2,13 @@
 
 use pgdyno_model::format;
 
-use super::super::family::Family;
-use super::super::noise_floor;
-use super::super::view::RunView;
+use super::super::comparison::reason;
+use super::super::noise_floor::doubt;
+use super::super::phrases::so_far;
 use super::leader;
-use super::phrases::so_far;
-use crate::prose::reason;
+use crate::analysis::RunView;
+use crate::analysis::family::Family;
+use crate::analysis::noise_floor;
 
 pub(super) fn answer(view: &RunView, family: &Family) -> Vec<String> {
     let Some([a, b]) = noise_floor::same_pair(&view.plan) else { return leader::answer(view) };
@@ -33,6 +34,6 @@ pub(super) fn answer(view: &RunView, family: &Family) -> Vec<String> {
         format::times(lo),
         format::times(hi),
     )];
-    said.extend(noise_floor::doubt(ci95).map(str::to_owned));
+    said.extend(doubt(ci95).map(str::to_owned));
     said
 }

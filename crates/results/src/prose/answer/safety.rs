@@ -1,12 +1,13 @@
-//! Which treatments keep what they acknowledged.
+//! Sentences on which treatments keep their acknowledged commits.
 
 use pgdyno_model::{Verdict, format};
 
-use super::super::view::{RunView, TreatmentView};
+use super::super::phrases::listed;
+use super::super::promise::loss;
 use super::leader;
-use super::phrases::listed;
+use crate::analysis::{RunView, TreatmentView};
 
-/// Treatments that are named one by one.
+/// Most treatments that are named one by one.
 const SHOWN: usize = 3;
 
 pub(super) fn answer(view: &RunView) -> Vec<String> {
@@ -28,7 +29,7 @@ pub(super) fn answer(view: &RunView) -> Vec<String> {
         out.push(format!("Of {missing} nothing is known: they were not crashed."));
     }
     match leader::speed(view) {
-        Err(nothing) => out.push(nothing),
+        Err(nothing) => out.push(nothing.to_string()),
         Ok(_) if crashed.is_empty() => {}
         Ok(_) => out
             .extend(leader::ahead(view).map(|said| format!("Of those that may be ranked, {said}"))),
@@ -36,7 +37,7 @@ pub(super) fn answer(view: &RunView) -> Vec<String> {
     out
 }
 
-/// How many kept it, and after how many rounds that is said.
+/// Counts the treatments that kept every commit, with the rounds behind it.
 fn kept(view: &RunView, crashed: &[&TreatmentView]) -> String {
     let with = |wanted: &dyn Fn(Verdict) -> bool| -> Vec<String> {
         let is = |t: &&&TreatmentView| t.crash.as_ref().is_some_and(|crash| wanted(crash.verdict));
@@ -79,21 +80,15 @@ fn kept(view: &RunView, crashed: &[&TreatmentView]) -> String {
     format!("{}.", parts.join("; "))
 }
 
-/// Those that did not, with what they lost.
+/// Names the treatments that did not, with their losses.
 fn broken(crashed: &[&TreatmentView]) -> Option<String> {
     let of = |t: &&TreatmentView| {
         let crash = t.crash.as_ref()?;
         let broken = crash.broken()?;
         let expected = if broken.planted { ", as was expected" } else { "" };
-        Some(match broken.lost {
-            0 => format!("{}: {}{expected}", t.label, crash.reason),
-            lost => format!(
-                "{} lost {} of {} acknowledged commits to the fault {}{expected}",
-                t.label,
-                format::count(lost),
-                format::count(broken.acknowledged),
-                broken.fault
-            ),
+        Some(match loss(broken) {
+            None => format!("{}: {}{expected}", t.label, crash.reason),
+            Some(loss) => format!("{} {loss}{expected}", t.label),
         })
     };
     let all: Vec<String> = crashed.iter().filter_map(of).collect();

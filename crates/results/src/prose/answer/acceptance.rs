@@ -2,21 +2,21 @@
 
 use pgdyno_model::{Verdict, format};
 
-use super::super::view::{RunView, StageProbeView, TreatmentView};
+use super::super::phrases::{listed, rate, so_far};
 use super::leader;
-use super::phrases::{listed, rate, so_far};
+use crate::analysis::{RunView, StageProbeView, TreatmentView};
 
 pub(super) fn answer(view: &RunView) -> Vec<String> {
     let mut out = honesty(view);
     out.extend(crashes(view));
     match leader::speed(view) {
-        Err(nothing) => out.push(nothing),
+        Err(nothing) => out.push(nothing.to_string()),
         Ok(_) => out.push(speed(view)),
     }
     out
 }
 
-/// What the fsync probes say of each storage, the newest of each.
+/// Says for each storage what its newest fsync probe found.
 fn honesty(view: &RunView) -> Vec<String> {
     let probes = || view.probes.iter().filter(|probe| probe.flushes_per_second.is_some());
     let mut storages: Vec<&str> = probes().map(|probe| probe.storage.as_str()).collect();
@@ -48,7 +48,7 @@ fn one(probe: &StageProbeView) -> String {
     }
 }
 
-/// What became of the server's crashes.
+/// Sums up the crash tests with the gravest verdict.
 fn crashes(view: &RunView) -> Option<String> {
     let crash = view.crashes.iter().max_by_key(|crash| crash.verdict)?;
     let named = match crash.verdict {
@@ -75,7 +75,7 @@ fn crashes(view: &RunView) -> Option<String> {
     })
 }
 
-/// Every treatment's tps and p99.
+/// Lists the treatments' tps and p99.
 fn speed(view: &RunView) -> String {
     const SHOWN: usize = 4;
     let of = |t: &TreatmentView| {

@@ -1,13 +1,13 @@
-//! The command that decides what a run leaves open.
+//! The next command, where a run leaves comparisons open.
 
 use pgdyno_model::record::RunState;
 use pgdyno_model::{AnswerKind, format};
 
-use super::super::view::{Comparison, RunView};
-use crate::prose::HOPELESS;
+use super::super::HOPELESS;
+use crate::analysis::{Comparison, RunView};
 
-/// The next command where the answer is not conclusive; none where it is, or where the question
-/// asks for no comparison.
+/// Returns the next command if the answer is not conclusive; none if the question asks for no
+/// comparison.
 pub(super) fn command(view: &RunView, kind: AnswerKind) -> Option<String> {
     if view.treatments.len() < 2
         || matches!(kind, AnswerKind::AA | AnswerKind::Acceptance | AnswerKind::Safety)

@@ -1,12 +1,12 @@
-//! How tps grows with the number of clients.
+//! Sentences on the highest tps of a client sweep.
 
 use pgdyno_model::format;
 
-use super::super::view::{RunView, TreatmentView};
+use super::super::phrases::{capital, rate, so_far};
 use super::leader;
-use super::phrases::{capital, rate, so_far};
+use crate::analysis::{RunView, TreatmentView};
 
-/// Combinations of the other factors' levels that are told.
+/// Most combinations of the other factors' levels that are named.
 const SHOWN: usize = 6;
 
 pub(super) fn answer(view: &RunView) -> Vec<String> {
@@ -25,7 +25,7 @@ pub(super) fn answer(view: &RunView) -> Vec<String> {
     out
 }
 
-/// One sweep: its highest tps, and what that is of the tps of the fewest clients.
+/// Names the highest tps of one sweep, as a multiple of the tps with the fewest clients.
 fn one(view: &RunView, given: &str, treatments: &[usize]) -> Option<String> {
     let clients = |t: &TreatmentView| view.plan.treatments[t.index].clients;
     let mut measured: Vec<&TreatmentView> = treatments

@@ -1,24 +1,19 @@
-//! What one level of a factor costs or gains against another.
+//! Sentences on what one level of a factor costs or gains against another.
 
-use pgdyno_model::{Levels, format};
+use pgdyno_model::format;
 
-use super::super::family::{Family, Judged, measure};
-use super::super::view::RunView;
+use super::super::phrases::capital;
+use super::super::{minimum_detectable, reason};
 use super::leader;
-use super::phrases::capital;
-use crate::prose::{minimum_detectable, reason};
+use crate::analysis::RunView;
+use crate::analysis::effect::{Effect, asked_levels, effects};
+use crate::analysis::family::{Family, Judged, measure};
 
-/// Combinations of the other factors' levels that are told one by one.
+/// Most combinations of the other factors' levels that are named one by one.
 const SHOWN: usize = 3;
 
-/// The effect under one combination of the other factors' levels.
-struct Effect {
-    given: String,
-    judged: Judged,
-}
-
 pub(super) fn answer(view: &RunView, family: &Family) -> Vec<String> {
-    let Some((factor, level, against)) = levels(view) else { return leader::answer(view) };
+    let Some((factor, level, against)) = asked_levels(view) else { return leader::answer(view) };
     let words = view.plan.answer.as_ref().and_then(|answer| answer.words.clone());
     let words = words.unwrap_or_else(|| format!("{factor}={level}"));
     let effects = effects(view, family, &factor, &level, &against);
@@ -32,56 +27,6 @@ pub(super) fn answer(view: &RunView, family: &Family) -> Vec<String> {
     }
     out.extend(leader::ahead(view));
     out
-}
-
-/// The factor, the level whose effect is asked for, and the one that it is compared to; none where
-/// no treatment has them.
-fn levels(view: &RunView) -> Option<(String, String, String)> {
-    let answer = view.plan.answer.as_ref()?;
-    let of = |factor: &String| -> Vec<String> {
-        let mut labels: Vec<String> = Vec::new();
-        for t in &view.treatments {
-            let label = t
-                .factors
-                .get(factor)
-                .map(ToString::to_string)
-                .filter(|label| !labels.contains(label));
-            labels.extend(label);
-        }
-        labels
-    };
-    let is_meant = |labels: &[String]| {
-        [&answer.level, &answer.against].into_iter().flatten().all(|wanted| labels.contains(wanted))
-    };
-    let (factor, labels) =
-        view.plan.factors.iter().map(|f| (f, of(f))).find(|(_, labels)| is_meant(labels))?;
-    let level = answer.level.clone().or_else(|| labels.last().cloned())?;
-    let against = answer.against.clone().or_else(|| labels.first().cloned())?;
-    (level != against).then(|| (factor.clone(), level, against))
-}
-
-/// The effect for each two treatments that differ in these levels alone.
-fn effects(
-    view: &RunView,
-    family: &Family,
-    factor: &str,
-    level: &str,
-    against: &str,
-) -> Vec<Effect> {
-    let has =
-        |levels: &Levels, label: &str| levels.get(factor).is_some_and(|l| l.to_string() == label);
-    let others = |levels: &Levels| {
-        Levels(levels.0.iter().filter(|(name, _)| name != factor).cloned().collect())
-    };
-    let of = |t: &super::super::view::TreatmentView| {
-        let given = others(&t.factors);
-        let other = view
-            .treatments
-            .iter()
-            .find(|o| has(&o.factors, against) && others(&o.factors) == given)?;
-        Some(Effect { given: given.to_string(), judged: family.judged(t.index, other.index)? })
-    };
-    view.treatments.iter().filter(|t| has(&t.factors, level)).filter_map(of).collect()
 }
 
 fn said(words: &str, against: &str, effects: &[Effect], measure: &str) -> String {
@@ -131,9 +76,9 @@ fn said(words: &str, against: &str, effects: &[Effect], measure: &str) -> String
     )
 }
 
-/// One effect: `costs 66% of the tps (95% CI 61–70%)`.
+/// Renders one effect: `costs 66% of the tps (95% CI 61–70%)`.
 fn one(judged: &Judged, measure: &str) -> String {
-    /// From here on a gain is told as a multiple.
+    /// Gains from here on are rendered as a multiple.
     const MULTIPLE: f64 = 2.0;
     let ratio = &judged.ratio;
     let Some(value) = ratio.value else {

@@ -1,4 +1,4 @@
-//! The first sentences of a report: what the data say to the experiment's question.
+//! First sentences of a report: the answer of the data to the experiment's question.
 //!
 //! An experiment declares the kind of its answer (`[answer]`); where it does not, its form tells.
 //! Each kind has a file here.
@@ -8,36 +8,37 @@ mod effect;
 mod equal;
 mod leader;
 mod next;
-mod phrases;
 mod safety;
 mod sweep;
 
 use pgdyno_model::AnswerKind;
-use phrases::listed;
 
-use super::family::Family;
-use super::noise_floor;
-use super::view::RunView;
+use super::promise::not_ranked;
+use crate::analysis::family::Family;
+use crate::analysis::{RunView, noise_floor};
 
-/// One to four sentences that answer the question as far as the data do, and what to do where they
-/// do not.
-pub(super) fn answer(view: &RunView, family: &Family) -> Vec<String> {
+/// Answers the question in one to four sentences, and names the next command if the data do not
+/// decide it.
+pub(crate) fn answer(view: &RunView, family: &Family) -> Vec<String> {
     let speed = leader::speed(view);
     let mut said = match (kind(view), speed) {
         (AnswerKind::Safety, _) => safety::answer(view),
         (AnswerKind::Acceptance, _) => acceptance::answer(view),
-        (_, Err(nothing)) => return vec![nothing],
+        (_, Err(nothing)) => return vec![nothing.to_string()],
         (AnswerKind::AA, Ok(_)) => equal::answer(view, family),
         (AnswerKind::Effect, Ok(_)) => effect::answer(view, family),
         (AnswerKind::Sweep, Ok(_)) => sweep::answer(view),
         (AnswerKind::Leader | AnswerKind::Capacity, Ok(_)) => leader::answer(view),
     };
-    said.extend(not_ranked(view));
+    // Of safety that is the answer itself.
+    if kind(view) != AnswerKind::Safety {
+        said.extend(not_ranked(view));
+    }
     said.extend(next::command(view, kind(view)));
     said
 }
 
-/// The kind that the experiment declares, else what its form suggests.
+/// Returns the kind that the experiment declares, else the one that its form suggests.
 fn kind(view: &RunView) -> AnswerKind {
     let plan = &view.plan;
     match &plan.answer {
@@ -46,19 +47,4 @@ fn kind(view: &RunView) -> AnswerKind {
         None if noise_floor::same_pair(plan).is_some() => AnswerKind::AA,
         None => AnswerKind::Leader,
     }
-}
-
-/// Treatments that are known not to keep what they promise.
-fn not_ranked(view: &RunView) -> Option<String> {
-    const SHOWN: usize = 3;
-    // Of safety that is the answer itself.
-    if kind(view) == AnswerKind::Safety {
-        return None;
-    }
-    let all: Vec<String> = view
-        .treatments
-        .iter()
-        .filter_map(|t| Some(format!("{} ({})", t.label, t.not_ranked.as_ref()?)))
-        .collect();
-    (!all.is_empty()).then(|| format!("Not ranked: {}.", listed(&all, SHOWN, "; ")))
 }

@@ -1,0 +1,96 @@
+//! Sentences on all pairs of a comparison, and on the runs that are compared.
+
+use pgdyno_model::record::RunState;
+use pgdyno_stats::FEWEST_RUNS;
+
+use super::noise_floor::noise_floor;
+use crate::analysis::RunView;
+use crate::analysis::compare_runs::PairView;
+
+/// Counts the verdicts of all pairs; of one pair, its own sentence.
+pub(crate) fn pairs(pairs: &[PairView], measure: &str) -> Vec<String> {
+    if let [only] = pairs {
+        return vec![only.words.clone()];
+    }
+    let of = |wanted: &dyn Fn(&PairView) -> bool| pairs.iter().filter(|p| wanted(p)).count();
+    let apart = |p: &PairView| p.ratio.significant == Some(true);
+    let more = of(&|p| apart(p) && p.ratio.value.is_some_and(|v| v > 1.0));
+    let less = of(&|p| apart(p) && p.ratio.value.is_some_and(|v| v < 1.0));
+    let alike = of(&|p| p.ratio.significant == Some(false));
+    let undecided = of(&|p| p.ratio.withheld.is_some());
+    let unknown = pairs.len() - more - less - alike - undecided;
+    let mut parts = Vec::new();
+    for (count, what) in [
+        (more, format!("B has the higher {measure}")),
+        (less, format!("B has the lower {measure}")),
+        (alike, "there is no significant difference".to_owned()),
+        (undecided, "it is undecided across runs".to_owned()),
+        (unknown, "nothing can be concluded".to_owned()),
+    ] {
+        if count > 0 {
+            parts.push(format!("{what} in {count}"));
+        }
+    }
+    vec![format!("Of {} treatments: {}.", pairs.len(), parts.join(", "))]
+}
+
+/// Says how the sides were compared, and what is not as it should be in their runs.
+///
+/// `earlier_runs` are the fewest and the most earlier runs that a pair has; none within one run.
+pub(crate) fn compare_notes(
+    a: &RunView,
+    b: &RunView,
+    earlier_runs: Option<(usize, usize)>,
+) -> Vec<String> {
+    let mut notes = vec![how_compared(earlier_runs)];
+    let sides = if a.run.id == b.run.id { vec![("A", a)] } else { vec![("A", a), ("B", b)] };
+    for (name, view) in sides {
+        let run = &view.run;
+        if run.state != RunState::Completed {
+            notes.push(format!(
+                "Side {name} is not complete ({}): {} of {} trials are completed.",
+                run.state.name(),
+                run.trials_completed,
+                run.trials_planned
+            ));
+        }
+    }
+    if a.run.pgdyno_version != b.run.pgdyno_version {
+        notes.push(format!(
+            "The runs were measured by different versions of pgdyno: {} (A) and {} (B).",
+            a.run.pgdyno_version, b.run.pgdyno_version
+        ));
+    }
+    notes.extend(b.noise_floor.as_ref().map(|floor| noise_floor(Some(floor))));
+    notes
+}
+
+/// Says how trials are paired, or how far earlier runs allow a verdict.
+fn how_compared(earlier_runs: Option<(usize, usize)>) -> String {
+    const ONE_RUN: &str = "As levels of one factor in one run the two need no earlier run, and smaller differences show \
+                           (docs/comparing.md).";
+    match earlier_runs {
+        None => "Both sides are of one run: trials of the same block are paired.".to_owned(),
+        Some((least, _)) if least + 1 > FEWEST_RUNS => format!(
+            "Two runs: intervals hold how far equal runs differ here, by {least} earlier runs of this experiment on this host. {ONE_RUN}"
+        ),
+        Some((_, most)) => format!(
+            "Two runs differ by more than their trials tell: what a run draws once (initdb, where files lie, the hour) is the same \
+             in all its trials. A verdict takes {FEWEST_RUNS} earlier runs of this experiment on this host; {most} {} found. {ONE_RUN}",
+            if most == 1 { "was" } else { "were" }
+        ),
+    }
+}
+
+/// Says what keeps an imported report and a run apart, and which side has nothing to show.
+pub(crate) fn side_by_side_notes(report_has_rates: bool, run_has_trials: bool) -> Vec<String> {
+    let apart = "no ratio between the two sides is given: machine, versions and settings differ, and the report's repeats, \
+                 where it has any, are of another day; the ratios to the best are each side's own";
+    let no_rates = "nothing of the report's that was recognised is a rate of transactions";
+    let no_trials = "the run has no completed trial";
+    [(true, apart), (!report_has_rates, no_rates), (!run_has_trials, no_trials)]
+        .into_iter()
+        .filter(|(is_so, _)| *is_so)
+        .map(|(_, note)| note.to_owned())
+        .collect()
+}
