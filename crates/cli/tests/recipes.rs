@@ -333,7 +333,11 @@ fn zfs_and_xfs_have_their_wal_beside_them_and_the_gap_is_attributed() {
     for part in parts {
         let gap = number(&part["gap_us"]["value"]);
         close(gap, number(&part["b_us"]) - number(&part["a_us"]), "a statement's gap");
-        close(number(&part["share"]), gap / whole, "share of the gap");
+        match part["share"].as_f64() {
+            Some(share) => close(share, gap / whole, "share of the gap"),
+            // On a busy machine a part may be several times the whole: no share is shown then.
+            None => assert!(!(-1.0..=2.0).contains(&(gap / whole)), "{part}"),
+        }
         sum += gap;
     }
     close(sum, whole, "the gaps' sum");
