@@ -3,7 +3,7 @@
 use clap::{Parser, Subcommand};
 
 use crate::commands::{
-    audit, clean, compare, crash, disk, doctor, fsync, list, load, recipes, report, run, show,
+    audit, clean, compare, completions, crash, disk, doctor, fsync, list, load, recipes, report, run, show,
     verify,
 };
 
@@ -12,8 +12,9 @@ use crate::commands::{
 #[derive(Debug, Parser)]
 #[command(name = "pgdyno", version, max_term_width = 100, after_help = EXIT_CODES)]
 pub(crate) struct Arguments {
+    /// None: say what to type first.
     #[command(subcommand)]
-    pub(crate) command: Command,
+    pub(crate) command: Option<Command>,
     /// Print no progress and no hints. Errors are still printed
     #[arg(short, long, global = true)]
     pub(crate) quiet: bool,
@@ -28,6 +29,18 @@ const EXIT_CODES: &str = "Exit codes: 0 done; 1 error; 2 a trial failed, the oth
     crash test; 130 interrupted; 141 the reader of standard output went away, as in `| head`. If \
     standard output cannot be written, 0 becomes 1.\nFor RUN, `latest` names the newest run; the \
     beginning of an id is enough if only one run has it.";
+
+/// What `pgdyno` alone prints.
+pub(crate) const FIRST_STEPS: &str = "\
+pgdyno measures how fast PostgreSQL is on a storage stack, and whether that stack keeps what it
+acknowledged. Some first steps; none needs root, and the first three no server of yours:
+
+  pgdyno run quickstart            what does waiting for the disk at commit cost? (two minutes)
+  pgdyno doctor /mnt/disk          is this machine, and the storage under a folder, fit to measure?
+  pgdyno fsync /mnt/disk           how often can this disk make a commit durable?
+  pgdyno pgbench -c 8 -T 60 mydb   pgbench's options, scripts and report
+
+`pgdyno recipes` lists experiments for usual questions, `pgdyno --help` all commands.";
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
@@ -66,6 +79,11 @@ pub(crate) enum Command {
     Clean(clean::Options),
     /// List the filesystems that pgdyno supports, and whether this machine can make them
     Filesystems,
+    /// Print the completions of a shell, to be put where it looks for them
+    Completions(completions::Options),
+    /// Write the man pages that packages ship
+    #[command(hide = true)]
+    ManPages(completions::ManPagesOptions),
     /// Serve an emulated disk. pgdyno starts this command itself
     #[command(hide = true)]
     EmulatedDisk,

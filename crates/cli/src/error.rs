@@ -70,6 +70,14 @@ pub(crate) enum CommandError {
         /// Why not.
         source: io::Error,
     },
+    /// Man pages cannot be written.
+    #[error("cannot write man pages to {}", folder.display())]
+    ManPages {
+        /// The folder.
+        folder: PathBuf,
+        /// Why not.
+        source: io::Error,
+    },
     /// A run's id cannot be a file's name.
     #[error("cannot write the report of {run}: that is no file's name")]
     RunNotAFileName {
@@ -153,6 +161,7 @@ impl CommandError {
             Self::NoSecret { .. } => {
                 "name its file by `--secret-file FILE`, or set PGDYNO_WITNESS_SECRET as the witness prints it"
             }
+            Self::ManPages { .. } => "name an existing folder that may be written to",
             Self::Setting { .. } => "write it like `--setting fsync=off`",
         };
         Some(help.to_owned())

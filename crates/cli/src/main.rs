@@ -35,10 +35,10 @@ mod signals;
 
 use std::process::ExitCode;
 
-use arguments::{Arguments, Command};
-use clap::Parser;
+use arguments::{Arguments, Command, FIRST_STEPS};
+use clap::{CommandFactory, Parser};
 use commands::{
-    audit, clean, compare, crash, disk, doctor, emulated_disk, filesystems, fsync, list, load,
+    audit, clean, compare, completions, crash, disk, doctor, emulated_disk, filesystems, fsync, list, load,
     pgbench, recipes, report, run, show, verify,
 };
 use context::Context;
@@ -67,11 +67,15 @@ fn main() -> ExitCode {
 
 fn run_command(arguments: Arguments) -> Result<ExitStatus, CommandError> {
     let context = Context::new(arguments.verbose);
+    let Some(command) = arguments.command else {
+        output::print(FIRST_STEPS);
+        return Ok(ExitStatus::Success);
+    };
     // A signal ends the process of an emulated disk at once.
-    if !matches!(arguments.command, Command::EmulatedDisk) {
+    if !matches!(command, Command::EmulatedDisk) {
         signals::handle()?;
     }
-    match arguments.command {
+    match command {
         Command::Run(options) => run::run(&options, &context),
         Command::Load(options) => load::run(&options, &context),
         Command::Recipes(options) => recipes::run(&options),
@@ -90,5 +94,7 @@ fn run_command(arguments: Arguments) -> Result<ExitStatus, CommandError> {
         // `main` took its arguments, unless an option stood before its name.
         Command::Pgbench { .. } => Err(CommandError::OptionBeforePgbench),
         Command::EmulatedDisk => emulated_disk::run(),
+        Command::Completions(options) => Ok(completions::run(&options, Arguments::command())),
+        Command::ManPages(options) => completions::write_man_pages(&options, Arguments::command()),
     }
 }

@@ -42,6 +42,32 @@ fn selects(flag: &Flag) -> bool {
     matches!(flag.long, "builtin" | "file" | "skip-some-updates" | "select-only")
 }
 
+/// An option of the newest pgbench, or one that pgdyno adds.
+#[derive(Clone, Copy, Debug)]
+pub struct OptionHelp {
+    /// Its letter, without the dash.
+    pub short: Option<char>,
+    /// Its name, without the dashes.
+    pub long: &'static str,
+    /// What its argument is called; none if it takes none.
+    pub argument: Option<&'static str>,
+    /// What it does, in some words.
+    pub meaning: &'static str,
+}
+
+/// Returns the options of the newest pgbench and pgdyno's own, for completions and man pages.
+pub fn options() -> impl Iterator<Item = OptionHelp> {
+    FLAGS.iter().filter(|flag| flag.is_in(Dialect::NEWEST)).map(|flag| OptionHelp {
+        short: flag.short,
+        long: flag.long,
+        argument: match flag.argument {
+            Argument::None(_) => None,
+            Argument::Required(name, _) | Argument::Optional(name, _) => Some(name),
+        },
+        meaning: flag.meaning,
+    })
+}
+
 /// The options of pgbench `dialect`, and pgdyno's own.
 pub(crate) fn text(dialect: Dialect) -> String {
     let mut text = format!(

@@ -59,6 +59,7 @@ mod values;
 use std::io::Write;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+pub use help::{OptionHelp, options};
 use request::Request;
 use usage_error::{Stopped, exit_status};
 

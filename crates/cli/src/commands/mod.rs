@@ -3,6 +3,7 @@
 pub(crate) mod audit;
 pub(crate) mod clean;
 pub(crate) mod compare;
+pub(crate) mod completions;
 pub(crate) mod crash;
 pub(crate) mod disk;
 pub(crate) mod doctor;

@@ -127,7 +127,7 @@ mod tests {
     fn options(words: &str) -> Box<Options> {
         let words = ["pgdyno", "crash"].into_iter().chain(words.split(' '));
         match Arguments::try_parse_from(words).unwrap().command {
-            Command::Crash(options) => options,
+            Some(Command::Crash(options)) => options,
             other => panic!("{other:?}"),
         }
     }
