@@ -3,8 +3,8 @@
 use clap::{Parser, Subcommand};
 
 use crate::commands::{
-    audit, clean, compare, completions, crash, disk, doctor, fsync, list, load, recipes, report, run, show,
-    verify,
+    audit, clean, compare, completions, crash, disk, doctor, fsync, list, load, recipes, report,
+    run, show, verify,
 };
 
 /// A dynamometer for PostgreSQL: how fast is it on this storage stack, and does the stack keep what

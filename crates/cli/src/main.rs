@@ -38,8 +38,8 @@ use std::process::ExitCode;
 use arguments::{Arguments, Command, FIRST_STEPS};
 use clap::{CommandFactory, Parser};
 use commands::{
-    audit, clean, compare, completions, crash, disk, doctor, emulated_disk, filesystems, fsync, list, load,
-    pgbench, recipes, report, run, show, verify,
+    audit, clean, compare, completions, crash, disk, doctor, emulated_disk, filesystems, fsync,
+    list, load, pgbench, recipes, report, run, show, verify,
 };
 use context::Context;
 use error::CommandError;

@@ -33,7 +33,13 @@ pub(crate) fn run(options: &Options, command: Command) -> ExitStatus {
             _ => option,
         })
         .collect();
-    let mut command = command.mut_subcommand("pgbench", |command| command.args(pgbench));
+    let command = command.mut_subcommand("pgbench", |command| command.args(pgbench));
+    // What is hidden in the help is hidden here, too.
+    let shown = command.get_subcommands().filter(|command| !command.is_hide_set());
+    let mut command = Command::new("pgdyno")
+        .version(env!("CARGO_PKG_VERSION"))
+        .args(command.get_arguments())
+        .subcommands(shown);
     // It panics where it cannot write.
     let mut script = Vec::new();
     clap_complete::generate(options.shell, &mut command, "pgdyno", &mut script);
@@ -66,7 +72,7 @@ fn pgbench_options() -> impl Iterator<Item = Arg> {
         let arg = Arg::new(option.long).short(option.short).long(option.long).help(option.meaning);
         match option.argument {
             Some(name) => arg.value_name(name).action(ArgAction::Append),
-            None => arg.action(ArgAction::Count),
+            None => arg.action(ArgAction::SetTrue),
         }
     })
 }
