@@ -162,10 +162,12 @@ fn treatment(
             .collect(),
         device: DeviceSettings::default(),
     };
+    let mut names_storage = false;
     for (key, value) in combination.iter().flat_map(|(_, level)| &level.sets) {
         if given && key.is_of_our_server() {
             return Err(ResolveError::not_ours(spelled(key)));
         }
+        names_storage |= *key == Key::Storage;
         set_level(&mut treatment, key, value);
     }
     // As in pgbench: a thread without a client would be idle, so there are at most as many as
@@ -182,7 +184,8 @@ fn treatment(
             "give every level a `postgres.dsn`, or `[postgres] dsn` for those that have none",
         ));
     }
-    treatment.storage = choose_storage(experiment, treatment.storage)?;
+    let named = names_storage.then_some(treatment.storage);
+    treatment.storage = choose_storage(experiment, named)?;
     check_treatment(experiment, &treatment)?;
     Ok(treatment)
 }
@@ -265,17 +268,17 @@ fn alone(experiment: &Experiment) -> Vec<&str> {
     experiment.storage.keys().map(String::as_str).filter(|name| !beside.contains(name)).collect()
 }
 
-/// Returns the storage `name`, or the only choice where it is empty.
-fn choose_storage(experiment: &Experiment, name: String) -> Result<String, ResolveError> {
+/// Returns the storage `named`, or the only choice where none is named.
+fn choose_storage(experiment: &Experiment, named: Option<String>) -> Result<String, ResolveError> {
     let known: Vec<&str> = experiment.storage.keys().map(String::as_str).collect();
-    match alone(experiment).as_slice() {
-        _ if known.contains(&name.as_str()) => Ok(name),
-        _ if !name.is_empty() => Err(ResolveError::refused(
+    match (named, alone(experiment).as_slice()) {
+        (Some(name), _) if known.contains(&name.as_str()) => Ok(name),
+        (Some(name), _) => Err(ResolveError::refused(
             format!("cannot put PGDATA on storage `{name}`: there is no `[storage.{name}]`"),
             format!("described are {}", nearest(&name, &known).join(", ")),
         )),
-        [only] => Ok((*only).to_owned()),
-        _ => Err(ResolveError::refused(
+        (None, [only]) => Ok((*only).to_owned()),
+        (None, _) => Err(ResolveError::refused(
             format!(
                 "cannot choose a storage: {} are described, and no factor `storage` names which to use",
                 known.join(", ")

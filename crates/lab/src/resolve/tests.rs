@@ -98,3 +98,9 @@ fn names_that_mean_nothing_are_refused_with_what_there_is() {
     help: leave out `postgres.dsn`: pgdyno then makes a server of its own
     ");
 }
+
+#[test]
+fn a_storage_without_a_name_is_not_the_only_one() {
+    let error = plan("[factors]\nstorage = [\"\"]\n[storage.nvm]\n").unwrap_err();
+    assert!(matches!(error, ResolveError::Refused { .. }), "{error:?}");
+}
