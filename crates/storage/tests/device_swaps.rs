@@ -203,8 +203,7 @@ fn a_number_that_passed_to_another_disk_between_two_steps_is_refused() {
         let stack = scene.plan();
         let steps = own(stack.steps());
         scene.perform_all(&steps[..at]).unwrap();
-        run("losetup", &["--detach", scene.given.path()]);
-        run("losetup", &[scene.given.path(), scene.precious.image.to_str().unwrap()]);
+        scene.given.change_for(&scene.precious);
         scene.assert_kept(&format!("before step {at}"), || {
             let error = scene.perform_all(&steps[at..]).unwrap_err();
             assert!(is_changed(&error), "before step {at}: {error}");

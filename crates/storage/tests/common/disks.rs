@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use std::process::{Child, Command};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
 
 use pgdyno_exec::device::refusal::SafetyError;
 use pgdyno_exec::device::safety;
@@ -75,6 +76,23 @@ impl Disk {
         let image = image(bytes, place, name);
         run("losetup", &[device.to_str().unwrap(), image.to_str().unwrap()]);
         Self { device, image }
+    }
+
+    /// Puts `other`'s file behind this disk's device, as when a drive is pulled and another one
+    /// plugged in.
+    pub(crate) fn change_for(&self, other: &Self) {
+        run("losetup", &["--detach", self.path()]);
+        let name = self.device.file_name().unwrap().to_str().unwrap();
+        let bound = PathBuf::from(format!("/sys/block/{name}/loop"));
+        // The kernel detaches a device when the last descriptor closes. A program that another test
+        // starts has copies of this process's descriptors until it is executed.
+        for _ in 0..1000 {
+            if !bound.exists() {
+                break;
+            }
+            std::thread::sleep(Duration::from_millis(10));
+        }
+        run("losetup", &[self.path(), other.image.to_str().unwrap()]);
     }
 
     pub(crate) fn path(&self) -> &str {
