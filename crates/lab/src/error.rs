@@ -6,6 +6,7 @@ use std::path::PathBuf;
 
 use pgdyno_connect::control::error_text;
 use pgdyno_dataset::trust::NotTrusted;
+use pgdyno_exec::causes::with_causes;
 use pgdyno_exec::device::refusal::SafetyError;
 use pgdyno_model::units::Bytes;
 use pgdyno_storage::StorageError;
@@ -165,12 +166,7 @@ impl LabError {
 
     /// Returns the error, its causes and its help in one text, as a failed trial keeps it.
     pub(crate) fn message(&self) -> String {
-        let mut words = self.to_string();
-        let mut cause = self.source();
-        while let Some(inner) = cause {
-            words = format!("{words}: {inner}");
-            cause = inner.source();
-        }
+        let words = with_causes(self);
         match self.help() {
             Some(help) => format!("{words} (help: {help})"),
             None => words,

@@ -16,6 +16,7 @@ use std::process::{Command, Stdio};
 use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
+use clap::Parser;
 use pgdyno_exec::account::server_account;
 use pgdyno_exec::directory::StorageDirectory;
 use pgdyno_exec::journal::Journal;
@@ -72,11 +73,52 @@ const CELLS: &[Cell] = &[
     Cell { name: "numbers", workload: "numbers", scale: 5, partitions: 0, jobs: 2, strategy: "", beside: Beside::TextCopy, target: (0.75, NONE) },
 ];
 
+#[derive(Parser)]
+struct Options {
+    /// Pairs of loads for each line of the table.
+    #[arg(long, default_value_t = 3)]
+    pairs: u32,
+    /// Share of each line's scale (%).
+    #[arg(long, default_value_t = 100)]
+    scale: u32,
+    /// Only lines with these words in their name.
+    #[arg(long)]
+    only: Option<String>,
+    /// Run the server with `wal_level = minimal`.
+    #[arg(long)]
+    minimal: bool,
+    /// Cargo adds this flag.
+    #[arg(long, hide = true)]
+    bench: bool,
+}
+
+/// What [`Bench::ours`] tells a child to load.
+#[derive(Parser)]
+struct OursOptions {
+    #[arg(long)]
+    workload: String,
+    #[arg(long)]
+    scale: NonZeroU32,
+    #[arg(long)]
+    partitions: u32,
+    #[arg(long)]
+    jobs: NonZeroU32,
+    #[arg(long)]
+    strategy: String,
+    #[arg(long)]
+    host: String,
+    #[arg(long)]
+    port: String,
+    #[arg(long)]
+    user: String,
+}
+
 fn main() {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let done = match arguments.first().map(String::as_str) {
-        Some(AS_PGDYNO) => as_pgdyno(&arguments[1..]),
-        _ => compare(&arguments),
+        // Its first argument stands where a program's name does.
+        Some(AS_PGDYNO) => as_pgdyno(OursOptions::parse_from(&arguments)),
+        _ => compare(&Options::parse()),
     };
     if let Err(e) = done {
         let _ = writeln!(std::io::stderr(), "error: {e}");
@@ -84,35 +126,25 @@ fn main() {
     }
 }
 
-fn after<'a>(arguments: &'a [String], flag: &str) -> Option<&'a str> {
-    let at = arguments.iter().position(|a| a == flag)?;
-    arguments.get(at + 1).map(String::as_str)
-}
-
-fn number(arguments: &[String], flag: &str, default: u32) -> u32 {
-    after(arguments, flag).and_then(|n| n.parse().ok()).unwrap_or(default)
-}
-
-/// What `pgdyno load` does, told by the words that [`ours`] writes.
-fn as_pgdyno(arguments: &[String]) -> Result<(), Anything> {
-    let wanted = |flag: &str| after(arguments, flag).unwrap_or_default().to_owned();
+/// What `pgdyno load` does.
+fn as_pgdyno(options: OursOptions) -> Result<(), Anything> {
     let it = Load {
-        workload: wanted("--workload"),
-        scale: NonZeroU32::new(number(arguments, "--scale", 1)).ok_or("a scale of nothing")?,
+        workload: options.workload,
+        scale: options.scale,
         seed: 1,
         loading: Loading {
-            partitions: number(arguments, "--partitions", 0),
-            jobs: NonZeroU32::new(number(arguments, "--jobs", 1)),
+            partitions: options.partitions,
+            jobs: Some(options.jobs),
             ..Loading::default()
         },
-        strategy: (wanted("--strategy") == "chunks").then_some(LoadStrategy::Chunks),
+        strategy: (options.strategy == "chunks").then_some(LoadStrategy::Chunks),
         chunk: None,
         existing: Existing::Keep,
         connect: ConnectOptions {
             dsn_or_dbname: Some(DATABASE.to_owned()),
-            host: Some(wanted("--host")),
-            port: Some(wanted("--port")),
-            user: Some(wanted("--user")),
+            host: Some(options.host),
+            port: Some(options.port),
+            user: Some(options.user),
             ..ConnectOptions::default()
         },
     };
@@ -135,7 +167,7 @@ struct Seen {
     memory_kb: f64,
 }
 
-fn compare(arguments: &[String]) -> Result<(), Anything> {
+fn compare(options: &Options) -> Result<(), Anything> {
     let stop = AtomicBool::new(false);
     let install = find(None, None)?
         .ok_or("no PostgreSQL of the distribution here, so no pgbench to compare with")?;
@@ -147,8 +179,7 @@ fn compare(arguments: &[String]) -> Result<(), Anything> {
         ("max_wal_size", "8GB"),
         ("maintenance_work_mem", "256MB"),
     ];
-    let minimal = arguments.iter().any(|a| a == "--minimal");
-    if minimal {
+    if options.minimal {
         settings.extend([("wal_level", "minimal"), ("max_wal_senders", "0")]);
     }
     spec.settings =
@@ -167,7 +198,7 @@ fn compare(arguments: &[String]) -> Result<(), Anything> {
         .unwrap_or_default();
     let bench = Bench { cluster, socket, port, user, programs };
 
-    let (pairs, scale) = (number(arguments, "--pairs", 3), number(arguments, "--scale", 100));
+    let Options { pairs, scale, .. } = *options;
     let mut out = std::io::stdout();
     let settings: Vec<String> =
         settings.iter().map(|(name, value)| format!("{name} = {value}")).collect();
@@ -188,7 +219,7 @@ fn compare(arguments: &[String]) -> Result<(), Anything> {
             true => cell.name == only,
             false => cell.name.contains(only),
         };
-        if after(arguments, "--only").is_some_and(|only| !named(only)) {
+        if options.only.as_deref().is_some_and(|only| !named(only)) {
             continue;
         }
         let scale = (cell.scale * scale / 100).max(1);

@@ -21,6 +21,7 @@ use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 
+use clap::Parser;
 use null_server::NullServer;
 use pgdyno_exec::account::server_account;
 use pgdyno_exec::directory::StorageDirectory;
@@ -176,11 +177,23 @@ const CELLS: &[Cell] = &[
     cell("null server", 1000, Script::One, "prepared", Place::Null, (0.55, 1.50)),
 ];
 
+#[derive(Parser)]
 struct Options {
+    /// Pairs of runs for each line of the table.
+    #[arg(long, default_value_t = 5)]
     pairs: usize,
+    /// Length of each run (s).
+    #[arg(long, default_value_t = 4)]
     seconds: u32,
+    /// Only lines whose work has these words.
+    #[arg(long)]
     only: Option<String>,
+    /// Only lines with so many clients.
+    #[arg(long)]
     clients: Option<u32>,
+    /// Cargo adds this flag.
+    #[arg(long, hide = true)]
+    bench: bool,
 }
 
 fn main() {
@@ -198,24 +211,11 @@ fn main() {
     let done = if arguments.first().map(String::as_str) == Some(side::AS_BARE) {
         bare::main(&arguments[1..])
     } else {
-        compare(&options(&arguments))
+        compare(&Options::parse())
     };
     if let Err(e) = done {
         let _ = writeln!(std::io::stderr(), "error: {e}");
         std::process::exit(1);
-    }
-}
-
-fn options(arguments: &[String]) -> Options {
-    let after =
-        |flag: &str| arguments.iter().position(|a| a == flag).and_then(|i| arguments.get(i + 1));
-    let number =
-        |flag: &str, default: u32| after(flag).and_then(|n| n.parse().ok()).unwrap_or(default);
-    Options {
-        pairs: number("--pairs", 5) as usize,
-        seconds: number("--seconds", 4),
-        only: after("--only").cloned(),
-        clients: after("--clients").and_then(|n| n.parse().ok()),
     }
 }
 

@@ -117,8 +117,10 @@ impl Store {
         let mut nearest = self.ids()?;
         nearest.extend(self.others()?.iter().map(|other| other.id().to_owned()));
         // A beginning with a slip in it: a name ends with a date and drawn letters.
-        let beginning = |id: &'_ str| id.get(..name.len()).unwrap_or(id).to_owned();
-        nearest.retain(|id| probable(name, &[&beginning(id)]).is_some());
+        nearest.retain(|id| {
+            let beginning = id.get(..name.len()).unwrap_or(id);
+            probable(name, &[beginning]).is_some()
+        });
         nearest.truncate(3);
         Ok(StoreError::UnknownRun { path: self.path.clone(), name: name.to_owned(), nearest })
     }

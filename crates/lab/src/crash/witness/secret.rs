@@ -1,12 +1,12 @@
 //! The secret that a witness and its clients share: from a file or the environment, never from
 //! arguments, which others see.
 
-use std::fmt::Write as _;
 use std::fs::File;
 use std::io::{self, Read};
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
+use pgdyno_exec::random::random_hex;
 use pgdyno_model::target::Secret;
 use thiserror::Error;
 
@@ -112,12 +112,5 @@ fn read(path: &Path) -> Result<String, SecretError> {
 /// # Errors
 /// The kernel gives no random numbers.
 pub(super) fn generate() -> io::Result<Secret> {
-    let mut bytes = [0_u8; 32];
-    getrandom::fill(&mut bytes).map_err(io::Error::other)?;
-    let mut text = String::new();
-    for byte in bytes {
-        // Writing to a string does not fail.
-        let _ = write!(text, "{byte:02x}");
-    }
-    Ok(Secret::new(text))
+    random_hex::<32>().map(Secret::new)
 }

@@ -12,6 +12,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
+use pgdyno_exec::causes::with_causes;
 use pgdyno_exec::journal::Journal;
 use pgdyno_facts as facts;
 use pgdyno_model::facts::StorageFacts;
@@ -194,7 +195,7 @@ impl DiskPlan {
                     if e.is_interrupted() {
                         break;
                     }
-                    probe.not_measured.push(format!("{}: {}", point.label(), in_words(&e)));
+                    probe.not_measured.push(format!("{}: {}", point.label(), with_causes(&e)));
                 }
             }
         }
@@ -260,17 +261,6 @@ fn points(zone: u64, zones: u64, per_point: Duration) -> Vec<Planned> {
         .chain(random(Pattern::RandWrite))
         .chain(random(Pattern::RandRw))
         .collect()
-}
-
-/// Returns an error with its causes, in one line.
-fn in_words(error: &dyn std::error::Error) -> String {
-    let mut words = error.to_string();
-    let mut cause = error.source();
-    while let Some(inner) = cause {
-        words = format!("{words}: {inner}");
-        cause = inner.source();
-    }
-    words
 }
 
 #[cfg(test)]
