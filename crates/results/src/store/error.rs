@@ -36,7 +36,7 @@ pub enum StoreError {
     },
     /// The store was written by a newer pgdyno.
     #[error(
-        "the store {} has schema version {version}; this pgdyno ({}) knows versions up to {known}",
+        "cannot open the store {}: a newer pgdyno wrote it (schema {version}; {} knows up to {known})",
         path.display(), env!("CARGO_PKG_VERSION")
     )]
     Newer {
@@ -144,7 +144,9 @@ impl StoreError {
             Self::NotAStore { .. } => {
                 "name another file with `--store FILE`; this one was left as it is"
             }
-            Self::Newer { .. } => "open it with the pgdyno that wrote it, or a newer one",
+            Self::Newer { .. } => {
+                "install that version or a newer one, or name another store with `--store`"
+            }
             Self::Sqlite { source, path, .. } => return sqlite_help(source, path),
             Self::UnknownRun { nearest, .. } if nearest.is_empty() => {
                 "`pgdyno list` shows all runs"
