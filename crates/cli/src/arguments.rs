@@ -3,14 +3,15 @@
 use clap::{Parser, Subcommand};
 
 use crate::commands::{
-    audit, clean, compare, completions, crash, disk, doctor, fsync, list, load, recipes, report,
-    run, show, verify,
+    audit, clean, compare, completions, crash, disk, doctor, fsync, list, load, man_pages, recipes,
+    report, run, show, verify,
 };
+use crate::exit_status::exit_codes;
 
 /// A dynamometer for PostgreSQL: how fast is it on this storage stack, and does the stack keep what
 /// it acknowledged?
 #[derive(Debug, Parser)]
-#[command(name = "pgdyno", version, max_term_width = 100, after_help = EXIT_CODES)]
+#[command(name = "pgdyno", version, max_term_width = 100, after_help = after_help())]
 pub(crate) struct Arguments {
     /// None: say what to type first.
     #[command(subcommand)]
@@ -23,12 +24,14 @@ pub(crate) struct Arguments {
     pub(crate) verbose: bool,
 }
 
-const EXIT_CODES: &str = "Exit codes: 0 done; 1 error; 2 a trial failed, the others are stored; \
-    3 a gate of `--fail-if` or `--fail-unless` was exceeded, `audit` found something serious, or \
-    `verify` found damage; 4 a crash test FAILs; 5 the data are not enough to decide a gate or a \
-    crash test; 130 interrupted; 141 the reader of standard output went away, as in `| head`. If \
-    standard output cannot be written, 0 becomes 1.\nFor RUN, `latest` names the newest run; the \
-    beginning of an id is enough if only one run has it.";
+/// What stands below the options in the help.
+fn after_help() -> String {
+    format!(
+        "Exit codes: {}. If standard output cannot be written, 0 becomes 1.\nFor RUN, `latest` names \
+         the newest run; the beginning of an id is enough if only one run has it.",
+        exit_codes()
+    )
+}
 
 /// What `pgdyno` alone prints.
 pub(crate) const FIRST_STEPS: &str = "\
@@ -83,7 +86,7 @@ pub(crate) enum Command {
     Completions(completions::Options),
     /// Write the man pages that packages ship
     #[command(hide = true)]
-    ManPages(completions::ManPagesOptions),
+    ManPages(man_pages::Options),
     /// Serve an emulated disk. pgdyno starts this command itself
     #[command(hide = true)]
     EmulatedDisk,

@@ -19,6 +19,27 @@ pub(crate) enum ExitStatus {
     Interrupted,
 }
 
+/// Every exit status and its meaning, for the help and the man pages.
+pub(crate) const MEANINGS: [(u8, &str); 8] = [
+    (0, "done"),
+    (1, "error"),
+    (2, "a trial failed, the others are stored"),
+    (
+        3,
+        "a gate of `--fail-if` or `--fail-unless` was exceeded, `audit` found something serious, or \
+         `verify` found damage",
+    ),
+    (4, "a crash test FAILs"),
+    (5, "the data are not enough to decide a gate or a crash test"),
+    (130, "interrupted"),
+    (141, "the reader of standard output went away, as in `| head`"),
+];
+
+/// Returns the meanings of all exit statuses as one sentence.
+pub(crate) fn exit_codes() -> String {
+    MEANINGS.map(|(code, meaning)| format!("{code} {meaning}")).join("; ")
+}
+
 impl ExitStatus {
     /// Returns the number that the process exits with.
     pub(crate) fn code(self) -> u8 {

@@ -39,7 +39,7 @@ use arguments::{Arguments, Command, FIRST_STEPS};
 use clap::{CommandFactory, Parser};
 use commands::{
     audit, clean, compare, completions, crash, disk, doctor, emulated_disk, filesystems, fsync,
-    list, load, pgbench, recipes, report, run, show, verify,
+    list, load, man_pages, pgbench, recipes, report, run, show, verify,
 };
 use context::Context;
 use error::CommandError;
@@ -95,6 +95,6 @@ fn run_command(arguments: Arguments) -> Result<ExitStatus, CommandError> {
         Command::Pgbench { .. } => Err(CommandError::OptionBeforePgbench),
         Command::EmulatedDisk => emulated_disk::run(),
         Command::Completions(options) => Ok(completions::run(&options, Arguments::command())),
-        Command::ManPages(options) => completions::write_man_pages(&options, Arguments::command()),
+        Command::ManPages(options) => man_pages::run(&options, Arguments::command()),
     }
 }

@@ -45,6 +45,8 @@ fn selects(flag: &Flag) -> bool {
 /// An option of the newest pgbench, or one that pgdyno adds.
 #[derive(Clone, Copy, Debug)]
 pub struct OptionHelp {
+    /// The heading it stands under.
+    pub heading: &'static str,
     /// Its letter, without the dash.
     pub short: Option<char>,
     /// Its name, without the dashes.
@@ -57,7 +59,9 @@ pub struct OptionHelp {
 
 /// Returns the options of the newest pgbench and pgdyno's own, for completions and man pages.
 pub fn options() -> impl Iterator<Item = OptionHelp> {
-    FLAGS.iter().filter(|flag| flag.is_in(Dialect::NEWEST)).map(|flag| OptionHelp {
+    let belongs_to = |flag| SECTIONS.iter().find(|(_, belongs)| belongs(flag));
+    FLAGS.iter().filter(|flag| flag.is_in(Dialect::NEWEST)).map(move |flag| OptionHelp {
+        heading: belongs_to(flag).map_or(BENCHMARKING, |(heading, _)| heading),
         short: flag.short,
         long: flag.long,
         argument: match flag.argument {

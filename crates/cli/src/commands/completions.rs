@@ -1,11 +1,13 @@
-//! `pgdyno completions` and the man pages of the packages, both made from the declared options.
+//! `pgdyno completions`: what shells complete, made from the declared options.
 
-use std::path::PathBuf;
+use std::collections::BTreeSet;
 
+use clap::builder::PossibleValuesParser;
 use clap::{Arg, ArgAction, Args, Command};
 use clap_complete::Shell;
+use pgdyno_lab::{clean, file, recipes};
+use pgdyno_model::Fault;
 
-use crate::error::CommandError;
 use crate::exit_status::ExitStatus;
 use crate::output::print;
 
@@ -16,24 +18,18 @@ pub(crate) struct Options {
     pub(crate) shell: Shell,
 }
 
-#[derive(Args, Debug)]
-pub(crate) struct ManPagesOptions {
-    /// An existing folder: it gets a page for pgdyno and one for each command
-    #[arg(value_name = "FOLDER")]
-    pub(crate) folder: PathBuf,
-}
-
 /// Prints the completions of `command`, whose options are all declared but pgbench's.
 pub(crate) fn run(options: &Options, command: Command) -> ExitStatus {
-    // Every command has `--quiet` and `--verbose`; a letter can be described once only.
+    // Every command has `--quiet` and `--verbose`; a letter can be described once only. `-?` is a
+    // pattern to fish.
     let pgbench = pgbench_options().filter(|option| option.get_long() != Some("quiet"));
     let pgbench: Vec<Arg> = pgbench
         .map(|option| match option.get_short() {
-            Some('q' | 'v') => option.short(None),
+            Some('q' | 'v' | '?') => option.short(None),
             _ => option,
         })
         .collect();
-    let command = command.mut_subcommand("pgbench", |command| command.args(pgbench));
+    let command = with_values(command).mut_subcommand("pgbench", |command| command.args(pgbench));
     // What is hidden in the help is hidden here, too.
     let shown = command.get_subcommands().filter(|command| !command.is_hide_set());
     let mut command = Command::new("pgdyno")
@@ -43,36 +39,95 @@ pub(crate) fn run(options: &Options, command: Command) -> ExitStatus {
     // It panics where it cannot write.
     let mut script = Vec::new();
     clap_complete::generate(options.shell, &mut command, "pgdyno", &mut script);
-    print(&String::from_utf8_lossy(&script));
+    let script = String::from_utf8_lossy(&script);
+    print(&match options.shell {
+        // No value that is completed by `compgen -W` holds a blank.
+        Shell::Bash => format!("# shellcheck disable=SC2207\n{script}"),
+        Shell::Zsh => with_files_beside_recipes(&script),
+        Shell::Fish => format!("{script}{}", operands_for_fish(&command)),
+        _ => script.into_owned(),
+    });
     ExitStatus::Success
 }
 
-/// Writes the man pages of `command` and of its commands: `pgdyno.1`, `pgdyno-run.1` and so on.
-pub(crate) fn write_man_pages(
-    options: &ManPagesOptions,
-    command: Command,
-) -> Result<ExitStatus, CommandError> {
-    let failed = |source| CommandError::ManPages { folder: options.folder.clone(), source };
-    clap_mangen::generate_to(command, &options.folder).map_err(failed)?;
-    // It reads its options itself, so that clap does not know them.
-    let pgbench = Command::new("pgdyno-pgbench")
-        .version(env!("CARGO_PKG_VERSION"))
-        .about("Run pgbench's scripts, with pgbench's options and report")
-        .disable_help_flag(true)
-        .disable_version_flag(true)
-        .arg(Arg::new("dbname-operand").value_name("DBNAME").help("the database"))
-        .args(pgbench_options());
-    clap_mangen::Man::new(pgbench).generate_to(&options.folder).map_err(failed)?;
-    Ok(ExitStatus::Success)
+/// Adds the values of arguments that are plain text to clap: recipes, sizes, faults, filesystems.
+///
+/// clap keeps static strings only, so names that are computed are leaked.
+fn with_values(command: Command) -> Command {
+    type Values = Vec<&'static str>;
+    let of = |values: Values| move |a: Arg| a.value_parser(PossibleValuesParser::new(values));
+    let latest = || of(vec!["latest"]);
+    let recipes: Values = recipe_names().map(|name| &*name.leak()).collect();
+    let sizes = recipes::all().into_iter().flat_map(|it| file::sizes(&it).unwrap_or_default());
+    let sizes: BTreeSet<&str> = sizes.map(|size| &*size.name.leak()).collect();
+    let filesystems: Values =
+        clean::filesystems().into_iter().map(|known| &*known.name.to_string().leak()).collect();
+    command
+        .mut_subcommand("run", |run| {
+            run.mut_arg("experiment", of(recipes.clone()))
+                .mut_arg("size", of(sizes.into_iter().collect()))
+                .mut_arg("resume", latest())
+        })
+        .mut_subcommand("recipes", |command| {
+            command.mut_subcommand("show", |show| show.mut_arg("name", of(recipes)))
+        })
+        .mut_subcommand("show", |show| show.mut_arg("run", latest()))
+        .mut_subcommand("report", |report| report.mut_arg("run", latest()))
+        .mut_subcommand("compare", |compare| compare.mut_arg("a", latest()).mut_arg("b", latest()))
+        .mut_subcommand("crash", |crash| {
+            crash.mut_arg("fault", of(Fault::NAMES.to_vec())).mut_arg("filesystem", of(filesystems))
+        })
+}
+
+fn recipe_names() -> impl Iterator<Item = String> {
+    recipes::all().into_iter().map(|recipe| recipe.name)
+}
+
+/// Lets zsh complete an experiment's file where it completes a recipe. bash and fish do it anyway.
+fn with_files_beside_recipes(script: &str) -> String {
+    let recipes = recipe_names().collect::<Vec<_>>().join(" ");
+    let function = format!(
+        "\n_pgdyno_experiments() {{\n    _alternative 'recipes:recipe:({recipes})' \\\n        \
+         'files:experiment file:_files -g \"*.toml\"'\n}}\n"
+    );
+    let position = script.find("\n_pgdyno() {").unwrap_or(0);
+    let (head, body) = script.split_at(position);
+    let body = body.replacen(&format!(":({recipes})'"), ":_pgdyno_experiments'", 1);
+    format!("{head}{function}{body}")
+}
+
+/// Returns what lets fish complete the values of operands, which clap leaves out.
+fn operands_for_fish(command: &Command) -> String {
+    let values = |command: &Command| {
+        let operands = command.get_positionals().flat_map(Arg::get_possible_values);
+        let names: BTreeSet<String> = operands.map(|value| value.get_name().to_owned()).collect();
+        names.into_iter().collect::<Vec<_>>().join(" ")
+    };
+    let line = |name: &str, condition: String, values: String| {
+        let condition = format!("__fish_pgdyno_using_subcommand {name}{condition}");
+        format!("complete -c pgdyno -n \"{condition}\" -a \"{values}\"\n")
+    };
+    let lines = command.get_subcommands().flat_map(|command| {
+        let name = command.get_name();
+        let below = command.get_subcommands().map(move |below| {
+            let condition = format!("; and __fish_seen_subcommand_from {}", below.get_name());
+            (name, condition, values(below))
+        });
+        std::iter::once((name, String::new(), values(command))).chain(below)
+    });
+    let lines = lines.filter(|(.., values)| !values.is_empty());
+    lines.map(|(name, condition, values)| line(name, condition, values)).collect()
 }
 
 /// Declares pgbench's options for clap.
-fn pgbench_options() -> impl Iterator<Item = Arg> {
+pub(crate) fn pgbench_options() -> impl Iterator<Item = Arg> {
     pgdyno_pgbench::options().map(|option| {
         let arg = Arg::new(option.long).short(option.short).long(option.long).help(option.meaning);
-        match option.argument {
-            Some(name) => arg.value_name(name).action(ArgAction::Append),
-            None => arg.action(ArgAction::SetTrue),
-        }
+        let arg = arg.help_heading(option.heading);
+        let Some(name) = option.argument else { return arg.action(ArgAction::SetTrue) };
+        let arg = arg.value_name(name).action(ArgAction::Append);
+        // `simple|extended|prepared` lists its values, `never|NUM|always` does not.
+        let lists = name.contains('|') && name.chars().all(|c| c == '|' || c.is_ascii_lowercase());
+        if lists { arg.value_parser(PossibleValuesParser::new(name.split('|'))) } else { arg }
     })
 }
