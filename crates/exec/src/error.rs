@@ -77,6 +77,9 @@ impl StepError {
             Self::Io { source, .. } if source.kind() == io::ErrorKind::StorageFull => Some(
                 "free room there, or name another directory in `storage.<name>.directory`".into(),
             ),
+            Self::Io { source, .. } if source.kind() == io::ErrorKind::PermissionDenied => {
+                Some("name a directory that you may write to, or run as root".into())
+            }
             _ => None,
         }
     }

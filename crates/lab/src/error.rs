@@ -209,6 +209,19 @@ explained!(
     pgdyno_results::store::StoreError,
 );
 
+impl LabError {
+    /// Returns the error of a fetch. If the experiment asks for the major version `wanted` and
+    /// another one is installed, the help names it.
+    pub(crate) fn not_fetched(error: pgdyno_postgres::FetchError, wanted: Option<u32>) -> Self {
+        let here = wanted.and_then(|_| pgdyno_postgres::find_all().into_iter().next());
+        let Some(here) = here.filter(|_| error.is_download()) else { return error.into() };
+        let (version, major) = (here.version, here.major);
+        let other = format!("PostgreSQL {version} is here: `--set postgres.version={major}`");
+        let help = error.help().map_or(other.clone(), |help| format!("{other}. Or {help}"));
+        Self::Explained(Explained { error: Box::new(error), help: Some(help) })
+    }
+}
+
 impl From<pgdyno_emulated_disk::ControlError> for LabError {
     fn from(error: pgdyno_emulated_disk::ControlError) -> Self {
         Self::Storage { found: format!("an emulated disk: {error}") }

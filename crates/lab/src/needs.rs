@@ -2,6 +2,7 @@
 
 use pgdyno_model::storage::{Backing, DeviceSettings};
 use pgdyno_model::units::Bytes;
+use pgdyno_storage::StorageError;
 
 use crate::file::{self, Source};
 use crate::prepare::Prepared;
@@ -25,6 +26,24 @@ impl Prepared {
             why.push("dropping the kernel's caches");
         }
         why
+    }
+
+    /// Refuses a plan of which nothing can be measured without root, before anything is fetched.
+    ///
+    /// # Errors
+    /// pgdyno does not run as root, and every treatment lies on a storage that only root can make.
+    pub(crate) fn check_root(&self) -> Result<(), LabError> {
+        let only_root = |name: &&str| self.experiment.storage[*name].is_made();
+        let mut missing = self.plan.treatments.iter().map(|treatment| {
+            self.lies_on(&treatment.storage).into_iter().find(only_root).map(str::to_owned)
+        });
+        let first = missing.next().flatten();
+        match first {
+            Some(storage) if !pgdyno_exec::caches::is_root() && missing.all(|m| m.is_some()) => {
+                Err(StorageError::NotRoot { storage, what: "make filesystems" }.into())
+            }
+            _ => Ok(()),
+        }
     }
 
     /// Returns the changes to the host while the experiment runs. All are undone when it ends.

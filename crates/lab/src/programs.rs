@@ -43,12 +43,14 @@ pub(crate) fn find_programs(build: &Build) -> Result<Programs, LabError> {
 /// server program that cannot be asked is passed over: the running server judges them again.
 ///
 /// # Errors
-/// Programs cannot be found or fetched, or a server refuses a setting.
+/// Every storage takes root and there is none, programs cannot be found or fetched, or a server
+/// refuses a setting.
 pub(crate) fn install_programs(
     prepared: &Prepared,
     account: &Account,
     context: Context<'_>,
 ) -> Result<BTreeMap<Build, Install>, LabError> {
+    prepared.check_root()?;
     let mut installs = BTreeMap::new();
     for build in prepared.builds() {
         let install = match find_programs(&build)? {
@@ -68,7 +70,8 @@ pub(crate) fn install_programs(
                     };
                     context.event(&Event::Working { activity, share });
                 };
-                postgres::fetch(major, account, context.stop, &report)?
+                postgres::fetch(major, account, context.stop, &report)
+                    .map_err(|error| LabError::not_fetched(error, build.version))?
             }
         };
         postgres::judge(&install, &prepared.settings_on(Some(&build)))?;

@@ -1,7 +1,7 @@
 //! Experiment files of earlier versions: each must still be read and planned.
 //!
-//! The files in `fixtures/experiments` are copies of the recipes as they were once. They never
-//! change: a new version of a recipe is a new file.
+//! The files in `fixtures/experiments/VERSION` are the recipes of that version, and one file with
+//! most keys. They never change: a new version gets a folder of its own.
 #![allow(clippy::unwrap_used)]
 
 use std::path::PathBuf;
@@ -10,7 +10,7 @@ use pgdyno_lab::file::{self, Source};
 use pgdyno_lab::{Prepared, overrides_of};
 
 fn fixtures() -> Vec<PathBuf> {
-    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/fixtures/experiments");
+    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/fixtures/experiments/0.1.0");
     let mut files: Vec<PathBuf> =
         std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
     files.sort();

@@ -304,6 +304,11 @@ impl Storage {
         Self { backing: Backing::Directory(path), ..Self::default() }
     }
 
+    /// Tells whether anything is made at all; a plain directory is there already.
+    pub fn is_made(&self) -> bool {
+        !matches!(self.backing, Backing::Directory(_)) || self.filesystem.is_some()
+    }
+
     /// The directory that the user named to hold data or loop files, if one was.
     pub fn named_directory(&self) -> Option<&Path> {
         match &self.backing {

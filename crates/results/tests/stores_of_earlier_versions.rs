@@ -29,14 +29,14 @@ fn without_sentences(value: Value) -> Value {
 }
 
 #[test]
-fn a_store_of_schema_7_shows_the_keys_and_figures_that_it_showed_then() {
+fn a_store_of_0_1_0_shows_the_keys_and_figures_that_it_showed_then() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("store.sqlite3");
-    std::fs::write(&path, fixture("schema-7.sqlite3.xz")).unwrap();
+    std::fs::write(&path, fixture("0.1.0.sqlite3.xz")).unwrap();
     let store = Store::open_existing(&path).unwrap();
     let view = analyse(&store, &store.runs().unwrap()[0].id).unwrap();
     let now: Value = serde_json::from_str(&json(&view).unwrap()).unwrap();
-    let then: Value = serde_json::from_slice(&fixture("schema-7.json.xz")).unwrap();
+    let then: Value = serde_json::from_slice(&fixture("0.1.0.json.xz")).unwrap();
     let (Value::Object(now), Value::Object(then)) =
         (without_sentences(now), without_sentences(then))
     else {

@@ -208,7 +208,7 @@ impl StorageError {
             Self::Contradiction { help, .. } => Some(help.clone()),
             Self::TooSmall { .. } => Some("choose a larger one, or another filesystem".into()),
             Self::NotRoot { .. } => {
-                Some("run pgdyno as root, or use a directory: `storage.<name>.directory`".into())
+                Some("run pgdyno as root (`sudo`), or use a directory: `storage.<name>.directory`; `pgdyno run quickstart` and `pgdyno crash --fault process` need no root".into())
             }
             Self::ToolMissing { tool, .. } => {
                 let fedora = tool.fedora.map_or_else(String::new, |package| format!(", Fedora: {package}"));

@@ -74,7 +74,7 @@ impl Stack {
 
     /// Tells whether anything is made at all; a plain directory is there already.
     pub fn is_made(&self) -> bool {
-        !self.is_in_directory() || self.storage.filesystem.is_some()
+        self.storage.is_made()
     }
 
     /// Tells whether it lies in a directory that is there already, and not on devices of its own.

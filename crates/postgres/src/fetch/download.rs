@@ -53,7 +53,10 @@ pub(super) fn download(
         .timeout_per_read(Some(Duration::from_secs(60)))
         .build()
         .new_agent();
-    let response = agent.get(url).call().map_err(|e| failed(e.to_string()))?;
+    let response = agent.get(url).call().map_err(|error| match error {
+        ureq::Error::Io(error) => failed(error.to_string()),
+        error => failed(error.to_string()),
+    })?;
     let total = response.body().content_length();
     let too_large =
         || failed(format!("it has more than {LARGEST_ARCHIVE}, the most that is taken"));

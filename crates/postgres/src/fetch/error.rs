@@ -99,14 +99,25 @@ pub enum FetchError {
 }
 
 impl FetchError {
+    /// Tells whether the download failed, as it does without network.
+    pub fn is_download(&self) -> bool {
+        matches!(self, Self::Download { .. })
+    }
+
     /// Returns how to mend the failure, where that is known.
     pub fn help(&self) -> Option<String> {
-        let install = "install the distribution's server (Debian, Ubuntu: `apt install postgresql`; Fedora: `dnf install \
-                       postgresql-server`; Homebrew: `brew install postgresql@17`), or name one in `postgres.bindir`";
+        let install = "install the distribution's server (Debian, Ubuntu: `apt install postgresql`; \
+                       Fedora: `dnf install postgresql-server`), or name the folder of its programs \
+                       with `--set postgres.bindir=DIR`";
         Some(match self {
             Self::NoBuild { .. } | Self::DoesNotRun { .. } => install.to_owned(),
             Self::Download { .. } => {
-                format!("{install}; where a mirror is to be asked, set PGDYNO_MAVEN to its address")
+                format!(
+                    "{install}. Without network, put the file of that address into {}; for a \
+                     mirror, set PGDYNO_MAVEN. `pgdyno fsync`, `disk`, `doctor` and `audit` need no \
+                     PostgreSQL, and `pgdyno run --dsn` measures a server elsewhere",
+                    pgdyno_exec::paths::cache_dir().join("archives").display()
+                )
             }
             Self::Checksum { .. } => format!(
                 "something on the way or on the mirror (PGDYNO_MAVEN) changes it: fetch it another way, or {install}"

@@ -21,6 +21,9 @@ pub(super) fn render(doctor: &Doctor, verbose: bool, width: usize) -> String {
         Ok(account) => format!("{who}; a server runs as {}", account.name),
         Err(why) => format!("{who}; no server can be run: {why}"),
     });
+    if !doctor.root {
+        page.text("only root makes filesystems, sets devices and cuts their power");
+    }
     postgresql(doctor, &mut page);
     directory(doctor, &mut page);
     advice(doctor, verbose, &mut page);
