@@ -10,7 +10,8 @@ use clap::CommandFactory;
 
 /// Options of other programs that texts name.
 const OTHERS: &[(&str, &[&str])] = &[
-    ("cargo", &["bench", "nocapture", "profile", "release", "test", "workspace"]),
+    ("cargo", &["bench", "nocapture", "path", "profile", "release", "test", "workspace"]),
+    ("uvx", &["from"]),
     ("pgdyno's benchmarks", &["minimal", "only", "pairs", "seconds"]),
     ("gh", &["body-file"]),
     ("fio", &["output-format"]),
