@@ -12,6 +12,7 @@ pub(crate) mod filesystems;
 pub(crate) mod fsync;
 pub(crate) mod list;
 pub(crate) mod load;
+pub(crate) mod new;
 pub(crate) mod pgbench;
 pub(crate) mod recipes;
 pub(crate) mod report;
