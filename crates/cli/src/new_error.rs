@@ -14,6 +14,9 @@ pub(crate) enum NewError {
     /// The file has no name, such as `..`.
     #[error("cannot write {}: that is no file's name", .0.display())]
     NoName(PathBuf),
+    /// The folder for the data is not there.
+    #[error("cannot put data into {}: there is no such folder", .0.display())]
+    NoFolder(PathBuf),
     /// The file cannot be written.
     #[error("cannot write {}", file.display())]
     Write {
@@ -59,6 +62,7 @@ impl NewError {
         let help = match self {
             Self::Exists(_) => "name another file: `pgdyno new NAME`",
             Self::NoName(_) => "name a file: `pgdyno new mine`",
+            Self::NoFolder(_) => "make it first, or name another",
             Self::Write { .. } => "name a file in an existing folder that may be written to",
             Self::NoTerminal => {
                 "say it by `--preset NAME` or `--factor KEY=V1,V2`, or take `--defaults`"

@@ -158,6 +158,7 @@ fn options_that_are_wrong_write_nothing() {
         (&["--preset", "clients", "--factor", "clients=1,2"], "clients"),
         (&["--defaults", "--workload", "tpcb"], "tpcb-like"),
         (&["--defaults", "--workload", "./none"], "none"),
+        (&["--defaults", "--storage", "none"], "no such folder"),
         (&["--defaults", "--time", "0s"], "no time"),
         (&["--defaults", "--time", "5m", "--repeats", "3"], "--repeats"),
         (&["--defaults", "--scale", "0"], "--scale"),
@@ -255,6 +256,8 @@ fn answers_are_checked_at_once_and_asked_again() {
     terminal.answer("Which setting", "work_mm=4MB,64MB\n");
     terminal.await_text("did you mean");
     terminal.answer("Which setting", "work_mem=4MB,64MB\n");
+    terminal.answer("Which existing folder", "none\n");
+    terminal.await_text("no such folder");
     terminal.answer("Which existing folder", "disk\n");
     terminal.answer("How long", "soon\n");
     terminal.await_text("no length of time");

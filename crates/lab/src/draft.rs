@@ -138,6 +138,15 @@ impl DraftFactor {
     }
 }
 
+/// How large a run is.
+#[derive(Clone, Copy, Debug)]
+pub struct RunSize {
+    /// Combinations of levels (count).
+    pub treatments: usize,
+    /// The whole run's time, in whole seconds.
+    pub time: Span,
+}
+
 /// A new experiment. What is `None` has a default.
 #[derive(Clone, Debug)]
 pub struct Draft {
@@ -192,14 +201,14 @@ impl Draft {
         out
     }
 
-    /// Checks the draft as `pgdyno run --dry-run` does, and returns how long the run takes.
+    /// Checks the draft as `pgdyno run --dry-run` does, and returns how large the run is.
     ///
     /// # Errors
     /// A value that the parser, the plan or PostgreSQL's program refuses.
-    pub fn check(&self) -> Result<Span, LabError> {
+    pub fn check(&self) -> Result<RunSize, LabError> {
         let prepared = self.prepared()?;
         dry_run(&prepared)?;
-        Ok(time(&prepared))
+        Ok(RunSize { treatments: prepared.plan.treatments.len(), time: time(&prepared) })
     }
 
     /// Chooses repeats and the duration of a trial so that the run takes at most `limit`, where
@@ -260,7 +269,7 @@ impl Draft {
              question = {}\n\
              # Trials of every treatment. More repeats show smaller differences.\n\
              repeats = {}\n",
-            toml::Value::String(question),
+            quoted(&question),
             self.repeats
         );
         if self.preset.is_some_and(Preset::sets_clients) {
@@ -270,8 +279,8 @@ impl Draft {
 
     fn all_factors(&self, out: &mut String) {
         out.push_str(
-            "\n# What varies. Each factor has levels: values in a list, or named tables that set several\n\
-             # keys at once. pgdyno runs every combination of the factors' levels.\n",
+            "\n# What varies. Each factor has levels: values in a list, or named tables that set\n\
+             # several keys at once. pgdyno runs every combination of levels.\n",
         );
         if !self.factors.is_empty() {
             out.push_str("[factors]\n");
@@ -299,18 +308,20 @@ impl Draft {
     fn load(&self, out: &mut String) {
         out.push_str("\n[workload]\n");
         if !self.varies("workload") {
-            let names = pgdyno_dataset::workload::names().join(", ");
+            let names = pgdyno_dataset::workload::names();
+            let names: Vec<String> = names.chunks(6).map(|names| names.join(", ")).collect();
             let _ = write!(
                 out,
-                "# {names}; or a folder of your own, \"./folder\".\nname = {}\n",
-                toml::Value::String(self.workload.clone())
+                "# One of {};\n# or a folder of your own, \"./folder\".\nname = {}\n",
+                names.join(",\n# "),
+                quoted(&self.workload)
             );
         }
         if !self.varies("scale") {
             let _ = write!(
                 out,
-                "# The data set's size. tpcb-like has about 16 MB for each unit. Data larger than memory\n\
-                 # measure the disk's reads, smaller data its flushes.\n\
+                "# The data set's size. tpcb-like has about 16 MB for each unit. Data larger than\n\
+                 # memory measure the disk's reads, smaller data its flushes.\n\
                  scale = {}\n",
                 self.scale
             );
@@ -335,7 +346,7 @@ impl Draft {
     fn storages(&self, out: &mut String) {
         let folder = self.storage.as_ref().map(|folder| {
             let folder = std::path::absolute(folder).unwrap_or_else(|_| folder.clone());
-            toml::Value::String(folder.display().to_string()).to_string()
+            quoted(&folder.display().to_string())
         });
         if self.preset != Some(Preset::Filesystems) {
             out.push_str("\n[storage.disk]\n# An existing folder on the disk to be measured.");
@@ -350,14 +361,14 @@ impl Draft {
             return;
         }
         out.push_str(
-            "\n# Each filesystem is made in a file of this size, and removed again. That needs root.\n\
+            "\n# Each filesystem is made in a file of this size and removed. This needs root.\n\
              # `directory` is an existing folder on the disk to be measured.\n",
         );
         let folder = folder.map(|folder| format!(", directory = {folder}")).unwrap_or_default();
         for filesystem in ["ext4", "xfs", "btrfs"] {
             let _ = write!(
                 out,
-                "[storage.{filesystem}]\n\
+                "\n[storage.{filesystem}]\n\
                  backing = {{ loop = {{ size = \"4GiB\"{folder} }} }}\n\
                  filesystem = \"{filesystem}\"\n"
             );
@@ -371,11 +382,93 @@ fn spelled(key: &str) -> String {
     if key.split('.').all(|part| !part.is_empty() && part.chars().all(bare)) {
         return key.to_owned();
     }
-    toml::Value::String(key.to_owned()).to_string()
+    quoted(key)
+}
+
+/// `text` in quotes, on one line: what JSON escapes, TOML escapes alike.
+fn quoted(text: &str) -> String {
+    serde_json::Value::from(text).to_string()
 }
 
 /// How long the run of `prepared` takes, in whole seconds.
 fn time(prepared: &Prepared) -> Span {
     let (_, most, _) = estimate::time(prepared);
     Span(Duration::from_secs(most.as_secs().max(1)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn draft(factors: &[&str]) -> Draft {
+        let factors = factors.iter().map(|given| DraftFactor::parse(given).unwrap()).collect();
+        Draft { factors, ..Draft::new(Path::new("/none/mine.toml")) }
+    }
+
+    fn factors(draft: &Draft) -> Vec<String> {
+        let prepared = draft.prepared().unwrap();
+        let factors = prepared.experiment.factors.iter();
+        factors
+            .map(|factor| {
+                let labels: Vec<String> =
+                    factor.levels.iter().map(|level| format!("{:?}", level.label)).collect();
+                format!("{}: {}", factor.name, labels.join(" "))
+            })
+            .collect()
+    }
+
+    #[test]
+    fn values_have_the_types_of_toml_and_names_may_have_dots() {
+        let draft = draft(&[
+            "clients=1, 8",
+            "synchronous_commit=on,off",
+            "auto_explain.log_analyze=true,false",
+            "search_path=['a, b', \"c\"]",
+        ]);
+        assert_eq!(
+            factors(&draft),
+            [
+                "clients: Int(1) Int(8)",
+                r#"synchronous_commit: Text("on") Text("off")"#,
+                "auto_explain.log_analyze: Bool(true) Bool(false)",
+                r#"search_path: Text("a, b") Text("c")"#,
+            ]
+        );
+    }
+
+    #[test]
+    fn a_preset_may_have_further_factors() {
+        for preset in Preset::ALL {
+            let draft = Draft { preset: Some(*preset), ..draft(&["work_mem=4MB,64MB"]) };
+            assert_eq!(factors(&draft).len(), 2, "{}", draft.text());
+            assert_eq!(Preset::parse(preset.name()), Some(*preset));
+        }
+        assert!(Preset::ALL.iter().map(|preset| preset.name()).eq(Preset::NAMES.iter().copied()));
+    }
+
+    #[test]
+    fn a_text_of_the_users_stays_one_value() {
+        let question = "\"\n[load]\nclients = 0 '''";
+        let mut draft = draft(&["clients=1"]);
+        draft.question = Some(question.to_owned());
+        draft.file = PathBuf::from("/none/a\nb.toml");
+        assert_eq!(draft.prepared().unwrap().experiment.question.as_deref(), Some(question));
+    }
+
+    #[test]
+    fn the_longest_trials_that_fit_are_chosen() {
+        let mut draft = draft(&["work_mem=4MB,64MB"]);
+        let mut sizes = Vec::new();
+        for minutes in [1, 5, 20, 60] {
+            draft.fit(Span::from_secs(60 * minutes)).unwrap();
+            let time = time(&draft.prepared().unwrap());
+            assert!(time <= Span::from_secs(60 * minutes), "{minutes}: {time}");
+            sizes.push((draft.repeats.get(), draft.duration));
+        }
+        assert!(sizes.windows(2).all(|pair| pair[0].1 <= pair[1].1), "{sizes:?}");
+        assert_eq!(sizes[3], (10, Span::from_secs(60)));
+        // Nothing is so short; the shortest is taken.
+        draft.fit(Span::from_secs(1)).unwrap();
+        assert_eq!((draft.repeats.get(), draft.duration), (3, Span::from_secs(5)));
+    }
 }

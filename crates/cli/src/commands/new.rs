@@ -14,7 +14,7 @@ use ask::Answers;
 use clap::Args;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use pgdyno_lab::Span;
-use pgdyno_lab::draft::{Draft, DraftFactor, Preset};
+use pgdyno_lab::draft::{Draft, DraftFactor, Preset, RunSize};
 
 use crate::context::Context;
 use crate::duration::parse_duration;
@@ -86,9 +86,10 @@ fn parse_factor(given: &str) -> Result<DraftFactor, &'static str> {
 pub(crate) fn run(options: &Options, context: &Context) -> Result<ExitStatus, CommandError> {
     let is_asking = !options.defaults && io::stdin().is_terminal() && io::stderr().is_terminal();
     let answers = is_asking.then(|| Answers::new(context.stop()));
-    let (draft, time) = match draft(options, answers.as_ref()) {
+    let (draft, size) = match draft(options, answers.as_ref()) {
         Err(CommandError::New(NewError::Interrupted)) => {
-            print_stderr("\ninterrupted: nothing was written");
+            print_stderr("");
+            print_stderr("interrupted: nothing was written");
             return Ok(ExitStatus::Interrupted);
         }
         drafted => drafted?,
@@ -96,8 +97,8 @@ pub(crate) fn run(options: &Options, context: &Context) -> Result<ExitStatus, Co
     write(&draft.file, &draft.text())?;
     let file = draft.file.display();
     print_line(&format!(
-        "{file}: {} repeats of {}, about {time} in all",
-        draft.repeats, draft.duration
+        "{file}: {} treatments x {} repeats of {}, about {} in all",
+        size.treatments, draft.repeats, draft.duration, size.time
     ));
     print("");
     print_line(&format!("pgdyno run {file} --dry-run    # the plan; nothing is changed"));
@@ -105,14 +106,14 @@ pub(crate) fn run(options: &Options, context: &Context) -> Result<ExitStatus, Co
     Ok(ExitStatus::Success)
 }
 
-/// Returns the experiment that options and answers describe, and how long its run takes. Without
+/// Returns the experiment that options and answers describe, and how large its run is. Without
 /// `answers` nothing is asked.
-fn draft(options: &Options, answers: Option<&Answers>) -> Result<(Draft, Span), CommandError> {
+fn draft(options: &Options, answers: Option<&Answers>) -> Result<(Draft, RunSize), CommandError> {
     let mut draft = Draft::new(&file(options, answers)?);
     draft.preset = options.preset;
     draft.factors.clone_from(&options.factors);
     draft.question.clone_from(&options.question);
-    draft.storage.clone_from(&options.storage);
+    draft.storage = options.storage.as_deref().map(folder).transpose()?;
     draft.workload = options.workload.clone().unwrap_or(draft.workload);
     draft.scale = options.scale.unwrap_or(draft.scale);
     draft.clients = options.clients.unwrap_or(draft.clients);
@@ -136,8 +137,8 @@ fn draft(options: &Options, answers: Option<&Answers>) -> Result<(Draft, Span), 
         (None, Some(answers)) => ask_time(&mut draft, answers)?,
         (time, _) => draft.fit(time.unwrap_or(TIME))?,
     }
-    let time = draft.check()?;
-    Ok((draft, time))
+    let size = draft.check()?;
+    Ok((draft, size))
 }
 
 /// Returns the file that is to be written. Nothing has its name.
@@ -164,9 +165,15 @@ fn free(named: &Path) -> Result<PathBuf, NewError> {
     if file.symlink_metadata().is_ok() { Err(NewError::Exists(file)) } else { Ok(file) }
 }
 
+/// Returns `named` if it is a folder.
+fn folder(named: &Path) -> Result<PathBuf, NewError> {
+    if named.is_dir() { Ok(named.to_owned()) } else { Err(NewError::NoFolder(named.to_owned())) }
+}
+
 /// Asks for a usual question, or for a setting and its values.
 fn ask_factors(draft: &mut Draft, answers: &Answers) -> Result<(), CommandError> {
-    answers.say("\nWhat do you want to know?");
+    answers.say("");
+    answers.say("What do you want to know?");
     for (number, preset) in Preset::ALL.iter().enumerate() {
         let needs = if *preset == Preset::Filesystems { " (needs root)" } else { "" };
         answers.say(&format!("  {}  {}{needs}", number + 1, preset.question()));
@@ -200,7 +207,7 @@ fn ask_factors(draft: &mut Draft, answers: &Answers) -> Result<(), CommandError>
 fn ask_storage(draft: &mut Draft, answers: &Answers) -> Result<(), CommandError> {
     let question = "\nWhich existing folder is on the disk to be measured? [pgdyno's own folder]";
     draft.storage = answers.until_right(question, |answer| {
-        let storage = (!answer.is_empty()).then(|| PathBuf::from(answer));
+        let storage = (!answer.is_empty()).then(|| folder(Path::new(answer))).transpose()?;
         let tried = Draft { storage, ..draft.clone() };
         tried.check()?;
         Ok(tried.storage)

@@ -30,7 +30,7 @@ pub(super) struct CrashTable {
     #[cfg_attr(test, schemars(extend("default" = 1)))]
     scale: Option<NonZeroU32>,
     /// Time within which the fault strikes, at least 100ms.
-    #[cfg_attr(test, schemars(with = "Span", extend("default" = "2s")))]
+    #[cfg_attr(test, schemars(with = "Option<Span>", extend("default" = "2s")))]
     load: Option<Spanned<Span>>,
     /// Limit for the server's recovery, and for each step of verification.
     #[cfg_attr(test, schemars(extend("default" = "2m")))]
@@ -45,7 +45,8 @@ pub(super) struct CrashTable {
     #[cfg_attr(test, schemars(extend("default" = true)))]
     controls: Option<bool>,
     /// With `emulated-lie`: the share of flushes that are acknowledged and not done.
-    #[cfg_attr(test, schemars(with = "f64", extend("exclusiveMinimum" = 0, "maximum" = 1, "default" = 1.0)))]
+    #[cfg_attr(test, schemars(with = "Option<f64>", extend("default" = 1.0)))]
+    #[cfg_attr(test, schemars(extend("exclusiveMinimum" = 0, "maximum" = 1)))]
     lie: Option<Spanned<f64>>,
     /// Treatments that are meant to fail, and their faults. Their failure is then *as planted*.
     #[cfg_attr(test, schemars(with = "Vec<PlantedTable>"))]

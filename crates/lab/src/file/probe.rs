@@ -11,13 +11,13 @@ use super::error::{Complaint, read_at};
 
 #[derive(Default, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
-#[serde(deny_unknown_fields)]
+#[serde(default, deny_unknown_fields)]
 pub(super) struct ProbeTable {
     /// Probes before the first trial of a session.
-    #[cfg_attr(test, schemars(with = "Vec<ProbeKind>", extend("uniqueItems" = true, "default" = [])))]
+    #[cfg_attr(test, schemars(with = "Vec<ProbeKind>", extend("uniqueItems" = true)))]
     before: Option<Spanned<Vec<ProbeKind>>>,
     /// Probes after the last trial of a session, with the servers stopped.
-    #[cfg_attr(test, schemars(with = "Vec<ProbeKind>", extend("uniqueItems" = true, "default" = [])))]
+    #[cfg_attr(test, schemars(with = "Vec<ProbeKind>", extend("uniqueItems" = true)))]
     after: Option<Spanned<Vec<ProbeKind>>>,
     /// Time for each test of `fsync` and each point of `disk`, at least 10ms.
     #[cfg_attr(test, schemars(with = "Span", extend("default" = "2s")))]
@@ -26,7 +26,8 @@ pub(super) struct ProbeTable {
     #[cfg_attr(test, schemars(schema_with = "super::schema::size", extend("default" = "4GiB")))]
     size: Option<Spanned<String>>,
     /// Block sizes of `fsync`, one probe for each.
-    #[cfg_attr(test, schemars(with = "Vec<BlockSize>", extend("minItems" = 1, "default" = ["8kB"])))]
+    #[cfg_attr(test, schemars(with = "Vec<BlockSize>"))]
+    #[cfg_attr(test, schemars(extend("minItems" = 1, "default" = ["8kB"])))]
     block_sizes: Option<Spanned<Vec<BlockSize>>>,
 }
 

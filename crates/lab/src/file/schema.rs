@@ -99,7 +99,10 @@ impl JsonSchema for FreeValue {
 
     fn json_schema(generator: &mut SchemaGenerator) -> Schema {
         let value = generator.subschema_for::<Self>();
-        json_schema!({ "type": ["string", "number", "boolean", "object"], "additionalProperties": value })
+        json_schema!({
+            "type": ["string", "number", "boolean", "object"],
+            "additionalProperties": value,
+        })
     }
 }
 
@@ -133,7 +136,11 @@ pub(super) fn percentage(_: &mut SchemaGenerator) -> Schema {
 
 /// A rate; texts that are numbers are taken, too.
 pub(super) fn rate(_: &mut SchemaGenerator) -> Schema {
-    json_schema!({ "type": ["number", "string"], "exclusiveMinimum": 0, "pattern": r"^\+?[0-9.]+([eE][+-]?[0-9]+)?$" })
+    json_schema!({
+        "type": ["number", "string"],
+        "exclusiveMinimum": 0,
+        "pattern": r"^\+?[0-9.]+([eE][+-]?[0-9]+)?$",
+    })
 }
 
 /// A whole number of at least `least`; texts that are one are taken, too.
@@ -169,12 +176,13 @@ pub(super) fn filesystem(_: &mut SchemaGenerator) -> Schema {
 }
 
 /// Faults by their names, those of earlier versions among them.
-pub(super) fn faults(generator: &mut SchemaGenerator) -> Schema {
-    let mut fault = generator.subschema_for::<Fault>();
-    if let Some(Value::Array(kinds)) = fault.get_mut("oneOf") {
-        let earlier = "The name of `emulated-lie` in earlier versions.";
-        kinds.push(json!({ "const": "lying-disk", "description": earlier }));
-    }
+pub(super) fn faults(_: &mut SchemaGenerator) -> Schema {
+    let faults = Fault::ALL.iter().map(|fault| (fault.name(), fault.models()));
+    let earlier = ("lying-disk", "the name of `emulated-lie` in earlier versions");
+    let kinds = faults.chain([earlier]);
+    let kinds: Vec<Value> =
+        kinds.map(|(name, models)| json!({ "const": name, "description": models })).collect();
+    let fault = json!({ "oneOf": kinds });
     json_schema!({ "type": "array", "items": fault, "minItems": 1, "uniqueItems": true })
 }
 

@@ -21,7 +21,8 @@ const DATA_SEED: u64 = 1;
 #[serde(default, deny_unknown_fields)]
 pub(super) struct WorkloadTable {
     /// A built-in workload, or a folder of your own with a slash in its name.
-    #[cfg_attr(test, schemars(schema_with = "super::schema::workload", extend("default" = "tpcb-like")))]
+    #[cfg_attr(test, schemars(schema_with = "super::schema::workload"))]
+    #[cfg_attr(test, schemars(extend("default" = "tpcb-like")))]
     name: Option<String>,
     /// The data set's size. For pgbench's tables 100,000 accounts, about 16 MB.
     #[cfg_attr(test, schemars(extend("default" = 1)))]

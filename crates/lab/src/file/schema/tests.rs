@@ -15,7 +15,8 @@ fn the_committed_schema_is_the_one_that_the_types_give() {
         std::fs::write(path, &generated).unwrap();
         return;
     }
-    assert_eq!(SCHEMA, generated, "`just schema` writes it anew");
+    // Not the two texts: they are long, and `git diff` shows more.
+    assert!(SCHEMA == generated, "the schema is of other types: `just schema` writes it anew");
 }
 
 /// A validator that holds the schema, and the schema valid by its meta-schema.
