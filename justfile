@@ -50,6 +50,10 @@ crash-power rounds="40":
 seconds:
     cargo test --release -p pgdyno-stats --lib -- --ignored truth --nocapture
 
+# The JSON Schema of experiment files, from the types that read them
+schema:
+    PGDYNO_SCHEMA_WRITE=1 cargo test -p pgdyno-lab --lib -- file::schema::tests::the_committed
+
 # Licences, bans and sources of dependencies (needs cargo-deny; advisories need its database)
 deny:
     cargo deny check licenses bans sources

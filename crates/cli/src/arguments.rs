@@ -3,8 +3,8 @@
 use clap::{Parser, Subcommand};
 
 use crate::commands::{
-    audit, clean, compare, completions, crash, disk, doctor, fsync, list, load, man_pages, recipes,
-    report, run, show, verify,
+    audit, clean, compare, completions, crash, disk, doctor, fsync, list, load, man_pages, new,
+    recipes, report, run, show, verify,
 };
 use crate::exit_status::exit_codes;
 
@@ -42,6 +42,7 @@ acknowledged. Some first steps; none needs root, and the first three no server o
   pgdyno doctor /mnt/disk          is this machine, and the storage under a folder, fit to measure?
   pgdyno fsync /mnt/disk           how often can this disk make a commit durable?
   pgdyno pgbench -c 8 -T 60 mydb   pgbench's options, scripts and report
+  pgdyno new                       write an experiment of your own, from a few questions
 
 `pgdyno recipes` lists experiments for usual questions, `pgdyno --help` all commands.";
 
@@ -53,6 +54,10 @@ pub(crate) enum Command {
     /// be resumed
     #[command(disable_help_flag = true)]
     Load(load::Options),
+    /// Write an experiment file from a few questions, or from options
+    New(new::Options),
+    /// Print the JSON Schema of experiment files, by which editors complete and check them
+    Schema,
     /// List the built-in experiments, or print one
     Recipes(recipes::Options),
     /// List the runs, probes, crash tests and imported runs in the store

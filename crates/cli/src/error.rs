@@ -14,6 +14,8 @@ use pgdyno_results::gate::{Form, GateError};
 use pgdyno_results::report::ReportError;
 use pgdyno_results::store::StoreError;
 
+use crate::new_error::NewError;
+
 /// Why a command could not do its work. The process exits with 1.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum CommandError {
@@ -23,6 +25,9 @@ pub(crate) enum CommandError {
     /// The experiment file, or an option that changes it.
     #[error(transparent)]
     File(#[from] FileError),
+    /// No new experiment file was written.
+    #[error(transparent)]
+    New(#[from] NewError),
     /// The store.
     #[error(transparent)]
     Store(#[from] StoreError),
@@ -134,6 +139,7 @@ impl CommandError {
         let help = match self {
             Self::Lab(error) => return error.help(),
             Self::File(error) => return error.help(),
+            Self::New(error) => return error.help(),
             Self::Store(error) => return error.help(),
             Self::Gate(error) => return Some(error.help.clone()),
             Self::Compare(error) => return error.help(),

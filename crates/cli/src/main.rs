@@ -21,10 +21,12 @@
 mod arguments;
 mod commands;
 mod context;
+mod duration;
 mod error;
 mod exit_status;
 #[cfg(test)]
 mod named_options;
+mod new_error;
 mod output;
 mod probe_result;
 mod progress;
@@ -39,7 +41,7 @@ use arguments::{Arguments, Command, FIRST_STEPS};
 use clap::{CommandFactory, Parser};
 use commands::{
     audit, clean, compare, completions, crash, disk, doctor, emulated_disk, filesystems, fsync,
-    list, load, man_pages, pgbench, recipes, report, run, show, verify,
+    list, load, man_pages, new, pgbench, recipes, report, run, show, verify,
 };
 use context::Context;
 use error::CommandError;
@@ -78,6 +80,11 @@ fn run_command(arguments: Arguments) -> Result<ExitStatus, CommandError> {
     match command {
         Command::Run(options) => run::run(&options, &context),
         Command::Load(options) => load::run(&options, &context),
+        Command::New(options) => new::run(&options, &context),
+        Command::Schema => {
+            output::print(pgdyno_lab::file::SCHEMA);
+            Ok(ExitStatus::Success)
+        }
         Command::Recipes(options) => recipes::run(&options),
         Command::List(options) => list::run(&options),
         Command::Show(options) => show::run(&options, &context),

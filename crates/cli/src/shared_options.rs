@@ -4,7 +4,6 @@ use std::path::PathBuf;
 
 use clap::Args;
 use pgdyno_dataset::trust::Trust;
-use pgdyno_lab::Span;
 use pgdyno_results::store::Store;
 
 use crate::error::CommandError;
@@ -50,24 +49,4 @@ impl TrustOption {
     pub(crate) fn trust(&self) -> Trust {
         Trust::new(self.paths.clone())
     }
-}
-
-/// A value of an option that is no length of time, or none that can be measured.
-#[derive(Debug, thiserror::Error)]
-pub(crate) enum DurationError {
-    /// It cannot be read.
-    #[error("{0}")]
-    Unreadable(<Span as std::str::FromStr>::Err),
-    /// It is zero.
-    #[error("nothing can be measured in no time")]
-    Zero,
-}
-
-/// Parses a length of time that is not zero: `5s`, `250ms`, `2m 30s`.
-///
-/// # Errors
-/// The text is no length of time, or is zero.
-pub(crate) fn parse_duration(text: &str) -> Result<Span, DurationError> {
-    let span: Span = text.parse().map_err(DurationError::Unreadable)?;
-    if span.0.is_zero() { Err(DurationError::Zero) } else { Ok(span) }
 }

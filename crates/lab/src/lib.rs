@@ -7,6 +7,8 @@
 //! trial begins. [`run::resume`] continues an interrupted run. [`crash::crash`] injects faults
 //! instead of measuring, and judges whether the server kept what it acknowledged.
 //!
+//! [`draft::Draft`] writes new experiment files, and [`file::SCHEMA`] describes them for editors.
+//!
 //! Beside experiments stand single operations: [`load::load`] fills tables, [`probe::fsync`] and
 //! [`probe::disk`] measure a storage, [`clean::clean`] removes what killed processes left behind.
 //!
@@ -41,6 +43,7 @@
 pub mod clean;
 mod context;
 pub mod crash;
+pub mod draft;
 mod dry_run;
 mod error;
 mod estimate;

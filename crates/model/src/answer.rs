@@ -23,6 +23,7 @@ pub struct Answer {
 /// What an experiment's first sentence says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub enum AnswerKind {
     /// Which treatment is fastest.
     Leader,

@@ -82,8 +82,9 @@ pub struct Factor {
 /// In which order trials run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub enum Order {
-    /// Block by block over all treatments, every second block backwards.
+    /// Block by block, every second block backwards. This cancels a steady drift.
     Interleaved,
     /// Block by block, each block in an order drawn by the seed.
     #[default]
@@ -152,13 +153,14 @@ impl Default for Loading {
 )]
 #[strum(serialize_all = "lowercase")]
 #[serde(rename_all = "lowercase")]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub enum Protocol {
-    /// One Query message a statement; values are put into the text.
+    /// One Query message for each statement; values are put into its text.
     #[default]
     Simple,
-    /// Parse, Bind, Execute every time.
+    /// Parse, Bind and Execute for each statement.
     Extended,
-    /// Parse once a connection, then Bind and Execute.
+    /// Parse once for each connection, then Bind and Execute.
     Prepared,
 }
 
@@ -195,13 +197,14 @@ pub enum Length {
 )]
 #[strum(serialize_all = "kebab-case")]
 #[serde(rename_all = "kebab-case")]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub enum OnError {
-    /// Serialization failures and deadlocks fail the transaction; any other error ends the client.
+    /// The client ends, and the trial is failed.
     #[default]
     AbortClient,
-    /// As `AbortClient`, and a client that ends so ends the whole load.
+    /// The whole load ends.
     AbortAll,
-    /// Every error that the server reports fails its transaction, and the client goes on.
+    /// The error is counted, and the client goes on.
     Continue,
 }
 
@@ -337,6 +340,7 @@ pub struct Load {
 /// How a managed server is reached.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub enum Connect {
     /// A Unix socket in a private directory.
     #[default]
@@ -414,10 +418,11 @@ pub struct Telemetry {
 )]
 #[strum(serialize_all = "lowercase")]
 #[serde(rename_all = "lowercase")]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub enum ProbeKind {
-    /// `pg_test_fsync`'s job.
+    /// How often data can be made durable: `pg_test_fsync`'s job.
     Fsync,
-    /// The raw curves.
+    /// The disk's raw curves: throughput by position, latency by queue depth.
     Disk,
 }
 

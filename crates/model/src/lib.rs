@@ -44,6 +44,8 @@ pub mod probe;
 pub mod progress;
 pub mod record;
 pub mod require_auth;
+#[cfg(feature = "schema")]
+mod schema;
 pub mod search;
 pub mod stopping;
 pub mod storage;

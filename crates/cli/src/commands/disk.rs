@@ -7,11 +7,12 @@ use pgdyno_lab::probe::{self, DiskOptions};
 use pgdyno_lab::{Bytes, Span};
 
 use crate::context::Context;
+use crate::duration::parse_duration;
 use crate::error::CommandError;
 use crate::exit_status::ExitStatus;
 use crate::output::print;
 use crate::probe_result::finish_probe;
-use crate::shared_options::{StoreOption, parse_duration};
+use crate::shared_options::StoreOption;
 
 #[derive(Args, Debug)]
 pub(crate) struct Options {

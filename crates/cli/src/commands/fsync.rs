@@ -8,10 +8,11 @@ use pgdyno_lab::Span;
 use pgdyno_lab::probe::{self, FsyncOptions};
 
 use crate::context::Context;
+use crate::duration::parse_duration;
 use crate::error::CommandError;
 use crate::exit_status::ExitStatus;
 use crate::probe_result::finish_probe;
-use crate::shared_options::{StoreOption, parse_duration};
+use crate::shared_options::StoreOption;
 
 #[derive(Args, Debug)]
 pub(crate) struct Options {

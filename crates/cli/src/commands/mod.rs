@@ -13,6 +13,7 @@ pub(crate) mod fsync;
 pub(crate) mod list;
 pub(crate) mod load;
 pub(crate) mod man_pages;
+pub(crate) mod new;
 pub(crate) mod pgbench;
 pub(crate) mod recipes;
 pub(crate) mod report;

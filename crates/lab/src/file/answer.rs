@@ -7,11 +7,21 @@ use toml::Spanned;
 use super::error::Complaint;
 
 #[derive(Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub(super) struct AnswerTable {
+    /// What the first sentences say.
     kind: AnswerKind,
+    /// For `kind = "effect"`: the level whose effect is asked for. By default the last of the
+    /// first factor.
+    #[cfg_attr(test, schemars(with = "Option<String>"))]
     level: Option<Spanned<String>>,
+    /// For `kind = "effect"`: the level that it is compared to. By default the first of the
+    /// factor.
+    #[cfg_attr(test, schemars(with = "Option<String>"))]
     against: Option<Spanned<String>>,
+    /// For `kind = "effect"`: its name in the sentence.
+    #[cfg_attr(test, schemars(with = "Option<String>"))]
     words: Option<Spanned<String>>,
 }
 

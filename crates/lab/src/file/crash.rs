@@ -14,27 +14,56 @@ use super::error::{Complaint, read_at};
 use super::factors::combination;
 
 #[derive(Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub(super) struct CrashTable {
+    /// What is broken on purpose.
+    #[cfg_attr(test, schemars(schema_with = "super::schema::faults"))]
     faults: Spanned<Vec<Spanned<String>>>,
+    /// Rounds of each fault.
+    #[cfg_attr(test, schemars(extend("default" = 3)))]
     rounds: Option<NonZeroU32>,
+    /// Clients of the crash tests' own load.
+    #[cfg_attr(test, schemars(extend("default" = 4)))]
     clients: Option<NonZeroU32>,
+    /// Scale of the crash tests' own data set.
+    #[cfg_attr(test, schemars(extend("default" = 1)))]
     scale: Option<NonZeroU32>,
+    /// Time within which the fault strikes, at least 100ms.
+    #[cfg_attr(test, schemars(with = "Option<Span>", extend("default" = "2s")))]
     load: Option<Spanned<Span>>,
+    /// Limit for the server's recovery, and for each step of verification.
+    #[cfg_attr(test, schemars(extend("default" = "2m")))]
     recovery_limit: Option<Span>,
+    /// Seed for every moment and amount.
+    #[cfg_attr(test, schemars(extend("default" = 1)))]
     seed: Option<u64>,
+    /// Which storage lies or fails.
+    #[cfg_attr(test, schemars(extend("default" = "both")))]
     under: Option<Under>,
+    /// Run positive controls. Without them a pass is *invalid*.
+    #[cfg_attr(test, schemars(extend("default" = true)))]
     controls: Option<bool>,
+    /// With `emulated-lie`: the share of flushes that are acknowledged and not done.
+    #[cfg_attr(test, schemars(with = "Option<f64>", extend("default" = 1.0)))]
+    #[cfg_attr(test, schemars(extend("exclusiveMinimum" = 0, "maximum" = 1)))]
     lie: Option<Spanned<f64>>,
+    /// Treatments that are meant to fail, and their faults. Their failure is then *as planted*.
+    #[cfg_attr(test, schemars(with = "Vec<PlantedTable>"))]
     #[serde(default)]
     planted: Vec<Spanned<PlantedTable>>,
 }
 
 /// `[[crash.planted]]`: faults that treatments are meant to fail.
 #[derive(Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 struct PlantedTable {
+    /// Faults that the treatments are meant to fail.
+    #[cfg_attr(test, schemars(schema_with = "super::schema::faults"))]
     faults: Spanned<Vec<Spanned<String>>>,
+    /// Levels of factors that name the treatments. Left out: every treatment.
+    #[cfg_attr(test, schemars(with = "Option<super::schema::FreeTable>"))]
     levels: Option<Spanned<toml::Table>>,
 }
 

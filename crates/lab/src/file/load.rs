@@ -15,29 +15,65 @@ use super::error::Complaint;
 use super::levels::{check_level, set_option};
 
 #[derive(Default, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(test, schemars(transform = super::schema::load_rules))]
 #[serde(default, deny_unknown_fields)]
 pub(super) struct LoadTable {
+    /// Connections.
+    #[cfg_attr(test, schemars(extend("default" = 1)))]
     pub(super) clients: Option<NonZeroU32>,
+    /// Threads of the load generator, at most one for each client.
+    #[cfg_attr(test, schemars(extend("default" = 1)))]
     pub(super) threads: Option<NonZeroU32>,
+    /// How statements are sent.
+    #[cfg_attr(test, schemars(extend("default" = "simple")))]
     pub(super) protocol: Option<Protocol>,
+    /// The measured window, at least 1s.
+    #[cfg_attr(test, schemars(with = "Span", extend("default" = "5s")))]
     pub(super) duration: Option<Spanned<Span>>,
+    /// Instead of `duration`: transactions of each client.
     pub(super) transactions: Option<std::num::NonZeroU64>,
+    /// Load before the measured window.
+    #[cfg_attr(test, schemars(extend("default" = "1s")))]
     pub(super) warm_up: Option<Span>,
+    /// Transactions per second over all clients, due at random times. Latency then counts from
+    /// when a transaction was due.
+    #[cfg_attr(test, schemars(schema_with = "super::schema::rate"))]
     pub(super) rate: Option<Spanned<LevelValue>>,
+    /// Count transactions over this as late. With `rate`, skip one that is that late before it
+    /// begins.
+    #[cfg_attr(test, schemars(with = "Span"))]
     pub(super) latency_limit: Option<Spanned<LevelValue>>,
+    /// Tries of a transaction that meets a serialization failure or a deadlock. 0: no limit.
+    #[cfg_attr(test, schemars(extend("default" = 1)))]
     pub(super) max_tries: Option<u32>,
+    /// Effect of any other error.
+    #[cfg_attr(test, schemars(extend("default" = "abort-client")))]
     pub(super) on_error: Option<OnError>,
+    /// Open a connection for each transaction.
+    #[cfg_attr(test, schemars(extend("default" = false)))]
     pub(super) reconnect: Option<bool>,
+    /// Effect of a lost connection. A number: the client connects again, up to so many failed
+    /// tries in a row.
+    #[cfg_attr(test, schemars(extend("default" = "never")))]
     pub(super) reconnect_lost: Option<ReconnectLost>,
+    /// Search for the highest rate that keeps the objective `slo`.
+    #[cfg_attr(test, schemars(with = "SearchTarget"))]
     pub(super) find: Option<Spanned<SearchTarget>>,
+    /// The objective of the search.
+    #[cfg_attr(test, schemars(with = "String", extend("examples" = ["p99 < 20ms, failed < 0.1%"])))]
     pub(super) slo: Option<Spanned<String>>,
+    /// Variables for scripts.
+    #[cfg_attr(test, schemars(with = "BTreeMap<String, LevelValue>"))]
     pub(super) define: BTreeMap<Spanned<String>, LevelValue>,
 }
 
 /// Searches that `load.find` can name.
 #[derive(Clone, Copy, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub(super) enum SearchTarget {
+    /// The highest rate that keeps `slo`.
     MaxRate,
 }
 

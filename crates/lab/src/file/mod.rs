@@ -5,17 +5,22 @@ mod answer;
 mod apply;
 mod crash;
 mod error;
+mod experiment;
 mod factors;
 mod levels;
 mod load;
 mod overrides;
+mod postgres;
 mod probe;
 mod raw;
+#[cfg(test)]
+mod schema;
 mod servers;
 mod size;
 mod source;
 mod storage;
 pub(crate) mod toml_text;
+mod workload;
 
 use std::path::Path;
 
@@ -37,15 +42,23 @@ impl Source {
             what: format!("cannot read the experiment file {}: {e}", path.display()),
             help: None,
         })?;
+        Ok(Self::new(path, text))
+    }
+
+    /// Creates the source of a file at `path` that holds `text`.
+    pub(crate) fn new(path: &Path, text: String) -> Self {
         let name = path
             .file_stem()
             .map_or_else(|| "experiment".into(), |s| s.to_string_lossy().into_owned());
         let base = path.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
         // Programs are run elsewhere, and a dry run shows what they are given.
         let base = std::path::absolute(base).unwrap_or_else(|_| base.to_owned());
-        Ok(Self { name, shown: path.display().to_string(), text, base })
+        Self { name, shown: path.display().to_string(), text, base }
     }
 }
+
+/// The JSON Schema of experiment files (draft 7), by which editors complete and check them.
+pub const SCHEMA: &str = include_str!("../../schema/experiment.json");
 
 /// The experiment that `source` describes, with `overrides` applied in order.
 ///

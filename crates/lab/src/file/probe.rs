@@ -10,17 +10,30 @@ use toml::Spanned;
 use super::error::{Complaint, read_at};
 
 #[derive(Default, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[serde(default, deny_unknown_fields)]
 pub(super) struct ProbeTable {
+    /// Probes before the first trial of a session.
+    #[cfg_attr(test, schemars(with = "Vec<ProbeKind>", extend("uniqueItems" = true)))]
     before: Option<Spanned<Vec<ProbeKind>>>,
+    /// Probes after the last trial of a session, with the servers stopped.
+    #[cfg_attr(test, schemars(with = "Vec<ProbeKind>", extend("uniqueItems" = true)))]
     after: Option<Spanned<Vec<ProbeKind>>>,
+    /// Time for each test of `fsync` and each point of `disk`, at least 10ms.
+    #[cfg_attr(test, schemars(with = "Span", extend("default" = "2s")))]
     duration: Option<Spanned<Span>>,
+    /// Size of the file that `disk` makes on each storage, and removes.
+    #[cfg_attr(test, schemars(schema_with = "super::schema::size", extend("default" = "4GiB")))]
     size: Option<Spanned<String>>,
+    /// Block sizes of `fsync`, one probe for each.
+    #[cfg_attr(test, schemars(with = "Vec<BlockSize>"))]
+    #[cfg_attr(test, schemars(extend("minItems" = 1, "default" = ["8kB"])))]
     block_sizes: Option<Spanned<Vec<BlockSize>>>,
 }
 
 /// As `pgdyno fsync --block-size` knows them.
 #[derive(Clone, Copy, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 enum BlockSize {
     #[serde(rename = "8kB")]
     Eight,

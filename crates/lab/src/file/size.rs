@@ -20,9 +20,13 @@ pub struct Size {
 
 /// One table; the keys of `set` are spelled as `--set` has them.
 #[derive(Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub(super) struct SizeTable {
+    /// The size in a few words.
     about: String,
+    /// Keys as `--set` spells them, in quotes, and their values.
+    #[cfg_attr(test, schemars(with = "std::collections::BTreeMap<String, serde_json::Value>"))]
     #[serde(default)]
     set: toml::Table,
 }

@@ -14,3 +14,10 @@ pub struct Source {
     /// The folder that relative paths start from.
     pub base: PathBuf,
 }
+
+impl Source {
+    /// Returns `path`; a relative one starts from the file's folder.
+    pub(super) fn absolute(&self, path: PathBuf) -> PathBuf {
+        if path.is_absolute() { path } else { self.base.join(path) }
+    }
+}

@@ -23,97 +23,159 @@ use super::error::{Complaint, read_at};
 pub(super) type Tables = BTreeMap<Spanned<String>, StorageTable>;
 
 #[derive(Default, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(test, schemars(transform = super::schema::storage_rules))]
 #[serde(default, deny_unknown_fields)]
 pub(super) struct StorageTable {
+    /// An existing directory; clusters are made in it and removed again. By default pgdyno's own.
     directory: Option<PathBuf>,
+    /// What carries the bytes. All but a directory are made and removed again, which needs root.
+    #[cfg_attr(test, schemars(with = "BackingTable"))]
     backing: Option<Spanned<BackingTable>>,
+    /// Limits of the device's traffic, by pgdyno's control group. They let bursts through.
     limit: Option<LimitTable>,
+    /// The filesystem that is made on the backing.
+    #[cfg_attr(test, schemars(schema_with = "super::schema::filesystem"))]
     filesystem: Option<Spanned<String>>,
+    /// Further arguments for the program that makes the filesystem.
+    #[cfg_attr(test, schemars(with = "Vec<String>"))]
     mkfs: Option<Spanned<Vec<String>>>,
+    /// Mount options beside `noatime`.
+    #[cfg_attr(test, schemars(with = "Vec<String>"))]
     mount: Option<Spanned<Vec<String>>>,
+    /// ZFS: properties of the pool.
+    #[cfg_attr(test, schemars(with = "BTreeMap<String, LevelValue>"))]
     pool: Option<Spanned<BTreeMap<String, LevelValue>>>,
+    /// ZFS: properties of the dataset.
+    #[cfg_attr(test, schemars(with = "BTreeMap<String, LevelValue>"))]
     dataset: Option<Spanned<BTreeMap<String, LevelValue>>>,
+    /// The name of the storage that holds `pg_wal`. By default it lies in PGDATA.
+    #[cfg_attr(test, schemars(with = "String"))]
     wal: Option<Spanned<String>>,
+    /// Names of storages, and the tables that lie there in a tablespace, with their indexes.
+    #[cfg_attr(test, schemars(with = "BTreeMap<String, Vec<String>>"))]
     tablespaces: BTreeMap<Spanned<String>, Vec<String>>,
-    #[serde(with = "DeviceTable")]
-    device: DeviceSettings,
+    /// Settings of every device under the storage. They are read back, and put back afterwards.
+    device: DeviceTable,
 }
 
 #[derive(Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(test, schemars(transform = super::schema::backing_rules))]
 #[serde(deny_unknown_fields)]
 struct BackingTable {
+    /// An existing directory.
     directory: Option<PathBuf>,
+    /// A file, allocated in full, behind a loop device.
     r#loop: Option<LoopTable>,
+    /// A disk that pgdyno emulates, with known latencies.
     emulated: Option<EmulatedTable>,
+    /// A disk or partition. ITS CONTENTS ARE LOST: `--wipe` has to name it too.
     device: Option<PathBuf>,
+    /// The size of a tmpfs; with a `filesystem`, of a loop device over a file in one.
     ram: Option<Size>,
+    /// Loop files, emulated disks and devices that are striped.
+    #[cfg_attr(test, schemars(with = "Option<Vec<BackingTable>>"))]
     raid0: Option<Vec<Spanned<BackingTable>>>,
+    /// What stripes the members. By default the filesystem where it can, else mdadm, else LVM.
     raid0_by: Option<Striper>,
+    /// Bytes on one member before the next has its turn.
     chunk: Option<Size>,
 }
 
 #[derive(Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 struct LoopTable {
+    /// Size of the file.
     size: Size,
+    /// The folder of the file. By default pgdyno's own.
     directory: Option<PathBuf>,
+    /// Sector size of the loop device (bytes).
     sector_size: Option<u32>,
+    /// Bypass the page cache below the filesystem.
+    #[cfg_attr(test, schemars(extend("default" = true)))]
     direct_io: Option<bool>,
 }
 
 #[derive(Default, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(default, deny_unknown_fields)]
 struct EmulatedTable {
+    /// Size of the disk.
+    #[cfg_attr(test, schemars(extend("default" = "4GiB")))]
     size: Option<Size>,
+    /// The folder of the disk's medium. By default pgdyno's own.
     directory: Option<PathBuf>,
+    /// Sector size of the disk (bytes).
     sector_size: Option<u32>,
+    /// Size of the disk's volatile cache.
+    #[cfg_attr(test, schemars(extend("default" = "64MiB")))]
     cache: Option<Size>,
+    /// Latency of a read.
     read: Span,
+    /// Latency of a write.
     write: Span,
+    /// Latency of a flush.
     flush: Span,
+    /// Requests that are served at the same time. By default without a limit.
     parallel: Option<NonZeroU32>,
+    /// Keep a log of all writes.
     log: bool,
+    /// Seed for what is lost when the power is cut.
+    #[cfg_attr(test, schemars(extend("default" = 1)))]
     seed: Option<u64>,
 }
 
 #[derive(Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 struct LimitTable {
+    /// Reads per second.
     read_iops: Option<u64>,
+    /// Writes per second.
     write_iops: Option<u64>,
+    /// Bytes read per second.
     read_bps: Option<Size>,
+    /// Bytes written per second.
     write_bps: Option<Size>,
 }
 
-/// The keys of [`DeviceSettings`].
 #[derive(Default, Deserialize)]
-#[serde(remote = "DeviceSettings", default, deny_unknown_fields)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[serde(default, deny_unknown_fields)]
 struct DeviceTable {
+    /// I/O scheduler.
     scheduler: Option<String>,
+    /// Read-ahead (KiB).
     read_ahead_kb: Option<u32>,
+    /// Length of the request queue.
     nr_requests: Option<u32>,
+    /// Whether the drive's volatile write cache is on.
     write_cache: Option<bool>,
+    /// Free unused blocks before every trial.
     trim: bool,
-    #[serde(deserialize_with = "some_hook")]
-    hook: Option<Hook>,
+    /// Commands of your own for settings that pgdyno does not know, such as a RAID controller's
+    /// cache.
+    hook: Option<HookTable>,
 }
 
-/// The keys of a [`Hook`].
 #[derive(Deserialize)]
-#[serde(remote = "Hook", deny_unknown_fields)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields)]
 struct HookTable {
+    /// The program, with arguments, that makes the setting.
     set: Vec<String>,
+    /// The program whose output shows the setting. It is stored.
     read_back: Vec<String>,
+    /// What the output must equal.
     expect: Option<String>,
+    /// The program that puts the setting back afterwards.
     restore: Vec<String>,
 }
 
-fn some_hook<'de, D: serde::Deserializer<'de>>(from: D) -> Result<Option<Hook>, D::Error> {
-    HookTable::deserialize(from).map(Some)
-}
-
 /// A size with its unit, in quotes.
-struct Size(Bytes);
+pub(super) struct Size(Bytes);
 
 impl<'de> Deserialize<'de> for Size {
     fn deserialize<D: serde::Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
@@ -197,7 +259,7 @@ impl StorageTable {
         for other in self.wal.iter().chain(self.tablespaces.keys()) {
             another(name, other, names)?;
         }
-        let mut device = self.device;
+        let mut device = DeviceSettings::from(self.device);
         device.trim |= trim;
         let tablespaces = self.tablespaces.into_iter();
         let storage = Storage {
@@ -318,108 +380,18 @@ impl From<LimitTable> for Limit {
     }
 }
 
-#[cfg(test)]
-mod tests {
-    use std::path::PathBuf;
-
-    use pgdyno_model::Experiment;
-    use pgdyno_model::level::Key;
-    use pgdyno_model::storage::{Backing, Striper};
-    use pgdyno_model::units::Bytes;
-
-    use crate::file::{FileError, Override, Source, parse};
-
-    fn with(text: &str, sets: &[&str]) -> Result<Experiment, FileError> {
-        let base = PathBuf::from("/base");
-        let source =
-            Source { name: "try".into(), shown: "try.toml".into(), text: text.into(), base };
-        let sets: Vec<Override> = sets.iter().map(|s| Override::parse(s).unwrap()).collect();
-        parse(&source, &sets)
-    }
-
-    const STACK: &str = include_str!("../dry_run/storages.toml");
-
-    #[test]
-    fn every_key_reaches_the_storage() {
-        let e = with(STACK, &[]).unwrap();
-        let Backing::Raid0(raid) = &e.storage["striped"].backing else { panic!("{:?}", e.storage) };
-        assert_eq!((raid.by, raid.chunk), (Some(Striper::Mdadm), Some(Bytes(64 << 10))));
-        let Backing::Loop(second) = &raid.members[1] else { panic!("{raid:?}") };
-        assert_eq!(
-            (second.size, second.sector_size, second.direct_io),
-            (Bytes(4 << 30), Some(4096), true)
-        );
-        let striped = &e.storage["striped"];
-        assert_eq!(striped.wal.as_deref(), Some("log"));
-        assert_eq!(striped.tablespaces["log"], ["pgbench_history"]);
-        assert_eq!(striped.limit.unwrap().write_bps, Some(20_000_000));
-        assert_eq!(striped.device.hook.as_ref().unwrap().expect.as_deref(), Some("off"));
-        let nvme = &e.storage["nvme-xfs"];
-        assert!(nvme.device.trim && nvme.device.write_cache == Some(false));
-        assert_eq!(nvme.filesystem.as_ref().unwrap().mount, ["logbsize=256k"]);
-        assert_eq!(e.factors[1].levels[0].sets[0].0, Key::DeviceScheduler);
-    }
-
-    #[test]
-    fn an_emulated_disk_is_read_with_its_latencies_and_has_a_usual_size() {
-        let text = "[storage.hdd]\nbacking = { emulated = { flush = \"8ms\", read = \"4ms\", parallel = 1, \
-                    cache = \"16MiB\", seed = 7 } }\nfilesystem = \"ext4\"\n";
-        let e = with(text, &["storage.hdd.backing.emulated.directory=/x"]).unwrap();
-        let Backing::Emulated(disk) = &e.storage["hdd"].backing else { panic!("{:?}", e.storage) };
-        assert_eq!(disk.latency.to_string(), "4ms a read, 8ms a flush, one request at a time");
-        assert_eq!((disk.size, disk.cache, disk.seed), (Bytes(4 << 30), Bytes(16 << 20), 7));
-        assert_eq!(e.storage["hdd"].named_directory(), Some("/x".as_ref()));
-    }
-
-    #[test]
-    fn relative_paths_start_from_the_files_folder_and_trim_between_trials_reaches_every_storage() {
-        let text = "[storage.disk]\nbacking = { loop = { size = \"1GiB\", directory = \"x\" } }\nfilesystem = \"ext4\"\n\
-                    [between]\ntrim = true\n";
-        let e = with(text, &[]).unwrap();
-        assert_eq!(e.storage["disk"].named_directory(), Some("/base/x".as_ref()));
-        assert!(e.storage["disk"].device.trim);
-    }
-
-    #[test]
-    fn an_override_makes_another_filesystem_and_is_blamed_for_one_that_is_not_known() {
-        let text =
-            "[storage.disk]\nbacking = { loop = { size = \"1GiB\" } }\nfilesystem = \"ext4\"\n";
-        let e = with(text, &["storage.disk.filesystem=xfs"]).unwrap();
-        assert_eq!(e.storage["disk"].filesystem.as_ref().unwrap().name, "xfs");
-        let error = with(text, &["storage.disk.filesystem=xsf"]).unwrap_err();
-        assert!(error.to_string().starts_with("--set storage.disk.filesystem=xsf: "), "{error}");
-    }
-
-    #[test]
-    fn what_cannot_be_is_answered_with_its_place_and_what_to_do() {
-        let all: Vec<String> = [
-            "[storage.d]\nfilesystm = \"xfs\"\n",
-            "[storage.d]\nbacking = { emulated = { flush = 8 } }\nfilesystem = \"xfs\"\n",
-            "[storage.d]\nbacking = { emulated = { flsh = \"8ms\" } }\nfilesystem = \"xfs\"\n",
-            "[storage.d]\nbacking = { emulated = { parallel = 0 } }\nfilesystem = \"xfs\"\n",
-            "[storage.d]\nbacking = { emulated = { size = \"1001B\" } }\nfilesystem = \"xfs\"\n",
-            "[storage.d]\nbacking = { loop = { size = \"1GiB\" } }\nfilesystem = \"xsf\"\n",
-            "[storage.d]\nbacking = { loop = { size = 5 } }\nfilesystem = \"xfs\"\n",
-            "[storage.d]\nbacking = { loop = { size = \"1GiB\" } }\n",
-            "[storage.d]\nbacking = { loop = { size = \"1GiB\" }, ram = \"1GiB\" }\n",
-            "[storage.d]\nbacking = {}\n",
-            "[storage.d]\ndirectory = \"/mnt\"\nfilesystem = \"xfs\"\n",
-            "[storage.d]\ndirectory = \"/mnt\"\nmount = [\"noatime\"]\n",
-            "[storage.d]\nbacking = { device = \"/dev/none\" }\nfilesystem = \"xfs\"\nmkfs = [\"-llogdev=/dev/sdb\"]\n",
-            "[storage.d]\nwal = \"logs\"\n[storage.log]\n",
-            "[storage.d]\nwal = \"d\"\n",
-            "[storage.d]\nbacking = { raid0 = [{ ram = \"1GiB\" }] }\nfilesystem = \"xfs\"\n",
-            "[storage.d]\nbacking = { ram = \"1GiB\", chunk = \"64KiB\" }\n",
-            "[factors]\ndevice.write_cache = [\"yes\"]\n",
-            "[factors]\ndevice.schedulr = [\"none\"]\n",
-            "[between]\nprewarm = true\ndrop_caches = true\n",
-        ]
-        .iter()
-        .map(|text| {
-            let error = with(text, &[]).unwrap_err();
-            format!("{error}\nhelp: {}\n", error.help().unwrap_or_default())
-        })
-        .collect();
-        insta::assert_snapshot!(all.join("\n"));
+impl From<DeviceTable> for DeviceSettings {
+    fn from(table: DeviceTable) -> Self {
+        let DeviceTable { scheduler, read_ahead_kb, nr_requests, write_cache, trim, hook } = table;
+        let hook = hook.map(|HookTable { set, read_back, expect, restore }| Hook {
+            set,
+            read_back,
+            expect,
+            restore,
+        });
+        Self { scheduler, read_ahead_kb, nr_requests, write_cache, trim, hook }
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -25,6 +25,7 @@ use crate::names::names;
 )]
 #[strum(serialize_all = "kebab-case")]
 #[serde(rename_all = "kebab-case")]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub enum Fault {
     /// SIGKILL to the postmaster and its children.
     Process,
@@ -168,6 +169,7 @@ impl Aim {
 /// Under what a disk lies or fails.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub enum Under {
     /// PGDATA and pg_wal, on however many disks.
     #[default]

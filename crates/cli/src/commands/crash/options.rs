@@ -6,7 +6,8 @@ use std::path::PathBuf;
 use clap::{Args, Subcommand, ValueEnum};
 use pgdyno_lab::Span;
 
-use crate::shared_options::{StoreOption, TrustOption, parse_duration};
+use crate::duration::parse_duration;
+use crate::shared_options::{StoreOption, TrustOption};
 
 #[derive(Args, Debug)]
 #[command(args_conflicts_with_subcommands = true, subcommand_negates_reqs = true)]

@@ -1,0 +1,54 @@
+//! JSON Schemas of the values that experiment files hold and that are read by hand. All others are
+//! derived.
+
+use std::borrow::Cow;
+
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+
+use crate::experiment::ReconnectLost;
+use crate::level::LevelValue;
+use crate::units::Span;
+
+impl JsonSchema for Span {
+    fn schema_name() -> Cow<'static, str> {
+        "Span".into()
+    }
+
+    /// The units are those of the crate `humantime`, which reads the text.
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        const UNIT: &str = "nanos|nsec|ns|usec|us|µs|millis|msec|ms|seconds|second|secs|sec|s|\
+            minutes|minute|mins|min|m|hours|hour|hrs|hr|h|days|day|d|weeks|week|wks|wk|w|\
+            months|month|M|years|year|yrs|yr|y";
+        json_schema!({
+            "type": "string",
+            "pattern": format!(r"^\s*([0-9][0-9\s]*(\.[0-9][0-9\s]*)?({UNIT})\s*)+$"),
+            "examples": ["5s", "250ms", "2m 30s"],
+        })
+    }
+}
+
+impl JsonSchema for LevelValue {
+    fn schema_name() -> Cow<'static, str> {
+        "LevelValue".into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({ "type": ["string", "number", "boolean"] })
+    }
+}
+
+impl JsonSchema for ReconnectLost {
+    fn schema_name() -> Cow<'static, str> {
+        "ReconnectLost".into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({
+            "anyOf": [
+                { "const": "never", "description": "The client ends, and the trial is failed." },
+                { "const": "always", "description": "The client connects again, without a limit." },
+                { "type": ["integer", "string"], "minimum": 0, "pattern": r"^\+?[0-9]+$" },
+            ]
+        })
+    }
+}
