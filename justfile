@@ -50,6 +50,10 @@ crash-power rounds="40":
 seconds:
     cargo test --release -p pgdyno-stats --lib -- --ignored truth --nocapture
 
+# All artefacts of a release, made and tried, in target/release-artefacts (root; docs/releases.md)
+release:
+    packaging/release
+
 # Licences, bans and sources of dependencies (needs cargo-deny; advisories need its database)
 deny:
     cargo deny check licenses bans sources
