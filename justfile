@@ -54,6 +54,10 @@ seconds:
 schema:
     PGDYNO_SCHEMA_WRITE=1 cargo test -p pgdyno-lab --lib -- file::schema::tests::the_committed
 
+# All artefacts of a release, made and tried, in target/release-artefacts (root; docs/releases.md)
+release:
+    packaging/release
+
 # Licences, bans and sources of dependencies (needs cargo-deny; advisories need its database)
 deny:
     cargo deny check licenses bans sources
