@@ -104,11 +104,29 @@ fn a_device_in_use_is_refused_whatever_was_consented_to() {
         );
         assert!(error.help().unwrap().contains("unmount"));
     }
-    run("mkswap", &[disk.path()]);
-    run("swapon", &[disk.path()]);
-    let error = disk.refused(&disk.wipe());
-    run("swapoff", &[disk.path()]);
+    let error = {
+        let _swap = Swap::new(&disk);
+        // A machine short of memory writes to it.
+        safety::check(&disk.device, &disk.wipe()).unwrap_err()
+    };
     assert!(matches!(error.found, Refusal::Swap(_)), "{error}");
+}
+
+/// Swap on a disk of the test's own, until it is dropped.
+struct Swap<'a>(&'a Disk);
+
+impl<'a> Swap<'a> {
+    fn new(disk: &'a Disk) -> Self {
+        run("mkswap", &[disk.path()]);
+        run("swapon", &[disk.path()]);
+        Self(disk)
+    }
+}
+
+impl Drop for Swap<'_> {
+    fn drop(&mut self) {
+        let _ = Command::new("swapoff").arg(self.0.path()).status();
+    }
 }
 
 fn refused_under_any_name(disk: &Disk, place: &Place) {
