@@ -131,12 +131,13 @@ fn expressions_have_the_values_and_errors_of_pgbench() {
     for (program, server) in pgbenches("expressions_have_the_values_and_errors_of_pgbench") {
         let arguments = ["-t", "1", "--random-seed=42", "-D", "default_seed=5"];
         let theirs = run(&program, &server, &script, &arguments);
-        let mut lines = theirs.lines().filter(|line| line.contains("debug(script=0,"));
         for (n, (expression, value)) in values.iter().enumerate() {
-            let line = lines.next().unwrap_or_else(|| panic!("{expression}: {theirs}"));
-            let expected = format!("debug(script=0,command={}): {value}", n + 1);
+            // The last of the command's lines: an expression may have a debug() of its own.
+            let begin = format!("debug(script=0,command={}): ", n + 1);
+            let line = theirs.lines().rfind(|line| line.contains(&begin));
+            let line = line.unwrap_or_else(|| panic!("{expression}: {theirs}"));
             assert!(
-                line.ends_with(&expected),
+                line.ends_with(&format!("{begin}{value}")),
                 "{expression}\n    ours: {value}\n    theirs: {line}"
             );
         }
