@@ -13,10 +13,11 @@ use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use fake_server::{FakeServer, Mode};
+use pgdyno_test_support::wait_for;
 use support::{Ended, World, ended, signal};
 
 /// What ends a hang; no measure of anything.
-const PATIENCE: Duration = Duration::from_secs(20);
+const PATIENCE: Duration = Duration::from_secs(60);
 
 /// Waits for `child`, which is ended where it hangs.
 fn end_of(mut child: Child, what: &str) -> Ended {
@@ -148,6 +149,13 @@ fn full_pipe() -> (PipeReader, Stdio) {
     (reader, writer.into())
 }
 
+/// Whether a signal has been sent to the process and not been delivered.
+fn has_pending_signal(pid: i32) -> bool {
+    let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap();
+    let pending = status.lines().find_map(|line| line.strip_prefix("ShdPnd:")).unwrap();
+    pending.trim().contains(|digit| digit != '0')
+}
+
 #[test]
 fn a_second_signal_ends_the_process_at_once() {
     let world = World::new();
@@ -163,7 +171,10 @@ fn a_second_signal_ends_the_process_at_once() {
         server.await_arrival();
         let pid = child.id().cast_signed();
         signal(pid, first);
-        std::thread::sleep(Duration::from_millis(500));
+        // Two that wait to be delivered would be one.
+        wait_for("the signal to be delivered", || (!has_pending_signal(pid)).then_some(()));
+        // Its handler may be interrupted.
+        std::thread::sleep(Duration::from_millis(300));
         signal(pid, second);
         let ended = end_of(child, &format!("{first}, {second}"));
         assert_eq!(ended.code, Some(status), "{first}, {second}");

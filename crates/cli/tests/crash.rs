@@ -136,19 +136,6 @@ fn asynchronous_commit_loses_what_it_says() {
 }
 
 #[test]
-fn a_lying_disk_fails_an_honest_server() {
-    if !is_root("a_lying_disk_fails_an_honest_server") {
-        return;
-    }
-    let world = World::new();
-    let (ended, shown) =
-        crash(&world, "--fault lying-disk --filesystem ext4 --rounds 1 --no-controls");
-    assert_eq!(ended.code, Some(0), "{}{}", ended.out, ended.err);
-    assert!(shown["verdict"].as_str().unwrap().starts_with("as planted"), "{}", shown["reason"]);
-    assert_gone(&world);
-}
-
-#[test]
 fn processes_that_are_killed_take_nothing_with_them_and_the_seed_repeats_the_rounds() {
     let world = World::new();
     let options = "--fault process,immediate,backend --rounds 1 --seed 3";

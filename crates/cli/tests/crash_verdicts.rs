@@ -150,6 +150,8 @@ fn a_lie_that_is_emulated_is_no_verdict_on_a_drive() {
         assert!(ended.out.contains(words), "{words}: {}", ended.out);
     }
     assert!(!world.path("data/pgdyno/crashes").exists(), "what was meant to fail is not kept");
+    assert_eq!(world.traces(), [""; 0]);
+    world.assert_nothing_left();
 }
 
 #[test]

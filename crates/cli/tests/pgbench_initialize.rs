@@ -7,6 +7,7 @@ mod pgbench_support;
 use std::process::Stdio;
 
 use pgbench_support::{Server, ended, signal};
+use pgdyno_test_support::wait_for;
 
 /// Everything that tells one set of tables from another.
 const SHAPE: &[&str] = &[
@@ -238,9 +239,8 @@ fn a_load_that_a_signal_ends_leaves_what_is_loaded_and_is_gone_on_with_or_replac
         let child = command.spawn().unwrap();
         let loaded = "select count(*) from pgdyno_load where piece like '%chunk%'";
         let there = "select count(*) from pg_class where relname = 'pgdyno_load'";
-        while server.ask("our", there) == "0" || server.ask("our", loaded) == "0" {
-            std::thread::sleep(std::time::Duration::from_millis(20));
-        }
+        let is_begun = || server.ask("our", there) != "0" && server.ask("our", loaded) != "0";
+        wait_for("a chunk that is loaded", || is_begun().then_some(()));
         signal(child.id(), "INT");
         let stopped = ended(&child.wait_with_output().unwrap());
         assert_eq!(stopped.code, Some(130), "{}", stopped.err);
@@ -279,10 +279,10 @@ fn an_interrupted_initialization_ends_at_once_and_leaves_no_rows() {
             let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
             let filling = "select count(*) from pg_stat_activity where datname = 'our' \
                            and query ~ '^(insert into|copy) [^ ]*pgbench_accounts'";
-            while server.ask("our", filling) == "0" {
+            wait_for("the tables to be filled", || {
                 assert!(child.try_wait().unwrap().is_none(), "{steps}: it ended by itself");
-                std::thread::sleep(std::time::Duration::from_millis(20));
-            }
+                (server.ask("our", filling) != "0").then_some(())
+            });
             signal(child.id(), "INT");
             let ended = ended(&child.wait_with_output().unwrap());
             assert_eq!(ended.code, Some(130), "{steps}: {}", ended.err);

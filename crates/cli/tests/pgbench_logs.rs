@@ -27,7 +27,7 @@ fn shape(files: &[PathBuf]) -> Vec<String> {
 
 #[test]
 fn logs_have_pgbenchs_names_and_columns() {
-    for server in Server::each("logs_have_pgbenchs_names_and_columns") {
+    Server::each_at_once("logs_have_pgbenchs_names_and_columns", |server| {
         for who in ["ref", "our"] {
             assert_eq!(server.run(who, "-i -q -I dtGvp").code, Some(0));
         }
@@ -82,7 +82,7 @@ fn logs_have_pgbenchs_names_and_columns() {
                 assert!(rest.split('.').all(|part| part.parse::<u32>().is_ok()), "{name}");
             }
         }
-    }
+    });
 }
 
 #[test]

@@ -7,6 +7,7 @@ mod pgbench_support;
 use std::process::Stdio;
 
 use pgbench_support::{Server, ended, numbers_as_n, signal};
+use pgdyno_test_support::wait_for;
 
 /// Servers with both databases filled.
 fn filled(test: &str) -> impl Iterator<Item = Server> {
@@ -252,14 +253,19 @@ fn the_same_seed_leaves_the_same_rows() {
 
 #[test]
 fn progress_is_told_in_pgbenchs_shape() {
-    for server in filled("progress_is_told_in_pgbenchs_shape") {
+    Server::each_at_once("progress_is_told_in_pgbenchs_shape", |server| {
+        fill(&server);
         for args in [
             "-n -T 2 -P 1 -S",
             "-n -T 2 -P 1 -R 200 -L 900 --max-tries=2",
             "-n -T 2 -P 1 --progress-timestamp -C -S",
         ] {
-            let ours = server.same(args, &["progress: "]);
-            let theirs = server.run("ref", args);
+            let (theirs, ours) = std::thread::scope(|scope| {
+                let theirs = scope.spawn(|| server.run("ref", args));
+                let ours = server.run("our", args);
+                (theirs.join().unwrap(), ours)
+            });
+            server.assert_same(args, &["progress: "], &theirs, &ours);
             let lines = |err: &str| err.lines().filter(|l| l.starts_with("progress: ")).count();
             if args.contains("-P 1 -S") {
                 assert_eq!(lines(&ours.err), 2, "{}", ours.err);
@@ -269,7 +275,7 @@ fn progress_is_told_in_pgbenchs_shape() {
             };
             assert_eq!(first(&ours.err), first(&theirs.err), "{args}");
         }
-    }
+    });
 }
 
 #[test]
@@ -281,9 +287,7 @@ fn an_interrupted_run_tells_what_was_measured() {
             command.args(args).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
         // It runs when its connection does something.
         let running = "select count(*) from pg_stat_activity where datname = 'our' and query like 'SELECT abalance%'";
-        while server.ask("ref", running) == "0" {
-            std::thread::sleep(std::time::Duration::from_millis(20));
-        }
+        wait_for("a running load", || (server.ask("ref", running) != "0").then_some(()));
         signal(child.id(), "INT");
         let ended = ended(&child.wait_with_output().unwrap());
         assert_eq!(ended.code, Some(130), "{}", ended.err);

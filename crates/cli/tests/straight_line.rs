@@ -255,12 +255,12 @@ fn the_highest_rate_that_keeps_an_objective_is_found_confirmed_and_stored_with_e
         "workload.name=select-only",
         "load.clients=4",
         "load.find=max_rate",
-        "load.slo=p99 < 30ms, failed < 1%",
+        "load.slo=p99 < 200ms, failed < 1%",
     ];
     let ended = world.run(&quick(&world, "quickstart", &sets));
     assert_eq!(ended.code, Some(0), "{}", ended.err);
     assert!(
-        ended.out.contains("max rate") && ended.out.contains("keeps p99 < 30ms, failed < 1%"),
+        ended.out.contains("max rate") && ended.out.contains("keeps p99 < 200ms, failed < 1%"),
         "{}",
         ended.out
     );
@@ -273,7 +273,7 @@ fn the_highest_rate_that_keeps_an_objective_is_found_confirmed_and_stored_with_e
         let kept = |step: &&Value| step["confirming"] == true && step["broken"].is_null();
         let last = steps.iter().rfind(kept).unwrap();
         assert_eq!(last["rate"].as_f64(), Some(found), "{search}");
-        assert!(last["latency_us_p99"].as_f64().unwrap() < 30_000.0, "{last}");
+        assert!(last["latency_us_p99"].as_f64().unwrap() < 200_000.0, "{last}");
         // The trial is the step that confirmed its answer, not one that was tried after it.
         assert_eq!(trial["latency_us"]["p99"], last["latency_us_p99"]);
         assert_eq!(trial["transactions"], last["transactions"]);

@@ -6,8 +6,9 @@ use std::time::{Duration, Instant};
 use crate::error::StepError;
 use crate::tool::run_tool;
 
-/// How long the destruction of a pool waits for processes that still use it.
-const PATIENCE: Duration = Duration::from_secs(5);
+/// How long the destruction of a pool waits for processes that still use it. On a busy machine,
+/// zfs-fuse itself lets go of an unmounted filesystem only seconds later.
+const PATIENCE: Duration = Duration::from_secs(20);
 
 /// Destroys the pool `name`, if it is there.
 ///

@@ -13,6 +13,7 @@ use pgdyno_engine::script::Script;
 use pgdyno_engine::{LoadError, LoadObserver, Phase, WeightedScript, run_load};
 use pgdyno_model::Measurement;
 use pgdyno_model::experiment::{Length, OnError, Protocol, ReconnectLost};
+use pgdyno_test_support::wait_for;
 use server::{PASSWORD, Server, Session, TPCB, TPCB_TABLES, lasting, spec, unwatched};
 
 static RUNNING: AtomicBool = AtomicBool::new(false);
@@ -198,11 +199,7 @@ fn a_stop_ends_a_long_statement_at_the_server_too() {
     assert!(m.measured_s >= 1.0 && m.measured_s < 60.0, "{}", m.measured_s);
     let mut session = Session::new(&server.unix());
     let sleeping = "SELECT count(*) FROM pg_stat_activity WHERE query LIKE 'SELECT pg_sleep%' AND pid <> pg_backend_pid()";
-    let deadline = Instant::now() + Duration::from_secs(30);
-    while session.count(sleeping) > 0 {
-        assert!(Instant::now() < deadline, "the statement still runs");
-        std::thread::sleep(Duration::from_millis(10));
-    }
+    wait_for("the statement to end", || (session.count(sleeping) == 0).then_some(()));
 }
 
 #[test]
@@ -216,21 +213,19 @@ fn a_stop_ends_a_command_line_that_a_script_waits_for() {
         let stop = AtomicBool::new(false);
         let process = std::thread::scope(|scope| {
             let load = scope.spawn(|| run_load(&spec, &unwatched(&stop)));
-            let process = loop {
-                match std::fs::read_to_string(&file) {
-                    Ok(text) if text.ends_with('\n') => break text.trim().to_owned(),
-                    _ => std::thread::sleep(Duration::from_millis(10)),
-                }
-            };
+            let process = wait_for("the command line to run", || {
+                let text = std::fs::read_to_string(&file).ok()?;
+                text.ends_with('\n').then(|| text.trim().to_owned())
+            });
             stop.store(true, Ordering::Relaxed);
             assert_eq!(load.join().unwrap().unwrap().transactions, 0);
             process
         });
         // It goes with its group, as soon as somebody has taken note of its end.
         let stat = format!("/proc/{process}/stat");
-        while std::fs::read_to_string(&stat).is_ok_and(|stat| !stat.contains(") Z ")) {
-            std::thread::sleep(Duration::from_millis(10));
-        }
+        wait_for("the command line to end", || {
+            std::fs::read_to_string(&stat).map_or(true, |stat| stat.contains(") Z ")).then_some(())
+        });
         std::fs::remove_file(&file).unwrap();
     }
 }
@@ -382,13 +377,13 @@ fn a_rate_is_kept_and_every_transaction_can_have_its_own_connection() {
     assert_eq!(session.count("SELECT count(DISTINCT pid) FROM backends"), 30);
 
     spec.options.reconnect = false;
-    spec.options.rate = Some(300.0);
+    spec.options.rate = Some(50.0);
     spec.length = lasting(Duration::from_secs(2));
     let m = run_load(&spec, &unwatched(&RUNNING)).unwrap();
     adds_up(&m);
-    // 600 are due, give or take ten standard deviations; a slow machine does less, none does more.
+    // 100 are due, give or take ten standard deviations; a slow machine does less, none does more.
     let begun = m.transactions + m.counters.drained_transactions;
-    assert!(begun < 850, "{begun}");
+    assert!(begun < 200, "{begun}");
     assert!(m.sums.lag_sum_us > 0.0 && m.sums.lag_max_us > 0.0);
     // Closed, the same server does far more.
     spec.options.rate = None;

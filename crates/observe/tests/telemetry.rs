@@ -2,16 +2,20 @@
 #![allow(clippy::unwrap_used, reason = "helpers of tests")]
 
 use std::io::Write;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
 use pgdyno_model::experiment::{Connect, Telemetry};
 use pgdyno_model::facts::BuildSource;
 use pgdyno_model::target::{Address, Secret};
-use pgdyno_model::telemetry::{Kind, STATS_RESET, Table};
+use pgdyno_model::telemetry::{Column, Kind, STATS_RESET, Table};
 use pgdyno_model::units::Span;
-use pgdyno_observe::telemetry::{MonitoredServer, Sampler, TelemetryContext, probes};
+use pgdyno_observe::telemetry::{
+    MonitoredServer, Probe, ProbeError, Sampler, TelemetryContext, probes,
+};
 use pgdyno_postgres::{Cluster, ExternalServer, ExternalServerError, Install, fetch};
-use pgdyno_test_support::{Place, RUN};
+use pgdyno_test_support::{Place, RUN, wait_for};
 
 /// Fetches PostgreSQL `major`.
 fn install_of(major: u32) -> Install {
@@ -51,10 +55,57 @@ fn connect(cluster: &Cluster) -> pgdyno_connect::control::Client {
     client
 }
 
+/// A sampler whose last probe counts the rounds of samples.
+struct CountedSampler {
+    sampler: Sampler,
+    rounds: Arc<AtomicU32>,
+}
+
+struct RoundCounter(Arc<AtomicU32>);
+
+impl Probe for RoundCounter {
+    fn name(&self) -> &'static str {
+        "rounds"
+    }
+
+    fn columns(&self) -> &[Column] {
+        &[]
+    }
+
+    fn sample(&mut self) -> Result<Vec<Option<f64>>, ProbeError> {
+        self.0.fetch_add(1, Ordering::Relaxed);
+        Ok(Vec::new())
+    }
+}
+
+impl CountedSampler {
+    /// Starts to sample, and returns when every probe has been read.
+    fn start(watched: &TelemetryContext) -> Self {
+        let rounds = Arc::new(AtomicU32::new(0));
+        let mut all = probes(watched);
+        all.push(Box::new(RoundCounter(Arc::clone(&rounds))));
+        let sampler = Self { sampler: Sampler::start(all, Duration::from_millis(50)), rounds };
+        sampler.wait_rounds(1);
+        sampler
+    }
+
+    /// Waits until `count` more rounds have ended.
+    fn wait_rounds(&self, count: u32) {
+        let wanted = self.rounds.load(Ordering::Relaxed) + count;
+        wait_for("rounds of samples", || {
+            (self.rounds.load(Ordering::Relaxed) >= wanted).then_some(())
+        });
+    }
+
+    fn finish(self, opened: Instant) -> Vec<Table> {
+        self.sampler.finish(opened, Instant::now())
+    }
+}
+
 fn watch(cluster: &Cluster) -> Vec<Table> {
     let mut load = connect(cluster);
     let watched = TelemetryContext::new(subject(cluster, "load"), wanted());
-    let sampler = Sampler::start(probes(&watched), Duration::from_millis(50));
+    let sampler = CountedSampler::start(&watched);
     let opened = Instant::now();
     // A session tells its counts to the others about once a second, and when it ends.
     while opened.elapsed() < Duration::from_millis(1500) {
@@ -66,11 +117,8 @@ fn watch(cluster: &Cluster) -> Vec<Table> {
         let query = "SELECT xact_commit FROM pg_stat_database WHERE datname = 'load'";
         control.query_one(query, &[]).unwrap().get(0)
     };
-    let until = Instant::now() + Duration::from_secs(30);
-    while counted() < 3 && Instant::now() < until {
-        std::thread::sleep(Duration::from_millis(20));
-    }
-    sampler.finish(opened, Instant::now())
+    wait_for("the counts of the session", || (counted() >= 3).then_some(()));
+    sampler.finish(opened)
 }
 
 #[test]
@@ -151,14 +199,14 @@ fn a_session_that_waits_for_a_lock_is_seen_waiting_for_it_and_no_other_is() {
     let waiting = std::thread::spawn(move || waiter.batch_execute("SELECT * FROM t").unwrap());
     let mut control = cluster.control("postgres").unwrap();
     let blocked = "SELECT count(*) FROM pg_locks WHERE NOT granted";
-    while control.query_one(blocked, &[]).unwrap().get::<_, i64>(0) == 0 {
-        std::thread::sleep(Duration::from_millis(5));
-    }
+    wait_for("a session that waits", || {
+        (control.query_one(blocked, &[]).unwrap().get::<_, i64>(0) > 0).then_some(())
+    });
     let watched = TelemetryContext::new(subject(&cluster, "load"), wanted());
-    let sampler = Sampler::start(probes(&watched), Duration::from_millis(50));
+    let sampler = CountedSampler::start(&watched);
     let opened = Instant::now();
-    std::thread::sleep(Duration::from_millis(500));
-    let tables = sampler.finish(opened, Instant::now());
+    sampler.wait_rounds(8);
+    let tables = sampler.finish(opened);
     holder.batch_execute("ROLLBACK").unwrap();
     waiting.join().unwrap();
     let waits = table(&tables, "wait_events");
@@ -190,16 +238,14 @@ fn a_reset_of_the_statistics_shows_in_the_table_as_such() {
     let place = Place::new();
     let cluster = started(&place);
     let watched = TelemetryContext::new(subject(&cluster, "load"), wanted());
-    let sampler = Sampler::start(probes(&watched), Duration::from_millis(50));
+    let sampler = CountedSampler::start(&watched);
     let opened = Instant::now();
-    std::thread::sleep(Duration::from_millis(150));
     cluster
         .control("postgres")
         .unwrap()
         .batch_execute("SELECT pg_stat_reset_shared('wal')")
         .unwrap();
-    std::thread::sleep(Duration::from_millis(150));
-    let tables = sampler.finish(opened, Instant::now());
+    let tables = sampler.finish(opened);
     let mut epochs = values(table(&tables, "pg_stat_wal"), STATS_RESET);
     epochs.dedup();
     assert_eq!(epochs.len(), 2, "before and after: {epochs:?}");
@@ -212,10 +258,10 @@ fn what_watching_costs_is_counted_and_extensions_are_read_where_asked_for() {
     let cluster = started(&place);
     let asked = Telemetry { buffercache: true, statements: true, ..wanted() };
     let watched = TelemetryContext::new(subject(&cluster, "load"), asked);
-    let sampler = Sampler::start(probes(&watched), Duration::from_millis(50));
+    let sampler = CountedSampler::start(&watched);
     let opened = Instant::now();
-    std::thread::sleep(Duration::from_millis(500));
-    let tables = sampler.finish(opened, Instant::now());
+    sampler.wait_rounds(10);
+    let tables = sampler.finish(opened);
     let cost = table(&tables, "observer");
     assert_eq!(cost.unavailable, None);
     for column in ["sampler_cpu", "backends_cpu"] {
@@ -283,11 +329,11 @@ fn every_layer_under_data_wal_and_tablespaces_is_watched_and_counts_what_is_writ
         MonitoredServer { data: Some(data), ..subject(&cluster, "load") },
         wanted(),
     );
-    let sampler = Sampler::start(probes(&watched), Duration::from_millis(50));
+    let sampler = CountedSampler::start(&watched);
     let opened = Instant::now();
     std::fs::write(disk.point.join("x"), vec![1; 8 << 20]).unwrap();
     std::fs::File::open(disk.point.join("x")).unwrap().sync_all().unwrap();
-    let tables = sampler.finish(opened, Instant::now());
+    let tables = sampler.finish(opened);
     let stats = table(&tables, "diskstats");
     let device = disk.device.strip_prefix("/dev/").unwrap();
     let written = values(stats, &format!("{device}.wr_sectors"));
@@ -311,12 +357,10 @@ fn a_server_that_dies_ends_its_own_probes_only() {
     let mut cluster = place.cluster();
     cluster.start(&RUN).unwrap();
     let watched = TelemetryContext::new(subject(&cluster, "postgres"), wanted());
-    let sampler = Sampler::start(probes(&watched), Duration::from_millis(20));
+    let sampler = CountedSampler::start(&watched);
     let opened = Instant::now();
-    std::thread::sleep(Duration::from_millis(100));
     cluster.stop(pgdyno_postgres::StopMode::Immediate);
-    std::thread::sleep(Duration::from_millis(100));
-    let tables = sampler.finish(opened, Instant::now());
+    let tables = sampler.finish(opened);
     let unavailable =
         |name: &str| tables.iter().find(|t| t.probe == name).unwrap().unavailable.clone();
     assert!(unavailable("pg_stat_wal").is_some());

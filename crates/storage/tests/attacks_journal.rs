@@ -21,6 +21,7 @@ use pgdyno_exec::undo::{KernelFileChange, Undo};
 use pgdyno_model::facts::BuildSource;
 use pgdyno_postgres::sweep::{CleanupResult, Outcome, sweep};
 use pgdyno_postgres::{Cluster, ClusterSpec, Install};
+use pgdyno_test_support::write_program;
 
 /// Runs only in the victim: one sweep.
 #[test]
@@ -304,12 +305,8 @@ while :; do mkdir -p "$2/base" && : > "$2/base/file" && rm "$2/base/file"; done
 /// A place in which a pgdyno was killed while its initdb ran; the processes that it left.
 fn killed_at_initdb() -> (Place, Vec<u32>) {
     let place = Place::new();
-    for name in ["bin", "storage"] {
-        fs::create_dir(place.path().join(name)).unwrap();
-    }
-    let initdb = place.path().join("bin/initdb");
-    fs::write(&initdb, ENDLESS_INITDB).unwrap();
-    fs::set_permissions(&initdb, fs::Permissions::from_mode(0o755)).unwrap();
+    fs::create_dir(place.path().join("storage")).unwrap();
+    write_program(&place.path().join("bin/initdb"), ENDLESS_INITDB);
     let mut victim = victim("victim_makes_a_cluster", &[("PLACE", place.path())]);
     let mut victim = victim.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
     let child_file = place.path().join("storage/pgdyno-victim/data/child-runs");

@@ -5,7 +5,7 @@
 mod common;
 
 use std::fs;
-use std::os::unix::fs::{PermissionsExt, symlink};
+use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -16,6 +16,7 @@ use pgdyno_exec::device::safety;
 use pgdyno_exec::{ExecContext, Executor as _, Step, StepError};
 use pgdyno_model::storage::Backing;
 use pgdyno_storage::{Stack, Wipe};
+use pgdyno_test_support::write_program;
 
 const SIZE: u64 = 24 << 20;
 
@@ -137,8 +138,7 @@ fn with_programs_that(deed: &str, scene: &Scene, steps: Vec<Step>) -> Vec<Step> 
         Step::Run { program, args, as_account, output } => {
             let script = scene.place.path().join(format!("{}.sh", program.display()));
             let text = format!("#!/bin/sh\n{deed}\nexec {} \"$@\"\n", program.display());
-            fs::write(&script, text).unwrap();
-            fs::set_permissions(&script, PermissionsExt::from_mode(0o755)).unwrap();
+            write_program(&script, &text);
             Step::Run { program: script, args, as_account, output }
         }
         other => other,

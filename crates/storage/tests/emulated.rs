@@ -358,7 +358,7 @@ fn the_write_log_gives_a_filesystem_as_it_was_after_each_flush() {
     assert_nothing_left(&place);
 }
 
-/// A latency that dwarfs what the emulation and a busy machine add.
+/// A latency that dwarfs what the emulation adds.
 const INJECTED: Duration = Duration::from_millis(40);
 
 #[test]
@@ -375,16 +375,18 @@ fn an_injected_latency_is_what_fsync_and_commits_wait_for() {
     let mut client = cluster.control("postgres").unwrap();
     client.batch_execute("CREATE TABLE t (n int); CHECKPOINT").unwrap();
     let for_ = Duration::from_millis(400);
+    // The fastest of several: a busy machine adds to each, and seldom to all.
     let flush = || {
         let rate = fsync_rate("disk", &made.path(), for_, &place.journal, &RUN).unwrap();
-        Duration::from_secs_f64(1.0 / rate.per_second())
+        Duration::from_secs_f64(rate.latency.quantile_us(0.0).unwrap() / 1e6)
     };
     let mut commits = || {
-        let began = Instant::now();
-        for _ in 0..10 {
+        let commit = || {
+            let began = Instant::now();
             client.execute("INSERT INTO t VALUES (1)", &[]).unwrap();
-        }
-        began.elapsed() / 10
+            began.elapsed()
+        };
+        std::iter::repeat_with(commit).take(10).min().unwrap()
     };
     let without = (flush(), commits());
     let mut control = control(&made);
@@ -429,9 +431,11 @@ fn waits_overlap_unless_the_disk_serves_one_at_a_time() {
         });
         began.elapsed()
     };
-    let (alone, together) = (took(Some(1)), took(None));
-    assert!(alone >= 8 * INJECTED && together >= INJECTED, "{alone:?} {together:?}");
-    assert!(alone.as_secs_f64() / together.as_secs_f64() > 2.0, "{alone:?} {together:?}");
+    let alone = took(Some(1));
+    assert!(alone >= 8 * INJECTED, "{alone:?}");
+    // The fastest of several: what a busy machine adds may hide that the waits overlapped.
+    let together = std::iter::repeat_with(|| took(None)).take(5).min().unwrap();
+    assert!((INJECTED..4 * INJECTED).contains(&together), "{together:?}");
     drop(control);
     assert_eq!(made.take_down(), [""; 0]);
     assert_nothing_left(&place);

@@ -104,11 +104,38 @@ fn a_device_in_use_is_refused_whatever_was_consented_to() {
         );
         assert!(error.help().unwrap().contains("unmount"));
     }
-    run("mkswap", &[disk.path()]);
-    run("swapon", &[disk.path()]);
-    let error = disk.refused(&disk.wipe());
-    run("swapoff", &[disk.path()]);
+    let swap = Swap::new();
+    // Not compared with what it held: a machine short of memory writes to it.
+    let error = safety::check(&swap.disk.device, &swap.disk.wipe()).unwrap_err();
     assert!(matches!(error.found, Refusal::Swap(_)), "{error}");
+}
+
+/// Swap of the test's own, until it is dropped.
+struct Swap {
+    disk: Disk,
+    #[expect(dead_code, reason = "its drop removes the folder, after the disk's")]
+    folder: tempfile::TempDir,
+}
+
+impl Swap {
+    /// As small as mkswap takes it, and never in memory: pages of a file in memory that are swapped
+    /// out to that very file can never be read again, and whoever needs one waits forever.
+    fn new() -> Self {
+        let folder = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
+        let image = folder.path().join("swap");
+        fs::write(&image, [0; 64 << 10]).unwrap();
+        let device = run("losetup", &["--find", "--show", image.to_str().unwrap()]);
+        let swap = Self { disk: Disk { image, device: device.into() }, folder };
+        run("mkswap", &[swap.disk.path()]);
+        run("swapon", &[swap.disk.path()]);
+        swap
+    }
+}
+
+impl Drop for Swap {
+    fn drop(&mut self) {
+        let _ = Command::new("swapoff").arg(self.disk.path()).status();
+    }
 }
 
 fn refused_under_any_name(disk: &Disk, place: &Place) {

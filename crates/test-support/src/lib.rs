@@ -6,6 +6,7 @@
 //! - [`skip()`] and [`is_root`]: say that a test is skipped. CI fails on a skip that
 //!   `.ci/allowed-skips` does not list.
 //! - [`Interval`]: a median of ratios with its interval, for benches.
+//! - [`write_program`]: a program that can be run at once.
 //! - [`traces()`]: mounts, loop devices and emulated disks that a test left behind.
 //! - [`wait_for`]: polls for a result, and fails the test after a minute.
 //!
@@ -21,6 +22,7 @@
 #![allow(clippy::unwrap_used)]
 
 mod place;
+mod program;
 mod scratch;
 mod server;
 mod skip;
@@ -29,6 +31,7 @@ mod traces;
 mod wait;
 
 pub use place::Place;
+pub use program::write_program;
 pub use scratch::Scratch;
 pub use server::{PASSWORD, Server, Session, create_cluster, install};
 pub use skip::{is_root, skip};

@@ -48,9 +48,13 @@ pub struct Server {
     /// The major version of the server and of the pgbench that ours is held against.
     pub major: u32,
     programs: PathBuf,
+    // Before the folder: values are dropped in this order.
+    process: Process,
     root: tempfile::TempDir,
-    child: Child,
 }
+
+/// A postmaster; it is stopped with this value.
+struct Process(Child);
 
 pub struct Ended {
     pub code: Option<i32>,
@@ -72,6 +76,19 @@ impl Server {
         })
     }
 
+    /// Calls `check` with a running server of each major version, all at once: for tests that
+    /// mostly wait.
+    pub fn each_at_once(test: &str, check: impl Fn(Self) + Sync) {
+        std::thread::scope(|scope| {
+            let threads: Vec<_> =
+                Self::each(test).map(|server| scope.spawn(|| check(server))).collect();
+            for thread in threads {
+                // The panic has been shown already; the scope ends with it.
+                thread.join().unwrap();
+            }
+        });
+    }
+
     /// A running server of the newest version that there is.
     pub fn newest(test: &str) -> Option<Self> {
         let newest = MAJORS.into_iter().rev().find_map(|major| Some((major, programs(major)?)));
@@ -86,26 +103,40 @@ impl Server {
         std::fs::set_permissions(root.path(), std::fs::Permissions::from_mode(0o755)).unwrap();
         let home = root.path().join("server");
         std::fs::create_dir(&home).unwrap();
-        let account = account();
-        if let Some((uid, gid)) = account {
+        if let Some((uid, gid)) = account() {
             chown(&home, Some(uid), Some(gid)).unwrap();
         }
-        let command = |program: &str| {
-            let mut command = Command::new(programs.join(program));
-            command.current_dir(&home).stdin(Stdio::null()).stdout(Stdio::null());
-            if let Some((uid, gid)) = account {
-                command.uid(uid).gid(gid);
-            }
-            command
-        };
-        let made = command("initdb")
+        let template = template(major, &programs);
+        if template.exists() {
+            copy(&template, &home.join("data"));
+            return Self::serve(major, programs, root);
+        }
+        let made = as_account(&programs.join("initdb"), &home)
             .args(["-A", "trust", "-U", "postgres", "--no-sync", "-E", "UTF8", "--locale=C", "-D"])
             .arg(home.join("data"))
             .output()
             .unwrap();
         assert!(made.status.success(), "{}", String::from_utf8_lossy(&made.stderr));
+        let server = Self::serve(major, programs, root);
+        for database in ["ref", "our"] {
+            assert!(
+                server.psql("postgres", &format!("create database {database}")).status.success()
+            );
+        }
+        // Stopped in good order, its directory is the template of all later servers.
+        let (major, programs, root) = server.stop();
+        let unfinished = tempfile::tempdir_in(template.parent().unwrap()).unwrap();
+        copy(&root.path().join("server/data"), &unfinished.path().join("data"));
+        // Another test may have been quicker, with a template as good as this one.
+        let _ = std::fs::rename(unfinished.path().join("data"), &template);
+        Self::serve(major, programs, root)
+    }
+
+    /// Starts a server of the data directory that `root` has.
+    fn serve(major: u32, programs: PathBuf, root: tempfile::TempDir) -> Self {
+        let home = root.path().join("server");
         let log = std::fs::File::create(root.path().join("server.log")).unwrap();
-        let child = command("postgres")
+        let child = as_account(&programs.join("postgres"), &home)
             .arg("-D")
             .arg(home.join("data"))
             .args(["-c", "listen_addresses=", "-c", "fsync=off", "-c", "max_connections=30", "-k"])
@@ -113,18 +144,21 @@ impl Server {
             .stderr(log)
             .spawn()
             .unwrap();
-        let server = Self { major, programs, root, child };
+        let process = Process(child);
+        let server = Self { major, programs, process, root };
         let patience = Instant::now() + Duration::from_secs(60);
         while !server.psql("postgres", "select 1").status.success() {
             assert!(Instant::now() < patience, "the server did not come up within a minute");
-            std::thread::sleep(Duration::from_millis(50));
-        }
-        for database in ["ref", "our"] {
-            assert!(
-                server.psql("postgres", &format!("create database {database}")).status.success()
-            );
+            std::thread::sleep(Duration::from_millis(20));
         }
         server
+    }
+
+    /// Stops the server in good order; its directory stays.
+    fn stop(self) -> (u32, PathBuf, tempfile::TempDir) {
+        let Self { major, programs, process, root } = self;
+        drop(process);
+        (major, programs, root)
     }
 
     fn with_environment<'a>(&self, command: &'a mut Command) -> &'a mut Command {
@@ -253,8 +287,13 @@ impl Server {
     /// Runs `args` with both, which must end with the same status and the same report but for the
     /// numbers; and both must say `phrases` on standard error. Ours is returned.
     pub fn same(&self, args: &str, phrases: &[&str]) -> Ended {
-        let theirs = self.run("ref", args);
-        let ours = self.run("our", args);
+        let (theirs, ours) = (self.run("ref", args), self.run("our", args));
+        self.assert_same(args, phrases, &theirs, &ours);
+        ours
+    }
+
+    /// Asserts what [`Server::same`] does of two runs that have ended.
+    pub fn assert_same(&self, args: &str, phrases: &[&str], theirs: &Ended, ours: &Ended) {
         let both = format!(
             "`{args}`\n--- pgbench {} ({:?}):\n{}{}\n--- pgdyno ({:?}):\n{}{}",
             self.major, theirs.code, theirs.out, theirs.err, ours.code, ours.out, ours.err
@@ -265,7 +304,6 @@ impl Server {
             assert!(theirs.err.contains(phrase), "pgbench does not say `{phrase}`: {both}");
             assert!(ours.err.contains(phrase), "pgdyno does not say `{phrase}`: {both}");
         }
-        ours
     }
 
     /// The files in the directory of `who` whose names begin with `prefix`, by name.
@@ -278,12 +316,39 @@ impl Server {
     }
 }
 
-impl Drop for Server {
+impl Drop for Process {
     fn drop(&mut self) {
         // By its id; SIGINT asks for a fast shutdown.
-        let _ = Command::new("/bin/kill").args(["-INT", &self.child.id().to_string()]).status();
-        let _ = self.child.wait();
+        let _ = Command::new("/bin/kill").args(["-INT", &self.0.id().to_string()]).status();
+        let _ = self.0.wait();
     }
+}
+
+/// Where the data directory lies that servers of `programs` begin with: two empty databases, made
+/// once for all test programs, as initdb takes a second.
+fn template(major: u32, programs: &Path) -> PathBuf {
+    let version = Command::new(programs.join("postgres")).arg("--version").output().unwrap();
+    let version = String::from_utf8(version.stdout).unwrap();
+    let words = version.split(|c: char| !c.is_ascii_alphanumeric()).filter(|word| !word.is_empty());
+    let version = words.collect::<Vec<_>>().join("-");
+    let owner = account().map_or_else(String::new, |(uid, _)| format!("-{uid}"));
+    Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("pgbench-{major}-{version}{owner}"))
+}
+
+/// Copies the directory `from` with owners and modes.
+fn copy(from: &Path, to: &Path) {
+    let status = Command::new("cp").arg("-a").args([from, to]).status().unwrap();
+    assert!(status.success(), "cp {from:?} {to:?}");
+}
+
+/// A command for `program` in `home`, under the account that runs the server.
+fn as_account(program: &Path, home: &Path) -> Command {
+    let mut command = Command::new(program);
+    command.current_dir(home).stdin(Stdio::null()).stdout(Stdio::null());
+    if let Some((uid, gid)) = account() {
+        command.uid(uid).gid(gid);
+    }
+    command
 }
 
 pub fn ended(output: &Output) -> Ended {

@@ -6,6 +6,8 @@ use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use pgdyno_test_support::write_program;
+
 use crate::support::World;
 
 /// The folder of the newest installed programs.
@@ -42,8 +44,8 @@ pub(crate) fn unflushing(world: &World, folder: &str) -> PathBuf {
         installed.join("postgres").display()
     );
     let postgres = programs.join("postgres");
-    std::fs::write(&postgres, wrapper).unwrap();
-    for path in [&postgres, &library, &programs] {
+    write_program(&postgres, &wrapper);
+    for path in [&library, &programs] {
         std::fs::set_permissions(path, PermissionsExt::from_mode(0o755)).unwrap();
     }
     programs
