@@ -10,7 +10,7 @@ use crate::commands::{
 /// A dynamometer for PostgreSQL: how fast is it on this storage stack, and does the stack keep what
 /// it acknowledged?
 #[derive(Debug, Parser)]
-#[command(name = "pgdyno", version, max_term_width = 100, after_help = EXIT_CODES)]
+#[command(name = "pgdyno", version, long_version = LONG_VERSION, max_term_width = 100, after_help = EXIT_CODES)]
 pub(crate) struct Arguments {
     /// None: say what to type first.
     #[command(subcommand)]
@@ -22,6 +22,13 @@ pub(crate) struct Arguments {
     #[arg(short, long, global = true)]
     pub(crate) verbose: bool,
 }
+
+/// The version, and whether what a lighter build leaves out is there.
+const LONG_VERSION: &str = if cfg!(feature = "emulated-disk") {
+    concat!(env!("CARGO_PKG_VERSION"), "\nwith the emulated disk")
+} else {
+    concat!(env!("CARGO_PKG_VERSION"), "\nwithout the emulated disk (feature `emulated-disk`)")
+};
 
 const EXIT_CODES: &str = "Exit codes: 0 done; 1 error; 2 a trial failed, the others are stored; \
     3 a gate of `--fail-if` or `--fail-unless` was exceeded, `audit` found something serious, or \

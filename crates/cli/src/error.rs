@@ -70,7 +70,12 @@ pub(crate) enum CommandError {
         /// Why not.
         source: io::Error,
     },
+    /// This build of pgdyno writes no man pages.
+    #[cfg(not(feature = "man-pages"))]
+    #[error("cannot write man pages: this build of pgdyno has none")]
+    NoManPages,
     /// Man pages cannot be written.
+    #[cfg(feature = "man-pages")]
     #[error("cannot write man pages to {}", folder.display())]
     ManPages {
         /// The folder.
@@ -161,6 +166,11 @@ impl CommandError {
             Self::NoSecret { .. } => {
                 "name its file by `--secret-file FILE`, or set PGDYNO_WITNESS_SECRET as the witness prints it"
             }
+            #[cfg(not(feature = "man-pages"))]
+            Self::NoManPages => {
+                "`cargo build --release --features man-pages` makes a build that has them"
+            }
+            #[cfg(feature = "man-pages")]
             Self::ManPages { .. } => "name an existing folder that may be written to",
             Self::Setting { .. } => "write it like `--setting fsync=off`",
         };

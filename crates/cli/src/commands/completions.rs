@@ -47,7 +47,14 @@ pub(crate) fn run(options: &Options, command: Command) -> ExitStatus {
     ExitStatus::Success
 }
 
+/// Refuses to write man pages: this build cannot.
+#[cfg(not(feature = "man-pages"))]
+pub(crate) fn write_man_pages(_: &ManPagesOptions, _: Command) -> Result<ExitStatus, CommandError> {
+    Err(CommandError::NoManPages)
+}
+
 /// Writes the man pages of `command` and of its commands: `pgdyno.1`, `pgdyno-run.1` and so on.
+#[cfg(feature = "man-pages")]
 pub(crate) fn write_man_pages(
     options: &ManPagesOptions,
     command: Command,
