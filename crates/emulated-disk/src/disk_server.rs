@@ -13,7 +13,7 @@ use crate::medium::image_of;
 
 /// The device of FUSE.
 pub const FUSE: &str = "/dev/fuse";
-/// The name of the file that is the disk.
+/// The name, below the mount point, of the file that is the disk.
 pub(crate) const NAME: &str = "disk";
 /// The arguments that make this program call [`crate::serve`]; unset if the program is `pgdyno`.
 static SERVED_BY: OnceLock<Vec<String>> = OnceLock::new();
