@@ -9,17 +9,18 @@ check: fmt lint doc test
 fmt:
     cargo fmt --all --check
 
-# Clippy with warnings denied
+# Clippy with warnings denied: everything, then the default build without its optional features
 lint:
-    cargo clippy --workspace --all-targets --locked -- -D warnings
+    cargo clippy --workspace --all-targets --all-features --locked -- -D warnings
+    cargo clippy --locked -- -D warnings
 
 # The API documentation, with warnings denied
 doc:
-    RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps --document-private-items --locked
+    RUSTDOCFLAGS="-D warnings" cargo doc --workspace --all-features --no-deps --document-private-items --locked
 
 # All tests, with real PostgreSQL
 test:
-    cargo test --workspace
+    cargo test --workspace --all-features
 
 # PostgreSQL 15 to 18 with their pgbench, for the differential tests; prints what to set
 fetch-postgresql folder="/var/tmp/pgdyno-test-postgresql":
@@ -112,4 +113,4 @@ ledger-cost *args:
 
 # Every attack of an unprivileged account, with the swap at every step (root; takes long)
 attacks:
-    PGDYNO_ATTACKS=all cargo test --workspace --test 'attacks*'
+    PGDYNO_ATTACKS=all cargo test --workspace --all-features --test 'attacks*'

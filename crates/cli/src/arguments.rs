@@ -3,15 +3,15 @@
 use clap::{Parser, Subcommand};
 
 use crate::commands::{
-    audit, clean, compare, completions, crash, disk, doctor, fsync, list, load, man_pages, new,
-    recipes, report, run, show, verify,
+    audit, clean, compare, completions, crash, disk, doctor, fsync, list, load, new, recipes,
+    report, run, show, verify,
 };
 use crate::exit_status::exit_codes;
 
 /// A dynamometer for PostgreSQL: how fast is it on this storage stack, and does the stack keep what
 /// it acknowledged?
 #[derive(Debug, Parser)]
-#[command(name = "pgdyno", version, max_term_width = 100, after_help = after_help())]
+#[command(name = "pgdyno", version, long_version = LONG_VERSION, max_term_width = 100, after_help = after_help())]
 pub(crate) struct Arguments {
     /// None: say what to type first.
     #[command(subcommand)]
@@ -32,6 +32,13 @@ fn after_help() -> String {
         exit_codes()
     )
 }
+
+/// The version, and whether what a lighter build leaves out is there.
+const LONG_VERSION: &str = if cfg!(feature = "emulated-disk") {
+    concat!(env!("CARGO_PKG_VERSION"), "\nwith the emulated disk")
+} else {
+    concat!(env!("CARGO_PKG_VERSION"), "\nwithout the emulated disk (feature `emulated-disk`)")
+};
 
 /// What `pgdyno` alone prints.
 pub(crate) const FIRST_STEPS: &str = "\
@@ -90,8 +97,9 @@ pub(crate) enum Command {
     /// Print the completions of a shell, to be put where it looks for them
     Completions(completions::Options),
     /// Write the man pages that packages ship
+    #[cfg(feature = "man-pages")]
     #[command(hide = true)]
-    ManPages(man_pages::Options),
+    ManPages(crate::commands::man_pages::Options),
     /// Serve an emulated disk. pgdyno starts this command itself
     #[command(hide = true)]
     EmulatedDisk,

@@ -46,7 +46,8 @@ impl Context {
 
     /// Returns the width of the terminal, in columns.
     pub(crate) fn width(&self) -> u16 {
-        comfy_table::Table::new().width().unwrap_or(DEFAULT_WIDTH).max(60)
+        let columns = rustix::termios::tcgetwinsize(std::io::stdout()).map(|size| size.ws_col);
+        columns.ok().filter(|columns| *columns > 0).unwrap_or(DEFAULT_WIDTH).max(60)
     }
 
     /// Returns the width for prose: that of the terminal, but at most 100 columns.

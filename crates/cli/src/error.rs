@@ -76,6 +76,7 @@ pub(crate) enum CommandError {
         source: io::Error,
     },
     /// Man pages cannot be written.
+    #[cfg(feature = "man-pages")]
     #[error("cannot write man pages to {}", folder.display())]
     ManPages {
         /// The folder.
@@ -167,6 +168,7 @@ impl CommandError {
             Self::NoSecret { .. } => {
                 "name its file by `--secret-file FILE`, or set PGDYNO_WITNESS_SECRET as the witness prints it"
             }
+            #[cfg(feature = "man-pages")]
             Self::ManPages { .. } => "name an existing folder that may be written to",
             Self::Setting { .. } => "write it like `--setting fsync=off`",
         };

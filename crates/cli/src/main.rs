@@ -41,7 +41,7 @@ use arguments::{Arguments, Command, FIRST_STEPS};
 use clap::{CommandFactory, Parser};
 use commands::{
     audit, clean, compare, completions, crash, disk, doctor, emulated_disk, filesystems, fsync,
-    list, load, man_pages, new, pgbench, recipes, report, run, show, verify,
+    list, load, new, pgbench, recipes, report, run, show, verify,
 };
 use context::Context;
 use error::CommandError;
@@ -102,6 +102,7 @@ fn run_command(arguments: Arguments) -> Result<ExitStatus, CommandError> {
         Command::Pgbench { .. } => Err(CommandError::OptionBeforePgbench),
         Command::EmulatedDisk => emulated_disk::run(),
         Command::Completions(options) => Ok(completions::run(&options, Arguments::command())),
-        Command::ManPages(options) => man_pages::run(&options, Arguments::command()),
+        #[cfg(feature = "man-pages")]
+        Command::ManPages(options) => commands::man_pages::run(&options, Arguments::command()),
     }
 }

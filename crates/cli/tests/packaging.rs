@@ -2,6 +2,9 @@
 
 #![allow(clippy::unwrap_used)] // helpers of tests fail as tests do
 
+#[cfg(not(feature = "full"))]
+compile_error!("packages have all features: test with `cargo test --workspace --all-features`");
+
 mod support;
 
 use std::fs;

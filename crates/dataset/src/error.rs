@@ -58,7 +58,7 @@ pub enum DatasetError {
 
 impl DatasetError {
     /// Creates the error of a statement of `load`, which was `doing` something.
-    pub(crate) fn sql(load: &BulkLoad<'_>, doing: &str, error: &postgres::Error) -> Self {
+    pub(crate) fn sql(load: &BulkLoad<'_>, doing: &str, error: &tokio_postgres::Error) -> Self {
         Self::Sql {
             data: load.identity(),
             doing: doing.to_owned(),

@@ -29,6 +29,7 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+mod built_in;
 mod bulk_load;
 mod columns;
 mod error;

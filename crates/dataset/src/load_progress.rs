@@ -95,7 +95,7 @@ pub(crate) fn begin(
     client: &mut ControlClient,
     load: &BulkLoad<'_>,
 ) -> Result<Beginning, DatasetError> {
-    let failed = |doing: &str, e: &postgres::Error| DatasetError::sql(load, doing, e);
+    let failed = |doing: &str, e: &tokio_postgres::Error| DatasetError::sql(load, doing, e);
     lock(client, load)?;
     let unfinished = comment_on(client, load, PROGRESS)?;
     if let Some(found) = &unfinished {

@@ -15,7 +15,7 @@ pub(crate) fn make_tables(
     load: &BulkLoad<'_>,
     strategies: &[LoadStrategy],
 ) -> Result<(), DatasetError> {
-    let failed = |doing: &str, e: &postgres::Error| DatasetError::sql(load, doing, e);
+    let failed = |doing: &str, e: &tokio_postgres::Error| DatasetError::sql(load, doing, e);
     let mut transaction = client.transaction().map_err(|e| failed("making its tables", &e))?;
     let before =
         make_schema(&mut transaction, load).map_err(|e| failed("making its tables", &e))?;
@@ -58,7 +58,7 @@ pub(crate) fn make_tables(
 fn make_schema(
     transaction: &mut Transaction<'_>,
     load: &BulkLoad<'_>,
-) -> Result<Option<Vec<(u32, u32)>>, postgres::Error> {
+) -> Result<Option<Vec<(u32, u32)>>, tokio_postgres::Error> {
     let before = match load.mark {
         schema::MARK => None,
         _ => {
@@ -78,8 +78,9 @@ pub(crate) fn check_schema(
     client: &mut ControlClient,
     load: &BulkLoad<'_>,
 ) -> Result<(), DatasetError> {
-    let failed =
-        |e: postgres::Error| DatasetError::sql(load, "asking who may write to its schema", &e);
+    let failed = |e: tokio_postgres::Error| {
+        DatasetError::sql(load, "asking who may write to its schema", &e)
+    };
     let mut transaction = client.transaction().map_err(failed)?;
     let writers = schema::writers(&mut transaction, load.schema).map_err(failed)?;
     transaction.commit().map_err(failed)?;
@@ -110,7 +111,7 @@ pub(crate) fn move_indexes(
     const ASKED: &str = "SELECT indexrelid::regclass::text FROM pg_catalog.pg_index WHERE indrelid = $1::text::regclass";
     for (table, tablespace) in load.placed {
         let doing = format!("moving the indexes of {table} to {tablespace}");
-        let failed = |e: postgres::Error| DatasetError::sql(load, &doing, &e);
+        let failed = |e: tokio_postgres::Error| DatasetError::sql(load, &doing, &e);
         for row in client.query(ASKED, &[&load.table(table)]).map_err(failed)? {
             let index: String = row.get(0);
             let sql = format!("ALTER INDEX {index} SET TABLESPACE {tablespace}");

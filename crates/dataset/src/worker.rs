@@ -71,7 +71,7 @@ impl Shared<'_> {
 
     /// Creates the error of a statement, which was `doing` something: an interruption, if the load
     /// is over.
-    pub(crate) fn error(&self, doing: &str, error: &postgres::Error) -> DatasetError {
+    pub(crate) fn error(&self, doing: &str, error: &tokio_postgres::Error) -> DatasetError {
         match self.is_over() {
             true => self.interrupted(),
             false => DatasetError::sql(self.load, doing, error),
@@ -158,7 +158,7 @@ impl<'a> Work<'a> {
         let (shared, unit) = (self.shared, self.unit);
         let doing = format!("filling {target}");
         let open = shared.open();
-        let failed = |e: postgres::Error| shared.error(&doing, &e);
+        let failed = |e: tokio_postgres::Error| shared.error(&doing, &e);
         let mut transaction = self.client.transaction().map_err(failed)?;
         for sql in &before {
             transaction.batch_execute(sql).map_err(failed)?;
@@ -344,7 +344,7 @@ fn copy(
     let mut send = |bytes: &[u8]| {
         shared.bytes.fetch_add(bytes.len() as u64, Ordering::Relaxed);
         // The writer wraps the server's error into one of I/O.
-        copy.write_all(bytes).map_err(|e| match e.downcast::<postgres::Error>() {
+        copy.write_all(bytes).map_err(|e| match e.downcast::<tokio_postgres::Error>() {
             Ok(error) => shared.error(doing, &error),
             Err(e) => DatasetError::Sql {
                 data: shared.load.identity(),

@@ -3,13 +3,12 @@
 
 use std::path::{Path, PathBuf};
 
-use include_dir::{Dir, include_dir};
 use pgdyno_model::nearest::nearest;
 use pgdyno_model::units::Span;
 use serde::Deserialize;
 use thiserror::Error;
 
-static WORKLOADS: Dir<'_> = include_dir!("$CARGO_MANIFEST_DIR/../../workloads");
+use crate::built_in::{Files, WORKLOADS};
 
 /// What the load is made of, read whole.
 #[derive(Clone, Debug, PartialEq)]
@@ -293,7 +292,7 @@ struct BetweenTable {
 
 /// Where a workload's files are.
 enum Folder {
-    BuiltIn(&'static Dir<'static>),
+    BuiltIn(Files),
     Path(PathBuf),
 }
 
@@ -302,7 +301,8 @@ impl Folder {
         if name.contains('/') {
             return Ok(Self::Path(PathBuf::from(name)));
         }
-        WORKLOADS.get_dir(name).map(Self::BuiltIn).ok_or_else(|| WorkloadError::NoSuch {
+        let built_in = WORKLOADS.iter().find(|(folder, _)| *folder == name);
+        built_in.map(|(_, files)| Self::BuiltIn(files)).ok_or_else(|| WorkloadError::NoSuch {
             name: name.to_owned(),
             known: nearest(name, &names()).into_iter().map(str::to_owned).collect(),
         })
@@ -319,10 +319,10 @@ impl Folder {
     fn read(&self, workload: &str, file: &str) -> Result<String, WorkloadError> {
         let wrong = |found| WorkloadError::file(workload, file, found);
         match self {
-            Self::BuiltIn(dir) => dir
-                .get_file(dir.path().join(file))
-                .and_then(|f| f.contents_utf8())
-                .map(str::to_owned)
+            Self::BuiltIn(files) => files
+                .iter()
+                .find(|(name, _)| *name == file)
+                .map(|(_, text)| (*text).to_owned())
                 .ok_or_else(|| wrong("it is missing".into())),
             Self::Path(path) => {
                 std::fs::read_to_string(path.join(file)).map_err(|e| wrong(e.to_string()))
@@ -333,10 +333,7 @@ impl Folder {
 
 /// The built-in workloads.
 pub fn names() -> Vec<&'static str> {
-    let mut names: Vec<&str> =
-        WORKLOADS.dirs().filter_map(|d| d.path().file_name().and_then(|n| n.to_str())).collect();
-    names.sort_unstable();
-    names
+    WORKLOADS.iter().map(|(name, _)| *name).collect()
 }
 
 /// Reads workload `name`; `scripts` of the user's take the place of its own.

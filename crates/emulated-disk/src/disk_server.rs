@@ -9,11 +9,12 @@ use pgdyno_exec::service_paths::mount_point_of;
 use pgdyno_model::storage::EmulatedDisk;
 
 use crate::control::{Control, ControlError};
-use crate::fuse;
 use crate::medium::image_of;
 
 /// The device of FUSE.
 pub const FUSE: &str = "/dev/fuse";
+/// The name, below the mount point, of the file that is the disk.
+pub(crate) const NAME: &str = "disk";
 /// The arguments that make this program call [`crate::serve`]; unset if the program is `pgdyno`.
 static SERVED_BY: OnceLock<Vec<String>> = OnceLock::new();
 
@@ -40,7 +41,7 @@ pub struct DiskServer {
 impl DiskServer {
     /// Returns the file that is the disk, for a loop device.
     pub fn file(&self) -> PathBuf {
-        mount_point_of(&self.directory).join(fuse::NAME)
+        mount_point_of(&self.directory).join(NAME)
     }
 
     /// Returns the sparse file with the durable contents.

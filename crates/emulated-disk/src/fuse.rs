@@ -15,10 +15,9 @@ use fuser::{
 use pgdyno_exec::monotonic::MonotonicTime;
 
 use super::cache::index;
+use super::disk_server::NAME;
 use super::shared::{Job, Shared, errno};
 
-/// The file's name below the mount point.
-pub(super) const NAME: &str = "disk";
 const DISK: INodeNo = INodeNo(2);
 /// Names and sizes never change.
 const FOREVER: Duration = Duration::from_secs(365 * 86400);

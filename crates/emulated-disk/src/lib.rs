@@ -26,16 +26,24 @@
 //! # }
 //! ```
 
+// What only the serving process calls.
+#![cfg_attr(not(feature = "fuse"), allow(dead_code))]
+
 mod cache;
 mod control;
 mod disk_server;
+#[cfg(feature = "fuse")]
 mod fuse;
 mod medium;
 mod model;
 mod page;
+#[cfg(feature = "fuse")]
 mod queue;
 mod rule;
+mod serve_error;
+#[cfg(feature = "fuse")]
 mod server;
+#[cfg(feature = "fuse")]
 mod shared;
 mod status;
 mod write_log;
@@ -44,6 +52,20 @@ pub use control::{Control, ControlError};
 pub use disk_server::{DiskServer, FUSE, is_asked_to_serve, serve_by};
 pub use page::PAGE;
 pub use rule::{Content, Cut, DiskError, Effect, Hits, Operation, Over, Rule, Selector, TearUnit};
-pub use server::{ServeError, serve};
+pub use serve_error::ServeError;
+#[cfg(feature = "fuse")]
+pub use server::serve;
 pub use status::{CutFacts, DiskCounters, DiskStatus, FlushFacts, FlushSpan, RuleState};
 pub use write_log::{LogFacts, image_at, log_facts};
+
+/// Whether this build can serve disks (feature `fuse`).
+pub const CAN_SERVE: bool = cfg!(feature = "fuse");
+
+/// Refuses to serve a disk: this build cannot.
+///
+/// # Errors
+/// [`ServeError::NotIncluded`], always.
+#[cfg(not(feature = "fuse"))]
+pub fn serve() -> Result<(), ServeError> {
+    Err(ServeError::NotIncluded)
+}

@@ -23,29 +23,9 @@ use super::control::{self, Request, Response};
 use super::fuse;
 use super::medium::image_of;
 use super::model::Disk;
+use super::serve_error::ServeError;
 use super::shared::Shared;
 use super::write_log::{WriteLog, write_log_of};
-
-/// A disk that cannot be served.
-#[derive(Debug, thiserror::Error)]
-pub enum ServeError {
-    /// The environment names no disk.
-    #[error("`emulated-disk` is started by pgdyno itself: {DIRECTORY} does not name a disk")]
-    NotAsked,
-    /// One of its files.
-    #[error("cannot {what} {}", path.display())]
-    Io {
-        /// The attempt, as a verb for the message.
-        what: &'static str,
-        /// The path.
-        path: PathBuf,
-        /// The cause.
-        source: io::Error,
-    },
-    /// The process that started it is gone.
-    #[error("the pgdyno that wanted this disk is gone")]
-    Orphaned,
-}
 
 /// Serves the disk that the environment names until it is unmounted: `pgdyno emulated-disk`.
 ///

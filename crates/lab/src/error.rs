@@ -100,7 +100,7 @@ pub enum LabError {
 
 impl LabError {
     /// Creates the error of a statement, which was to do `doing`.
-    pub(crate) fn sql(doing: &str, error: &postgres::Error) -> Self {
+    pub(crate) fn sql(doing: &str, error: &tokio_postgres::Error) -> Self {
         Self::Sql { doing: doing.to_owned(), found: error_text(error) }
     }
 

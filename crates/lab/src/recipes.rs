@@ -2,25 +2,46 @@
 
 use std::path::{Path, PathBuf};
 
-use include_dir::{Dir, include_dir};
 use pgdyno_model::nearest::nearest;
 
 use crate::file::{FileError, Source};
 
-static EXPERIMENTS: Dir<'_> = include_dir!("$CARGO_MANIFEST_DIR/../../experiments");
+macro_rules! files {
+    ($before:literal, $after:literal, [$($name:literal),+ $(,)?]) => {
+        &[$(($name, include_str!(concat!("../../../experiments/", $before, $name, $after)))),+]
+    };
+}
+
+/// The files of `experiments/`: name and text, in alphabetical order.
+static RECIPES: &[(&str, &str)] = files!(
+    "",
+    ".toml",
+    [
+        "big-table",
+        "crash-matrix",
+        "filesystems",
+        "flush-latency",
+        "group-commit",
+        "noise-floor",
+        "quickstart",
+        "ssd-acceptance",
+        "zfs-xfs",
+    ]
+);
+
+/// The files of `experiments/figures/`, likewise.
+static FIGURES: &[(&str, &str)] =
+    files!("figures/", ".txt", ["filesystems", "group-commit", "ssd-acceptance", "zfs-xfs",]);
 
 /// Every recipe as an experiment's source, by name.
 pub fn all() -> Vec<Source> {
-    let mut recipes: Vec<Source> = EXPERIMENTS
-        .files()
-        .filter_map(|file| {
-            let name = file.path().file_stem()?.to_str()?.to_owned();
-            let text = file.contents_utf8()?.to_owned();
-            Some(Source { shown: shown(&name), name, text, base: PathBuf::from(".") })
-        })
-        .collect();
-    recipes.sort_by(|a, b| a.name.cmp(&b.name));
-    recipes
+    let source = |(name, text): &(&str, &str)| Source {
+        shown: shown(name),
+        name: (*name).to_owned(),
+        text: (*text).to_owned(),
+        base: PathBuf::from("."),
+    };
+    RECIPES.iter().map(source).collect()
 }
 
 fn shown(name: &str) -> String {
@@ -36,8 +57,8 @@ pub fn name_of(source: &Source) -> Option<&str> {
 /// the file's name and what it holds. None where no report stands behind it, or where its figures
 /// are in charts only.
 pub fn figures(name: &str) -> Option<(String, &'static [u8])> {
-    let file = EXPERIMENTS.get_file(format!("figures/{name}.txt"))?;
-    Some((format!("{name}.txt"), file.contents()))
+    let (_, text) = FIGURES.iter().find(|(of, _)| *of == name)?;
+    Some((format!("{name}.txt"), text.as_bytes()))
 }
 
 /// The file that `named` means; none: a recipe.
@@ -76,7 +97,20 @@ mod tests {
         let with: Vec<String> =
             all().into_iter().map(|r| r.name).filter(|name| figures(name).is_some()).collect();
         assert_eq!(with, ["filesystems", "group-commit", "ssd-acceptance", "zfs-xfs"]);
-        assert_eq!(EXPERIMENTS.get_dir("figures").unwrap().files().count(), with.len());
+        assert_eq!(FIGURES.len(), with.len());
+    }
+
+    #[test]
+    fn every_file_of_the_folder_is_built_in() {
+        for (folder, built_in) in [("", RECIPES), ("figures", FIGURES)] {
+            let folder =
+                Path::new(env!("CARGO_MANIFEST_DIR")).join("../../experiments").join(folder);
+            let files = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
+            let mut found: Vec<_> = files.filter(|path| path.is_file()).collect();
+            found.sort();
+            let found: Vec<_> = found.iter().map(|path| path.file_stem().unwrap()).collect();
+            assert_eq!(found, built_in.iter().map(|(name, _)| *name).collect::<Vec<_>>());
+        }
     }
 
     #[test]

@@ -9,7 +9,7 @@ use pgdyno_connect::conninfo::{ConnectOptions, ConninfoError};
 use pgdyno_connect::control::{ControlClient, ControlError, NoticeHandler, server_error};
 use pgdyno_connect::{ConnectError, conninfo, control};
 use pgdyno_model::target::{Servers, Target};
-use postgres::error::DbError;
+use tokio_postgres::error::DbError;
 
 use crate::password;
 use crate::server_messages::without_number;

@@ -9,7 +9,7 @@ pub(crate) fn server_version(client: &mut ControlClient) -> Result<u32, UsageErr
     let query = "SHOW server_version_num";
     let rows = client.simple_query(query).map_err(|e| failed(&e, query))?;
     let number = rows.iter().find_map(|m| match m {
-        postgres::SimpleQueryMessage::Row(row) => row.get(0)?.parse().ok(),
+        tokio_postgres::SimpleQueryMessage::Row(row) => row.get(0)?.parse().ok(),
         _ => None,
     });
     // A server without a version is taken for an old one.
@@ -17,13 +17,13 @@ pub(crate) fn server_version(client: &mut ControlClient) -> Result<u32, UsageErr
 }
 
 /// Creates the error of a statement that the server refused.
-pub(crate) fn failed(error: &postgres::Error, query: &str) -> UsageError {
+pub(crate) fn failed(error: &tokio_postgres::Error, query: &str) -> UsageError {
     UsageError::new(format!("query failed: {}", server_words(error, query)))
         .detail(format!("Query was: {query}"))
 }
 
 /// Returns the error that `query` met, as libpq words it.
-pub(crate) fn server_words(error: &postgres::Error, query: &str) -> String {
+pub(crate) fn server_words(error: &tokio_postgres::Error, query: &str) -> String {
     match error.as_db_error() {
         Some(db) => server_error(db).libpq_text(Some(query)),
         None => error_text(error),

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::io::Write;
 
 use pgdyno_connect::control::ControlClient;
-use postgres::SimpleQueryMessage;
 use postgres_protocol::escape::{escape_identifier, escape_literal};
+use tokio_postgres::SimpleQueryMessage;
 
 use crate::connection::Notices;
 use crate::request::Run;
@@ -144,7 +144,7 @@ pub(crate) fn look(
 }
 
 /// Returns the first row of `query`; empty if there is none.
-fn one(client: &mut ControlClient, query: &str) -> Result<Vec<String>, postgres::Error> {
+fn one(client: &mut ControlClient, query: &str) -> Result<Vec<String>, tokio_postgres::Error> {
     let row = client.simple_query(query)?.into_iter().find_map(|m| match m {
         SimpleQueryMessage::Row(row) => Some(row),
         _ => None,

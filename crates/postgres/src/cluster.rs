@@ -384,7 +384,7 @@ impl Cluster {
     /// Reloads the settings, and waits until new connections have them.
     fn reload(&mut self, stop: &AtomicBool) -> Result<(), ClusterError> {
         let mark = self.log_mark();
-        let failed = |e: postgres::Error| ControlError::query("reload the settings", &e);
+        let failed = |e: tokio_postgres::Error| ControlError::query("reload the settings", &e);
         let loaded_at = |client: &mut Client| {
             client
                 .query_one("SELECT pg_catalog.pg_conf_load_time()::text", &[])

@@ -206,7 +206,7 @@ fn start_up_settings(options: &str) -> Result<Vec<(String, String)>, ExternalSer
 
 #[cfg(test)]
 mod tests {
-    use postgres::Config;
+    use tokio_postgres::Config;
 
     use super::*;
 

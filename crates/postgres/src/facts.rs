@@ -2,7 +2,7 @@
 
 use pgdyno_connect::control::{Client, ControlError};
 use pgdyno_model::facts::{BuildSource, ServerFacts, Setting};
-use postgres::Row;
+use tokio_postgres::Row;
 
 /// Settings that every report shows, whatever their source.
 pub const ALWAYS: &[&str] = &[
@@ -35,8 +35,9 @@ const SECRET: &[&str] = &["primary_conninfo", "ssl_passphrase_command"];
 /// # Errors
 /// [`ControlError::Query`].
 pub fn read(client: &mut Client, build: BuildSource) -> Result<ServerFacts, ControlError> {
-    let failed =
-        |e: postgres::Error| ControlError::query("read the server's version and settings", &e);
+    let failed = |e: tokio_postgres::Error| {
+        ControlError::query("read the server's version and settings", &e)
+    };
     let row = client
         .query_one(
             "SELECT pg_catalog.version(), pg_catalog.current_setting('server_version_num')::bigint",
@@ -58,7 +59,7 @@ pub fn read(client: &mut Client, build: BuildSource) -> Result<ServerFacts, Cont
 }
 
 /// Reads a row of name, value, unit and source.
-fn setting(row: &Row) -> Result<Setting, postgres::Error> {
+fn setting(row: &Row) -> Result<Setting, tokio_postgres::Error> {
     let (name, mut value): (String, String) = (row.try_get(0)?, row.try_get(1)?);
     if SECRET.contains(&name.as_str()) && !value.is_empty() {
         value = "(set; not stored)".into();

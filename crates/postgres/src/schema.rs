@@ -69,7 +69,7 @@ impl Object {
 
     /// Drops the object if it is still the one that was found. A table is locked and checked again
     /// first, so that nobody swaps it. Returns whether it was dropped.
-    fn drop(&self, client: &mut Client) -> Result<bool, postgres::Error> {
+    fn drop(&self, client: &mut Client) -> Result<bool, tokio_postgres::Error> {
         const SAME: &str = "SELECT identity = $3 FROM pg_catalog.pg_identify_object($1, $2, 0)";
         let (kind, identity) = (self.kind_in_sql(), &self.identity);
         let mut transaction = client.transaction()?;
@@ -94,7 +94,7 @@ impl Object {
 /// # Errors
 /// [`ControlError::Query`]: the marked objects cannot be listed.
 pub fn drop_marked(client: &mut Client, id: &MadeId) -> Result<Dropped, ControlError> {
-    let failed = |e: postgres::Error| ControlError::query("look for what pgdyno made", &e);
+    let failed = |e: tokio_postgres::Error| ControlError::query("look for what pgdyno made", &e);
     // A locked table is reported instead of waited for.
     client.batch_execute("SET lock_timeout = '10s'").map_err(failed)?;
     let mut dropped = Dropped::default();
@@ -153,7 +153,7 @@ pub fn drop_leftovers(
 }
 
 /// Returns why `object` stays, without the server's hint to use CASCADE.
-fn reason(object: &Object, error: &postgres::Error) -> String {
+fn reason(object: &Object, error: &tokio_postgres::Error) -> String {
     let name = format!("{} {}", object.kind, object.identity);
     match error.as_db_error() {
         Some(db) => {
@@ -168,13 +168,13 @@ fn reason(object: &Object, error: &postgres::Error) -> String {
 }
 
 /// Returns the objects marked with `id` in this database, schemas last.
-fn marked(client: &mut Client, id: &MadeId) -> Result<Vec<Object>, postgres::Error> {
+fn marked(client: &mut Client, id: &MadeId) -> Result<Vec<Object>, tokio_postgres::Error> {
     const ASKED: &str = "SELECT d.classoid, d.objoid, i.type, i.identity FROM pg_catalog.pg_description AS d, \
         LATERAL pg_catalog.pg_identify_object(d.classoid, d.objoid, 0) AS i \
         WHERE d.objsubid = 0 AND (d.description = $1 OR pg_catalog.starts_with(d.description, $1 || ':')) \
         AND i.identity IS NOT NULL ORDER BY i.type = 'schema', d.objoid DESC";
     let rows = client.query(ASKED, &[&mark(id)])?;
-    let object = |row: &postgres::Row| {
+    let object = |row: &tokio_postgres::Row| {
         Ok(Object {
             class: row.try_get(0)?,
             oid: row.try_get(1)?,
@@ -198,7 +198,7 @@ const IN_SCHEMA: &str = "SELECT d.classid, d.objid FROM pg_catalog.pg_depend AS 
 pub fn objects_in(
     transaction: &mut Client,
     schema: &str,
-) -> Result<Vec<(u32, u32)>, postgres::Error> {
+) -> Result<Vec<(u32, u32)>, tokio_postgres::Error> {
     let rows = transaction.query(IN_SCHEMA, &[&schema])?;
     rows.iter().map(|row| Ok((row.try_get(0)?, row.try_get(1)?))).collect()
 }
@@ -212,7 +212,7 @@ pub fn mark_new_objects(
     schema: &str,
     before: &[(u32, u32)],
     comment: &str,
-) -> Result<(), postgres::Error> {
+) -> Result<(), tokio_postgres::Error> {
     const ASKED: &str = "SELECT type, identity FROM pg_catalog.pg_identify_object($1, $2, 0)";
     for (class, oid) in objects_in(transaction, schema)? {
         if before.contains(&(class, oid)) {
@@ -233,7 +233,7 @@ pub fn mark_new_objects(
 ///
 /// # Errors
 /// The server's.
-pub fn writers(client: &mut Client, schema: &str) -> Result<Vec<String>, postgres::Error> {
+pub fn writers(client: &mut Client, schema: &str) -> Result<Vec<String>, tokio_postgres::Error> {
     const ASKED: &str = "SELECT r.rolname::text FROM pg_catalog.pg_roles AS r, pg_catalog.pg_namespace AS n \
         WHERE n.nspname = $1 AND NOT r.rolsuper AND NOT pg_catalog.starts_with(r.rolname, 'pg_') \
         AND pg_catalog.has_schema_privilege(r.oid, n.oid, 'CREATE') \

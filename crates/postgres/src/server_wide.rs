@@ -21,8 +21,8 @@ use pgdyno_exec::journal::{
 };
 use pgdyno_exec::process::is_alive;
 use pgdyno_model::target::Secret;
-use postgres::Row;
 use postgres_protocol::escape::{escape_identifier, escape_literal};
+use tokio_postgres::Row;
 
 use super::external::{ExternalServer, ExternalServerError, server_name, without_password};
 use super::settings::{SettingProblem, SettingsError, same_value};
@@ -267,7 +267,8 @@ fn reload(
     client: &mut Client,
     connect: impl Fn() -> Result<Client, ControlError>,
 ) -> Result<Client, ServerWideError> {
-    let failed = |e: postgres::Error| ControlError::query("reload the server's configuration", &e);
+    let failed =
+        |e: tokio_postgres::Error| ControlError::query("reload the server's configuration", &e);
     let before: String = client
         .query_one("SELECT pg_catalog.clock_timestamp()::text", &[])
         .and_then(|row| row.try_get(0))
@@ -303,7 +304,7 @@ fn verify(client: &mut Client, wanted: &BTreeMap<String, String>) -> Result<(), 
     let sql = "SELECT pg_catalog.lower(name), setting, unit, vartype, source, \
                source = 'configuration file' AND coalesce(sourcefile LIKE '%/postgresql.auto.conf', true) \
                FROM pg_catalog.pg_settings WHERE pg_catalog.lower(name) = ANY($1)";
-    let problem = |row: &Row| -> Result<Option<SettingProblem>, postgres::Error> {
+    let problem = |row: &Row| -> Result<Option<SettingProblem>, tokio_postgres::Error> {
         let (name, setting): (String, String) = (row.try_get(0)?, row.try_get(1)?);
         let (unit, vartype): (Option<String>, String) = (row.try_get(2)?, row.try_get(3)?);
         let (source, is_ours): (String, bool) = (row.try_get(4)?, row.try_get(5)?);

@@ -7,8 +7,8 @@ use std::path::Path;
 
 use pgdyno_connect::control::{Client, ControlError, error_text};
 use pgdyno_model::nearest::probable;
-use postgres::Row;
 use postgres_protocol::escape::escape_literal;
+use tokio_postgres::Row;
 
 /// Settings that pgdyno itself needs on a managed server.
 pub const RESERVED: &[&str] = &[
@@ -196,7 +196,7 @@ pub(crate) fn check(
 
 /// Checks a value with `ALTER SYSTEM SET`, which writes a file that is reset before anybody reads
 /// it.
-fn try_value(client: &mut Client, name: &str, value: &str) -> Result<(), postgres::Error> {
+fn try_value(client: &mut Client, name: &str, value: &str) -> Result<(), tokio_postgres::Error> {
     let one = escape_literal(value);
     let set = |client: &mut Client, list: &str| {
         client.batch_execute(&format!("ALTER SYSTEM SET {name} = {list}"))
@@ -242,7 +242,7 @@ struct RunningSetting {
 
 impl RunningSetting {
     /// Reads a row of the setting's name and the columns.
-    fn from_row(row: &Row) -> Result<(String, Self), postgres::Error> {
+    fn from_row(row: &Row) -> Result<(String, Self), tokio_postgres::Error> {
         let setting = Self {
             setting: row.try_get(1)?,
             unit: row.try_get(2)?,
@@ -266,7 +266,7 @@ pub(crate) fn verify(
     file: &Path,
     lines: &BTreeMap<String, i32>,
 ) -> Result<(), SettingsError> {
-    let failed = |e: postgres::Error| ControlError::query("read the settings back", &e);
+    let failed = |e: tokio_postgres::Error| ControlError::query("read the settings back", &e);
     let file = file.to_string_lossy();
     let rows: BTreeMap<String, RunningSetting> = client
         .query(
@@ -348,7 +348,7 @@ fn placeholder_difference(
     client: &mut Client,
     name: &str,
     value: &str,
-) -> Result<Option<String>, postgres::Error> {
+) -> Result<Option<String>, tokio_postgres::Error> {
     let row = client.query_one("SELECT pg_catalog.current_setting($1, true)", &[&name])?;
     Ok(match row.try_get::<_, Option<String>>(0)? {
         Some(runs) if runs == value => None,

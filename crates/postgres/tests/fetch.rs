@@ -10,6 +10,7 @@ use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, Mutex};
 
+use lzma_rust2::{XzOptions, XzWriter};
 use pgdyno_exec::server_account;
 use pgdyno_postgres::fetch::{Artifact, Fetcher};
 use pgdyno_postgres::{Cluster, FETCHABLE, FetchError, FetchProgress};
@@ -59,7 +60,7 @@ fn files(directory: &Path) -> Vec<String> {
 
 /// An archive as the repository has them, with these names: each a file with content, or a link.
 fn archive(entries: &[(&str, Result<&str, &str>)], extra: usize) -> Vec<u8> {
-    let mut tar = tar::Builder::new(liblzma::write::XzEncoder::new(Vec::new(), 1));
+    let mut tar = tar::Builder::new(XzWriter::new(Vec::new(), XzOptions::with_preset(1)).unwrap());
     for (name, what) in entries {
         let mut header = tar::Header::new_gnu();
         header.set_mode(0o755);
@@ -82,12 +83,19 @@ fn archive(entries: &[(&str, Result<&str, &str>)], extra: usize) -> Vec<u8> {
         tar.append_data(&mut header, format!("share/{number}"), &b""[..]).unwrap();
     }
     let txz = tar.into_inner().unwrap().finish().unwrap();
-    let mut jar = zip::ZipWriter::new(std::io::Cursor::new(Vec::new()));
-    let stored =
-        zip::write::SimpleFileOptions::default().compression_method(zip::CompressionMethod::Stored);
-    jar.start_file("postgres-linux.txz", stored).unwrap();
-    jar.write_all(&txz).unwrap();
-    jar.finish().unwrap().into_inner()
+    let mut jar = Vec::new();
+    let mut zip = rawzip::ZipArchiveWriter::new(&mut jar);
+    let (mut entry, config) = zip
+        .new_file("postgres-linux.txz")
+        .compression_method(rawzip::CompressionMethod::STORE)
+        .start()
+        .unwrap();
+    let mut content = config.wrap(&mut entry);
+    content.write_all(&txz).unwrap();
+    let (_, descriptor) = content.finish().unwrap();
+    entry.finish(descriptor).unwrap();
+    zip.finish().unwrap();
+    jar
 }
 
 /// A fetcher of `body`, which is pinned as PostgreSQL 17, and how often it was asked for.

@@ -12,7 +12,7 @@ fn fixture(name: &str) -> Vec<u8> {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/store").join(name);
     let mut bytes = Vec::new();
     let file = std::fs::File::open(path).unwrap();
-    liblzma::read::XzDecoder::new(file).read_to_end(&mut bytes).unwrap();
+    lzma_rust2::XzReader::new(file, false).read_to_end(&mut bytes).unwrap();
     bytes
 }
 

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use pgdyno_emulated_disk::FUSE;
+use pgdyno_emulated_disk::{CAN_SERVE, FUSE};
 use pgdyno_exec::account::Account;
 use pgdyno_exec::device::identity::BlockDevice;
 use pgdyno_exec::device::refusal::{Refusal, SafetyError};
@@ -187,6 +187,9 @@ impl Stack {
     fn check_kernel(&self) -> Result<(), StorageError> {
         let storage = || self.name().to_owned();
         if !self.storage().backing.emulated().is_empty() {
+            if !CAN_SERVE {
+                return Err(StorageError::NoEmulatedDisk { storage: storage() });
+            }
             let opened = std::fs::File::options().read(true).write(true).open(FUSE);
             opened.map_err(|source| StorageError::Fuse { storage: storage(), source })?;
         }

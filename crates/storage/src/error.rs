@@ -127,6 +127,12 @@ pub enum StorageError {
         /// Who has it.
         found: SafetyError,
     },
+    /// This build of pgdyno lacks the emulated disk.
+    #[error("cannot make storage `{storage}`: this build of pgdyno has no emulated disk")]
+    NoEmulatedDisk {
+        /// Its name.
+        storage: String,
+    },
     /// FUSE is not to be had.
     #[error(
         "cannot make storage `{storage}`: an emulated disk is served through FUSE, and {FUSE} cannot be opened"
@@ -229,6 +235,11 @@ impl StorageError {
                     .into(),
             ),
             Self::Journal(e) => e.help(),
+            Self::NoEmulatedDisk { .. } => Some(
+                "released packages have it; in a clone, `cargo build --release --features emulated-disk` \
+                 makes a build that has it"
+                    .into(),
+            ),
             Self::Fuse { source, .. } => Some(match source.kind() {
                 std::io::ErrorKind::NotFound => "load the kernel's module (`modprobe fuse`); in a container, hand the device in (`--device /dev/fuse`)".into(),
                 _ => "run pgdyno outside of the container, or hand the device in (`--device /dev/fuse --cap-add SYS_ADMIN`)".into(),

@@ -101,7 +101,7 @@ impl Session {
     pub fn ask(&mut self, sql: &str) -> Option<String> {
         let answers = self.0.simple_query(sql).unwrap_or_else(|e| panic!("{sql}: {e:?}"));
         let row = answers.iter().rev().find_map(|answer| match answer {
-            postgres::SimpleQueryMessage::Row(row) => Some(row),
+            tokio_postgres::SimpleQueryMessage::Row(row) => Some(row),
             _ => None,
         })?;
         row.get(0).map(str::to_owned)

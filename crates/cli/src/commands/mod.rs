@@ -12,6 +12,7 @@ pub(crate) mod filesystems;
 pub(crate) mod fsync;
 pub(crate) mod list;
 pub(crate) mod load;
+#[cfg(feature = "man-pages")]
 pub(crate) mod man_pages;
 pub(crate) mod new;
 pub(crate) mod pgbench;

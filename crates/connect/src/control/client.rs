@@ -16,12 +16,12 @@ use futures_util::SinkExt as _;
 use pgdyno_model::target::{Address, Target};
 use pgdyno_wire::auth::{AuthError, AuthPolicy};
 use pgdyno_wire::inspect::Inspector;
-use postgres::error::DbError;
-use postgres::types::ToSql;
-use postgres::{Error, Row, SimpleQueryMessage, Statement, ToStatement};
 use tokio::runtime::Runtime;
 use tokio_postgres::config::{Config, SslMode, SslNegotiation};
+use tokio_postgres::error::DbError;
+use tokio_postgres::types::ToSql;
 use tokio_postgres::{AsyncMessage, Connection, CopyInSink};
+use tokio_postgres::{Error, Row, SimpleQueryMessage, Statement, ToStatement};
 
 use super::error::{error_text, server_error};
 use super::transport::{Encrypted, Guarded, Outcome, Reason, within};

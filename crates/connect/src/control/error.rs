@@ -3,7 +3,7 @@
 use std::error::Error as _;
 
 use pgdyno_wire::ServerError;
-use postgres::error::{DbError, ErrorPosition, SqlState};
+use tokio_postgres::error::{DbError, ErrorPosition, SqlState};
 
 use crate::error::ConnectError;
 
@@ -74,7 +74,7 @@ impl ControlError {
     }
 
     /// Creates the error of a statement, which was to do `what`.
-    pub fn query(what: &'static str, error: &postgres::Error) -> Self {
+    pub fn query(what: &'static str, error: &tokio_postgres::Error) -> Self {
         let sqlstate = error.code().map(|c| c.code().to_owned());
         Self::Query { what, why: error_text(error), sqlstate }
     }
@@ -90,7 +90,7 @@ impl ControlError {
 
 /// Returns the server's message with its detail and hint, or else the system's error and its
 /// causes.
-pub fn error_text(error: &postgres::Error) -> String {
+pub fn error_text(error: &tokio_postgres::Error) -> String {
     if let Some(db) = error.as_db_error() {
         let mut text = db.message().to_owned();
         for (label, more) in [("detail", db.detail()), ("hint", db.hint())] {

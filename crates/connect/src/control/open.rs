@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use pgdyno_model::target::{Address, ChannelBinding, Target};
-use postgres::SimpleQueryMessage;
 use postgres_protocol::escape::escape_identifier;
+use tokio_postgres::SimpleQueryMessage;
 use tokio_postgres::{Config, config};
 
 use super::client::{Client, NoticeHandler};

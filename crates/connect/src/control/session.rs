@@ -4,7 +4,7 @@
 //! each transaction another session. Behind one, every transaction sets the path first.
 
 use pgdyno_model::target::Target;
-use postgres::{Error, Row, SimpleQueryMessage};
+use tokio_postgres::{Error, Row, SimpleQueryMessage};
 
 use super::client::{CancelToken, Client, CopyInWriter, NoticeHandler, Parameters, Transaction};
 use super::error::ControlError;

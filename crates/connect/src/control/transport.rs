@@ -10,9 +10,9 @@ use std::time::Duration;
 
 use pgdyno_wire::auth::AuthError;
 use pgdyno_wire::inspect::{InspectError, Inspector};
-use postgres::tls::{ChannelBinding, TlsConnect, TlsStream};
 use tokio::io::unix::AsyncFd;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio_postgres::tls::{ChannelBinding, TlsConnect, TlsStream};
 
 use crate::stream::Stream;
 use crate::tls::end_point;

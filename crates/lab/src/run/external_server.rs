@@ -84,7 +84,7 @@ impl ExternalSchema {
         const COMMENT: &str = "SELECT pg_catalog.obj_description(oid, 'pg_namespace') \
             FROM pg_catalog.pg_namespace WHERE nspname = $1";
         let mut keeper = self.server.control()?;
-        let wrong = |e: postgres::Error| self.wrong(error_text(&e));
+        let wrong = |e: tokio_postgres::Error| self.wrong(error_text(&e));
         let key = format!("pgdyno schema {}", self.schema);
         let locked: bool = keeper.query_one(LOCK, &[&key]).map_err(wrong)?.get(0);
         if !locked {

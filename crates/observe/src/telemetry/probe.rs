@@ -55,8 +55,8 @@ pub enum ProbeError {
     Unavailable(String),
 }
 
-impl From<postgres::Error> for ProbeError {
-    fn from(error: postgres::Error) -> Self {
+impl From<tokio_postgres::Error> for ProbeError {
+    fn from(error: tokio_postgres::Error) -> Self {
         Self::Query(error_text(&error))
     }
 }

@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use pgdyno_model::telemetry::{Column, Kind};
-use postgres::Statement;
+use tokio_postgres::Statement;
 
 use super::columns::Columns;
 use super::context::TelemetryContext;
@@ -69,7 +69,9 @@ impl Sizes {
     }
 }
 
-fn named(rows: Result<Vec<postgres::Row>, postgres::Error>) -> Result<Named, ProbeError> {
+fn named(
+    rows: Result<Vec<tokio_postgres::Row>, tokio_postgres::Error>,
+) -> Result<Named, ProbeError> {
     let rows = rows?;
     let mut named = Named::new();
     for row in rows {

@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use pgdyno_model::telemetry::{Column, Kind};
-use postgres::Statement;
+use tokio_postgres::Statement;
 
 use super::columns::Columns;
 use super::context::TelemetryContext;

@@ -18,7 +18,7 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use pgdyno_model::telemetry::{Column, Kind};
-use postgres::Statement;
+use tokio_postgres::Statement;
 
 use super::columns::Columns;
 use super::context::TelemetryContext;
@@ -131,7 +131,7 @@ impl Looker {
 }
 
 impl Seen {
-    fn add_row(&mut self, row: &postgres::Row) -> Result<(), postgres::Error> {
+    fn add_row(&mut self, row: &tokio_postgres::Row) -> Result<(), tokio_postgres::Error> {
         let who: Option<String> = row.try_get(0)?;
         let count = u64::try_from(row.try_get::<_, i64>(4)?).unwrap_or(0);
         let (state, kind, event) = (row.try_get(1)?, row.try_get(2)?, row.try_get(3)?);

@@ -358,7 +358,7 @@ fn wal_to_keep(cluster: &mut Cluster) -> Result<[String; 2], ClusterError> {
         pg_catalog.pg_walfile_name(pg_catalog.pg_current_wal_insert_lsn() + \
         (SELECT setting::numeric FROM pg_catalog.pg_settings WHERE name = 'wal_segment_size'))";
     let mut client = cluster.control("postgres")?;
-    let failed = |e: postgres::Error| ControlError::query("ask which WAL a copy needs", &e);
+    let failed = |e: tokio_postgres::Error| ControlError::query("ask which WAL a copy needs", &e);
     client.batch_execute("CHECKPOINT").map_err(failed)?;
     let row = client.query_one(ASKED, &[]).map_err(failed)?;
     Ok([row.try_get(0).map_err(failed)?, row.try_get(1).map_err(failed)?])

@@ -3,12 +3,14 @@
 use std::fs::File;
 use std::io::{Read, Write};
 use std::path::Path;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use pgdyno_exec::random::hex;
 use pgdyno_model::units::Bytes;
 use sha2::{Digest, Sha256};
+use ureq::tls::{Certificate, TlsConfig};
 
 use super::error::{FetchError, io_error};
 
@@ -31,6 +33,26 @@ const LARGEST_ARCHIVE: Bytes = Bytes(128 << 20);
 /// The time limit of a download.
 const LONGEST_DOWNLOAD: Duration = Duration::from_secs(30 * 60);
 
+/// Returns settings of TLS: rustls with ring and the system's root certificates, as for servers.
+fn tls(url: &str) -> Result<TlsConfig, String> {
+    let found = rustls_native_certs::load_native_certs();
+    let roots: Vec<_> =
+        found.certs.iter().map(|root| Certificate::from_der(root).to_owned()).collect();
+    // A mirror may use http://.
+    if roots.is_empty() && url.starts_with("https://") {
+        let why = found.errors.first().map(|e| format!(" ({e})")).unwrap_or_default();
+        return Err(format!(
+            "the system has no root certificates{why}; install ca-certificates, or name a file \
+             of them in SSL_CERT_FILE"
+        ));
+    }
+    let provider = Arc::new(rustls::crypto::ring::default_provider());
+    Ok(TlsConfig::builder()
+        .root_certs(roots.into())
+        .unversioned_rustls_crypto_provider(provider)
+        .build())
+}
+
 /// Downloads `url` to the new file `part` and returns its SHA-256.
 pub(super) fn download(
     url: &str,
@@ -39,10 +61,8 @@ pub(super) fn download(
     progress: &dyn Fn(FetchProgress),
 ) -> Result<String, FetchError> {
     let failed = |why: String| FetchError::Download { url: url.to_owned(), why };
-    let tls =
-        ureq::tls::TlsConfig::builder().root_certs(ureq::tls::RootCerts::PlatformVerifier).build();
     let agent = ureq::Agent::config_builder()
-        .tls_config(tls)
+        .tls_config(tls(url).map_err(failed)?)
         .user_agent(concat!("pgdyno/", env!("CARGO_PKG_VERSION")))
         // The content is checked against a pinned SHA-256, so that a mirror may use http://.
         .https_only(!url.starts_with("http://"))

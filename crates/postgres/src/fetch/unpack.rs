@@ -6,8 +6,8 @@ use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
 use std::path::{Component, Path};
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use liblzma::read::XzDecoder;
-use liblzma::stream::Stream;
+use flate2::read::DeflateDecoder;
+use lzma_rust2::XzReader;
 use pgdyno_model::facts::BuildSource;
 use pgdyno_model::units::Bytes;
 
@@ -20,8 +20,8 @@ use crate::install::Install;
 const LARGEST_BUILD: Bytes = Bytes(512 << 20);
 /// The most files, links and directories of a build.
 const MOST_ENTRIES: usize = 20_000;
-/// Memory that the decompressor may use (bytes).
-const MOST_MEMORY: u64 = 256 << 20;
+/// Memory that the decompressor may use (KiB).
+const MOST_MEMORY: u32 = 256 << 10;
 
 /// Unpacks into a temporary folder and renames it, so that a build is complete or absent.
 pub(super) fn unpack(
@@ -65,16 +65,12 @@ pub(super) fn unpack(
 fn unpack_into(archive: &Path, work: &Path, stop: &AtomicBool) -> Result<(), FetchError> {
     let failed = |why: String| FetchError::Unpack { archive: archive.to_owned(), why };
     let file = File::open(archive).map_err(|e| io_error("open", archive, e))?;
-    let mut jar = zip::ZipArchive::new(file).map_err(|e| failed(e.to_string()))?;
-    let index = (0..jar.len())
-        .find(|i| jar.by_index(*i).is_ok_and(|f| f.name().is_ok_and(|n| n.ends_with(".txz"))))
-        .ok_or_else(|| failed("there is no .txz in it".into()))?;
-    let txz = jar.by_index(index).map_err(|e| failed(e.to_string()))?;
-    let limited = XzDecoder::new_stream(
-        txz,
-        Stream::new_stream_decoder(MOST_MEMORY, 0).map_err(|e| failed(e.to_string()))?,
-    );
-    let mut tar = tar::Archive::new(limited.take(LARGEST_BUILD.0));
+    let mut buffer = vec![0; rawzip::RECOMMENDED_BUFFER_SIZE];
+    let jar =
+        rawzip::ZipArchive::from_file(file, &mut buffer).map_err(|e| failed(e.to_string()))?;
+    let txz = open_txz(&jar, &mut buffer).map_err(failed)?;
+    let limited = XzReader::new_mem_limit(txz, false, MOST_MEMORY).take(LARGEST_BUILD.0);
+    let mut tar = tar::Archive::new(limited);
     tar.set_preserve_permissions(true);
     tar.set_overwrite(false);
     let mut bytes = 0_u64;
@@ -102,6 +98,29 @@ fn unpack_into(archive: &Path, work: &Path, stop: &AtomicBool) -> Result<(), Fet
         }
     }
     Ok(())
+}
+
+/// Opens the compressed tar file in `jar`.
+fn open_txz<'a>(
+    jar: &'a rawzip::ZipArchive<rawzip::FileReader>,
+    buffer: &mut [u8],
+) -> Result<Box<dyn Read + 'a>, String> {
+    let mut entries = jar.entries(buffer);
+    while let Some(entry) = entries.next_entry().map_err(|e| e.to_string())? {
+        if !entry.file_path().as_ref().ends_with(b".txz") {
+            continue;
+        }
+        let method = entry.compression_method();
+        let content = jar.get_entry(entry.wayfinder()).map_err(|e| e.to_string())?;
+        return match method {
+            rawzip::CompressionMethod::STORE => Ok(Box::new(content.reader())),
+            rawzip::CompressionMethod::DEFLATE => {
+                Ok(Box::new(DeflateDecoder::new(content.reader())))
+            }
+            other => Err(format!("its .txz is compressed by method {}", other.as_u16())),
+        };
+    }
+    Err("there is no .txz in it".into())
 }
 
 /// Returns why an entry of the archive is refused. None if it is unpacked.

@@ -87,7 +87,6 @@ pub(super) fn right(text: impl ToString) -> Cell {
 pub(super) fn table_lines(header: Vec<Cell>, rows: Vec<Vec<Cell>>, width: u16) -> Vec<String> {
     let mut table = Table::new();
     table
-        .force_no_tty()
         .load_style(STYLE)
         .set_width(width)
         .set_content_arrangement(ContentArrangement::Dynamic)

@@ -65,7 +65,7 @@ pub(super) fn write(client: &mut Client) -> Observed<Vec<Written>> {
 }
 
 /// Says what a failed write means for the verdict.
-fn refusal(error: &postgres::Error) -> Unseen {
+fn refusal(error: &tokio_postgres::Error) -> Unseen {
     match error.code() {
         Some(code) if refuses_writes(code.code()) => Unseen::Damaged(format!(
             "it takes no writes: {} (SQLSTATE {})",

@@ -155,7 +155,7 @@ pub(super) fn tokens(client: &mut Client) -> Observed<Vec<Row>> {
     let sql = "SELECT client, sequence, aid, tid, bid, delta FROM pgdyno_token";
     plan(client, BY_SCAN, sql, "Seq Scan on pgdyno_token")?;
     let rows = client.query(sql, &[]).map_err(|e| unseen(&e))?;
-    let int = |row: &postgres::Row, column: usize| i64::from(row.get::<_, i32>(column));
+    let int = |row: &tokio_postgres::Row, column: usize| i64::from(row.get::<_, i32>(column));
     rows.iter()
         .map(|row| {
             Ok(Row {
@@ -177,7 +177,7 @@ pub(super) fn tokens_by_key(client: &mut Client) -> Observed<Vec<Token>> {
     client.query(sql, &[]).map_err(|e| unseen(&e))?.iter().map(token).collect()
 }
 
-fn token(row: &postgres::Row) -> Observed<Token> {
+fn token(row: &tokio_postgres::Row) -> Observed<Token> {
     let (client, sequence): (i32, i64) = (row.get(0), row.get(1));
     match (u32::try_from(client), u64::try_from(sequence)) {
         (Ok(client), Ok(sequence)) => Ok(Token { client, sequence }),

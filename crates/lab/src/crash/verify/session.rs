@@ -45,7 +45,7 @@ impl VerifySession<'_> {
 
 /// Says what an error means for the verdict: a server that refuses to read durable data is damaged.
 /// Anything else, as a lost connection, a lack of memory or an operator, says nothing of it.
-pub(super) fn unseen(error: &postgres::Error) -> Unseen {
+pub(super) fn unseen(error: &tokio_postgres::Error) -> Unseen {
     match error.code() {
         Some(code) => {
             let what = format!("{} (SQLSTATE {})", error_text(error), code.code());

@@ -124,7 +124,7 @@ pub(super) fn heaps(session: &mut VerifySession<'_>) -> Observed<Vec<String>> {
         let sql =
             "SELECT blkno, offnum, msg FROM verify_heapam($1::oid::regclass, check_toast => true)";
         let found = client.query(sql, &[&table.oid]).map_err(|e| unseen(&e))?;
-        let line = |row: &postgres::Row| {
+        let line = |row: &tokio_postgres::Row| {
             let (block, offset): (Option<i64>, Option<i32>) = (row.get(0), row.get(1));
             let message: String = row.get(2);
             let (block, offset) = (block.unwrap_or(-1), offset.unwrap_or(-1));
@@ -146,7 +146,7 @@ pub(super) fn pointers(session: &mut VerifySession<'_>) -> Observed<Vec<String>>
         require_row(client, posting, why)?;
         client.batch_execute(PLAIN).map_err(|e| unseen(&e))?;
         let rows = client.query(BTREES, &[]).map_err(|e| unseen(&e))?;
-        let pair = |row: &postgres::Row| {
+        let pair = |row: &tokio_postgres::Row| {
             let index = Relation { oid: row.get(0), name: row.get(1) };
             (index, Relation { oid: row.get(2), name: row.get(3) })
         };
