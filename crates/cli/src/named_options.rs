@@ -19,7 +19,10 @@ const OTHERS: &[(&str, &[&str])] = &[
     ("useradd", &["system"]),
     ("smartctl, mdadm and LVM", &["detail", "health", "stop", "wait", "yes"]),
     ("systemctl", &["now"]),
-    ("docker", &["cap-add", "cpus", "cpuset-cpus", "device", "memory", "user", "volume"]),
+    (
+        "docker",
+        &["cap-add", "cpus", "cpuset-cpus", "device", "file", "memory", "tag", "user", "volume"],
+    ),
     ("systemd-run", &["scope"]),
     ("losetup and blockdev", &["align", "detach", "direct-io"]),
     ("wipefs", &["all"]),
