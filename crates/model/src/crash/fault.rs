@@ -25,7 +25,6 @@ use crate::names::names;
 )]
 #[strum(serialize_all = "kebab-case")]
 #[serde(rename_all = "kebab-case")]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub enum Fault {
     /// SIGKILL to the postmaster and its children.
     Process,
