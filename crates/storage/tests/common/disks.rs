@@ -10,6 +10,7 @@ use std::time::Duration;
 use pgdyno_exec::device::refusal::SafetyError;
 use pgdyno_exec::device::safety;
 use pgdyno_storage::Wipe;
+use pgdyno_test_support::wait_for;
 use sha2::{Digest, Sha256};
 
 use super::Place;
@@ -29,16 +30,25 @@ pub(crate) fn can(test: &str) -> bool {
 /// moment, and it is in use then.
 static LOSETUP: Mutex<()> = Mutex::new(());
 
+/// Runs `program` and returns what it says. A device that is busy is tried again: a look of this
+/// process's that is over lasts, as another test's child has a copy of its descriptor until it is
+/// executed.
 pub(crate) fn run(program: &str, args: &[&str]) -> String {
+    wait_for(program, || match try_run(program, args) {
+        Ok(said) => Some(said),
+        Err(why) if ["busy", "in use by the system"].iter().any(|word| why.contains(word)) => None,
+        Err(why) => panic!("{program} {args:?}: {why}"),
+    })
+}
+
+fn try_run(program: &str, args: &[&str]) -> Result<String, String> {
     let _alone =
         (program == "losetup").then(|| LOSETUP.lock().unwrap_or_else(PoisonError::into_inner));
     let output = Command::new(program).args(args).output().unwrap();
-    assert!(
-        output.status.success(),
-        "{program} {args:?}: {}",
-        String::from_utf8_lossy(&output.stderr)
-    );
-    String::from_utf8(output.stdout).unwrap().trim().to_owned()
+    if !output.status.success() {
+        return Err(String::from_utf8_lossy(&output.stderr).into_owned());
+    }
+    Ok(String::from_utf8(output.stdout).unwrap().trim().to_owned())
 }
 
 /// A loop device of the test's own, detached when dropped.
@@ -72,10 +82,13 @@ impl Disk {
     /// On a loop device that nobody else is given when its number is free for a moment.
     pub(crate) fn of_its_own_number(bytes: u64, place: &Place, name: &str) -> Self {
         static NEXT: AtomicU32 = AtomicU32::new(180);
-        let device = PathBuf::from(format!("/dev/loop{}", NEXT.fetch_add(1, Ordering::Relaxed)));
         let image = image(bytes, place, name);
-        run("losetup", &[device.to_str().unwrap(), image.to_str().unwrap()]);
-        Self { device, image }
+        // One that an earlier process made is given to whoever looks for a free one.
+        let device = wait_for("a loop device of its own number", || {
+            let device = format!("/dev/loop{}", NEXT.fetch_add(1, Ordering::Relaxed));
+            try_run("losetup", &[&device, image.to_str().unwrap()]).ok().map(|_| device)
+        });
+        Self { device: device.into(), image }
     }
 
     /// Puts `other`'s file behind this disk's device, as when a drive is pulled and another one
