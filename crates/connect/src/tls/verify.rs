@@ -114,7 +114,7 @@ impl ServerCertVerifier for Verifier {
             return checked;
         }
         // rustls refuses certificates of version 1. Their key verifies a signature all the same.
-        let Some(key) = Certificate::from_der(cert).map(|read| read.public_key().to_vec()) else {
+        let Some(key) = Certificate::from_der(cert).and_then(|read| read.public_key()) else {
             return checked;
         };
         let key = SubjectPublicKeyInfoDer::from(key);
