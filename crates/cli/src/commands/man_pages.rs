@@ -66,6 +66,27 @@ const PAGES: &[Page] = &[
         see_also: &["pgdyno-recipes(1)", "pgdyno-show(1)", "pgdyno-compare(1)", "pgdyno-clean(1)"],
     },
     Page {
+        name: "pgdyno-new",
+        statuses: &[130],
+        examples: &[
+            ("pgdyno new", "Ask a few questions, and write experiment.toml."),
+            (
+                "pgdyno new memory --factor work_mem=4MB,64MB --defaults",
+                "Write memory.toml without a question.",
+            ),
+        ],
+        see_also: &["pgdyno-run(1)", "pgdyno-recipes(1)", "pgdyno-schema(1)"],
+    },
+    Page {
+        name: "pgdyno-schema",
+        statuses: &[],
+        examples: &[(
+            "pgdyno schema > experiment.schema.json",
+            "Write the schema to a file, for an editor.",
+        )],
+        see_also: &["pgdyno-new(1)"],
+    },
+    Page {
         name: "pgdyno-compare",
         statuses: &[3, 5],
         examples: &[
