@@ -10,7 +10,23 @@ use clap::CommandFactory;
 
 /// Options of other programs that texts name.
 const OTHERS: &[(&str, &[&str])] = &[
-    ("cargo", &["bench", "nocapture", "path", "profile", "release", "test", "workspace"]),
+    (
+        "cargo",
+        &[
+            "all-features",
+            "bench",
+            "features",
+            "locked",
+            "nocapture",
+            "path",
+            "prefix",
+            "profile",
+            "release",
+            "test",
+            "timings",
+            "workspace",
+        ],
+    ),
     ("uvx", &["from"]),
     ("pgdyno's benchmarks", &["minimal", "only", "pairs", "seconds"]),
     ("gh", &["body-file"]),

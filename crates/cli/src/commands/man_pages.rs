@@ -80,10 +80,7 @@ const PAGES: &[Page] = &[
     Page {
         name: "pgdyno-schema",
         statuses: &[],
-        examples: &[(
-            "pgdyno schema > experiment.schema.json",
-            "Write the schema to a file, for an editor.",
-        )],
+        examples: &[("pgdyno schema", "Print the schema; editors read it from a file.")],
         see_also: &["pgdyno-new(1)"],
     },
     Page {
