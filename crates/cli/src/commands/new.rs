@@ -1,6 +1,6 @@
 //! `pgdyno new`: writes an experiment file, from options and from answers to a few questions.
 //!
-//! [`draft`] collects what the options say and asks for the rest, [`write`] makes the file.
+//! [`draft`] collects what the options say and asks for the rest, [`write()`] makes the file.
 
 mod ask;
 
