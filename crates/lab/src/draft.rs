@@ -10,6 +10,7 @@ use std::time::Duration;
 
 use pgdyno_model::printable::escape_line;
 use pgdyno_model::units::Span;
+use strum::{EnumString, IntoStaticStr, VariantArray, VariantNames};
 
 use crate::file::Source;
 use crate::prepare::Prepared;
@@ -20,7 +21,10 @@ const SIZES: &[(u32, u64)] =
     &[(10, 60), (7, 60), (5, 60), (7, 30), (5, 30), (5, 20), (5, 10), (4, 10), (4, 5), (3, 5)];
 
 /// A question that many users have, with the factors that answer it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(
+    Clone, Copy, Debug, PartialEq, Eq, EnumString, IntoStaticStr, VariantArray, VariantNames,
+)]
+#[strum(serialize_all = "snake_case")]
 pub enum Preset {
     /// Commit settings.
     Commit,
@@ -36,25 +40,18 @@ pub enum Preset {
 
 impl Preset {
     /// All presets, in the order in which they are offered.
-    pub const ALL: &[Self] =
-        &[Self::Commit, Self::Clients, Self::Wal, Self::Versions, Self::Filesystems];
+    pub const ALL: &[Self] = <Self as VariantArray>::VARIANTS;
     /// Their names, in the same order.
-    pub const NAMES: &[&str] = &["commit", "clients", "wal", "versions", "filesystems"];
+    pub const NAMES: &[&str] = <Self as VariantNames>::VARIANTS;
 
     /// Returns the name.
     pub fn name(self) -> &'static str {
-        match self {
-            Self::Commit => "commit",
-            Self::Clients => "clients",
-            Self::Wal => "wal",
-            Self::Versions => "versions",
-            Self::Filesystems => "filesystems",
-        }
+        self.into()
     }
 
     /// Returns the preset called `name`.
     pub fn parse(name: &str) -> Option<Self> {
-        Self::ALL.iter().copied().find(|preset| preset.name() == name)
+        name.parse().ok()
     }
 
     /// Returns the question that it answers.
@@ -115,7 +112,7 @@ pub struct DraftFactor {
 impl DraftFactor {
     /// Creates the factor that varies `key` over `levels`, parted by commas. Each level is TOML
     /// where it parses as TOML, else text. A TOML list is taken as it is.
-    pub fn new(key: &str, levels: &str) -> Self {
+    fn new(key: &str, levels: &str) -> Self {
         let toml = |text: &str| {
             let table = toml::from_str::<toml::Table>(&format!("v = {text}")).ok();
             table.filter(|table| table.len() == 1).and_then(|mut table| table.remove("v"))
