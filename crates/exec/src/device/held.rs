@@ -8,6 +8,8 @@
 use std::fs::File;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
+use std::thread;
+use std::time::Duration;
 
 use rustix::fs::OFlags;
 
@@ -94,10 +96,24 @@ impl HeldDevice {
     /// Opens it once more as mount and swapon do, for `access`. Whatever use other looks missed
     /// shows here.
     ///
+    /// A use that ends within half a second is waited for. A program that another thread starts
+    /// holds copies of this process's descriptors until it is executed, and other programs look at
+    /// a device as it appears.
+    ///
     /// # Errors
     /// [`Refusal`]: somebody uses it; it cannot be opened.
     pub fn exclusive(&self, access: OFlags) -> Result<File, Refusal> {
-        let file = open(&self.device.node(), access | OFlags::EXCL)?;
+        const PAUSE: Duration = Duration::from_millis(50);
+        let attempt = || open(&self.device.node(), access | OFlags::EXCL);
+        let mut opened = attempt();
+        for _ in 0..10 {
+            if !matches!(opened, Err(Refusal::InUse)) {
+                break;
+            }
+            thread::sleep(PAUSE);
+            opened = attempt();
+        }
+        let file = opened?;
         let now = BlockDevice::opened(&self.device.path, &file).map_err(Refusal::Unreadable)?;
         if self.device.is_same(&now) {
             return Ok(file);

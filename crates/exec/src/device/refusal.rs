@@ -24,8 +24,6 @@ pub enum SignatureError {
     Wipefs(String),
     #[error("wipefs: {0}")]
     Json(serde_json::Error),
-    #[error("{0}")]
-    Loops(io::Error),
 }
 
 /// A reason not to write to a device.
@@ -60,6 +58,8 @@ pub enum Refusal {
     Changed { was: String, is: String },
     #[error("what it holds cannot be told: {0}")]
     NotTold(SignatureError),
+    #[error("what lies under the loop device {} cannot be told: {source}", node.display())]
+    LoopUnknown { node: PathBuf, source: io::Error },
     #[error("its {0} are not zeros, which may be data that bears no known signature")]
     NotZeros(String),
     #[error("{0}")]
@@ -94,6 +94,13 @@ impl SafetyError {
             Refusal::Swap(name) => Some(format!("`swapoff /dev/{name}`, {another}")),
             Refusal::Held { .. } | Refusal::InUse | Refusal::Open { .. } => {
                 Some(format!("end its use, {another}"))
+            }
+            Refusal::LoopUnknown { node, .. } => {
+                let name = node.file_name().unwrap_or_default().to_string_lossy();
+                Some(format!(
+                    "detach it, or make its node anew: `mknod {} b $(tr : ' ' < /sys/block/{name}/dev)`",
+                    node.display()
+                ))
             }
             Refusal::NotTold(_) => Some("install util-linux, which has `wipefs`".into()),
             _ => Some("name another device in `storage.<name>.backing`".into()),

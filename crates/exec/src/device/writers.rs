@@ -37,10 +37,11 @@ pub fn process(numbers: &[&str]) -> Option<String> {
 /// holder, and it does not claim what it lies on.
 ///
 /// # Errors
-/// sysfs cannot be read, or a loop device cannot be asked.
-pub fn loops(numbers: &[&str]) -> io::Result<Vec<String>> {
+/// The path that cannot be read, with the cause: sysfs, or a loop device that cannot be asked.
+pub fn loops(numbers: &[&str]) -> Result<Vec<String>, (PathBuf, io::Error)> {
+    const BLOCK: &str = "/sys/block";
     let mut found = Vec::new();
-    for entry in fs::read_dir("/sys/block")?.flatten() {
+    for entry in fs::read_dir(BLOCK).map_err(|e| (BLOCK.into(), e))?.flatten() {
         if !entry.path().join("loop/backing_file").exists() {
             continue;
         }
@@ -49,7 +50,7 @@ pub fn loops(numbers: &[&str]) -> io::Result<Vec<String>> {
             Ok(number) => number,
             // Detached meanwhile.
             Err(_) if !entry.path().join("loop/backing_file").exists() => continue,
-            Err(e) => return Err(e),
+            Err(e) => return Err((node, e)),
         };
         let number = format!("{}:{}", rustix::fs::major(number), rustix::fs::minor(number));
         if numbers.contains(&number.as_str()) {
