@@ -18,6 +18,16 @@ lint:
 doc:
     RUSTDOCFLAGS="-D warnings" cargo doc --workspace --all-features --no-deps --document-private-items --locked
 
+# The front end of reports: checks, unit tests, and the page that pgdyno embeds (needs Node.js 20)
+web:
+    cd web && npm ci --no-audit --no-fund && npm run lint && npm run check && npm test && npm run build
+
+# Reports in a browser: pages of real runs by the debug build, then tests in Chromium (root)
+web-e2e pages="/var/tmp/pgdyno-pages":
+    cargo build --all-features
+    web/e2e/make-pages target/debug/pgdyno {{pages}}
+    cd web && PGDYNO_PAGES={{pages}} npm run e2e
+
 # All tests, with real PostgreSQL
 test:
     cargo test --workspace --all-features
