@@ -321,6 +321,7 @@ impl Store {
                     latency_us_p95: row.get(5)?,
                     latency_us_p99: row.get(6)?,
                     latency_us_max: row.get(7)?,
+                    latencies: None,
                 })
             },
         )?;
