@@ -7,7 +7,7 @@ use std::time::Duration;
 use pgdyno_model::measurement::{
     CommandMeasurement, EventLoopLag, ScriptMeasurement, Second, StatementMeasurement, Sums,
 };
-use pgdyno_model::{Latencies, Measurement};
+use pgdyno_model::{Latencies, Measurement, SecondLatencies};
 
 use crate::observer::LiveSecond;
 use crate::outcome::ThreadOutcome;
@@ -142,6 +142,7 @@ impl Aggregate {
                 latency_us_p95: quantile(0.95),
                 latency_us_p99: quantile(0.99),
                 latency_us_max: pending.latency.as_ref().and_then(Latencies::max_us),
+                latencies: pending.latency.as_ref().map(SecondLatencies::from),
             };
             self.series.insert(second, settled);
         }

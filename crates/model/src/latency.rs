@@ -91,6 +91,13 @@ impl Latencies {
         (!self.0.is_empty()).then(|| self.0.mean() / 1000.0)
     }
 
+    /// Iterates over latencies in nanoseconds, by size, and how many there are of each. Latencies
+    /// that the histogram does not tell apart are one: their middle.
+    pub fn iter(&self) -> impl Iterator<Item = (u64, u64)> + '_ {
+        let middle = |value| self.0.median_equivalent(value);
+        self.0.iter_recorded().map(move |v| (middle(v.value_iterated_to()), v.count_at_value()))
+    }
+
     /// `HdrHistogram`'s V2 encoding, as the store keeps it.
     pub fn to_bytes(&self) -> Vec<u8> {
         let mut bytes = Vec::new();

@@ -47,6 +47,7 @@ pub mod require_auth;
 #[cfg(feature = "schema")]
 mod schema;
 pub mod search;
+pub mod second_latencies;
 pub mod stopping;
 pub mod storage;
 pub mod target;
@@ -63,5 +64,6 @@ pub use plan::{Plan, PlannedTrial, Treatment};
 pub use probe::ProbeRecord;
 pub use record::{RunRecord, TrialRecord};
 pub use search::{Find, Search, Slo};
+pub use second_latencies::SecondLatencies;
 pub use stopping::Stopping;
 pub use storage::Storage;

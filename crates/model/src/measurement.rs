@@ -5,7 +5,7 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 
 use crate::counters::LoadCounters;
-use crate::{Latencies, Search};
+use crate::{Latencies, Search, SecondLatencies};
 
 /// What became of the load of one trial. The measured window starts after the warm-up;
 /// `transactions` are those whose replies were complete within it.
@@ -351,6 +351,10 @@ pub struct Second {
     pub latency_us_p99: Option<f64>,
     /// Longest latency (microseconds).
     pub latency_us_max: Option<f64>,
+    /// Distribution of latencies; none when nothing ended in it, and in trials that earlier
+    /// versions stored.
+    #[serde(skip)]
+    pub latencies: Option<SecondLatencies>,
 }
 
 #[cfg(test)]

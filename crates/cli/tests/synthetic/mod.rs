@@ -156,11 +156,7 @@ pub fn with_seconds(trial: &mut TrialRecord, tps: &[f64]) {
         t_s,
         length_s: 1.0,
         transactions: tps.max(0.0).round() as u64,
-        failed: 0,
-        latency_us_p50: None,
-        latency_us_p95: None,
-        latency_us_p99: None,
-        latency_us_max: None,
+        ..Second::default()
     };
     m.series = (0..).zip(tps).map(second).collect();
     m.transactions = m.series.iter().map(|s| s.transactions).sum();

@@ -34,8 +34,8 @@ pub use run::analyse;
 pub use view::{
     CapacityView, Cause, Change, Comparison, CurvePoint, Decision, Ended, FigureView, FsyncView,
     GapView, LatencyFloor, LatencyInterval, LatencyRatio, LatencyView, LogEvent, NoiseFloor,
-    NotJudged, NotRanked, Note, NoteKind, Notes, ObserverView, Part, PartView, RateLine, RateTable,
-    RatioView, RelationSize, RunHead, RunView, ScalingView, SecondView, ServerView, SessionView,
-    SettingView, StageProbeView, StatementView, Steadiness, StoppingView, TpsView, TreatmentCrash,
-    TreatmentView, TrialState, TrialView, WaitView, WhyView, Withheld,
+    NotJudged, NotRanked, Note, NoteKind, Notes, ObjectiveView, ObserverView, Part, PartView,
+    RateLine, RateTable, RatioView, RelationSize, RunHead, RunView, ScalingView, SecondView,
+    ServerView, SessionView, SettingView, StageProbeView, StatementView, Steadiness, StoppingView,
+    TpsView, TreatmentCrash, TreatmentView, TrialState, TrialView, WaitView, WhyView, Withheld,
 };

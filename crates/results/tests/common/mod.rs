@@ -17,7 +17,7 @@ use pgdyno_model::telemetry::{Column, Kind, Sample, Table};
 use pgdyno_model::units::{Bytes, Epoch, Span};
 use pgdyno_model::{
     CrashRecord, Latencies, LevelValue, Levels, Plan, PlannedTrial, ProbeRecord, RunRecord,
-    Treatment, TrialRecord, Verdict,
+    SecondLatencies, Treatment, TrialRecord, Verdict,
 };
 use pgdyno_results::{RunView, Store, analyse};
 
@@ -247,6 +247,7 @@ fn measured(treatment: &Treatment, per_second: f64, random: &mut Random) -> Meas
             latency_us_p95: second.quantile_us(0.95),
             latency_us_p99: second.quantile_us(0.99),
             latency_us_max: second.max_us(),
+            latencies: Some(SecondLatencies::from(&second)),
         });
     }
     script.transactions = m.transactions;
