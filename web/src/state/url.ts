@@ -17,6 +17,8 @@ export interface Choices {
   brush: [number, number] | null;
   /** Words that a treatment's label must hold to be listed. */
   filter: string;
+  /** Opened round of a crash test: index of its session, fault, number. `none`: none is open. */
+  round: string | null;
 }
 
 export const NOTHING: Choices = {
@@ -27,6 +29,7 @@ export const NOTHING: Choices = {
   under: null,
   brush: null,
   filter: '',
+  round: null,
 };
 
 function index(text: string | null): number | null {
@@ -39,6 +42,7 @@ export function parse(hash: string): Choices {
   const brush = /^(\d+(?:\.\d+)?)-(\d+(?:\.\d+)?)$/.exec(from.get('brush') ?? '');
   const slots = from.get('show');
   const at = from.get('at');
+  const round = from.get('round');
   return {
     at: at !== null && /^[a-z-]+$/.test(at) ? at : null,
     slots: slots === null ? null : slots.split('.').slice(0, 8).map(index),
@@ -47,6 +51,7 @@ export function parse(hash: string): Choices {
     under: index(from.get('under')),
     brush: brush && Number(brush[1]) < Number(brush[2]) ? [Number(brush[1]), Number(brush[2])] : null,
     filter: from.get('filter') ?? '',
+    round: round !== null && /^(none|\d{1,4}\.[a-z-]+\.\d{1,9})$/.test(round) ? round : null,
   };
 }
 
@@ -65,5 +70,6 @@ export function hash(choices: Choices): string {
   put('under', choices.under);
   put('brush', choices.brush && choices.brush.map((t) => Number(t.toFixed(3))).join('-'));
   put('filter', choices.filter);
+  put('round', choices.round);
   return `#${to.toString()}`;
 }
