@@ -15,8 +15,8 @@ export function pairName(pair: PairView): string {
 export function forestRows(view: CompareView, measure: Measure): ForestRow[] {
   return (view.pairs ?? []).map((pair) => {
     if (measure === 'main') {
-      const { value, ci95, told_apart } = pair.ratio;
-      return { label: pairName(pair), value, ci95, significant: told_apart };
+      const { value, ci95, told_apart, within_runs } = pair.ratio;
+      return { label: pairName(pair), value, ci95, within: within_runs, significant: told_apart };
     }
     const found = (pair.latency ?? []).find((latency) => latency.percentile === measure);
     return { label: pairName(pair), value: found?.value ?? null, ci95: found?.ci95 ?? null, significant: null };
@@ -33,7 +33,7 @@ export function percentiles(view: CompareView): Measure[] {
 export function verdictWords({ ratio, generator_limited }: PairView): string {
   const limited = generator_limited ? '; generator-limited' : '';
   if (ratio.withheld) {
-    return `withheld: ${ratio.withheld}${limited}`;
+    return `${ratio.withheld}${limited}`;
   }
   if (ratio.told_apart === null || ratio.told_apart === undefined) {
     return `not judged${limited}`;

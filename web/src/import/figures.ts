@@ -47,11 +47,16 @@ export function tpsOf(run: PgbenchFigures): Figure | null {
   );
 }
 
-function nameOf(run: PgbenchFigures): string {
-  return run.label ?? `line ${run.line}`;
+/** Names of reports: the words above them, with their line where several have the same. */
+function namesOf(runs: PgbenchFigures[]): string[] {
+  return runs.map(({ label, line }) => {
+    const alike = runs.filter((other) => other.label === label).length > 1;
+    return !label ? `line ${line}` : alike ? `${label}, line ${line}` : label;
+  });
 }
 
 function pgbench(runs: PgbenchFigures[]): FigureTable {
+  const names = namesOf(runs);
   return {
     id: 'pgbench',
     title: 'Reports of pgbench',
@@ -68,10 +73,10 @@ function pgbench(runs: PgbenchFigures[]): FigureTable {
       number('± ms'),
       number('tps'),
     ],
-    rows: runs.map((run) => ({
+    rows: runs.map((run, i) => ({
       line: run.line,
       cells: [
-        nameOf(run),
+        names[i],
         [run.transaction_type, run.query_mode].filter(Boolean).join(', ') || NONE,
         figureText(run.scale),
         figureText(run.clients),
@@ -89,18 +94,18 @@ function pgbench(runs: PgbenchFigures[]): FigureTable {
 
 /** Statement latencies: one row a statement, one column a report. */
 function statements(runs: PgbenchFigures[]): FigureTable {
-  const with_any = runs.filter((run) => allStatements(run).length > 0);
-  const names = [...new Set(with_any.flatMap((run) => allStatements(run).map((s) => s.text)))];
+  const known = runs.filter((run) => allStatements(run).length > 0);
+  const texts = [...new Set(known.flatMap((run) => allStatements(run).map((s) => s.text)))];
   return {
     id: 'statements',
     title: 'Statement latencies, ms',
-    columns: [text('statement'), ...with_any.map((run) => number(nameOf(run)))],
-    rows: names.map((name) => ({
+    columns: [text('statement'), ...namesOf(known).map(number)],
+    rows: texts.map((text) => ({
       line: null,
       cells: [
-        name,
-        ...with_any.map((run) => {
-          const found = allStatements(run).filter((s) => s.text === name);
+        text,
+        ...known.map((run) => {
+          const found = allStatements(run).filter((s) => s.text === text);
           return found.length === 0 ? NONE : found.map((s) => figureText(s.latency_ms)).join(', ');
         }),
       ],
@@ -262,14 +267,15 @@ export function tpsBars(found: Partial<Recognised>): Bar[] {
   if (rows.length > 0) {
     return rows;
   }
-  const runs = (found.runs ?? []).flatMap((run): Bar[] => {
+  const names = namesOf(found.runs ?? []);
+  const runs = (found.runs ?? []).flatMap((run, i): Bar[] => {
     const tps = tpsOf(run);
-    return tps ? [{ label: nameOf(run), value: tps.value, repeats: [] }] : [];
+    return tps ? [{ label: names[i], value: tps.value, repeats: [] }] : [];
   });
-  const sysbench_runs = (found.sysbench ?? []).flatMap((run): Bar[] =>
+  const others = (found.sysbench ?? []).flatMap((run): Bar[] =>
     run.per_second ? [{ label: `line ${run.line}`, value: run.per_second.value, repeats: [] }] : [],
   );
-  return [...runs, ...sysbench_runs];
+  return [...runs, ...others];
 }
 
 /** pg_test_fsync's rates by comparison. */

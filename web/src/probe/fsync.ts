@@ -16,7 +16,8 @@ export interface FsyncRow {
 export interface FsyncTable {
   group: FsyncTest['group'];
   title: string;
-  lead?: string;
+  /** How to read it. */
+  lead: string;
   rows: FsyncRow[];
 }
 
@@ -30,30 +31,28 @@ const ORDER: FsyncTest['group'][] = [
 ];
 
 function title(group: FsyncTest['group'], kilobytes: number): string {
-  switch (group) {
-    case 'one-block':
-      return `One ${kilobytes} kB write, by wal_sync_method`;
-    case 'two-blocks':
-      return `Two ${kilobytes} kB writes, by wal_sync_method`;
-    case 'open-sync-sizes':
-      return '16 kB through open_sync, in writes of different sizes';
-    case 'other-descriptor':
-      return 'fsync of what another descriptor wrote';
-    case 'not-synced':
-      return `${kilobytes} kB writes that nothing flushes`;
-    case 'concurrent':
-      return `Concurrent writers, a file each: ${kilobytes} kB and fdatasync`;
-    default:
-      return String(group);
-  }
+  const titles: Record<FsyncTest['group'], string> = {
+    'one-block': `One ${kilobytes} kB write`,
+    'two-blocks': `Two ${kilobytes} kB writes`,
+    'open-sync-sizes': 'open_sync by size',
+    'other-descriptor': 'Another descriptor',
+    'not-synced': 'Not flushed',
+    concurrent: 'Concurrent writers',
+  };
+  return titles[group] ?? String(group);
 }
 
-/** How to read a comparison, where its name does not say it. */
-const LEADS: Partial<Record<FsyncTest['group'], string>> = {
-  'one-block': "What a commit waits for. Linux's default is fdatasync.",
-  'other-descriptor': 'If the times are alike, fsync covers what another descriptor wrote.',
-  concurrent: 'Rates are those of all writers together, latencies those of each.',
-};
+function lead(group: FsyncTest['group'], kilobytes: number): string {
+  const leads: Record<FsyncTest['group'], string> = {
+    'one-block': "What a commit waits for, by wal_sync_method. Linux's default is fdatasync.",
+    'two-blocks': 'By wal_sync_method.',
+    'open-sync-sizes': '16 kB through open_sync, in writes of different sizes, each durable by itself.',
+    'other-descriptor': 'If the times are alike, fsync covers what another descriptor wrote.',
+    'not-synced': `${kilobytes} kB writes that nothing flushes.`,
+    concurrent: `A file each, ${kilobytes} kB and fdatasync. Rates are those of all writers together, latencies those of each.`,
+  };
+  return leads[group] ?? '';
+}
 
 function row(test: FsyncTest): FsyncRow {
   const measured = 'measured' in test.outcome ? test.outcome.measured : null;
@@ -76,7 +75,7 @@ export function fsyncTables(probe: FsyncProbe): FsyncTable[] {
     .map((group) => ({
       group,
       title: title(group, probe.block_bytes / 1024),
-      lead: LEADS[group],
+      lead: lead(group, probe.block_bytes / 1024),
       rows: probe.tests.filter((test) => test.group === group).map(row),
     }))
     .filter((table) => table.rows.length > 0);
