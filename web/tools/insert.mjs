@@ -4,6 +4,7 @@
 import { readFileSync } from 'node:fs';
 import { gzipSync } from 'node:zlib';
 
+// eslint-disable-next-line no-control-regex
 const HAZARDS = /[<>&\u0000-\u0008\u000b-\u001f\u007f-\u009f\u200e\u200f\u2028-\u202e\u2066-\u2069]/g;
 
 /** Writes JSON so that an HTML parser reads it as text only. */

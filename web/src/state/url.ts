@@ -15,6 +15,8 @@ export interface Choices {
   under: number | null;
   /** Brushed interval (seconds since the window opened). */
   brush: [number, number] | null;
+  /** Wait event or group of telemetry that the time axis accents. */
+  focus: string | null;
   /** Words that a treatment's label must hold to be listed. */
   filter: string;
   /** Opened round of a crash test: index of its session, fault, number. `none`: none is open. */
@@ -28,6 +30,7 @@ export const NOTHING: Choices = {
   trial: null,
   under: null,
   brush: null,
+  focus: null,
   filter: '',
   round: null,
 };
@@ -50,6 +53,7 @@ export function parse(hash: string): Choices {
     trial: index(from.get('trial')),
     under: index(from.get('under')),
     brush: brush && Number(brush[1]) < Number(brush[2]) ? [Number(brush[1]), Number(brush[2])] : null,
+    focus: from.get('focus'),
     filter: from.get('filter') ?? '',
     round: round !== null && /^(none|\d{1,4}\.[a-z-]+\.\d{1,9})$/.test(round) ? round : null,
   };
@@ -69,6 +73,7 @@ export function hash(choices: Choices): string {
   put('trial', choices.trial);
   put('under', choices.under);
   put('brush', choices.brush && choices.brush.map((t) => Number(t.toFixed(3))).join('-'));
+  put('focus', choices.focus);
   put('filter', choices.filter);
   put('round', choices.round);
   return `#${to.toString()}`;
