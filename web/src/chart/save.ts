@@ -10,6 +10,7 @@ const INHERITED = [
   'stroke-opacity',
   'stroke-linejoin',
   'opacity',
+  'paint-order',
   'font-size',
   'font-family',
   'font-weight',

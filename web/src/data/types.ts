@@ -7,4 +7,7 @@ export * from './types/page';
 export * from './types/run';
 export * from './types/trial';
 export * from './types/crash';
-export * from './types/others';
+export * from './types/compare';
+export * from './types/facts';
+export * from './types/import';
+export * from './types/probe';

@@ -19,6 +19,8 @@ export interface Choices {
   focus: string | null;
   /** Words that a treatment's label must hold to be listed. */
   filter: string;
+  /** Opened round of a crash test: index of its session, fault, number. `none`: none is open. */
+  round: string | null;
 }
 
 export const NOTHING: Choices = {
@@ -30,6 +32,7 @@ export const NOTHING: Choices = {
   brush: null,
   focus: null,
   filter: '',
+  round: null,
 };
 
 function index(text: string | null): number | null {
@@ -42,6 +45,7 @@ export function parse(hash: string): Choices {
   const brush = /^(\d+(?:\.\d+)?)-(\d+(?:\.\d+)?)$/.exec(from.get('brush') ?? '');
   const slots = from.get('show');
   const at = from.get('at');
+  const round = from.get('round');
   return {
     at: at !== null && /^[a-z-]+$/.test(at) ? at : null,
     slots: slots === null ? null : slots.split('.').slice(0, 8).map(index),
@@ -51,6 +55,7 @@ export function parse(hash: string): Choices {
     brush: brush && Number(brush[1]) < Number(brush[2]) ? [Number(brush[1]), Number(brush[2])] : null,
     focus: from.get('focus'),
     filter: from.get('filter') ?? '',
+    round: round !== null && /^(none|\d{1,4}\.[a-z-]+\.\d{1,9})$/.test(round) ? round : null,
   };
 }
 
@@ -70,5 +75,6 @@ export function hash(choices: Choices): string {
   put('brush', choices.brush && choices.brush.map((t) => Number(t.toFixed(3))).join('-'));
   put('focus', choices.focus);
   put('filter', choices.filter);
+  put('round', choices.round);
   return `#${to.toString()}`;
 }

@@ -1,6 +1,8 @@
 // What every page has.
 import type { CrashView } from './crash';
-import type { CompareView, ImportedRun, ProbeView, SideBySideView } from './others';
+import type { CompareView, SideBySideView } from './compare';
+import type { ImportedRun } from './import';
+import type { ProbeView } from './probe';
 import type { RunView } from './run';
 
 export type Badge = 'answered' | 'inconclusive' | 'unsafe' | 'unfinished' | 'recorded';

@@ -1,15 +1,5 @@
-// Probes, comparisons, and imported reports.
+// Comparisons.
 import type { Interval, LatencyView, Levels, Percentile, RatioView, TpsView, WhyView } from './run';
-
-export interface ProbeView {
-  id: string;
-  run: string | null;
-  name: string;
-  started_at: string;
-  pgdyno_version: string;
-  result: { kind: 'fsync' | 'disk'; [key: string]: unknown };
-  [key: string]: unknown;
-}
 
 export interface SideView {
   run: string;
@@ -50,13 +40,13 @@ export interface CompareView {
   pairs: PairView[];
   unequal: { what: string; a: string; b: string; on_purpose: boolean; pairs: number[] }[];
   gates: {
-    gate: unknown;
+    gate: string;
     pair: number;
     change: number | null;
     ci95: Interval | null;
     state: string;
     outcome: string;
-    form: unknown;
+    form: string;
     noise_floor: number | null;
     catches: number | null;
     words: string;
@@ -83,14 +73,4 @@ export interface SideBySideView {
   run: string;
   ours: SideBySideRow[];
   notes: string[];
-}
-
-export interface ImportedRun {
-  id: string;
-  provenance: unknown;
-  source: string;
-  sha256: string;
-  imported_at: string;
-  pgdyno_version: string;
-  recognised: { [key: string]: unknown };
 }
