@@ -71,7 +71,7 @@ pub(crate) enum Command {
     List(list::Options),
     /// Show the results of one run, probe, crash test or import
     Show(show::Options),
-    /// Write one run's report as a single HTML file that needs no network
+    /// Write a stored result as a single HTML file that needs no network
     Report(report::Options),
     /// Check the store for damage: the file, and a checksum of every row
     Verify(verify::Options),

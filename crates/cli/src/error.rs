@@ -84,11 +84,11 @@ pub(crate) enum CommandError {
         /// Why not.
         source: io::Error,
     },
-    /// A run's id cannot be a file's name.
-    #[error("cannot write the report of {run}: that is no file's name")]
-    RunNotAFileName {
-        /// The run.
-        run: String,
+    /// A result's id cannot be a file's name.
+    #[error("cannot write the report of {name}: that is no file's name")]
+    NotAFileName {
+        /// The result.
+        name: String,
     },
     /// The default file of a report exists and is not one of pgdyno's reports.
     #[error("cannot write the report to {}: the file there is not a report of pgdyno", file.display())]
@@ -160,7 +160,7 @@ impl CommandError {
             Self::OptionBeforePgbench => {
                 "write pgbench's options behind it: `pgdyno pgbench --help`"
             }
-            Self::RunNotAFileName { .. } => "name a file with `-o FILE.html`",
+            Self::NotAFileName { .. } => "name a file with `-o FILE.html`",
             Self::NotAReport { .. } | Self::ReportUnreadable { .. } => {
                 "name a file with `-o FILE.html`; one that is named is replaced"
             }

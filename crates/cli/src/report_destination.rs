@@ -1,8 +1,8 @@
-//! Where a run's HTML report is written.
+//! Where an HTML report is written.
 
 use std::path::{Path, PathBuf};
 
-use pgdyno_results::{RunView, report};
+use pgdyno_results::report::{Page, is_report};
 
 use crate::error::CommandError;
 use crate::output::print;
@@ -20,7 +20,7 @@ pub(crate) enum ReportDestination {
 }
 
 impl ReportDestination {
-    /// Returns the destination that `output` names; by default `reports/RUN.html` beside `store`.
+    /// Returns the destination that `output` names; by default `reports/NAME.html` beside `store`.
     /// Creates the folder `reports` if it is missing.
     ///
     /// # Errors
@@ -28,44 +28,44 @@ impl ReportDestination {
     pub(crate) fn new(
         output: Option<&Path>,
         store: &Path,
-        run: &str,
+        name: &str,
     ) -> Result<Self, CommandError> {
         match output {
             _ if is_standard_output(output) => Ok(Self::StandardOutput),
             Some(path) => Ok(Self::File(path.to_owned())),
-            None => default_file(store, run).map(Self::File),
+            None => default_file(store, name).map(Self::File),
         }
     }
 
-    /// Writes the report of `view` and returns its file, if it has one.
+    /// Writes `page` and returns its file, if it has one.
     ///
     /// # Errors
-    /// The report cannot be rendered, or the file cannot be written.
-    pub(crate) fn write(&self, view: &RunView) -> Result<Option<&Path>, CommandError> {
+    /// The page cannot be rendered, or the file cannot be written.
+    pub(crate) fn write(&self, page: &Page) -> Result<Option<&Path>, CommandError> {
         match self {
             Self::StandardOutput => {
-                print(&report::html(view)?);
+                print(&page.to_html()?);
                 Ok(None)
             }
             Self::File(file) => {
-                report::write_html(view, file)?;
+                page.write(file)?;
                 Ok(Some(file))
             }
         }
     }
 }
 
-fn default_file(store: &Path, run: &str) -> Result<PathBuf, CommandError> {
+fn default_file(store: &Path, name: &str) -> Result<PathBuf, CommandError> {
     let folder = store.with_file_name("reports");
     if let Err(source) = std::fs::create_dir_all(&folder) {
         return Err(CommandError::ReportFolder { folder, source });
     }
-    // A store from elsewhere may give its runs any id.
-    if run.contains(['/', '\0']) || run.starts_with('.') {
-        return Err(CommandError::RunNotAFileName { run: run.to_owned() });
+    // A store from elsewhere may give its results any id.
+    if name.contains(['/', '\0']) || name.starts_with('.') {
+        return Err(CommandError::NotAFileName { name: name.to_owned() });
     }
-    let file = folder.join(format!("{run}.html"));
-    match report::is_report(&file) {
+    let file = folder.join(format!("{name}.html"));
+    match is_report(&file) {
         Ok(true) => Ok(file),
         Err(e) if e.kind() == std::io::ErrorKind::NotFound => Ok(file),
         Ok(false) => Err(CommandError::NotAReport { file }),

@@ -105,9 +105,11 @@ fn what_was_recognised_is_kept_once_and_shown_as_imported() {
     let json = world.show(&id);
     assert_eq!(json["provenance"], "imported");
     assert_eq!(json["recognised"]["runs"][0]["transactions"]["value"].as_f64(), Some(3_600_000.0));
+    let page = world.page(&[&id]);
+    assert_eq!((&page["kind"], &page["view"]["id"]), (&"import".into(), &id.as_str().into()));
     // Nothing that asks for runs gets it.
     assert_eq!(world.run(&["show", "latest"]).code, Some(1));
-    assert_eq!(world.run(&["report", &id, "-o", "r.html"]).code, Some(1));
+    assert_eq!(world.run(&["report", "latest", "-o", "r.html"]).code, Some(1));
 }
 
 #[test]

@@ -141,6 +141,15 @@ fn places_of_reports(world: &World) {
     assert_eq!(written.out, format!("report of {run}: {}\n", default.display()));
     let stored = std::fs::read_to_string(&default).unwrap();
     assert!(stored.trim_end() == page.out.trim_end(), "the same page in both places");
+    // Two treatments have a page of their own, under a name of their own.
+    let two = ["latest:1", "latest:synchronous_commit=off"];
+    assert_eq!(world.page(&two)["kind"], "compare");
+    let written = world.run(&["report", two[0], two[1]]);
+    let name = format!("{run}-1-{run}-synchronous_commit=off");
+    assert!(written.code == Some(0) && written.out.starts_with(&format!("report of {name}: ")));
+    let unknown = world.run(&["report", "nobody"]);
+    assert_eq!(unknown.code, Some(1));
+    assert!(unknown.err.contains("nobody") && unknown.err.contains("help: "), "{}", unknown.err);
     // Made by pgdyno, whatever its version: written anew. Anybody else's: left as it is.
     assert_eq!(world.run(&["report", run]).code, Some(0));
     std::fs::write(&default, "my notes").unwrap();

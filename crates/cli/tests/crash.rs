@@ -250,13 +250,14 @@ fn an_experiment_shows_each_treatments_speed_beside_its_verdict() {
         // A disk that other work keeps busy may complete none within its second.
         assert!(treatment["tps"]["mean"].is_f64(), "{treatment}");
     }
-    let html = world.path("report.html");
-    assert_eq!(world.run(&["report", "latest", "-o", html.to_str().unwrap()]).code, Some(0));
-    let html = fs::read_to_string(html).unwrap();
-    assert!(
-        html.contains("<span class=\"verdict fail\"")
-            && html.contains("<span class=\"verdict pass\"")
-    );
+    let page = world.page(&["latest"]);
+    let verdicts: Vec<&Value> =
+        page["view"]["crashes"].as_array().unwrap().iter().map(|c| &c["verdict"]).collect();
+    assert_eq!(verdicts, ["pass", "FAIL (lost)"]);
+    assert_eq!(page["headline"]["badge"], "unsafe");
+    let crash = page["view"]["crashes"][1]["id"].as_str().unwrap();
+    let page = world.page(&[crash]);
+    assert_eq!((&page["kind"], &page["headline"]["badge"]), (&"crash".into(), &"unsafe".into()));
     let again = world.run(&["run", "--resume", "latest"]);
     assert!(again.err.contains("nothing to go on with"), "{}", again.err);
 }

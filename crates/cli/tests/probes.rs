@@ -29,6 +29,11 @@ fn an_fsync_probe_is_stored_and_shown_again() {
     let id = listed[0]["id"].as_str().unwrap();
     assert_eq!((listed.as_array().unwrap().len(), &view["id"]), (1, &id.into()));
     assert_eq!(world.show(id), view);
+    let page = world.page(&[id]);
+    assert_eq!((&page["kind"], &page["view"]["result"]), (&"probe".into(), &view["result"]));
+    let written = world.run(&["report", id]);
+    let file = world.path("data/pgdyno/reports").join(format!("{id}.html"));
+    assert_eq!(written.out, format!("report of {id}: {}\n", file.display()));
     let page = world.run(&["show", "fsync-"]).out;
     assert!(page.contains("One 16kB write") && page.contains("Ceiling for commits"), "{page}");
     assert!(world.run(&["list"]).out.contains(id));

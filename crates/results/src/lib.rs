@@ -18,7 +18,7 @@
 //! let run = store.resolve("latest")?;
 //! let view = analyse(&store, &run)?;
 //! println!("{}", report::terminal(&view, 100, report::Detail::Full));
-//! report::write_html(&view, "report.html")?;
+//! report::Page::run(&view)?.write("report.html")?;
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 

@@ -4,43 +4,21 @@
 #[allow(dead_code)]
 mod common;
 
+use common::pages::document;
 use common::probes::disk_probe;
 use common::{
     RUN, crash_record, fill, fill_with, fsync_probe, plan, run_record, session_record, store, trial,
 };
 use pgdyno_model::crash::{Failing, FaultOutcome, RoundPower};
 use pgdyno_model::record::SessionEnd;
-use pgdyno_model::{Fault, LevelValue, RunRecord, Verdict};
+use pgdyno_model::{Fault, Verdict};
+use pgdyno_results::analysis::Badge;
 use pgdyno_results::{RunView, analyse, report};
-use sha2::{Digest, Sha256};
 
 fn synthetic() -> RunView {
     let (_folder, mut store) = store();
     fill(&mut store, &run_record(plan(3)), Some(5));
     analyse(&store, RUN).unwrap()
-}
-
-/// The document without what is embedded: styles, scripts, data.
-fn skeleton(html: &str) -> String {
-    let mut out = String::new();
-    let mut rest = html;
-    while let Some((start, end)) =
-        ["<style>", "<script>", "<script type=\"application/json\" id=\"data\">"]
-            .iter()
-            .filter_map(|tag| {
-                Some((
-                    rest.find(tag)? + tag.len(),
-                    if tag.starts_with("<style") { "</style>" } else { "</script>" },
-                ))
-            })
-            .min()
-    {
-        out.push_str(&rest[..start]);
-        out.push('…');
-        rest = &rest[start + rest[start..].find(end).unwrap()..];
-    }
-    out.push_str(rest);
-    out
 }
 
 #[test]
@@ -175,94 +153,6 @@ fn a_narrow_terminal_has_narrow_lines() {
 }
 
 #[test]
-fn the_html_report_without_what_is_embedded() {
-    let text = skeleton(&report::html(&synthetic()).unwrap());
-    // Hashes change with every touch of the scripts.
-    let (head, rest) = text.split_once("script-src ").unwrap();
-    let rest = &rest[rest.find("; base-uri").unwrap()..];
-    insta::assert_snapshot!(format!("{head}script-src …{rest}"));
-}
-
-#[test]
-fn the_html_report_loads_nothing() {
-    let html = report::html(&synthetic()).unwrap();
-    let text = skeleton(&html);
-    for loads in ["src=", "href=\"http", "href=\"//", "<link", "<iframe", "@import", "url("] {
-        assert!(!text.contains(loads), "{loads}");
-    }
-    let style = &html[html.find("<style>").unwrap()..html.find("</style>").unwrap()];
-    assert!(!style.contains("url(") && !style.contains("@import"));
-    for call in ["fetch(", "XMLHttpRequest", "import(", "WebSocket", "sendBeacon"] {
-        assert!(!html.contains(call), "{call}");
-    }
-    assert!(text.contains("default-src &#x27;none&#x27;") || text.contains("default-src 'none'"));
-}
-
-#[test]
-fn the_embedded_data_are_the_view() {
-    let view = synthetic();
-    let html = report::html(&view).unwrap();
-    let tag = "id=\"data\">";
-    let start = html.find(tag).unwrap() + tag.len();
-    let data = &html[start..start + html[start..].find("</script>").unwrap()];
-    let data: serde_json::Value = serde_json::from_str(data).unwrap();
-    assert_eq!(data, serde_json::to_value(&view).unwrap());
-}
-
-#[test]
-fn hostile_texts_stay_texts() {
-    const EVIL: &str = "\u{1b}[31m</script><img src=x onerror=alert(1)>\"'&\u{2028}`<b>`";
-    let (_folder, mut store) = store();
-    let mut record: RunRecord = run_record(plan(2));
-    record.recipe = EVIL.into();
-    record.experiment = EVIL.into();
-    record.overrides = vec![EVIL.into()];
-    record.plan.question = Some(EVIL.into());
-    for t in &mut record.plan.treatments {
-        t.levels.0[0] = (EVIL.into(), LevelValue::Text(format!("{EVIL}{}", t.levels.0[0].1)));
-        t.settings.insert(EVIL.into(), EVIL.into());
-        t.storage = EVIL.into();
-    }
-    record.plan.factors[0] = EVIL.into();
-    store.begin_run(&record).unwrap();
-    let mut session = session_record();
-    session.host.os = EVIL.into();
-    session.storage[0].name = EVIL.into();
-    session.storage[0].mount_options = EVIL.into();
-    let session = store.begin_session(RUN, &session).unwrap();
-    for planned in &record.plan.trials {
-        let mut t = trial(&record.plan, *planned);
-        if planned.ordinal == 0 {
-            t.failure = Some(EVIL.into());
-        }
-        let m = t.measurement.as_mut().unwrap();
-        m.counters.failures.insert(EVIL.into(), 3);
-        m.counters.abort_reasons.push(EVIL.into());
-        m.counters.aborted_clients = 1;
-        m.scripts[0].name = EVIL.into();
-        m.scripts[0].statements[0].text = EVIL.into();
-        let server = t.server.as_mut().unwrap();
-        server.version = EVIL.into();
-        server.settings[4].name = EVIL.into();
-        server.settings[4].value = EVIL.into();
-        t.telemetry[0].unavailable = Some(EVIL.into());
-        store.add_trial(RUN, session, &t).unwrap();
-    }
-    store.end_session(session, SessionEnd::Failed).unwrap();
-    let view = analyse(&store, RUN).unwrap();
-    let html = report::html(&view).unwrap();
-    assert!(!html.contains("<img") && !html.contains("<b>`"), "markup from a run's text");
-    assert_eq!(
-        html.matches("</script>").count(),
-        3,
-        "only the document's own three script elements end"
-    );
-    assert_eq!(html.matches("<script").count(), 3);
-    assert!(html.contains("&lt;img"), "shown as text");
-    assert!(!report::terminal(&view, 100, report::Detail::Full).contains('\u{1b}'));
-}
-
-#[test]
 fn reports_of_runs_with_nothing_in_them() {
     let (folder, mut store) = store();
     let mut record = run_record(plan(1));
@@ -277,7 +167,9 @@ fn reports_of_runs_with_nothing_in_them() {
     store.begin_run(&record).unwrap();
     for run in [RUN, "bare"] {
         let view = analyse(&store, run).unwrap();
-        assert!(report::html(&view).unwrap().contains("No trial is completed"));
+        assert_eq!(view.headline.badge, Badge::Unfinished);
+        let page = report::Page::run(&view).unwrap().to_html().unwrap();
+        assert!(page.contains("<p class=\"answer\">No trial is completed yet"));
         assert!(
             report::terminal(&view, 100, report::Detail::Full).contains("No trial is completed")
         );
@@ -290,49 +182,9 @@ fn reports_of_runs_with_nothing_in_them() {
     store.end_session(session, SessionEnd::Completed).unwrap();
     let view = analyse(&store, "bare").unwrap();
     assert!(view.answer[0].starts_with("The only treatment: 8"), "{:?}", view.answer);
-    let html = report::html(&view).unwrap();
-    assert!(html.contains("500 transactions a client") && html.contains("one repeat only"));
+    assert_eq!(view.headline.badge, Badge::Answered);
+    assert!(view.cautions.iter().any(|caution| caution.kind == "one-repeat"));
     drop(folder);
-}
-
-#[test]
-fn a_report_is_written_whole_or_not_at_all() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("report.html");
-    let view = synthetic();
-    report::write_html(&view, &path).unwrap();
-    report::write_html(&view, &path).unwrap();
-    assert_eq!(std::fs::read_to_string(&path).unwrap(), report::html(&view).unwrap());
-    assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1, "nothing else is left");
-    let error = report::write_html(&view, folder.path().join("none/report.html")).unwrap_err();
-    assert!(error.to_string().contains("none/report.html") && error.help().is_some());
-    let error = report::write_html(&view, folder.path()).unwrap_err();
-    assert!(
-        std::error::Error::source(&error).unwrap().to_string().contains("directory"),
-        "{error:?}"
-    );
-}
-
-#[test]
-fn vendored_files_are_those_that_the_readme_names() {
-    let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("assets/vendor");
-    let readme = std::fs::read_to_string(folder.join("README.md")).unwrap();
-    for file in ["uPlot/uPlot.iife.min.js", "uPlot/uPlot.min.css"] {
-        let sum: String = Sha256::digest(std::fs::read(folder.join(file)).unwrap())
-            .iter()
-            .map(|byte| format!("{byte:02x}"))
-            .collect();
-        assert!(readme.contains(&sum), "{file}: {sum}");
-    }
-}
-
-/// Writes the synthetic report for a look at it:
-/// `PGDYNO_LOOK=/tmp/report.html cargo test -p pgdyno-results look`.
-#[test]
-fn look() {
-    if let Some(path) = std::env::var_os("PGDYNO_LOOK") {
-        report::write_html(&synthetic(), path).unwrap();
-    }
 }
 
 #[test]
@@ -370,17 +222,14 @@ fn probes_of_a_run_are_shown_with_what_is_suspect() {
     // Of two zones at 900 and 800 requests of 1 MiB, half of which were written.
     assert_eq!(disk.write_bytes_per_second, Some(425.0 * 1_048_576.0));
     assert!(view.trials.iter().all(|t| t.started_at > fsync.started_at));
-    let html = report::html(&view).unwrap();
     let terminal = report::terminal(&view, 200, report::Detail::Full);
-    for shown in [&terminal, &html] {
-        for words in [
-            "before the first trial",
-            "(not complete)",
-            "disk-after",
-            "Suspect: sda is a disk of this test",
-        ] {
-            assert!(shown.contains(words), "{words}: {terminal}");
-        }
+    for words in [
+        "before the first trial",
+        "(not complete)",
+        "disk-after",
+        "Suspect: sda is a disk of this test",
+    ] {
+        assert!(terminal.contains(words), "{words}: {terminal}");
     }
     let json = serde_json::to_value(&view).unwrap();
     assert!(
@@ -407,13 +256,10 @@ fn a_change_within_a_trial_is_shown_with_what_happened_then() {
         // Half a minute after the first trial's window opened.
         t.server_log = "2026-11-21 07:00:33.100 UTC [7] LOG:  checkpoint starting: time\n".into();
     });
-    let html = report::html(&view).unwrap();
-    assert!(
-        html.contains("30 s: 1,005 → 505 tps (checkpoint begins (timed))"),
-        "{:?}",
-        view.trials[0].steadiness
-    );
-    assert!(html.contains("(nothing that was watched)"));
+    let steadiness = &document(&report::Page::run(&view).unwrap())["steadiness"];
+    let change = |trial: usize| steadiness[trial]["changes"][0].as_str().unwrap();
+    assert_eq!(change(0), "30 s: 1,005 → 505 tps (checkpoint begins (timed))");
+    assert!(change(1).ends_with("(nothing that was watched)"), "{steadiness}");
     let text = report::terminal(&view, 200, report::Detail::Full);
     assert!(text.contains("tps changed 8 times within 4 trials, at the same time as:"), "{text}");
 }
@@ -433,7 +279,8 @@ fn a_trial_whose_seconds_resemble_each_other_too_much_is_said_not_to_be_judged()
             .collect();
     });
     let said = "the seconds resemble each other so much that they are worth";
-    assert!(report::html(&view).unwrap().contains(said));
+    let steadiness = &document(&report::Page::run(&view).unwrap())["steadiness"];
+    assert!(steadiness[0]["warm_up"].as_str().unwrap().contains(said), "{steadiness}");
     let text = report::terminal(&view, 200, report::Detail::Full);
     assert!(text.contains("not judged in trials 1, 2, 3, 4"), "{text}");
     let json = serde_json::to_value(&view).unwrap();

@@ -74,7 +74,8 @@ fn a_run_that_ended_early_is_complete_and_says_why() {
     assert!(
         report::terminal(&view, 200, report::Detail::Full).contains("The run ended after 4 blocks")
     );
-    assert!(report::html(&view).unwrap().contains("The run ended after 4 blocks"));
+    let caution = view.cautions.iter().find(|caution| caution.kind == "stopping").unwrap();
+    assert!(caution.text.starts_with("The run ended after 4 blocks"), "{caution:?}");
 }
 
 #[test]

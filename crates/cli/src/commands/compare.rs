@@ -16,6 +16,19 @@ use crate::output::print;
 use crate::render::to_json;
 use crate::shared_options::StoreOption;
 
+/// What may differ between the two sides of a comparison.
+#[derive(Args, Clone, Debug)]
+pub(crate) struct EqualityOptions {
+    /// Compare by FACTOR: allow it to differ between the two sides. FACTOR is a factor of the
+    /// experiment or another thing that must be equal (`kernel`, `server build`, `device`). May be
+    /// repeated
+    #[arg(long, value_name = "FACTOR")]
+    pub(crate) by: Vec<String>,
+    /// Compare even if things differ that must be equal
+    #[arg(long)]
+    pub(crate) force: bool,
+}
+
 #[derive(Args, Debug)]
 pub(crate) struct Options {
     /// The baseline: a run, or `RUN:TREATMENT`, by number (`latest:2`) or levels
@@ -25,14 +38,8 @@ pub(crate) struct Options {
     /// The run or treatment to compare with it
     #[arg(value_name = "RUN_B")]
     pub(crate) b: String,
-    /// Compare by FACTOR: allow it to differ between the two sides. FACTOR is a factor of the
-    /// experiment or another thing that must be equal (`kernel`, `server build`, `device`). May be
-    /// repeated
-    #[arg(long, value_name = "FACTOR")]
-    pub(crate) by: Vec<String>,
-    /// Compare even if things differ that must be equal
-    #[arg(long)]
-    pub(crate) force: bool,
+    #[command(flatten)]
+    pub(crate) equality: EqualityOptions,
     /// Exit with 3 if the data show this change, with 5 if they are not enough to decide: "tps <
     /// -3%", "p99 > +10%". Several are separated by commas or given by repeating the option
     #[arg(long, value_name = "CONDITION", allow_hyphen_values = true)]
@@ -94,7 +101,8 @@ pub(crate) fn run(options: &Options, context: &Context) -> Result<ExitStatus, Co
         });
         return Ok(ExitStatus::Success);
     }
-    let asked = CompareOptions { by: options.by.clone(), force: options.force, gates };
+    let EqualityOptions { by, force } = options.equality.clone();
+    let asked = CompareOptions { by, force, gates };
     let view = compare_runs::compare(&store, &options.a, &options.b, &asked)?;
     print(&if options.json {
         to_json(&view)?
@@ -116,7 +124,7 @@ pub(crate) fn run(options: &Options, context: &Context) -> Result<ExitStatus, Co
 
 /// Returns the import among `a` and `b` and the id of the other one, a run. Returns `None` if
 /// neither is an import.
-fn find_import(
+pub(crate) fn find_import(
     store: &Store,
     a: &str,
     b: &str,

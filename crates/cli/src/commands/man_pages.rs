@@ -104,7 +104,10 @@ const PAGES: &[Page] = &[
     Page {
         name: "pgdyno-report",
         statuses: &[],
-        examples: &[("pgdyno report -o run.html", "Write the newest run's report to a file.")],
+        examples: &[
+            ("pgdyno report -o run.html", "Write the newest run's report to a file."),
+            ("pgdyno report RUN_A RUN_B -o compared.html", "Write what differs between two runs."),
+        ],
         see_also: &["pgdyno-list(1)", "pgdyno-show(1)"],
     },
     Page {

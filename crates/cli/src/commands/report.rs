@@ -1,10 +1,15 @@
-//! `pgdyno report`: the HTML report of a stored run.
+//! `pgdyno report`: a stored result as one HTML file.
 
 use std::path::PathBuf;
 
 use clap::Args;
-use pgdyno_results::analysis::analyse;
+use pgdyno_results::analysis::compare_runs::CompareOptions;
+use pgdyno_results::analysis::side_by_side::side_by_side;
+use pgdyno_results::analysis::{analyse, compare_runs};
+use pgdyno_results::report::Page;
+use pgdyno_results::store::{Store, Stored};
 
+use crate::commands::compare::{EqualityOptions, find_import};
 use crate::error::CommandError;
 use crate::exit_status::ExitStatus;
 use crate::output::print_line;
@@ -13,10 +18,16 @@ use crate::shared_options::StoreOption;
 
 #[derive(Args, Debug)]
 pub(crate) struct Options {
-    /// The run to report
-    #[arg(value_name = "RUN", default_value = "latest")]
-    pub(crate) run: String,
-    /// Write the report to FILE; `-` is standard output [default: `reports/RUN.html` beside the
+    /// The id of a run, probe, crash test or import. With a second run: the baseline, a run or
+    /// `RUN:TREATMENT`
+    #[arg(value_name = "RUN|PROBE|CRASH|IMPORT", default_value = "latest")]
+    pub(crate) id: String,
+    /// A second run, `RUN:TREATMENT` or import: report the comparison, as `pgdyno compare` makes it
+    #[arg(value_name = "RUN_B")]
+    pub(crate) other: Option<String>,
+    #[command(flatten)]
+    pub(crate) equality: EqualityOptions,
+    /// Write the report to FILE; `-` is standard output [default: `reports/ID.html` beside the
     /// store]
     #[arg(short = 'o', long, value_name = "FILE")]
     pub(crate) output: Option<PathBuf>,
@@ -24,15 +35,54 @@ pub(crate) struct Options {
     pub(crate) store: StoreOption,
 }
 
-/// Writes the report of a run.
+/// Writes the report of a result, or of a comparison.
 pub(crate) fn run(options: &Options) -> Result<ExitStatus, CommandError> {
     let store = options.store.open()?;
-    let run = store.resolve(&options.run)?;
-    let view = analyse(&store, &run)?;
+    let (name, page) = match &options.other {
+        Some(other) => comparison(&store, options, other)?,
+        None => single(&store, &options.id)?,
+    };
     let output = options.output.as_deref();
-    let destination = ReportDestination::new(output, &options.store.path(), &run)?;
-    if let Some(file) = destination.write(&view)? {
-        print_line(&format!("report of {run}: {}", file.display()));
+    let destination = ReportDestination::new(output, &options.store.path(), &name)?;
+    if let Some(file) = destination.write(&page)? {
+        print_line(&format!("report of {name}: {}", file.display()));
     }
     Ok(ExitStatus::Success)
+}
+
+/// Makes the page of one result, and returns its name too.
+fn single(store: &Store, id: &str) -> Result<(String, Page), CommandError> {
+    let stored = store.resolve_any(id)?;
+    let page = match &stored {
+        Stored::Run(run) => Page::run(&analyse(store, run)?)?,
+        Stored::Probe(probe) => Page::probe(&store.probe(probe)?)?,
+        Stored::Crash(crash) => Page::crash(&store.crash(crash)?)?,
+        Stored::Imported(import) => Page::import(&store.import(import)?)?,
+    };
+    Ok((stored.id().to_owned(), page))
+}
+
+/// Makes the page of two results, and returns a name for it too.
+fn comparison(
+    store: &Store,
+    options: &Options,
+    other: &str,
+) -> Result<(String, Page), CommandError> {
+    if let Some((import, run)) = find_import(store, &options.id, other)? {
+        let page = Page::side_by_side(&side_by_side(&import, &analyse(store, &run)?))?;
+        return Ok((format!("{}-{run}", import.id), page));
+    }
+    let EqualityOptions { by, force } = options.equality.clone();
+    let asked = CompareOptions { by, force, gates: Vec::new() };
+    let view = compare_runs::compare(store, &options.id, other, &asked)?;
+    let (a, b) = (analyse(store, &view.a.run)?, analyse(store, &view.b.run)?);
+    let name = format!("{}-{}", side(&view.a.run, &options.id), side(&view.b.run, other));
+    Ok((name, Page::compare(&view, &a, &b)?))
+}
+
+/// Returns a name for a side: the run, and the treatment that `given` names.
+fn side(run: &str, given: &str) -> String {
+    let Some((_, treatment)) = given.split_once(':') else { return run.to_owned() };
+    let plain = |c: char| if c.is_alphanumeric() || "-_.=".contains(c) { c } else { '-' };
+    format!("{run}-{}", treatment.chars().map(plain).collect::<String>())
 }

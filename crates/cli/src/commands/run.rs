@@ -9,6 +9,7 @@ use pgdyno_lab::file::Override;
 use pgdyno_lab::run::{self as lab, Outcome};
 use pgdyno_lab::{Consent, LabError, Prepared, SessionEnd, Wipe, recipes};
 use pgdyno_results::analysis::analyse;
+use pgdyno_results::report::Page;
 use pgdyno_results::store::Store;
 use pgdyno_results::{RunView, report};
 
@@ -169,7 +170,7 @@ fn write_report(
 ) -> Result<(), CommandError> {
     let run = &view.run.id;
     let destination = ReportDestination::new(options.output.as_deref(), store, run)?;
-    if let Some(file) = destination.write(view)? {
+    if let Some(file) = destination.write(&Page::run(view)?)? {
         print("");
         print_line(&format!("report: {}", file.display()));
     }

@@ -76,6 +76,14 @@ impl World {
         serde_json::from_str(&shown.out).unwrap()
     }
 
+    /// The document in the page that `report` makes of `ids`.
+    pub fn page(&self, ids: &[&str]) -> serde_json::Value {
+        let made = self.run(&[&["report", "-o", "-"], ids].concat());
+        assert_eq!(made.code, Some(0), "{}", made.err);
+        let (_, data) = made.out.split_once("id=\"pgdyno-data\">").unwrap();
+        serde_json::from_str(data.split_once("</script>").unwrap().0).unwrap()
+    }
+
     /// What lies where clusters are made, and what the journal still names.
     pub fn left_behind(&self) -> Vec<PathBuf> {
         [self.disk(), self.path("state/pgdyno/made")]

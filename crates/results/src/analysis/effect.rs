@@ -3,7 +3,7 @@
 use pgdyno_model::Levels;
 
 use super::family::{Family, Judged};
-use super::view::{RunView, TreatmentView};
+use super::view::{Comparison, RunView, TreatmentView};
 
 /// Effect under one combination of the other factors' levels.
 pub(crate) struct Effect {
@@ -61,4 +61,21 @@ pub(crate) fn effects(
         Some(Effect { given: given.to_string(), judged: family.judged(t.index, other.index)? })
     };
     view.treatments.iter().filter(|t| has(&t.factors, level)).filter_map(of).collect()
+}
+
+/// Returns the comparisons between the two levels that the question is about; all comparisons of
+/// the factor if the plan compares neither with the other.
+pub(crate) fn asked_comparisons(view: &RunView) -> Vec<&Comparison> {
+    let Some((factor, level, against)) = asked_levels(view) else { return Vec::new() };
+    let label = |index: usize| Some(view.treatments.get(index)?.factors.get(&factor)?.to_string());
+    let is_asked = |c: &&Comparison| {
+        let (this, that) = (label(c.treatment), label(c.to));
+        let both = [this.as_ref(), that.as_ref()];
+        c.factor == factor && [&level, &against].iter().all(|wanted| both.contains(&Some(*wanted)))
+    };
+    let asked: Vec<&Comparison> = view.comparisons.iter().filter(is_asked).collect();
+    if asked.is_empty() {
+        return view.comparisons.iter().filter(|c| c.factor == factor).collect();
+    }
+    asked
 }

@@ -3,6 +3,7 @@
 //! [`analyse`] is the entry point for one run, [`compare_runs::compare`] for two, and
 //! [`stopping::wanted`] tells a run in progress which treatments to measure next.
 
+pub(crate) mod badge;
 mod burst_credit;
 mod capacity;
 mod charts;
@@ -13,6 +14,7 @@ pub(crate) mod family;
 mod growth;
 pub(crate) mod noise_floor;
 mod pairing;
+mod pairs;
 mod profile;
 mod promise;
 pub(crate) mod rates;
@@ -32,10 +34,12 @@ mod why;
 
 pub use run::analyse;
 pub use view::{
-    CapacityView, Cause, Change, Comparison, CurvePoint, Decision, Ended, FigureView, FsyncView,
-    GapView, LatencyFloor, LatencyInterval, LatencyRatio, LatencyView, LogEvent, NoiseFloor,
-    NotJudged, NotRanked, Note, NoteKind, Notes, ObjectiveView, ObserverView, Part, PartView,
+    Badge, CapacityView, Cause, Caution, Change, Comparison, CurvePoint, Decision, Ended,
+    FigureView, FsyncView, GapView, Headline, KeyFigure, LatencyFloor, LatencyInterval,
+    LatencyRatio, LatencyView, LogEvent, NoiseFloor, NotJudged, NotRanked, Note, NoteKind, Notes,
+    ObjectiveView, ObserverView, PairRow, PairsView, Panel, Part, PartView, Proof, ProofKind,
     RateLine, RateTable, RatioView, RelationSize, RunHead, RunView, ScalingView, SecondView,
     ServerView, SessionView, SettingView, StageProbeView, StatementView, Steadiness, StoppingView,
-    TpsView, TreatmentCrash, TreatmentView, TrialState, TrialView, WaitView, WhyView, Withheld,
+    Tier, TpsView, TreatmentCrash, TreatmentView, TrialState, TrialView, WaitView, WhyView,
+    Withheld,
 };

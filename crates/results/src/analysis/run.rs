@@ -13,10 +13,12 @@ use super::family::Family;
 use super::pairing::Pairing;
 use super::treatment::TreatmentSamples;
 use super::view::{
-    FsyncView, RunHead, RunView, SessionView, TreatmentCrash, TreatmentView, TrialState, TrialView,
+    FsyncView, Headline, PairsView, RunHead, RunView, SessionView, TreatmentCrash, TreatmentView,
+    TrialState, TrialView,
 };
 use super::{
-    capacity, compare, noise_floor, promise, scaling, stages, stopping, treatment, trial, why,
+    capacity, compare, noise_floor, pairs, promise, scaling, stages, stopping, treatment, trial,
+    why,
 };
 use crate::prose::{self, Watched, notes};
 use crate::report::CrashView;
@@ -53,6 +55,7 @@ pub(super) fn read(
     let family = Family::of_run(&view.plan, view.run.state, &sums);
     compare::rank(&mut view, &sums, &family);
     view.comparisons = compare::compare(&view, &sums, &family);
+    view.pairs = pairs::pairs(&view, &family);
     view.capacity = capacity::views(&view);
     view.why = why::of_run(&view, &sums);
     view.scaling = scaling::sweeps(&view.plan, &sums);
@@ -62,6 +65,8 @@ pub(super) fn read(
     }
     view.answer = prose::answer(&view, &family);
     view.notes = notes(&view, &watched);
+    view.cautions = prose::cautions(&view.notes);
+    view.headline = prose::run_headline(&view);
     Ok((view, sums))
 }
 
@@ -118,9 +123,12 @@ pub(super) fn gather(store: &Store, run: &str) -> Result<Gathered, StoreError> {
             attempts_failed: trials.iter().filter(|t| t.state == TrialState::Failed).count(),
         },
         answer: Vec::new(),
+        headline: Headline::default(),
+        cautions: Vec::new(),
         best: None,
         treatments,
         comparisons: Vec::new(),
+        pairs: PairsView::default(),
         why: Vec::new(),
         capacity: Vec::new(),
         scaling: Vec::new(),

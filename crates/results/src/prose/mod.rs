@@ -10,11 +10,13 @@ mod compare_runs;
 mod comparison;
 mod gate;
 mod growth;
+mod headline;
 mod noise_floor;
 mod notes;
 mod phrases;
 mod promise;
 mod scaling;
+mod shell;
 mod stopping;
 mod unsteady;
 mod why;
@@ -27,6 +29,10 @@ pub(crate) use comparison::{
     HOPELESS, comparison, minimum_detectable, ratio_to_best, reason, verdict, view,
 };
 pub(crate) use gate::gate;
+pub(crate) use headline::{
+    cautions, comparison_headline, crash_headline, import_headline, plain_cautions, probe_headline,
+    round_command, run_headline, side_by_side_headline,
+};
 pub(crate) use notes::{Watched, notes};
 pub(crate) use scaling::scaling;
 pub(crate) use stopping::stopping;

@@ -10,11 +10,11 @@ use crate::analysis::compare_runs::{
     CompareView, MemberView, Outcome, PairView, SideView, Unequal,
 };
 
-const LEGEND: &str = "A and B: means over trials. Ratios are B ÷ A; ±: half of the 95% confidence interval. ~: no significant difference. x→y: A's \
+pub(super) const LEGEND: &str = "A and B: means over trials. Ratios are B ÷ A; ±: half of the 95% confidence interval. ~: no significant difference. x→y: A's \
                       level and B's.";
 
 /// Titles of the table's columns after the treatment.
-fn titles(view: &CompareView) -> [String; 7] {
+pub(super) fn titles(view: &CompareView) -> [String; 7] {
     let m = view.measure;
     [
         "trials".into(),
@@ -126,7 +126,8 @@ fn side(name: &str, side: &SideView) -> String {
     format!("{name}: {}, {}, begun {}", side.run, side.state.name(), side.started_at)
 }
 
-fn row(pair: &PairView) -> [String; 8] {
+/// Returns the cells of a pair: its label, then figures.
+pub(super) fn row(pair: &PairView) -> [String; 8] {
     let tps = |m: &MemberView| m.tps.as_ref().map_or(NONE.to_owned(), |tps| format::rate(tps.mean));
     let latency = |name: &str| {
         let found = pair.latency.iter().find(|l| l.percentile == name);

@@ -6,13 +6,13 @@ use std::path::PathBuf;
 /// Why a report could not be made.
 #[derive(Debug, thiserror::Error)]
 pub enum ReportError {
-    /// Template and data could not be rendered as HTML: a fault of pgdyno's.
-    #[error("cannot render the report of run {run}")]
+    /// The data could not be written as JSON: a fault of pgdyno's.
+    #[error("cannot render the report of {subject}")]
     Render {
-        /// The run.
-        run: String,
-        /// Error of the template engine.
-        source: minijinja::Error,
+        /// Name of the result.
+        subject: String,
+        /// Error of the JSON writer.
+        source: serde_json::Error,
     },
     /// The file could not be written; an earlier file is unchanged.
     #[error("cannot write the report to {}", path.display())]
@@ -29,7 +29,7 @@ impl ReportError {
     pub fn help(&self) -> Option<String> {
         let help = match self {
             Self::Render { .. } => {
-                "this is a fault in pgdyno; `pgdyno show RUN --json` has all the data"
+                "this is a fault in pgdyno; `pgdyno show ID --json` has all the data"
             }
             Self::Write { .. } => {
                 "name a file in a folder that you may write to with `-o FILE.html`"

@@ -4,16 +4,12 @@ use std::io::{self, Read, Write};
 use std::path::Path;
 
 use super::error::ReportError;
-use super::html::html;
-use crate::RunView;
 
-/// Writes the HTML report to `path`, atomically.
+/// Writes the page `text` to `path`, atomically.
 ///
 /// # Errors
-/// [`ReportError`].
-pub fn write_html(view: &RunView, path: impl AsRef<Path>) -> Result<(), ReportError> {
-    let path = path.as_ref();
-    let text = html(view)?;
+/// [`ReportError::Write`].
+pub(super) fn write(path: &Path, text: &str) -> Result<(), ReportError> {
     replace(path, text.as_bytes())
         .map_err(|source| ReportError::Write { path: path.into(), source })
 }

@@ -18,7 +18,7 @@ macro_rules! documents {
         /// The schemas of this crate's documents.
         #[cfg(test)]
         const SCHEMAS: &[&str] =
-            &[pgdyno_audit::ImportedRun::SCHEMA, pgdyno_model::ProbeRecord::SCHEMA, $($schema),*];
+            &[pgdyno_audit::ImportedRun::SCHEMA, pgdyno_model::ProbeRecord::SCHEMA, super::page::SCHEMA, $($schema),*];
     };
 }
 

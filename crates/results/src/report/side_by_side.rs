@@ -30,7 +30,7 @@ pub fn side_by_side(view: &SideBySideView, markdown: bool) -> String {
     out
 }
 
-const HEADER: [&str; 7] =
+pub(super) const HEADER: [&str; 7] =
     ["", "repeats", "clients", "tps", "95% CI", "ratio to best", "mean latency ms"];
 
 fn table(rows: &[SideBySideRow], markdown: bool) -> String {
@@ -47,7 +47,8 @@ fn table(rows: &[SideBySideRow], markdown: bool) -> String {
     table.trim_fmt()
 }
 
-fn cells(row: &SideBySideRow) -> [String; 7] {
+/// Returns the cells of a row: its label, then figures.
+pub(super) fn cells(row: &SideBySideRow) -> [String; 7] {
     let unknown = || "–".to_owned();
     [
         if row.label.is_empty() { "the one treatment".to_owned() } else { plain(&row.label) },

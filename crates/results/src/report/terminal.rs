@@ -13,7 +13,7 @@ use crate::analysis::{
 /// Tables have a line under the header only, so that the numbers stand out.
 const STYLE: TableStyle = TableStyle::new().header_separator(LineStyle::new('─', '─', '─', '─'));
 
-const LEGEND: &str = "p50, p95, p99: latency in ms. ±: half of the 95% confidence interval over trials. \
+pub(super) const LEGEND: &str = "p50, p95, p99: latency in ms. ±: half of the 95% confidence interval over trials. \
                       ~: no significant difference from the best.";
 
 const SERVICE: &str = "With a rate, latency counts from when a transaction was due; service p50, p99: from when it was sent.";
@@ -98,23 +98,42 @@ pub(super) fn table_lines(header: Vec<Cell>, rows: Vec<Vec<Cell>>, width: u16) -
     table.to_string().lines().map(|line| line.trim_end().to_owned()).collect()
 }
 
-fn table(view: &RunView, width: u16) -> Vec<String> {
+/// Texts of the table of treatments.
+pub(super) struct TreatmentTable {
+    /// Columns that hold levels (count); all others hold figures.
+    pub(super) names: usize,
+    pub(super) header: Vec<String>,
+    pub(super) rows: Vec<Vec<String>>,
+}
+
+/// Returns the table of a run's treatments.
+pub(super) fn treatment_table(view: &RunView) -> TreatmentTable {
     let factors = &view.plan.factors;
-    let mut header: Vec<Cell> = factors.iter().map(|factor| Cell::new(plain(factor))).collect();
     let service: &[&str] = if has_service(view) { &["service p50", "service p99"] } else { &[] };
     let measure = if view.plan.find.is_some() { "max rate" } else { "tps" };
     let titles = ["trials", measure, "± 95%", "ratio to best", "p50", "p95", "p99"];
     let crash: &[&str] = if view.crashes.is_empty() { &[] } else { &["crash tests"] };
-    header.extend(titles.iter().chain(service).chain(&["failed"]).chain(crash).map(right));
+    let figures = titles.iter().chain(service).chain(&["failed"]).chain(crash);
+    let names = factors.iter().map(|factor| plain(factor));
+    let header = names.chain(figures.map(|title| (*title).to_owned())).collect();
     let row = |t: &TreatmentView| {
         let level = |factor| t.factors.get(factor).map(|level| plain(&level.to_string()));
-        let levels = factors.iter().map(|factor| Cell::new(level(factor).unwrap_or_default()));
+        let levels = factors.iter().map(|factor| level(factor).unwrap_or_default());
         let verdict = t.crash.as_ref().map_or(NONE, |crash| crash.verdict.name());
         let verdict = (!view.crashes.is_empty()).then(|| verdict.to_owned());
-        let figures = numbers(t, has_service(view)).into_iter().chain(verdict).map(right);
-        levels.chain(figures).collect()
+        levels.chain(numbers(t, has_service(view))).chain(verdict).collect()
     };
-    table_lines(header, view.treatments.iter().map(row).collect(), width)
+    let rows = view.treatments.iter().map(row).collect();
+    TreatmentTable { names: factors.len(), header, rows }
+}
+
+fn table(view: &RunView, width: u16) -> Vec<String> {
+    let table = treatment_table(view);
+    let cells = |texts: Vec<String>| -> Vec<Cell> {
+        let cell = |(i, text)| if i < table.names { Cell::new(text) } else { right(text) };
+        texts.into_iter().enumerate().map(cell).collect()
+    };
+    table_lines(cells(table.header), table.rows.into_iter().map(cells).collect(), width)
 }
 
 /// Whether a treatment has a service time beside its latency, as loads with a rate have.

@@ -2,6 +2,7 @@
 //! time.
 
 mod crash;
+pub(crate) mod pages;
 pub(crate) mod probes;
 
 use std::collections::BTreeMap;

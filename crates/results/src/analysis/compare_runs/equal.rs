@@ -16,7 +16,7 @@ const NONE: &str = "–";
 
 /// Settings that say where a server lies and how it is reached, or that pgdyno derives from the
 /// whole plan.
-const INCIDENTAL: &[&str] = &[
+pub(crate) const INCIDENTAL: &[&str] = &[
     "cluster_name",
     "config_file",
     "data_directory",

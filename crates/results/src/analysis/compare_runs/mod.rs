@@ -9,6 +9,7 @@ mod ratios;
 mod view;
 
 use chosen::{Selection, others};
+pub(crate) use equal::INCIDENTAL;
 pub use error::CompareError;
 use history::History;
 use pgdyno_model::Levels;

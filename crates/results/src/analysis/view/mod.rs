@@ -3,17 +3,21 @@
 //! Keys are only ever added: scripts rely on them. [`RunView`] holds all others.
 
 mod comparison;
+mod headline;
 mod latency;
 mod note;
+mod pairs;
 mod run;
 mod treatment;
 mod trial;
 mod why;
 
 pub use comparison::{Comparison, RatioView, Withheld};
+pub use headline::{Badge, Caution, Headline, KeyFigure, Panel, Proof, ProofKind, Tier};
 pub(crate) use latency::PERCENTILES;
 pub use latency::{LatencyInterval, LatencyRatio, LatencyView};
 pub use note::{Note, NoteKind, Notes};
+pub use pairs::{PairRow, PairsView};
 pub use run::{
     CapacityView, CurvePoint, Decision, Ended, FsyncView, LatencyFloor, NoiseFloor, ObjectiveView,
     RunHead, RunView, ScalingView, ServerView, SessionView, SettingView, StageProbeView,

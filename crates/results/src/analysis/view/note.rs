@@ -1,6 +1,9 @@
 //! Notes: what a reader must know to trust or doubt the figures.
 
 use serde::{Serialize, Serializer};
+use strum::IntoStaticStr;
+
+use super::headline::Tier;
 
 /// One note: its kind for programs and tests, its text for readers. JSON has the text.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -40,7 +43,8 @@ impl Notes {
 }
 
 /// What a note is about.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, IntoStaticStr)]
+#[strum(serialize_all = "kebab-case")]
 pub enum NoteKind {
     /// The run is not complete.
     Progress,
@@ -124,4 +128,58 @@ pub enum NoteKind {
     TelemetryMissing,
     /// How much CPU watching took.
     ObserverCost,
+}
+
+impl NoteKind {
+    /// Returns the kind's name in kebab case.
+    pub fn name(self) -> &'static str {
+        self.into()
+    }
+
+    /// Returns the tier: whether such a note may change the conclusion.
+    pub fn tier(self) -> Tier {
+        match self {
+            Self::Progress
+            | Self::NotAvailable
+            | Self::NoTrial
+            | Self::TrialFailed
+            | Self::ClientsGaveUp
+            | Self::RowsDiffer
+            | Self::Errors
+            | Self::Emulated
+            | Self::MixedBuilds
+            | Self::DifferentBuilds
+            | Self::FsyncOff
+            | Self::NoCheckpoint
+            | Self::HostsDiffer
+            | Self::StoragesDiffer
+            | Self::GeneratorLimited
+            | Self::GeneratorBusy
+            | Self::OneRepeat
+            | Self::NoInterval
+            | Self::Sequential
+            | Self::Trend
+            | Self::NotSteady
+            | Self::WarmUp
+            | Self::FewTransactions => Tier::Conclusion,
+            Self::GeneratorUse
+            | Self::SteadinessNotJudged
+            | Self::Changes
+            | Self::JudgedTogether
+            | Self::Capacity
+            | Self::Stopping
+            | Self::Extended
+            | Self::NoiseFloor
+            | Self::Scaling
+            | Self::Ceiling
+            | Self::ClosedLoop
+            | Self::Data
+            | Self::Growth
+            | Self::FetchedBuild
+            | Self::Reactor
+            | Self::CounterReset
+            | Self::TelemetryMissing
+            | Self::ObserverCost => Tier::Context,
+        }
+    }
 }

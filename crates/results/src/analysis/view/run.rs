@@ -8,8 +8,10 @@ use pgdyno_stats::Scaling;
 use serde::Serialize;
 
 use super::comparison::Comparison;
+use super::headline::{Caution, Headline};
 use super::latency::LatencyView;
 use super::note::Note;
+use super::pairs::PairsView;
 use super::treatment::TreatmentView;
 use super::trial::TrialView;
 use super::why::WhyView;
@@ -22,6 +24,10 @@ pub struct RunView {
     pub run: RunHead,
     /// Answer to the run's question, in one or two sentences.
     pub answer: Vec<String>,
+    /// Verdict card: badge, key figures, next command.
+    pub headline: Headline,
+    /// The notes with their tiers: first those that may change the conclusion.
+    pub cautions: Vec<Caution>,
     /// The index of the treatment with the highest geometric mean of tps; none where none can be
     /// formed.
     pub best: Option<usize>,
@@ -29,6 +35,9 @@ pub struct RunView {
     pub treatments: Vec<TreatmentView>,
     /// Pairs of treatments that differ in one factor.
     pub comparisons: Vec<Comparison>,
+    /// Ratios of any two treatments. Pages have them; the run's JSON does not.
+    #[serde(skip)]
+    pub pairs: PairsView,
     /// Parts of each significant difference: against the best, and between treatments that differ
     /// in one factor.
     pub why: Vec<WhyView>,

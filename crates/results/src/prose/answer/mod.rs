@@ -7,21 +7,22 @@ mod acceptance;
 mod effect;
 mod equal;
 mod leader;
-mod next;
+pub(super) mod next;
 mod safety;
 mod sweep;
 
 use pgdyno_model::AnswerKind;
 
 use super::promise::not_ranked;
+use crate::analysis::RunView;
+use crate::analysis::badge::answer_kind;
 use crate::analysis::family::Family;
-use crate::analysis::{RunView, noise_floor};
 
 /// Answers the question in one to four sentences, and names the next command if the data do not
 /// decide it.
 pub(crate) fn answer(view: &RunView, family: &Family) -> Vec<String> {
     let speed = leader::speed(view);
-    let mut said = match (kind(view), speed) {
+    let mut said = match (answer_kind(view), speed) {
         (AnswerKind::Safety, _) => safety::answer(view),
         (AnswerKind::Acceptance, _) => acceptance::answer(view),
         (_, Err(nothing)) => return vec![nothing.to_string()],
@@ -31,20 +32,9 @@ pub(crate) fn answer(view: &RunView, family: &Family) -> Vec<String> {
         (AnswerKind::Leader | AnswerKind::Capacity, Ok(_)) => leader::answer(view),
     };
     // Of safety that is the answer itself.
-    if kind(view) != AnswerKind::Safety {
+    if answer_kind(view) != AnswerKind::Safety {
         said.extend(not_ranked(view));
     }
-    said.extend(next::command(view, kind(view)));
+    said.extend(next::command(view, answer_kind(view)).map(|next| next.sentence));
     said
-}
-
-/// Returns the kind that the experiment declares, else the one that its form suggests.
-fn kind(view: &RunView) -> AnswerKind {
-    let plan = &view.plan;
-    match &plan.answer {
-        Some(answer) => answer.kind,
-        None if plan.find.is_some() => AnswerKind::Capacity,
-        None if noise_floor::same_pair(plan).is_some() => AnswerKind::AA,
-        None => AnswerKind::Leader,
-    }
 }

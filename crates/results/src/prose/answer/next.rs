@@ -4,11 +4,21 @@ use pgdyno_model::record::RunState;
 use pgdyno_model::{AnswerKind, format};
 
 use super::super::HOPELESS;
+use super::super::shell::command_line;
+use crate::analysis::badge::is_settled;
 use crate::analysis::{Comparison, RunView};
+
+/// What to do where the data do not decide.
+pub(crate) struct Next {
+    /// The command with what it brings, in a sentence.
+    pub(crate) sentence: String,
+    /// The command, ready to be copied; none where the store does not know all of it.
+    pub(crate) command: Option<String>,
+}
 
 /// Returns the next command if the answer is not conclusive; none if the question asks for no
 /// comparison.
-pub(super) fn command(view: &RunView, kind: AnswerKind) -> Option<String> {
+pub(crate) fn command(view: &RunView, kind: AnswerKind) -> Option<Next> {
     if view.treatments.len() < 2
         || matches!(kind, AnswerKind::AA | AnswerKind::Acceptance | AnswerKind::Safety)
     {
@@ -18,9 +28,8 @@ pub(super) fn command(view: &RunView, kind: AnswerKind) -> Option<String> {
         // What continues it, and why it ended, stand in the notes.
         return None;
     }
-    let open =
-        |c: &&Comparison| c.ratio.significant != Some(true) && c.ratio.equivalent != Some(true);
-    let open: Vec<&Comparison> = view.comparisons.iter().filter(open).collect();
+    let open: Vec<&Comparison> =
+        view.comparisons.iter().filter(|c| !is_settled(&c.ratio)).collect();
     if open.is_empty() {
         return None;
     }
@@ -31,7 +40,8 @@ pub(super) fn command(view: &RunView, kind: AnswerKind) -> Option<String> {
         let precise = ", or with `--set experiment.precision=2%` for as many as it takes";
         // The stages of a sweep follow each other, which leaves no blocks after which a run could
         // end.
-        return Some(format!("{again}{}.", if kind == AnswerKind::Sweep { "" } else { precise }));
+        let more = if kind == AnswerKind::Sweep { "" } else { precise };
+        return Some(Next { sentence: format!("{again}{more}."), command: None });
     }
     let more = if repeats < 5 { 10 } else { 2 * repeats };
     #[allow(clippy::cast_precision_loss)]
@@ -40,11 +50,14 @@ pub(super) fn command(view: &RunView, kind: AnswerKind) -> Option<String> {
     let then = detectable.filter(|share| *share <= HOPELESS).map_or_else(String::new, |share| {
         format!(" (a difference of about {}% would then show)", format::percent(share / gain))
     });
-    Some(format!(
+    let repeats = format!("experiment.repeats={more}");
+    let command = command_line(&["pgdyno", "run", "--resume", &view.run.id, "--set", &repeats]);
+    let sentence = format!(
         "{} of {} comparisons undecided. More repeats: `pgdyno run --resume {} --set experiment.repeats={more}`{then}; or anew with \
          `--set experiment.precision=2%`, for as many as it takes.",
         open.len(),
         view.comparisons.len(),
         view.run.id,
-    ))
+    );
+    Some(Next { sentence, command })
 }

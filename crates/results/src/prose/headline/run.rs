@@ -1,0 +1,199 @@
+//! The verdict card of a run.
+
+use pgdyno_model::record::RunState;
+use pgdyno_model::{AnswerKind, format};
+
+use super::super::answer::next;
+use super::super::phrases::interval;
+use super::super::shell::command_line;
+use super::{SENTENCES, figure, joined, range};
+use crate::analysis::badge::{answer_kind, badge};
+use crate::analysis::effect::{asked_comparisons, asked_levels};
+use crate::analysis::{
+    Badge, Comparison, Headline, KeyFigure, NoteKind, Panel, Proof, ProofKind, RunView,
+    TreatmentView, TrialState, TrialView, noise_floor,
+};
+use crate::report::CrashView;
+
+/// A host on which equal treatments differ by this share is noisy.
+const NOISY: f64 = 0.05;
+
+/// Returns the card of an analysed run, whose answer and notes are known.
+pub(crate) fn run_headline(view: &RunView) -> Headline {
+    let badge = badge(view);
+    let next = next::command(view, answer_kind(view));
+    let is_answer = |said: &&String| next.as_ref().is_none_or(|next| next.sentence != **said);
+    let answer: Vec<&str> =
+        view.answer.iter().filter(is_answer).take(SENTENCES).map(String::as_str).collect();
+    let figures = [speed(view), difference(view), promise(view)];
+    Headline {
+        question: view.run.question.clone(),
+        badge,
+        answer: answer.join(" "),
+        figures: figures.into_iter().flatten().collect(),
+        command: command(view, badge, next),
+        proofs: proofs(view),
+    }
+}
+
+fn best(view: &RunView) -> Option<&TreatmentView> {
+    let highest = || {
+        let tps = |t: &TreatmentView| t.tps.as_ref().map(|tps| tps.mean);
+        let measured = view.treatments.iter().filter(|t| tps(t).is_some());
+        measured.max_by(|a, b| tps(a).partial_cmp(&tps(b)).unwrap_or(std::cmp::Ordering::Equal))
+    };
+    view.best.and_then(|best| view.treatments.get(best)).or_else(highest)
+}
+
+fn speed(view: &RunView) -> Option<KeyFigure> {
+    let best = best(view)?;
+    let tps = best.tps.as_ref()?;
+    let (name, unit) = match (&view.plan.find, view.treatments.len()) {
+        (Some(_), _) => ("maximum rate", "transactions/s"),
+        (None, 1) => ("throughput", "tps"),
+        (None, _) => ("highest throughput", "tps"),
+    };
+    let interval = interval(tps);
+    let interval = interval.trim().trim_start_matches('(').trim_end_matches(')').to_owned();
+    let label = (view.treatments.len() > 1).then(|| best.label.clone());
+    let detail = joined([Some(interval), label]);
+    Some(figure(name, format!("{} {unit}", format::rate(tps.mean)), detail))
+}
+
+/// The difference that the question is about: the noise floor, the asked level's effect, or the
+/// best against the runner-up.
+fn difference(view: &RunView) -> Option<KeyFigure> {
+    match answer_kind(view) {
+        AnswerKind::AA => floor(view),
+        AnswerKind::Effect => effect(view).or_else(|| runner_up(view)),
+        _ => runner_up(view),
+    }
+}
+
+fn floor(view: &RunView) -> Option<KeyFigure> {
+    let [a, b] = noise_floor::same_pair(&view.plan)?;
+    let is_same = |c: &&Comparison| [(a, b), (b, a)].contains(&(c.treatment, c.to));
+    let ratio = &view.comparisons.iter().find(is_same)?.ratio;
+    let ci95 = ratio.ci95?;
+    let value = format!("{}%", format::percent(noise_floor::farther(ci95)));
+    Some(figure("noise floor", value, joined([Some(format!("ratio {}", range(ci95)))])))
+}
+
+fn effect(view: &RunView) -> Option<KeyFigure> {
+    let (factor, level, against) = asked_levels(view)?;
+    let size = |c: &Comparison| c.ratio.value.filter(|v| *v > 0.0).map_or(0.0, |v| v.ln().abs());
+    let weight = |c: &Comparison| (c.ratio.significant == Some(true), size(c));
+    let most = asked_comparisons(view)
+        .into_iter()
+        .max_by(|a, b| weight(a).partial_cmp(&weight(b)).unwrap_or(std::cmp::Ordering::Equal))?;
+    let label = |index: usize| Some(view.treatments.get(index)?.factors.get(&factor)?.to_string());
+    let (this, that) = (label(most.treatment)?, label(most.to)?);
+    let (value, ci95) = (most.ratio.value.filter(|value| *value > 0.0)?, most.ratio.ci95);
+    let is_turned = this == against && that == level;
+    let (this, that) = if is_turned { (that, this) } else { (this, that) };
+    let (value, ci95) = if is_turned { turned(value, ci95) } else { (value, ci95) };
+    let given = (!most.given.is_empty()).then(|| format!("with {}", most.given));
+    let detail = joined([ci95.map(range), not_significant(most.ratio.significant), given]);
+    let name = format!("{factor}={this} against {factor}={that}");
+    Some(figure(&name, format!("{}×", format::times(value)), detail))
+}
+
+fn runner_up(view: &RunView) -> Option<KeyFigure> {
+    let best = view.best?;
+    let tps = |t: &TreatmentView| t.tps.as_ref().map(|tps| tps.mean);
+    let others = view.treatments.iter().filter(|t| t.index != best && t.not_ranked.is_none());
+    let second = others
+        .filter(|t| tps(t).is_some())
+        .max_by(|a, b| tps(a).partial_cmp(&tps(b)).unwrap_or(std::cmp::Ordering::Equal))?;
+    let ratio = second.ratio_to_best.as_ref()?;
+    let (value, ci95) = turned(ratio.value.filter(|value| *value > 0.0)?, ratio.ci95);
+    let detail = joined([
+        ci95.map(range),
+        not_significant(ratio.significant),
+        Some(format!("against {}", second.label)),
+    ]);
+    Some(figure("lead over the runner-up", format!("{}×", format::times(value)), detail))
+}
+
+/// Returns the inverse ratio.
+fn turned(value: f64, ci95: Option<[f64; 2]>) -> (f64, Option<[f64; 2]>) {
+    (1.0 / value, ci95.filter(|[low, _]| *low > 0.0).map(|[low, high]| [1.0 / high, 1.0 / low]))
+}
+
+fn not_significant(significant: Option<bool>) -> Option<String> {
+    (significant == Some(false)).then(|| "not significant".to_owned())
+}
+
+/// The crash tests' verdict, or p99 without any.
+fn promise(view: &RunView) -> Option<KeyFigure> {
+    if let Some(crash) = gravest(view) {
+        let rounds: usize = view.crashes.iter().map(|crash| crash.rounds).sum();
+        let lost = format!("{} lost", format::count(crash.lost));
+        let detail = joined([Some(format::counted(rounds as u64, "round")), Some(lost)]);
+        return Some(figure("crash tests", crash.verdict.to_string(), detail));
+    }
+    let best = best(view)?;
+    let latency = best.latency_us.as_ref()?;
+    let label = (view.treatments.len() > 1).then(|| best.label.clone());
+    let value = format!("{} ms", format::milliseconds(latency.p99));
+    Some(figure("p99 latency", value, joined([label])))
+}
+
+fn gravest(view: &RunView) -> Option<&CrashView> {
+    view.crashes.iter().max_by_key(|crash| crash.verdict)
+}
+
+fn command(view: &RunView, badge: Badge, next: Option<next::Next>) -> Option<String> {
+    let run = view.run.id.as_str();
+    match (badge, view.run.state) {
+        (Badge::Unsafe, _) => command_line(&["pgdyno", "show", &gravest(view)?.id]),
+        // Another process works on it.
+        (_, RunState::Running) => None,
+        (Badge::Unfinished, _) => command_line(&["pgdyno", "run", "--resume", run]),
+        _ => next.and_then(|next| next.command),
+    }
+}
+
+fn proofs(view: &RunView) -> Vec<Proof> {
+    let completed =
+        || view.trials.iter().enumerate().filter(|(_, t)| t.state == TrialState::Completed);
+    let first = |is: &dyn Fn(&TrialView) -> bool| completed().find(|(_, t)| is(t)).map(|(i, _)| i);
+    let count = |is: &dyn Fn(&TrialView) -> bool| completed().filter(|(_, t)| is(t)).count();
+    let noted = |kind: NoteKind| view.notes.iter().any(|note| note.kind == kind);
+    let proof = |kind, text: String, panel, trial| Proof { kind, text, panel, trial };
+    let all = completed().count();
+    let mut out = Vec::new();
+    out.extend(gravest(view).map(|crash| {
+        proof(ProofKind::Crash, format!("crash tests: {}", crash.verdict), Panel::Safety, None)
+    }));
+    let differs = |t: &TrialView| {
+        t.server_count.as_ref().is_some_and(|c| c.rows.is_some() && c.rows != c.rows_expected)
+    };
+    if noted(NoteKind::RowsDiffer) {
+        let text = "the server holds other rows than were acknowledged".to_owned();
+        out.push(proof(ProofKind::RowsDiffer, text, Panel::Time, first(&differs)));
+    }
+    if noted(NoteKind::FsyncOff) {
+        out.push(proof(ProofKind::FsyncOff, "fsync off".to_owned(), Panel::Environment, None));
+    }
+    let limited = |t: &TrialView| t.generator_limit.is_some();
+    if count(&limited) > 0 {
+        let text = format!("generator-limited in {} of {all} trials", count(&limited));
+        out.push(proof(ProofKind::GeneratorLimited, text, Panel::Time, first(&limited)));
+    }
+    let unsteady = |t: &TrialView| t.steadiness.as_ref().is_some_and(|s| s.steady == Some(false));
+    if count(&unsteady) > 0 {
+        let text = format!("never steady in {} of {all} trials", count(&unsteady));
+        out.push(proof(ProofKind::NotSteady, text, Panel::Time, first(&unsteady)));
+    }
+    if let Some(floor) = view.noise_floor.as_ref().filter(|floor| floor.floor >= NOISY) {
+        let share = format::percent(floor.floor);
+        let text = format!("noisy host: equal treatments differ by up to {share}%");
+        out.push(proof(ProofKind::NoisyHost, text, Panel::Treatments, None));
+    }
+    if noted(NoteKind::NoCheckpoint) {
+        let text = "trials shorter than checkpoint_timeout".to_owned();
+        out.push(proof(ProofKind::ShortTrials, text, Panel::Time, first(&|_| true)));
+    }
+    out
+}

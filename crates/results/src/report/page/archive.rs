@@ -1,0 +1,58 @@
+//! Details of trials as text elements: JSON, gzip, base64, within a budget of bytes.
+
+use std::io::Write as _;
+
+use base64::Engine as _;
+use base64::prelude::BASE64_STANDARD;
+use flate2::Compression;
+use flate2::write::GzEncoder;
+
+use super::detail::TrialDetail;
+use crate::analysis::TrialView;
+
+/// Bytes of all details of a page together. With the rest of a page they stay below 25 MB.
+const BUDGET: usize = 14_000_000;
+
+/// Most bytes of one trial's detail: decoding more would keep a reader waiting.
+const MOST: usize = 4_000_000;
+
+/// Most buckets of time: more than a wide screen has pixels for.
+const FINEST: usize = 1800;
+
+/// Fewest buckets: coarser ones would hide what happened, whatever their size.
+const COARSEST: usize = 12;
+
+/// Encodes the details of `trials`, each with its index. Trials without seconds and telemetry have
+/// none.
+pub(super) fn details(trials: &[TrialView]) -> serde_json::Result<Vec<(usize, String)>> {
+    let heavy = trials.iter().filter(|trial| TrialDetail::rows(trial) > 0).count();
+    let budget = (BUDGET / heavy.max(1)).min(MOST);
+    let mut out = Vec::with_capacity(heavy);
+    for (i, trial) in trials.iter().enumerate() {
+        if let Some(text) = within(trial, budget)? {
+            out.push((i, text));
+        }
+    }
+    Ok(out)
+}
+
+/// Encodes a trial's detail with as many buckets as `budget` has room for.
+fn within(trial: &TrialView, budget: usize) -> serde_json::Result<Option<String>> {
+    let mut limit = FINEST;
+    loop {
+        let Some(detail) = TrialDetail::new(trial, limit) else { return Ok(None) };
+        let text = encode(&detail)?;
+        if text.len() <= budget || limit <= COARSEST {
+            return Ok(Some(text));
+        }
+        // A limit beyond the rows would change nothing.
+        limit = (limit.min(TrialDetail::rows(trial)) / 2).max(COARSEST);
+    }
+}
+
+fn encode(detail: &TrialDetail) -> serde_json::Result<String> {
+    let mut encoder = GzEncoder::new(Vec::new(), Compression::default());
+    serde_json::to_writer(&mut encoder, detail)?;
+    let bytes = encoder.flush().and_then(|()| encoder.finish()).map_err(serde_json::Error::io)?;
+    Ok(BASE64_STANDARD.encode(bytes))
+}

@@ -1,0 +1,128 @@
+//! The front end that pages are made of, and the places where a page's parts go.
+//!
+//! `web/dist/index.html` is built from `web/` and committed. It holds each mark once. Its content
+//! security policy names the hashes of its script and style, so that nothing but the marks may
+//! change.
+
+use pgdyno_model::printable::{escape_text, is_hazard};
+
+use super::static_html::escape;
+
+/// The built front end.
+const TEMPLATE: &str = include_str!("../../../../../web/dist/index.html");
+
+const TITLE: &str = "<!--pgdyno:title-->";
+const VERSION: &str = "<!--pgdyno:version-->";
+const STATIC: &str = "<!--pgdyno:static-->";
+const DATA: &str = "<!--pgdyno:data-->";
+
+/// Parts of a page.
+pub(super) struct Parts<'a> {
+    /// Title, as text.
+    pub(super) title: &'a str,
+    /// Answer and table, as HTML.
+    pub(super) body: &'a str,
+    /// The document, as JSON.
+    pub(super) document: &'a str,
+    /// Details of trials, with their indices.
+    pub(super) details: &'a [(usize, String)],
+}
+
+/// Puts the parts into the front end.
+pub(super) fn insert(parts: &Parts<'_>) -> String {
+    fill(TEMPLATE, parts)
+}
+
+fn fill(template: &str, parts: &Parts<'_>) -> String {
+    let texts = [
+        (TITLE, escape(parts.title)),
+        (VERSION, escape(env!("CARGO_PKG_VERSION"))),
+        (STATIC, parts.body.to_owned()),
+        (DATA, elements(parts)),
+    ];
+    let mut places: Vec<(usize, &str, &str)> = texts
+        .iter()
+        .filter_map(|(mark, text)| Some((template.find(mark)?, *mark, text.as_str())))
+        .collect();
+    places.sort_unstable_by_key(|(at, ..)| *at);
+    let mut out = String::with_capacity(
+        template.len() + texts.iter().map(|(_, text)| text.len()).sum::<usize>(),
+    );
+    let mut done = 0;
+    for (at, mark, text) in places {
+        out.push_str(&template[done..at]);
+        out.push_str(text);
+        done = at + mark.len();
+    }
+    out.push_str(&template[done..]);
+    out
+}
+
+/// Returns the elements that hold the data. Base64 needs no escaping.
+fn elements(parts: &Parts<'_>) -> String {
+    let mut out = String::from("<script type=\"application/json\" id=\"pgdyno-data\">");
+    out.push_str(&for_script(parts.document));
+    out.push_str("</script>");
+    for (i, text) in parts.details {
+        out.push_str(&format!("\n<script type=\"text/plain\" id=\"pgdyno-trial-{i}\">"));
+        out.push_str(text);
+        out.push_str("</script>");
+    }
+    out
+}
+
+/// Escapes JSON so that an HTML parser reads it as text only.
+fn for_script(json: &str) -> String {
+    let mut out = String::with_capacity(json.len() + json.len() / 16);
+    for c in json.chars() {
+        match c {
+            '<' => out.push_str("\\u003c"),
+            '>' => out.push_str("\\u003e"),
+            '&' => out.push_str("\\u0026"),
+            // The page shows it: written out as it is on a terminal.
+            c if is_hazard(c) => out.push_str(&escape_text(&c.to_string()).replace('\\', "\\\\")),
+            c => out.push(c),
+        }
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_front_end_has_each_mark_once() {
+        for mark in [TITLE, VERSION, STATIC, DATA] {
+            assert_eq!(TEMPLATE.matches(mark).count(), 1, "{mark}");
+        }
+        let generator = format!("<meta name=\"generator\" content=\"pgdyno {VERSION}\">");
+        let at = TEMPLATE.find(&generator).unwrap();
+        assert!(at + generator.len() < 4096, "a report is recognised by its head");
+    }
+
+    #[test]
+    fn a_part_that_holds_a_mark_is_not_filled_again() {
+        let details = [(3, "QUJD".to_owned())];
+        let parts = Parts { title: DATA, body: "<p>body</p>", document: "{}", details: &details };
+        let page = fill(
+            "<title><!--pgdyno:title--></title><!--pgdyno:static-->|<!--pgdyno:data-->",
+            &parts,
+        );
+        assert_eq!(
+            page,
+            "<title>&lt;!--pgdyno:data--&gt;</title><p>body</p>|\
+             <script type=\"application/json\" id=\"pgdyno-data\">{}</script>\n\
+             <script type=\"text/plain\" id=\"pgdyno-trial-3\">QUJD</script>"
+        );
+    }
+
+    #[test]
+    fn data_end_no_script_and_hold_nothing_that_is_obeyed() {
+        let json = serde_json::to_string("</script><!--\u{202e}\u{9b}\u{1b}\u{2028}").unwrap();
+        let escaped = for_script(&json);
+        assert!(!escaped.contains('<') && !escaped.chars().any(is_hazard), "{escaped}");
+        let read: String = serde_json::from_str(&escaped).unwrap();
+        assert_eq!(read, "</script><!--\\u{202e}\\x9b\u{1b}\\u{2028}");
+    }
+}
