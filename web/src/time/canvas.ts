@@ -165,6 +165,8 @@ export interface Handlers {
   onpoint: (t: number | null) => void;
   /** An interval was drawn; null: a click without one. */
   onbrush: (range: [number, number] | null) => void;
+  /** The chart has its scales. */
+  onready: (u: uPlot) => void;
 }
 
 function axis(label: string | undefined, isX: boolean): uPlot.Axis {
@@ -207,6 +209,7 @@ export function options(panel: Panel, width: number, range: [number, number], ma
     series: [{}, ...series],
     bands,
     hooks: {
+      ready: [on.onready],
       drawClear: [(u) => drawMarks(u, marks), (u) => drawHeat(u, panel)],
       setCursor: [(u) => on.onpoint(u.cursor.left != null && u.cursor.left >= 0 ? u.posToVal(u.cursor.left, 'x') : null)],
       setSelect: [

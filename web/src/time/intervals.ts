@@ -76,6 +76,8 @@ export function quantileError(heat: Heat): number {
 }
 
 export interface Figure {
+  /** Title of the chart that shows it. */
+  group: string;
   name: string;
   unit: string;
   interval: number | null;
@@ -108,7 +110,7 @@ function loadFigures(detail: TrialDetail, range: Range): Figure[] {
   const parts = [within(series.t_s, to, range), within(series.t_s, to, range, true), within(series.t_s, to, null)];
   const figure = (name: string, unit: string, of: Three): Figure => {
     const [interval, rest, whole] = parts.map(of);
-    return { name, unit, interval, rest, whole };
+    return { group: 'Load', name, unit, interval, rest, whole };
   };
   const tps: Three = (at) => {
     const length = sum(series.length_s, at);
@@ -139,7 +141,8 @@ function tableFigures(table: TelemetryTable, range: Range, begin: number, end: n
   const inside = within(table.t_s, to, range);
   const outside = own.filter((i) => !inside.includes(i));
   return table.lines.map((line) => ({
-    name: table.lines.length > 1 || table.group === 'wait_events' ? `${table.title}: ${line.name}` : table.title,
+    group: table.title,
+    name: line.name,
     unit: table.unit,
     interval: mean(line.mean, lengths, inside),
     rest: mean(line.mean, lengths, outside),
