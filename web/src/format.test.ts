@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { count, counted, duration, interval, milliseconds, NONE, percent, seconds, significant, tick, times } from './format';
+import { count, counted, duration, interval, milliseconds, NONE, percent, ratioInterval, seconds, significant, tick, times } from './format';
 
 describe('numbers for people', () => {
   it('have three significant digits, as in the terminal', () => {
@@ -42,6 +42,10 @@ describe('numbers for people', () => {
     expect([percent(0.0234), percent(0.5), percent(0)]).toEqual(['2.3%', '50.0%', '0%']);
     expect([counted(1, 'round'), counted(2000, 'round')]).toEqual(['1 round', '2,000 rounds']);
     expect(interval([1200, 1300.4])).toBe('1,200–1,300');
+  });
+
+  it('bound the interval of a ratio by a factor of 1,000', () => {
+    expect([ratioInterval(0.5, 1.6e68), ratioInterval(1e-9, null)]).toEqual(['0.500–> 1,000', `< 0.001–${NONE}`]);
   });
 
   it('have as few digits on an axis as tell ticks apart', () => {
