@@ -20,7 +20,7 @@ doc:
 
 # The front end of reports: checks, unit tests, and the page that pgdyno embeds (needs Node.js 20)
 web:
-    cd web && npm ci --no-audit --no-fund && npm run lint && npm run check && npm test && npm run build
+    cd web && npm install --no-save --no-audit --no-fund && npm run lint && npm run check && npm test && npm run build
 
 # Reports in a browser: pages of real runs by the debug build, then tests in Chromium (root)
 web-e2e pages="/var/tmp/pgdyno-pages":
