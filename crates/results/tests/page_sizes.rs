@@ -56,7 +56,7 @@ fn network(seconds: u32, interfaces: usize, random: &mut Random) -> Table {
 }
 
 fn page(view: &RunView) -> String {
-    Page::run(view).unwrap().to_html().unwrap()
+    Page::run(view).unwrap().to_html()
 }
 
 #[test]
