@@ -142,4 +142,4 @@ fn told(findings: &[(Failing, &str, &String)]) -> String {
 
 #[cfg(test)]
 #[allow(clippy::unwrap_used, reason = "helpers of tests fail as tests do")]
-mod tests;
+pub(crate) mod tests;

@@ -28,12 +28,14 @@
 
 mod agreement;
 mod damage;
+mod excerpt;
 mod found;
 mod judge;
 pub mod oracles;
 
 pub use agreement::{Agreement, agreement};
 pub use damage::{damage_in, is_damage, refuses_writes};
+pub use excerpt::ledger_excerpt;
 pub use found::{
     Aftermath, AsynchronousCommit, Found, Observed, Promise, Row, TableRows, Unseen, Wal,
 };

@@ -268,6 +268,8 @@ fn what_watching_costs_is_counted_and_extensions_are_read_where_asked_for() {
         let spent = values(cost, column);
         assert!(spent.last().unwrap() > &spent[0], "{column}: {spent:?}");
     }
+    let generator = values(cost, "generator_cpu");
+    assert!(generator[0] > 0.0 && generator.is_sorted(), "{generator:?}");
     assert!(values(table(&tables, "pg_buffercache"), "used").iter().all(|n| *n > 0.0));
     let why = table(&tables, "pg_stat_statements").unavailable.clone().unwrap();
     assert!(why.contains("shared_preload_libraries"), "{why}");

@@ -81,6 +81,11 @@ fn maximum_rates_are_compared_as_tps_is_and_called_by_their_name() {
     let json = serde_json::to_value(&view).unwrap();
     assert_eq!(json["trials"][0]["search"]["steps"].as_array().unwrap().len(), 5);
     assert_eq!(json["plan"]["find"]["slo"], "p99 < 20ms, failed < 0.1%");
+    let objective = &json["capacity"][0]["objective"];
+    assert_eq!(
+        (&objective["percentile"], objective["limit_us"].as_f64()),
+        (&"p99".into(), Some(2e4))
+    );
 }
 
 #[test]

@@ -72,6 +72,16 @@ fn tamper(path: &Path, sql: &str) {
     triggers.iter().for_each(|(_, sql)| raw.execute_batch(sql).unwrap());
 }
 
+/// Takes out of a store what the scripts after the sixth made.
+fn make_version_6(path: &Path) {
+    let drop_all = "DROP TABLE seal; DROP TABLE unsealed; DROP TABLE second_histogram;";
+    let empty =
+        "CREATE TABLE seal (x); CREATE TABLE unsealed (x); CREATE TABLE second_histogram (x);";
+    // Triggers are put back on tables of these names.
+    tamper(path, &format!("{drop_all} {empty} PRAGMA user_version = 6;"));
+    Connection::open(path).unwrap().execute_batch(drop_all).unwrap();
+}
+
 #[test]
 fn a_store_that_nobody_touched_is_sound() {
     let (_folder, path) = filled();
@@ -120,6 +130,8 @@ fn figures_that_were_changed_are_not_shown() {
         ("trial", "UPDATE trial SET measurement = json_set(measurement, '$.transactions', 99999) WHERE id = 1"),
         ("second", "UPDATE second SET transactions = transactions + 1 WHERE trial = 1 AND t_s = 2"),
         ("second", "DELETE FROM second WHERE trial = 1 AND t_s = 3"),
+        ("second_histogram", "UPDATE second_histogram SET counts = X'010101' WHERE trial = 1 AND t_s = 2"),
+        ("second_histogram", "DELETE FROM second_histogram WHERE trial = 1"),
         ("histogram", "UPDATE histogram SET v2 = zeroblob(length(v2)) WHERE trial = 1 AND scope = 'trial'"),
         ("setting", "UPDATE setting SET value = 'off' WHERE trial = 1 AND position = 0"),
         ("sample", "UPDATE sample SET readings = '[1]' WHERE position = 0"),
@@ -170,17 +182,9 @@ fn probes_crash_tests_and_runs_that_are_gone_are_missed() {
 fn what_was_stored_before_checksums_is_said_to_have_none_and_is_shown() {
     let (_folder, path) = filled();
     let before = shown(&path).unwrap();
-    // A store of version 6: without what the seventh script made.
-    tamper(
-        &path,
-        "DROP TABLE seal; DROP TABLE unsealed; PRAGMA user_version = 6;
-         CREATE TABLE seal (x); CREATE TABLE unsealed (x);",
-    );
-    let raw = Connection::open(&path).unwrap();
-    raw.execute_batch("DROP TABLE seal; DROP TABLE unsealed;").unwrap();
-    drop(raw);
+    make_version_6(&path);
     assert_eq!(shown(&path).unwrap(), before);
-    let mut store = Store::open_existing(&path).unwrap();
+    let store = Store::open_existing(&path).unwrap();
     let found = store.verify(&[]).unwrap();
     assert!(found.sound, "{found:?}");
     assert!(
@@ -190,6 +194,8 @@ fn what_was_stored_before_checksums_is_said_to_have_none_and_is_shown() {
             .all(|r| r.state == RecordState::NotChecksummed && r.not_checksummed > 0)
     );
     // What comes later has checksums.
+    assert!(!store.is_writable(), "what reads leaves the file as it is");
+    let mut store = Store::open(&path).unwrap();
     let session = store.begin_session(RUN, &common::session_record()).unwrap();
     store.end_session(session, pgdyno_model::record::SessionEnd::Completed).unwrap();
     let found = store.verify(&[RUN.to_owned()]).unwrap();
@@ -253,17 +259,9 @@ fn a_store_that_others_may_change_is_read_and_never_written() {
     }
     let (folder, path) = filled();
     let before = shown(&path).unwrap();
-    for version in [7, 6] {
+    for version in [8, 6] {
         if version == 6 {
-            tamper(
-                &path,
-                "DROP TABLE seal; DROP TABLE unsealed; PRAGMA user_version = 6;
-                 CREATE TABLE seal (x); CREATE TABLE unsealed (x);",
-            );
-            Connection::open(&path)
-                .unwrap()
-                .execute_batch("DROP TABLE seal; DROP TABLE unsealed;")
-                .unwrap();
+            make_version_6(&path);
         }
         std::os::unix::fs::chown(folder.path(), Some(65534), None).unwrap();
         std::os::unix::fs::chown(&path, Some(65534), None).unwrap();
@@ -271,7 +269,7 @@ fn a_store_that_others_may_change_is_read_and_never_written() {
         let mut store = Store::open_existing(&path).unwrap();
         assert!(!store.is_writable());
         assert_eq!(shown(&path).unwrap(), before, "version {version}");
-        if version == 7 {
+        if version == 8 {
             assert!(store.begin_session(RUN, &common::session_record()).is_err());
         }
         assert_eq!(std::fs::read(&path).unwrap(), bytes, "version {version}");

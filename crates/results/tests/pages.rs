@@ -3,12 +3,14 @@
 
 #[allow(dead_code)]
 mod common;
+#[allow(dead_code)]
+mod page_support;
 
-use common::pages::{detail, document, element};
 use common::probes::disk_probe;
 use common::{
     RUN, crash_record, fill, fsync_probe, plan, run_record, session_record, store, trial,
 };
+use page_support::{detail, document, element};
 use pgdyno_model::crash::Failing;
 use pgdyno_model::record::SessionEnd;
 use pgdyno_model::{LevelValue, RunRecord, Verdict};

@@ -3,12 +3,14 @@
 
 #[allow(dead_code)]
 mod common;
+#[allow(dead_code)]
+mod page_support;
 
-use common::pages::document;
 use common::probes::disk_probe;
 use common::{
     RUN, crash_record, fill, fill_with, fsync_probe, plan, run_record, session_record, store, trial,
 };
+use page_support::document;
 use pgdyno_model::crash::{Failing, FaultOutcome, RoundPower};
 use pgdyno_model::record::SessionEnd;
 use pgdyno_model::{Fault, Verdict};

@@ -44,6 +44,8 @@ fn everything_comes_back_as_it_was_stored() {
     for (stored, given) in trials.iter().zip(&expected) {
         assert!(stored == given, "trial {} differs", given.ordinal);
     }
+    let second = &trials[0].measurement.as_ref().unwrap().series[1];
+    assert_eq!(second.latencies.as_ref().unwrap().count(), second.transactions);
     let histogram = &trials[0].measurement.as_ref().unwrap().scripts[0].statements[2].latency;
     assert!(
         histogram.count() > 0
@@ -152,6 +154,8 @@ fn a_store_of_version_1_opens_with_its_histograms() {
     for (new, old) in new.iter().zip(&old) {
         let (new, old) = (new.measurement.as_ref().unwrap(), old.measurement.as_ref().unwrap());
         assert!(new.latency == old.latency);
+        assert!(new.series.iter().all(|second| second.latencies.is_some()));
+        assert!(old.series.iter().all(|second| second.latencies.is_none()));
         let (new, old) = (&new.scripts[0].statements[0], &old.scripts[0].statements[0]);
         assert!(
             new.latency == old.latency && new.first_byte.count() > 0 && old.first_byte.count() == 0
@@ -173,7 +177,7 @@ fn no_row_can_be_changed_or_removed() {
         .unwrap()
         .collect::<Result<_, _>>()
         .unwrap();
-    assert_eq!(tables.len(), 17, "{tables:?}");
+    assert_eq!(tables.len(), 18, "{tables:?}");
     for table in tables {
         let rows: i64 =
             raw.query_row(&format!("SELECT count(*) FROM {table}"), [], |r| r.get(0)).unwrap();

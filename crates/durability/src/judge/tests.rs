@@ -17,7 +17,7 @@ fn token(client: u32, sequence: u64) -> Token {
 
 /// Two clients: four acknowledged each, one refused, the last of each in doubt or never asked to
 /// commit.
-fn history() -> History {
+pub(crate) fn history() -> History {
     let entry = |client: u32, sequence: u64, state| Entry {
         token: token(client, sequence),
         effect: Effect {
@@ -40,7 +40,7 @@ fn history() -> History {
 }
 
 /// What an honest server holds, the transaction in doubt among it.
-fn honest(history: &History) -> Found {
+pub(crate) fn honest(history: &History) -> Found {
     let rows = history
         .entries()
         .filter(|e| matches!(e.state, State::Acknowledged | State::Unknown))

@@ -21,7 +21,7 @@ pub struct Case<'a> {
 /// Maximum of complaints that a finding names.
 const NAMED: usize = 5;
 
-pub(super) fn tokens(rows: &[Row]) -> BTreeSet<Token> {
+pub(crate) fn tokens(rows: &[Row]) -> BTreeSet<Token> {
     rows.iter().map(|row| row.token).collect()
 }
 

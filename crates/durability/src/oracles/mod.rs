@@ -8,6 +8,7 @@ mod ledger;
 mod tables;
 
 pub use case::Case;
+pub(crate) use case::tokens;
 use case::{complaints, with};
 pub use ledger::missing;
 use pgdyno_model::crash::Failing::{Corrupt, Lost, NoWrites, WillNotStart};

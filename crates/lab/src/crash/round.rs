@@ -2,7 +2,9 @@
 
 use std::time::Duration;
 
-use pgdyno_durability::{Aftermath, AsynchronousCommit, Observed, Promise, Unseen, judge};
+use pgdyno_durability::{
+    Aftermath, AsynchronousCommit, Observed, Promise, Unseen, judge, ledger_excerpt,
+};
 use pgdyno_engine::random::Random;
 use pgdyno_model::crash::{CrashOptions, Round};
 use pgdyno_model::progress::RoundStage;
@@ -99,6 +101,7 @@ pub(super) fn run_round(
         struck_after_ms: ms(struck.after),
         power: stake.power(&history),
         notes: struck.notes,
+        ledger: ledger_excerpt(&history, &recovered.aftermath, promise.struck_at),
         ..plan.record(&history, &judged, recovered.took, &recovered.log)
     })
 }

@@ -95,6 +95,7 @@ impl RoundPlan {
                 Verdict::Fail(_) => excerpt(log),
                 _ => String::new(),
             },
+            ledger: None,
             kept: None,
         }
     }

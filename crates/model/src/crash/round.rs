@@ -49,6 +49,10 @@ pub struct Round {
     pub checks: Vec<Check>,
     /// What the fault did, where that is not all in its name.
     pub notes: Vec<String>,
+    /// Lines of the ledger, for people: lost transactions among their neighbours, or the last ones
+    /// before the fault. None if the fault was not tried, and in records of earlier versions.
+    #[serde(default)]
+    pub ledger: Option<String>,
     /// Lines of the server's log that bear on it.
     pub log: String,
     /// Where what was found is kept, for one that failed.

@@ -29,6 +29,7 @@ fn round(number: u32, verdict: Verdict) -> Round {
         checks: Vec::new(),
         notes: Vec::new(),
         log: String::new(),
+        ledger: None,
         kept: None,
     }
 }

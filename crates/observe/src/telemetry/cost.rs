@@ -6,6 +6,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use rustix::time::ClockId;
+
 use super::probe::{ProbeError, read};
 
 /// The threads and backends that work on observation.
@@ -53,7 +55,16 @@ impl ObserverCost {
 
 /// Returns the CPU time of the calling thread.
 pub(super) fn thread_cpu() -> Duration {
-    let now = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
+    cpu(ClockId::ThreadCPUTime)
+}
+
+/// Returns the CPU time of this process, all threads together.
+pub(super) fn process_cpu() -> Duration {
+    cpu(ClockId::ProcessCPUTime)
+}
+
+fn cpu(clock: ClockId) -> Duration {
+    let now = rustix::time::clock_gettime(clock);
     Duration::new(now.tv_sec.unsigned_abs(), u32::try_from(now.tv_nsec).unwrap_or(0))
 }
 

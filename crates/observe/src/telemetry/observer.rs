@@ -1,25 +1,29 @@
-//! The cost of observation: CPU time of the sampling threads and of their backends.
+//! The cost of observation: CPU time of the sampling threads and of their backends. Beside it, CPU
+//! time of all else in this process, which is the load generator's.
 
 use std::sync::Arc;
 
 use pgdyno_model::telemetry::{Column, Kind};
 
 use super::context::TelemetryContext;
-use super::cost::{ObserverCost, thread_cpu};
+use super::cost::{ObserverCost, process_cpu, thread_cpu};
 use super::probe::{Probe, ProbeError, column, float};
 
 struct Observer {
     cost: Arc<ObserverCost>,
     columns: Vec<Column>,
+    /// CPU time of the generator as last sampled (seconds).
+    generator: f64,
     missing: Option<String>,
 }
 
 pub(super) fn make(context: &TelemetryContext) -> Result<Option<Box<dyn Probe>>, ProbeError> {
-    let columns = ["sampler_cpu", "backends_cpu"]
+    let columns = ["sampler_cpu", "backends_cpu", "generator_cpu"]
         .into_iter()
         .map(|n| column(n, "s", Kind::Counter))
         .collect();
-    Ok(Some(Box::new(Observer { cost: Arc::clone(&context.cost), columns, missing: None })))
+    let cost = Arc::clone(&context.cost);
+    Ok(Some(Box::new(Observer { cost, columns, generator: 0.0, missing: None })))
 }
 
 impl Probe for Observer {
@@ -33,7 +37,10 @@ impl Probe for Observer {
 
     // Runs in the sampler's thread, whose CPU time it reads.
     fn sample(&mut self) -> Result<Vec<Option<f64>>, ProbeError> {
-        let others = self.cost.other_threads_cpu();
+        let sampler = thread_cpu().as_secs_f64() + float(self.cost.other_threads_cpu()) / 1e9;
+        // Other sampling threads report now and then: what they report at once must not turn the
+        // generator's time back.
+        self.generator = self.generator.max(process_cpu().as_secs_f64() - sampler);
         let backends = match self.cost.backends_cpu() {
             Ok(time) => Some(time.as_secs_f64()),
             Err(why) => {
@@ -42,7 +49,7 @@ impl Probe for Observer {
                 None
             }
         };
-        Ok(vec![Some(thread_cpu().as_secs_f64() + float(others) / 1e9), backends])
+        Ok(vec![Some(sampler), backends, Some(self.generator)])
     }
 
     fn missing_data(&self) -> Option<String> {

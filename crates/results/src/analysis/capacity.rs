@@ -1,8 +1,8 @@
 //! The highest rate that keeps an objective: what each treatment's searches tried.
 
-use pgdyno_model::search::Step;
+use pgdyno_model::search::{Limit, Slo, Step};
 
-use super::view::{CapacityView, CurvePoint, RunView, TreatmentView, TrialState};
+use super::view::{CapacityView, CurvePoint, ObjectiveView, RunView, TreatmentView, TrialState};
 use crate::prose;
 
 /// Curves of all treatments; none for a plan that looks for no rate.
@@ -19,9 +19,21 @@ pub(super) fn views(view: &RunView) -> Vec<CapacityView> {
         });
         let mut curve: Vec<CurvePoint> = points.collect();
         curve.sort_by(|a, b| a.rate.total_cmp(&b.rate));
-        CapacityView { treatment: t.index, curve, words: prose::capacity(t, &find.slo) }
+        let objective = objective(&find.slo);
+        CapacityView { treatment: t.index, objective, curve, words: prose::capacity(t, &find.slo) }
     };
     view.treatments.iter().map(capacity).collect()
+}
+
+fn objective(slo: &Slo) -> Option<ObjectiveView> {
+    slo.0.iter().find_map(|limit| match limit {
+        Limit::Latency { percentile, below } => Some(ObjectiveView {
+            percentile: format!("p{percentile}"),
+            limit_us: below.0.as_secs_f64() * 1e6,
+            text: slo.to_string(),
+        }),
+        Limit::Failed(_) => None,
+    })
 }
 
 fn point(ordinal: u32, step: &Step) -> Option<CurvePoint> {

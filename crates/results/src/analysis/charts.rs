@@ -37,6 +37,13 @@ const CHARTS: &[Chart] = &[
             ("being written", &["Writeback"], 1.0 / MEGABYTE),
         ],
     },
+    Chart {
+        probe: "observer",
+        group: "generator_cpu",
+        title: "CPU of the load generator",
+        unit: "cores",
+        lines: &[("generator", &["generator_cpu"], 1.0)],
+    },
 ];
 
 /// Charts of detailed reports. A line that stays 0 is left out.

@@ -37,8 +37,9 @@ pub use view::{
     Badge, CapacityView, Cause, Caution, Change, Comparison, CurvePoint, Decision, Ended,
     FigureView, FsyncView, GapView, Headline, KeyFigure, LatencyFloor, LatencyInterval,
     LatencyRatio, LatencyView, LogEvent, NoiseFloor, NotJudged, NotRanked, Note, NoteKind, Notes,
-    ObserverView, PairRow, PairsView, Panel, Part, PartView, Proof, ProofKind, RateLine, RateTable,
-    RatioView, RelationSize, RunHead, RunView, ScalingView, SecondView, ServerView, SessionView,
-    SettingView, StageProbeView, StatementView, Steadiness, StoppingView, Tier, TpsView,
-    TreatmentCrash, TreatmentView, TrialState, TrialView, WaitView, WhyView, Withheld,
+    ObjectiveView, ObserverView, PairRow, PairsView, Panel, Part, PartView, Proof, ProofKind,
+    RateLine, RateTable, RatioView, RelationSize, RunHead, RunView, ScalingView, SecondView,
+    ServerView, SessionView, SettingView, StageProbeView, StatementView, Steadiness, StoppingView,
+    Tier, TpsView, TreatmentCrash, TreatmentView, TrialState, TrialView, WaitView, WhyView,
+    Withheld,
 };

@@ -104,8 +104,8 @@ pub(super) fn own_device<'a>(table: &'a Table, devices: &[&str]) -> Option<&'a s
     devices.iter().find_map(|d| all.iter().find(|own| *own == d)).or(all.first()).copied()
 }
 
-/// Throughput, operations and use of every device under the data; all but the storage's own are
-/// details.
+/// Throughput, operations, latency, queue and use of every device under the data; all but the
+/// storage's own are details.
 fn diskstats(table: &Table, devices: &[&str]) -> Vec<RateTable> {
     let all = devices_of(table);
     let own = own_device(table, devices);
@@ -121,6 +121,18 @@ fn of_device(table: &Table, device: &str, detail: bool) -> Vec<RateTable> {
     let line = |name: &str, values: Option<Vec<Option<f64>>>| {
         values.map(|values| RateLine { name: name.to_owned(), values })
     };
+    // Time that requests took over requests that completed, as iostat's await.
+    let latency = |name: &str, kind: &str| {
+        let growth = |field: &str| {
+            Some(differences(table, column(table, &prefixed(&[kind, field].concat()))?))
+        };
+        let mean = |(ticks, ios): (Option<f64>, Option<f64>)| {
+            let ios = ios.filter(|ios| *ios > 0.0)?;
+            Some(short(ticks? / ios))
+        };
+        let each: Vec<_> = growth("_ticks")?.into_iter().zip(growth("_ios")?).map(mean).collect();
+        each.iter().any(Option::is_some).then(|| RateLine { name: name.to_owned(), values: each })
+    };
     let named = if device.is_empty() { "device".to_owned() } else { device.to_owned() };
     let throughput = [
         line("written", rate("wr_sectors", SECTOR / MEGABYTE)),
@@ -131,11 +143,16 @@ fn of_device(table: &Table, device: &str, detail: bool) -> Vec<RateTable> {
         line("reads", rate("rd_ios", 1.0)),
         line("flushes", rate("fl_ios", 1.0)),
     ];
+    let latencies = [latency("read", "rd"), latency("write", "wr"), latency("flush", "fl")];
+    // Milliseconds that requests under way spent, all together.
+    let queue = [line("requests", rate("time_in_queue", 1e-3))];
     // Milliseconds in which at least one request was under way: 1000 a second is 100%.
     let busy = [line("busy", rate("io_ticks", 0.1))];
-    let groups: [(_, _, _, Vec<Option<RateLine>>); 3] = [
+    let groups: [(_, _, _, Vec<Option<RateLine>>); 5] = [
         ("device_throughput", format!("{named}: throughput"), "MB/s", throughput.into()),
         ("device_operations", format!("{named}: operations"), "1/s", operations.into()),
+        ("device_latency", format!("{named}: latency of an operation"), "ms", latencies.into()),
+        ("device_queue", format!("{named}: requests under way"), "requests", queue.into()),
         ("device_busy", format!("{named}: time with a request under way"), "%", busy.into()),
     ];
     groups
@@ -322,6 +339,52 @@ mod tests {
             rates.iter().all(|r| r.detail != r.title.starts_with("vdb:")),
             "other layers are details"
         );
+    }
+
+    #[test]
+    fn a_devices_latency_is_ticks_over_operations_and_its_queue_ticks_over_time() {
+        let disk = table(
+            "diskstats",
+            &[
+                "vda.rd_ios",
+                "vda.rd_ticks",
+                "vda.wr_ios",
+                "vda.wr_ticks",
+                "vda.fl_ios",
+                "vda.fl_ticks",
+                "vda.time_in_queue",
+            ],
+            &[
+                (0.0, &[5.0, 9.0, 10.0, 100.0, 1.0, 10.0, 0.0]),
+                (1.0, &[5.0, 9.0, 60.0, 125.0, 5.0, 50.0, 3000.0]),
+                (3.0, &[5.0, 9.0, 60.0, 125.0, 6.0, 53.0, 4000.0]),
+            ],
+        );
+        let rates = rates(&[disk], &["vda"]);
+        let latency = rates.iter().find(|r| r.group == "device_latency").unwrap();
+        let lines: Vec<_> =
+            latency.lines.iter().map(|l| (l.name.as_str(), &l.values[..])).collect();
+        assert_eq!(
+            lines,
+            [("write", &[Some(0.5), None][..]), ("flush", &[Some(10.0), Some(3.0)])],
+            "no read, no line; no write, no value"
+        );
+        assert_eq!(latency.unit, "ms");
+        let queue = rates.iter().find(|r| r.group == "device_queue").unwrap();
+        assert_eq!(queue.lines[0].values, [Some(3.0), Some(0.5)]);
+    }
+
+    #[test]
+    fn the_generators_cpu_is_shown_in_cores_where_it_was_sampled() {
+        let of = |columns: &[&str]| {
+            let samples: [(f64, &[f64]); 2] = [(0.0, &[0.1, 0.1, 1.0]), (2.0, &[0.2, 0.2, 2.5])];
+            rates(&[table("observer", columns, &samples)], &[])
+        };
+        let found = of(&["sampler_cpu", "backends_cpu", "generator_cpu"]);
+        let chart = found.iter().find(|r| r.group == "generator_cpu").unwrap();
+        assert_eq!((chart.unit, &chart.lines[0].values[..]), ("cores", &[Some(0.75)][..]));
+        let before = of(&["sampler_cpu", "backends_cpu"]);
+        assert!(before.iter().all(|r| r.group != "generator_cpu"));
     }
 
     #[test]

@@ -99,16 +99,18 @@ impl Store {
         Self::connect(path)
     }
 
-    /// Opens the store at `path`; a file that may only be read is opened for reading, and so is one
-    /// that another account may change. Of an older version the latter is brought up to date in
-    /// memory.
+    /// Opens the store at `path`, most often for reading. A file that another account may change is
+    /// only read. So is one of an older version: a copy in memory is brought up to date, and the
+    /// file stays as it is until [`Store::open`] opens it for writing.
     ///
     /// # Errors
     /// [`StoreError::Missing`] if there is none, else as [`Store::open`].
     pub fn open_existing(path: impl AsRef<Path>) -> Result<Self, StoreError> {
         let path = path.as_ref();
         match std::fs::metadata(path) {
-            Ok(_) if schema::is_foreign(path) => Self::connect_for_reading(path),
+            Ok(_) if schema::is_foreign(path) || Self::is_older(path)? => {
+                Self::connect_for_reading(path)
+            }
             Ok(_) => Self::connect(path),
             Err(e) if e.kind() == std::io::ErrorKind::NotFound => {
                 Err(StoreError::Missing { path: path.into() })
@@ -122,9 +124,15 @@ impl Store {
         &self.path
     }
 
-    /// Whether this store may be written: one that another account may change is only read.
+    /// Whether this store may be written: one that another account may change is only read, and so
+    /// is one of an older version that [`Store::open_existing`] opened.
     pub fn is_writable(&self) -> bool {
         self.is_writable
+    }
+
+    fn is_older(path: &Path) -> Result<bool, StoreError> {
+        let connection = Self::begin(path, OpenFlags::SQLITE_OPEN_READ_WRITE)?;
+        migrate::is_older(&connection, path, migrate::MIGRATIONS)
     }
 
     fn connect(path: &Path) -> Result<Self, StoreError> {

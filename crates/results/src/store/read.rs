@@ -7,7 +7,7 @@ use pgdyno_model::measurement::Second;
 use pgdyno_model::record::{FsyncRate, RunState, SessionEnd, SessionRecord};
 use pgdyno_model::telemetry::{Sample, Table};
 use pgdyno_model::units::Epoch;
-use pgdyno_model::{Latencies, Measurement, RunRecord, TrialRecord};
+use pgdyno_model::{Latencies, Measurement, RunRecord, SecondLatencies, TrialRecord};
 use rusqlite::{Row, params};
 use serde::de::DeserializeOwned;
 
@@ -306,13 +306,14 @@ impl Store {
     }
 
     fn read_series(&self, trial: i64, measurement: &mut Measurement) -> Result<(), StoreError> {
-        measurement.series = self.rows(
+        let rows = self.rows(
             "read a trial's series",
-            "SELECT t_s, length_s, transactions, failed, latency_us_p50, latency_us_p95, latency_us_p99, latency_us_max
-             FROM second WHERE trial = ? ORDER BY t_s",
+            "SELECT s.t_s, s.length_s, s.transactions, s.failed, s.latency_us_p50, s.latency_us_p95, s.latency_us_p99,
+                    s.latency_us_max, h.counts
+             FROM second s LEFT JOIN second_histogram h USING (trial, t_s) WHERE trial = ? ORDER BY t_s",
             [trial],
             |row| {
-                Ok(Second {
+                let second = Second {
                     t_s: row.get(0)?,
                     length_s: row.get(1)?,
                     transactions: row.get(2)?,
@@ -322,9 +323,18 @@ impl Store {
                     latency_us_p99: row.get(6)?,
                     latency_us_max: row.get(7)?,
                     latencies: None,
-                })
+                };
+                Ok((second, row.get::<_, Option<Vec<u8>>>(8)?))
             },
         )?;
+        let read = |bytes: Vec<u8>| {
+            SecondLatencies::from_bytes(&bytes)
+                .map_err(|e| self.corrupt("a histogram of a second", &e))
+        };
+        measurement.series = rows
+            .into_iter()
+            .map(|(second, bytes)| Ok(Second { latencies: bytes.map(read).transpose()?, ..second }))
+            .collect::<Result<_, StoreError>>()?;
         Ok(())
     }
 

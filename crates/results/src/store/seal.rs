@@ -7,6 +7,8 @@
 //!
 //! There is no key: who changes rows on purpose can seal them anew. This finds damage, not forgery.
 
+use std::collections::BTreeSet;
+
 use rusqlite::types::{Value, ValueRef};
 use rusqlite::{Connection, Row, params};
 use sha2::{Digest, Sha256};
@@ -71,6 +73,10 @@ const PARTS: &[Part] = &[
          FROM second WHERE trial = ? ORDER BY t_s"
     ),
     part!(
+        "second_histogram",
+        "SELECT trial, t_s, latencies, counts FROM second_histogram WHERE trial = ? ORDER BY t_s"
+    ),
+    part!(
         "histogram",
         "SELECT trial, scope, script, statement, latencies, latency_us_p50, latency_us_p99, latency_us_max, v2
          FROM histogram WHERE trial = ? ORDER BY scope, script, statement"
@@ -116,8 +122,16 @@ const PARTS: &[Part] = &[
 ];
 
 /// Tables whose rows belong to a trial.
-const OF_TRIAL: &[&str] =
-    &["trial", "second", "histogram", "setting", "telemetry", "sample", "server_log"];
+const OF_TRIAL: &[&str] = &[
+    "trial",
+    "second",
+    "second_histogram",
+    "histogram",
+    "setting",
+    "telemetry",
+    "sample",
+    "server_log",
+];
 
 /// Something that is not as it was stored.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
@@ -306,7 +320,7 @@ fn without_seal(
     let roots: Vec<(Value, i64)> = statement
         .query_map([record], |row| Ok((row.get(0)?, row.get(1)?)))?
         .collect::<rusqlite::Result<_>>()?;
-    let (mut before, mut damage) = (0, Vec::new());
+    let (mut before, mut damage) = (0, hidden(connection, part, record, &roots)?);
     for (key, number) in roots {
         let seals: i64 = first(
             connection,
@@ -327,6 +341,27 @@ fn without_seal(
         damage.push(Damage { part: part.name.to_owned(), key: text(&key), found });
     }
     Ok((before, damage))
+}
+
+/// Rows that were sealed and that the record's own list lacks: where an index is damaged, a row that
+/// is whole is not found.
+fn hidden(
+    connection: &Connection,
+    part: &Part,
+    record: &str,
+    roots: &[(Value, i64)],
+) -> rusqlite::Result<Vec<Damage>> {
+    let listed: BTreeSet<String> = roots.iter().map(|(key, _)| text(key)).collect();
+    let mut statement =
+        connection.prepare_cached("SELECT key FROM seal WHERE chain = ? AND part = ?")?;
+    let sealed = statement.query_map([record, part.name], |row| Ok(text(&row.get(0)?)))?;
+    let sealed = sealed.collect::<rusqlite::Result<BTreeSet<String>>>()?;
+    let damage = |key: &String| Damage {
+        part: part.name.to_owned(),
+        key: key.clone(),
+        found: "it was stored, and is not found".to_owned(),
+    };
+    Ok(sealed.difference(&listed).map(damage).collect())
 }
 
 fn named(name: &str) -> rusqlite::Result<&'static Part> {

@@ -264,6 +264,8 @@ fn add_series(
                              latency_us_p50, latency_us_p95, latency_us_p99, latency_us_max)
          VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
     )?;
+    let mut add_latencies =
+        transaction.prepare("INSERT INTO second_histogram VALUES (?, ?, ?, ?)")?;
     for s in &measurement.series {
         add.execute(params![
             trial,
@@ -276,6 +278,10 @@ fn add_series(
             s.latency_us_p99,
             s.latency_us_max,
         ])?;
+        if let Some(latencies) = &s.latencies {
+            let (count, bytes) = (latencies.count(), latencies.to_bytes());
+            add_latencies.execute(params![trial, s.t_s, count, bytes])?;
+        }
     }
     Ok(())
 }

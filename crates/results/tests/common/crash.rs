@@ -83,6 +83,7 @@ fn round(number: u32, verdict: Verdict) -> Round {
         }],
         notes: Vec::new(),
         log: if lost > 0 { "LOG:  redo done at 0/27F6350".into() } else { String::new() },
+        ledger: Some("(0, 1) MISSING".into()),
         kept: (lost > 0).then(|| "/data/crashes/crash-1/power-2".into()),
     }
 }

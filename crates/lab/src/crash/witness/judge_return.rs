@@ -5,7 +5,7 @@
 use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
-use pgdyno_durability::{Aftermath, AsynchronousCommit, Promise, Unseen, judge};
+use pgdyno_durability::{Aftermath, AsynchronousCommit, Promise, Unseen, judge, ledger_excerpt};
 use pgdyno_exec::account::server_account;
 use pgdyno_exec::journal::Journal;
 use pgdyno_exec::paths;
@@ -79,6 +79,7 @@ pub(super) fn judge_return(
     };
     let mut round = plan.record(&history, &judged, recovery, &log);
     round.struck_after_ms = struck_at.as_secs_f64() * 1e3;
+    round.ledger = ledger_excerpt(&history, &aftermath, struck_at);
     if judged.verdict.is_failure() {
         cluster.stop(StopMode::Immediate);
         let into = paths::data_dir().join("crashes").join(&local.id);

@@ -183,10 +183,23 @@ pub struct SettingView {
 pub struct CapacityView {
     /// The treatment's index.
     pub treatment: usize,
+    /// Latency that a rate must keep; none where the objective names none.
+    pub objective: Option<ObjectiveView>,
     /// The rates with their latencies, over all completed trials: the lower rate first.
     pub curve: Vec<CurvePoint>,
     /// Its maximum rate in a sentence.
     pub words: String,
+}
+
+/// The limit of latency in an objective; the first where there are several.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct ObjectiveView {
+    /// The percentile: `p99`.
+    pub percentile: String,
+    /// The limit (microseconds).
+    pub limit_us: f64,
+    /// The whole objective: `p99 < 20ms, failed < 0.1%`.
+    pub text: String,
 }
 
 /// One step of one trial.
