@@ -40,11 +40,11 @@ impl ReportDestination {
     /// Writes `page` and returns its file, if it has one.
     ///
     /// # Errors
-    /// The page cannot be rendered, or the file cannot be written.
+    /// The file cannot be written.
     pub(crate) fn write(&self, page: &Page) -> Result<Option<&Path>, CommandError> {
         match self {
             Self::StandardOutput => {
-                print(&page.to_html()?);
+                print(&page.to_html());
                 Ok(None)
             }
             Self::File(file) => {

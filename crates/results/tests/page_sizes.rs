@@ -3,9 +3,11 @@
 
 #[allow(dead_code)]
 mod common;
+#[allow(dead_code)]
+mod page_support;
 
-use common::pages::detail;
 use common::{RUN, Random, fill_with, plan, run_record, store, trial};
+use page_support::detail;
 use pgdyno_model::measurement::Second;
 use pgdyno_model::telemetry::{Column, Kind, Sample, Table};
 use pgdyno_model::{Latencies, RunRecord, SecondLatencies, TrialRecord};
@@ -56,7 +58,7 @@ fn network(seconds: u32, interfaces: usize, random: &mut Random) -> Table {
 }
 
 fn page(view: &RunView) -> String {
-    Page::run(view).unwrap().to_html().unwrap()
+    Page::run(view).unwrap().to_html()
 }
 
 #[test]

@@ -3,12 +3,14 @@
 
 #[allow(dead_code)]
 mod common;
+#[allow(dead_code)]
+mod page_support;
 
-use common::pages::{detail, document, element};
 use common::probes::disk_probe;
 use common::{
     RUN, crash_record, fill, fsync_probe, plan, run_record, session_record, store, trial,
 };
+use page_support::{detail, document, element};
 use pgdyno_model::crash::Failing;
 use pgdyno_model::record::SessionEnd;
 use pgdyno_model::{LevelValue, RunRecord, Verdict};
@@ -80,7 +82,7 @@ fn every_kind_of_page_has_the_keys_of_its_schema() {
 #[test]
 fn a_runs_page_holds_its_view_without_what_the_details_hold() {
     let view = synthetic();
-    let html = Page::run(&view).unwrap().to_html().unwrap();
+    let html = Page::run(&view).unwrap().to_html();
     let document: Value = serde_json::from_str(element(&html, "pgdyno-data").unwrap()).unwrap();
     let mut expected = serde_json::to_value(&view).unwrap();
     for (i, trial) in expected["trials"].as_array_mut().unwrap().iter_mut().enumerate() {
@@ -221,7 +223,7 @@ fn a_comparison_shows_what_differs_between_environments_and_nothing_else() {
 #[test]
 fn answer_and_table_stand_in_the_page_as_text() {
     let view = synthetic();
-    let html = Page::run(&view).unwrap().to_html().unwrap();
+    let html = Page::run(&view).unwrap().to_html();
     let body = &html[html.find("<main id=\"pgdyno-static\"").unwrap()..];
     let body = &body[..body.find("</main>").unwrap()];
     assert!(body.contains("<p class=\"badge\">unsafe</p>"), "{body}");
@@ -236,7 +238,7 @@ const EVIL: &str =
     "\u{1b}[31m</script><img src=x onerror=alert(1)>\"'&\u{2028}\u{202e}`<b>`<!--pgdyno:data-->";
 
 fn assert_inert(page: &Page) {
-    let html = page.to_html().unwrap();
+    let html = page.to_html();
     let template = include_str!("../../../web/dist/index.html");
     assert!(!html.contains("<img src=x") && !html.contains("<b>`"), "markup from a text");
     let details =
@@ -301,7 +303,7 @@ fn hostile_texts_stay_texts() {
     let view = analyse(&store, RUN).unwrap();
     let page = Page::run(&view).unwrap();
     assert_inert(&page);
-    assert!(page.to_html().unwrap().contains("&lt;img"), "shown as text");
+    assert!(page.to_html().contains("&lt;img"), "shown as text");
     assert_eq!(view.headline.command, Some(format!("pgdyno run --resume {RUN}")));
 
     let mut crash = crash_record(0, Verdict::Fail(Failing::Lost));
@@ -321,7 +323,7 @@ fn hostile_texts_stay_texts() {
 
 #[test]
 fn a_page_loads_nothing_and_holds_no_place_of_the_machine_that_measured() {
-    let html = Page::run(&synthetic()).unwrap().to_html().unwrap();
+    let html = Page::run(&synthetic()).unwrap().to_html();
     assert!(html.contains("default-src 'none'"), "the policy of the front end");
     let template = include_str!("../../../web/dist/index.html");
     for loads in ["<script src", "<link", "<iframe", "<object", "@import", "url(http", "url(//"] {
@@ -340,7 +342,7 @@ fn a_page_is_written_whole_or_not_at_all() {
     let page = Page::run(&synthetic()).unwrap();
     page.write(&path).unwrap();
     page.write(&path).unwrap();
-    assert_eq!(std::fs::read_to_string(&path).unwrap(), page.to_html().unwrap());
+    assert_eq!(std::fs::read_to_string(&path).unwrap(), page.to_html());
     assert!(is_report(&path).unwrap());
     assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1, "nothing else is left");
     let error = page.write(folder.path().join("none/report.html")).unwrap_err();

@@ -3,12 +3,14 @@
 
 #[allow(dead_code)]
 mod common;
+#[allow(dead_code)]
+mod page_support;
 
-use common::pages::document;
 use common::probes::disk_probe;
 use common::{
     RUN, crash_record, fill, fill_with, fsync_probe, plan, run_record, session_record, store, trial,
 };
+use page_support::document;
 use pgdyno_model::crash::{Failing, FaultOutcome, RoundPower};
 use pgdyno_model::record::SessionEnd;
 use pgdyno_model::{Fault, Verdict};
@@ -168,7 +170,7 @@ fn reports_of_runs_with_nothing_in_them() {
     for run in [RUN, "bare"] {
         let view = analyse(&store, run).unwrap();
         assert_eq!(view.headline.badge, Badge::Unfinished);
-        let page = report::Page::run(&view).unwrap().to_html().unwrap();
+        let page = report::Page::run(&view).unwrap().to_html();
         assert!(page.contains("<p class=\"answer\">No trial is completed yet"));
         assert!(
             report::terminal(&view, 100, report::Detail::Full).contains("No trial is completed")

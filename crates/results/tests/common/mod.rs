@@ -2,7 +2,6 @@
 //! time.
 
 mod crash;
-pub(crate) mod pages;
 pub(crate) mod probes;
 
 use std::collections::BTreeMap;

@@ -10,7 +10,10 @@ use flate2::write::GzEncoder;
 use super::detail::TrialDetail;
 use crate::analysis::TrialView;
 
-/// Bytes of all details of a page together. With the rest of a page they stay below 25 MB.
+/// Bytes of a page without the front end, so that the file stays below 25 MB.
+const PAGE: usize = 24_000_000;
+
+/// Bytes of all details together, where the rest of the page leaves room for so many.
 const BUDGET: usize = 14_000_000;
 
 /// Most bytes of one trial's detail: decoding more would keep a reader waiting.
@@ -23,10 +26,13 @@ const FINEST: usize = 1800;
 const COARSEST: usize = 12;
 
 /// Encodes the details of `trials`, each with its index. Trials without seconds and telemetry have
-/// none.
-pub(super) fn details(trials: &[TrialView]) -> serde_json::Result<Vec<(usize, String)>> {
+/// none. The rest of the page has `taken` bytes.
+pub(super) fn details(
+    trials: &[TrialView],
+    taken: usize,
+) -> serde_json::Result<Vec<(usize, String)>> {
     let heavy = trials.iter().filter(|trial| TrialDetail::rows(trial) > 0).count();
-    let budget = (BUDGET / heavy.max(1)).min(MOST);
+    let budget = (PAGE.saturating_sub(taken).min(BUDGET) / heavy.max(1)).min(MOST);
     let mut out = Vec::with_capacity(heavy);
     for (i, trial) in trials.iter().enumerate() {
         if let Some(text) = within(trial, budget)? {

@@ -36,11 +36,11 @@ use crate::prose;
 /// A page, ready to be rendered.
 #[derive(Debug)]
 pub struct Page {
-    /// Name of the result, for messages.
-    subject: String,
-    document: PageDocument,
-    /// Table of the static HTML.
-    table: String,
+    title: String,
+    /// Answer and table, as HTML.
+    body: String,
+    /// The document, as JSON.
+    document: String,
     /// Encoded details of trials, with their indices.
     details: Vec<(usize, String)>,
 }
@@ -51,9 +51,8 @@ impl Page {
     /// # Errors
     /// [`ReportError::Render`].
     pub fn run(view: &RunView) -> Result<Self, ReportError> {
-        let subject = view.run.id.clone();
-        let details = archive::details(&view.trials).map_err(render(&subject))?;
-        let mut value = to_value(view, &subject)?;
+        let subject = &view.run.id;
+        let mut value = to_value(view, subject)?;
         lighten(&mut value);
         let title = format!("{} · {}", view.run.recipe, view.run.id);
         let headline = view.headline.clone();
@@ -62,7 +61,10 @@ impl Page {
         document.environment = Environment::of_run(view);
         document.pairs = Some(view.pairs.clone());
         document.steadiness = Some(steadiness::rows(view));
-        Ok(Self { subject, document, table: static_html::treatments(view), details })
+        let mut page = Self::new(subject, document, &static_html::treatments(view))?;
+        let taken = page.document.len() + page.body.len();
+        page.details = archive::details(&view.trials, taken).map_err(render(subject))?;
+        Ok(page)
     }
 
     /// Makes the page of crash tests.
@@ -80,7 +82,7 @@ impl Page {
         let begun = format!("begun {}", record.started_at);
         document.environment = vec![Environment::new(begun, &record.host, [&record.storage])];
         let table = static_html::preformatted(&crash(record, &|_| true));
-        Ok(Self { subject: record.id.clone(), document, table, details: Vec::new() })
+        Self::new(&record.id, document, &table)
     }
 
     /// Makes the page of a probe.
@@ -97,7 +99,7 @@ impl Page {
         let begun = format!("begun {}", record.started_at);
         document.environment = vec![Environment::new(begun, &record.host, [&record.storage])];
         let table = static_html::preformatted(&probe(record));
-        Ok(Self { subject: record.id.clone(), document, table, details: Vec::new() })
+        Self::new(&record.id, document, &table)
     }
 
     /// Makes the page of a comparison; `a` and `b` are the runs of its sides.
@@ -112,8 +114,7 @@ impl Page {
         let mut document = PageDocument::new(Kind::Compare, title, headline, value);
         document.cautions = compare_cautions(view);
         document.differences = Some(environment::differences(a, b));
-        let table = static_html::pairs(view);
-        Ok(Self { subject, document, table, details: Vec::new() })
+        Self::new(&subject, document, &static_html::pairs(view))
     }
 
     /// Makes the page of a run beside imported figures.
@@ -127,8 +128,7 @@ impl Page {
         let title = format!("beside a published report · {subject}");
         let mut document = PageDocument::new(Kind::Beside, title, headline, value);
         document.cautions = prose::plain_cautions("side-by-side", Tier::Conclusion, &view.notes);
-        let table = static_html::sides(view);
-        Ok(Self { subject, document, table, details: Vec::new() })
+        Self::new(&subject, document, &static_html::sides(view))
     }
 
     /// Makes the page of imported figures.
@@ -141,34 +141,32 @@ impl Page {
         let title = format!("imported figures · {}", import.id);
         let document = PageDocument::new(Kind::Import, title, headline, value);
         let table = static_html::preformatted(&audit::imported(import));
-        Ok(Self { subject: import.id.clone(), document, table, details: Vec::new() })
+        Self::new(&import.id, document, &table)
+    }
+
+    /// Makes a page without details of trials.
+    fn new(subject: &str, document: PageDocument, table: &str) -> Result<Self, ReportError> {
+        let json = serde_json::to_string(&document).map_err(render(subject))?;
+        let PageDocument { title, headline, cautions, .. } = document;
+        let body = static_html::head(&title, &headline, &cautions) + table;
+        Ok(Self { title, body, document: json, details: Vec::new() })
     }
 
     /// Renders the page as one HTML file.
     ///
     /// Texts of the result stay text. The content security policy allows the front end's own script
     /// and style only, by their hashes.
-    ///
-    /// # Errors
-    /// [`ReportError::Render`].
-    pub fn to_html(&self) -> Result<String, ReportError> {
-        let document = serde_json::to_string(&self.document).map_err(render(&self.subject))?;
-        let PageDocument { title, headline, cautions, .. } = &self.document;
-        let body = static_html::head(title, headline, cautions) + &self.table;
-        Ok(template::insert(&template::Parts {
-            title,
-            body: &body,
-            document: &document,
-            details: &self.details,
-        }))
+    pub fn to_html(&self) -> String {
+        let Self { title, body, document, details } = self;
+        template::insert(&template::Parts { title, body, document, details })
     }
 
     /// Writes the page to `path`, atomically.
     ///
     /// # Errors
-    /// [`ReportError`].
+    /// [`ReportError::Write`].
     pub fn write(&self, path: impl AsRef<Path>) -> Result<(), ReportError> {
-        file::write(path.as_ref(), &self.to_html()?)
+        file::write(path.as_ref(), &self.to_html())
     }
 }
 

@@ -15,7 +15,7 @@ pub(crate) fn element<'a>(html: &'a str, id: &str) -> Option<&'a str> {
 
 /// The document of a page.
 pub(crate) fn document(page: &Page) -> Value {
-    let html = page.to_html().unwrap();
+    let html = page.to_html();
     serde_json::from_str(element(&html, "pgdyno-data").unwrap()).unwrap()
 }
 
