@@ -39,6 +39,18 @@ export function times(value: Maybe): string {
   return text === NONE ? NONE : `${text}×`;
 }
 
+function bound(value: Maybe): string {
+  if (typeof value === 'number' && value > 1000) {
+    return '> 1,000';
+  }
+  return typeof value === 'number' && value > 0 && value < 0.001 ? '< 0.001' : significant(value);
+}
+
+/** Formats the interval of a ratio: what lies beyond a factor of 1,000 says no more than that. */
+export function ratioInterval(low: Maybe, high: Maybe): string {
+  return `${bound(low)}–${bound(high)}`;
+}
+
 /** Formats microseconds as milliseconds, without a unit. */
 export function milliseconds(us: Maybe): string {
   return significant(typeof us === 'number' ? us / 1000 : null);

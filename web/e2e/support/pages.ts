@@ -25,6 +25,7 @@ const WANTED = {
   sweep: { store: 'sweep', ids: ['latest'] },
   heat: { store: 'heat', ids: ['latest'] },
   long: { store: 'long', ids: ['latest'] },
+  why: { store: 'why', ids: ['latest'] },
   capacity: { store: 'capacity', ids: ['latest'] },
   failed: { store: 'failed', ids: ['latest'] },
   hostile: { store: 'hostile', ids: ['latest'] },

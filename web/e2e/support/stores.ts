@@ -92,6 +92,12 @@ const MAKERS: Record<string, Make> = {
     const settings = { 'postgres.settings.checkpoint_timeout': '30s', 'experiment.repeats': '1' };
     run('run', 'quickstart', ...set({ ...short, ...load, ...settings, 'workload.scale': '5' }));
   },
+  // One client that waits 20 ms at each commit: a difference that no noise hides.
+  why: (run) => {
+    const factors = { 'factors.synchronous_commit': '["on"]', 'factors.clients': '[1]', 'factors.commit_delay': '[0, 20000]' };
+    const answer = { 'answer.level': '"20000"', 'answer.against': '"0"', 'experiment.repeats': '4' };
+    run('run', 'quickstart', ...set({ ...short, ...factors, ...answer, 'postgres.settings.commit_siblings': '0' }));
+  },
   capacity: (run) => {
     const load = { 'load.find': 'max_rate', 'load.slo': 'p99 < 100ms, failed < 0.1%', 'load.duration': '2s' };
     const factors = { 'factors.clients': '[16]', 'factors.synchronous_commit': '["on"]', 'experiment.repeats': '2' };

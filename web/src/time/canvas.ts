@@ -193,7 +193,7 @@ export function options(panel: Panel, width: number, range: [number, number], ma
   return {
     width,
     height: panel.isTall ? HEIGHT.tall : HEIGHT.low,
-    padding: [8, 14, 0, 0],
+    padding: [8, 20, 0, 0],
     legend: { show: false },
     cursor: {
       y: false,

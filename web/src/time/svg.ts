@@ -40,7 +40,7 @@ function drawAxes(svg: Element, panel: Panel, x: Axis, y: Axis, [w, h]: [number,
   const soft = resolved('var(--ink-soft)');
   const font = { 'font-size': 12, 'font-family': 'system-ui, sans-serif', fill: soft };
   for (const { at, text } of y.ticks) {
-    add(svg, 'line', { x1: LEFT, x2: w - 14, y1: y.scale(at), y2: y.scale(at), stroke: resolved('var(--grid)') });
+    add(svg, 'line', { x1: LEFT, x2: w - 20, y1: y.scale(at), y2: y.scale(at), stroke: resolved('var(--grid)') });
     add(svg, 'text', { x: LEFT - 8, y: y.scale(at) + 4, 'text-anchor': 'end', ...font }, text);
   }
   for (const { at, text } of x.ticks) {
@@ -77,7 +77,7 @@ export function panelSvg(panel: Panel, range: Range, w: number, h: number): SVGS
   const svg = document.createElementNS(SVG, 'svg');
   svg.setAttribute('width', String(w));
   svg.setAttribute('height', String(h + 14));
-  const x = linear(range, [LEFT, w - 14], 70, false);
+  const x = linear(range, [LEFT, w - 20], 70, false);
   const rangeY: Range = [h - 36, 8];
   const y = isLogarithmic(panel) ? log(latencyRange(panel), rangeY) : linear([0, topOf(panel)], rangeY);
   drawAxes(svg, panel, x, y, [w, h + 14]);

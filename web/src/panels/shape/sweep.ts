@@ -12,6 +12,8 @@ export interface Point {
 export interface Family {
   /** Levels of the other factors in one line; empty where there are none. */
   label: string;
+  /** The levels alone, for the end of a curve. */
+  brief: string;
   treatments: TreatmentView[];
   /** Flushes per second that one writer gets; null where commits do not wait or differ. */
   ceiling: number | null;
@@ -59,6 +61,9 @@ export function families(view: RunView, factor: string): Family[] {
     const law =
       factor === 'clients' ? view.scaling.find((s) => s.treatments.every((t) => members.has(t)))?.law : null;
     return {
+      brief: others(group[0], [factor])
+        .map(([, level]) => levelText(level))
+        .join(' · '),
       label: others(group[0], [factor])
         .map(([name, level]) => `${name}=${levelText(level)}`)
         .join(' '),
