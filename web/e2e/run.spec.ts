@@ -282,7 +282,7 @@ test.describe('why', () => {
 });
 
 test('a run of 1,000 trials draws eight treatments, and lists the others when asked', async ({ page }) => {
-  const document = pageDocument('heat') as unknown as RunPage;
+  const large = pageDocument('heat') as unknown as RunPage;
   const { view } = document;
   const copies = Array.from({ length: 14 }, (_, copy) => copy);
   view.treatments = copies.flatMap((copy) =>
@@ -293,7 +293,7 @@ test('a run of 1,000 trials draws eight treatments, and lists the others when as
   );
   expect(view.trials.length).toBeGreaterThan(1000);
   const path = join(OUT, 'pages', 'thousand.html');
-  writeFileSync(path, insert(readFileSync(join(WEB, 'dist/index.html'), 'utf8'), document, { 0: detail('heat', 0) }));
+  writeFileSync(path, insert(readFileSync(join(WEB, 'dist/index.html'), 'utf8'), large, { 0: detail('heat', 0) }));
   await page.goto(`file://${path}`);
   await drawn(page);
   await expect(page.locator('#treatments input[type=checkbox]:checked')).toHaveCount(8);
