@@ -282,18 +282,19 @@ test.describe('why', () => {
 });
 
 test('a run of 1,000 trials draws eight treatments, and lists the others when asked', async ({ page }) => {
-  const document = pageDocument('heat') as unknown as RunPage;
-  const { view } = document;
+  const made = pageDocument('heat') as unknown as RunPage;
+  const { view } = made;
+  view.plan.factors.push('copy');
   const copies = Array.from({ length: 14 }, (_, copy) => copy);
   view.treatments = copies.flatMap((copy) =>
-    view.treatments.map((t, i) => ({ ...t, index: copy * 36 + i, label: `${t.label} copy=${copy}` })),
+    view.treatments.map((t, i) => ({ ...t, index: copy * 36 + i, label: `${t.label} copy=${copy}`, factors: { ...t.factors, copy: `c${copy}` } })),
   );
   view.trials = copies.flatMap((copy) =>
     view.trials.map((t, i) => ({ ...t, ordinal: copy * 72 + i, treatment: copy * 36 + t.treatment })),
   );
   expect(view.trials.length).toBeGreaterThan(1000);
   const path = join(OUT, 'pages', 'thousand.html');
-  writeFileSync(path, insert(readFileSync(join(WEB, 'dist/index.html'), 'utf8'), document, { 0: detail('heat', 0) }));
+  writeFileSync(path, insert(readFileSync(join(WEB, 'dist/index.html'), 'utf8'), made, { 0: detail('heat', 0) }));
   await page.goto(`file://${path}`);
   await drawn(page);
   await expect(page.locator('#treatments input[type=checkbox]:checked')).toHaveCount(8);

@@ -11,10 +11,14 @@ interface Wanted {
   ids: string[];
   /** Further options of the comparison. */
   options?: string[];
+  /** Options of the JSON alone. */
+  shown?: string[];
 }
 
 const commit = ['latest:synchronous_commit=off', 'latest:synchronous_commit=on'];
-const gates = ['--fail-if', 'tps < -3%, p99 > +10%'];
+
+/** Conditions that `shown` of the two runs has, and a page has none. */
+const GATES = ['--fail-if', 'tps < -3%, p99 > +10%'];
 
 const WANTED = {
   quickstart: { store: 'quickstart', ids: ['latest'] },
@@ -29,7 +33,7 @@ const WANTED = {
   crashfail: { store: 'crashfail', ids: ['crash'] },
   fsync: { store: 'probes', ids: ['fsync'] },
   disk: { store: 'probes', ids: ['disk'] },
-  'compare-runs': { store: 'quickstart', ids: ['first', 'latest'], options: ['--force', ...gates] },
+  'compare-runs': { store: 'quickstart', ids: ['first', 'latest'], options: ['--force'], shown: GATES },
   'compare-treatments': { store: 'sweep', ids: commit, options: ['--by', 'synchronous_commit'] },
   import: { store: 'import', ids: ['import'] },
   beside: { store: 'import', ids: ['import', 'latest'] },
@@ -50,14 +54,24 @@ export function shown<View>(name: PageName): View {
   return JSON.parse(readFileSync(path(name, 'json'), 'utf8')) as View;
 }
 
+const DATA = /(<script type="application\/json" id="pgdyno-data">)(.*?)(<\/script>)/s;
+
 /** The document of a page. */
 export function pageDocument(name: PageName): Record<string, unknown> {
-  const text = readFileSync(path(name, 'html'), 'utf8');
-  const found = /<script type="application\/json" id="pgdyno-data">(.*?)<\/script>/s.exec(text);
+  const found = DATA.exec(readFileSync(path(name, 'html'), 'utf8'));
   if (!found) {
     throw new Error(`${path(name, 'html')} holds no data`);
   }
-  return JSON.parse(found[1]) as Record<string, unknown>;
+  return JSON.parse(found[2]) as Record<string, unknown>;
+}
+
+/** Address of a copy of a page with another document in it, as another store would have made it. */
+export function edited(name: PageName, variant: string, document: unknown): string {
+  const data = JSON.stringify(document).replace(/[<>&]/g, (c) => `\\u00${c.charCodeAt(0).toString(16)}`);
+  const file = path(`${name}-${variant}`, 'html');
+  const page = readFileSync(path(name, 'html'), 'utf8');
+  writeFileSync(file, page.replace(DATA, (_, begin: string, __, end: string) => begin + data + end));
+  return `file://${file}`;
 }
 
 function named(id: string, file: string): string {
@@ -80,7 +94,7 @@ export function makePages(): void {
     const ids = wanted.ids.map((id) => named(id, file));
     const options = [...(wanted.options ?? []), '--store', file];
     const command = ids.length > 1 ? 'compare' : 'show';
-    writeFileSync(path(name, 'json'), pgdyno([command, ...ids, ...options, '--json']));
+    writeFileSync(path(name, 'json'), pgdyno([command, ...ids, ...options, ...(wanted.shown ?? []), '--json']));
     pgdyno(['report', ...ids, ...options, '-o', path(name, 'html')]);
   }
 }

@@ -12,7 +12,8 @@ const machine = {
 } satisfies Environment;
 
 const server = {
-  version: '18.3',
+  version: 'PostgreSQL 18.3 on x86_64-pc-linux-gnu, compiled by gcc',
+  trials: [1, 2, 3],
   settings: [
     { name: 'shared_buffers', unit: '8kB', source: 'configuration file', value: '16384', values: [] },
     { name: 'synchronous_commit', unit: null, source: 'configuration file', value: null, values: [['on', [1, 2]], ['off', [3]]] },
@@ -21,7 +22,11 @@ const server = {
 } as unknown as ServerView;
 
 it('machine, storages and servers are groups of their own', () => {
-  expect(groups([machine], [server]).map((group) => group.title)).toEqual(['Machine', 'storage disk', 'PostgreSQL 18.3']);
+  expect(groups([machine], [server]).map((group) => group.title)).toEqual([
+    'Machine',
+    'storage disk',
+    'PostgreSQL 18.3, 3 trials',
+  ]);
 });
 
 it('several sessions are told apart', () => {
@@ -31,9 +36,9 @@ it('several sessions are told apart', () => {
 
 it('a setting that varied shows its values with the trials of each; defaults are details', () => {
   const rows = groups([], [server])[0].rows;
-  expect(rows[0]).toEqual({ name: 'shared_buffers', text: '16384 × 8kB (configuration file)', detail: false });
-  expect(rows[1].text).toBe('on (2 trials); off (1 trial)');
-  expect(rows[2].detail).toBe(true);
+  expect(rows[1]).toEqual({ name: 'shared_buffers', text: '16384 × 8kB (configuration file)', detail: false });
+  expect(rows[2].text).toBe('on (2 trials); off (1 trial)');
+  expect(rows[3].detail).toBe(true);
 });
 
 it('a search finds details too, by all its words', () => {
@@ -47,5 +52,6 @@ it('a search finds details too, by all its words', () => {
 });
 
 it('missing parts leave nothing over', () => {
-  expect(groups([{ title: 'x' } as unknown as Environment], [{ version: '' } as ServerView])).toEqual([]);
+  expect(groups([{ title: 'x' } as unknown as Environment])).toEqual([]);
+  expect(groups([], [{ version: 'PostgreSQL 18.3' } as ServerView])[0].rows).toHaveLength(1);
 });

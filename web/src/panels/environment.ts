@@ -16,6 +16,16 @@ function settingText(setting: ServerView['settings'][number]): string {
     .join('; ');
 }
 
+/** Sources of settings that nobody chose: the server's own values, and what pgdyno needs. */
+const UNTOLD = ['default', 'override', 'client'];
+
+/** Name of a server: its version without the words on how it was built. */
+function serverTitle({ version, trials }: ServerView): string {
+  const words = String(version).split(' on ')[0].split(' (')[0];
+  const name = words.startsWith('PostgreSQL') ? words : `PostgreSQL ${words}`;
+  return trials?.length ? `${name}, ${trials.length} ${trials.length === 1 ? 'trial' : 'trials'}` : name;
+}
+
 /** Groups of rows, in the order in which they are shown. */
 export function groups(environment: Environment[], servers: ServerView[] = []): Group[] {
   const several = environment.length > 1;
@@ -27,12 +37,15 @@ export function groups(environment: Environment[], servers: ServerView[] = []): 
     })),
   ]);
   const clusters = servers.map((server) => ({
-    title: `PostgreSQL ${server.version}`,
-    rows: (server.settings ?? []).map((setting) => ({
-      name: setting.name,
-      text: settingText(setting),
-      detail: setting.source === 'default',
-    })),
+    title: serverTitle(server),
+    rows: [
+      { name: 'Version', text: server.version, detail: false },
+      ...(server.settings ?? []).map((setting) => ({
+        name: setting.name,
+        text: settingText(setting),
+        detail: UNTOLD.includes(setting.source),
+      })),
+    ],
   }));
   return [...machines, ...clusters].filter((group) => group.rows.length > 0);
 }
