@@ -6,12 +6,13 @@ mod common;
 #[allow(dead_code)]
 mod page_support;
 
-use common::{RUN, Random, fill_with, plan, run_record, store, trial};
+use common::{Random, fill_with, plan, run_record, store};
 use page_support::detail;
 use pgdyno_model::measurement::Second;
 use pgdyno_model::telemetry::{Column, Kind, Sample, Table};
 use pgdyno_model::{Latencies, RunRecord, SecondLatencies, TrialRecord};
 use pgdyno_results::RunView;
+use pgdyno_results::analysis::TrialView;
 use pgdyno_results::report::Page;
 
 const MB: usize = 1_000_000;
@@ -107,37 +108,24 @@ fn two_hours_with_sixty_columns_fit_and_keep_their_extremes() {
 #[test]
 fn a_run_of_a_thousand_trials_fits() {
     let (_folder, mut store) = store();
-    let record = run_record(plan(250));
-    let mut random = Random(5);
-    let likes: Vec<TrialRecord> = (0..4)
-        .map(|i| {
-            let mut like = trial(&record.plan, record.plan.trials[i]);
-            like.measurement.as_mut().unwrap().series = series(60, &mut random);
-            like.telemetry.push(network(60, 15, &mut random));
-            like
+    let seconds = series(60, &mut Random(5));
+    let mut view = fill_with(&mut store, &run_record(plan(1)), |trial: &mut TrialRecord| {
+        trial.measurement.as_mut().unwrap().series.clone_from(&seconds);
+        trial.telemetry.push(network(60, 15, &mut Random(u64::from(trial.ordinal) + 7)));
+    });
+    let trials = std::mem::take(&mut view.trials);
+    view.trials = (0..1000)
+        .map(|ordinal| {
+            let like = &trials[ordinal as usize % trials.len()];
+            TrialView { ordinal, repeat: 1 + ordinal / 4, ..like.clone() }
         })
         .collect();
-    store.begin_run(&record).unwrap();
-    let session = store.begin_session(RUN, &common::session_record()).unwrap();
-    for planned in &record.plan.trials {
-        let like = likes.iter().find(|like| like.treatment == planned.treatment).unwrap();
-        let mut trial = TrialRecord {
-            ordinal: planned.ordinal,
-            block: planned.block,
-            repeat: planned.repeat,
-            ..like.clone()
-        };
-        let m = trial.measurement.as_mut().unwrap();
-        m.transactions += u64::from(planned.ordinal % 97);
-        store.add_trial(RUN, session, &trial).unwrap();
-    }
-    store.end_session(session, pgdyno_model::record::SessionEnd::Completed).unwrap();
-    let view = pgdyno_results::analyse(&store, RUN).unwrap();
     let html = page(&view);
     assert!(html.len() <= 25 * MB, "{} bytes", html.len());
-    assert_eq!(view.trials.len(), 1000);
     for trial in [0, 999] {
-        assert!(detail(&html, trial).unwrap()["series"]["t_s"].as_array().unwrap().len() > 10);
+        let detail = detail(&html, trial).unwrap();
+        assert!(detail["series"]["t_s"].as_array().unwrap().len() > 10, "trial {trial}");
+        assert_eq!(detail["telemetry"].as_array().unwrap().len(), view.trials[0].telemetry.len());
     }
 }
 

@@ -22,7 +22,7 @@ use super::{
 };
 use crate::prose::{self, Watched, notes};
 use crate::report::CrashView;
-use crate::store::{Store, StoreError};
+use crate::store::{SessionId, Store, StoreError};
 
 /// Analyses the run whose full name is `run` (see [`Store::resolve`]).
 ///
@@ -139,10 +139,7 @@ pub(super) fn gather(store: &Store, run: &str) -> Result<Gathered, StoreError> {
         crashes: store.crashes_of(run)?.iter().map(CrashView::from).collect(),
         trials,
         fsync,
-        sessions: sessions
-            .into_iter()
-            .map(|(_, session, end)| session_view(session, end))
-            .collect(),
+        sessions: sessions.into_iter().map(session_view).collect(),
         servers: servers.views(),
         plan,
         experiment: record.experiment,
@@ -183,7 +180,7 @@ fn treatment_views(
         .collect()
 }
 
-fn session_view(session: SessionRecord, end: Option<SessionEnd>) -> SessionView {
+fn session_view((_, session, end): (SessionId, SessionRecord, Option<SessionEnd>)) -> SessionView {
     let SessionRecord { started_at, host, storage, .. } = session;
     SessionView { started_at, end, host, storage }
 }
