@@ -21,12 +21,15 @@ pub mod text;
 mod verdicts;
 mod why;
 
+pub(crate) use compare::escaped as markdown_text;
 pub use compare::{compare, compare_markdown};
 pub use crash::{CrashView, FaultView, GravestFault, PowerView, crash};
 pub use error::ReportError;
+pub(crate) use file::replace;
 pub use file::{is_report, write_html};
 pub use html::html;
 pub use probe::probe;
 pub use side_by_side::side_by_side;
 pub use terminal::terminal;
+pub(crate) use terminal::{LEGEND as TABLE_LEGEND, treatments};
 pub use text::Detail;

@@ -13,7 +13,8 @@ use crate::analysis::{
 /// Tables have a line under the header only, so that the numbers stand out.
 const STYLE: TableStyle = TableStyle::new().header_separator(LineStyle::new('─', '─', '─', '─'));
 
-const LEGEND: &str = "p50, p95, p99: latency in ms. ±: half of the 95% confidence interval over trials. \
+/// Explains the figures of the table of treatments.
+pub(crate) const LEGEND: &str = "p50, p95, p99: latency in ms. ±: half of the 95% confidence interval over trials. \
                       ~: no significant difference from the best.";
 
 const SERVICE: &str = "With a rate, latency counts from when a transaction was due; service p50, p99: from when it was sent.";
@@ -99,22 +100,35 @@ pub(super) fn table_lines(header: Vec<Cell>, rows: Vec<Vec<Cell>>, width: u16) -
 }
 
 fn table(view: &RunView, width: u16) -> Vec<String> {
+    let levels = view.plan.factors.len();
+    let (header, rows) = treatments(view);
+    let cells = |texts: Vec<String>| -> Vec<Cell> {
+        let cell = |(n, text): (usize, &String)| match n < levels {
+            true => Cell::new(plain(text)),
+            false => right(text),
+        };
+        texts.iter().enumerate().map(cell).collect()
+    };
+    table_lines(cells(header), rows.into_iter().map(cells).collect(), width)
+}
+
+/// Returns the header and the rows of the table of treatments: levels first, then figures.
+pub(crate) fn treatments(view: &RunView) -> (Vec<String>, Vec<Vec<String>>) {
     let factors = &view.plan.factors;
-    let mut header: Vec<Cell> = factors.iter().map(|factor| Cell::new(plain(factor))).collect();
     let service: &[&str] = if has_service(view) { &["service p50", "service p99"] } else { &[] };
     let measure = if view.plan.find.is_some() { "max rate" } else { "tps" };
     let titles = ["trials", measure, "± 95%", "ratio to best", "p50", "p95", "p99"];
     let crash: &[&str] = if view.crashes.is_empty() { &[] } else { &["crash tests"] };
-    header.extend(titles.iter().chain(service).chain(&["failed"]).chain(crash).map(right));
+    let figures = titles.iter().chain(service).chain(&["failed"]).chain(crash);
+    let header = factors.iter().cloned().chain(figures.map(|title| (*title).to_owned())).collect();
     let row = |t: &TreatmentView| {
-        let level = |factor| t.factors.get(factor).map(|level| plain(&level.to_string()));
-        let levels = factors.iter().map(|factor| Cell::new(level(factor).unwrap_or_default()));
+        let level = |factor| t.factors.get(factor).map(ToString::to_string);
+        let levels = factors.iter().map(|factor| level(factor).unwrap_or_default());
         let verdict = t.crash.as_ref().map_or(NONE, |crash| crash.verdict.name());
         let verdict = (!view.crashes.is_empty()).then(|| verdict.to_owned());
-        let figures = numbers(t, has_service(view)).into_iter().chain(verdict).map(right);
-        levels.chain(figures).collect()
+        levels.chain(numbers(t, has_service(view))).chain(verdict).collect()
     };
-    table_lines(header, view.treatments.iter().map(row).collect(), width)
+    (header, view.treatments.iter().map(row).collect())
 }
 
 /// Whether a treatment has a service time beside its latency, as loads with a rate have.
