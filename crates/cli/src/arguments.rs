@@ -3,8 +3,8 @@
 use clap::{Parser, Subcommand};
 
 use crate::commands::{
-    audit, clean, compare, completions, crash, disk, doctor, fsync, list, load, new, recipes,
-    report, run, show, verify,
+    audit, clean, compare, completions, crash, disk, doctor, export, fsync, list, load, new,
+    recipes, report, run, show, verify,
 };
 use crate::exit_status::exit_codes;
 
@@ -73,6 +73,8 @@ pub(crate) enum Command {
     Show(show::Options),
     /// Write a stored result as a single HTML file that needs no network
     Report(report::Options),
+    /// Export one run for other programs: tables, histograms, a chart
+    Export(export::Options),
     /// Check the store for damage: the file, and a checksum of every row
     Verify(verify::Options),
     /// Compare two runs or two treatments, and fail if a change is too large

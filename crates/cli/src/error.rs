@@ -10,6 +10,7 @@ use pgdyno_lab::LabError;
 use pgdyno_lab::crash::witness::SecretError;
 use pgdyno_lab::file::FileError;
 use pgdyno_results::analysis::compare_runs::CompareError;
+use pgdyno_results::export::ExportError;
 use pgdyno_results::gate::{Form, GateError};
 use pgdyno_results::report::ReportError;
 use pgdyno_results::store::StoreError;
@@ -40,6 +41,12 @@ pub(crate) enum CommandError {
     /// A published report cannot be audited.
     #[error(transparent)]
     Audit(#[from] AuditError),
+    /// A run cannot be exported.
+    #[error(transparent)]
+    Export(#[from] ExportError),
+    /// Tables were to be written to standard output.
+    #[error("cannot write tables to standard output: each is a file")]
+    TablesToStandardOutput,
     /// A run's report cannot be written.
     #[error(transparent)]
     Report(#[from] ReportError),
@@ -146,6 +153,10 @@ impl CommandError {
             Self::Compare(error) => return error.help(),
             Self::Audit(error) => return error.help(),
             Self::Report(error) => return error.help(),
+            Self::Export(error) => return error.help(),
+            Self::TablesToStandardOutput => {
+                "name a new folder with `-o FOLDER`, or use `--format json`"
+            }
             Self::Secret(error) => return error.help(),
             Self::Json(_)
             | Self::EmulatedDisk(_)

@@ -40,8 +40,8 @@ use std::process::ExitCode;
 use arguments::{Arguments, Command, FIRST_STEPS};
 use clap::{CommandFactory, Parser};
 use commands::{
-    audit, clean, compare, completions, crash, disk, doctor, emulated_disk, filesystems, fsync,
-    list, load, new, pgbench, recipes, report, run, show, verify,
+    audit, clean, compare, completions, crash, disk, doctor, emulated_disk, export, filesystems,
+    fsync, list, load, new, pgbench, recipes, report, run, show, verify,
 };
 use context::Context;
 use error::CommandError;
@@ -90,6 +90,7 @@ fn run_command(arguments: Arguments) -> Result<ExitStatus, CommandError> {
         Command::Show(options) => show::run(&options, &context),
         Command::Verify(options) => verify::run(&options, &context),
         Command::Report(options) => report::run(&options),
+        Command::Export(options) => export::run(&options),
         Command::Compare(options) => compare::run(&options, &context),
         Command::Doctor(options) => doctor::run(&options, &context),
         Command::Crash(options) => crash::run(&options, &context),

@@ -91,6 +91,11 @@ impl Latencies {
         (!self.0.is_empty()).then(|| self.0.mean() / 1000.0)
     }
 
+    /// The histogram itself, in nanoseconds.
+    pub fn as_histogram(&self) -> &Histogram<u64> {
+        &self.0
+    }
+
     /// Iterates over latencies in nanoseconds, by size, and how many there are of each. Latencies
     /// that the histogram does not tell apart are one: their middle.
     pub fn iter(&self) -> impl Iterator<Item = (u64, u64)> + '_ {

@@ -9,7 +9,8 @@
 //!    [`analysis::compare_runs::compare`] for two. A view is plain data and the JSON of
 //!    `pgdyno show --json`. [`gate`] reads the conditions of `--fail-if`.
 //! 3. `prose` has the sentences that all reports share.
-//! 4. [`report`] renders a view for terminal, Markdown, HTML and JSON.
+//! 4. [`export`] writes a run as tables for other programs.
+//! 5. [`report`] renders a view for terminal, Markdown, HTML and JSON.
 //!
 //! ```no_run
 //! use pgdyno_results::{Store, analyse, report};
@@ -23,6 +24,7 @@
 //! ```
 
 pub mod analysis;
+pub mod export;
 pub mod gate;
 mod prose;
 pub mod report;

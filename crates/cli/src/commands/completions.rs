@@ -73,6 +73,7 @@ fn with_values(command: Command) -> Command {
         })
         .mut_subcommand("show", |show| show.mut_arg("run", latest()))
         .mut_subcommand("report", |report| report.mut_arg("id", latest()))
+        .mut_subcommand("export", |export| export.mut_arg("run", latest()))
         .mut_subcommand("compare", |compare| compare.mut_arg("a", latest()).mut_arg("b", latest()))
         .mut_subcommand("crash", |crash| {
             crash.mut_arg("fault", of(Fault::NAMES.to_vec())).mut_arg("filesystem", of(filesystems))

@@ -182,7 +182,10 @@ const FILES: &[(&str, &str, &[&str])] = &[
         "$XDG_DATA_HOME/pgdyno/store.sqlite3",
         "The store: all runs, probes, crash tests and imports. XDG_DATA_HOME is ~/.local/share \
          unless it is set.",
-        &["run", "list", "show", "report", "verify", "compare", "fsync", "disk", "crash", "audit"],
+        &[
+            "run", "list", "show", "report", "export", "verify", "compare", "fsync", "disk",
+            "crash", "audit",
+        ],
     ),
     (
         "$XDG_DATA_HOME/pgdyno/reports/",
@@ -217,7 +220,10 @@ const ENVIRONMENT: &[(&str, &str, &[&str])] = &[
     (
         "PGDYNO_STORE",
         "The store, unless --store names one.",
-        &["run", "list", "show", "report", "verify", "compare", "fsync", "disk", "crash", "audit"],
+        &[
+            "run", "list", "show", "report", "export", "verify", "compare", "fsync", "disk",
+            "crash", "audit",
+        ],
     ),
     (
         "PGDYNO_WITNESS_SECRET",

@@ -8,6 +8,7 @@ pub(crate) mod crash;
 pub(crate) mod disk;
 pub(crate) mod doctor;
 pub(crate) mod emulated_disk;
+pub(crate) mod export;
 pub(crate) mod filesystems;
 pub(crate) mod fsync;
 pub(crate) mod list;

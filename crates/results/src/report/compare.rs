@@ -107,7 +107,7 @@ pub fn compare_markdown(view: &CompareView) -> String {
 }
 
 /// Escapes Markdown and HTML in `text`, and puts it on one line. Text between backticks stays code.
-pub(super) fn escaped(text: &str) -> String {
+pub(crate) fn escaped(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for c in escape_text(text).chars() {
         match c {

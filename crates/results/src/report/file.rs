@@ -27,7 +27,8 @@ pub fn is_report(path: &Path) -> io::Result<bool> {
     Ok(head.windows(MARK.len()).any(|bytes| bytes == MARK))
 }
 
-fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
+/// Writes a file whole or not at all; a device or a pipe is written to.
+pub(crate) fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
     let real = match std::fs::metadata(path) {
         Ok(found) if found.is_dir() => return Err(io::Error::from(io::ErrorKind::IsADirectory)),
         // A device or a pipe is written to: renaming would replace it with a file.

@@ -18,12 +18,15 @@ mod stack;
 mod terminal;
 pub mod text;
 
+pub(crate) use compare::escaped as markdown_text;
 pub use compare::{compare, compare_markdown};
 pub use crash::{CrashView, FaultView, GravestFault, PowerView, crash};
 pub use error::ReportError;
 pub use file::is_report;
+pub(crate) use file::replace;
 pub use page::Page;
 pub use probe::probe;
 pub use side_by_side::side_by_side;
 pub use terminal::terminal;
+pub(crate) use terminal::{LEGEND as TABLE_LEGEND, TreatmentTable, treatment_table};
 pub use text::Detail;

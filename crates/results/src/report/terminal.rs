@@ -13,7 +13,8 @@ use crate::analysis::{
 /// Tables have a line under the header only, so that the numbers stand out.
 const STYLE: TableStyle = TableStyle::new().header_separator(LineStyle::new('─', '─', '─', '─'));
 
-pub(super) const LEGEND: &str = "p50, p95, p99: latency in ms. ±: half of the 95% confidence interval over trials. \
+/// Explains the figures of the table of treatments.
+pub(crate) const LEGEND: &str = "p50, p95, p99: latency in ms. ±: half of the 95% confidence interval over trials. \
                       ~: no significant difference from the best.";
 
 const SERVICE: &str = "With a rate, latency counts from when a transaction was due; service p50, p99: from when it was sent.";
@@ -99,15 +100,15 @@ pub(super) fn table_lines(header: Vec<Cell>, rows: Vec<Vec<Cell>>, width: u16) -
 }
 
 /// Texts of the table of treatments.
-pub(super) struct TreatmentTable {
+pub(crate) struct TreatmentTable {
     /// Columns that hold levels (count); all others hold figures.
-    pub(super) names: usize,
-    pub(super) header: Vec<String>,
-    pub(super) rows: Vec<Vec<String>>,
+    pub(crate) names: usize,
+    pub(crate) header: Vec<String>,
+    pub(crate) rows: Vec<Vec<String>>,
 }
 
 /// Returns the table of a run's treatments.
-pub(super) fn treatment_table(view: &RunView) -> TreatmentTable {
+pub(crate) fn treatment_table(view: &RunView) -> TreatmentTable {
     let factors = &view.plan.factors;
     let service: &[&str] = if has_service(view) { &["service p50", "service p99"] } else { &[] };
     let measure = if view.plan.find.is_some() { "max rate" } else { "tps" };

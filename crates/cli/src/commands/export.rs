@@ -1,0 +1,91 @@
+//! `pgdyno export`: a stored run as tables or charts for other programs.
+
+use std::path::{Path, PathBuf};
+
+use clap::{Args, ValueEnum};
+use pgdyno_results::export::{self, Export, ExportError};
+
+use crate::error::CommandError;
+use crate::exit_status::ExitStatus;
+use crate::output::{print, print_line};
+use crate::report_destination::is_standard_output;
+use crate::shared_options::StoreOption;
+
+#[derive(Args, Debug)]
+pub(crate) struct Options {
+    /// The run to export
+    #[arg(value_name = "RUN", default_value = "latest")]
+    pub(crate) run: String,
+    /// What to write
+    #[arg(long, value_enum)]
+    pub(crate) format: Format,
+    /// Write to PATH: a file, or for csv and parquet a new or empty folder; `-` is standard output
+    /// [default: standard output, but for csv and parquet]
+    #[arg(short = 'o', long, value_name = "PATH")]
+    pub(crate) output: Option<PathBuf>,
+    /// Leave out host names, addresses, paths, serial numbers, user names and logs, to publish the
+    /// export
+    #[arg(long)]
+    pub(crate) redact: bool,
+    #[command(flatten)]
+    pub(crate) store: StoreOption,
+}
+
+/// Format of an export.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Format {
+    /// The analysed run and all tables as one document
+    Json,
+    /// Each table as a file
+    Csv,
+    /// Each table as a file
+    Parquet,
+    /// Latencies by trial and treatment, for the tools of HdrHistogram
+    Hdr,
+    /// Answer and table of treatments
+    Markdown,
+    /// Treatments with their intervals as a chart
+    Svg,
+}
+
+/// Exports a run.
+pub(crate) fn run(options: &Options) -> Result<ExitStatus, CommandError> {
+    let output = options.output.as_deref().filter(|path| !is_standard_output(Some(path)));
+    let of_tables = matches!(options.format, Format::Csv | Format::Parquet);
+    if of_tables && output.is_none() {
+        return Err(CommandError::TablesToStandardOutput);
+    }
+    let store = options.store.open()?;
+    let run = store.resolve(&options.run)?;
+    let export = Export::new(&store, &run, options.redact)?;
+    let document = match (options.format, output) {
+        (Format::Csv, Some(folder)) => return tables(&run, folder, export.csv(folder)),
+        (Format::Parquet, Some(folder)) => return tables(&run, folder, export.parquet(folder)),
+        (Format::Hdr, _) => export.hdr()?,
+        (Format::Markdown, _) => export.markdown(),
+        (Format::Svg, _) => export.svg(),
+        (Format::Json | Format::Csv | Format::Parquet, _) => export.json()?,
+    };
+    match output {
+        None => print(&document),
+        Some(file) => {
+            export::write(&document, file)?;
+            say(&run, file);
+        }
+    }
+    Ok(ExitStatus::Success)
+}
+
+fn tables(
+    run: &str,
+    folder: &Path,
+    written: Result<(), ExportError>,
+) -> Result<ExitStatus, CommandError> {
+    written?;
+    say(run, folder);
+    Ok(ExitStatus::Success)
+}
+
+fn say(run: &str, path: &Path) {
+    print_line(&format!("export of {run}: {}", path.display()));
+}
