@@ -27,7 +27,7 @@ test('the curves of a disk have every point, in the chart and in its table', asy
   const probe = shown<ProbeView>('disk').result as DiskProbe;
   const reads = probe.points.filter((p) => p.pattern === 'randread');
   const figure = page.locator('figure', { hasText: 'Rate by queue depth' }).first();
-  await figure.locator('summary').click();
+  await figure.getByRole('button', { name: /^Numbers of/ }).click();
   await expect(figure.locator('tbody tr')).toHaveCount(new Set(reads.map((p) => p.queue_depth)).size);
   for (const point of reads) {
     await expect(figure.locator('tbody')).toContainText(significant(point.read!.iops));

@@ -15,6 +15,13 @@ export interface Axis {
 
 type Pair = [number, number];
 
+/** Beyond it (absolute) the length of an axis would be no number. */
+const MOST = 1e300;
+
+function bounded(value: number): number {
+  return Math.min(MOST, Math.max(-MOST, value));
+}
+
 /** Finite numbers of `values`. */
 export function finite(values: (number | null | undefined)[]): number[] {
   return values.filter((v): v is number => typeof v === 'number' && Number.isFinite(v));
@@ -27,14 +34,15 @@ export function extent(values: (number | null | undefined)[], fallback: Pair = [
     low = Math.min(low, value);
     high = Math.max(high, value);
   }
-  return low <= high ? [low, high] : fallback;
+  return low <= high ? [bounded(low), bounded(high)] : fallback;
 }
 
 /** Linear axis over `domain`, rounded outwards. `least` is the space of a tick in pixels. */
 export function linear(domain: Pair, range: Pair, least = 56, nice = true): Axis {
-  const [low, high] = domain[0] === domain[1] ? [domain[0], domain[1] + 1] : domain;
+  const [from, to] = [bounded(domain[0]), bounded(domain[1])];
+  const [low, high] = from === to ? [from, from + Math.max(1, Math.abs(from) * 0.01)] : [from, to];
   const count = Math.max(2, Math.floor(Math.abs(range[1] - range[0]) / least));
-  const scale = scaleLinear().domain([low, high]).range(range);
+  const scale = scaleLinear().domain([low, high]).range(range).clamp(true);
   if (nice) {
     scale.nice(count);
   }
@@ -46,7 +54,7 @@ export function log(domain: Pair, range: Pair, least = 40): Axis {
   const high = domain[1] > 0 ? domain[1] : 1;
   const low = domain[0] > 0 ? Math.min(domain[0], high) : high / 10;
   const [from, to] = low === high ? [low / 2, high * 2] : [low, high];
-  const scale = scaleLog().domain([from, to]).range(range);
+  const scale = scaleLog().domain([from, to]).range(range).clamp(true);
   const room = Math.max(2, Math.floor(Math.abs(range[1] - range[0]) / least));
   for (const digits of [[1, 2, 3, 5, 7], [1, 2, 5], [1, 3], [1]]) {
     const ticks = decades(from, to, digits);
