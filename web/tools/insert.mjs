@@ -1,5 +1,5 @@
-// Makes a page out of a document and, for a run, details of its trials: what `pgdyno report` does.
-// For development: node tools/insert.mjs DOCUMENT.json [DETAILS.json] > page.html
+// Makes a page out of a document and, for a run, details of its trials, as `pgdyno report` does. Tests
+// make pages with it that no run would make. By hand: node tools/insert.mjs DOCUMENT.json [DETAILS.json] > page.html
 // DETAILS.json is an object of trial details by index.
 import { readFileSync } from 'node:fs';
 import { gzipSync } from 'node:zlib';

@@ -8,8 +8,13 @@ import { tick } from '../format';
 import type { Mark } from './marks';
 import { stacked, type Line, type Panel } from './panels';
 
-export const HEIGHT = { tall: 190, low: 132 };
+const HEIGHT = { heat: 250, tall: 190, low: 132 };
 const SYNC = 'pgdyno-time';
+/** Height of a chart in pixels. */
+export function heightOf(panel: Panel): number {
+  return panel.kind === 'heat' ? HEIGHT.heat : panel.isTall ? HEIGHT.tall : HEIGHT.low;
+}
+
 /** Buckets up to which lines are drawn as steps. */
 const STEPS = 240;
 
@@ -130,7 +135,7 @@ function drawHeat(u: uPlot, panel: Panel): void {
     const [left, right] = [u.valToPos(panel.t[t], 'x', true), u.valToPos(panel.t[t + 1], 'x', true)];
     const [top, bottom] = [edge(bucket + 1), edge(bucket)];
     ctx.globalAlpha = 0.06 + (0.7 * Math.log(count + 1)) / Math.log(most + 1);
-    ctx.fillRect(left, top, Math.max(right - left - 0.5, 0.5), Math.max(bottom - top - 0.5, 0.5));
+    ctx.fillRect(left, top, Math.max(right - left, 0.5), Math.max(bottom - top, 0.5));
   }
   ctx.restore();
 }
@@ -192,7 +197,7 @@ export function options(panel: Panel, width: number, range: [number, number], ma
   const isLog = isLogarithmic(panel);
   return {
     width,
-    height: panel.isTall ? HEIGHT.tall : HEIGHT.low,
+    height: heightOf(panel),
     padding: [8, 20, 0, 0],
     legend: { show: false },
     cursor: {
@@ -210,7 +215,11 @@ export function options(panel: Panel, width: number, range: [number, number], ma
     bands,
     hooks: {
       ready: [on.onready],
-      drawClear: [(u) => drawMarks(u, marks), (u) => drawHeat(u, panel)],
+      // Spans would pass for the darkness of a histogram.
+      drawClear: [
+        (u) => drawMarks(u, panel.heat ? marks.filter((m) => m.kind !== 'checkpoint') : marks),
+        (u) => drawHeat(u, panel),
+      ],
       setCursor: [(u) => on.onpoint(u.cursor.left != null && u.cursor.left >= 0 ? u.posToVal(u.cursor.left, 'x') : null)],
       setSelect: [
         (u) => {
