@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import type { CompareView, PairView } from '../data/types';
 import { clipped, domain, nearTicks } from './forest';
-import { forestRows, gateRatios, pairCells, percentiles, verdictWords } from './rows';
+import { forestRows, gateRatios, otherDifferences, pairCells, percentiles, verdictWords } from './rows';
 
 const row = (value: number | null, ci95: [number, number] | null) => ({ label: '', value, ci95 });
 
@@ -89,4 +89,10 @@ describe('a comparison', () => {
     const equal = { ...pair.ratio, told_apart: false, equivalent: true };
     expect(verdictWords({ ...pair, ratio: equal, generator_limited: true })).toBe('equivalent; generator-limited');
   });
+});
+
+it('a difference that the comparison names itself is not listed twice', () => {
+  const rows = ['shared_buffers', 'Kernel', 'work_mem'].map((name) => ({ group: 'g', name, a: '1', b: '2' }));
+  const unequal = [{ what: 'setting shared_buffers' }, { what: 'kernel' }];
+  expect(otherDifferences(rows, { unequal } as unknown as CompareView).map((row) => row.name)).toEqual(['work_mem']);
 });

@@ -1,5 +1,5 @@
 // Rows of a comparison, for its chart and its tables.
-import type { CompareView, PairView } from '../data/types';
+import type { CompareView, DifferenceRow, PairView } from '../data/types';
 import { interval, rate, times } from '../format';
 import type { ForestRow } from './forest';
 
@@ -73,4 +73,10 @@ export function gateRatios(view: CompareView, measure: Measure): number[] {
     return found?.[1] === name ? [1 + Number(found[2]) / 100] : [];
   });
   return [...new Set(ratios)];
+}
+
+/** Differences that the comparison itself does not name: it names settings as `setting NAME`. */
+export function otherDifferences(rows: DifferenceRow[], view: CompareView): DifferenceRow[] {
+  const named = new Set((view.unequal ?? []).map(({ what }) => String(what).replace(/^setting /, '').toLowerCase()));
+  return rows.filter((row) => !named.has(String(row.name).toLowerCase()));
 }
