@@ -23,10 +23,18 @@ web:
     cd web && npm install --no-save --no-audit --no-fund && npm run lint && npm run check && npm test && npm run build
 
 # Reports in a browser: pages of real runs by the debug build, then tests in Chromium (root)
-web-e2e pages="/var/tmp/pgdyno-pages":
+web-e2e folder="/var/tmp/pgdyno-e2e":
     cargo build --all-features
-    web/e2e/make-pages target/debug/pgdyno {{pages}}
-    cd web && PGDYNO_PAGES={{pages}} npm run e2e
+    cd web && PGDYNO_E2E_OUT={{folder}} npm run e2e
+
+# Pictures of docs/images, from the pages that `just web-e2e` made
+screenshots folder="/var/tmp/pgdyno-e2e":
+    cd web && node tools/screenshots.mjs {{folder}}/pages ../docs/images
+
+# Time until a report is drawn beside an empty page, in turn (docs/benchmarks.md keeps the last result)
+bench-report folder="/var/tmp/pgdyno-e2e":
+    PGDYNO_KEEP_PAGES={{folder}}/large cargo test -p pgdyno-results --test page_sizes
+    cd web && node bench/first-view.mjs {{folder}}/pages/quickstart.html {{folder}}/large/*.html
 
 # All tests, with real PostgreSQL
 test:

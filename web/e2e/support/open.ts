@@ -43,7 +43,7 @@ export async function open(page: Page, name: PageName, hash = ''): Promise<void>
 /** Waits until the page is drawn in place of its plain text. */
 export async function drawn(page: Page): Promise<void> {
   await page.locator('#pgdyno-static').waitFor({ state: 'hidden' });
-  await page.locator('#content').waitFor();
+  await page.locator('#content[aria-busy=false]').waitFor();
 }
 
 interface Finding {

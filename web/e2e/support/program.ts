@@ -4,7 +4,8 @@ import { existsSync, mkdirSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 
 export const WEB = resolve(import.meta.dirname, '../..');
-export const OUT = join(WEB, 'e2e/out');
+/** A server's account must be able to enter it. */
+export const OUT = resolve(process.env.PGDYNO_E2E_OUT ?? join(WEB, 'e2e/out'));
 const PGDYNO = resolve(process.env.PGDYNO ?? join(WEB, '../target/debug/pgdyno'));
 
 /** Statuses with which a run leaves results: done, failed trials, gates, a failed crash test, undecided. */

@@ -11,6 +11,33 @@ const KEY = Symbol('sections');
 
 export class Sections {
   list: SectionEntry[] = $state.raw([]);
+  /** Sections that still wait for their turn to be drawn (count). */
+  waiting = $state(0);
+  private readonly turns: (() => void)[] = [];
+
+  /**
+   * Calls `draw` in a frame of its own, after the sections that asked before. The answer and the
+   * first section are seen before the rest is drawn.
+   */
+  take(draw: () => void): void {
+    this.turns.push(draw);
+    this.waiting += 1;
+    if (this.waiting === 1) {
+      this.next();
+    }
+  }
+
+  private next(): void {
+    requestAnimationFrame(() =>
+      setTimeout(() => {
+        this.turns.shift()?.();
+        this.waiting -= 1;
+        if (this.waiting > 0) {
+          this.next();
+        }
+      }),
+    );
+  }
 
   /** Adds a section; the returned function takes it away. */
   add(entry: SectionEntry): () => void {
