@@ -67,7 +67,7 @@ function latencyPanel(detail: TrialDetail, look: Look): Panel {
   const t = edges(series.t_s, series.length_s);
   if (heat && heat.rows.length) {
     const lines = [percentile('p50', '', look.colour), percentile('p99', '4 3', look.colour)];
-    const note = 'The darker, the more transactions ended with that latency.';
+    const note = 'The stronger the shade, the more transactions ended with that latency.';
     return { id: 'latency', title: 'Latency', unit: 'ms', kind: 'heat', note, isTall: true, t, lines, heat };
   }
   const lines = [
