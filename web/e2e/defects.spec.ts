@@ -48,7 +48,7 @@ for (const colorScheme of ['light', 'dark'] as const) {
   test(`a verdict is read at a contrast of 4.5 at least in ${colorScheme}`, async ({ page }) => {
     await page.emulateMedia({ colorScheme });
     await open(page, 'crash');
-    const badges = await page.locator('.badge').evaluateAll((all) =>
+    const badges = await page.locator('#pgdyno-app .badge').evaluateAll((all) =>
       all.map((badge) => {
         const { color, backgroundColor } = getComputedStyle(badge);
         return { words: badge.textContent ?? '', color, backgroundColor };
@@ -56,7 +56,7 @@ for (const colorScheme of ['light', 'dark'] as const) {
     );
     expect(badges.some(({ words }) => words.includes('pass'))).toBe(true);
     for (const { words, color, backgroundColor } of badges) {
-      expect(contrast(color, backgroundColor), words).toBeGreaterThanOrEqual(4.5);
+      expect(contrast(color, backgroundColor), `${words}: ${color} on ${backgroundColor}`).toBeGreaterThanOrEqual(4.5);
     }
   });
 }
@@ -96,16 +96,23 @@ test('tables keep every number on a phone', async ({ page }) => {
   expect(lost).toBe(0);
 });
 
-test('text that is drawn in charts is readable: soft and plain ink against the page', async ({ page }) => {
+test('text that is drawn in charts is readable on the page, and in the cells of a grid', async ({ page }) => {
   for (const colorScheme of ['light', 'dark'] as const) {
     await page.emulateMedia({ colorScheme });
-    await open(page, 'sweep');
-    const bad = await page.locator('svg.chart text').evaluateAll((texts) =>
-      texts.map((text) => ({ words: text.textContent ?? '', fill: getComputedStyle(text).fill })),
-    );
-    const ground = await page.evaluate(() => getComputedStyle(document.body).backgroundColor);
-    for (const { words, fill } of bad.filter(({ words }) => words.trim())) {
-      expect(contrast(fill, ground), `${words} in ${colorScheme}`).toBeGreaterThanOrEqual(4.5);
+    await open(page, 'heat');
+    const drawn = await page.locator('svg.chart text').evaluateAll((texts) => {
+      const rgb = (colour: string) => (colour.match(/[\d.]+/g) ?? []).slice(0, 3).map(Number);
+      const ground = rgb(getComputedStyle(document.body).backgroundColor);
+      return texts.map((text) => {
+        const [under, ink] = [...(text.closest('.cell')?.querySelectorAll('rect') ?? [])];
+        const share = Number(ink?.getAttribute('fill-opacity') ?? 0);
+        const [from, to] = [under ? rgb(getComputedStyle(under).fill) : ground, ink ? rgb(getComputedStyle(ink).fill) : ground];
+        const behind = from.map((c, i) => c + (to[i] - c) * share);
+        return { words: text.textContent ?? '', fill: getComputedStyle(text).fill, behind: `rgb(${behind.join(',')})` };
+      });
+    });
+    for (const { words, fill, behind } of drawn.filter(({ words }) => words.trim())) {
+      expect(contrast(fill, behind), `${words} in ${colorScheme}: ${fill} on ${behind}`).toBeGreaterThanOrEqual(4.5);
     }
   }
 });

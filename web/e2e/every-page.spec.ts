@@ -28,7 +28,7 @@ for (const name of NAMES) {
       test(`fits ${width} pixels`, async ({ page }) => {
         await page.setViewportSize({ width, height: 900 });
         await open(page, name);
-        expect(await overflow(page)).toBeLessThanOrEqual(0);
+        await expect.poll(() => overflow(page)).toBeLessThanOrEqual(0);
       });
     }
 

@@ -107,7 +107,7 @@ export function lawCurve(law: Scaling, from: number, steps = 48): [number, numbe
   return Array.from({ length: steps + 1 }, (_, i) => {
     const n = from * (to / from) ** (i / steps);
     return [n, lawAt(law, n)];
-  });
+  }).filter(([x, y]) => Number.isFinite(x) && Number.isFinite(y)) as [number, number][];
 }
 
 export interface Cell {
