@@ -1,7 +1,6 @@
 //! `pgdyno export`: a stored run in every format, and what it refuses.
 #![allow(missing_docs, clippy::unwrap_used)]
 
-#[allow(dead_code)]
 mod support;
 
 use std::fs;

@@ -89,7 +89,7 @@ impl<'a> Export<'a> {
             sinks.push(open(file, *table, &self.columns(*table))?);
         }
         self.rows(&mut |table, row| sinks[table as usize].row(row))?;
-        sinks.into_iter().try_for_each(|sink| sink.finish())
+        sinks.into_iter().try_for_each(TableSink::finish)
     }
 
     /// `text` as it is exported.

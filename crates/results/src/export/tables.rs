@@ -73,6 +73,9 @@ const STATEMENTS: &[(&str, Kind)] = &[
     ("latency_us_max", Real),
 ];
 
+/// Takes a row of a table.
+type TakeRow<'a> = dyn FnMut(TableName, &[Value]) -> Result<(), ExportError> + 'a;
+
 impl Export<'_> {
     /// Columns of `table`. Trials have one more for each factor.
     pub(super) fn columns(&self, table: TableName) -> Vec<Column> {
@@ -112,10 +115,7 @@ impl Export<'_> {
     }
 
     /// Hands every row of every table to `take`, trial by trial.
-    pub(super) fn rows(
-        &self,
-        take: &mut dyn FnMut(TableName, &[Value]) -> Result<(), ExportError>,
-    ) -> Result<(), ExportError> {
+    pub(super) fn rows(&self, take: &mut TakeRow<'_>) -> Result<(), ExportError> {
         // The analysis has the attempts in this order too.
         let ids = self.store.trial_ids(&self.view.run.id)?;
         for (id, attempt) in ids.into_iter().zip(&self.view.trials) {
@@ -182,7 +182,7 @@ impl Export<'_> {
         &self,
         number: &Value,
         trial: &TrialRecord,
-        take: &mut dyn FnMut(TableName, &[Value]) -> Result<(), ExportError>,
+        take: &mut TakeRow<'_>,
     ) -> Result<(), ExportError> {
         for table in &trial.telemetry {
             let heads: Vec<[Value; 3]> = table
