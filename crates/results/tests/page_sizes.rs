@@ -58,8 +58,15 @@ fn network(seconds: u32, interfaces: usize, random: &mut Random) -> Table {
     Table { probe: "network".into(), columns, samples, unavailable: None }
 }
 
-fn page(view: &RunView) -> String {
-    Page::run(view).unwrap().to_html()
+/// Renders the page. Where `PGDYNO_KEEP_PAGES` names a folder, it is kept there as `name.html`.
+fn page(view: &RunView, name: &str) -> String {
+    let html = Page::run(view).unwrap().to_html();
+    if let Some(folder) = std::env::var_os("PGDYNO_KEEP_PAGES") {
+        std::fs::create_dir_all(&folder).unwrap();
+        let path = std::path::Path::new(&folder).join(name).with_extension("html");
+        std::fs::write(path, &html).unwrap();
+    }
+    html
 }
 
 #[test]
@@ -85,7 +92,7 @@ fn two_hours_with_sixty_columns_fit_and_keep_their_extremes() {
     for (shown, second) in view.trials[0].series.iter_mut().zip(seconds) {
         shown.second.latencies = second.latencies;
     }
-    let html = page(&view);
+    let html = page(&view, "two-hours");
     assert!(html.len() <= 25 * MB, "{} bytes", html.len());
     let detail = detail(&html, 0).unwrap();
     let numbers = |value: &serde_json::Value| -> Vec<f64> {
@@ -120,7 +127,7 @@ fn a_run_of_a_thousand_trials_fits() {
             TrialView { ordinal, repeat: 1 + ordinal / 4, ..like.clone() }
         })
         .collect();
-    let html = page(&view);
+    let html = page(&view, "thousand-trials");
     assert!(html.len() <= 25 * MB, "{} bytes", html.len());
     for trial in [0, 999] {
         let detail = detail(&html, trial).unwrap();
@@ -133,6 +140,6 @@ fn a_run_of_a_thousand_trials_fits() {
 fn the_page_of_a_first_run_is_below_a_megabyte() {
     let (_folder, mut store) = store();
     let view = fill_with(&mut store, &run_record(plan(3)), |_| {});
-    let html = page(&view);
+    let html = page(&view, "first-run");
     assert!(html.len() <= MB, "{} bytes", html.len());
 }

@@ -57,15 +57,15 @@ function heat(): string {
   return experiment(
     'heat',
     `[experiment]
-question = "How do clients and WAL buffers act together?"
+question = "How do clients and commit_delay act together?"
 repeats = 2
 [factors]
 clients = [1, 2, 3, 4, 6, 8]
-wal_buffers = ["64kB", "128kB", "256kB", "1MB", "4MB", "8MB"]
+commit_delay = [0, 10, 30, 100, 300, 1000]
 [workload]
 scale = 1
 [load]
-duration = "300ms"
+duration = "1s"
 warm_up = "50ms"
 [telemetry]
 fsync = "200ms"

@@ -70,24 +70,20 @@ pub(crate) enum Undecided {
     Fail,
 }
 
-impl Options {
-    /// Parses the conditions of `--fail-if`, then those of `--fail-unless`.
-    fn gates(&self) -> Result<Vec<Gate>, CommandError> {
-        let mut gates = Vec::new();
-        for (form, conditions) in
-            [(Form::FailIf, &self.fail_if), (Form::FailUnless, &self.fail_unless)]
-        {
-            for condition in conditions {
-                gates.extend(gate::parse(condition, form)?);
-            }
+/// Parses the conditions of `--fail-if`, then those of `--fail-unless`.
+pub(super) fn gates(fail_if: &[String], fail_unless: &[String]) -> Result<Vec<Gate>, CommandError> {
+    let mut gates = Vec::new();
+    for (form, conditions) in [(Form::FailIf, fail_if), (Form::FailUnless, fail_unless)] {
+        for condition in conditions {
+            gates.extend(gate::parse(condition, form)?);
         }
-        Ok(gates)
     }
+    Ok(gates)
 }
 
 /// Compares two runs, and judges the gates if there are any.
 pub(crate) fn run(options: &Options, context: &Context) -> Result<ExitStatus, CommandError> {
-    let gates = options.gates()?;
+    let gates = gates(&options.fail_if, &options.fail_unless)?;
     let store = options.store.open()?;
     if let Some((import, run)) = find_import(&store, &options.a, &options.b)? {
         if let Some(gate) = gates.first() {

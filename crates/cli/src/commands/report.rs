@@ -9,7 +9,7 @@ use pgdyno_results::analysis::{analyse, compare_runs};
 use pgdyno_results::report::Page;
 use pgdyno_results::store::{Store, Stored};
 
-use crate::commands::compare::{EqualityOptions, find_import};
+use crate::commands::compare::{EqualityOptions, find_import, gates};
 use crate::error::CommandError;
 use crate::exit_status::ExitStatus;
 use crate::output::print_line;
@@ -27,6 +27,13 @@ pub(crate) struct Options {
     pub(crate) other: Option<String>,
     #[command(flatten)]
     pub(crate) equality: EqualityOptions,
+    /// Show whether the comparison has this change, as `pgdyno compare` judges it: "tps < -3%, p99
+    /// > +10%". The exit status stays 0
+    #[arg(long, value_name = "CONDITION", allow_hyphen_values = true, requires = "other")]
+    pub(crate) fail_if: Vec<String>,
+    /// Show whether the comparison lacks this: "tps > -3%". The exit status stays 0
+    #[arg(long, value_name = "CONDITION", allow_hyphen_values = true, requires = "other")]
+    pub(crate) fail_unless: Vec<String>,
     /// Write the report to FILE; `-` is standard output [default: `reports/ID.html` beside the
     /// store]
     #[arg(short = 'o', long, value_name = "FILE")]
@@ -73,7 +80,8 @@ fn comparison(
         return Ok((format!("{}-{run}", import.id), page));
     }
     let EqualityOptions { by, force } = options.equality.clone();
-    let asked = CompareOptions { by, force, gates: Vec::new() };
+    let gates = gates(&options.fail_if, &options.fail_unless)?;
+    let asked = CompareOptions { by, force, gates };
     let view = compare_runs::compare(store, &options.id, other, &asked)?;
     let (a, b) = (analyse(store, &view.a.run)?, analyse(store, &view.b.run)?);
     let name = format!("{}-{}", side(&view.a.run, &options.id), side(&view.b.run, other));

@@ -30,8 +30,8 @@ pub(crate) use comparison::{
 };
 pub(crate) use gate::gate;
 pub(crate) use headline::{
-    cautions, comparison_headline, crash_headline, import_headline, plain_cautions, probe_headline,
-    round_command, run_headline, side_by_side_headline,
+    cautions, comparison_headline, crash_headline, import_headline, joined_by_fault,
+    plain_cautions, probe_headline, round_command, run_headline, side_by_side_headline,
 };
 pub(crate) use notes::{Watched, notes};
 pub(crate) use scaling::scaling;

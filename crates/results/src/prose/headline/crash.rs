@@ -4,7 +4,25 @@ use pgdyno_model::{CrashRecord, Verdict, format};
 
 use super::{figure, joined, round_command};
 use crate::analysis::{Badge, Headline, Panel, Proof, ProofKind};
-use crate::report::CrashView;
+use crate::report::{CrashView, FaultView};
+
+/// Returns the faults that a correct server survives; all where each was planted.
+fn judged_faults(view: &CrashView) -> Vec<&FaultView> {
+    let judged: Vec<_> = view.faults.iter().filter(|fault| !fault.planted).collect();
+    if judged.is_empty() { view.faults.iter().collect() } else { judged }
+}
+
+/// Returns verdict and reason. The reason of a session is that of one fault, so that a pass of
+/// several names them all.
+fn answer(view: &CrashView, judged: &[&FaultView]) -> String {
+    let all_passed = judged.iter().all(|fault| fault.verdict == Verdict::Pass);
+    if !all_passed || judged.len() < 2 || view.verdict != Verdict::Pass {
+        return format!("{}: {}.", view.verdict, view.reason);
+    }
+    let names: Vec<&str> = judged.iter().map(|fault| fault.fault.as_str()).collect();
+    let rounds: usize = judged.iter().map(|fault| fault.rounds).sum();
+    format!("{}: all {rounds} rounds of {} lost nothing.", view.verdict, names.join(", "))
+}
 
 /// Returns the card of the crash tests `record`, which `view` shows.
 pub(crate) fn crash_headline(record: &CrashRecord, view: &CrashView) -> Headline {
@@ -14,9 +32,12 @@ pub(crate) fn crash_headline(record: &CrashRecord, view: &CrashView) -> Headline
         Verdict::Unknown | Verdict::Invalid => Badge::Inconclusive,
         Verdict::Pass | Verdict::BoundedLoss | Verdict::AsPlanted(_) => Badge::Answered,
     };
-    let lost = format!("{} of {}", format::count(view.lost), format::count(view.acknowledged));
-    let bound = view.faults.iter().filter_map(|fault| fault.chance_at_most).reduce(f64::max);
-    let oldest = view.oldest_lost_ms.map(|ms| format!("oldest {ms:.0} ms before the fault"));
+    let judged = judged_faults(view);
+    let sum = |count: fn(&FaultView) -> u64| format::count(judged.iter().map(|f| count(f)).sum());
+    let lost = format!("{} of {}", sum(|fault| fault.lost), sum(|fault| fault.acknowledged));
+    let bound = judged.iter().filter_map(|fault| fault.chance_at_most).reduce(f64::max);
+    let oldest = judged.iter().filter_map(|fault| fault.oldest_lost_ms).reduce(f64::max);
+    let oldest = oldest.map(|ms| format!("oldest {ms:.0} ms before the fault"));
     let bound = bound.map(|chance| {
         format!("a round fails with at most {}% (95% confidence)", format::percent(chance))
     });
@@ -25,7 +46,7 @@ pub(crate) fn crash_headline(record: &CrashRecord, view: &CrashView) -> Headline
         .map(|ms| figure("longest recovery", format!("{} s", format::seconds(ms / 1000.0)), None));
     let figures = [
         Some(figure("acknowledged commits lost", lost, joined([oldest]))),
-        Some(figure("rounds", format::count(view.rounds as u64), joined([bound]))),
+        Some(figure("rounds", sum(|fault| fault.rounds as u64), joined([bound]))),
         recovery,
     ];
     let failed = record.outcome.faults.iter().filter(|fault| !fault.planted).find_map(|fault| {
@@ -39,7 +60,7 @@ pub(crate) fn crash_headline(record: &CrashRecord, view: &CrashView) -> Headline
             view.fault.replace(',', ", ")
         )),
         badge,
-        answer: format!("{}: {}.", view.verdict, view.reason),
+        answer: answer(view, &judged),
         figures: figures.into_iter().flatten().collect(),
         command: failed,
         proofs: vec![Proof {

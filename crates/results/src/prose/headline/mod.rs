@@ -7,7 +7,7 @@ mod probe;
 mod round;
 mod run;
 
-pub(crate) use cautions::{cautions, plain_cautions};
+pub(crate) use cautions::{cautions, joined_by_fault, plain_cautions};
 pub(crate) use comparison::{comparison_headline, import_headline, side_by_side_headline};
 pub(crate) use crash::crash_headline;
 pub(crate) use probe::probe_headline;

@@ -78,7 +78,9 @@ impl Page {
         let title = format!("crash tests · {}", record.id);
         let headline = prose::crash_headline(record, &view);
         let mut document = PageDocument::new(Kind::Crash, title, headline, value);
-        document.cautions = prose::plain_cautions("crash", Tier::Conclusion, &view.notes);
+        let faults: Vec<&str> = view.faults.iter().map(|fault| fault.fault.as_str()).collect();
+        let notes = prose::joined_by_fault(&view.notes, &faults);
+        document.cautions = prose::plain_cautions("crash", Tier::Conclusion, &notes);
         let begun = format!("begun {}", record.started_at);
         document.environment = vec![Environment::new(begun, &record.host, [&record.storage])];
         let table = static_html::preformatted(&crash(record, &|_| true));
