@@ -3,8 +3,8 @@ import type { CompareView, DifferenceRow, ImportedRun, SideBySideView } from '..
 import { interval, rate, times } from '../src/format';
 import { otherDifferences } from '../src/compare/rows';
 import { figureText, tpsOf } from '../src/import/figures';
-import { drawn, expect, open, test } from './support/open';
-import { edited, pageDocument, shown } from './support/pages';
+import { expect, open, test } from './support/open';
+import { pageDocument, shown } from './support/pages';
 
 test('every pair has its figures and its interval', async ({ page, trouble }) => {
   await open(page, 'compare-treatments');
@@ -37,8 +37,7 @@ test('the chart shows the ratios of what the reader chose', async ({ page }) => 
 
 test('gates show their outcome in words and by sign', async ({ page }) => {
   const view = shown<CompareView>('compare-runs');
-  await page.goto(edited('compare-runs', 'gates', { ...pageDocument('compare-runs'), view }));
-  await drawn(page);
+  await open(page, 'compare-runs');
   const gates = page.locator('#gates li');
   await expect(gates).toHaveCount(view.gates.length);
   for (const [i, gate] of view.gates.entries()) {

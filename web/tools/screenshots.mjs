@@ -15,14 +15,14 @@ if (!folder) {
 
 /** Picture, page, what of it (the window if nothing), and how it is looked at. */
 const PICTURES = [
-  { name: 'run', page: 'quickstart' },
-  { name: 'run-dark', page: 'quickstart', colorScheme: 'dark' },
+  { name: 'run', page: 'quickstart', height: 1180 },
+  { name: 'run-dark', page: 'quickstart', height: 1180, colorScheme: 'dark' },
   { name: 'run-phone', page: 'quickstart', width: 390, height: 844 },
   { name: 'shape', page: 'sweep', part: '#shape' },
   { name: 'two-factors', page: 'heat', part: '#shape' },
   { name: 'capacity', page: 'capacity', part: '#shape' },
   { name: 'time', page: 'long', part: '#time', height: 1500 },
-  { name: 'why', page: 'quickstart', part: '#why' },
+  { name: 'why', page: 'why', part: '#why' },
   { name: 'statements', page: 'quickstart', part: '#statements' },
   { name: 'safety', page: 'crash' },
   { name: 'comparison', page: 'compare-runs' },

@@ -11,13 +11,10 @@ interface Wanted {
   ids: string[];
   /** Further options of the comparison. */
   options?: string[];
-  /** Options of the JSON alone. */
-  shown?: string[];
 }
 
 const commit = ['latest:synchronous_commit=off', 'latest:synchronous_commit=on'];
 
-/** Conditions that `shown` of the two runs has, and a page has none. */
 const GATES = ['--fail-if', 'tps < -3%, p99 > +10%'];
 
 const WANTED = {
@@ -33,7 +30,7 @@ const WANTED = {
   crashfail: { store: 'crashfail', ids: ['crash'] },
   fsync: { store: 'probes', ids: ['fsync'] },
   disk: { store: 'probes', ids: ['disk'] },
-  'compare-runs': { store: 'quickstart', ids: ['first', 'latest'], options: ['--force'], shown: GATES },
+  'compare-runs': { store: 'quickstart', ids: ['first', 'latest'], options: ['--force', ...GATES] },
   'compare-treatments': { store: 'sweep', ids: commit, options: ['--by', 'synchronous_commit'] },
   import: { store: 'import', ids: ['import'] },
   beside: { store: 'import', ids: ['import', 'latest'] },
@@ -94,7 +91,7 @@ export function makePages(): void {
     const ids = wanted.ids.map((id) => named(id, file));
     const options = [...(wanted.options ?? []), '--store', file];
     const command = ids.length > 1 ? 'compare' : 'show';
-    writeFileSync(path(name, 'json'), pgdyno([command, ...ids, ...options, ...(wanted.shown ?? []), '--json']));
+    writeFileSync(path(name, 'json'), pgdyno([command, ...ids, ...options, '--json']));
     pgdyno(['report', ...ids, ...options, '-o', path(name, 'html')]);
   }
 }

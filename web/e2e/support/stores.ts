@@ -89,7 +89,10 @@ const MAKERS: Record<string, Make> = {
   heat: (run) => run('run', heat()),
   long: (run) => {
     const load = { 'load.duration': '40s', 'factors.clients': '[8]', 'factors.synchronous_commit': '["on"]' };
-    const settings = { 'postgres.settings.checkpoint_timeout': '30s', 'experiment.repeats': '1' };
+    // A timed checkpoint begins and ends within the window.
+    const checkpoints = { checkpoint_timeout: '30s', checkpoint_completion_target: '0.1' };
+    const named = Object.entries(checkpoints).map(([name, value]) => [`postgres.settings.${name}`, value]);
+    const settings = { ...Object.fromEntries(named), 'experiment.repeats': '1' };
     run('run', 'quickstart', ...set({ ...short, ...load, ...settings, 'workload.scale': '5' }));
   },
   // One client that waits 20 ms at each commit: a difference that no noise hides.

@@ -3,8 +3,8 @@
 
 use pgdyno_model::telemetry::Table;
 
+use super::devices::own_device;
 use super::rates::{column, differences, even, intervals};
-use super::telemetry::own_device;
 use super::view::Cause;
 
 /// The lower level must last so long to count as a lasting one (seconds): checkpoints and

@@ -9,6 +9,7 @@ mod capacity;
 mod charts;
 mod compare;
 pub mod compare_runs;
+mod devices;
 pub(crate) mod effect;
 pub(crate) mod family;
 mod growth;

@@ -6,8 +6,8 @@ use std::collections::BTreeMap;
 use pgdyno_model::Measurement;
 use pgdyno_model::telemetry::Table;
 
+use super::devices::own_device;
 use super::rates::{column, growth};
-use super::telemetry::own_device;
 use super::view::Part;
 
 /// The kernel counts sectors of 512 bytes (Documentation/block/stat.rst).
