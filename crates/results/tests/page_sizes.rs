@@ -118,7 +118,7 @@ fn a_run_of_a_thousand_trials_fits() {
     let seconds = series(60, &mut Random(5));
     let mut view = fill_with(&mut store, &run_record(plan(1)), |trial: &mut TrialRecord| {
         trial.measurement.as_mut().unwrap().series.clone_from(&seconds);
-        trial.telemetry.push(network(60, 15, &mut Random(u64::from(trial.ordinal) + 7)));
+        trial.telemetry.push(network(60, 6, &mut Random(u64::from(trial.ordinal) + 7)));
     });
     let trials = std::mem::take(&mut view.trials);
     view.trials = (0..1000)

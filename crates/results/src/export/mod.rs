@@ -1,6 +1,6 @@
 //! Exports: a run as tables or charts for other programs.
 //!
-//! [`Export::new`] analyses a run; with a [`Redaction`] nothing of the export names the machine.
+//! [`Export::new`] analyses a run; with a redaction nothing of the export names the machine.
 //! [`Export::json`], [`Export::hdr`], [`Export::markdown`] and [`Export::svg`] make one document
 //! each; [`Export::csv`] and [`Export::parquet`] write one file for each [`TableName`]. Trials are
 //! read one at a time.
