@@ -1,6 +1,5 @@
-// What earlier reports did wrong. Other tests hold the rest: run.spec.ts that a legend draws its
-// chart's dashes, that cut intervals end in arrows and idle backends are left out, every-page.spec.ts
-// that no heading stands over an empty section.
+// What earlier reports did wrong. Two files test the rest. run.spec.ts: dashes in legends, arrows at
+// cut intervals, idle backends. every-page.spec.ts: headings over empty sections.
 import type { Page } from '@playwright/test';
 import type { RunView } from '../src/data/types';
 import { rate } from '../src/format';

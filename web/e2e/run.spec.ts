@@ -1,16 +1,13 @@
 // The page of a run: its values are those of `pgdyno show --json`, and a reader's choices work.
-import { readFileSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { readFileSync } from 'node:fs';
 import { gunzipSync } from 'node:zlib';
 import type { Page } from '@playwright/test';
 import type { Pairs, RunPage, RunView, TrialDetail } from '../src/data/types';
 import { milliseconds, rate, seconds, significant, times } from '../src/format';
 import { figures } from '../src/time/intervals';
 import { ratiosTo } from '../src/state/selection';
-import { insert } from '../tools/insert.mjs';
 import { drawn, expect, open, test } from './support/open';
-import { address, pageDocument, shown, type PageName } from './support/pages';
-import { OUT, WEB } from './support/program';
+import { address, edited, pageDocument, shown, type PageName } from './support/pages';
 
 const rows = (page: Page) => page.locator('#treatments tbody tr');
 const row = (page: Page, label: string) => rows(page).filter({ has: page.getByText(label, { exact: true }) });
@@ -293,9 +290,7 @@ test('a run of 1,000 trials draws eight treatments, and lists the others when as
     view.trials.map((t, i) => ({ ...t, ordinal: copy * 72 + i, treatment: copy * 36 + t.treatment })),
   );
   expect(view.trials.length).toBeGreaterThan(1000);
-  const path = join(OUT, 'pages', 'thousand.html');
-  writeFileSync(path, insert(readFileSync(join(WEB, 'dist/index.html'), 'utf8'), made, { 0: detail('heat', 0) }));
-  await page.goto(`file://${path}`);
+  await page.goto(edited('heat', 'thousand', made));
   await drawn(page);
   await expect(page.locator('#treatments input[type=checkbox]:checked')).toHaveCount(8);
   expect(await page.evaluate(() => document.querySelectorAll('*').length)).toBeLessThan(6000);
