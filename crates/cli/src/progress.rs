@@ -1,8 +1,6 @@
 //! Shows a run's progress: a live line on a terminal, plain lines elsewhere. All of it on standard
 //! error.
 
-mod text;
-
 use std::io::IsTerminal;
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
@@ -10,6 +8,7 @@ use std::time::{Duration, Instant};
 use indicatif::{ProgressBar, ProgressStyle};
 use pgdyno_model::printable::escape_line;
 use pgdyno_model::progress::{Event, Progress};
+use pgdyno_results::report::progress as text;
 
 use crate::output::{hint, is_quiet, print_stderr};
 
@@ -135,7 +134,8 @@ impl Progress for Display {
             }
             Event::Begun { run, trials, store } => {
                 self.line(&escape_line(&format!(
-                    "run {run}: {trials} trials, kept in {}",
+                    "run {}: {trials} trials, kept in {}",
+                    run.run,
                     store.display()
                 )));
                 if let Some(bar) = &self.bar {
@@ -147,18 +147,22 @@ impl Progress for Display {
                 state.last_line = Instant::now();
                 self.live(&format!("{}: settling", state.trial), Some(*left));
             }
-            Event::Load { tps, latency_us_p50, latency_us_p99, measuring, left } => {
-                let latency =
-                    format!("p50 {}, p99 {}", millis(*latency_us_p50), millis(*latency_us_p99));
-                let phase = if *measuring { "" } else { " (warm-up)" };
-                let text = format!("{}: {tps:.0} tps, {latency}{phase}", state.trial);
+            Event::Load(second) => {
+                let left = Duration::try_from_secs_f64(second.left_s).unwrap_or_default();
+                let latency = format!(
+                    "p50 {}, p99 {}",
+                    millis(second.latency_us_p50),
+                    millis(second.latency_us_p99)
+                );
+                let phase = if second.measuring { "" } else { " (warm-up)" };
+                let text = format!("{}: {:.0} tps, {latency}{phase}", state.trial, second.tps);
                 if self.bar.is_none() && state.last_line.elapsed() >= PLAIN_EVERY {
                     state.last_line = Instant::now();
-                    hint(&format!("{text}, {} left", clock(*left)));
+                    hint(&format!("{text}, {} left", clock(left)));
                 }
-                self.live(&text, Some(*left));
+                self.live(&text, Some(left));
             }
-            Event::TrialDone { tps, latency_us_p99, failure, left } => {
+            Event::TrialDone { tps, latency_us_p99, failure, left, .. } => {
                 state.done += 1;
                 if let Some(bar) = &self.bar {
                     bar.set_position(state.done as u64);

@@ -34,6 +34,7 @@ pub mod json;
 pub mod latency;
 pub mod ledger;
 pub mod level;
+pub mod live;
 pub mod load_strategy;
 pub mod measurement;
 mod names;

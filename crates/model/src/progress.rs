@@ -25,6 +25,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use crate::crash::Fault;
+use crate::live::{LiveRun, LoadSecond, Outlook};
 use crate::load_strategy::LoadStrategy;
 use crate::search::Slo;
 use crate::units::Bytes;
@@ -62,8 +63,8 @@ pub enum Event<'a> {
     },
     /// A run has its place in the store.
     Begun {
-        /// The run's id.
-        run: &'a str,
+        /// The run and its plan.
+        run: &'a LiveRun,
         /// Trials still to run (count).
         trials: usize,
         /// The store's path.
@@ -83,20 +84,11 @@ pub enum Event<'a> {
         left: Duration,
     },
     /// Sent about once a second while load runs.
-    Load {
-        /// Transactions per second in the last second.
-        tps: f64,
-        /// Median latency in the last second (microseconds).
-        latency_us_p50: Option<f64>,
-        /// 99th percentile of latency in the last second (microseconds).
-        latency_us_p99: Option<f64>,
-        /// Whether the measured window is open.
-        measuring: bool,
-        /// Expected time until the run ends.
-        left: Duration,
-    },
+    Load(&'a LoadSecond),
     /// A trial is in the store.
     TrialDone {
+        /// The trial's place in the plan, from 0.
+        ordinal: u32,
         /// Transactions per second; none for a trial that failed.
         tps: Option<f64>,
         /// 99th percentile of latency (microseconds).
@@ -106,6 +98,10 @@ pub enum Event<'a> {
         /// Expected time until the run ends.
         left: Duration,
     },
+    /// Sent after each block of a run that ends by itself.
+    Outlook(&'a Outlook),
+    /// The run was asked to end after the trial in progress.
+    Stopping,
     /// Servers and storages are being taken down.
     TakingDown,
 }

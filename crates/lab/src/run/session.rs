@@ -5,7 +5,8 @@ use std::time::{Duration, Instant, SystemTime};
 use pgdyno_exec::account::server_account;
 use pgdyno_exec::process::current_owner;
 use pgdyno_facts as facts;
-use pgdyno_model::experiment::ProbeKind;
+use pgdyno_model::experiment::{Length, ProbeKind};
+use pgdyno_model::live::LiveRun;
 use pgdyno_model::progress::{Activity, Event, Notice, Warning};
 use pgdyno_model::record::{RunRecord, SessionEnd, SessionRecord};
 use pgdyno_model::units::Epoch;
@@ -114,7 +115,8 @@ impl<'a> Session<'a> {
             }
         };
         let session = store.begin_session(&run, &record)?;
-        context.event(&Event::Begun { run: &run, trials: todo.len(), store: store.path() });
+        let live = live_run(prepared, &run, &record, &todo);
+        context.event(&Event::Begun { run: &live, trials: todo.len(), store: store.path() });
         Ok(Self { prepared, context, store, run, session, todo, pool })
     }
 
@@ -250,6 +252,7 @@ impl<'a> Session<'a> {
             failed += u32::from(record.failure.is_some());
             let complete = record.measurement.as_ref().filter(|_| record.failure.is_none());
             self.context.event(&Event::TrialDone {
+                ordinal: planned.ordinal,
                 tps: complete.and_then(pgdyno_model::Measurement::compared),
                 latency_us_p99: complete.and_then(|m| m.latency.quantile_us(0.99)),
                 failure: record.failure.as_deref(),
@@ -284,6 +287,35 @@ impl<'a> Session<'a> {
             Err(_) if context.is_stopped() => Err(LabError::Interrupted),
             Err(e) => Ok(TrialRecord { failure: Some(e.message()), ..begun }),
         }
+    }
+}
+
+/// Returns what those who watch the run are told first. Trials that are not in `todo` are done, or
+/// this machine lacks their storage.
+fn live_run(
+    prepared: &Prepared,
+    run: &str,
+    session: &SessionRecord,
+    todo: &[PlannedTrial],
+) -> LiveRun {
+    let plan = &prepared.plan;
+    let is_left = |ordinal: u32| todo.iter().any(|planned| planned.ordinal == ordinal);
+    LiveRun {
+        schema: LiveRun::SCHEMA.to_owned(),
+        run: run.to_owned(),
+        recipe: prepared.experiment.name.clone(),
+        question: plan.question.clone(),
+        started_at: session.started_at,
+        owner: session.owner.clone(),
+        treatments: plan.treatments.iter().map(|t| t.levels.to_string()).collect(),
+        trials: plan.trials.clone(),
+        done: plan.trials.iter().map(|t| t.ordinal).filter(|o| !is_left(*o)).collect(),
+        warm_up_s: plan.warm_up.0.as_secs_f64(),
+        window_s: match plan.length {
+            Length::Duration(window) => Some(window.0.as_secs_f64()),
+            Length::Transactions(_) => None,
+        },
+        is_open_ended: plan.stopping.is_some(),
     }
 }
 

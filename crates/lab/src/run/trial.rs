@@ -14,12 +14,15 @@ use pgdyno_engine::script::Value;
 use pgdyno_engine::{LiveSecond, LoadError, LoadObserver, LoadSpec, Phase, run_load};
 use pgdyno_model::experiment::Length;
 use pgdyno_model::facts::ServerFacts;
+use pgdyno_model::live::LoadSecond;
 use pgdyno_model::progress::{Activity, Event};
 use pgdyno_model::record::ServerCount;
 use pgdyno_model::search::Step;
 use pgdyno_model::telemetry::Table;
 use pgdyno_model::units::Epoch;
-use pgdyno_model::{Find, Measurement, Plan, PlannedTrial, Search, Treatment, TrialRecord};
+use pgdyno_model::{
+    Find, Measurement, Plan, PlannedTrial, Search, SecondLatencies, Treatment, TrialRecord,
+};
 use pgdyno_observe::telemetry::{Sampler, TelemetryContext, probes};
 
 use super::cluster_pool::ReadyServer;
@@ -285,13 +288,20 @@ impl Trial<'_> {
             }
         };
         let on_second = |live: &LiveSecond| {
-            self.context.event(&Event::Load {
+            self.context.event(&Event::Load(&LoadSecond {
+                elapsed_s: live.elapsed.as_secs_f64(),
+                measuring: live.phase != Phase::WarmUp,
                 tps: live.tps,
+                failed: live.failed,
                 latency_us_p50: live.latency_us_p50,
                 latency_us_p99: live.latency_us_p99,
-                measuring: live.phase != Phase::WarmUp,
-                left: (self.left)(began.elapsed()),
-            });
+                latencies: live.latency.as_ref().map_or_else(Vec::new, |latencies| {
+                    SecondLatencies::from(latencies).rebinned(LoadSecond::BUCKETS_PER_OCTAVE)
+                }),
+                event_loop_lag_us_p99: None,
+                waits: Vec::new(),
+                left_s: (self.left)(began.elapsed()).as_secs_f64(),
+            }));
         };
         let stop = self.context.stop;
         let driven =

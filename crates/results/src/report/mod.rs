@@ -13,6 +13,7 @@ pub mod fingerprint;
 pub mod json;
 mod page;
 mod probe;
+pub mod progress;
 mod side_by_side;
 mod stack;
 mod terminal;

@@ -1,10 +1,49 @@
-//! The words of progress events.
+//! The words of progress events, and the records that a run's live file has of them.
 
+use pgdyno_model::live::LiveRecord;
 use pgdyno_model::load_strategy::LoadStrategy;
-use pgdyno_model::progress::{Activity, EndReason, Notice, RoundStage, Warning};
+use pgdyno_model::progress::{Activity, EndReason, Event, Notice, RoundStage, Warning};
+use pgdyno_model::units::Epoch;
+
+/// Returns an event as a record of the live file; none for what that has no place for.
+pub fn live_record(event: &Event<'_>, now: Epoch) -> Option<LiveRecord> {
+    Some(match event {
+        Event::Note(what) => LiveRecord::Note { text: notice(what) },
+        Event::Warning(what) => LiveRecord::Warning { text: warning(what) },
+        Event::Working { activity: what, share } => {
+            LiveRecord::Working { what: activity(what), share: *share }
+        }
+        Event::Loading { data, rows, of, .. } => LiveRecord::Working {
+            what: format!("loading {data}"),
+            share: Some(if *of == 0 { 1.0 } else { share_of(*rows, *of) }),
+        },
+        Event::Begun { run, .. } => LiveRecord::Begun((*run).clone()),
+        Event::Trial { planned, left, .. } => {
+            LiveRecord::Trial { planned: *planned, at: now, left_s: left.as_secs_f64() }
+        }
+        Event::Load(second) => LiveRecord::Second((*second).clone()),
+        Event::TrialDone { ordinal, tps, latency_us_p99, failure, left } => LiveRecord::TrialDone {
+            ordinal: *ordinal,
+            tps: *tps,
+            latency_us_p99: *latency_us_p99,
+            failure: failure.map(str::to_owned),
+            left_s: left.as_secs_f64(),
+        },
+        Event::Outlook(outlook) => LiveRecord::Outlook((*outlook).clone()),
+        Event::Stopping => LiveRecord::Stopping,
+        Event::TakingDown => LiveRecord::TakingDown,
+        _ => return None,
+    })
+}
+
+/// Returns which share of `of` `part` is.
+#[allow(clippy::cast_precision_loss)]
+fn share_of(part: u64, of: u64) -> f64 {
+    part as f64 / of as f64
+}
 
 /// Returns a notice as one line.
-pub(super) fn notice(notice: &Notice) -> String {
+pub fn notice(notice: &Notice) -> String {
     match notice {
         Notice::Script(text)
         | Notice::Swept(text)
@@ -99,7 +138,7 @@ fn strategy(notice: &Notice) -> String {
 }
 
 /// Returns a warning as one line.
-pub(super) fn warning(warning: &Warning) -> String {
+pub fn warning(warning: &Warning) -> String {
     match warning {
         Warning::NotTakenDown(text) => text.clone(),
         Warning::StorageUnavailable { storage, reason } => {
@@ -124,7 +163,7 @@ pub(super) fn warning(warning: &Warning) -> String {
 }
 
 /// Returns an activity as one line.
-pub(super) fn activity(activity: &Activity) -> String {
+pub fn activity(activity: &Activity) -> String {
     match activity {
         Activity::MakingStorage { storage } => format!("making storage {storage}"),
         Activity::TakingDownStorage { storage } => format!("taking down storage {storage}"),

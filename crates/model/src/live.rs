@@ -1,0 +1,170 @@
+//! What a run tells about itself while it works.
+//!
+//! A run appends one [`LiveRecord`] a line to its live file. Whoever watches reads them from the
+//! first on and adds each to a [`LiveState`]: the plan with done and left, the trial in progress
+//! second by second, the outlook. The records say what a store says only after each trial.
+//!
+//! ```
+//! use pgdyno_model::live::{LiveRecord, LiveState};
+//!
+//! let mut state = LiveState::default();
+//! state.add(LiveRecord::Stopping);
+//! assert!(state.is_stopping);
+//! ```
+
+mod state;
+
+use serde::{Deserialize, Serialize};
+
+pub use self::state::{LiveState, LiveTrial, TrialState};
+use crate::PlannedTrial;
+use crate::facts::Owner;
+use crate::units::Epoch;
+
+/// One thing that happened in a run. In JSON, `event` names its kind.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "event", rename_all = "snake_case")]
+pub enum LiveRecord {
+    /// The run has its place in the store. The first record.
+    Begun(LiveRun),
+    /// Work without transactions is under way.
+    Working {
+        /// The work, in words.
+        what: String,
+        /// How much of the work is done (0 to 1), where that is known.
+        share: Option<f64>,
+    },
+    /// Something worth keeping, in words.
+    Note {
+        /// The note.
+        text: String,
+    },
+    /// Something that must not be missed, in words.
+    Warning {
+        /// The warning.
+        text: String,
+    },
+    /// A trial begins.
+    Trial {
+        /// The trial's place in the plan.
+        #[serde(flatten)]
+        planned: PlannedTrial,
+        /// When it began.
+        at: Epoch,
+        /// Expected time until the run ends (seconds).
+        left_s: f64,
+    },
+    /// A second of load is over.
+    Second(LoadSecond),
+    /// A trial is in the store.
+    TrialDone {
+        /// The trial's place in the plan, from 0.
+        ordinal: u32,
+        /// Transactions per second; none for a trial that failed.
+        tps: Option<f64>,
+        /// 99th percentile of latency (microseconds).
+        latency_us_p99: Option<f64>,
+        /// Why the trial failed.
+        failure: Option<String>,
+        /// Expected time until the run ends (seconds).
+        left_s: f64,
+    },
+    /// After a block: how the comparisons stand in a run that ends by itself.
+    Outlook(Outlook),
+    /// The run was asked to end after the trial in progress.
+    Stopping,
+    /// Servers and storages are being taken down.
+    TakingDown,
+    /// The run is over. The last record; a run that was killed has none.
+    Ended {
+        /// How, as `show` names it: `completed`, `failed` or `interrupted`.
+        state: String,
+        /// Why it could not go on; none if it did what it was to do.
+        error: Option<String>,
+    },
+}
+
+/// A run at its beginning.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct LiveRun {
+    /// Schema of this file's records, [`LiveRun::SCHEMA`].
+    pub schema: String,
+    /// The run's id in the store.
+    pub run: String,
+    /// The recipe's or the file's name.
+    pub recipe: String,
+    /// The question that it answers.
+    pub question: Option<String>,
+    /// When this session began.
+    pub started_at: Epoch,
+    /// The process that works on it.
+    pub owner: Owner,
+    /// Name of each treatment, by index.
+    pub treatments: Vec<String>,
+    /// All planned trials in order.
+    pub trials: Vec<PlannedTrial>,
+    /// Places of the trials that earlier sessions completed.
+    pub done: Vec<u32>,
+    /// Load before each measured window (seconds).
+    pub warm_up_s: f64,
+    /// The measured window (seconds); none if a trial ends by count.
+    pub window_s: Option<f64>,
+    /// Whether the run ends by itself once everything is decided.
+    pub is_open_ended: bool,
+}
+
+impl LiveRun {
+    /// Schema of the records.
+    pub const SCHEMA: &'static str = "pgdyno.live/1";
+}
+
+/// One second of load.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct LoadSecond {
+    /// Time from the beginning of the phase to the end of this second (seconds).
+    pub elapsed_s: f64,
+    /// Whether the measured window is open; else it is warm-up.
+    pub measuring: bool,
+    /// Transactions per second.
+    pub tps: f64,
+    /// Transactions that failed (count).
+    pub failed: u64,
+    /// Median latency (microseconds); none if no transaction ended.
+    pub latency_us_p50: Option<f64>,
+    /// 99th percentile of latency (microseconds).
+    pub latency_us_p99: Option<f64>,
+    /// Latencies: bucket and count, 4 buckets an octave from 1 µs on, as
+    /// [`SecondLatencies::rebinned`](crate::SecondLatencies::rebinned) has them.
+    pub latencies: Vec<(u16, u64)>,
+    /// 99th percentile of the event loops' lag (microseconds); none where it was not measured.
+    pub event_loop_lag_us_p99: Option<f64>,
+    /// Wait events of the loaded backends, most frequent first, at most [`LoadSecond::WAITS`], with
+    /// the mean number of backends that waited (count). `CPU` stands for those that did not wait.
+    /// Idle ones (`Client:ClientRead`) are left out.
+    pub waits: Vec<(String, f64)>,
+    /// Expected time until the run ends (seconds).
+    pub left_s: f64,
+}
+
+impl LoadSecond {
+    /// Buckets of an octave in [`LoadSecond::latencies`] (count).
+    pub const BUCKETS_PER_OCTAVE: u16 = 4;
+    /// Wait events that are told (count).
+    pub const WAITS: usize = 5;
+}
+
+/// How the comparisons of a run stand after a block.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Outlook {
+    /// Blocks that are complete (count).
+    pub blocks: u32,
+    /// Comparisons that are decided (count).
+    pub decided: u32,
+    /// Comparisons in all (count).
+    pub comparisons: u32,
+    /// More blocks until all are decided, as far as the intervals so far tell (count); none if
+    /// nothing can be told yet.
+    pub blocks_left: Option<u32>,
+    /// Most blocks that the run measures (count).
+    pub ceiling: u32,
+}
