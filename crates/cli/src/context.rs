@@ -3,9 +3,12 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use pgdyno_lab::{LabError, SessionEnd};
+use pgdyno_model::live::LiveRecord;
 use pgdyno_results::report::Detail;
 
-use crate::progress::Display;
+use crate::error::render_chain;
+use crate::progress::{Display, ProgressOption};
 use crate::signals;
 
 /// Width of tables where standard output is no terminal, in columns.
@@ -55,11 +58,32 @@ impl Context {
         self.width().min(DEFAULT_WIDTH).into()
     }
 
-    /// Shows progress while `work` runs.
-    pub(crate) fn with_progress<T>(&self, work: impl FnOnce(&Display) -> T) -> T {
-        let display = Display::new();
+    /// Shows progress while `work` runs, and how it ended.
+    pub(crate) fn with_progress<T>(
+        &self,
+        option: ProgressOption,
+        work: impl FnOnce(&Display) -> Result<T, LabError>,
+    ) -> Result<T, LabError> {
+        self.with_progress_until(option, |_| SessionEnd::Completed, work)
+    }
+
+    /// As [`Context::with_progress`]; `end_of` returns how the work ended that met no error.
+    pub(crate) fn with_progress_until<T>(
+        &self,
+        option: ProgressOption,
+        end_of: fn(&T) -> SessionEnd,
+        work: impl FnOnce(&Display) -> Result<T, LabError>,
+    ) -> Result<T, LabError> {
+        let display = Display::new(option);
         let result = work(&display);
-        display.finish();
+        let (end, error) = match &result {
+            Ok(done) => (end_of(done), None),
+            Err(LabError::Interrupted) => (SessionEnd::Interrupted, None),
+            Err(error) => (SessionEnd::Failed, Some(render_chain(error))),
+        };
+        let state = <&str>::from(end).to_owned();
+        display.record(LiveRecord::Ended { state, error });
+        display.end();
         result
     }
 }

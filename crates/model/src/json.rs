@@ -63,6 +63,14 @@ pub fn json_list<T: Document>(documents: &[T]) -> Result<String, serde_json::Err
         .map(escape)
 }
 
+/// Writes a record as JSON on one line.
+///
+/// # Errors
+/// The record's serializer fails.
+pub fn json_line<T: Serialize>(record: &T) -> Result<String, serde_json::Error> {
+    serde_json::to_string(record).map(escape)
+}
+
 /// Replaces characters that a terminal would obey by JSON escapes; a reader gets them back.
 ///
 /// Such characters stand in strings only, and serde escapes control characters below a blank.

@@ -41,7 +41,7 @@ fn crash(
 ) -> Result<ExitStatus, CommandError> {
     let prepared = prepared.with_trust(options.trust.trust(), None)?;
     let store = options.store.path();
-    let record = match context.with_progress(|progress| {
+    let record = match context.with_progress(options.progress, |progress| {
         lab::crash(&prepared, lab::Interference::default(), &store, progress, context.stop())
     }) {
         Err(LabError::Interrupted) => {
@@ -91,7 +91,7 @@ fn pull_plug(
     let witness = Witness { address: address.to_owned(), secret };
     let prepared = prepared.with_trust(options.trust.trust(), None)?;
     let store = options.store.path();
-    match context.with_progress(|progress| {
+    match context.with_progress(options.progress, |progress| {
         witness::plug(&prepared, &witness, &store, progress, context.stop())
     }) {
         Ok(Plugged::Judged(record)) => {

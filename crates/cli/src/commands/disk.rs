@@ -12,6 +12,7 @@ use crate::error::CommandError;
 use crate::exit_status::ExitStatus;
 use crate::output::print;
 use crate::probe_result::finish_probe;
+use crate::progress::ProgressOption;
 use crate::shared_options::StoreOption;
 
 #[derive(Args, Debug)]
@@ -36,6 +37,8 @@ pub(crate) struct Options {
     #[arg(long)]
     pub(crate) json: bool,
     #[command(flatten)]
+    pub(crate) progress: ProgressOption,
+    #[command(flatten)]
     pub(crate) store: StoreOption,
 }
 
@@ -52,7 +55,7 @@ pub(crate) fn run(options: &Options, context: &Context) -> Result<ExitStatus, Co
         return Ok(ExitStatus::Success);
     }
     let store = options.store.path();
-    let measured = context.with_progress(|progress| {
+    let measured = context.with_progress(options.progress, |progress| {
         probe::disk(&options.target, &points, &store, progress, context.stop())
     });
     finish_probe(measured, options.json, context)

@@ -12,6 +12,7 @@ use crate::duration::parse_duration;
 use crate::error::CommandError;
 use crate::exit_status::ExitStatus;
 use crate::probe_result::finish_probe;
+use crate::progress::ProgressOption;
 use crate::shared_options::StoreOption;
 
 #[derive(Args, Debug)]
@@ -31,6 +32,8 @@ pub(crate) struct Options {
     /// Print JSON
     #[arg(long)]
     pub(crate) json: bool,
+    #[command(flatten)]
+    pub(crate) progress: ProgressOption,
     #[command(flatten)]
     pub(crate) store: StoreOption,
 }
@@ -53,7 +56,7 @@ pub(crate) fn run(options: &Options, context: &Context) -> Result<ExitStatus, Co
         options.secs_per_test.map_or(options.duration.0, |s| Duration::from_secs(s.into()));
     let tests = FsyncOptions { block_bytes, per_test, ..FsyncOptions::default() };
     let store = options.store.path();
-    let measured = context.with_progress(|progress| {
+    let measured = context.with_progress(options.progress, |progress| {
         probe::fsync(&options.directory, &tests, &store, progress, context.stop())
     });
     finish_probe(measured, options.json, context)

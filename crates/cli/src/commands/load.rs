@@ -10,6 +10,7 @@ use crate::context::Context;
 use crate::error::CommandError;
 use crate::exit_status::ExitStatus;
 use crate::output::{print, print_stderr};
+use crate::progress::ProgressOption;
 
 #[derive(Args, Debug)]
 pub(crate) struct Options {
@@ -50,6 +51,8 @@ pub(crate) struct Options {
     /// `.pgpass`
     #[arg(short = 'd', long, value_name = "DBNAME|DSN")]
     pub(crate) dbname: Option<String>,
+    #[command(flatten)]
+    pub(crate) progress: ProgressOption,
     /// Print help
     #[arg(long, action = clap::ArgAction::Help)]
     pub(crate) help: Option<bool>,
@@ -68,7 +71,8 @@ pub(crate) enum Strategy {
 /// Loads the tables, and prints how fast.
 pub(crate) fn run(options: &Options, context: &Context) -> Result<ExitStatus, CommandError> {
     let load = load_of(options);
-    let loaded = match context.with_progress(|progress| load::load(&load, progress, context.stop()))
+    let loaded = match context
+        .with_progress(options.progress, |progress| load::load(&load, progress, context.stop()))
     {
         Err(LabError::Interrupted) => {
             print_stderr("interrupted; the same command goes on from what is loaded");

@@ -17,6 +17,7 @@ use crate::context::Context;
 use crate::error::CommandError;
 use crate::exit_status::ExitStatus;
 use crate::output::{print, print_line, print_stderr, report_error};
+use crate::progress::ProgressOption;
 use crate::report_destination::{ReportDestination, is_standard_output};
 use crate::shared_options::{StoreOption, TrustOption};
 
@@ -65,6 +66,8 @@ pub(crate) struct Options {
     /// [default: `reports/RUN.html` beside the store]
     #[arg(short = 'o', long, value_name = "FILE")]
     pub(crate) output: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) progress: ProgressOption,
     #[command(flatten)]
     pub(crate) store: StoreOption,
 }
@@ -119,7 +122,9 @@ pub(crate) fn run(options: &Options, context: &Context) -> Result<ExitStatus, Co
         }
         let prepared = prepared.with_trust(trust, file)?;
         context
-            .with_progress(|progress| lab::run(&prepared, &store, progress, context.stop()))
+            .with_progress_until(options.progress, end_of, |progress| {
+                lab::run(&prepared, &store, progress, context.stop())
+            })
             .map_err(CommandError::from)
     };
     let outcome = match outcome {
@@ -156,9 +161,13 @@ fn resume(
     let servers = Override::servers(&options.dsn)?;
     let more = options.set()?;
     let consent = Consent { wipe: options.wipe(), trust: options.trust.trust() };
-    Ok(context.with_progress(|progress| {
+    Ok(context.with_progress_until(options.progress, end_of, |progress| {
         lab::resume(run, &servers, &more, consent, store, progress, context.stop())
     })?)
+}
+
+fn end_of(outcome: &Outcome) -> SessionEnd {
+    outcome.end
 }
 
 /// Writes the run's report, and prints where it is.

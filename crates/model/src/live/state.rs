@@ -15,7 +15,8 @@ pub struct LiveState {
     pub trials: Vec<TrialState>,
     /// The trial in progress; none between trials.
     pub current: Option<LiveTrial>,
-    /// Work without transactions, in words, with its share; none while load runs.
+    /// Work without transactions, in words, with how much of it is done (0 to 1); none while load
+    /// runs.
     pub working: Option<(String, Option<f64>)>,
     /// Notes and warnings so far; a warning begins with `warning: `.
     pub messages: Vec<String>,
@@ -69,7 +70,11 @@ impl LiveState {
     pub fn add(&mut self, record: LiveRecord) {
         match record {
             LiveRecord::Begun(run) => self.begin(run),
-            LiveRecord::Working { what, share } => self.working = Some((what, share)),
+            LiveRecord::Working { what, share, detail } => {
+                let what =
+                    detail.map_or_else(|| what.clone(), |detail| format!("{what}: {detail}"));
+                self.working = Some((what, share));
+            }
             LiveRecord::Note { text } => self.messages.push(text),
             LiveRecord::Warning { text } => self.messages.push(format!("warning: {text}")),
             LiveRecord::Trial { planned, at, left_s } => {

@@ -1,6 +1,9 @@
 //! The words of progress events, and the records that a run's live file has of them.
 
-use pgdyno_model::live::LiveRecord;
+use std::time::Duration;
+
+use pgdyno_model::format::counted;
+use pgdyno_model::live::{LiveRecord, Outlook};
 use pgdyno_model::load_strategy::LoadStrategy;
 use pgdyno_model::progress::{Activity, EndReason, Event, Notice, RoundStage, Warning};
 use pgdyno_model::units::Epoch;
@@ -11,11 +14,20 @@ pub fn live_record(event: &Event<'_>, now: Epoch) -> Option<LiveRecord> {
         Event::Note(what) => LiveRecord::Note { text: notice(what) },
         Event::Warning(what) => LiveRecord::Warning { text: warning(what) },
         Event::Working { activity: what, share } => {
-            LiveRecord::Working { what: activity(what), share: *share }
+            LiveRecord::Working { what: activity(what), share: *share, detail: None }
         }
-        Event::Loading { data, rows, of, .. } => LiveRecord::Working {
+        Event::Loading { data, rows, of, rows_per_s, bytes_per_s, left } => LiveRecord::Working {
             what: format!("loading {data}"),
             share: Some(if *of == 0 { 1.0 } else { share_of(*rows, *of) }),
+            detail: Some(if rows < of {
+                let left = left.map_or_else(String::new, |left| format!(", {} left", clock(left)));
+                let megabytes_per_s = bytes_per_s / 1e6;
+                format!(
+                    "{rows} of {of} rows, {rows_per_s:.0} rows/s, {megabytes_per_s:.1} MB/s{left}"
+                )
+            } else {
+                format!("all {of} rows sent; building keys, vacuuming")
+            }),
         },
         Event::Begun { run, .. } => LiveRecord::Begun((*run).clone()),
         Event::Trial { planned, left, .. } => {
@@ -34,6 +46,29 @@ pub fn live_record(event: &Event<'_>, now: Epoch) -> Option<LiveRecord> {
         Event::TakingDown => LiveRecord::TakingDown,
         _ => return None,
     })
+}
+
+/// Renders a time that is left: `1:05`, `2:03:04`.
+pub fn clock(left: Duration) -> String {
+    let seconds = left.as_secs();
+    let (hours, minutes, seconds) = (seconds / 3600, seconds / 60 % 60, seconds % 60);
+    if hours > 0 {
+        format!("{hours}:{minutes:02}:{seconds:02}")
+    } else {
+        format!("{minutes}:{seconds:02}")
+    }
+}
+
+/// Returns how the comparisons of a run stand, and how many more blocks they may take.
+pub fn outlook(outlook: &Outlook) -> String {
+    let Outlook { decided, comparisons, blocks_left, ceiling, .. } = outlook;
+    let so_far = format!("{decided} of {} decided", counted(*comparisons, "comparison"));
+    let until = match blocks_left {
+        _ if decided >= comparisons => return so_far,
+        Some(left) => format!("all after about {}", counted(*left, "more block")),
+        None => "too early to say when all are".to_owned(),
+    };
+    format!("{so_far}; {until}, at most {ceiling} blocks in all")
 }
 
 /// Returns which share of `of` `part` is.
@@ -209,5 +244,33 @@ fn round_stage(stage: RoundStage) -> &'static str {
         RoundStage::Fault => "the fault is due",
         RoundStage::Recovery => "recovery",
         RoundStage::Verification => "verification",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_left_read_like_a_clock() {
+        assert_eq!(clock(Duration::from_secs(65)), "1:05");
+        assert_eq!(clock(Duration::from_secs(7384)), "2:03:04");
+    }
+
+    #[test]
+    fn an_outlook_tells_what_is_known() {
+        let early =
+            Outlook { blocks: 2, decided: 0, comparisons: 1, blocks_left: None, ceiling: 30 };
+        assert_eq!(
+            outlook(&early),
+            "0 of 1 comparison decided; too early to say when all are, at most 30 blocks in all"
+        );
+        let later = Outlook { decided: 1, comparisons: 3, blocks_left: Some(1), ..early };
+        assert_eq!(
+            outlook(&later),
+            "1 of 3 comparisons decided; all after about 1 more block, at most 30 blocks in all"
+        );
+        let done = Outlook { decided: 3, ..later };
+        assert_eq!(outlook(&done), "3 of 3 comparisons decided");
     }
 }

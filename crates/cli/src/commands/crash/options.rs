@@ -7,6 +7,7 @@ use clap::{Args, Subcommand, ValueEnum};
 use pgdyno_lab::Span;
 
 use crate::duration::parse_duration;
+use crate::progress::ProgressOption;
 use crate::shared_options::{StoreOption, TrustOption};
 
 #[derive(Args, Debug)]
@@ -78,6 +79,8 @@ pub(crate) struct Options {
     /// Print JSON
     #[arg(long)]
     pub(crate) json: bool,
+    #[command(flatten)]
+    pub(crate) progress: ProgressOption,
     #[command(flatten)]
     pub(crate) store: StoreOption,
 }
