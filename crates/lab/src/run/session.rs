@@ -241,6 +241,9 @@ impl<'a> Session<'a> {
         let mut scheduler =
             TrialScheduler::new(&self.prepared.plan, &self.store.trials(&self.run)?);
         for (done, planned) in todo.iter().enumerate() {
+            if let Some(outlook) = scheduler.outlook(*planned) {
+                self.context.event(&Event::Outlook(&outlook));
+            }
             match scheduler.next(*planned, clock.left(1, Duration::ZERO)) {
                 NextTrial::Run => {}
                 NextTrial::Skip => continue,
