@@ -156,6 +156,7 @@ impl Aggregate {
             latency_us_p99: quantile(0.99),
             failed: pending.failed,
             transactions: pending.transactions,
+            event_loop_lag_us_p99: pending.event_loop_lag.and_then(|lag| lag.quantile_us(0.99)),
             latency: pending.latency,
             sums: pending.sums,
         }

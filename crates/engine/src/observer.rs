@@ -37,6 +37,8 @@ pub struct LiveSecond {
     pub transactions: u64,
     /// Latency distribution; none when no transaction ended.
     pub latency: Option<Latencies>,
+    /// 99th percentile of the event loops' lag (microseconds); none when no event was handled.
+    pub event_loop_lag_us_p99: Option<f64>,
     /// Exact sums: latencies, lags, retries, failures by kind.
     pub sums: Sums,
 }

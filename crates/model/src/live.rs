@@ -166,7 +166,7 @@ pub struct Outlook {
     /// Comparisons in all (count).
     pub comparisons: u32,
     /// More blocks until all are decided, as far as the intervals so far tell (count); none if
-    /// nothing can be told yet.
+    /// nothing can be told yet, or if some would stay open after `ceiling` blocks.
     pub blocks_left: Option<u32>,
     /// Most blocks that the run measures (count).
     pub ceiling: u32,

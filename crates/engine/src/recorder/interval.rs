@@ -6,6 +6,7 @@ use pgdyno_model::Latencies;
 use pgdyno_model::measurement::Sums;
 
 use crate::schedule::{Moment, Phase, Schedule};
+use crate::tally::merge;
 
 const SECOND: Duration = Duration::from_secs(1);
 
@@ -26,6 +27,8 @@ pub struct Interval {
     pub sums: Sums,
     /// Latency of `transactions`; none when there were none.
     pub latency: Option<Latencies>,
+    /// Event-loop lag; none when no event was handled.
+    pub event_loop_lag: Option<Latencies>,
 }
 
 impl Interval {
@@ -40,7 +43,8 @@ impl Interval {
             Phase::WarmUp | Phase::Measuring => end.min(schedule.end_of(phase)),
         };
         let sums = Sums::default();
-        Self { phase, second, end, transactions: 0, failed: 0, sums, latency: None }
+        let (latency, event_loop_lag) = (None, None);
+        Self { phase, second, end, transactions: 0, failed: 0, sums, latency, event_loop_lag }
     }
 
     /// Adds the counts of another thread for the same second; the later end holds.
@@ -49,10 +53,7 @@ impl Interval {
         self.transactions += other.transactions;
         self.failed += other.failed;
         self.sums.merge(&other.sums);
-        match (&mut self.latency, &other.latency) {
-            (Some(sum), Some(more)) => sum.merge(more),
-            (sum @ None, more) => sum.clone_from(more),
-            (Some(_), None) => {}
-        }
+        merge(&mut self.latency, other.latency.as_ref());
+        merge(&mut self.event_loop_lag, other.event_loop_lag.as_ref());
     }
 }

@@ -13,8 +13,8 @@ use std::time::{Duration, SystemTime};
 
 pub use interval::Interval;
 use latency_buffer::LatencyBuffer;
-use pgdyno_model::Latencies;
 use pgdyno_model::experiment::LoadOptions;
+use pgdyno_model::{Latencies, LatencyCounts};
 
 use crate::failure::FailureKind;
 use crate::program::Program;
@@ -64,7 +64,9 @@ pub struct Recorder {
     schedule: Schedule,
     tally: Tally,
     latencies: LatencyBuffer,
-    /// Events handled without event-loop lag (count).
+    /// Event-loop lag of the current interval, where there was some.
+    lag: LatencyCounts,
+    /// Events of the current interval handled without event-loop lag (count).
     without_lag: u64,
     current: Interval,
     on_interval: Box<dyn FnMut(Interval) + Send>,
@@ -96,6 +98,7 @@ impl Recorder {
             schedule,
             tally,
             latencies: LatencyBuffer::new(program),
+            lag: LatencyCounts::new(),
             without_lag: 0,
             current: Interval::new(&schedule, schedule.start),
             on_interval,
@@ -139,7 +142,19 @@ impl Recorder {
             }
             interval.latency = Some(latency);
         }
+        interval.event_loop_lag = self.take_lag(interval.phase);
         (self.on_interval)(interval);
+    }
+
+    /// Moves the current interval's lag out; none if no event was handled.
+    fn take_lag(&mut self, phase: Phase) -> Option<Latencies> {
+        let mut lag = Latencies::new();
+        self.lag.drain_into(&mut lag);
+        lag.record_many(0, std::mem::take(&mut self.without_lag));
+        if phase == Phase::Measuring {
+            self.tally.event_loop_lag.merge(&lag);
+        }
+        (lag.count() > 0).then_some(lag)
     }
 
     /// Counts a statement whose reply is complete.
@@ -175,11 +190,9 @@ impl Recorder {
     /// Counts an event that waited `nanoseconds` until the event loop handled it.
     #[inline]
     pub fn record_lag(&mut self, nanoseconds: u64) {
-        if self.current.phase == Phase::Measuring {
-            match nanoseconds {
-                0 => self.without_lag += 1,
-                waited => self.tally.event_loop_lag.record(waited),
-            }
+        match nanoseconds {
+            0 => self.without_lag += 1,
+            waited => self.lag.record(waited),
         }
     }
 
@@ -330,7 +343,6 @@ impl Recorder {
             let sums = tally.statements.iter_mut().map(|statement| &mut statement.latency);
             self.latencies.drain_statements(script, sums);
         }
-        self.tally.event_loop_lag.record_many(0, self.without_lag);
         if let Some((sink, _)) = &mut self.options.log {
             sink.finish();
         }

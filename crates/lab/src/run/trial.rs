@@ -240,7 +240,7 @@ impl Trial<'_> {
         let telemetry = self.prepared.experiment.telemetry;
         let watched = TelemetryContext::new(server.subject(), telemetry);
         let sampler = Sampler::start(probes(&watched), telemetry.interval.0);
-        let (driven, opened) = self.run_load(&self.load_spec(server, load));
+        let (driven, opened) = self.run_load(&self.load_spec(server, load), &sampler);
         let measured = driven.as_ref().map_or(0.0, |m| m.measured_s);
         let telemetry = opened.map_or_else(Vec::new, |opened| {
             sampler.finish(opened, opened + Duration::from_secs_f64(measured))
@@ -279,7 +279,11 @@ impl Trial<'_> {
     }
 
     /// Runs `spec` and reports progress. Returns the measurement and when its window opened.
-    fn run_load(&self, spec: &LoadSpec) -> (Result<Measurement, LoadError>, Option<Instant>) {
+    fn run_load(
+        &self,
+        spec: &LoadSpec,
+        sampler: &Sampler,
+    ) -> (Result<Measurement, LoadError>, Option<Instant>) {
         let began = Instant::now();
         let opened: Mutex<Option<Instant>> = Mutex::new(None);
         let on_open = |at: Instant| {
@@ -288,6 +292,8 @@ impl Trial<'_> {
             }
         };
         let on_second = |live: &LiveSecond| {
+            let mut waits = sampler.waits();
+            waits.truncate(LoadSecond::WAITS);
             self.context.event(&Event::Load(&LoadSecond {
                 elapsed_s: live.elapsed.as_secs_f64(),
                 measuring: live.phase != Phase::WarmUp,
@@ -298,8 +304,8 @@ impl Trial<'_> {
                 latencies: live.latency.as_ref().map_or_else(Vec::new, |latencies| {
                     SecondLatencies::from(latencies).rebinned(LoadSecond::BUCKETS_PER_OCTAVE)
                 }),
-                event_loop_lag_us_p99: None,
-                waits: Vec::new(),
+                event_loop_lag_us_p99: live.event_loop_lag_us_p99,
+                waits,
                 left_s: (self.left)(began.elapsed()).as_secs_f64(),
             }));
         };

@@ -4,6 +4,7 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
+use pgdyno_model::live::Outlook;
 use pgdyno_model::progress::EndReason;
 use pgdyno_model::{Measurement, Plan, PlannedTrial, TrialRecord};
 use pgdyno_results::analysis::stopping;
@@ -61,6 +62,15 @@ impl<'a> TrialScheduler<'a> {
         if self.completed.insert(trial.ordinal) {
             self.tps[trial.treatment].push((trial.block, tps));
         }
+    }
+
+    /// Returns how the comparisons stand, if `planned` begins another block of a run that may end
+    /// by itself. Call it before [`TrialScheduler::next`].
+    pub(super) fn outlook(&self, planned: PlannedTrial) -> Option<Outlook> {
+        if planned.block == 1 || planned.block == self.block {
+            return None;
+        }
+        stopping::outlook(self.plan, &self.tps, planned.block - 1)
     }
 
     /// Decides about `planned`, if a trial takes `each`.

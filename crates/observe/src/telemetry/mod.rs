@@ -36,6 +36,7 @@ pub use context::{MonitoredServer, TelemetryContext};
 use pgdyno_model::telemetry::Column;
 pub use probe::{Probe, ProbeError};
 pub use sampler::Sampler;
+pub use wait_events::Wait;
 
 /// All probes, in the order of reports.
 const PROBES: &[(&str, MakeProbe)] = &[

@@ -1,12 +1,14 @@
 //! The sampler: one thread that reads all probes on one time base.
 
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use pgdyno_model::telemetry::{Sample, Table};
 
 use super::probe::{Probe, ProbeError};
+use super::wait_events::{self, Wait};
 
 /// Samples until [`Sampler::finish`] or a drop.
 ///
@@ -14,6 +16,7 @@ use super::probe::{Probe, ProbeError};
 pub struct Sampler {
     end: Option<Sender<()>>,
     thread: std::io::Result<Option<JoinHandle<Vec<Taken>>>>,
+    waits: Arc<Mutex<Vec<Wait>>>,
 }
 
 /// The samples of one probe.
@@ -31,10 +34,18 @@ impl Sampler {
         let (end, ended) = channel();
         // At least 10 ms, so that a zero does not keep a CPU busy.
         let interval = interval.max(Duration::from_millis(10));
+        let waits = Arc::new(Mutex::new(Vec::new()));
+        let live = Arc::clone(&waits);
         let spawned = std::thread::Builder::new()
             .name("telemetry".into())
-            .spawn(move || watch(probes, interval, &ended));
-        Self { end: Some(end), thread: spawned.map(Some) }
+            .spawn(move || watch(probes, interval, &ended, &live));
+        Self { end: Some(end), thread: spawned.map(Some), waits }
+    }
+
+    /// Returns what the loaded backends waited for between the last two samples, most frequent
+    /// first. Empty before the second sample, and without the probe `wait_events`.
+    pub fn waits(&self) -> Vec<Wait> {
+        self.waits.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     /// Takes a last sample and returns all tables.
@@ -68,7 +79,12 @@ impl Drop for Sampler {
     }
 }
 
-fn watch(probes: Vec<Box<dyn Probe>>, interval: Duration, ended: &Receiver<()>) -> Vec<Taken> {
+fn watch(
+    probes: Vec<Box<dyn Probe>>,
+    interval: Duration,
+    ended: &Receiver<()>,
+    waits: &Mutex<Vec<Wait>>,
+) -> Vec<Taken> {
     let mut due = Instant::now();
     let mut all: Vec<Taken> = probes
         .into_iter()
@@ -77,6 +93,9 @@ fn watch(probes: Vec<Box<dyn Probe>>, interval: Duration, ended: &Receiver<()>) 
     loop {
         let now = Instant::now();
         all.iter_mut().filter(|t| t.due <= now).for_each(Taken::take);
+        if let Some(latest) = all.iter().find_map(Taken::waits) {
+            *waits.lock().unwrap_or_else(PoisonError::into_inner) = latest;
+        }
         // Samples that were missed are left out.
         let now = Instant::now();
         while due <= now {
@@ -102,6 +121,13 @@ impl Taken {
             Ok(values) => self.samples.push((before + before.elapsed() / 2, values)),
             Err(why) => self.failed = Some(why),
         }
+    }
+
+    /// Returns the waits between the last two samples; none for another probe, and before them.
+    fn waits(&self) -> Option<Vec<Wait>> {
+        let [.., (_, earlier), (_, later)] = self.samples.as_slice() else { return None };
+        (self.probe.name() == wait_events::NAME)
+            .then(|| wait_events::mean_waits(self.probe.columns(), earlier, later))
     }
 
     fn table(self, opened: Instant, closed: Instant) -> Table {

@@ -35,6 +35,17 @@ const LOOK: &str = "SELECT CASE WHEN backend_type IN ('client backend', 'paralle
       AND wait_event_type IS DISTINCT FROM 'Activity' \
     GROUP BY 1, 2, 3, 4";
 
+/// The probe's name.
+pub(super) const NAME: &str = "wait_events";
+/// What the loaded backends' columns begin with.
+const LOAD: &str = "load.";
+/// A backend that waits for its client is idle.
+const IDLE: &str = "Client:ClientRead";
+
+/// A wait event such as `IO:WalSync`, or `CPU`, and the mean number of loaded backends that were
+/// seen in it.
+pub type Wait = (String, f64);
+
 struct WaitEvents {
     columns: Columns,
     seen: Arc<Mutex<Seen>>,
@@ -163,7 +174,7 @@ impl Seen {
 
 impl Probe for WaitEvents {
     fn name(&self) -> &'static str {
-        "wait_events"
+        NAME
     }
 
     fn columns(&self) -> &[Column] {
@@ -197,9 +208,35 @@ impl Drop for WaitEvents {
     }
 }
 
+/// Returns the waits of the loaded backends between two samples, most frequent first. Idle backends
+/// are left out.
+pub(super) fn mean_waits(
+    columns: &[Column],
+    earlier: &[Option<f64>],
+    later: &[Option<f64>],
+) -> Vec<Wait> {
+    // A column that was added later was 0 until then.
+    let change = |place: usize| {
+        let at = |sample: &[Option<f64>]| sample.get(place).copied().flatten().unwrap_or(0.0);
+        at(later) - at(earlier)
+    };
+    let polls = columns.iter().position(|column| column.name == "polls").map_or(0.0, change);
+    if polls <= 0.0 {
+        return Vec::new();
+    }
+    let wait = |(place, column): (usize, &Column)| {
+        let event = column.name.strip_prefix(LOAD).filter(|event| *event != IDLE)?;
+        Some((event.to_owned(), change(place) / polls)).filter(|(_, mean)| *mean > 0.0)
+    };
+    let mut waits: Vec<Wait> = columns.iter().enumerate().filter_map(wait).collect();
+    waits.sort_by(|a, b| b.1.total_cmp(&a.1));
+    waits
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::telemetry::probe::column;
 
     #[test]
     fn sightings_are_kept_apart_by_who_waits_and_counted_by_state_for_the_load_alone() {
@@ -222,5 +259,21 @@ mod tests {
                 ("state.idle", 4)
             ]
         );
+    }
+
+    #[test]
+    fn mean_waits_are_sightings_by_poll_without_idle_backends() {
+        let columns: Vec<Column> =
+            ["polls", "load.IO:WalSync", "load.Client:ClientRead", "state.active", "load.CPU"]
+                .map(|name| column(name, "count", Kind::Counter))
+                .into();
+        // `load.CPU` was seen for the first time in the second sample.
+        let earlier = [10.0, 20.0, 5.0, 9.0].map(Some);
+        let later = [20.0, 40.0, 95.0, 99.0, 35.0].map(Some);
+        assert_eq!(
+            mean_waits(&columns, &earlier, &later),
+            [("CPU".to_owned(), 3.5), ("IO:WalSync".to_owned(), 2.0)]
+        );
+        assert_eq!(mean_waits(&columns, &later, &later), []);
     }
 }

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use pgdyno_model::live::Outlook;
 use pgdyno_model::record::RunState;
 use pgdyno_model::{Plan, Stopping};
 use pgdyno_stats as stats;
@@ -30,6 +31,56 @@ pub fn wanted(plan: &Plan, tps: &[Vec<(u32, f64)>], block: u32) -> BTreeSet<usiz
         wanted.retain(|t| open.contains(t));
     }
     wanted
+}
+
+/// Returns how the comparisons stand after block `block`, and how many more blocks they take until
+/// all are decided; none for a plan of fixed repeats. `tps` is as in [`wanted`].
+///
+/// The forecast supposes that the blocks to come repeat those so far, in turn: the measured
+/// differences stay what they are, and so does the spread s of the blocks. Student's interval
+/// t·s/√n then narrows with the blocks n, at each interim analysis with the quantile t of its
+/// freedom and of its share of the 5%. The first analysis that leaves nothing open under the rule
+/// of [`wanted`] is the answer. This is the projection under the current trend of K. K. G. Lan and
+/// J. Wittes, *The B-value: a tool for monitoring data*, Biometrics 44 (1988).
+pub fn outlook(plan: &Plan, tps: &[Vec<(u32, f64)>], block: u32) -> Option<Outlook> {
+    let (stopping, looks) = (plan.stopping.as_ref()?, interim_analyses(plan)?);
+    let pairs = planned_pairs(plan);
+    let decisions = match pairs.is_empty() {
+        true => (0..plan.treatments.len()).map(|t| alone(plan, stopping, &tps[t])).collect(),
+        false => states(plan, stopping, &pairs, tps),
+    };
+    let open = decisions.iter().filter(|decision| **decision == Decision::Open).count();
+    let count = |n: usize| u32::try_from(n).unwrap_or(u32::MAX);
+    Some(Outlook {
+        blocks: block,
+        decided: count(decisions.len() - open),
+        comparisons: count(decisions.len()),
+        blocks_left: blocks_left(plan, looks.at(), tps, block),
+        ceiling: stopping.ceiling,
+    })
+}
+
+/// Returns the blocks from `block` to the analysis that decides everything, if the blocks so far
+/// repeat; none before two blocks, or if something stays open at the last analysis.
+fn blocks_left(plan: &Plan, looks: &[u32], tps: &[Vec<(u32, f64)>], block: u32) -> Option<u32> {
+    if block < 2 {
+        return None;
+    }
+    if wanted(plan, tps, block + 1).is_empty() {
+        return Some(0);
+    }
+    let mut all = tps.to_vec();
+    for next in block + 1..=looks.last().copied()? {
+        let source = (next - 1) % block + 1;
+        for trials in &mut all {
+            let repeated = trials.iter().find(|(b, _)| *b == source).map(|(_, tps)| (next, *tps));
+            trials.extend(repeated);
+        }
+        if looks.contains(&next) && wanted(plan, &all, next + 1).is_empty() {
+            return Some(next - block);
+        }
+    }
+    None
 }
 
 /// The treatments of comparisons that `tps` leaves open.
