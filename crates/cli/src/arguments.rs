@@ -4,7 +4,7 @@ use clap::{Parser, Subcommand};
 
 use crate::commands::{
     audit, clean, compare, completions, crash, disk, doctor, export, fsync, list, load, new,
-    recipes, report, run, show, verify,
+    recipes, report, run, show, stop, verify,
 };
 use crate::exit_status::exit_codes;
 
@@ -57,6 +57,8 @@ acknowledged. Some first steps; none needs root, and the first three no server o
 pub(crate) enum Command {
     /// Run an experiment: measure, store the results and write a report
     Run(run::Options),
+    /// End a run that works after the trial in progress. `run --resume` goes on with it
+    Stop(stop::Options),
     /// Load a workload's tables into a database over several connections. An interrupted load can
     /// be resumed
     #[command(disable_help_flag = true)]
