@@ -4,9 +4,8 @@
 //! security policy names the hashes of its script and style, so that nothing but the marks may
 //! change.
 
-use pgdyno_model::printable::{escape_text, is_hazard};
-
 use super::static_html::escape;
+use crate::report::json;
 
 /// The built front end.
 const TEMPLATE: &str = include_str!("../../../../../web/dist/index.html");
@@ -33,6 +32,31 @@ pub(super) fn insert(parts: &Parts<'_>) -> String {
     fill(TEMPLATE, parts)
 }
 
+/// Returns the front end for a server, and its content security policy for a header.
+///
+/// In the place of data stands an empty element `pgdyno-server`. The policy of a file allows no
+/// requests; a server's allows those to itself.
+pub(super) fn for_server() -> (String, String) {
+    serve(TEMPLATE)
+}
+
+fn serve(template: &str) -> (String, String) {
+    const META: &str = "<meta http-equiv=\"Content-Security-Policy\" content=\"";
+    let policy = template.split_once(META).and_then(|(_, rest)| rest.split_once('"'));
+    let policy = policy.map_or("default-src 'none'", |(policy, _)| policy);
+    let own = format!("{policy}; connect-src 'self'");
+    let html = fill_marks(
+        &template.replacen(policy, &own, 1),
+        &[
+            (TITLE, "pgdyno".to_owned()),
+            (VERSION, escape(env!("CARGO_PKG_VERSION"))),
+            (STATIC, String::new()),
+            (DATA, "<script type=\"application/json\" id=\"pgdyno-server\">{}</script>".to_owned()),
+        ],
+    );
+    (html, format!("{own}; frame-ancestors 'none'"))
+}
+
 fn fill(template: &str, parts: &Parts<'_>) -> String {
     let texts = [
         (TITLE, escape(parts.title)),
@@ -40,6 +64,11 @@ fn fill(template: &str, parts: &Parts<'_>) -> String {
         (STATIC, parts.body.to_owned()),
         (DATA, elements(parts)),
     ];
+    fill_marks(template, &texts)
+}
+
+/// Replaces each mark by its text. A text that holds a mark is not filled again.
+fn fill_marks(template: &str, texts: &[(&str, String)]) -> String {
     let mut places: Vec<(usize, &str, &str)> = texts
         .iter()
         .filter_map(|(mark, text)| Some((template.find(mark)?, *mark, text.as_str())))
@@ -61,28 +90,12 @@ fn fill(template: &str, parts: &Parts<'_>) -> String {
 /// Returns the elements that hold the data. Base64 needs no escaping.
 fn elements(parts: &Parts<'_>) -> String {
     let mut out = String::from("<script type=\"application/json\" id=\"pgdyno-data\">");
-    out.push_str(&for_script(parts.document));
+    out.push_str(&json::for_browser(parts.document));
     out.push_str("</script>");
     for (i, text) in parts.details {
         out.push_str(&format!("\n<script type=\"text/plain\" id=\"pgdyno-trial-{i}\">"));
         out.push_str(text);
         out.push_str("</script>");
-    }
-    out
-}
-
-/// Escapes JSON so that an HTML parser reads it as text only.
-fn for_script(json: &str) -> String {
-    let mut out = String::with_capacity(json.len() + json.len() / 16);
-    for c in json.chars() {
-        match c {
-            '<' => out.push_str("\\u003c"),
-            '>' => out.push_str("\\u003e"),
-            '&' => out.push_str("\\u0026"),
-            // The page shows it: written out as it is on a terminal.
-            c if is_hazard(c) => out.push_str(&escape_text(&c.to_string()).replace('\\', "\\\\")),
-            c => out.push(c),
-        }
     }
     out
 }
@@ -102,6 +115,18 @@ mod tests {
     }
 
     #[test]
+    fn a_server_gives_out_the_front_end_without_data_and_allows_requests_to_itself() {
+        let (html, policy) = for_server();
+        for mark in [TITLE, VERSION, STATIC, DATA, "id=\"pgdyno-data\""] {
+            assert!(!html.contains(mark), "{mark}");
+        }
+        let in_page = policy.strip_suffix("; frame-ancestors 'none'").unwrap();
+        assert!(html.contains(&format!("content=\"{in_page}\"")), "{policy}");
+        assert!(policy.starts_with("default-src 'none'; script-src 'sha256-"), "{policy}");
+        assert!(in_page.ends_with("; connect-src 'self'"), "{policy}");
+    }
+
+    #[test]
     fn a_part_that_holds_a_mark_is_not_filled_again() {
         let details = [(3, "QUJD".to_owned())];
         let parts = Parts { title: DATA, body: "<p>body</p>", document: "{}", details: &details };
@@ -115,14 +140,5 @@ mod tests {
              <script type=\"application/json\" id=\"pgdyno-data\">{}</script>\n\
              <script type=\"text/plain\" id=\"pgdyno-trial-3\">QUJD</script>"
         );
-    }
-
-    #[test]
-    fn data_end_no_script_and_hold_nothing_that_is_obeyed() {
-        let json = serde_json::to_string("</script><!--\u{202e}\u{9b}\u{1b}\u{2028}").unwrap();
-        let escaped = for_script(&json);
-        assert!(!escaped.contains('<') && !escaped.chars().any(is_hazard), "{escaped}");
-        let read: String = serde_json::from_str(&escaped).unwrap();
-        assert_eq!(read, "</script><!--\\u{202e}\\x9b\u{1b}\\u{2028}");
     }
 }
