@@ -46,9 +46,11 @@ pub(crate) const ALLOWED: &[(&str, &[&str])] = &[
         ],
     ),
     ("pgbench", &["dataset", "engine", "connect", "exec", "model"]),
+    ("web", &["lab", "results", "model"]),
     (
         "cli",
         &[
+            "web",
             "pgbench",
             "lab",
             "dataset",

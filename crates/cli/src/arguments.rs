@@ -4,7 +4,7 @@ use clap::{Parser, Subcommand};
 
 use crate::commands::{
     audit, clean, compare, completions, crash, disk, doctor, export, fsync, list, load, new,
-    recipes, report, run, show, verify,
+    recipes, report, run, serve, show, verify,
 };
 use crate::exit_status::exit_codes;
 
@@ -71,6 +71,8 @@ pub(crate) enum Command {
     List(list::Options),
     /// Show the results of one run, probe, crash test or import
     Show(show::Options),
+    /// Serve the store to a browser: runs, histories, comparisons, and runs as they work
+    Serve(serve::Options),
     /// Write a stored result as a single HTML file that needs no network
     Report(report::Options),
     /// Export one run for other programs: tables, histograms, a chart

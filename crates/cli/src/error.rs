@@ -122,6 +122,14 @@ pub(crate) enum CommandError {
         /// The witness's address.
         address: String,
     },
+    /// The store cannot be served.
+    #[cfg(feature = "serve")]
+    #[error(transparent)]
+    Serve(#[from] pgdyno_web::ServeError),
+    /// This build has no server.
+    #[cfg(not(feature = "serve"))]
+    #[error("cannot serve the store: this pgdyno was built without its server")]
+    NoServe,
     /// A path of the command line cannot be made absolute.
     #[error("cannot use {}", path.display())]
     Path {
@@ -170,6 +178,13 @@ impl CommandError {
             }
             Self::OptionBeforePgbench => {
                 "write pgbench's options behind it: `pgdyno pgbench --help`"
+            }
+            #[cfg(feature = "serve")]
+            Self::Serve(error) => return error.help(),
+            #[cfg(not(feature = "serve"))]
+            Self::NoServe => {
+                "build it with `cargo install --features serve …`, or use a released package; \
+                 `pgdyno report` writes a page without a server"
             }
             Self::NotAFileName { .. } => "name a file with `-o FILE.html`",
             Self::NotAReport { .. } | Self::ReportUnreadable { .. } => {

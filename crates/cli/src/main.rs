@@ -41,7 +41,7 @@ use arguments::{Arguments, Command, FIRST_STEPS};
 use clap::{CommandFactory, Parser};
 use commands::{
     audit, clean, compare, completions, crash, disk, doctor, emulated_disk, export, filesystems,
-    fsync, list, load, new, pgbench, recipes, report, run, show, verify,
+    fsync, list, load, new, pgbench, recipes, report, run, serve, show, verify,
 };
 use context::Context;
 use error::CommandError;
@@ -87,6 +87,7 @@ fn run_command(arguments: Arguments) -> Result<ExitStatus, CommandError> {
         }
         Command::Recipes(options) => recipes::run(&options),
         Command::List(options) => list::run(&options),
+        Command::Serve(options) => serve::run(&options, &context),
         Command::Show(options) => show::run(&options, &context),
         Command::Verify(options) => verify::run(&options, &context),
         Command::Report(options) => report::run(&options),

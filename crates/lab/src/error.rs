@@ -189,6 +189,7 @@ macro_rules! explained {
 explained!(
     pgdyno_dataset::DatasetError,
     crate::file::FileError,
+    crate::live::LiveError,
     crate::resolve::ResolveError,
     pgdyno_dataset::workload::WorkloadError,
     pgdyno_engine::LoadError,

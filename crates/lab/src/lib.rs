@@ -48,6 +48,7 @@ mod dry_run;
 mod error;
 mod estimate;
 pub mod file;
+pub mod live;
 pub mod load;
 mod needs;
 mod prepare;

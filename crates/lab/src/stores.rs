@@ -35,6 +35,28 @@ pub fn open_store_existing(path: &Path) -> Result<Store, LabError> {
     end_dead_sessions(Store::open_existing(path)?)
 }
 
+/// Opens a store that must exist for reading only. Sessions of dead processes count as interrupted.
+///
+/// # Errors
+/// There is no store at `path`, or it cannot be opened.
+pub fn open_store_for_reading(path: &Path) -> Result<Store, LabError> {
+    let mut store = Store::open_for_reading(path)?;
+    look_for_dead_sessions(&mut store)?;
+    Ok(store)
+}
+
+/// Looks anew which open sessions of `store` belong to dead processes: they count as interrupted.
+///
+/// # Errors
+/// The store cannot be read.
+pub fn look_for_dead_sessions(store: &mut Store) -> Result<(), LabError> {
+    let dead = store.open_sessions()?.into_iter();
+    let dead = dead.filter(|(.., owner)| !pgdyno_exec::process::is_alive(owner));
+    let dead: Vec<_> = dead.map(|(session, ..)| session).collect();
+    store.assume_ended(dead);
+    Ok(())
+}
+
 /// Ends the sessions whose process is gone: a killed process could not record its end.
 fn end_dead_sessions(mut store: Store) -> Result<Store, LabError> {
     if !store.is_writable() {

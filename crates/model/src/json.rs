@@ -54,6 +54,14 @@ pub fn json<T: Document>(document: &T) -> Result<String, serde_json::Error> {
     serde_json::to_string_pretty(&Versioned::new(document)).map(escape)
 }
 
+/// Writes `document` as one JSON object without indentation, for programs.
+///
+/// # Errors
+/// The document's serializer fails.
+pub fn compact<T: Document>(document: &T) -> Result<String, serde_json::Error> {
+    serde_json::to_string(&Versioned::new(document)).map(escape)
+}
+
 /// Writes `documents` as one indented JSON array.
 ///
 /// # Errors

@@ -282,6 +282,13 @@ pub enum Warning {
         /// Why not.
         reason: String,
     },
+    /// The run's live file cannot be written: nobody can watch it or ask it to stop.
+    NotWatchable {
+        /// The live folder.
+        folder: PathBuf,
+        /// Why not.
+        reason: String,
+    },
     /// Load runs: the user is to pull the plug.
     PullThePlug {
         /// The session.

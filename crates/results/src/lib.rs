@@ -11,6 +11,8 @@
 //! 3. `prose` has the sentences that all reports share.
 //! 4. [`export`] writes a run as tables for other programs.
 //! 5. [`report`] renders a view for terminal, Markdown, HTML and JSON.
+//! 6. [`notes`] and [`digest`] keep beside a store what is not measured: what users write on results,
+//!    and results in brief.
 //!
 //! ```no_run
 //! use pgdyno_results::{Store, analyse, report};
@@ -24,11 +26,15 @@
 //! ```
 
 pub mod analysis;
+pub mod digest;
 pub mod export;
 pub mod gate;
+pub mod notes;
 mod prose;
 pub mod report;
+mod side_file;
 pub mod store;
 
 pub use analysis::{RunView, analyse};
+pub use side_file::SideFileError;
 pub use store::{SessionId, Store, StoreError};

@@ -1,13 +1,11 @@
 //! `pgdyno compare`: two runs, two treatments, or a run beside imported figures.
 
 use clap::Args;
-use pgdyno_audit::ImportedRun;
 use pgdyno_results::analysis::compare_runs::{CompareOptions, Outcome};
-use pgdyno_results::analysis::side_by_side::side_by_side;
+use pgdyno_results::analysis::side_by_side::{find_import, side_by_side};
 use pgdyno_results::analysis::{analyse, compare_runs};
 use pgdyno_results::gate::{self, Form, Gate};
 use pgdyno_results::report;
-use pgdyno_results::store::{Store, Stored};
 
 use crate::context::Context;
 use crate::error::CommandError;
@@ -116,20 +114,4 @@ pub(crate) fn run(options: &Options, context: &Context) -> Result<ExitStatus, Co
         }
         (Some(Outcome::Undecided), None) => ExitStatus::Undecided,
     })
-}
-
-/// Returns the import among `a` and `b` and the id of the other one, a run. Returns `None` if
-/// neither is an import.
-pub(crate) fn find_import(
-    store: &Store,
-    a: &str,
-    b: &str,
-) -> Result<Option<(ImportedRun, String)>, CommandError> {
-    let stored = |name: &str| store.resolve_any(name).ok();
-    let (import, other) = match (stored(a), stored(b)) {
-        (Some(Stored::Imported(import)), _) => (import, b),
-        (_, Some(Stored::Imported(import))) => (import, a),
-        _ => return Ok(None),
-    };
-    Ok(Some((store.import(&import)?, store.resolve(other)?)))
 }

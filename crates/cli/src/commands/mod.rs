@@ -20,5 +20,6 @@ pub(crate) mod pgbench;
 pub(crate) mod recipes;
 pub(crate) mod report;
 pub(crate) mod run;
+pub(crate) mod serve;
 pub(crate) mod show;
 pub(crate) mod verify;

@@ -4,12 +4,10 @@ use std::path::PathBuf;
 
 use clap::Args;
 use pgdyno_results::analysis::compare_runs::CompareOptions;
-use pgdyno_results::analysis::side_by_side::side_by_side;
-use pgdyno_results::analysis::{analyse, compare_runs};
-use pgdyno_results::report::Page;
-use pgdyno_results::store::{Store, Stored};
+use pgdyno_results::report::{ComparedPage, Page};
+use pgdyno_results::store::Store;
 
-use crate::commands::compare::{EqualityOptions, find_import, gates};
+use crate::commands::compare::{EqualityOptions, gates};
 use crate::error::CommandError;
 use crate::exit_status::ExitStatus;
 use crate::output::print_line;
@@ -60,12 +58,7 @@ pub(crate) fn run(options: &Options) -> Result<ExitStatus, CommandError> {
 /// Makes the page of one result, and returns its name too.
 fn single(store: &Store, id: &str) -> Result<(String, Page), CommandError> {
     let stored = store.resolve_any(id)?;
-    let page = match &stored {
-        Stored::Run(run) => Page::run(&analyse(store, run)?)?,
-        Stored::Probe(probe) => Page::probe(&store.probe(probe)?)?,
-        Stored::Crash(crash) => Page::crash(&store.crash(crash)?)?,
-        Stored::Imported(import) => Page::import(&store.import(import)?)?,
-    };
+    let page = Page::stored(store, &stored)?;
     Ok((stored.id().to_owned(), page))
 }
 
@@ -75,17 +68,11 @@ fn comparison(
     options: &Options,
     other: &str,
 ) -> Result<(String, Page), CommandError> {
-    if let Some((import, run)) = find_import(store, &options.id, other)? {
-        let page = Page::side_by_side(&side_by_side(&import, &analyse(store, &run)?))?;
-        return Ok((format!("{}-{run}", import.id), page));
-    }
     let EqualityOptions { by, force } = options.equality.clone();
     let gates = gates(&options.fail_if, &options.fail_unless)?;
     let asked = CompareOptions { by, force, gates };
-    let view = compare_runs::compare(store, &options.id, other, &asked)?;
-    let (a, b) = (analyse(store, &view.a.run)?, analyse(store, &view.b.run)?);
-    let name = format!("{}-{}", side(&view.a.run, &options.id), side(&view.b.run, other));
-    Ok((name, Page::compare(&view, &a, &b)?))
+    let ComparedPage { page, a, b } = Page::comparison(store, &options.id, other, &asked)?;
+    Ok((format!("{}-{}", side(&a, &options.id), side(&b, other)), page))
 }
 
 /// Returns a name for a side: the run, and the treatment that `given` names.

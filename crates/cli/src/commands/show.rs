@@ -9,7 +9,7 @@ use crate::context::Context;
 use crate::error::CommandError;
 use crate::exit_status::ExitStatus;
 use crate::output::print;
-use crate::render::{render_crash, render_probe, to_json};
+use crate::render::{render_crash, render_probe};
 use crate::shared_options::StoreOption;
 
 #[derive(Args, Debug)]
@@ -27,21 +27,18 @@ pub(crate) struct Options {
 /// Prints a run, a probe, crash tests or an import.
 pub(crate) fn run(options: &Options, context: &Context) -> Result<ExitStatus, CommandError> {
     let store = options.store.open()?;
-    print(&match store.resolve_any(&options.run)? {
+    let stored = store.resolve_any(&options.run)?;
+    if options.json {
+        print(&report::json::stored(&store, &stored)?);
+        return Ok(ExitStatus::Success);
+    }
+    print(&match stored {
         Stored::Run(run) => {
-            let view = analyse(&store, &run)?;
-            if options.json {
-                to_json(&view)?
-            } else {
-                report::terminal(&view, context.width(), context.detail())
-            }
+            report::terminal(&analyse(&store, &run)?, context.width(), context.detail())
         }
-        Stored::Probe(probe) => render_probe(&store.probe(&probe)?, options.json)?,
-        Stored::Crash(crash) => render_crash(&store.crash(&crash)?, options.json)?,
-        Stored::Imported(id) => {
-            let import = store.import(&id)?;
-            if options.json { to_json(&import)? } else { report::audit::imported(&import) }
-        }
+        Stored::Probe(probe) => render_probe(&store.probe(&probe)?, false)?,
+        Stored::Crash(crash) => render_crash(&store.crash(&crash)?, false)?,
+        Stored::Imported(id) => report::audit::imported(&store.import(&id)?),
     });
     Ok(ExitStatus::Success)
 }

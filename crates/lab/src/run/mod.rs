@@ -20,16 +20,20 @@ use std::sync::atomic::AtomicBool;
 
 use pgdyno_model::Plan;
 use pgdyno_model::progress::Progress;
-use pgdyno_model::record::RunState;
+use pgdyno_model::record::{RunState, SessionEnd};
 use pgdyno_results::StoreError;
 pub use session::Outcome;
+use session::{Continued, Session};
 
 use crate::LabError;
 use crate::context::Context;
 use crate::file::{Override, Source};
+use crate::live::Feed;
 use crate::prepare::{Consent, Prepared};
 use crate::stores::{clear_leftovers, open_store_trusting};
-pub use crate::stores::{open_store, open_store_existing};
+pub use crate::stores::{
+    look_for_dead_sessions, open_store, open_store_existing, open_store_for_reading,
+};
 
 /// Runs `prepared` from the beginning. What is complete is in the store at `store` when this
 /// returns, however it ends.
@@ -43,10 +47,11 @@ pub fn run(
     progress: &dyn Progress,
     stop: &AtomicBool,
 ) -> Result<Outcome, LabError> {
-    let journal = clear_leftovers(progress, stop)?;
+    let feed = Feed::new(progress, store);
+    let journal = clear_leftovers(&feed, stop)?;
     let mut store = open_store_trusting(store, &prepared.trust)?;
-    let context = Context { journal: &journal, progress, stop };
-    session::Session::begin(prepared, None, &mut store, context)?.work()
+    let context = Context { journal: &journal, progress: &feed, stop };
+    watched(&feed, Session::begin(prepared, None, &mut store, context, &feed))
 }
 
 /// Goes on with run `named` of the store at `store`: runs its trials that are not complete.
@@ -72,7 +77,8 @@ pub fn resume(
         return Err(StoreError::Missing { path: store.to_owned() }.into());
     }
     trust.check_store(store)?;
-    let journal = clear_leftovers(progress, stop)?;
+    let feed = Feed::new(progress, store);
+    let journal = clear_leftovers(&feed, stop)?;
     let mut store = open_store_trusting(store, &trust)?;
     let id = store.resolve(named)?;
     if let Some((_, _, owner)) = store.open_sessions()?.into_iter().find(|(_, run, _)| *run == id) {
@@ -116,7 +122,17 @@ pub fn resume(
     // Its trials are over, be it before all of them were executed; a treatment may be left to be
     // crashed.
     let are_trials_over = state == RunState::Completed && more.is_empty();
-    let continued = session::Continued { run: &id, extension, are_trials_over };
-    let context = Context { journal: &journal, progress, stop };
-    session::Session::begin(&prepared, Some(continued), &mut store, context)?.work()
+    let continued = Continued { run: &id, extension, are_trials_over };
+    let context = Context { journal: &journal, progress: &feed, stop };
+    watched(&feed, Session::begin(&prepared, Some(continued), &mut store, context, &feed))
+}
+
+/// Works through a session that was begun, and tells its watchers how it ended.
+fn watched(feed: &Feed<'_>, session: Result<Session<'_>, LabError>) -> Result<Outcome, LabError> {
+    let outcome = session.and_then(Session::work);
+    match &outcome {
+        Ok(outcome) => feed.end(outcome.end, None),
+        Err(error) => feed.end(SessionEnd::Failed, Some(error.message())),
+    }
+    outcome
 }

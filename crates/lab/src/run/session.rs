@@ -21,6 +21,7 @@ use super::trial::Trial;
 use super::trial_scheduler::{NextTrial, TrialScheduler};
 use crate::context::Context;
 use crate::estimate::Clock;
+use crate::live::Feed;
 use crate::prepare::Prepared;
 use crate::programs::install_programs;
 use crate::provisioner::Provisioner;
@@ -50,6 +51,7 @@ pub(super) struct Session<'a> {
     session: SessionId,
     todo: Vec<PlannedTrial>,
     pool: ClusterPool<'a>,
+    feed: &'a Feed<'a>,
 }
 
 /// A run that is gone on with.
@@ -68,6 +70,7 @@ impl<'a> Session<'a> {
         continued: Option<Continued<'_>>,
         store: &'a mut Store,
         context: Context<'a>,
+        feed: &'a Feed<'a>,
     ) -> Result<Self, LabError> {
         for note in &prepared.notes {
             context.note(note.clone());
@@ -117,7 +120,7 @@ impl<'a> Session<'a> {
         let session = store.begin_session(&run, &record)?;
         let live = live_run(prepared, &run, &record, &todo);
         context.event(&Event::Begun { run: &live, trials: todo.len(), store: store.path() });
-        Ok(Self { prepared, context, store, run, session, todo, pool })
+        Ok(Self { prepared, context, store, run, session, todo, pool, feed })
     }
 
     /// Runs every trial that is left, then takes everything down.
@@ -168,6 +171,7 @@ impl<'a> Session<'a> {
         let mut failed = 0;
         context.warn_left(self.pool.clear());
         for index in left {
+            self.check_stop()?;
             let treatment = &prepared.plan.treatments[index];
             let subject = crash::Subject::new(prepared, treatment, context)?;
             let id = new_record_id("crash", Epoch::of(SystemTime::now()));
@@ -186,7 +190,6 @@ impl<'a> Session<'a> {
             record.run = Some(self.run.clone());
             record.treatment = Some(index);
             self.store.add_crash(Some(self.session), &record)?;
-            context.check_stop()?;
         }
         Ok(failed)
     }
@@ -197,6 +200,7 @@ impl<'a> Session<'a> {
         }
         let stages = &self.prepared.experiment.probe;
         for name in self.pool.usable_storages() {
+            self.check_stop()?;
             self.pool.ensure_mounted(&name)?;
             let (directory, context) = (&self.pool.path(&name)?, self.context);
             let probes = StorageProbes { kinds, stages, name: &name, directory, context };
@@ -220,6 +224,12 @@ impl<'a> Session<'a> {
             self.store.add_fsync_rate(&self.run, self.session, &rate?)?;
         }
         Ok(())
+    }
+
+    /// Fails once a signal asked to stop, or somebody asked the run to end after a trial.
+    fn check_stop(&self) -> Result<(), LabError> {
+        self.context.check_stop()?;
+        if self.feed.is_asked_to_stop() { Err(LabError::Interrupted) } else { Ok(()) }
     }
 
     /// Every trial in order; the number of those that failed.
@@ -268,7 +278,7 @@ impl<'a> Session<'a> {
         of: usize,
         left: &(dyn Fn(Duration) -> Duration + Sync),
     ) -> Result<TrialRecord, LabError> {
-        self.context.check_stop()?;
+        self.check_stop()?;
         let treatment = &self.prepared.plan.treatments[planned.treatment];
         let number = planned.ordinal as usize + 1;
         let levels = &treatment.levels;

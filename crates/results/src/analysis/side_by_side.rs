@@ -6,6 +6,7 @@ use serde::Serialize;
 
 use super::RunView;
 use crate::prose;
+use crate::store::{Store, StoreError, Stored};
 
 /// Imported figures and a run. Nothing is computed between the two: they share neither machine nor
 /// repeats.
@@ -42,6 +43,25 @@ pub struct SideBySideRow {
     pub ratio_to_best: f64,
     /// Mean latency (milliseconds).
     pub latency_ms: Option<f64>,
+}
+
+/// Finds the import among what `a` and `b` name, with the id of the other one, a run; none if
+/// neither is an import.
+///
+/// # Errors
+/// [`StoreError`]: the import cannot be read, or the other one is no run.
+pub fn find_import(
+    store: &Store,
+    a: &str,
+    b: &str,
+) -> Result<Option<(ImportedRun, String)>, StoreError> {
+    let stored = |name: &str| store.resolve_any(name).ok();
+    let (import, other) = match (stored(a), stored(b)) {
+        (Some(Stored::Imported(import)), _) => (import, b),
+        (_, Some(Stored::Imported(import))) => (import, a),
+        _ => return Ok(None),
+    };
+    Ok(Some((store.import(&import)?, store.resolve(other)?)))
 }
 
 /// Puts `imported` beside `view`.

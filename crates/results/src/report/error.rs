@@ -3,9 +3,18 @@
 use std::io;
 use std::path::PathBuf;
 
+use crate::analysis::compare_runs::CompareError;
+use crate::store::StoreError;
+
 /// Why a report could not be made.
 #[derive(Debug, thiserror::Error)]
 pub enum ReportError {
+    /// The result cannot be read.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    /// Two results cannot be compared.
+    #[error(transparent)]
+    Compare(#[from] CompareError),
     /// The data could not be written as JSON: a fault of pgdyno's.
     #[error("cannot render the report of {subject}")]
     Render {
@@ -28,6 +37,8 @@ impl ReportError {
     /// Returns advice for the user, if there is any.
     pub fn help(&self) -> Option<String> {
         let help = match self {
+            Self::Store(error) => return error.help(),
+            Self::Compare(error) => return error.help(),
             Self::Render { .. } => {
                 "this is a fault in pgdyno; `pgdyno show ID --json` has all the data"
             }

@@ -2,12 +2,14 @@
 
 pub use pgdyno_model::json::{Document, json, json_list};
 
-use super::CrashView;
 use super::audit::AuditView;
-use crate::RunView;
+use super::{CrashView, ReportError};
 use crate::analysis::compare_runs::CompareView;
 use crate::analysis::side_by_side::SideBySideView;
-use crate::store::{CrashSummary, ImportSummary, ProbeSummary, RunSummary, Verification};
+use crate::store::{
+    CrashSummary, ImportSummary, ProbeSummary, RunSummary, Store, Stored, Verification,
+};
+use crate::{RunView, analyse};
 
 macro_rules! documents {
     ($($what:ty => $schema:literal),* $(,)?) => {
@@ -33,6 +35,20 @@ documents! {
     CrashSummary => "pgdyno.listed-crash/1",
     ImportSummary => "pgdyno.listed-import/1",
     Verification => "pgdyno.verify/1",
+}
+
+/// Writes a stored result as `pgdyno show --json` prints it.
+///
+/// # Errors
+/// [`ReportError::Store`] or [`ReportError::Render`].
+pub fn stored(store: &Store, stored: &Stored) -> Result<String, ReportError> {
+    let json = match stored {
+        Stored::Run(run) => json(&analyse(store, run)?),
+        Stored::Probe(probe) => json(&store.probe(probe)?),
+        Stored::Crash(crash) => json(&CrashView::from(&store.crash(crash)?)),
+        Stored::Imported(import) => json(&store.import(import)?),
+    };
+    json.map_err(|source| ReportError::Render { subject: stored.id().to_owned(), source })
 }
 
 #[cfg(test)]

@@ -25,7 +25,7 @@ pub use crash::{CrashView, FaultView, GravestFault, PowerView, crash};
 pub use error::ReportError;
 pub use file::is_report;
 pub(crate) use file::replace;
-pub use page::Page;
+pub use page::{ComparedPage, FrontEnd, Page, front_end};
 pub use probe::probe;
 pub use side_by_side::side_by_side;
 pub use terminal::terminal;

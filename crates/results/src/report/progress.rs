@@ -154,6 +154,10 @@ pub fn warning(warning: &Warning) -> String {
         Warning::RemainsNotKept { fault, round, reason } => {
             format!("what round {round} of {fault} left could not be kept: {reason}")
         }
+        Warning::NotWatchable { folder, reason } => format!(
+            "the run goes on, but cannot be watched or asked to stop through {}: {reason}",
+            folder.display()
+        ),
         Warning::PullThePlug { session } => format!(
             "session {session}: pull the plug while load runs; when the machine is back, start the \
              same command again"

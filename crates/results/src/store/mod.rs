@@ -14,15 +14,17 @@
 mod crash;
 mod error;
 mod imported;
+mod list;
 mod migrate;
 mod names;
 mod probe;
 mod read;
-mod schema;
+pub(crate) mod schema;
 mod seal;
 mod verify;
 mod write;
 
+use std::collections::BTreeSet;
 use std::fs::{DirBuilder, OpenOptions};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -31,9 +33,8 @@ pub use crash::CrashSummary;
 pub use error::StoreError;
 use error::sqlite;
 pub use imported::ImportSummary;
+pub use list::{ListedRun, RunSummary};
 pub use names::Stored;
-use pgdyno_model::record::RunState;
-use pgdyno_model::units::Epoch;
 pub use probe::ProbeSummary;
 use rusqlite::{Connection, OpenFlags};
 pub use seal::Damage;
@@ -51,33 +52,13 @@ pub struct Store {
     connection: Connection,
     path: PathBuf,
     is_writable: bool,
+    /// Open sessions whose process is known to be gone.
+    dead: BTreeSet<SessionId>,
 }
 
 /// A session's number in its store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct SessionId(i64);
-
-/// A run in a list.
-#[derive(Clone, Debug, PartialEq, serde::Serialize)]
-pub struct RunSummary {
-    /// Its name.
-    pub id: String,
-    /// The recipe's or the file's name.
-    pub recipe: String,
-    /// The question it answers.
-    pub question: Option<String>,
-    /// When it began.
-    #[serde(serialize_with = "pgdyno_model::format::as_text")]
-    pub started_at: Epoch,
-    /// Where it stands.
-    pub state: RunState,
-    /// Planned trials that are completed (count).
-    pub trials_done: u32,
-    /// Planned trials (count).
-    pub trials_planned: u32,
-    /// Attempts that failed (count), also those whose trial was completed later.
-    pub attempts_failed: u32,
-}
 
 impl Store {
     /// Opens the store at `path`, making it and its folders if there is none; only the owner may
@@ -107,16 +88,22 @@ impl Store {
     /// [`StoreError::Missing`] if there is none, else as [`Store::open`].
     pub fn open_existing(path: impl AsRef<Path>) -> Result<Self, StoreError> {
         let path = path.as_ref();
-        match std::fs::metadata(path) {
-            Ok(_) if schema::is_foreign(path) || Self::is_older(path)? => {
-                Self::connect_for_reading(path)
-            }
-            Ok(_) => Self::connect(path),
-            Err(e) if e.kind() == std::io::ErrorKind::NotFound => {
-                Err(StoreError::Missing { path: path.into() })
-            }
-            Err(source) => Err(StoreError::Io { doing: "look at", path: path.into(), source }),
+        look_at(path)?;
+        if schema::is_foreign(path) || Self::is_older(path)? {
+            return Self::connect_for_reading(path);
         }
+        Self::connect(path)
+    }
+
+    /// Opens the store at `path` for reading only. Nothing is written, neither to the file nor
+    /// beside it.
+    ///
+    /// # Errors
+    /// As [`Store::open_existing`].
+    pub fn open_for_reading(path: impl AsRef<Path>) -> Result<Self, StoreError> {
+        let path = path.as_ref();
+        look_at(path)?;
+        Self::connect_for_reading(path)
     }
 
     /// The store's file.
@@ -128,6 +115,11 @@ impl Store {
     /// is one of an older version that [`Store::open_existing`] opened.
     pub fn is_writable(&self) -> bool {
         self.is_writable
+    }
+
+    /// Whether this is a copy in memory of an older version's file: it does not follow changes.
+    pub fn is_copy(&self) -> bool {
+        self.connection.path().is_none_or(str::is_empty)
     }
 
     fn is_older(path: &Path) -> Result<bool, StoreError> {
@@ -145,7 +137,7 @@ impl Store {
                  PRAGMA recursive_triggers = ON;",
             )
             .map_err(sqlite(path, "prepare a connection"))?;
-        Ok(Self { connection, path: path.into(), is_writable: true })
+        Ok(Self { connection, path: path.into(), is_writable: true, dead: BTreeSet::new() })
     }
 
     /// Nothing is written beside the file either, and no journal that lies there is obeyed.
@@ -162,7 +154,7 @@ impl Store {
             connection = copy;
         }
         schema::check(&connection, path, migrate::MIGRATIONS)?;
-        Ok(Self { connection, path: path.into(), is_writable: false })
+        Ok(Self { connection, path: path.into(), is_writable: false, dead: BTreeSet::new() })
     }
 
     fn begin(path: &Path, access: OpenFlags) -> Result<Connection, StoreError> {
@@ -184,6 +176,17 @@ impl Store {
 
     fn corrupt(&self, what: impl Into<String>, found: &dyn std::fmt::Display) -> StoreError {
         StoreError::Corrupt { path: self.path.clone(), what: what.into(), found: found.to_string() }
+    }
+}
+
+/// Returns an error if there is nothing at `path`.
+fn look_at(path: &Path) -> Result<(), StoreError> {
+    match std::fs::metadata(path) {
+        Ok(_) => Ok(()),
+        Err(e) if e.kind() == std::io::ErrorKind::NotFound => {
+            Err(StoreError::Missing { path: path.into() })
+        }
+        Err(source) => Err(StoreError::Io { doing: "look at", path: path.into(), source }),
     }
 }
 

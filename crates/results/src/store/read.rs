@@ -4,94 +4,16 @@ use std::collections::BTreeSet;
 
 use pgdyno_model::facts::{Owner, ServerFacts, Setting};
 use pgdyno_model::measurement::Second;
-use pgdyno_model::record::{FsyncRate, RunState, SessionEnd, SessionRecord};
+use pgdyno_model::record::{FsyncRate, SessionEnd, SessionRecord};
 use pgdyno_model::telemetry::{Sample, Table};
 use pgdyno_model::units::Epoch;
 use pgdyno_model::{Latencies, Measurement, RunRecord, SecondLatencies, TrialRecord};
 use rusqlite::{Row, params};
 use serde::de::DeserializeOwned;
 
-use super::{RunSummary, SessionId, Store, StoreError};
+use super::{SessionId, Store, StoreError};
 
 impl Store {
-    /// All runs, newest first.
-    ///
-    /// # Errors
-    /// [`StoreError::Sqlite`] or [`StoreError::Corrupt`].
-    pub fn runs(&self) -> Result<Vec<RunSummary>, StoreError> {
-        let rows = self.rows(
-            "list the runs",
-            "SELECT id, recipe, question, started_at,
-                    coalesce((SELECT trials_planned FROM run_extension WHERE run = run.id ORDER BY id DESC LIMIT 1), trials_planned),
-                    (SELECT count(DISTINCT ordinal) FROM trial WHERE run = run.id AND failure IS NULL),
-                    (SELECT count(*) FROM trial WHERE run = run.id AND failure IS NOT NULL)
-             FROM run ORDER BY started_at DESC, rowid DESC",
-            params![],
-            |row| {
-                Ok(RunSummary {
-                    id: row.get(0)?,
-                    recipe: row.get(1)?,
-                    question: row.get(2)?,
-                    started_at: time(row, 3)?,
-                    state: RunState::Interrupted,
-                    trials_planned: row.get(4)?,
-                    trials_done: row.get(5)?,
-                    attempts_failed: row.get(6)?,
-                })
-            },
-        )?;
-        rows.into_iter()
-            .map(|summary| {
-                let state = self.state(&summary.id)?;
-                // One that ended by itself had no more to do.
-                let over = state == RunState::Completed;
-                let trials_planned =
-                    if over { summary.trials_done } else { summary.trials_planned };
-                Ok(RunSummary { state, trials_planned, ..summary })
-            })
-            .collect()
-    }
-
-    /// Where a run stands. A session that has no end counts as running: whether its process lives
-    /// is for the machine that runs it to say (see [`Store::open_sessions`]).
-    ///
-    /// # Errors
-    /// [`StoreError::UnknownRun`] for a name that is no run's; [`StoreError::Sqlite`] or
-    /// [`StoreError::Corrupt`].
-    pub fn state(&self, run: &str) -> Result<RunState, StoreError> {
-        let counts = self.rows(
-            "read a run's state",
-            "SELECT coalesce((SELECT trials_planned FROM run_extension WHERE run = run.id ORDER BY id DESC LIMIT 1), trials_planned),
-                    (SELECT count(DISTINCT ordinal) FROM trial WHERE run = run.id AND failure IS NULL)
-             FROM run WHERE id = ?",
-            [run],
-            |row| Ok((row.get::<_, u64>(0)?, row.get::<_, u64>(1)?)),
-        )?;
-        let Some(&(planned, done)) = counts.first() else { return Err(self.unknown(run)?) };
-        let ends = self.rows(
-            "read a run's sessions",
-            "SELECT e.state FROM session s LEFT JOIN session_end e ON e.session = s.id WHERE s.run = ? ORDER BY s.id",
-            [run],
-            |row| row.get::<_, Option<String>>(0),
-        )?;
-        if ends.iter().any(Option::is_none) {
-            return Ok(RunState::Running);
-        }
-        if done >= planned {
-            return Ok(RunState::Completed);
-        }
-        match ends.last() {
-            None => Ok(RunState::Interrupted),
-            Some(end) => match self.session_end(end.as_deref())? {
-                Some(SessionEnd::Interrupted) | None => Ok(RunState::Interrupted),
-                // It had fewer to do than were planned: a run may end by itself, and a machine may
-                // lack a storage.
-                Some(SessionEnd::Completed) => Ok(RunState::Completed),
-                Some(SessionEnd::Failed) => Ok(RunState::Failed),
-            },
-        }
-    }
-
     /// A run as it was begun, or, where it was given more repeats, with the plan that holds since.
     ///
     /// # Errors
@@ -433,13 +355,16 @@ impl Store {
         serde_json::from_str(text).map_err(|e| self.corrupt(what, &e))
     }
 
-    fn session_end(&self, state: Option<&str>) -> Result<Option<SessionEnd>, StoreError> {
+    pub(super) fn session_end(
+        &self,
+        state: Option<&str>,
+    ) -> Result<Option<SessionEnd>, StoreError> {
         let end = |name: &str| name.parse().map_err(|_| self.corrupt("a session's end", &name));
         state.map(end).transpose()
     }
 }
 
-fn time(row: &Row<'_>, column: usize) -> rusqlite::Result<Epoch> {
+pub(super) fn time(row: &Row<'_>, column: usize) -> rusqlite::Result<Epoch> {
     Ok(Epoch(row.get(column)?))
 }
 

@@ -15,7 +15,7 @@ use super::error::{StoreError, sqlite};
 const MOST_BYTES: i32 = 256 << 20;
 
 /// Makes SQLite run nothing that the file brings along, and bounds what it takes.
-pub(super) fn distrust(connection: &Connection) -> rusqlite::Result<()> {
+pub(crate) fn distrust(connection: &Connection) -> rusqlite::Result<()> {
     connection.set_db_config(DbConfig::SQLITE_DBCONFIG_DEFENSIVE, true)?;
     connection.set_db_config(DbConfig::SQLITE_DBCONFIG_TRUSTED_SCHEMA, false)?;
     connection.set_limit(Limit::SQLITE_LIMIT_LENGTH, MOST_BYTES)?;
@@ -64,7 +64,7 @@ fn objects(connection: &Connection) -> rusqlite::Result<Objects> {
 
 /// Whether another account may change the store or put a journal beside it. One that cannot be
 /// looked at is.
-pub(super) fn is_foreign(path: &Path) -> bool {
+pub(crate) fn is_foreign(path: &Path) -> bool {
     let Ok(path) = path.canonicalize() else { return true };
     let us = rustix::process::geteuid().as_raw();
     let is_ours = |path: &Path| {

@@ -1,6 +1,6 @@
 //! The head of a page: verdict, key figures, next command, and cautions in two tiers.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 /// Verdict card of a result: what a reader sees first.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
@@ -20,7 +20,7 @@ pub struct Headline {
 }
 
 /// How far a result answers its question.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Badge {
     /// The data answer the question.

@@ -12,6 +12,7 @@ mod document;
 mod environment;
 mod heat;
 mod reduction;
+mod served;
 mod static_html;
 mod steadiness;
 mod template;
@@ -26,6 +27,7 @@ use pgdyno_audit::ImportedRun;
 use pgdyno_model::{CrashRecord, ProbeRecord};
 use serde::Serialize;
 use serde_json::Value;
+pub use served::{ComparedPage, FrontEnd, front_end};
 
 use super::{CrashView, ReportError, audit, crash, file, probe};
 use crate::analysis::compare_runs::CompareView;

@@ -33,6 +33,31 @@ pub(super) fn insert(parts: &Parts<'_>) -> String {
     fill(TEMPLATE, parts)
 }
 
+/// Returns the front end for a server, and its content security policy for a header.
+///
+/// In the place of data stands an empty element `pgdyno-server`. The policy of a file allows no
+/// requests; a server's allows those to itself.
+pub(super) fn for_server() -> (String, String) {
+    serve(TEMPLATE)
+}
+
+fn serve(template: &str) -> (String, String) {
+    const META: &str = "<meta http-equiv=\"Content-Security-Policy\" content=\"";
+    let policy = template.split_once(META).and_then(|(_, rest)| rest.split_once('"'));
+    let policy = policy.map_or("default-src 'none'", |(policy, _)| policy);
+    let own = format!("{policy}; connect-src 'self'");
+    let html = fill_marks(
+        &template.replacen(policy, &own, 1),
+        &[
+            (TITLE, "pgdyno".to_owned()),
+            (VERSION, escape(env!("CARGO_PKG_VERSION"))),
+            (STATIC, String::new()),
+            (DATA, "<script type=\"application/json\" id=\"pgdyno-server\">{}</script>".to_owned()),
+        ],
+    );
+    (html, format!("{own}; frame-ancestors 'none'"))
+}
+
 fn fill(template: &str, parts: &Parts<'_>) -> String {
     let texts = [
         (TITLE, escape(parts.title)),
@@ -40,6 +65,11 @@ fn fill(template: &str, parts: &Parts<'_>) -> String {
         (STATIC, parts.body.to_owned()),
         (DATA, elements(parts)),
     ];
+    fill_marks(template, &texts)
+}
+
+/// Replaces each mark by its text. A text that holds a mark is not filled again.
+fn fill_marks(template: &str, texts: &[(&str, String)]) -> String {
     let mut places: Vec<(usize, &str, &str)> = texts
         .iter()
         .filter_map(|(mark, text)| Some((template.find(mark)?, *mark, text.as_str())))
@@ -99,6 +129,18 @@ mod tests {
         let generator = format!("<meta name=\"generator\" content=\"pgdyno {VERSION}\">");
         let at = TEMPLATE.find(&generator).unwrap();
         assert!(at + generator.len() < 4096, "a report is recognised by its head");
+    }
+
+    #[test]
+    fn a_server_gives_out_the_front_end_without_data_and_allows_requests_to_itself() {
+        let (html, policy) = for_server();
+        for mark in [TITLE, VERSION, STATIC, DATA, "id=\"pgdyno-data\""] {
+            assert!(!html.contains(mark), "{mark}");
+        }
+        let in_page = policy.strip_suffix("; frame-ancestors 'none'").unwrap();
+        assert!(html.contains(&format!("content=\"{in_page}\"")), "{policy}");
+        assert!(policy.starts_with("default-src 'none'; script-src 'sha256-"), "{policy}");
+        assert!(in_page.ends_with("; connect-src 'self'"), "{policy}");
     }
 
     #[test]

@@ -1,0 +1,81 @@
+//! Why a run cannot be watched or asked to stop.
+
+use std::io;
+use std::path::PathBuf;
+
+/// Why a run cannot be watched or asked to stop.
+#[derive(Debug, thiserror::Error)]
+pub enum LiveError {
+    /// No live file is there for the run.
+    #[error("cannot watch run {run}: no process works on it (nothing in {})", folder.display())]
+    NotRunning {
+        /// The run.
+        run: String,
+        /// The live folder.
+        folder: PathBuf,
+    },
+    /// Several runs have the name.
+    #[error("`{named}` names several runs: {}", runs.join(", "))]
+    Ambiguous {
+        /// What was given.
+        named: String,
+        /// The runs.
+        runs: Vec<String>,
+    },
+    /// The run's process died, or ended already.
+    #[error("cannot stop run {run}: its process {pid} is gone")]
+    Gone {
+        /// The run.
+        run: String,
+        /// The process that worked on it.
+        pid: i32,
+    },
+    /// The folder belongs to an account that does not own the store.
+    #[error("will not use {}: it belongs to uid {uid}", path.display())]
+    ForeignOwner {
+        /// The folder.
+        path: PathBuf,
+        /// Its owner.
+        uid: u32,
+    },
+    /// A live file does not begin with the record of a run.
+    #[error("cannot read {}: it does not begin with the record of a run", path.display())]
+    NoRecord {
+        /// The file.
+        path: PathBuf,
+    },
+    /// A file or folder could not be made, read or written.
+    #[error("cannot {what} {}", path.display())]
+    Io {
+        /// The attempt, as a verb.
+        what: &'static str,
+        /// The path.
+        path: PathBuf,
+        /// The cause.
+        source: io::Error,
+    },
+}
+
+impl LiveError {
+    /// Returns advice, where there is some.
+    pub fn help(&self) -> Option<String> {
+        Some(match self {
+            Self::NotRunning { .. } => {
+                "`pgdyno list` lists the runs of the store; `pgdyno show RUN` shows one that is over"
+                    .to_owned()
+            }
+            Self::Ambiguous { .. } => "give more of the run's id".to_owned(),
+            Self::Gone { run, .. } => format!(
+                "`pgdyno show {run}` shows what it measured; `pgdyno run --resume {run}` goes on"
+            ),
+            Self::ForeignOwner { path, .. } => {
+                format!("look at it, then move it away: `mv {0} {0}.old`", path.display())
+            }
+            Self::NoRecord { .. } => "it may be of another version of pgdyno".to_owned(),
+            Self::Io { source, .. } if source.kind() == io::ErrorKind::PermissionDenied => {
+                "only the account that runs it, or root, may watch or stop a run".to_owned()
+            }
+            Self::Io { .. } => return None,
+        })
+    }
+}

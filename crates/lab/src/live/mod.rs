@@ -1,0 +1,38 @@
+//! A run that works can be watched: through its live file, not through the store's lock.
+//!
+//! A run appends one [`LiveRecord`](pgdyno_model::live::LiveRecord) a line to `RUN.jsonl` in the
+//! store's live folder ([`folder`]). Watchers read the file; the run never waits for them.
+//!
+//! The order of calls of a run:
+//!
+//! 1. [`Feed::new`] wraps the run's `Progress`.
+//! 2. [`Feed`] passes every event on, and writes it. The file appears with
+//!    [`Event::Begun`](pgdyno_model::progress::Event::Begun).
+//! 3. [`Feed::end`] writes the last record.
+//!
+//! A watcher calls [`runs`] or [`find`], [`Follower::open`], and then [`Follower::poll`] every now
+//! and then. [`ask_to_stop`] asks the run to end after the trial in progress.
+//!
+//! Files of processes that are gone stay until the next run on the store begins: until then a
+//! watcher can see how the run ended, or that its process died.
+//!
+//! ```
+//! use std::path::Path;
+//!
+//! let store = Path::new("store.sqlite3");
+//! assert!(pgdyno_lab::live::folder(store).ends_with("store.sqlite3.live"));
+//! assert!(pgdyno_lab::live::runs(store)?.is_empty());
+//! # Ok::<(), pgdyno_lab::LabError>(())
+//! ```
+
+mod error;
+mod feed;
+mod follower;
+mod live_folder;
+mod summary;
+
+pub use self::error::LiveError;
+pub use self::feed::Feed;
+pub use self::follower::Follower;
+pub use self::live_folder::folder;
+pub use self::summary::{LiveSummary, ask_to_stop, find, runs};

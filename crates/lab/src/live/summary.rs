@@ -1,0 +1,115 @@
+//! The runs that can be watched, and how to ask one to stop.
+
+use std::io::{self, Read as _, Seek as _, SeekFrom};
+use std::path::Path;
+
+use pgdyno_exec::process::is_alive;
+use pgdyno_model::facts::Owner;
+use pgdyno_model::live::LiveRecord;
+use pgdyno_model::units::Epoch;
+
+use super::error::LiveError;
+use super::live_folder::{LiveFolder, RECORDS, STOP, folder};
+use crate::LabError;
+
+/// The end of a live file that is read to see whether the run ended (bytes): more than the last
+/// record takes.
+const TAIL: u64 = 64 << 10;
+
+/// A run that has a live file.
+#[derive(Clone, Debug, PartialEq)]
+pub struct LiveSummary {
+    /// Its id.
+    pub run: String,
+    /// The recipe's or the file's name.
+    pub recipe: String,
+    /// When the session began.
+    pub started_at: Epoch,
+    /// The process that works on it.
+    pub owner: Owner,
+    /// Whether that process still runs.
+    pub is_alive: bool,
+    /// How the run ended, and why it could not go on; none while it works, and for one whose
+    /// process died.
+    pub ended: Option<(String, Option<String>)>,
+}
+
+/// Returns the runs of the store at `store` that have a live file, the newest first. Files that are
+/// none are left out.
+///
+/// # Errors
+/// [`LiveError`]: the folder cannot be read, or belongs to somebody else.
+pub fn runs(store: &Path) -> Result<Vec<LiveSummary>, LabError> {
+    let Some(folder) = LiveFolder::open(store)? else { return Ok(Vec::new()) };
+    let names = folder.runs_with(RECORDS).map_err(|e| folder.failed("read", "", e))?;
+    let mut runs: Vec<LiveSummary> =
+        names.iter().filter_map(|run| summary(&folder, run).ok().flatten()).collect();
+    runs.sort_by(|a, b| (b.started_at, &b.run).cmp(&(a.started_at, &a.run)));
+    Ok(runs)
+}
+
+/// Returns the run that `named` means among those that have a live file: `latest`, its id, or the
+/// beginning of its id.
+///
+/// # Errors
+/// [`LiveError`]: none has the name, or several have it.
+pub fn find(store: &Path, named: &str) -> Result<LiveSummary, LabError> {
+    let mut runs = runs(store)?;
+    if let Some(exact) = runs.iter().position(|run| run.run == named) {
+        return Ok(runs.swap_remove(exact));
+    }
+    runs.retain(|run| named == "latest" || run.run.starts_with(named));
+    if named == "latest" {
+        runs.truncate(1);
+    }
+    match runs.len() {
+        1 => Ok(runs.swap_remove(0)),
+        0 => Err(LiveError::NotRunning { run: named.to_owned(), folder: folder(store) }.into()),
+        _ => {
+            let runs = runs.into_iter().map(|run| run.run).collect();
+            Err(LiveError::Ambiguous { named: named.to_owned(), runs }.into())
+        }
+    }
+}
+
+/// Asks run `run` of the store at `store` to end after the trial in progress. The run sees it
+/// within about a second of load.
+///
+/// # Errors
+/// [`LiveError`]: no process works on the run, or the caller may not ask it.
+pub fn ask_to_stop(store: &Path, run: &str) -> Result<(), LabError> {
+    let not_running = || LiveError::NotRunning { run: run.to_owned(), folder: folder(store) };
+    let found = runs(store)?.into_iter().find(|one| one.run == run).ok_or_else(not_running)?;
+    if !found.is_alive || found.ended.is_some() {
+        return Err(LiveError::Gone { run: found.run, pid: found.owner.pid }.into());
+    }
+    let folder = LiveFolder::open(store)?.ok_or_else(not_running)?;
+    let name = format!("{run}{STOP}");
+    Ok(folder.touch(&name).map_err(|e| folder.failed("make", &name, e))?)
+}
+
+fn summary(folder: &LiveFolder, run: &str) -> io::Result<Option<LiveSummary>> {
+    let Some(head) = folder.head(run)? else { return Ok(None) };
+    Ok(Some(LiveSummary {
+        is_alive: is_alive(&head.owner),
+        ended: ended(folder, run)?,
+        run: head.run,
+        recipe: head.recipe,
+        started_at: head.started_at,
+        owner: head.owner,
+    }))
+}
+
+/// Returns the last record of `run`, if it is the end.
+fn ended(folder: &LiveFolder, run: &str) -> io::Result<Option<(String, Option<String>)>> {
+    let mut file = folder.file(&format!("{run}{RECORDS}"))?;
+    let size = file.metadata()?.len();
+    file.seek(SeekFrom::Start(size.saturating_sub(TAIL)))?;
+    let mut tail = Vec::new();
+    file.take(TAIL).read_to_end(&mut tail)?;
+    let lines = tail.strip_suffix(b"\n").and_then(|lines| lines.rsplit(|b| *b == b'\n').next());
+    Ok(match lines.and_then(|last| serde_json::from_slice(last).ok()) {
+        Some(LiveRecord::Ended { state, error }) => Some((state, error)),
+        _ => None,
+    })
+}

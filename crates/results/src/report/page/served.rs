@@ -1,0 +1,92 @@
+//! Pages that a server gives out: the front end without data, and the parts that it then asks for.
+
+use std::sync::LazyLock;
+
+use base64::Engine as _;
+use base64::prelude::BASE64_STANDARD;
+
+use super::{Page, template};
+use crate::analysis::analyse;
+use crate::analysis::compare_runs::{self, CompareOptions};
+use crate::analysis::side_by_side::{find_import, side_by_side};
+use crate::report::ReportError;
+use crate::store::{Store, Stored};
+
+/// The front end as a server gives it out for every path: it asks the server for its data.
+#[derive(Debug)]
+pub struct FrontEnd {
+    /// The HTML file.
+    pub html: String,
+    /// Its content security policy, for a header: the front end's own script and style, and
+    /// requests to the server that it came from.
+    pub policy: String,
+}
+
+/// Returns the front end for a server.
+pub fn front_end() -> &'static FrontEnd {
+    static FRONT_END: LazyLock<FrontEnd> = LazyLock::new(|| {
+        let (html, policy) = template::for_server();
+        FrontEnd { html, policy }
+    });
+    &FRONT_END
+}
+
+/// The page of a comparison.
+#[derive(Debug)]
+pub struct ComparedPage {
+    /// The page.
+    pub page: Page,
+    /// Id of the first side's run; of the import, where one is compared.
+    pub a: String,
+    /// Id of the second side's run.
+    pub b: String,
+}
+
+impl Page {
+    /// Makes the page of a comparison of what `a` and `b` name: two runs or treatments, or a run
+    /// and an import.
+    ///
+    /// # Errors
+    /// [`ReportError::Compare`], [`ReportError::Store`] or [`ReportError::Render`].
+    pub fn comparison(
+        store: &Store,
+        a: &str,
+        b: &str,
+        options: &CompareOptions,
+    ) -> Result<ComparedPage, ReportError> {
+        if let Some((import, run)) = find_import(store, a, b)? {
+            let page = Self::side_by_side(&side_by_side(&import, &analyse(store, &run)?))?;
+            return Ok(ComparedPage { page, a: import.id, b: run });
+        }
+        let view = compare_runs::compare(store, a, b, options)?;
+        let page =
+            Self::compare(&view, &analyse(store, &view.a.run)?, &analyse(store, &view.b.run)?)?;
+        Ok(ComparedPage { page, a: view.a.run, b: view.b.run })
+    }
+
+    /// Makes the page of a stored result.
+    ///
+    /// # Errors
+    /// [`ReportError::Store`] or [`ReportError::Render`].
+    pub fn stored(store: &Store, stored: &Stored) -> Result<Self, ReportError> {
+        match stored {
+            Stored::Run(run) => Self::run(&analyse(store, run)?),
+            Stored::Probe(probe) => Self::probe(&store.probe(probe)?),
+            Stored::Crash(crash) => Self::crash(&store.crash(crash)?),
+            Stored::Imported(import) => Self::import(&store.import(import)?),
+        }
+    }
+
+    /// Returns the document that the page embeds, schema `pgdyno.page/1`.
+    pub fn document(&self) -> &str {
+        &self.document
+    }
+
+    /// Returns the details of trials with their indices, each as JSON packed by gzip.
+    pub fn into_details(self) -> impl Iterator<Item = (usize, Vec<u8>)> {
+        self.details.into_iter().filter_map(|(index, text)| {
+            // It was encoded by this program: decoding cannot fail.
+            Some((index, BASE64_STANDARD.decode(text).ok()?))
+        })
+    }
+}

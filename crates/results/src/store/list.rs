@@ -1,0 +1,181 @@
+//! The runs of a store in a list, and where each stands.
+//!
+//! A session that has no end counts as running. A process that was killed could not record its
+//! end: whoever knows that it is gone says so by [`Store::assume_ended`].
+
+use std::collections::BTreeSet;
+
+use pgdyno_model::record::{RunState, SessionEnd};
+use pgdyno_model::units::Epoch;
+use rusqlite::params;
+
+use super::read::time;
+use super::{SessionId, Store, StoreError};
+
+/// A run in a list.
+#[derive(Clone, Debug, PartialEq, serde::Serialize)]
+pub struct RunSummary {
+    /// Its name.
+    pub id: String,
+    /// The recipe's or the file's name.
+    pub recipe: String,
+    /// The question it answers.
+    pub question: Option<String>,
+    /// When it began.
+    #[serde(serialize_with = "pgdyno_model::format::as_text")]
+    pub started_at: Epoch,
+    /// Where it stands.
+    pub state: RunState,
+    /// Planned trials that are completed (count).
+    pub trials_done: u32,
+    /// Planned trials (count).
+    pub trials_planned: u32,
+    /// Attempts that failed (count), also those whose trial was completed later.
+    pub attempts_failed: u32,
+}
+
+/// A run in a list, and what names its content.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ListedRun {
+    /// The run.
+    pub summary: RunSummary,
+    /// Head of its chain of checksums, in hexadecimal digits: it changes whenever something is
+    /// added to the run. None for a run from before there were checksums.
+    pub head: Option<String>,
+}
+
+/// Open sessions by the run that they belong to.
+struct OpenSessions {
+    /// Runs with a session whose process may be at work.
+    running: BTreeSet<String>,
+    /// Runs with a session whose process is gone.
+    dead: BTreeSet<String>,
+}
+
+impl Store {
+    /// All runs, newest first.
+    ///
+    /// # Errors
+    /// [`StoreError::Sqlite`] or [`StoreError::Corrupt`].
+    pub fn runs(&self) -> Result<Vec<RunSummary>, StoreError> {
+        Ok(self.listed_runs()?.into_iter().map(|run| run.summary).collect())
+    }
+
+    /// All runs with the heads of their chains, newest first. One query reads all of them.
+    ///
+    /// # Errors
+    /// [`StoreError::Sqlite`] or [`StoreError::Corrupt`].
+    pub fn listed_runs(&self) -> Result<Vec<ListedRun>, StoreError> {
+        let open = self.runs_with_open_sessions()?;
+        let rows = self.rows(
+            "list the runs",
+            "SELECT id, recipe, question, started_at,
+                    coalesce((SELECT trials_planned FROM run_extension WHERE run = run.id ORDER BY id DESC LIMIT 1), trials_planned),
+                    (SELECT count(DISTINCT ordinal) FROM trial WHERE run = run.id AND failure IS NULL),
+                    (SELECT count(*) FROM trial WHERE run = run.id AND failure IS NOT NULL),
+                    (SELECT e.state FROM session s JOIN session_end e ON e.session = s.id WHERE s.run = run.id
+                     ORDER BY s.id DESC LIMIT 1),
+                    (SELECT hex(head) FROM seal WHERE chain = run.id ORDER BY position DESC LIMIT 1)
+             FROM run ORDER BY started_at DESC, rowid DESC",
+            params![],
+            |row| {
+                let summary = RunSummary {
+                    id: row.get(0)?,
+                    recipe: row.get(1)?,
+                    question: row.get(2)?,
+                    started_at: time(row, 3)?,
+                    state: RunState::Interrupted,
+                    trials_planned: row.get(4)?,
+                    trials_done: row.get(5)?,
+                    attempts_failed: row.get(6)?,
+                };
+                Ok((summary, row.get::<_, Option<String>>(7)?, row.get(8)?))
+            },
+        )?;
+        rows.into_iter()
+            .map(|(mut summary, end, head)| {
+                let is_done = summary.trials_done >= summary.trials_planned;
+                let end = self.session_end(end.as_deref())?;
+                summary.state = open.state(&summary.id, is_done, end);
+                // One that ended by itself had no more to do.
+                if summary.state == RunState::Completed {
+                    summary.trials_planned = summary.trials_done;
+                }
+                Ok(ListedRun { summary, head })
+            })
+            .collect()
+    }
+
+    /// Where a run stands. A session that has no end counts as running, unless
+    /// [`Store::assume_ended`] named it: whether its process lives is for the machine that runs it
+    /// to say (see [`Store::open_sessions`]).
+    ///
+    /// # Errors
+    /// [`StoreError::UnknownRun`] for a name that is no run's; [`StoreError::Sqlite`] or
+    /// [`StoreError::Corrupt`].
+    pub fn state(&self, run: &str) -> Result<RunState, StoreError> {
+        let rows = self.rows(
+            "read a run's state",
+            "SELECT coalesce((SELECT trials_planned FROM run_extension WHERE run = run.id ORDER BY id DESC LIMIT 1), trials_planned),
+                    (SELECT count(DISTINCT ordinal) FROM trial WHERE run = run.id AND failure IS NULL),
+                    (SELECT e.state FROM session s JOIN session_end e ON e.session = s.id WHERE s.run = run.id
+                     ORDER BY s.id DESC LIMIT 1)
+             FROM run WHERE id = ?",
+            [run],
+            |row| Ok((row.get::<_, u64>(0)?, row.get::<_, u64>(1)?, row.get::<_, Option<String>>(2)?)),
+        )?;
+        let Some((planned, done, end)) = rows.into_iter().next() else {
+            return Err(self.unknown(run)?);
+        };
+        let end = self.session_end(end.as_deref())?;
+        Ok(self.runs_with_open_sessions()?.state(run, done >= planned, end))
+    }
+
+    /// Treats open sessions as interrupted from now on: their processes are gone. The store is not
+    /// written.
+    pub fn assume_ended(&mut self, sessions: impl IntoIterator<Item = SessionId>) {
+        self.dead = sessions.into_iter().collect();
+    }
+
+    /// A number that differs from an earlier one if another connection has written since.
+    ///
+    /// # Errors
+    /// [`StoreError::Sqlite`].
+    pub fn data_version(&self) -> Result<i64, StoreError> {
+        self.connection
+            .query_row("PRAGMA data_version", [], |row| row.get(0))
+            .map_err(self.failed("look for changes"))
+    }
+
+    fn runs_with_open_sessions(&self) -> Result<OpenSessions, StoreError> {
+        let mut open = OpenSessions { running: BTreeSet::new(), dead: BTreeSet::new() };
+        for (session, run, _) in self.open_sessions()? {
+            let place =
+                if self.dead.contains(&session) { &mut open.dead } else { &mut open.running };
+            place.insert(run);
+        }
+        Ok(open)
+    }
+}
+
+impl OpenSessions {
+    /// Returns where a run stands whose last session with an end had `end`.
+    fn state(&self, run: &str, is_done: bool, end: Option<SessionEnd>) -> RunState {
+        if self.running.contains(run) {
+            return RunState::Running;
+        }
+        if is_done {
+            return RunState::Completed;
+        }
+        if self.dead.contains(run) {
+            return RunState::Interrupted;
+        }
+        match end {
+            Some(SessionEnd::Interrupted) | None => RunState::Interrupted,
+            // It had fewer to do than were planned: a run may end by itself, and a machine may
+            // lack a storage.
+            Some(SessionEnd::Completed) => RunState::Completed,
+            Some(SessionEnd::Failed) => RunState::Failed,
+        }
+    }
+}

@@ -1,0 +1,195 @@
+//! The documents of the API. `docs/json.md` lists their schemas.
+
+use axum::response::Response;
+use pgdyno_model::json::{self, Document as Schema};
+use pgdyno_model::record::RunState;
+use pgdyno_results::analysis::Badge;
+use pgdyno_results::notes::NoteVersion;
+use serde::Serialize;
+
+use crate::listing::OtherRow;
+use crate::response::{ApiError, json_text};
+
+/// Writes documents as responses.
+pub(crate) struct Document;
+
+impl Document {
+    /// Responds with `document` under its schema.
+    ///
+    /// # Errors
+    /// The document's serializer fails.
+    pub(crate) fn respond<T: Schema>(document: T) -> Result<Response, ApiError> {
+        Ok(json_text(json::compact(&document)?))
+    }
+}
+
+macro_rules! schemas {
+    ($($what:ty => $schema:literal),* $(,)?) => {
+        $(impl Schema for $what {
+            const SCHEMA: &'static str = $schema;
+        })*
+
+        /// The schemas of the API.
+        #[cfg(test)]
+        pub(crate) const SCHEMAS: &[&str] = &[$($schema),*];
+    };
+}
+
+schemas! {
+    Info => "pgdyno.serve-info/1",
+    Runs => "pgdyno.serve-runs/1",
+    History => "pgdyno.serve-history/1",
+    NoteHistory => "pgdyno.serve-note/1",
+}
+
+/// What is served, and what the visitor may do.
+#[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub(crate) struct Info {
+    /// The server's version.
+    pub(crate) pgdyno_version: &'static str,
+    /// The store's path.
+    pub(crate) store: String,
+    /// Whether notes can be written.
+    pub(crate) can_write_notes: bool,
+    /// Why they cannot; none if they can.
+    pub(crate) notes_reason: Option<String>,
+    /// Whether runs may be asked to stop.
+    pub(crate) allows_control: bool,
+}
+
+/// What the store holds, newest first.
+#[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub(crate) struct Runs {
+    /// The runs.
+    pub(crate) runs: Vec<RunRow>,
+    /// Probes, crash tests and imports.
+    pub(crate) others: Vec<NotedRow>,
+    /// Runs whose badge, headline and sparkline are not known yet (count). They are found in the
+    /// background while no run is measured.
+    pub(crate) pending: usize,
+}
+
+/// A run in the list.
+#[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub(crate) struct RunRow {
+    /// Its id.
+    pub(crate) id: String,
+    /// The recipe's or the file's name.
+    pub(crate) recipe: String,
+    /// The question that it answers.
+    pub(crate) question: Option<String>,
+    /// When it began (RFC 3339, UTC).
+    pub(crate) started_at: String,
+    /// Where it stands.
+    pub(crate) state: RunState,
+    /// Planned trials that are completed (count).
+    pub(crate) trials_done: u32,
+    /// Planned trials (count).
+    pub(crate) trials_planned: u32,
+    /// Attempts that failed (count).
+    pub(crate) attempts_failed: u32,
+    /// The last session's machine, in words; null while it is not known.
+    pub(crate) host: Option<String>,
+    /// How far the run answers its question; null while that is not known.
+    pub(crate) badge: Option<Badge>,
+    /// The answer in one or two sentences; null while it is not known.
+    pub(crate) headline: Option<String>,
+    /// Transactions per second of completed trials in order, at most 40.
+    pub(crate) spark: Vec<f64>,
+    /// The user's note; empty where there is none.
+    pub(crate) note: String,
+    /// The user's tags.
+    pub(crate) tags: Vec<String>,
+    /// Whether its process is at work and can be watched.
+    pub(crate) is_live: bool,
+}
+
+/// A probe, crash tests or an import with the user's note.
+#[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub(crate) struct NotedRow {
+    /// What is listed.
+    #[serde(flatten)]
+    pub(crate) row: OtherRow,
+    /// The user's note; empty where there is none.
+    pub(crate) note: String,
+    /// The user's tags.
+    pub(crate) tags: Vec<String>,
+}
+
+/// One recipe over time and hosts.
+#[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub(crate) struct History {
+    /// The recipe's or the file's name.
+    pub(crate) recipe: String,
+    /// Its treatments, in the order of the newest run that has each.
+    pub(crate) treatments: Vec<TreatmentHistory>,
+    /// Runs that are not analysed yet (count): ask again for them.
+    pub(crate) pending: usize,
+}
+
+/// One treatment over time and hosts.
+#[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub(crate) struct TreatmentHistory {
+    /// Levels of its factors in one line.
+    pub(crate) treatment: String,
+    /// Its results, oldest first.
+    pub(crate) points: Vec<HistoryPoint>,
+}
+
+/// A treatment in one run.
+#[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub(crate) struct HistoryPoint {
+    /// The run's id.
+    pub(crate) run: String,
+    /// When the run began (RFC 3339, UTC).
+    pub(crate) started_at: String,
+    /// The last session's machine, in words.
+    pub(crate) host: Option<String>,
+    /// Completed trials (count).
+    pub(crate) trials: usize,
+    /// Mean transactions per second.
+    pub(crate) tps: f64,
+    /// Its 95% confidence interval; null where none can be formed.
+    pub(crate) ci95: Option<[f64; 2]>,
+    /// 99th percentile of latency (microseconds).
+    pub(crate) latency_us_p99: Option<f64>,
+    /// The pgdyno that ran it.
+    pub(crate) pgdyno_version: String,
+    /// PostgreSQL's version.
+    pub(crate) postgres_version: Option<String>,
+    /// Where the run stands.
+    pub(crate) state: RunState,
+}
+
+/// A note with its earlier versions.
+#[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub(crate) struct NoteHistory {
+    /// Id of the result.
+    pub(crate) id: String,
+    /// Every version, newest first; empty where nobody wrote one.
+    pub(crate) versions: Vec<NoteVersion>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::SCHEMAS;
+
+    #[test]
+    fn each_schema_has_a_name_of_its_own_that_the_docs_list() {
+        let docs =
+            std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/json.md"))
+                .unwrap();
+        for (n, schema) in SCHEMAS.iter().enumerate() {
+            assert!(!SCHEMAS[..n].contains(schema), "{schema} twice");
+            assert!(docs.contains(&format!("| `{schema}` |")), "docs/json.md lacks {schema}");
+        }
+    }
+}

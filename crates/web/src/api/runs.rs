@@ -1,0 +1,66 @@
+//! `GET /api/runs`: the list, from one query and what is known by heart.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use axum::extract::State;
+use axum::response::Response;
+use pgdyno_results::digest::DigestCache;
+use pgdyno_results::notes::{Note, Notes};
+use pgdyno_results::store::{ListedRun, RunSummary};
+
+use super::Shared;
+use super::documents::{Document, NotedRow, RunRow, Runs};
+use crate::app::{App, blocking};
+use crate::response::ApiError;
+
+/// `GET /api/runs`.
+pub(crate) async fn runs(State(app): Shared) -> Result<Response, ApiError> {
+    blocking(&app, |app| Document::respond(list(app)?)).await
+}
+
+fn list(app: &App) -> Result<Runs, ApiError> {
+    let contents = app.contents()?;
+    // Notes that cannot be trusted are left out; `/api/info` says why.
+    let notes = Notes::open_for_reading(app.path()).ok().flatten();
+    let mut notes = notes.map(|notes| notes.all()).transpose()?.unwrap_or_default();
+    let live = app.live_runs();
+    let digests = app.digests();
+    let pending = contents.runs.iter().filter(|run| digests.get(run).is_none()).count();
+    let row = |run: &ListedRun| row(run, &digests, &mut notes, &live);
+    let runs = contents.runs.iter().map(row).collect();
+    let others = contents.others.iter().map(|other| {
+        let Note { text, tags } = notes.remove(other.id()).unwrap_or_default();
+        NotedRow { row: other.clone(), note: text, tags }
+    });
+    Ok(Runs { runs, others: others.collect(), pending })
+}
+
+fn row(
+    run: &ListedRun,
+    digests: &DigestCache,
+    notes: &mut BTreeMap<String, Note>,
+    live: &BTreeSet<String>,
+) -> RunRow {
+    // A run that goes on shows its trials so far, and an answer only once it is that of all.
+    let (last, now) = (digests.last(&run.summary.id), digests.get(run));
+    let RunSummary { id, recipe, question, started_at, .. } = run.summary.clone();
+    let RunSummary { state, trials_done, trials_planned, attempts_failed, .. } = run.summary;
+    let Note { text, tags } = notes.remove(&id).unwrap_or_default();
+    RunRow {
+        is_live: live.contains(&id),
+        id,
+        recipe,
+        question,
+        started_at: started_at.to_string(),
+        state,
+        trials_done,
+        trials_planned,
+        attempts_failed,
+        host: last.and_then(|digest| digest.host.clone()),
+        badge: now.map(|digest| digest.badge),
+        headline: now.map(|digest| digest.headline.clone()),
+        spark: last.map(|digest| digest.spark.clone()).unwrap_or_default(),
+        note: text,
+        tags,
+    }
+}

@@ -1,0 +1,92 @@
+//! What all requests share.
+
+use std::path::Path;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use axum::http::StatusCode;
+use pgdyno_results::digest::DigestCache;
+use tokio::sync::watch;
+
+use crate::listing::{Contents, Listing};
+use crate::pages::Pages;
+use crate::response::ApiError;
+use crate::stores::Stores;
+
+/// What all requests share.
+pub(crate) struct App {
+    pub(crate) stores: Stores,
+    pub(crate) pages: Pages,
+    /// Whether runs may be asked to stop.
+    pub(crate) allow_control: bool,
+    ending: watch::Sender<bool>,
+    listing: Listing,
+    digests: Mutex<DigestCache>,
+}
+
+impl App {
+    /// Serves the store that `stores` opens, with the digests that are known.
+    pub(crate) fn new(stores: Stores, digests: DigestCache, allow_control: bool) -> Self {
+        Self {
+            stores,
+            pages: Pages::default(),
+            allow_control,
+            ending: watch::Sender::new(false),
+            listing: Listing::default(),
+            digests: Mutex::new(digests),
+        }
+    }
+
+    /// The store's path.
+    pub(crate) fn path(&self) -> &Path {
+        self.stores.path()
+    }
+
+    /// Tells everything that waits that the server ends.
+    pub(crate) fn end(&self) {
+        self.ending.send_replace(true);
+    }
+
+    /// Whether the server ends.
+    pub(crate) fn is_ending(&self) -> bool {
+        *self.ending.borrow()
+    }
+
+    /// Returns what becomes true once the server ends.
+    pub(crate) fn ending(&self) -> watch::Receiver<bool> {
+        self.ending.subscribe()
+    }
+
+    /// Ids of runs whose process is at work and can be watched.
+    pub(crate) fn live_runs(&self) -> std::collections::BTreeSet<String> {
+        std::collections::BTreeSet::new()
+    }
+
+    /// Returns what the store holds now.
+    ///
+    /// # Errors
+    /// The store cannot be opened or read.
+    pub(crate) fn contents(&self) -> Result<Arc<Contents>, ApiError> {
+        self.listing.read(self.path())
+    }
+
+    /// The digests that are known.
+    pub(crate) fn digests(&self) -> MutexGuard<'_, DigestCache> {
+        self.digests.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Does `work` on a thread that may block.
+///
+/// # Errors
+/// Those of `work`, or that it panicked.
+pub(crate) async fn blocking<T: Send + 'static>(
+    app: &Arc<App>,
+    work: impl FnOnce(&App) -> Result<T, ApiError> + Send + 'static,
+) -> Result<T, ApiError> {
+    let app = Arc::clone(app);
+    let failed = |_| {
+        ApiError::new(StatusCode::INTERNAL_SERVER_ERROR, "cannot answer: the server failed within")
+            .with_help("this is a fault in pgdyno; the server's standard error has its place")
+    };
+    tokio::task::spawn_blocking(move || work(&app)).await.map_err(failed)?
+}

@@ -1,0 +1,79 @@
+//! Why a store cannot be served.
+
+use std::io;
+use std::net::SocketAddr;
+use std::path::PathBuf;
+
+use pgdyno_lab::LabError;
+
+/// Why a store cannot be served.
+#[derive(Debug, thiserror::Error)]
+pub enum ServeError {
+    /// The store cannot be opened.
+    #[error(transparent)]
+    Store(#[from] LabError),
+    /// The address cannot be listened on.
+    #[error("cannot listen on {address}")]
+    Listen {
+        /// The address.
+        address: SocketAddr,
+        /// Why not.
+        source: io::Error,
+    },
+    /// The file of the token cannot be read.
+    #[error("cannot read the token in {}", path.display())]
+    TokenFile {
+        /// The file.
+        path: PathBuf,
+        /// Why not.
+        source: io::Error,
+    },
+    /// The token in the file cannot be used.
+    #[error("cannot use the token in {}: {found}", path.display())]
+    Token {
+        /// The file.
+        path: PathBuf,
+        /// What was found.
+        found: String,
+    },
+    /// The system gives no random numbers for a token.
+    #[error("cannot draw a token: {0}")]
+    Random(getrandom::Error),
+    /// The server's threads cannot be started.
+    #[error("cannot start the server's threads")]
+    Threads(#[source] io::Error),
+}
+
+impl ServeError {
+    /// Returns advice for the user, if there is any.
+    pub fn help(&self) -> Option<String> {
+        let help = match self {
+            Self::Store(error) => return error.help(),
+            Self::Listen { address, source } => match source.kind() {
+                io::ErrorKind::AddrInUse => {
+                    let ip = address.ip();
+                    return Some(format!(
+                        "another program listens there, perhaps another `pgdyno serve`: name another \
+                         port with `--listen`, or take a free one with `--listen {}`",
+                        SocketAddr::new(ip, 0)
+                    ));
+                }
+                io::ErrorKind::AddrNotAvailable => {
+                    "no interface of this machine has that address; `ip address` lists them"
+                }
+                io::ErrorKind::PermissionDenied => "name a port of 1024 or above with `--listen`",
+                _ => return None,
+            },
+            Self::TokenFile { .. } => {
+                "write at least 16 random characters into a file that only you may read, such as \
+                 by `(umask 077; openssl rand -hex 32 > FILE)`"
+            }
+            Self::Token { .. } => {
+                "write at least 16 letters, digits, `-`, `_` or `.` into one line, such as by `(umask \
+                 077; openssl rand -hex 32 > FILE)`"
+            }
+            Self::Random(_) | Self::Threads(_) => return None,
+        };
+        Some(help.to_owned())
+    }
+}

@@ -1,0 +1,137 @@
+//! Responses: JSON documents, and errors that say what to do.
+
+use std::error::Error;
+
+use axum::http::{StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use pgdyno_lab::LabError;
+use pgdyno_model::printable::escape_text;
+use pgdyno_results::notes::NoteError;
+use pgdyno_results::report::ReportError;
+use pgdyno_results::report::text::plain;
+use pgdyno_results::{SideFileError, StoreError};
+use serde::Serialize;
+
+/// Why a request cannot be answered.
+#[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub(crate) struct ApiError {
+    #[serde(skip)]
+    status: StatusCode,
+    /// What was attempted, on what, and what was found.
+    error: String,
+    /// What to do; none where there is nothing to recommend.
+    help: Option<String>,
+}
+
+impl ApiError {
+    /// Creates an error without advice.
+    pub(crate) fn new(status: StatusCode, error: impl Into<String>) -> Self {
+        Self { status, error: plain(&error.into()), help: None }
+    }
+
+    /// Adds advice.
+    pub(crate) fn with_help(self, help: impl Into<String>) -> Self {
+        Self { help: Some(plain(&help.into())), ..self }
+    }
+
+    /// What was attempted, on what, and what was found.
+    pub(crate) fn text(self) -> String {
+        self.error
+    }
+
+    fn of(status: StatusCode, error: &dyn Error, help: Option<String>) -> Self {
+        let mut text = error.to_string();
+        let mut cause = error.source();
+        while let Some(inner) = cause {
+            text.push_str(&format!(": {inner}"));
+            cause = inner.source();
+        }
+        Self { status, error: escape_text(&text).into_owned(), help: help.map(|help| plain(&help)) }
+    }
+}
+
+impl From<StoreError> for ApiError {
+    fn from(error: StoreError) -> Self {
+        let status = match &error {
+            StoreError::UnknownRun { .. }
+            | StoreError::NoRuns { .. }
+            | StoreError::NotARun { .. } => StatusCode::NOT_FOUND,
+            StoreError::AmbiguousRun { .. } => StatusCode::CONFLICT,
+            _ => StatusCode::SERVICE_UNAVAILABLE,
+        };
+        Self::of(status, &error, error.help())
+    }
+}
+
+impl From<LabError> for ApiError {
+    fn from(error: LabError) -> Self {
+        match error {
+            LabError::Store(error) => error.into(),
+            error => Self::of(StatusCode::SERVICE_UNAVAILABLE, &error, error.help()),
+        }
+    }
+}
+
+impl From<ReportError> for ApiError {
+    fn from(error: ReportError) -> Self {
+        match error {
+            ReportError::Store(error) => error.into(),
+            ReportError::Compare(_) => {
+                Self::of(StatusCode::UNPROCESSABLE_ENTITY, &error, error.help())
+            }
+            _ => Self::of(StatusCode::INTERNAL_SERVER_ERROR, &error, error.help()),
+        }
+    }
+}
+
+impl From<SideFileError> for ApiError {
+    fn from(error: SideFileError) -> Self {
+        Self::of(StatusCode::SERVICE_UNAVAILABLE, &error, error.help())
+    }
+}
+
+impl From<NoteError> for ApiError {
+    fn from(error: NoteError) -> Self {
+        match error {
+            NoteError::File(error) => error.into(),
+            error => Self::of(StatusCode::UNPROCESSABLE_ENTITY, &error, error.help()),
+        }
+    }
+}
+
+impl From<serde_json::Error> for ApiError {
+    fn from(error: serde_json::Error) -> Self {
+        Self::of(StatusCode::INTERNAL_SERVER_ERROR, &error, None)
+    }
+}
+
+impl IntoResponse for ApiError {
+    fn into_response(self) -> Response {
+        // Two texts: their serializer cannot fail.
+        let body = serde_json::to_string(&self).unwrap_or_default();
+        (self.status, [(header::CONTENT_TYPE, JSON)], body).into_response()
+    }
+}
+
+pub(crate) const JSON: &str = "application/json";
+
+/// Returns a document that is JSON already.
+pub(crate) fn json_text(body: impl Into<axum::body::Body>) -> Response {
+    ([(header::CONTENT_TYPE, JSON)], body.into()).into_response()
+}
+
+/// Returns an error as a page.
+pub(crate) fn html_error(error: &ApiError) -> Response {
+    let escape = |text: &str| {
+        text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
+    };
+    let help =
+        error.help.as_deref().map_or_else(String::new, |help| format!("<p>{}</p>\n", escape(help)));
+    let body = format!(
+        "<!doctype html>\n<html lang=\"en\">\n<meta charset=\"utf-8\">\n<title>pgdyno</title>\n\
+         <h1>pgdyno</h1>\n<p>{}</p>\n{help}",
+        escape(&error.error)
+    );
+    (error.status, axum::response::Html(body)).into_response()
+}

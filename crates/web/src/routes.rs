@@ -1,0 +1,43 @@
+//! Which handler answers which path.
+
+use std::sync::Arc;
+
+use axum::Router;
+use axum::extract::DefaultBodyLimit;
+use axum::http::{StatusCode, header};
+use axum::middleware::{from_fn, from_fn_with_state};
+use axum::response::{Html, IntoResponse, Response};
+use axum::routing::{any, get};
+
+use crate::access::{self, Access};
+use crate::api;
+use crate::app::App;
+
+/// Most bytes of a request's body: a note of the longest text in any writing.
+const BODY_MOST: usize = 64 << 10;
+
+/// Returns the server's routes.
+pub(crate) fn router(app: Arc<App>, access: Arc<Access>) -> Router {
+    Router::new()
+        .route("/api/info", get(api::info))
+        .route("/api/runs", get(api::runs))
+        .route("/api/page/{id}", get(api::page))
+        .route("/api/page/{id}/trials/{index}", get(api::trial))
+        .route("/api/show/{id}", get(api::show))
+        .route("/api/compare", get(api::compare))
+        .route("/api/history", get(api::history))
+        .route("/api/notes/{id}", get(api::note).put(api::write_note))
+        .route("/api/{*path}", any(api::unknown))
+        .route("/favicon.ico", get(StatusCode::NO_CONTENT))
+        .fallback(get(front_end))
+        .layer(DefaultBodyLimit::max(BODY_MOST))
+        .layer(from_fn_with_state(access, access::check))
+        .layer(from_fn(access::add_headers))
+        .with_state(app)
+}
+
+/// Returns the front end: it finds its page by the path.
+async fn front_end() -> Response {
+    let page = Html(pgdyno_results::report::front_end().html.as_str());
+    ([(header::CACHE_CONTROL, "no-cache")], page).into_response()
+}

@@ -1,0 +1,183 @@
+//! Listens, serves connections within bounds, and ends.
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use axum::Router;
+use hyper::server::conn::http1;
+use hyper_util::rt::{TokioIo, TokioTimer};
+use hyper_util::service::TowerToHyperService;
+use pgdyno_results::SideFileError;
+use pgdyno_results::digest::DigestCache;
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::{Semaphore, watch};
+
+use crate::ServeError;
+use crate::access::{Access, AccessOptions};
+use crate::app::App;
+use crate::stores::{Connection, Stores};
+use crate::{digests, routes};
+
+/// Most connections at once; others wait to be accepted (count). A browser has six.
+const CONNECTIONS_MOST: usize = 256;
+
+/// Time that a client has to send the head of a request.
+const HEAD_WITHIN: Duration = Duration::from_secs(10);
+
+/// Most bytes of a request's head.
+const HEAD_MOST: usize = 32 << 10;
+
+/// Threads that read the store (count).
+const READERS: usize = 8;
+
+/// Between two looks at the stop flag.
+const LOOK_EVERY: Duration = Duration::from_millis(50);
+
+/// Time that requests in progress have once the server ends.
+const END_WITHIN: Duration = Duration::from_millis(500);
+
+/// What to serve, where, and to whom.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// The store.
+    pub store: PathBuf,
+    /// Where to listen; port 0 takes a free one.
+    pub listen: SocketAddr,
+    /// Who may ask.
+    pub access: AccessOptions,
+    /// Whether visitors may ask a run to stop.
+    pub allow_control: bool,
+}
+
+/// A server that listens.
+#[derive(Debug)]
+pub struct Ready {
+    /// The address for a browser; with the token, where one is needed.
+    pub url: String,
+    /// Why digests of runs are kept in memory only, if they are.
+    pub cache: Option<SideFileError>,
+}
+
+/// Serves a store until `stop` is set. Calls `on_ready` once it listens.
+///
+/// # Errors
+/// [`ServeError`]: the store cannot be opened, the address cannot be listened on, or the token
+/// cannot be used. Nothing was served then.
+pub fn serve(
+    options: &Options,
+    stop: &AtomicBool,
+    on_ready: impl FnOnce(Ready),
+) -> Result<(), ServeError> {
+    // What cannot be opened is told before anything listens.
+    pgdyno_lab::run::open_store_for_reading(&options.store)?;
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(1)
+        .max_blocking_threads(READERS)
+        .thread_name("web")
+        .enable_io()
+        .enable_time()
+        .build()
+        .map_err(ServeError::Threads)?;
+    let result = runtime.block_on(listen(options, stop, on_ready));
+    // A request that still reads the store is not waited for: it writes nothing.
+    runtime.shutdown_background();
+    result
+}
+
+async fn listen(
+    options: &Options,
+    stop: &AtomicBool,
+    on_ready: impl FnOnce(Ready),
+) -> Result<(), ServeError> {
+    let failed = |source| ServeError::Listen { address: options.listen, source };
+    let listener = TcpListener::bind(options.listen).await.map_err(failed)?;
+    let address = listener.local_addr().map_err(failed)?;
+    let access = Access::new(&options.access, address)?;
+    let (cache, reason) = DigestCache::open(&options.store);
+    let stores = Stores::new(options.store.clone());
+    let app = Arc::new(App::new(stores, cache, options.allow_control));
+    let filler = Arc::clone(&app);
+    let filling = std::thread::Builder::new()
+        .name("digests".to_owned())
+        .spawn(move || digests::fill(&filler))
+        .map_err(ServeError::Threads)?;
+    on_ready(Ready { url: url(address, access.token()), cache: reason });
+    let router = routes::router(Arc::clone(&app), Arc::new(access));
+    accept(&listener, router, &app, stop).await;
+    // It ends by itself, after the run that it analyses: nothing waits for it.
+    drop(filling);
+    Ok(())
+}
+
+/// Accepts connections until `stop` is set, then lets requests in progress end.
+async fn accept(listener: &TcpListener, router: Router, app: &Arc<App>, stop: &AtomicBool) {
+    let places = Arc::new(Semaphore::new(CONNECTIONS_MOST));
+    let mut looks = tokio::time::interval(LOOK_EVERY);
+    while !stop.load(Ordering::Relaxed) {
+        tokio::select! {
+            _ = looks.tick() => {}
+            (place, stream) = next(listener, &places) => {
+                let (Some(place), Some(stream)) = (place, stream) else { continue };
+                let ending = app.ending();
+                let router = router.clone();
+                tokio::spawn(async move {
+                    connection(stream, router, ending).await;
+                    drop(place);
+                });
+            }
+        }
+    }
+    app.end();
+    let all = u32::try_from(CONNECTIONS_MOST).unwrap_or(u32::MAX);
+    let _ = tokio::time::timeout(END_WITHIN, places.acquire_many(all)).await;
+}
+
+/// Waits for a free place, then for a connection.
+async fn next(
+    listener: &TcpListener,
+    places: &Arc<Semaphore>,
+) -> (Option<tokio::sync::OwnedSemaphorePermit>, Option<TcpStream>) {
+    let place = Arc::clone(places).acquire_owned().await.ok();
+    match listener.accept().await {
+        Ok((stream, _)) => (place, Some(stream)),
+        Err(_) => {
+            // Mostly that no file descriptor is free: a loop without a pause would keep it so.
+            tokio::time::sleep(LOOK_EVERY).await;
+            (place, None)
+        }
+    }
+}
+
+/// Serves one connection. A slow or broken one ends here and costs nobody else anything.
+async fn connection(stream: TcpStream, router: Router, mut ending: watch::Receiver<bool>) {
+    // Small responses are sent at once; where that cannot be set they are merely later.
+    let _ = stream.set_nodelay(true);
+    let mut builder = http1::Builder::new();
+    builder.timer(TokioTimer::new()).header_read_timeout(HEAD_WITHIN).max_buf_size(HEAD_MOST);
+    let service = TowerToHyperService::new(router);
+    let serving = builder.serve_connection(TokioIo::new(stream), service);
+    tokio::pin!(serving);
+    tokio::select! {
+        // An error is the client's: it went away, or it does not speak HTTP.
+        _ = serving.as_mut() => {}
+        _ = ending.wait_for(|ending| *ending) => {
+            serving.as_mut().graceful_shutdown();
+            let _ = serving.await;
+        }
+    }
+}
+
+/// Returns the address for a browser.
+fn url(address: SocketAddr, token: Option<&str>) -> String {
+    let host = match address.ip() {
+        // Nobody can visit "any address": the visitor puts the machine's name there.
+        ip if ip.is_unspecified() => "localhost".to_owned(),
+        std::net::IpAddr::V6(ip) => format!("[{ip}]"),
+        ip => ip.to_string(),
+    };
+    let query = token.map_or_else(String::new, |token| format!("?token={token}"));
+    format!("http://{host}:{}/{query}", address.port())
+}
