@@ -72,6 +72,7 @@ impl ServerFacts {
 
 /// A process that owns what pgdyno made: alive only while pid, start and boot all agree.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Owner {
     /// Process id.
     pub pid: i32,

@@ -59,7 +59,7 @@ pub fn json<T: Document>(document: &T) -> Result<String, serde_json::Error> {
 /// # Errors
 /// The document's serializer fails.
 pub fn compact<T: Document>(document: &T) -> Result<String, serde_json::Error> {
-    serde_json::to_string(&Versioned::new(document)).map(escape)
+    serde_json::to_string(&Versioned::new(document))
 }
 
 /// Writes `documents` as one indented JSON array.

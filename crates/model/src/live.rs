@@ -23,6 +23,7 @@ use crate::units::Epoch;
 
 /// One thing that happened in a run. In JSON, `event` names its kind.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(tag = "event", rename_all = "snake_case")]
 pub enum LiveRecord {
     /// The run has its place in the store. The first record.
@@ -86,6 +87,7 @@ pub enum LiveRecord {
 
 /// A run at its beginning.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct LiveRun {
     /// Schema of this file's records, [`LiveRun::SCHEMA`].
     pub schema: String,
@@ -120,6 +122,7 @@ impl LiveRun {
 
 /// One second of load.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct LoadSecond {
     /// Time from the beginning of the phase to the end of this second (seconds).
     pub elapsed_s: f64,
@@ -155,6 +158,7 @@ impl LoadSecond {
 
 /// How the comparisons of a run stand after a block.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Outlook {
     /// Blocks that are complete (count).
     pub blocks: u32,

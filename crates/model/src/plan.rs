@@ -118,6 +118,7 @@ impl Treatment {
 
 /// One trial to run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct PlannedTrial {
     /// Its place in the run, from 0.
     pub ordinal: u32,

@@ -127,6 +127,7 @@ impl std::str::FromStr for Bytes {
 
 /// Nanoseconds since the Unix epoch of a wall clock; displays as RFC 3339 in UTC, to the second.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(transparent)]
 pub struct Epoch(pub u64);
 

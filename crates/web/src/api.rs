@@ -2,6 +2,7 @@
 
 mod documents;
 mod history;
+mod live;
 mod notes;
 mod runs;
 
@@ -9,6 +10,7 @@ use std::collections::HashMap;
 use std::io::Read as _;
 use std::sync::Arc;
 
+use axum::extract::rejection::{PathRejection, QueryRejection};
 use axum::extract::{Path, Query, State};
 use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::{IntoResponse, Response};
@@ -21,6 +23,7 @@ use serde::Deserialize;
 
 use self::documents::{Document, Info};
 pub(crate) use self::history::history;
+pub(crate) use self::live::{live_runs, stop, watch};
 pub(crate) use self::notes::{note, write_note};
 pub(crate) use self::runs::runs;
 use crate::app::{App, blocking};
@@ -53,9 +56,10 @@ pub(crate) async fn page(State(app): Shared, Path(id): Path<String>) -> Result<R
 /// `GET /api/page/{id}/trials/{index}`: seconds and telemetry of one trial.
 pub(crate) async fn trial(
     State(app): Shared,
-    Path((id, index)): Path<(String, usize)>,
+    path: Result<Path<(String, usize)>, PathRejection>,
     headers: HeaderMap,
 ) -> Result<Response, ApiError> {
+    let Path((id, index)) = path?;
     let name = id.clone();
     let page = blocking(&app, move |app| page_of(app, &id)).await?;
     let Some(packed) = page.details.get(&index) else {
@@ -99,16 +103,16 @@ pub(crate) struct Comparison {
 /// `GET /api/compare?a=RUN&b=RUN`: the document of a comparison's page.
 pub(crate) async fn compare(
     State(app): Shared,
-    Query(asked): Query<Comparison>,
+    asked: Result<Query<Comparison>, QueryRejection>,
 ) -> Result<Response, ApiError> {
-    let Comparison { a, b, by, force } = asked;
+    let Query(Comparison { a, b, by, force }) = asked?;
     let by = by.split(',').map(str::trim).filter(|name| !name.is_empty());
     let options =
         CompareOptions { by: by.map(str::to_owned).collect(), force, ..Default::default() };
     let work = move |app: &App| {
         app.stores.with(|store| Ok(Page::comparison(store, &a, &b, &options)?.page))
     };
-    Ok(json_text(blocking(&app, work).await?.document().to_owned()))
+    Ok(json_text(blocking(&app, work).await?.document()))
 }
 
 /// Answers a path below `/api` that there is not.

@@ -1,13 +1,16 @@
 //! What all requests share.
 
+use std::collections::BTreeSet;
 use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use axum::http::StatusCode;
+use pgdyno_lab::live;
 use pgdyno_results::digest::DigestCache;
 use tokio::sync::watch;
 
 use crate::listing::{Contents, Listing};
+use crate::live::Watched;
 use crate::pages::Pages;
 use crate::response::ApiError;
 use crate::stores::Stores;
@@ -18,6 +21,8 @@ pub(crate) struct App {
     pub(crate) pages: Pages,
     /// Whether runs may be asked to stop.
     pub(crate) allow_control: bool,
+    /// Runs that are watched.
+    pub(crate) watched: Watched,
     ending: watch::Sender<bool>,
     listing: Listing,
     digests: Mutex<DigestCache>,
@@ -30,6 +35,7 @@ impl App {
             stores,
             pages: Pages::default(),
             allow_control,
+            watched: Watched::default(),
             ending: watch::Sender::new(false),
             listing: Listing::default(),
             digests: Mutex::new(digests),
@@ -57,8 +63,12 @@ impl App {
     }
 
     /// Ids of runs whose process is at work and can be watched.
-    pub(crate) fn live_runs(&self) -> std::collections::BTreeSet<String> {
-        std::collections::BTreeSet::new()
+    ///
+    /// # Errors
+    /// The live files cannot be read.
+    pub(crate) fn live_runs(&self) -> Result<BTreeSet<String>, ApiError> {
+        let runs = live::runs(self.path())?.into_iter();
+        Ok(runs.filter(|run| run.is_alive && run.ended.is_none()).map(|run| run.run).collect())
     }
 
     /// Returns what the store holds now.

@@ -17,6 +17,7 @@ mod app;
 mod digests;
 mod error;
 mod listing;
+mod live;
 mod pages;
 mod response;
 mod routes;

@@ -23,7 +23,7 @@ pub(crate) struct ServedPage {
 impl ServedPage {
     /// Takes the parts of `page`.
     pub(crate) fn new(page: Page) -> Self {
-        let document = Bytes::from(page.document().to_owned());
+        let document = Bytes::from(page.document());
         let details = page.into_details().map(|(index, bytes)| (index, Bytes::from(bytes)));
         Self { document, details: details.collect() }
     }

@@ -2,9 +2,11 @@
 
 use std::error::Error;
 
+use axum::extract::rejection::{PathRejection, QueryRejection};
 use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use pgdyno_lab::LabError;
+use pgdyno_lab::live::LiveError;
 use pgdyno_model::printable::escape_text;
 use pgdyno_results::notes::NoteError;
 use pgdyno_results::report::ReportError;
@@ -68,6 +70,14 @@ impl From<LabError> for ApiError {
     fn from(error: LabError) -> Self {
         match error {
             LabError::Store(error) => error.into(),
+            LabError::Live(ref live) => {
+                let status = match live {
+                    LiveError::NotRunning { .. } => StatusCode::NOT_FOUND,
+                    LiveError::Gone { .. } => StatusCode::CONFLICT,
+                    _ => StatusCode::SERVICE_UNAVAILABLE,
+                };
+                Self::of(status, &error, error.help())
+            }
             error => Self::of(StatusCode::SERVICE_UNAVAILABLE, &error, error.help()),
         }
     }
@@ -97,6 +107,19 @@ impl From<NoteError> for ApiError {
             NoteError::File(error) => error.into(),
             error => Self::of(StatusCode::UNPROCESSABLE_ENTITY, &error, error.help()),
         }
+    }
+}
+
+impl From<PathRejection> for ApiError {
+    fn from(rejection: PathRejection) -> Self {
+        Self::new(rejection.status(), format!("cannot read the path: {}", rejection.body_text()))
+    }
+}
+
+impl From<QueryRejection> for ApiError {
+    fn from(rejection: QueryRejection) -> Self {
+        Self::new(rejection.status(), format!("cannot read the query: {}", rejection.body_text()))
+            .with_help("docs/serve.md lists what each path takes")
     }
 }
 

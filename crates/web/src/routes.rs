@@ -7,7 +7,7 @@ use axum::extract::DefaultBodyLimit;
 use axum::http::{StatusCode, header};
 use axum::middleware::{from_fn, from_fn_with_state};
 use axum::response::{Html, IntoResponse, Response};
-use axum::routing::{any, get};
+use axum::routing::{any, get, post};
 
 use crate::access::{self, Access};
 use crate::api;
@@ -26,6 +26,9 @@ pub(crate) fn router(app: Arc<App>, access: Arc<Access>) -> Router {
         .route("/api/show/{id}", get(api::show))
         .route("/api/compare", get(api::compare))
         .route("/api/history", get(api::history))
+        .route("/api/live", get(api::live_runs))
+        .route("/api/live/{run}", get(api::watch))
+        .route("/api/live/{run}/stop", post(api::stop))
         .route("/api/notes/{id}", get(api::note).put(api::write_note))
         .route("/api/{*path}", any(api::unknown))
         .route("/favicon.ico", get(StatusCode::NO_CONTENT))

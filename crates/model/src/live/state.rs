@@ -8,6 +8,7 @@ use crate::units::Epoch;
 
 /// A run as its records have it so far.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct LiveState {
     /// The run; none before its first record.
     pub run: Option<LiveRun>,
@@ -31,6 +32,7 @@ pub struct LiveState {
 
 /// The state of a planned trial.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(tag = "state", rename_all = "lowercase")]
 pub enum TrialState {
     /// It was not begun.
@@ -54,6 +56,7 @@ pub enum TrialState {
 
 /// The trial in progress.
 #[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct LiveTrial {
     /// Its place in the plan.
     #[serde(flatten)]

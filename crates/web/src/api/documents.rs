@@ -5,6 +5,7 @@ use pgdyno_model::json::{self, Document as Schema};
 use pgdyno_model::record::RunState;
 use pgdyno_results::analysis::Badge;
 use pgdyno_results::notes::NoteVersion;
+use pgdyno_results::report::json::for_browser;
 use serde::Serialize;
 
 use crate::listing::OtherRow;
@@ -19,7 +20,7 @@ impl Document {
     /// # Errors
     /// The document's serializer fails.
     pub(crate) fn respond<T: Schema>(document: T) -> Result<Response, ApiError> {
-        Ok(json_text(json::compact(&document)?))
+        Ok(json_text(for_browser(&json::compact(&document)?)))
     }
 }
 
@@ -40,6 +41,8 @@ schemas! {
     Runs => "pgdyno.serve-runs/1",
     History => "pgdyno.serve-history/1",
     NoteHistory => "pgdyno.serve-note/1",
+    LiveRuns => "pgdyno.serve-live-runs/1",
+    StopAsked => "pgdyno.serve-stop/1",
 }
 
 /// What is served, and what the visitor may do.
@@ -176,6 +179,40 @@ pub(crate) struct NoteHistory {
     pub(crate) id: String,
     /// Every version, newest first; empty where nobody wrote one.
     pub(crate) versions: Vec<NoteVersion>,
+}
+
+/// Runs that can be watched, newest first.
+#[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub(crate) struct LiveRuns {
+    /// The runs.
+    pub(crate) runs: Vec<LiveRow>,
+}
+
+/// A run that can be watched.
+#[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub(crate) struct LiveRow {
+    /// Its id.
+    pub(crate) id: String,
+    /// The recipe's or the file's name.
+    pub(crate) recipe: String,
+    /// When its session began (RFC 3339, UTC).
+    pub(crate) started_at: String,
+    /// Whether its process still runs.
+    pub(crate) is_alive: bool,
+    /// How it ended; null while it works, and for one whose process died.
+    pub(crate) ended: Option<String>,
+    /// Why it could not go on.
+    pub(crate) error: Option<String>,
+}
+
+/// A run was asked to end after the trial in progress.
+#[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub(crate) struct StopAsked {
+    /// The run's id.
+    pub(crate) run: String,
 }
 
 #[cfg(test)]

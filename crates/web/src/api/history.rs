@@ -1,5 +1,6 @@
 //! `GET /api/history?recipe=R`: one recipe over time and hosts.
 
+use axum::extract::rejection::QueryRejection;
 use axum::extract::{Query, State};
 use axum::http::StatusCode;
 use axum::response::Response;
@@ -25,8 +26,9 @@ pub(crate) struct Asked {
 /// `GET /api/history?recipe=R`.
 pub(crate) async fn history(
     State(app): Shared,
-    Query(asked): Query<Asked>,
+    asked: Result<Query<Asked>, QueryRejection>,
 ) -> Result<Response, ApiError> {
+    let Query(asked) = asked?;
     blocking(&app, move |app| Document::respond(of_recipe(app, asked.recipe)?)).await
 }
 

@@ -23,7 +23,8 @@ fn list(app: &App) -> Result<Runs, ApiError> {
     // Notes that cannot be trusted are left out; `/api/info` says why.
     let notes = Notes::open_for_reading(app.path()).ok().flatten();
     let mut notes = notes.map(|notes| notes.all()).transpose()?.unwrap_or_default();
-    let live = app.live_runs();
+    // Live files that cannot be trusted are left out; `/api/live` says why.
+    let live = app.live_runs().unwrap_or_default();
     let digests = app.digests();
     let pending = contents.runs.iter().filter(|run| digests.get(run).is_none()).count();
     let row = |run: &ListedRun| row(run, &digests, &mut notes, &live);

@@ -21,6 +21,7 @@ pub struct Headline {
 
 /// How far a result answers its question.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum Badge {
     /// The data answer the question.

@@ -9,7 +9,7 @@ use super::{Page, template};
 use crate::analysis::analyse;
 use crate::analysis::compare_runs::{self, CompareOptions};
 use crate::analysis::side_by_side::{find_import, side_by_side};
-use crate::report::ReportError;
+use crate::report::{ReportError, json};
 use crate::store::{Store, Stored};
 
 /// The front end as a server gives it out for every path: it asks the server for its data.
@@ -77,9 +77,9 @@ impl Page {
         }
     }
 
-    /// Returns the document that the page embeds, schema `pgdyno.page/1`.
-    pub fn document(&self) -> &str {
-        &self.document
+    /// Returns the document as the page embeds it, schema `pgdyno.page/1`.
+    pub fn document(&self) -> String {
+        json::for_browser(&self.document)
     }
 
     /// Returns the details of trials with their indices, each as JSON packed by gzip.

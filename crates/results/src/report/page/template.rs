@@ -4,9 +4,8 @@
 //! security policy names the hashes of its script and style, so that nothing but the marks may
 //! change.
 
-use pgdyno_model::printable::{escape_text, is_hazard};
-
 use super::static_html::escape;
+use crate::report::json;
 
 /// The built front end.
 const TEMPLATE: &str = include_str!("../../../../../web/dist/index.html");
@@ -91,28 +90,12 @@ fn fill_marks(template: &str, texts: &[(&str, String)]) -> String {
 /// Returns the elements that hold the data. Base64 needs no escaping.
 fn elements(parts: &Parts<'_>) -> String {
     let mut out = String::from("<script type=\"application/json\" id=\"pgdyno-data\">");
-    out.push_str(&for_script(parts.document));
+    out.push_str(&json::for_browser(parts.document));
     out.push_str("</script>");
     for (i, text) in parts.details {
         out.push_str(&format!("\n<script type=\"text/plain\" id=\"pgdyno-trial-{i}\">"));
         out.push_str(text);
         out.push_str("</script>");
-    }
-    out
-}
-
-/// Escapes JSON so that an HTML parser reads it as text only.
-fn for_script(json: &str) -> String {
-    let mut out = String::with_capacity(json.len() + json.len() / 16);
-    for c in json.chars() {
-        match c {
-            '<' => out.push_str("\\u003c"),
-            '>' => out.push_str("\\u003e"),
-            '&' => out.push_str("\\u0026"),
-            // The page shows it: written out as it is on a terminal.
-            c if is_hazard(c) => out.push_str(&escape_text(&c.to_string()).replace('\\', "\\\\")),
-            c => out.push(c),
-        }
     }
     out
 }
@@ -157,14 +140,5 @@ mod tests {
              <script type=\"application/json\" id=\"pgdyno-data\">{}</script>\n\
              <script type=\"text/plain\" id=\"pgdyno-trial-3\">QUJD</script>"
         );
-    }
-
-    #[test]
-    fn data_end_no_script_and_hold_nothing_that_is_obeyed() {
-        let json = serde_json::to_string("</script><!--\u{202e}\u{9b}\u{1b}\u{2028}").unwrap();
-        let escaped = for_script(&json);
-        assert!(!escaped.contains('<') && !escaped.chars().any(is_hazard), "{escaped}");
-        let read: String = serde_json::from_str(&escaped).unwrap();
-        assert_eq!(read, "</script><!--\\u{202e}\\x9b\u{1b}\\u{2028}");
     }
 }
