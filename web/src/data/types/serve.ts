@@ -2,14 +2,16 @@
 import type { Badge } from './page';
 import type { Interval } from './run';
 
-/** About the server. */
+/** What is served, and what the visitor may do. */
 export interface ServerInfo {
-  version: string;
+  schema: string;
+  pgdyno_version: string;
   store: string;
-  /** Whether notes can be written. */
-  notes: boolean;
+  can_write_notes: boolean;
+  /** Why notes cannot be written; null if they can. */
+  notes_reason: string | null;
   /** Whether a run may be stopped from here. */
-  control: boolean;
+  allows_control: boolean;
 }
 
 export interface RunRow {
@@ -39,21 +41,25 @@ export interface OtherRow {
   name: string;
   started_at: string;
   state: string | null;
-  note?: string;
-  tags?: string[];
+  note: string;
+  tags: string[];
 }
 
 export interface RunList {
   schema: string;
   runs: RunRow[];
   others: OtherRow[];
+  /** Runs whose badge, headline and sparkline are not known yet (count). */
+  pending: number;
 }
 
 export interface HistoryPoint {
   run: string;
   started_at: string;
   host: string | null;
-  tps: number | null;
+  /** Completed trials (count). */
+  trials: number;
+  tps: number;
   ci95: Interval | null;
   latency_us_p99: number | null;
   pgdyno_version: string;
@@ -66,6 +72,8 @@ export interface History {
   schema: string;
   recipe: string;
   treatments: { treatment: string; points: HistoryPoint[] }[];
+  /** Runs of the recipe that are not in it yet (count). */
+  pending: number;
 }
 
 export interface PlannedTrial {
