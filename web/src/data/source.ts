@@ -1,4 +1,5 @@
-// Where a page's data come from: elements of the page itself, or, later, a server over the store.
+// Where a page's data come from: elements of the page itself, or a server over the store
+// (`serve/source.ts`).
 //
 // Call `document()` once; `trial()` as often as a trial is opened.
 import { PAGE_SCHEMA, type PageDocument, type TrialDetail } from './types';
@@ -13,6 +14,16 @@ export interface Source {
 /** What was attempted, on what, and what was found. */
 export class SourceError extends Error {}
 
+/** Returns `found` as a document if it has the schema of one. */
+export function checked(found: Partial<PageDocument> | null): PageDocument {
+  if (found?.schema !== PAGE_SCHEMA) {
+    throw new SourceError(
+      `cannot read this page: its data are \`${String(found?.schema)}\`, not \`${PAGE_SCHEMA}\``,
+    );
+  }
+  return found as PageDocument;
+}
+
 /** Reads the elements that pgdyno wrote into the page. Details are unpacked once they are asked for. */
 export class EmbeddedSource implements Source {
   readonly #details = new Map<number, Promise<TrialDetail | null>>();
@@ -20,7 +31,7 @@ export class EmbeddedSource implements Source {
   constructor(private readonly page: Document) {}
 
   async document(): Promise<PageDocument> {
-    const text = this.page.getElementById('pgdyno-data')?.textContent;
+    const text = (await arrived(this.page, 'pgdyno-data'))?.textContent;
     if (text == null) {
       throw new SourceError('cannot read this page: it holds no data; write it again with `pgdyno report`');
     }
@@ -30,12 +41,7 @@ export class EmbeddedSource implements Source {
     } catch (error) {
       throw new SourceError(`cannot read this page: its data are no JSON (${String(error)})`);
     }
-    if (found?.schema !== PAGE_SCHEMA) {
-      throw new SourceError(
-        `cannot read this page: its data are \`${String(found?.schema)}\`, not \`${PAGE_SCHEMA}\``,
-      );
-    }
-    return found as PageDocument;
+    return checked(found);
   }
 
   trial(index: number): Promise<TrialDetail | null> {
@@ -43,10 +49,26 @@ export class EmbeddedSource implements Source {
     if (known) {
       return known;
     }
-    const text = this.page.getElementById(`pgdyno-trial-${index}`)?.textContent;
-    const detail = text == null ? Promise.resolve(null) : unpack(text.trim());
+    const detail = arrived(this.page, `pgdyno-trial-${index}`).then((element) =>
+      element?.textContent ? unpack(element.textContent.trim()) : null,
+    );
     this.#details.set(index, detail);
     return detail;
+  }
+}
+
+/** Milliseconds between two looks for what a page still reads. */
+const LOOK = 5;
+
+/** Waits until an element is complete: something follows it, or the page is. Null without one. */
+async function arrived(page: Document, id: string): Promise<HTMLElement | null> {
+  for (;;) {
+    const isRead = page.readyState !== 'loading';
+    const found = page.getElementById(id);
+    if (isRead || found?.nextSibling) {
+      return found;
+    }
+    await new Promise((done) => setTimeout(done, LOOK));
   }
 }
 

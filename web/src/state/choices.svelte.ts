@@ -6,10 +6,13 @@ class State {
 
   /** Reads the URL, and follows it. */
   follow(): void {
+    this.read();
+    addEventListener('popstate', () => this.read());
+  }
+
+  /** Reads the URL. */
+  read(): void {
     this.current = parse(location.hash);
-    addEventListener('popstate', () => {
-      this.current = parse(location.hash);
-    });
   }
 
   /** Changes choices: a step that `back` undoes. */

@@ -152,7 +152,7 @@ impl Page {
     fn new(subject: &str, document: PageDocument, table: &str) -> Result<Self, ReportError> {
         let json = serde_json::to_string(&document).map_err(render(subject))?;
         let PageDocument { title, headline, cautions, .. } = document;
-        let body = static_html::head(&title, &headline, &cautions) + table;
+        let body = static_html::head(&title, &headline, &cautions) + table + "</main>\n";
         Ok(Self { title, body, document: json, details: Vec::new() })
     }
 

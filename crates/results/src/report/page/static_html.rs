@@ -1,42 +1,21 @@
-//! Answer and table as plain HTML, for readers without JavaScript.
+//! Answer and table as plain HTML: the first view of a page, and all of it without JavaScript.
+//!
+//! Card and table of treatments have the elements and classes of the front end's own. `first.css`
+//! in `web/src` styles both, so that nothing moves when the front end takes their place. Other
+//! tables have the class `rest`: they are seen where the front end does not run.
+
+mod card;
+mod treatments;
 
 use pgdyno_model::printable::escape_text;
+use serde::Serialize;
+use serde_json::Value;
 
-use super::super::{compare, side_by_side, terminal};
+pub(super) use self::card::head;
+pub(super) use self::treatments::treatments;
+use super::super::{compare, side_by_side};
 use crate::analysis::compare_runs::CompareView;
 use crate::analysis::side_by_side::SideBySideView;
-use crate::analysis::{Caution, Headline, RunView, Tier};
-
-/// Renders the card and the cautions that may change the conclusion.
-pub(super) fn head(title: &str, headline: &Headline, cautions: &[Caution]) -> String {
-    let mut out = format!("<h1>{}</h1>\n", escape(title));
-    if let Some(question) = &headline.question {
-        out.push_str(&format!("<p>{}</p>\n", prose(question)));
-    }
-    let badge = match serde_json::to_value(headline.badge) {
-        Ok(serde_json::Value::String(name)) => name,
-        _ => String::new(),
-    };
-    out.push_str(&format!("<p class=\"badge\">{}</p>\n", escape(&badge)));
-    out.push_str(&format!("<p class=\"answer\">{}</p>\n", prose(&headline.answer)));
-    let figure = |f: &crate::analysis::KeyFigure| {
-        let detail = f.detail.as_ref().map_or_else(String::new, |detail| format!(" ({detail})"));
-        format!("{}: {}{detail}", f.name, f.value)
-    };
-    out.push_str(&list(headline.figures.iter().map(figure)));
-    if let Some(command) = &headline.command {
-        out.push_str(&format!("<p class=\"command\"><code>{}</code></p>\n", escape(command)));
-    }
-    let grave = cautions.iter().filter(|caution| caution.tier == Tier::Conclusion);
-    out.push_str(&list(grave.map(|caution| caution.text.clone())));
-    out
-}
-
-/// Renders the table of a run's treatments.
-pub(super) fn treatments(view: &RunView) -> String {
-    let table = terminal::treatment_table(view);
-    self::table(&table.header, &table.rows, table.names) + &paragraph(terminal::LEGEND)
-}
 
 /// Renders the table of a comparison's pairs.
 pub(super) fn pairs(view: &CompareView) -> String {
@@ -52,7 +31,7 @@ pub(super) fn sides(view: &SideBySideView) -> String {
     let side = |title: String, rows: &[crate::analysis::side_by_side::SideBySideRow]| {
         let rows: Vec<Vec<String>> =
             rows.iter().map(|row| side_by_side::cells(row).into()).collect();
-        format!("<h2>{}</h2>\n{}", escape(&title), table(&header, &rows, 1))
+        format!("<h2 class=\"rest\">{}</h2>\n{}", escape(&title), table(&header, &rows, 1))
     };
     side(format!("A: {}, imported from {}", view.imported, view.source), &view.theirs)
         + &side(format!("B: {}, measured", view.run), &view.ours)
@@ -60,16 +39,36 @@ pub(super) fn sides(view: &SideBySideView) -> String {
 
 /// Renders a page of the terminal.
 pub(super) fn preformatted(text: &str) -> String {
-    format!("<pre>{}</pre>\n", escape(text))
+    format!("<pre class=\"rest\">{}</pre>\n", escape(text))
 }
 
 fn paragraph(text: &str) -> String {
-    format!("<p>{}</p>\n", prose(text))
+    format!("<p class=\"rest\">{}</p>\n", prose(text))
 }
 
-fn list(items: impl Iterator<Item = String>) -> String {
-    let items: String = items.map(|item| format!("<li>{}</li>\n", prose(&item))).collect();
-    if items.is_empty() { items } else { format!("<ul>\n{items}</ul>\n") }
+/// Renders a verdict by sign, outline and word.
+fn badge(verdict: &str) -> String {
+    let (sign, weight) = match verdict {
+        "answered" | "pass" => ("✓", "plain"),
+        "unsafe" => ("✕", "heavy"),
+        "recorded" => ("●", "quiet"),
+        "bounded-loss" => ("≤", "plain"),
+        _ if verdict.starts_with("FAIL") => ("✕", "heavy"),
+        _ if verdict.starts_with("as planted") => ("●", "quiet"),
+        _ => ("?", "open"),
+    };
+    let verdict = escape(verdict);
+    format!(
+        "<span class=\"badge {weight}\"><span aria-hidden=\"true\">{sign}</span> {verdict}</span>"
+    )
+}
+
+/// Returns the text as which a value is serialized; empty if it is no text.
+fn text_of(value: &impl Serialize) -> String {
+    match serde_json::to_value(value) {
+        Ok(Value::String(text)) => text,
+        _ => String::new(),
+    }
 }
 
 /// Renders a table whose first `names` columns hold names, and the others numbers.
@@ -82,7 +81,10 @@ fn table(header: &[String], rows: &[Vec<String>], names: usize) -> String {
         format!("<tr>{}</tr>\n", cells.iter().enumerate().map(cell).collect::<String>())
     };
     let rows: String = rows.iter().map(|cells| row(cells, "td")).collect();
-    format!("<table>\n<thead>\n{}</thead>\n<tbody>\n{rows}</tbody>\n</table>\n", row(header, "th"))
+    format!(
+        "<table class=\"rest\">\n<thead>\n{}</thead>\n<tbody>\n{rows}</tbody>\n</table>\n",
+        row(header, "th")
+    )
 }
 
 /// Renders a sentence as HTML; text between backticks becomes code.

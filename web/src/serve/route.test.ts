@@ -1,0 +1,27 @@
+import { expect, it } from 'vitest';
+import { compareLink, historyLink, resultLink, routeOf } from './route.svelte';
+
+const at = (href: string) => {
+  const url = new URL(href, 'http://localhost');
+  return routeOf(url.pathname, url.search);
+};
+
+it('a path leads to its page', () => {
+  expect(at('/')).toEqual({ page: 'runs' });
+  expect(at('/runs')).toEqual({ page: 'runs' });
+  expect(at('/live/try')).toEqual({ page: 'live', id: 'try' });
+  expect(at('/history')).toEqual({ page: 'history', recipe: null, treatment: null });
+});
+
+it('links lead where they say, whatever is in a name', () => {
+  const name = 'a/b?c=<d>&e %';
+  expect(at(resultLink(name))).toEqual({ page: 'result', id: name });
+  expect(at(compareLink(name, 'latest:clients=8'))).toEqual({ page: 'compare', a: name, b: 'latest:clients=8' });
+  expect(at(historyLink(name))).toEqual({ page: 'history', recipe: name, treatment: null });
+});
+
+it('what leads nowhere is said to', () => {
+  for (const path of ['/moon', '/runs/a/b', '/live', '/compare?a=x', '/runs/%E0%A4%A']) {
+    expect(at(path), path).toEqual({ page: 'unknown' });
+  }
+});
