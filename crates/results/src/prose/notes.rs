@@ -12,6 +12,7 @@ use super::{capacity, growth, scaling, unsteady};
 use crate::analysis::rates::resets;
 use crate::analysis::treatment::label;
 use crate::analysis::{Note, NoteKind, Notes, RunView, SessionView, TrialState, TrialView};
+use crate::store::Thinning;
 
 /// Facts of trials that the views do not keep.
 #[derive(Default)]
@@ -75,6 +76,7 @@ pub(crate) fn notes(view: &RunView, watched: &Watched) -> Vec<Note> {
     let mut context = Notes::default();
     progress(view, &mut doubts);
     emulated(view, &mut doubts);
+    ad_hoc(view, &mut doubts);
     failures(view, &mut doubts);
     server(view, watched, &mut doubts, &mut context);
     hosts(view, &mut doubts);
@@ -92,7 +94,32 @@ pub(crate) fn notes(view: &RunView, watched: &Watched) -> Vec<Note> {
     data(view, &mut context);
     context.add_all(NoteKind::Growth, growth::notes(view));
     environment(view, watched, &mut context);
+    context.add_all(NoteKind::Thinned, view.thinned.iter().map(thinned));
     doubts.followed_by(context)
+}
+
+/// Says what is not known of a run that no experiment describes.
+fn ad_hoc(view: &RunView, out: &mut Notes) {
+    if view.ad_hoc {
+        out.add(
+            NoteKind::AdHoc,
+            "Ad hoc: `pgdyno pgbench --store` measured a server as it stood. Its data, its caches, its storage and what \
+             else ran beside it were not controlled.",
+        );
+    }
+}
+
+/// Says what a thinning removed, and when.
+fn thinned(found: &Thinning) -> String {
+    format!(
+        "Thinned on {}: {} samples of telemetry and the latency distributions of {} seconds were removed. Charts and exports of \
+         telemetry have a point in {} s, the heat map is gone, and changes of tps are named without telemetry's causes. \
+         Figures, intervals and percentiles are as before.",
+        found.thinned_at,
+        format::count(found.samples),
+        format::count(found.seconds),
+        found.every_s
+    )
 }
 
 /// Says that the run was given more repeats, and what that costs.
@@ -330,7 +357,7 @@ fn server(view: &RunView, watched: &Watched, out: &mut Notes, context: &mut Note
 /// Says how the rows were generated, as far as it may matter to storage.
 fn data(view: &RunView, out: &mut Notes) {
     let loading = &view.plan.loading;
-    if view.treatments.iter().all(|t| t.trials == 0) {
+    if view.ad_hoc || view.treatments.iter().all(|t| t.trials == 0) {
         return;
     }
     let filler = match loading.filler_compress_percentage {

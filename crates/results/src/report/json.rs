@@ -7,7 +7,10 @@ use super::audit::AuditView;
 use crate::RunView;
 use crate::analysis::compare_runs::CompareView;
 use crate::analysis::side_by_side::SideBySideView;
-use crate::store::{CrashSummary, ImportSummary, ProbeSummary, RunSummary, Verification};
+use crate::store::{
+    CrashSummary, ImportSummary, Imported, ProbeSummary, RunSummary, StoreSize, Thinning,
+    Verification,
+};
 
 macro_rules! documents {
     ($($what:ty => $schema:literal),* $(,)?) => {
@@ -33,6 +36,9 @@ documents! {
     CrashSummary => "pgdyno.listed-crash/1",
     ImportSummary => "pgdyno.listed-import/1",
     Verification => "pgdyno.verify/1",
+    StoreSize => "pgdyno.store-size/1",
+    Thinning => "pgdyno.thinned-run/1",
+    Imported => "pgdyno.imported/1",
 }
 
 #[cfg(test)]

@@ -1,6 +1,7 @@
 //! The store: one SQLite file that holds every run whole.
 //!
-//! Rows are only added; triggers abort every UPDATE and DELETE. A trial lands in one transaction.
+//! Rows are only added; triggers abort every UPDATE and DELETE. Two commands of the user's are the
+//! exceptions (`amend`): removal of a named record, and thinning. A trial lands in one transaction.
 //! The journal is SQLite's rollback journal, not its write-ahead log: the store is then a single
 //! file between transactions, can be copied as such, read from read-only media and kept on network
 //! file systems; there is one small transaction a trial, so that the log's speed buys nothing.
@@ -11,6 +12,9 @@
 //! read. A file may come from elsewhere: SQLite is told to trust nothing in it, its schema must be
 //! pgdyno's own (`schema`), and where another account may change it, it is opened for reading only.
 
+mod amend;
+mod archive;
+mod copy;
 mod crash;
 mod error;
 mod imported;
@@ -18,8 +22,12 @@ mod migrate;
 mod names;
 mod probe;
 mod read;
+mod remove;
 mod schema;
 mod seal;
+mod size;
+mod tables;
+mod thin;
 mod verify;
 mod write;
 
@@ -27,6 +35,8 @@ use std::fs::{DirBuilder, OpenOptions};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+pub use amend::Compacted;
+pub use archive::Imported;
 pub use crash::CrashSummary;
 pub use error::StoreError;
 use error::sqlite;
@@ -37,6 +47,8 @@ use pgdyno_model::units::Epoch;
 pub use probe::ProbeSummary;
 use rusqlite::{Connection, OpenFlags};
 pub use seal::Damage;
+pub use size::{ContentSize, RecordSize, StoreSize};
+pub use thin::{DEFAULT_EVERY_S, Thinning};
 pub use verify::{CheckedRecord, RecordState, Verification};
 
 /// Several pgdyno processes may share a store: how long one waits for another's transaction.
@@ -77,6 +89,8 @@ pub struct RunSummary {
     pub trials_planned: u32,
     /// Attempts that failed (count), also those whose trial was completed later.
     pub attempts_failed: u32,
+    /// Whether `pgdyno pgbench --store` stored it.
+    pub ad_hoc: bool,
 }
 
 impl Store {

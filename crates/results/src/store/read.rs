@@ -13,6 +13,15 @@ use serde::de::DeserializeOwned;
 
 use super::{RunSummary, SessionId, Store, StoreError};
 
+/// Telemetry of one probe as the store has it.
+pub(super) struct StoredTelemetry {
+    /// Number of the table's row.
+    pub(super) id: i64,
+    /// Positions of its samples. A thinned run has gaps.
+    pub(super) positions: Vec<i64>,
+    pub(super) table: Table,
+}
+
 impl Store {
     /// All runs, newest first.
     ///
@@ -24,7 +33,7 @@ impl Store {
             "SELECT id, recipe, question, started_at,
                     coalesce((SELECT trials_planned FROM run_extension WHERE run = run.id ORDER BY id DESC LIMIT 1), trials_planned),
                     (SELECT count(DISTINCT ordinal) FROM trial WHERE run = run.id AND failure IS NULL),
-                    (SELECT count(*) FROM trial WHERE run = run.id AND failure IS NOT NULL)
+                    (SELECT count(*) FROM trial WHERE run = run.id AND failure IS NOT NULL), experiment = ''
              FROM run ORDER BY started_at DESC, rowid DESC",
             params![],
             |row| {
@@ -37,6 +46,7 @@ impl Store {
                     trials_planned: row.get(4)?,
                     trials_done: row.get(5)?,
                     attempts_failed: row.get(6)?,
+                    ad_hoc: row.get(7)?,
                 })
             },
         )?;
@@ -269,7 +279,8 @@ impl Store {
             )?;
             trial.server = Some(server);
         }
-        trial.telemetry = self.read_telemetry(id)?;
+        trial.telemetry =
+            self.read_telemetry(id)?.into_iter().map(|telemetry| telemetry.table).collect();
         Ok((session, trial))
     }
 
@@ -376,7 +387,8 @@ impl Store {
         Ok(())
     }
 
-    fn read_telemetry(&self, trial: i64) -> Result<Vec<Table>, StoreError> {
+    /// Telemetry of a trial, with the places of its rows.
+    pub(super) fn read_telemetry(&self, trial: i64) -> Result<Vec<StoredTelemetry>, StoreError> {
         let tables = self.rows(
             "read a trial's telemetry",
             "SELECT id, probe, columns, unavailable FROM telemetry WHERE trial = ? ORDER BY id",
@@ -394,19 +406,20 @@ impl Store {
             .into_iter()
             .map(|(id, probe, columns, unavailable)| {
                 let columns = self.json("a telemetry table's columns", &columns)?;
-                let samples = self.rows(
+                let rows = self.rows(
                     "read telemetry",
-                    "SELECT t_s, readings FROM sample WHERE telemetry = ? ORDER BY position",
+                    "SELECT position, t_s, readings FROM sample WHERE telemetry = ? ORDER BY position",
                     [id],
-                    |row| Ok((row.get(0)?, row.get::<_, String>(1)?)),
+                    |row| Ok((row.get(0)?, row.get(1)?, row.get::<_, String>(2)?)),
                 )?;
-                let samples = samples
-                    .into_iter()
-                    .map(|(t_s, readings)| {
-                        Ok(Sample { t_s, values: self.json("a sample", &readings)? })
-                    })
-                    .collect::<Result<_, StoreError>>()?;
-                Ok(Table { probe, columns, samples, unavailable })
+                let mut positions = Vec::with_capacity(rows.len());
+                let mut samples = Vec::with_capacity(rows.len());
+                for (position, t_s, readings) in rows {
+                    positions.push(position);
+                    samples.push(Sample { t_s, values: self.json("a sample", &readings)? });
+                }
+                let table = Table { probe, columns, samples, unavailable };
+                Ok(StoredTelemetry { id, positions, table })
             })
             .collect()
     }

@@ -50,8 +50,8 @@ pub(crate) struct Options {
     #[arg(long = "set", value_name = "KEY=VALUE")]
     pub(crate) set: Vec<String>,
     /// Seed of all random moments. The same seed repeats every round
-    #[arg(long, value_name = "N", default_value_t = 1)]
-    pub(crate) seed: u64,
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(i64).range(0..))]
+    pub(crate) seed: i64,
     /// Number of connections that generate load
     #[arg(long, value_name = "N", default_value_t = 4)]
     pub(crate) clients: u32,

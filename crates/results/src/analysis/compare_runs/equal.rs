@@ -96,7 +96,7 @@ pub(super) fn names() -> Vec<&'static str> {
 }
 
 /// What of the load must be equal beyond what a factor can set.
-const LOAD: [&str; 3] = ["slo", "warm-up", "window"];
+const LOAD: [&str; 4] = ["slo", "warm-up", "window", "conditions"];
 
 /// All in which the two sides differ beside their results.
 pub(super) fn differences(a: &Side<'_>, b: &Side<'_>) -> Vec<Difference> {
@@ -104,6 +104,13 @@ pub(super) fn differences(a: &Side<'_>, b: &Side<'_>) -> Vec<Difference> {
     if a.view.run.id != b.view.run.id {
         hosts(a.view, b.view, &mut out);
     }
+    let conditions = |side: &Side<'_>| {
+        Some(
+            if side.view.ad_hoc { "ad hoc: a server as it stood" } else { "an experiment's" }
+                .into(),
+        )
+    };
+    out.add("conditions", &["conditions"], conditions(a), conditions(b));
     servers(a, b, &mut out);
     storages(a, b, &mut out);
     let (x, y) = (a.treatment, b.treatment);
