@@ -57,7 +57,7 @@ pub(crate) fn compare_notes(
         if view.ad_hoc {
             notes.push(format!(
                 "Side {name} is ad hoc (`pgdyno pgbench --store`): the state of its data and caches, and what else ran, is not \
-                 known. One run of each says nothing of how far equal runs differ."
+                 known."
             ));
         }
     }

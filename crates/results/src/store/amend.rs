@@ -3,6 +3,8 @@
 //! The store is append-only by its triggers. [`Store::amend`] takes them away and puts them back
 //! within one transaction, so that no other process and no crash ever sees the store without them.
 
+use std::ffi::OsString;
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -120,7 +122,7 @@ impl Store {
         let io = |source| StoreError::Io { doing, path: self.path.clone(), source };
         let before = std::fs::metadata(&self.path).map_err(io)?.len();
         let folder = self.path.parent().filter(|folder| !folder.as_os_str().is_empty());
-        let places = [folder.unwrap_or_else(|| ".".as_ref()).to_owned(), std::env::temp_dir()];
+        let places = [folder.unwrap_or_else(|| ".".as_ref()).to_owned(), temporary_folder()];
         let free = |place| rustix::fs::statvfs(place).map(|found| found.f_bavail * found.f_frsize);
         let is_one = match places.each_ref().map(std::fs::metadata) {
             [Ok(a), Ok(b)] => {
@@ -153,4 +155,12 @@ fn triggers(connection: &Connection) -> rusqlite::Result<Vec<(String, String)>> 
         .prepare("SELECT name, sql FROM sqlite_schema WHERE type = 'trigger' ORDER BY name")?
         .query_map([], |row| Ok((row.get(0)?, row.get(1)?)))?
         .collect()
+}
+
+/// The folder in which SQLite makes temporary files (<https://sqlite.org/tempfiles.html>).
+fn temporary_folder() -> PathBuf {
+    let named = ["SQLITE_TMPDIR", "TMPDIR"].into_iter().filter_map(std::env::var_os);
+    let usual = ["/var/tmp", "/usr/tmp", "/tmp"].map(OsString::from);
+    let mut all = named.chain(usual).map(PathBuf::from);
+    all.find(|folder| folder.is_dir()).unwrap_or_else(|| ".".into())
 }

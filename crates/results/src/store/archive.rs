@@ -172,13 +172,18 @@ impl Store {
         // Lists show the newest row first where two began at one time.
         for record in records.iter().rev() {
             let id = record.id();
+            let theirs = copy::digest(&from.connection, id).map_err(&failed)?;
+            // Another process may have taken it over since it was looked for.
+            match copy::digest(&transaction, id).map_err(&failed)? {
+                Some(ours) if Some(ours) == theirs => continue,
+                Some(_) => return Err(StoreError::AtWork { run: id.to_owned() }),
+                None => {}
+            }
             copy::copy(&from.connection, &transaction, id).map_err(&failed)?;
             also(&transaction, id).map_err(&failed)?;
             let is_whole = || -> rusqlite::Result<bool> {
                 let is_sound = seal::check(&transaction, id)?.damage.is_empty();
-                let is_same =
-                    copy::digest(&transaction, id)? == copy::digest(&from.connection, id)?;
-                Ok(is_sound && is_same)
+                Ok(is_sound && copy::digest(&transaction, id)? == theirs)
             };
             if !is_whole().map_err(&failed)? {
                 let (what, found) = (format!("a copy of {id}"), "it differs from what was copied");

@@ -76,5 +76,5 @@ fn records(size: &StoreSize, all: bool) -> Option<String> {
             ]
         })
         .collect();
-    table(["largest", "kind", "size", "of it telemetry and seconds"], &rows)
+    table(["largest", "kind", "size", "thinnable"], &rows)
 }

@@ -4,6 +4,7 @@ use std::num::NonZeroU32;
 
 use clap::Args;
 use pgdyno_model::format::counted;
+use pgdyno_results::report::text::wrap;
 use pgdyno_results::store::{DEFAULT_EVERY_S, Store, Stored, Thinning};
 
 use crate::commands::rm::{each_once, print_compacted};
@@ -15,13 +16,17 @@ use crate::output::{print, print_line};
 use crate::render::to_json_list;
 use crate::shared_options::StoreOption;
 
-/// What a thinning costs, printed before it is done.
-const LOST: &str = "\
-lost: charts of telemetry and `export`'s table `telemetry` have fewer points, and extremes between
-  two of them are gone; the heat map of latency is gone; over several seconds, the report's chart of
-  latency shows the longest percentile; changes of tps are named without telemetry's causes
-kept: the answer, the table, intervals, percentiles, wait events, the reasons of differences, tps
-  and percentiles of every second, settings and server logs";
+/// What the removal of telemetry costs.
+const LOST_TELEMETRY: &str = "lost: points of telemetry's charts and of `export`'s table `telemetry`, with the extremes \
+                              between two that stay; telemetry's causes beside changes of tps";
+
+/// What the removal of the latency distributions costs.
+const LOST_LATENCIES: &str = "lost: the heat map of latency; percentiles over several seconds in the page's chart of latency \
+                              become the longest of these seconds";
+
+/// What stays in either case.
+const KEPT: &str = "kept: answer, table, intervals, percentiles, wait events, reasons of differences, tps and \
+                    percentiles of every second, settings, server logs";
 
 #[derive(Args, Debug)]
 pub(crate) struct Options {
@@ -47,7 +52,7 @@ pub(crate) struct Options {
 pub(crate) fn run(options: &Options, context: &Context) -> Result<ExitStatus, CommandError> {
     let mut store = options.store.open_for_change(context)?;
     let every = NonZeroU32::new(options.every).unwrap_or(NonZeroU32::MIN);
-    let mut planned = Vec::new();
+    let (mut planned, mut samples, mut seconds) = (Vec::new(), false, false);
     for run in runs(&store, options)? {
         let thinning = store.plan_thinning(&run, every)?;
         if !options.json || thinning.is_empty() {
@@ -55,6 +60,8 @@ pub(crate) fn run(options: &Options, context: &Context) -> Result<ExitStatus, Co
         }
         if !thinning.is_empty() {
             planned.push(run);
+            samples |= thinning.samples > 0;
+            seconds |= thinning.seconds > 0;
         }
     }
     if planned.is_empty() {
@@ -64,7 +71,11 @@ pub(crate) fn run(options: &Options, context: &Context) -> Result<ExitStatus, Co
         say(options, "nothing was removed");
         return Ok(ExitStatus::Success);
     }
-    LOST.lines().for_each(|line| say(options, line));
+    for (is_so, line) in [(samples, LOST_TELEMETRY), (seconds, LOST_LATENCIES), (true, KEPT)] {
+        if is_so {
+            wrap(line, context.prose_width(), "  ").iter().for_each(|line| say(options, line));
+        }
+    }
     let question = format!("Thin {}? This cannot be undone.", counted(planned.len() as u64, "run"));
     if !options.confirmation.ask(&question, context)? {
         say(options, "nothing was removed");
@@ -110,13 +121,16 @@ fn words(thinning: &Thinning) -> String {
     if thinning.is_empty() {
         return format!("{}: nothing to thin", thinning.run);
     }
-    format!(
-        "{}: {} of telemetry (one in {} s stays) and the latency distributions of {}",
-        thinning.run,
-        counted(thinning.samples, "sample"),
-        thinning.every_s,
-        counted(thinning.seconds, "second")
-    )
+    let mut parts = Vec::new();
+    if thinning.samples > 0 {
+        let samples = counted(thinning.samples, "sample");
+        parts.push(format!("{samples} of telemetry, one in {} s stays", thinning.every_s));
+    }
+    if thinning.seconds > 0 {
+        let seconds = counted(thinning.seconds, "second");
+        parts.push(format!("the latency distribution of {seconds}"));
+    }
+    format!("{}: {}", thinning.run, parts.join("; "))
 }
 
 /// Checks a date as `list` shows it.

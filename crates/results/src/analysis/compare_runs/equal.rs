@@ -104,13 +104,7 @@ pub(super) fn differences(a: &Side<'_>, b: &Side<'_>) -> Vec<Difference> {
     if a.view.run.id != b.view.run.id {
         hosts(a.view, b.view, &mut out);
     }
-    let conditions = |side: &Side<'_>| {
-        Some(
-            if side.view.ad_hoc { "ad hoc: a server as it stood" } else { "an experiment's" }
-                .into(),
-        )
-    };
-    out.add("conditions", &["conditions"], conditions(a), conditions(b));
+    conditions(a.view, b.view, &mut out);
     servers(a, b, &mut out);
     storages(a, b, &mut out);
     let (x, y) = (a.treatment, b.treatment);
@@ -232,6 +226,21 @@ fn shortened(text: &str) -> String {
         out.push('…');
     }
     out
+}
+
+/// Whether the sides ran under conditions that an experiment makes. Of two that did not, which
+/// server it was.
+fn conditions(a: &RunView, b: &RunView, out: &mut Found) {
+    let are_ad_hoc = a.ad_hoc && b.ad_hoc;
+    let of = |view: &RunView| match (view.ad_hoc, view.servers.first().map(|server| &server.build))
+    {
+        (false, _) => Some("of an experiment".to_owned()),
+        (true, Some(BuildSource::Given { address })) if are_ad_hoc => {
+            Some(format!("ad hoc, server {address}"))
+        }
+        (true, _) => (!are_ad_hoc).then(|| "ad hoc".to_owned()),
+    };
+    out.add("conditions", &["conditions"], of(a), of(b));
 }
 
 fn servers(a: &Side<'_>, b: &Side<'_>, out: &mut Found) {
