@@ -98,11 +98,11 @@ fn print_what_stays(store: &Store, records: &[Stored]) {
     for id in records.iter().map(Stored::id) {
         let report = reports.join(format!("{id}.html"));
         if report.exists() {
-            print_line(&format!("its report stays: {}", report.display()));
+            print_line(&format!("the report of {id} stays: {}", report.display()));
         }
         if let Some(kept) = kept.iter().find(|kept| kept.id == id) {
             print_line(&format!(
-                "files of its failed rounds stay, {}: {}; `pgdyno clean --crashes` removes them",
+                "files of failed rounds of {id} stay, {}: {}; `pgdyno clean --crashes` removes them",
                 Bytes(kept.bytes),
                 kept.path.display()
             ));

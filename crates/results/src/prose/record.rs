@@ -21,7 +21,7 @@ pub(super) fn thinned(found: &Thinning) -> String {
     if found.samples > 0 {
         gone.push(format!("{} of telemetry", format::counted(found.samples, "sample")));
         lost.push(format!(
-            "charts and exports of telemetry have one point in {} s, and changes of tps are named without telemetry's causes",
+            "charts and exports of telemetry have one point in {} s and changes of tps lack telemetry's causes",
             found.every_s
         ));
     }
@@ -33,7 +33,7 @@ pub(super) fn thinned(found: &Thinning) -> String {
         lost.push("the heat map of latency is gone".to_owned());
     }
     format!(
-        "Thinned on {}: {} removed. Now {}. Figures, intervals and percentiles are as before.",
+        "Thinned on {}: {} were removed, so that {}. Figures, intervals and percentiles are as before.",
         found.thinned_at,
         gone.join(" and "),
         lost.join(", and ")
