@@ -3,8 +3,8 @@
 use clap::{Parser, Subcommand};
 
 use crate::commands::{
-    audit, clean, compare, completions, crash, disk, doctor, export, fsync, list, load, new,
-    recipes, report, run, serve, show, stop, verify,
+    archive, audit, clean, compare, completions, crash, disk, doctor, export, fsync, import, list,
+    load, new, recipes, report, rm, run, serve, show, stop, store, verify,
 };
 use crate::exit_status::exit_codes;
 
@@ -81,6 +81,15 @@ pub(crate) enum Command {
     Export(export::Options),
     /// Check the store for damage: the file, and a checksum of every row
     Verify(verify::Options),
+    /// Remove runs, probes, crash tests or imports from the store
+    Rm(rm::Options),
+    /// Write runs, probes, crash tests or imports whole into a store of their own: an archive
+    Archive(archive::Options),
+    /// Take the runs, probes, crash tests and imports of an archive or another store into the store
+    Import(import::Options),
+    /// Show what takes the room in the store, and thin old runs
+    #[command(subcommand)]
+    Store(store::Command),
     /// Compare two runs or two treatments, and fail if a change is too large
     Compare(compare::Options),
     /// Examine this machine: PostgreSQL, privileges, the storage under a directory, missing

@@ -32,6 +32,11 @@ impl Context {
         &self.stop
     }
 
+    /// Returns the flag that the first signal sets, to be handed on.
+    pub(crate) fn stop_flag(&self) -> Arc<AtomicBool> {
+        Arc::clone(&self.stop)
+    }
+
     /// Returns whether a signal asked for the end.
     pub(crate) fn is_stopped(&self) -> bool {
         self.stop.load(Ordering::Relaxed)

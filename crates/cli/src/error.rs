@@ -158,6 +158,20 @@ pub(crate) enum CommandError {
         /// Why not.
         source: io::Error,
     },
+    /// Something was to be removed, and nobody could be asked.
+    #[error("will not remove anything unasked: standard input or error is no terminal")]
+    NotConfirmed,
+    /// A signal came in place of an answer.
+    #[error("interrupted: nothing was removed")]
+    NotAnswered,
+    /// Something that is no run was to be thinned.
+    #[error("cannot thin {kind} {id}: only runs hold seconds and telemetry")]
+    NothingToThin {
+        /// Its id.
+        id: String,
+        /// What it is.
+        kind: &'static str,
+    },
     /// Something that a killed pgdyno left behind could not be removed.
     #[error("not everything could be removed; what is left is listed above")]
     NotAllRemoved,
@@ -188,7 +202,10 @@ impl CommandError {
             | Self::Path { .. }
             | Self::Detach(_)
             | Self::NotBegun
+            | Self::NotAnswered
             | Self::NotAllRemoved => return None,
+            Self::NotConfirmed => "look at what is named above, and add `--yes` if it may go",
+            Self::NothingToThin { .. } => "`pgdyno list` shows the runs; `pgdyno rm` removes it",
             Self::StandardOutput(_) => {
                 "free room there, or send it elsewhere; what was stored can be shown again"
             }

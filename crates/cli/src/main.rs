@@ -19,7 +19,9 @@
 //! are escaped.
 
 mod arguments;
+mod ask;
 mod commands;
+mod confirmation;
 mod context;
 mod duration;
 mod error;
@@ -41,8 +43,9 @@ use std::process::ExitCode;
 use arguments::{Arguments, Command, FIRST_STEPS};
 use clap::{CommandFactory, Parser};
 use commands::{
-    audit, clean, compare, completions, crash, disk, doctor, emulated_disk, export, filesystems,
-    fsync, list, load, new, pgbench, recipes, report, run, serve, show, stop, verify,
+    archive, audit, clean, compare, completions, crash, disk, doctor, emulated_disk, export,
+    filesystems, fsync, import, list, load, new, pgbench, recipes, report, rm, run, serve, show,
+    stop, store, verify,
 };
 use context::Context;
 use error::CommandError;
@@ -91,6 +94,10 @@ fn run_command(arguments: Arguments) -> Result<ExitStatus, CommandError> {
         Command::Serve(options) => serve::run(&options, &context),
         Command::Show(options) => show::run(&options, &context),
         Command::Verify(options) => verify::run(&options, &context),
+        Command::Rm(options) => rm::run(&options, &context),
+        Command::Archive(options) => archive::run(&options, &context),
+        Command::Import(options) => import::run(&options, &context),
+        Command::Store(command) => store::run(&command, &context),
         Command::Report(options) => report::run(&options),
         Command::Export(options) => export::run(&options),
         Command::Compare(options) => compare::run(&options, &context),

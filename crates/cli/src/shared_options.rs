@@ -1,11 +1,12 @@
 //! Options that several commands have.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::Args;
 use pgdyno_dataset::trust::Trust;
-use pgdyno_results::store::Store;
+use pgdyno_results::store::{Store, StoreError};
 
+use crate::context::Context;
 use crate::error::CommandError;
 
 /// `--store FILE`.
@@ -18,6 +19,11 @@ pub(crate) struct StoreOption {
 }
 
 impl StoreOption {
+    /// Returns the path of the store that `pgbench --store` names: `file`, or else the default.
+    pub(crate) fn of_file(file: Option<&Path>) -> PathBuf {
+        Self { path: file.map(Path::to_owned) }.path()
+    }
+
     /// Returns the store's path: `--store`, else `PGDYNO_STORE` unless it is empty, else the
     /// default.
     pub(crate) fn path(&self) -> PathBuf {
@@ -32,6 +38,28 @@ impl StoreOption {
     /// There is none, or it cannot be read.
     pub(crate) fn open(&self) -> Result<Store, CommandError> {
         Ok(pgdyno_lab::run::open_store_existing(&self.path())?)
+    }
+
+    /// Opens the store, which must exist, to change what it holds. A signal ends what is under way.
+    ///
+    /// # Errors
+    /// There is none, or it cannot be written.
+    pub(crate) fn open_for_change(&self, context: &Context) -> Result<Store, CommandError> {
+        let path = self.path();
+        if !path.exists() {
+            return Err(StoreError::Missing { path }.into());
+        }
+        self.open_or_make(context)
+    }
+
+    /// As [`StoreOption::open_for_change`]; makes the store if there is none.
+    ///
+    /// # Errors
+    /// It cannot be written.
+    pub(crate) fn open_or_make(&self, context: &Context) -> Result<Store, CommandError> {
+        let mut store = pgdyno_lab::run::open_store(&self.path())?;
+        store.stop_by(context.stop_flag())?;
+        Ok(store)
     }
 }
 

@@ -90,7 +90,7 @@ impl Trust {
     /// # Errors
     /// Another account may change the file, or the file no longer holds `text`.
     pub fn check_text(&self, path: &Path, text: &str, purpose: Purpose) -> Result<(), NotTrusted> {
-        if !rustix::process::geteuid().is_root() || self.has_named(path) {
+        if !rustix::process::geteuid().is_root() || self.names(path) {
             return Ok(());
         }
         check_unchanged(path, text).map_err(|found| NotTrusted {
@@ -105,7 +105,7 @@ impl Trust {
     /// # Errors
     /// Another account may change the store or its folder.
     pub fn check_store(&self, path: &Path) -> Result<(), NotTrusted> {
-        if !rustix::process::geteuid().is_root() || self.has_named(path) {
+        if !rustix::process::geteuid().is_root() || self.names(path) {
             return Ok(());
         }
         let path = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
@@ -117,7 +117,7 @@ impl Trust {
     }
 
     /// Returns whether the caller named `path` or a folder above it.
-    fn has_named(&self, path: &Path) -> bool {
+    pub fn names(&self, path: &Path) -> bool {
         let real = |path: &Path| path.canonicalize().ok();
         real(path).is_some_and(|path| {
             self.named.iter().filter_map(|named| real(named)).any(|named| path.starts_with(named))

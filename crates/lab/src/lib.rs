@@ -40,6 +40,7 @@
 //! # Ok::<(), pgdyno_lab::LabError>(())
 //! ```
 
+pub mod ad_hoc;
 pub mod clean;
 mod context;
 pub mod crash;

@@ -295,6 +295,10 @@ pub(crate) const FLAGS: &[Flag] = &[
         Maybe("FILE", |r, v| set(&mut r.run.json, Ok(Some(v.map(PathBuf::from)))))),
     flag(None, "hdr-log", Own, "write the latency histogram as an HdrHistogram interval log",
         Takes("FILE", |r, v| set(&mut r.run.hdr_log, Ok(Some(PathBuf::from(v)))))),
+    flag(None, "store", Own,
+        "keep the run in pgdyno's store, or in the store FILE: `pgdyno show`, `list`, `report` and \
+        `compare` know it as an ad hoc run",
+        Maybe("FILE", |r, v| set(&mut r.run.store, Ok(Some(v.map(PathBuf::from)))))),
     flag(None, "extra-report", Own,
         "percentiles and more after pgbench's report, in lines that begin with \"pgdyno:\" [as \
         it is unless called as pgbench]",

@@ -44,6 +44,7 @@ mod hdr_log;
 mod help;
 mod initialize;
 mod log;
+mod measured;
 mod options;
 mod password;
 mod progress;
@@ -57,9 +58,11 @@ mod usage_error;
 mod values;
 
 use std::io::Write;
+use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 pub use help::{OptionHelp, options};
+pub use measured::Measured;
 use request::Request;
 use usage_error::{Stopped, exit_status};
 
@@ -106,11 +109,32 @@ impl Invocation {
         }
     }
 
+    /// Returns whether the run is to be kept in a store, and in which file; the inner none means
+    /// pgdyno's own store.
+    pub fn store(&self) -> Option<Option<&Path>> {
+        match &self.request {
+            Request::Run(run) => run.store.as_ref().map(|file| file.as_deref()),
+            _ => None,
+        }
+    }
+
     /// Initializes the tables or runs the load, and returns pgbench's exit status.
     ///
     /// Writes the report to `out` and everything else to `err`. Once `stop` is set, a run ends with
     /// the figures measured so far.
     pub fn run(&self, out: &mut dyn Write, err: &mut (dyn Write + Send), stop: &AtomicBool) -> i32 {
+        self.run_and_keep(out, err, stop, &mut None)
+    }
+
+    /// Does what [`Invocation::run`] does, and hands out in `measured` what a store keeps of a run
+    /// that was reported.
+    pub fn run_and_keep(
+        &self,
+        out: &mut dyn Write,
+        err: &mut (dyn Write + Send),
+        stop: &AtomicBool,
+        measured: &mut Option<Measured>,
+    ) -> i32 {
         tell(err, &self.notes);
         let ended = match &self.request {
             Request::Print(text) => {
@@ -130,7 +154,7 @@ impl Invocation {
             Request::Run(what) => connection::connect(&what.connect, "setup", stop)
                 .and_then(|connected| {
                     tell(err, &connected.notes);
-                    run::run(connected, what, out, err, stop).map_err(Stopped::Error)
+                    run::run(connected, what, (out, err), stop, measured).map_err(Stopped::Error)
                 })
                 .map(|ended| match ended {
                     run::RunEnd::Well => exit_status::SUCCESS,

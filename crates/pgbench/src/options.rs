@@ -70,6 +70,9 @@ pub(crate) fn read(
     if let Some(error) = parsed.error {
         return Err(UsageError::usage(error.to_string()));
     }
+    if reading.is_initialization && reading.run.store.is_some() {
+        reading.notes.push("an initialization (-i) is no run: nothing is stored".to_owned());
+    }
     let notes = std::mem::take(&mut reading.notes);
     Ok((reading.judge(&parsed.options, &parsed.operands)?, notes))
 }

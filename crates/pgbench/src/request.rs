@@ -88,6 +88,8 @@ pub(crate) struct Run {
     /// Where the results go as JSON; standard output where no file is named.
     pub(crate) json: Option<Option<PathBuf>>,
     pub(crate) hdr_log: Option<PathBuf>,
+    /// The store that the run is kept in; pgdyno's own where no file is named.
+    pub(crate) store: Option<Option<PathBuf>>,
     /// Whether to print figures that pgbench does not report.
     pub(crate) extra_report: bool,
     pub(crate) reactor: ReactorChoice,

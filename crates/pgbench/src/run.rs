@@ -5,7 +5,7 @@ use std::num::NonZeroU32;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{self, SyncSender};
 use std::sync::{Arc, Mutex};
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use pgdyno_connect::ConnectError;
 use pgdyno_engine::script::Value;
@@ -21,6 +21,7 @@ use pgdyno_model::units::Span;
 use crate::connection::Connected;
 use crate::hdr_log::HdrLog;
 use crate::log::Logs;
+use crate::measured::Measured;
 use crate::progress::Progress;
 use crate::request::Run;
 use crate::server_messages::server_version;
@@ -47,10 +48,12 @@ pub(crate) enum RunEnd {
 pub(crate) fn run(
     connected: Connected,
     run: &Run,
-    out: &mut dyn Write,
-    err: &mut (dyn Write + Send),
+    (out, err): (&mut dyn Write, &mut (dyn Write + Send)),
     stop: &AtomicBool,
+    measured: &mut Option<Measured>,
 ) -> Result<RunEnd, UsageError> {
+    let seed = run.seed.unwrap_or_else(|| fastrand::u64(..));
+    let run = &Run { seed: Some(seed), ..run.clone() };
     let Connected { servers, client: mut control, target, schemas, notices, .. } = connected;
     let server = server_version(&mut control)?;
     let _ = writeln!(
@@ -76,6 +79,7 @@ pub(crate) fn run(
         .map(|path| HdrLog::create(path, run.progress.unwrap_or(Duration::from_secs(1))))
         .transpose()?;
     let logs = run.log.as_ref().map(|log| Arc::new(Logs::new(log, run)));
+    let began = SystemTime::now();
     let Some(measurement) = load(servers, run, &tables, logs.as_ref(), log.as_mut(), err, stop)?
     else {
         return Ok(RunEnd::Interrupted);
@@ -86,6 +90,10 @@ pub(crate) fn run(
             measurement.aborted_thread.unwrap_or(0)
         ))
         .after_a_part());
+    }
+    let is_stopped = stop.load(Ordering::Relaxed);
+    if run.store.is_some() {
+        *measured = Some(Measured::new(run, &tables, target, began, &measurement, is_stopped));
     }
     let _ = out.write_all(report::pgbench(&measurement, run, &tables).as_bytes());
     if run.extra_report {
@@ -216,11 +224,8 @@ fn load_spec(
         clients: nonzero(run.clients),
         threads: nonzero(run.threads),
         protocol: run.protocol,
-        length: match (run.seconds, run.transactions) {
-            (Some(seconds), _) => Length::Duration(Span::from_secs(seconds.into())),
-            (None, each) => Length::Transactions(each.unwrap_or(1).into()),
-        },
-        seed: run.seed.unwrap_or_else(|| fastrand::u64(..)),
+        length: length(run),
+        seed: run.seed.unwrap_or_default(),
         variables: vec![("scale".to_owned(), Value::Int(tables.scale.into()).into())],
         options: options(run),
         log: logs.cloned().map(|logs| logs as Arc<dyn TransactionLog>),
@@ -240,8 +245,16 @@ fn load_spec(
     }
 }
 
+/// Returns how long the load lasts.
+pub(crate) fn length(run: &Run) -> Length {
+    match (run.seconds, run.transactions) {
+        (Some(seconds), _) => Length::Duration(Span::from_secs(seconds.into())),
+        (None, each) => Length::Transactions(each.unwrap_or(1).into()),
+    }
+}
+
 /// Returns the options of the load.
-fn options(run: &Run) -> LoadOptions {
+pub(crate) fn options(run: &Run) -> LoadOptions {
     LoadOptions {
         rate: run.rate,
         latency_limit: run

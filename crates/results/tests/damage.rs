@@ -74,12 +74,40 @@ fn tamper(path: &Path, sql: &str) {
 
 /// Takes out of a store what the scripts after the sixth made.
 fn make_version_6(path: &Path) {
-    let drop_all = "DROP TABLE seal; DROP TABLE unsealed; DROP TABLE second_histogram;";
-    let empty =
-        "CREATE TABLE seal (x); CREATE TABLE unsealed (x); CREATE TABLE second_histogram (x);";
+    make_version(
+        path,
+        6,
+        &["seal", "unsealed", "second_histogram", "removal", "thinning", "arrival"],
+    );
+}
+
+/// Takes `tables`, which later scripts made, out of a store.
+fn make_version(path: &Path, version: u32, tables: &[&str]) {
+    let each = |what: &str| tables.iter().map(|table| what.replace('?', table)).collect::<String>();
+    let (drop_all, empty) = (each("DROP TABLE ?;"), each("CREATE TABLE ? (x);"));
     // Triggers are put back on tables of these names.
-    tamper(path, &format!("{drop_all} {empty} PRAGMA user_version = 6;"));
-    Connection::open(path).unwrap().execute_batch(drop_all).unwrap();
+    tamper(path, &format!("{drop_all} {empty} PRAGMA user_version = {version};"));
+    Connection::open(path).unwrap().execute_batch(&drop_all).unwrap();
+}
+
+#[test]
+fn a_store_of_version_8_keeps_its_checksums_and_can_be_thinned_and_emptied() {
+    let (_folder, path) = filled();
+    let before = shown(&path).unwrap();
+    make_version(&path, 8, &["removal", "thinning", "arrival"]);
+    assert_eq!(shown(&path).unwrap(), before);
+    let mut store = Store::open(&path).unwrap();
+    let found = store.verify(&[]).unwrap();
+    assert!(found.records.iter().all(|r| r.state == RecordState::Sound), "{found:?}");
+    let every = std::num::NonZeroU32::new(2).unwrap();
+    assert!(!store.thin(&[RUN.to_owned()], every).unwrap().is_empty());
+    assert!(store.verify(&[]).unwrap().sound);
+    let records = store.all_records().unwrap();
+    store.remove(&records, "rm").unwrap();
+    store.compact().unwrap();
+    let found = store.verify(&[]).unwrap();
+    assert!(found.sound && found.records.len() == 1, "{found:?}");
+    assert_eq!(found.records[0].kind, "removals");
 }
 
 #[test]
@@ -259,7 +287,7 @@ fn a_store_that_others_may_change_is_read_and_never_written() {
     }
     let (folder, path) = filled();
     let before = shown(&path).unwrap();
-    for version in [8, 6] {
+    for version in [9, 6] {
         if version == 6 {
             make_version_6(&path);
         }
@@ -269,7 +297,7 @@ fn a_store_that_others_may_change_is_read_and_never_written() {
         let mut store = Store::open_existing(&path).unwrap();
         assert!(!store.is_writable());
         assert_eq!(shown(&path).unwrap(), before, "version {version}");
-        if version == 8 {
+        if version == 9 {
             assert!(store.begin_session(RUN, &common::session_record()).is_err());
         }
         assert_eq!(std::fs::read(&path).unwrap(), bytes, "version {version}");

@@ -109,7 +109,8 @@ fn print_all(all: &Contents, path: &Path) {
 fn run_table(runs: &[RunSummary]) -> Option<String> {
     let row = |r: &RunSummary| {
         let trials = format!("{}/{}", r.trials_done, r.trials_planned);
-        [r.id.clone(), r.state.name().to_owned(), trials, r.started_at.to_string()]
+        let ad_hoc = if r.ad_hoc { ", ad hoc" } else { "" };
+        [r.id.clone(), format!("{}{ad_hoc}", r.state.name()), trials, r.started_at.to_string()]
     };
     table(["run", "state", "trials", "started"], &runs.iter().map(row).collect::<Vec<_>>())
 }
@@ -168,7 +169,7 @@ fn import_table(imports: &[ImportSummary]) -> Option<String> {
 }
 
 /// Renders rows as a table, or returns `None` if there are none.
-fn table<const N: usize>(header: [&str; N], rows: &[[String; N]]) -> Option<String> {
+pub(crate) fn table<const N: usize>(header: [&str; N], rows: &[[String; N]]) -> Option<String> {
     if rows.is_empty() {
         return None;
     }

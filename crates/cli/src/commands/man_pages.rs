@@ -117,6 +117,51 @@ const PAGES: &[Page] = &[
         see_also: &["pgdyno-list(1)"],
     },
     Page {
+        name: "pgdyno-rm",
+        statuses: &[130],
+        examples: &[
+            ("pgdyno rm quickstart-20260131-101500-abcd", "Remove a run; asks first."),
+            ("pgdyno rm --yes quickstart-20260131-101500-abcd", "Remove it without a question."),
+        ],
+        see_also: &["pgdyno-archive(1)", "pgdyno-store-size(1)", "pgdyno-store-thin(1)"],
+    },
+    Page {
+        name: "pgdyno-archive",
+        statuses: &[130],
+        examples: &[
+            ("pgdyno archive latest run.pgdyno", "Write the newest run into a file of its own."),
+            ("pgdyno show latest --store run.pgdyno", "Show a run of an archive."),
+        ],
+        see_also: &["pgdyno-import(1)", "pgdyno-rm(1)"],
+    },
+    Page {
+        name: "pgdyno-import",
+        statuses: &[130],
+        examples: &[("pgdyno import run.pgdyno", "Take what an archive holds into the store.")],
+        see_also: &["pgdyno-archive(1)", "pgdyno-list(1)", "pgdyno-audit(1)"],
+    },
+    Page {
+        name: "pgdyno-store-size",
+        statuses: &[],
+        examples: &[("pgdyno store size", "Show what takes the room, and the largest runs.")],
+        see_also: &["pgdyno-store-thin(1)", "pgdyno-rm(1)"],
+    },
+    Page {
+        name: "pgdyno-store-thin",
+        statuses: &[130],
+        examples: &[
+            (
+                "pgdyno store thin --before 2026-01-01",
+                "Say what thinning last year's runs would lose, and ask.",
+            ),
+            (
+                "pgdyno store thin --every 10 quickstart-20260131-101500-abcd",
+                "Keep a sample of telemetry in ten seconds.",
+            ),
+        ],
+        see_also: &["pgdyno-store-size(1)", "pgdyno-archive(1)", "pgdyno-rm(1)"],
+    },
+    Page {
         name: "pgdyno-crash",
         statuses: &[4, 5, 130],
         examples: &[
@@ -183,8 +228,22 @@ const FILES: &[(&str, &str, &[&str])] = &[
         "The store: all runs, probes, crash tests and imports. XDG_DATA_HOME is ~/.local/share \
          unless it is set.",
         &[
-            "run", "list", "show", "report", "export", "verify", "compare", "fsync", "disk",
-            "crash", "audit",
+            "run",
+            "list",
+            "show",
+            "report",
+            "export",
+            "verify",
+            "compare",
+            "fsync",
+            "disk",
+            "crash",
+            "audit",
+            "rm",
+            "archive",
+            "import",
+            "store-size",
+            "store-thin",
         ],
     ),
     (
@@ -221,8 +280,22 @@ const ENVIRONMENT: &[(&str, &str, &[&str])] = &[
         "PGDYNO_STORE",
         "The store, unless --store names one.",
         &[
-            "run", "list", "show", "report", "export", "verify", "compare", "fsync", "disk",
-            "crash", "audit",
+            "run",
+            "list",
+            "show",
+            "report",
+            "export",
+            "verify",
+            "compare",
+            "fsync",
+            "disk",
+            "crash",
+            "audit",
+            "rm",
+            "archive",
+            "import",
+            "store-size",
+            "store-thin",
         ],
     ),
     (

@@ -1,5 +1,6 @@
 //! The commands, one in each file: its options for clap and a function `run` that does its work.
 
+pub(crate) mod archive;
 pub(crate) mod audit;
 pub(crate) mod clean;
 pub(crate) mod compare;
@@ -11,6 +12,7 @@ pub(crate) mod emulated_disk;
 pub(crate) mod export;
 pub(crate) mod filesystems;
 pub(crate) mod fsync;
+pub(crate) mod import;
 pub(crate) mod list;
 pub(crate) mod load;
 #[cfg(feature = "man-pages")]
@@ -19,8 +21,10 @@ pub(crate) mod new;
 pub(crate) mod pgbench;
 pub(crate) mod recipes;
 pub(crate) mod report;
+pub(crate) mod rm;
 pub(crate) mod run;
 pub(crate) mod serve;
 pub(crate) mod show;
 pub(crate) mod stop;
+pub(crate) mod store;
 pub(crate) mod verify;

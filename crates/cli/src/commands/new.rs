@@ -2,20 +2,18 @@
 //!
 //! [`draft`] collects what the options say and asks for the rest, [`write()`] makes the file.
 
-mod ask;
-
 use std::fs::Permissions;
 use std::io::{self, IsTerminal, Write};
 use std::num::NonZeroU32;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
-use ask::Answers;
 use clap::Args;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use pgdyno_lab::Span;
 use pgdyno_lab::draft::{Draft, DraftFactor, Preset, RunSize};
 
+use crate::ask::Answers;
 use crate::context::Context;
 use crate::duration::parse_duration;
 use crate::error::CommandError;

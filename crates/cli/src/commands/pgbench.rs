@@ -5,9 +5,12 @@ use std::io::{self, stderr};
 use std::path::Path;
 use std::process::ExitCode;
 
-use pgdyno_pgbench::{CalledAs, Invocation};
+use pgdyno_lab::ad_hoc::{self, AdHocRun};
+use pgdyno_lab::run::open_store;
+use pgdyno_pgbench::{CalledAs, Invocation, Measured};
 
 use crate::output::{StandardOutput, Visible};
+use crate::shared_options::StoreOption;
 use crate::{output, signals};
 
 /// Returns the arguments for pgbench and the name that the process was called by, or `None` if
@@ -35,8 +38,20 @@ pub(crate) fn run(arguments: &[String], called_as: CalledAs) -> ExitCode {
     if let Err(error) = signals::handle() {
         return ExitCode::from(output::report_error(&error));
     }
-    let status =
-        invocation.run(&mut Visible::new(StandardOutput), &mut Visible::new(stderr()), &stop);
+    let store = invocation.store().map(StoreOption::of_file);
+    // A run that cannot be kept is told of before it is run.
+    if let Some(store) = &store
+        && let Err(error) = open_store(store)
+    {
+        return ExitCode::from(output::report_error(&error.into()));
+    }
+    let mut measured = None;
+    let (mut out, mut err) = (Visible::new(StandardOutput), Visible::new(stderr()));
+    let status = invocation.run_and_keep(&mut out, &mut err, &stop, &mut measured);
+    let status = match (store, measured) {
+        (Some(store), Some(measured)) => keep(&store, measured, status),
+        _ => status,
+    };
     // pgbench itself would lose its report without a word and exit with 0.
     let report = |error: io::Error| {
         output::print_stderr(&format!(
@@ -47,4 +62,39 @@ pub(crate) fn run(arguments: &[String], called_as: CalledAs) -> ExitCode {
     // Exits without dropping: freeing the memory of millions of statements takes too long after a
     // signal.
     std::process::exit(status.into())
+}
+
+/// Puts a run into the store, and says so on standard error: what pgbench prints stays as it is.
+/// Returns the exit status: 1 for a run that ended well and could not be kept.
+fn keep(store: &Path, measured: Measured, status: i32) -> i32 {
+    let Measured {
+        treatment,
+        length,
+        seed,
+        started_at,
+        measured_at,
+        measurement,
+        target,
+        is_interrupted,
+    } = measured;
+    let run = AdHocRun {
+        treatment,
+        length,
+        seed,
+        started_at,
+        measured_at,
+        measurement,
+        target,
+        is_interrupted,
+    };
+    match ad_hoc::keep(store, run) {
+        Ok(id) => {
+            output::hint(&format!("pgbench: note: stored as {id}; `pgdyno show {id}` shows it"));
+            status
+        }
+        Err(error) => {
+            let failed = output::report_error(&error.into());
+            if status == 0 { failed.into() } else { status }
+        }
+    }
 }

@@ -18,10 +18,11 @@ mod trial_scheduler;
 use std::path::Path;
 use std::sync::atomic::AtomicBool;
 
+use pgdyno_dataset::trust::Trust;
 use pgdyno_model::Plan;
 use pgdyno_model::progress::Progress;
 use pgdyno_model::record::{RunState, SessionEnd};
-use pgdyno_results::StoreError;
+use pgdyno_results::{Store, StoreError};
 pub use session::Outcome;
 use session::{Continued, Session};
 
@@ -85,6 +86,7 @@ pub fn resume(
         let what = format!("cannot go on with run {id}: process {} is working on it", owner.pid);
         return Err(LabError::refused(what, "wait for it, or stop it first"));
     }
+    refuse_others(&store, &id, &trust)?;
     extend::check(&id, more)?;
     let state = store.state(&id)?;
     store.check(&id)?;
@@ -135,4 +137,25 @@ fn watched(feed: &Feed<'_>, session: Result<Session<'_>, LabError>) -> Result<Ou
         Err(error) => feed.end(SessionEnd::Failed, Some(error.message())),
     }
     outcome
+}
+
+/// Refuses to go on with a run that no experiment describes, and as root with one that came from
+/// elsewhere: its experiment may name commands.
+fn refuse_others(store: &Store, run: &str, trust: &Trust) -> Result<(), LabError> {
+    let what = format!("cannot go on with run {run}");
+    if store.run(run)?.experiment.is_empty() {
+        let what = format!("{what}: it is an ad hoc run of `pgdyno pgbench`");
+        return Err(LabError::refused(what, "run pgbench anew"));
+    }
+    let Some((source, at)) = store.arrival(run)? else { return Ok(()) };
+    if !rustix::process::geteuid().is_root() || trust.names(store.path()) {
+        return Ok(());
+    }
+    Err(LabError::refused(
+        format!("{what} as root: it was imported on {at} from {source}, and may name commands"),
+        format!(
+            "read its experiment (`pgdyno show {run} --json`); `--trust {}` says that you trust it",
+            store.path().display()
+        ),
+    ))
 }

@@ -122,6 +122,8 @@ pub(super) fn gather(store: &Store, run: &str) -> Result<Gathered, StoreError> {
             trials_completed: completed.len(),
             attempts_failed: trials.iter().filter(|t| t.state == TrialState::Failed).count(),
         },
+        ad_hoc: record.experiment.is_empty(),
+        thinned: store.thinnings(run)?,
         answer: Vec::new(),
         headline: Headline::default(),
         cautions: Vec::new(),

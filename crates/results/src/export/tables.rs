@@ -32,6 +32,8 @@ const TRIALS: &[(&str, Kind)] = &[
     ("latency_us_max", Real),
     ("generator_cpu_s", Real),
     ("server_version_num", Integer),
+    ("thinned_at", Text),
+    ("telemetry_every_s", Integer),
 ];
 
 const SECONDS: &[(&str, Kind)] = &[
@@ -170,6 +172,9 @@ impl Export<'_> {
         row.extend(m.map_or(vec![Value::Missing; 5], |m| latency(&m.latency).into()));
         row.push(m.map(|m| m.generator_cpu_s).into());
         row.push(trial.server.as_ref().map(|server| server.version_num).into());
+        let thinned = self.view.thinned.last();
+        row.push(thinned.map(|thinned| thinned.thinned_at.to_string()).into());
+        row.push(thinned.map(|thinned| thinned.every_s).into());
         let level = |factor: &String| {
             let level = treatment.and_then(|treatment| treatment.factors.get(factor));
             Value::from(level.map(|level| self.text(&level.to_string())))

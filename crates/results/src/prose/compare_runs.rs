@@ -54,6 +54,12 @@ pub(crate) fn compare_notes(
                 run.trials_planned
             ));
         }
+        if view.ad_hoc {
+            notes.push(format!(
+                "Side {name} is ad hoc (`pgdyno pgbench --store`): the state of its data and caches, and what else ran, is not \
+                 known."
+            ));
+        }
     }
     if a.run.pgdyno_version != b.run.pgdyno_version {
         notes.push(format!(

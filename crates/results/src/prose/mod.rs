@@ -15,6 +15,7 @@ mod noise_floor;
 mod notes;
 mod phrases;
 mod promise;
+mod record;
 mod scaling;
 mod shell;
 mod stopping;

@@ -8,7 +8,7 @@ use pgdyno_model::record::RunState;
 use pgdyno_model::{Treatment, TrialRecord, format};
 
 use super::noise_floor::noise_floor;
-use super::{capacity, growth, scaling, unsteady};
+use super::{capacity, growth, record, scaling, unsteady};
 use crate::analysis::rates::resets;
 use crate::analysis::treatment::label;
 use crate::analysis::{Note, NoteKind, Notes, RunView, SessionView, TrialState, TrialView};
@@ -75,6 +75,7 @@ pub(crate) fn notes(view: &RunView, watched: &Watched) -> Vec<Note> {
     let mut context = Notes::default();
     progress(view, &mut doubts);
     emulated(view, &mut doubts);
+    doubts.add_all(NoteKind::AdHoc, record::ad_hoc(view));
     failures(view, &mut doubts);
     server(view, watched, &mut doubts, &mut context);
     hosts(view, &mut doubts);
@@ -83,7 +84,7 @@ pub(crate) fn notes(view: &RunView, watched: &Watched) -> Vec<Note> {
     statistics(view, &mut doubts, &mut context);
     context.add_all(NoteKind::Capacity, capacity::how_found(view));
     context.add_all(NoteKind::Stopping, view.stopping.iter().map(|s| s.words.clone()));
-    context.add_all(NoteKind::Extended, extended(view));
+    context.add_all(NoteKind::Extended, record::extended(view));
     if view.treatments.iter().any(|t| t.trials > 0) {
         context.add(NoteKind::NoiseFloor, noise_floor(view.noise_floor.as_ref()));
     }
@@ -92,26 +93,16 @@ pub(crate) fn notes(view: &RunView, watched: &Watched) -> Vec<Note> {
     data(view, &mut context);
     context.add_all(NoteKind::Growth, growth::notes(view));
     environment(view, watched, &mut context);
+    context.add_all(NoteKind::Thinned, view.thinned.iter().map(record::thinned));
     doubts.followed_by(context)
-}
-
-/// Says that the run was given more repeats, and what that costs.
-fn extended(view: &RunView) -> Option<String> {
-    let after = &view.plan.extended_after;
-    let looks: Vec<String> = after.iter().map(ToString::to_string).collect();
-    (!after.is_empty()).then(|| {
-        format!(
-            "The run was complete after {} repeats and was then given {} in all. Verdicts and intervals pay for each look (Bonferroni), which makes \
-             intervals wider than those of so many repeats fixed beforehand.",
-            looks.join(" and "),
-            view.plan.repeats()
-        )
-    })
 }
 
 fn progress(view: &RunView, out: &mut Notes) {
     let (done, planned) = (view.run.trials_completed, view.run.trials_planned);
-    let resume = format!("`pgdyno run --resume {}` continues it", view.run.id);
+    let resume = match view.ad_hoc {
+        true => "`pgdyno pgbench --store` measures anew".to_owned(),
+        false => format!("`pgdyno run --resume {}` continues it", view.run.id),
+    };
     let most = if view.plan.stopping.is_some() { "at most " } else { "" };
     match view.run.state {
         RunState::Completed => {}
@@ -330,7 +321,7 @@ fn server(view: &RunView, watched: &Watched, out: &mut Notes, context: &mut Note
 /// Says how the rows were generated, as far as it may matter to storage.
 fn data(view: &RunView, out: &mut Notes) {
     let loading = &view.plan.loading;
-    if view.treatments.iter().all(|t| t.trials == 0) {
+    if view.ad_hoc || view.treatments.iter().all(|t| t.trials == 0) {
         return;
     }
     let filler = match loading.filler_compress_percentage {

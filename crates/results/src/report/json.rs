@@ -8,7 +8,8 @@ use super::{CrashView, ReportError};
 use crate::analysis::compare_runs::CompareView;
 use crate::analysis::side_by_side::SideBySideView;
 use crate::store::{
-    CrashSummary, ImportSummary, ProbeSummary, RunSummary, Store, Stored, Verification,
+    CrashSummary, ImportSummary, Imported, ProbeSummary, RunSummary, Store, StoreSize, Stored,
+    Thinning, Verification,
 };
 use crate::{RunView, analyse};
 
@@ -36,6 +37,9 @@ documents! {
     CrashSummary => "pgdyno.listed-crash/1",
     ImportSummary => "pgdyno.listed-import/1",
     Verification => "pgdyno.verify/1",
+    StoreSize => "pgdyno.store-size/1",
+    Thinning => "pgdyno.thinned-run/1",
+    Imported => "pgdyno.imported/1",
 }
 
 /// Escapes JSON so that an HTML parser reads it as text only, and a page that shows its texts holds

@@ -35,9 +35,10 @@ pub fn terminal(view: &RunView, width: u16, detail: Detail) -> String {
     let mut paragraph = |text: &str| lines.extend(wrap(text, usize::from(width), ""));
     let run = &view.run;
     let head = format!(
-        "{}: {}, {} of {} trials",
+        "{}: {}{}, {} of {} trials",
         run.id,
         run.state.name(),
+        if view.ad_hoc { ", ad hoc" } else { "" },
         run.trials_completed,
         run.trials_planned
     );

@@ -121,6 +121,53 @@ pub enum StoreError {
         /// All whose names begin so, newest first.
         candidates: Vec<String>,
     },
+    /// `latest` was given where something is removed.
+    #[error("cannot remove `latest`: it means another run as soon as one more is stored")]
+    Latest,
+    /// A probe or crash test of a run was to be removed or archived without its run.
+    #[error("cannot take {kind} `{name}` by itself: it is a part of run {run}")]
+    PartOfRun {
+        /// The probe or crash test.
+        name: String,
+        /// What it is.
+        kind: &'static str,
+        /// Its run.
+        run: String,
+    },
+    /// The file that an archive was to be written to is there.
+    #[error("cannot write the archive {}: there is a file of that name", path.display())]
+    Exists {
+        /// The file.
+        path: PathBuf,
+    },
+    /// Another account may put files of its own in the place of the archive.
+    #[error(
+        "will not write an archive as root to {}: another account may rename files there",
+        folder.display()
+    )]
+    SharedFolder {
+        /// The folder.
+        folder: PathBuf,
+    },
+    /// Records of the same id have other content.
+    #[error(
+        "cannot import from {}: the store {} has other content under {}",
+        from.display(), path.display(), some(ids)
+    )]
+    Differs {
+        /// The store.
+        path: PathBuf,
+        /// The file that was to be imported.
+        from: PathBuf,
+        /// The records.
+        ids: Vec<String>,
+    },
+    /// Another process began to work on the run, or changed it, meanwhile.
+    #[error("cannot change run {run}: another process works on it")]
+    AtWork {
+        /// The run.
+        run: String,
+    },
     /// Another process works on the run.
     #[error("run {run} is being worked on by process {pid} since {since}")]
     SessionOpen {
@@ -160,6 +207,17 @@ impl StoreError {
                 ));
             }
             Self::AmbiguousRun { .. } => "give more of its name, or `latest`",
+            Self::Latest => "name it by its id; `pgdyno list` shows all",
+            Self::PartOfRun { run, .. } => {
+                return Some(format!("name the run, with all that belongs to it: `{run}`"));
+            }
+            Self::Exists { .. } => "name another file: no file is overwritten",
+            Self::SharedFolder { .. } => "name a file in a folder that only root may write to",
+            Self::Differs { .. } => {
+                "nothing was imported; name the other records to import them without these: `pgdyno \
+                 import FILE ID…`, or read these with `--store FILE`"
+            }
+            Self::AtWork { .. } => "nothing was changed; wait until the other process is done",
             Self::SessionOpen { pid, .. } => {
                 return Some(format!("wait until it has ended, or end process {pid} with SIGTERM"));
             }

@@ -32,6 +32,8 @@ pub struct RunSummary {
     pub trials_planned: u32,
     /// Attempts that failed (count), also those whose trial was completed later.
     pub attempts_failed: u32,
+    /// Whether `pgdyno pgbench --store` stored it.
+    pub ad_hoc: bool,
 }
 
 /// A run in a list, and what names its content.
@@ -75,7 +77,8 @@ impl Store {
                     (SELECT count(*) FROM trial WHERE run = run.id AND failure IS NOT NULL),
                     (SELECT e.state FROM session s JOIN session_end e ON e.session = s.id WHERE s.run = run.id
                      ORDER BY s.id DESC LIMIT 1),
-                    (SELECT hex(head) FROM seal WHERE chain = run.id ORDER BY position DESC LIMIT 1)
+                    (SELECT hex(head) FROM seal WHERE chain = run.id ORDER BY position DESC LIMIT 1),
+                    experiment = ''
              FROM run ORDER BY started_at DESC, rowid DESC",
             params![],
             |row| {
@@ -88,6 +91,7 @@ impl Store {
                     trials_planned: row.get(4)?,
                     trials_done: row.get(5)?,
                     attempts_failed: row.get(6)?,
+                    ad_hoc: row.get(9)?,
                 };
                 Ok((summary, row.get::<_, Option<String>>(7)?, row.get(8)?))
             },

@@ -1,6 +1,7 @@
 //! The store: one SQLite file that holds every run whole.
 //!
-//! Rows are only added; triggers abort every UPDATE and DELETE. A trial lands in one transaction.
+//! Rows are only added; triggers abort every UPDATE and DELETE. Two commands of the user's are the
+//! exceptions (`amend`): removal of a named record, and thinning. A trial lands in one transaction.
 //! The journal is SQLite's rollback journal, not its write-ahead log: the store is then a single
 //! file between transactions, can be copied as such, read from read-only media and kept on network
 //! file systems; there is one small transaction a trial, so that the log's speed buys nothing.
@@ -11,6 +12,9 @@
 //! read. A file may come from elsewhere: SQLite is told to trust nothing in it, its schema must be
 //! pgdyno's own (`schema`), and where another account may change it, it is opened for reading only.
 
+mod amend;
+mod archive;
+mod copy;
 mod crash;
 mod error;
 mod imported;
@@ -19,8 +23,12 @@ mod migrate;
 mod names;
 mod probe;
 mod read;
+mod remove;
 pub(crate) mod schema;
 mod seal;
+mod size;
+mod tables;
+mod thin;
 mod verify;
 mod write;
 
@@ -29,6 +37,8 @@ use std::fs::{DirBuilder, OpenOptions};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+pub use amend::Compacted;
+pub use archive::Imported;
 pub use crash::CrashSummary;
 pub use error::StoreError;
 use error::sqlite;
@@ -38,6 +48,8 @@ pub use names::Stored;
 pub use probe::ProbeSummary;
 use rusqlite::{Connection, OpenFlags};
 pub use seal::Damage;
+pub use size::{ContentSize, RecordSize, StoreSize};
+pub use thin::{DEFAULT_EVERY_S, Thinning};
 pub use verify::{CheckedRecord, RecordState, Verification};
 
 /// Several pgdyno processes may share a store: how long one waits for another's transaction.

@@ -26,8 +26,18 @@ impl Stored {
         }
     }
 
+    /// What it is: `run`, `probe`, `crash test` or `import`.
+    pub fn kind(&self) -> &'static str {
+        match self {
+            Self::Run(_) => "run",
+            Self::Probe(_) => "probe",
+            Self::Crash(_) => "crash test",
+            Self::Imported(_) => "import",
+        }
+    }
+
     /// What it is, with its article.
-    fn kind(&self) -> &'static str {
+    fn with_article(&self) -> &'static str {
         match self {
             Self::Run(_) => "a run",
             Self::Probe(_) => "a probe",
@@ -82,7 +92,7 @@ impl Store {
             return Ok(name.to_owned());
         }
         if let Some(other) = self.others()?.iter().find(|other| other.id() == name) {
-            return Err(StoreError::NotARun { name: name.to_owned(), kind: other.kind() });
+            return Err(StoreError::NotARun { name: name.to_owned(), kind: other.with_article() });
         }
         let mut candidates: Vec<_> =
             ids.iter().filter(|id| !name.is_empty() && id.starts_with(name)).cloned().collect();

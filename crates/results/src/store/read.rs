@@ -13,6 +13,15 @@ use serde::de::DeserializeOwned;
 
 use super::{SessionId, Store, StoreError};
 
+/// Telemetry of one probe as the store has it.
+pub(super) struct StoredTelemetry {
+    /// Number of the table's row.
+    pub(super) id: i64,
+    /// Positions of its samples. A thinned run has gaps.
+    pub(super) positions: Vec<i64>,
+    pub(super) table: Table,
+}
+
 impl Store {
     /// A run as it was begun, or, where it was given more repeats, with the plan that holds since.
     ///
@@ -191,7 +200,8 @@ impl Store {
             )?;
             trial.server = Some(server);
         }
-        trial.telemetry = self.read_telemetry(id)?;
+        trial.telemetry =
+            self.read_telemetry(id)?.into_iter().map(|telemetry| telemetry.table).collect();
         Ok((session, trial))
     }
 
@@ -298,7 +308,8 @@ impl Store {
         Ok(())
     }
 
-    fn read_telemetry(&self, trial: i64) -> Result<Vec<Table>, StoreError> {
+    /// Telemetry of a trial, with the places of its rows.
+    pub(super) fn read_telemetry(&self, trial: i64) -> Result<Vec<StoredTelemetry>, StoreError> {
         let tables = self.rows(
             "read a trial's telemetry",
             "SELECT id, probe, columns, unavailable FROM telemetry WHERE trial = ? ORDER BY id",
@@ -316,19 +327,20 @@ impl Store {
             .into_iter()
             .map(|(id, probe, columns, unavailable)| {
                 let columns = self.json("a telemetry table's columns", &columns)?;
-                let samples = self.rows(
+                let rows = self.rows(
                     "read telemetry",
-                    "SELECT t_s, readings FROM sample WHERE telemetry = ? ORDER BY position",
+                    "SELECT position, t_s, readings FROM sample WHERE telemetry = ? ORDER BY position",
                     [id],
-                    |row| Ok((row.get(0)?, row.get::<_, String>(1)?)),
+                    |row| Ok((row.get(0)?, row.get(1)?, row.get::<_, String>(2)?)),
                 )?;
-                let samples = samples
-                    .into_iter()
-                    .map(|(t_s, readings)| {
-                        Ok(Sample { t_s, values: self.json("a sample", &readings)? })
-                    })
-                    .collect::<Result<_, StoreError>>()?;
-                Ok(Table { probe, columns, samples, unavailable })
+                let mut positions = Vec::with_capacity(rows.len());
+                let mut samples = Vec::with_capacity(rows.len());
+                for (position, t_s, readings) in rows {
+                    positions.push(position);
+                    samples.push(Sample { t_s, values: self.json("a sample", &readings)? });
+                }
+                let table = Table { probe, columns, samples, unavailable };
+                Ok(StoredTelemetry { id, positions, table })
             })
             .collect()
     }

@@ -49,6 +49,21 @@ const PARTS: &[Part] = &[
         "SELECT id, id FROM run_extension WHERE run = ?"
     ),
     part!(
+        "thinning",
+        "SELECT id, run, thinned_at, pgdyno_version, every_s, samples, seconds FROM thinning WHERE id = ?",
+        "SELECT id, id FROM thinning WHERE run = ?"
+    ),
+    part!(
+        "arrival",
+        "SELECT id, record, source, arrived_at, pgdyno_version FROM arrival WHERE id = ?",
+        "SELECT id, id FROM arrival WHERE record = ?"
+    ),
+    part!(
+        "removal",
+        "SELECT id, record, kind, removed_at, pgdyno_version, command FROM removal WHERE id = ?",
+        "SELECT id, id FROM removal WHERE ? = 'removals'"
+    ),
+    part!(
         "session",
         "SELECT id, run, started_at, owner_pid, owner_started_ticks, owner_boot_id, host, storage
          FROM session WHERE id = ?",
@@ -192,6 +207,41 @@ pub(super) fn add(
 /// Seals a trial and all that belongs to it.
 pub(super) fn add_trial(transaction: &Connection, run: &str, trial: i64) -> rusqlite::Result<()> {
     OF_TRIAL.iter().try_for_each(|part| add(transaction, run, part, trial))
+}
+
+/// Seals the rows of `parts` in `chain` anew, as they are now, and with them the chain.
+pub(super) fn renew(connection: &Connection, chain: &str, parts: &[&str]) -> rusqlite::Result<()> {
+    let seals: Vec<(i64, String, Value, Vec<u8>)> = connection
+        .prepare("SELECT id, part, key, checksums FROM seal WHERE chain = ? ORDER BY position")?
+        .query_map([chain], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?)))?
+        .collect::<rusqlite::Result<_>>()?;
+    let mut update = connection.prepare("UPDATE seal SET checksums = ?, head = ? WHERE id = ?")?;
+    let mut before = genesis(chain);
+    for (id, part, key, mut sealed) in seals {
+        if parts.contains(&part.as_str()) {
+            sealed = checksums(connection, named(&part)?, &key)?.concat();
+        }
+        before = head(&before, &part, &key, &sealed);
+        update.execute(params![sealed, before, id])?;
+    }
+    Ok(())
+}
+
+/// What of `record` must have a seal: tables and keys.
+pub(super) fn roots(
+    connection: &Connection,
+    record: &str,
+) -> rusqlite::Result<Vec<(&'static str, Value)>> {
+    let mut all = Vec::new();
+    for part in PARTS {
+        let Some(roots) = part.roots else { continue };
+        let mut statement = connection.prepare_cached(roots)?;
+        let keys = statement.query_map([record], |row| row.get(0))?;
+        for key in keys {
+            all.push((part.name, key?));
+        }
+    }
+    Ok(all)
 }
 
 /// Checks everything that `chain` seals, and that everything of that record is sealed.
@@ -393,7 +443,7 @@ fn checksum(part: &str, row: &Row<'_>, columns: usize) -> rusqlite::Result<[u8; 
 }
 
 /// Adds a value's kind, length and bytes: no two lists of values come to the same bytes.
-fn add_value(hash: &mut Sha256, value: ValueRef<'_>) {
+pub(super) fn add_value(hash: &mut Sha256, value: ValueRef<'_>) {
     let number;
     let (kind, bytes): (u8, &[u8]) = match value {
         ValueRef::Null => (0, &[]),
@@ -439,7 +489,7 @@ fn text(key: &Value) -> String {
     }
 }
 
-fn first<T>(
+pub(super) fn first<T>(
     connection: &Connection,
     query: &str,
     parameters: impl rusqlite::Params,

@@ -4,8 +4,9 @@ use std::collections::BTreeSet;
 
 use rusqlite::params;
 
+use super::remove::REMOVALS;
 use super::seal::{self, Damage};
-use super::{Store, StoreError, Stored};
+use super::{Store, StoreError};
 
 /// Result of `pgdyno verify`.
 #[derive(Clone, Debug, PartialEq, serde::Serialize)]
@@ -25,7 +26,8 @@ pub struct Verification {
 pub struct CheckedRecord {
     /// Name.
     pub id: String,
-    /// `run`, `probe`, `crash test` or `import`; `missing` if only its checksums are left.
+    /// `run`, `probe`, `crash test` or `import`; `removals` for the list of what `pgdyno rm` removed;
+    /// `missing` if only its checksums are left.
     pub kind: &'static str,
     /// Result of the check.
     pub state: RecordState,
@@ -64,8 +66,7 @@ impl Store {
         let mut wanted: Vec<(String, &'static str)> = Vec::new();
         for name in names {
             let found = self.resolve_any(name)?;
-            let kind = kind(&found);
-            wanted.push((found.id().to_owned(), kind));
+            wanted.push((found.id().to_owned(), found.kind()));
         }
         if names.is_empty() {
             wanted = known;
@@ -144,20 +145,23 @@ impl Store {
     /// All records by name, newest first, with those of which only checksums are left. Probes and
     /// crash tests of a run are checked with it.
     fn records(&self) -> Result<Vec<(String, &'static str)>, StoreError> {
-        let of =
-            |kind: &'static str, query: &str| -> Result<Vec<(String, &'static str)>, StoreError> {
-                self.rows("list what is stored", query, params![], |row| Ok((row.get(0)?, kind)))
-            };
-        let mut all = of("run", "SELECT id FROM run ORDER BY started_at DESC, rowid DESC")?;
-        let newest = "WHERE run IS NULL ORDER BY started_at DESC, rowid DESC";
-        all.extend(of("probe", &format!("SELECT id FROM probe_record {newest}"))?);
-        all.extend(of("crash test", &format!("SELECT id FROM crash_record {newest}"))?);
-        all.extend(of(
-            "import",
-            "SELECT id FROM imported_run ORDER BY imported_at DESC, rowid DESC",
-        )?);
+        let mut all: Vec<(String, &'static str)> = self
+            .all_records()?
+            .into_iter()
+            .map(|record| (record.id().to_owned(), record.kind()))
+            .collect();
+        let removals: Vec<bool> =
+            self.rows("list what is stored", "SELECT 1 FROM removal LIMIT 1", params![], |_| {
+                Ok(true)
+            })?;
+        all.extend(removals.iter().map(|_| (REMOVALS.to_owned(), REMOVALS)));
         let known: BTreeSet<String> = all.iter().map(|(id, _)| id.clone()).collect();
-        let sealed = of("missing", "SELECT DISTINCT chain FROM seal ORDER BY chain")?;
+        let sealed: Vec<(String, &'static str)> = self.rows(
+            "list what is stored",
+            "SELECT DISTINCT chain FROM seal ORDER BY chain",
+            params![],
+            |row| Ok((row.get(0)?, "missing")),
+        )?;
         all.extend(sealed.into_iter().filter(|(id, _)| !known.contains(id)));
         Ok(all)
     }
@@ -174,14 +178,5 @@ impl Store {
                 vec![format!("it cannot be read whole: {}", why.unwrap_or_default())]
             }
         }
-    }
-}
-
-fn kind(stored: &Stored) -> &'static str {
-    match stored {
-        Stored::Run(_) => "run",
-        Stored::Probe(_) => "probe",
-        Stored::Crash(_) => "crash test",
-        Stored::Imported(_) => "import",
     }
 }

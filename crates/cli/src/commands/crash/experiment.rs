@@ -62,14 +62,11 @@ fn storages(options: &Options) -> &'static [&'static str] {
 /// The directory of `--storage` cannot be made absolute, or a `--setting` or `--set` has no
 /// `NAME=VALUE`.
 pub(super) fn overrides(options: &Options) -> Result<Vec<Override>, CommandError> {
-    // TOML has no integers above `i64::MAX`: the file's own check rejects such a text.
-    let seed =
-        options.seed.try_into().map_or_else(|_| options.seed.to_string().into(), Value::Integer);
     let mut overrides = vec![
         Override::new("crash.faults", list(options.fault.iter().map(|fault| fault.trim()))),
         Override::new("crash.rounds", i64::from(options.rounds)),
         Override::new("crash.clients", i64::from(options.clients)),
-        Override::new("crash.seed", seed),
+        Override::new("crash.seed", options.seed),
         Override::new("crash.controls", !options.no_controls),
         Override::new("crash.under", options.under.name()),
     ];

@@ -51,8 +51,8 @@ pub(crate) struct Options {
     #[arg(long = "set", value_name = "KEY=VALUE")]
     pub(crate) set: Vec<String>,
     /// Seed of all random moments. The same seed repeats every round
-    #[arg(long, value_name = "N", default_value_t = 1)]
-    pub(crate) seed: u64,
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = seed)]
+    pub(crate) seed: i64,
     /// Number of connections that generate load
     #[arg(long, value_name = "N", default_value_t = 4)]
     pub(crate) clients: u32,
@@ -122,6 +122,25 @@ impl Under {
             Self::Both => "both",
             Self::Data => "data",
             Self::Wal => "wal",
+        }
+    }
+}
+
+/// Parses a seed as experiment files have it: TOML has no larger integers.
+fn seed(text: &str) -> Result<i64, String> {
+    let seed = text.parse::<i64>().ok().filter(|seed| *seed >= 0);
+    seed.ok_or_else(|| format!("a seed is a whole number from 0 to {}", i64::MAX))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::seed;
+
+    #[test]
+    fn a_seed_that_no_experiment_file_could_hold_is_refused_with_the_range() {
+        assert_eq!(seed("9223372036854775807"), Ok(i64::MAX));
+        for wrong in ["9223372036854775808", "-1", "1.5", ""] {
+            assert!(seed(wrong).unwrap_err().contains("0 to 9223372036854775807"), "{wrong}");
         }
     }
 }

@@ -96,7 +96,7 @@ pub(super) fn names() -> Vec<&'static str> {
 }
 
 /// What of the load must be equal beyond what a factor can set.
-const LOAD: [&str; 3] = ["slo", "warm-up", "window"];
+const LOAD: [&str; 4] = ["slo", "warm-up", "window", "conditions"];
 
 /// All in which the two sides differ beside their results.
 pub(super) fn differences(a: &Side<'_>, b: &Side<'_>) -> Vec<Difference> {
@@ -104,6 +104,7 @@ pub(super) fn differences(a: &Side<'_>, b: &Side<'_>) -> Vec<Difference> {
     if a.view.run.id != b.view.run.id {
         hosts(a.view, b.view, &mut out);
     }
+    conditions(a.view, b.view, &mut out);
     servers(a, b, &mut out);
     storages(a, b, &mut out);
     let (x, y) = (a.treatment, b.treatment);
@@ -225,6 +226,21 @@ fn shortened(text: &str) -> String {
         out.push('…');
     }
     out
+}
+
+/// Whether the sides ran under conditions that an experiment makes. Of two that did not, which
+/// server it was.
+fn conditions(a: &RunView, b: &RunView, out: &mut Found) {
+    let are_ad_hoc = a.ad_hoc && b.ad_hoc;
+    let of = |view: &RunView| match (view.ad_hoc, view.servers.first().map(|server| &server.build))
+    {
+        (false, _) => Some("of an experiment".to_owned()),
+        (true, Some(BuildSource::Given { address })) if are_ad_hoc => {
+            Some(format!("ad hoc, server {address}"))
+        }
+        (true, _) => (!are_ad_hoc).then(|| "ad hoc".to_owned()),
+    };
+    out.add("conditions", &["conditions"], of(a), of(b));
 }
 
 fn servers(a: &Side<'_>, b: &Side<'_>, out: &mut Found) {

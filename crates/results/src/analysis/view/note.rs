@@ -62,6 +62,10 @@ pub enum NoteKind {
     Errors,
     /// Something measured was emulated by pgdyno.
     Emulated,
+    /// The run is one of `pgdyno pgbench --store`.
+    AdHoc,
+    /// Seconds and telemetry were thinned.
+    Thinned,
     /// Trials ran on fetched builds and on others.
     MixedBuilds,
     /// Trials ran on several builds that no factor names.
@@ -147,6 +151,7 @@ impl NoteKind {
             | Self::RowsDiffer
             | Self::Errors
             | Self::Emulated
+            | Self::AdHoc
             | Self::MixedBuilds
             | Self::DifferentBuilds
             | Self::FsyncOff
@@ -178,6 +183,7 @@ impl NoteKind {
             | Self::FetchedBuild
             | Self::Reactor
             | Self::CounterReset
+            | Self::Thinned
             | Self::TelemetryMissing
             | Self::ObserverCost => Tier::Context,
         }

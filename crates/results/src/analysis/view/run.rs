@@ -16,12 +16,17 @@ use super::treatment::TreatmentView;
 use super::trial::TrialView;
 use super::why::WhyView;
 use crate::gate::Measure;
+use crate::store::Thinning;
 
 /// A run, analysed.
 #[derive(Clone, Debug, Serialize)]
 pub struct RunView {
     /// The run.
     pub run: RunHead,
+    /// Whether `pgdyno pgbench --store` stored it: nothing but the load was controlled.
+    pub ad_hoc: bool,
+    /// When detail was removed from it, oldest first, and how much.
+    pub thinned: Vec<Thinning>,
     /// Answer to the run's question, in one or two sentences.
     pub answer: Vec<String>,
     /// Verdict card: badge, key figures, next command.

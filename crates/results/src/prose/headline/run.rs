@@ -149,6 +149,7 @@ fn command(view: &RunView, badge: Badge, next: Option<next::Next>) -> Option<Str
         (Badge::Unsafe, _) => command_line(&["pgdyno", "show", &gravest(view)?.id]),
         // Another process works on it.
         (_, RunState::Running) => None,
+        (Badge::Unfinished, _) if view.ad_hoc => None,
         (Badge::Unfinished, _) => command_line(&["pgdyno", "run", "--resume", run]),
         _ => next.and_then(|next| next.command),
     }

@@ -14,23 +14,23 @@ use crate::output::{print_stderr, report_error};
 const PATIENCE: Timespec = Timespec { tv_sec: 0, tv_nsec: 100_000_000 };
 
 /// The terminal, and the flag that the first signal sets.
-pub(super) struct Answers<'a> {
+pub(crate) struct Answers<'a> {
     stop: &'a AtomicBool,
 }
 
 impl<'a> Answers<'a> {
-    pub(super) fn new(stop: &'a AtomicBool) -> Self {
+    pub(crate) fn new(stop: &'a AtomicBool) -> Self {
         Self { stop }
     }
 
     /// Prints a line.
-    pub(super) fn say(&self, line: &str) {
+    pub(crate) fn say(&self, line: &str) {
         print_stderr(line);
     }
 
     /// Asks `question` until `read` takes the answer, whose blanks at both ends are gone. What is
     /// wrong with an answer is printed.
-    pub(super) fn until_right<T>(
+    pub(crate) fn until_right<T>(
         &self,
         question: &str,
         read: impl Fn(&str) -> Result<T, CommandError>,
@@ -43,7 +43,8 @@ impl<'a> Answers<'a> {
         }
     }
 
-    fn ask(&self, question: &str) -> Result<String, NewError> {
+    /// Asks `question`, and returns the line that is the answer.
+    pub(crate) fn ask(&self, question: &str) -> Result<String, NewError> {
         // A terminal that takes no question gives no answer either.
         let _ = write!(io::stderr(), "{question} ");
         self.wait()?;

@@ -1,0 +1,55 @@
+//! `pgdyno import`: takes records of an archive or another store into the store.
+
+use std::path::PathBuf;
+
+use clap::Args;
+use pgdyno_results::store::Store;
+
+use super::rm::each_once;
+use crate::context::Context;
+use crate::error::CommandError;
+use crate::exit_status::ExitStatus;
+use crate::output::{print, print_line};
+use crate::render::to_json;
+use crate::shared_options::StoreOption;
+
+#[derive(Args, Debug)]
+pub(crate) struct Options {
+    /// An archive (`pgdyno archive`), or a store of this version or an earlier one. It is only read
+    #[arg(value_name = "FILE")]
+    pub(crate) file: PathBuf,
+    /// The runs, probes, crash tests or imports to take [default: all in FILE]
+    #[arg(value_name = "RUN")]
+    pub(crate) runs: Vec<String>,
+    /// Print JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+    #[command(flatten)]
+    pub(crate) store: StoreOption,
+}
+
+/// Takes all of the records or none. Those that the store has are left as they are.
+pub(crate) fn run(options: &Options, context: &Context) -> Result<ExitStatus, CommandError> {
+    let mut from = Store::open_existing(&options.file)?;
+    from.stop_by(context.stop_flag())?;
+    let records = match options.runs.as_slice() {
+        [] => from.all_records()?,
+        names => each_once(names, |name| from.resolve_whole(name))?,
+    };
+    let mut store = options.store.open_or_make(context)?;
+    let imported = store.import_records(&from, &records)?;
+    if options.json {
+        print(&to_json(&imported)?);
+        return Ok(ExitStatus::Success);
+    }
+    for id in &imported.added {
+        print_line(&format!("imported: {id}"));
+    }
+    for id in &imported.identical {
+        print_line(&format!("skipped, the store holds the same: {id}"));
+    }
+    if records.is_empty() {
+        print_line(&format!("{} holds nothing", options.file.display()));
+    }
+    Ok(ExitStatus::Success)
+}

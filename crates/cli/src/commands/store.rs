@@ -1,0 +1,27 @@
+//! `pgdyno store`: the store over months.
+
+mod size;
+mod thin;
+
+use clap::Subcommand;
+
+use crate::context::Context;
+use crate::error::CommandError;
+use crate::exit_status::ExitStatus;
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Show what takes the room: kinds of content, and the largest runs
+    Size(size::Options),
+    /// Remove detail of old runs: telemetry between two minutes, and the latency distribution of
+    /// each second. Figures, intervals and percentiles stay as they are
+    Thin(thin::Options),
+}
+
+/// Runs a command of the group.
+pub(crate) fn run(command: &Command, context: &Context) -> Result<ExitStatus, CommandError> {
+    match command {
+        Command::Size(options) => size::run(options),
+        Command::Thin(options) => thin::run(options, context),
+    }
+}

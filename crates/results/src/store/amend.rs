@@ -1,0 +1,166 @@
+//! The two changes to stored rows that there are: a record's removal, and its thinning.
+//!
+//! The store is append-only by its triggers. [`Store::amend`] takes them away and puts them back
+//! within one transaction, so that no other process and no crash ever sees the store without them.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use rusqlite::limits::Limit;
+use rusqlite::{Connection, Transaction, TransactionBehavior};
+
+use super::{Store, StoreError, Stored, seal};
+
+/// Steps of SQLite's machine between two looks at the stop flag: some milliseconds at most.
+const STEPS: i32 = 100_000;
+
+/// What giving back the room of removed rows came to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Compacted {
+    /// The file is smaller (bytes before and after).
+    Smaller {
+        /// Before.
+        before: u64,
+        /// After.
+        after: u64,
+    },
+    /// The file keeps its size, since rewriting it takes more room than is free. Later runs use the
+    /// room inside the file.
+    NoRoom {
+        /// Room that it takes (bytes).
+        needed: u64,
+        /// Room that is free (bytes).
+        free: u64,
+    },
+}
+
+impl Store {
+    /// Ends what is under way with an error once `stop` is set: a transaction leaves the store as
+    /// it was.
+    ///
+    /// # Errors
+    /// [`StoreError::Sqlite`].
+    pub fn stop_by(&mut self, stop: Arc<AtomicBool>) -> Result<(), StoreError> {
+        self.connection
+            .progress_handler(STEPS, Some(move || stop.load(Ordering::Relaxed)))
+            .map_err(self.failed("watch for signals"))
+    }
+
+    /// Does `work` in one transaction in which rows may be changed and removed.
+    pub(super) fn amend<T>(
+        &mut self,
+        doing: &'static str,
+        work: impl FnOnce(&Transaction<'_>) -> Result<T, StoreError>,
+    ) -> Result<T, StoreError> {
+        let failed = self.failed(doing);
+        let transaction = self
+            .connection
+            .transaction_with_behavior(TransactionBehavior::Immediate)
+            .map_err(&failed)?;
+        let triggers = triggers(&transaction).map_err(&failed)?;
+        for (name, _) in &triggers {
+            transaction.execute_batch(&format!("DROP TRIGGER \"{name}\"")).map_err(&failed)?;
+        }
+        let done = work(&transaction)?;
+        for (_, sql) in &triggers {
+            transaction.execute_batch(sql).map_err(&failed)?;
+        }
+        transaction.commit().map_err(&failed)?;
+        Ok(done)
+    }
+
+    /// Refuses a record that a process works on.
+    ///
+    /// # Errors
+    /// [`StoreError::SessionOpen`]; [`StoreError::Sqlite`].
+    pub fn refuse_at_work(&self, record: &str) -> Result<(), StoreError> {
+        seal::first(
+            &self.connection,
+            "SELECT owner_pid, started_at FROM session
+             WHERE run = ? AND id NOT IN (SELECT session FROM session_end) LIMIT 1",
+            [record],
+            |row| Ok((row.get(0)?, pgdyno_model::units::Epoch(row.get(1)?))),
+        )
+        .map_err(self.failed("look for open sessions"))?
+        .map_or(Ok(()), |(pid, since)| {
+            Err(StoreError::SessionOpen { run: record.to_owned(), pid, since })
+        })
+    }
+
+    /// The record that `name` means, where something is to be removed: as [`Store::resolve_whole`]
+    /// without `latest`, which changes its meaning with every run.
+    ///
+    /// # Errors
+    /// [`StoreError::Latest`]; as [`Store::resolve_whole`].
+    pub fn resolve_named(&self, name: &str) -> Result<Stored, StoreError> {
+        if name == "latest" { Err(StoreError::Latest) } else { self.resolve_whole(name) }
+    }
+
+    /// The record that `name` means, as [`Store::resolve_any`] has it, with all that belongs to it.
+    ///
+    /// # Errors
+    /// [`StoreError::PartOfRun`] for a probe or crash test of a run; as [`Store::resolve_any`].
+    pub fn resolve_whole(&self, name: &str) -> Result<Stored, StoreError> {
+        let found = self.resolve_any(name)?;
+        let chain = self.chain_of(found.id())?;
+        if chain == found.id() {
+            return Ok(found);
+        }
+        Err(StoreError::PartOfRun { name: found.id().to_owned(), kind: found.kind(), run: chain })
+    }
+
+    /// Gives the room of removed rows back to the filesystem, by writing the file anew. That takes
+    /// as much room as the file once in its folder and once in the folder for temporary files; where
+    /// there is less, nothing is done.
+    ///
+    /// # Errors
+    /// [`StoreError::Sqlite`]; [`StoreError::Io`].
+    pub fn compact(&self) -> Result<Compacted, StoreError> {
+        let doing = "look at";
+        let io = |source| StoreError::Io { doing, path: self.path.clone(), source };
+        let before = std::fs::metadata(&self.path).map_err(io)?.len();
+        let folder = self.path.parent().filter(|folder| !folder.as_os_str().is_empty());
+        let places = [folder.unwrap_or_else(|| ".".as_ref()).to_owned(), temporary_folder()];
+        let free = |place| rustix::fs::statvfs(place).map(|found| found.f_bavail * found.f_frsize);
+        let is_one = match places.each_ref().map(std::fs::metadata) {
+            [Ok(a), Ok(b)] => {
+                use std::os::unix::fs::MetadataExt as _;
+                a.dev() == b.dev()
+            }
+            _ => true,
+        };
+        let needed = if is_one { 2 * before } else { before };
+        for place in &places {
+            let free = free(place).map_err(|errno| io(errno.into()))?;
+            if free < needed {
+                return Ok(Compacted::NoRoom { needed, free });
+            }
+        }
+        let failed = self.failed("give back free room");
+        // SQLite attaches the file that it writes.
+        let limit = |most| self.connection.set_limit(Limit::SQLITE_LIMIT_ATTACHED, most);
+        limit(1).map_err(&failed)?;
+        let vacuumed = self.connection.execute_batch("VACUUM");
+        limit(0).map_err(&failed)?;
+        vacuumed.map_err(&failed)?;
+        let after = std::fs::metadata(&self.path).map_err(io)?.len();
+        Ok(Compacted::Smaller { before, after })
+    }
+}
+
+fn triggers(connection: &Connection) -> rusqlite::Result<Vec<(String, String)>> {
+    connection
+        .prepare("SELECT name, sql FROM sqlite_schema WHERE type = 'trigger' ORDER BY name")?
+        .query_map([], |row| Ok((row.get(0)?, row.get(1)?)))?
+        .collect()
+}
+
+/// The folder in which SQLite makes temporary files (<https://sqlite.org/tempfiles.html>).
+fn temporary_folder() -> PathBuf {
+    let named = ["SQLITE_TMPDIR", "TMPDIR"].into_iter().filter_map(std::env::var_os);
+    let usual = ["/var/tmp", "/usr/tmp", "/tmp"].map(OsString::from);
+    let mut all = named.chain(usual).map(PathBuf::from);
+    all.find(|folder| folder.is_dir()).unwrap_or_else(|| ".".into())
+}

@@ -1,0 +1,124 @@
+//! Which rows of which tables belong to a record, and which of their columns are row numbers.
+//!
+//! Removal, archives and sizes go through this one list, so that a new table is named once.
+
+use rusqlite::Connection;
+
+/// A table with rows of records.
+#[derive(Debug)]
+pub(super) struct Table {
+    pub(super) name: &'static str,
+    /// Condition on the rows of the record `?1`: a run with all of its trials, probes and crash
+    /// tests, or one of the others by itself.
+    pub(super) of_record: &'static str,
+    /// What takes the room, for `pgdyno store size`.
+    pub(super) content: &'static str,
+}
+
+macro_rules! table {
+    ($name:literal, $of_record:literal, $content:literal) => {
+        Table { name: $name, of_record: $of_record, content: $content }
+    };
+}
+
+/// Tables with rows of records: those that others refer to come first.
+pub(super) const TABLES: &[Table] = &[
+    table!("run", "id = ?1", "plans and sessions"),
+    table!("run_extension", "run = ?1", "plans and sessions"),
+    table!("thinning", "run = ?1", "plans and sessions"),
+    table!("session", "run = ?1", "plans and sessions"),
+    table!(
+        "session_end",
+        "session IN (SELECT id FROM session WHERE run = ?1)",
+        "plans and sessions"
+    ),
+    table!("trial", "run = ?1", "trials"),
+    table!("second", "trial IN (SELECT id FROM trial WHERE run = ?1)", "seconds"),
+    table!(
+        "second_histogram",
+        "trial IN (SELECT id FROM trial WHERE run = ?1)",
+        "latencies by the second"
+    ),
+    table!("histogram", "trial IN (SELECT id FROM trial WHERE run = ?1)", "histograms"),
+    table!("setting", "trial IN (SELECT id FROM trial WHERE run = ?1)", "settings"),
+    table!("telemetry", "trial IN (SELECT id FROM trial WHERE run = ?1)", "telemetry"),
+    table!(
+        "sample",
+        "telemetry IN (SELECT id FROM telemetry WHERE trial IN (SELECT id FROM trial WHERE run = ?1))",
+        "telemetry"
+    ),
+    table!("server_log", "trial IN (SELECT id FROM trial WHERE run = ?1)", "server logs"),
+    table!("fsync_rate", "run = ?1", "probes"),
+    table!("probe_record", "coalesce(run, id) = ?1", "probes"),
+    table!("crash_record", "coalesce(run, id) = ?1", "crash tests"),
+    table!("imported_run", "id = ?1", "imports"),
+];
+
+/// What numbers the rows of a table.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Numbers {
+    Session,
+    Trial,
+    Telemetry,
+    Extension,
+    Thinning,
+    FsyncRate,
+}
+
+impl Numbers {
+    pub(super) const ALL: [(Self, &'static str); 6] = [
+        (Self::Session, "session"),
+        (Self::Trial, "trial"),
+        (Self::Telemetry, "telemetry"),
+        (Self::Extension, "run_extension"),
+        (Self::Thinning, "thinning"),
+        (Self::FsyncRate, "fsync_rate"),
+    ];
+
+    /// What a column of `table` numbers; none for a column that holds something else.
+    fn of_column(table: &str, column: &str) -> Option<Self> {
+        match (table, column) {
+            (_, "session") => Some(Self::Session),
+            (_, "trial") => Some(Self::Trial),
+            ("sample", "telemetry") => Some(Self::Telemetry),
+            (_, "id") => Self::ALL.into_iter().find(|(_, name)| *name == table).map(|(n, _)| n),
+            _ => None,
+        }
+    }
+
+    /// What the keys of the seals of a table are; none where they are names.
+    pub(super) fn of_seal(part: &str) -> Option<Self> {
+        match part {
+            "second" | "second_histogram" | "histogram" | "setting" | "telemetry" | "sample"
+            | "server_log" => Some(Self::Trial),
+            "session_end" => Some(Self::Session),
+            own => Self::of_column(own, "id"),
+        }
+    }
+}
+
+/// A column, and what it numbers.
+#[derive(Debug)]
+pub(super) struct Column {
+    pub(super) name: String,
+    pub(super) numbers: Option<Numbers>,
+}
+
+/// The stored columns of a table, without those that SQLite computes, and those of its primary key
+/// in order.
+pub(super) fn columns(
+    connection: &Connection,
+    table: &str,
+) -> rusqlite::Result<(Vec<Column>, Vec<String>)> {
+    let mut statement =
+        connection.prepare_cached("SELECT name, pk FROM pragma_table_info(?) ORDER BY cid")?;
+    let found: Vec<(String, i64)> = statement
+        .query_map([table], |row| Ok((row.get(0)?, row.get(1)?)))?
+        .collect::<rusqlite::Result<_>>()?;
+    let mut keys: Vec<&(String, i64)> = found.iter().filter(|(_, pk)| *pk > 0).collect();
+    keys.sort_by_key(|(_, pk)| *pk);
+    let keys = keys.into_iter().map(|(name, _)| name.clone()).collect();
+    let column =
+        |(name, _): (String, i64)| Column { numbers: Numbers::of_column(table, &name), name };
+    Ok((found.into_iter().map(column).collect(), keys))
+}
