@@ -35,8 +35,8 @@ pub struct Feed<'a> {
 
 struct State {
     output: Output,
-    /// Work that was written last, and when.
-    working: Option<(String, Instant)>,
+    /// Work that was written last with its share, and when.
+    working: Option<(String, Option<f64>, Instant)>,
 }
 
 enum Output {
@@ -148,12 +148,14 @@ impl State {
             self.working = None;
             return false;
         };
-        let is_part = share.is_some_and(|share| share < 1.0);
-        let same = self.working.as_ref().filter(|(last, _)| last == what);
-        if is_part && same.is_some_and(|(_, at)| at.elapsed() < WORKING_EVERY) {
+        if let Some((last, done, at)) = &self.working
+            && last == what
+            && (done == share
+                || (share.is_some_and(|share| share < 1.0) && at.elapsed() < WORKING_EVERY))
+        {
             return true;
         }
-        self.working = Some((what.clone(), Instant::now()));
+        self.working = Some((what.clone(), *share, Instant::now()));
         false
     }
 }
