@@ -99,6 +99,14 @@ pub enum LabError {
 }
 
 impl LabError {
+    /// Creates the error of another module, with its help.
+    pub(crate) fn explained(
+        error: impl Error + Send + Sync + 'static,
+        help: Option<String>,
+    ) -> Self {
+        Self::Explained(Explained { error: Box::new(error), help })
+    }
+
     /// Creates the error of a statement, which was to do `doing`.
     pub(crate) fn sql(doing: &str, error: &tokio_postgres::Error) -> Self {
         Self::Sql { doing: doing.to_owned(), found: error_text(error) }
@@ -189,7 +197,6 @@ macro_rules! explained {
 explained!(
     pgdyno_dataset::DatasetError,
     crate::file::FileError,
-    crate::live::LiveError,
     crate::resolve::ResolveError,
     pgdyno_dataset::workload::WorkloadError,
     pgdyno_engine::LoadError,

@@ -72,6 +72,7 @@ fn with_values(command: Command) -> Command {
             command.mut_subcommand("show", |show| show.mut_arg("name", of(recipes)))
         })
         .mut_subcommand("show", |show| show.mut_arg("run", latest()))
+        .mut_subcommand("stop", |stop| stop.mut_arg("run", latest()))
         .mut_subcommand("report", |report| report.mut_arg("id", latest()))
         .mut_subcommand("export", |export| export.mut_arg("run", latest()))
         .mut_subcommand("compare", |compare| compare.mut_arg("a", latest()).mut_arg("b", latest()))

@@ -60,6 +60,10 @@ const PAGES: &[Page] = &[
                 "pgdyno run group-commit --size quick --set storage.disk.directory=/mnt/disk",
                 "Run the quick size of a recipe on the storage under /mnt/disk.",
             ),
+            (
+                "pgdyno run mine.toml --detach",
+                "Go on without the terminal. pgdyno stop latest ends the run.",
+            ),
             ("pgdyno run mine.toml --dry-run", "Print every trial and every change to the host."),
             ("pgdyno run --resume latest", "Execute the trials that an interrupted run left."),
         ],
@@ -219,6 +223,15 @@ const PAGES: &[Page] = &[
         ],
         see_also: &["pgbench(1)", "pgdyno-load(1)"],
     },
+    Page {
+        name: "pgdyno-stop",
+        statuses: &[],
+        examples: &[
+            ("pgdyno stop latest", "End the newest run that works, after the trial in progress."),
+            ("pgdyno stop latest --now", "End it at once, without the trial in progress."),
+        ],
+        see_also: &["pgdyno-run(1)"],
+    },
 ];
 
 /// Files, their meanings, and the pages that name them beside pgdyno's.
@@ -250,6 +263,11 @@ const FILES: &[(&str, &str, &[&str])] = &[
         "$XDG_DATA_HOME/pgdyno/reports/",
         "HTML reports. They lie beside the store, wherever that is.",
         &["run", "report"],
+    ),
+    (
+        "$XDG_DATA_HOME/pgdyno/store.sqlite3.live/",
+        "Live files of runs that work, and logs of detached runs. The folder lies beside the store.",
+        &["run", "stop"],
     ),
     (
         "$XDG_DATA_HOME/pgdyno/crashes/",

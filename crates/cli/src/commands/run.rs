@@ -132,7 +132,7 @@ pub(crate) fn run(options: &Options, context: &Context) -> Result<ExitStatus, Co
     if options.detached {
         detach::leave()?;
     } else if options.detach {
-        return detach::detach(options, context);
+        return detach::detach(&options.store.path(), &options.trust.trust(), context);
     }
     let mut outcome = OutcomeDocument::new(&options.store.path());
     let ended = measure(options, context, &mut outcome);

@@ -3,6 +3,8 @@
 use std::io;
 use std::path::PathBuf;
 
+use crate::LabError;
+
 /// Why a run cannot be watched or asked to stop.
 #[derive(Debug, thiserror::Error)]
 pub enum LiveError {
@@ -90,5 +92,12 @@ impl LiveError {
             }
             Self::Io { .. } => return None,
         })
+    }
+}
+
+impl From<LiveError> for LabError {
+    fn from(error: LiveError) -> Self {
+        let help = error.help();
+        Self::explained(error, help)
     }
 }

@@ -224,6 +224,7 @@ fn float(n: u64) -> f64 {
 mod tests {
     use pgdyno_model::PlannedTrial;
     use pgdyno_model::facts::Owner;
+    use pgdyno_model::live::Outlook;
     use pgdyno_model::units::Epoch;
 
     use super::*;
@@ -284,5 +285,35 @@ mod tests {
     fn a_label_from_a_file_ends_no_line() {
         let text = metrics("a\"b\\c\nd\u{1b}").render();
         assert!(text.contains("treatment=\"a\\\"b\\\\c\\nd\u{fffd}\""), "{text}");
+    }
+
+    #[test]
+    fn every_metric_of_the_dashboard_exists() {
+        let dashboard = include_str!("../../../../packaging/grafana/pgdyno.json");
+        let mut metrics = metrics("clients=1");
+        metrics.add(LiveRecord::Outlook(Outlook {
+            blocks: 4,
+            decided: 1,
+            comparisons: 2,
+            blocks_left: Some(5),
+            ceiling: 30,
+        }));
+        metrics.add(LiveRecord::Second(LoadSecond {
+            latency_us_p50: Some(1.0),
+            event_loop_lag_us_p99: Some(1.0),
+            waits: vec![("CPU".into(), 1.0)],
+            ..LoadSecond::default()
+        }));
+        let text = metrics.render();
+        let names = dashboard.split(|c: char| !c.is_ascii_alphanumeric() && c != '_');
+        let names: Vec<&str> = names.filter(|word| word.starts_with("pgdyno_")).collect();
+        assert!(names.len() > 10, "{names:?}");
+        for name in &names {
+            assert!(text.contains(&format!("\n{name}{{")), "{name} of the dashboard\n{text}");
+        }
+        // And the other way round: a figure that is served is drawn.
+        let served = text.lines().filter_map(|line| line.split_once('{')).map(|(name, _)| name);
+        let undrawn: Vec<&str> = served.filter(|name| !names.contains(name)).collect();
+        assert_eq!(undrawn, ["pgdyno_stopping"], "a state, not a figure");
     }
 }

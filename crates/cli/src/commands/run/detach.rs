@@ -1,10 +1,11 @@
 //! `pgdyno run --detach`: starts the run in a process without the terminal.
 
 use std::ffi::OsString;
+use std::path::Path;
 
+use pgdyno_lab::Trust;
 use pgdyno_lab::live::{self, Detached, leave_terminal};
 
-use super::Options;
 use crate::context::Context;
 use crate::error::CommandError;
 use crate::exit_status::ExitStatus;
@@ -14,9 +15,12 @@ use crate::output::{print_line, print_stderr};
 const DETACHED: &str = "--detached";
 
 /// Starts the run without the terminal. Returns once it is in the store, or has failed before.
-pub(super) fn detach(options: &Options, context: &Context) -> Result<ExitStatus, CommandError> {
-    let (store, trust) = (options.store.path(), options.trust.trust());
-    let started = live::detach(&store, &trust, &words()?, context.stop())?;
+pub(super) fn detach(
+    store: &Path,
+    trust: &Trust,
+    context: &Context,
+) -> Result<ExitStatus, CommandError> {
+    let started = live::detach(store, trust, &words()?, context.stop())?;
     let (run, pid, log) = match started {
         Detached::Running { run, pid, log } => (run, pid, log),
         Detached::Ended { output } => {
