@@ -136,6 +136,22 @@ pub(crate) enum CommandError {
         /// The option's value.
         given: String,
     },
+    /// A run that was watched could not go on.
+    #[error("run {run} could not go on: {error}")]
+    RunFailed {
+        /// The run.
+        run: String,
+        /// Why not.
+        error: String,
+    },
+    /// The process of a run that was watched is gone, and the run did not end.
+    #[error("run {run} did not end: its process {pid} died")]
+    RunDied {
+        /// The run.
+        run: String,
+        /// The process that worked on it.
+        pid: i32,
+    },
     /// Something that a killed pgdyno left behind could not be removed.
     #[error("not everything could be removed; what is left is listed above")]
     NotAllRemoved,
@@ -174,6 +190,16 @@ impl CommandError {
             Self::NotAFileName { .. } => "name a file with `-o FILE.html`",
             Self::NotAReport { .. } | Self::ReportUnreadable { .. } => {
                 "name a file with `-o FILE.html`; one that is named is replaced"
+            }
+            Self::RunFailed { run, .. } => {
+                return Some(format!(
+                    "`pgdyno show {run}` shows what it measured; `pgdyno run --resume {run}` tries again"
+                ));
+            }
+            Self::RunDied { run, .. } => {
+                return Some(format!(
+                    "`pgdyno run --resume {run}` goes on from what is stored, and removes what the process left behind"
+                ));
             }
             Self::WitnessWithoutPlug => "leave it out, or name that fault only",
             Self::NoSecret { .. } => {

@@ -40,8 +40,8 @@ use std::process::ExitCode;
 use arguments::{Arguments, Command, FIRST_STEPS};
 use clap::{CommandFactory, Parser};
 use commands::{
-    audit, clean, compare, completions, crash, disk, doctor, emulated_disk, export, filesystems,
-    fsync, list, load, new, pgbench, recipes, report, run, show, verify,
+    attach, audit, clean, compare, completions, crash, disk, doctor, emulated_disk, export,
+    filesystems, fsync, list, load, new, pgbench, recipes, report, run, show, verify,
 };
 use context::Context;
 use error::CommandError;
@@ -79,6 +79,7 @@ fn run_command(arguments: Arguments) -> Result<ExitStatus, CommandError> {
     }
     match command {
         Command::Run(options) => run::run(&options, &context),
+        Command::Attach(options) => attach::run(&options, &context),
         Command::Load(options) => load::run(&options, &context),
         Command::New(options) => new::run(&options, &context),
         Command::Schema => {

@@ -138,7 +138,7 @@ impl Progress for Feed<'_> {
 impl State {
     /// Returns whether `record` tells of work that was written just now. Notes the work.
     fn is_too_soon(&mut self, record: &LiveRecord) -> bool {
-        let LiveRecord::Working { what, share } = record else {
+        let LiveRecord::Working { what, share, .. } = record else {
             self.working = None;
             return false;
         };

@@ -66,7 +66,7 @@ pub fn outlook(outlook: &Outlook) -> String {
     let until = match blocks_left {
         _ if decided >= comparisons => return so_far,
         Some(left) => format!("all after about {}", counted(*left, "more block")),
-        None => "too early to say when all are".to_owned(),
+        None => "it cannot be told yet when all are".to_owned(),
     };
     format!("{so_far}; {until}, at most {ceiling} blocks in all")
 }
@@ -267,7 +267,7 @@ mod tests {
             Outlook { blocks: 2, decided: 0, comparisons: 1, blocks_left: None, ceiling: 30 };
         assert_eq!(
             outlook(&early),
-            "0 of 1 comparison decided; too early to say when all are, at most 30 blocks in all"
+            "0 of 1 comparison decided; it cannot be told yet when all are, at most 30 blocks in all"
         );
         let later = Outlook { decided: 1, comparisons: 3, blocks_left: Some(1), ..early };
         assert_eq!(
