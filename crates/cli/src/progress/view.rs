@@ -93,7 +93,10 @@ impl View {
         let left = count(|trial| matches!(trial, TrialState::Left | TrialState::Running));
         let done = state.trials.len() - failed - left;
         let failures = if failed > 0 { format!(", {failed} failed") } else { String::new() };
-        self.chart("plan", &format!("{done} done{failures}, {left} left"), |line, room| {
+        // A run that ends by itself plans as many trials as it may come to.
+        let at_most = if run.is_open_ended { "at most " } else { "" };
+        let figures = format!("{done} done{failures}, {at_most}{left} left");
+        self.chart("plan", &figures, |line, room| {
             ribbon(line, &run.trials, &state.trials, room);
         });
     }
@@ -143,7 +146,7 @@ impl View {
                 if !warm_up.is_empty() && !measured.is_empty() {
                     line.push(Paint::Dim, "│");
                 }
-                let room = room.saturating_sub(line.columns());
+                let room = room.saturating_sub(warm_up.len().div_ceil(each) + 1);
                 line.push(Paint::Plain, &sparkline(measured, highest, room));
             },
         );
@@ -162,7 +165,10 @@ impl View {
         });
         self.row("waits", &last.map_or_else(none, waits));
         let lag = last.and_then(|last| last.event_loop_lag_us_p99);
-        let lag = lag.map_or_else(none, |us| format!("of the event loop: p99 {}", ms(Some(us))));
+        let lag = lag.map_or_else(none, |us| match us {
+            us if us < 1.0 => "of the event loop: p99 below 0.001 ms".to_owned(),
+            us => format!("of the event loop: p99 {}", ms(Some(us))),
+        });
         self.row("lag", &lag);
     }
 }
