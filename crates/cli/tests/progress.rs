@@ -38,7 +38,9 @@ fn view(rows: &[String]) -> &[String] {
 fn keep(name: &str, rows: &[String]) {
     if let Some(folder) = std::env::var_os("PGDYNO_KEEP_CAPTURES") {
         let file = std::path::Path::new(&folder).join(format!("{name}.txt"));
-        std::fs::write(file, rows.join("\n") + "\n").unwrap();
+        // Lines before name the folder of the test.
+        let first = rows.iter().position(|row| row.starts_with("trial")).unwrap();
+        std::fs::write(file, rows[first..].join("\n") + "\n").unwrap();
     }
 }
 
