@@ -62,8 +62,8 @@ const PAGES: &[Page] = &[
             ),
             ("pgdyno run mine.toml --dry-run", "Print every trial and every change to the host."),
             (
-                "pgdyno run quickstart --progress json 2> progress.jsonl",
-                "Write what the run does as one JSON object a line.",
+                "pgdyno run quickstart --progress json",
+                "Print what the run does as one JSON object a line, on standard error.",
             ),
             ("pgdyno run --resume latest", "Execute the trials that an interrupted run left."),
         ],
