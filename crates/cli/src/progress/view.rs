@@ -117,14 +117,20 @@ impl View {
         if age >= SILENCE {
             text.push_str(&format!(", for {}", words::clock(age)));
         }
-        if let Some(left) = state.left_s {
-            let left = Duration::try_from_secs_f64(left).unwrap_or_default().saturating_sub(age);
-            // Nothing is known about the time that the end takes.
-            if left >= Duration::from_secs(1) {
-                text.push_str(&format!("; about {} left", words::clock(left)));
+        let left = state.left_s.and_then(|left| Duration::try_from_secs_f64(left).ok());
+        let left = left.unwrap_or_default().saturating_sub(age);
+        // Nothing is known about the time that the end takes.
+        let left =
+            (left >= Duration::from_secs(1)).then(|| format!("about {} left", words::clock(left)));
+        match left {
+            Some(left) if FIGURES + text.chars().count() + 2 + left.len() <= self.look.width => {
+                self.row("now", &format!("{text}; {left}"));
+            }
+            left => {
+                self.row("now", &text);
+                left.iter().for_each(|left| self.row("", left));
             }
         }
-        self.row("now", &text);
         if state.is_stopping {
             self.row("", "asked to stop: the run ends after this trial");
         }
