@@ -132,3 +132,7 @@ ledger-cost *args:
 # Every attack of an unprivileged account, with the swap at every step (root; takes long)
 attacks:
     PGDYNO_ATTACKS=all cargo test --workspace --all-features --test 'attacks*'
+
+# What a live file costs the load that is watched, in turn (docs/benchmarks.md keeps the last result)
+bench-live *args:
+    cargo bench -p pgdyno-lab --bench live_cost -- {{args}}

@@ -4,7 +4,7 @@ use clap::{Parser, Subcommand};
 
 use crate::commands::{
     attach, audit, clean, compare, completions, crash, disk, doctor, export, fsync, list, load,
-    new, recipes, report, run, show, verify,
+    new, recipes, report, run, show, stop, verify,
 };
 use crate::exit_status::exit_codes;
 
@@ -59,6 +59,8 @@ pub(crate) enum Command {
     Run(run::Options),
     /// Watch a run of another process until it ends
     Attach(attach::Options),
+    /// End a run that works after the trial in progress. `run --resume` goes on with it
+    Stop(stop::Options),
     /// Load a workload's tables into a database over several connections. An interrupted load can
     /// be resumed
     #[command(disable_help_flag = true)]

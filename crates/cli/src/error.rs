@@ -152,6 +152,20 @@ pub(crate) enum CommandError {
         /// The process that worked on it.
         pid: i32,
     },
+    /// The process of a detached run cannot be started, or cannot leave the terminal.
+    #[error("cannot detach the run")]
+    Detach(#[source] io::Error),
+    /// The process of a detached run ended before the run had its place in the store.
+    #[error("cannot detach the run: it ended before it was in the store; its messages are above")]
+    NotBegun,
+    /// The address of `--metrics` cannot be listened on.
+    #[error("cannot serve metrics at {address}")]
+    Metrics {
+        /// The address.
+        address: std::net::SocketAddr,
+        /// Why not.
+        source: io::Error,
+    },
     /// Something that a killed pgdyno left behind could not be removed.
     #[error("not everything could be removed; what is left is listed above")]
     NotAllRemoved,
@@ -180,6 +194,8 @@ impl CommandError {
             | Self::GateOnImport(_)
             | Self::ReportFolder { .. }
             | Self::Path { .. }
+            | Self::Detach(_)
+            | Self::NotBegun
             | Self::NotAllRemoved => return None,
             Self::StandardOutput(_) => {
                 "free room there, or send it elsewhere; what was stored can be shown again"
@@ -207,6 +223,10 @@ impl CommandError {
             }
             #[cfg(feature = "man-pages")]
             Self::ManPages { .. } => "name an existing folder that may be written to",
+            Self::Metrics { source, .. } if source.kind() == io::ErrorKind::AddrInUse => {
+                "name another port; with port 0 the system chooses one"
+            }
+            Self::Metrics { .. } => "name an address of this machine and a port above 1023",
             Self::Setting { .. } => "write it like `--setting fsync=off`",
         };
         Some(help.to_owned())

@@ -11,7 +11,7 @@
 //!    them.
 //! 2. clap reads the arguments of every other command.
 //! 3. [`signals::handle`]: from now on the first signal asks for an orderly end, the second ends the
-//!    process.
+//!    process. A run goes on when its terminal is closed.
 //! 4. The command runs.
 //! 5. [`output::exit`] turns its end into the exit status of the process.
 //!
@@ -24,6 +24,7 @@ mod context;
 mod duration;
 mod error;
 mod exit_status;
+mod metrics;
 #[cfg(test)]
 mod named_options;
 mod new_error;
@@ -41,7 +42,7 @@ use arguments::{Arguments, Command, FIRST_STEPS};
 use clap::{CommandFactory, Parser};
 use commands::{
     attach, audit, clean, compare, completions, crash, disk, doctor, emulated_disk, export,
-    filesystems, fsync, list, load, new, pgbench, recipes, report, run, show, verify,
+    filesystems, fsync, list, load, new, pgbench, recipes, report, run, show, stop, verify,
 };
 use context::Context;
 use error::CommandError;
@@ -75,7 +76,7 @@ fn run_command(arguments: Arguments) -> Result<ExitStatus, CommandError> {
     };
     // A signal ends the process of an emulated disk at once.
     if !matches!(command, Command::EmulatedDisk) {
-        signals::handle()?;
+        signals::handle(matches!(command, Command::Run(_)))?;
     }
     match command {
         Command::Run(options) => run::run(&options, &context),
@@ -96,6 +97,7 @@ fn run_command(arguments: Arguments) -> Result<ExitStatus, CommandError> {
         Command::Doctor(options) => doctor::run(&options, &context),
         Command::Crash(options) => crash::run(&options, &context),
         Command::Audit(options) => audit::run(&options, &context),
+        Command::Stop(options) => stop::run(&options),
         Command::Clean(options) => clean::run(&options, &context),
         Command::Filesystems => Ok(filesystems::run()),
         Command::Fsync(options) => fsync::run(&options, &context),

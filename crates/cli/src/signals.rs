@@ -10,9 +10,9 @@ use signal_hook::iterator::Signals;
 use crate::error::CommandError;
 
 /// Signals that ask for the end.
-const ENDING: [i32; 3] = [SIGINT, SIGTERM, SIGHUP];
+const ENDING: [i32; 2] = [SIGINT, SIGTERM];
 
-/// Whether one of [`ENDING`] came.
+/// Whether a signal came that asks for the end.
 static CAME: LazyLock<Arc<AtomicBool>> = LazyLock::new(Arc::default);
 
 /// Returns the flag that the first signal sets.
@@ -20,19 +20,27 @@ pub(crate) fn flag() -> Arc<AtomicBool> {
     Arc::clone(&CAME)
 }
 
-/// Handles signals from now on.
+/// Handles signals from now on. A closed terminal (SIGHUP) asks for the end too, unless the command
+/// `outlives_terminal`.
 ///
 /// # Errors
 /// [`CommandError::Signals`]: a handler or its thread cannot be installed.
-pub(crate) fn handle() -> Result<(), CommandError> {
+pub(crate) fn handle(outlives_terminal: bool) -> Result<(), CommandError> {
     let stop = flag();
-    for signal in ENDING {
+    let mut ending = ENDING.to_vec();
+    if outlives_terminal {
+        // A handler, since programs that are started would inherit a signal that is ignored.
+        register(SIGHUP, Arc::default()).map_err(CommandError::Signals)?;
+    } else {
+        ending.push(SIGHUP);
+    }
+    for &signal in &ending {
         // In this order: at the first signal the flag is not set yet.
         register_conditional_shutdown(signal, 128 + signal, Arc::clone(&stop))
             .map_err(CommandError::Signals)?;
         register(signal, Arc::clone(&stop)).map_err(CommandError::Signals)?;
     }
-    let mut signals = Signals::new(ENDING).map_err(CommandError::Signals)?;
+    let mut signals = Signals::new(ending).map_err(CommandError::Signals)?;
     let watch = move || {
         if signals.forever().next().is_some() {
             pgdyno_lab::interrupt();

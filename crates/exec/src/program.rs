@@ -8,7 +8,8 @@
 
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
-use std::io::{self, Read};
+use std::io::{self, Read, Write};
+use std::os::fd::AsFd;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::process::CommandExt;
@@ -152,6 +153,77 @@ pub fn run_user_command(words: &[String], stop: &AtomicBool) -> io::Result<Optio
     command.args(args).process_group(0).stdin(Stdio::null()).stdout(Stdio::null());
     let output = wait_or_end(command.spawn()?, &|| stop.load(Ordering::Relaxed))?;
     Ok(output.map(|output| output.status))
+}
+
+/// Runs a command of the user's in a shell, with `input` on its standard input and its output going
+/// where this process's complaints go. None: `give_up` became true, and it was ended.
+///
+/// # Errors
+/// It cannot be started.
+pub fn run_user_shell(
+    command: &str,
+    input: Vec<u8>,
+    give_up: &dyn Fn() -> bool,
+) -> io::Result<Option<ExitStatus>> {
+    let stderr = io::stderr().as_fd().try_clone_to_owned()?;
+    let mut shell = Command::new("/bin/sh");
+    shell.args(["-c", command]).process_group(0).stdin(Stdio::piped()).stdout(stderr);
+    let mut child = shell.spawn()?;
+    if let Some(mut stdin) = child.stdin.take() {
+        // In a thread, since a full pipe would block. A command that does not read it is fine.
+        thread::spawn(move || drop(stdin.write_all(&input)));
+    }
+    Ok(wait_or_end(child, give_up)?.map(|output| output.status))
+}
+
+/// Starts `words` to outlive this process and its terminal: in its directory and environment, with
+/// no input and its output going to `log`. It has to call [`leave_terminal`].
+///
+/// Where systemd runs, the program gets a scope of its own, so that it also outlives a session that
+/// systemd ends as a whole at logout.
+///
+/// # Errors
+/// It cannot be started.
+pub fn start_detached(words: &[OsString], log: &File) -> io::Result<Child> {
+    let mut all = scope_words();
+    all.extend_from_slice(words);
+    let (program, args) = all.split_first().ok_or(io::ErrorKind::InvalidInput)?;
+    let mut command = Command::new(program);
+    command.args(args).stdin(Stdio::null()).stdout(log.try_clone()?).stderr(log.try_clone()?);
+    command.spawn()
+}
+
+/// Begins a session without a terminal, for a process of [`start_detached`].
+///
+/// # Errors
+/// setsid(2)'s.
+pub fn leave_terminal() -> io::Result<()> {
+    match rustix::process::setsid() {
+        // The leader of a group, as of a service: no terminal's signal reaches it either.
+        Err(rustix::io::Errno::PERM) => Ok(()),
+        begun => Ok(begun.map(drop)?),
+    }
+}
+
+/// Returns the words that start a program in a scope of systemd, as the same process; none where no
+/// manager answers.
+fn scope_words() -> Vec<OsString> {
+    if !Path::new("/run/systemd/system").is_dir() {
+        return Vec::new();
+    }
+    let mut words = vec!["systemd-run", "--scope", "--quiet", "--collect"];
+    if !rustix::process::geteuid().is_root() {
+        words.push("--user");
+    }
+    let args = [&words[1..], &["--", "true"]].concat();
+    // Asked first: a manager that refuses must not cost the run.
+    match ask_tool(words[0], &args, Duration::from_secs(5)) {
+        Ok(output) if output.status.success() => {
+            words.push("--");
+            words.into_iter().map(OsString::from).collect()
+        }
+        _ => Vec::new(),
+    }
 }
 
 /// Waits for a child in its own process group, and reads what it writes to pipes. Once `give_up`

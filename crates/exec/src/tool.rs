@@ -18,7 +18,7 @@ use crate::error::{StepError, io_error};
 use crate::files::nofollow;
 use crate::process::{STARTED_BY, started_by};
 use crate::program::wait_or_end;
-pub use crate::program::{Program, ToolError, ask_tool, locate, run_user_command};
+pub use crate::program::{Program, ToolError, ask_tool, locate, run_user_command, run_user_shell};
 
 /// Runs `program` to its end and returns its standard output.
 ///

@@ -51,6 +51,7 @@ pub mod file;
 pub mod live;
 pub mod load;
 mod needs;
+pub mod notify;
 mod prepare;
 pub mod probe;
 mod programs;

@@ -22,4 +22,5 @@ pub(crate) mod recipes;
 pub(crate) mod report;
 pub(crate) mod run;
 pub(crate) mod show;
+pub(crate) mod stop;
 pub(crate) mod verify;

@@ -32,7 +32,7 @@ pub(crate) fn run(arguments: &[String], called_as: CalledAs) -> ExitCode {
         Err(status) => return ExitCode::from(u8::try_from(status).unwrap_or(1)),
     };
     let stop = signals::flag();
-    if let Err(error) = signals::handle() {
+    if let Err(error) = signals::handle(false) {
         return ExitCode::from(output::report_error(&error));
     }
     let status =

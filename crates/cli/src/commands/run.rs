@@ -1,11 +1,16 @@
 //! `pgdyno run`: runs an experiment, or resumes an interrupted run.
 
+mod detach;
+mod outcome;
+
+use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
 use clap::Args;
 use pgdyno_audit::{Audit, ImportedRun};
 use pgdyno_lab::file::Override;
+use pgdyno_lab::notify::notify;
 use pgdyno_lab::run::{self as lab, Outcome};
 use pgdyno_lab::{Consent, LabError, Prepared, SessionEnd, Wipe, recipes};
 use pgdyno_results::analysis::analyse;
@@ -13,11 +18,14 @@ use pgdyno_results::report::Page;
 use pgdyno_results::store::Store;
 use pgdyno_results::{RunView, report};
 
+use self::outcome::OutcomeDocument;
 use crate::context::Context;
 use crate::error::CommandError;
 use crate::exit_status::ExitStatus;
+use crate::metrics::{Measured, Metrics, parse_address};
 use crate::output::{print, print_line, print_stderr, report_error};
 use crate::progress::ProgressOption;
+use crate::render::to_json;
 use crate::report_destination::{ReportDestination, is_standard_output};
 use crate::shared_options::{StoreOption, TrustOption};
 
@@ -66,6 +74,20 @@ pub(crate) struct Options {
     /// [default: `reports/RUN.html` beside the store]
     #[arg(short = 'o', long, value_name = "FILE")]
     pub(crate) output: Option<PathBuf>,
+    /// Go on without this terminal: return once the run is in the store. `pgdyno attach` shows it,
+    /// `pgdyno stop` ends it
+    #[arg(long, conflicts_with = "dry_run")]
+    pub(crate) detach: bool,
+    /// The process that `--detach` starts
+    #[arg(long, hide = true)]
+    pub(crate) detached: bool,
+    /// Run COMMAND in a shell when the run is over, with how it ended as JSON on its standard input
+    #[arg(long, value_name = "COMMAND", conflicts_with = "dry_run")]
+    pub(crate) notify: Option<String>,
+    /// Serve metrics of the run for Prometheus at ADDRESS while it works: a port of the loopback
+    /// interface, or IP:PORT. Whoever reaches the address can read them
+    #[arg(long, value_name = "ADDRESS", value_parser = parse_address, conflicts_with = "dry_run")]
+    pub(crate) metrics: Option<SocketAddr>,
     #[command(flatten)]
     pub(crate) progress: ProgressOption,
     #[command(flatten)]
@@ -105,12 +127,35 @@ impl Options {
     }
 }
 
-/// Runs or resumes, then prints the results and writes the report.
+/// Runs or resumes, here or without the terminal; then runs the command of `--notify`.
 pub(crate) fn run(options: &Options, context: &Context) -> Result<ExitStatus, CommandError> {
+    if options.detached {
+        detach::leave()?;
+    } else if options.detach {
+        return detach::detach(options, context);
+    }
+    let mut outcome = OutcomeDocument::new(&options.store.path());
+    let ended = measure(options, context, &mut outcome);
+    if let Some(command) = &options.notify {
+        let outcome = to_json(&outcome.ended(&ended))?;
+        if let Err(error) = notify(command, &outcome, context.stop()) {
+            print_stderr(&format!("warning: {error}"));
+        }
+    }
+    ended
+}
+
+/// Runs or resumes, then prints the results and writes the report.
+fn measure(
+    options: &Options,
+    context: &Context,
+    document: &mut OutcomeDocument,
+) -> Result<ExitStatus, CommandError> {
     let store = options.store.path();
+    let metrics = options.metrics.map(Metrics::serve).transpose()?;
     let mut recipe = None;
     let outcome = if let Some(run) = &options.resume {
-        resume(options, run, &store, context)
+        resume(options, run, &store, metrics.as_ref(), context)
     } else {
         let (prepared, name) = options.prepare()?;
         recipe = name;
@@ -123,7 +168,8 @@ pub(crate) fn run(options: &Options, context: &Context) -> Result<ExitStatus, Co
         let prepared = prepared.with_trust(trust, file)?;
         context
             .with_progress_until(options.progress, end_of, |progress| {
-                lab::run(&prepared, &store, progress, context.stop())
+                let progress = Measured::new(progress, metrics.as_ref());
+                lab::run(&prepared, &store, &progress, context.stop())
             })
             .map_err(CommandError::from)
     };
@@ -137,17 +183,17 @@ pub(crate) fn run(options: &Options, context: &Context) -> Result<ExitStatus, Co
         outcome => outcome?,
     };
     let view = analyse(&Store::open_existing(&store)?, &outcome.run)?;
+    document.measured(&outcome, &view);
     // The table comes before anything that can fail.
     if !is_standard_output(options.output.as_deref()) {
         print(&report::terminal(&view, context.width(), context.detail()));
     }
     let status = status_of(&outcome, &view);
-    if let Err(error) = write_report(options, &view, recipe.as_deref(), &store) {
+    match write_report(options, &view, recipe.as_deref(), &store) {
+        Ok(file) => document.report(file),
         // The outcome of the run matters more than a report that could not be written.
-        if status == ExitStatus::Success {
-            return Err(error);
-        }
-        report_error(&error);
+        Err(error) if status == ExitStatus::Success => return Err(error),
+        Err(error) => drop(report_error(&error)),
     }
     Ok(status)
 }
@@ -156,13 +202,15 @@ fn resume(
     options: &Options,
     run: &str,
     store: &Path,
+    metrics: Option<&Metrics>,
     context: &Context,
 ) -> Result<Outcome, CommandError> {
     let servers = Override::servers(&options.dsn)?;
     let more = options.set()?;
     let consent = Consent { wipe: options.wipe(), trust: options.trust.trust() };
     Ok(context.with_progress_until(options.progress, end_of, |progress| {
-        lab::resume(run, &servers, &more, consent, store, progress, context.stop())
+        let progress = Measured::new(progress, metrics);
+        lab::resume(run, &servers, &more, consent, store, &progress, context.stop())
     })?)
 }
 
@@ -170,16 +218,17 @@ fn end_of(outcome: &Outcome) -> SessionEnd {
     outcome.end
 }
 
-/// Writes the run's report, and prints where it is.
+/// Writes the run's report, and prints where it is. Returns the file, if it is one.
 fn write_report(
     options: &Options,
     view: &RunView,
     recipe: Option<&str>,
     store: &Path,
-) -> Result<(), CommandError> {
+) -> Result<Option<PathBuf>, CommandError> {
     let run = &view.run.id;
     let destination = ReportDestination::new(options.output.as_deref(), store, run)?;
-    if let Some(file) = destination.write(&Page::run(view)?)? {
+    let file = destination.write(&Page::run(view)?)?.map(Path::to_owned);
+    if let Some(file) = &file {
         print("");
         print_line(&format!("report: {}", file.display()));
     }
@@ -189,7 +238,7 @@ fn write_report(
     {
         print(&format!("beside the published report: pgdyno compare {figures} {run}"));
     }
-    Ok(())
+    Ok(file)
 }
 
 /// Imports the figures of the published report that a recipe repeats, and returns the import's id.

@@ -30,6 +30,16 @@ pub enum LiveError {
         /// The process that worked on it.
         pid: i32,
     },
+    /// The run's process belongs to another account.
+    #[error("will not interrupt run {run}: its process {pid} belongs to uid {uid}")]
+    ForeignProcess {
+        /// The run.
+        run: String,
+        /// The process.
+        pid: i32,
+        /// Its account.
+        uid: u32,
+    },
     /// The folder belongs to an account that does not own the store.
     #[error("will not use {}: it belongs to uid {uid}", path.display())]
     ForeignOwner {
@@ -68,6 +78,9 @@ impl LiveError {
             Self::Gone { run, .. } => format!(
                 "`pgdyno show {run}` shows what it measured; `pgdyno run --resume {run}` goes on"
             ),
+            Self::ForeignProcess { run, .. } => {
+                format!("`pgdyno stop {run}` without `--now` ends it after the trial")
+            }
             Self::ForeignOwner { path, .. } => {
                 format!("look at it, then move it away: `mv {0} {0}.old`", path.display())
             }

@@ -5,7 +5,7 @@
 
 use std::fs::File;
 use std::io::Write as _;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant, SystemTime};
@@ -28,15 +28,15 @@ const MOST_KEPT: usize = 1000;
 /// Passes progress events on, and writes them to the live file of a run on a store.
 pub struct Feed<'a> {
     inner: &'a dyn Progress,
-    store: &'a Path,
+    store: PathBuf,
     state: Mutex<State>,
     is_asked: AtomicBool,
 }
 
 struct State {
     output: Output,
-    /// Work that was written last, and when.
-    working: Option<(String, Instant)>,
+    /// Work that was written last with its share, and when.
+    working: Option<(String, Option<f64>, Instant)>,
 }
 
 enum Output {
@@ -55,9 +55,14 @@ struct LiveFile {
 
 impl<'a> Feed<'a> {
     /// Wraps `inner` for a run on the store at `store`.
-    pub fn new(inner: &'a dyn Progress, store: &'a Path) -> Self {
+    pub fn new(inner: &'a dyn Progress, store: &Path) -> Self {
         let state = State { output: Output::Waiting(Vec::new()), working: None };
-        Self { inner, store, state: Mutex::new(state), is_asked: AtomicBool::new(false) }
+        Self {
+            inner,
+            store: store.to_owned(),
+            state: Mutex::new(state),
+            is_asked: AtomicBool::new(false),
+        }
     }
 
     /// Returns whether somebody asked the run to end after the trial in progress. Tells watchers
@@ -102,7 +107,8 @@ impl<'a> Feed<'a> {
         let written = match (&mut state.output, record) {
             (Output::Waiting(kept), LiveRecord::Begun(run)) => {
                 let kept = std::mem::take(kept);
-                LiveFile::begin(self.store, run, kept).map(|file| state.output = Output::Open(file))
+                LiveFile::begin(&self.store, run, kept)
+                    .map(|file| state.output = Output::Open(file))
             }
             (Output::Waiting(kept), record) => {
                 if kept.len() < MOST_KEPT {
@@ -116,7 +122,7 @@ impl<'a> Feed<'a> {
         if let Err(error) = written {
             state.output = Output::Closed;
             drop(state);
-            let (folder, reason) = (folder(self.store), with_causes(&error));
+            let (folder, reason) = (folder(&self.store), with_causes(&error));
             self.inner.event(&Event::Warning(Warning::NotWatchable { folder, reason }));
         }
     }
@@ -142,12 +148,14 @@ impl State {
             self.working = None;
             return false;
         };
-        let is_part = share.is_some_and(|share| share < 1.0);
-        let same = self.working.as_ref().filter(|(last, _)| last == what);
-        if is_part && same.is_some_and(|(_, at)| at.elapsed() < WORKING_EVERY) {
+        if let Some((last, done, at)) = &self.working
+            && last == what
+            && (done == share
+                || (share.is_some_and(|share| share < 1.0) && at.elapsed() < WORKING_EVERY))
+        {
             return true;
         }
-        self.working = Some((what.clone(), Instant::now()));
+        self.working = Some((what.clone(), *share, Instant::now()));
         false
     }
 }

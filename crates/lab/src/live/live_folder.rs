@@ -129,6 +129,11 @@ impl LiveFolder {
         Ok(file)
     }
 
+    /// Gives the file `from` the name `to`.
+    pub(super) fn rename(&self, from: &str, to: &str) -> io::Result<()> {
+        self.directory.rename(from, to)
+    }
+
     /// Removes the file `name`, if it is there.
     pub(super) fn remove(&self, name: &str) -> io::Result<()> {
         match self.directory.remove_file(name) {

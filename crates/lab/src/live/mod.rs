@@ -25,14 +25,16 @@
 //! # Ok::<(), pgdyno_lab::LabError>(())
 //! ```
 
+mod detach;
 mod error;
 mod feed;
 mod follower;
 mod live_folder;
 mod summary;
 
+pub use self::detach::{Detached, detach, leave_terminal};
 pub use self::error::LiveError;
 pub use self::feed::Feed;
 pub use self::follower::Follower;
 pub use self::live_folder::folder;
-pub use self::summary::{LiveSummary, ask_to_stop, find, runs};
+pub use self::summary::{LiveSummary, ask_to_stop, find, interrupt, runs};

@@ -1,12 +1,14 @@
 //! The runs that can be watched, and how to ask one to stop.
 
 use std::io::{self, Read as _, Seek as _, SeekFrom};
+use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
 
-use pgdyno_exec::process::is_alive;
+use pgdyno_exec::process::{Identity, is_alive};
 use pgdyno_model::facts::Owner;
 use pgdyno_model::live::LiveRecord;
 use pgdyno_model::units::Epoch;
+use rustix::process::Signal;
 
 use super::error::LiveError;
 use super::live_folder::{LiveFolder, RECORDS, STOP, folder};
@@ -40,6 +42,10 @@ pub struct LiveSummary {
 /// # Errors
 /// [`LiveError`]: the folder cannot be read, or belongs to somebody else.
 pub fn runs(store: &Path) -> Result<Vec<LiveSummary>, LabError> {
+    Ok(listed(store)?)
+}
+
+fn listed(store: &Path) -> Result<Vec<LiveSummary>, LiveError> {
     let Some(folder) = LiveFolder::open(store)? else { return Ok(Vec::new()) };
     let names = folder.runs_with(RECORDS).map_err(|e| folder.failed("read", "", e))?;
     let mut runs: Vec<LiveSummary> =
@@ -78,14 +84,41 @@ pub fn find(store: &Path, named: &str) -> Result<LiveSummary, LabError> {
 /// # Errors
 /// [`LiveError`]: no process works on the run, or the caller may not ask it.
 pub fn ask_to_stop(store: &Path, run: &str) -> Result<(), LabError> {
-    let not_running = || LiveError::NotRunning { run: run.to_owned(), folder: folder(store) };
-    let found = runs(store)?.into_iter().find(|one| one.run == run).ok_or_else(not_running)?;
-    if !found.is_alive || found.ended.is_some() {
-        return Err(LiveError::Gone { run: found.run, pid: found.owner.pid }.into());
-    }
-    let folder = LiveFolder::open(store)?.ok_or_else(not_running)?;
-    let name = format!("{run}{STOP}");
+    let found = running(store, run)?;
+    let folder = LiveFolder::make(store)?;
+    let name = format!("{}{STOP}", found.run);
     Ok(folder.touch(&name).map_err(|e| folder.failed("make", &name, e))?)
+}
+
+/// Sends SIGINT to the process of run `run` of the store at `store`: the run ends at once, and the
+/// trial in progress is lost. The process must belong to the caller's account.
+///
+/// # Errors
+/// [`LiveError`]: no process works on the run, or it belongs to another account.
+pub fn interrupt(store: &Path, run: &str) -> Result<(), LabError> {
+    let found = running(store, run)?;
+    let pid = found.owner.pid;
+    let gone = || LiveError::Gone { run: found.run.clone(), pid };
+    // Whatever the file says: only the very process that it names, and one of ours.
+    let process = Identity::of(pid)
+        .filter(|process| process.started_ticks() == found.owner.started_ticks)
+        .ok_or_else(gone)?;
+    let uid = std::fs::metadata(format!("/proc/{pid}")).map_err(|_| gone())?.uid();
+    if uid != rustix::process::geteuid().as_raw() {
+        return Err(LiveError::ForeignProcess { run: found.run, pid, uid }.into());
+    }
+    process.signal(Signal::INT);
+    Ok(())
+}
+
+/// Returns run `run`, whose process must still work on it.
+fn running(store: &Path, run: &str) -> Result<LiveSummary, LiveError> {
+    let not_running = || LiveError::NotRunning { run: run.to_owned(), folder: folder(store) };
+    let found = listed(store)?.into_iter().find(|one| one.run == run).ok_or_else(not_running)?;
+    match found.is_alive && found.ended.is_none() {
+        true => Ok(found),
+        false => Err(LiveError::Gone { run: found.run, pid: found.owner.pid }),
+    }
 }
 
 fn summary(folder: &LiveFolder, run: &str) -> io::Result<Option<LiveSummary>> {

@@ -292,6 +292,10 @@ impl Trial<'_> {
             }
         };
         let on_second = |live: &LiveSecond| {
+            // The window is closed: transactions that began in it come to their end.
+            if live.phase == Phase::Draining {
+                return;
+            }
             let mut waits = sampler.waits();
             waits.truncate(LoadSecond::WAITS);
             self.context.event(&Event::Load(&LoadSecond {

@@ -232,4 +232,57 @@ mod tests {
         let fixed = self::plan("[experiment]\nrepeats = 5\n[factors]\nclients = [1, 2]\n");
         assert_eq!(run(&fixed, &[], |_, _| 1000).0.len(), 10);
     }
+
+    /// One draw of a normal distribution (Box and Muller).
+    fn normal(random: &mut fastrand::Rng) -> f64 {
+        let radius = (-2.0 * (1.0 - random.f64()).ln()).sqrt();
+        radius * (std::f64::consts::TAU * random.f64()).cos()
+    }
+
+    #[test]
+    fn forecasts_of_blocks_come_close_to_the_blocks_that_simulated_runs_take() {
+        let plan = plan("[experiment]\nprecision = \"1%\"\n[factors]\nclients = [1, 2]\n");
+        let mut random = fastrand::Rng::with_seed(7);
+        let (mut forecasts, mut close) = (0, 0);
+        for _ in 0..200 {
+            // 2% of spread from trial to trial, and a difference of 1.5%: decided after some looks.
+            let tps = [(); 2].map(|()| -> Vec<f64> {
+                (0..30).map(|_| 100_000.0 * (1.0 + 0.02 * normal(&mut random))).collect()
+            });
+            let tps = |t: usize, block: u32| {
+                let factor = if t == 1 { 1.015 } else { 1.0 };
+                (tps[t][block as usize - 1] * factor) as u64
+            };
+            let (ran, _) = run(&plan, &[], tps);
+            let took = ran.iter().map(|(block, _)| *block).max().unwrap();
+            let until = |block: u32| -> Vec<Vec<(u32, f64)>> {
+                let of = |t: usize| (1..=block).map(|b| (b, tps(t, b) as f64)).collect();
+                [0, 1].map(of).into()
+            };
+            let last = stopping::outlook(&plan, &until(took), took).unwrap();
+            if took < 30 {
+                assert_eq!((last.decided, last.blocks_left), (1, Some(0)), "{last:?}");
+            }
+            if took <= 9 {
+                continue;
+            }
+            let outlook = stopping::outlook(&plan, &until(9), 9).unwrap();
+            assert_eq!((outlook.blocks, outlook.comparisons, outlook.ceiling), (9, 1, 30));
+            assert_ne!(outlook.blocks_left, Some(0), "the run went on");
+            forecasts += 1;
+            // Of an open end, the ceiling.
+            let total = outlook.blocks_left.map_or(30, |left| 9 + left);
+            close += usize::from(total <= 2 * took && took <= 2 * total);
+        }
+        assert!(forecasts >= 50 && close * 10 >= forecasts * 7, "{close} of {forecasts}");
+    }
+
+    #[test]
+    fn nothing_is_forecast_of_one_block_nor_of_fixed_repeats() {
+        let open = plan(THREE);
+        let one = vec![vec![(1, 10.0)]; 3];
+        assert_eq!(stopping::outlook(&open, &one, 1).unwrap().blocks_left, None);
+        let fixed = plan("[experiment]\nrepeats = 5\n[factors]\nclients = [1, 2]\n");
+        assert_eq!(stopping::outlook(&fixed, &one[..2], 1), None);
+    }
 }

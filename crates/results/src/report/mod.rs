@@ -11,6 +11,7 @@ mod error;
 mod file;
 pub mod fingerprint;
 pub mod json;
+pub mod metrics;
 mod page;
 mod probe;
 pub mod progress;

@@ -1,0 +1,48 @@
+//! `pgdyno run --detach`: starts the run in a process without the terminal.
+
+use std::ffi::OsString;
+
+use pgdyno_lab::live::{self, Detached, leave_terminal};
+
+use super::Options;
+use crate::context::Context;
+use crate::error::CommandError;
+use crate::exit_status::ExitStatus;
+use crate::output::{print_line, print_stderr};
+
+/// The hidden option that the new process is started with.
+const DETACHED: &str = "--detached";
+
+/// Starts the run without the terminal. Returns once it is in the store, or has failed before.
+pub(super) fn detach(options: &Options, context: &Context) -> Result<ExitStatus, CommandError> {
+    let (store, trust) = (options.store.path(), options.trust.trust());
+    let started = live::detach(&store, &trust, &words()?, context.stop())?;
+    let (run, pid, log) = match started {
+        Detached::Running { run, pid, log } => (run, pid, log),
+        Detached::Ended { output } => {
+            print_stderr(output.trim_end());
+            return Err(CommandError::NotBegun);
+        }
+    };
+    print_line(&format!("run {run} works without this terminal, as process {pid}"));
+    print_line(&format!("log:    {}", log.display()));
+    print_line(&format!("attach: pgdyno attach {run}"));
+    print_line(&format!("stop:   pgdyno stop {run}"));
+    Ok(ExitStatus::Success)
+}
+
+/// Leaves the terminal, in the process that was started without it.
+pub(super) fn leave() -> Result<(), CommandError> {
+    leave_terminal().map_err(CommandError::Detach)
+}
+
+/// Returns this very call of pgdyno with the hidden option in it. Only options without a value
+/// stand before the command's name.
+fn words() -> Result<Vec<OsString>, CommandError> {
+    let program = std::env::current_exe().map_err(CommandError::Detach)?;
+    let mut words = vec![program.into_os_string()];
+    words.extend(std::env::args_os().skip(1));
+    let command = words.iter().skip(1).position(|word| word == "run").map_or(1, |at| at + 2);
+    words.insert(command, DETACHED.into());
+    Ok(words)
+}

@@ -1,0 +1,36 @@
+//! `pgdyno stop`: asks a run that works to end.
+
+use clap::Args;
+use pgdyno_lab::live;
+
+use crate::error::CommandError;
+use crate::exit_status::ExitStatus;
+use crate::output::print_line;
+use crate::shared_options::StoreOption;
+
+#[derive(Args, Debug)]
+pub(crate) struct Options {
+    /// The run; `latest` is the newest that works
+    #[arg(value_name = "RUN")]
+    pub(crate) run: String,
+    /// End at once: the trial in progress is not stored
+    #[arg(long)]
+    pub(crate) now: bool,
+    #[command(flatten)]
+    pub(crate) store: StoreOption,
+}
+
+/// Asks the run to end, and returns without waiting for it.
+pub(crate) fn run(options: &Options) -> Result<ExitStatus, CommandError> {
+    let store = options.store.path();
+    let run = live::find(&store, &options.run)?.run;
+    let when = if options.now {
+        live::interrupt(&store, &run)?;
+        "now"
+    } else {
+        live::ask_to_stop(&store, &run)?;
+        "after the trial in progress"
+    };
+    print_line(&format!("run {run} ends {when}; `pgdyno run --resume {run}` goes on with it"));
+    Ok(ExitStatus::Success)
+}
