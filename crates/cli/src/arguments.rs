@@ -3,8 +3,8 @@
 use clap::{Parser, Subcommand};
 
 use crate::commands::{
-    archive, audit, clean, compare, completions, crash, disk, doctor, export, fsync, import, list,
-    load, new, recipes, report, rm, run, serve, show, stop, store, verify,
+    archive, attach, audit, clean, compare, completions, crash, disk, doctor, export, fsync,
+    import, list, load, new, recipes, report, rm, run, serve, show, stop, store, verify,
 };
 use crate::exit_status::exit_codes;
 
@@ -57,6 +57,8 @@ acknowledged. Some first steps; none needs root, and the first three no server o
 pub(crate) enum Command {
     /// Run an experiment: measure, store the results and write a report
     Run(run::Options),
+    /// Watch a run of another process until it ends
+    Attach(attach::Options),
     /// End a run that works after the trial in progress. `run --resume` goes on with it
     Stop(stop::Options),
     /// Load a workload's tables into a database over several connections. An interrupted load can

@@ -144,6 +144,22 @@ pub(crate) enum CommandError {
         /// The option's value.
         given: String,
     },
+    /// A run that was watched could not go on.
+    #[error("run {run} could not go on: {error}")]
+    RunFailed {
+        /// The run.
+        run: String,
+        /// Why not.
+        error: String,
+    },
+    /// The process of a run that was watched is gone, and the run did not end.
+    #[error("run {run} did not end: its process {pid} died")]
+    RunDied {
+        /// The run.
+        run: String,
+        /// The process that worked on it.
+        pid: i32,
+    },
     /// The process of a detached run cannot be started, or cannot leave the terminal.
     #[error("cannot detach the run")]
     Detach(#[source] io::Error),
@@ -222,6 +238,16 @@ impl CommandError {
             Self::NotAFileName { .. } => "name a file with `-o FILE.html`",
             Self::NotAReport { .. } | Self::ReportUnreadable { .. } => {
                 "name a file with `-o FILE.html`; one that is named is replaced"
+            }
+            Self::RunFailed { run, .. } => {
+                return Some(format!(
+                    "`pgdyno show {run}` shows what it measured; `pgdyno run --resume {run}` tries again"
+                ));
+            }
+            Self::RunDied { run, .. } => {
+                return Some(format!(
+                    "`pgdyno run --resume {run}` goes on from what is stored, and removes what the process left behind"
+                ));
             }
             Self::WitnessWithoutPlug => "leave it out, or name that fault only",
             Self::NoSecret { .. } => {

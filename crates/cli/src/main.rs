@@ -43,9 +43,9 @@ use std::process::ExitCode;
 use arguments::{Arguments, Command, FIRST_STEPS};
 use clap::{CommandFactory, Parser};
 use commands::{
-    archive, audit, clean, compare, completions, crash, disk, doctor, emulated_disk, export,
-    filesystems, fsync, import, list, load, new, pgbench, recipes, report, rm, run, serve, show,
-    stop, store, verify,
+    archive, attach, audit, clean, compare, completions, crash, disk, doctor, emulated_disk,
+    export, filesystems, fsync, import, list, load, new, pgbench, recipes, report, rm, run, serve,
+    show, stop, store, verify,
 };
 use context::Context;
 use error::CommandError;
@@ -83,6 +83,7 @@ fn run_command(arguments: Arguments) -> Result<ExitStatus, CommandError> {
     }
     match command {
         Command::Run(options) => run::run(&options, &context),
+        Command::Attach(options) => attach::run(&options, &context),
         Command::Load(options) => load::run(&options, &context),
         Command::New(options) => new::run(&options, &context),
         Command::Schema => {

@@ -204,6 +204,13 @@ pub(crate) fn indented(message: &str) -> String {
     out
 }
 
+/// Prints a hint to standard error, unless `--quiet` leaves it out.
+pub(crate) fn hint(line: &str) {
+    if !is_quiet() {
+        print_stderr(line);
+    }
+}
+
 /// Prints an error, its causes and its help to standard error. Returns the exit status 1.
 pub(crate) fn report_error(error: &CommandError) -> u8 {
     print_stderr(&format!("error: {}", render_chain(error)));

@@ -4,16 +4,11 @@
 
 mod support;
 
-use std::io::Write;
-use std::process::{Child, Stdio};
-use std::time::{Duration, Instant};
+use std::process::Stdio;
 
 use pgdyno_lab::draft::Preset;
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use rustix::fd::OwnedFd;
-use rustix::fs::{Mode, OFlags};
-use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
-use support::{Ended, World, signal};
+use support::terminal::Terminal;
+use support::{World, signal};
 
 /// Files and links in the working directory of `world` that commands of a test may have made.
 fn written(world: &World) -> Vec<String> {
@@ -174,75 +169,16 @@ fn options_that_are_wrong_write_nothing() {
     }
 }
 
-/// `pgdyno new` on a pseudo-terminal.
-struct Terminal {
-    ours: std::fs::File,
-    child: Child,
-    seen: String,
-}
-
-impl Terminal {
-    fn start(world: &World, options: &[&str]) -> Self {
-        let ours = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC).unwrap();
-        grantpt(&ours).unwrap();
-        unlockpt(&ours).unwrap();
-        let name = ptsname(&ours, Vec::new()).unwrap();
-        let flags = OFlags::RDWR | OFlags::NOCTTY | OFlags::CLOEXEC;
-        let theirs: OwnedFd = rustix::fs::open(name, flags, Mode::empty()).unwrap();
-        let mut command = world.command(&[&["new"], options].concat());
-        command.stdin(theirs.try_clone().unwrap()).stderr(theirs).stdout(Stdio::piped());
-        Self { ours: ours.into(), child: command.spawn().unwrap(), seen: String::new() }
-    }
-
-    /// Reads until `text` was printed. What came before it counts no more.
-    fn await_text(&mut self, text: &str) {
-        let end = Instant::now() + Duration::from_secs(60);
-        loop {
-            if let Some(at) = self.seen.find(text) {
-                self.seen.drain(..at + text.len());
-                return;
-            }
-            assert!(Instant::now() < end && self.read(), "no `{text}` in: {}", self.seen);
-        }
-    }
-
-    /// Reads what is there, after at most a second. Returns false once the other side is closed.
-    fn read(&mut self) -> bool {
-        let second = Timespec { tv_sec: 1, tv_nsec: 0 };
-        if poll(&mut [PollFd::new(&self.ours, PollFlags::IN)], Some(&second)).unwrap() == 0 {
-            return true;
-        }
-        let mut bytes = [0; 4096];
-        match rustix::io::read(&self.ours, &mut bytes) {
-            Ok(read) if read > 0 => {
-                self.seen.push_str(&String::from_utf8_lossy(&bytes[..read]));
-                true
-            }
-            _ => false,
-        }
-    }
-
-    /// Waits for `question`, then types `answer`.
-    fn answer(&mut self, question: &str, answer: &str) {
-        self.await_text(question);
-        self.ours.write_all(answer.as_bytes()).unwrap();
-    }
-
-    fn end(mut self) -> Ended {
-        let end = Instant::now() + Duration::from_secs(60);
-        while self.read() {
-            assert!(Instant::now() < end, "it does not end: {}", self.seen);
-        }
-        let ended = support::ended(self.child.wait_with_output().unwrap());
-        Ended { err: self.seen, ..ended }
-    }
+/// Starts `pgdyno new` on a pseudo-terminal.
+fn start(world: &World, options: &[&str]) -> Terminal {
+    Terminal::start(world.command(&[&["new"], options].concat()), (80, 24), Some(Stdio::piped()))
 }
 
 #[test]
 fn answers_are_checked_at_once_and_asked_again() {
     let world = World::new();
     world.file("taken.toml", "kept");
-    let mut terminal = Terminal::start(&world, &["--scale", "1"]);
+    let mut terminal = start(&world, &["--scale", "1"]);
     terminal.answer("Name of the file?", "taken\n");
     terminal.await_text("there already");
     terminal.answer("Name of the file?", "mine\n");
@@ -262,7 +198,7 @@ fn answers_are_checked_at_once_and_asked_again() {
     terminal.answer("How long", "soon\n");
     terminal.await_text("no length of time");
     terminal.answer("How long", "3m\n");
-    let ended = terminal.end();
+    let ended = terminal.end().0;
     assert_eq!(ended.code, Some(0), "{}", ended.err);
     assert!(ended.out.contains("pgdyno run mine.toml\n"), "{}", ended.out);
     let planned = world.run(&["run", "mine.toml", "--dry-run"]);
@@ -275,11 +211,11 @@ fn answers_are_checked_at_once_and_asked_again() {
 fn only_what_no_option_says_is_asked() {
     let world = World::new();
     let mut terminal =
-        Terminal::start(&world, &["mine", "--preset", "clients", "--time", "10m", "--scale", "1"]);
+        start(&world, &["mine", "--preset", "clients", "--time", "10m", "--scale", "1"]);
     terminal.answer("Which existing folder", "\n");
-    let ended = terminal.end();
+    let ended = terminal.end().0;
     assert_eq!(ended.code, Some(0), "{}", ended.err);
-    let silent = Terminal::start(&world, &["silent", "--defaults"]).end();
+    let silent = start(&world, &["silent", "--defaults"]).end().0;
     assert_eq!((silent.code, silent.err.as_str()), (Some(0), ""));
     assert_eq!(written(&world), ["mine.toml", "silent.toml"]);
 }
@@ -287,17 +223,17 @@ fn only_what_no_option_says_is_asked() {
 #[test]
 fn an_end_in_the_middle_writes_nothing() {
     let world = World::new();
-    let mut terminal = Terminal::start(&world, &["mine"]);
+    let mut terminal = start(&world, &["mine"]);
     terminal.answer("Number?", "1\n");
     // The end of input, as Ctrl-D types it.
     terminal.answer("Which existing folder", "\u{4}");
-    let ended = terminal.end();
+    let ended = terminal.end().0;
     assert_eq!((ended.code, ended.out.as_str()), (Some(1), ""), "{}", ended.err);
 
-    let mut terminal = Terminal::start(&world, &["mine"]);
+    let mut terminal = start(&world, &["mine"]);
     terminal.await_text("Number?");
     signal(i32::try_from(terminal.child.id()).unwrap(), "INT");
-    let ended = terminal.end();
+    let ended = terminal.end().0;
     assert_eq!((ended.code, ended.out.as_str()), (Some(130), ""), "{}", ended.err);
     assert_eq!(written(&world), Vec::<String>::new());
 }

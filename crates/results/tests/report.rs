@@ -35,13 +35,32 @@ fn a_brief_report_has_the_notes_that_could_change_a_verdict() {
     let brief = notes(&report::terminal(&view, 2000, report::Detail::Brief));
     assert_eq!(full.len(), view.notes.len());
     assert_eq!(brief[..5], full[..5]);
-    assert_eq!(brief[5..], [format!("{} more with `--verbose`.", full.len() - 5)]);
+    assert_eq!(
+        brief[5..],
+        [format!("{} more, and all of them whole, with `--verbose`.", full.len() - 5)]
+    );
     let at = |words: &str| full.iter().position(|note| note.contains(words)).unwrap();
     for doubt in ["Trials failed", "Failed: trial", "checkpoint_timeout"] {
         for context in ["(Holm)", "Filler in the rows", "Watching cost"] {
             assert!(at(doubt) < at(context), "{doubt}, {context}: {full:#?}");
         }
     }
+}
+
+#[test]
+fn a_brief_report_has_one_line_a_note_and_a_narrow_one_keeps_words_whole() {
+    let view = synthetic();
+    let brief = report::terminal(&view, 60, report::Detail::Brief);
+    let (first, notes) = brief.split_once("\nNotes\n").unwrap();
+    assert!(notes.lines().all(|line| line.starts_with("- ")), "{notes}");
+    assert!(notes.lines().any(|line| line.ends_with('…')), "{notes}");
+    assert!(brief.lines().all(|line| line.chars().count() <= 60), "{brief}");
+    // The table comes before every list, and says what it leaves out.
+    let (table, _) = first.split_once("\nDifferences\n").unwrap();
+    assert!(table.contains(" p99 ") && !table.contains(" p95 "), "{table}");
+    assert!(table.contains("Not shown at this width: p95"), "{table}");
+    let wide = report::terminal(&view, 200, report::Detail::Brief);
+    assert!(wide.contains(" p95 ") && !wide.contains("Not shown at this width"), "{wide}");
 }
 
 #[test]

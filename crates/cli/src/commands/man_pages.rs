@@ -65,9 +65,22 @@ const PAGES: &[Page] = &[
                 "Go on without the terminal. pgdyno stop latest ends the run.",
             ),
             ("pgdyno run mine.toml --dry-run", "Print every trial and every change to the host."),
+            (
+                "pgdyno run quickstart --progress json",
+                "Print what the run does as one JSON object a line, on standard error.",
+            ),
             ("pgdyno run --resume latest", "Execute the trials that an interrupted run left."),
         ],
         see_also: &["pgdyno-recipes(1)", "pgdyno-show(1)", "pgdyno-compare(1)", "pgdyno-clean(1)"],
+    },
+    Page {
+        name: "pgdyno-attach",
+        statuses: &[2, 4, 5, 130],
+        examples: &[
+            ("pgdyno attach", "Watch the newest run until it ends, then print its results."),
+            ("pgdyno attach --progress json", "Print what it does as one JSON object a line."),
+        ],
+        see_also: &["pgdyno-run(1)", "pgdyno-show(1)"],
     },
     Page {
         name: "pgdyno-new",
@@ -257,6 +270,7 @@ const FILES: &[(&str, &str, &[&str])] = &[
             "import",
             "store-size",
             "store-thin",
+            "attach",
         ],
     ),
     (
@@ -320,6 +334,11 @@ const ENVIRONMENT: &[(&str, &str, &[&str])] = &[
         "PGDYNO_WITNESS_SECRET",
         "The secret that a witness shares, unless --secret-file names a file.",
         &["crash", "crash-witness"],
+    ),
+    (
+        "NO_COLOR, CLICOLOR, CLICOLOR_FORCE, TERM",
+        "Whether progress on a terminal has colours; on TERM=dumb it is lines.",
+        &["run", "attach", "load", "fsync", "disk", "crash"],
     ),
     ("PGDYNO_MAVEN", "The address of a mirror for builds of PostgreSQL.", &["run", "crash"]),
     ("PG_CONFIG", "The pg_config of the PostgreSQL to use.", &["run", "crash"]),

@@ -1,6 +1,7 @@
 //! The commands, one in each file: its options for clap and a function `run` that does its work.
 
 pub(crate) mod archive;
+pub(crate) mod attach;
 pub(crate) mod audit;
 pub(crate) mod clean;
 pub(crate) mod compare;

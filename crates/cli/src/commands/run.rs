@@ -284,7 +284,7 @@ fn status_of(outcome: &Outcome, view: &RunView) -> ExitStatus {
 
 /// Returns the exit status that a run's crash tests ask for: the worst among the newest verdict of
 /// each treatment and all failures.
-fn status_of_crashes(view: &RunView) -> ExitStatus {
+pub(super) fn status_of_crashes(view: &RunView) -> ExitStatus {
     let newest = view.treatments.iter().filter_map(|t| t.crash.as_ref()).map(|crash| crash.verdict);
     let failed =
         view.crashes.iter().map(|crash| crash.verdict).filter(|verdict| verdict.is_failure());

@@ -80,13 +80,21 @@ pub(super) fn ribbon(line: &mut Line, plan: &[PlannedTrial], states: &[TrialStat
     let gaps = (0..plan.len()).filter(|n| is_apart(*n)).count();
     // With one treatment, or all repeats of one first, every trial has a block of its own.
     let has_gaps = plan.len() + gaps <= room && (gaps + 1) * 2 <= plan.len();
-    let each = plan.len().div_ceil(room.max(1)).max(1);
+    let mut each = plan.len().div_ceil(room.max(1)).max(1);
+    let scale = |each: usize| format!(" ({each} trials a mark)");
+    let has_scale = each > 1 && room > 2 * scale(each).len();
+    if has_scale {
+        each = plan.len().div_ceil(room - scale(each).len() - 1);
+    }
     for (n, some) in states.chunks(each).enumerate() {
         if has_gaps && is_apart(n) {
             line.push(Paint::Plain, " ");
         }
         let (paint, mark) = mark(some);
         line.push(paint, mark);
+    }
+    if has_scale {
+        line.push(Paint::Dim, &scale(each));
     }
 }
 
@@ -165,6 +173,8 @@ mod tests {
         assert_eq!(drawn(&[1, 1, 2, 2, 3, 3], states(), 6), "■✗■▸··");
         assert_eq!(drawn(&[1, 1, 2, 2, 3, 3], states(), 3), "✗▸·");
         assert_eq!(drawn(&[], vec![], 3), "");
+        let long = drawn(&[1; 100], vec![done(); 100], 50);
+        assert_eq!(long, format!("{} (4 trials a mark)", "■".repeat(25)));
     }
 
     #[test]

@@ -125,15 +125,14 @@ mod tests {
     #[test]
     fn a_terminal_that_becomes_narrower_or_wider_keeps_no_remains() {
         let (mut screen, mut terminal) = (Screen::default(), terminal());
-        terminal.feed("$ pgdyno\r\n");
         terminal.feed(&screen.draw("", lines(&["seventeen columns", "two"]), SIZE));
         let narrow = Size { columns: 10, rows: 5 };
         terminal.resize(narrow.columns, narrow.rows);
         terminal.feed(&screen.draw("", lines(&["ten colum", "two"]), narrow));
-        assert_eq!(rows(&terminal), ["$ pgdyno", "ten colum", "two"]);
+        assert_eq!(rows(&terminal), ["ten colum", "two"]);
         let wide = Size { columns: 30, rows: 5 };
         terminal.resize(wide.columns, wide.rows);
         terminal.feed(&screen.draw("", lines(&["wide", "two"]), wide));
-        assert_eq!(rows(&terminal), ["$ pgdyno", "wide", "two"]);
+        assert_eq!(rows(&terminal), ["wide", "two"]);
     }
 }

@@ -93,7 +93,10 @@ impl View {
         let left = count(|trial| matches!(trial, TrialState::Left | TrialState::Running));
         let done = state.trials.len() - failed - left;
         let failures = if failed > 0 { format!(", {failed} failed") } else { String::new() };
-        self.chart("plan", &format!("{done} done{failures}, {left} left"), |line, room| {
+        // A run that ends by itself plans as many trials as it may come to.
+        let at_most = if run.is_open_ended { "at most " } else { "" };
+        let figures = format!("{done} done{failures}, {at_most}{left} left");
+        self.chart("plan", &figures, |line, room| {
             ribbon(line, &run.trials, &state.trials, room);
         });
     }
@@ -114,11 +117,20 @@ impl View {
         if age >= SILENCE {
             text.push_str(&format!(", for {}", words::clock(age)));
         }
-        if let Some(left) = state.left_s {
-            let left = Duration::try_from_secs_f64(left).unwrap_or_default().saturating_sub(age);
-            text.push_str(&format!("; about {} left", words::clock(left)));
+        let left = state.left_s.and_then(|left| Duration::try_from_secs_f64(left).ok());
+        let left = left.unwrap_or_default().saturating_sub(age);
+        // Nothing is known about the time that the end takes.
+        let left =
+            (left >= Duration::from_secs(1)).then(|| format!("about {} left", words::clock(left)));
+        match left {
+            Some(left) if FIGURES + text.chars().count() + 2 + left.len() <= self.look.width => {
+                self.row("now", &format!("{text}; {left}"));
+            }
+            left => {
+                self.row("now", &text);
+                left.iter().for_each(|left| self.row("", left));
+            }
         }
-        self.row("now", &text);
         if state.is_stopping {
             self.row("", "asked to stop: the run ends after this trial");
         }
@@ -140,7 +152,7 @@ impl View {
                 if !warm_up.is_empty() && !measured.is_empty() {
                     line.push(Paint::Dim, "│");
                 }
-                let room = room.saturating_sub(line.columns());
+                let room = room.saturating_sub(warm_up.len().div_ceil(each) + 1);
                 line.push(Paint::Plain, &sparkline(measured, highest, room));
             },
         );
@@ -159,7 +171,10 @@ impl View {
         });
         self.row("waits", &last.map_or_else(none, waits));
         let lag = last.and_then(|last| last.event_loop_lag_us_p99);
-        let lag = lag.map_or_else(none, |us| format!("of the event loop: p99 {}", ms(Some(us))));
+        let lag = lag.map_or_else(none, |us| match us {
+            us if us < 1.0 => "of the event loop: p99 below 0.001 ms".to_owned(),
+            us => format!("of the event loop: p99 {}", ms(Some(us))),
+        });
         self.row("lag", &lag);
     }
 }
@@ -215,3 +230,6 @@ fn waits(second: &LoadSecond) -> String {
     let events: Vec<String> = second.waits.iter().map(each).collect();
     format!("{} (backends, mean)", events.join(", "))
 }
+
+#[cfg(test)]
+mod tests;

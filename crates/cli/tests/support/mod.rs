@@ -4,6 +4,8 @@
 // Each test file uses its own part; helpers of tests fail as tests do.
 #![allow(dead_code, unreachable_pub, clippy::unwrap_used, clippy::needless_pass_by_value)]
 
+pub mod terminal;
+
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 

@@ -49,7 +49,7 @@ pub fn compare(view: &CompareView, width: u16, detail: Detail) -> String {
     };
     lines.extend(table_lines(header, view.pairs.iter().map(cells).collect(), width));
     lines.extend(wrap(LEGEND, usize::from(width), ""));
-    for (title, items) in sections(view, detail) {
+    for (title, items) in sections(view, detail, width) {
         lines.extend(section(title, &items, width));
     }
     lines.push(String::new());
@@ -86,7 +86,7 @@ pub fn compare_markdown(view: &CompareView) -> String {
     }
     out.push_str(&format!("\n<sub>{}</sub>\n", escaped(LEGEND)));
     // Its notes are folded, and nobody can ask a page for more.
-    for (title, items) in sections(view, Detail::Full) {
+    for (title, items) in sections(view, Detail::Full, u16::MAX) {
         if items.is_empty() {
             continue;
         }
@@ -153,7 +153,7 @@ pub(super) fn row(pair: &PairView) -> [String; 8] {
 }
 
 /// Sections below the table: title and items.
-fn sections(view: &CompareView, detail: Detail) -> Vec<(&'static str, Vec<String>)> {
+fn sections(view: &CompareView, detail: Detail, width: u16) -> Vec<(&'static str, Vec<String>)> {
     let unmatched = |name: &str, side: &SideView| {
         (!side.unmatched.is_empty()).then(|| {
             format!(
@@ -180,7 +180,7 @@ fn sections(view: &CompareView, detail: Detail) -> Vec<(&'static str, Vec<String
         ("Differences", differences),
         ("Why", view.pairs.iter().flat_map(why).collect()),
         ("Differs on purpose", on_purpose.iter().map(shown).collect()),
-        ("Notes", detail.notes(notes)),
+        ("Notes", detail.notes(notes, width)),
     ]
 }
 

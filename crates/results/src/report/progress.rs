@@ -65,10 +65,10 @@ pub fn outlook(outlook: &Outlook) -> String {
     let so_far = format!("{decided} of {} decided", counted(*comparisons, "comparison"));
     let until = match blocks_left {
         _ if decided >= comparisons => return so_far,
-        Some(left) => format!("all after about {}", counted(*left, "more block")),
-        None => "too early to say when all are".to_owned(),
+        Some(left) => format!("about {}", counted(*left, "more block")),
+        None => "blocks left not known yet".to_owned(),
     };
-    format!("{so_far}; {until}, at most {ceiling} blocks in all")
+    format!("{so_far}; {until} (at most {ceiling} in all)")
 }
 
 /// Returns which share of `of` `part` is.
@@ -267,12 +267,12 @@ mod tests {
             Outlook { blocks: 2, decided: 0, comparisons: 1, blocks_left: None, ceiling: 30 };
         assert_eq!(
             outlook(&early),
-            "0 of 1 comparison decided; too early to say when all are, at most 30 blocks in all"
+            "0 of 1 comparison decided; blocks left not known yet (at most 30 in all)"
         );
         let later = Outlook { decided: 1, comparisons: 3, blocks_left: Some(1), ..early };
         assert_eq!(
             outlook(&later),
-            "1 of 3 comparisons decided; all after about 1 more block, at most 30 blocks in all"
+            "1 of 3 comparisons decided; about 1 more block (at most 30 in all)"
         );
         let done = Outlook { decided: 3, ..later };
         assert_eq!(outlook(&done), "3 of 3 comparisons decided");

@@ -25,10 +25,11 @@ pub(super) const NONE: &str = "–";
 /// Comparisons shown; the report has the others.
 const COMPARISONS: usize = 6;
 
-/// Renders answer, table, ceiling, comparisons and notes of a run as plain text in at most `width`
-/// columns, with a newline at the end.
+/// Renders answer, table, differences, causes, storages and notes of a run as plain text in at most
+/// `width` columns, with a newline at the end.
 ///
-/// `detail` says how many notes are printed.
+/// A brief text has one line for each note and each fact about the machine, and of the notes the
+/// first few.
 pub fn terminal(view: &RunView, width: u16, detail: Detail) -> String {
     let width = width.max(40);
     let mut lines: Vec<String> = Vec::new();
@@ -49,21 +50,22 @@ pub fn terminal(view: &RunView, width: u16, detail: Detail) -> String {
     paragraph("");
     view.answer.iter().for_each(|sentence| paragraph(sentence));
     paragraph("");
-    lines.extend(table(view, width));
+    let (table, left_out) = table(view, width);
+    lines.extend(table);
     lines.extend(wrap(LEGEND, usize::from(width), ""));
     if has_service(view) {
         lines.extend(wrap(SERVICE, usize::from(width), ""));
     }
-    let fsync: Vec<String> = newest(&view.fsync).into_iter().map(ceiling).collect();
+    lines.extend(wrap(&left_out, usize::from(width), "").into_iter().filter(|l| !l.is_empty()));
     for (title, items) in [
-        ("Ceiling", fsync),
-        ("Probes", view.probes.iter().map(probed).collect()),
         ("Crash tests", view.crashes.iter().flat_map(crashed).collect()),
         ("Differences", comparisons(view)),
         ("Maximum rates", view.capacity.iter().map(|c| c.words.clone()).collect()),
         ("Why", why(view)),
-        ("Machine", machine(view)),
-        ("Notes", detail.notes(view.notes.iter().map(|note| note.text.clone()).collect())),
+        ("Probes", view.probes.iter().map(probed).collect()),
+        ("Ceiling", detail.lines(newest(&view.fsync).into_iter().map(ceiling).collect(), width)),
+        ("Machine", detail.lines(machine(view), width)),
+        ("Notes", detail.notes(view.notes.iter().map(|note| note.text.clone()).collect(), width)),
     ] {
         lines.extend(section(title, &items, width));
     }
@@ -129,13 +131,51 @@ pub(crate) fn treatment_table(view: &RunView) -> TreatmentTable {
     TreatmentTable { names: factors.len(), header, rows }
 }
 
-fn table(view: &RunView, width: u16) -> Vec<String> {
-    let table = treatment_table(view);
-    let cells = |texts: Vec<String>| -> Vec<Cell> {
-        let cell = |(i, text)| if i < table.names { Cell::new(text) } else { right(text) };
-        texts.into_iter().enumerate().map(cell).collect()
+/// Columns that a narrow table does without, in this order: percentiles, and counts that are the
+/// same in every row.
+const DISPENSABLE: [&str; 4] = ["p95", "failed", "trials", "p50"];
+
+/// Renders the table of treatments in at most `width` columns. Returns it with a sentence about the
+/// columns that it has no room for; they are left out where that keeps words whole.
+fn table(view: &RunView, width: u16) -> (Vec<String>, String) {
+    let mut table = treatment_table(view);
+    let mut left_out = Vec::new();
+    for title in DISPENSABLE {
+        if natural_width(&table) <= usize::from(width) {
+            break;
+        }
+        // Factors may have any name.
+        let is_it = |i: &usize| table.header[*i] == title;
+        let Some(i) = (table.names..table.header.len()).find(is_it) else { continue };
+        let first = table.rows.first().map(|row| row[i].clone()).unwrap_or_default();
+        let is_same = table.rows.iter().all(|row| row[i] == first);
+        if !is_same && !title.starts_with('p') {
+            continue;
+        }
+        left_out.push(if is_same { format!("{title} ({first})") } else { title.to_owned() });
+        table.header.remove(i);
+        table.rows.iter_mut().for_each(|row| drop(row.remove(i)));
+    }
+    let left_out = match left_out.is_empty() {
+        true => String::new(),
+        false => format!("Not shown at this width: {}.", left_out.join(", ")),
     };
-    table_lines(cells(table.header), table.rows.into_iter().map(cells).collect(), width)
+    (table_lines(cells(&table.header, table.names), rows_of(&table), width), left_out)
+}
+
+fn rows_of(table: &TreatmentTable) -> Vec<Vec<Cell>> {
+    table.rows.iter().map(|row| cells(row, table.names)).collect()
+}
+
+fn cells(texts: &[String], names: usize) -> Vec<Cell> {
+    let cell = |(i, text): (usize, &String)| if i < names { Cell::new(text) } else { right(text) };
+    texts.iter().enumerate().map(cell).collect()
+}
+
+/// Returns the columns that the table takes if no cell is wrapped.
+fn natural_width(table: &TreatmentTable) -> usize {
+    let lines = table_lines(cells(&table.header, table.names), rows_of(table), u16::MAX);
+    lines.iter().map(|line| line.chars().count()).max().unwrap_or_default()
 }
 
 /// Whether a treatment has a service time beside its latency, as loads with a rate have.

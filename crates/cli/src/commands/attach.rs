@@ -1,0 +1,137 @@
+//! `pgdyno attach`: watches a run of another process.
+
+use std::path::Path;
+use std::thread::sleep;
+use std::time::Duration;
+
+use clap::Args;
+use pgdyno_lab::live::{self, Follower};
+use pgdyno_lab::{LabError, SessionEnd};
+use pgdyno_model::live::LiveRecord;
+use pgdyno_results::analysis::analyse;
+use pgdyno_results::report;
+use pgdyno_results::store::Store;
+
+use super::run::status_of_crashes;
+use crate::context::Context;
+use crate::error::CommandError;
+use crate::exit_status::ExitStatus;
+use crate::output::{print, print_stderr};
+use crate::progress::{Display, ProgressOption};
+use crate::shared_options::StoreOption;
+
+/// Between two looks at the run's live file.
+const POLL: Duration = Duration::from_millis(200);
+/// A look that finds more records than this is still reading the past (count).
+const PAST: usize = 100;
+
+#[derive(Args, Debug)]
+pub(crate) struct Options {
+    /// The run. Without it, the newest one
+    #[arg(value_name = "RUN", default_value = "latest")]
+    pub(crate) run: String,
+    #[command(flatten)]
+    pub(crate) progress: ProgressOption,
+    #[command(flatten)]
+    pub(crate) store: StoreOption,
+}
+
+/// Why the watching ended.
+enum Watched {
+    /// The run ended.
+    Ended {
+        /// How, as `show` names it.
+        state: String,
+        /// Why it could not go on.
+        error: Option<String>,
+    },
+    /// Its process died.
+    Died,
+    /// A signal came to this process.
+    Left,
+}
+
+/// Shows the run until it ends, then its results. The exit status is that of the run.
+pub(crate) fn run(options: &Options, context: &Context) -> Result<ExitStatus, CommandError> {
+    let store = options.store.path();
+    let run = live::find(&store, &options.run)?.run;
+    let mut follower = Follower::open(&store, &run)?;
+    let display = Display::new(options.progress);
+    let watched = watch(&mut follower, &display, context);
+    display.end();
+    match watched? {
+        Watched::Ended { state, error } => conclude(&run, &state, error, &store, context),
+        Watched::Died => Err(CommandError::RunDied { run, pid: follower.run().owner.pid }),
+        Watched::Left => {
+            print_stderr(&format!(
+                "run {run} goes on; `pgdyno attach {run}` shows it again, `pgdyno stop {run}` ends it after the trial"
+            ));
+            Ok(ExitStatus::Interrupted)
+        }
+    }
+}
+
+fn watch(
+    follower: &mut Follower,
+    display: &Display,
+    context: &Context,
+) -> Result<Watched, LabError> {
+    let (run, pid) = (&follower.run().run, follower.run().owner.pid);
+    display.line(&format!("run {run}: process {pid} works on it; Ctrl-C leaves it alone"));
+    let mut is_past = true;
+    loop {
+        // In this order: what a process wrote before its death is read.
+        let is_alive = follower.is_alive();
+        let records = follower.poll()?;
+        let is_silent = records.is_empty();
+        let ended = records.iter().rev().find_map(|record| match record {
+            LiveRecord::Ended { state, error } => Some((state.clone(), error.clone())),
+            _ => None,
+        });
+        let next_is_past = is_past && records.len() > PAST;
+        if is_past {
+            display.catch_up(records);
+        } else {
+            records.into_iter().for_each(|record| display.record(record));
+        }
+        is_past = next_is_past;
+        if let Some((state, error)) = ended {
+            return Ok(Watched::Ended { state, error });
+        }
+        if !is_alive && is_silent {
+            return Ok(Watched::Died);
+        }
+        if context.is_stopped() {
+            return Ok(Watched::Left);
+        }
+        sleep(POLL);
+    }
+}
+
+/// Prints the results of a run that ended, and returns its exit status.
+fn conclude(
+    run: &str,
+    state: &str,
+    error: Option<String>,
+    store: &Path,
+    context: &Context,
+) -> Result<ExitStatus, CommandError> {
+    if let Some(error) = error {
+        return Err(CommandError::RunFailed { run: run.to_owned(), error });
+    }
+    let view = analyse(&Store::open_existing(store)?, run)?;
+    print(&report::terminal(&view, context.width(), context.detail()));
+    let crashes = status_of_crashes(&view);
+    Ok(match state.parse() {
+        Ok(SessionEnd::Completed) => crashes,
+        Ok(SessionEnd::Interrupted) => {
+            print_stderr(&format!("interrupted; `pgdyno run --resume {run}` goes on"));
+            ExitStatus::Interrupted
+        }
+        Ok(SessionEnd::Failed) | Err(_) if crashes == ExitStatus::PromiseBroken => crashes,
+        Ok(SessionEnd::Failed) | Err(_) => {
+            print_stderr(&format!("not all was done; `pgdyno run --resume {run}` tries again"));
+            ExitStatus::TrialFailed
+        }
+    })
+}
