@@ -23,8 +23,8 @@ fn store(world: &World) -> PathBuf {
     let mut store = Store::open(&path).unwrap();
     let mut random = Random(7);
     let plan = synthetic::plan(&["a", "b"], 5, &mut random);
-    for (number, (id, factor)) in [("first-run", 1.0), ("second-run", 2.0)].iter().enumerate() {
-        synthetic::add(&mut store, (id, number as u64), &plan, |planned| {
+    for (number, (id, factor)) in (0..).zip([("first-run", 1.0), ("second-run", 2.0)]) {
+        synthetic::add(&mut store, (id, number), &plan, |planned| {
             factor * (1000.0 + 500.0 * planned.treatment as f64 + 3.0 * f64::from(planned.block))
         });
     }

@@ -10,6 +10,7 @@ use pgdyno_lab::live::LiveError;
 use pgdyno_model::printable::escape_text;
 use pgdyno_results::notes::NoteError;
 use pgdyno_results::report::ReportError;
+use pgdyno_results::report::json::for_browser;
 use pgdyno_results::report::text::plain;
 use pgdyno_results::{SideFileError, StoreError};
 use serde::Serialize;
@@ -126,7 +127,7 @@ impl From<serde_json::Error> for ApiError {
 impl IntoResponse for ApiError {
     fn into_response(self) -> Response {
         // Two texts: their serializer cannot fail.
-        let body = serde_json::to_string(&self).unwrap_or_default();
+        let body = for_browser(&serde_json::to_string(&self).unwrap_or_default());
         (self.status, [(header::CONTENT_TYPE, JSON)], body).into_response()
     }
 }

@@ -132,8 +132,8 @@ impl Events {
         Self { reader: BufReader::new(stream) }
     }
 
-    /// The next event's name and data.
-    pub fn next(&mut self) -> (String, Value) {
+    /// Waits for the next event: its name and data.
+    pub fn wait_for_event(&mut self) -> (String, Value) {
         let mut name = String::new();
         loop {
             let mut line = String::new();
