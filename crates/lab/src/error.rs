@@ -159,6 +159,14 @@ impl LabError {
         }
     }
 
+    /// Returns the error of another crate or module that this one stands for, if it is a `T`.
+    pub fn cause<T: Error + 'static>(&self) -> Option<&T> {
+        match self {
+            Self::Explained(explained) => explained.error.downcast_ref(),
+            _ => None,
+        }
+    }
+
     /// Whether this machine cannot provide the storage at all.
     pub(crate) fn is_unavailable(&self) -> bool {
         matches!(self, Self::Stack(error) if error.is_unavailable())

@@ -23,6 +23,7 @@ use tokio::sync::broadcast::error::RecvError;
 use tokio::sync::{broadcast, watch};
 
 use crate::response::ApiError;
+use crate::server::ended;
 
 /// Between two looks at a live file.
 const LOOK_EVERY: Duration = Duration::from_millis(250);
@@ -168,7 +169,7 @@ pub(crate) fn events(
                 return Some((Ok(event), (feed, first, events, ending)));
             }
             tokio::select! {
-                _ = ending.wait_for(|is_ending| *is_ending) => return None,
+                () = ended(&mut ending) => return None,
                 () = tokio::time::sleep(COMMENT_EVERY) => {
                     first.push_back(Bytes::from_static(b": nothing new\n\n"));
                 }

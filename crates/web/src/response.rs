@@ -10,6 +10,7 @@ use pgdyno_lab::live::LiveError;
 use pgdyno_model::printable::escape_text;
 use pgdyno_results::notes::NoteError;
 use pgdyno_results::report::ReportError;
+use pgdyno_results::report::json::for_browser;
 use pgdyno_results::report::text::plain;
 use pgdyno_results::{SideFileError, StoreError};
 use serde::Serialize;
@@ -68,18 +69,12 @@ impl From<StoreError> for ApiError {
 
 impl From<LabError> for ApiError {
     fn from(error: LabError) -> Self {
-        match error {
-            LabError::Store(error) => error.into(),
-            LabError::Live(ref live) => {
-                let status = match live {
-                    LiveError::NotRunning { .. } => StatusCode::NOT_FOUND,
-                    LiveError::Gone { .. } => StatusCode::CONFLICT,
-                    _ => StatusCode::SERVICE_UNAVAILABLE,
-                };
-                Self::of(status, &error, error.help())
-            }
-            error => Self::of(StatusCode::SERVICE_UNAVAILABLE, &error, error.help()),
-        }
+        let status = match error.cause::<LiveError>() {
+            Some(LiveError::NotRunning { .. }) => StatusCode::NOT_FOUND,
+            Some(LiveError::Gone { .. }) => StatusCode::CONFLICT,
+            _ => StatusCode::SERVICE_UNAVAILABLE,
+        };
+        Self::of(status, &error, error.help())
     }
 }
 
@@ -132,7 +127,7 @@ impl From<serde_json::Error> for ApiError {
 impl IntoResponse for ApiError {
     fn into_response(self) -> Response {
         // Two texts: their serializer cannot fail.
-        let body = serde_json::to_string(&self).unwrap_or_default();
+        let body = for_browser(&serde_json::to_string(&self).unwrap_or_default());
         (self.status, [(header::CONTENT_TYPE, JSON)], body).into_response()
     }
 }

@@ -18,7 +18,7 @@ use tokio::sync::{Semaphore, watch};
 use crate::ServeError;
 use crate::access::{Access, AccessOptions};
 use crate::app::App;
-use crate::stores::{Connection, Stores};
+use crate::stores::Stores;
 use crate::{digests, routes};
 
 /// Most connections at once; others wait to be accepted (count). A browser has six.
@@ -163,11 +163,17 @@ async fn connection(stream: TcpStream, router: Router, mut ending: watch::Receiv
     tokio::select! {
         // An error is the client's: it went away, or it does not speak HTTP.
         _ = serving.as_mut() => {}
-        _ = ending.wait_for(|ending| *ending) => {
+        () = ended(&mut ending) => {
             serving.as_mut().graceful_shutdown();
             let _ = serving.await;
         }
     }
+}
+
+/// Waits until the server ends.
+pub(crate) async fn ended(ending: &mut watch::Receiver<bool>) {
+    // The value behind the lock must not be held across a wait. An error: the server is gone.
+    let _ = ending.wait_for(|is_ending| *is_ending).await.map(|_| ());
 }
 
 /// Returns the address for a browser.

@@ -14,6 +14,7 @@ use crate::shared_options::StoreOption;
 const PORT: u16 = 8088;
 
 #[derive(Args, Debug)]
+#[cfg_attr(not(feature = "serve"), allow(dead_code, reason = "a build without the server refuses"))]
 pub(crate) struct Options {
     /// Listen on ADDRESS: an IP address, a port, or both. Port 0 takes a free one. Beyond this
     /// machine visitors need a token, which is printed [default: 127.0.0.1:8088]
