@@ -66,7 +66,10 @@ impl Access {
             None if address.ip().is_loopback() => None,
             None => Some(hex(&random()?)),
         };
-        let token = text.map(|text| Ok(Token { text, key: random()? })).transpose()?;
+        let token = match text {
+            Some(text) => Some(Token { text, key: random()? }),
+            None => None,
+        };
         let hosts = options.hosts.iter().map(|host| host.to_ascii_lowercase()).collect();
         Ok(Self { token, hosts, cookie: format!("pgdyno_{}", address.port()) })
     }

@@ -68,18 +68,16 @@ impl From<StoreError> for ApiError {
 
 impl From<LabError> for ApiError {
     fn from(error: LabError) -> Self {
-        match error {
-            LabError::Store(error) => error.into(),
-            LabError::Live(ref live) => {
-                let status = match live {
-                    LiveError::NotRunning { .. } => StatusCode::NOT_FOUND,
-                    LiveError::Gone { .. } => StatusCode::CONFLICT,
-                    _ => StatusCode::SERVICE_UNAVAILABLE,
-                };
-                Self::of(status, &error, error.help())
-            }
-            error => Self::of(StatusCode::SERVICE_UNAVAILABLE, &error, error.help()),
-        }
+        let live = match &error {
+            LabError::Explained(explained) => explained.downcast_ref::<LiveError>(),
+            _ => None,
+        };
+        let status = match live {
+            Some(LiveError::NotRunning { .. }) => StatusCode::NOT_FOUND,
+            Some(LiveError::Gone { .. }) => StatusCode::CONFLICT,
+            _ => StatusCode::SERVICE_UNAVAILABLE,
+        };
+        Self::of(status, &error, error.help())
     }
 }
 

@@ -163,11 +163,16 @@ async fn connection(stream: TcpStream, router: Router, mut ending: watch::Receiv
     tokio::select! {
         // An error is the client's: it went away, or it does not speak HTTP.
         _ = serving.as_mut() => {}
-        _ = ending.wait_for(|ending| *ending) => {
+        () = ended(&mut ending) => {
             serving.as_mut().graceful_shutdown();
             let _ = serving.await;
         }
     }
+}
+
+/// Waits until the server ends. The lock of the value is not held beyond.
+async fn ended(ending: &mut watch::Receiver<bool>) {
+    let _ = ending.wait_for(|ending| *ending).await;
 }
 
 /// Returns the address for a browser.
