@@ -36,9 +36,9 @@ async function boxes(page: Page, root: string, parts: string[]): Promise<Record<
         return [];
       }
       const { x, y, width, height } = part.getBoundingClientRect();
-      return [[selector, [x, y, width, height]] as const];
+      return [[selector, [x, y, width, height]] as [string, number[]]];
     });
-    return Object.fromEntries(found) as Record<string, number[]>;
+    return Object.fromEntries(found);
   }, parts);
 }
 
