@@ -1,5 +1,6 @@
 // `pgdyno serve`: a run at work from its start to its end, one that is stopped, one that is killed.
 import { overflow, serious } from './support/open';
+import { pgdyno } from './support/program';
 import { end, expect, serve, start, test, watched } from './support/server';
 
 const RUN = ['run', 'quickstart', '--quiet', '-o', '/dev/null'];
@@ -63,6 +64,8 @@ test('a run that is killed is said to have died', async ({ page }) => {
     await expect(page.getByText('pgdyno run --resume')).toBeVisible();
   } finally {
     await end(run, 'SIGKILL');
+    // Its PostgreSQL goes on until the next start of pgdyno, or this.
+    pgdyno(['clean']);
     await server.stop();
   }
 });
