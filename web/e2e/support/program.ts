@@ -6,12 +6,12 @@ import { join, resolve } from 'node:path';
 export const WEB = resolve(import.meta.dirname, '../..');
 /** A server's account must be able to enter it. */
 export const OUT = resolve(process.env.PGDYNO_E2E_OUT ?? join(WEB, 'e2e/out'));
-const PGDYNO = resolve(process.env.PGDYNO ?? join(WEB, '../target/debug/pgdyno'));
+export const PGDYNO = resolve(process.env.PGDYNO ?? join(WEB, '../target/debug/pgdyno'));
 
 /** Statuses with which a run leaves results: done, failed trials, gates, a failed crash test, undecided. */
 const RESULTS = [0, 2, 3, 4, 5];
 
-function environment(): NodeJS.ProcessEnv {
+export function environment(): NodeJS.ProcessEnv {
   const folder = (name: string) => {
     const path = join(OUT, 'xdg', name);
     mkdirSync(path, { recursive: true });

@@ -1,0 +1,142 @@
+// `pgdyno serve`: the list of runs, notes, pages of results, histories and comparisons.
+import { overflow, serious } from './support/open';
+import { pgdyno } from './support/program';
+import { expect, test } from './support/server';
+
+interface Listed {
+  id: string;
+  recipe: string;
+  started_at: string;
+}
+const runs = (file: string) =>
+  (JSON.parse(pgdyno(['list', '--json', '--store', file])) as Listed[]).sort((a, b) => b.started_at.localeCompare(a.started_at));
+
+test('lists every run with its answer, the newest first', async ({ page, server, trouble }) => {
+  await page.goto(server.url);
+  const rows = page.locator('ol.rows > li');
+  const all = runs(server.file);
+  await expect(rows).toHaveCount(all.length);
+  expect(await rows.evaluateAll((list) => list.map((row) => row.getAttribute('data-id')))).toEqual(all.map((run) => run.id));
+  for (const [i, run] of all.entries()) {
+    const { headline } = JSON.parse(pgdyno(['show', run.id, '--json', '--store', server.file])) as { headline: { answer: string } };
+    await expect(rows.nth(i)).toContainText(headline.answer.replace(/`/g, '').slice(0, 60), { timeout: 30_000 });
+    await expect(rows.nth(i).locator('svg')).toBeVisible();
+  }
+  expect(trouble).toEqual([]);
+});
+
+test('what is searched stands in the URL, and comes back with it', async ({ page, server }) => {
+  await page.goto(server.url);
+  const [newest] = runs(server.file);
+  await page.getByLabel('Search').fill(newest.id);
+  await expect(page.locator('ol.rows > li')).toHaveCount(1);
+  expect(new URL(page.url()).searchParams.get('q')).toBe(newest.id);
+  await page.reload();
+  await expect(page.locator('ol.rows > li')).toHaveCount(1);
+  await page.getByRole('button', { name: 'Show all' }).click();
+  await expect(page.locator('ol.rows > li')).toHaveCount(runs(server.file).length);
+});
+
+test('a note and its tags are written in place, found, and kept as text', async ({ page, server, trouble }) => {
+  await page.goto(server.url);
+  const [newest] = runs(server.file);
+  const row = page.locator(`ol.rows > li[data-id="${newest.id}"]`);
+  await row.getByRole('button', { name: /Write a note/ }).click();
+  await expect(page.locator(':focus')).toHaveJSProperty('tagName', 'TEXTAREA');
+  await page.keyboard.type('<img src=x onerror=alert(1)> new cable');
+  await row.getByLabel(/Tags/).fill('lab, <b>slow</b>');
+  await row.getByRole('button', { name: 'Save' }).click();
+  await expect(row.locator('.text')).toHaveText('<img src=x onerror=alert(1)> new cable');
+  await page.reload();
+  await expect(row.locator('.tag')).toHaveText(['lab', '<b>slow</b>']);
+  await page.getByLabel('Search').fill('CABLE');
+  await expect(page.locator('ol.rows > li')).toHaveCount(1);
+  await row.getByRole('link', { name: newest.recipe }).first().click();
+  await expect(page.locator('header .text')).toHaveText('<img src=x onerror=alert(1)> new cable');
+  expect(trouble).toEqual([]);
+});
+
+test('a result has the page of its report, and a trial opens', async ({ page, server, trouble }) => {
+  const [newest] = runs(server.file);
+  await page.goto(`${server.url}/runs/${newest.id}`);
+  await page.locator('#content[aria-busy=false]').waitFor();
+  await expect(page.locator('header h1')).toContainText(newest.id);
+  await page.locator('#treatments tbody .value').first().click();
+  await expect(page).toHaveURL(/trial=/);
+  await expect(page.locator('#time canvas').first()).toBeVisible();
+  await page.goBack();
+  await expect(page).not.toHaveURL(/trial=/);
+  expect(trouble).toEqual([]);
+});
+
+test('two runs of the list are compared', async ({ page, server }) => {
+  await page.goto(server.url);
+  const [b, a] = runs(server.file);
+  await page.getByLabel(`Compare ${a.id}`).check();
+  await page.getByLabel(`Compare ${b.id}`).check();
+  await page.getByRole('link', { name: `Compare ${a.id} with ${b.id}` }).click();
+  await expect(page).toHaveURL(`${server.url}/compare?a=${a.id}&b=${b.id}`);
+  // They differ in a setting: a comparison, or why there is none.
+  await expect(page.locator('article.card, .problem').first()).toBeVisible();
+});
+
+test('a history has every run of its recipe, and a point opens its run', async ({ page, server, trouble }) => {
+  await page.goto(`${server.url}/history?recipe=quickstart`);
+  const all = runs(server.file);
+  await expect(page.locator('tbody tr')).toHaveCount(all.length, { timeout: 30_000 });
+  const points = page.locator('svg.chart .dot');
+  await expect(points).toHaveCount(all.length);
+  await points.first().focus();
+  await page.keyboard.press('Enter');
+  await expect(page).toHaveURL(/\/runs\//);
+  expect(trouble).toEqual([]);
+});
+
+test('the list is used by the keyboard alone', async ({ page, server }) => {
+  await page.goto(server.url);
+  await page.locator('ol.rows > li').first().waitFor();
+  const [newest] = runs(server.file);
+  for (let i = 0; i < 40; i += 1) {
+    await page.keyboard.press('Tab');
+    if ((await page.evaluate(() => document.activeElement?.getAttribute('href'))) === `/runs/${newest.id}`) {
+      break;
+    }
+  }
+  await page.keyboard.press('Enter');
+  await expect(page).toHaveURL(`${server.url}/runs/${newest.id}`);
+  await expect(page.locator('header h1')).toBeVisible();
+  await page.goBack();
+  await expect(page.locator('ol.rows > li').first()).toBeVisible();
+});
+
+for (const path of ['/', '/history?recipe=quickstart', '/runs/latest', '/moon']) {
+  for (const colorScheme of ['light', 'dark'] as const) {
+    test(`${path} fits a phone and has no serious finding in ${colorScheme}`, async ({ page, server }) => {
+      await page.setViewportSize({ width: 390, height: 844 });
+      await page.emulateMedia({ colorScheme });
+      await page.goto(server.url + path);
+      await page.locator('#content:not([aria-busy=true])').waitFor();
+      expect(await overflow(page)).toBeLessThanOrEqual(0);
+      expect(await serious(page)).toEqual([]);
+    });
+  }
+}
+
+test.describe('a hostile store', () => {
+  test.use({ served: 'hostile' });
+
+  test('stays text in list, page and history', async ({ page, server, trouble }) => {
+    for (const path of ['/', '/history', '/runs/latest']) {
+      await page.goto(server.url + path);
+      await page.locator('#content:not([aria-busy=true])').waitFor();
+      expect(await page.title()).not.toBe('owned');
+      expect(await page.locator('#pgdyno-app :is(script, iframe, object, embed, img)').count()).toBe(0);
+    }
+    expect(trouble).toEqual([]);
+  });
+});
+
+test('what is not in the store is said to be missing', async ({ page, server }) => {
+  await page.goto(`${server.url}/runs/moon`);
+  await expect(page.locator('.problem')).toContainText('moon');
+});
