@@ -227,7 +227,9 @@ fn an_option_that_does_not_exist_is_found() {
     let shown = commands("Ask for less: `pgdyno fsync DIR --size 1GiB`, not --duration.", &known);
     assert_eq!(shown, [("fsync", vec!["size".to_owned()])]);
     assert!(!known["fsync"].contains("size") && known["disk"].contains("size"));
-    assert!(known["pgbench"].contains("aggregate-interval") && !known["pgbench"].contains("store"));
+    assert!(
+        known["pgbench"].contains("aggregate-interval") && !known["pgbench"].contains("resume")
+    );
     let source = "// \"a comment --no\"\nfn f() { '\"'; g(\"--bare\"); h(\"with \\\"--one\\\" x\", r#\"and \"--two\"\"#) }\n\
                   #[cfg(test)] mod tests { \"in a --test\" }";
     let found: Vec<String> = literals(source).iter().flat_map(|text| named(text)).collect();

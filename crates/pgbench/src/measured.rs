@@ -8,7 +8,6 @@ use pgdyno_model::units::Epoch;
 use pgdyno_model::{Levels, Measurement, Treatment};
 
 use crate::request::Run;
-use crate::run::{length, options};
 use crate::tables::Tables;
 
 /// A run that was reported, with the options that made its load.
@@ -55,13 +54,13 @@ impl Measured {
                 clients: run.clients,
                 threads: run.threads,
                 protocol: run.protocol,
-                options: options(run),
+                options: run.load_options(),
                 postgres_version: None,
                 postgres_bindir: None,
                 server: None,
                 settings: Default::default(),
             },
-            length: length(run),
+            length: run.length(),
             seed: run.seed.unwrap_or_default(),
             started_at: Epoch::of(began),
             measured_at: Epoch::of(began + connecting),

@@ -5,7 +5,8 @@ use std::time::Duration;
 
 use pgdyno_connect::conninfo::ConnectOptions;
 use pgdyno_engine::ReactorChoice;
-use pgdyno_model::experiment::{Protocol, ReconnectLost};
+use pgdyno_model::experiment::{Length, LoadOptions, OnError, Protocol, ReconnectLost};
+use pgdyno_model::units::Span;
 
 use crate::dialect::Dialect;
 use crate::scripts::Chosen;
@@ -108,6 +109,33 @@ pub(crate) struct Log {
 impl Run {
     pub(crate) fn new(dialect: Dialect) -> Self {
         Self { dialect, clients: 1, threads: 1, vacuum: true, max_tries: 1, ..Self::default() }
+    }
+
+    /// Returns how long the load lasts.
+    pub(crate) fn length(&self) -> Length {
+        match (self.seconds, self.transactions) {
+            (Some(seconds), _) => Length::Duration(Span::from_secs(seconds.into())),
+            (None, each) => Length::Transactions(each.unwrap_or(1).into()),
+        }
+    }
+
+    /// Returns the options of the load.
+    pub(crate) fn load_options(&self) -> LoadOptions {
+        LoadOptions {
+            rate: self.rate,
+            latency_limit: self
+                .latency_limit_ms
+                .map(|ms| Span(Duration::from_secs_f64((ms / 1000.0).min(1e9)))),
+            max_tries: self.max_tries,
+            on_error: match (self.exit_on_abort, self.continue_on_error) {
+                (true, _) => OnError::AbortAll,
+                (false, true) => OnError::Continue,
+                (false, false) => OnError::AbortClient,
+            },
+            reconnect: self.reconnect,
+            reconnect_lost: self.reconnect_lost,
+            define: self.variables.iter().cloned().collect(),
+        }
     }
 
     /// Returns whether transactions that are late before they begin are skipped.

@@ -14,9 +14,7 @@ use pgdyno_engine::{
     run_load,
 };
 use pgdyno_model::Measurement;
-use pgdyno_model::experiment::{Length, LoadOptions, OnError};
 use pgdyno_model::target::{Address, Servers, Target};
-use pgdyno_model::units::Span;
 
 use crate::connection::Connected;
 use crate::hdr_log::HdrLog;
@@ -224,10 +222,10 @@ fn load_spec(
         clients: nonzero(run.clients),
         threads: nonzero(run.threads),
         protocol: run.protocol,
-        length: length(run),
+        length: run.length(),
         seed: run.seed.unwrap_or_default(),
         variables: vec![("scale".to_owned(), Value::Int(tables.scale.into()).into())],
-        options: options(run),
+        options: run.load_options(),
         log: logs.cloned().map(|logs| logs as Arc<dyn TransactionLog>),
         client_log: Some(Arc::new(move |about, text: &str| {
             let begin = match about {
@@ -242,33 +240,6 @@ fn load_spec(
         draws_as_pgbench: true,
         reactor: run.reactor,
         ..LoadSpec::new(servers, scripts.collect())
-    }
-}
-
-/// Returns how long the load lasts.
-pub(crate) fn length(run: &Run) -> Length {
-    match (run.seconds, run.transactions) {
-        (Some(seconds), _) => Length::Duration(Span::from_secs(seconds.into())),
-        (None, each) => Length::Transactions(each.unwrap_or(1).into()),
-    }
-}
-
-/// Returns the options of the load.
-pub(crate) fn options(run: &Run) -> LoadOptions {
-    LoadOptions {
-        rate: run.rate,
-        latency_limit: run
-            .latency_limit_ms
-            .map(|ms| Span(Duration::from_secs_f64((ms / 1000.0).min(1e9)))),
-        max_tries: run.max_tries,
-        on_error: match (run.exit_on_abort, run.continue_on_error) {
-            (true, _) => OnError::AbortAll,
-            (false, true) => OnError::Continue,
-            (false, false) => OnError::AbortClient,
-        },
-        reconnect: run.reconnect,
-        reconnect_lost: run.reconnect_lost,
-        define: run.variables.iter().cloned().collect(),
     }
 }
 

@@ -133,7 +133,8 @@ impl Store {
         let source = from.path.display().to_string();
         self.take_over(from, &new, |transaction, id| {
             transaction.execute(
-                "INSERT INTO arrival (record, source, arrived_at, pgdyno_version) VALUES (?, ?, ?, ?)",
+                "INSERT INTO arrival (record, source, arrived_at, pgdyno_version)
+                 VALUES (?, ?, ?, ?)",
                 params![id, source, now.0, env!("CARGO_PKG_VERSION")],
             )?;
             seal::add(transaction, id, "arrival", transaction.last_insert_rowid())

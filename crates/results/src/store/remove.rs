@@ -14,8 +14,8 @@ impl Store {
     /// names of what is gone. The file keeps its size until [`Store::compact`].
     ///
     /// # Errors
-    /// [`StoreError::SessionOpen`] for a run that a process works on; [`StoreError::UnknownRun`] for
-    /// one that another process removed; [`StoreError::Sqlite`].
+    /// [`StoreError::SessionOpen`] for a run that a process works on; [`StoreError::UnknownRun`]
+    /// for one that another process removed; [`StoreError::Sqlite`].
     pub fn remove(&mut self, records: &[Stored], command: &str) -> Result<(), StoreError> {
         let now = Epoch::of(std::time::SystemTime::now());
         for record in records {
@@ -73,7 +73,8 @@ fn keep_name(
     command: &str,
 ) -> rusqlite::Result<()> {
     connection.execute(
-        "INSERT INTO removal (record, kind, removed_at, pgdyno_version, command) VALUES (?, ?, ?, ?, ?)",
+        "INSERT INTO removal (record, kind, removed_at, pgdyno_version, command)
+         VALUES (?, ?, ?, ?, ?)",
         params![record.id(), record.kind(), now.0, env!("CARGO_PKG_VERSION"), command],
     )?;
     seal::add(connection, REMOVALS, "removal", connection.last_insert_rowid())

@@ -44,7 +44,8 @@ pub(super) const TABLES: &[Table] = &[
     table!("telemetry", "trial IN (SELECT id FROM trial WHERE run = ?1)", "telemetry"),
     table!(
         "sample",
-        "telemetry IN (SELECT id FROM telemetry WHERE trial IN (SELECT id FROM trial WHERE run = ?1))",
+        "telemetry IN (SELECT id FROM telemetry
+                       WHERE trial IN (SELECT id FROM trial WHERE run = ?1))",
         "telemetry"
     ),
     table!("server_log", "trial IN (SELECT id FROM trial WHERE run = ?1)", "server logs"),

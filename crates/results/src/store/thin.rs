@@ -56,7 +56,8 @@ impl Store {
         }
         let seconds = self.rows(
             "count seconds",
-            "SELECT count(*) FROM second_histogram WHERE trial IN (SELECT id FROM trial WHERE run = ?)",
+            "SELECT count(*) FROM second_histogram
+             WHERE trial IN (SELECT id FROM trial WHERE run = ?)",
             [run],
             |row| row.get(0),
         )?;
@@ -122,7 +123,8 @@ impl Store {
     pub fn thinnings(&self, run: &str) -> Result<Vec<Thinning>, StoreError> {
         self.rows(
             "read when a run was thinned",
-            "SELECT run, thinned_at, every_s, samples, seconds FROM thinning WHERE run = ? ORDER BY id",
+            "SELECT run, thinned_at, every_s, samples, seconds FROM thinning
+             WHERE run = ? ORDER BY id",
             [run],
             |row| {
                 Ok(Thinning {

@@ -17,16 +17,19 @@ use crate::render::to_json_list;
 use crate::shared_options::StoreOption;
 
 /// What the removal of telemetry costs.
-const LOST_TELEMETRY: &str = "lost: points of telemetry's charts and of `export`'s table `telemetry`, with the extremes \
-                              between two that stay; telemetry's causes beside changes of tps";
+const LOST_TELEMETRY: &str = "\
+lost: points of telemetry's charts and of `export`'s table `telemetry`, with the extremes between \
+two that stay; telemetry's causes beside changes of tps";
 
 /// What the removal of the latency distributions costs.
-const LOST_LATENCIES: &str = "lost: the heat map of latency; percentiles over several seconds in the page's chart of latency \
-                              become the longest of these seconds";
+const LOST_LATENCIES: &str = "\
+lost: the heat map of latency; percentiles over several seconds in the page's chart of latency \
+become the longest of these seconds";
 
 /// What stays in either case.
-const KEPT: &str = "kept: answer, table, intervals, percentiles, wait events, reasons of differences, tps and \
-                    percentiles of every second, settings, server logs";
+const KEPT: &str = "\
+kept: answer, table, intervals, percentiles, wait events, reasons of differences, tps and \
+percentiles of every second, settings, server logs";
 
 #[derive(Args, Debug)]
 pub(crate) struct Options {
