@@ -12,6 +12,7 @@ use pgdyno_lab::file::FileError;
 use pgdyno_results::analysis::compare_runs::CompareError;
 use pgdyno_results::export::ExportError;
 use pgdyno_results::gate::{Form, GateError};
+use pgdyno_results::notes::NoteError;
 use pgdyno_results::report::ReportError;
 use pgdyno_results::store::StoreError;
 
@@ -32,6 +33,9 @@ pub(crate) enum CommandError {
     /// The store.
     #[error(transparent)]
     Store(#[from] StoreError),
+    /// Notes cannot be read or written.
+    #[error(transparent)]
+    Notes(#[from] NoteError),
     /// A condition of `--fail-if` or `--fail-unless` cannot be read.
     #[error(transparent)]
     Gate(#[from] GateError),
@@ -198,6 +202,7 @@ impl CommandError {
     pub(crate) fn help(&self) -> Option<String> {
         let help = match self {
             Self::Lab(error) => return error.help(),
+            Self::Notes(error) => return error.help(),
             Self::File(error) => return error.help(),
             Self::New(error) => return error.help(),
             Self::Store(error) => return error.help(),

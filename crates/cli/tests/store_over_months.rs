@@ -13,6 +13,8 @@ use std::time::Duration;
 
 use pgdyno_model::facts::Owner;
 use pgdyno_model::record::SessionRecord;
+use pgdyno_model::units::Epoch;
+use pgdyno_results::notes::{Note, Notes};
 use pgdyno_results::store::Store;
 use pgdyno_test_support::is_root;
 use rusqlite::Connection;
@@ -191,6 +193,33 @@ fn an_archived_and_removed_run_comes_back_as_it_was() {
         .filter(|name| name.starts_with(".pgdyno"))
         .collect();
     assert_eq!(left, Vec::<String>::new());
+}
+
+#[test]
+fn notes_go_along_with_an_archived_run_and_stay_when_it_is_removed() {
+    let world = world();
+    let note = |text: &str| Note { text: text.to_owned(), tags: vec!["kept".to_owned()] };
+    let notes = Notes::open(&path(&world)).unwrap();
+    for (at, text) in [(1, "first"), (2, "second")] {
+        notes.write(SMALL[0], &note(text), Epoch(at)).unwrap();
+    }
+    notes.write(SMALL[1], &note("of another run"), Epoch(3)).unwrap();
+    let archive = world.path("old.sqlite3");
+    let archived = world.run(&["archive", SMALL[0], archive.to_str().unwrap()]);
+    assert_eq!(archived.code, Some(0), "{}", archived.err);
+    assert!(archived.out.contains(".notes"), "{}", archived.out);
+    let beside = Notes::open_for_reading(&archive).unwrap().unwrap();
+    assert_eq!(beside.all().unwrap().len(), 1, "only the notes on the archived run");
+    let removed = world.run(&["rm", "--yes", SMALL[0]]);
+    assert!(removed.out.contains("the note on"), "{}", removed.out);
+
+    let other = World::new();
+    for _ in 0..2 {
+        let imported = other.run(&["import", archive.to_str().unwrap()]);
+        assert_eq!((imported.code, imported.err.as_str()), (Some(0), ""), "{}", imported.err);
+    }
+    let there = Notes::open_for_reading(&path(&other)).unwrap().unwrap();
+    assert_eq!(there.history(SMALL[0]).unwrap(), notes.history(SMALL[0]).unwrap());
 }
 
 #[test]

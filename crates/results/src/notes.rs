@@ -163,6 +163,24 @@ impl Notes {
         rows.map_err(self.0.failed("read a note"))
     }
 
+    /// Adds every version of the note on `subject` that `other` has and this has not, oldest first.
+    /// Returns how many were added.
+    ///
+    /// # Errors
+    /// [`NoteError`]; a note of `other` may be larger than notes may be.
+    pub fn take(&self, other: &Self, subject: &str) -> Result<usize, NoteError> {
+        let known = self.history(subject)?;
+        let mut added = 0;
+        for NoteVersion { written_at, note } in other.history(subject)?.into_iter().rev() {
+            let version = NoteVersion { written_at, note: note.tidy()? };
+            if !known.contains(&version) {
+                self.write(subject, &version.note, written_at)?;
+                added += 1;
+            }
+        }
+        Ok(added)
+    }
+
     /// Adds a version of the note on `subject`.
     ///
     /// # Errors
@@ -233,6 +251,28 @@ mod tests {
         std::fs::set_permissions(&path, PermissionsExt::from_mode(0o600)).unwrap();
         std::fs::set_permissions(folder.path(), PermissionsExt::from_mode(0o777)).unwrap();
         assert!(matches!(Notes::open(&store), Err(SideFileError::NotTrusted { .. })));
+    }
+
+    #[test]
+    fn notes_go_along_once_with_all_their_versions() {
+        let folder = tempfile::tempdir().unwrap();
+        let notes_of = |name: &str| {
+            let store = folder.path().join(name);
+            std::fs::write(&store, "").unwrap();
+            Notes::open(&store).unwrap()
+        };
+        let (here, there) = (notes_of("here"), notes_of("there"));
+        let note = |text: &str| Note { text: text.into(), tags: Vec::new() };
+        for (at, text) in [(1, "first"), (2, "second")] {
+            there.write("run-1", &note(text), Epoch(at)).unwrap();
+        }
+        there.write("run-2", &note("other"), Epoch(3)).unwrap();
+        assert_eq!(here.take(&there, "run-1").unwrap(), 2);
+        assert_eq!(here.take(&there, "run-1").unwrap(), 0);
+        assert_eq!(here.history("run-1").unwrap(), there.history("run-1").unwrap());
+        assert_eq!(here.history("run-2").unwrap(), []);
+        there.write("run-2", &note(&"a".repeat(Note::TEXT_MOST + 1)), Epoch(4)).unwrap();
+        assert!(matches!(here.take(&there, "run-2"), Err(NoteError::TooLarge { .. })));
     }
 
     #[test]

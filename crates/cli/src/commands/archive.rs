@@ -1,9 +1,11 @@
 //! `pgdyno archive`: writes chosen records into a store of their own.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::Args;
 use pgdyno_lab::Bytes;
+use pgdyno_results::notes::{NoteError, Notes};
+use pgdyno_results::store::Stored;
 
 use super::rm::each_once;
 use crate::context::Context;
@@ -24,6 +26,30 @@ pub(crate) struct Options {
     pub(crate) store: StoreOption,
 }
 
+/// Takes the notes on `ids` from the store at `from` to the one at `to`. Returns how many results
+/// have notes.
+pub(crate) fn carry_notes<'a>(
+    from: &Path,
+    to: &Path,
+    ids: impl Iterator<Item = &'a str>,
+) -> Result<usize, NoteError> {
+    let Some(notes) = Notes::open_for_reading(from)? else { return Ok(0) };
+    let mut with_notes = Vec::new();
+    for id in ids {
+        if !notes.history(id)?.is_empty() {
+            with_notes.push(id);
+        }
+    }
+    if with_notes.is_empty() {
+        return Ok(0);
+    }
+    let target = Notes::open(to)?;
+    for id in &with_notes {
+        target.take(&notes, id)?;
+    }
+    Ok(with_notes.len())
+}
+
 /// Writes the archive and checks it. The store keeps its records.
 pub(crate) fn run(options: &Options, context: &Context) -> Result<ExitStatus, CommandError> {
     let store = options.store.open()?;
@@ -31,6 +57,9 @@ pub(crate) fn run(options: &Options, context: &Context) -> Result<ExitStatus, Co
     store.archive(&records, &options.file, context.stop_flag())?;
     for record in &records {
         print_line(&format!("{} {}", record.kind(), record.id()));
+    }
+    if carry_notes(store.path(), &options.file, records.iter().map(Stored::id))? > 0 {
+        print_line("their notes lie beside the archive, in a file whose name ends in .notes");
     }
     let bytes = std::fs::metadata(&options.file).map(|found| found.len()).unwrap_or_default();
     print_line(&format!("archived and checked: {}, {}", options.file.display(), Bytes(bytes)));

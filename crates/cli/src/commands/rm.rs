@@ -3,6 +3,7 @@
 use clap::Args;
 use pgdyno_lab::Bytes;
 use pgdyno_lab::clean::kept_crashes;
+use pgdyno_results::notes::Notes;
 use pgdyno_results::store::{Compacted, Store, StoreError, Stored};
 
 use crate::confirmation::Confirmation;
@@ -95,10 +96,15 @@ pub(crate) fn print_compacted(found: Compacted) {
 fn print_what_stays(store: &Store, records: &[Stored]) {
     let reports = store.path().with_file_name("reports");
     let kept = kept_crashes();
+    let notes = Notes::open_for_reading(store.path()).ok().flatten();
     for id in records.iter().map(Stored::id) {
         let report = reports.join(format!("{id}.html"));
         if report.exists() {
             print_line(&format!("the report of {id} stays: {}", report.display()));
+        }
+        let history = notes.as_ref().and_then(|notes| notes.history(id).ok());
+        if history.is_some_and(|history| !history.is_empty()) {
+            print_line(&format!("the note on {id} stays, in a file beside the store"));
         }
         if let Some(kept) = kept.iter().find(|kept| kept.id == id) {
             print_line(&format!(
