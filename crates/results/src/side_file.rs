@@ -91,7 +91,8 @@ impl SideFile {
         suffix: &str,
         (version, schema): (i64, &str),
     ) -> Result<Self, SideFileError> {
-        let path = beside(store, suffix)?;
+        let (store, path) = beside(store, suffix)?;
+        check_store(&store, &path)?;
         make(&path)?;
         let file = Self::connect(path, OpenFlags::SQLITE_OPEN_READ_WRITE)?;
         let found = file.version()?;
@@ -110,10 +111,11 @@ impl SideFile {
         suffix: &str,
         version: i64,
     ) -> Result<Option<Self>, SideFileError> {
-        let path = beside(store, suffix)?;
+        let (store, path) = beside(store, suffix)?;
         if !path.exists() {
             return Ok(None);
         }
+        check_store(&store, &path)?;
         check_file(&path)?;
         Self::connect(path, OpenFlags::SQLITE_OPEN_READ_ONLY)?.check_version(version).map(Some)
     }
@@ -154,10 +156,10 @@ impl SideFile {
     }
 }
 
-/// Returns the path of the file beside `store`.
+/// Returns the path of `store`, and of the file beside it.
 ///
 /// SQLite refuses a path with a link in it, so that the store's own are followed here.
-fn beside(store: &Path, suffix: &str) -> Result<PathBuf, SideFileError> {
+fn beside(store: &Path, suffix: &str) -> Result<(PathBuf, PathBuf), SideFileError> {
     let doing = "look at the store";
     let store = store.canonicalize().map_err(|source| SideFileError::Io {
         doing,
@@ -166,12 +168,16 @@ fn beside(store: &Path, suffix: &str) -> Result<PathBuf, SideFileError> {
     })?;
     let mut path: OsString = store.clone().into_os_string();
     path.push(suffix);
-    let path = PathBuf::from(path);
-    if schema::is_foreign(&store) {
+    Ok((store, PathBuf::from(path)))
+}
+
+/// Refuses the file at `path` where another account may put one in its place.
+fn check_store(store: &Path, path: &Path) -> Result<(), SideFileError> {
+    if schema::is_foreign(store) {
         let found = "another account may write to the store or to its folder";
-        return Err(SideFileError::NotTrusted { path, found });
+        return Err(SideFileError::NotTrusted { path: path.into(), found });
     }
-    Ok(path)
+    Ok(())
 }
 
 /// Makes an empty file that only its owner may read, unless there is one.

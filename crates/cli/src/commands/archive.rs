@@ -11,7 +11,7 @@ use super::rm::each_once;
 use crate::context::Context;
 use crate::error::CommandError;
 use crate::exit_status::ExitStatus;
-use crate::output::print_line;
+use crate::output::{print_line, print_stderr, report_error};
 use crate::shared_options::StoreOption;
 
 #[derive(Args, Debug)]
@@ -28,7 +28,17 @@ pub(crate) struct Options {
 
 /// Takes the notes on `ids` from the store at `from` to the one at `to`. Returns how many results
 /// have notes.
-pub(crate) fn carry_notes<'a>(
+///
+/// Notes that cannot be read, trusted or written cost a warning: the results are where they belong.
+pub(crate) fn carry_notes<'a>(from: &Path, to: &Path, ids: impl Iterator<Item = &'a str>) -> usize {
+    try_to_carry_notes(from, to, ids).unwrap_or_else(|error| {
+        print_stderr("warning: notes and tags stay behind:");
+        report_error(&error.into());
+        0
+    })
+}
+
+fn try_to_carry_notes<'a>(
     from: &Path,
     to: &Path,
     ids: impl Iterator<Item = &'a str>,
@@ -58,7 +68,8 @@ pub(crate) fn run(options: &Options, context: &Context) -> Result<ExitStatus, Co
     for record in &records {
         print_line(&format!("{} {}", record.kind(), record.id()));
     }
-    if carry_notes(store.path(), &options.file, records.iter().map(Stored::id))? > 0 {
+    let ids = records.iter().map(Stored::id);
+    if carry_notes(store.path(), &options.file, ids) > 0 {
         print_line("their notes lie beside the archive, in a file whose name ends in .notes");
     }
     let bytes = std::fs::metadata(&options.file).map(|found| found.len()).unwrap_or_default();

@@ -10,7 +10,7 @@ use super::rm::each_once;
 use crate::context::Context;
 use crate::error::CommandError;
 use crate::exit_status::ExitStatus;
-use crate::output::{print, print_line, print_stderr, report_error};
+use crate::output::{print, print_line};
 use crate::render::to_json;
 use crate::shared_options::StoreOption;
 
@@ -40,11 +40,7 @@ pub(crate) fn run(options: &Options, context: &Context) -> Result<ExitStatus, Co
     let mut store = options.store.open_or_make(context)?;
     let imported = store.import_records(&from, &records)?;
     let ids = imported.added.iter().chain(&imported.identical).map(String::as_str);
-    // The records are in the store. Notes that nobody can trust do not change that.
-    if let Err(error) = carry_notes(from.path(), store.path(), ids) {
-        print_stderr("warning: the notes on them were not imported:");
-        report_error(&error.into());
-    }
+    carry_notes(from.path(), store.path(), ids);
     if options.json {
         print(&to_json(&imported)?);
         return Ok(ExitStatus::Success);

@@ -101,7 +101,7 @@ mod tests {
 
     #[test]
     fn a_long_series_keeps_its_ends_and_a_short_one_everything() {
-        assert_eq!(choose_evenly(&[]), []);
+        assert_eq!(choose_evenly(&[]), Vec::<f64>::new());
         assert_eq!(choose_evenly(&[7.0]), [7.0]);
         assert_eq!(choose_evenly(&[1.0, 2.0, 12_345.678]), [1.0, 2.0, 12_350.0]);
         let long: Vec<f64> = (1..=1000).map(f64::from).collect();
