@@ -177,7 +177,8 @@ fn notes(world: &World) {
     let (brief, full) =
         (world.run(&["show", "latest"]).out, world.run(&["show", "latest", "--verbose"]).out);
     assert_eq!((bullets(&brief), bullets(&full)), (6, all));
-    assert!(brief.contains(&format!("- {} more with `--verbose`.", all - 5)), "{brief}");
+    let more = format!("- {} more, and all of them whole, with `--verbose`.", all - 5);
+    assert!(brief.contains(&more), "{brief}");
 }
 
 /// The schema of a document that `arguments` print.

@@ -86,7 +86,7 @@ fn a_store_of_a_newer_version_is_refused_and_left_as_it_is() {
     let world = World::new();
     let store = old_store(&world);
     let database = rusqlite::Connection::open(&store).unwrap();
-    database.pragma_update(None, "user_version", 9).unwrap();
+    database.pragma_update(None, "user_version", 99).unwrap();
     drop(database);
     let before = fs::read(&store).unwrap();
     let report = fixtures("audit/tests/fixtures/audit/pgdyno-scripts.txt");
@@ -102,7 +102,7 @@ fn a_store_of_a_newer_version_is_refused_and_left_as_it_is() {
         let ended = world.run(command);
         assert_eq!(ended.code, Some(1), "{command:?}: {}", ended.out);
         let version = env!("CARGO_PKG_VERSION");
-        for word in ["newer pgdyno", "schema 9", version, "help: ", "--store"] {
+        for word in ["newer pgdyno", "schema 99", version, "help: ", "--store"] {
             assert!(ended.err.contains(word), "{command:?}, {word}: {}", ended.err);
         }
     }

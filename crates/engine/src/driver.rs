@@ -260,7 +260,7 @@ impl LoadSupervisor<'_> {
             match receive(self.inbox, wait)? {
                 Some(WorkerReport::Interval(thread, interval, cpu)) => {
                     aggregate.add_cpu(thread, interval.phase, cpu);
-                    aggregate.add(thread, interval);
+                    aggregate.add(thread, *interval);
                     while let Some(live) = aggregate.next_live() {
                         (self.observer.on_second)(&live);
                     }

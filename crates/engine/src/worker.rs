@@ -42,7 +42,7 @@ pub(crate) enum WorkerReport {
     /// The thread has all that it needs and waits for the schedule.
     Ready,
     /// Thread, one second's counts, and the CPU time that the thread used in it (seconds).
-    Interval(usize, Interval, f64),
+    Interval(usize, Box<Interval>, f64),
     Ended(usize, Box<ThreadOutcome>),
     Broken(LoadError),
 }
@@ -170,7 +170,7 @@ impl Worker {
         let mut before = thread_cpu_seconds();
         let ended = Box::new(move |interval| {
             let now = thread_cpu_seconds();
-            let _ = reports.send(WorkerReport::Interval(index, interval, now - before));
+            let _ = reports.send(WorkerReport::Interval(index, Box::new(interval), now - before));
             before = now;
         });
         let options = std::mem::take(&mut self.options);

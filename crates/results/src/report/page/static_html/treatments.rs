@@ -3,7 +3,7 @@
 use pgdyno_model::format;
 
 use super::{badge, escape, text_of};
-use crate::analysis::{LatencyView, PairRow, RunView, TreatmentView};
+use crate::analysis::{PairRow, RunView, TreatmentView};
 use crate::report::terminal::NONE;
 
 /// Treatments that the front end draws at first (count).
@@ -74,10 +74,14 @@ impl<'a> Table<'a> {
         };
         let mut out = format!("<tr{class}><th scope=\"row\">{}</th>", name(t));
         out.push_str(&figure("tps", &tps(t)));
-        let latency: [(&str, fn(&LatencyView) -> f64); 3] =
-            [("p50 (ms)", |l| l.p50), ("p95 (ms)", |l| l.p95), ("p99 (ms)", |l| l.p99)];
-        for (name, of) in latency {
-            let ms = t.latency_us.as_ref().map(|latency| format::milliseconds(of(latency)));
+        let latency = t.latency_us.as_ref();
+        let percentiles = [
+            ("p50 (ms)", latency.map(|l| l.p50)),
+            ("p95 (ms)", latency.map(|l| l.p95)),
+            ("p99 (ms)", latency.map(|l| l.p99)),
+        ];
+        for (name, us) in percentiles {
+            let ms = us.map(format::milliseconds);
             out.push_str(&figure(name, ms.as_deref().unwrap_or(NONE)));
         }
         if self.has_crash {
