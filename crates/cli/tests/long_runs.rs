@@ -18,7 +18,7 @@ use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 use support::{World, ended, quick, signal};
 
 const FOUR_TRIALS: [&str; 3] =
-    ["factors.clients=[1, 2]", "experiment.repeats=2", "load.duration=2s"];
+    ["factors.clients=[1, 2]", "experiment.repeats=1", "load.duration=2s"];
 
 fn store(world: &World) -> PathBuf {
     world.path("data/pgdyno/store.sqlite3")
@@ -45,6 +45,13 @@ fn four_trials(world: &World, more: &[&str]) -> Vec<String> {
 fn until_gone(world: &World, run: &str) {
     world.until("the run to end", || {
         !live::runs(&store(world)).unwrap().iter().any(|found| found.run == run && found.is_alive)
+    });
+}
+
+/// Waits for a second of load.
+fn until_load(world: &World, follower: &mut Follower) {
+    world.until("load", || {
+        follower.poll().unwrap().iter().any(|record| matches!(record, LiveRecord::Second(_)))
     });
 }
 
@@ -104,6 +111,8 @@ fn stop_ends_a_run_after_the_trial_and_resume_goes_on() {
     let world = World::new();
     let child = world.spawn(&four_trials(&world, &[]));
     let run = live_run(&world);
+    let mut follower = Follower::open(&store(&world), &run.run).unwrap();
+    until_load(&world, &mut follower);
     let asked = world.run(&["stop", "latest"]);
     assert_eq!(asked.code, Some(0), "{}", asked.err);
     assert!(asked.out.contains(&run.run), "{}", asked.out);
@@ -180,7 +189,7 @@ fn a_detached_run_that_cannot_begin_says_why() {
 #[test]
 fn a_run_survives_the_end_of_its_terminal() {
     let world = World::new();
-    let master = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
+    let master = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC).unwrap();
     grantpt(&master).unwrap();
     unlockpt(&master).unwrap();
     let name = ptsname(&master, Vec::new()).unwrap().into_string().unwrap();
@@ -215,9 +224,7 @@ fn a_killed_run_is_seen_as_dead_and_its_live_file_goes_with_the_next_start() {
     let mut child = world.spawn(&four_trials(&world, &[]));
     let run = live_run(&world).run;
     let mut follower = Follower::open(&store(&world), &run).unwrap();
-    world.until("load", || {
-        follower.poll().unwrap().iter().any(|record| matches!(record, LiveRecord::Second(_)))
-    });
+    until_load(&world, &mut follower);
     child.kill().unwrap();
     child.wait().unwrap();
     follower.poll().unwrap();
