@@ -28,10 +28,10 @@ fn has_row(rows: &[String], label: &str, text: &str) -> bool {
     rows.iter().any(|row| row.starts_with(label) && row.contains(text))
 }
 
-/// The rows of the view: its title stands above the plan.
+/// The rows of the view: its title stands above the plan, unless the screen moved it out.
 fn view(rows: &[String]) -> &[String] {
     let plan = rows.iter().position(|row| row.starts_with("plan")).unwrap();
-    &rows[plan - 1..]
+    &rows[plan.saturating_sub(1)..]
 }
 
 /// Keeps a capture for docs/terminal.md where PGDYNO_KEEP_CAPTURES names a folder.

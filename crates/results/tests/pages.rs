@@ -227,7 +227,8 @@ fn answer_and_table_stand_in_the_page_as_text() {
     let body = &html[html.find("id=\"pgdyno-static\"").unwrap()..];
     let body = &body[..body.find("</main>").unwrap()];
     assert!(body.contains("</span> unsafe</span>"), "{body}");
-    assert!(body.contains(&format!("<p class=\"answer\">{}", &view.answer[0][..20])), "{body}");
+    let answer = body.split_once("<p class=\"answer").unwrap().1;
+    assert!(answer.contains(&format!("\">{}", &view.answer[0][..20])), "{body}");
     assert_eq!(body.matches("<tr").count(), 1 + view.treatments.len());
     for treatment in &view.treatments {
         assert!(body.contains(&format!("<span class=\"name\">{}</span>", treatment.label)));
