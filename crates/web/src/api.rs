@@ -26,11 +26,9 @@ pub(crate) use self::history::history;
 pub(crate) use self::live::{live_runs, stop, watch};
 pub(crate) use self::notes::{note, write_note};
 pub(crate) use self::runs::runs;
-use crate::app::{App, blocking};
+use crate::app::{App, Shared, blocking};
 use crate::pages::ServedPage;
 use crate::response::{ApiError, JSON, json_text};
-
-type Shared = State<Arc<App>>;
 
 /// `GET /api/info`: what is served, and what the visitor may do.
 pub(crate) async fn info(State(app): Shared) -> Result<Response, ApiError> {

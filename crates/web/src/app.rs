@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use axum::extract::State;
 use axum::http::StatusCode;
 use pgdyno_lab::live;
 use pgdyno_results::digest::DigestCache;
@@ -84,6 +85,9 @@ impl App {
         self.digests.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
+
+/// The state that axum gives each handler.
+pub(crate) type Shared = State<Arc<App>>;
 
 /// Does `work` on a thread that may block.
 ///

@@ -23,7 +23,6 @@ use tokio::sync::broadcast::error::RecvError;
 use tokio::sync::{broadcast, watch};
 
 use crate::response::ApiError;
-use crate::server::ended;
 
 /// Between two looks at a live file.
 const LOOK_EVERY: Duration = Duration::from_millis(250);
@@ -181,6 +180,12 @@ pub(crate) fn events(
             }
         }
     })
+}
+
+/// Waits until the server ends.
+pub(crate) async fn ended(ending: &mut watch::Receiver<bool>) {
+    // The value behind the lock must not be held across a wait. An error: the server is gone.
+    let _ = ending.wait_for(|is_ending| *is_ending).await.map(|_| ());
 }
 
 /// Returns an event of a stream of events.

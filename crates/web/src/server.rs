@@ -18,6 +18,7 @@ use tokio::sync::{Semaphore, watch};
 use crate::ServeError;
 use crate::access::{Access, AccessOptions};
 use crate::app::App;
+use crate::live::ended;
 use crate::stores::Stores;
 use crate::{digests, routes};
 
@@ -168,12 +169,6 @@ async fn connection(stream: TcpStream, router: Router, mut ending: watch::Receiv
             let _ = serving.await;
         }
     }
-}
-
-/// Waits until the server ends.
-pub(crate) async fn ended(ending: &mut watch::Receiver<bool>) {
-    // The value behind the lock must not be held across a wait. An error: the server is gone.
-    let _ = ending.wait_for(|is_ending| *is_ending).await.map(|_| ());
 }
 
 /// Returns the address for a browser.

@@ -39,7 +39,7 @@ fn address(text: &str) -> Result<SocketAddr, String> {
     if let Ok(address) = text.parse::<SocketAddr>() {
         return Ok(address);
     }
-    if let Ok(port) = text.trim_start_matches(':').parse::<u16>() {
+    if let Ok(port) = text.strip_prefix(':').unwrap_or(text).parse::<u16>() {
         return Ok(SocketAddr::new(Ipv4Addr::LOCALHOST.into(), port));
     }
     let ip = text.trim_matches(['[', ']']).parse::<IpAddr>();

@@ -8,9 +8,8 @@ use pgdyno_results::digest::{RunDigest, TreatmentDigest};
 use pgdyno_results::store::ListedRun;
 use serde::Deserialize;
 
-use super::Shared;
 use super::documents::{Document, History, HistoryPoint, TreatmentHistory};
-use crate::app::{App, blocking};
+use crate::app::{App, Shared, blocking};
 use crate::digests;
 use crate::response::ApiError;
 

@@ -6,9 +6,8 @@ use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use pgdyno_lab::live;
 
-use super::Shared;
 use super::documents::{Document, LiveRow, LiveRuns, StopAsked};
-use crate::app::{App, blocking};
+use crate::app::{App, Shared, blocking};
 use crate::live::events;
 use crate::response::ApiError;
 

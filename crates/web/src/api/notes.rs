@@ -10,9 +10,8 @@ use axum::response::Response;
 use pgdyno_model::units::Epoch;
 use pgdyno_results::notes::{Note, Notes};
 
-use super::Shared;
 use super::documents::{Document, NoteHistory};
-use crate::app::{App, blocking};
+use crate::app::{App, Shared, blocking};
 use crate::response::ApiError;
 
 /// `GET /api/notes/{id}`: every version of a note.

@@ -8,9 +8,8 @@ use pgdyno_results::digest::DigestCache;
 use pgdyno_results::notes::{Note, Notes};
 use pgdyno_results::store::{ListedRun, RunSummary};
 
-use super::Shared;
 use super::documents::{Document, NotedRow, RunRow, Runs};
-use crate::app::{App, blocking};
+use crate::app::{App, Shared, blocking};
 use crate::response::ApiError;
 
 /// `GET /api/runs`.
