@@ -6,7 +6,7 @@ for (const name of NAMES) {
   test.describe(name, () => {
     test('is drawn without errors, refused scripts or requests', async ({ page, trouble }) => {
       await open(page, name);
-      await expect(page.locator('header h1')).toHaveText(String(pageDocument(name).title));
+      await expect(page.locator('#pgdyno-app header h1')).toHaveText(String(pageDocument(name).title));
       await expect(page.locator('.problem')).toHaveCount(0);
       const text = await page.locator('body').innerText();
       expect(text).not.toMatch(/\b(undefined|NaN|Infinity)\b|\[object |nullnull/);
@@ -59,7 +59,7 @@ for (const name of NAMES) {
     test('prints its answer and leaves out what only a screen can use', async ({ page }) => {
       await open(page, name);
       await page.emulateMedia({ media: 'print' });
-      await expect(page.locator('article.card .answer')).toBeVisible();
+      await expect(page.locator('#pgdyno-app article.card .answer')).toBeVisible();
       await expect(page.locator('nav')).toBeHidden();
       await expect(page.locator('main figure .tools').first()).toBeHidden();
     });

@@ -21,7 +21,7 @@ use pgdyno_results::notes::Notes;
 use pgdyno_results::report::{Page, json};
 use serde::Deserialize;
 
-use self::documents::{Document, Info};
+use self::documents::{Info, respond};
 pub(crate) use self::history::history;
 pub(crate) use self::live::{live_runs, stop, watch};
 pub(crate) use self::notes::{note, write_note};
@@ -34,7 +34,7 @@ use crate::response::{ApiError, JSON, json_text};
 pub(crate) async fn info(State(app): Shared) -> Result<Response, ApiError> {
     blocking(&app, |app| {
         let notes = Notes::open(app.path());
-        Document::respond(Info {
+        respond(&Info {
             pgdyno_version: env!("CARGO_PKG_VERSION"),
             store: app.path().display().to_string(),
             can_write_notes: notes.is_ok(),

@@ -149,7 +149,7 @@ mod tests {
         assert_eq!(super::histogram(&[LoadSecond::default()], 5), None);
     }
 
-    fn drawn(blocks: &[u32], states: Vec<TrialState>, room: usize) -> String {
+    fn drawn(blocks: &[u32], states: &[TrialState], room: usize) -> String {
         let trial = |(n, block): (usize, &u32)| PlannedTrial {
             ordinal: u32::try_from(n).unwrap(),
             block: *block,
@@ -158,7 +158,7 @@ mod tests {
         };
         let plan: Vec<_> = blocks.iter().enumerate().map(trial).collect();
         let mut line = Line::default();
-        ribbon(&mut line, &plan, &states, room);
+        ribbon(&mut line, &plan, states, room);
         line.render(Look { width: 200, is_colored: false }).text
     }
 
@@ -168,12 +168,12 @@ mod tests {
         let done = || TrialState::Done { tps: None, latency_us_p99: None };
         let failed = || TrialState::Failed { failure: "x".into() };
         let states = || vec![done(), failed(), done(), Running, Left, Left];
-        assert_eq!(drawn(&[1, 1, 2, 2, 3, 3], states(), 20), "■✗ ■▸ ··");
-        assert_eq!(drawn(&[1, 2, 3, 4, 5, 6], states(), 20), "■✗■▸··");
-        assert_eq!(drawn(&[1, 1, 2, 2, 3, 3], states(), 6), "■✗■▸··");
-        assert_eq!(drawn(&[1, 1, 2, 2, 3, 3], states(), 3), "✗▸·");
-        assert_eq!(drawn(&[], vec![], 3), "");
-        let long = drawn(&[1; 100], vec![done(); 100], 50);
+        assert_eq!(drawn(&[1, 1, 2, 2, 3, 3], &states(), 20), "■✗ ■▸ ··");
+        assert_eq!(drawn(&[1, 2, 3, 4, 5, 6], &states(), 20), "■✗■▸··");
+        assert_eq!(drawn(&[1, 1, 2, 2, 3, 3], &states(), 6), "■✗■▸··");
+        assert_eq!(drawn(&[1, 1, 2, 2, 3, 3], &states(), 3), "✗▸·");
+        assert_eq!(drawn(&[], &vec![], 3), "");
+        let long = drawn(&[1; 100], &vec![done(); 100], 50);
         assert_eq!(long, format!("{} (4 trials a mark)", "■".repeat(25)));
     }
 

@@ -90,13 +90,13 @@ mod tests {
     fn lines_scroll_by_above_and_the_view_takes_itself_away() {
         let (mut screen, mut terminal) = (Screen::default(), terminal());
         terminal.feed("$ pgdyno\r\n");
-        terminal.feed(&screen.draw("", lines(&["one", "two"]), SIZE));
+        terminal.feed(screen.draw("", lines(&["one", "two"]), SIZE));
         assert_eq!(rows(&terminal), ["$ pgdyno", "one", "two"]);
-        terminal.feed(&screen.draw("note: a\n", lines(&["longer", "two"]), SIZE));
+        terminal.feed(screen.draw("note: a\n", lines(&["longer", "two"]), SIZE));
         assert_eq!(rows(&terminal), ["$ pgdyno", "note: a", "longer", "two"]);
-        terminal.feed(&screen.draw("note: b\nnote: c\n", lines(&["x"]), SIZE));
+        terminal.feed(screen.draw("note: b\nnote: c\n", lines(&["x"]), SIZE));
         assert_eq!(rows(&terminal), ["note: a", "note: b", "note: c", "x"]);
-        terminal.feed(&screen.draw("", vec![], SIZE));
+        terminal.feed(screen.draw("", vec![], SIZE));
         assert_eq!(rows(&terminal), ["note: a", "note: b", "note: c"]);
         terminal.feed("$ ");
         assert_eq!(rows(&terminal), ["note: a", "note: b", "note: c", "$"]);
@@ -117,7 +117,7 @@ mod tests {
         for number in ["1", "2", "3"] {
             let all = ["a", "b", "c", "d", "e", "f"].map(|name| format!("{name}{number}"));
             let all: Vec<&str> = all.iter().map(String::as_str).collect();
-            terminal.feed(&screen.draw("", lines(&all), SIZE));
+            terminal.feed(screen.draw("", lines(&all), SIZE));
             assert_eq!(rows(&terminal), all[..4]);
         }
     }
@@ -125,14 +125,14 @@ mod tests {
     #[test]
     fn a_terminal_that_becomes_narrower_or_wider_keeps_no_remains() {
         let (mut screen, mut terminal) = (Screen::default(), terminal());
-        terminal.feed(&screen.draw("", lines(&["seventeen columns", "two"]), SIZE));
+        terminal.feed(screen.draw("", lines(&["seventeen columns", "two"]), SIZE));
         let narrow = Size { columns: 10, rows: 5 };
         terminal.resize(narrow.columns, narrow.rows);
-        terminal.feed(&screen.draw("", lines(&["ten colum", "two"]), narrow));
+        terminal.feed(screen.draw("", lines(&["ten colum", "two"]), narrow));
         assert_eq!(rows(&terminal), ["ten colum", "two"]);
         let wide = Size { columns: 30, rows: 5 };
         terminal.resize(wide.columns, wide.rows);
-        terminal.feed(&screen.draw("", lines(&["wide", "two"]), wide));
+        terminal.feed(screen.draw("", lines(&["wide", "two"]), wide));
         assert_eq!(rows(&terminal), ["wide", "two"]);
     }
 }

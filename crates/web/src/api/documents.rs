@@ -11,17 +11,12 @@ use serde::Serialize;
 use crate::listing::OtherRow;
 use crate::response::{ApiError, json_text};
 
-/// Writes documents as responses.
-pub(crate) struct Document;
-
-impl Document {
-    /// Responds with `document` under its schema.
-    ///
-    /// # Errors
-    /// The document's serializer fails.
-    pub(crate) fn respond<T: Schema>(document: T) -> Result<Response, ApiError> {
-        Ok(json_text(for_browser(&json::compact(&document)?)))
-    }
+/// Responds with `document` under its schema.
+///
+/// # Errors
+/// The document's serializer fails.
+pub(crate) fn respond<T: Schema>(document: &T) -> Result<Response, ApiError> {
+    Ok(json_text(for_browser(&json::compact(document)?)))
 }
 
 macro_rules! schemas {

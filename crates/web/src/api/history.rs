@@ -8,7 +8,7 @@ use pgdyno_results::digest::{RunDigest, TreatmentDigest};
 use pgdyno_results::store::ListedRun;
 use serde::Deserialize;
 
-use super::documents::{Document, History, HistoryPoint, TreatmentHistory};
+use super::documents::{History, HistoryPoint, TreatmentHistory, respond};
 use crate::app::{App, Shared, blocking};
 use crate::digests;
 use crate::response::ApiError;
@@ -28,7 +28,7 @@ pub(crate) async fn history(
     asked: Result<Query<Asked>, QueryRejection>,
 ) -> Result<Response, ApiError> {
     let Query(asked) = asked?;
-    blocking(&app, move |app| Document::respond(of_recipe(app, asked.recipe)?)).await
+    blocking(&app, move |app| respond(&of_recipe(app, asked.recipe)?)).await
 }
 
 fn of_recipe(app: &App, recipe: String) -> Result<History, ApiError> {

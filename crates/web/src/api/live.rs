@@ -6,7 +6,7 @@ use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use pgdyno_lab::live;
 
-use super::documents::{Document, LiveRow, LiveRuns, StopAsked};
+use super::documents::{LiveRow, LiveRuns, StopAsked, respond};
 use crate::app::{App, Shared, blocking};
 use crate::live::events;
 use crate::response::ApiError;
@@ -25,7 +25,7 @@ pub(crate) async fn live_runs(State(app): Shared) -> Result<Response, ApiError> 
                 error: error.flatten(),
             }
         });
-        Document::respond(LiveRuns { runs: runs.collect() })
+        respond(&LiveRuns { runs: runs.collect() })
     };
     blocking(&app, work).await
 }
@@ -61,7 +61,7 @@ pub(crate) async fn stop(
     }
     let work = move |app: &App| {
         live::ask_to_stop(app.path(), &run)?;
-        Document::respond(StopAsked { run })
+        respond(&StopAsked { run })
     };
     Ok((StatusCode::ACCEPTED, blocking(&app, work).await?).into_response())
 }

@@ -10,7 +10,7 @@ use axum::response::Response;
 use pgdyno_model::units::Epoch;
 use pgdyno_results::notes::{Note, Notes};
 
-use super::documents::{Document, NoteHistory};
+use super::documents::{NoteHistory, respond};
 use crate::app::{App, Shared, blocking};
 use crate::response::ApiError;
 
@@ -20,7 +20,7 @@ pub(crate) async fn note(State(app): Shared, Path(id): Path<String>) -> Result<R
         let id = full_name(app, &id)?;
         let notes = Notes::open_for_reading(app.path())?;
         let versions = notes.map(|notes| notes.history(&id)).transpose()?.unwrap_or_default();
-        Document::respond(NoteHistory { id, versions })
+        respond(&NoteHistory { id, versions })
     };
     blocking(&app, work).await
 }
@@ -43,7 +43,7 @@ pub(crate) async fn write_note(
         let id = full_name(app, &id)?;
         let notes = Notes::open(app.path())?;
         notes.write(&id, &note, Epoch::of(SystemTime::now()))?;
-        Document::respond(NoteHistory { versions: notes.history(&id)?, id })
+        respond(&NoteHistory { versions: notes.history(&id)?, id })
     };
     blocking(&app, work).await
 }

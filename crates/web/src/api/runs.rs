@@ -8,13 +8,13 @@ use pgdyno_results::digest::DigestCache;
 use pgdyno_results::notes::{Note, Notes};
 use pgdyno_results::store::{ListedRun, RunSummary};
 
-use super::documents::{Document, NotedRow, RunRow, Runs};
+use super::documents::{NotedRow, RunRow, Runs, respond};
 use crate::app::{App, Shared, blocking};
 use crate::response::ApiError;
 
 /// `GET /api/runs`.
 pub(crate) async fn runs(State(app): Shared) -> Result<Response, ApiError> {
-    blocking(&app, |app| Document::respond(list(app)?)).await
+    blocking(&app, |app| respond(&list(app)?)).await
 }
 
 fn list(app: &App) -> Result<Runs, ApiError> {
