@@ -89,7 +89,7 @@ test('a run whose every name is markup is drawn as it is', async ({ page, troubl
   await open(page, 'hostile');
   await isInert(page);
   await expect(page.locator('body')).toContainText('<script>alert(1)</script>');
-  await expect(page.locator('.question')).toContainText("</script><script>document.title='owned'</script>");
+  await expect(page.locator('#pgdyno-app .question')).toContainText("</script><script>document.title='owned'</script>");
   expect(trouble).toEqual([]);
 });
 
