@@ -172,7 +172,7 @@ mod tests {
         assert_eq!(drawn(&[1, 2, 3, 4, 5, 6], &states(), 20), "■✗■▸··");
         assert_eq!(drawn(&[1, 1, 2, 2, 3, 3], &states(), 6), "■✗■▸··");
         assert_eq!(drawn(&[1, 1, 2, 2, 3, 3], &states(), 3), "✗▸·");
-        assert_eq!(drawn(&[], &vec![], 3), "");
+        assert_eq!(drawn(&[], &[], 3), "");
         let long = drawn(&[1; 100], &vec![done(); 100], 50);
         assert_eq!(long, format!("{} (4 trials a mark)", "■".repeat(25)));
     }
