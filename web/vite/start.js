@@ -10,7 +10,8 @@
     const program = document.createElement('script');
     program.type = 'module';
     program.textContent = text.textContent;
-    document.body.append(program);
+    // Not in the body: what stands behind an element there tells that the element is complete.
+    document.head.append(program);
   };
   if (document.hidden) {
     start();
