@@ -136,3 +136,7 @@ attacks:
 # What a live file costs the load that is watched, in turn (docs/benchmarks.md keeps the last result)
 bench-live *args:
     cargo bench -p pgdyno-lab --bench live_cost -- {{args}}
+
+# The list of a store of 10,000 runs beside one plain query of them, in turn
+bench-serve *args:
+    cargo bench -p pgdyno-web --bench serve_list -- {{args}}

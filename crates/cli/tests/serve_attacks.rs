@@ -14,6 +14,7 @@ use std::net::TcpListener;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 
+use pgdyno_model::record::SessionEnd;
 use pgdyno_results::store::Store;
 use serde_json::json;
 use serve_support::Served;
@@ -199,13 +200,39 @@ fn no_path_leads_out_of_the_store() {
 #[test]
 fn markup_in_the_store_stays_text() {
     let world = World::new();
-    let id = "run<script>alert(1)</script>&\u{202e}";
-    let path = store_of(&world, id);
+    let markup = "<script>alert(1)</script>&\u{202e}";
+    let id = format!("run{markup}");
+    let path = world.path("store.sqlite3");
+    let mut store = Store::open(&path).unwrap();
+    let mut plan = synthetic::plan(&[markup, "b"], 2, &mut Random(1));
+    (plan.name, plan.question) = (markup.to_owned(), Some(markup.to_owned()));
+    for treatment in &mut plan.treatments {
+        (treatment.storage, treatment.workload) = (markup.to_owned(), markup.to_owned());
+        treatment.settings.insert(markup.to_owned(), markup.to_owned());
+    }
+    let session = synthetic::begin(&mut store, &id, markup, 1, &plan);
+    for planned in &plan.trials {
+        let mut trial = synthetic::trial(&plan, planned, 100.0, 20);
+        trial.server_log = markup.to_owned();
+        trial.server.as_mut().unwrap().version = markup.to_owned();
+        store.add_trial(&id, session, &trial).unwrap();
+    }
+    store.end_session(session, SessionEnd::Completed).unwrap();
     let served = Served::start(&world, &path, &[]);
-    let encoded: String = id.bytes().map(|byte| format!("%{byte:02x}")).collect();
-    for path in
-        ["/api/runs".to_owned(), format!("/api/page/{encoded}"), format!("/api/none/{encoded}")]
-    {
+    let encode = |text: &str| -> String { text.bytes().map(|b| format!("%{b:02x}")).collect() };
+    let (encoded, encoded_markup) = (encode(&id), encode(markup));
+    let note = json!({ "text": markup, "tags": [markup] });
+    assert_eq!(served.write_note(&encoded, &note, "").status, 200);
+    for path in [
+        "/api/runs".to_owned(),
+        format!("/api/page/{encoded}"),
+        format!("/api/show/{encoded}"),
+        format!("/api/notes/{encoded}"),
+        format!("/api/history?recipe={encoded_markup}"),
+        format!("/api/compare?a={encoded}&b={encoded}"),
+        format!("/api/live/{encoded}"),
+        format!("/api/none/{encoded}"),
+    ] {
         let answer = served.get(&path);
         assert!(answer.head.contains("content-type: application/json"), "{path}: {}", answer.head);
         assert!(answer.head.contains("nosniff"), "{path}");

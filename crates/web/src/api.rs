@@ -82,7 +82,7 @@ pub(crate) async fn show(State(app): Shared, Path(id): Path<String>) -> Result<R
     let work = move |app: &App| {
         app.stores.with(|store| Ok(json::stored(store, &store.resolve_any(&id)?)?))
     };
-    Ok(json_text(blocking(&app, work).await?))
+    Ok(json_text(json::for_browser(&blocking(&app, work).await?)))
 }
 
 /// What to compare.

@@ -141,6 +141,7 @@ impl Events {
             if let Some(event) = line.strip_prefix("event: ") {
                 event.trim().clone_into(&mut name);
             } else if let Some(data) = line.strip_prefix("data: ") {
+                assert!(!data.contains('<'), "markup: {data}");
                 return (name, serde_json::from_str(data).unwrap());
             }
         }
