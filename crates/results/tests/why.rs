@@ -182,6 +182,32 @@ fn active_time_by_wait_event_adds_up_and_the_load_is_none_of_it() {
 }
 
 #[test]
+fn a_trial_whose_polls_found_every_backend_idle_has_no_active_time() {
+    let polled = |idle_block: Option<u32>, load: f64| {
+        view(4, move |t| {
+            let waits = t.telemetry.iter_mut().find(|table| table.probe == "wait_events").unwrap();
+            let is_idle = idle_block.is_none_or(|block| t.treatment == 1 && t.block == block);
+            let active = if is_idle { 0.0 } else { 40.0 };
+            for sample in &mut waits.samples {
+                sample.values.fill(Some(0.0));
+                for (i, backends) in [(0, 1.0), (2, active * load), (4, (48.0 - active) * load)] {
+                    sample.values[i] = Some(10.0 * backends * sample.t_s);
+                }
+            }
+        })
+    };
+    // One of four trials on XFS: the mean has it as 0.
+    let one = polled(Some(2), 1.0);
+    let active = only(&one).active.as_ref().unwrap();
+    adds_up(active);
+    assert!((active.a_us / (0.75 * 40.0 / 48.0 * 4400.0) - 1.0).abs() < 0.02, "{active:?}");
+    // No backend at all was seen.
+    let none = polled(None, 0.0);
+    assert!(only(&none).active.is_none());
+    assert_eq!(only(&none).missing, ["time by wait event: no poll saw a backend of the load"]);
+}
+
+#[test]
 fn figures_are_given_for_each_transaction_and_what_was_not_watched_is_said() {
     let view = view(3, |t| {
         t.telemetry.retain(|table| table.probe != "cpu" && table.probe != "wait_events");

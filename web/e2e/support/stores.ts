@@ -99,7 +99,9 @@ const MAKERS: Record<string, Make> = {
   why: (run) => {
     const factors = { 'factors.synchronous_commit': '["on"]', 'factors.clients': '[1]', 'factors.commit_delay': '[0, 20000]' };
     const answer = { 'answer.level': '"20000"', 'answer.against': '"0"', 'experiment.repeats': '4' };
-    run('run', 'quickstart', ...set({ ...short, ...factors, ...answer, 'postgres.settings.commit_siblings': '0' }));
+    // Long enough for polls of wait events to find the client's backend at work.
+    const load = { 'load.duration': '3s', 'postgres.settings.commit_siblings': '0' };
+    run('run', 'quickstart', ...set({ ...short, ...factors, ...answer, ...load }));
   },
   capacity: (run) => {
     const load = { 'load.find': 'max_rate', 'load.slo': 'p99 < 100ms, failed < 0.1%', 'load.duration': '2s' };

@@ -70,8 +70,9 @@ impl Profile {
             }
             found
         };
-        let active =
-            watched("wait_events", "time by wait event").and_then(|table| active(table, tps));
+        let polled = watched("wait_events", "time by wait event");
+        let active = polled.and_then(|table| active(table, tps));
+        let is_unseen = polled.is_some() && active.is_none();
         let mut figures = [None; FIGURES.len()];
         if let Some(table) = watched("diskstats", "the device") {
             device(table, devices, tps, &mut figures);
@@ -86,6 +87,9 @@ impl Profile {
         }
         figures[13] =
             (m.generator_cpu_s > 0.0).then(|| m.generator_cpu_s / m.measured_s * 1e6 / tps);
+        if is_unseen {
+            missing.push("time by wait event: no poll saw a backend of the load".into());
+        }
         Some(Self { block, latency, parts: parts(m, latency), active, figures, missing })
     }
 }
@@ -115,18 +119,18 @@ fn parts(m: &Measurement, latency: f64) -> BTreeMap<Part, f64> {
 fn active(table: &Table, tps: f64) -> Option<BTreeMap<String, f64>> {
     let polls = growth(table, column(table, "polls")?).filter(|polls| *polls > 0.0)?;
     let mut out = BTreeMap::new();
+    let mut is_seen = false;
     for (i, column) in table.columns.iter().enumerate() {
         let Some(event) = column.name.strip_prefix("load.") else { continue };
+        let seen = growth(table, i).filter(|seen| *seen > 0.0);
+        is_seen |= seen.is_some();
         // The load's own time: the server waits for nothing of its own.
-        if event == "Client:ClientRead" {
-            continue;
-        }
-        let seen = growth(table, i).unwrap_or(0.0);
-        if seen > 0.0 {
+        if let Some(seen) = seen.filter(|_| event != "Client:ClientRead") {
             out.insert(event.to_owned(), seen / polls / tps * 1e6);
         }
     }
-    (!out.is_empty()).then_some(out)
+    // Few polls of a light load may find its backends idle each time: their active time is 0.
+    is_seen.then_some(out)
 }
 
 /// The growth per second of those columns that are there, added up; none if none is.

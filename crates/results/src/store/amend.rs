@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use rusqlite::limits::Limit;
-use rusqlite::{Connection, Transaction, TransactionBehavior};
+use rusqlite::{Connection, Transaction};
 
 use super::{Store, StoreError, Stored, seal};
 
@@ -55,20 +55,17 @@ impl Store {
         work: impl FnOnce(&Transaction<'_>) -> Result<T, StoreError>,
     ) -> Result<T, StoreError> {
         let failed = self.failed(doing);
-        let transaction = self
-            .connection
-            .transaction_with_behavior(TransactionBehavior::Immediate)
-            .map_err(&failed)?;
-        let triggers = triggers(&transaction).map_err(&failed)?;
-        for (name, _) in &triggers {
-            transaction.execute_batch(&format!("DROP TRIGGER \"{name}\"")).map_err(&failed)?;
-        }
-        let done = work(&transaction)?;
-        for (_, sql) in &triggers {
-            transaction.execute_batch(sql).map_err(&failed)?;
-        }
-        transaction.commit().map_err(&failed)?;
-        Ok(done)
+        self.in_transaction(doing, |transaction| {
+            let triggers = triggers(transaction).map_err(&failed)?;
+            for (name, _) in &triggers {
+                transaction.execute_batch(&format!("DROP TRIGGER \"{name}\"")).map_err(&failed)?;
+            }
+            let done = work(transaction)?;
+            for (_, sql) in &triggers {
+                transaction.execute_batch(sql).map_err(&failed)?;
+            }
+            Ok(done)
+        })
     }
 
     /// Refuses a record that a process works on.

@@ -16,40 +16,42 @@ pub(super) struct Table {
 }
 
 macro_rules! table {
-    ($name:literal, $of_record:literal, $content:literal) => {
+    ($name:literal, $of_record:expr, $content:literal) => {
         Table { name: $name, of_record: $of_record, content: $content }
     };
 }
 
+/// Rows that name their run.
+const OF_RUN: &str = "run = ?1";
+
+/// Rows that name the trial of a run.
+const OF_TRIAL: &str = "trial IN (SELECT id FROM trial WHERE run = ?1)";
+
 /// Tables with rows of records: those that others refer to come first.
 pub(super) const TABLES: &[Table] = &[
     table!("run", "id = ?1", "plans and sessions"),
-    table!("run_extension", "run = ?1", "plans and sessions"),
-    table!("thinning", "run = ?1", "plans and sessions"),
-    table!("session", "run = ?1", "plans and sessions"),
+    table!("run_extension", OF_RUN, "plans and sessions"),
+    table!("thinning", OF_RUN, "plans and sessions"),
+    table!("session", OF_RUN, "plans and sessions"),
     table!(
         "session_end",
         "session IN (SELECT id FROM session WHERE run = ?1)",
         "plans and sessions"
     ),
-    table!("trial", "run = ?1", "trials"),
-    table!("second", "trial IN (SELECT id FROM trial WHERE run = ?1)", "seconds"),
-    table!(
-        "second_histogram",
-        "trial IN (SELECT id FROM trial WHERE run = ?1)",
-        "latencies by the second"
-    ),
-    table!("histogram", "trial IN (SELECT id FROM trial WHERE run = ?1)", "histograms"),
-    table!("setting", "trial IN (SELECT id FROM trial WHERE run = ?1)", "settings"),
-    table!("telemetry", "trial IN (SELECT id FROM trial WHERE run = ?1)", "telemetry"),
+    table!("trial", OF_RUN, "trials"),
+    table!("second", OF_TRIAL, "seconds"),
+    table!("second_histogram", OF_TRIAL, "latencies by the second"),
+    table!("histogram", OF_TRIAL, "histograms"),
+    table!("setting", OF_TRIAL, "settings"),
+    table!("telemetry", OF_TRIAL, "telemetry"),
     table!(
         "sample",
         "telemetry IN (SELECT id FROM telemetry
                        WHERE trial IN (SELECT id FROM trial WHERE run = ?1))",
         "telemetry"
     ),
-    table!("server_log", "trial IN (SELECT id FROM trial WHERE run = ?1)", "server logs"),
-    table!("fsync_rate", "run = ?1", "probes"),
+    table!("server_log", OF_TRIAL, "server logs"),
+    table!("fsync_rate", OF_RUN, "probes"),
     table!("probe_record", "coalesce(run, id) = ?1", "probes"),
     table!("crash_record", "coalesce(run, id) = ?1", "crash tests"),
     table!("imported_run", "id = ?1", "imports"),

@@ -27,11 +27,21 @@ impl Store {
         work: impl FnOnce(&Transaction<'_>) -> rusqlite::Result<T>,
     ) -> Result<T, StoreError> {
         let failed = self.failed(doing);
+        self.in_transaction(doing, |transaction| work(transaction).map_err(failed))
+    }
+
+    /// Does `work` in one transaction, which takes the store for writing at once.
+    pub(super) fn in_transaction<T>(
+        &mut self,
+        doing: &'static str,
+        work: impl FnOnce(&Transaction<'_>) -> Result<T, StoreError>,
+    ) -> Result<T, StoreError> {
+        let failed = self.failed(doing);
         let transaction = self
             .connection
             .transaction_with_behavior(TransactionBehavior::Immediate)
             .map_err(&failed)?;
-        let done = work(&transaction).map_err(&failed)?;
+        let done = work(&transaction)?;
         transaction.commit().map_err(&failed)?;
         Ok(done)
     }
