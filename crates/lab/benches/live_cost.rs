@@ -15,33 +15,21 @@ use pgdyno_engine::script::Script;
 use pgdyno_engine::{LiveSecond, LoadObserver, LoadSpec, WeightedScript, run_load};
 use pgdyno_exec::current_owner;
 use pgdyno_lab::SessionEnd;
-use pgdyno_lab::live::{Feed, Follower};
+use pgdyno_lab::live::{Feed, Follower, load_second};
 use pgdyno_lab::progress::{Event, Progress, Silent};
+use pgdyno_model::PlannedTrial;
 use pgdyno_model::experiment::{Length, Protocol};
 use pgdyno_model::live::{LiveRun, LoadSecond};
 use pgdyno_model::measurement::Measurement;
 use pgdyno_model::units::{Epoch, Span};
-use pgdyno_model::{PlannedTrial, SecondLatencies};
 use pgdyno_test_support::{Interval, Server};
 
 static GO_ON: AtomicBool = AtomicBool::new(false);
 
 /// Returns the record of a second, as a run writes it.
 fn record(live: &LiveSecond) -> LoadSecond {
-    LoadSecond {
-        elapsed_s: live.elapsed.as_secs_f64(),
-        measuring: true,
-        tps: live.tps,
-        failed: live.failed,
-        latency_us_p50: live.latency_us_p50,
-        latency_us_p99: live.latency_us_p99,
-        latencies: live.latency.as_ref().map_or_else(Vec::new, |latencies| {
-            SecondLatencies::from(latencies).rebinned(LoadSecond::BUCKETS_PER_OCTAVE)
-        }),
-        event_loop_lag_us_p99: live.event_loop_lag_us_p99,
-        waits: vec![("IO:WalSync".into(), 1.0); LoadSecond::WAITS],
-        left_s: 1.0,
-    }
+    let waits = vec![("IO:WalSync".into(), 1.0); LoadSecond::WAITS];
+    load_second(live, waits, Duration::from_secs(1))
 }
 
 fn measure(

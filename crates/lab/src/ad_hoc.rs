@@ -9,12 +9,11 @@ use std::time::SystemTime;
 use pgdyno_connect::control;
 use pgdyno_exec::process::current_owner;
 use pgdyno_facts as facts;
-use pgdyno_model::experiment::Length;
 use pgdyno_model::facts::{BuildSource, ServerFacts};
-use pgdyno_model::record::{SessionEnd, SessionRecord};
+use pgdyno_model::record::{AdHocRun, SessionEnd, SessionRecord};
 use pgdyno_model::target::Target;
 use pgdyno_model::units::{Epoch, Span};
-use pgdyno_model::{Measurement, Plan, PlannedTrial, RunRecord, Treatment, TrialRecord};
+use pgdyno_model::{Plan, PlannedTrial, RunRecord, TrialRecord};
 
 use crate::LabError;
 use crate::record_id::new_record_id;
@@ -22,27 +21,6 @@ use crate::stores::open_store;
 
 /// Recipe of the runs of `pgdyno pgbench --store`.
 pub const PGBENCH: &str = "pgbench";
-
-/// A load that was offered and measured.
-#[derive(Debug)]
-pub struct AdHocRun {
-    /// The load.
-    pub treatment: Treatment,
-    /// How long it was to last.
-    pub length: Length,
-    /// The seed of the load.
-    pub seed: u64,
-    /// When it began.
-    pub started_at: Epoch,
-    /// When the measured window opened.
-    pub measured_at: Epoch,
-    /// The figures.
-    pub measurement: Measurement,
-    /// The server, which is asked for its version and settings. The store has no password of it.
-    pub target: Target,
-    /// Whether a signal ended the load: its trial then counts as failed.
-    pub is_interrupted: bool,
-}
 
 /// Adds a run to the store at `path`, and makes the store if there is none. Returns the run's id.
 ///

@@ -19,13 +19,6 @@ pub struct Explained {
     help: Option<String>,
 }
 
-impl Explained {
-    /// Returns the error itself if it is an `E`.
-    pub fn downcast_ref<E: Error + 'static>(&self) -> Option<&E> {
-        self.error.downcast_ref()
-    }
-}
-
 impl fmt::Display for Explained {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.error.fmt(f)

@@ -3,10 +3,12 @@
 use serde::{Deserialize, Serialize};
 use strum::{EnumString, IntoStaticStr};
 
+use crate::experiment::Length;
 use crate::facts::{HostFacts, Owner, ServerFacts, StorageFacts};
+use crate::target::Target;
 use crate::telemetry::Table;
 use crate::units::Epoch;
-use crate::{Latencies, Measurement, Plan};
+use crate::{Latencies, Measurement, Plan, Treatment};
 
 /// A run as it was begun.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -107,6 +109,29 @@ pub struct TrialRecord {
     /// What the server logged from the trial's start to its end.
     #[serde(skip)]
     pub server_log: String,
+}
+
+/// A load that no experiment describes, as it was offered and measured.
+///
+/// The arguments of its command are not here: a connection string may hold a password.
+#[derive(Debug)]
+pub struct AdHocRun {
+    /// The load.
+    pub treatment: Treatment,
+    /// How long it was to last.
+    pub length: Length,
+    /// The seed of the load.
+    pub seed: u64,
+    /// When the load began.
+    pub started_at: Epoch,
+    /// When the measured window opened.
+    pub measured_at: Epoch,
+    /// The figures.
+    pub measurement: Measurement,
+    /// The server. The store keeps no password of it.
+    pub target: Target,
+    /// Whether a signal ended the load: its trial then counts as failed.
+    pub is_interrupted: bool,
 }
 
 /// What PostgreSQL counted from before the load to after it.

@@ -34,6 +34,7 @@
 //! std::process::exit(status);
 //! ```
 
+mod ad_hoc;
 mod connection;
 mod dialect;
 mod extra_report;
@@ -44,7 +45,6 @@ mod hdr_log;
 mod help;
 mod initialize;
 mod log;
-mod measured;
 mod options;
 mod password;
 mod progress;
@@ -61,8 +61,9 @@ use std::io::Write;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use pgdyno_model::record::AdHocRun;
+
 pub use help::{OptionHelp, options};
-pub use measured::Measured;
 use request::Request;
 use usage_error::{Stopped, exit_status};
 
@@ -133,7 +134,7 @@ impl Invocation {
         out: &mut dyn Write,
         err: &mut (dyn Write + Send),
         stop: &AtomicBool,
-        measured: &mut Option<Measured>,
+        measured: &mut Option<AdHocRun>,
     ) -> i32 {
         tell(err, &self.notes);
         let ended = match &self.request {

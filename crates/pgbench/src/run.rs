@@ -14,12 +14,13 @@ use pgdyno_engine::{
     run_load,
 };
 use pgdyno_model::Measurement;
+use pgdyno_model::record::AdHocRun;
 use pgdyno_model::target::{Address, Servers, Target};
 
+use crate::ad_hoc::ad_hoc_run;
 use crate::connection::Connected;
 use crate::hdr_log::HdrLog;
 use crate::log::Logs;
-use crate::measured::Measured;
 use crate::progress::Progress;
 use crate::request::Run;
 use crate::server_messages::server_version;
@@ -48,7 +49,7 @@ pub(crate) fn run(
     run: &Run,
     (out, err): (&mut dyn Write, &mut (dyn Write + Send)),
     stop: &AtomicBool,
-    measured: &mut Option<Measured>,
+    measured: &mut Option<AdHocRun>,
 ) -> Result<RunEnd, UsageError> {
     let seed = run.seed.unwrap_or_else(|| fastrand::u64(..));
     let run = &Run { seed: Some(seed), ..run.clone() };
@@ -91,7 +92,7 @@ pub(crate) fn run(
     }
     let is_stopped = stop.load(Ordering::Relaxed);
     if run.store.is_some() {
-        *measured = Some(Measured::new(run, &tables, target, began, &measurement, is_stopped));
+        *measured = Some(ad_hoc_run(run, &tables, target, began, &measurement, is_stopped));
     }
     let _ = out.write_all(report::pgbench(&measurement, run, &tables).as_bytes());
     if run.extra_report {

@@ -3,6 +3,7 @@
 //! Nothing is analysed while a run of the store is measured: the server would take its processor.
 
 use std::collections::HashSet;
+use std::sync::Arc;
 use std::time::Duration;
 
 use pgdyno_results::analyse;
@@ -10,6 +11,7 @@ use pgdyno_results::digest::RunDigest;
 use pgdyno_results::store::ListedRun;
 
 use crate::app::App;
+use crate::listing::Contents;
 use crate::response::ApiError;
 
 /// Between two looks for runs without a digest.
@@ -23,28 +25,41 @@ pub(crate) fn fill(app: &App) {
     // Heads of runs that cannot be analysed: they are damaged, and stay so.
     let mut failed: HashSet<(String, Option<String>)> = HashSet::new();
     while !app.is_ending() {
-        match next(app, &failed) {
-            Some(run) => {
-                if add(app, &run).is_err() {
-                    failed.insert((run.summary.id, run.head));
-                }
+        let Ok(contents) = app.contents() else {
+            wait(app);
+            continue;
+        };
+        let missing = missing(app, &contents, &failed);
+        if missing.is_empty() {
+            wait(app);
+        }
+        for run in missing {
+            // What was written meanwhile may be newer, or a run that is measured.
+            let is_same = app.contents().is_ok_and(|now| Arc::ptr_eq(&now, &contents));
+            if app.is_ending() || !is_same {
+                break;
             }
-            None => wait(app),
+            if add(app, run).is_err() {
+                failed.insert((run.summary.id.clone(), run.head.clone()));
+            }
         }
     }
 }
 
-/// Returns the newest run without a digest; none while a run is measured.
-fn next(app: &App, failed: &HashSet<(String, Option<String>)>) -> Option<ListedRun> {
-    let contents = app.contents().ok()?;
+/// Returns the runs without a digest, the newest first; none while a run is measured.
+fn missing<'a>(
+    app: &App,
+    contents: &'a Contents,
+    failed: &HashSet<(String, Option<String>)>,
+) -> Vec<&'a ListedRun> {
     if contents.has_running() {
-        return None;
+        return Vec::new();
     }
     let digests = app.digests();
     let is_missing = |run: &&ListedRun| {
         digests.get(run).is_none() && !failed.contains(&(run.summary.id.clone(), run.head.clone()))
     };
-    contents.runs.iter().find(is_missing).cloned()
+    contents.runs.iter().filter(is_missing).collect()
 }
 
 /// Makes the digest of `run` and keeps it.

@@ -9,25 +9,31 @@ const AXE = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.mi
 /** What went wrong on a page: errors, refused scripts and styles, dialogs, requests. */
 export type Trouble = string[];
 
+/** Notes errors, refused scripts, dialogs, and requests to addresses that do not match `own`. */
+export function troubleOn(page: Page, own: RegExp): Trouble {
+  const found: Trouble = [];
+  page.on('console', (message) => {
+    if (['error', 'warning'].includes(message.type())) {
+      found.push(`${message.type()}: ${message.text()}`);
+    }
+  });
+  page.on('pageerror', (error) => found.push(`error: ${error.message}`));
+  page.on('dialog', (dialog) => {
+    found.push(`dialog: ${dialog.message()}`);
+    void dialog.dismiss();
+  });
+  page.on('request', (request) => {
+    if (!own.test(request.url())) {
+      found.push(`request: ${request.url()}`);
+    }
+  });
+  return found;
+}
+
 /** Test with a list of what went wrong in its page; nothing may. */
 export const test = base.extend<{ trouble: Trouble }>({
   trouble: async ({ page }, use) => {
-    const found: Trouble = [];
-    page.on('console', (message) => {
-      if (['error', 'warning'].includes(message.type())) {
-        found.push(`${message.type()}: ${message.text()}`);
-      }
-    });
-    page.on('pageerror', (error) => found.push(`error: ${error.message}`));
-    page.on('dialog', (dialog) => {
-      found.push(`dialog: ${dialog.message()}`);
-      void dialog.dismiss();
-    });
-    page.on('request', (request) => {
-      if (!/^(file|data|blob):/.test(request.url())) {
-        found.push(`request: ${request.url()}`);
-      }
-    });
+    const found = troubleOn(page, /^(file|data|blob):/);
     await use(found);
     base.expect(found).toEqual([]);
   },

@@ -3,6 +3,7 @@ import { spawn, type ChildProcess } from 'node:child_process';
 import { copyFileSync, mkdtempSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { test as base, type Page } from '@playwright/test';
+import { troubleOn, type Trouble } from './open';
 import { environment, OUT, PGDYNO } from './program';
 import { store } from './stores';
 
@@ -61,29 +62,13 @@ export async function serve(name: string, ...options: string[]): Promise<Server 
   };
 }
 
-/** Notes what a reader must never meet: errors, refused scripts and styles, foreign requests. */
-export function watched(page: Page): string[] {
-  const found: string[] = [];
-  page.on('console', (message) => {
-    if (['error', 'warning'].includes(message.type())) {
-      found.push(`${message.type()}: ${message.text()}`);
-    }
-  });
-  page.on('pageerror', (error) => found.push(`error: ${error.message}`));
-  page.on('dialog', (dialog) => {
-    found.push(`dialog: ${dialog.message()}`);
-    void dialog.dismiss();
-  });
-  page.on('request', (request) => {
-    if (!/^(http:\/\/127\.0\.0\.1:\d+\/|data:|blob:)/.test(request.url())) {
-      found.push(`request: ${request.url()}`);
-    }
-  });
-  return found;
+/** Notes what a reader must never meet on a page of a server. */
+export function watched(page: Page): Trouble {
+  return troubleOn(page, /^(http:\/\/127\.0\.0\.1:\d+\/|data:|blob:)/);
 }
 
 /** Test with a server over the store that `test.use({ served: … })` names. */
-export const test = base.extend<{ served: string; server: Server; trouble: string[] }>({
+export const test = base.extend<{ served: string; server: Server; trouble: Trouble }>({
   served: ['quickstart', { option: true }],
   server: async ({ served }, use) => {
     const { stop, ...server } = await serve(served);

@@ -5,9 +5,10 @@ use std::io::{self, stderr};
 use std::path::Path;
 use std::process::ExitCode;
 
-use pgdyno_lab::ad_hoc::{self, AdHocRun};
+use pgdyno_lab::ad_hoc;
 use pgdyno_lab::run::open_store;
-use pgdyno_pgbench::{CalledAs, Invocation, Measured};
+use pgdyno_model::record::AdHocRun;
+use pgdyno_pgbench::{CalledAs, Invocation};
 
 use crate::output::{StandardOutput, Visible};
 use crate::shared_options::StoreOption;
@@ -66,27 +67,7 @@ pub(crate) fn run(arguments: &[String], called_as: CalledAs) -> ExitCode {
 
 /// Puts a run into the store, and says so on standard error: what pgbench prints stays as it is.
 /// Returns the exit status: 1 for a run that ended well and could not be kept.
-fn keep(store: &Path, measured: Measured, status: i32) -> i32 {
-    let Measured {
-        treatment,
-        length,
-        seed,
-        started_at,
-        measured_at,
-        measurement,
-        target,
-        is_interrupted,
-    } = measured;
-    let run = AdHocRun {
-        treatment,
-        length,
-        seed,
-        started_at,
-        measured_at,
-        measurement,
-        target,
-        is_interrupted,
-    };
+fn keep(store: &Path, run: AdHocRun, status: i32) -> i32 {
     match ad_hoc::keep(store, run) {
         Ok(id) => {
             output::hint(&format!("pgbench: note: stored as {id}; `pgdyno show {id}` shows it"));

@@ -30,6 +30,7 @@ mod error;
 mod feed;
 mod follower;
 mod live_folder;
+mod second;
 mod summary;
 
 pub use self::detach::{Detached, detach, leave_terminal};
@@ -37,4 +38,5 @@ pub use self::error::LiveError;
 pub use self::feed::Feed;
 pub use self::follower::Follower;
 pub use self::live_folder::folder;
+pub use self::second::load_second;
 pub use self::summary::{LiveSummary, ask_to_stop, find, interrupt, runs};

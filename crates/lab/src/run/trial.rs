@@ -14,15 +14,12 @@ use pgdyno_engine::script::Value;
 use pgdyno_engine::{LiveSecond, LoadError, LoadObserver, LoadSpec, Phase, run_load};
 use pgdyno_model::experiment::Length;
 use pgdyno_model::facts::ServerFacts;
-use pgdyno_model::live::LoadSecond;
 use pgdyno_model::progress::{Activity, Event};
 use pgdyno_model::record::ServerCount;
 use pgdyno_model::search::Step;
 use pgdyno_model::telemetry::Table;
 use pgdyno_model::units::Epoch;
-use pgdyno_model::{
-    Find, Measurement, Plan, PlannedTrial, Search, SecondLatencies, Treatment, TrialRecord,
-};
+use pgdyno_model::{Find, Measurement, Plan, PlannedTrial, Search, Treatment, TrialRecord};
 use pgdyno_observe::telemetry::{Sampler, TelemetryContext, probes};
 
 use super::cluster_pool::ReadyServer;
@@ -31,6 +28,7 @@ use super::server::Server;
 use super::settle::settle;
 use crate::LabError;
 use crate::context::Context;
+use crate::live::load_second;
 use crate::prepare::Prepared;
 use crate::search::{RateRequest, RateSearch, dither};
 
@@ -296,22 +294,9 @@ impl Trial<'_> {
             if live.phase == Phase::Draining {
                 return;
             }
-            let mut waits = sampler.waits();
-            waits.truncate(LoadSecond::WAITS);
-            self.context.event(&Event::Load(&LoadSecond {
-                elapsed_s: live.elapsed.as_secs_f64(),
-                measuring: live.phase != Phase::WarmUp,
-                tps: live.tps,
-                failed: live.failed,
-                latency_us_p50: live.latency_us_p50,
-                latency_us_p99: live.latency_us_p99,
-                latencies: live.latency.as_ref().map_or_else(Vec::new, |latencies| {
-                    SecondLatencies::from(latencies).rebinned(LoadSecond::BUCKETS_PER_OCTAVE)
-                }),
-                event_loop_lag_us_p99: live.event_loop_lag_us_p99,
-                waits,
-                left_s: (self.left)(began.elapsed()).as_secs_f64(),
-            }));
+            let left = (self.left)(began.elapsed());
+            let second = load_second(live, sampler.waits(), left);
+            self.context.event(&Event::Load(&second));
         };
         let stop = self.context.stop;
         let driven =
