@@ -199,7 +199,7 @@ mod tests {
                 "quickstart" | "noise-floor" => assert_eq!(names, ["quick"]),
                 // No report stands behind these.
                 "commit-loss" | "crash-matrix" | "flush-latency" => {
-                    assert_eq!(names, ["quick", "large"])
+                    assert_eq!(names, ["quick", "large"]);
                 }
                 "group-commit" => assert_eq!(names, ["quick", "report", "sustained", "large"]),
                 _ => assert_eq!(names, ["quick", "report", "large"], "{}", recipe.name),
