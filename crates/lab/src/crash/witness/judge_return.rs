@@ -24,6 +24,7 @@ use crate::crash::round_plan::{Planted, RoundPlan};
 use crate::crash::session::new_record;
 use crate::crash::subject::Subject;
 use crate::crash::verify;
+use crate::crash::workload::CrashLoad;
 use crate::prepare::Prepared;
 
 /// So many times `wal_writer_delay` are what the header says of asynchronous commit.
@@ -172,7 +173,8 @@ fn recover(
         acknowledged: Err(Unseen::NotApplicable("nobody watched WAL at the witness".into())),
         checksums: local.checksums,
     };
-    let terms = verify::Terms { scale, limit, stop: context.stop };
+    let load = CrashLoad::of(local.options.workload);
+    let terms = verify::Terms { load, scale, limit, stop: context.stop };
     let found = verify::look(cluster, &before, mark, &terms)?;
     Ok((Aftermath::Up(Box::new(found)), Some(took), cluster.log_since(mark)))
 }
