@@ -53,7 +53,8 @@ pub(super) fn judge_return(
     let subject = subject(prepared, local, context)?;
     let mut cluster = adopt(&subject, local, witness, context)?;
     let mut record = new_record(&subject, &local.id);
-    record.storage = facts::fingerprint(&local.storage, &local.directory, subject.serials)?;
+    let smart = subject.storages[&subject.storage].smart.as_ref();
+    record.storage = facts::fingerprint(&local.storage, &local.directory, subject.serials, smart)?;
     let (aftermath, recovery, log) = match recover(&mut cluster, local, context) {
         Ok(recovered) => recovered,
         Err(e) => {
