@@ -10,6 +10,7 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 use strum::IntoStaticStr;
 
+use crate::facts::SmartType;
 use crate::units::{Bytes, Span};
 
 /// `[storage.<name>]`.
@@ -28,6 +29,9 @@ pub struct Storage {
     pub tablespaces: BTreeMap<String, Vec<String>>,
     /// How the device under it is set while trials run, put back afterwards.
     pub device: DeviceSettings,
+    /// How smartctl reaches the disk; none lets smartctl find out.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub smart: Option<SmartType>,
 }
 
 /// What carries a storage's bytes.

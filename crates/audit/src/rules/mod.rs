@@ -5,6 +5,7 @@ mod claims;
 mod comparability;
 mod design;
 mod durability;
+mod idle_device;
 mod progress;
 mod repeats;
 mod rising;
@@ -34,6 +35,7 @@ pub fn rules() -> impl Iterator<Item = &'static Rule> {
         durability::RULES,
         zfs::RULES,
         design::RULES,
+        idle_device::RULES,
     ]
     .into_iter()
     .flatten()
