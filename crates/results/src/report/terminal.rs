@@ -260,6 +260,7 @@ pub(super) fn probed(probe: &StageProbeView) -> String {
         1 => "after 1 trial".to_owned(),
         n => format!("after {n} trials"),
     };
+    let when = if probe.after_trim { format!("{when} and fstrim") } else { when };
     let flushes =
         probe.flushes_per_second.map(|f| format!("{} flushes/s of one writer", format::rate(f)));
     let megabytes =
@@ -282,17 +283,27 @@ pub(super) fn probed(probe: &StageProbeView) -> String {
     format!("storage `{}`, {when}{partly}: {figures} ({}).{suspect}", probe.storage, probe.id)
 }
 
+/// Renders how old the oldest loss of a round was at the fault: `, the oldest of a round 31 ms
+/// (median) to 83 ms before the fault`; empty without a loss.
+fn lost_age(fault: &FaultView) -> String {
+    let (Some(median), Some(oldest)) = (fault.median_lost_ms, fault.oldest_lost_ms) else {
+        return String::new();
+    };
+    format!(", the oldest of a round {median:.0} ms (median) to {oldest:.0} ms before the fault")
+}
+
 /// Renders crash tests: a line for each fault, then the circumstances that weaken the verdict.
 pub(super) fn crashed(crash: &CrashView) -> Vec<String> {
     let line = |fault: &FaultView| {
         format!(
-            "{}, {}: {}. {}, {} acknowledged, {} lost ({}).",
+            "{}, {}: {}. {}, {} acknowledged, {} lost{} ({}).",
             crash.name,
             fault.fault,
             fault.verdict,
             format::counted(fault.rounds as u64, "round"),
             format::count(fault.acknowledged),
             format::count(fault.lost),
+            lost_age(fault),
             crash.id
         )
     };

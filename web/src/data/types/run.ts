@@ -248,6 +248,8 @@ export interface StageProbeView {
   storage: string;
   started_at: string;
   attempts_before: number;
+  /** Whether free blocks were discarded right before; absent in older documents. */
+  after_trim?: boolean;
   complete: boolean;
   flushes_per_second: number | null;
   write_bytes_per_second: number | null;
