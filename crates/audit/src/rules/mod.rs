@@ -3,6 +3,7 @@
 mod changes;
 mod claims;
 mod comparability;
+mod contradictions;
 mod design;
 mod durability;
 mod progress;
@@ -33,6 +34,7 @@ pub fn rules() -> impl Iterator<Item = &'static Rule> {
         progress::RULES,
         durability::RULES,
         zfs::RULES,
+        contradictions::RULES,
         design::RULES,
     ]
     .into_iter()
