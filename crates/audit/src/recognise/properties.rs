@@ -110,7 +110,8 @@ fn stated(text: &str, line: usize) -> Option<Property> {
     let (name, rest) = text.split_once('=')?;
     let name = name.trim();
     let value = rest.split(['#', '(', '（']).next()?.trim();
-    let is_word = !value.is_empty() && value.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'-');
+    let is_word =
+        !value.is_empty() && value.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'-');
     (OF_ZFS.has(name) && is_word).then(|| Property {
         kind: PropertyKind::Zfs,
         subject: String::new(),

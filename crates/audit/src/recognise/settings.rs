@@ -6,7 +6,7 @@ use super::scan::Scan;
 use crate::words::Words;
 
 /// A setting that the report shows.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Setting {
     /// Its name.
     pub name: String,
@@ -318,8 +318,7 @@ mod tests {
 
     #[test]
     fn times_have_units() {
-        let of =
-            |value: &str| Setting { name: String::new(), value: value.into(), line: 1 }.seconds();
+        let of = |value: &str| Setting { value: value.into(), ..Setting::default() }.seconds();
         assert_eq!(
             (of("30min"), of("300"), of("5 min"), of("1h")),
             (Some(1800.0), Some(300.0), Some(300.0), Some(3600.0))

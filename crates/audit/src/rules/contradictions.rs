@@ -30,12 +30,15 @@ fn judge(evidence: &Evidence, verdicts: &mut Verdicts) {
         }
         let lost = |value: &str| {
             matches!((name.as_str(), value), ("sync", "disabled") | ("barrier", "0"))
-                || matches!(name.as_str(), "fsync" | "full_page_writes") && boolean(value) == Some(false)
+                || matches!(name.as_str(), "fsync" | "full_page_writes")
+                    && boolean(value) == Some(false)
         };
         let severity = if lost(value) || lost(&last.value) { Serious } else { Warning };
         let message = format!(
             "{name}={} is asked for (line {}), and {name}={value} is listed{}: which of them the figures were measured with is not known",
-            last.value, last.line, of(listed)
+            last.value,
+            last.line,
+            of(listed)
         );
         let computed = json!({ "property": name, "asked": last.value, "listed": value, "subject": listed.subject });
         verdicts.found(severity, Likely, &[line, last.line], message, computed);

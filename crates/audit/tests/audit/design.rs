@@ -251,7 +251,10 @@ fn what_is_asked_for_and_listed_otherwise_is_told_of_any_property() {
         (zfs("recordsize = 8K", "recordsize 128K default"), Severity::Warning),
         (zfs("zfs set compression=lz4 tank", "compression off default"), Severity::Warning),
         (zfs("ashift = 13 (blocks of 8 kB)", "ashift 12 local"), Severity::Warning),
-        (after(&format!("mount -o data=writeback /dev/sdb1 /data\n\n{mounted}")), Severity::Warning),
+        (
+            after(&format!("mount -o data=writeback /dev/sdb1 /data\n\n{mounted}")),
+            Severity::Warning,
+        ),
         (after(&format!("wal_sync_method = open_datasync\n\n{show}")), Severity::Warning),
     ] {
         assert_eq!(finding(&of(&text), rule).severity, severity, "{text}");
