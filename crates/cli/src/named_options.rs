@@ -33,7 +33,7 @@ const OTHERS: &[(&str, &[&str])] = &[
     ("fio", &["output-format"]),
     ("initdb, pg_checksums and libpq's options", &["check", "data-checksums", "name"]),
     ("useradd", &["system"]),
-    ("smartctl, mdadm and LVM", &["detail", "health", "stop", "wait", "yes"]),
+    ("smartctl, mdadm and LVM", &["detail", "health", "stop", "wait", "xall", "yes"]),
     ("systemctl", &["now"]),
     (
         "docker",

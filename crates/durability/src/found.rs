@@ -28,6 +28,39 @@ pub struct Row {
     pub effect: Effect,
 }
 
+/// The field of a transaction's [`Effect`] that is the key of a row.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum EffectKey {
+    /// [`Effect::account`].
+    Account,
+    /// [`Effect::teller`].
+    Teller,
+    /// [`Effect::branch`].
+    Branch,
+}
+
+impl EffectKey {
+    /// Returns the key that `effect` has.
+    pub fn of(self, effect: &Effect) -> i64 {
+        match self {
+            Self::Account => effect.account,
+            Self::Teller => effect.teller,
+            Self::Branch => effect.branch,
+        }
+    }
+}
+
+/// Amounts of one kind of row, which transactions add to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Amounts {
+    /// The kind of row, as text: `account`.
+    pub holder: &'static str,
+    /// Which key of a transaction names the row.
+    pub key: EffectKey,
+    /// Amounts that are not 0, by key.
+    pub by_key: Observed<BTreeMap<i64, i64>>,
+}
+
 /// The write-ahead log's ends, as bytes since its beginning (an LSN).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Wal {
@@ -44,12 +77,8 @@ pub struct Found {
     pub rows: Observed<Vec<Row>>,
     /// The tokens by the table's primary key.
     pub index: Observed<Vec<Token>>,
-    /// Accounts whose balance is not 0.
-    pub accounts: Observed<BTreeMap<i64, i64>>,
-    /// Tellers whose balance is not 0.
-    pub tellers: Observed<BTreeMap<i64, i64>>,
-    /// Branches whose balance is not 0.
-    pub branches: Observed<BTreeMap<i64, i64>>,
+    /// Amounts that transactions added to rows beside the tokens' table, one item a kind of row.
+    pub amounts: Vec<Amounts>,
     /// The system identifier before the fault and after it.
     pub system_identifier: Observed<(u64, u64)>,
     /// Ends of the write-ahead log.
@@ -62,9 +91,9 @@ pub struct Found {
     pub heaps: Observed<Vec<String>>,
     /// Complaints of `pg_checksums --check`, run while the server is down.
     pub checksums: Observed<Vec<String>>,
-    /// Accounts, tellers and branches, by sequential scans.
+    /// Tables of the data set, by sequential scans.
     pub by_scan: Observed<Vec<TableRows>>,
-    /// Accounts, tellers and branches, by their primary keys.
+    /// Tables of the data set, by their primary keys.
     pub by_key: Observed<Vec<TableRows>>,
     /// Entries of B-trees that lead to no tuple of their table, or to one that another row takes later.
     pub pointers: Observed<Vec<String>>,
@@ -77,12 +106,12 @@ pub struct Found {
     pub restarted: Observed<()>,
     /// Tables that lack that last write after the clean stop.
     pub unwritten: Observed<Vec<String>>,
-    /// Accounts, tellers and branches after the clean stop, by sequential scans.
+    /// Tables of the data set after the clean stop, by sequential scans.
     pub after_restart: Observed<Vec<TableRows>>,
 }
 
 /// The rows of one table of the data set, counted by the server in one scan. They were loaded with
-/// the keys 1, 2, 3, …, and no transaction adds, deletes or changes more than their balance.
+/// the keys 1, 2, 3, …, and no transaction adds, deletes or changes more than their amount.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct TableRows {
     /// The table's name.

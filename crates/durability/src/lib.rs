@@ -37,6 +37,7 @@ pub use agreement::{Agreement, agreement};
 pub use damage::{damage_in, is_damage, refuses_writes};
 pub use excerpt::ledger_excerpt;
 pub use found::{
-    Aftermath, AsynchronousCommit, Found, Observed, Promise, Row, TableRows, Unseen, Wal,
+    Aftermath, Amounts, AsynchronousCommit, EffectKey, Found, Observed, Promise, Row, TableRows,
+    Unseen, Wal,
 };
 pub use judge::{Judgement, judge};

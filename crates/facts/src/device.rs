@@ -36,8 +36,8 @@ pub(super) struct Devices<'a> {
     pub(super) tree: &'a Tree,
     pub(super) mounts: &'a [MountEntry],
     pub(super) serials: Serials,
-    /// Whether disks are asked for their health.
-    pub(super) health: bool,
+    /// How disks are asked for their health; none asks no program.
+    pub(super) health: Option<health::Question<'a>>,
 }
 
 /// Returns the kernel's name of the block device that `mount` is of, where there is one.
@@ -206,9 +206,7 @@ impl Devices<'_> {
         device.serial = serial.map(|s| self.serials.shown(&s));
         device.wwn = wwn.map(|w| self.serials.shown(&w));
         device.transport = self.transport(name);
-        if self.health {
-            device.health = Some(health::read(name));
-        }
+        device.health = self.health.map(|question| health::read(name, question));
     }
 
     fn transport(&self, name: &str) -> Option<String> {
@@ -243,7 +241,7 @@ impl Devices<'_> {
 
 impl Serials {
     /// Returns a serial number as it is stored.
-    fn shown(self, serial: &str) -> String {
+    pub(super) fn shown(self, serial: &str) -> String {
         match self {
             Self::Kept => serial.to_owned(),
             Self::Hashed => {

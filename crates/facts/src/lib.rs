@@ -37,7 +37,7 @@ use health::TOOL_LIMIT;
 use pgdyno_exec::directory::DirectoryError;
 use pgdyno_exec::mountinfo::{self, MountEntry};
 use pgdyno_exec::tool::ask_tool;
-use pgdyno_model::facts::{HostFacts, StorageFacts};
+use pgdyno_model::facts::{HostFacts, SmartType, StorageFacts};
 use pgdyno_model::units::Bytes;
 pub use text::kilobytes;
 use text::value_of;
@@ -101,13 +101,14 @@ fn os_name(tree: &Tree) -> String {
 /// # Errors
 /// [`DirectoryError`]: the directory cannot be looked at.
 pub fn storage(name: &str, directory: &Path) -> Result<StorageFacts, DirectoryError> {
-    look(name, directory, Serials::Hashed, false)
+    look(name, directory, Serials::Hashed, None)
 }
 
 /// Reads the facts of the storage under `directory`, which the experiment calls `name`.
 ///
 /// As [`storage`], with the disks' health by `smartctl` and a pool's properties by ZFS's programs.
-/// Takes seconds if a disk sleeps.
+/// Takes seconds if a disk sleeps. `smart` is how smartctl reaches every disk under the directory;
+/// none lets it find out.
 ///
 /// # Errors
 /// [`DirectoryError`]: the directory cannot be looked at.
@@ -115,15 +116,16 @@ pub fn fingerprint(
     name: &str,
     directory: &Path,
     serials: Serials,
+    smart: Option<&SmartType>,
 ) -> Result<StorageFacts, DirectoryError> {
-    look(name, directory, serials, true)
+    look(name, directory, serials, Some(health::Question { device_type: smart, serials }))
 }
 
 fn look(
     name: &str,
     directory: &Path,
     serials: Serials,
-    programs: bool,
+    programs: Option<health::Question<'_>>,
 ) -> Result<StorageFacts, DirectoryError> {
     let failed = |what, source| DirectoryError::Io { what, path: directory.to_owned(), source };
     let real = directory.canonicalize().map_err(|e| failed("resolve", e))?;
@@ -150,9 +152,9 @@ fn on_mount(
     mounts: &[MountEntry],
     mount: &MountEntry,
     serials: Serials,
-    programs: bool,
+    programs: Option<health::Question<'_>>,
 ) -> StorageFacts {
-    let mut told = filesystem::details(tree, mounts, mount, programs);
+    let mut told = filesystem::details(tree, mounts, mount, programs.is_some());
     let device = device::of_mount(tree, mount).or_else(|| told.devices.first().cloned());
     if told.devices.is_empty() {
         told.devices.extend(device.clone());
@@ -194,7 +196,7 @@ pub fn device(path: &Path, size: Bytes) -> StorageFacts {
     let tree = Tree::here();
     let shown = path.display().to_string();
     let device = device::named(&tree, &shown);
-    let devices = Devices { tree: &tree, mounts: &[], serials: Serials::Hashed, health: false };
+    let devices = Devices { tree: &tree, mounts: &[], serials: Serials::Hashed, health: None };
     with_its_disk(StorageFacts {
         directory: shown.clone(),
         source: shown,

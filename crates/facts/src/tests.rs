@@ -8,7 +8,7 @@ use super::*;
 /// What lies under the first mount of `mountinfo`.
 fn under(made: &MadeTree, mounts_text: &str, serials: Serials) -> StorageFacts {
     let mounts = mountinfo::parse(mounts_text);
-    on_mount(&made.tree(), &mounts, &mounts[0], serials, false)
+    on_mount(&made.tree(), &mounts, &mounts[0], serials, None)
 }
 
 /// A block device: its directory below `sys/devices`, the links to it, and files in it.
@@ -195,7 +195,7 @@ fn this_machine_tells_of_itself() {
     );
     assert!(host.settings.sysctl.contains_key("vm.swappiness"), "{host:?}");
     let dir = tempfile::tempdir().unwrap();
-    let storage = fingerprint("here", dir.path(), Serials::Hashed).unwrap();
+    let storage = fingerprint("here", dir.path(), Serials::Hashed, None).unwrap();
     assert!(storage.size >= storage.available && !storage.filesystem.is_empty(), "{storage:?}");
     assert!(storage.block_bytes.is_some_and(|b| b >= 512), "{storage:?}");
     assert_eq!(storage.device.is_some(), storage.disk.is_some());

@@ -422,9 +422,11 @@ fn closing(prepared: &Prepared, surroundings: Option<&Surroundings>, out: &mut S
         let faults: Vec<&str> = crash.faults.iter().map(|fault| fault.name()).collect();
         line!(
             out,
-            "Then crash tests of each treatment, on storages and clusters made anew: {} rounds of {}",
+            "Then crash tests of each treatment, on storages and clusters made anew: {} rounds of {}, \
+             under {} with a ledger",
             crash.rounds,
-            faults.join(", ")
+            faults.join(", "),
+            crash.workload.description()
         );
         for treatment in &prepared.plan.treatments {
             let planted = crate::crash::feasibility::planted(&prepared.experiment, treatment);

@@ -131,7 +131,8 @@ impl Provisioner<'_> {
         }
         let stack = stack.make(&self.account, self.context.journal, self.context.stop)?;
         let obtained = stack.facts(self.keeps_serials())?;
-        let mut facts = facts::fingerprint(name, &stack.path(), self.serials)?;
+        let mut facts =
+            facts::fingerprint(name, &stack.path(), self.serials, asked.smart.as_ref())?;
         facts.obtained = Some(obtained);
         facts.asked = Some(asked.clone());
         Ok(ProvisionedStorage { stack, facts, _directory: directory })

@@ -1,12 +1,14 @@
 //! What was found: the host, the storage under the data, the server.
 
 mod host;
+mod smart;
 mod storage;
 
 pub use host::{
     CgroupFacts, CpuFacts, Hardware, HostFacts, KernelFacts, MemoryFacts, Virtualization,
 };
 use serde::{Deserialize, Serialize};
+pub use smart::{SmartReport, SmartType, SmartTypeError};
 pub use storage::{BlockDevice, DeviceKind, Health, LoopFacts, RaidFacts, StorageFacts};
 
 /// Where the server's programs came from.

@@ -3,8 +3,10 @@
 mod changes;
 mod claims;
 mod comparability;
+mod contradictions;
 mod design;
 mod durability;
+mod idle_device;
 mod progress;
 mod repeats;
 mod rising;
@@ -33,7 +35,9 @@ pub fn rules() -> impl Iterator<Item = &'static Rule> {
         progress::RULES,
         durability::RULES,
         zfs::RULES,
+        contradictions::RULES,
         design::RULES,
+        idle_device::RULES,
     ]
     .into_iter()
     .flatten()

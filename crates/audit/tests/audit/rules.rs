@@ -436,6 +436,31 @@ fn a_busy_thread_may_be_the_limit() {
 }
 
 #[test]
+fn a_device_with_time_left_beside_busy_processors_was_not_under_test() {
+    let iostat = |user: &str, idle: &str, util: &str| {
+        of(&format!(
+            "avg-cpu:  %user   %nice %system %iowait  %steal   %idle\n          {user}    0.00   13.89    2.42    0.00   {idle}\n\n\
+             Device:         rrqm/s   wrqm/s     r/s     w/s    rkB/s    wkB/s avgrq-sz avgqu-sz   await  svctm  %util\n\
+             sda               0.00     0.00    0.00    0.00     0.00     0.00     0.00     0.00    0.00   0.00   0.00\n\
+             sdc               0.00     7.00    1.00 5076.00    56.00 86788.00    34.21     0.46    0.09   0.09  {util}\n"
+        ))
+    };
+    let found = finding(&iostat("60.64", "23.06", "45.20"), "idle-device");
+    assert_eq!(
+        (found.severity, found.sure, found.line),
+        (Severity::Warning, Confidence::Possible, 6)
+    );
+    assert_eq!(
+        (&found.computed["device"], &found.computed["utilised_percent"]),
+        (&"sdc".into(), &45.2.into())
+    );
+    assert!((found.computed["cpu_percent"].as_f64().unwrap() - 74.53).abs() < 1e-9);
+    // The device was at its limit, or nothing was.
+    assert_eq!(checked(&iostat("60.64", "23.06", "99.20"), "idle-device").len(), 1);
+    assert_eq!(checked(&iostat("10.64", "73.06", "45.20"), "idle-device").len(), 1);
+}
+
+#[test]
 fn percentages_add_up() {
     let cpu = |idle: &str| {
         of(&format!(

@@ -8,6 +8,7 @@ use std::path::PathBuf;
 use clap::Args;
 use pgdyno_lab::Serials;
 use pgdyno_lab::doctor::examine;
+use pgdyno_model::facts::SmartType;
 
 use crate::context::Context;
 use crate::error::CommandError;
@@ -20,6 +21,10 @@ pub(crate) struct Options {
     /// Directory whose storage is examined [default: where pgdyno would create its clusters]
     #[arg(value_name = "DIR")]
     pub(crate) directory: Option<PathBuf>,
+    /// How smartctl reaches the disk behind a RAID controller, as its `--device` has it:
+    /// `megaraid,3`, `cciss,0`, `3ware,1`, `areca,2/1`
+    #[arg(long, value_name = "TYPE")]
+    pub(crate) smart: Option<SmartType>,
     /// Print JSON
     #[arg(long)]
     pub(crate) json: bool,
@@ -31,7 +36,7 @@ pub(crate) struct Options {
 /// Examines the machine and prints the findings. Findings do not change the exit status.
 pub(crate) fn run(options: &Options, context: &Context) -> Result<ExitStatus, CommandError> {
     let serials = if options.keep_serials { Serials::Kept } else { Serials::Hashed };
-    let doctor = examine(options.directory.as_deref(), serials);
+    let doctor = examine(options.directory.as_deref(), serials, options.smart.as_ref());
     print(&if options.json {
         to_json(&document::DoctorDocument::from(&doctor))?
     } else {

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use pgdyno_model::ledger::{Effect, State, Token};
 
 use super::*;
-use crate::found::{Found, Row, TableRows, Unseen, Wal};
+use crate::found::{Amounts, EffectKey, Found, Row, TableRows, Unseen, Wal};
 
 const SECOND: Duration = Duration::from_secs(1);
 
@@ -49,9 +49,13 @@ pub(crate) fn honest(history: &History) -> Found {
     let mut found = Found {
         rows: Ok(rows),
         index: Ok(Vec::new()),
-        accounts: Ok(BTreeMap::new()),
-        tellers: Ok(BTreeMap::new()),
-        branches: Ok(BTreeMap::new()),
+        amounts: [
+            ("account", EffectKey::Account),
+            ("teller", EffectKey::Teller),
+            ("branch", EffectKey::Branch),
+        ]
+        .map(|(holder, key)| Amounts { holder, key, by_key: Ok(BTreeMap::new()) })
+        .into(),
         system_identifier: Ok((7, 7)),
         wal: Ok(Wal { acknowledged: 0x10_0000, recovered: 0x10_0000 }),
         log: Ok(Vec::new()),
@@ -93,18 +97,20 @@ fn loaded() -> Vec<TableRows> {
 /// Makes index and balances agree with the rows.
 fn settle(found: &mut Found) {
     let rows = found.rows.clone().unwrap();
-    let sums = |of: fn(&Effect) -> i64| {
+    found.index = Ok(rows.iter().map(|r| r.token).collect());
+    for Amounts { key, by_key, .. } in &mut found.amounts {
         let mut sums = BTreeMap::new();
         for row in &rows {
-            *sums.entry(of(&row.effect)).or_insert(0) += row.effect.delta;
+            *sums.entry(key.of(&row.effect)).or_insert(0) += row.effect.delta;
         }
         sums.retain(|_, sum| *sum != 0);
-        Ok(sums)
-    };
-    found.index = Ok(rows.iter().map(|r| r.token).collect());
-    found.accounts = sums(|e| e.account);
-    found.tellers = sums(|e| e.teller);
-    found.branches = sums(|e| e.branch);
+        *by_key = Ok(sums);
+    }
+}
+
+/// The balances of the accounts, 0, or of the tellers, 1.
+fn balances(found: &mut Found, kind: usize) -> &mut BTreeMap<i64, i64> {
+    found.amounts[kind].by_key.as_mut().unwrap()
 }
 
 fn rows(found: &mut Found) -> &mut Vec<Row> {
@@ -242,7 +248,7 @@ fn a_refused_one_and_one_never_asked_to_commit_must_not_rise() {
 fn a_half_present_transaction_in_doubt_is_seen_from_both_sides() {
     // Its row without what it did to its teller.
     let (judged, failed) = spoiled(&DURABLE, |found| {
-        found.tellers.as_mut().unwrap().entry(0).and_modify(|sum| *sum -= 600);
+        balances(found, 1).entry(0).and_modify(|sum| *sum -= 600);
     });
     assert_eq!(judged.verdict, Verdict::Fail(Failing::Corrupt));
     assert_eq!(failed, ["every transaction is there whole", "the balances' sums agree"]);
@@ -257,7 +263,7 @@ fn a_half_present_transaction_in_doubt_is_seen_from_both_sides() {
 #[test]
 fn balances_that_cancel_out_in_the_sum_are_still_seen() {
     let (judged, failed) = spoiled(&DURABLE, |found| {
-        let accounts = found.accounts.as_mut().unwrap();
+        let accounts = balances(found, 0);
         *accounts.entry(1).or_default() += 5;
         *accounts.entry(2).or_default() -= 5;
     });

@@ -3,10 +3,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use pgdyno_model::crash::CheckOutcome;
-use pgdyno_model::ledger::Effect;
 
 use super::case::{Case, complaints, outcome_of, tokens, with};
-use crate::found::{Found, Observed, TableRows};
+use crate::found::{Amounts, Observed, TableRows};
 
 /// The primary key leads to the very rows that the table holds.
 pub(super) fn index(case: &Case<'_>) -> CheckOutcome {
@@ -29,34 +28,27 @@ pub(super) fn index(case: &Case<'_>) -> CheckOutcome {
     })
 }
 
-/// Each account, teller and branch holds exactly what the rows that are there say: a transaction of
-/// which a part is missing shows here.
+/// Each row that transactions add to holds exactly what the tokens that are there say: a transaction
+/// of which a part is missing shows here.
 pub(super) fn whole(case: &Case<'_>) -> CheckOutcome {
     with(&case.found.rows, |rows| {
-        type Balances = Observed<BTreeMap<i64, i64>>;
-        type Of = fn(&Effect) -> i64;
         let mut differ = Vec::new();
-        let kinds: [(&str, &Balances, Of); 3] = [
-            ("account", &case.found.accounts, |e| e.account),
-            ("teller", &case.found.tellers, |e| e.teller),
-            ("branch", &case.found.branches, |e| e.branch),
-        ];
-        for (kind, balances, of) in kinds {
-            let balances = match balances {
-                Ok(balances) => balances,
+        for Amounts { holder, key, by_key } in &case.found.amounts {
+            let amounts = match by_key {
+                Ok(amounts) => amounts,
                 Err(unseen) => return outcome_of(unseen),
             };
             let mut expected: BTreeMap<i64, i64> = BTreeMap::new();
             for row in rows {
-                *expected.entry(of(&row.effect)).or_default() += row.effect.delta;
+                *expected.entry(key.of(&row.effect)).or_default() += row.effect.delta;
             }
             expected.retain(|_, sum| *sum != 0);
-            let all: BTreeSet<&i64> = expected.keys().chain(balances.keys()).collect();
+            let all: BTreeSet<&i64> = expected.keys().chain(amounts.keys()).collect();
             differ.extend(all.into_iter().filter_map(|id| {
                 let (is, should) =
-                    (balances.get(id).copied().unwrap_or(0), expected.get(id).copied().unwrap_or(0));
+                    (amounts.get(id).copied().unwrap_or(0), expected.get(id).copied().unwrap_or(0));
                 (is != should).then(|| {
-                    format!("{kind} {id} holds {is}, and the transactions that are there come to {should}")
+                    format!("{holder} {id} holds {is}, and the transactions that are there come to {should}")
                 })
             }));
         }
@@ -64,33 +56,33 @@ pub(super) fn whole(case: &Case<'_>) -> CheckOutcome {
     })
 }
 
-/// TPC-B's rule: accounts, tellers, branches and the transactions' own amounts have one sum; and it
-/// lies between the ledger's with none and with all of the transactions in doubt only if these are
-/// there whole, which [`whole`] tells.
+/// TPC-B's rule: every kind of row and the transactions' own amounts have one sum; and it lies
+/// between the ledger's with none and with all of the transactions in doubt only if these are there
+/// whole, which [`whole`] tells.
 pub(super) fn sums(case: &Case<'_>) -> CheckOutcome {
-    let sum = |balances: &Observed<BTreeMap<i64, i64>>| match balances {
-        Ok(balances) => Ok(balances.values().sum::<i64>()),
-        Err(unseen) => Err(outcome_of(unseen)),
-    };
-    let Found { accounts, tellers, branches, .. } = case.found;
     with(&case.found.rows, |rows| {
-        let rows = rows.iter().map(|r| r.effect.delta).sum::<i64>();
-        match [sum(accounts), sum(tellers), sum(branches)] {
-            [Ok(accounts), Ok(tellers), Ok(branches)] => {
-                if [accounts, tellers, branches] == [rows; 3] {
-                    return CheckOutcome::Passed;
-                }
-                CheckOutcome::Failed(format!(
-                    "accounts hold {accounts}, tellers {tellers}, branches {branches}, the transactions that are there {rows}"
-                ))
+        let there = rows.iter().map(|r| r.effect.delta).sum::<i64>();
+        let mut sums = Vec::new();
+        for Amounts { holder, by_key, .. } in &case.found.amounts {
+            match by_key {
+                Ok(amounts) => sums.push((holder, amounts.values().sum::<i64>())),
+                Err(unseen) => return outcome_of(unseen),
             }
-            [Err(unseen), _, _] | [_, Err(unseen), _] | [_, _, Err(unseen)] => unseen,
         }
+        if sums.iter().all(|(_, sum)| *sum == there) {
+            return CheckOutcome::Passed;
+        }
+        let sums: Vec<String> =
+            sums.iter().map(|(holder, sum)| format!("each {holder} together {sum}")).collect();
+        CheckOutcome::Failed(format!(
+            "{}, and the transactions that are there come to {there}",
+            sums.join(", ")
+        ))
     })
 }
 
-/// Every account, teller and branch is there once, as it was loaded but for its balance. A row
-/// whose balance is 0 is in no sum: only to count the rows shows that it is gone.
+/// Every row of the data set is there once, as it was loaded but for its amount. A row whose amount
+/// is 0 is in no sum: only to count the rows shows that it is gone.
 pub(super) fn once(observed: &Observed<Vec<TableRows>>) -> CheckOutcome {
     with(observed, |tables| match tables.as_slice() {
         [] => CheckOutcome::CouldNotRun("no table was counted".into()),
@@ -107,7 +99,8 @@ fn differences(found: &TableRows) -> Vec<String> {
         differ.push(format!("{table} holds {rows} rows of {loaded}"));
     }
     if keys != rows {
-        differ.push(format!("{table} has {keys} different keys in {rows} rows"));
+        let duplicates = if keys < rows { "duplicate keys: " } else { "" };
+        differ.push(format!("{table} has {duplicates}{keys} different ones in {rows} rows"));
     }
     let range = |lowest: Option<i64>, highest: Option<i64>| match (lowest, highest) {
         (Some(lowest), Some(highest)) => format!("{lowest} to {highest}"),

@@ -21,7 +21,7 @@ use pgdyno_model::units::Span;
 use pgdyno_postgres::cluster::cluster_directory;
 use pgdyno_postgres::{Cluster, ClusterSpec, find};
 
-const SCRIPT: &str = include_str!("../../src/crash/ledger.sql");
+const SCRIPT: &str = include_str!("../../src/crash/workload/tpcb_like.sql");
 const TABLES: &str = "CREATE TABLE pgbench_accounts (aid int PRIMARY KEY, bid int, abalance int NOT NULL DEFAULT 0, filler char(84));
     CREATE TABLE pgbench_tellers (tid int PRIMARY KEY, bid int, tbalance int NOT NULL DEFAULT 0, filler char(84));
     CREATE TABLE pgbench_branches (bid int PRIMARY KEY, bbalance int NOT NULL DEFAULT 0, filler char(88));

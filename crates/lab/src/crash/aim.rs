@@ -7,6 +7,7 @@ use pgdyno_model::crash::Aim;
 use pgdyno_model::target::Target;
 
 use super::repeated::Repeated;
+use super::workload::CrashLoad;
 
 /// Returns the aims of the rounds of `fault`, in turn. Emulated disks allow more of them.
 pub(super) fn aims(fault: Fault, emulated: bool) -> &'static [Aim] {
@@ -38,15 +39,13 @@ pub(super) fn aims(fault: Fault, emulated: bool) -> &'static [Aim] {
 
 /// Begins what `aim` names on the server, and says how long at most to wait before the fault
 /// strikes; nothing for the load itself.
-pub(super) fn begin(aim: Aim, target: &Target) -> Option<(Repeated, Duration)> {
+pub(super) fn begin(aim: Aim, load: &CrashLoad, target: &Target) -> Option<(Repeated, Duration)> {
     // The times are guesses of a small database's: whether the aim was met is told.
     let (statements, within): (&'static [&'static str], _) = match aim {
         Aim::Checkpoint => (&["CHECKPOINT"], 40),
         Aim::SegmentSwitch => (&["SELECT pg_switch_wal()"], 40),
-        Aim::Vacuum => {
-            (&["VACUUM pgbench_accounts, pgbench_tellers, pgbench_branches, pgdyno_token"], 40)
-        }
-        Aim::CreateIndex => (&["CREATE INDEX pgdyno_aim ON pgbench_accounts (abalance, aid)"], 60),
+        Aim::Vacuum => (load.vacuum, 40),
+        Aim::CreateIndex => (load.create_index, 60),
         Aim::Load
         | Aim::AfterCheckpoint
         | Aim::Recovery

@@ -24,10 +24,11 @@ pub fn dry_run(prepared: &Prepared) -> Result<String, LabError> {
     );
     let _ = writeln!(
         out,
-        "each round: tables brought back and made durable; {} clients, scale {}, TPC-B with a ledger; a fault within {} at a \
+        "each round: tables brought back and made durable; {} clients, scale {}, {} with a ledger; a fault within {} at a \
          moment drawn by seed {}; recovery within {}; {} oracles",
         options.clients,
         options.scale,
+        options.workload.description(),
         options.load,
         options.seed,
         options.recovery_limit,

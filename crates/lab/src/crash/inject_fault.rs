@@ -73,7 +73,7 @@ pub(super) fn inject_fault(
     if let Err(missed) = wait_until_due(plan.aim, began, wait, load, &checkpoints, context)? {
         return Ok(Err(missed));
     }
-    let under_way = aim::begin(plan.aim, &target);
+    let under_way = aim::begin(plan.aim, around.subject.load(), &target);
     if let Some((_, within)) = &under_way {
         std::thread::sleep(within.mul_f64(draws.unit()));
     }
@@ -139,7 +139,8 @@ fn strike(
     let met = match (plan.fault, victim) {
         (fault, _) if cuts_at || fault.needs_emulated_disk() => {
             let (disks, target) = (bed.disks()?, bed.cluster().control_target(DATABASE));
-            let rig = Rig { disks, under, target, round: plan.number, draws, context };
+            let (load, round) = (subject.load(), plan.number);
+            let rig = Rig { disks, under, target, load, round, draws, context };
             if cuts_at { disk::cut_at(plan.aim, rig)? } else { disk::inject(fault, rig)? }
         }
         (fault, victim) => {

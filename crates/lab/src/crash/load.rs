@@ -1,5 +1,5 @@
-//! The load of a round: TPC-B, every transaction of which leaves a row named by its token, with a
-//! ledger beside it.
+//! The load of a round, every transaction of which leaves a row named by its token, with a ledger
+//! beside it.
 
 use std::num::NonZeroU32;
 use std::path::{Path, PathBuf};
@@ -18,10 +18,9 @@ use pgdyno_model::ledger::History;
 use pgdyno_model::target::Target;
 use pgdyno_model::units::Span;
 
+use super::workload::CrashLoad;
 use crate::LabError;
 use crate::context::Context;
-
-const SCRIPT: &str = include_str!("ledger.sql");
 
 /// How long load goes on beyond the time in which a fault is to strike: checkpoints and the like
 /// come after.
@@ -42,7 +41,8 @@ pub(super) fn spec(
     options: &CrashOptions,
     seed: u64,
 ) -> Result<LoadSpec, LabError> {
-    let script = WeightedScript { script: Arc::new(Script::parse("ledger", SCRIPT)?), weight: 1 };
+    let text = CrashLoad::of(options.workload).script;
+    let script = WeightedScript { script: Arc::new(Script::parse("ledger", text)?), weight: 1 };
     Ok(LoadSpec {
         clients: clients(options),
         seed,

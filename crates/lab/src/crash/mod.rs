@@ -30,6 +30,7 @@ mod test_bed;
 mod verify;
 mod wal_watcher;
 pub mod witness;
+mod workload;
 
 use std::path::Path;
 use std::sync::atomic::AtomicBool;

@@ -16,6 +16,7 @@ use super::inject_fault::InjectedFault;
 use super::round_plan::{Planted, RoundContext, RoundPlan};
 use super::test_bed::TestBed;
 use super::verify::{self, Before, Terms};
+use super::workload::CrashLoad;
 use crate::LabError;
 use crate::provisioner::DATABASE;
 use crate::sql::execute;
@@ -100,12 +101,12 @@ pub(super) fn recover(
     }
     plan.report(around, RoundStage::Verification);
     if plan.planted == Planted::OneLost {
-        take_back(bed.cluster(), history)?;
+        take_back(bed.cluster(), subject.load(), history)?;
     }
     if let Some(interfere) = &subject.interference.after_recovery {
         interfere(&bed.cluster().control_target(DATABASE), &bed.cluster().data());
     }
-    let terms = Terms { scale: subject.options.scale, limit, stop };
+    let terms = Terms { load: subject.load(), scale: subject.options.scale, limit, stop };
     let found = verify::look(bed.cluster(), before, mark, &terms)?;
     let log = bed.cluster().log_since(mark);
     Ok(Recovered { aftermath: Aftermath::Up(Box::new(found)), took: Some(took), log })
@@ -130,23 +131,17 @@ fn crash_recovery(fault: Fault, bed: &mut TestBed, draws: &mut Random) -> Result
     Ok(())
 }
 
-/// Takes one acknowledged transaction back, and all that it did: every rule but the ledger's holds.
-pub(super) fn take_back(cluster: &Cluster, history: &History) -> Result<(), LabError> {
+/// Takes one acknowledged transaction of `load` back, and all that it did: every rule but the
+/// ledger's holds.
+fn take_back(cluster: &Cluster, load: &CrashLoad, history: &History) -> Result<(), LabError> {
     let Some(entry) = history.entries().find(|e| e.state == State::Acknowledged) else {
         return Ok(());
     };
-    let (token, effect) = (entry.token, entry.effect);
     let sql = format!(
-        "BEGIN; DELETE FROM pgdyno_token WHERE client = {} AND sequence = {}; \
-         UPDATE pgbench_accounts SET abalance = abalance - ({delta}) WHERE aid = {}; \
-         UPDATE pgbench_tellers SET tbalance = tbalance - ({delta}) WHERE tid = {}; \
-         UPDATE pgbench_branches SET bbalance = bbalance - ({delta}) WHERE bid = {}; COMMIT",
-        token.client,
-        token.sequence,
-        effect.account,
-        effect.teller,
-        effect.branch,
-        delta = effect.delta,
+        "BEGIN; DELETE FROM pgdyno_token WHERE client = {} AND sequence = {}; {}; COMMIT",
+        entry.token.client,
+        entry.token.sequence,
+        (load.take_back)(&entry.effect),
     );
     let mut client = cluster.control(DATABASE)?;
     execute(&mut client, "plant a lost transaction", &sql)

@@ -16,6 +16,7 @@ use pgdyno_storage::Wipe;
 use pgdyno_storage::fault::CUTTABLE;
 
 use super::feasibility::{options, planted, struck_storages};
+use super::workload::CrashLoad;
 use crate::LabError;
 use crate::context::Context;
 use crate::prepare::Prepared;
@@ -104,6 +105,11 @@ impl Subject {
             },
             interference: Interference::default(),
         })
+    }
+
+    /// Returns the load that is crashed.
+    pub(super) fn load(&self) -> &'static CrashLoad {
+        CrashLoad::of(self.options.workload)
     }
 
     /// The server's settings: what is asked for, and what keeps a short test in a small file.

@@ -18,6 +18,7 @@ use pgdyno_storage::fault::PowerSwitch;
 use pgdyno_storage::{MountedStack, flushes_completed};
 
 use super::subject::Subject;
+use super::workload::{CrashLoad, TOKENS};
 use crate::LabError;
 use crate::context::Context;
 use crate::provisioner::{ClusterRequest, DATABASE, ProvisionedStorage, Provisioner, RoomNeeded};
@@ -26,15 +27,8 @@ use crate::sql::{execute, query_number};
 /// Extensions of PostgreSQL's own that verification asks, where the installation has them.
 const EXTENSIONS: [&str; 3] = ["amcheck", "pageinspect", "pg_visibility"];
 
-/// Every transaction leaves one row here, named by its token.
-const TOKENS: &str = "CREATE TABLE pgdyno_token (client int NOT NULL, sequence bigint NOT NULL, aid int NOT NULL, \
-    tid int NOT NULL, bid int NOT NULL, delta int NOT NULL, PRIMARY KEY (client, sequence))";
-
-/// Takes back the changes of a round: balances, tokens and the index that it built.
-const RESET_BASELINE: &str = "DROP INDEX IF EXISTS pgdyno_aim; TRUNCATE pgdyno_token; \
-    UPDATE pgbench_accounts SET abalance = 0 WHERE abalance <> 0; \
-    UPDATE pgbench_tellers SET tbalance = 0 WHERE tbalance <> 0; \
-    UPDATE pgbench_branches SET bbalance = 0 WHERE bbalance <> 0";
+/// Takes back what every load leaves: tokens, and the index that a round built.
+const RESET_TOKENS: &str = "DROP INDEX IF EXISTS pgdyno_aim; TRUNCATE pgdyno_token";
 
 /// The power cut that all emulated disks had, by their own report.
 #[derive(Clone, Copy, Debug)]
@@ -62,6 +56,7 @@ pub(super) struct TestBed {
     /// The storage of PGDATA, then that of pg_wal where it has its own.
     storages: Vec<ProvisionedStorage>,
     facts: StorageFacts,
+    load: &'static CrashLoad,
     /// Whether its storages' power is cut, or they are not mounted.
     powered_off: bool,
 }
@@ -94,7 +89,7 @@ impl TestBed {
         let wal = wal.map(|name| provisioner.storage(name, &subject.storages[name], None));
         let wal = wal.transpose()?;
         let data_path = data.stack.path();
-        let data_set = workload::load("tpcb-like", &[])?.data;
+        let data_set = workload::load(subject.load().data_set, &[])?.data;
         room_needed(subject, &data_set).check(
             &subject.storage,
             &data_path,
@@ -113,6 +108,7 @@ impl TestBed {
         let mut bed = Self {
             cluster: Some(cluster),
             facts: data.facts.clone(),
+            load: subject.load(),
             storages: std::iter::once(data).chain(wal).collect(),
             powered_off: false,
         };
@@ -223,10 +219,12 @@ impl TestBed {
     /// Brings the tables back to their beginning, and makes everything durable that a power loss
     /// could take: also the cluster's own files, which nobody has flushed.
     pub(super) fn reset_baseline(&mut self, stop: &AtomicBool) -> Result<(), LabError> {
+        let load = self.load;
         let cluster = self.cluster();
         cluster.start(stop)?;
         let mut client = cluster.control(DATABASE)?;
-        execute(&mut client, "bring the tables back to their beginning", RESET_BASELINE)?;
+        let reset = format!("{RESET_TOKENS}; {}", load.reset);
+        execute(&mut client, "bring the tables back to their beginning", &reset)?;
         execute(&mut client, "checkpoint before the round", "CHECKPOINT")?;
         for stack in self.stacks().filter(|stack| stack.stack().is_made()) {
             pgdyno_storage::fault::make_durable(&stack.path())?;
@@ -361,6 +359,10 @@ fn room_needed(subject: &Subject, data_set: &DataSet) -> RoomNeeded {
     let tables = pgdyno_dataset::room_needed(data_set, subject.options.scale);
     RoomNeeded {
         bytes: Bytes(tables.0 + tables.0 / 2 + WAL),
-        data: format!("TPC-B's tables at scale {} and a crash test's WAL", subject.options.scale),
+        data: format!(
+            "{}'s tables at scale {} and a crash test's WAL",
+            subject.options.workload.description(),
+            subject.options.scale
+        ),
     }
 }

@@ -3,7 +3,7 @@
 use std::num::NonZeroU32;
 
 use pgdyno_model::Fault;
-use pgdyno_model::crash::{CrashOptions, Under};
+use pgdyno_model::crash::{CrashOptions, CrashWorkload, Under};
 use pgdyno_model::experiment::{Factor, PlantedFailure};
 use pgdyno_model::nearest::nearest;
 use pgdyno_model::units::Span;
@@ -23,6 +23,9 @@ pub(super) struct CrashTable {
     /// Rounds of each fault.
     #[cfg_attr(test, schemars(extend("default" = 3)))]
     rounds: Option<NonZeroU32>,
+    /// Load of the crash tests: every transaction leaves a row that names it.
+    #[cfg_attr(test, schemars(with = "Option<CrashWorkload>", extend("default" = "tpcb-like")))]
+    workload: Option<Spanned<String>>,
     /// Clients of the crash tests' own load.
     #[cfg_attr(test, schemars(extend("default" = 4)))]
     clients: Option<NonZeroU32>,
@@ -119,6 +122,19 @@ fn faults(named: Spanned<Vec<Spanned<String>>>, key: &str) -> Result<Vec<Fault>,
     Ok(faults)
 }
 
+/// The load that `named` means.
+fn workload(named: Spanned<String>) -> Result<CrashWorkload, Complaint> {
+    CrashWorkload::parse(named.get_ref()).ok_or_else(|| {
+        Complaint::new(format!("crash tests have no load `{}`", named.get_ref()))
+            .with_help(format!(
+                "their loads are {}: each keeps a row for every transaction, which the oracles compare with \
+                 the ledger",
+                CrashWorkload::NAMES.join(" and ")
+            ))
+            .at(named.span())
+    })
+}
+
 impl CrashTable {
     /// Takes out which treatments are meant to fail.
     pub(super) fn take_planted(
@@ -163,6 +179,7 @@ impl CrashTable {
         Ok(CrashOptions {
             faults,
             rounds: self.rounds.map_or(defaults.rounds, NonZeroU32::get),
+            workload: self.workload.map_or(Ok(defaults.workload), workload)?,
             clients: self.clients.map_or(defaults.clients, NonZeroU32::get),
             scale: self.scale.map_or(defaults.scale, NonZeroU32::get),
             load,

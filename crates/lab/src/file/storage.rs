@@ -6,6 +6,7 @@ use std::num::NonZeroU32;
 use std::path::{Path, PathBuf};
 
 use pgdyno_model::Storage;
+use pgdyno_model::facts::SmartType;
 use pgdyno_model::level::LevelValue;
 use pgdyno_model::nearest::nearest;
 use pgdyno_model::storage::{
@@ -55,6 +56,10 @@ pub(super) struct StorageTable {
     /// Names of storages, and the tables that lie there in a tablespace, with their indexes.
     #[cfg_attr(test, schemars(with = "BTreeMap<String, Vec<String>>"))]
     tablespaces: BTreeMap<Spanned<String>, Vec<String>>,
+    /// How smartctl reaches the disk behind a RAID controller, as its `--device` has it:
+    /// `megaraid,3`.
+    #[cfg_attr(test, schemars(with = "String"))]
+    smart: Option<Spanned<String>>,
     /// Settings of every device under the storage. They are read back, and put back afterwards.
     device: DeviceTable,
 }
@@ -155,6 +160,9 @@ struct DeviceTable {
     write_cache: Option<bool>,
     /// Free unused blocks before every trial.
     trim: bool,
+    /// Parameters of kernel modules, by module and name, such as `zfs.zfs_arc_max`. They hold for
+    /// the whole host while trials run.
+    module_parameters: BTreeMap<String, BTreeMap<String, LevelValue>>,
     /// Commands of your own for settings that pgdyno does not know, such as a RAID controller's
     /// cache.
     hook: Option<HookTable>,
@@ -259,6 +267,14 @@ impl StorageTable {
         for other in self.wal.iter().chain(self.tablespaces.keys()) {
             another(name, other, names)?;
         }
+        let smart = self.smart.map(|smart| {
+            smart.get_ref().parse::<SmartType>().map_err(|e| {
+                let help = "`man smartctl` tells of each under --device=TYPE";
+                Complaint::new(format!("`storage.{name}.smart`: {e}"))
+                    .with_help(help)
+                    .at(smart.span())
+            })
+        });
         let mut device = DeviceSettings::from(self.device);
         device.trim |= trim;
         let tablespaces = self.tablespaces.into_iter();
@@ -269,6 +285,7 @@ impl StorageTable {
             wal: self.wal.map(Spanned::into_inner),
             tablespaces: tablespaces.map(|(name, tables)| (name.into_inner(), tables)).collect(),
             device,
+            smart: smart.transpose()?,
         };
         goes_together(name, &storage).map_err(|complaint| match filesystem_at {
             Some(span) if complaint.1 => complaint.0.at(span),
@@ -382,14 +399,27 @@ impl From<LimitTable> for Limit {
 
 impl From<DeviceTable> for DeviceSettings {
     fn from(table: DeviceTable) -> Self {
-        let DeviceTable { scheduler, read_ahead_kb, nr_requests, write_cache, trim, hook } = table;
+        let DeviceTable {
+            scheduler,
+            read_ahead_kb,
+            nr_requests,
+            write_cache,
+            trim,
+            module_parameters,
+            hook,
+        } = table;
+        let text = |(name, value): (String, LevelValue)| (name, value.to_string());
+        let module_parameters = module_parameters.into_iter();
+        let module_parameters = module_parameters
+            .map(|(module, parameters)| (module, parameters.into_iter().map(text).collect()))
+            .collect();
         let hook = hook.map(|HookTable { set, read_back, expect, restore }| Hook {
             set,
             read_back,
             expect,
             restore,
         });
-        Self { scheduler, read_ahead_kb, nr_requests, write_cache, trim, hook }
+        Self { scheduler, read_ahead_kb, nr_requests, write_cache, trim, module_parameters, hook }
     }
 }
 

@@ -13,6 +13,7 @@ mod session;
 #[cfg(test)]
 mod tests;
 mod verdict;
+mod workload;
 
 pub use fault::{Aim, Fault, Under};
 pub use power::{FaultPower, chance_at_most, skip_seen};
@@ -21,3 +22,4 @@ pub use round::{Lost, Round};
 pub use round_power::RoundPower;
 pub use session::{CrashOptions, CrashOutcome, CrashRecord};
 pub use verdict::{Check, CheckOutcome, Failing, Verdict};
+pub use workload::CrashWorkload;

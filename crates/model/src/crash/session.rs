@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::rollup::{Control, FaultOutcome};
-use super::{Fault, Under, Verdict};
+use super::{CrashWorkload, Fault, Under, Verdict};
 use crate::facts::{HostFacts, StorageFacts};
 use crate::units::{Epoch, Span};
 
@@ -14,9 +14,12 @@ pub struct CrashOptions {
     pub faults: Vec<Fault>,
     /// Rounds of each.
     pub rounds: u32,
+    /// The load that runs when a fault strikes.
+    #[serde(default)]
+    pub workload: CrashWorkload,
     /// Connections.
     pub clients: u32,
-    /// The data set's size: TPC-B's, 100,000 accounts each.
+    /// The data set's size: 100,000 accounts or users each.
     pub scale: u32,
     /// How long load is offered at most before a fault strikes.
     pub load: Span,
@@ -55,6 +58,7 @@ impl Default for CrashOptions {
         Self {
             faults: vec![Fault::Process],
             rounds: 3,
+            workload: CrashWorkload::default(),
             clients: 4,
             scale: 1,
             load: Span::from_secs(2),

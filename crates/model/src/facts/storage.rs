@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
+use super::{SmartReport, SmartType};
 use crate::storage::{StackFacts, Storage};
 use crate::units::Bytes;
 
@@ -228,6 +229,12 @@ pub struct Health {
     pub temperature: Option<i64>,
     /// Hours powered on.
     pub power_on_hours: Option<u64>,
+    /// Errors that the disk's own log has counted.
+    pub errors_logged: Option<u64>,
+    /// The type of device that smartctl was told, for a disk behind a RAID controller.
+    pub device_type: Option<SmartType>,
+    /// Everything that smartctl says of the disk; none in records of earlier versions.
+    pub report: Option<SmartReport>,
 }
 
 impl StorageFacts {

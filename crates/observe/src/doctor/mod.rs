@@ -14,7 +14,7 @@ use pgdyno_exec::account::{Account, AccountError, server_account};
 use pgdyno_exec::directory::{self, DirectoryError};
 use pgdyno_exec::paths::default_storage_dir;
 use pgdyno_facts::Serials;
-use pgdyno_model::facts::{BlockDevice, DeviceKind, HostFacts, StorageFacts};
+use pgdyno_model::facts::{BlockDevice, DeviceKind, HostFacts, SmartType, StorageFacts};
 pub use pgdyno_postgres::Install;
 use pgdyno_postgres::install::OLDEST_MAJOR;
 use pgdyno_postgres::{FETCHABLE, cached, find_all};
@@ -67,15 +67,16 @@ pub struct Missing {
     pub how: Vec<(&'static str, String)>,
 }
 
-/// Examines this host and `directory`, or else the directory where clusters are created.
+/// Examines this host and `directory`, or else the directory where clusters are created. `smart` is
+/// how smartctl reaches the disk, where it does not find out by itself.
 ///
 /// ```no_run
 /// use pgdyno_facts::Serials;
 ///
-/// let doctor = pgdyno_observe::doctor::examine(None, Serials::Hashed);
+/// let doctor = pgdyno_observe::doctor::examine(None, Serials::Hashed, None);
 /// println!("{} findings", doctor.advised.advice.len());
 /// ```
-pub fn examine(directory: Option<&Path>, serials: Serials) -> Doctor {
+pub fn examine(directory: Option<&Path>, serials: Serials, smart: Option<&SmartType>) -> Doctor {
     let account = server_account();
     let found = find_all();
     let cached = account.as_ref().map_or_else(
@@ -84,7 +85,7 @@ pub fn examine(directory: Option<&Path>, serials: Serials) -> Doctor {
     );
     let root = rustix::process::geteuid().is_root();
     let host = pgdyno_facts::host();
-    let directory = report(directory, account.as_ref().ok(), serials);
+    let directory = report(directory, account.as_ref().ok(), serials, smart);
     let missing = missing(&found, root, directory.storage.as_ref().ok());
     Doctor {
         advised: advise(&host, directory.storage.as_ref().ok()),
@@ -103,7 +104,12 @@ pub fn examine(directory: Option<&Path>, serials: Serials) -> Doctor {
     }
 }
 
-fn report(named: Option<&Path>, account: Option<&Account>, serials: Serials) -> DirectoryReport {
+fn report(
+    named: Option<&Path>,
+    account: Option<&Account>,
+    serials: Serials,
+    smart: Option<&SmartType>,
+) -> DirectoryReport {
     let path = named.map_or_else(default_storage_dir, Path::to_owned);
     let exists = path.exists();
     // A directory to be created will be on the filesystem of its nearest parent.
@@ -111,7 +117,12 @@ fn report(named: Option<&Path>, account: Option<&Account>, serials: Serials) -> 
     let checked = if exists || named.is_some() { path.as_path() } else { nearest };
     let problem = account.and_then(|account| directory::check(checked, account).err());
     DirectoryReport {
-        storage: pgdyno_facts::fingerprint("", if exists { &path } else { nearest }, serials),
+        storage: pgdyno_facts::fingerprint(
+            "",
+            if exists { &path } else { nearest },
+            serials,
+            smart,
+        ),
         problem,
         exists,
         path,
@@ -169,7 +180,7 @@ mod tests {
     #[test]
     fn a_directory_is_reported_with_what_lies_under_it() {
         let dir = tempfile::tempdir().unwrap();
-        let doctor = examine(Some(&dir.path().join("missing")), Serials::Hashed);
+        let doctor = examine(Some(&dir.path().join("missing")), Serials::Hashed, None);
         assert!(!doctor.directory.exists && doctor.directory.storage.is_ok());
         let problem = doctor.directory.problem.unwrap();
         assert!(matches!(problem, DirectoryError::Missing { .. }), "{problem}");

@@ -4,8 +4,8 @@ use pgdyno_model::facts::{BlockDevice, DeviceKind, Health, HostFacts, StorageFac
 use pgdyno_model::format::{self, counted};
 use pgdyno_model::units::Bytes;
 
-use super::stack;
 pub use super::text::Row;
+use super::{smart, stack};
 
 /// Words of a row; missing facts add none.
 #[derive(Default)]
@@ -167,7 +167,9 @@ pub fn storage(facts: &StorageFacts) -> Vec<Row> {
         row("Free", format!("{} of {}", facts.available, facts.size)),
     ]);
     let layers = facts.layers();
-    rows.extend(layers.iter().map(|d| row(&d.name, device(d))));
+    rows.extend(
+        layers.iter().flat_map(|d| [Some(row(&d.name, device(d))), smart::row(d)]).flatten(),
+    );
     // Older runs know only this of a disk.
     if let (true, Some(disk)) = (layers.is_empty(), &facts.disk) {
         let mut words = Words::default();
@@ -256,6 +258,7 @@ fn health(health: &Health) -> String {
     words.maybe(health.pending_sectors, |n| counted(n, "pending sector"));
     words.maybe(health.temperature, |t| format!("{t} °C"));
     words.maybe(health.power_on_hours, |n| counted(n, "hour"));
+    words.maybe(health.errors_logged, |n| format!("{} in its log", counted(n, "error")));
     words.0.join(", ")
 }
 

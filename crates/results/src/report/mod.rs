@@ -16,6 +16,7 @@ mod page;
 mod probe;
 pub mod progress;
 mod side_by_side;
+mod smart;
 mod stack;
 mod terminal;
 pub mod text;

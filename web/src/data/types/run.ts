@@ -9,6 +9,7 @@ export type Levels = Record<string, LevelValue>;
 export interface LatencyView {
   count: number;
   mean: number;
+  stddev: number;
   p50: number;
   p90: number;
   p95: number;

@@ -65,6 +65,7 @@ pub(super) fn overrides(options: &Options) -> Result<Vec<Override>, CommandError
     let mut overrides = vec![
         Override::new("crash.faults", list(options.fault.iter().map(|fault| fault.trim()))),
         Override::new("crash.rounds", i64::from(options.rounds)),
+        Override::new("crash.workload", options.workload.as_str()),
         Override::new("crash.clients", i64::from(options.clients)),
         Override::new("crash.seed", options.seed),
         Override::new("crash.controls", !options.no_controls),

@@ -53,6 +53,10 @@ pub(crate) struct Options {
     /// Seed of all random moments. The same seed repeats every round
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = seed)]
     pub(crate) seed: i64,
+    /// Load that runs when a fault strikes: tpcb-like, or user-login, whose logins insert a row and
+    /// update a session
+    #[arg(long, value_name = "WORKLOAD", default_value = "tpcb-like")]
+    pub(crate) workload: String,
     /// Number of connections that generate load
     #[arg(long, value_name = "N", default_value_t = 4)]
     pub(crate) clients: u32,

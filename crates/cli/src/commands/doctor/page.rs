@@ -25,7 +25,7 @@ pub(super) fn render(doctor: &Doctor, verbose: bool, width: usize) -> String {
         page.text("only root makes filesystems, sets devices and cuts their power");
     }
     postgresql(doctor, &mut page);
-    directory(doctor, &mut page);
+    directory(doctor, verbose, &mut page);
     advice(doctor, verbose, &mut page);
     if !doctor.missing.is_empty() {
         page.head("Missing");
@@ -112,14 +112,16 @@ fn postgresql(doctor: &Doctor, page: &mut Page) {
     });
 }
 
-fn directory(doctor: &Doctor, page: &mut Page) {
+fn directory(doctor: &Doctor, verbose: bool, page: &mut Page) {
     let report = &doctor.directory;
     let note = if report.exists { "" } else { " (made when it is needed)" };
     page.head(&format!("Directory {}{note}", report.path.display()));
     match &report.storage {
         // Its name is in the head.
         Ok(facts) => {
-            page.rows(fingerprint::storage(facts).iter().filter(|row| row.name != "Directory"));
+            let rows = fingerprint::storage(facts);
+            let shown = |row: &&Row| row.name != "Directory" && (verbose || !row.detail);
+            page.rows(rows.iter().filter(shown));
         }
         Err(why) => page.text(&why.to_string()),
     }

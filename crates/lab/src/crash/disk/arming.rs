@@ -10,6 +10,7 @@ use pgdyno_model::target::Target;
 
 use crate::LabError;
 use crate::context::Context;
+use crate::crash::workload::CrashLoad;
 use crate::sql::{execute, query_number};
 
 /// Longest wait until a request meets an armed rule. A checkpoint of a small database takes about a
@@ -23,6 +24,7 @@ pub(in crate::crash) struct Rig<'a> {
     /// The disks that a fault is under.
     pub(in crate::crash) under: Under,
     pub(in crate::crash) target: Target,
+    pub(in crate::crash) load: &'static CrashLoad,
     /// The number of the round.
     pub(in crate::crash) round: u32,
     pub(in crate::crash) draws: &'a mut Random,
@@ -36,8 +38,8 @@ pub(super) fn drawn(draws: &mut Random, n: i64) -> u64 {
 
 /// Sets hint bits and completes a checkpoint. Returns the writes over page versions that a recovery
 /// from it needs.
-pub(super) fn needed_pages(client: &mut Client) -> Result<Selector, LabError> {
-    execute(client, "set hint bits", "VACUUM pgbench_accounts")?;
+pub(super) fn needed_pages(client: &mut Client, load: &CrashLoad) -> Result<Selector, LabError> {
+    execute(client, "set hint bits", &format!("VACUUM {}", load.changed_most))?;
     execute(client, "checkpoint before a fault of a disk", "CHECKPOINT")?;
     let sql = "SELECT (redo_lsn - '0/0')::bigint FROM pg_catalog.pg_control_checkpoint()";
     let redo = query_number(client, "ask where recovery would begin", sql)?;

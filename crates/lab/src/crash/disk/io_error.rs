@@ -19,6 +19,7 @@ use super::arming::{PATIENCE, Rig, change_pages, drawn, needed_pages};
 use crate::LabError;
 use crate::context::Context;
 use crate::crash::missed::{Met, Missed};
+use crate::crash::workload::CrashLoad;
 use crate::sql::execute;
 
 /// How long a checkpoint may take to complete after the error, the server's own recovery included.
@@ -61,7 +62,7 @@ impl Request {
 }
 
 pub(super) fn inject(rig: Rig<'_>) -> Met {
-    let Rig { mut disks, under, target, round, draws, context } = rig;
+    let Rig { mut disks, under, target, load, round, draws, context } = rig;
     let request = Request::of(under, round);
     let disk = match request {
         Request::DataWrite | Request::DataFlush => disks.first_mut(),
@@ -72,10 +73,11 @@ pub(super) fn inject(rig: Rig<'_>) -> Met {
     let mut notes = Vec::new();
     let checkpoints = match request {
         Request::DataWrite => {
-            fail_data_write(disk, &mut bystander, &target, draws, &mut notes, context)?
+            let mut bystander = Bystander { client: &mut bystander, target: &target, load };
+            fail_data_write(disk, &mut bystander, draws, &mut notes, context)?
         }
         Request::DataFlush => {
-            hold_load(&mut bystander)?;
+            hold_load(&mut bystander, load)?;
             let checkpoints = Checkpoints::begin(&target);
             let on = Selector::all(Operation::Flush);
             let is_hit = has_failed(disk, on, 1 + drawn(draws, 3), context, &|| false)?;
@@ -102,22 +104,29 @@ pub(super) fn inject(rig: Rig<'_>) -> Met {
     Ok(Ok(notes))
 }
 
+/// A connection beside the load, and what it holds up.
+struct Bystander<'a> {
+    client: &'a mut Client,
+    target: &'a Target,
+    load: &'static CrashLoad,
+}
+
 /// Fails the write of a page that recovery repairs, and that it does not from the next checkpoint
 /// on.
 fn fail_data_write(
     disk: &mut Control,
-    bystander: &mut Client,
-    target: &Target,
+    bystander: &mut Bystander<'_>,
     draws: &mut Random,
     notes: &mut Vec<String>,
     context: Context<'_>,
 ) -> Result<Option<Checkpoints>, LabError> {
     let aimed = AMONG.into_iter().map(|among| (true, among));
     for (is_aimed, among) in aimed.chain([(false, 5)]) {
-        let needed = needed_pages(bystander)?;
+        let Bystander { client, target, load } = bystander;
+        let needed = needed_pages(client, load)?;
         let on = if is_aimed { needed } else { Selector::writes_of(Content::DataPage) };
         change_pages(draws, context)?;
-        hold_load(bystander)?;
+        hold_load(client, load)?;
         let checkpoints = Checkpoints::begin(target);
         let is_over = || is_aimed && checkpoints.has_completed_twice();
         if has_failed(disk, on, 1 + drawn(draws, among), context, &is_over)? {
@@ -128,15 +137,15 @@ fn fail_data_write(
             return Ok(Some(checkpoints));
         }
         drop(checkpoints);
-        execute(bystander, "let load go on", "ROLLBACK")?;
+        execute(client, "let load go on", "ROLLBACK")?;
     }
     Ok(None)
 }
 
-/// Lets each transaction of the load end or wait. All change this table first.
-fn hold_load(client: &mut Client) -> Result<(), LabError> {
-    let sql = "BEGIN; LOCK TABLE pgbench_accounts IN EXCLUSIVE MODE";
-    execute(client, "let load wait", sql)
+/// Lets each transaction of the load end or wait: all change one table first.
+fn hold_load(client: &mut Client, load: &CrashLoad) -> Result<(), LabError> {
+    let sql = format!("BEGIN; LOCK TABLE {} IN EXCLUSIVE MODE", load.changed_first);
+    execute(client, "let load wait", &sql)
 }
 
 /// Fails the `n`-th request of `on`, once. False if none came before `is_over` or [`PATIENCE`] did.

@@ -23,13 +23,13 @@ use crate::crash::repeated::Repeated;
 const AMONG: [i64; 4] = [24, 8, 3, 1];
 
 pub(super) fn inject(rig: Rig<'_>) -> Met {
-    let Rig { mut disks, target, draws, context, .. } = rig;
+    let Rig { mut disks, target, load, draws, context, .. } = rig;
     let Some(data) = disks.first_mut() else { return Ok(Err(Missed::NoEmulatedDisk)) };
     let unit = if draws.unit() < 0.5 { TearUnit::Bytes512 } else { TearUnit::Bytes4096 };
     let effect = Effect::TearAndCut(unit, Cut::default());
     let mut client = control::connect_to_own(&target)?;
     for among in AMONG {
-        let on = needed_pages(&mut client)?;
+        let on = needed_pages(&mut client, load)?;
         let hits = Hits::Nth(1 + drawn(draws, among));
         let rule = data.arm(&Rule { on, hits, effect })?;
         change_pages(draws, context)?;

@@ -14,7 +14,7 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use pgdyno_connect::control::Client;
-use pgdyno_durability::{Found, Observed, Unseen, Wal, damage_in};
+use pgdyno_durability::{Amounts, Found, Observed, Unseen, Wal, damage_in};
 use pgdyno_postgres::Cluster;
 pub(super) use session::Terms;
 use session::{VerifySession, connection_failed, unseen};
@@ -108,29 +108,28 @@ fn read_all(
         let recovered = session.ask("reading where recovery ended", recovered)?;
         Ok(Wal { acknowledged, recovered })
     });
-    let mut balances = |table: &str, id: &str, balance: &str| {
-        session.ask(&format!("reading {table}"), |client| rows::nonzero(client, table, id, balance))
-    };
-    let accounts = balances("pgbench_accounts", "aid", "abalance");
-    let tellers = balances("pgbench_tellers", "tid", "tbalance");
-    let branches = balances("pgbench_branches", "bid", "bbalance");
+    let amounts = terms.load.amounts.iter().map(|amount| Amounts {
+        holder: amount.holder,
+        key: amount.key,
+        by_key: session
+            .ask(&format!("reading {}", amount.table), |client| rows::amounts(client, amount)),
+    });
+    let amounts = amounts.collect();
     let rows = session.ask("reading the tokens", rows::tokens);
     let index = session.ask("reading the tokens by their index", rows::tokens_by_key);
-    let by_scan = rows::count(&mut session, terms.scale, rows::Access::Scan);
-    let by_key = rows::count(&mut session, terms.scale, rows::Access::Key);
+    let by_scan = rows::count(&mut session, terms, rows::Access::Scan);
+    let by_key = rows::count(&mut session, terms, rows::Access::Key);
     let btrees = structure::btrees(&mut session);
     let heaps = structure::heaps(&mut session);
     let pointers = structure::pointers(&mut session);
     let visibility = structure::visibility(&mut session);
-    let written = session.ask("writing to each table", restart::write);
+    let written = session.ask("writing to each table", |client| restart::write(client, terms.load));
     drop(session);
     let after = restart::look(cluster, before.checksums, &written, terms, watchdog);
     Found {
         rows,
         index,
-        accounts,
-        tellers,
-        branches,
+        amounts,
         system_identifier,
         wal,
         log: Ok(Vec::new()),

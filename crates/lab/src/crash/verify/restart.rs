@@ -9,21 +9,16 @@ use pgdyno_postgres::{Checksums, Cluster, ClusterError, StopMode};
 use super::rows::{self, Access};
 use super::session::{PLAIN, Terms, VerifySession, connection_failed, unseen};
 use super::watchdog::Watchdog;
+use crate::crash::workload::CrashLoad;
 use crate::provisioner::DATABASE;
 
-/// One row of each table is written again with the values that it has: nothing is there afterwards
-/// that another round, or a second verification, would take for a transaction. What tells the new
-/// version is the transaction that left it.
-const ROWS: [(&str, &str, &str); 4] = [
-    ("pgbench_accounts", "abalance", "aid = 1"),
-    ("pgbench_tellers", "tbalance", "tid = 1"),
-    ("pgbench_branches", "bbalance", "bid = 1"),
-    (
-        "pgdyno_token",
-        "delta",
-        "(client, sequence) = (SELECT client, sequence FROM pgdyno_token ORDER BY client, sequence LIMIT 1)",
-    ),
-];
+/// The row of the tokens' table that is written again with the values that it has. What tells the
+/// new version is the transaction that left it.
+const TOKEN: (&str, &str, &str) = (
+    "pgdyno_token",
+    "delta",
+    "(client, sequence) = (SELECT client, sequence FROM pgdyno_token ORDER BY client, sequence LIMIT 1)",
+);
 
 /// A row that was written last.
 #[derive(Clone, Debug)]
@@ -43,11 +38,11 @@ pub(super) struct AfterWrite {
 }
 
 /// Writes to every table in one transaction and commits it.
-pub(super) fn write(client: &mut Client) -> Observed<Vec<Written>> {
+pub(super) fn write(client: &mut Client, load: &CrashLoad) -> Observed<Vec<Written>> {
     client.batch_execute(PLAIN).map_err(|e| refusal(&e))?;
     let mut transaction = client.transaction().map_err(|e| refusal(&e))?;
     let mut written = Vec::new();
-    for (table, column, condition) in ROWS {
+    for &(table, column, condition) in load.rewritten.iter().chain([&TOKEN]) {
         let sql = format!(
             "UPDATE {table} SET {column} = {column} WHERE {condition} RETURNING xmin::text"
         );
@@ -129,7 +124,7 @@ pub(super) fn look(
         Err(Unseen::Damaged(_)) => Err(Unseen::NotApplicable("the server took no write".into())),
         Err(unseen) => Err(unseen.clone()),
     };
-    let rows = rows::count(&mut session, terms.scale, Access::Scan);
+    let rows = rows::count(&mut session, terms, Access::Scan);
     AfterWrite { checksums, restarted, unwritten, rows }
 }
 

@@ -6,7 +6,8 @@ use pgdyno_connect::control::{Client, error_text};
 use pgdyno_durability::{Observed, Row, TableRows, Unseen};
 use pgdyno_model::ledger::{Effect, Token};
 
-use super::session::{VerifySession, unseen};
+use super::session::{Terms, VerifySession, unseen};
+use crate::crash::workload::{Amount, LoadedTable};
 
 /// Leaves the planner nothing but sequential scans.
 const BY_SCAN: &str = "SET enable_indexscan = off; SET enable_indexonlyscan = off; SET enable_bitmapscan = off; \
@@ -26,45 +27,18 @@ pub(super) enum Access {
     Key,
 }
 
-/// A table of the data set, as `workloads/tpcb-like` loads it.
-struct Loaded {
-    table: &'static str,
-    key: &'static str,
-    rows_per_scale: u64,
-    /// A condition that every row meets, whatever load was offered.
-    constant: &'static str,
-}
-
-/// pgbench's: a `filler` that nobody gives a value is null, that of accounts is blank and padded to
-/// its 84 bytes.
-const DATA_SET: [Loaded; 3] = [
-    Loaded {
-        table: "pgbench_accounts",
-        key: "aid",
-        rows_per_scale: 100_000,
-        constant: "bid = (aid::int8 - 1) / 100000 + 1 AND filler = '' AND octet_length(filler) = 84",
-    },
-    Loaded {
-        table: "pgbench_tellers",
-        key: "tid",
-        rows_per_scale: 10,
-        constant: "bid = (tid::int8 - 1) / 10 + 1 AND filler IS NULL",
-    },
-    Loaded { table: "pgbench_branches", key: "bid", rows_per_scale: 1, constant: "filler IS NULL" },
-];
-
 /// Counts the rows of each table of the data set.
 pub(super) fn count(
     session: &mut VerifySession<'_>,
-    scale: u32,
+    terms: &Terms<'_>,
     access: Access,
 ) -> Observed<Vec<TableRows>> {
     let by = if access == Access::Scan { "a scan" } else { "its key" };
-    DATA_SET
-        .iter()
+    let tables = terms.load.loaded.iter();
+    tables
         .map(|loaded| {
             let name = format!("counting {} by {by}", loaded.table);
-            session.ask(&name, |client| count_table(client, loaded, scale, access))
+            session.ask(&name, |client| count_table(client, loaded, terms.scale, access))
         })
         .collect()
 }
@@ -72,11 +46,11 @@ pub(super) fn count(
 /// The server counts, so that a large table works too.
 fn count_table(
     client: &mut Client,
-    table: &Loaded,
+    table: &LoadedTable,
     scale: u32,
     access: Access,
 ) -> Observed<TableRows> {
-    let Loaded { table: name, key, rows_per_scale, constant } = table;
+    let LoadedTable { table: name, key, rows_per_scale, constant } = table;
     // A condition that every row meets, so that the index serves it.
     let every = format!("{key} >= -2147483648");
     let sql = format!(
@@ -105,8 +79,8 @@ fn count_table(
 
 /// Some keys of each fault that the numbers tell of. They are the finding: an example that cannot
 /// be had takes nothing from it.
-fn examples(client: &mut Client, table: &Loaded, found: &TableRows) -> Vec<String> {
-    let (Loaded { table: name, key, constant, .. }, loaded) = (table, found.loaded);
+fn examples(client: &mut Client, table: &LoadedTable, found: &TableRows) -> Vec<String> {
+    let (LoadedTable { table: name, key, constant, .. }, loaded) = (table, found.loaded);
     let faults = [
         (
             found.keys < loaded,
@@ -185,20 +159,18 @@ fn token(row: &tokio_postgres::Row) -> Observed<Token> {
     }
 }
 
-pub(super) fn nonzero(
-    client: &mut Client,
-    table: &str,
-    id: &str,
-    balance: &str,
-) -> Observed<BTreeMap<i64, i64>> {
-    let sql = format!("SELECT {id}, {balance} FROM {table} WHERE {balance} <> 0");
-    plan(client, BY_SCAN, &sql, &format!("Seq Scan on {table}"))?;
-    let mut balances = BTreeMap::new();
-    for row in client.query(&sql, &[]).map_err(|e| unseen(&e))? {
-        let (id, balance): (i32, i32) = (row.get(0), row.get(1));
-        if balances.insert(i64::from(id), i64::from(balance)).is_some() {
-            return Err(Unseen::Damaged(format!("{table} holds {id} twice")));
+/// The amounts of a table's rows, by key.
+pub(super) fn amounts(client: &mut Client, amount: &Amount) -> Observed<BTreeMap<i64, i64>> {
+    let Amount { table, sql, is_unique, .. } = amount;
+    plan(client, BY_SCAN, sql, &format!("Seq Scan on {table}"))?;
+    let mut amounts = BTreeMap::new();
+    for row in client.query(*sql, &[]).map_err(|e| unseen(&e))? {
+        let (key, more): (i64, i64) = (row.get(0), row.get(1));
+        let was: Option<i64> = amounts.get(&key).copied();
+        if *is_unique && was.is_some() {
+            return Err(Unseen::Damaged(format!("{table} holds {key} twice")));
         }
+        amounts.insert(key, was.unwrap_or(0) + more);
     }
-    Ok(balances)
+    Ok(amounts)
 }

@@ -7,6 +7,7 @@ use pgdyno_connect::control::{Client, ControlError, error_text};
 use pgdyno_durability::{Observed, Unseen, is_damage};
 
 use super::watchdog::Watchdog;
+use crate::crash::workload::CrashLoad;
 
 /// A session as it was begun, without just-in-time compilation, which takes longer than the short
 /// queries that it is begun for: their costs are overrated.
@@ -15,6 +16,8 @@ pub(super) const PLAIN: &str = "RESET ALL; SET jit = off";
 /// The scale and the time limits of verification.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::crash) struct Terms<'a> {
+    /// The load that was offered.
+    pub(in crate::crash) load: &'static CrashLoad,
     /// The data set's scale.
     pub(in crate::crash) scale: u32,
     /// How long each step may take.

@@ -24,6 +24,7 @@ use crate::crash::round_plan::{Planted, RoundPlan};
 use crate::crash::session::new_record;
 use crate::crash::subject::Subject;
 use crate::crash::verify;
+use crate::crash::workload::CrashLoad;
 use crate::prepare::Prepared;
 
 /// So many times `wal_writer_delay` are what the header says of asynchronous commit.
@@ -52,7 +53,8 @@ pub(super) fn judge_return(
     let subject = subject(prepared, local, context)?;
     let mut cluster = adopt(&subject, local, witness, context)?;
     let mut record = new_record(&subject, &local.id);
-    record.storage = facts::fingerprint(&local.storage, &local.directory, subject.serials)?;
+    let smart = subject.storages[&subject.storage].smart.as_ref();
+    record.storage = facts::fingerprint(&local.storage, &local.directory, subject.serials, smart)?;
     let (aftermath, recovery, log) = match recover(&mut cluster, local, context) {
         Ok(recovered) => recovered,
         Err(e) => {
@@ -172,7 +174,8 @@ fn recover(
         acknowledged: Err(Unseen::NotApplicable("nobody watched WAL at the witness".into())),
         checksums: local.checksums,
     };
-    let terms = verify::Terms { scale, limit, stop: context.stop };
+    let load = CrashLoad::of(local.options.workload);
+    let terms = verify::Terms { load, scale, limit, stop: context.stop };
     let found = verify::look(cluster, &before, mark, &terms)?;
     Ok((Aftermath::Up(Box::new(found)), Some(took), cluster.log_since(mark)))
 }

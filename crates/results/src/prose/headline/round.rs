@@ -21,7 +21,7 @@ pub(crate) fn round_command(record: &CrashRecord, fault: Fault, round: &Round) -
     add("--rounds", round.number.to_string());
     add("--seed", options.seed.to_string());
     add("--clients", options.clients.to_string());
-    for (option, value) in timing(options) {
+    for (option, value) in load_and_recovery(options) {
         add(option, value);
     }
     for (name, value) in &record.outcome.settings {
@@ -38,10 +38,13 @@ pub(crate) fn round_command(record: &CrashRecord, fault: Fault, round: &Round) -
     command_line(&words)
 }
 
-/// Options of load and recovery that differ from the defaults.
-fn timing(options: &CrashOptions) -> Vec<(&'static str, String)> {
+/// Options of the load and of recovery that differ from the defaults.
+fn load_and_recovery(options: &CrashOptions) -> Vec<(&'static str, String)> {
     let default = CrashOptions::default();
     let mut out = Vec::new();
+    if options.workload != default.workload {
+        out.push(("--workload", options.workload.to_string()));
+    }
     if options.load != default.load {
         out.push(("--load", options.load.to_string()));
     }

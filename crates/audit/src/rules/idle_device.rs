@@ -1,0 +1,55 @@
+//! Whether the device was under test at all.
+
+use serde_json::json;
+
+use super::rule::{Rule, Verdicts, exact};
+use crate::figure::Figure;
+use crate::finding::Confidence::Possible;
+use crate::finding::Severity::Warning;
+use crate::recognise::{CpuLine, Evidence};
+
+/// From this share of CPU time at work on (percent) the processors may have been the limit.
+const BUSY: f64 = 60.0;
+
+/// Below this utilisation (percent) a device had time left.
+const UTILISED: f64 = 90.0;
+
+pub(super) const RULES: &[Rule] = &[Rule {
+    name: "idle-device",
+    looks_for: "iostat's devices all below 90% utilised while processors were at work for 60% of the time or more: the disk was not under test",
+    source: "iostat(1), %util and avg-cpu; B. Gregg, Systems Performance, the USE method",
+    judge: idle_device,
+}];
+
+fn idle_device(evidence: &Evidence, verdicts: &mut Verdicts) {
+    let busy = evidence.recognised.cpus.iter().map(|cpu| (cpu, at_work(cpu)));
+    let Some((cpu, busy)) = busy.max_by(|a, b| a.1.total_cmp(&b.1)) else { return };
+    let utilised = evidence.recognised.devices.iter().filter_map(|device| {
+        let (_, util) = device.columns.iter().find(|(name, _)| name == "%util")?;
+        Some((device.device.as_str(), *util))
+    });
+    let busiest = utilised.max_by(|a, b| a.1.value.total_cmp(&b.1.value));
+    let Some((device, Figure { value: util, line, .. })) = busiest else { return };
+    let lines = [line, cpu.line];
+    let computed = json!({ "device": device, "utilised_percent": util, "cpu_percent": busy });
+    let words = format!(
+        "the busiest device, {device}, was {}% utilised while processors were at work for {}% of the time",
+        exact(util),
+        exact((busy * 10.0).round() / 10.0)
+    );
+    if util < UTILISED && busy >= BUSY {
+        let message = format!(
+            "{words}: the disk was not under test, and a utilisation below 100% does not say that it is good"
+        );
+        verdicts.found(Warning, Possible, &lines, message, computed);
+    } else {
+        verdicts.right(&lines, words, computed);
+    }
+}
+
+/// CPU time that is neither idle nor waits for the disk (percent).
+fn at_work(cpu: &CpuLine) -> f64 {
+    let parts = cpu.parts.iter();
+    let working = parts.filter(|(name, _)| matches!(name.as_str(), "user" | "nice" | "system"));
+    working.map(|(_, share)| share.value).sum()
+}
