@@ -25,7 +25,7 @@ fn idle_device(evidence: &Evidence, verdicts: &mut Verdicts) {
     let busy = evidence.recognised.cpus.iter().map(|cpu| (cpu, at_work(cpu)));
     let Some((cpu, busy)) = busy.max_by(|a, b| a.1.total_cmp(&b.1)) else { return };
     let utilised = evidence.recognised.devices.iter().filter_map(|device| {
-        let (_, util) = device.columns.iter().find(|(name, _)| name == "%util")?;
+        let (_, util) = device.columns.iter().find(|(name, _)| name.trim_matches('%') == "util")?;
         Some((device.device.as_str(), *util))
     });
     let busiest = utilised.max_by(|a, b| a.1.value.total_cmp(&b.1.value));

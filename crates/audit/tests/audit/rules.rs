@@ -445,7 +445,8 @@ fn a_device_with_time_left_beside_busy_processors_was_not_under_test() {
              sdc               0.00     7.00    1.00 5076.00    56.00 86788.00    34.21     0.46    0.09   0.09  {util}\n"
         ))
     };
-    let found = finding(&iostat("60.64", "23.06", "45.20"), "idle-device");
+    let audit = iostat("60.64", "23.06", "45.20");
+    let found = finding(&audit, "idle-device");
     assert_eq!(
         (found.severity, found.sure, found.line),
         (Severity::Warning, Confidence::Possible, 6)
