@@ -69,6 +69,10 @@ crash-power rounds="40":
 seconds:
     cargo test --release -p pgdyno-stats --lib -- --ignored truth --nocapture
 
+# A run of an hour detached, watched, thinned and archived; writes the tables of docs/long-runs.md
+long minutes="60":
+    PGDYNO_LONG={{minutes}} PGDYNO_TRUTH_WRITE=1 cargo test --workspace --all-features --test long_hour -- --ignored --nocapture
+
 # The JSON Schema of experiment files, from the types that read them
 schema:
     PGDYNO_SCHEMA_WRITE=1 cargo test -p pgdyno-lab --lib -- file::schema::tests::the_committed

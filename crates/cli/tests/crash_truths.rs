@@ -153,24 +153,12 @@ fn table(name: &str, all: &[Series]) {
         broken.push_str(&not_so);
     }
     if only.is_empty() {
-        write(name, &table);
+        println!("{table}");
+        support::docs::write("crash-tests.md", name, &table);
     } else {
         println!("{table}");
     }
     assert!(broken.is_empty(), "not as it must be:\n{broken}");
-}
-
-/// Puts `table` into docs/crash-tests.md between the marks of `name`, where that is asked for.
-fn write(name: &str, table: &str) {
-    println!("{table}");
-    if std::env::var_os("PGDYNO_TRUTH_WRITE").is_none() {
-        return;
-    }
-    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/crash-tests.md");
-    let text = std::fs::read_to_string(path).unwrap();
-    let (begin, end) = (format!("<!-- {name}: begin -->\n"), format!("<!-- {name}: end -->"));
-    let (from, to) = (text.find(&begin).unwrap() + begin.len(), text.find(&end).unwrap());
-    std::fs::write(path, format!("{}{table}{}", &text[..from], &text[to..])).unwrap();
 }
 
 #[test]

@@ -196,16 +196,7 @@ fn a_run_survives_the_end_of_its_terminal() {
     let terminal =
         || Stdio::from(std::fs::File::options().read(true).write(true).open(&name).unwrap());
     // pgdyno becomes the leader of the terminal's session, to which a hangup is sent.
-    let run = world.command(&four_trials(&world, &[]));
-    let mut session = Command::new("setsid");
-    session.arg("--ctty").arg(run.get_program()).args(run.get_args());
-    session.current_dir(run.get_current_dir().unwrap());
-    for (name, value) in run.get_envs() {
-        match value {
-            Some(value) => session.env(name, value),
-            None => session.env_remove(name),
-        };
-    }
+    let mut session = world.wrapped(&["setsid", "--ctty"], &four_trials(&world, &[]));
     let mut child =
         session.stdin(terminal()).stdout(terminal()).stderr(terminal()).spawn().unwrap();
     drop(session);
@@ -280,14 +271,6 @@ fn metrics_port(child: &mut Child) -> u16 {
     port
 }
 
-fn ask(port: u16, request: &str) -> String {
-    let mut connection = TcpStream::connect(("127.0.0.1", port)).unwrap();
-    connection.write_all(request.as_bytes()).unwrap();
-    let mut answer = Vec::new();
-    let _ = connection.read_to_end(&mut answer);
-    String::from_utf8(answer).unwrap()
-}
-
 /// Has Prometheus' own parser read `text`, where Python has it.
 fn read_by_prometheus(text: &str) {
     let script = "import sys\n\
@@ -316,7 +299,8 @@ fn metrics_are_scraped_while_slow_clients_wait() {
     // They say nothing, for as long as the run takes.
     let slow: Vec<TcpStream> =
         (0..4).map(|_| TcpStream::connect(("127.0.0.1", port)).unwrap()).collect();
-    let scrape = || ask(port, "GET /metrics HTTP/1.1\r\nHost: localhost\r\n\r\n");
+    let ask = |request| support::ask(port, request).unwrap();
+    let scrape = || ask("GET /metrics HTTP/1.1\r\nHost: localhost\r\n\r\n");
     let mut answer = String::new();
     world.until("seconds of load", || {
         answer = scrape();
@@ -326,10 +310,10 @@ fn metrics_are_scraped_while_slow_clients_wait() {
     assert!(answer.ends_with("# EOF\n") && answer.contains("pgdyno_trials{"), "{answer}");
     let (_, body) = answer.split_once("\r\n\r\n").unwrap();
     read_by_prometheus(body);
-    assert!(ask(port, "GET / HTTP/1.1\r\n\r\n").starts_with("HTTP/1.1 404"));
-    assert!(ask(port, "POST /metrics HTTP/1.1\r\n\r\n").starts_with("HTTP/1.1 405"));
+    assert!(ask("GET / HTTP/1.1\r\n\r\n").starts_with("HTTP/1.1 404"));
+    assert!(ask("POST /metrics HTTP/1.1\r\n\r\n").starts_with("HTTP/1.1 405"));
     let long = format!("GET /{} HTTP/1.1\r\n\r\n", "x".repeat(20_000));
-    let refused = ask(port, &long);
+    let refused = support::ask(port, &long).unwrap();
     assert!(refused.is_empty() || refused.starts_with("HTTP/1.1 431"), "{refused}");
     let taken = world.run(&["run", "quickstart", "--metrics", &port.to_string()]);
     assert_eq!(taken.code, Some(1));

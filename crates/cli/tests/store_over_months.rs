@@ -19,6 +19,7 @@ use pgdyno_results::store::Store;
 use pgdyno_test_support::is_root;
 use rusqlite::Connection;
 use serde_json::Value;
+use support::alike::assert_alike_but_for_thinning;
 use support::{Ended, World, ended, signal};
 use synthetic::Random;
 
@@ -415,25 +416,13 @@ fn thinning_keeps_figures_and_says_what_it_took() {
     let thinned: Value = serde_json::from_str(&thinned.out).unwrap();
     assert!(thinned[0]["samples"].as_u64().unwrap() > 0, "{thinned}");
 
-    let mut after = world.show(&id);
+    let after = world.show(&id);
     assert_eq!(after["thinned"][0]["samples"], thinned[0]["samples"]);
     let notes = |view: &Value| view["notes"].as_array().unwrap().clone();
     let new: Vec<Value> =
         notes(&after).into_iter().filter(|note| !notes(&before).contains(note)).collect();
     assert!(new.len() == 1 && new[0].as_str().unwrap().starts_with("Thinned on "), "{new:?}");
-    // All that the notice names, and nothing else, differs.
-    let mut before = before;
-    for view in [&mut before, &mut after] {
-        for named in ["thinned", "notes", "cautions"] {
-            view[named].take();
-        }
-        for trial in view["trials"].as_array_mut().unwrap() {
-            trial["telemetry"].take();
-            let changes = trial["steadiness"]["changes"].as_array_mut();
-            changes.into_iter().flatten().for_each(|change| drop(change["with"].take()));
-        }
-    }
-    assert_alike(&before, &after, "");
+    assert_alike_but_for_thinning(before, after);
     assert_sound(&world, None);
     let page = world.page(&[&id]);
     assert!(page["view"]["thinned"][0]["thinned_at"].is_string());
@@ -448,27 +437,6 @@ fn thinning_keeps_figures_and_says_what_it_took() {
     assert!(none.code == Some(0) && none.out.contains("nothing was removed"), "{}", none.out);
     let wrong = world.run(&["store", "thin", "--yes", "--before", "yesterday"]);
     assert!(wrong.code == Some(1) && wrong.err.contains("2026-01-31"), "{}", wrong.err);
-}
-
-/// Asserts that two documents are equal; figures but for the order in which their parts were added.
-fn assert_alike(a: &Value, b: &Value, at: &str) {
-    match (a, b) {
-        (Value::Number(x), Value::Number(y)) => {
-            let (x, y) = (x.as_f64().unwrap(), y.as_f64().unwrap());
-            assert!((x - y).abs() <= 1e-9 * x.abs().max(y.abs()), "{at}: {x} {y}");
-        }
-        (Value::Array(x), Value::Array(y)) => {
-            assert_eq!(x.len(), y.len(), "{at}");
-            (0..).zip(x.iter().zip(y)).for_each(|(i, (x, y)): (usize, _)| {
-                assert_alike(x, y, &format!("{at}[{i}]"));
-            });
-        }
-        (Value::Object(x), Value::Object(y)) => {
-            assert!(x.keys().eq(y.keys()), "{at}");
-            x.iter().for_each(|(key, value)| assert_alike(value, &y[key], &format!("{at}.{key}")));
-        }
-        _ => assert_eq!(a, b, "{at}"),
-    }
 }
 
 #[test]

@@ -38,6 +38,9 @@ pub enum Purpose {
     /// Run the commands of an experiment's `device.hook`.
     #[strum(to_string = "run the commands of its `device.hook`")]
     DeviceHook,
+    /// Set the parameters of kernel modules that an experiment's `device.module_parameters` name.
+    #[strum(to_string = "set the kernel modules' parameters of its `device.module_parameters`")]
+    ModuleParameters,
     /// Run the programs in the folder that an experiment's `postgres.bindir` names.
     #[strum(to_string = "run the programs in its `postgres.bindir`")]
     PostgresPrograms,

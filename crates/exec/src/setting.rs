@@ -7,6 +7,7 @@ mod apply;
 mod error;
 mod kernel_file;
 pub mod limit;
+pub mod module;
 mod write_cache;
 
 use std::fmt;
@@ -46,6 +47,15 @@ pub enum Setting {
     WriteCache(bool),
     /// Upper bounds for the device's traffic.
     Limit(Limit),
+    /// A parameter of a kernel module. It holds for the whole host, not for the device alone.
+    ModuleParameter {
+        /// The module's name, as `/sys/module` has it.
+        module: String,
+        /// The parameter's name.
+        parameter: String,
+        /// Its value.
+        value: String,
+    },
     /// The user's own commands.
     Hook {
         /// The commands.
@@ -71,6 +81,9 @@ impl DeviceSetting {
             (Setting::WriteCache(_), undo) => {
                 first(undo).is_some_and(|file| file.ends_with("write_cache"))
             }
+            (Setting::ModuleParameter { module, parameter, .. }, undo) => {
+                first(undo).is_some_and(|file| file == module::file(module, parameter))
+            }
             (Setting::Limit(_), undo) => first(undo).is_some_and(|file| limit::is_list(&file)),
             (Setting::Hook { .. }, _) => false,
         }
@@ -81,6 +94,7 @@ impl DeviceSetting {
             Setting::Queue { attribute, .. } => format!("queue/{attribute}"),
             Setting::WriteCache(_) => "the write cache".into(),
             Setting::Limit(_) => "the limit".into(),
+            Setting::ModuleParameter { parameter, .. } => parameter.clone(),
             Setting::Hook { .. } => "the user's own setting".into(),
         }
     }
@@ -91,6 +105,9 @@ impl DeviceSetting {
         match &self.setting {
             Setting::Hook { hook, .. } => write!(f, "run: {}", words(&hook.restore)),
             Setting::Limit(_) => write!(f, "lift the limit on {of}"),
+            Setting::ModuleParameter { module, parameter, .. } => {
+                write!(f, "put {} back as it was", module::file(module, parameter).display())
+            }
             _ => write!(f, "put {} of the disk under {of} back as it was", self.name()),
         }
     }
@@ -115,6 +132,10 @@ impl fmt::Display for DeviceSetting {
                 }
             }
             Setting::Limit(limit) => write!(f, "hold {of} down to {}", limit::shown(limit))?,
+            Setting::ModuleParameter { module, parameter, value } => {
+                let file = module::file(module, parameter);
+                write!(f, "write {} to {}", quote(value.as_ref()), file.display())?;
+            }
             Setting::Hook { hook, .. } => {
                 return write!(f, "run: {}\nrun: {}", words(&hook.set), words(&hook.read_back));
             }

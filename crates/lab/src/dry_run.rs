@@ -236,6 +236,7 @@ fn steps(prepared: &Prepared, here: &Surroundings, out: &mut String) {
         &prepared.experiment.probe.after,
         out,
     );
+    after_trim(prepared, here, out);
     line!(out, "\nAt the end, and on any error or signal");
     for (key, _) in prepared.clusters() {
         if let Some(spec) = spec(prepared, here, &key) {
@@ -245,6 +246,18 @@ fn steps(prepared: &Prepared, here: &Surroundings, out: &mut String) {
         }
     }
     storages::taking_down(&here.storages, out);
+}
+
+/// The trimming of the storages after everything else, and the probe that follows it.
+fn after_trim(prepared: &Prepared, here: &Surroundings, out: &mut String) {
+    if !prepared.experiment.probe.after_trim {
+        return;
+    }
+    line!(out, "\nThen");
+    for name in prepared.storages() {
+        step!(out, "run: fstrim {}", directory(here, name).display());
+    }
+    stage(prepared, "After fstrim", &[ProbeKind::Disk], out);
 }
 
 /// The probes of one stage.

@@ -105,7 +105,8 @@ fn probes(prepared: &Prepared) -> Duration {
         ProbeKind::Fsync => FSYNC_TESTS * u32::try_from(stages.block_bytes.len()).unwrap_or(1),
         ProbeKind::Disk => DISK_POINTS,
     };
-    let all: u32 = stages.before.iter().chain(&stages.after).map(tests).sum();
+    let last = stages.after_trim.then_some(&ProbeKind::Disk);
+    let all: u32 = stages.before.iter().chain(&stages.after).chain(last).map(tests).sum();
     stages.duration.0 * all * storages
 }
 

@@ -198,7 +198,10 @@ mod tests {
             match recipe.name.as_str() {
                 "quickstart" | "noise-floor" => assert_eq!(names, ["quick"]),
                 // No report stands behind these.
-                "crash-matrix" | "flush-latency" => assert_eq!(names, ["quick", "large"]),
+                "commit-loss" | "crash-matrix" | "flush-latency" => {
+                    assert_eq!(names, ["quick", "large"]);
+                }
+                "group-commit" => assert_eq!(names, ["quick", "report", "sustained", "large"]),
                 _ => assert_eq!(names, ["quick", "report", "large"], "{}", recipe.name),
             }
             for name in names {

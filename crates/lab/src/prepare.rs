@@ -318,12 +318,16 @@ impl Prepared {
 
     /// Returns what the experiment runs as a command; none if it runs nothing.
     fn commands(&self) -> Option<Purpose> {
-        let mut storages = self.experiment.storage.values();
-        let has_hook = storages.any(|storage| storage.device.hook.is_some())
-            || self.plan.treatments.iter().any(|treatment| treatment.device.hook.is_some());
-        match self.experiment.between.command.is_empty() {
-            false => Some(Purpose::BetweenCommand),
-            true => has_hook.then_some(Purpose::DeviceHook),
+        let of_storages = self.experiment.storage.values().map(|storage| &storage.device);
+        let of_treatments = self.plan.treatments.iter().map(|treatment| &treatment.device);
+        let devices: Vec<_> = of_storages.chain(of_treatments).collect();
+        if !self.experiment.between.command.is_empty() {
+            Some(Purpose::BetweenCommand)
+        } else if devices.iter().any(|device| device.hook.is_some()) {
+            Some(Purpose::DeviceHook)
+        } else {
+            let sets = devices.iter().any(|device| !device.module_parameters.is_empty());
+            sets.then_some(Purpose::ModuleParameters)
         }
     }
 

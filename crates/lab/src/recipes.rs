@@ -18,6 +18,7 @@ static RECIPES: &[(&str, &str)] = files!(
     ".toml",
     [
         "big-table",
+        "commit-loss",
         "crash-matrix",
         "filesystems",
         "flush-latency",

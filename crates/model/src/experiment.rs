@@ -440,6 +440,9 @@ pub struct ProbeStages {
     pub before: Vec<ProbeKind>,
     /// After the last.
     pub after: Vec<ProbeKind>,
+    /// Whether the free blocks of each storage are then discarded, and its disk is probed once
+    /// more.
+    pub after_trim: bool,
     /// How long each test, or point of a curve, takes.
     pub duration: Span,
     /// The size of the file that the disk probe makes.
@@ -454,6 +457,7 @@ impl Default for ProbeStages {
         Self {
             before,
             after,
+            after_trim: false,
             duration: Span::from_secs(2),
             size: Bytes(4 << 30),
             block_bytes: vec![8192],

@@ -91,6 +91,12 @@ impl Latencies {
         (!self.0.is_empty()).then(|| self.0.mean() / 1000.0)
     }
 
+    /// The standard deviation in microseconds, of all recorded latencies (divided by n), to the
+    /// histogram's three digits; `None` when empty.
+    pub fn stddev_us(&self) -> Option<f64> {
+        (!self.0.is_empty()).then(|| self.0.stdev() / 1000.0)
+    }
+
     /// The histogram itself, in nanoseconds.
     pub fn as_histogram(&self) -> &Histogram<u64> {
         &self.0
@@ -242,6 +248,18 @@ mod tests {
         assert!(b.max_us().unwrap() >= 3.6e9);
         assert!(Latencies::from_bytes(b"nonsense").is_err());
         assert_eq!(Latencies::new().quantile_us(0.5), None);
+    }
+
+    #[test]
+    fn the_standard_deviation_is_that_of_all_latencies() {
+        let mut latencies = Latencies::new();
+        assert_eq!(latencies.stddev_us(), None);
+        for us in [2, 4, 4, 4, 5, 5, 7, 9] {
+            latencies.record(us * 1000);
+        }
+        // Mean 5, variance 4; the histogram keeps three digits.
+        let stddev = latencies.stddev_us().unwrap();
+        assert!((stddev - 2.0).abs() < 0.01, "{stddev}");
     }
 
     #[test]

@@ -265,6 +265,9 @@ pub struct DiskProbe {
     pub complete: bool,
     /// What is not to be believed without a further look.
     pub warnings: Vec<String>,
+    /// Whether the filesystem's free blocks were discarded right before (`fstrim`).
+    #[serde(default)]
+    pub trimmed: bool,
 }
 
 /// What is done to the disk; the names are fio's.

@@ -141,6 +141,13 @@ pub enum Notice {
         /// The probe's finding.
         finding: String,
     },
+    /// `fstrim` failed on a storage, so that it is not probed after it.
+    NotTrimmed {
+        /// The storage.
+        storage: String,
+        /// Why not.
+        reason: String,
+    },
     /// No PostgreSQL of the wanted version is installed; a small build is fetched.
     FetchingPrograms {
         /// The wanted major version; none: any.

@@ -256,6 +256,17 @@ pub struct DeviceFacts {
     pub size: Bytes,
 }
 
+/// Values of kernel modules' parameters, by the module's name and the parameter's.
+pub type ModuleParameters = BTreeMap<String, BTreeMap<String, String>>;
+
+fn overlaid(under: &ModuleParameters, over: &ModuleParameters) -> ModuleParameters {
+    let mut both = under.clone();
+    for (module, parameters) in over {
+        both.entry(module.clone()).or_default().extend(parameters.clone());
+    }
+    both
+}
+
 /// How a block device is set.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DeviceSettings {
@@ -270,6 +281,9 @@ pub struct DeviceSettings {
     pub write_cache: Option<bool>,
     /// Whether free blocks are trimmed before every trial.
     pub trim: bool,
+    /// Parameters of kernel modules, by module and name. They hold for the whole host.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub module_parameters: ModuleParameters,
     /// For RAID controllers: the user's own commands.
     pub hook: Option<Hook>,
 }
@@ -283,6 +297,7 @@ impl DeviceSettings {
             nr_requests: over.nr_requests.or(self.nr_requests),
             write_cache: over.write_cache.or(self.write_cache),
             trim: self.trim || over.trim,
+            module_parameters: overlaid(&self.module_parameters, &over.module_parameters),
             hook: over.hook.clone().or_else(|| self.hook.clone()),
         }
     }

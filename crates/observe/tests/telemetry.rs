@@ -168,6 +168,16 @@ fn counters_only_grow_and_the_loads_commits_are_among_them() {
         {
             assert_eq!(table(quiet).unwrap().unavailable, None);
         }
+        // One loaded session, and the postmaster with its helpers. A backend's private pages are
+        // part of its share.
+        let processes = table("processes").unwrap();
+        assert_eq!(processes.unavailable, None);
+        assert_eq!(values(processes, "backends")[0], 1.0, "{processes:?}");
+        let (pss, private) =
+            (values(processes, "backend_pss")[0], values(processes, "backend_private")[0]);
+        assert!(pss >= private && private > 100e3, "{pss} {private}");
+        assert_eq!(values(processes, "backends_pss")[0], pss);
+        assert!(values(processes, "others_pss")[0] > pss);
         let sizes = table("sizes").unwrap();
         assert!(values(sizes, "public.t").last().unwrap() > &0.0, "{:?}", sizes.columns);
         assert!(values(sizes, "pg_wal")[0] >= 16.0 * 1024.0 * 1024.0);

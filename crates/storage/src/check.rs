@@ -9,6 +9,7 @@ use pgdyno_exec::device::refusal::{Refusal, SafetyError};
 use pgdyno_exec::device::safety::{self, Wipe};
 use pgdyno_exec::directory::{self, DirectoryError};
 use pgdyno_exec::random::random_hex;
+use pgdyno_exec::setting::module;
 use pgdyno_exec::tool::locate;
 use pgdyno_model::storage::{Backing, EmulatedDisk, LoopFile, Raid0, Storage, Striper};
 use pgdyno_model::units::Bytes;
@@ -202,7 +203,15 @@ impl Stack {
             return Err(StorageError::NotInKernel { storage: storage(), what, looked_for });
         }
         let checked = self.with_filesystem(|filesystem, _| filesystem.check_machine());
-        checked.unwrap_or(Ok(())).map_err(|e| StorageError::filesystem(&self.name, e, Vec::new()))
+        checked
+            .unwrap_or(Ok(()))
+            .map_err(|e| StorageError::filesystem(&self.name, e, Vec::new()))?;
+        // The filesystem's own programs have loaded its module by now.
+        let mut parameters = self.module_parameters();
+        parameters.try_for_each(|(module, parameter, _)| {
+            let failed = |source| StorageError::ModuleParameter { storage: storage(), source };
+            module::check(module, parameter).map_err(failed)
+        })
     }
 
     /// The directories that loop files lie in are there, can be passed, and have room.

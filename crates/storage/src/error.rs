@@ -7,6 +7,7 @@ use pgdyno_exec::StepError;
 use pgdyno_exec::device::refusal::SafetyError;
 use pgdyno_exec::directory::DirectoryError;
 use pgdyno_exec::journal::JournalError;
+use pgdyno_exec::setting::SettingError;
 use pgdyno_model::units::Bytes;
 
 use super::filesystem::{FilesystemError, Tool};
@@ -65,6 +66,14 @@ pub enum StorageError {
         what: &'static str,
         /// The file that would show it.
         looked_for: &'static str,
+    },
+    /// A module of the kernel, or a parameter of it, is not there or cannot be set.
+    #[error("cannot make storage `{storage}`: {source}")]
+    ModuleParameter {
+        /// Its name.
+        storage: String,
+        /// The cause.
+        source: SettingError,
     },
     /// The filesystem: it cannot be made, or was made and is not what was asked for.
     #[error("storage `{storage}`{}", and_left(left))]
@@ -195,7 +204,10 @@ impl StorageError {
     /// something, or it takes root.
     pub fn is_unavailable(&self) -> bool {
         match self {
-            Self::NotRoot { .. } | Self::ToolMissing { .. } | Self::NotInKernel { .. } => true,
+            Self::NotRoot { .. }
+            | Self::ToolMissing { .. }
+            | Self::NotInKernel { .. }
+            | Self::ModuleParameter { .. } => true,
             Self::Filesystem { source, .. } => {
                 matches!(
                     **source,
@@ -223,6 +235,7 @@ impl StorageError {
             Self::NotInKernel { .. } => {
                 Some("load the kernel's module for it, or let the filesystem stripe (btrfs, zfs)".into())
             }
+            Self::ModuleParameter { source, .. } => source.help(),
             Self::Filesystem { source, .. } => source.help(),
             Self::Directory { source, .. } => source.help(),
             Self::Unsafe { source, .. } => source.help(),

@@ -287,9 +287,14 @@ impl MountedStack {
     /// # Errors
     /// [`StorageError`]: `fstrim` failed.
     pub fn trim(&self) -> Result<(), StorageError> {
-        if !self.stack.storage.device.trim {
-            return Ok(());
-        }
+        if self.stack.storage.device.trim { self.discard() } else { Ok(()) }
+    }
+
+    /// Discards the free blocks of its filesystem.
+    ///
+    /// # Errors
+    /// [`StorageError`]: `fstrim` failed.
+    pub fn discard(&self) -> Result<(), StorageError> {
         run_tool("fstrim", &[self.path()]).map(drop).map_err(|e| self.unread(e))
     }
 

@@ -131,6 +131,15 @@ impl Stack {
         Some(raid.by.unwrap_or(own))
     }
 
+    /// Iterates over module, parameter and value of what it sets in the kernel's modules.
+    pub(crate) fn module_parameters(&self) -> impl Iterator<Item = (&str, &str, &str)> {
+        let modules = self.storage.device.module_parameters.iter();
+        modules.flat_map(|(module, parameters)| {
+            let parameters = parameters.iter();
+            parameters.map(|(name, value)| (module.as_str(), name.as_str(), value.as_str()))
+        })
+    }
+
     /// What is set on its devices.
     pub(crate) fn settings(&self) -> Vec<DeviceSetting> {
         let Storage {
@@ -162,6 +171,11 @@ impl Stack {
                     .map(move |s| DeviceSetting { device: device.clone(), setting: s.clone() })
             })
             .collect();
+        all.extend(self.module_parameters().map(|(module, parameter, value)| {
+            let (module, parameter) = (module.to_owned(), parameter.to_owned());
+            let setting = Setting::ModuleParameter { module, parameter, value: value.to_owned() };
+            DeviceSetting { device: self.path(), setting }
+        }));
         all.extend(hook.clone().map(|hook| {
             let setting = Setting::Hook { hook, storage: self.name.clone() };
             DeviceSetting { device: self.path(), setting }

@@ -50,7 +50,11 @@ fn stacks() -> Vec<Stack> {
     let none = DeviceSettings::default;
     let raid = Raid0 { members: vec![loop_file(), loop_file()], by: None, chunk: None };
     let disk = EmulatedDisk { size: GIB, ..EmulatedDisk::default() };
+    let parameters = [("zfs_arc_max".to_owned(), "1073741824".to_owned())].into();
+    let tuned =
+        DeviceSettings { module_parameters: [("zfs".to_owned(), parameters)].into(), ..none() };
     vec![
+        stack(loop_file(), "zfs", tuned, None),
         stack(loop_file(), "ext4", none(), None),
         stack(Backing::Raid0(raid.clone()), "xfs", none(), None),
         stack(Backing::Raid0(raid), "zfs", none(), None),

@@ -106,7 +106,7 @@ fn a_named_nvme_drive_that_is_trimmed_and_set_with_f2fs() {
         nr_requests: Some(64),
         write_cache: Some(false),
         trim: true,
-        hook: None,
+        ..DeviceSettings::default()
     };
     let storage = Storage {
         backing: device("/dev/nvme1n1"),
@@ -169,6 +169,27 @@ fn a_zpool_over_two_loop_files() {
     insta::assert_snapshot!(shown(&storage));
 }
 
+fn module_parameters(module: &str, parameters: &[(&str, &str)]) -> DeviceSettings {
+    let text = |(name, value): &(&str, &str)| ((*name).to_owned(), (*value).to_owned());
+    let parameters = parameters.iter().map(text).collect();
+    DeviceSettings {
+        module_parameters: [(module.to_owned(), parameters)].into(),
+        ..DeviceSettings::default()
+    }
+}
+
+#[test]
+fn parameters_of_a_module_are_written_once_the_pool_is_made_and_put_back_first() {
+    let parameters = [("zfs_arc_shrink_shift", "14"), ("zfs_prefetch_disable", "1")];
+    let storage = Storage {
+        backing: loop_file(None),
+        filesystem: filesystem("zfs"),
+        device: module_parameters("zfs", &parameters),
+        ..Storage::default()
+    };
+    insta::assert_snapshot!(shown(&storage));
+}
+
 /// Error and help of a stack that must not be designed.
 fn refused(storage: &Storage) -> String {
     let error = design(storage, false).unwrap_err();
@@ -204,6 +225,10 @@ fn what_does_not_go_together_is_refused() {
             Backing::Raid0(Raid0 { members: two(), by: None, chunk: Some(Bytes(5000)) }),
             Some("ext4"),
         ),
+        Storage {
+            device: module_parameters("../kernel", &[("panic", "1")]),
+            ..with(device("/dev/sdb"), Some("ext4"))
+        },
         Storage { device: trimmed, ..with(device("/dev/sdb"), Some("zfs")) },
         Storage {
             limit: Some(Limit { read_bps: Some(1), ..Limit::default() }),

@@ -6,6 +6,7 @@ use super::changes::ChangeClaim;
 use super::claims::{RatioClaim, SpreadClaim};
 use super::command::Command;
 use super::pgbench_run::PgbenchRun;
+use super::properties::Property;
 use super::recognised::Recognised;
 use super::said::Said;
 
@@ -13,6 +14,8 @@ use super::said::Said;
 pub(crate) struct Evidence {
     pub(crate) recognised: Recognised,
     pub(crate) commands: Vec<Command>,
+    /// Properties and settings, each as it is asked for or listed.
+    pub(crate) properties: Vec<Property>,
     /// Repeats of each other: indices into the runs of pgbench.
     pub(crate) groups: Vec<Vec<usize>>,
     /// Repeats of each other: indices into the runs of sysbench.

@@ -13,6 +13,7 @@ mod groups;
 mod pgbench;
 mod pgbench_run;
 mod probes;
+mod properties;
 mod recognised;
 mod said;
 mod scan;
@@ -29,6 +30,7 @@ pub(crate) use evidence::Evidence;
 use groups::Span;
 pub use pgbench_run::{PgbenchRun, Progress, Script, Statement};
 pub use probes::{CpuLine, DeviceLine, FsyncLine};
+pub(crate) use properties::{Origin, Property, PropertyKind};
 pub use recognised::Recognised;
 use scan::Scan;
 pub use settings::Setting;
@@ -77,6 +79,7 @@ pub(super) fn recognise(document: &Document) -> (Evidence, Vec<NotUnderstood>) {
     let ratios = claims::ratios(scan, &names);
     let changes = changes::find(scan, &names);
     let said = said::find(scan);
+    let properties = properties::find(scan, &storage, &settings);
     leftover(scan);
     let recognised = Recognised { runs, sysbench, tables, fsync, cpus, devices, settings, storage };
     let mut not_understood = std::mem::take(&mut scan.not_understood);
@@ -87,6 +90,7 @@ pub(super) fn recognise(document: &Document) -> (Evidence, Vec<NotUnderstood>) {
     let evidence = Evidence {
         recognised,
         commands,
+        properties,
         groups,
         sysbench_groups,
         warm_ups,

@@ -6,7 +6,7 @@ use super::scan::Scan;
 use crate::words::Words;
 
 /// A setting that the report shows.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Setting {
     /// Its name.
     pub name: String,
@@ -14,6 +14,9 @@ pub struct Setting {
     pub value: String,
     /// Where it stands in the file, from 1.
     pub line: usize,
+    /// Whether the server showed it; else the report sets it.
+    #[serde(skip)]
+    pub(crate) shown: bool,
 }
 
 impl Setting {
@@ -66,6 +69,7 @@ pub(super) fn find(scan: &mut Scan<'_>) -> Vec<Setting> {
     for at in 0..scan.lines.len() {
         let line = &scan.lines[at];
         let mut pairs: Vec<(String, String)> = Vec::new();
+        let mut shown = !line.cells.is_empty();
         if line.cells.is_empty() {
             let text = without_prompt(bare(&line.text));
             if let Some(pair) = assignment(text).or_else(|| entry(text)) {
@@ -74,7 +78,8 @@ pub(super) fn find(scan: &mut Scan<'_>) -> Vec<Setting> {
                 pairs.push(pair);
             } else if is_command(text) {
                 pairs = options(text);
-            } else if let Some(value) = shown(scan, at) {
+            } else if let Some(value) = shown_below(scan, at) {
+                shown = true;
                 pairs.push((text.to_owned(), value));
             }
         } else {
@@ -87,6 +92,7 @@ pub(super) fn find(scan: &mut Scan<'_>) -> Vec<Setting> {
             name,
             value,
             line: line.number,
+            shown,
         }));
     }
     found
@@ -191,7 +197,7 @@ fn is_value(word: &str) -> bool {
 }
 
 /// What psql prints below a setting's name: `SHOW fsync`.
-fn shown(scan: &Scan<'_>, at: usize) -> Option<String> {
+fn shown_below(scan: &Scan<'_>, at: usize) -> Option<String> {
     let text = |at: usize| scan.lines.get(at).filter(|l| l.cells.is_empty()).map(|l| l.text.trim());
     let rule = text(at + 1)?;
     let value = text(at + 2)?;
@@ -312,8 +318,7 @@ mod tests {
 
     #[test]
     fn times_have_units() {
-        let of =
-            |value: &str| Setting { name: String::new(), value: value.into(), line: 1 }.seconds();
+        let of = |value: &str| Setting { value: value.into(), ..Setting::default() }.seconds();
         assert_eq!(
             (of("30min"), of("300"), of("5 min"), of("1h")),
             (Some(1800.0), Some(300.0), Some(300.0), Some(3600.0))

@@ -3,6 +3,7 @@
 mod changes;
 mod claims;
 mod comparability;
+mod contradictions;
 mod design;
 mod durability;
 mod idle_device;
@@ -34,6 +35,7 @@ pub fn rules() -> impl Iterator<Item = &'static Rule> {
         progress::RULES,
         durability::RULES,
         zfs::RULES,
+        contradictions::RULES,
         design::RULES,
         idle_device::RULES,
     ]

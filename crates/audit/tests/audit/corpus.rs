@@ -115,7 +115,7 @@ impl Count {
 /// The rule whose labels a finding answers to.
 fn label_of(rule: &str) -> &str {
     match rule {
-        "zfs-sync-contradiction" => "contradiction",
+        "property-contradiction" => "contradiction",
         "claimed-change" => "claimed-ratio",
         rule => rule,
     }

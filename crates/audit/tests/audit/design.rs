@@ -216,11 +216,11 @@ fn what_zfs_is_told_and_what_it_shows_agree() {
     };
     assert_eq!(found(&report("always", "always")), []);
     assert_eq!(
-        finding(&report("always", "standard"), "zfs-sync-contradiction").severity,
+        finding(&report("always", "standard"), "property-contradiction").severity,
         Severity::Warning
     );
     let audit = report("standard", "disabled");
-    let f = finding(&audit, "zfs-sync-contradiction");
+    let f = finding(&audit, "property-contradiction");
     assert_eq!(
         (f.severity, f.sure, f.lines.as_slice()),
         (Severity::Serious, Confidence::Likely, &[5, 1][..])
@@ -233,9 +233,49 @@ fn what_zfs_is_told_and_what_it_shows_agree() {
         )
     };
     assert!(
-        speaks(&text("tank"), "zfs-sync-contradiction")
-            && !speaks(&text("tank/other"), "zfs-sync-contradiction")
+        speaks(&text("tank"), "property-contradiction")
+            && !speaks(&text("tank/other"), "property-contradiction")
     );
+}
+
+#[test]
+fn what_is_asked_for_and_listed_otherwise_is_told_of_any_property() {
+    let after = |text: &str| format!("{text}\n\n{}", clean());
+    let zfs = |asked: &str, row: &str| {
+        after(&format!("{asked}\n\nNAME PROPERTY VALUE SOURCE\ntank/pg {row}\n"))
+    };
+    let mounted = "/dev/sdb1 on /data type ext4 (rw,relatime,data=ordered)";
+    let show = "SHOW wal_sync_method;\nwal_sync_method\n-----------------\nfdatasync\n(1 row)";
+    let rule = "property-contradiction";
+    for (text, severity) in [
+        (zfs("recordsize = 8K", "recordsize 128K default"), Severity::Warning),
+        (zfs("zfs set compression=lz4 tank", "compression off default"), Severity::Warning),
+        (zfs("ashift = 13 (blocks of 8 kB)", "ashift 12 local"), Severity::Warning),
+        (
+            after(&format!("mount -o data=writeback /dev/sdb1 /data\n\n{mounted}")),
+            Severity::Warning,
+        ),
+        (after(&format!("wal_sync_method = open_datasync\n\n{show}")), Severity::Warning),
+    ] {
+        assert_eq!(finding(&of(&text), rule).severity, severity, "{text}");
+    }
+    for text in [
+        // Equal, in another spelling.
+        zfs("recordsize = 8192", "recordsize 8K local"),
+        zfs("zfs set atime=off tank", "atime off inherited from tank"),
+        // The dataset's own value wins over its parent's.
+        zfs("zfs set compression=lz4 tank", "compression off local"),
+        // Varied: one of the values is listed.
+        zfs("zfs set sync=always tank\nzfs set sync=standard tank", "sync standard default"),
+        // A question, and another device.
+        zfs("Is sync=always better?", "sync standard default"),
+        after(&format!("mount -o data=writeback /dev/sdc1 /data\n\n{mounted}")),
+        after(&format!("wal_sync_method = fdatasync\n\n{show}")),
+        // Set after it was shown.
+        after(&format!("{show}\n\nwal_sync_method = open_datasync")),
+    ] {
+        assert!(!speaks(&text, rule), "{text}");
+    }
 }
 
 #[test]

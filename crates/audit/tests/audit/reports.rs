@@ -53,7 +53,7 @@ fn a_ratio_in_prose_is_compared_with_the_runs_and_the_gap_has_its_statement() {
     assert_eq!(finding(&audit, "synchronous-commit-off").severity, Severity::Warning);
     assert_eq!(finding(&audit, "barriers-off").severity, Severity::Serious);
     // sync is set at the top and shown otherwise at the end.
-    assert_eq!(finding(&audit, "zfs-sync-contradiction").lines, [76, 4]);
+    assert_eq!(finding(&audit, "property-contradiction").lines, [76, 4]);
     assert_eq!(finding(&audit, "zfs-logbias").line, 75);
     assert_eq!(audit.findings.len(), 7);
 }

@@ -53,6 +53,10 @@ impl Served {
         Self { child, address, url: url.to_owned() }
     }
 
+    pub fn pid(&self) -> i32 {
+        self.child.id().cast_signed()
+    }
+
     pub fn connect(&self) -> TcpStream {
         let stream = TcpStream::connect(&self.address).unwrap();
         stream.set_read_timeout(Some(PATIENCE)).unwrap();

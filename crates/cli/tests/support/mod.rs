@@ -4,8 +4,12 @@
 // Each test file uses its own part; helpers of tests fail as tests do.
 #![allow(dead_code, unreachable_pub, clippy::unwrap_used, clippy::needless_pass_by_value)]
 
+pub mod alike;
+pub mod docs;
 pub mod terminal;
 
+use std::io::{Read as _, Write as _};
+use std::net::TcpStream;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 
@@ -59,6 +63,21 @@ impl World {
             if name.to_string_lossy().starts_with("PG") && name != "PGDYNO_MAVEN" {
                 command.env_remove(name);
             }
+        }
+        command
+    }
+
+    /// The command `wrapper`, whose last arguments are pgdyno and `args`.
+    pub fn wrapped<S: AsRef<std::ffi::OsStr>>(&self, wrapper: &[&str], args: &[S]) -> Command {
+        let inner = self.command(args);
+        let mut command = Command::new(wrapper[0]);
+        command.args(&wrapper[1..]).arg(inner.get_program()).args(inner.get_args());
+        command.current_dir(self.root.path()).stdin(Stdio::null());
+        for (name, value) in inner.get_envs() {
+            match value {
+                Some(value) => command.env(name, value),
+                None => command.env_remove(name),
+            };
         }
         command
     }
@@ -167,6 +186,15 @@ pub fn quick<'a>(world: &World, what: &'a str, sets: &[&'a str]) -> Vec<String> 
 /// Whether the path exists and is not empty.
 pub fn is_filled(path: &Path) -> bool {
     std::fs::metadata(path).is_ok_and(|m| m.len() > 0)
+}
+
+/// The answer to an HTTP request on a port of this machine; none where nobody listens.
+pub fn ask(port: u16, request: &str) -> Option<String> {
+    let mut connection = TcpStream::connect(("127.0.0.1", port)).ok()?;
+    connection.write_all(request.as_bytes()).ok()?;
+    let mut answer = Vec::new();
+    let _ = connection.read_to_end(&mut answer);
+    Some(String::from_utf8(answer).unwrap())
 }
 
 /// Sends a signal to a process of this test's.

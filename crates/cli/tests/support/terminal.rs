@@ -49,6 +49,12 @@ impl Terminal {
         Self { ours: ours.into(), child, seen: String::new(), screen, partial: Vec::new() }
     }
 
+    /// Hangs up, as a closed window does. Returns how the program ended.
+    pub fn hang_up(mut self) -> std::process::ExitStatus {
+        drop(self.ours);
+        self.child.wait().unwrap()
+    }
+
     /// Returns the rows that the user sees, without those that are blank at the end.
     pub fn rows(&self) -> Vec<String> {
         let rows = self.screen.screen().text();

@@ -7,7 +7,7 @@ use std::path::Path;
 use super::error::SettingError;
 use super::kernel_file::{current, write};
 use super::write_cache::WriteCache;
-use super::{DeviceSetting, Setting, limit};
+use super::{DeviceSetting, Setting, limit, module};
 use crate::context::ExecContext;
 use crate::device::identity::BlockDevice;
 use crate::error::StepError;
@@ -45,6 +45,13 @@ impl DeviceSetting {
                 files
                     .into_iter()
                     .try_for_each(|file| write_journalled(&[file], &self.device, context))
+            }
+            Setting::ModuleParameter { module, parameter, value } => {
+                module::check(module, parameter)?;
+                let file = module::file(module, parameter);
+                let was = current(&file, None)?;
+                let set = Some(module::as_shown(value, &was));
+                write_journalled(&[KernelFileChange { file, was, set }], &self.device, context)
             }
             Setting::Hook { hook, storage } => {
                 context.record_setting(
@@ -87,6 +94,10 @@ impl DeviceSetting {
                     })
                     .collect();
                 Ok(("limit".into(), shown?.join(", ")))
+            }
+            Setting::ModuleParameter { module, parameter, .. } => {
+                let shown = current(&module::file(module, parameter), None)?;
+                Ok((format!("{module}.{parameter}"), shown))
             }
             Setting::Hook { hook, .. } => {
                 Ok((hook.read_back.join(" "), run_words(&hook.read_back)?.trim().to_owned()))

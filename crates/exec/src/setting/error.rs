@@ -46,6 +46,45 @@ pub enum SettingError {
         /// Its answer.
         answer: String,
     },
+    /// The kernel has no such module.
+    #[error(
+        "cannot set {parameter} of the kernel module {module}: it is not loaded ({} is missing)",
+        folder.display()
+    )]
+    NoModule {
+        /// The module.
+        module: String,
+        /// The parameter.
+        parameter: String,
+        /// Where it would be shown.
+        folder: PathBuf,
+    },
+    /// The module has no such parameter.
+    #[error(
+        "cannot set {parameter} of the kernel module {module}: it has no such parameter ({} is missing)",
+        file.display()
+    )]
+    NoParameter {
+        /// The module.
+        module: String,
+        /// The parameter.
+        parameter: String,
+        /// Where it would be shown.
+        file: PathBuf,
+    },
+    /// The parameter can be set only while the module is loaded.
+    #[error(
+        "cannot set {parameter} of the kernel module {module}: {} is read-only",
+        file.display()
+    )]
+    ReadOnly {
+        /// The module.
+        module: String,
+        /// The parameter.
+        parameter: String,
+        /// The file.
+        file: PathBuf,
+    },
     /// Neither version of control groups can hold the device down.
     #[error(
         "cannot limit a device: this process's control group has neither `io.max` (version 2; \
@@ -76,6 +115,15 @@ impl SettingError {
             Self::NotUnderstood { .. } => {
                 Some("set it by commands of your own in `storage.<name>.device.hook`".into())
             }
+            Self::NoModule { module, .. } => Some(format!(
+                "load it (`modprobe {module}`), or leave it out of `device.module_parameters`"
+            )),
+            Self::NoParameter { module, .. } => {
+                Some(format!("`modinfo -p {module}` lists the parameters of the module"))
+            }
+            Self::ReadOnly { module, parameter, .. } => Some(format!(
+                "set it when the module is loaded: `modprobe {module} {parameter}=…`"
+            )),
             Self::NoController { .. } => Some(
                 "with systemd, start pgdyno by `systemd-run --scope -p IOAccounting=yes pgdyno …`, \
                  which gives it a group with `io.max`; or leave `limit` out"

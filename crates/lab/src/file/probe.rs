@@ -19,6 +19,9 @@ pub(super) struct ProbeTable {
     /// Probes after the last trial of a session, with the servers stopped.
     #[cfg_attr(test, schemars(with = "Vec<ProbeKind>", extend("uniqueItems" = true)))]
     after: Option<Spanned<Vec<ProbeKind>>>,
+    /// Discard the free blocks of each storage after that (`fstrim`), and probe the disk once more.
+    #[cfg_attr(test, schemars(with = "bool", extend("default" = false)))]
+    after_trim: Option<Spanned<bool>>,
     /// Time for each test of `fsync` and each point of `disk`, at least 10ms.
     #[cfg_attr(test, schemars(with = "Span", extend("default" = "2s")))]
     duration: Option<Spanned<Span>>,
@@ -60,6 +63,16 @@ impl ProbeTable {
             }
             Ok(kinds)
         };
+        let after_trim = match self.after_trim {
+            Some(wanted) if given && *wanted.get_ref() => {
+                return Err(Complaint::new(
+                    "`probe.after_trim` trims the storages that pgdyno makes clusters on, and `postgres.dsn` names a running server",
+                )
+                .with_help("leave it out")
+                .at(wanted.span()));
+            }
+            wanted => wanted.is_some_and(Spanned::into_inner),
+        };
         let defaults = ProbeStages::default();
         let duration = match self.duration {
             Some(duration) if duration.get_ref().0 < Duration::from_millis(10) => {
@@ -89,6 +102,7 @@ impl ProbeTable {
         Ok(ProbeStages {
             before: kinds(self.before)?,
             after: kinds(self.after)?,
+            after_trim,
             duration,
             size,
             block_bytes,

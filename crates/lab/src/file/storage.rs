@@ -160,6 +160,9 @@ struct DeviceTable {
     write_cache: Option<bool>,
     /// Free unused blocks before every trial.
     trim: bool,
+    /// Parameters of kernel modules, by module and name, such as `zfs.zfs_arc_max`. They hold for
+    /// the whole host while trials run.
+    module_parameters: BTreeMap<String, BTreeMap<String, LevelValue>>,
     /// Commands of your own for settings that pgdyno does not know, such as a RAID controller's
     /// cache.
     hook: Option<HookTable>,
@@ -396,14 +399,27 @@ impl From<LimitTable> for Limit {
 
 impl From<DeviceTable> for DeviceSettings {
     fn from(table: DeviceTable) -> Self {
-        let DeviceTable { scheduler, read_ahead_kb, nr_requests, write_cache, trim, hook } = table;
+        let DeviceTable {
+            scheduler,
+            read_ahead_kb,
+            nr_requests,
+            write_cache,
+            trim,
+            module_parameters,
+            hook,
+        } = table;
+        let text = |(name, value): (String, LevelValue)| (name, value.to_string());
+        let module_parameters = module_parameters.into_iter();
+        let module_parameters = module_parameters
+            .map(|(module, parameters)| (module, parameters.into_iter().map(text).collect()))
+            .collect();
         let hook = hook.map(|HookTable { set, read_back, expect, restore }| Hook {
             set,
             read_back,
             expect,
             restore,
         });
-        Self { scheduler, read_ahead_kb, nr_requests, write_cache, trim, hook }
+        Self { scheduler, read_ahead_kb, nr_requests, write_cache, trim, module_parameters, hook }
     }
 }
 

@@ -243,6 +243,7 @@ fn probes_before_and_after_are_read_and_what_makes_no_sense_is_refused() {
         (asked.before, asked.after),
         (vec![ProbeKind::Fsync], vec![ProbeKind::Fsync, ProbeKind::Disk])
     );
+    assert!(!asked.after_trim && of("[probe]\nafter_trim = true").after_trim);
     assert_eq!((asked.duration, asked.size.0), ("50ms".parse().unwrap(), 64 << 20));
     for (text, words) in [
         ("[probe]\nbefore = [\"fsnyc\"]", "fsync"),
@@ -251,6 +252,7 @@ fn probes_before_and_after_are_read_and_what_makes_no_sense_is_refused() {
         ("[probe]\nsize = \"4\"", "4GB"),
         ("[probe]\nduration = \"0s\"", "10ms"),
         ("[postgres]\ndsn = \"host=h\"\n[probe]\nafter = [\"fsync\"]", "pgdyno fsync DIR"),
+        ("[postgres]\ndsn = \"host=h\"\n[probe]\nafter_trim = true", "after_trim"),
     ] {
         let refused = error(text);
         assert!(refused.contains(words) && refused.contains("try.toml:"), "{refused}");

@@ -260,6 +260,11 @@ impl<'a> ClusterPool<'a> {
         }
     }
 
+    /// Discards the free blocks of storage `name`.
+    pub(super) fn discard(&self, name: &str) -> Result<(), LabError> {
+        self.storages.as_ref().map_or(Ok(()), |storages| storages.discard(name))
+    }
+
     /// Returns the storages that can be made, starting with those that stand.
     pub(super) fn usable_storages(&self) -> Vec<String> {
         let Some(storages) = &self.storages else { return Vec::new() };

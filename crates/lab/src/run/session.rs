@@ -151,11 +151,14 @@ impl<'a> Session<'a> {
     fn work_through(&mut self) -> Result<(u32, u32), LabError> {
         let probes = &self.prepared.experiment.probe;
         self.measure_fsync_rates()?;
-        self.probe_storages(&probes.before)?;
+        self.probe_storages(&probes.before, false)?;
         let failed = self.trials()?;
-        if !probes.after.is_empty() {
+        if !probes.after.is_empty() || probes.after_trim {
             self.pool.stop_all()?;
-            self.probe_storages(&probes.after)?;
+            self.probe_storages(&probes.after, false)?;
+        }
+        if probes.after_trim {
+            self.probe_storages(&[ProbeKind::Disk], true)?;
         }
         Ok((failed, self.crash()?))
     }
@@ -194,7 +197,9 @@ impl<'a> Session<'a> {
         Ok(failed)
     }
 
-    fn probe_storages(&mut self, kinds: &[ProbeKind]) -> Result<(), LabError> {
+    /// Probes every storage, `trimmed` after its free blocks were discarded. One that cannot discard
+    /// them is left out, with a notice.
+    fn probe_storages(&mut self, kinds: &[ProbeKind], trimmed: bool) -> Result<(), LabError> {
         if kinds.is_empty() {
             return Ok(());
         }
@@ -203,7 +208,12 @@ impl<'a> Session<'a> {
             self.check_stop()?;
             self.pool.ensure_mounted(&name)?;
             let (directory, context) = (&self.pool.path(&name)?, self.context);
-            let probes = StorageProbes { kinds, stages, name: &name, directory, context };
+            if trimmed && let Err(error) = self.pool.discard(&name) {
+                let reason = error.message();
+                context.note(Notice::NotTrimmed { storage: name, reason });
+                continue;
+            }
+            let probes = StorageProbes { kinds, stages, trimmed, name: &name, directory, context };
             probes.run(self.store, &self.run, self.session)?;
         }
         Ok(())

@@ -160,4 +160,12 @@ impl<'a> StoragePool<'a> {
             _ => Ok(()),
         }
     }
+
+    /// Discards the free blocks of storage `name`.
+    pub(super) fn discard(&self, name: &str) -> Result<(), LabError> {
+        match self.storages.get(name) {
+            Some(State::Up(made)) => Ok(made.stack.discard()?),
+            _ => Ok(()),
+        }
+    }
 }

@@ -17,6 +17,8 @@ use crate::probe::{record_probe, reporter};
 pub(super) struct StorageProbes<'a> {
     pub(super) kinds: &'a [ProbeKind],
     pub(super) stages: &'a ProbeStages,
+    /// Whether the storage's free blocks were discarded right before.
+    pub(super) trimmed: bool,
     /// The storage's name.
     pub(super) name: &'a str,
     /// Where it is.
@@ -60,7 +62,7 @@ impl StorageProbes<'_> {
         kind: ProbeKind,
         block_bytes: u32,
     ) -> Result<ProbeRecord, LabError> {
-        let Self { stages, name, directory, context, .. } = *self;
+        let Self { stages, trimmed, name, directory, context, .. } = *self;
         let Context { journal, progress, stop } = context;
         let report = reporter(progress, Some(name));
         let mut record = record_probe(Some(run), name.to_owned(), || match kind {
@@ -78,7 +80,8 @@ impl StorageProbes<'_> {
                     ..DiskOptions::default()
                 };
                 let plan = DiskPlan::new(directory, &options)?;
-                let (storage, probe) = plan.measure(journal, &report, stop)?;
+                let (storage, mut probe) = plan.measure(journal, &report, stop)?;
+                probe.trimmed = trimmed;
                 Ok((storage, ProbeResult::Disk(probe)))
             }
         })?;

@@ -179,6 +179,19 @@ impl FaultOutcome {
         self.rounds.iter().filter_map(|r| r.oldest_lost_ms).reduce(f64::max)
     }
 
+    /// Median over the rounds of the age of each one's oldest loss (milliseconds); a round that lost
+    /// nothing has 0. None if no round lost anything.
+    pub fn median_lost_ms(&self) -> Option<f64> {
+        self.oldest_lost_ms()?;
+        let mut ages: Vec<f64> =
+            self.rounds.iter().map(|r| r.oldest_lost_ms.unwrap_or(0.0)).collect();
+        ages.sort_by(f64::total_cmp);
+        let middle = ages.len() / 2;
+        let upper = *ages.get(middle)?;
+        let is_odd = ages.len() % 2 == 1;
+        Some(if is_odd { upper } else { f64::midpoint(ages[middle - 1], upper) })
+    }
+
     /// The longest recovery (milliseconds).
     pub fn recovery_ms(&self) -> Option<f64> {
         self.rounds.iter().filter_map(|r| r.recovery_ms).reduce(f64::max)

@@ -140,6 +140,20 @@ fn what_is_not_done_to_the_end_is_unknown_unless_it_failed() {
 }
 
 #[test]
+fn the_median_loss_counts_a_round_without_loss_as_0_and_is_none_where_nothing_was_lost() {
+    let median = |oldest: &[Option<f64>]| {
+        let one = |(number, oldest_lost_ms)| Round { oldest_lost_ms, ..round(number, LOST) };
+        let rounds = (1..).zip(oldest.iter().copied()).map(one).collect();
+        FaultOutcome::of(Fault::Power, rounds).median_lost_ms()
+    };
+    assert_eq!(median(&[Some(9.0), None, Some(31.0)]), Some(9.0));
+    assert_eq!(median(&[Some(9.0), Some(31.0), None, Some(11.0)]), Some(10.0));
+    assert_eq!(median(&[Some(9.0), None, None]), Some(0.0));
+    assert_eq!(median(&[None, None]), None);
+    assert_eq!(median(&[]), None);
+}
+
+#[test]
 fn rounds_that_put_nothing_under_test_bound_nothing() {
     let full = round(1, Verdict::Pass).power;
     let idle = RoundPower { checkpoints: Some(0), ..full };

@@ -22,6 +22,7 @@ mod pg_stat;
 mod pg_stat_io;
 mod pressure;
 mod probe;
+mod processes;
 mod run_queue;
 mod sampler;
 mod session;
@@ -52,6 +53,7 @@ const PROBES: &[(&str, MakeProbe)] = &[
     ("hwmon", hwmon::make),
     ("arcstats", zfs::arcstats),
     ("zpool_iostat", zfs::iostat),
+    ("processes", processes::make),
     ("wait_events", wait_events::make),
     ("pg_stat_wal", pg_stat::wal),
     ("pg_stat_database", pg_stat::database),

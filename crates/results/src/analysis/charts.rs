@@ -38,6 +38,36 @@ const CHARTS: &[Chart] = &[
         ],
     },
     Chart {
+        probe: "processes",
+        group: "server_memory",
+        title: "memory of the server's processes (PSS: shared pages count once)",
+        unit: "MB",
+        lines: &[
+            ("backends under load", &["backends_pss"], 1.0 / MEGABYTE),
+            ("other processes", &["others_pss"], 1.0 / MEGABYTE),
+        ],
+    },
+    Chart {
+        probe: "processes",
+        group: "backend_memory",
+        title: "memory of a backend, mean",
+        unit: "MB",
+        lines: &[
+            ("with its part of shared pages (PSS)", &["backend_pss"], 1.0 / MEGABYTE),
+            ("its own (private)", &["backend_private"], 1.0 / MEGABYTE),
+        ],
+    },
+    Chart {
+        probe: "processes",
+        group: "server_cpu",
+        title: "CPU of the server's processes",
+        unit: "cores",
+        lines: &[
+            ("backends under load", &["backends_cpu"], 1.0),
+            ("other processes", &["others_cpu"], 1.0),
+        ],
+    },
+    Chart {
         probe: "observer",
         group: "generator_cpu",
         title: "CPU of the load generator",

@@ -32,6 +32,7 @@ fn view(record: &ProbeRecord, trials: &[TrialView]) -> StageProbeView {
         storage: record.name.clone(),
         started_at: record.started_at,
         attempts_before: trials.iter().filter(|t| t.started_at < record.started_at).count(),
+        after_trim: disk.is_some_and(|probe| probe.trimmed),
         complete: record.result.is_complete(),
         flushes_per_second: flushes.map(pgdyno_model::probe::Flushes::per_second),
         write_bytes_per_second: disk.and_then(|d| sequential(d, Pattern::Write)),

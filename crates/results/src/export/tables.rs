@@ -30,6 +30,7 @@ const TRIALS: &[(&str, Kind)] = &[
     ("latency_us_p95", Real),
     ("latency_us_p99", Real),
     ("latency_us_max", Real),
+    ("latency_us_stddev", Real),
     ("generator_cpu_s", Real),
     ("server_version_num", Integer),
     ("thinned_at", Text),
@@ -73,6 +74,7 @@ const STATEMENTS: &[(&str, Kind)] = &[
     ("latency_us_p95", Real),
     ("latency_us_p99", Real),
     ("latency_us_max", Real),
+    ("latency_us_stddev", Real),
 ];
 
 /// Takes a row of a table.
@@ -169,7 +171,7 @@ impl Export<'_> {
             m.and_then(Measurement::tps).into(),
             m.and_then(|m| m.search.as_ref()?.max_rate).into(),
         ];
-        row.extend(m.map_or(vec![Value::Missing; 5], |m| latency(&m.latency).into()));
+        row.extend(m.map_or(vec![Value::Missing; 6], |m| latency(&m.latency).into()));
         row.push(m.map(|m| m.generator_cpu_s).into());
         row.push(trial.server.as_ref().map(|server| server.version_num).into());
         let thinned = self.view.thinned.last();
@@ -258,14 +260,15 @@ fn seconds(trial: &Value, measurement: &Measurement) -> impl Iterator<Item = [Va
     })
 }
 
-/// Mean, p50, p95, p99 and the longest, in microseconds.
-fn latency(latencies: &Latencies) -> [Value; 5] {
+/// Mean, p50, p95, p99, the longest and the standard deviation, in microseconds.
+fn latency(latencies: &Latencies) -> [Value; 6] {
     [
         latencies.mean_us(),
         latencies.quantile_us(0.5),
         latencies.quantile_us(0.95),
         latencies.quantile_us(0.99),
         latencies.max_us(),
+        latencies.stddev_us(),
     ]
     .map(Value::from)
 }

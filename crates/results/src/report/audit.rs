@@ -197,7 +197,7 @@ pub fn imported(import: &ImportedRun) -> String {
     if !recognised.settings.is_empty() {
         let _ = writeln!(out);
     }
-    for Setting { name, value, line } in &recognised.settings {
+    for Setting { name, value, line, .. } in &recognised.settings {
         let _ = writeln!(out, "{} = {} (line {line})", plain(name), plain(value));
     }
     out

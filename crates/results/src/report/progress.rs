@@ -93,6 +93,9 @@ pub fn notice(notice: &Notice) -> String {
         Notice::SuspectStorage { storage, finding } => {
             format!("storage `{storage}` is suspect: {finding}")
         }
+        Notice::NotTrimmed { storage, reason } => {
+            format!("storage `{storage}` is not probed after fstrim: {reason}")
+        }
         Notice::FetchingPrograms { wanted, version } => format!(
             "no PostgreSQL {} found here: fetching a small build of {version} (no lz4, zstd, io_uring)",
             wanted.map_or_else(|| "server".to_owned(), |v| v.to_string())

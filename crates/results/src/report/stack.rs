@@ -57,7 +57,15 @@ fn backing(backing: &Backing) -> String {
 }
 
 fn settings(device: &DeviceSettings) -> Vec<String> {
-    let DeviceSettings { scheduler, read_ahead_kb, nr_requests, write_cache, trim, hook } = device;
+    let DeviceSettings {
+        scheduler,
+        read_ahead_kb,
+        nr_requests,
+        write_cache,
+        trim,
+        module_parameters,
+        hook,
+    } = device;
     let on = |on: bool| if on { "on" } else { "off" };
     let mut words = Vec::new();
     words.extend(scheduler.as_ref().map(|s| format!("scheduler {s}")));
@@ -65,6 +73,9 @@ fn settings(device: &DeviceSettings) -> Vec<String> {
     words.extend(nr_requests.map(|n| format!("nr_requests {n}")));
     words.extend(write_cache.map(|c| format!("write cache {}", on(c))));
     words.extend(trim.then(|| "trimmed before every trial".to_owned()));
+    for (module, parameters) in module_parameters {
+        words.extend(parameters.iter().map(|(name, value)| format!("{module}.{name} {value}")));
+    }
     words.extend(hook.as_ref().map(|hook| format!("set by `{}`", hook.set.join(" "))));
     words
 }

@@ -7,14 +7,15 @@ use super::crash::{CrashView, FaultView};
 use super::fingerprint;
 use super::text::{Detail, plain, wrap};
 use crate::analysis::{
-    Comparison, FsyncView, LatencyView, RatioView, RunView, StageProbeView, TreatmentView,
+    Comparison, FsyncView, LatencyView, RatioView, RunView, StageProbeView, StatementView,
+    TreatmentView,
 };
 
 /// Tables have a line under the header only, so that the numbers stand out.
 const STYLE: TableStyle = TableStyle::new().header_separator(LineStyle::new('─', '─', '─', '─'));
 
 /// Explains the figures of the table of treatments.
-pub(crate) const LEGEND: &str = "p50, p95, p99: latency in ms. ±: half of the 95% confidence interval over trials. \
+pub(crate) const LEGEND: &str = "mean, stddev, p50, p95, p99: latency in ms. ±: half of the 95% confidence interval over trials. \
                       ~: no significant difference from the best.";
 
 const SERVICE: &str = "With a rate, latency counts from when a transaction was due; service p50, p99: from when it was sent.";
@@ -63,6 +64,7 @@ pub fn terminal(view: &RunView, width: u16, detail: Detail) -> String {
         ("Maximum rates", view.capacity.iter().map(|c| c.words.clone()).collect()),
         ("Why", why(view)),
         ("Probes", view.probes.iter().map(probed).collect()),
+        ("Statements", if detail == Detail::Full { statements(view) } else { Vec::new() }),
         ("Ceiling", detail.lines(newest(&view.fsync).into_iter().map(ceiling).collect(), width)),
         ("Machine", detail.lines(machine(view), width)),
         ("Notes", detail.notes(view.notes.iter().map(|note| note.text.clone()).collect(), width)),
@@ -115,7 +117,8 @@ pub(crate) fn treatment_table(view: &RunView) -> TreatmentTable {
     let factors = &view.plan.factors;
     let service: &[&str] = if has_service(view) { &["service p50", "service p99"] } else { &[] };
     let measure = if view.plan.find.is_some() { "max rate" } else { "tps" };
-    let titles = ["trials", measure, "± 95%", "ratio to best", "p50", "p95", "p99"];
+    let titles =
+        ["trials", measure, "± 95%", "ratio to best", "mean", "stddev", "p50", "p95", "p99"];
     let crash: &[&str] = if view.crashes.is_empty() { &[] } else { &["crash tests"] };
     let figures = titles.iter().chain(service).chain(&["failed"]).chain(crash);
     let names = factors.iter().map(|factor| plain(factor));
@@ -131,9 +134,9 @@ pub(crate) fn treatment_table(view: &RunView) -> TreatmentTable {
     TreatmentTable { names: factors.len(), header, rows }
 }
 
-/// Columns that a narrow table does without, in this order: percentiles, and counts that are the
-/// same in every row.
-const DISPENSABLE: [&str; 4] = ["p95", "failed", "trials", "p50"];
+/// Columns that a narrow table does without, in this order: figures of latency, and counts that are
+/// the same in every row.
+const DISPENSABLE: [&str; 6] = ["stddev", "mean", "p95", "failed", "trials", "p50"];
 
 /// Renders the table of treatments in at most `width` columns. Returns it with a sentence about the
 /// columns that it has no room for; they are left out where that keeps words whole.
@@ -149,7 +152,7 @@ fn table(view: &RunView, width: u16) -> (Vec<String>, String) {
         let Some(i) = (table.names..table.header.len()).find(is_it) else { continue };
         let first = table.rows.first().map(|row| row[i].clone()).unwrap_or_default();
         let is_same = table.rows.iter().all(|row| row[i] == first);
-        if !is_same && !title.starts_with('p') {
+        if !is_same && matches!(title, "failed" | "trials") {
             continue;
         }
         left_out.push(if is_same { format!("{title} ({first})") } else { title.to_owned() });
@@ -178,6 +181,24 @@ fn natural_width(table: &TreatmentTable) -> usize {
     lines.iter().map(|line| line.chars().count()).max().unwrap_or_default()
 }
 
+/// Renders every statement of every treatment: mean and standard deviation of its latency.
+fn statements(view: &RunView) -> Vec<String> {
+    let line = |t: &TreatmentView, s: &StatementView| {
+        let latency = s.latency_us.as_ref()?;
+        Some(format!(
+            "{}: mean {} ms, standard deviation {} ms ({}): {} (line {})",
+            t.label,
+            format::milliseconds(latency.mean),
+            format::milliseconds(latency.stddev),
+            format::count(latency.count),
+            plain(&s.text),
+            s.line
+        ))
+    };
+    let all = view.treatments.iter().flat_map(|t| t.statements.iter().map(move |s| (t, s)));
+    all.filter_map(|(t, s)| line(t, s)).collect()
+}
+
 /// Whether a treatment has a service time beside its latency, as loads with a rate have.
 fn has_service(view: &RunView) -> bool {
     view.treatments.iter().any(|t| t.service_us.is_some())
@@ -202,6 +223,8 @@ fn numbers(t: &TreatmentView, with_service: bool) -> Vec<String> {
         tps,
         half.map_or(NONE.to_owned(), |half| format!("{half}%")),
         t.ratio_to_best.as_ref().map_or(NONE.to_owned(), ratio),
+        milliseconds(&t.latency_us, |l| l.mean),
+        milliseconds(&t.latency_us, |l| l.stddev),
         milliseconds(&t.latency_us, |l| l.p50),
         milliseconds(&t.latency_us, |l| l.p95),
         milliseconds(&t.latency_us, |l| l.p99),
@@ -260,6 +283,7 @@ pub(super) fn probed(probe: &StageProbeView) -> String {
         1 => "after 1 trial".to_owned(),
         n => format!("after {n} trials"),
     };
+    let when = if probe.after_trim { format!("{when} and fstrim") } else { when };
     let flushes =
         probe.flushes_per_second.map(|f| format!("{} flushes/s of one writer", format::rate(f)));
     let megabytes =
@@ -282,17 +306,27 @@ pub(super) fn probed(probe: &StageProbeView) -> String {
     format!("storage `{}`, {when}{partly}: {figures} ({}).{suspect}", probe.storage, probe.id)
 }
 
+/// Renders how old the oldest loss of a round was at the fault: `, the oldest of a round 31 ms
+/// (median) to 83 ms before the fault`; empty without a loss.
+fn lost_age(fault: &FaultView) -> String {
+    let (Some(median), Some(oldest)) = (fault.median_lost_ms, fault.oldest_lost_ms) else {
+        return String::new();
+    };
+    format!(", the oldest of a round {median:.0} ms (median) to {oldest:.0} ms before the fault")
+}
+
 /// Renders crash tests: a line for each fault, then the circumstances that weaken the verdict.
 pub(super) fn crashed(crash: &CrashView) -> Vec<String> {
     let line = |fault: &FaultView| {
         format!(
-            "{}, {}: {}. {}, {} acknowledged, {} lost ({}).",
+            "{}, {}: {}. {}, {} acknowledged, {} lost{} ({}).",
             crash.name,
             fault.fault,
             fault.verdict,
             format::counted(fault.rounds as u64, "round"),
             format::count(fault.acknowledged),
             format::count(fault.lost),
+            lost_age(fault),
             crash.id
         )
     };

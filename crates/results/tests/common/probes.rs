@@ -97,6 +97,7 @@ pub(crate) fn disk_probe() -> ProbeRecord {
         name: "/mnt/ssd".into(),
         started_at: Epoch(START + 9),
         result: ProbeResult::Disk(DiskProbe {
+            trimmed: false,
             driver: "fio-3.33 (libaio)".into(),
             direct: true,
             span: Bytes(4_000_000_000),

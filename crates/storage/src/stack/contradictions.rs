@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use pgdyno_exec::setting::module;
 use pgdyno_model::storage::{Backing, DeviceSettings, Raid0, Storage, Striper};
 
 use super::{Stack, loop_files};
@@ -18,7 +19,8 @@ pub(super) fn check(stack: &Stack) -> Result<(), StorageError> {
     if let Backing::Raid0(raid) = backing {
         found = found.or_else(|| of_raid(stack, raid));
     }
-    if let Some((why, help)) = found.or_else(|| of_sizes(&stack.storage)) {
+    let found = found.or_else(|| of_sizes(&stack.storage)).or_else(|| of_modules(stack));
+    if let Some((why, help)) = found {
         return Err(StorageError::contradiction(&stack.name, why, help));
     }
     if let Some(choice) = filesystem {
@@ -87,6 +89,17 @@ fn of_raid(stack: &Stack, raid: &Raid0) -> Option<Contradiction> {
     raid.chunk.filter(|c| !c.0.is_power_of_two() || c.0 < 4096).map(|_| {
         let why = "a stripe's chunk is a power of two, at least 4 KiB".into();
         (why, "choose another `chunk`, for example 64 KiB")
+    })
+}
+
+fn of_modules(stack: &Stack) -> Option<Contradiction> {
+    let is_value = |value: &str| !value.is_empty() && !value.contains(['\n', '\0']);
+    let mut wrong = stack.module_parameters().filter(|(module, parameter, value)| {
+        !(module::is_name(module) && module::is_name(parameter) && is_value(value))
+    });
+    wrong.next().map(|(module, parameter, value)| {
+        let why = format!("`{module}.{parameter}` = `{value}` names no parameter of a module");
+        (why, "names have letters, digits and `_`, as below /sys/module; a value is one line")
     })
 }
 

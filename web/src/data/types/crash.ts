@@ -86,6 +86,8 @@ export interface FaultView {
   acknowledged: number;
   lost: number;
   oldest_lost_ms: number | null;
+  /** Median over the rounds of the age of each one's oldest loss; absent in older records. */
+  median_lost_ms?: number | null;
   recovery_ms: number | null;
   chance_at_most: number | null;
   /** Whether the fault is meant to fail. */

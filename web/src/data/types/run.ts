@@ -9,6 +9,7 @@ export type Levels = Record<string, LevelValue>;
 export interface LatencyView {
   count: number;
   mean: number;
+  stddev: number;
   p50: number;
   p90: number;
   p95: number;
@@ -248,6 +249,8 @@ export interface StageProbeView {
   storage: string;
   started_at: string;
   attempts_before: number;
+  /** Whether free blocks were discarded right before; absent in older documents. */
+  after_trim?: boolean;
   complete: boolean;
   flushes_per_second: number | null;
   write_bytes_per_second: number | null;

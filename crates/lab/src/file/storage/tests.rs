@@ -31,6 +31,7 @@ fn every_key_reaches_the_storage() {
     assert_eq!(striped.tablespaces["log"], ["pgbench_history"]);
     assert_eq!(striped.limit.unwrap().write_bps, Some(20_000_000));
     assert_eq!(striped.device.hook.as_ref().unwrap().expect.as_deref(), Some("off"));
+    assert_eq!(striped.device.module_parameters["no_module"]["depth"], "8");
     let nvme = &e.storage["nvme-xfs"];
     assert!(nvme.device.trim && nvme.device.write_cache == Some(false));
     assert_eq!(nvme.filesystem.as_ref().unwrap().mount, ["logbsize=256k"]);

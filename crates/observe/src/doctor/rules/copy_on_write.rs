@@ -12,6 +12,12 @@ pub(super) const RULES: &[Rule] = &[
         judge: zfs_sync,
     },
     Rule {
+        name: "zfs-logbias",
+        fine: "ZFS writes flushes to its log",
+        source: "zfsprops(7), logbias",
+        judge: zfs_logbias,
+    },
+    Rule {
         name: "zfs-ashift",
         fine: "ZFS's sectors are as large as the disk's",
         source: "OpenZFS documentation, Performance and Tuning, Workload Tuning, Alignment Shift \
@@ -66,6 +72,23 @@ fn zfs_sync(facts: &Facts<'_>) -> Judged {
         .remedy(format!("zfs set sync=standard {}", facts.storage.source))
         .into(),
         Some(_) => Judged::Fine,
+    }
+}
+
+fn zfs_logbias(facts: &Facts<'_>) -> Judged {
+    if !is_zfs(&facts.storage.filesystem) {
+        return Judged::NotApplicable;
+    }
+    match facts.storage.geometry.get("logbias").map(String::as_str) {
+        // zfs-fuse and old pools have no such property: nothing is lost by that.
+        Some("throughput") => warning(format!(
+            "{} has logbias=throughput: a flush writes each block to the pool itself and uses no \
+             log device. It is as durable, but commits take longer and the pool is fragmented.",
+            facts.storage.source
+        ))
+        .remedy(format!("zfs set logbias=latency {}", facts.storage.source))
+        .into(),
+        _ => Judged::Fine,
     }
 }
 

@@ -199,6 +199,7 @@ const CASES: &[Case] = &[
     ("cgroup-io", Warning, |h, _| h.cgroup.io = vec!["io.max 259:0 wiops=100".into()]),
     ("write-cache", Note, |_, s| disk(s).write_cache = Some("write back".into())),
     ("zfs-sync", Danger, |_, s| zfs(s, "sync", "disabled")),
+    ("zfs-logbias", Warning, |_, s| zfs(s, "logbias", "throughput")),
     ("zfs-ashift", Warning, |_, s| zfs(s, "ashift", "9")),
     ("zfs-full-page-writes", Note, |_, s| zfs(s, "sync", "standard")),
     ("wal-recycling", Note, |_, s| zfs(s, "sync", "standard")),

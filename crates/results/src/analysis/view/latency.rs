@@ -5,11 +5,13 @@ use pgdyno_stats::Method;
 use serde::Serialize;
 
 /// A latency distribution in microseconds. A quantile beyond the sample's size equals the maximum.
+/// `stddev` is the standard deviation of the latencies, to three digits as the histogram is.
 #[derive(Clone, Debug, Serialize)]
 #[allow(missing_docs)]
 pub struct LatencyView {
     pub count: u64,
     pub mean: f64,
+    pub stddev: f64,
     pub p50: f64,
     pub p90: f64,
     pub p95: f64,
@@ -26,6 +28,7 @@ impl LatencyView {
         Some(Self {
             count: latencies.count(),
             mean: latencies.mean_us()?,
+            stddev: latencies.stddev_us()?,
             p50: quantile(0.5)?,
             p90: quantile(0.9)?,
             p95: quantile(0.95)?,

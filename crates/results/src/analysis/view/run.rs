@@ -253,6 +253,8 @@ pub struct StageProbeView {
     pub started_at: Epoch,
     /// Attempts at trials that had begun before it (count): 0 before the first trial.
     pub attempts_before: usize,
+    /// Whether the storage's free blocks were discarded right before.
+    pub after_trim: bool,
     /// Whether all of it was measured.
     pub complete: bool,
     /// Of an fsync probe: writes of one block with fdatasync by one writer (1/s).

@@ -28,6 +28,9 @@ pub struct FaultView {
     pub lost: u64,
     /// Age of the oldest lost transaction at the fault (milliseconds).
     pub oldest_lost_ms: Option<f64>,
+    /// Median over the rounds of the age of each one's oldest loss (milliseconds), 0 for a round
+    /// without one; none if nothing was lost.
+    pub median_lost_ms: Option<f64>,
     /// The longest recovery (milliseconds).
     pub recovery_ms: Option<f64>,
     /// Upper bound of the probability that a round fails (95% confidence); none if one failed.
@@ -50,6 +53,7 @@ impl From<&FaultOutcome> for FaultView {
             acknowledged: fault.acknowledged(),
             lost: fault.lost(),
             oldest_lost_ms: fault.oldest_lost_ms(),
+            median_lost_ms: fault.median_lost_ms(),
             recovery_ms: fault.recovery_ms(),
             chance_at_most: fault.chance_at_most,
             planted: fault.planted,

@@ -126,6 +126,7 @@ fn faults(faults: &[FaultOutcome]) -> String {
         "acknowledged",
         "lost",
         "oldest lost ms",
+        "median of rounds",
         "recovery ms",
         "verdict",
     ]);
@@ -137,6 +138,7 @@ fn faults(faults: &[FaultOutcome]) -> String {
             fault.acknowledged().to_string(),
             fault.lost().to_string(),
             ms(fault.oldest_lost_ms()),
+            ms(fault.median_lost_ms()),
             ms(fault.recovery_ms()),
             fault.verdict.to_string(),
         ]);

@@ -178,6 +178,7 @@ impl DiskPlan {
             not_measured: self.not_measured(),
             complete: true,
             warnings: Vec::new(),
+            trimmed: false,
         };
         for (done, point) in self.points.iter().enumerate() {
             let share = share(done, self.points.len());

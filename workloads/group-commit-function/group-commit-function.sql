@@ -1,0 +1,1 @@
+SELECT group_commit_insert(1, 'pgdyno');
