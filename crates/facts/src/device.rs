@@ -3,13 +3,12 @@
 use std::path::Path;
 
 use pgdyno_exec::mountinfo::{self, MountEntry};
-use pgdyno_exec::random::hex;
 use pgdyno_exec::setting::in_brackets;
 use pgdyno_model::facts::{BlockDevice, DeviceKind, LoopFacts, RaidFacts};
 use pgdyno_model::units::Bytes;
-use sha2::{Digest, Sha256};
 
 use super::health;
+use super::serials::Serials;
 use super::tree::Tree;
 
 const BLOCK: &str = "sys/class/block";
@@ -19,17 +18,6 @@ const SECTOR: u64 = 512;
 
 /// Loops on loops on loops: no sane stack is deeper.
 const DEEPEST: u32 = 16;
-
-/// What is stored of serial numbers and world-wide names.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Serials {
-    /// The beginning of their SHA-256: the same disk can be recognised, and nobody learns its
-    /// number by reading.
-    #[default]
-    Hashed,
-    /// They themselves.
-    Kept,
-}
 
 /// Reads devices.
 pub(super) struct Devices<'a> {
@@ -236,19 +224,6 @@ impl Devices<'_> {
         let found =
             BY_PATH.iter().find(|(start, _)| parts.iter().any(|part| followed(part, start)))?;
         Some(found.1.to_owned())
-    }
-}
-
-impl Serials {
-    /// Returns a serial number as it is stored.
-    pub(super) fn shown(self, serial: &str) -> String {
-        match self {
-            Self::Kept => serial.to_owned(),
-            Self::Hashed => {
-                let digest = Sha256::digest(serial.as_bytes());
-                format!("sha256:{}", hex(&digest[..8]))
-            }
-        }
     }
 }
 

@@ -6,7 +6,7 @@ use pgdyno_exec::tool::ask_tool;
 use pgdyno_model::facts::{Health, SmartReport, SmartType};
 use serde_json::Value;
 
-use super::Serials;
+use super::serials::Serials;
 
 /// How long a tool may take to answer: a drive that sleeps needs seconds to wake up.
 pub(super) const TOOL_LIMIT: Duration = Duration::from_secs(15);

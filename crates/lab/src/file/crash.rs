@@ -123,7 +123,7 @@ fn faults(named: Spanned<Vec<Spanned<String>>>, key: &str) -> Result<Vec<Fault>,
 }
 
 /// The load that `named` means.
-fn workload(named: Spanned<String>) -> Result<CrashWorkload, Complaint> {
+fn workload(named: &Spanned<String>) -> Result<CrashWorkload, Complaint> {
     CrashWorkload::parse(named.get_ref()).ok_or_else(|| {
         Complaint::new(format!("crash tests have no load `{}`", named.get_ref()))
             .with_help(format!(
@@ -179,7 +179,7 @@ impl CrashTable {
         Ok(CrashOptions {
             faults,
             rounds: self.rounds.map_or(defaults.rounds, NonZeroU32::get),
-            workload: self.workload.map_or(Ok(defaults.workload), workload)?,
+            workload: self.workload.as_ref().map_or(Ok(defaults.workload), workload)?,
             clients: self.clients.map_or(defaults.clients, NonZeroU32::get),
             scale: self.scale.map_or(defaults.scale, NonZeroU32::get),
             load,

@@ -7,7 +7,7 @@
 use pgdyno_durability::EffectKey;
 use pgdyno_model::ledger::Effect;
 
-use super::{Amount, CrashLoad, LoadedTable};
+use super::crash_load::{Amount, CrashLoad, LoadedTable};
 
 pub(super) static LOAD: CrashLoad = CrashLoad {
     data_set: "user-login",
