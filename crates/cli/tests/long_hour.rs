@@ -143,10 +143,11 @@ fn begin(world: &World, window: Duration) -> Run {
     let notify = format!("cat > '{}'", world.path("told.json").display());
     let args = ["run", &experiment, "--set", &disk, "--set", &duration, "--detach"];
     let args = [&args[..], &["--notify", &notify, "--metrics", "0"]].concat();
-    // The shell stays, as a user's does.
+    // The shell stays, as a user's does, and a hangup ends it, also if this test ignores hangups.
     let script =
         format!("\"$@\" > '{}'; echo $? > '{}'; read key", out.display(), status.display());
-    let shell = world.wrapped(&["setsid", "--ctty", "sh", "-c", &script, "sh"], &args);
+    let shell = ["setsid", "--ctty", "env", "--default-signal=HUP", "sh", "-c", &script, "sh"];
+    let shell = world.wrapped(&shell, &args);
     let terminal = Terminal::start(shell, (80, 24), None);
     world.until("the run to be detached", || is_filled(&status));
     let out = fs::read_to_string(out).unwrap();
@@ -154,13 +155,14 @@ fn begin(world: &World, window: Duration) -> Run {
     let (id, rest) = out.strip_prefix("run ").unwrap().split_once(' ').unwrap();
     let (_, pid) = rest.split_once("as process ").unwrap();
     let pid = pid.lines().next().unwrap().parse().unwrap();
+    let mut run = Run { store: store(world), id: id.to_owned(), pid, metrics: 0 };
     assert_eq!(terminal.hang_up().signal(), Some(1), "it ends the shell");
     signal(pid, "HUP");
     let log = live::folder(&store(world)).join(format!("{id}.log"));
     let log = fs::read_to_string(log).unwrap();
     let (_, rest) = log.split_once("http://127.0.0.1:").unwrap();
-    let metrics = rest.split_once("/metrics").unwrap().0.parse().unwrap();
-    Run { store: store(world), id: id.to_owned(), pid, metrics }
+    run.metrics = rest.split_once("/metrics").unwrap().0.parse().unwrap();
+    run
 }
 
 /// Watches the run until it ends.
@@ -195,17 +197,19 @@ fn watch(world: &World, run: &Run, window: Duration) -> Watch {
             second = Some(Attach::start(world, &run.id, "second.txt"));
         }
     }
+    // In this order: one that ended early says why.
+    let attached = [
+        ("`attach`", ended(attach)),
+        ("`attach` that began in the middle", ended(second.unwrap())),
+    ];
     let (told, states) = through.join().unwrap();
     assert_eq!(served.end(), Some(0));
     world.until("the run's process to end", || !run.is_alive());
     let live = live::folder(&store(world)).join(format!("{}.jsonl", run.id));
     let text = fs::read_to_string(&live).unwrap();
     let all = read_live_file(&text);
-    let mut missed = vec![
-        ("attach", missed(&all, ended(attach))),
-        ("`attach` that began in the middle", missed(&all, ended(second.unwrap()))),
-        ("`serve`", missed(&all, told)),
-    ];
+    let told = attached.into_iter().chain([("`serve`", told)]);
+    let mut missed: Vec<_> = told.map(|(name, told)| (name, missed(&all, &told))).collect();
     assert!(killed.len() >= middle, "{}", killed.len());
     let so_far = &all[..killed.len().min(all.len())];
     missed
@@ -220,12 +224,12 @@ fn watch(world: &World, run: &Run, window: Duration) -> Watch {
 /// What a watcher that saw the run's end was told.
 fn ended(attach: Attach) -> Told {
     let (code, told) = attach.end();
-    assert_eq!((code, told.ended.as_deref()), (Some(0), Some("completed")));
+    assert_eq!((code, told.ended.as_deref()), (Some(0), Some("completed")), "{}", told.messages);
     told
 }
 
 /// How many of `all` seconds a watcher was not told. Nothing comes twice or out of order.
-fn missed(all: &[Second], told: Told) -> usize {
+fn missed(all: &[Second], told: &Told) -> usize {
     assert!(told.seconds.is_sorted_by(|a, b| a < b), "{:?}", told.seconds);
     all.iter().filter(|second| !told.seconds.contains(second)).count()
 }

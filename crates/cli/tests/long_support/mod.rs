@@ -24,6 +24,8 @@ pub struct Told {
     pub seconds: Vec<Second>,
     /// How the run ended.
     pub ended: Option<String>,
+    /// Lines that are no records.
+    pub messages: String,
 }
 
 impl Told {
@@ -81,9 +83,12 @@ impl Attach {
             let mut line = String::new();
             // A watcher that is killed may leave half a line.
             while lines.read_line(&mut line).unwrap() > 0 && line.ends_with('\n') {
-                if line.starts_with('{') {
-                    theirs.lock().unwrap().add(&serde_json::from_str(&line).unwrap());
+                let mut told = theirs.lock().unwrap();
+                match line.starts_with('{') {
+                    true => told.add(&serde_json::from_str(&line).unwrap()),
+                    false => told.messages.push_str(&line),
                 }
+                drop(told);
                 line.clear();
             }
         });
