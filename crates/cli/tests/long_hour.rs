@@ -145,7 +145,7 @@ fn begin(world: &World, window: Duration) -> Run {
     let args = [&args[..], &["--notify", &notify, "--metrics", "0"]].concat();
     // The shell stays, as a user's does, and a hangup ends it, also if this test ignores hangups.
     let script =
-        format!("\"$@\" > '{}'; echo $? > '{}'; read key", out.display(), status.display());
+        format!("\"$@\" > '{0}' 2>&1; echo $? > '{1}'; read key", out.display(), status.display());
     let shell = ["setsid", "--ctty", "env", "--default-signal=HUP", "sh", "-c", &script, "sh"];
     let shell = world.wrapped(&shell, &args);
     let terminal = Terminal::start(shell, (80, 24), None);
