@@ -325,10 +325,11 @@ fn tables(minutes: u64, watch: &Watch, sizes: &[(&str, Sizes)]) -> String {
     for (name, [whole, thinned]) in sizes {
         let _ = writeln!(text, "| {name} | {} | {} |", Bytes(*whole), Bytes(*thinned));
     }
-    let early = minutes.div_ceil(12);
+    // A sixth of the first treatment's window.
+    let early = minutes * 5;
     let _ = write!(
         text,
-        "\n| memory | after {early} minutes | at the end | at most |\n|---|---|---|---|\n"
+        "\n| memory | after {early} s of load | at the end | at most |\n|---|---|---|---|\n"
     );
     for Memory { name, early, last, .. } in &watch.memory {
         let (early, last) = (early.unwrap(), last.unwrap());
