@@ -21,7 +21,7 @@ pub(crate) fn flag() -> Arc<AtomicBool> {
 }
 
 /// Handles signals from now on. A closed terminal (SIGHUP) asks for the end too, unless the command
-/// `outlives_terminal`.
+/// `outlives_terminal` or was started with `nohup`.
 ///
 /// # Errors
 /// [`CommandError::Signals`]: a handler or its thread cannot be installed.
@@ -31,7 +31,7 @@ pub(crate) fn handle(outlives_terminal: bool) -> Result<(), CommandError> {
     if outlives_terminal {
         // A handler, since programs that are started would inherit a signal that is ignored.
         register(SIGHUP, Arc::default()).map_err(CommandError::Signals)?;
-    } else {
+    } else if !is_ignored(SIGHUP) {
         ending.push(SIGHUP);
     }
     for &signal in &ending {
@@ -56,4 +56,12 @@ pub(crate) fn handle(outlives_terminal: bool) -> Result<(), CommandError> {
 /// Returns whether a signal asked for the end.
 pub(crate) fn is_interrupted() -> bool {
     CAME.load(Ordering::Relaxed)
+}
+
+/// Returns whether the process was started with the signal ignored. A handler would end that.
+fn is_ignored(signal: i32) -> bool {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
+    let mask = mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok());
+    mask.is_some_and(|mask| mask >> (signal - 1) & 1 == 1)
 }

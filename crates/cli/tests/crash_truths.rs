@@ -263,6 +263,7 @@ fn a_disk_that_skips_one_flush_in_k_is_seen_as_often_as_the_power_line_says() {
                 writeln!(broken, "1 in {k}: {failed} of {at_stake} failed, {expected:.1} expected");
         }
     }
+    println!("{table}");
     support::docs::write("crash-tests.md", "power", &table);
     assert!(broken.is_empty(), "not as it must be:\n{broken}");
 }

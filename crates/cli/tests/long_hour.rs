@@ -145,7 +145,7 @@ fn begin(world: &World, window: Duration) -> Run {
     let args = [&args[..], &["--notify", &notify, "--metrics", "0"]].concat();
     // The shell stays, as a user's does, and a hangup ends it, also if this test ignores hangups.
     let script =
-        format!("\"$@\" > '{}'; echo $? > '{}'; read key", out.display(), status.display());
+        format!("\"$@\" > '{0}' 2>&1; echo $? > '{1}'; read key", out.display(), status.display());
     let shell = ["setsid", "--ctty", "env", "--default-signal=HUP", "sh", "-c", &script, "sh"];
     let shell = world.wrapped(&shell, &args);
     let terminal = Terminal::start(shell, (80, 24), None);
@@ -325,10 +325,11 @@ fn tables(minutes: u64, watch: &Watch, sizes: &[(&str, Sizes)]) -> String {
     for (name, [whole, thinned]) in sizes {
         let _ = writeln!(text, "| {name} | {} | {} |", Bytes(*whole), Bytes(*thinned));
     }
-    let early = minutes.div_ceil(12);
+    // A sixth of the first treatment's window.
+    let early = minutes * 5;
     let _ = write!(
         text,
-        "\n| memory | after {early} minutes | at the end | at most |\n|---|---|---|---|\n"
+        "\n| memory | after {early} s of load | at the end | at most |\n|---|---|---|---|\n"
     );
     for Memory { name, early, last, .. } in &watch.memory {
         let (early, last) = (early.unwrap(), last.unwrap());

@@ -14,7 +14,7 @@ use pgdyno_model::record::RunState;
 use pgdyno_results::store::Store;
 use serde_json::{Value, json};
 use serve_support::Served;
-use support::{World, is_root};
+use support::{World, is_root, signal};
 use synthetic::Random;
 
 /// A store with two completed runs of one recipe, the second faster.
@@ -251,4 +251,18 @@ impl Drop for ReadOnly {
     fn drop(&mut self) {
         let _ = std::process::Command::new("umount").arg(&self.0).status();
     }
+}
+
+#[test]
+fn a_closed_terminal_ends_a_server_unless_nohup_started_it() {
+    let world = World::new();
+    let path = store(&world);
+    let reset = ["env", "--default-signal=HUP"];
+    let served = Served::start_by(&world, &reset, &path, &[]);
+    signal(served.pid(), "HUP");
+    assert_eq!(served.wait(), Some(0));
+    let served = Served::start_by(&world, &["nohup"], &path, &[]);
+    signal(served.pid(), "HUP");
+    assert_eq!(served.get("/api/info").status, 200);
+    assert_eq!(served.end(), Some(0));
 }

@@ -13,7 +13,6 @@ mod search;
 mod support;
 mod synthetic;
 
-use std::process::Command;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use cells::{CELLS, Cell, Promise};

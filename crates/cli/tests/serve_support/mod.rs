@@ -6,7 +6,7 @@
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::TcpStream;
 use std::path::Path;
-use std::process::Child;
+use std::process::{Child, Stdio};
 use std::time::Duration;
 
 use serde_json::Value;
@@ -35,12 +35,18 @@ pub struct Answer {
 impl Served {
     /// Serves `store` with `options` on a free port of this machine.
     pub fn start(world: &World, store: &Path, options: &[&str]) -> Self {
+        Self::start_by(world, &[], store, options)
+    }
+
+    /// As [`Served::start`]; the command `wrapper` starts the server.
+    pub fn start_by(world: &World, wrapper: &[&str], store: &Path, options: &[&str]) -> Self {
         let mut arguments = vec!["serve", "--store", store.to_str().unwrap()];
         if !options.contains(&"--listen") {
             arguments.extend(["--listen", "127.0.0.1:0"]);
         }
         arguments.extend(options);
-        let mut child = world.spawn(&arguments);
+        let mut command = world.wrapped(wrapper, &arguments);
+        let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
         let mut line = String::new();
         BufReader::new(child.stdout.as_mut().unwrap()).read_line(&mut line).unwrap();
         let Some((_, url)) = line.trim().rsplit_once(" at ") else {
@@ -100,8 +106,13 @@ impl Served {
     }
 
     /// Asks the server to end, and returns its exit status.
-    pub fn end(mut self) -> Option<i32> {
-        signal(i32::try_from(self.child.id()).unwrap(), "TERM");
+    pub fn end(self) -> Option<i32> {
+        signal(self.pid(), "TERM");
+        self.wait()
+    }
+
+    /// Waits for the server's end, and returns its exit status.
+    pub fn wait(mut self) -> Option<i32> {
         self.child.wait().unwrap().code()
     }
 }

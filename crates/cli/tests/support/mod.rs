@@ -56,28 +56,20 @@ impl World {
     }
 
     pub fn command<S: AsRef<std::ffi::OsStr>>(&self, args: &[S]) -> Command {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_pgdyno"));
-        command.args(args).current_dir(self.root.path()).stdin(Stdio::null());
+        self.wrapped(&[], args)
+    }
+
+    /// The command `wrapper`, whose last arguments are pgdyno and `args`; pgdyno itself if there is
+    /// none.
+    pub fn wrapped<S: AsRef<std::ffi::OsStr>>(&self, wrapper: &[&str], args: &[S]) -> Command {
+        let mut words = wrapper.iter().chain(&[env!("CARGO_BIN_EXE_pgdyno")]);
+        let mut command = Command::new(words.next().unwrap());
+        command.args(words).args(args).current_dir(self.root.path()).stdin(Stdio::null());
         command.env("XDG_DATA_HOME", self.path("data")).env("XDG_STATE_HOME", self.path("state"));
         for (name, _) in std::env::vars_os() {
             if name.to_string_lossy().starts_with("PG") && name != "PGDYNO_MAVEN" {
                 command.env_remove(name);
             }
-        }
-        command
-    }
-
-    /// The command `wrapper`, whose last arguments are pgdyno and `args`.
-    pub fn wrapped<S: AsRef<std::ffi::OsStr>>(&self, wrapper: &[&str], args: &[S]) -> Command {
-        let inner = self.command(args);
-        let mut command = Command::new(wrapper[0]);
-        command.args(&wrapper[1..]).arg(inner.get_program()).args(inner.get_args());
-        command.current_dir(self.root.path()).stdin(Stdio::null());
-        for (name, value) in inner.get_envs() {
-            match value {
-                Some(value) => command.env(name, value),
-                None => command.env_remove(name),
-            };
         }
         command
     }
