@@ -36,18 +36,17 @@ fn without_additions(now: &Value, then: &Value) -> Value {
                 let then = then.get(key).unwrap_or(&Value::Null);
                 (key.clone(), without_additions(value, then))
             };
-            let is_known =
-                |(key, _): &(&String, &Value)| *key != "stddev" || then.contains_key(*key);
+            let is_known = |(key, _): &(&String, &Value)| then.contains_key(*key);
             now.iter().filter(is_known).map(inside).collect()
+        }
+        (Value::Array(now), Value::Array(then)) if now.len() == then.len() => {
+            now.iter().zip(then).map(|(now, then)| without_additions(now, then)).collect()
         }
         (Value::Array(now), Value::Array(then))
             if then.iter().any(|t| t.get("group").is_some()) =>
         {
             let is_known = |chart: &&Value| then.iter().any(|t| t["group"] == chart["group"]);
             now.iter().filter(is_known).cloned().collect()
-        }
-        (Value::Array(now), Value::Array(then)) if now.len() == then.len() => {
-            now.iter().zip(then).map(|(now, then)| without_additions(now, then)).collect()
         }
         _ => now.clone(),
     }
