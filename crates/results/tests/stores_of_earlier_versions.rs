@@ -28,7 +28,11 @@ fn without_sentences(value: Value) -> Value {
     }
 }
 
-/// `now` without what later versions added: keys, and charts of telemetry whose group `then` has not.
+/// Keys that later versions added, within objects that 0.1.0 had.
+const LATER_KEYS: [&str; 4] = ["stddev", "device_type", "errors_logged", "report"];
+
+/// `now` without what later versions added: `LATER_KEYS`, and charts of telemetry whose group `then`
+/// has not.
 fn without_additions(now: &Value, then: &Value) -> Value {
     match (now, then) {
         (Value::Object(now), Value::Object(then)) => {
@@ -36,7 +40,9 @@ fn without_additions(now: &Value, then: &Value) -> Value {
                 let then = then.get(key).unwrap_or(&Value::Null);
                 (key.clone(), without_additions(value, then))
             };
-            let is_known = |(key, _): &(&String, &Value)| then.contains_key(*key);
+            let is_known = |(key, _): &(&String, &Value)| {
+                then.contains_key(*key) || !LATER_KEYS.contains(&key.as_str())
+            };
             now.iter().filter(is_known).map(inside).collect()
         }
         (Value::Array(now), Value::Array(then)) if now.len() == then.len() => {
