@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 
 /// A printed number.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Figure {
     /// As printed.
     pub value: f64,

@@ -11,6 +11,7 @@ use crate::recognise::Recognised;
 
 /// Where figures come from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum Provenance {
     /// From a report that others wrote.
@@ -19,6 +20,7 @@ pub enum Provenance {
 
 /// What was imported from one report: figures that pgdyno did not measure.
 #[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ImportedRun {
     /// Its name in the store.
     pub id: String,
@@ -30,6 +32,7 @@ pub struct ImportedRun {
     pub sha256: String,
     /// When it was imported.
     #[serde(serialize_with = "pgdyno_model::format::as_text")]
+    #[cfg_attr(feature = "schema", schemars(with = "String"))]
     pub imported_at: Epoch,
     /// The pgdyno that read it.
     pub pgdyno_version: String,

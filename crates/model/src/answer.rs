@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 
 /// How an experiment's question is answered: `[answer]`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Answer {
     /// The kind of the first sentence.
     pub kind: AnswerKind,

@@ -112,6 +112,7 @@ pub struct WorkloadChoice {
 
 /// How a data set's rows are made and loaded.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(default)]
 pub struct Loading {
     /// How much of every filler is blanks (percent, 0 to 100); the rest is drawn from 64
@@ -173,6 +174,7 @@ names!(Protocol, parse);
 
 /// How long a trial offers load.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum Length {
     /// Until that much time has passed since the warm-up.
@@ -275,6 +277,7 @@ impl<'de> Deserialize<'de> for ReconnectLost {
 
 /// What a load does beyond its scripts: pgbench's options for it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(default)]
 pub struct LoadOptions {
     /// Transactions per second over all clients together, due at random (Poisson) times: latency

@@ -13,6 +13,7 @@ pub use storage::{BlockDevice, DeviceKind, Health, LoopFacts, RaidFacts, Storage
 
 /// Where the server's programs came from.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum BuildSource {
     /// Found on this machine.
@@ -40,6 +41,7 @@ pub enum BuildSource {
 
 /// One setting as the running server reports it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Setting {
     /// Its name in `pg_settings`.
     pub name: String,

@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 
 /// The name of one transaction of a load: no other has it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Token {
     /// The client's number, from 0.
     pub client: u32,

@@ -46,7 +46,7 @@ pub mod progress;
 pub mod record;
 pub mod require_auth;
 #[cfg(feature = "schema")]
-mod schema;
+pub mod schema;
 pub mod search;
 pub mod second_latencies;
 pub mod stopping;

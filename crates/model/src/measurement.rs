@@ -221,6 +221,7 @@ impl Sums {
 /// last's. Of a due transaction, from when it was due. What waits in the kernel while the loop is
 /// busy is not seen, so that it is a lower bound.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct EventLoopLag {
     /// The median (microseconds).
     pub p50_us: f64,
@@ -334,6 +335,7 @@ pub struct StatementMeasurement {
 
 /// One second of the window.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Second {
     /// Whole seconds from the window's opening to this second's beginning.
     pub t_s: u32,

@@ -12,6 +12,7 @@ use crate::{Answer, Find, Levels, Stopping};
 
 /// Every treatment, and every trial in the order in which they run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Plan {
     /// The experiment's name.
     pub name: String,
@@ -28,10 +29,12 @@ pub struct Plan {
     /// The measured window.
     pub length: Length,
     /// The seed of the order and the load.
+    #[cfg_attr(feature = "schema", schemars(with = "crate::schema::Seed"))]
     pub seed: u64,
     /// The seed of the data sets' rows; none in plans of earlier versions, where `seed` was that
     /// too.
     #[serde(default)]
+    #[cfg_attr(feature = "schema", schemars(with = "Option<crate::schema::Seed>"))]
     pub data_seed: Option<u64>,
     /// The largest difference of tps that does not matter (a share: 0.03 for 3%), for judging
     /// equivalence; none if the experiment names none.
@@ -58,6 +61,7 @@ pub struct Plan {
 
 /// One combination of levels, and what it comes to.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Treatment {
     /// The combination.
     pub levels: Levels,

@@ -9,6 +9,7 @@ use crate::units::{Bytes, Epoch};
 
 /// One execution of a probe; serialises as the document that `--json` prints.
 #[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ProbeRecord {
     /// Its name in the store: kind, start and four letters drawn at random.
     pub id: String,
@@ -18,6 +19,7 @@ pub struct ProbeRecord {
     pub name: String,
     /// When it began.
     #[serde(serialize_with = "crate::format::as_text")]
+    #[cfg_attr(feature = "schema", schemars(with = "String"))]
     pub started_at: Epoch,
     /// pgdyno's version.
     pub pgdyno_version: String,
@@ -35,6 +37,7 @@ impl Document for ProbeRecord {
 
 /// What a probe measured.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase", tag = "kind")]
 pub enum ProbeResult {
     /// How fast written data become durable.
@@ -71,6 +74,7 @@ impl ProbeResult {
 
 /// A distribution of latencies in short (microseconds).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct LatencySummary {
     /// The mean.
     pub us_mean: f64,
@@ -106,6 +110,7 @@ impl LatencySummary {
 
 /// `pg_test_fsync`'s job, with percentiles and concurrent writers.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct FsyncProbe {
     /// Bytes of a block.
     pub block_bytes: u32,
@@ -126,6 +131,7 @@ pub struct FsyncProbe {
 /// A sign that flushes are acknowledged before anything is durable. The probe's warnings have the
 /// figures.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Suspicion {
     /// More flushes a second than a rotating disk has turns.
@@ -178,6 +184,7 @@ impl FsyncProbe {
 
 /// `pg_test_fsync`'s comparisons, and one of pgdyno's.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum FsyncGroup {
     /// One block, then a flush, by every `wal_sync_method`.
@@ -196,6 +203,7 @@ pub enum FsyncGroup {
 
 /// One test of the fsync probe.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct FsyncTest {
     /// The comparison that it belongs to.
     pub group: FsyncGroup,
@@ -209,6 +217,7 @@ pub struct FsyncTest {
 
 /// What a test of the fsync probe found.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum FsyncOutcome {
     /// It was done.
@@ -229,6 +238,7 @@ impl FsyncOutcome {
 
 /// Operations of one test: the writes and what makes them durable.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Flushes {
     /// How many, of all writers together (count).
     pub operations: u64,
@@ -248,6 +258,7 @@ impl Flushes {
 
 /// The raw curves of a disk.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct DiskProbe {
     /// What offered the load: `fio` with its version, or pgdyno's own simple one.
     pub driver: String,
@@ -272,6 +283,7 @@ pub struct DiskProbe {
 
 /// What is done to the disk; the names are fio's.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, strum::IntoStaticStr)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[strum(serialize_all = "lowercase")]
 #[serde(rename_all = "lowercase")]
 pub enum Pattern {
@@ -301,6 +313,7 @@ impl Pattern {
 
 /// One point of a curve.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct DiskPoint {
     /// What was done.
     pub pattern: Pattern,
@@ -322,6 +335,7 @@ pub struct DiskPoint {
 
 /// Requests of one direction.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Transfers {
     /// Requests (count).
     pub operations: u64,

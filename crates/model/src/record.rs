@@ -46,6 +46,7 @@ pub struct SessionRecord {
 
 /// How a session ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, EnumString, IntoStaticStr)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[strum(serialize_all = "lowercase")]
 #[serde(rename_all = "lowercase")]
 pub enum SessionEnd {
@@ -136,6 +137,7 @@ pub struct AdHocRun {
 
 /// What PostgreSQL counted from before the load to after it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ServerCount {
     /// Growth of `pg_stat_database.xact_commit` of the loaded database: the load's commits, one for
     /// each connection made, autovacuum's, and those of telemetry as it reads sizes (count).

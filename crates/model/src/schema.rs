@@ -1,12 +1,13 @@
-//! JSON Schemas of the values that experiment files hold and that are read by hand. All others are
-//! derived.
+//! JSON Schemas of the values that are read or written by hand. All others are derived.
 
 use std::borrow::Cow;
 
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 
+use crate::crash::Verdict;
 use crate::experiment::ReconnectLost;
-use crate::level::LevelValue;
+use crate::level::{LevelValue, Levels};
+use crate::search::Slo;
 use crate::units::Span;
 
 impl JsonSchema for Span {
@@ -50,5 +51,62 @@ impl JsonSchema for ReconnectLost {
                 { "type": ["integer", "string"], "minimum": 0, "pattern": r"^\+?[0-9]+$" },
             ]
         })
+    }
+}
+
+impl JsonSchema for Levels {
+    fn schema_name() -> Cow<'static, str> {
+        "Levels".into()
+    }
+
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        let level = generator.subschema_for::<LevelValue>();
+        json_schema!({
+            "description": "Factors and their levels, in the order of the experiment.",
+            "type": "object",
+            "additionalProperties": level,
+        })
+    }
+}
+
+impl JsonSchema for Slo {
+    fn schema_name() -> Cow<'static, str> {
+        "Slo".into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({ "type": "string", "examples": ["p99 < 20ms, failed < 0.1%"] })
+    }
+}
+
+impl JsonSchema for Verdict {
+    fn schema_name() -> Cow<'static, str> {
+        "Verdict".into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        let names: Vec<&str> = Verdict::ALL.iter().map(|verdict| verdict.name()).collect();
+        json_schema!({ "description": "Verdict of crash tests.", "enum": names })
+    }
+}
+
+/// A seed in a document: a number, and in a page a text, since a browser keeps 53 bits of a number.
+#[derive(JsonSchema)]
+#[schemars(untagged)]
+#[allow(dead_code, reason = "only its schema is used")]
+pub enum Seed {
+    /// The number.
+    Number(u64),
+    /// Its digits, in a page.
+    Text(String),
+}
+
+/// Adds to a round the command that repeats it, which pages have.
+pub(crate) fn add_command(round: &mut Schema) {
+    if let Some(properties) = round.get_mut("properties") {
+        properties["command"] = serde_json::json!({
+            "description": "Command that repeats the round. Pages alone have it.",
+            "type": ["string", "null"],
+        });
     }
 }

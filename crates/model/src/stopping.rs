@@ -6,6 +6,7 @@ use crate::units::Span;
 
 /// A run that goes on, block by block, with the treatments whose comparison is still open.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Stopping {
     /// Blocks that are run in any case.
     pub floor: u32,

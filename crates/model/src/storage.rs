@@ -15,6 +15,7 @@ use crate::units::{Bytes, Span};
 
 /// `[storage.<name>]`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Storage {
     /// What carries the bytes.
     pub backing: Backing,
@@ -36,6 +37,7 @@ pub struct Storage {
 
 /// What carries a storage's bytes.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Backing {
     /// An existing directory, used as it is; none means pgdyno's own.
@@ -60,6 +62,7 @@ impl Default for Backing {
 
 /// A file behind a loop device.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct LoopFile {
     /// The directory that the file is made in; none means pgdyno's own.
     pub directory: Option<PathBuf>,
@@ -75,6 +78,7 @@ pub struct LoopFile {
 /// A disk that pgdyno emulates: with a volatile cache, whose power can be cut, and with latencies
 /// that are known. It is no real device, and what is measured on it is no real device's.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct EmulatedDisk {
     /// The directory that its files are made in; none means pgdyno's own.
     pub directory: Option<PathBuf>,
@@ -91,6 +95,7 @@ pub struct EmulatedDisk {
     /// Whether every write is kept, so that the disk can be had as it was after any of them.
     pub log: bool,
     /// Of all that is drawn: what survives a cut, where a write tears, which request fails.
+    #[cfg_attr(feature = "schema", schemars(with = "crate::schema::Seed"))]
     pub seed: u64,
 }
 
@@ -111,6 +116,7 @@ impl Default for EmulatedDisk {
 /// How long an emulated disk takes for a request, however large, beside what the emulation itself
 /// costs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct DiskLatency {
     /// For a read.
     pub read: Span,
@@ -142,6 +148,7 @@ impl fmt::Display for DiskLatency {
 
 /// Striping over several backings.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Raid0 {
     /// The members: loop files, devices and emulated disks.
     pub members: Vec<Backing>,
@@ -177,6 +184,7 @@ impl Striper {
 /// Upper bounds for a device's traffic, set through a control group. They let bursts through and
 /// are no stand-in for a slow disk.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Limit {
     /// Reads a second.
     pub read_iops: Option<u64>,
@@ -190,6 +198,7 @@ pub struct Limit {
 
 /// A filesystem to be made.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct FilesystemChoice {
     /// Its name, as `mount -t` wants it: `ext4`, `xfs`, `zfs`, …; `overlay` over a directory;
     /// `none` is as if none were asked for.
@@ -206,6 +215,7 @@ pub struct FilesystemChoice {
 
 /// A made filesystem, as the kernel and its own programs told of it once it was mounted.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct FilesystemFacts {
     /// Its type as mounted, from `/proc/self/mountinfo`: `ext3`, `xfs`, `fuse.zfs`, …
     pub kind: String,
@@ -226,6 +236,7 @@ pub struct FilesystemFacts {
 
 /// A storage stack as it was obtained.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct StackFacts {
     /// The block devices that carry it.
     pub devices: Vec<DeviceFacts>,
@@ -241,6 +252,7 @@ pub struct StackFacts {
 
 /// A block device.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct DeviceFacts {
     /// Its path.
     pub path: String,
@@ -269,6 +281,7 @@ fn overlaid(under: &ModuleParameters, over: &ModuleParameters) -> ModuleParamete
 
 /// How a block device is set.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct DeviceSettings {
     /// `queue/scheduler`: `none`, `mq-deadline`, `bfq`, `kyber`, …
     pub scheduler: Option<String>,
@@ -306,6 +319,7 @@ impl DeviceSettings {
 /// Commands of the user's that set something pgdyno knows nothing of. Program and arguments, no
 /// shell.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Hook {
     /// Sets it.
     pub set: Vec<String>,

@@ -83,6 +83,7 @@ impl<'de> Deserialize<'de> for Span {
 
 /// A number of bytes; displays in decimal units (`1.5 GB`).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(transparent)]
 pub struct Bytes(pub u64);
 

@@ -36,6 +36,7 @@ impl Measure {
 
 /// What a gate asks of the data.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Form {
     /// Whether the change is beyond the margin, as far as the data tell.

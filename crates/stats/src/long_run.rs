@@ -12,6 +12,7 @@ const FEWEST: usize = 10;
 
 /// How a series' neighbours resemble each other.
 #[derive(Clone, Copy, Debug, PartialEq, serde::Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Autocorrelation {
     /// The correlation of neighbours (-1 to 1).
     pub first: f64,

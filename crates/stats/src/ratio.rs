@@ -10,6 +10,7 @@ use crate::student::{CONFIDENCE, ROUNDING, moments, t_one_sided, t_quantile, t_t
 
 /// Method of an interval.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum Method {
     /// Student's interval of the log ratio within each block. A disturbance of the whole block cancels.

@@ -14,6 +14,7 @@ const FEWEST: usize = 4;
 
 /// The law as fitted.
 #[derive(Clone, Debug, PartialEq, serde::Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Scaling {
     /// λ: throughput of one client (1/s).
     pub lambda: Fitted,
@@ -38,6 +39,7 @@ pub struct Scaling {
 
 /// A fitted value.
 #[derive(Clone, Copy, Debug, PartialEq, serde::Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Fitted {
     /// The value.
     pub value: f64,

@@ -7,6 +7,7 @@ type Parts = [(u32, f64, f64)];
 
 /// A difference of means, and how sure it is.
 #[derive(Clone, Copy, Debug, PartialEq, serde::Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Gap {
     /// The mean of the second less that of the first.
     pub value: f64,
@@ -16,6 +17,7 @@ pub struct Gap {
 
 /// The gap in the part and in the whole, and the part's share of the whole's.
 #[derive(Clone, Copy, Debug, PartialEq, serde::Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Share {
     /// The gap in the part.
     pub part: Gap,

@@ -4,6 +4,7 @@ use crate::holm::holm;
 
 /// How surely a sequence rises or falls.
 #[derive(Clone, Copy, Debug, PartialEq, serde::Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Trend {
     /// Whether it rises.
     pub rising: bool,

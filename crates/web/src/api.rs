@@ -1,6 +1,6 @@
 //! The JSON API over a store. Each handler reads on a thread that may block.
 
-mod documents;
+pub(crate) mod documents;
 mod history;
 mod live;
 mod notes;
@@ -29,6 +29,14 @@ pub(crate) use self::runs::runs;
 use crate::app::{App, Shared, blocking};
 use crate::pages::ServedPage;
 use crate::response::{ApiError, JSON, json_text};
+
+/// The JSON Schema of all answers. A test makes it from the documents' types.
+pub(crate) const SCHEMA: &str = include_str!("../schema/api.json");
+
+/// `GET /api/schema`: the JSON Schema of all answers.
+pub(crate) async fn schema() -> Response {
+    json_text(SCHEMA)
+}
 
 /// `GET /api/info`: what is served, and what the visitor may do.
 pub(crate) async fn info(State(app): Shared) -> Result<Response, ApiError> {

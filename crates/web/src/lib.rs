@@ -21,6 +21,8 @@ mod live;
 mod pages;
 mod response;
 mod routes;
+#[cfg(all(test, feature = "schema"))]
+mod schema;
 mod server;
 mod stores;
 

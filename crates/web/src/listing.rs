@@ -30,14 +30,27 @@ impl Contents {
     }
 }
 
+/// What a store holds beside runs.
+#[derive(Clone, Copy, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "kebab-case")]
+pub(crate) enum OtherKind {
+    /// A probe.
+    Probe,
+    /// Crash tests.
+    Crash,
+    /// An imported report.
+    Import,
+}
+
 /// A probe, crash tests or an import in the list.
 #[derive(Clone, Debug, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub(crate) struct OtherRow {
     /// Its id.
     id: String,
-    /// `probe`, `crash` or `import`.
-    kind: &'static str,
+    /// What it is.
+    kind: OtherKind,
     /// What was probed or crashed; the imported report's file.
     name: String,
     /// The run that it belongs to; none for one by itself.
@@ -98,7 +111,7 @@ fn read(store: &Store) -> Result<Contents, ApiError> {
     let state = |complete: bool| if complete { "completed" } else { "incomplete" }.to_owned();
     let probes = store.probes()?.into_iter().map(|probe| OtherRow {
         id: probe.id,
-        kind: "probe",
+        kind: OtherKind::Probe,
         name: probe.name,
         run: probe.run,
         started_at: probe.started_at.to_string(),
@@ -106,7 +119,7 @@ fn read(store: &Store) -> Result<Contents, ApiError> {
     });
     let crashes = store.crashes()?.into_iter().map(|crash| OtherRow {
         id: crash.id,
-        kind: "crash",
+        kind: OtherKind::Crash,
         name: crash.name,
         run: crash.run,
         started_at: crash.started_at.to_string(),
@@ -114,7 +127,7 @@ fn read(store: &Store) -> Result<Contents, ApiError> {
     });
     let imports = store.imports()?.into_iter().map(|import| OtherRow {
         id: import.id,
-        kind: "import",
+        kind: OtherKind::Import,
         name: import.source,
         run: None,
         started_at: import.imported_at.to_string(),

@@ -19,6 +19,7 @@ const BODY_MOST: usize = 64 << 10;
 /// Returns the server's routes.
 pub(crate) fn router(app: Arc<App>, access: Arc<Access>) -> Router {
     Router::new()
+        .route("/api/schema", get(api::schema))
         .route("/api/info", get(api::info))
         .route("/api/runs", get(api::runs))
         .route("/api/page/{id}", get(api::page))

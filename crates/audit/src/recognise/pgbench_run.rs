@@ -7,6 +7,7 @@ use crate::figure::Figure;
 
 /// What one run of pgbench printed. Each part is none where it was not printed, or not copied.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct PgbenchRun {
     /// What stands above it and may be its name.
     pub label: Option<String>,
@@ -70,6 +71,7 @@ pub struct PgbenchRun {
 
 /// A command of a script and its mean latency.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "ReportStatement"))]
 pub struct Statement {
     /// The command's first line.
     pub text: String,
@@ -81,6 +83,7 @@ pub struct Statement {
 
 /// A progress line.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "ReportProgress"))]
 pub struct Progress {
     /// Time since the start (seconds).
     pub at_s: Figure,
@@ -165,6 +168,7 @@ impl PgbenchRun {
 
 /// A script of several.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "ReportScript"))]
 pub struct Script {
     /// Its file or builtin.
     pub name: String,

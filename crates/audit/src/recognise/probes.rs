@@ -7,6 +7,7 @@ use crate::figure::Figure;
 
 /// One method of pg_test_fsync.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct FsyncLine {
     /// What was compared: the heading above it.
     pub section: String,
@@ -27,6 +28,7 @@ impl FsyncLine {
 
 /// CPU of iostat: its parts (percent), by name.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct CpuLine {
     /// Where it stands in the file, from 1.
     pub line: usize,
@@ -36,6 +38,7 @@ pub struct CpuLine {
 
 /// A device of iostat.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct DeviceLine {
     /// The device.
     pub device: String,

@@ -11,6 +11,7 @@ use super::table::Table;
 
 /// Figures that were recognised in one document. A store keeps them.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Recognised {
     /// Reports of pgbench.
     pub runs: Vec<PgbenchRun>,

@@ -7,6 +7,7 @@ use crate::words::Words;
 
 /// A setting that the report shows.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "ReportSetting"))]
 pub struct Setting {
     /// Its name.
     pub name: String,

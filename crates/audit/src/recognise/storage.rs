@@ -8,6 +8,7 @@ use crate::words::Words;
 
 /// Something that the report says of its storage.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct StorageFact {
     /// What.
     pub what: StorageWhat,
@@ -19,6 +20,7 @@ pub struct StorageFact {
 
 /// What can be said of a storage.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum StorageWhat {
     /// A filesystem without write barriers.

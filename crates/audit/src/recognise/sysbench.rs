@@ -11,6 +11,7 @@ use crate::words::Words;
 
 /// What one run of sysbench printed. Each part is none where it was not printed, or not copied.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct SysbenchRun {
     /// Its first line in the file, from 1.
     pub line: usize,

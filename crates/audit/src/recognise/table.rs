@@ -10,6 +10,7 @@ use crate::words::Words;
 
 /// Table with at least one understood column.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "ReportTable"))]
 pub struct Table {
     /// Line of its first row in the file, from 1.
     pub line: usize,
@@ -27,6 +28,7 @@ pub struct Table {
 
 /// What is known of a table's columns.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Meaning {
     /// Its header says it.
@@ -40,6 +42,7 @@ pub enum Meaning {
 
 /// Row of a table.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "ReportRow"))]
 pub struct Row {
     /// Text of the first column.
     pub label: String,

@@ -3,6 +3,8 @@
 // Each test file uses its own part; helpers of tests fail as tests do.
 #![allow(dead_code, unreachable_pub, clippy::unwrap_used)]
 
+mod schema;
+
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::TcpStream;
 use std::path::Path;
@@ -82,7 +84,10 @@ impl Served {
         let text = String::from_utf8(bytes).unwrap();
         let (head, body) = text.split_once("\r\n\r\n").unwrap();
         let status = head.split(' ').nth(1).unwrap().parse().unwrap();
-        Answer { status, head: head.to_ascii_lowercase(), body: body.to_owned() }
+        let answer = Answer { status, head: head.to_ascii_lowercase(), body: body.to_owned() };
+        let (_, target) = line.split_once(' ').unwrap_or_default();
+        schema::assert_described(target, &answer);
+        answer
     }
 
     pub fn get_with(&self, path: &str, headers: &str) -> Answer {
@@ -157,7 +162,9 @@ impl Events {
                 event.trim().clone_into(&mut name);
             } else if let Some(data) = line.strip_prefix("data: ") {
                 assert!(!data.contains('<'), "markup: {data}");
-                return (name, serde_json::from_str(data).unwrap());
+                let data = serde_json::from_str(data).unwrap();
+                schema::assert_event_described(&name, &data);
+                return (name, data);
             }
         }
     }

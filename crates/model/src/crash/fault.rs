@@ -23,6 +23,7 @@ use crate::names::names;
     VariantArray,
     VariantNames,
 )]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[strum(serialize_all = "kebab-case")]
 #[serde(rename_all = "kebab-case")]
 pub enum Fault {
@@ -123,6 +124,7 @@ impl Fault {
 
 /// During what a fault strikes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Aim {
     /// The load, at a moment drawn by the seed.

@@ -6,6 +6,7 @@ use super::{Fault, Round, RoundPower};
 
 /// What all rounds of a fault put under test together.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct FaultPower {
     /// Rounds that count towards the bound (count): in which a checkpoint completed and, where the
     /// fault is the cut alone, an acknowledged commit lay in the last flush window, as far as that

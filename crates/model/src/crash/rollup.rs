@@ -212,6 +212,7 @@ fn of_all(some: usize, all: usize) -> String {
 
 /// A round that must fail, to show that the instrument sees.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Control {
     /// What was planted.
     pub name: String,

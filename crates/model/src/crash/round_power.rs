@@ -6,6 +6,7 @@ use super::Fault;
 
 /// What a round put under test, between its baseline and its fault: how much its silence can mean.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct RoundPower {
     /// Checkpoints that completed (count). Recovery replays WAL since the last of them, so that
     /// without one no flush of a data file is under test.

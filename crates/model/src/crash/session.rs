@@ -9,6 +9,7 @@ use crate::units::{Epoch, Span};
 
 /// What a session of crash tests does.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct CrashOptions {
     /// What is broken, one after the other.
     pub faults: Vec<Fault>,
@@ -26,6 +27,7 @@ pub struct CrashOptions {
     /// How long the server may take to come back.
     pub recovery_limit: Span,
     /// Where all moments are drawn from.
+    #[cfg_attr(feature = "schema", schemars(with = "crate::schema::Seed"))]
     pub seed: u64,
     /// Under what a disk lies or fails, where the fault is one of those.
     #[serde(default)]

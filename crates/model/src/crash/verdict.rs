@@ -119,6 +119,7 @@ impl<'de> Deserialize<'de> for Verdict {
 
 /// What came of one oracle.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case", tag = "outcome", content = "found")]
 pub enum CheckOutcome {
     /// It ran and found nothing wrong.
@@ -135,6 +136,7 @@ pub enum CheckOutcome {
 
 /// One oracle and what came of it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Check {
     /// What it looks at.
     pub name: String,

@@ -9,6 +9,7 @@ use crate::units::Bytes;
 
 /// The machine that ran the trials.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct HostFacts {
     /// Distribution and version, from `/etc/os-release`.
     pub os: String,
@@ -42,6 +43,7 @@ pub struct HostFacts {
 
 /// DMI's names, from `/sys/class/dmi/id`. Serial numbers and UUIDs are never read.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(default)]
 pub struct Hardware {
     /// `sys_vendor`.
@@ -58,6 +60,7 @@ pub struct Hardware {
 
 /// CPUs, from `/sys/devices/system/cpu` and `/proc/cpuinfo`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(default)]
 pub struct CpuFacts {
     /// Sockets (count).
@@ -86,6 +89,7 @@ pub struct CpuFacts {
 
 /// Memory, from `/sys/kernel/mm`, `/sys/devices/system/node` and `/proc/meminfo`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(default)]
 pub struct MemoryFacts {
     /// Transparent huge pages: `always`, `madvise` or `never`.
@@ -104,6 +108,7 @@ pub struct MemoryFacts {
 
 /// The kernel's settings.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(default)]
 pub struct KernelFacts {
     /// `/proc/cmdline` up to ` -- `, what follows being init's; values that look like secrets are
@@ -122,6 +127,7 @@ pub struct KernelFacts {
 
 /// What the machine runs in.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(default)]
 pub struct Virtualization {
     /// The hypervisor: `kvm`, `vmware`, …; `unknown` where the CPU says that there is one and DMI
@@ -139,6 +145,7 @@ pub struct Virtualization {
 
 /// Limits of pgdyno's own control group and those above it: the tightest of each.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(default)]
 pub struct CgroupFacts {
     /// CPUs' worth of time (count), from `cpu.max` or `cpu.cfs_quota_us`.

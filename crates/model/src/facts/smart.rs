@@ -9,6 +9,7 @@ use thiserror::Error;
 /// A type of device as `smartctl --device` takes it: `megaraid,3` is the fourth disk behind a
 /// MegaRAID controller.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(transparent)]
 pub struct SmartType(String);
 
@@ -87,6 +88,7 @@ impl fmt::Display for SmartType {
 /// Everything that `smartctl -x --json` says of a disk, its logs of errors and of self-tests among
 /// it.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(default)]
 pub struct SmartReport {
     /// The document, without serial numbers unless they are kept.

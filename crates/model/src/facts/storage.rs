@@ -10,6 +10,7 @@ use crate::units::Bytes;
 
 /// What lies under a storage's directory.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct StorageFacts {
     /// The name in the experiment file.
     pub name: String,
@@ -73,6 +74,7 @@ pub struct StorageFacts {
 
 /// What a block device is.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum DeviceKind {
     /// A disk, or what a hypervisor or controller shows as one.
@@ -115,6 +117,7 @@ impl DeviceKind {
 
 /// A block device, from `/sys/class/block`.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(default)]
 pub struct BlockDevice {
     /// The kernel's name: `nvme0n1p1`.
@@ -173,6 +176,7 @@ pub struct BlockDevice {
 
 /// Linux software RAID, from `md/`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(default)]
 pub struct RaidFacts {
     /// `raid0`, `raid1`, …
@@ -191,6 +195,7 @@ pub struct RaidFacts {
 
 /// A loop device's file, from `loop/`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(default)]
 pub struct LoopFacts {
     /// The file.
@@ -205,6 +210,7 @@ pub struct LoopFacts {
 
 /// A disk's own word on its health, through `smartctl`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(default)]
 pub struct Health {
     /// Why there is none, in smartctl's own words where it ran.

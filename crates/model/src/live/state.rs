@@ -33,7 +33,7 @@ pub struct LiveState {
 
 /// The state of a planned trial.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "LiveTrialState"))]
 #[serde(tag = "state", rename_all = "lowercase")]
 pub enum TrialState {
     /// It was not begun.

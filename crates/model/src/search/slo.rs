@@ -159,6 +159,7 @@ impl Limit {
 
 /// How a trial looks for its rate.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Find {
     /// What the rate must keep.
     pub slo: Slo,

@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 
 /// One rate that was tried.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "SearchStep"))]
 pub struct Step {
     /// Transactions offered per second; none for the first step, a closed loop that tells where to
     /// begin.
@@ -36,6 +37,7 @@ pub struct Step {
 
 /// What a trial's search came to.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Search {
     /// The highest rate that was confirmed (1/s); none if none was.
     pub max_rate: Option<f64>,

@@ -11,6 +11,7 @@ use crate::store::{Store, StoreError, Stored};
 /// Imported figures and a run. Nothing is computed between the two: they share neither machine nor
 /// repeats.
 #[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct SideBySideView {
     /// The imported run's name in the store.
     pub imported: String,
@@ -28,6 +29,7 @@ pub struct SideBySideView {
 
 /// One measured thing of either side.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct SideBySideRow {
     /// What it is.
     pub label: String,

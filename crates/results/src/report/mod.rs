@@ -27,6 +27,8 @@ pub use crash::{CrashView, FaultView, GravestFault, PowerView, crash};
 pub use error::ReportError;
 pub use file::is_report;
 pub(crate) use file::replace;
+#[cfg(feature = "schema")]
+pub use page::schema;
 pub use page::{ComparedPage, FrontEnd, Page, front_end};
 pub use probe::probe;
 pub use side_by_side::side_by_side;

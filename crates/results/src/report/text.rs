@@ -80,6 +80,7 @@ pub(super) fn cut(text: &str, width: usize) -> String {
 
 /// One subject of a description.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Row {
     /// Its name.
     pub name: String,

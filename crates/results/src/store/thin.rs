@@ -18,11 +18,13 @@ pub const DEFAULT_EVERY_S: u32 = 60;
 
 /// What a thinning removes, or removed.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Thinning {
     /// The run.
     pub run: String,
     /// When the run was thinned; for one that is only planned, now.
     #[serde(serialize_with = "pgdyno_model::format::as_text")]
+    #[cfg_attr(feature = "schema", schemars(with = "String"))]
     pub thinned_at: Epoch,
     /// Seconds between the samples of telemetry that stay.
     pub every_s: u32,

@@ -10,6 +10,7 @@ use crate::gate::{Form, Gate};
 
 /// Comparison of side B with side A, treatment by treatment.
 #[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct CompareView {
     /// Side A: the base of the comparison.
     pub a: SideView,
@@ -39,6 +40,7 @@ pub struct CompareView {
 
 /// One side: a run, or some treatments of one.
 #[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct SideView {
     /// Name of the run.
     pub run: String,
@@ -46,6 +48,7 @@ pub struct SideView {
     pub recipe: String,
     /// Begin of the run.
     #[serde(serialize_with = "pgdyno_model::format::as_text")]
+    #[cfg_attr(feature = "schema", schemars(with = "String"))]
     pub started_at: Epoch,
     /// State of the run.
     pub state: RunState,
@@ -55,6 +58,7 @@ pub struct SideView {
 
 /// A treatment of B and the matching treatment of A.
 #[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct PairView {
     /// Name of the pair.
     pub label: String,
@@ -76,6 +80,7 @@ pub struct PairView {
 
 /// One treatment of a pair.
 #[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct MemberView {
     /// Index in the plan of its run.
     pub treatment: usize,
@@ -95,6 +100,7 @@ pub struct MemberView {
 
 /// Difference between the sides other than their results.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Unequal {
     /// Name: `kernel`, `device`, `setting shared_buffers`, …
     pub what: String,
@@ -110,8 +116,10 @@ pub struct Unequal {
 
 /// Result of a gate for one pair.
 #[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct GateView {
     /// Gate.
+    #[cfg_attr(feature = "schema", schemars(with = "String"))]
     pub gate: Gate,
     /// Index of the pair.
     pub pair: usize,
@@ -136,6 +144,7 @@ pub struct GateView {
 
 /// Evidence of the data for the condition of a gate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum GateState {
     /// The change is shown to be beyond the limit.
@@ -152,6 +161,7 @@ pub enum GateState {
 
 /// Outcome of a gate, the best first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum Outcome {
     /// The gate lets the change pass.

@@ -7,6 +7,7 @@ use super::latency::LatencyRatio;
 
 /// Ratio of two treatments' tps, with its verdict.
 #[derive(Clone, Debug, Default, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct RatioView {
     /// Geometric mean of the ratio; none where none can be formed.
     pub value: Option<f64>,
@@ -52,6 +53,7 @@ pub enum Withheld {
 
 /// Two treatments that differ in one factor only.
 #[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Comparison {
     /// The factor in which they differ.
     pub factor: String,

@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 
 /// Verdict card of a result: what a reader sees first.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Headline {
     /// The question that the result answers; none if none was asked.
     pub question: Option<String>,
@@ -39,6 +40,7 @@ pub enum Badge {
 
 /// A figure of a headline.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct KeyFigure {
     /// Name of the figure.
     pub name: String,
@@ -50,6 +52,7 @@ pub struct KeyFigure {
 
 /// A finding, and where the page shows it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Proof {
     /// Kind of the finding.
     pub kind: ProofKind,
@@ -63,6 +66,7 @@ pub struct Proof {
 
 /// Kind of a finding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum ProofKind {
     /// Verdict of crash tests.
@@ -83,6 +87,7 @@ pub enum ProofKind {
 
 /// Panel of a run's page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum Panel {
     /// Table of treatments.
@@ -97,6 +102,7 @@ pub enum Panel {
 
 /// A note with its tier.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Caution {
     /// The sentence.
     pub text: String,
@@ -108,6 +114,7 @@ pub struct Caution {
 
 /// Weight of a caution.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum Tier {
     /// It may change the conclusion.

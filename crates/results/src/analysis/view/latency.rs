@@ -7,6 +7,7 @@ use serde::Serialize;
 /// A latency distribution in microseconds. A quantile beyond the sample's size equals the maximum.
 /// `stddev` is the standard deviation of the latencies, to three digits as the histogram is.
 #[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[allow(missing_docs)]
 pub struct LatencyView {
     pub count: u64,
@@ -45,6 +46,7 @@ pub(crate) const PERCENTILES: [(&str, f64); 3] = [("p50", 0.5), ("p95", 0.95), (
 
 /// A percentile of latency over the trials that have ten transactions beyond it.
 #[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct LatencyInterval {
     /// Which.
     pub percentile: &'static str,
@@ -56,6 +58,7 @@ pub struct LatencyInterval {
 
 /// A percentile of latency over another treatment's.
 #[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct LatencyRatio {
     /// Which.
     pub percentile: &'static str,

@@ -4,6 +4,7 @@ use serde::Serialize;
 
 /// Ratios of tps between treatments. Each pair stands once: the other direction is the inverse.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct PairsView {
     /// Treatments of the run (count).
     pub treatments: usize,
@@ -17,6 +18,7 @@ pub struct PairsView {
 /// Ratio of the tps of treatment `b` to that of treatment `a`: `[a, b, ratio, low, high,
 /// p_together, significant]` in JSON.
 #[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct PairRow(
     /// Index of `a`.
     pub usize,

@@ -20,6 +20,7 @@ use crate::store::Thinning;
 
 /// A run, analysed.
 #[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct RunView {
     /// The run.
     pub run: RunHead,
@@ -55,6 +56,7 @@ pub struct RunView {
     /// State of a run that may end by itself; none for fixed repeats.
     pub stopping: Option<StoppingView>,
     /// Notes that a reader needs to trust or doubt the figures.
+    #[cfg_attr(feature = "schema", schemars(with = "Vec<String>"))]
     pub notes: Vec<Note>,
     /// Every attempt at a trial, in the order of recording.
     pub trials: Vec<TrialView>,
@@ -79,6 +81,7 @@ pub struct RunView {
 
 /// Identity and state of a run.
 #[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct RunHead {
     /// Its name in the store.
     pub id: String,
@@ -90,6 +93,7 @@ pub struct RunHead {
     pub question: Option<String>,
     /// When it began.
     #[serde(serialize_with = "pgdyno_model::format::as_text")]
+    #[cfg_attr(feature = "schema", schemars(with = "String"))]
     pub started_at: Epoch,
     /// The pgdyno that ran it.
     pub pgdyno_version: String,
@@ -103,6 +107,7 @@ pub struct RunHead {
 
 /// What the fsync probe found on a storage.
 #[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct FsyncView {
     /// The storage's name.
     pub storage: String,
@@ -120,6 +125,7 @@ pub struct FsyncView {
     pub latency_us: Option<LatencyView>,
     /// When it was measured.
     #[serde(serialize_with = "pgdyno_model::format::as_text")]
+    #[cfg_attr(feature = "schema", schemars(with = "String"))]
     pub measured_at: Epoch,
 }
 
@@ -141,9 +147,11 @@ impl From<&FsyncRate> for FsyncView {
 
 /// A stretch of work.
 #[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct SessionView {
     /// When it began.
     #[serde(serialize_with = "pgdyno_model::format::as_text")]
+    #[cfg_attr(feature = "schema", schemars(with = "String"))]
     pub started_at: Epoch,
     /// How it ended; none while it has not.
     pub end: Option<SessionEnd>,
@@ -155,6 +163,7 @@ pub struct SessionView {
 
 /// A server, and the trials that ran on it.
 #[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ServerView {
     /// `version()`.
     pub version: String,
@@ -170,6 +179,7 @@ pub struct ServerView {
 
 /// A setting over all trials of a server.
 #[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct SettingView {
     /// Its name in `pg_settings`.
     pub name: String,
@@ -185,6 +195,7 @@ pub struct SettingView {
 
 /// What a treatment's trials tried.
 #[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct CapacityView {
     /// The treatment's index.
     pub treatment: usize,
@@ -198,6 +209,7 @@ pub struct CapacityView {
 
 /// The limit of latency in an objective; the first where there are several.
 #[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ObjectiveView {
     /// The percentile: `p99`.
     pub percentile: String,
@@ -209,6 +221,7 @@ pub struct ObjectiveView {
 
 /// One step of one trial.
 #[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct CurvePoint {
     /// Transactions offered per second.
     pub rate: f64,
@@ -228,6 +241,7 @@ pub struct CurvePoint {
 
 /// Treatments that differ in the number of clients only.
 #[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ScalingView {
     /// What they share, in one line; empty where clients are all that varies.
     pub given: String,
@@ -241,6 +255,7 @@ pub struct ScalingView {
 
 /// A probe of one of the run's storages. All of it: `pgdyno show ID`.
 #[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct StageProbeView {
     /// Its name in the store.
     pub id: String,
@@ -250,6 +265,7 @@ pub struct StageProbeView {
     pub storage: String,
     /// When it began.
     #[serde(serialize_with = "pgdyno_model::format::as_text")]
+    #[cfg_attr(feature = "schema", schemars(with = "String"))]
     pub started_at: Epoch,
     /// Attempts at trials that had begun before it (count): 0 before the first trial.
     pub attempts_before: usize,
@@ -276,6 +292,7 @@ pub struct StageProbeView {
 
 /// A run that may end before its most repeats.
 #[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct StoppingView {
     /// Blocks that are run in any case.
     pub floor: u32,
@@ -312,6 +329,7 @@ pub enum Decision {
 
 /// Why a run ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum Ended {
     /// Every comparison is decided.
@@ -324,11 +342,13 @@ pub enum Ended {
 
 /// What the newest completed A/A run on a host found.
 #[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct NoiseFloor {
     /// The run.
     pub run: String,
     /// When it began.
     #[serde(serialize_with = "pgdyno_model::format::as_text")]
+    #[cfg_attr(feature = "schema", schemars(with = "String"))]
     pub started_at: Epoch,
     /// The two names.
     pub names: [String; 2],
@@ -346,6 +366,7 @@ pub struct NoiseFloor {
 
 /// How far a percentile of latency of the same treatment differed.
 #[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct LatencyFloor {
     /// Which.
     pub percentile: &'static str,

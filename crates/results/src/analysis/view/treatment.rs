@@ -12,6 +12,7 @@ use super::trial::StatementView;
 
 /// Crash tests of a treatment, in brief.
 #[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct TreatmentCrash {
     /// Name of the crash tests in [`RunView::crashes`](super::RunView::crashes).
     pub id: String,
@@ -37,6 +38,7 @@ impl TreatmentCrash {
 
 /// A treatment over its completed trials.
 #[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct TreatmentView {
     /// Index in the plan.
     pub index: usize,
@@ -111,6 +113,7 @@ pub enum NotRanked {
 
 /// Transactions per second over repeats.
 #[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct TpsView {
     /// Mean of the trials.
     pub mean: f64,
@@ -127,6 +130,7 @@ pub struct TpsView {
 
 /// State of a load's backends: running, or waiting for an event.
 #[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct WaitView {
     /// `type:event` as in `pg_stat_activity`, or `CPU`: runs or wants to.
     pub event: String,

@@ -13,6 +13,7 @@ use super::latency::LatencyView;
 
 /// One attempt at a trial.
 #[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct TrialView {
     /// Place in the plan, from 0.
     pub ordinal: u32,
@@ -34,9 +35,11 @@ pub struct TrialView {
     pub server: Option<usize>,
     /// Begin of provisioning.
     #[serde(serialize_with = "pgdyno_model::format::as_text")]
+    #[cfg_attr(feature = "schema", schemars(with = "String"))]
     pub started_at: Epoch,
     /// Begin of the measured window.
     #[serde(serialize_with = "pgdyno_model::format::as_optional_text")]
+    #[cfg_attr(feature = "schema", schemars(with = "Option<String>"))]
     pub measured_at: Option<Epoch>,
     /// Transactions per second in the window; none unless completed.
     pub tps: Option<f64>,
@@ -80,9 +83,11 @@ pub struct TrialView {
     pub server_count: Option<ServerCount>,
     /// Scripts and their statements.
     pub statements: Vec<StatementView>,
-    /// One element for each second.
+    /// One element for each second. Pages have these and the telemetry apart.
+    #[cfg_attr(feature = "schema", schemars(skip_serializing_if = "Vec::is_empty"))]
     pub series: Vec<SecondView>,
     /// Telemetry as rates.
+    #[cfg_attr(feature = "schema", schemars(skip_serializing_if = "Vec::is_empty"))]
     pub telemetry: Vec<RateTable>,
     /// Sizes of the largest tables and indexes, the fastest growing first.
     pub sizes: Vec<RelationSize>,
@@ -95,6 +100,7 @@ pub struct TrialView {
 
 /// CPU that telemetry took beside the load.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ObserverView {
     /// CPU of pgdyno's sampling threads (cores).
     pub sampler_cpus: f64,
@@ -111,6 +117,7 @@ impl ObserverView {
 
 /// Steadiness of tps from second to second, over the whole seconds of the window.
 #[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Steadiness {
     /// Seconds at the beginning that still look like warm-up (MSER-5), 0 for none. None if that
     /// cannot be judged, or if tps never became steady.
@@ -155,6 +162,7 @@ pub enum NotJudged {
 
 /// A change of the mean tps within a trial.
 #[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Change {
     /// Time since the window opened (seconds).
     pub t_s: u32,
@@ -168,6 +176,7 @@ pub struct Change {
 
 /// Event in the server's log that the load may have felt.
 #[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct LogEvent {
     /// Time since the window opened (seconds); none if the log's times cannot be read.
     pub t_s: Option<f64>,
@@ -182,6 +191,7 @@ pub struct LogEvent {
 
 /// State of an attempt at a trial.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum TrialState {
     /// The attempt counts.
@@ -194,6 +204,7 @@ pub enum TrialState {
 
 /// One SQL command.
 #[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct StatementView {
     /// Its script's name.
     pub script: String,
@@ -226,6 +237,7 @@ impl StatementView {
 
 /// One second of a trial's window.
 #[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct SecondView {
     /// Counts and latencies, as measured.
     #[serde(flatten)]
@@ -236,6 +248,7 @@ pub struct SecondView {
 
 /// Rates over time that share a unit and an axis: one chart.
 #[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct RateTable {
     /// Subject: `cpu`, `device_throughput`, `wait_events`, `wal`, `memory`, …
     pub group: &'static str,
@@ -255,6 +268,7 @@ pub struct RateTable {
 
 /// One line of a [`RateTable`].
 #[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct RateLine {
     /// Name of the line.
     pub name: String,
@@ -307,6 +321,7 @@ pub enum Cause {
 
 /// A table, without its indexes, or an index.
 #[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct RelationSize {
     /// Its name.
     pub name: String,

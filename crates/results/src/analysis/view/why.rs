@@ -5,6 +5,7 @@ use serde::Serialize;
 
 /// Difference of two treatments taken apart: B is compared with A. Times are means over trials.
 #[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct WhyView {
     /// Index of B in its plan.
     pub treatment: usize,
@@ -25,6 +26,7 @@ pub struct WhyView {
 
 /// Difference (gap) and its parts, which add up to it.
 #[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct GapView {
     /// Mean of A (microseconds per transaction).
     pub a_us: f64,
@@ -41,6 +43,7 @@ pub struct GapView {
 
 /// One part of a gap.
 #[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct PartView {
     /// Name: a statement, a wait event, or a phrase.
     pub what: String,
@@ -61,6 +64,7 @@ pub struct PartView {
 
 /// A figure on both sides, as means over trials.
 #[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct FigureView {
     /// Name.
     pub name: &'static str,
@@ -78,6 +82,7 @@ pub struct FigureView {
 
 /// A part of a transaction's latency.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Part {
     /// A statement: its script, line and text.

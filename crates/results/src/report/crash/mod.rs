@@ -13,6 +13,7 @@ use serde::Serialize;
 
 /// Result of one fault, as JSON has it.
 #[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct FaultView {
     /// The verdict.
     pub verdict: Verdict,
@@ -65,6 +66,7 @@ impl From<&FaultOutcome> for FaultView {
 
 /// Fault that set the verdict of a session, with the loss in its own rounds.
 #[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct GravestFault {
     /// The fault.
     pub fault: Fault,
@@ -104,6 +106,7 @@ impl GravestFault {
 
 /// Crash tests as JSON has them: sums over all faults, then each fault.
 #[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct CrashView {
     /// Name in the store.
     pub id: String,
@@ -141,11 +144,13 @@ pub struct CrashView {
     /// Whether all planned rounds were done.
     pub complete: bool,
     /// Seed that repeats every round.
+    #[cfg_attr(feature = "schema", schemars(with = "pgdyno_model::schema::Seed"))]
     pub seed: u64,
     /// Settings that were asked for.
     pub settings: std::collections::BTreeMap<String, String>,
     /// Begin of the session.
     #[serde(serialize_with = "pgdyno_model::format::as_text")]
+    #[cfg_attr(feature = "schema", schemars(with = "String"))]
     pub started_at: Epoch,
     /// Version of pgdyno.
     pub pgdyno_version: String,

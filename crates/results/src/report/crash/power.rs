@@ -6,6 +6,7 @@ use serde::Serialize;
 
 /// Detection power: what the rounds put under test, and which faulty disks they would have shown.
 #[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct PowerView {
     /// The figures.
     #[serde(flatten)]

@@ -9,6 +9,7 @@ use crate::analysis::{RateTable, SecondView, TrialView};
 
 /// Seconds and telemetry of a trial, reduced to a bounded number of buckets.
 #[derive(Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub(super) struct TrialDetail {
     /// Most buckets of time.
     buckets: usize,
@@ -22,6 +23,7 @@ pub(super) struct TrialDetail {
 
 /// Seconds of the window. Latencies are in microseconds.
 #[derive(Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 struct Series {
     t_s: Vec<f64>,
     length_s: Vec<f64>,
@@ -36,6 +38,7 @@ struct Series {
 
 /// One chart of telemetry.
 #[derive(Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 struct Chart {
     group: &'static str,
     title: String,
@@ -47,6 +50,7 @@ struct Chart {
 }
 
 #[derive(Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "ChartLine"))]
 struct Line {
     name: String,
     #[serde(flatten)]

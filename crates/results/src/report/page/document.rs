@@ -12,6 +12,7 @@ pub(in crate::report) const SCHEMA: &str = "pgdyno.page/1";
 
 /// Kind of a page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
 pub(super) enum Kind {
     /// A run.
@@ -30,8 +31,11 @@ pub(super) enum Kind {
 
 /// The data of a page.
 #[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub(super) struct PageDocument {
+    #[cfg_attr(feature = "schema", schemars(extend("const" = SCHEMA)))]
     schema: &'static str,
+    #[cfg_attr(feature = "schema", schemars(with = "String"))]
     pub(super) kind: Kind,
     pub(super) pgdyno_version: &'static str,
     pub(super) title: String,

@@ -11,6 +11,7 @@ use crate::analysis::{RunView, SessionView, SettingView};
 
 /// A machine with its storages.
 #[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub(super) struct Environment {
     title: String,
     rows: Vec<Row>,
@@ -18,6 +19,7 @@ pub(super) struct Environment {
 }
 
 #[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 struct StorageRows {
     name: String,
     rows: Vec<Row>,
@@ -50,6 +52,7 @@ impl Environment {
 
 /// Something in which the environments of two runs differ.
 #[derive(Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub(super) struct Difference {
     group: String,
     name: String,

@@ -11,6 +11,7 @@ const PER_OCTAVE: u16 = 16;
 /// Counts of latencies by bucket of time and of latency. Latency bucket `k` begins at `base_us` ·
 /// 2^(k/`per_octave`) microseconds.
 #[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub(super) struct Heat {
     base_us: f64,
     per_octave: u16,

@@ -12,6 +12,8 @@ mod document;
 mod environment;
 mod heat;
 mod reduction;
+#[cfg(feature = "schema")]
+pub mod schema;
 mod served;
 mod static_html;
 mod steadiness;

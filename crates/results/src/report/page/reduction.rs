@@ -41,6 +41,7 @@ impl Grid {
 
 /// Values over buckets; extremes where a bucket may hold several values.
 #[derive(Debug, Default, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub(super) struct Reduced {
     pub(super) mean: Vec<Option<f64>>,
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -9,6 +9,7 @@ use crate::prose::{cause, not_judged};
 
 /// Steadiness of a completed trial.
 #[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "SteadinessRow"))]
 pub(super) struct Row {
     /// Index in the run's trials.
     trial: usize,
