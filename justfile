@@ -73,9 +73,10 @@ seconds:
 long minutes="60":
     PGDYNO_LONG={{minutes}} PGDYNO_TRUTH_WRITE=1 cargo test --workspace --all-features --test long_hour -- --ignored --nocapture
 
-# The JSON Schema of experiment files, from the types that read them
+# The JSON Schemas of experiment files and of the API, and the front end's types, from Rust's types
 schema:
-    PGDYNO_SCHEMA_WRITE=1 cargo test -p pgdyno-lab --lib -- file::schema::tests::the_committed
+    PGDYNO_SCHEMA_WRITE=1 cargo test --workspace --all-features --lib -- the_committed_schema
+    cd web && npm install --no-save --no-audit --no-fund && npm run types
 
 # All artefacts of a release, made and tried, in target/release-artefacts (root; docs/releases.md)
 release:

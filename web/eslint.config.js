@@ -5,7 +5,8 @@ import ts from 'typescript-eslint';
 import svelteConfig from './svelte.config.js';
 
 export default ts.config(
-  { ignores: ['dist', 'node_modules', 'e2e/out', 'test-results'] },
+  // `src/data/types/api.ts` is generated.
+  { ignores: ['dist', 'node_modules', 'e2e/out', 'test-results', 'src/data/types/api.ts'] },
   js.configs.recommended,
   ...ts.configs.recommended,
   ...svelte.configs.recommended,

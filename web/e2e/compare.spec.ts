@@ -1,5 +1,5 @@
 // Comparisons: pairs, gates, and what else differs; published figures beside a run.
-import type { CompareView, DifferenceRow, ImportedRun, SideBySideView } from '../src/data/types';
+import type { CompareView, Difference, ImportedRun, SideBySideView } from '../src/data/types';
 import { interval, rate, times } from '../src/format';
 import { otherDifferences } from '../src/compare/rows';
 import { figureText, tpsOf } from '../src/import/figures';
@@ -49,7 +49,7 @@ test('gates show their outcome in words and by sign', async ({ page }) => {
 
 test('only what differs between the environments is shown', async ({ page }) => {
   await open(page, 'compare-runs');
-  const rows = pageDocument('compare-runs').differences as DifferenceRow[];
+  const rows = pageDocument('compare-runs').differences as Difference[];
   const view = shown<CompareView>('compare-runs');
   await expect(page.locator('#environment tbody tr')).toHaveCount(otherDifferences(rows, view).length + view.unequal.length);
   for (const row of rows) {

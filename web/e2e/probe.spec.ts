@@ -1,12 +1,12 @@
 // Probes: rates and latencies as the JSON has them.
-import type { DiskProbe, FsyncProbe, ProbeView } from '../src/data/types';
+import type { DiskProbe, FsyncProbe, ProbeRecord } from '../src/data/types';
 import { milliseconds, significant } from '../src/format';
 import { expect, open, test } from './support/open';
 import { shown } from './support/pages';
 
 test('the rates of fsync are operations by seconds', async ({ page, trouble }) => {
   await open(page, 'fsync');
-  const probe = shown<ProbeView>('fsync').result as FsyncProbe;
+  const probe = shown<ProbeRecord>('fsync').result as FsyncProbe;
   for (const test of probe.tests.filter((t) => t.group === 'one-block')) {
     const row = page.locator('#one-block table tr', { has: page.getByText(test.name, { exact: true }) });
     if ('measured' in test.outcome) {
@@ -24,7 +24,7 @@ test('the rates of fsync are operations by seconds', async ({ page, trouble }) =
 
 test('the curves of a disk have every point, in the chart and in its table', async ({ page }) => {
   await open(page, 'disk');
-  const probe = shown<ProbeView>('disk').result as DiskProbe;
+  const probe = shown<ProbeRecord>('disk').result as DiskProbe;
   const reads = probe.points.filter((p) => p.pattern === 'randread');
   const figure = page.locator('figure', { hasText: 'Rate by queue depth' }).first();
   await figure.getByRole('button', { name: /^Numbers of/ }).click();

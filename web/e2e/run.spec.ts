@@ -2,7 +2,7 @@
 import { readFileSync } from 'node:fs';
 import { gunzipSync } from 'node:zlib';
 import type { Page } from '@playwright/test';
-import type { Pairs, RunPage, RunView, TrialDetail } from '../src/data/types';
+import type { PairsView, RunPage, RunView, TrialDetail } from '../src/data/types';
 import { milliseconds, rate, seconds, significant, times } from '../src/format';
 import { figures } from '../src/time/intervals';
 import { ratiosTo } from '../src/state/selection';
@@ -57,7 +57,7 @@ test.describe('treatments', () => {
   test('any treatment can be the baseline, and back undoes it', async ({ page }) => {
     await open(page, 'quickstart');
     const view = shown<RunView>('quickstart');
-    const pairs = pageDocument('quickstart').pairs as Pairs;
+    const pairs = pageDocument('quickstart').pairs as PairsView;
     for (const base of view.treatments) {
       await row(page, base.label).getByRole('radio').check();
       expect(stated(page, 'base')).toBe(String(base.index));
@@ -124,7 +124,7 @@ test.describe('treatments', () => {
 
   test('an interval that the axis cuts ends in an arrow', async ({ page }) => {
     await open(page, 'heat');
-    const pairs = pageDocument('heat').pairs as Pairs;
+    const pairs = pageDocument('heat').pairs as PairsView;
     const isWide = pairs.rows.some(([, , , low, high]) => low !== null && high !== null && high / low > 100);
     // Two repeats of every treatment: Student's t has one degree of freedom.
     expect(isWide).toBe(true);

@@ -1,5 +1,5 @@
 // Rows of a comparison, for its chart and its tables.
-import type { CompareView, DifferenceRow, PairView } from '../data/types';
+import type { CompareView, Difference, PairView } from '../data/types';
 import { interval, rate, times } from '../format';
 import type { ForestRow } from './forest';
 
@@ -76,7 +76,7 @@ export function gateRatios(view: CompareView, measure: Measure): number[] {
 }
 
 /** Differences that the comparison itself does not name: it names settings as `setting NAME`. */
-export function otherDifferences(rows: DifferenceRow[], view: CompareView): DifferenceRow[] {
+export function otherDifferences(rows: Difference[], view: CompareView): Difference[] {
   const named = new Set((view.unequal ?? []).map(({ what }) => String(what).replace(/^setting /, '').toLowerCase()));
   return rows.filter((row) => !named.has(String(row.name).toLowerCase()));
 }

@@ -1,10 +1,10 @@
 import { expect, it } from 'vitest';
-import type { Figure, PgbenchFigures, Recognised } from '../data/types';
+import type { Figure, PgbenchRun, Recognised } from '../data/types';
 import { figureTables, figureText, fsyncBars, tpsBars, tpsOf } from './figures';
 
 const figure = (value: number, half = 0, line = 1): Figure => ({ value, half, line });
 const run = (label: string | null, line: number, tps: number) =>
-  ({ label, line, statements: [], scripts: [], tps_excluding: figure(tps, 0.0000005), tps_including: figure(1) }) as unknown as PgbenchFigures;
+  ({ label, line, statements: [], scripts: [], tps_excluding: figure(tps, 0.0000005), tps_including: figure(1) }) as unknown as PgbenchRun;
 
 it('a figure is printed with the digits that the report gave it', () => {
   expect(figureText(figure(7530.676229, 0.0000005))).toBe('7,530.676229');

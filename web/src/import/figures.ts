@@ -1,5 +1,5 @@
 // Figures that were read in a report, as tables: each with its line, printed as the report prints it.
-import type { Figure, PgbenchFigures, Recognised, ReportTable, SysbenchFigures } from '../data/types';
+import type { Figure, PgbenchRun, Recognised, ReportTable, SysbenchRun } from '../data/types';
 import { NONE } from '../format';
 
 export interface FigureRow {
@@ -41,21 +41,21 @@ const text = (name: string) => ({ name, numeric: false });
 const number = (name: string) => ({ name, numeric: true });
 
 /** The tps of a report of pgbench: without connecting, where that is printed. */
-export function tpsOf(run: PgbenchFigures): Figure | null {
+export function tpsOf(run: PgbenchRun): Figure | null {
   return (
     run.tps_excluding ?? run.tps_without ?? run.tps_reconnecting ?? run.tps_bare ?? run.tps_including ?? null
   );
 }
 
 /** Names of reports: the words above them, with their line where several have the same. */
-function namesOf(runs: PgbenchFigures[]): string[] {
+function namesOf(runs: PgbenchRun[]): string[] {
   return runs.map(({ label, line }) => {
     const alike = runs.filter((other) => other.label === label).length > 1;
     return !label ? `line ${line}` : alike ? `${label}, line ${line}` : label;
   });
 }
 
-function pgbench(runs: PgbenchFigures[]): FigureTable {
+function pgbench(runs: PgbenchRun[]): FigureTable {
   const names = namesOf(runs);
   return {
     id: 'pgbench',
@@ -93,7 +93,7 @@ function pgbench(runs: PgbenchFigures[]): FigureTable {
 }
 
 /** Statement latencies: one row a statement, one column a report. */
-function statements(runs: PgbenchFigures[]): FigureTable {
+function statements(runs: PgbenchRun[]): FigureTable {
   const known = runs.filter((run) => allStatements(run).length > 0);
   const texts = [...new Set(known.flatMap((run) => allStatements(run).map((s) => s.text)))];
   return {
@@ -113,11 +113,11 @@ function statements(runs: PgbenchFigures[]): FigureTable {
   };
 }
 
-function allStatements(run: PgbenchFigures) {
+function allStatements(run: PgbenchRun) {
   return [...(run.statements ?? []), ...(run.scripts ?? []).flatMap((script) => script.statements ?? [])];
 }
 
-function sysbench(runs: SysbenchFigures[]): FigureTable {
+function sysbench(runs: SysbenchRun[]): FigureTable {
   return {
     id: 'sysbench',
     title: 'Reports of sysbench',

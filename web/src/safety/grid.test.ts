@@ -54,7 +54,7 @@ describe('rounds', () => {
 });
 
 it('checks that failed or could not run stand before those that passed', () => {
-  const checks = (['passed', 'not-applicable', 'failed', 'could-not-run'] as const).map((outcome) => ({ name: outcome, outcome }));
+  const checks = (['passed', 'not-applicable', 'failed', 'could-not-run'] as const).map((outcome) => ({ name: outcome, outcome, found: '' }));
   expect(byWeight(checks).map((c) => c.outcome)).toEqual(['failed', 'could-not-run', 'not-applicable', 'passed']);
 });
 

@@ -1,6 +1,6 @@
 // Follows a live run: the server sends its state, then each record. A browser that lost the
 // connection comes back by itself, and gets the state anew.
-import type { LiveRecord, LiveState } from '../data/types/serve';
+import type { LiveRecord, LiveState } from '../data/types';
 import { api } from './api';
 import { added, NO_STATE } from './live';
 

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import type { RunRow } from '../data/types/serve';
+import type { RunRow } from '../data/types';
 import { choicesOf, EVERYTHING, found, fromUrl, rowsOf, toUrl } from './list';
 
 const run = (id: string, change: Partial<RunRow> = {}): RunRow => ({
@@ -21,14 +21,13 @@ const run = (id: string, change: Partial<RunRow> = {}): RunRow => ({
   ...change,
 });
 const rows = rowsOf({
-  schema: '',
   pending: 0,
   runs: [
     run('1', { is_live: true, state: 'running' }),
     run('2', { recipe: 'ssd', host: 'two', note: 'New Cable', tags: ['lab', 'slow disk'] }),
     run('3', { headline: 'xfs is ahead', state: 'failed' }),
   ],
-  others: [{ id: 'p', kind: 'probe', name: '/mnt', started_at: '2026-01-09T00:00:00Z', state: 'completed', note: '', tags: [] }],
+  others: [{ id: 'p', kind: 'probe', name: '/mnt', run: null, started_at: '2026-01-09T00:00:00Z', state: 'completed', note: '', tags: [] }],
 });
 const ids = (change: Partial<typeof EVERYTHING>) => found(rows, { ...EVERYTHING, ...change }).map((row) => row.id);
 

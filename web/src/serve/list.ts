@@ -1,7 +1,7 @@
 // Rows of the list of runs: what is searched, filtered and sorted, and how the URL says it. Pure.
-import type { OtherRow, RunList, RunRow } from '../data/types/serve';
+import type { NotedRow, Runs, RunRow } from '../data/types';
 
-export type Kind = 'run' | OtherRow['kind'];
+export type Kind = 'run' | NotedRow['kind'];
 
 /** A row of the list, with its texts in lower case for the search. */
 export interface Row {
@@ -49,7 +49,7 @@ function withText(row: Omit<Row, 'text'>): Row {
 }
 
 /** All rows of a store. */
-export function rowsOf({ runs, others }: RunList): Row[] {
+export function rowsOf({ runs, others }: Runs): Row[] {
   const own = runs.map((run) =>
     withText({
       id: run.id,

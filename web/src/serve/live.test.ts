@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import type { LiveRecord, LiveRun, LiveState, LoadSecond } from '../data/types/serve';
+import type { LiveRecord, LiveRun, LiveState, LoadSecond } from '../data/types';
 import { added, byTreatment, doneCount, DRAWN, livePanels, NO_STATE, outlookWords } from './live';
 import { timeLeft } from './words';
 
@@ -7,6 +7,8 @@ const planned = (ordinal: number) => ({ ordinal, block: 1, treatment: ordinal % 
 const run = (done: number[] = []): LiveRun => ({
   schema: 'pgdyno.live/1',
   run: 'try',
+  owner: { pid: 1, started_ticks: 1, boot_id: '' },
+  started_at: 0,
   recipe: 'try',
   question: null,
   treatments: ['a', 'b'],

@@ -1,5 +1,5 @@
 // A live run, added up from its records as `LiveState` in crates/model does. Pure.
-import type { LiveRecord, LiveRun, LiveState, LoadSecond, TrialState } from '../data/types/serve';
+import type { LiveRecord, LiveRun, LiveState, LoadSecond, LiveTrialState } from '../data/types';
 import type { Line, Panel } from '../time/panels';
 import { grey } from '../palette';
 
@@ -18,13 +18,13 @@ export const NO_STATE: LiveState = {
 /** State of a run at its beginning. */
 function begun(run: LiveRun): LiveState {
   const trials = run.trials.map(
-    (planned): TrialState =>
+    (planned): LiveTrialState =>
       run.done.includes(planned.ordinal) ? { state: 'done', tps: null, latency_us_p99: null } : { state: 'left' },
   );
   return { ...NO_STATE, run, trials };
 }
 
-function withTrial(state: LiveState, ordinal: number, trial: TrialState): TrialState[] {
+function withTrial(state: LiveState, ordinal: number, trial: LiveTrialState): LiveTrialState[] {
   return state.trials.map((other, i) => (i === ordinal ? trial : other));
 }
 
@@ -54,7 +54,7 @@ export function added(state: LiveState, record: LiveRecord): LiveState {
     }
     case 'trial_done': {
       const { failure, tps, latency_us_p99 } = record;
-      const trial: TrialState = failure === null ? { state: 'done', tps, latency_us_p99 } : { state: 'failed', failure };
+      const trial: LiveTrialState = failure === null ? { state: 'done', tps, latency_us_p99 } : { state: 'failed', failure };
       return { ...state, trials: withTrial(state, record.ordinal, trial), current: null, left_s: record.left_s };
     }
     case 'outlook':

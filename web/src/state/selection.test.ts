@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import type { Pairs, RunView } from '../data/types';
+import type { PairsView, RunView } from '../data/types';
 import { baselines, defaultBaseline, defaultSlots, matches, ratiosTo, toggled, validSlots } from './selection';
 
 const view = (tps: (number | null)[], best: number | null = null) =>
@@ -38,7 +38,7 @@ describe('drawn treatments', () => {
 });
 
 describe('ratios to a baseline', () => {
-  const pairs: Pairs = { treatments: 3, complete: false, rows: [[0, 1, 2, 1.6, 2.5, 0.01, true], [1, 2, 0.5, 0, null, null, null]] };
+  const pairs: PairsView = { treatments: 3, complete: false, rows: [[0, 1, 2, 1.6, 2.5, 0.01, true], [1, 2, 0.5, 0, null, null, null]] };
 
   it('are turned round where the pair is stored the other way', () => {
     expect(ratiosTo(pairs, 0).get(1)).toEqual({ value: 2, low: 1.6, high: 2.5, p: 0.01, significant: true });

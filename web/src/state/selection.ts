@@ -1,5 +1,5 @@
 // Which treatments are drawn, in which look, and what they are compared to. Pure.
-import type { Pairs, RunView, TreatmentView } from '../data/types';
+import type { PairsView, RunView, TreatmentView } from '../data/types';
 import { MOST } from '../palette';
 
 /** Ratio of a treatment's tps to the baseline's. */
@@ -49,7 +49,7 @@ export function defaultBaseline(view: RunView): number | null {
 }
 
 /** Treatments that some pair covers, and that can therefore be a baseline. */
-export function baselines(pairs: Pairs | null): Set<number> {
+export function baselines(pairs: PairsView | null): Set<number> {
   return new Set((pairs?.rows ?? []).flatMap(([a, b]) => [a, b]));
 }
 
@@ -58,7 +58,7 @@ function inverse(value: number | null): number | null {
 }
 
 /** Ratios of all treatments to `baseline`, by index. The pairs have each in one direction only. */
-export function ratiosTo(pairs: Pairs | null, baseline: number | null): Map<number, Ratio> {
+export function ratiosTo(pairs: PairsView | null, baseline: number | null): Map<number, Ratio> {
   const out = new Map<number, Ratio>();
   for (const [a, b, value, low, high, p, significant] of pairs?.rows ?? []) {
     if (a === baseline) {

@@ -1,6 +1,6 @@
 // Figures of an interval of a trial, from the buckets that the page holds. Nothing is estimated here
 // but what a bucket's width hides: a quantile lies within its bucket.
-import type { Heat, Series, TelemetryTable, TrialDetail } from '../data/types';
+import type { Heat, Series, Chart, TrialDetail } from '../data/types';
 
 export type Range = [number, number];
 
@@ -134,7 +134,7 @@ function loadFigures(detail: TrialDetail, range: Range): Figure[] {
   return out;
 }
 
-function tableFigures(table: TelemetryTable, range: Range, begin: number, end: number): Figure[] {
+function tableFigures(table: Chart, range: Range, begin: number, end: number): Figure[] {
   const to = ends(table.t_s);
   const lengths = table.t_s.map((t, i) => to[i] - t);
   const own = within(table.t_s, to, [begin, end]);

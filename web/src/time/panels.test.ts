@@ -1,10 +1,10 @@
 import { describe, expect, it } from 'vitest';
-import type { TelemetryTable, TrialDetail, TrialView } from '../data/types';
+import type { Chart, TrialDetail, TrialView } from '../data/types';
 import { look } from '../palette';
 import { marksOf } from './marks';
 import { panelsOf, stacked, valuesAt } from './panels';
 
-const table = (group: string, names: [string, number][], detail = false): TelemetryTable => ({
+const table = (group: string, names: [string, number][], detail = false): Chart => ({
   group,
   title: group,
   unit: '1/s',

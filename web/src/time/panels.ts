@@ -1,5 +1,5 @@
 // Charts over a trial's time: what is drawn in each, in which look. Pure.
-import type { Heat, Reduced, TelemetryTable, TrialDetail } from '../data/types';
+import type { Heat, Reduced, Chart, TrialDetail } from '../data/types';
 import { grey, type Look } from '../palette';
 import { ends, within } from './intervals';
 
@@ -84,7 +84,7 @@ function meanOf(values: (number | null)[]): number {
   return known.length ? known.reduce((a, b) => a + b, 0) / known.length : 0;
 }
 
-function waitPanel(table: TelemetryTable, focus: string | null): Panel {
+function waitPanel(table: Chart, focus: string | null): Panel {
   const idle = table.lines.find((l) => l.name === IDLE);
   const busy = table.lines
     .filter((l) => l !== idle)
@@ -103,7 +103,7 @@ function waitPanel(table: TelemetryTable, focus: string | null): Panel {
   return { id: table.group, title, unit: table.unit, kind: 'stack', note, isTall: true, t: edges(table.t_s), lines };
 }
 
-function lines(table: TelemetryTable, colour: string, isUnder: boolean): Line[] {
+function lines(table: Chart, colour: string, isUnder: boolean): Line[] {
   return table.lines.map((l, i) => ({
     ...l,
     name: isUnder ? `${l.name} (under)` : l.name,
@@ -113,7 +113,7 @@ function lines(table: TelemetryTable, colour: string, isUnder: boolean): Line[] 
   }));
 }
 
-function rank(table: TelemetryTable): number {
+function rank(table: Chart): number {
   const at = ORDER.indexOf(table.group);
   return (table.detail ? 100 : 0) + (at < 0 ? ORDER.length : at);
 }
@@ -143,7 +143,7 @@ export function panelsOf(
       : undefined,
   };
   const tables = [...detail.telemetry].sort((a, b) => rank(a) - rank(b));
-  const panel = (table: TelemetryTable, i: number): Panel => {
+  const panel = (table: Chart, i: number): Panel => {
     if (table.group === 'wait_events') {
       return waitPanel(table, focus);
     }

@@ -1,0 +1,5564 @@
+// Documents of the API. `npm run types` writes this file from `crates/web/schema/api.json`.
+
+/**
+ * Weight of a caution.
+ */
+export type Tier = 'conclusion' | 'context';
+/**
+ * How far a result answers its question.
+ */
+export type Badge = 'answered' | 'inconclusive' | 'unsafe' | 'unfinished' | 'recorded';
+/**
+ * Kind of a finding.
+ */
+export type ProofKind =
+  | 'crash'
+  | 'rows-differ'
+  | 'fsync-off'
+  | 'generator-limited'
+  | 'not-steady'
+  | 'noisy-host'
+  | 'short-trials';
+/**
+ * Panel of a run's page.
+ */
+export type Panel = 'treatments' | 'time' | 'safety' | 'environment';
+/**
+ * Ratio of the tps of treatment `b` to that of treatment `a`: `[a, b, ratio, low, high, p_together, significant]` in JSON.
+ *
+ * @minItems 7
+ * @maxItems 7
+ */
+export type PairRow = [
+  number,
+  number,
+  number,
+  number | null,
+  number | null,
+  number | null,
+  boolean | null
+];
+/**
+ * The state of a run, as `show` and `list` name it.
+ */
+export type RunState = 'running' | 'completed' | 'failed' | 'interrupted';
+/**
+ * What a gate asks of the data.
+ */
+export type Form = 'fail-if' | 'fail-unless';
+/**
+ * Outcome of a gate, the best first.
+ */
+export type Outcome = 'passed' | 'undecided' | 'exceeded';
+/**
+ * Evidence of the data for the condition of a gate.
+ */
+export type GateState = 'exceeded' | 'kept' | 'open' | 'not-shown' | 'unknown';
+export type LevelValue = string | number | boolean;
+/**
+ * Method of an interval.
+ */
+export type Method = 'paired' | 'welch' | 'runs';
+/**
+ * A part of a transaction's latency.
+ */
+export type Part =
+  | {
+      statement: {
+        /**
+         * The line it begins on.
+         */
+        line: number;
+        /**
+         * Its script's name.
+         */
+        script: string;
+        /**
+         * The command.
+         */
+        text: string;
+      };
+    }
+  | 'wait-to-be-sent'
+  | 'between-statements';
+/**
+ * One thing that happened in a run. In JSON, `event` names its kind.
+ */
+export type LiveRecord =
+  | (LiveRun & {
+      event: 'begun';
+    })
+  | {
+      /**
+       * Figures of the work that change all the time, in words.
+       */
+      detail?: string | null;
+      event: 'working';
+      /**
+       * How much of the work is done (0 to 1), where that is known.
+       */
+      share: number | null;
+      /**
+       * The work, in words.
+       */
+      what: string;
+    }
+  | {
+      event: 'note';
+      /**
+       * The note.
+       */
+      text: string;
+    }
+  | {
+      event: 'warning';
+      /**
+       * The warning.
+       */
+      text: string;
+    }
+  | {
+      /**
+       * When it began.
+       */
+      at: Epoch;
+      /**
+       * The round over all treatments it belongs to, from 1.
+       */
+      block: number;
+      event: 'trial';
+      /**
+       * Expected time until the run ends (seconds).
+       */
+      left_s: number;
+      /**
+       * Its place in the run, from 0.
+       */
+      ordinal: number;
+      /**
+       * Which of its treatment's trials it is, from 1.
+       */
+      repeat: number;
+      /**
+       * Its treatment's index.
+       */
+      treatment: number;
+    }
+  | (LoadSecond & {
+      event: 'second';
+    })
+  | {
+      event: 'trial_done';
+      /**
+       * Why the trial failed.
+       */
+      failure: string | null;
+      /**
+       * 99th percentile of latency (microseconds).
+       */
+      latency_us_p99: number | null;
+      /**
+       * Expected time until the run ends (seconds).
+       */
+      left_s: number;
+      /**
+       * The trial's place in the plan, from 0.
+       */
+      ordinal: number;
+      /**
+       * Transactions per second; none for a trial that failed.
+       */
+      tps: number | null;
+    }
+  | (Outlook & {
+      event: 'outlook';
+    })
+  | {
+      event: 'stopping';
+    }
+  | {
+      event: 'taking_down';
+    }
+  | {
+      /**
+       * Why it could not go on; none if it did what it was to do.
+       */
+      error: string | null;
+      event: 'ended';
+      /**
+       * How, as `show` names it: `completed`, `failed` or `interrupted`.
+       */
+      state: string;
+    };
+/**
+ * Nanoseconds since the Unix epoch of a wall clock; displays as RFC 3339 in UTC, to the second.
+ */
+export type Epoch = number;
+/**
+ * The state of a planned trial.
+ */
+export type LiveTrialState =
+  | {
+      state: 'left';
+    }
+  | {
+      state: 'running';
+    }
+  | {
+      /**
+       * 99th percentile of latency (microseconds).
+       */
+      latency_us_p99: number | null;
+      state: 'done';
+      /**
+       * Transactions per second.
+       */
+      tps: number | null;
+    }
+  | {
+      /**
+       * Why.
+       */
+      failure: string;
+      state: 'failed';
+    };
+/**
+ * Something that is broken on purpose.
+ */
+export type Fault =
+  | 'process'
+  | 'immediate'
+  | 'backend'
+  | 'power'
+  | 'emulated-lie'
+  | 'torn-write'
+  | 'io-error'
+  | 'disk-full'
+  | 'plug';
+/**
+ * Verdict of crash tests.
+ */
+export type Verdict =
+  | 'pass'
+  | 'bounded-loss'
+  | 'as planted (takes no writes)'
+  | 'as planted (lost)'
+  | 'as planted (corrupt)'
+  | 'as planted (will not start)'
+  | 'as planted (will not mount)'
+  | 'unknown'
+  | 'invalid'
+  | 'FAIL (takes no writes)'
+  | 'FAIL (lost)'
+  | 'FAIL (corrupt)'
+  | 'FAIL (will not start)'
+  | 'FAIL (will not mount)';
+/**
+ * During what a fault strikes.
+ */
+export type Aim =
+  | 'load'
+  | 'checkpoint'
+  | 'after-checkpoint'
+  | 'segment-switch'
+  | 'vacuum'
+  | 'create-index'
+  | 'recovery'
+  | 'wal-flush'
+  | 'request'
+  | 'hand';
+/**
+ * One oracle and what came of it.
+ */
+export type Check = {
+  /**
+   * What it looks at.
+   */
+  name: string;
+} & Check1;
+export type Check1 =
+  | {
+      outcome: 'passed';
+    }
+  | {
+      found: string;
+      outcome: 'allowed';
+    }
+  | {
+      found: string;
+      outcome: 'failed';
+    }
+  | {
+      found: string;
+      outcome: 'could-not-run';
+    }
+  | {
+      found: string;
+      outcome: 'not-applicable';
+    };
+/**
+ * A seed in a document: a number, and in a page a text, since a browser keeps 53 bits of a number.
+ */
+export type Seed = number | string;
+/**
+ * A number of bytes; displays in decimal units (`1.5 GB`).
+ */
+export type Bytes = number;
+/**
+ * What carries a storage's bytes.
+ */
+export type Backing =
+  | {
+      directory: string | null;
+    }
+  | {
+      loop: LoopFile;
+    }
+  | {
+      device: string;
+    }
+  | {
+      ram: Bytes;
+    }
+  | {
+      emulated: EmulatedDisk;
+    }
+  | {
+      raid0: Raid0;
+    };
+export type Span = string;
+/**
+ * Who joins the members of a RAID-0.
+ */
+export type Striper = 'mdadm' | 'lvm' | 'btrfs' | 'zfs';
+/**
+ * A type of device as `smartctl --device` takes it: `megaraid,3` is the fourth disk behind a MegaRAID controller.
+ */
+export type SmartType = string;
+/**
+ * What a block device is.
+ */
+export type DeviceKind =
+  'disk' | 'partition' | 'md' | 'lvm' | 'crypt' | 'multipath' | 'dm' | 'loop' | 'ram';
+/**
+ * What an experiment's first sentence says.
+ */
+export type AnswerKind =
+  'leader' | 'effect' | 'a/a' | 'acceptance' | 'safety' | 'sweep' | 'capacity';
+export type Slo = string;
+/**
+ * How long a trial offers load.
+ */
+export type Length =
+  | {
+      duration: Span;
+    }
+  | {
+      transactions: number;
+    };
+/**
+ * What becomes of a client whose transaction met an error that is not tried again.
+ */
+export type OnError = 'abort-client' | 'abort-all' | 'continue';
+export type ReconnectLost = 'never' | 'always' | (number | string);
+/**
+ * How statements are sent.
+ */
+export type Protocol = 'simple' | 'extended' | 'prepared';
+/**
+ * Where the server's programs came from.
+ */
+export type BuildSource =
+  | {
+      found: {
+        /**
+         * The folder of its programs.
+         */
+        bindir: string;
+        /**
+         * How it was found: `bindir`, `PG_CONFIG`, `PATH`, or the folder's kind.
+         */
+        how: string;
+      };
+    }
+  | {
+      fetched: {
+        /**
+         * The artefact it was unpacked from.
+         */
+        artifact: string;
+        /**
+         * The folder of its programs.
+         */
+        bindir: string;
+        /**
+         * The artefact's SHA-256, as verified.
+         */
+        sha256: string;
+      };
+    }
+  | {
+      given: {
+        /**
+         * Host and port or socket; never a password.
+         */
+        address: string;
+      };
+    };
+/**
+ * How a session ended.
+ */
+export type SessionEnd = 'completed' | 'failed' | 'interrupted';
+/**
+ * Why a run ended.
+ */
+export type Ended = 'decided' | 'ceiling' | 'budget';
+/**
+ * State of an attempt at a trial.
+ */
+export type TrialState = 'completed' | 'failed' | 'superfluous';
+/**
+ * What a probe measured.
+ */
+export type ProbeResult =
+  | (FsyncProbe & {
+      kind: 'fsync';
+    })
+  | (DiskProbe & {
+      kind: 'disk';
+    });
+/**
+ * A sign that flushes are acknowledged before anything is durable. The probe's warnings have the figures.
+ */
+export type Suspicion =
+  | 'quicker-than-rotation'
+  | 'quicker-than-commands'
+  | 'quicker-than-flash'
+  | 'no-slower-than-writes'
+  | 'memory'
+  | 'no-barriers';
+/**
+ * `pg_test_fsync`'s comparisons, and one of pgdyno's.
+ */
+export type FsyncGroup =
+  'one-block' | 'two-blocks' | 'open-sync-sizes' | 'other-descriptor' | 'not-synced' | 'concurrent';
+/**
+ * What a test of the fsync probe found.
+ */
+export type FsyncOutcome =
+  | {
+      measured: Flushes;
+    }
+  | {
+      'not-available': string;
+    };
+/**
+ * What is done to the disk; the names are fio's.
+ */
+export type Pattern = 'write' | 'read' | 'randread' | 'randwrite' | 'randrw';
+/**
+ * Where figures come from.
+ */
+export type Provenance = 'imported';
+/**
+ * What can be said of a storage.
+ */
+export type StorageWhat =
+  | 'barriers-off'
+  | 'barriers-on'
+  | 'write-cache-on'
+  | 'write-cache-off'
+  | 'power-loss-protection'
+  | {
+      zfs: {
+        /**
+         * Its name.
+         */
+        property: string;
+        /**
+         * Its value.
+         */
+        value: string;
+      };
+    };
+/**
+ * What is known of a table's columns.
+ */
+export type Meaning = 'named' | 'computed' | 'unknown';
+
+/**
+ * Answers of `pgdyno serve` by path.
+ */
+export interface Api {
+  '/api/compare': ComparePage | BesidePage;
+  '/api/history': History & {
+    schema: 'pgdyno.serve-history/1';
+  };
+  '/api/info': Info & {
+    schema: 'pgdyno.serve-info/1';
+  };
+  '/api/live': LiveRuns & {
+    schema: 'pgdyno.serve-live-runs/1';
+  };
+  /**
+   * Data of each event, by the event's name.
+   */
+  '/api/live/{run}': {
+    died?: {};
+    record?: LiveRecord;
+    state?: LiveDocument & {
+      schema: 'pgdyno.serve-live/1';
+    };
+  };
+  '/api/live/{run}/stop': StopAsked & {
+    schema: 'pgdyno.serve-stop/1';
+  };
+  '/api/notes/{id}': NoteHistory & {
+    schema: 'pgdyno.serve-note/1';
+  };
+  '/api/page/{id}': RunPage | CrashPage | ProbePage | ImportPage;
+  '/api/page/{id}/trials/{index}': TrialDetail;
+  '/api/runs': Runs & {
+    schema: 'pgdyno.serve-runs/1';
+  };
+  '/api/show/{id}':
+    | (RunView & {
+        schema: 'pgdyno.run/1';
+      })
+    | (CrashView & {
+        schema: 'pgdyno.crash/1';
+      })
+    | (ProbeRecord & {
+        schema: 'pgdyno.probe/1';
+      })
+    | (ImportedRun & {
+        schema: 'pgdyno.import/1';
+      });
+  error: ApiError;
+}
+/**
+ * The data of a page.
+ */
+export interface ComparePage {
+  cautions: Caution[];
+  differences: Difference[] | null;
+  environment: Environment[];
+  headline: Headline;
+  kind: 'compare';
+  pairs: PairsView | null;
+  pgdyno_version: string;
+  schema: 'pgdyno.page/1';
+  steadiness: SteadinessRow[] | null;
+  title: string;
+  view: CompareView;
+}
+/**
+ * A note with its tier.
+ */
+export interface Caution {
+  /**
+   * Kind of the note, in kebab case (see `NoteKind`).
+   */
+  kind: string;
+  /**
+   * The sentence.
+   */
+  text: string;
+  /**
+   * Whether it may change the conclusion.
+   */
+  tier: Tier;
+}
+/**
+ * Something in which the environments of two runs differ.
+ */
+export interface Difference {
+  a: string;
+  b: string;
+  group: string;
+  name: string;
+}
+/**
+ * A machine with its storages.
+ */
+export interface Environment {
+  rows: Row[];
+  storages: StorageRows[];
+  title: string;
+}
+/**
+ * One subject of a description.
+ */
+export interface Row {
+  /**
+   * Whether only a detailed description shows it.
+   */
+  detail: boolean;
+  /**
+   * Its name.
+   */
+  name: string;
+  /**
+   * Description of the subject.
+   */
+  text: string;
+}
+export interface StorageRows {
+  name: string;
+  rows: Row[];
+}
+/**
+ * Verdict card of a result: what a reader sees first.
+ */
+export interface Headline {
+  /**
+   * Answer in one or two sentences. Text between backticks is code.
+   */
+  answer: string;
+  /**
+   * How far the question is answered.
+   */
+  badge: Badge;
+  /**
+   * Next command, ready to be copied; none where there is none to recommend.
+   */
+  command: string | null;
+  /**
+   * At most three figures that matter most, as texts.
+   */
+  figures: KeyFigure[];
+  /**
+   * Findings that a reader should see before believing the answer, with their places.
+   */
+  proofs: Proof[];
+  /**
+   * The question that the result answers; none if none was asked.
+   */
+  question: string | null;
+}
+/**
+ * A figure of a headline.
+ */
+export interface KeyFigure {
+  /**
+   * Interval and circumstances.
+   */
+  detail: string | null;
+  /**
+   * Name of the figure.
+   */
+  name: string;
+  /**
+   * Value with its unit.
+   */
+  value: string;
+}
+/**
+ * A finding, and where the page shows it.
+ */
+export interface Proof {
+  /**
+   * Kind of the finding.
+   */
+  kind: ProofKind;
+  /**
+   * Panel that shows it.
+   */
+  panel: Panel;
+  /**
+   * The finding in a few words.
+   */
+  text: string;
+  /**
+   * Index of the trial that shows it best, in `RunView::trials`.
+   */
+  trial: number | null;
+}
+/**
+ * Ratios of tps between treatments. Each pair stands once: the other direction is the inverse.
+ */
+export interface PairsView {
+  /**
+   * Whether every pair of measured treatments is there. Otherwise only those with the best and the planned comparisons are.
+   */
+  complete: boolean;
+  /**
+   * The ratios.
+   */
+  rows: PairRow[];
+  /**
+   * Treatments of the run (count).
+   */
+  treatments: number;
+}
+/**
+ * Steadiness of a completed trial.
+ */
+export interface SteadinessRow {
+  changes: string[];
+  effective: string;
+  /**
+   * Number of the trial, from 1.
+   */
+  number: number;
+  seconds: number;
+  /**
+   * Index in the run's trials.
+   */
+  trial: number;
+  warm_up: string;
+  /**
+   * Why there is no interval, where the column of warm-up does not say it.
+   */
+  why: string | null;
+  within: string;
+}
+/**
+ * Comparison of side B with side A, treatment by treatment.
+ */
+export interface CompareView {
+  /**
+   * Side A: the base of the comparison.
+   */
+  a: SideView;
+  /**
+   * Summary in a sentence or two.
+   */
+  answer: string[];
+  /**
+   * Side B: compared with A.
+   */
+  b: SideView;
+  /**
+   * Names given with `--by`: what differs on purpose.
+   */
+  by: string[];
+  /**
+   * Whether any gate was exceeded.
+   */
+  exceeded: boolean;
+  /**
+   * Gates, for every pair.
+   */
+  gates: GateView[];
+  /**
+   * Measure beside latency: `tps` or `maximum rate`.
+   */
+  measure: string;
+  /**
+   * Notes that a reader needs to trust or doubt the figures.
+   */
+  notes: string[];
+  /**
+   * Worst outcome of all gates; none without a gate.
+   */
+  outcome: Outcome | null;
+  /**
+   * Pairs of matching treatments.
+   */
+  pairs: PairView[];
+  /**
+   * Whether both sides are of one run. Trials are then paired by block.
+   */
+  same_run: boolean;
+  /**
+   * Differences between the sides other than their results.
+   */
+  unequal: Unequal[];
+}
+/**
+ * One side: a run, or some treatments of one.
+ */
+export interface SideView {
+  /**
+   * Name of its recipe or file.
+   */
+  recipe: string;
+  /**
+   * Name of the run.
+   */
+  run: string;
+  /**
+   * Begin of the run.
+   */
+  started_at: string;
+  /**
+   * State of the run.
+   */
+  state: RunState;
+  /**
+   * Treatments without a match on the other side, one line each.
+   */
+  unmatched: string[];
+}
+/**
+ * Result of a gate for one pair.
+ */
+export interface GateView {
+  /**
+   * True change (a share, signed) that the gate shows in 80% of such runs; none if nothing can be judged.
+   */
+  catches: number | null;
+  /**
+   * Change (a share, signed); none without a ratio.
+   */
+  change: number | null;
+  /**
+   * 95% confidence interval of the change.
+   *
+   * @minItems 2
+   * @maxItems 2
+   */
+  ci95: [number, number] | null;
+  /**
+   * Form of the question: `--fail-if` or `--fail-unless`.
+   */
+  form: Form;
+  /**
+   * Gate.
+   */
+  gate: string;
+  /**
+   * Noise floor of the host (a share), where the gate asks for less.
+   */
+  noise_floor: number | null;
+  /**
+   * Outcome.
+   */
+  outcome: Outcome;
+  /**
+   * Index of the pair.
+   */
+  pair: number;
+  /**
+   * Evidence for the condition.
+   */
+  state: GateState;
+  /**
+   * Result as a sentence.
+   */
+  words: string;
+}
+/**
+ * A treatment of B and the matching treatment of A.
+ */
+export interface PairView {
+  /**
+   * Treatment of A.
+   */
+  a: MemberView;
+  /**
+   * Treatment of B.
+   */
+  b: MemberView;
+  /**
+   * Whether a trial of either was generator-limited.
+   */
+  generator_limited: boolean;
+  /**
+   * Name of the pair.
+   */
+  label: string;
+  /**
+   * Ratios of B's percentiles of latency to A's.
+   */
+  latency: LatencyRatio[];
+  /**
+   * Ratio of B's tps to A's.
+   */
+  ratio: RatioView;
+  /**
+   * Parts of the difference; none if the loads differ or the difference is not significant.
+   */
+  why: WhyView | null;
+  /**
+   * Comparison as a sentence.
+   */
+  words: string;
+}
+/**
+ * One treatment of a pair.
+ */
+export interface MemberView {
+  /**
+   * Levels.
+   */
+  factors: Levels;
+  /**
+   * Levels in one line.
+   */
+  label: string;
+  /**
+   * Latency of all transactions together (microseconds); none without a transaction.
+   */
+  latency_us: LatencyView | null;
+  /**
+   * Reason why `tps` or its interval is missing.
+   */
+  reason: string | null;
+  /**
+   * Transactions per second; none without a completed trial.
+   */
+  tps: TpsView | null;
+  /**
+   * Index in the plan of its run.
+   */
+  treatment: number;
+  /**
+   * Trials completed (count).
+   */
+  trials: number;
+}
+/**
+ * Factors and their levels, in the order of the experiment.
+ */
+export interface Levels {
+  [k: string]: LevelValue;
+}
+/**
+ * A latency distribution in microseconds. A quantile beyond the sample's size equals the maximum. `stddev` is the standard deviation of the latencies, to three digits as the histogram is.
+ */
+export interface LatencyView {
+  count: number;
+  max: number;
+  mean: number;
+  p50: number;
+  p90: number;
+  p95: number;
+  p99: number;
+  p99_9: number;
+  p99_99: number;
+  stddev: number;
+}
+/**
+ * Transactions per second over repeats.
+ */
+export interface TpsView {
+  /**
+   * Student's 95% confidence interval of the mean, cut at 0; none where `reason` of the treatment has one.
+   *
+   * @minItems 2
+   * @maxItems 2
+   */
+  ci95: [number, number] | null;
+  /**
+   * Fastest trial.
+   */
+  max: number;
+  /**
+   * Mean of the trials.
+   */
+  mean: number;
+  /**
+   * Slowest trial.
+   */
+  min: number;
+  /**
+   * Sample standard deviation of the trials; none for one trial.
+   */
+  sd: number | null;
+}
+/**
+ * A percentile of latency over another treatment's.
+ */
+export interface LatencyRatio {
+  /**
+   * Its 95% confidence interval, for itself alone.
+   *
+   * @minItems 2
+   * @maxItems 2
+   */
+  ci95: [number, number] | null;
+  /**
+   * How the interval was made.
+   */
+  method: Method | null;
+  /**
+   * Which.
+   */
+  percentile: string;
+  /**
+   * The geometric mean of the ratio.
+   */
+  value: number;
+}
+/**
+ * Ratio of two treatments' tps, with its verdict.
+ */
+export interface RatioView {
+  /**
+   * 95% confidence interval of this ratio alone. For a ratio to the best it is wider, since the data chose the best.
+   *
+   * @minItems 2
+   * @maxItems 2
+   */
+  ci95: [number, number] | null;
+  /**
+   * Minimum detectable effect: the true difference (a share) that 80% of such runs find significant.
+   */
+  detectable: number | null;
+  /**
+   * Whether the two are equivalent within the plan's margin (two one-sided tests, Holm); none without an interval or a margin.
+   */
+  equivalent: boolean | null;
+  /**
+   * Method of the interval.
+   */
+  method: Method | null;
+  /**
+   * p-value of no difference, for this comparison alone.
+   */
+  p: number | null;
+  /**
+   * p-value when all pairs of the run's treatments are judged together (Holm, weighted).
+   */
+  p_together: number | null;
+  /**
+   * Whether `p_together` is at most 5%; none without an interval, or where `withheld` says why.
+   */
+  told_apart: boolean | null;
+  /**
+   * Geometric mean of the ratio; none where none can be formed.
+   */
+  value: number | null;
+  /**
+   * Verdict as a sentence.
+   */
+  verdict: string;
+  /**
+   * Reason for an interval without a verdict.
+   */
+  withheld: string | null;
+  /**
+   * Interval from the trials of two runs alone. It lacks the spread between equal runs. None within one run.
+   *
+   * @minItems 2
+   * @maxItems 2
+   */
+  within_runs: [number, number] | null;
+}
+/**
+ * Difference of two treatments taken apart: B is compared with A. Times are means over trials.
+ */
+export interface WhyView {
+  /**
+   * Active time of the backends per transaction, by wait event; none where either side has no samples.
+   */
+  active: GapView | null;
+  /**
+   * Device, WAL and CPU figures of both sides.
+   */
+  figures: FigureView[];
+  /**
+   * Mean latency of a transaction by statement; none without a transaction on either side.
+   */
+  latency: GapView | null;
+  /**
+   * Telemetry that is missing, with reasons.
+   */
+  missing: string[];
+  /**
+   * Index of A in its plan.
+   */
+  to: number;
+  /**
+   * Index of B in its plan.
+   */
+  treatment: number;
+  /**
+   * Sentences on the largest parts.
+   */
+  words: string[];
+}
+/**
+ * Difference (gap) and its parts, which add up to it.
+ */
+export interface GapView {
+  /**
+   * Mean of A (microseconds per transaction).
+   */
+  a_us: number;
+  /**
+   * Mean of B (microseconds per transaction).
+   */
+  b_us: number;
+  /**
+   * B minus A, over common blocks if trials are paired.
+   */
+  gap_us: Gap;
+  /**
+   * Parts, the largest first.
+   */
+  parts: PartView[];
+  /**
+   * Whether the interval leaves 0 out; none without one.
+   */
+  told_apart: boolean | null;
+}
+/**
+ * A difference of means, and how sure it is.
+ */
+export interface Gap {
+  /**
+   * Its 95% confidence interval; none without repeats or spread.
+   *
+   * @minItems 2
+   * @maxItems 2
+   */
+  ci95: [number, number] | null;
+  /**
+   * The mean of the second less that of the first.
+   */
+  value: number;
+}
+/**
+ * One part of a gap.
+ */
+export interface PartView {
+  /**
+   * Mean of A (microseconds per transaction).
+   */
+  a_us: number;
+  /**
+   * Mean of B (microseconds per transaction).
+   */
+  b_us: number;
+  /**
+   * 95% confidence interval of the share (Fieller's).
+   *
+   * @minItems 2
+   * @maxItems 2
+   */
+  ci95: [number, number] | null;
+  /**
+   * B minus A.
+   */
+  gap_us: Gap;
+  /**
+   * Kind of the part; none for a wait event.
+   */
+  part: Part | null;
+  /**
+   * Share of the whole gap. Shares add up to 1; a part that shrank while the whole grew has a negative share.
+   */
+  share: number | null;
+  /**
+   * Name: a statement, a wait event, or a phrase.
+   */
+  what: string;
+}
+/**
+ * A figure on both sides, as means over trials.
+ */
+export interface FigureView {
+  /**
+   * Mean of A; none without telemetry.
+   */
+  a: number | null;
+  /**
+   * Mean of B; none without telemetry.
+   */
+  b: number | null;
+  /**
+   * 95% confidence interval of the ratio.
+   *
+   * @minItems 2
+   * @maxItems 2
+   */
+  ci95: [number, number] | null;
+  /**
+   * Name.
+   */
+  name: string;
+  /**
+   * Geometric mean of B ÷ A; none if either is 0 or missing.
+   */
+  ratio: number | null;
+  /**
+   * Unit.
+   */
+  unit: string;
+}
+/**
+ * Difference between the sides other than their results.
+ */
+export interface Unequal {
+  /**
+   * Value on side A.
+   */
+  a: string;
+  /**
+   * Value on side B.
+   */
+  b: string;
+  /**
+   * Whether `--by` names it.
+   */
+  on_purpose: boolean;
+  /**
+   * Indices of the pairs that differ in it.
+   */
+  pairs: number[];
+  /**
+   * Name: `kernel`, `device`, `setting shared_buffers`, …
+   */
+  what: string;
+}
+/**
+ * The data of a page.
+ */
+export interface BesidePage {
+  cautions: Caution[];
+  differences: Difference[] | null;
+  environment: Environment[];
+  headline: Headline;
+  kind: 'beside';
+  pairs: PairsView | null;
+  pgdyno_version: string;
+  schema: 'pgdyno.page/1';
+  steadiness: SteadinessRow[] | null;
+  title: string;
+  view: SideBySideView;
+}
+/**
+ * Imported figures and a run. Nothing is computed between the two: they share neither machine nor repeats.
+ */
+export interface SideBySideView {
+  /**
+   * The imported run's name in the store.
+   */
+  imported: string;
+  /**
+   * What keeps them apart.
+   */
+  notes: string[];
+  /**
+   * Its treatments.
+   */
+  ours: SideBySideRow[];
+  /**
+   * The run's name.
+   */
+  run: string;
+  /**
+   * The report's file.
+   */
+  source: string;
+  /**
+   * The report's rows, as it names them.
+   */
+  theirs: SideBySideRow[];
+}
+/**
+ * One measured thing of either side.
+ */
+export interface SideBySideRow {
+  /**
+   * Connections.
+   */
+  clients: number | null;
+  /**
+   * What it is.
+   */
+  label: string;
+  /**
+   * Mean latency (milliseconds).
+   */
+  latency_ms: number | null;
+  /**
+   * tps over the highest of its side.
+   */
+  ratio_to_best: number;
+  /**
+   * Repeats; none where the report does not say.
+   */
+  repeats: number | null;
+  /**
+   * Transactions per second: the mean of the repeats.
+   */
+  tps: number;
+  /**
+   * Its 95% confidence interval; never of imported figures.
+   *
+   * @minItems 2
+   * @maxItems 2
+   */
+  tps_ci95: [number, number] | null;
+}
+/**
+ * One recipe over time and hosts.
+ */
+export interface History {
+  /**
+   * Runs that are not analysed yet (count): ask again for them.
+   */
+  pending: number;
+  /**
+   * The recipe's or the file's name.
+   */
+  recipe: string;
+  /**
+   * Its treatments, in the order of the newest run that has each.
+   */
+  treatments: TreatmentHistory[];
+}
+/**
+ * One treatment over time and hosts.
+ */
+export interface TreatmentHistory {
+  /**
+   * Its results, oldest first.
+   */
+  points: HistoryPoint[];
+  /**
+   * Levels of its factors in one line.
+   */
+  treatment: string;
+}
+/**
+ * A treatment in one run.
+ */
+export interface HistoryPoint {
+  /**
+   * Its 95% confidence interval; null where none can be formed.
+   *
+   * @minItems 2
+   * @maxItems 2
+   */
+  ci95: [number, number] | null;
+  /**
+   * The last session's machine, in words.
+   */
+  host: string | null;
+  /**
+   * 99th percentile of latency (microseconds).
+   */
+  latency_us_p99: number | null;
+  /**
+   * The pgdyno that ran it.
+   */
+  pgdyno_version: string;
+  /**
+   * PostgreSQL's version.
+   */
+  postgres_version: string | null;
+  /**
+   * The run's id.
+   */
+  run: string;
+  /**
+   * When the run began (RFC 3339, UTC).
+   */
+  started_at: string;
+  /**
+   * Where the run stands.
+   */
+  state: RunState;
+  /**
+   * Mean transactions per second.
+   */
+  tps: number;
+  /**
+   * Completed trials (count).
+   */
+  trials: number;
+}
+/**
+ * What is served, and what the visitor may do.
+ */
+export interface Info {
+  /**
+   * Whether runs may be asked to stop.
+   */
+  allows_control: boolean;
+  /**
+   * Whether notes can be written.
+   */
+  can_write_notes: boolean;
+  /**
+   * Why they cannot; none if they can.
+   */
+  notes_reason: string | null;
+  /**
+   * The server's version.
+   */
+  pgdyno_version: string;
+  /**
+   * The store's path.
+   */
+  store: string;
+}
+/**
+ * Runs that can be watched, newest first.
+ */
+export interface LiveRuns {
+  /**
+   * The runs.
+   */
+  runs: LiveRow[];
+}
+/**
+ * A run that can be watched.
+ */
+export interface LiveRow {
+  /**
+   * How it ended; null while it works, and for one whose process died.
+   */
+  ended: string | null;
+  /**
+   * Why it could not go on.
+   */
+  error: string | null;
+  /**
+   * Its id.
+   */
+  id: string;
+  /**
+   * Whether its process still runs.
+   */
+  is_alive: boolean;
+  /**
+   * The recipe's or the file's name.
+   */
+  recipe: string;
+  /**
+   * When its session began (RFC 3339, UTC).
+   */
+  started_at: string;
+}
+/**
+ * A run at its beginning.
+ */
+export interface LiveRun {
+  /**
+   * Places of the trials that earlier sessions completed.
+   */
+  done: number[];
+  /**
+   * Whether the run ends by itself once everything is decided.
+   */
+  is_open_ended: boolean;
+  /**
+   * The process that works on it.
+   */
+  owner: Owner;
+  /**
+   * The question that it answers.
+   */
+  question: string | null;
+  /**
+   * The recipe's or the file's name.
+   */
+  recipe: string;
+  /**
+   * The run's id in the store.
+   */
+  run: string;
+  /**
+   * Schema of this file's records, `LiveRun::SCHEMA`.
+   */
+  schema: string;
+  /**
+   * When this session began.
+   */
+  started_at: Epoch;
+  /**
+   * Name of each treatment, by index.
+   */
+  treatments: string[];
+  /**
+   * All planned trials in order.
+   */
+  trials: PlannedTrial[];
+  /**
+   * Load before each measured window (seconds).
+   */
+  warm_up_s: number;
+  /**
+   * The measured window (seconds); none if a trial ends by count.
+   */
+  window_s: number | null;
+}
+/**
+ * A process that owns what pgdyno made: alive only while pid, start and boot all agree.
+ */
+export interface Owner {
+  /**
+   * `/proc/sys/kernel/random/boot_id`.
+   */
+  boot_id: string;
+  /**
+   * Process id.
+   */
+  pid: number;
+  /**
+   * The process's start in clock ticks since boot (`/proc/PID/stat`, field 22).
+   */
+  started_ticks: number;
+}
+/**
+ * One trial to run.
+ */
+export interface PlannedTrial {
+  /**
+   * The round over all treatments it belongs to, from 1.
+   */
+  block: number;
+  /**
+   * Its place in the run, from 0.
+   */
+  ordinal: number;
+  /**
+   * Which of its treatment's trials it is, from 1.
+   */
+  repeat: number;
+  /**
+   * Its treatment's index.
+   */
+  treatment: number;
+}
+/**
+ * One second of load.
+ */
+export interface LoadSecond {
+  /**
+   * Time from the beginning of the phase to the end of this second (seconds).
+   */
+  elapsed_s: number;
+  /**
+   * 99th percentile of the event loops' lag (microseconds); none where it was not measured.
+   */
+  event_loop_lag_us_p99: number | null;
+  /**
+   * Transactions that failed (count).
+   */
+  failed: number;
+  /**
+   * Latencies: bucket and count, 4 buckets an octave from 1 µs on, as `SecondLatencies::rebinned` has them.
+   */
+  latencies: [number, number][];
+  /**
+   * Median latency (microseconds); none if no transaction ended.
+   */
+  latency_us_p50: number | null;
+  /**
+   * 99th percentile of latency (microseconds).
+   */
+  latency_us_p99: number | null;
+  /**
+   * Expected time until the run ends (seconds).
+   */
+  left_s: number;
+  /**
+   * Whether the measured window is open; else it is warm-up.
+   */
+  measuring: boolean;
+  /**
+   * Transactions per second.
+   */
+  tps: number;
+  /**
+   * Wait events of the loaded backends, most frequent first, at most `LoadSecond::WAITS`, with the mean number of backends that waited (count). `CPU` stands for those that did not wait. Idle ones (`Client:ClientRead`) are left out.
+   */
+  waits: [string, number][];
+}
+/**
+ * How the comparisons of a run stand after a block.
+ */
+export interface Outlook {
+  /**
+   * Blocks that are complete (count).
+   */
+  blocks: number;
+  /**
+   * More blocks until all are decided, as far as the intervals so far tell (count); none if nothing can be told yet, or if some would stay open after `ceiling` blocks.
+   */
+  blocks_left: number | null;
+  /**
+   * Most blocks that the run measures (count).
+   */
+  ceiling: number;
+  /**
+   * Comparisons in all (count).
+   */
+  comparisons: number;
+  /**
+   * Comparisons that are decided (count).
+   */
+  decided: number;
+}
+/**
+ * A run as its records have it so far.
+ */
+export interface LiveDocument {
+  /**
+   * The trial in progress; none between trials.
+   */
+  current: LiveTrial | null;
+  /**
+   * How the run ended, and why it could not go on; none while it works.
+   *
+   * @minItems 2
+   * @maxItems 2
+   */
+  ended: [string, string | null] | null;
+  /**
+   * Whether the run's process is gone without a last record.
+   */
+  has_died: boolean;
+  /**
+   * Whether the run was asked to end after the trial in progress.
+   */
+  is_stopping: boolean;
+  /**
+   * Expected time until the run ends (seconds).
+   */
+  left_s: number | null;
+  /**
+   * Notes and warnings so far; a warning begins with `warning: `.
+   */
+  messages: string[];
+  /**
+   * How the comparisons stand.
+   */
+  outlook: Outlook | null;
+  /**
+   * The run; none before its first record.
+   */
+  run: LiveRun | null;
+  /**
+   * State of each planned trial, by its place in the plan.
+   */
+  trials: LiveTrialState[];
+  /**
+   * Work without transactions, in words, with how much of it is done (0 to 1); none while load runs.
+   *
+   * @minItems 2
+   * @maxItems 2
+   */
+  working: [string, number | null] | null;
+}
+/**
+ * The trial in progress.
+ */
+export interface LiveTrial {
+  /**
+   * When it began.
+   */
+  at: Epoch;
+  /**
+   * The round over all treatments it belongs to, from 1.
+   */
+  block: number;
+  /**
+   * Its place in the run, from 0.
+   */
+  ordinal: number;
+  /**
+   * Which of its treatment's trials it is, from 1.
+   */
+  repeat: number;
+  /**
+   * Its seconds so far, warm-up in them.
+   */
+  seconds: LoadSecond[];
+  /**
+   * Its treatment's index.
+   */
+  treatment: number;
+}
+/**
+ * A run was asked to end after the trial in progress.
+ */
+export interface StopAsked {
+  /**
+   * The run's id.
+   */
+  run: string;
+}
+/**
+ * A note with its earlier versions.
+ */
+export interface NoteHistory {
+  /**
+   * Id of the result.
+   */
+  id: string;
+  /**
+   * Every version, newest first; empty where nobody wrote one.
+   */
+  versions: NoteVersion[];
+}
+/**
+ * A version of a note.
+ */
+export interface NoteVersion {
+  /**
+   * Tags, in the order in which they were written.
+   */
+  tags: string[];
+  /**
+   * The text; empty for tags without a note.
+   */
+  text: string;
+  /**
+   * When it was written.
+   */
+  written_at: string;
+}
+/**
+ * The data of a page.
+ */
+export interface RunPage {
+  cautions: Caution[];
+  differences: Difference[] | null;
+  environment: Environment[];
+  headline: Headline;
+  kind: 'run';
+  pairs: PairsView | null;
+  pgdyno_version: string;
+  schema: 'pgdyno.page/1';
+  steadiness: SteadinessRow[] | null;
+  title: string;
+  view: RunView;
+}
+/**
+ * A run, analysed.
+ */
+export interface RunView {
+  /**
+   * Whether `pgdyno pgbench --store` stored it: nothing but the load was controlled.
+   */
+  ad_hoc: boolean;
+  /**
+   * Answer to the run's question, in one or two sentences.
+   */
+  answer: string[];
+  /**
+   * The index of the treatment with the highest geometric mean of tps; none where none can be formed.
+   */
+  best: number | null;
+  /**
+   * Rates that each treatment's searches tried; empty without a search.
+   */
+  capacity: CapacityView[];
+  /**
+   * The notes with their tiers: first those that may change the conclusion.
+   */
+  cautions: Caution[];
+  /**
+   * Pairs of treatments that differ in one factor.
+   */
+  comparisons: Comparison[];
+  /**
+   * Crash tests of the treatments, in order; treatments that differ in their load only share one.
+   */
+  crashes: CrashView[];
+  /**
+   * The experiment file's text.
+   */
+  experiment: string;
+  /**
+   * Results of fsync probes, oldest first.
+   */
+  fsync: FsyncView[];
+  /**
+   * Verdict card: badge, key figures, next command.
+   */
+  headline: Headline;
+  /**
+   * Noise floor of the last session's host; none where it is not known.
+   */
+  noise_floor: NoiseFloor | null;
+  /**
+   * Notes that a reader needs to trust or doubt the figures.
+   */
+  notes: string[];
+  /**
+   * The `--set key=value` that were given.
+   */
+  overrides: string[];
+  /**
+   * Plan of the run.
+   */
+  plan: Plan;
+  /**
+   * Probes of the storages before and after the trials, in order.
+   */
+  probes: StageProbeView[];
+  /**
+   * The run.
+   */
+  run: RunHead;
+  /**
+   * Growth of tps with the number of clients; empty for fewer than three numbers of clients.
+   */
+  scaling: ScalingView[];
+  /**
+   * Every distinct server.
+   */
+  servers: ServerView[];
+  /**
+   * Sessions: processes that worked on the run.
+   */
+  sessions: SessionView[];
+  /**
+   * State of a run that may end by itself; none for fixed repeats.
+   */
+  stopping: StoppingView | null;
+  /**
+   * When detail was removed from it, oldest first, and how much.
+   */
+  thinned: Thinning[];
+  /**
+   * Every treatment, in the plan's order.
+   */
+  treatments: TreatmentView[];
+  /**
+   * Every attempt at a trial, in the order of recording.
+   */
+  trials: TrialView[];
+  /**
+   * Parts of each significant difference: against the best, and between treatments that differ in one factor.
+   */
+  why: WhyView[];
+}
+/**
+ * What a treatment's trials tried.
+ */
+export interface CapacityView {
+  /**
+   * The rates with their latencies, over all completed trials: the lower rate first.
+   */
+  curve: CurvePoint[];
+  /**
+   * Latency that a rate must keep; none where the objective names none.
+   */
+  objective: ObjectiveView | null;
+  /**
+   * The treatment's index.
+   */
+  treatment: number;
+  /**
+   * Its maximum rate in a sentence.
+   */
+  words: string;
+}
+/**
+ * One step of one trial.
+ */
+export interface CurvePoint {
+  /**
+   * Why it did not keep the objective; none if it did.
+   */
+  broken: string | null;
+  /**
+   * Whether it was to confirm the answer.
+   */
+  confirming: boolean;
+  /**
+   * Median latency (microseconds).
+   */
+  latency_us_p50: number | null;
+  /**
+   * 95th percentile of latency.
+   */
+  latency_us_p95: number | null;
+  /**
+   * 99th percentile of latency.
+   */
+  latency_us_p99: number | null;
+  /**
+   * The trial's place in the plan, from 0.
+   */
+  ordinal: number;
+  /**
+   * Transactions offered per second.
+   */
+  rate: number;
+}
+/**
+ * The limit of latency in an objective; the first where there are several.
+ */
+export interface ObjectiveView {
+  /**
+   * The limit (microseconds).
+   */
+  limit_us: number;
+  /**
+   * The percentile: `p99`.
+   */
+  percentile: string;
+  /**
+   * The whole objective: `p99 < 20ms, failed < 0.1%`.
+   */
+  text: string;
+}
+/**
+ * Two treatments that differ in one factor only.
+ */
+export interface Comparison {
+  /**
+   * The factor in which they differ.
+   */
+  factor: string;
+  /**
+   * Whether a trial of either was generator-limited, so that the difference may be the generator's.
+   */
+  generator_limited: boolean;
+  /**
+   * What they share, in one line; empty for an experiment of one factor.
+   */
+  given: string;
+  /**
+   * The same as the ratio's `significant`.
+   */
+  holm: boolean | null;
+  /**
+   * The ratios of percentiles of latency.
+   */
+  latency: LatencyRatio[];
+  /**
+   * The ratio of their tps.
+   */
+  ratio: RatioView;
+  /**
+   * The index of the treatment it is compared to.
+   */
+  to: number;
+  /**
+   * The compared treatment's index.
+   */
+  treatment: number;
+  /**
+   * Comparison as a sentence.
+   */
+  words: string;
+}
+/**
+ * Crash tests as JSON has them: sums over all faults, then each fault.
+ */
+export interface CrashView {
+  /**
+   * Transactions acknowledged in the rounds of all faults (count).
+   */
+  acknowledged: number;
+  /**
+   * Whether all planned rounds were done.
+   */
+  complete: boolean;
+  /**
+   * Positive controls.
+   */
+  controls: Control[];
+  /**
+   * Names of the faults, joined by commas.
+   */
+  fault: string;
+  /**
+   * Results fault by fault.
+   */
+  faults: FaultView[];
+  /**
+   * Fault that set the verdict; none if no fault was tried.
+   */
+  gravest: GravestFault | null;
+  /**
+   * Machine.
+   */
+  host: HostFacts;
+  /**
+   * Name in the store.
+   */
+  id: string;
+  /**
+   * Acknowledged transactions that are missing (count). It is not a share of `acknowledged`: the rounds of other faults dilute it.
+   */
+  lost: number;
+  /**
+   * Name of the crashed server.
+   */
+  name: string;
+  /**
+   * Circumstances that weaken the verdict.
+   */
+  notes: string[];
+  /**
+   * Age of the oldest lost transaction at its fault (milliseconds).
+   */
+  oldest_lost_ms: number | null;
+  /**
+   * Version of pgdyno.
+   */
+  pgdyno_version: string;
+  /**
+   * Reason for the verdict.
+   */
+  reason: string;
+  /**
+   * Longest recovery (milliseconds).
+   */
+  recovery_ms: number | null;
+  /**
+   * Rounds (count).
+   */
+  rounds: number;
+  /**
+   * Run that they belong to.
+   */
+  run: string | null;
+  /**
+   * Seed that repeats every round.
+   */
+  seed: Seed;
+  /**
+   * Version of the server.
+   */
+  server_version: string;
+  /**
+   * Settings that were asked for.
+   */
+  settings: {
+    [k: string]: string;
+  };
+  /**
+   * Begin of the session.
+   */
+  started_at: string;
+  /**
+   * Storage of PGDATA.
+   */
+  storage: StorageFacts;
+  /**
+   * Index of the run's treatment.
+   */
+  treatment: number | null;
+  /**
+   * The verdict.
+   */
+  verdict: Verdict;
+}
+/**
+ * A round that must fail, to show that the instrument sees.
+ */
+export interface Control {
+  /**
+   * The fault whose failures it shows to be seen; none for one of the session as a whole.
+   */
+  fault: Fault | null;
+  /**
+   * What was planted.
+   */
+  name: string;
+  /**
+   * Why.
+   */
+  reason: string;
+  /**
+   * Whether it was seen.
+   */
+  seen: boolean;
+  /**
+   * What came of the round.
+   */
+  verdict: Verdict;
+}
+/**
+ * Result of one fault, as JSON has it.
+ */
+export interface FaultView {
+  /**
+   * Transactions acknowledged in all rounds (count).
+   */
+  acknowledged: number;
+  /**
+   * Upper bound of the probability that a round fails (95% confidence); none if one failed.
+   */
+  chance_at_most: number | null;
+  /**
+   * All rounds.
+   */
+  each: Round[];
+  /**
+   * The fault.
+   */
+  fault: string;
+  /**
+   * Acknowledged transactions that are missing (count).
+   */
+  lost: number;
+  /**
+   * Median over the rounds of the age of each one's oldest loss (milliseconds), 0 for a round without one; none if nothing was lost.
+   */
+  median_lost_ms: number | null;
+  /**
+   * Age of the oldest lost transaction at the fault (milliseconds).
+   */
+  oldest_lost_ms: number | null;
+  /**
+   * Whether the fault is meant to fail.
+   */
+  planted: boolean;
+  /**
+   * Detection power of the rounds; none for a fault that tests no flushes.
+   */
+  power: PowerView | null;
+  /**
+   * Reason for the verdict.
+   */
+  reason: string;
+  /**
+   * The longest recovery (milliseconds).
+   */
+  recovery_ms: number | null;
+  /**
+   * Rounds (count).
+   */
+  rounds: number;
+  /**
+   * The verdict.
+   */
+  verdict: Verdict;
+}
+/**
+ * One round: load, fault, recovery, verification.
+ */
+export interface Round {
+  /**
+   * Transactions acknowledged (count).
+   */
+  acknowledged: number;
+  /**
+   * During what the fault struck.
+   */
+  aim: Aim;
+  /**
+   * Every oracle.
+   */
+  checks: Check[];
+  /**
+   * Command that repeats the round. Pages alone have it.
+   */
+  command?: string | null;
+  /**
+   * Transactions whose COMMIT was in flight (count).
+   */
+  in_doubt: number;
+  /**
+   * Where what was found is kept, for one that failed.
+   */
+  kept: string | null;
+  /**
+   * Lines of the ledger, for people: lost transactions among their neighbours, or the last ones before the fault. None if the fault was not tried, and in records of earlier versions.
+   */
+  ledger: string | null;
+  /**
+   * Lines of the server's log that bear on it.
+   */
+  log: string;
+  /**
+   * Acknowledged transactions that are missing (count).
+   */
+  lost: number;
+  /**
+   * What the fault did, where that is not all in its name.
+   */
+  notes: string[];
+  /**
+   * Its number among the fault's, from 1.
+   */
+  number: number;
+  /**
+   * Age of the oldest of them at the fault (milliseconds).
+   */
+  oldest_lost_ms: number | null;
+  /**
+   * What it put under test.
+   */
+  power: RoundPower;
+  /**
+   * Why.
+   */
+  reason: string;
+  /**
+   * From the end of the fault until the server took connections (milliseconds); none if it did not.
+   */
+  recovery_ms: number | null;
+  /**
+   * What repeats it.
+   */
+  seed: Seed;
+  /**
+   * From the load's beginning to the fault (milliseconds).
+   */
+  struck_after_ms: number;
+  /**
+   * The first of them, oldest first.
+   */
+  tokens: LostTransaction[];
+  /**
+   * What is said of it.
+   */
+  verdict: Verdict;
+}
+/**
+ * What a round put under test, between its baseline and its fault: how much its silence can mean.
+ */
+export interface RoundPower {
+  /**
+   * The share of the disk's cache that the cut took, the rest having reached the medium by then: with that probability a write whose flush was skipped is lost. None: all of it.
+   */
+  cache_lost: number | null;
+  /**
+   * Checkpoints that completed (count). Recovery replays WAL since the last of them, so that without one no flush of a data file is under test.
+   */
+  checkpoints: number | null;
+  /**
+   * Whether the disk's own flushes were under test, as on an emulated disk; else only those of kernel and filesystem.
+   */
+  disk_flushes: boolean;
+  /**
+   * Flushes that the storage completed (count); none where nothing counts them.
+   */
+  flushes: number | null;
+  /**
+   * Acknowledged commits that the last completed flush made durable and no earlier one (count): what a storage that skipped that flush would have lost.
+   */
+  last_window: number | null;
+}
+/**
+ * A transaction that was acknowledged and is missing.
+ */
+export interface LostTransaction {
+  /**
+   * From its acknowledgement to the fault (milliseconds).
+   */
+  age_ms: number;
+  /**
+   * Its name.
+   */
+  token: Token;
+}
+/**
+ * The name of one transaction of a load: no other has it.
+ */
+export interface Token {
+  /**
+   * The client's number, from 0.
+   */
+  client: number;
+  /**
+   * The transaction's number among the client's; each is one more than the one before.
+   */
+  sequence: number;
+}
+/**
+ * Detection power: what the rounds put under test, and which faulty disks they would have shown.
+ */
+export interface PowerView {
+  /**
+   * Checkpoints that completed (count); none where no round counted them.
+   */
+  checkpoints: number | null;
+  /**
+   * Whether the disk's own flushes were under test in every round.
+   */
+  disk_flushes: boolean;
+  /**
+   * Flushes that the storage completed (count); none where no round counted them.
+   */
+  flushes: number | null;
+  /**
+   * Fewest and most acknowledged commits in the last flush window (count); none where no round counted them.
+   *
+   * @minItems 2
+   * @maxItems 2
+   */
+  last_window: [number, number] | null;
+  /**
+   * Probability of detecting a disk that skips one flush in 100; none as above.
+   */
+  one_in_100_seen: number | null;
+  /**
+   * Probability of detecting a disk that skips one flush in 10. None if the fault is planted, or tests no disk's flushes.
+   */
+  one_in_10_seen: number | null;
+  /**
+   * Rounds that count towards the bound (count): in which a checkpoint completed and, where the fault is the cut alone, an acknowledged commit lay in the last flush window, as far as that was counted.
+   */
+  rounds: number;
+  /**
+   * Rounds on whose disk flushes were under test with a commit in the last window (count): see `skip_seen`.
+   */
+  windows: number;
+  /**
+   * Detection power in sentences; empty if nothing was counted.
+   */
+  words: string[];
+}
+/**
+ * Fault that set the verdict of a session, with the loss in its own rounds.
+ */
+export interface GravestFault {
+  /**
+   * Transactions acknowledged in its rounds (count).
+   */
+  acknowledged: number;
+  /**
+   * The fault.
+   */
+  fault: Fault;
+  /**
+   * Acknowledged transactions that are missing (count).
+   */
+  lost: number;
+  /**
+   * Whether the fault is meant to fail.
+   */
+  planted: boolean;
+  /**
+   * Its rounds (count).
+   */
+  rounds: number;
+  /**
+   * Its verdict.
+   */
+  verdict: Verdict;
+}
+/**
+ * The machine that ran the trials.
+ */
+export interface HostFacts {
+  /**
+   * What pgdyno's control group may use of it.
+   */
+  cgroup: CgroupFacts;
+  /**
+   * How its CPUs are laid out and clocked.
+   */
+  cpu: CpuFacts;
+  /**
+   * CPU model, from `/proc/cpuinfo`.
+   */
+  cpu_model: string;
+  /**
+   * Logical CPUs online (count).
+   */
+  cpus: number;
+  /**
+   * Who built it.
+   */
+  hardware: Hardware;
+  /**
+   * Kernel name, release and machine, from uname.
+   */
+  kernel: string;
+  /**
+   * Main memory.
+   */
+  memory: Bytes;
+  /**
+   * Distribution and version, from `/etc/os-release`.
+   */
+  os: string;
+  /**
+   * How its memory is laid out and paged.
+   */
+  paging: MemoryFacts;
+  /**
+   * How its kernel was started and is set.
+   */
+  settings: KernelFacts;
+  /**
+   * Whether it is a machine of its own.
+   */
+  virtualization: Virtualization;
+}
+/**
+ * Limits of pgdyno's own control group and those above it: the tightest of each.
+ */
+export interface CgroupFacts {
+  /**
+   * CPUs' worth of time (count), from `cpu.max` or `cpu.cfs_quota_us`.
+   */
+  cpus: number | null;
+  /**
+   * The CPUs that may be used, where not all: `cpuset.cpus.effective`.
+   */
+  cpuset: string | null;
+  /**
+   * Limits of devices' traffic, as `io.max` or `blkio.throttle.*` have them.
+   */
+  io: string[];
+  /**
+   * Memory, page cache included, from `memory.max`, `memory.high` or `memory.limit_in_bytes`.
+   */
+  memory: Bytes | null;
+}
+/**
+ * CPUs, from `/sys/devices/system/cpu` and `/proc/cpuinfo`.
+ */
+export interface CpuFacts {
+  /**
+   * The lowest of the highest frequencies that the CPUs are allowed (kHz), `scaling_max_freq`.
+   */
+  allowed_max_khz: number | null;
+  /**
+   * Whether turbo or boost is on.
+   */
+  boost: boolean | null;
+  /**
+   * Cores of all sockets together (count).
+   */
+  cores: number | null;
+  /**
+   * `cpufreq/scaling_driver`.
+   */
+  driver: string | null;
+  /**
+   * The different `cpufreq/energy_performance_preference` in use.
+   */
+  energy_preferences: string[];
+  /**
+   * The different `cpufreq/scaling_governor` in use; one where all CPUs have the same.
+   */
+  governors: string[];
+  /**
+   * The highest frequency that the hardware has (kHz), `cpuinfo_max_freq`.
+   */
+  hardware_max_khz: number | null;
+  /**
+   * The lowest frequency that the hardware has (kHz), `cpuinfo_min_freq`.
+   */
+  hardware_min_khz: number | null;
+  /**
+   * Microcode revision, from `/proc/cpuinfo`.
+   */
+  microcode: string | null;
+  /**
+   * Whether several hardware threads share a core (`smt/active`).
+   */
+  smt: boolean | null;
+  /**
+   * Sockets (count).
+   */
+  sockets: number | null;
+}
+/**
+ * DMI's names, from `/sys/class/dmi/id`. Serial numbers and UUIDs are never read.
+ */
+export interface Hardware {
+  /**
+   * `bios_vendor`, `bios_version` and `bios_date`, as far as there.
+   */
+  bios: string | null;
+  /**
+   * `board_name`.
+   */
+  board: string | null;
+  /**
+   * `product_name`.
+   */
+  product: string | null;
+  /**
+   * `sys_vendor`.
+   */
+  vendor: string | null;
+  /**
+   * `product_version`.
+   */
+  version: string | null;
+}
+/**
+ * Memory, from `/sys/kernel/mm`, `/sys/devices/system/node` and `/proc/meminfo`.
+ */
+export interface MemoryFacts {
+  /**
+   * The size of one.
+   */
+  huge_page_size: Bytes | null;
+  /**
+   * Explicit huge pages set aside (count), `HugePages_Total`.
+   */
+  huge_pages: number | null;
+  /**
+   * The memory of each NUMA node, in the nodes' order.
+   */
+  numa_nodes: Bytes[];
+  /**
+   * Swap space.
+   */
+  swap: Bytes | null;
+  /**
+   * Transparent huge pages: `always`, `madvise` or `never`.
+   */
+  transparent_hugepage: string | null;
+  /**
+   * How hard the kernel tries for them: `transparent_hugepage/defrag`.
+   */
+  transparent_hugepage_defrag: string | null;
+}
+/**
+ * The kernel's settings.
+ */
+export interface KernelFacts {
+  /**
+   * The clock behind `clock_gettime`: `tsc`, `kvm-clock`, `hpet`, …
+   */
+  clocksource: string | null;
+  /**
+   * Every clock that the kernel could use.
+   */
+  clocksources: string[];
+  /**
+   * `/proc/cmdline` up to ` -- `, what follows being init's; values that look like secrets are left out.
+   */
+  cmdline: string | null;
+  /**
+   * Sysctls that databases feel, by name.
+   */
+  sysctl: {
+    [k: string]: string;
+  };
+  /**
+   * CPU vulnerabilities and what is done about each, from `/sys/devices/system/cpu/vulnerabilities`.
+   */
+  vulnerabilities: {
+    [k: string]: string;
+  };
+}
+/**
+ * What the machine runs in.
+ */
+export interface Virtualization {
+  /**
+   * The cloud, as DMI tells it: `Amazon EC2`, …
+   */
+  cloud: string | null;
+  /**
+   * The container manager: `docker`, `podman`, `lxc`, …
+   */
+  container: string | null;
+  /**
+   * The hypervisor: `kvm`, `vmware`, …; `unknown` where the CPU says that there is one and DMI does not say which.
+   */
+  hypervisor: string | null;
+  /**
+   * Its instance type, where DMI tells it.
+   */
+  instance_type: string | null;
+  /**
+   * CPU time since boot that the hypervisor gave to others (share of all CPU time, 0 to 1).
+   */
+  steal: number | null;
+}
+/**
+ * What lies under a storage's directory.
+ */
+export interface StorageFacts {
+  /**
+   * What the experiment asked for; none before pgdyno knew stacks, and where no experiment asks.
+   */
+  asked: Storage | null;
+  /**
+   * Room that an unprivileged user may still fill.
+   */
+  available: Bytes;
+  /**
+   * The filesystem's block size (bytes), from statvfs.
+   */
+  block_bytes: number | null;
+  /**
+   * The block device's kernel name (`vda1`), where there is one.
+   */
+  device: string | null;
+  /**
+   * The devices that the filesystem lies on, each with those that it lies on itself.
+   */
+  devices: BlockDevice[];
+  /**
+   * The directory that was named.
+   */
+  directory: string;
+  /**
+   * The whole disk that the device is part of (`vda`), or the device itself.
+   */
+  disk: string | null;
+  /**
+   * Why it could not be made; nothing else is known of it then.
+   */
+  failure: string | null;
+  /**
+   * The mount's filesystem type, from `/proc/self/mountinfo`.
+   */
+  filesystem: string;
+  /**
+   * What else the filesystem tells of itself, by its own names: ZFS's properties, btrfs's profiles.
+   */
+  geometry: {
+    [k: string]: string;
+  };
+  /**
+   * The disk's model, where sysfs tells.
+   */
+  model: string | null;
+  /**
+   * Its mount and superblock options.
+   */
+  mount_options: string;
+  /**
+   * Where it is mounted.
+   */
+  mount_point: string;
+  /**
+   * The name in the experiment file.
+   */
+  name: string;
+  /**
+   * Whether new files in the directory are written in place on a copy-on-write filesystem (`chattr +C`).
+   */
+  no_copy_on_write: boolean | null;
+  /**
+   * Whether that is what this machine lacks (kernel, program, root), so that its trials are left out and none failed.
+   */
+  not_available_here: boolean;
+  /**
+   * What was made or set for it, as it read once it stood.
+   */
+  obtained: StackFacts | null;
+  /**
+   * `true` for spinning media, as the kernel believes.
+   */
+  rotational: boolean | null;
+  /**
+   * The I/O scheduler in use.
+   */
+  scheduler: string | null;
+  /**
+   * The filesystem's size.
+   */
+  size: Bytes;
+  /**
+   * The mount's source as the kernel names it.
+   */
+  source: string;
+  /**
+   * What could not be found out, and why.
+   */
+  unavailable: string[];
+  /**
+   * `write back` or `write through`, as the kernel believes.
+   */
+  write_cache: string | null;
+}
+/**
+ * `[storage.<name>]`.
+ */
+export interface Storage {
+  /**
+   * What carries the bytes.
+   */
+  backing: Backing;
+  /**
+   * How the device under it is set while trials run, put back afterwards.
+   */
+  device: DeviceSettings;
+  /**
+   * The filesystem to make on it. None is right for a directory, which is used as it is, and for a RAM disk, which is a tmpfs.
+   */
+  filesystem: FilesystemChoice | null;
+  /**
+   * Its speed is held down to this; none leaves it as it is.
+   */
+  limit: Limit | null;
+  /**
+   * How smartctl reaches the disk; none lets smartctl find out.
+   */
+  smart?: SmartType | null;
+  /**
+   * Tables that lie on other storages: the storage's name, and the tables in a tablespace on it.
+   */
+  tablespaces: {
+    [k: string]: string[];
+  };
+  /**
+   * The name of the storage that holds `pg_wal`; none leaves it in PGDATA.
+   */
+  wal: string | null;
+}
+/**
+ * A file behind a loop device.
+ */
+export interface LoopFile {
+  /**
+   * Whether the loop device bypasses the page cache of the filesystem that holds the file.
+   */
+  direct_io: boolean;
+  /**
+   * The directory that the file is made in; none means pgdyno's own.
+   */
+  directory: string | null;
+  /**
+   * Logical sector size of the loop device (bytes): 512 or 4096; none means the kernel's default.
+   */
+  sector_size: number | null;
+  /**
+   * The file's size, allocated in full.
+   */
+  size: Bytes;
+}
+/**
+ * A disk that pgdyno emulates: with a volatile cache, whose power can be cut, and with latencies that are known. It is no real device, and what is measured on it is no real device's.
+ */
+export interface EmulatedDisk {
+  /**
+   * Room for writes that were not flushed, in main memory; over it, the oldest go to the medium, as a drive does it.
+   */
+  cache: Bytes;
+  /**
+   * The directory that its files are made in; none means pgdyno's own.
+   */
+  directory: string | null;
+  /**
+   * How long requests take.
+   */
+  latency: DiskLatency;
+  /**
+   * Whether every write is kept, so that the disk can be had as it was after any of them.
+   */
+  log: boolean;
+  /**
+   * Logical sector size of the loop device (bytes): 512 or 4096; none means the kernel's default.
+   */
+  sector_size: number | null;
+  /**
+   * Of all that is drawn: what survives a cut, where a write tears, which request fails.
+   */
+  seed: Seed;
+  /**
+   * Its size. What is durable lies in a sparse file.
+   */
+  size: Bytes;
+}
+/**
+ * How long an emulated disk takes for a request, however large, beside what the emulation itself costs.
+ */
+export interface DiskLatency {
+  /**
+   * For making durable what was written: a cache flush.
+   */
+  flush: Span;
+  /**
+   * How many requests are served at a time, the others waiting for their turn: 1 as a hard disk's arm. None: all of them, as many as there are.
+   */
+  parallel: number | null;
+  /**
+   * For a read.
+   */
+  read: Span;
+  /**
+   * For a write to come into the cache.
+   */
+  write: Span;
+}
+/**
+ * Striping over several backings.
+ */
+export interface Raid0 {
+  /**
+   * Who stripes; none means the filesystem where it can (btrfs, zfs), else mdadm, else LVM.
+   */
+  by: Striper | null;
+  /**
+   * Bytes on one member before the next has its turn; none means the striper's default.
+   */
+  chunk: Bytes | null;
+  /**
+   * The members: loop files, devices and emulated disks.
+   */
+  members: Backing[];
+}
+/**
+ * How a block device is set.
+ */
+export interface DeviceSettings {
+  /**
+   * For RAID controllers: the user's own commands.
+   */
+  hook: Hook | null;
+  /**
+   * Parameters of kernel modules, by module and name. They hold for the whole host.
+   */
+  module_parameters?: {
+    [k: string]: {
+      [k: string]: string;
+    };
+  };
+  /**
+   * `queue/nr_requests` (count).
+   */
+  nr_requests: number | null;
+  /**
+   * `queue/read_ahead_kb` (KiB).
+   */
+  read_ahead_kb: number | null;
+  /**
+   * `queue/scheduler`: `none`, `mq-deadline`, `bfq`, `kyber`, …
+   */
+  scheduler: string | null;
+  /**
+   * Whether free blocks are trimmed before every trial.
+   */
+  trim: boolean;
+  /**
+   * The drive's volatile write cache, on or off (`hdparm -W`, `nvme set-feature`, else `queue/write_cache`).
+   */
+  write_cache: boolean | null;
+}
+/**
+ * Commands of the user's that set something pgdyno knows nothing of. Program and arguments, no shell.
+ */
+export interface Hook {
+  /**
+   * What `read_back` must print once `set` has run (surrounding blanks do not matter); none: it is only stored.
+   */
+  expect: string | null;
+  /**
+   * Prints what is set; stored with every trial.
+   */
+  read_back: string[];
+  /**
+   * Puts it back as it was.
+   */
+  restore: string[];
+  /**
+   * Sets it.
+   */
+  set: string[];
+}
+/**
+ * A filesystem to be made.
+ */
+export interface FilesystemChoice {
+  /**
+   * ZFS: properties of the dataset (`zfs create -o`).
+   */
+  dataset: {
+    [k: string]: string;
+  };
+  /**
+   * Further arguments for the program that makes it.
+   */
+  mkfs: string[];
+  /**
+   * Mount options, beside pgdyno's defaults for it.
+   */
+  mount: string[];
+  /**
+   * Its name, as `mount -t` wants it: `ext4`, `xfs`, `zfs`, …; `overlay` over a directory; `none` is as if none were asked for.
+   */
+  name: string;
+  /**
+   * ZFS: properties of the pool (`zpool create -o`).
+   */
+  pool: {
+    [k: string]: string;
+  };
+}
+/**
+ * Upper bounds for a device's traffic, set through a control group. They let bursts through and are no stand-in for a slow disk.
+ */
+export interface Limit {
+  /**
+   * Bytes read a second.
+   */
+  read_bps: number | null;
+  /**
+   * Reads a second.
+   */
+  read_iops: number | null;
+  /**
+   * Bytes written a second.
+   */
+  write_bps: number | null;
+  /**
+   * Writes a second.
+   */
+  write_iops: number | null;
+}
+/**
+ * A block device, from `/sys/class/block`.
+ */
+export interface BlockDevice {
+  /**
+   * Bytes by which its start misses the physical blocks, as the kernel computes.
+   */
+  alignment_offset: number | null;
+  /**
+   * The file behind a loop device.
+   */
+  backing: LoopFacts | null;
+  /**
+   * Whether unused blocks can be discarded.
+   */
+  discard: boolean | null;
+  /**
+   * Firmware revision.
+   */
+  firmware: string | null;
+  /**
+   * Whether single writes can be forced to the medium (`queue/fua`).
+   */
+  fua: boolean | null;
+  /**
+   * A disk's health.
+   */
+  health: Health | null;
+  /**
+   * What it is.
+   */
+  kind: DeviceKind & string;
+  /**
+   * The name its users gave it: device mapper's (`vg0-data`).
+   */
+  label: string | null;
+  /**
+   * Logical block size (bytes).
+   */
+  logical_block_bytes: number | null;
+  /**
+   * Smallest preferred request (bytes): a RAID's chunk.
+   */
+  minimum_io_bytes: number | null;
+  /**
+   * Vendor and model.
+   */
+  model: string | null;
+  /**
+   * The kernel's name: `nvme0n1p1`.
+   */
+  name: string;
+  /**
+   * `queue/nr_requests` (count).
+   */
+  nr_requests: number | null;
+  /**
+   * A partition's first byte on its disk.
+   */
+  offset: Bytes | null;
+  /**
+   * The devices that it lies on.
+   */
+  on: BlockDevice[];
+  /**
+   * Preferred request (bytes): a RAID's stripe; none where the device does not say.
+   */
+  optimal_io_bytes: number | null;
+  /**
+   * Physical block size (bytes).
+   */
+  physical_block_bytes: number | null;
+  /**
+   * Software RAID.
+   */
+  raid: RaidFacts | null;
+  /**
+   * `queue/read_ahead_kb` (KiB).
+   */
+  read_ahead_kb: number | null;
+  /**
+   * `true` for spinning media, as the kernel believes.
+   */
+  rotational: boolean | null;
+  /**
+   * The I/O scheduler in use.
+   */
+  scheduler: string | null;
+  /**
+   * Serial number: `sha256:` and the first 16 hexadecimal digits, unless serials are kept.
+   */
+  serial: string | null;
+  /**
+   * Its size.
+   */
+  size: Bytes;
+  /**
+   * How it is attached: `nvme`, `virtio`, `ata`, `usb`, `scsi`, …
+   */
+  transport: string | null;
+  /**
+   * `write back` or `write through`, as the kernel believes.
+   */
+  write_cache: string | null;
+  /**
+   * World-wide name, treated as the serial number is.
+   */
+  wwn: string | null;
+}
+/**
+ * A loop device's file, from `loop/`.
+ */
+export interface LoopFacts {
+  /**
+   * Whether the loop device bypasses the page cache of the file's filesystem.
+   */
+  direct_io: boolean | null;
+  /**
+   * The file.
+   */
+  file: string;
+  /**
+   * The file's own filesystem type.
+   */
+  filesystem: string | null;
+  /**
+   * Its mount options.
+   */
+  mount_options: string | null;
+}
+/**
+ * A disk's own word on its health, through `smartctl`.
+ */
+export interface Health {
+  /**
+   * NVMe: `available_spare` (%).
+   */
+  available_spare: number | null;
+  /**
+   * NVMe: below it spare blocks are short (%).
+   */
+  available_spare_threshold: number | null;
+  /**
+   * NVMe: bits of `critical_warning`; zero is good.
+   */
+  critical_warning: number | null;
+  /**
+   * The type of device that smartctl was told, for a disk behind a RAID controller.
+   */
+  device_type: SmartType | null;
+  /**
+   * Errors that the disk's own log has counted.
+   */
+  errors_logged: number | null;
+  /**
+   * NVMe: `media_errors`.
+   */
+  media_errors: number | null;
+  /**
+   * Its overall verdict.
+   */
+  passed: boolean | null;
+  /**
+   * ATA: attribute 197, `Current_Pending_Sector`.
+   */
+  pending_sectors: number | null;
+  /**
+   * NVMe: `percentage_used` of the rated endurance; may exceed 100.
+   */
+  percentage_used: number | null;
+  /**
+   * Hours powered on.
+   */
+  power_on_hours: number | null;
+  /**
+   * ATA: attribute 5, `Reallocated_Sector_Ct`.
+   */
+  reallocated_sectors: number | null;
+  /**
+   * Everything that smartctl says of the disk; none in records of earlier versions.
+   */
+  report: SmartReport | null;
+  /**
+   * Temperature (°C).
+   */
+  temperature: number | null;
+  /**
+   * Why there is none, in smartctl's own words where it ran.
+   */
+  unavailable: string | null;
+}
+/**
+ * Everything that `smartctl -x --json` says of a disk, its logs of errors and of self-tests among it.
+ */
+export interface SmartReport {
+  /**
+   * The document, without serial numbers unless they are kept.
+   */
+  document: {
+    [k: string]: unknown;
+  };
+  /**
+   * Parts that were left out because the document was too large.
+   */
+  left_out: string[];
+}
+/**
+ * Linux software RAID, from `md/`.
+ */
+export interface RaidFacts {
+  /**
+   * Bytes on one member before the next has its turn.
+   */
+  chunk: Bytes | null;
+  /**
+   * Members that it lacks (count).
+   */
+  degraded: number | null;
+  /**
+   * Members that it should have (count).
+   */
+  disks: number | null;
+  /**
+   * `raid0`, `raid1`, …
+   */
+  level: string;
+  /**
+   * `array_state`.
+   */
+  state: string | null;
+  /**
+   * `sync_action`: `idle`, `resync`, `recover`, `check`, …
+   */
+  sync_action: string | null;
+}
+/**
+ * A storage stack as it was obtained.
+ */
+export interface StackFacts {
+  /**
+   * The block devices that carry it.
+   */
+  devices: DeviceFacts[];
+  /**
+   * The filesystem that was made; none where a directory is used as it is, or a tmpfs.
+   */
+  filesystem: FilesystemFacts | null;
+  /**
+   * What a reader of the figures should know.
+   */
+  notes: string[];
+  /**
+   * What was set on the devices and how it reads now: name and value.
+   */
+  settings: [string, string][];
+  /**
+   * Who joins them, where they are several.
+   */
+  striper: Striper | null;
+}
+/**
+ * A block device.
+ */
+export interface DeviceFacts {
+  /**
+   * Its name in `/dev/disk/by-id`, where it has one.
+   */
+  by_id: string | null;
+  /**
+   * The disk's model, where sysfs tells.
+   */
+  model: string | null;
+  /**
+   * The kernel's name: `nvme0n1`.
+   */
+  name: string;
+  /**
+   * Its path.
+   */
+  path: string;
+  /**
+   * The disk's serial number, or the first 12 hexadecimal digits of its SHA-256.
+   */
+  serial: string | null;
+  /**
+   * Its size.
+   */
+  size: Bytes;
+}
+/**
+ * A made filesystem, as the kernel and its own programs told of it once it was mounted.
+ */
+export interface FilesystemFacts {
+  /**
+   * Who serves it: the kernel's driver (`ext4` for an ext2), `OpenZFS 2.1.11`, `zfs-fuse`.
+   */
+  driver: string;
+  /**
+   * Its type as mounted, from `/proc/self/mountinfo`: `ext3`, `xfs`, `fuse.zfs`, …
+   */
+  kind: string;
+  /**
+   * Where it is mounted.
+   */
+  mount_point: string;
+  /**
+   * Its mount and superblock options, from `/proc/self/mountinfo` and, where the driver has such a file, from its own list, which names the defaults too.
+   */
+  options: string[];
+  /**
+   * Its geometry, features and properties, named as the filesystem's own programs name them.
+   */
+  properties: {
+    [k: string]: string;
+  };
+  /**
+   * The mount's source as the kernel names it.
+   */
+  source: string;
+  /**
+   * The programs that made it, as they call themselves: `mke2fs 1.47.0 (5-Feb-2023)`.
+   */
+  tools: string;
+}
+/**
+ * What the fsync probe found on a storage.
+ */
+export interface FsyncView {
+  /**
+   * Bytes written before each flush.
+   */
+  block_bytes: number;
+  /**
+   * Flushes (count).
+   */
+  flushes: number;
+  /**
+   * Latency of a write and its flush.
+   */
+  latency_us: LatencyView | null;
+  /**
+   * When it was measured.
+   */
+  measured_at: string;
+  /**
+   * The call, as `wal_sync_method` names it.
+   */
+  method: string;
+  /**
+   * Flushes of one writer (1/s); none when there were none.
+   */
+  per_second: number | null;
+  /**
+   * Time they took together.
+   */
+  seconds: number;
+  /**
+   * The storage's name.
+   */
+  storage: string;
+}
+/**
+ * What the newest completed A/A run on a host found.
+ */
+export interface NoiseFloor {
+  /**
+   * Blocks that had both (count).
+   */
+  blocks: number;
+  /**
+   * Its 95% confidence interval.
+   *
+   * @minItems 2
+   * @maxItems 2
+   */
+  ci95: [number, number];
+  /**
+   * The farther end of the interval as a share: a difference below it may be none.
+   */
+  floor: number;
+  /**
+   * The same of percentiles of latency, for those that have an interval.
+   */
+  latency: LatencyFloor[];
+  /**
+   * The two names.
+   *
+   * @minItems 2
+   * @maxItems 2
+   */
+  names: [string, string];
+  /**
+   * The ratio of their tps.
+   */
+  ratio: number;
+  /**
+   * The run.
+   */
+  run: string;
+  /**
+   * When it began.
+   */
+  started_at: string;
+}
+/**
+ * How far a percentile of latency of the same treatment differed.
+ */
+export interface LatencyFloor {
+  /**
+   * The farther end of the ratio's interval as a share.
+   */
+  floor: number;
+  /**
+   * Which.
+   */
+  percentile: string;
+}
+/**
+ * Every treatment, and every trial in the order in which they run.
+ */
+export interface Plan {
+  /**
+   * How the question is answered; none in the stores of earlier versions, and where the experiment leaves it to its form.
+   */
+  answer: Answer | null;
+  /**
+   * The seed of the data sets' rows; none in plans of earlier versions, where `seed` was that too.
+   */
+  data_seed: Seed | null;
+  /**
+   * Numbers of repeats after which the run was complete and was then given more, ascending: its verdicts were looked at there.
+   */
+  extended_after: number[];
+  /**
+   * The names of the factors, in the file's order.
+   */
+  factors: string[];
+  /**
+   * What rate every trial looks for; none where trials offer the load as it is.
+   */
+  find: Find | null;
+  /**
+   * The measured window.
+   */
+  length: Length;
+  /**
+   * How the data sets' rows are made and loaded.
+   */
+  loading: Loading;
+  /**
+   * The largest difference of tps that does not matter (a share: 0.03 for 3%), for judging equivalence; none if the experiment names none.
+   */
+  margin: number | null;
+  /**
+   * The experiment's name.
+   */
+  name: string;
+  /**
+   * Its question.
+   */
+  question: string | null;
+  /**
+   * The seed of the order and the load.
+   */
+  seed: Seed;
+  /**
+   * When the run ends before all trials are run; none where the number of repeats is fixed.
+   */
+  stopping: Stopping | null;
+  /**
+   * All treatments; trials refer to them by index.
+   */
+  treatments: Treatment[];
+  /**
+   * All trials in order.
+   */
+  trials: PlannedTrial[];
+  /**
+   * Load offered before each measured window.
+   */
+  warm_up: Span;
+}
+/**
+ * How an experiment's question is answered: `[answer]`.
+ */
+export interface Answer {
+  /**
+   * The level that it is compared to; the factor's first where none is named.
+   */
+  against: string | null;
+  /**
+   * The kind of the first sentence.
+   */
+  kind: AnswerKind;
+  /**
+   * The level whose effect is asked for, of the first factor that has it; the last level of the first factor where none is named.
+   */
+  level: string | null;
+  /**
+   * What the sentence calls that effect, in the words of the question: `waiting for the disk at commit`.
+   */
+  words: string | null;
+}
+/**
+ * How a trial looks for its rate.
+ */
+export interface Find {
+  /**
+   * How far apart a rate that keeps it and one that does not may be in the end (a share).
+   */
+  resolution: number;
+  /**
+   * What the rate must keep.
+   */
+  slo: Slo;
+  /**
+   * The window of a step; the answer is confirmed over the plan's whole window.
+   */
+  step: Span;
+}
+/**
+ * How a data set's rows are made and loaded.
+ */
+export interface Loading {
+  /**
+   * How much of every filler is blanks (percent, 0 to 100); the rest is drawn from 64 characters. pgbench's is all blanks, which shrinks on filesystems that compress.
+   */
+  filler_compress_percentage: number;
+  /**
+   * Connections that load side by side (count); none: one for each core.
+   */
+  jobs: number | null;
+  /**
+   * Partitions of each table that its workload lets be partitioned (count); 0: none.
+   */
+  partitions: number;
+  /**
+   * Settings of a managed server while rows are loaded, over those of `[postgres]`.
+   */
+  settings: {
+    [k: string]: string;
+  };
+}
+/**
+ * A run that goes on, block by block, with the treatments whose comparison is still open.
+ */
+export interface Stopping {
+  /**
+   * Time that trials may take, with what comes around them.
+   */
+  budget: Span | null;
+  /**
+   * Blocks after which it ends, whatever is open: the plan has that many.
+   */
+  ceiling: number;
+  /**
+   * Blocks that are run in any case.
+   */
+  floor: number;
+  /**
+   * Half the width of a ratio's interval (a share) at which it is known well enough; none: only a verdict closes a comparison.
+   */
+  precision: number | null;
+}
+/**
+ * One combination of levels, and what it comes to.
+ */
+export interface Treatment {
+  /**
+   * Connections.
+   */
+  clients: number;
+  /**
+   * What factors set on the storage's devices, over its own settings.
+   */
+  device: DeviceSettings;
+  /**
+   * The combination.
+   */
+  levels: Levels;
+  /**
+   * What the load does beyond its scripts.
+   */
+  options: LoadOptions;
+  /**
+   * The folder of the server's programs, where factors name one; none: the experiment's.
+   */
+  postgres_bindir: string | null;
+  /**
+   * The major version wanted; none means: what is found.
+   */
+  postgres_version: number | null;
+  /**
+   * How statements are sent.
+   */
+  protocol: Protocol;
+  /**
+   * The data set's size in the workload's unit.
+   */
+  scale: number;
+  /**
+   * The server that pgdyno does not own, by name, where factors name one. Its DSN is not stored with it.
+   */
+  server: string | null;
+  /**
+   * Settings asked for, beyond pgdyno's own for a managed server.
+   */
+  settings: {
+    [k: string]: string;
+  };
+  /**
+   * The name of the storage that holds PGDATA.
+   */
+  storage: string;
+  /**
+   * Event loops.
+   */
+  threads: number;
+  /**
+   * The workload's name or folder.
+   */
+  workload: string;
+}
+/**
+ * What a load does beyond its scripts: pgbench's options for it.
+ */
+export interface LoadOptions {
+  /**
+   * Variables that scripts find set, with their text.
+   */
+  define: {
+    [k: string]: string;
+  };
+  /**
+   * Transactions that take longer are counted as late; with a rate, those that are that late before they begin are skipped.
+   */
+  latency_limit: Span | null;
+  /**
+   * How often a transaction is tried that meets serialization failures or deadlocks; 0 is without end, which `latency_limit` or the load's end must then provide.
+   */
+  max_tries: number;
+  /**
+   * What ends a client.
+   */
+  on_error: OnError & string;
+  /**
+   * Transactions per second over all clients together, due at random (Poisson) times: latency counts from then. None: a client's next transaction is due when its last one is done.
+   */
+  rate: number | null;
+  /**
+   * Whether every transaction has a connection of its own.
+   */
+  reconnect: boolean;
+  /**
+   * What a client does whose connection is lost.
+   */
+  reconnect_lost: ReconnectLost & string;
+}
+/**
+ * A probe of one of the run's storages. All of it: `pgdyno show ID`.
+ */
+export interface StageProbeView {
+  /**
+   * Of an fsync probe: why the storage is suspected to acknowledge what is not yet durable, in few words.
+   */
+  acknowledges_from_cache: string[];
+  /**
+   * Whether the storage's free blocks were discarded right before.
+   */
+  after_trim: boolean;
+  /**
+   * Attempts at trials that had begun before it (count): 0 before the first trial.
+   */
+  attempts_before: number;
+  /**
+   * Whether all of it was measured.
+   */
+  complete: boolean;
+  /**
+   * Of an fsync probe: writes of one block with fdatasync by one writer (1/s).
+   */
+  flushes_per_second: number | null;
+  /**
+   * Its name in the store.
+   */
+  id: string;
+  /**
+   * `fsync` or `disk`.
+   */
+  kind: string;
+  /**
+   * Of a disk probe: random reads of 8 kB (1/s), at the queue depth that gave most.
+   */
+  randread_iops: number | null;
+  /**
+   * Of a disk probe: random writes of 8 kB (1/s), at the queue depth that gave most.
+   */
+  randwrite_iops: number | null;
+  /**
+   * Of a disk probe: sequential reads (bytes/s), the mean of its zones.
+   */
+  read_bytes_per_second: number | null;
+  /**
+   * When it began.
+   */
+  started_at: string;
+  /**
+   * The storage's name.
+   */
+  storage: string;
+  /**
+   * What is not to be believed without a further look.
+   */
+  warnings: string[];
+  /**
+   * Of a disk probe: sequential writes (bytes/s), the mean of its zones.
+   */
+  write_bytes_per_second: number | null;
+}
+/**
+ * Identity and state of a run.
+ */
+export interface RunHead {
+  /**
+   * Attempts that failed (count).
+   */
+  attempts_failed: number;
+  /**
+   * Its name in the store.
+   */
+  id: string;
+  /**
+   * The pgdyno that ran it.
+   */
+  pgdyno_version: string;
+  /**
+   * The question it answers.
+   */
+  question: string | null;
+  /**
+   * The recipe's or the file's name.
+   */
+  recipe: string;
+  /**
+   * When it began.
+   */
+  started_at: string;
+  /**
+   * State.
+   */
+  state: RunState;
+  /**
+   * Planned trials that are completed (count).
+   */
+  trials_completed: number;
+  /**
+   * Planned trials (count).
+   */
+  trials_planned: number;
+}
+/**
+ * Treatments that differ in the number of clients only.
+ */
+export interface ScalingView {
+  /**
+   * What they share, in one line; empty where clients are all that varies.
+   */
+  given: string;
+  /**
+   * The Universal Scalability Law through them; none where `words` say why.
+   */
+  law: Scaling | null;
+  /**
+   * Their indices.
+   */
+  treatments: number[];
+  /**
+   * All of it in a sentence.
+   */
+  words: string;
+}
+/**
+ * The law as fitted.
+ */
+export interface Scaling {
+  /**
+   * κ: what every pair of clients costs (a share).
+   */
+  kappa: Fitted;
+  /**
+   * The knee: that throughput over λ, the clients that would reach it if they did not get in each other's way, where the two asymptotic bounds meet (P. J. Denning and J. P. Buzen, *The operational analysis of queueing network models*, ACM Computing Surveys 10, 1978).
+   */
+  knee: Fitted | null;
+  /**
+   * λ: throughput of one client (1/s).
+   */
+  lambda: Fitted;
+  /**
+   * The most clients that were measured: what lies beyond is extrapolated.
+   */
+  measured_to: number;
+  /**
+   * That throughput; with κ = 0 the one that is approached, λ / σ (1/s); none if there is none (σ = 0 too).
+   */
+  peak: Fitted | null;
+  /**
+   * The number of clients with the highest throughput; none if it rises for ever (κ = 0).
+   */
+  peak_clients: Fitted | null;
+  /**
+   * σ: contention (a share).
+   */
+  sigma: Fitted;
+  /**
+   * The largest deviation of a number of clients' geometric mean from the law (a share).
+   */
+  worst: number;
+}
+/**
+ * A fitted value.
+ */
+export interface Fitted {
+  /**
+   * Its 95% confidence interval: jackknife over blocks (R. G. Miller, *The jackknife – a review*, Biometrika 61, 1974); none with fewer than three blocks, or where leaving one out leaves no value.
+   *
+   * @minItems 2
+   * @maxItems 2
+   */
+  ci95: [number, number] | null;
+  /**
+   * The value.
+   */
+  value: number;
+}
+/**
+ * A server, and the trials that ran on it.
+ */
+export interface ServerView {
+  /**
+   * Where its programs came from.
+   */
+  build: BuildSource;
+  /**
+   * Its settings.
+   */
+  settings: SettingView[];
+  /**
+   * The trials' ordinals.
+   */
+  trials: number[];
+  /**
+   * `version()`.
+   */
+  version: string;
+  /**
+   * `server_version_num`.
+   */
+  version_num: number;
+}
+/**
+ * A setting over all trials of a server.
+ */
+export interface SettingView {
+  /**
+   * Its name in `pg_settings`.
+   */
+  name: string;
+  /**
+   * Where the value came from.
+   */
+  source: string;
+  /**
+   * Its unit in `pg_settings`.
+   */
+  unit: string | null;
+  /**
+   * Its value, where all trials had the same.
+   */
+  value: string | null;
+  /**
+   * Otherwise: each value and the trials (ordinals) that had it.
+   */
+  values: [string, number[]][];
+}
+/**
+ * A stretch of work.
+ */
+export interface SessionView {
+  /**
+   * How it ended; none while it has not.
+   */
+  end: SessionEnd | null;
+  /**
+   * The machine.
+   */
+  host: HostFacts;
+  /**
+   * When it began.
+   */
+  started_at: string;
+  /**
+   * What lies under each storage.
+   */
+  storage: StorageFacts[];
+}
+/**
+ * A run that may end before its most repeats.
+ */
+export interface StoppingView {
+  /**
+   * Blocks of the treatment that was measured most (count).
+   */
+  blocks: number;
+  /**
+   * The most blocks.
+   */
+  ceiling: number;
+  /**
+   * Comparisons that are decided (count).
+   */
+  decided: number;
+  /**
+   * Why it ended; none while it has not.
+   */
+  ended: Ended | null;
+  /**
+   * Blocks that are run in any case.
+   */
+  floor: number;
+  /**
+   * After how many blocks it is looked at.
+   */
+  looks: number[];
+  /**
+   * Those that are not, each in a line.
+   */
+  open: string[];
+  /**
+   * All of it in a sentence.
+   */
+  words: string;
+}
+/**
+ * What a thinning removes, or removed.
+ */
+export interface Thinning {
+  /**
+   * Seconds between the samples of telemetry that stay.
+   */
+  every_s: number;
+  /**
+   * The run.
+   */
+  run: string;
+  /**
+   * Samples of telemetry that go (count).
+   */
+  samples: number;
+  /**
+   * Seconds whose distribution of latencies goes (count).
+   */
+  seconds: number;
+  /**
+   * When the run was thinned; for one that is only planned, now.
+   */
+  thinned_at: string;
+}
+/**
+ * A treatment over its completed trials.
+ */
+export interface TreatmentView {
+  /**
+   * Attempts that failed (count).
+   */
+  attempts_failed: number;
+  /**
+   * Commits per WAL flush. Above 1, commits share flushes.
+   */
+  commits_per_flush: number | null;
+  /**
+   * Whether a commit waits for a flush, by the server's settings; none if unknown.
+   */
+  commits_wait: boolean | null;
+  /**
+   * Result of crash tests; none if there were none.
+   */
+  crash: TreatmentCrash | null;
+  /**
+   * Trend of tps over repeats, judged with all treatments of the run; none for fewer than four repeats.
+   */
+  drift: Trend | null;
+  /**
+   * Levels of its factors.
+   */
+  factors: Levels;
+  /**
+   * Transactions that ended in an error in the windows of completed trials (count).
+   */
+  failed: number;
+  /**
+   * Failed transactions by SQLSTATE.
+   */
+  failures: {
+    [k: string]: number;
+  };
+  /**
+   * Flushes per second that one writer gets from the storage; none where commits don't wait, or most transactions wrote nothing.
+   */
+  fsync_per_second: number | null;
+  /**
+   * Completed trials in which the load generator may have been the limit (count).
+   */
+  generator_limited: number;
+  /**
+   * Index in the plan.
+   */
+  index: number;
+  /**
+   * Levels of its factors in one line.
+   */
+  label: string;
+  /**
+   * Percentiles of latency over trials, with confidence intervals.
+   */
+  latency_intervals: LatencyInterval[];
+  /**
+   * Latency of all transactions together (microseconds); none without a transaction.
+   */
+  latency_us: LatencyView | null;
+  /**
+   * tps × mean latency ÷ clients. Little's law gives 1 in a closed loop. None for an open loop, or with failures.
+   */
+  little: number | null;
+  /**
+   * Reason why it cannot be the best: it is known to break its promise.
+   */
+  not_ranked: string | null;
+  /**
+   * Latency by quantile as (share of transactions, microseconds), up to the quantile beyond which ten transactions lie.
+   */
+  quantiles: [number, number][];
+  /**
+   * Ratio of its tps to that of the best treatment; none without a completed trial.
+   */
+  ratio_to_best: RatioView | null;
+  /**
+   * Reason why `tps` or its interval is missing.
+   */
+  reason: string | null;
+  /**
+   * Latency from sent to done, for loads with a rate. `latency_us` counts from due to done.
+   */
+  service_us: LatencyView | null;
+  /**
+   * Statements, over all completed trials.
+   */
+  statements: StatementView[];
+  /**
+   * Transactions per second, or the maximum rate for a search; none without a completed trial.
+   */
+  tps: TpsView | null;
+  /**
+   * Transactions in the windows of completed trials (count).
+   */
+  transactions: number;
+  /**
+   * Trials completed (count).
+   */
+  trials: number;
+  /**
+   * Trials planned (count).
+   */
+  trials_planned: number;
+  /**
+   * Reason why its storage is not available on the last session's machine.
+   */
+  unavailable: string | null;
+  /**
+   * States of its backends over all completed trials, the commonest first.
+   */
+  waits: WaitView[];
+  /**
+   * WAL flushes per second; none where commits do not wait or the server does not count flushes.
+   */
+  wal_flushes_per_second: number | null;
+}
+/**
+ * Crash tests of a treatment, in brief.
+ */
+export interface TreatmentCrash {
+  /**
+   * Transactions acknowledged in all faults' rounds together (count).
+   */
+  acknowledged: number;
+  /**
+   * Fault that set the verdict, with its own loss; none if no fault was tried.
+   */
+  gravest: GravestFault | null;
+  /**
+   * Name of the crash tests in `RunView::crashes`.
+   */
+  id: string;
+  /**
+   * Acknowledged transactions that are missing (count). It is not a share of `acknowledged`: the rounds of other faults dilute it.
+   */
+  lost: number;
+  /**
+   * Reason for the verdict.
+   */
+  reason: string;
+  /**
+   * Verdict.
+   */
+  verdict: Verdict;
+}
+/**
+ * How surely a sequence rises or falls.
+ */
+export interface Trend {
+  /**
+   * The two-sided p-value: the share of all orders of its values that rise or fall as steadily or more so.
+   */
+  chance: number;
+  /**
+   * That p-value where several sequences are judged together by Holm's rule (`trends`); alone, the same.
+   */
+  chance_together: number;
+  /**
+   * Whether each value is beyond the one before it.
+   */
+  every_one: boolean;
+  /**
+   * Whether it rises.
+   */
+  rising: boolean;
+}
+/**
+ * A percentile of latency over the trials that have ten transactions beyond it.
+ */
+export interface LatencyInterval {
+  /**
+   * Its 95% confidence interval, Student's on logarithms; none for one trial or equal ones.
+   *
+   * @minItems 2
+   * @maxItems 2
+   */
+  ci95: [number, number] | null;
+  /**
+   * Which.
+   */
+  percentile: string;
+  /**
+   * The geometric mean of the trials' (microseconds).
+   */
+  us: number;
+}
+/**
+ * One SQL command.
+ */
+export interface StatementView {
+  /**
+   * Errors within the window (count).
+   */
+  failed: number;
+  /**
+   * From sent to the first byte of its reply; none if it never ended, or was stored before this was measured.
+   */
+  first_byte_us: LatencyView | null;
+  /**
+   * Latency from sent to done; none if it never ended.
+   */
+  latency_us: LatencyView | null;
+  /**
+   * The line it begins on.
+   */
+  line: number;
+  /**
+   * Its script's name.
+   */
+  script: string;
+  /**
+   * The command.
+   */
+  text: string;
+}
+/**
+ * State of a load's backends: running, or waiting for an event.
+ */
+export interface WaitView {
+  /**
+   * Mean number of backends in this state.
+   */
+  backends: number;
+  /**
+   * `type:event` as in `pg_stat_activity`, or `CPU`: runs or wants to.
+   */
+  event: string;
+  /**
+   * Share of all samples (0 to 1).
+   */
+  share: number;
+}
+/**
+ * One attempt at a trial.
+ */
+export interface TrialView {
+  /**
+   * Errors that made clients give up.
+   */
+  abort_reasons: string[];
+  /**
+   * Clients that gave up (count).
+   */
+  aborted_clients: number;
+  /**
+   * Block, from 1.
+   */
+  block: number;
+  /**
+   * CPU of the generator's busiest thread (cores).
+   */
+  busiest_thread: number | null;
+  /**
+   * Time until all clients were connected (seconds).
+   */
+  connect_s: number | null;
+  /**
+   * Waiting time of replies and due transactions for the load generator's event loops; none in records of versions before it was measured.
+   */
+  event_loop_lag: EventLoopLag | null;
+  /**
+   * Checkpoints and autovacuum, as the server's log has them; none where the log is out of reach.
+   */
+  events: LogEvent[] | null;
+  /**
+   * Levels of its treatment.
+   */
+  factors: Levels;
+  /**
+   * Transactions that ended in an error in the window (count).
+   */
+  failed: number | null;
+  /**
+   * Reason of the failure.
+   */
+  failure: string | null;
+  /**
+   * Failed transactions by SQLSTATE.
+   */
+  failures: {
+    [k: string]: number;
+  };
+  /**
+   * CPU of the load generator (cores).
+   */
+  generator_cpus: number | null;
+  /**
+   * Reason why the load generator may have been the limit; none if it was not.
+   */
+  generator_limit: string | null;
+  /**
+   * Latency of its transactions (microseconds).
+   */
+  latency_us: LatencyView | null;
+  /**
+   * Begin of the measured window.
+   */
+  measured_at: string | null;
+  /**
+   * Length of the window (seconds).
+   */
+  measured_s: number | null;
+  /**
+   * CPU that telemetry took; none where it was not measured.
+   */
+  observer: ObserverView | null;
+  /**
+   * Place in the plan, from 0.
+   */
+  ordinal: number;
+  /**
+   * Number among its treatment's trials, from 1.
+   */
+  repeat: number;
+  /**
+   * Rates that were tried, for a search. All other figures are of the step that confirmed the answer, or of the last step if none did.
+   */
+  search: Search | null;
+  /**
+   * One element for each second. Pages have these and the telemetry apart.
+   */
+  series?: SecondView[];
+  /**
+   * Index of its server.
+   */
+  server: number | null;
+  /**
+   * Transactions as the server counted them.
+   */
+  server_count: ServerCount | null;
+  /**
+   * Latency from sent to done, for loads with a rate (microseconds).
+   */
+  service_us: LatencyView | null;
+  /**
+   * Index of its session.
+   */
+  session: number | null;
+  /**
+   * Sizes of the largest tables and indexes, the fastest growing first.
+   */
+  sizes: RelationSize[];
+  /**
+   * Begin of provisioning.
+   */
+  started_at: string;
+  /**
+   * State: completed, failed, or superfluous since another attempt was completed.
+   */
+  state: TrialState;
+  /**
+   * Scripts and their statements.
+   */
+  statements: StatementView[];
+  /**
+   * Steadiness of its seconds; none without a series.
+   */
+  steadiness: Steadiness | null;
+  /**
+   * Telemetry as rates.
+   */
+  telemetry?: RateTable[];
+  /**
+   * Transactions per second in the window; none unless completed.
+   */
+  tps: number | null;
+  /**
+   * Transactions that ended well in the window (count).
+   */
+  transactions: number | null;
+  /**
+   * Index of its treatment.
+   */
+  treatment: number;
+  /**
+   * Load before the window (seconds).
+   */
+  warm_up_s: number | null;
+  /**
+   * Transactions that succeeded before the window (count).
+   */
+  warm_up_transactions: number | null;
+}
+/**
+ * How long replies and due transactions waited for the event loop of their thread. Of the replies that one turn of the loop finds, the one that waits longest counts: from the first's turn to the last's. Of a due transaction, from when it was due. What waits in the kernel while the loop is busy is not seen, so that it is a lower bound.
+ */
+export interface EventLoopLag {
+  /**
+   * The longest wait (microseconds).
+   */
+  max_us: number;
+  /**
+   * The median (microseconds).
+   */
+  p50_us: number;
+  /**
+   * 99 of 100 waited no longer (microseconds).
+   */
+  p99_us: number;
+}
+/**
+ * Event in the server's log that the load may have felt.
+ */
+export interface LogEvent {
+  /**
+   * `checkpoint starting`, `checkpoint complete`, `automatic vacuum`, `automatic analyze`, …, in the log's own words.
+   */
+  kind: string;
+  /**
+   * Numbers of the message, by the log's names and in its units.
+   */
+  numbers: {
+    [k: string]: number;
+  };
+  /**
+   * The checkpoint's reasons, or the table.
+   */
+  of: string;
+  /**
+   * Time since the window opened (seconds); none if the log's times cannot be read.
+   */
+  t_s: number | null;
+}
+/**
+ * CPU that telemetry took beside the load.
+ */
+export interface ObserverView {
+  /**
+   * CPU of the server backends that answer them (cores); none on another machine.
+   */
+  backends_cpus: number | null;
+  /**
+   * CPU of pgdyno's sampling threads (cores).
+   */
+  sampler_cpus: number;
+}
+/**
+ * What a trial's search came to.
+ */
+export interface Search {
+  /**
+   * The lowest rate that did not keep the objective (1/s); none if all did.
+   */
+  least_broken: number | null;
+  /**
+   * The highest rate that was confirmed (1/s); none if none was.
+   */
+  max_rate: number | null;
+  /**
+   * Every rate that was tried, in order.
+   */
+  steps: SearchStep[];
+}
+/**
+ * One rate that was tried.
+ */
+export interface SearchStep {
+  /**
+   * Why it did not keep the objective; none if it did, and for a closed loop.
+   */
+  broken: string | null;
+  /**
+   * Whether it is to confirm the answer, over the whole window.
+   */
+  confirming: boolean;
+  /**
+   * Transactions that ended in an error (count).
+   */
+  failed: number;
+  /**
+   * Why the load generator may have been the limit; none if it was not.
+   */
+  generator_limit: string | null;
+  /**
+   * Median latency (microseconds).
+   */
+  latency_us_p50: number | null;
+  /**
+   * 95th percentile of latency (microseconds).
+   */
+  latency_us_p95: number | null;
+  /**
+   * 99th percentile of latency (microseconds).
+   */
+  latency_us_p99: number | null;
+  /**
+   * 99.9th percentile of latency (microseconds).
+   */
+  latency_us_p99_9: number | null;
+  /**
+   * The window (seconds).
+   */
+  measured_s: number;
+  /**
+   * Transactions offered per second; none for the first step, a closed loop that tells where to begin.
+   */
+  rate: number | null;
+  /**
+   * Transactions that were skipped (count).
+   */
+  skipped: number;
+  /**
+   * Transactions per second that ended well.
+   */
+  tps: number | null;
+  /**
+   * Transactions that ended well (count).
+   */
+  transactions: number;
+}
+/**
+ * One second of a trial's window.
+ */
+export interface SecondView {
+  /**
+   * Transactions that ended in an error in it (count).
+   */
+  failed: number;
+  /**
+   * Longest latency (microseconds).
+   */
+  latency_us_max: number | null;
+  /**
+   * Median latency (microseconds); none when nothing ended in it.
+   */
+  latency_us_p50: number | null;
+  /**
+   * 95th percentile of latency (microseconds).
+   */
+  latency_us_p95: number | null;
+  /**
+   * 99th percentile of latency (microseconds).
+   */
+  latency_us_p99: number | null;
+  /**
+   * How much of the second lies within the window (seconds; less than 1 only in the last one).
+   */
+  length_s: number;
+  /**
+   * Whole seconds from the window's opening to this second's beginning.
+   */
+  t_s: number;
+  /**
+   * Transactions per second in it; none for no length.
+   */
+  tps: number | null;
+  /**
+   * Transactions that ended well in it (count).
+   */
+  transactions: number;
+}
+/**
+ * What PostgreSQL counted from before the load to after it.
+ */
+export interface ServerCount {
+  /**
+   * Growth of the rows that the workload adds with each transaction (count); none if it names no such rows.
+   */
+  rows: number | null;
+  /**
+   * What `rows` should be: acknowledged transactions times rows added by each (count).
+   */
+  rows_expected: number | null;
+  /**
+   * Growth of `pg_stat_database.xact_commit` of the loaded database: the load's commits, one for each connection made, autovacuum's, and those of telemetry as it reads sizes (count).
+   */
+  xact_commit: number;
+}
+/**
+ * A table, without its indexes, or an index.
+ */
+export interface RelationSize {
+  /**
+   * At the last.
+   */
+  after_bytes: number;
+  /**
+   * At the first sample, which is just before the window.
+   */
+  before_bytes: number;
+  /**
+   * What it grew by, for each transaction between the two samples; none if it did not grow.
+   */
+  bytes_per_transaction: number | null;
+  /**
+   * Its name.
+   */
+  name: string;
+}
+/**
+ * Steadiness of tps from second to second, over the whole seconds of the window.
+ */
+export interface Steadiness {
+  /**
+   * Correlation of neighbouring seconds.
+   */
+  autocorrelation: Autocorrelation | null;
+  /**
+   * Changes of tps; none for fewer than 20 seconds.
+   */
+  changes: Change[] | null;
+  /**
+   * Whether tps became steady; none where `steady_why` has the reason.
+   */
+  steady: boolean | null;
+  /**
+   * Reason why steadiness was not judged.
+   */
+  steady_why: string | null;
+  /**
+   * Independent seconds that the series is worth, where they are too few to judge (count).
+   */
+  too_alike: number | null;
+  /**
+   * Change of mean tps without the warm-up seconds (a share).
+   */
+  warm_up_gain: number | null;
+  /**
+   * Seconds at the beginning that still look like warm-up (MSER-5), 0 for none. None if that cannot be judged, or if tps never became steady.
+   */
+  warm_up_s: number | null;
+  /**
+   * Half of the 95% interval of the mean over seconds, as a share of the mean. It holds for this trial only. None where `within_why` has the reason.
+   */
+  within: number | null;
+  /**
+   * Reason why `within` is missing.
+   */
+  within_why: string | null;
+}
+/**
+ * How a series' neighbours resemble each other.
+ */
+export interface Autocorrelation {
+  /**
+   * Independent values whose mean would be as sure as this series' (count, at most the series' length).
+   */
+  effective: number;
+  /**
+   * The correlation of neighbours (-1 to 1).
+   */
+  first: number;
+}
+/**
+ * A change of the mean tps within a trial.
+ */
+export interface Change {
+  /**
+   * Mean tps until the next change.
+   */
+  after: number;
+  /**
+   * Mean tps since the change before.
+   */
+  before: number;
+  /**
+   * Time since the window opened (seconds).
+   */
+  t_s: number;
+  /**
+   * Events and figures that changed at that time. They need not be the cause.
+   */
+  with: string[];
+}
+/**
+ * Rates over time that share a unit and an axis: one chart.
+ */
+export interface RateTable {
+  /**
+   * Whether only a detailed report shows it.
+   */
+  detail: boolean;
+  /**
+   * Subject: `cpu`, `device_throughput`, `wait_events`, `wal`, `memory`, …
+   */
+  group: string;
+  /**
+   * Lines of the chart.
+   */
+  lines: RateLine[];
+  /**
+   * Whether the lines are parts of a whole.
+   */
+  stacked: boolean;
+  /**
+   * Begin of each interval (seconds since the window opened).
+   */
+  t_s: number[];
+  /**
+   * Title of the chart.
+   */
+  title: string;
+  /**
+   * Unit of the values.
+   */
+  unit: string;
+}
+/**
+ * One line of a `RateTable`.
+ */
+export interface RateLine {
+  /**
+   * Name of the line.
+   */
+  name: string;
+  /**
+   * One value for each interval; none if the source had none or its counter went back.
+   */
+  values: (number | null)[];
+}
+/**
+ * The data of a page.
+ */
+export interface CrashPage {
+  cautions: Caution[];
+  differences: Difference[] | null;
+  environment: Environment[];
+  headline: Headline;
+  kind: 'crash';
+  pairs: PairsView | null;
+  pgdyno_version: string;
+  schema: 'pgdyno.page/1';
+  steadiness: SteadinessRow[] | null;
+  title: string;
+  view: CrashView;
+}
+/**
+ * The data of a page.
+ */
+export interface ProbePage {
+  cautions: Caution[];
+  differences: Difference[] | null;
+  environment: Environment[];
+  headline: Headline;
+  kind: 'probe';
+  pairs: PairsView | null;
+  pgdyno_version: string;
+  schema: 'pgdyno.page/1';
+  steadiness: SteadinessRow[] | null;
+  title: string;
+  view: ProbeRecord;
+}
+/**
+ * One execution of a probe; serialises as the document that `--json` prints.
+ */
+export interface ProbeRecord {
+  /**
+   * The machine.
+   */
+  host: HostFacts;
+  /**
+   * Its name in the store: kind, start and four letters drawn at random.
+   */
+  id: string;
+  /**
+   * What was probed: the storage's name in a run, else the directory or device as given.
+   */
+  name: string;
+  /**
+   * pgdyno's version.
+   */
+  pgdyno_version: string;
+  /**
+   * What was measured.
+   */
+  result: ProbeResult;
+  /**
+   * The run that it belongs to; none for a probe by itself.
+   */
+  run: string | null;
+  /**
+   * When it began.
+   */
+  started_at: string;
+  /**
+   * What lies under the directory; for a device the device itself.
+   */
+  storage: StorageFacts;
+}
+/**
+ * `pg_test_fsync`'s job, with percentiles and concurrent writers.
+ */
+export interface FsyncProbe {
+  /**
+   * Bytes of a block.
+   */
+  block_bytes: number;
+  /**
+   * Whether all of them were done.
+   */
+  complete: boolean;
+  /**
+   * How long each test was to take (seconds).
+   */
+  seconds_per_test: number;
+  /**
+   * Why flushes are suspected to be acknowledged before anything is durable; empty in the stores of earlier versions.
+   */
+  suspicions: Suspicion[];
+  /**
+   * Every test, in order.
+   */
+  tests: FsyncTest[];
+  /**
+   * What is not to be believed without a further look.
+   */
+  warnings: string[];
+}
+/**
+ * One test of the fsync probe.
+ */
+export interface FsyncTest {
+  /**
+   * Files written at the same time, a thread each (count).
+   */
+  files: number;
+  /**
+   * The comparison that it belongs to.
+   */
+  group: FsyncGroup;
+  /**
+   * Its name there, as `pg_test_fsync` prints it.
+   */
+  name: string;
+  /**
+   * What was found.
+   */
+  outcome: FsyncOutcome;
+}
+/**
+ * Operations of one test: the writes and what makes them durable.
+ */
+export interface Flushes {
+  /**
+   * Latency of one.
+   */
+  latency: LatencySummary;
+  /**
+   * How many, of all writers together (count).
+   */
+  operations: number;
+  /**
+   * Time they took (seconds).
+   */
+  seconds: number;
+}
+/**
+ * A distribution of latencies in short (microseconds).
+ */
+export interface LatencySummary {
+  /**
+   * The longest.
+   */
+  us_max: number;
+  /**
+   * The mean.
+   */
+  us_mean: number;
+  /**
+   * The median.
+   */
+  us_p50: number;
+  /**
+   * 90th percentile.
+   */
+  us_p90: number;
+  /**
+   * 95th percentile.
+   */
+  us_p95: number;
+  /**
+   * 99th percentile.
+   */
+  us_p99: number;
+  /**
+   * 99.9th percentile.
+   */
+  us_p999: number;
+}
+/**
+ * The raw curves of a disk.
+ */
+export interface DiskProbe {
+  /**
+   * Whether all points were done.
+   */
+  complete: boolean;
+  /**
+   * Whether the page cache was bypassed (`O_DIRECT`).
+   */
+  direct: boolean;
+  /**
+   * What offered the load: `fio` with its version, or pgdyno's own simple one.
+   */
+  driver: string;
+  /**
+   * What was not measured, and why.
+   */
+  not_measured: string[];
+  /**
+   * Every point, in order.
+   */
+  points: DiskPoint[];
+  /**
+   * How long each point but those of the sequential write was to take (seconds).
+   */
+  seconds_per_point: number;
+  /**
+   * How much of the disk was measured over: the file's size, or the device's.
+   */
+  span: Bytes;
+  /**
+   * Whether the filesystem's free blocks were discarded right before (`fstrim`).
+   */
+  trimmed: boolean;
+  /**
+   * What is not to be believed without a further look.
+   */
+  warnings: string[];
+}
+/**
+ * One point of a curve.
+ */
+export interface DiskPoint {
+  /**
+   * Bytes of each request.
+   */
+  block_bytes: number;
+  /**
+   * How long that part is.
+   */
+  length: Bytes;
+  /**
+   * Where the part of the span begins that was read or written.
+   */
+  offset: Bytes;
+  /**
+   * What was done.
+   */
+  pattern: Pattern;
+  /**
+   * Requests under way at a time (count).
+   */
+  queue_depth: number;
+  /**
+   * What was read.
+   */
+  read: Transfers | null;
+  /**
+   * How long it took (seconds).
+   */
+  seconds: number;
+  /**
+   * What was written.
+   */
+  write: Transfers | null;
+}
+/**
+ * Requests of one direction.
+ */
+export interface Transfers {
+  /**
+   * Bytes per second.
+   */
+  bytes_per_second: number;
+  /**
+   * Requests per second.
+   */
+  iops: number;
+  /**
+   * From submission to completion of one.
+   */
+  latency: LatencySummary;
+  /**
+   * Requests (count).
+   */
+  operations: number;
+}
+/**
+ * The data of a page.
+ */
+export interface ImportPage {
+  cautions: Caution[];
+  differences: Difference[] | null;
+  environment: Environment[];
+  headline: Headline;
+  kind: 'import';
+  pairs: PairsView | null;
+  pgdyno_version: string;
+  schema: 'pgdyno.page/1';
+  steadiness: SteadinessRow[] | null;
+  title: string;
+  view: ImportedRun;
+}
+/**
+ * What was imported from one report: figures that pgdyno did not measure.
+ */
+export interface ImportedRun {
+  /**
+   * Its name in the store.
+   */
+  id: string;
+  /**
+   * When it was imported.
+   */
+  imported_at: string;
+  /**
+   * The pgdyno that read it.
+   */
+  pgdyno_version: string;
+  /**
+   * Said wherever it is shown.
+   */
+  provenance: Provenance;
+  /**
+   * What was recognised in it.
+   */
+  recognised: Recognised;
+  /**
+   * SHA-256 of the file, in hexadecimal digits.
+   */
+  sha256: string;
+  /**
+   * The report's file, as it was named.
+   */
+  source: string;
+}
+/**
+ * Figures that were recognised in one document. A store keeps them.
+ */
+export interface Recognised {
+  /**
+   * CPU lines of iostat.
+   */
+  cpus: CpuLine[];
+  /**
+   * Device lines of iostat.
+   */
+  devices: DeviceLine[];
+  /**
+   * Lines of pg_test_fsync.
+   */
+  fsync: FsyncLine[];
+  /**
+   * Reports of pgbench.
+   */
+  runs: PgbenchRun[];
+  /**
+   * Settings of PostgreSQL.
+   */
+  settings: ReportSetting[];
+  /**
+   * Facts on the storage.
+   */
+  storage: StorageFact[];
+  /**
+   * Reports of sysbench.
+   */
+  sysbench: SysbenchRun[];
+  /**
+   * Tables of tps, or of figures that the authors computed.
+   */
+  tables: ReportTable[];
+}
+/**
+ * CPU of iostat: its parts (percent), by name.
+ */
+export interface CpuLine {
+  /**
+   * Where it stands in the file, from 1.
+   */
+  line: number;
+  /**
+   * `user`, `nice`, `system`, `iowait`, `steal`, `idle`.
+   */
+  parts: [string, Figure][];
+}
+/**
+ * A printed number.
+ */
+export interface Figure {
+  /**
+   * Half a unit of the last printed digit: what rounding may have taken.
+   */
+  half: number;
+  /**
+   * Where it stands in its file, from 1.
+   */
+  line: number;
+  /**
+   * As printed.
+   */
+  value: number;
+}
+/**
+ * A device of iostat.
+ */
+export interface DeviceLine {
+  /**
+   * Its columns by iostat's names.
+   */
+  columns: [string, Figure][];
+  /**
+   * The device.
+   */
+  device: string;
+}
+/**
+ * One method of pg_test_fsync.
+ */
+export interface FsyncLine {
+  /**
+   * The method, or what else the line names.
+   */
+  method: string;
+  /**
+   * Operations in a second.
+   */
+  per_second: Figure;
+  /**
+   * What was compared: the heading above it.
+   */
+  section: string;
+  /**
+   * Microseconds for each, where the program prints them (from 9.3 on).
+   */
+  us: Figure | null;
+}
+/**
+ * What one run of pgbench printed. Each part is none where it was not printed, or not copied.
+ */
+export interface PgbenchRun {
+  /**
+   * `number of clients`.
+   */
+  clients: Figure | null;
+  /**
+   * `duration` (seconds).
+   */
+  duration_s: Figure | null;
+  /**
+   * `number of failed transactions` (from 15 on).
+   */
+  failed: Figure | null;
+  /**
+   * `initial connection time` (milliseconds).
+   */
+  initial_connection_ms: Figure | null;
+  /**
+   * What stands above it and may be its name.
+   */
+  label: string | null;
+  /**
+   * Its last.
+   */
+  last_line: number;
+  /**
+   * `latency average` (milliseconds).
+   */
+  latency_average_ms: Figure | null;
+  /**
+   * `latency stddev` (milliseconds): printed only where latencies were measured one by one.
+   */
+  latency_stddev_ms: Figure | null;
+  /**
+   * Its first line in the file, from 1.
+   */
+  line: number;
+  /**
+   * `maximum number of tries` (from 15 on).
+   */
+  max_tries: Figure | null;
+  /**
+   * Progress lines that stand above it.
+   */
+  progress: ReportProgress[];
+  /**
+   * `query mode`.
+   */
+  query_mode: string | null;
+  /**
+   * `number of transactions retried`.
+   */
+  retried: Figure | null;
+  /**
+   * `scaling factor`.
+   */
+  scale: Figure | null;
+  /**
+   * The average of `rate limit schedule lag` (milliseconds).
+   */
+  schedule_lag_ms: Figure | null;
+  /**
+   * The scripts of a run with several.
+   */
+  scripts: ReportScript[];
+  /**
+   * `number of transactions skipped`, with a rate and a limit.
+   */
+  skipped: Figure | null;
+  /**
+   * `statement latencies in milliseconds` of a run with one script.
+   */
+  statements: ReportStatement[];
+  /**
+   * `number of threads` (from 9.0 on).
+   */
+  threads: Figure | null;
+  /**
+   * tps of which nothing more is said.
+   */
+  tps_bare: Figure | null;
+  /**
+   * tps `excluding connections establishing` (to 13).
+   */
+  tps_excluding: Figure | null;
+  /**
+   * tps `including connections establishing` (to 13).
+   */
+  tps_including: Figure | null;
+  /**
+   * tps `including reconnection times` (from 14 on, with -C).
+   */
+  tps_reconnecting: Figure | null;
+  /**
+   * tps `without initial connection time` (from 14 on).
+   */
+  tps_without: Figure | null;
+  /**
+   * `transaction type`.
+   */
+  transaction_type: string | null;
+  /**
+   * `number of transactions actually processed`.
+   */
+  transactions: Figure | null;
+  /**
+   * `number of transactions per client`.
+   */
+  transactions_per_client: Figure | null;
+  /**
+   * What stands behind its slash: how many were to be.
+   */
+  transactions_wanted: Figure | null;
+  /**
+   * pgbench's version (from 14 on).
+   */
+  version: string | null;
+}
+/**
+ * A progress line.
+ */
+export interface ReportProgress {
+  /**
+   * Time since the start (seconds).
+   */
+  at_s: Figure;
+  /**
+   * Mean latency since then (milliseconds).
+   */
+  latency_ms: Figure | null;
+  /**
+   * tps since the line before.
+   */
+  tps: Figure;
+}
+/**
+ * A script of several.
+ */
+export interface ReportScript {
+  /**
+   * Its mean latency (milliseconds).
+   */
+  latency_average_ms: Figure | null;
+  /**
+   * Where it is named in the file, from 1.
+   */
+  line: number;
+  /**
+   * Its file or builtin.
+   */
+  name: string;
+  /**
+   * Its share of all transactions (percent).
+   */
+  percent: Figure | null;
+  /**
+   * `statement latencies in milliseconds`.
+   */
+  statements: ReportStatement[];
+  /**
+   * Its share by weight (percent).
+   */
+  target_percent: Figure | null;
+  /**
+   * Its tps.
+   */
+  tps: Figure | null;
+  /**
+   * Its transactions.
+   */
+  transactions: Figure | null;
+}
+/**
+ * A command of a script and its mean latency.
+ */
+export interface ReportStatement {
+  /**
+   * How often it failed (from 15 on).
+   */
+  failures: Figure | null;
+  /**
+   * Its mean latency (milliseconds).
+   */
+  latency_ms: Figure;
+  /**
+   * The command's first line.
+   */
+  text: string;
+}
+/**
+ * A setting that the report shows.
+ */
+export interface ReportSetting {
+  /**
+   * Where it stands in the file, from 1.
+   */
+  line: number;
+  /**
+   * Its name.
+   */
+  name: string;
+  /**
+   * Its value, without quotes.
+   */
+  value: string;
+}
+/**
+ * Something that the report says of its storage.
+ */
+export interface StorageFact {
+  /**
+   * Where it stands in the file, from 1.
+   */
+  line: number;
+  /**
+   * What.
+   */
+  what: StorageWhat;
+  /**
+   * The words or the option that say it.
+   */
+  words: string;
+}
+/**
+ * What one run of sysbench printed. Each part is none where it was not printed, or not copied.
+ */
+export interface SysbenchRun {
+  /**
+   * `ignored errors`.
+   */
+  errors: Figure | null;
+  /**
+   * `total number of events`.
+   */
+  events: Figure | null;
+  /**
+   * Events of a thread, on average.
+   */
+  events_per_thread: Figure | null;
+  /**
+   * Its last.
+   */
+  last_line: number;
+  /**
+   * The mean latency (milliseconds).
+   */
+  latency_average_ms: Figure | null;
+  /**
+   * The sum of latencies (milliseconds).
+   */
+  latency_sum_ms: Figure | null;
+  /**
+   * Its first line in the file, from 1.
+   */
+  line: number;
+  /**
+   * Queries that do neither.
+   */
+  others: Figure | null;
+  /**
+   * Transactions in a second.
+   */
+  per_second: Figure | null;
+  /**
+   * Interval lines that stand above it.
+   */
+  progress: ReportProgress[];
+  /**
+   * `queries`.
+   */
+  queries: Figure | null;
+  /**
+   * Queries in a second.
+   */
+  queries_per_second: Figure | null;
+  /**
+   * Queries that read.
+   */
+  reads: Figure | null;
+  /**
+   * Time that a thread spent in events, on average (seconds).
+   */
+  thread_time_s: Figure | null;
+  /**
+   * `Number of threads`.
+   */
+  threads: Figure | null;
+  /**
+   * The three together, as printed.
+   */
+  total: Figure | null;
+  /**
+   * `total time`, or `time elapsed` (seconds).
+   */
+  total_time_s: Figure | null;
+  /**
+   * `transactions`.
+   */
+  transactions: Figure | null;
+  /**
+   * Queries that write.
+   */
+  writes: Figure | null;
+}
+/**
+ * Table with at least one understood column.
+ */
+export interface ReportTable {
+  /**
+   * Names of the columns; empty if unknown.
+   */
+  header: string[];
+  /**
+   * Line of its first row in the file, from 1.
+   */
+  line: number;
+  /**
+   * Origin of what is known of the columns.
+   */
+  meaning: Meaning;
+  /**
+   * Rows.
+   */
+  rows: ReportRow[];
+  /**
+   * Whether the table or its caption mentions medians, intervals or numbers of repeats.
+   */
+  summarised: boolean;
+  /**
+   * Whether its figures are tps.
+   */
+  tps: boolean;
+}
+/**
+ * Row of a table.
+ */
+export interface ReportRow {
+  /**
+   * Whether a spread is printed.
+   */
+  has_spread: boolean;
+  /**
+   * Text of the first column.
+   */
+  label: string;
+  /**
+   * Line in the file, from 1.
+   */
+  line: number;
+  /**
+   * Mean, as printed.
+   */
+  mean: Figure | null;
+  /**
+   * Figures of unknown meaning, as (column, figure).
+   */
+  others: [number, Figure][];
+  /**
+   * Ratio to another row, as printed.
+   */
+  ratio: Figure | null;
+  /**
+   * Figure of each repeat.
+   */
+  repeats: Figure[];
+  /**
+   * Share of the whole, as printed (percent).
+   */
+  share: Figure | null;
+}
+/**
+ * Seconds and telemetry of a trial, reduced to a bounded number of buckets.
+ */
+export interface TrialDetail {
+  /**
+   * Most buckets of time.
+   */
+  buckets: number;
+  /**
+   * Latencies over time; none in trials that earlier versions stored.
+   */
+  heat: Heat | null;
+  /**
+   * Whether a bucket holds more than one second.
+   */
+  reduced: boolean;
+  series: Series;
+  telemetry: Chart[];
+}
+/**
+ * Counts of latencies by bucket of time and of latency. Latency bucket `k` begins at `base_us` · 2^(k/`per_octave`) microseconds.
+ */
+export interface Heat {
+  base_us: number;
+  per_octave: number;
+  /**
+   * Time bucket, latency bucket, count; again and again.
+   */
+  rows: number[];
+}
+/**
+ * Seconds of the window. Latencies are in microseconds.
+ */
+export interface Series {
+  failed: number[];
+  length_s: number[];
+  max: (number | null)[];
+  p50: (number | null)[];
+  p95: (number | null)[];
+  p99: (number | null)[];
+  t_s: number[];
+  tps: Reduced;
+  transactions: number[];
+}
+/**
+ * Values over buckets; extremes where a bucket may hold several values.
+ */
+export interface Reduced {
+  max?: (number | null)[] | null;
+  mean: (number | null)[];
+  min?: (number | null)[] | null;
+}
+/**
+ * One chart of telemetry.
+ */
+export interface Chart {
+  detail: boolean;
+  group: string;
+  lines: ChartLine[];
+  stacked: boolean;
+  t_s: number[];
+  title: string;
+  unit: string;
+}
+/**
+ * Values over buckets; extremes where a bucket may hold several values.
+ */
+export interface ChartLine {
+  max?: (number | null)[] | null;
+  mean: (number | null)[];
+  min?: (number | null)[] | null;
+  name: string;
+}
+/**
+ * What the store holds, newest first.
+ */
+export interface Runs {
+  /**
+   * Probes, crash tests and imports.
+   */
+  others: NotedRow[];
+  /**
+   * Runs whose badge, headline and sparkline are not known yet (count). They are found in the background while no run is measured.
+   */
+  pending: number;
+  /**
+   * The runs.
+   */
+  runs: RunRow[];
+}
+/**
+ * A probe, crash tests or an import with the user's note.
+ */
+export interface NotedRow {
+  /**
+   * Its id.
+   */
+  id: string;
+  /**
+   * `probe`, `crash` or `import`.
+   */
+  kind: string;
+  /**
+   * What was probed or crashed; the imported report's file.
+   */
+  name: string;
+  /**
+   * The user's note; empty where there is none.
+   */
+  note: string;
+  /**
+   * The run that it belongs to; none for one by itself.
+   */
+  run: string | null;
+  /**
+   * When it began; of an import, when it was imported.
+   */
+  started_at: string;
+  /**
+   * `completed` or `incomplete`; the verdict of crash tests; what was recognised in an import.
+   */
+  state: string;
+  /**
+   * The user's tags.
+   */
+  tags: string[];
+}
+/**
+ * A run in the list.
+ */
+export interface RunRow {
+  /**
+   * Attempts that failed (count).
+   */
+  attempts_failed: number;
+  /**
+   * How far the run answers its question; null while that is not known.
+   */
+  badge: Badge | null;
+  /**
+   * The answer in one or two sentences; null while it is not known.
+   */
+  headline: string | null;
+  /**
+   * The last session's machine, in words; null while it is not known.
+   */
+  host: string | null;
+  /**
+   * Its id.
+   */
+  id: string;
+  /**
+   * Whether its process is at work and can be watched.
+   */
+  is_live: boolean;
+  /**
+   * The user's note; empty where there is none.
+   */
+  note: string;
+  /**
+   * The question that it answers.
+   */
+  question: string | null;
+  /**
+   * The recipe's or the file's name.
+   */
+  recipe: string;
+  /**
+   * Transactions per second of completed trials in order, at most 40.
+   */
+  spark: number[];
+  /**
+   * When it began (RFC 3339, UTC).
+   */
+  started_at: string;
+  /**
+   * Where it stands.
+   */
+  state: RunState;
+  /**
+   * The user's tags.
+   */
+  tags: string[];
+  /**
+   * Planned trials that are completed (count).
+   */
+  trials_done: number;
+  /**
+   * Planned trials (count).
+   */
+  trials_planned: number;
+}
+/**
+ * Why a request cannot be answered.
+ */
+export interface ApiError {
+  /**
+   * What was attempted, on what, and what was found.
+   */
+  error: string;
+  /**
+   * What to do; none where there is nothing to recommend.
+   */
+  help: string | null;
+}
