@@ -4,7 +4,7 @@ import { gunzipSync } from 'node:zlib';
 import type { Page } from '@playwright/test';
 import type { PairsView, RunPage, RunView, TrialDetail } from '../src/data/types';
 import { milliseconds, rate, seconds, significant, times } from '../src/format';
-import { figures } from '../src/time/intervals';
+import { figures, STATEMENTS } from '../src/time/intervals';
 import { ratiosTo } from '../src/state/selection';
 import { drawn, expect, open, test } from './support/open';
 import { address, edited, pageDocument, shown, type PageName } from './support/pages';
@@ -189,7 +189,9 @@ test.describe('over time', () => {
     await expect(table).toBeVisible();
     const [from, to] = String(stated(page, 'brush')).split('-').map(Number);
     expect(from).toBeLessThan(to);
-    const expected = figures(detail('long', 0), [from, to]);
+    const { statements } = shown<RunView>('long').trials[0];
+    const expected = figures(detail('long', 0), statements, [from, to]);
+    expect(expected.filter((f) => f.group === STATEMENTS)).toHaveLength(statements.length);
     for (const f of expected) {
       const own = table.locator('tbody').filter({ hasText: f.group }).locator('tr').filter({ has: page.getByRole('rowheader', { name: `${f.name} ${f.unit}`, exact: true }) });
       await expect(own.locator('td').first()).toHaveText(significant(f.interval));

@@ -143,6 +143,7 @@ impl Aggregate {
                 latency_us_p99: quantile(0.99),
                 latency_us_max: pending.latency.as_ref().and_then(Latencies::max_us),
                 latencies: pending.latency.as_ref().map(SecondLatencies::from),
+                commands: pending.commands,
             };
             self.series.insert(second, settled);
         }
@@ -259,8 +260,8 @@ fn script_measurement(weighted: &WeightedScript, tally: &ScriptTally) -> ScriptM
         text: command.text.clone(),
         line: command.line,
         kind: command.op.kind().to_owned(),
-        count: tally.count,
-        latency_sum_us: tally.nanoseconds as f64 / 1e3,
+        count: tally.done.count,
+        latency_sum_us: tally.done.nanoseconds as f64 / 1e3,
         failures: tally.failures,
         retries: tally.retries,
     };

@@ -2,7 +2,7 @@
 
 use pgdyno_model::Latencies;
 use pgdyno_model::counters::LoadCounters;
-use pgdyno_model::measurement::Sums;
+use pgdyno_model::measurement::{CommandSums, Sums};
 
 use crate::program::{LinkedScript, Program};
 use crate::schedule::{Exchange, Moment};
@@ -52,10 +52,8 @@ impl StatementTally {
 /// Counts of one command of a script, from the opening of the window on.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct CommandTally {
-    /// Executions that ended well (count).
-    pub count: u64,
-    /// Time that they took together (nanoseconds).
-    pub nanoseconds: u64,
+    /// Executions that ended well.
+    pub done: CommandSums,
     /// Errors that failed a transaction (count).
     pub failures: u64,
     /// Errors after which the transaction was retried (count).
@@ -121,8 +119,7 @@ impl Tally {
                 }
             }
             for (ours, theirs) in ours.commands.iter_mut().zip(&theirs.commands) {
-                ours.count += theirs.count;
-                ours.nanoseconds += theirs.nanoseconds;
+                ours.done.merge(theirs.done);
                 ours.failures += theirs.failures;
                 ours.retries += theirs.retries;
             }

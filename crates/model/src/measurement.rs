@@ -357,6 +357,62 @@ pub struct Second {
     /// versions stored.
     #[serde(skip)]
     pub latencies: Option<SecondLatencies>,
+    /// What each command did in it, in the order of [`Measurement::scripts`] and their commands;
+    /// empty in trials that earlier versions stored.
+    #[serde(skip)]
+    pub commands: Vec<CommandSums>,
+}
+
+/// Executions of one command that ended well. In JSON: `[count, nanoseconds]`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(from = "(u64, u64)", into = "(u64, u64)")]
+pub struct CommandSums {
+    /// How many (count).
+    pub count: u64,
+    /// Time that they took together (nanoseconds).
+    pub nanoseconds: u64,
+}
+
+impl CommandSums {
+    /// Adds `other`.
+    pub fn merge(&mut self, other: Self) {
+        self.count += other.count;
+        self.nanoseconds += other.nanoseconds;
+    }
+
+    /// Returns the mean time of one execution (microseconds); none without any.
+    #[allow(clippy::cast_precision_loss)]
+    pub fn mean_us(self) -> Option<f64> {
+        (self.count > 0).then(|| self.nanoseconds as f64 / 1e3 / self.count as f64)
+    }
+
+    /// Returns what came since `before`.
+    pub fn since(self, before: Self) -> Self {
+        Self {
+            count: self.count - before.count,
+            nanoseconds: self.nanoseconds - before.nanoseconds,
+        }
+    }
+
+    /// Adds `other` to `sums`, element by element.
+    pub fn merge_all(sums: &mut Vec<Self>, other: &[Self]) {
+        sums.resize(sums.len().max(other.len()), Self::default());
+        for (ours, theirs) in sums.iter_mut().zip(other) {
+            ours.merge(*theirs);
+        }
+    }
+}
+
+impl From<(u64, u64)> for CommandSums {
+    fn from((count, nanoseconds): (u64, u64)) -> Self {
+        Self { count, nanoseconds }
+    }
+}
+
+impl From<CommandSums> for (u64, u64) {
+    fn from(sums: CommandSums) -> Self {
+        (sums.count, sums.nanoseconds)
+    }
 }
 
 #[cfg(test)]

@@ -8,7 +8,7 @@ mod page_support;
 
 use common::{Random, fill_with, plan, run_record, store};
 use page_support::detail;
-use pgdyno_model::measurement::Second;
+use pgdyno_model::measurement::{CommandSums, Second};
 use pgdyno_model::telemetry::{Column, Kind, Sample, Table};
 use pgdyno_model::{Latencies, RunRecord, SecondLatencies, TrialRecord};
 use pgdyno_results::RunView;
@@ -16,6 +16,12 @@ use pgdyno_results::analysis::TrialView;
 use pgdyno_results::report::Page;
 
 const MB: usize = 1_000_000;
+
+/// What a command did in a second.
+fn command(random: &mut Random) -> CommandSums {
+    let count = (1000.0 + 100.0 * random.normal()) as u64;
+    CommandSums { count, nanoseconds: count * (1e6 * (1.0 + random.uniform())) as u64 }
+}
 
 /// Seconds whose figures and latencies vary as those of a real load do.
 fn series(seconds: u32, random: &mut Random) -> Vec<Second> {
@@ -35,6 +41,7 @@ fn series(seconds: u32, random: &mut Random) -> Vec<Second> {
                 latency_us_p99: latencies.quantile_us(0.99),
                 latency_us_max: latencies.max_us(),
                 latencies: Some(SecondLatencies::from(&latencies)),
+                commands: (0..3).map(|_| command(random)).collect(),
             }
         })
         .collect()
@@ -110,6 +117,14 @@ fn two_hours_with_sixty_columns_fit_and_keep_their_extremes() {
     assert_eq!(total as u64, measured);
     let heat: f64 = numbers(&detail["heat"]["rows"]).iter().skip(2).step_by(3).sum();
     assert_eq!(heat as usize, 7200 * 300);
+    let statements = detail["statements"].as_array().unwrap();
+    for (place, statement) in statements.iter().enumerate() {
+        let executions: f64 = numbers(&statement["executions"]).iter().sum();
+        let seconds = view.trials[0].series.iter();
+        let done: u64 = seconds.map(|s| s.second.commands[place].count).sum();
+        assert_eq!(executions as u64, done);
+    }
+    assert_eq!(statements.len(), 3);
 }
 
 #[test]

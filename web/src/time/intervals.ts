@@ -1,6 +1,6 @@
 // Figures of an interval of a trial, from the buckets that the page holds. Nothing is estimated here
 // but what a bucket's width hides: a quantile lies within its bucket.
-import type { Heat, Series, Chart, TrialDetail } from '../data/types';
+import type { Chart, Heat, Series, StatementView, TrialDetail } from '../data/types';
 
 export type Range = [number, number];
 
@@ -75,6 +75,9 @@ export function quantileError(heat: Heat): number {
   return 2 ** (1 / heat.per_octave / 2) - 1;
 }
 
+/** Title of the figures of statements. */
+export const STATEMENTS = 'Mean latency by statement';
+
 export interface Figure {
   /** Title of the chart that shows it. */
   group: string;
@@ -89,17 +92,17 @@ function sum(values: number[], at: number[]): number {
   return at.reduce((total, i) => total + (values[i] ?? 0), 0);
 }
 
-/** Mean of `values` over buckets, weighted by their length; null where none is known. */
-function mean(values: (number | null)[], lengths: number[], at: number[]): number | null {
-  let [total, length] = [0, 0];
+/** Mean of `values` over buckets, weighted by `weights`; null where none is known. */
+function mean(values: (number | null)[], weights: number[], at: number[]): number | null {
+  let [total, weight] = [0, 0];
   for (const i of at) {
     const v = values[i];
     if (typeof v === 'number') {
-      total += v * lengths[i];
-      length += lengths[i];
+      total += v * weights[i];
+      weight += weights[i];
     }
   }
-  return length > 0 ? total / length : null;
+  return weight > 0 ? total / weight : null;
 }
 
 type Three = (at: number[]) => number | null;
@@ -150,9 +153,30 @@ function tableFigures(table: Chart, range: Range, begin: number, end: number): F
   }));
 }
 
-/** Figures of an interval, of the rest of the window, and of the whole. */
-export function figures(detail: TrialDetail, range: Range): Figure[] {
+/** Name of a statement: its text, and its place where another has the same text. */
+function nameOf(statement: StatementView, all: StatementView[]): string {
+  const { text, script, line } = statement;
+  return all.some((other) => other !== statement && other.text === text) ? `${text} (${script}:${line})` : text;
+}
+
+/** Mean latency of each statement. Empty for trials of which it is not known by the second. */
+function statementFigures(detail: TrialDetail, statements: StatementView[], range: Range): Figure[] {
+  const { series } = detail;
+  const to = ends(series.t_s, series.length_s);
+  const parts = [within(series.t_s, to, range), within(series.t_s, to, range, true), within(series.t_s, to, null)];
+  return (detail.statements ?? []).slice(0, statements.length).map(({ executions, latency_us }, i) => {
+    const [interval, rest, whole] = parts.map((at) => {
+      const us = mean(latency_us, executions, at);
+      return us === null ? null : us / 1000;
+    });
+    return { group: STATEMENTS, name: nameOf(statements[i], statements), unit: 'ms', interval, rest, whole };
+  });
+}
+
+/** Figures of an interval, of the rest of the window, and of the whole. `statements` are the trial's. */
+export function figures(detail: TrialDetail, statements: StatementView[], range: Range): Figure[] {
   const end = windowEnd(detail.series);
   const tables = detail.telemetry.filter((table) => !table.detail);
-  return [...loadFigures(detail, range), ...tables.flatMap((table) => tableFigures(table, range, 0, end))];
+  const of = statementFigures(detail, statements, range);
+  return [...loadFigures(detail, range), ...of, ...tables.flatMap((table) => tableFigures(table, range, 0, end))];
 }

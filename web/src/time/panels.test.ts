@@ -16,6 +16,7 @@ const table = (group: string, names: [string, number][], detail = false): Chart 
 const detail: TrialDetail = {
   buckets: 2,
   reduced: false,
+  statements: [],
   series: {
     t_s: [0, 1], length_s: [1, 1], tps: { mean: [10, 20] }, transactions: [10, 20], failed: [0, 0],
     p50: [1000, null], p95: [2000, 2000], p99: [3000, 3000], max: [4000, 4000],

@@ -172,39 +172,33 @@ impl Scrapes {
     }
 }
 
-/// Memory of a process (bytes).
-#[derive(Clone, Copy, Debug)]
-pub struct Usage {
-    /// Resident.
-    pub resident: u64,
-    /// Resident at most so far.
-    pub peak: u64,
-}
-
-/// Memory of a process early in the run, and when it was last seen.
+/// Memory that a process has for itself (bytes): `RssAnon`. Pages of its program's file come and go
+/// with what else the machine does.
 pub struct Memory {
     pub name: &'static str,
     pid: i32,
-    pub early: Option<Usage>,
-    pub last: Option<Usage>,
+    /// Early in the run.
+    pub early: Option<u64>,
+    /// When it was last seen.
+    pub last: Option<u64>,
+    /// At most so far.
+    pub most: u64,
 }
 
 impl Memory {
     pub fn new(name: &'static str, pid: i32) -> Self {
-        Self { name, pid, early: None, last: None }
+        Self { name, pid, early: None, last: None, most: 0 }
     }
 
     /// Looks at the process. The first look at which `is_early_over` is the early one.
     pub fn look(&mut self, is_early_over: bool) {
         let status = std::fs::read_to_string(format!("/proc/{}/status", self.pid));
         let status = status.unwrap_or_default();
-        let bytes = |key: &str| {
-            let (_, rest) = status.split_once(key)?;
-            rest.split_whitespace().next()?.parse::<u64>().ok().map(|kb| kb * 1024)
-        };
         // A process that has ended has no memory.
-        let (Some(resident), Some(peak)) = (bytes("VmRSS:"), bytes("VmHWM:")) else { return };
-        self.last = Some(Usage { resident, peak });
+        let Some((_, rest)) = status.split_once("RssAnon:") else { return };
+        let kib: u64 = rest.split_whitespace().next().unwrap().parse().unwrap();
+        self.last = Some(kib * 1024);
+        self.most = self.most.max(kib * 1024);
         if is_early_over && self.early.is_none() {
             self.early = self.last;
         }
@@ -214,6 +208,6 @@ impl Memory {
     /// a trial take.
     pub fn is_bounded(&self) -> bool {
         let (early, last) = (self.early.unwrap(), self.last.unwrap());
-        last.resident < early.resident * 3 / 2 + 20_000_000
+        last < early * 3 / 2 + 20_000_000
     }
 }

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use pgdyno_model::Latencies;
-use pgdyno_model::measurement::Sums;
+use pgdyno_model::measurement::{CommandSums, Sums};
 
 use crate::schedule::{Moment, Phase, Schedule};
 use crate::tally::merge;
@@ -25,6 +25,9 @@ pub struct Interval {
     pub failed: u64,
     /// Exact sums: latencies, lags, retries, failures by kind.
     pub sums: Sums,
+    /// What each command did, by script and step; empty but in the window. A command belongs to the
+    /// second in which the event loop saw its end.
+    pub commands: Vec<CommandSums>,
     /// Latency of `transactions`; none when there were none.
     pub latency: Option<Latencies>,
     /// Event-loop lag; none when no event was handled.
@@ -44,7 +47,8 @@ impl Interval {
         };
         let sums = Sums::default();
         let (latency, event_loop_lag) = (None, None);
-        Self { phase, second, end, transactions: 0, failed: 0, sums, latency, event_loop_lag }
+        let (transactions, failed, commands) = (0, 0, Vec::new());
+        Self { phase, second, end, transactions, failed, sums, commands, latency, event_loop_lag }
     }
 
     /// Adds the counts of another thread for the same second; the later end holds.
@@ -53,6 +57,7 @@ impl Interval {
         self.transactions += other.transactions;
         self.failed += other.failed;
         self.sums.merge(&other.sums);
+        CommandSums::merge_all(&mut self.commands, &other.commands);
         merge(&mut self.latency, other.latency.as_ref());
         merge(&mut self.event_loop_lag, other.event_loop_lag.as_ref());
     }

@@ -14,6 +14,7 @@ use std::time::{Duration, SystemTime};
 pub use interval::Interval;
 use latency_buffer::LatencyBuffer;
 use pgdyno_model::experiment::LoadOptions;
+use pgdyno_model::measurement::CommandSums;
 use pgdyno_model::{Latencies, LatencyCounts};
 
 use crate::failure::FailureKind;
@@ -69,6 +70,8 @@ pub struct Recorder {
     /// Events of the current interval handled without event-loop lag (count).
     without_lag: u64,
     current: Interval,
+    /// What each command had done, by script and step, when the current interval began.
+    commands_before: Vec<CommandSums>,
     on_interval: Box<dyn FnMut(Interval) + Send>,
     options: RecorderOptions,
 }
@@ -101,6 +104,7 @@ impl Recorder {
             lag: LatencyCounts::new(),
             without_lag: 0,
             current: Interval::new(&schedule, schedule.start),
+            commands_before: Vec::new(),
             on_interval,
             options,
         }
@@ -143,7 +147,19 @@ impl Recorder {
             interval.latency = Some(latency);
         }
         interval.event_loop_lag = self.take_lag(interval.phase);
+        if interval.phase == Phase::Measuring {
+            interval.commands = self.take_commands();
+        }
         (self.on_interval)(interval);
+    }
+
+    /// Returns what each command did since the last call.
+    fn take_commands(&mut self) -> Vec<CommandSums> {
+        let commands = self.tally.scripts.iter().flat_map(|script| &script.commands);
+        let now: Vec<CommandSums> = commands.map(|command| command.done).collect();
+        let before = std::mem::replace(&mut self.commands_before, now.clone());
+        let before = before.into_iter().chain(std::iter::repeat(CommandSums::default()));
+        now.into_iter().zip(before).map(|(now, before)| now.since(before)).collect()
     }
 
     /// Moves the current interval's lag out; none if no event was handled.
@@ -175,8 +191,8 @@ impl Recorder {
     pub fn record_command(&mut self, script: usize, step: usize, nanoseconds: u64, done: Moment) {
         if done >= self.schedule.opening {
             let tally = &mut self.tally.scripts[script].commands[step];
-            tally.count += 1;
-            tally.nanoseconds += nanoseconds;
+            tally.done.count += 1;
+            tally.done.nanoseconds += nanoseconds;
         }
     }
 

@@ -54,7 +54,7 @@ pub(super) fn view(
         service_us: measured.and_then(|m| LatencyView::of(m.service.as_ref()?)),
         server_count: trial.server_count.clone(),
         statements: measured.map(statements).unwrap_or_default(),
-        series: measured.map(|m| m.series.iter().map(second).collect()).unwrap_or_default(),
+        series: measured.map(seconds).unwrap_or_default(),
         telemetry: telemetry::rates(&trial.telemetry, devices),
         sizes: growth::relations(&trial.telemetry, measured),
         observer: telemetry::observer(&trial.telemetry),
@@ -78,9 +78,28 @@ fn statements(measurement: &Measurement) -> Vec<StatementView> {
 }
 
 #[allow(clippy::cast_precision_loss)]
-fn second(s: &Second) -> SecondView {
-    let tps = (s.length_s > 0.0).then(|| s.transactions as f64 / s.length_s);
-    SecondView { second: s.clone(), tps }
+fn seconds(measurement: &Measurement) -> Vec<SecondView> {
+    let places = places_of_statements(measurement);
+    let second = |s: &Second| SecondView {
+        statements: places.iter().map_while(|place| s.commands.get(*place).copied()).collect(),
+        second: s.clone(),
+        tps: (s.length_s > 0.0).then(|| s.transactions as f64 / s.length_s),
+    };
+    measurement.series.iter().map(second).collect()
+}
+
+/// Where each of [`statements`] stands among the commands of all scripts.
+fn places_of_statements(measurement: &Measurement) -> Vec<usize> {
+    let commands = measurement.scripts.iter().flat_map(|script| {
+        let mut left = script.statements.len();
+        script.commands.iter().map(move |command| {
+            let is_statement = command.kind == "sql" && left > 0;
+            left -= usize::from(is_statement);
+            is_statement
+        })
+    });
+    let places = commands.enumerate().filter(|(_, is_statement)| *is_statement);
+    places.map(|(place, _)| place).collect()
 }
 
 /// Every distinct server: version and build. Its settings may differ from trial to trial.

@@ -241,8 +241,9 @@ impl Store {
         let rows = self.rows(
             "read a trial's series",
             "SELECT s.t_s, s.length_s, s.transactions, s.failed, s.latency_us_p50, s.latency_us_p95, s.latency_us_p99,
-                    s.latency_us_max, h.counts
-             FROM second s LEFT JOIN second_histogram h USING (trial, t_s) WHERE trial = ? ORDER BY t_s",
+                    s.latency_us_max, h.counts, c.done
+             FROM second s LEFT JOIN second_histogram h USING (trial, t_s)
+             LEFT JOIN second_command c USING (trial, t_s) WHERE trial = ? ORDER BY t_s",
             [trial],
             |row| {
                 let second = Second {
@@ -255,17 +256,23 @@ impl Store {
                     latency_us_p99: row.get(6)?,
                     latency_us_max: row.get(7)?,
                     latencies: None,
+                    commands: Vec::new(),
                 };
-                Ok((second, row.get::<_, Option<Vec<u8>>>(8)?))
+                Ok((second, row.get::<_, Option<Vec<u8>>>(8)?, row.get::<_, Option<String>>(9)?))
             },
         )?;
         let read = |bytes: Vec<u8>| {
             SecondLatencies::from_bytes(&bytes)
                 .map_err(|e| self.corrupt("a histogram of a second", &e))
         };
+        let commands = |text: String| self.json("commands of a second", &text);
         measurement.series = rows
             .into_iter()
-            .map(|(second, bytes)| Ok(Second { latencies: bytes.map(read).transpose()?, ..second }))
+            .map(|(second, bytes, done)| {
+                let latencies = bytes.map(read).transpose()?;
+                let commands = done.map(commands).transpose()?.unwrap_or_default();
+                Ok(Second { latencies, commands, ..second })
+            })
             .collect::<Result<_, StoreError>>()?;
         Ok(())
     }

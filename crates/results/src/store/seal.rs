@@ -92,6 +92,10 @@ const PARTS: &[Part] = &[
         "SELECT trial, t_s, latencies, counts FROM second_histogram WHERE trial = ? ORDER BY t_s"
     ),
     part!(
+        "second_command",
+        "SELECT trial, t_s, done FROM second_command WHERE trial = ? ORDER BY t_s"
+    ),
+    part!(
         "histogram",
         "SELECT trial, scope, script, statement, latencies, latency_us_p50, latency_us_p99, latency_us_max, v2
          FROM histogram WHERE trial = ? ORDER BY scope, script, statement"

@@ -41,6 +41,7 @@ pub(super) const TABLES: &[Table] = &[
     table!("trial", OF_RUN, "trials"),
     table!("second", OF_TRIAL, "seconds"),
     table!("second_histogram", OF_TRIAL, "latencies by the second"),
+    table!("second_command", OF_TRIAL, "commands by the second"),
     table!("histogram", OF_TRIAL, "histograms"),
     table!("setting", OF_TRIAL, "settings"),
     table!("telemetry", OF_TRIAL, "telemetry"),
@@ -92,8 +93,8 @@ impl Numbers {
     /// What the keys of the seals of a table are; none where they are names.
     pub(super) fn of_seal(part: &str) -> Option<Self> {
         match part {
-            "second" | "second_histogram" | "histogram" | "setting" | "telemetry" | "sample"
-            | "server_log" => Some(Self::Trial),
+            "second" | "second_histogram" | "second_command" | "histogram" | "setting"
+            | "telemetry" | "sample" | "server_log" => Some(Self::Trial),
             "session_end" => Some(Self::Session),
             own => Self::of_column(own, "id"),
         }

@@ -276,6 +276,7 @@ fn add_series(
     )?;
     let mut add_latencies =
         transaction.prepare("INSERT INTO second_histogram VALUES (?, ?, ?, ?)")?;
+    let mut add_commands = transaction.prepare("INSERT INTO second_command VALUES (?, ?, ?)")?;
     for s in &measurement.series {
         add.execute(params![
             trial,
@@ -291,6 +292,9 @@ fn add_series(
         if let Some(latencies) = &s.latencies {
             let (count, bytes) = (latencies.count(), latencies.to_bytes());
             add_latencies.execute(params![trial, s.t_s, count, bytes])?;
+        }
+        if !s.commands.is_empty() {
+            add_commands.execute(params![trial, s.t_s, json(&s.commands)?])?;
         }
     }
     Ok(())
@@ -335,29 +339,21 @@ fn add_histograms(
     Ok(())
 }
 
+fn json(value: &impl Serialize) -> rusqlite::Result<String> {
+    let failed = |e| rusqlite::Error::ToSqlConversionFailure(Box::new(e));
+    serde_json::to_string(value).map_err(failed)
+}
+
 fn add_telemetry(transaction: &Transaction<'_>, trial: i64, table: &Table) -> rusqlite::Result<()> {
-    let json = |value: serde_json::Result<String>| {
-        value.map_err(|e| rusqlite::Error::ToSqlConversionFailure(Box::new(e)))
-    };
     transaction.execute(
         "INSERT INTO telemetry (trial, probe, columns, unavailable) VALUES (?, ?, ?, ?)",
-        params![
-            trial,
-            table.probe,
-            json(serde_json::to_string(&table.columns))?,
-            table.unavailable
-        ],
+        params![trial, table.probe, json(&table.columns)?, table.unavailable],
     )?;
     let id = transaction.last_insert_rowid();
     let mut add = transaction.prepare("INSERT INTO sample VALUES (?, ?, ?, ?)")?;
     for (position, sample) in (0_i64..).zip(&table.samples) {
         // JSON has no NaN: a reading that is none becomes null, which reads back as none.
-        add.execute(params![
-            id,
-            position,
-            sample.t_s,
-            json(serde_json::to_string(&sample.values))?
-        ])?;
+        add.execute(params![id, position, sample.t_s, json(&sample.values)?])?;
     }
     Ok(())
 }

@@ -11,7 +11,9 @@ pub(crate) use crash::crash_record;
 use pgdyno_model::crash::Failing;
 use pgdyno_model::experiment::{Length, LoadOptions, Protocol};
 use pgdyno_model::facts::{BuildSource, HostFacts, Owner, ServerFacts, Setting, StorageFacts};
-use pgdyno_model::measurement::{Measurement, ScriptMeasurement, Second, StatementMeasurement};
+use pgdyno_model::measurement::{
+    CommandMeasurement, CommandSums, Measurement, ScriptMeasurement, Second, StatementMeasurement,
+};
 use pgdyno_model::record::{FsyncRate, ServerCount, SessionEnd, SessionRecord};
 use pgdyno_model::telemetry::{Column, Kind, Sample, Table};
 use pgdyno_model::units::{Bytes, Epoch, Span};
@@ -198,6 +200,11 @@ pub(crate) fn trial(plan: &Plan, planned: PlannedTrial) -> TrialRecord {
     }
 }
 
+/// `count` executions of a command, each of `nanoseconds`.
+fn executions(count: u64, nanoseconds: u64) -> CommandSums {
+    CommandSums { count, nanoseconds: count * nanoseconds }
+}
+
 /// A window of about `per_second` transactions a second.
 fn measured(treatment: &Treatment, per_second: f64, random: &mut Random) -> Measurement {
     let mut m = Measurement {
@@ -221,6 +228,11 @@ fn measured(treatment: &Treatment, per_second: f64, random: &mut Random) -> Meas
             line,
             ..StatementMeasurement::default()
         })
+        .collect();
+    script.commands = script
+        .statements
+        .iter()
+        .map(|s| CommandMeasurement { line: s.line, kind: "sql".into(), ..Default::default() })
         .collect();
     for t_s in 0..SECONDS {
         let transactions = nanoseconds(per_second * (0.9 + 0.2 * random.uniform()));
@@ -248,6 +260,7 @@ fn measured(treatment: &Treatment, per_second: f64, random: &mut Random) -> Meas
             latency_us_p99: second.quantile_us(0.99),
             latency_us_max: second.max_us(),
             latencies: Some(SecondLatencies::from(&second)),
+            commands: [3, 1, 6].map(|tenths| executions(transactions, tenths * 100_000)).into(),
         });
     }
     script.transactions = m.transactions;

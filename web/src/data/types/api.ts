@@ -485,6 +485,10 @@ export type StorageWhat =
  * What is known of a table's columns.
  */
 export type Meaning = 'named' | 'computed' | 'unknown';
+/**
+ * What a store holds beside runs.
+ */
+export type OtherKind = 'probe' | 'crash' | 'import';
 
 /**
  * Answers of `pgdyno serve` by path.
@@ -5374,6 +5378,10 @@ export interface TrialDetail {
    */
   reduced: boolean;
   series: Series;
+  /**
+   * The trial's statements, in their order; empty in trials that earlier versions stored.
+   */
+  statements: StatementSeries[];
   telemetry: Chart[];
 }
 /**
@@ -5408,6 +5416,19 @@ export interface Reduced {
   max?: (number | null)[] | null;
   mean: (number | null)[];
   min?: (number | null)[] | null;
+}
+/**
+ * One statement over buckets.
+ */
+export interface StatementSeries {
+  /**
+   * Executions that ended well (count).
+   */
+  executions: number[];
+  /**
+   * Their mean latency (microseconds); none where nothing was executed.
+   */
+  latency_us: (number | null)[];
 }
 /**
  * One chart of telemetry.
@@ -5456,9 +5477,9 @@ export interface NotedRow {
    */
   id: string;
   /**
-   * `probe`, `crash` or `import`.
+   * What it is.
    */
-  kind: string;
+  kind: OtherKind;
   /**
    * What was probed or crashed; the imported report's file.
    */

@@ -1,5 +1,7 @@
 //! When a load ends, and what counts as its time.
 
+use pgdyno_model::measurement::CommandSums;
+
 use super::*;
 
 #[test]
@@ -34,6 +36,30 @@ fn a_transaction_without_sql_takes_as_long_as_its_steps() {
     // One that only computes lets simulated time pass, too: one turn of the loop.
     let m = load("\\set x 1", 1).run(steady(MS)).measurement;
     assert!(m.latency.max_us().unwrap() > 0.0, "{:?}", m.latency);
+}
+
+#[test]
+fn seconds_have_what_each_command_did_in_them() {
+    let load = Load {
+        warm_up: SECOND,
+        length: Length::Duration(Span(3 * SECOND)),
+        ..Load::new("SELECT 1;\n\\sleep 9 ms\nSELECT 2;\n")
+    };
+    let m = load.run(steady(MS)).measurement;
+    assert_eq!(m.series.len(), 3);
+    let mut sum = Vec::new();
+    for second in &m.series {
+        let [first, sleep, last] = second.commands[..] else { panic!("{:?}", second.commands) };
+        // A transaction takes 11 ms, so that one may lie on each edge of a second.
+        assert!(first.count.abs_diff(second.transactions) <= 1, "{first:?}");
+        assert!(last.count.abs_diff(second.transactions) <= 1, "{last:?}");
+        assert!((9000.0..9100.0).contains(&sleep.mean_us().unwrap()), "{sleep:?}");
+        CommandSums::merge_all(&mut sum, &second.commands);
+    }
+    for (command, seconds) in m.scripts[0].commands.iter().zip(sum) {
+        // The whole has the transaction that ended after the window, too.
+        assert!(command.count - seconds.count <= 1, "{} and {seconds:?}", command.count);
+    }
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use pgdyno_model::measurement::{EventLoopLag, Second, StatementMeasurement};
+use pgdyno_model::measurement::{CommandSums, EventLoopLag, Second, StatementMeasurement};
 use pgdyno_model::record::ServerCount;
 use pgdyno_model::units::Epoch;
 use pgdyno_model::{Levels, Search};
@@ -244,6 +244,10 @@ pub struct SecondView {
     pub second: Second,
     /// Transactions per second in it; none for no length.
     pub tps: Option<f64>,
+    /// What each of the trial's statements did in it, in their order; empty in trials that earlier
+    /// versions stored.
+    #[serde(skip)]
+    pub statements: Vec<CommandSums>,
 }
 
 /// Rates over time that share a unit and an axis: one chart.

@@ -1,6 +1,7 @@
 //! What a page keeps of a trial's seconds and telemetry.
 
 use pgdyno_model::SecondLatencies;
+use pgdyno_model::measurement::CommandSums;
 use serde::Serialize;
 
 use super::heat::{self, Heat};
@@ -18,6 +19,8 @@ pub(super) struct TrialDetail {
     series: Series,
     /// Latencies over time; none in trials that earlier versions stored.
     heat: Option<Heat>,
+    /// The trial's statements, in their order; empty in trials that earlier versions stored.
+    statements: Vec<StatementSeries>,
     telemetry: Vec<Chart>,
 }
 
@@ -34,6 +37,16 @@ struct Series {
     p95: Vec<Option<f64>>,
     p99: Vec<Option<f64>>,
     max: Vec<Option<f64>>,
+}
+
+/// One statement over buckets.
+#[derive(Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+struct StatementSeries {
+    /// Executions that ended well (count).
+    executions: Vec<u64>,
+    /// Their mean latency (microseconds); none where nothing was executed.
+    latency_us: Vec<Option<f64>>,
 }
 
 /// One chart of telemetry.
@@ -71,6 +84,7 @@ impl TrialDetail {
             reduced: grid.is_reduced(),
             series: series(&buckets, &latencies, grid),
             heat: Heat::new(&latencies),
+            statements: statements(&buckets),
             telemetry: trial.telemetry.iter().map(|table| chart(table, grid, limit)).collect(),
         })
     }
@@ -128,6 +142,26 @@ fn series(
         p99: percentile(0.99, |s| s.second.latency_us_p99),
         max: buckets.iter().map(|b| short(longest(b, |s| s.second.latency_us_max))).collect(),
     }
+}
+
+/// Returns what each statement did in each bucket. A second without any is one of nothing.
+fn statements(buckets: &[Vec<&SecondView>]) -> Vec<StatementSeries> {
+    let seconds = buckets.iter().flatten();
+    let known = seconds.map(|second| second.statements.len()).max().unwrap_or(0);
+    let statement = |at: usize| {
+        let sum = |bucket: &Vec<&SecondView>| {
+            let mut sum = CommandSums::default();
+            let done = bucket.iter().filter_map(|second| second.statements.get(at));
+            done.for_each(|done| sum.merge(*done));
+            sum
+        };
+        let sums: Vec<CommandSums> = buckets.iter().map(sum).collect();
+        StatementSeries {
+            executions: sums.iter().map(|sum| sum.count).collect(),
+            latency_us: sums.iter().map(|sum| short(sum.mean_us())).collect(),
+        }
+    };
+    (0..known).map(statement).collect()
 }
 
 /// tps of each bucket. Slivers of a second have no extremes worth the name.
