@@ -38,6 +38,28 @@ export interface RoundPower {
   cache_lost?: number | null;
 }
 
+/** A filesystem after the power cut of a round. */
+export interface FilesystemRecovery {
+  storage: string;
+  filesystem: string;
+  /** The mount that replays the journal (milliseconds). */
+  mount_ms: number;
+  /** A check without repairs. */
+  fsck:
+    | { outcome: 'clean'; command: string; ms: number }
+    | { outcome: 'complained'; command: string; ms: number; status: number; said: string }
+    | { outcome: 'not-run'; why: string };
+}
+
+/** Mounts after power cuts and fsck, over rounds. */
+export interface FilesystemsView {
+  rounds: number;
+  mount_ms: number | null;
+  fsck_ms: number | null;
+  complaints: number;
+  words: string[];
+}
+
 /** Load, fault, recovery, verification. */
 export interface Round {
   number: number;
@@ -51,6 +73,8 @@ export interface Round {
   tokens: LostTransaction[];
   oldest_lost_ms: number | null;
   recovery_ms: number | null;
+  /** Absent in records of earlier versions. */
+  filesystems?: FilesystemRecovery[];
   power?: RoundPower;
   verdict: Verdict;
   reason: string;
@@ -89,6 +113,8 @@ export interface FaultView {
   /** Median over the rounds of the age of each one's oldest loss; absent in older records. */
   median_lost_ms?: number | null;
   recovery_ms: number | null;
+  /** Absent in pages of earlier versions. */
+  filesystems?: FilesystemsView | null;
   chance_at_most: number | null;
   /** Whether the fault is meant to fail. */
   planted: boolean;

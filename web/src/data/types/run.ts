@@ -1,5 +1,5 @@
 // A run, analysed.
-import type { CrashView, GravestFault, Verdict } from './crash';
+import type { CrashView, FilesystemsView, GravestFault, Verdict } from './crash';
 import type { StatementView, TrialView } from './trial';
 
 export type Interval = [number, number];
@@ -50,6 +50,8 @@ export interface TreatmentCrash {
   acknowledged: number;
   lost: number;
   gravest: GravestFault | null;
+  /** Absent in pages of earlier versions. */
+  filesystems?: FilesystemsView | null;
 }
 
 export interface WaitView {
