@@ -29,7 +29,7 @@ fn without_sentences(value: Value) -> Value {
 }
 
 /// Keys that later versions added, within objects that 0.1.0 had.
-const LATER_KEYS: [&str; 4] = ["stddev", "device_type", "errors_logged", "report"];
+const LATER_KEYS: [&str; 5] = ["stddev", "device_type", "errors_logged", "report", "filesystems"];
 
 /// `now` without what later versions added: `LATER_KEYS`, and charts of telemetry whose group `then`
 /// has not.

@@ -202,7 +202,9 @@ impl Stack {
         if let Some((what, looked_for)) = striping.filter(|(_, file)| !Path::new(file).exists()) {
             return Err(StorageError::NotInKernel { storage: storage(), what, looked_for });
         }
-        let checked = self.with_filesystem(|filesystem, _| filesystem.check_machine());
+        let checked = self.with_filesystem(|filesystem, volume| {
+            filesystem.check_machine().and_then(|()| filesystem.check_blocks(volume))
+        });
         checked
             .unwrap_or(Ok(()))
             .map_err(|e| StorageError::filesystem(&self.name, e, Vec::new()))?;

@@ -212,6 +212,7 @@ impl StorageError {
                 matches!(
                     **source,
                     FilesystemError::NotInKernel { .. }
+                        | FilesystemError::LargeBlocks { .. }
                         | FilesystemError::ToolMissing { .. }
                         | FilesystemError::NoZfs { .. }
                 )

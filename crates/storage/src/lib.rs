@@ -50,6 +50,7 @@ mod error;
 pub mod fault;
 pub mod filesystem;
 mod flushes;
+mod fsck;
 pub mod kept;
 pub mod mounted;
 pub mod probe;

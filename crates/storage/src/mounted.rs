@@ -212,7 +212,7 @@ impl MountedStack {
     /// Waits until the kernel has let go of the unmounted filesystem. Where another mount namespace
     /// holds it, to mount it again would bring back the very one that was unmounted, whatever had
     /// been done to it.
-    fn wait_released(&self) -> Result<(), StorageError> {
+    pub(crate) fn wait_released(&self) -> Result<(), StorageError> {
         const PATIENCE: Duration = Duration::from_secs(10);
         let until = Instant::now() + PATIENCE;
         for member in self.stack.members() {
@@ -230,26 +230,32 @@ impl MountedStack {
     }
 
     /// Mounts it again, whereby a filesystem replays its journal, and sets its devices as they were
-    /// set.
+    /// set. Returns how long the mount took.
     ///
     /// # Errors
     /// [`StorageError`]: it does not mount, in the kernel's words.
-    pub fn mount(&mut self, stop: &AtomicBool) -> Result<(), StorageError> {
+    pub fn mount(&mut self, stop: &AtomicBool) -> Result<Duration, StorageError> {
         self.check_remountable()?;
-        self.execute(&self.stack.mount_steps(), stop)?;
-        if self.stack.disks().is_empty() {
-            return Ok(());
+        let (attach, mount): (Vec<Step>, Vec<Step>) =
+            self.stack.mount_steps().into_iter().partition(attaches);
+        self.execute(&attach, stop)?;
+        let began = Instant::now();
+        self.execute(&mount, stop)?;
+        let took = began.elapsed();
+        if !self.stack.disks().is_empty() {
+            let device = self.stack.storage.device.clone();
+            self.execute(&self.stack.setting_steps(&device), stop)?;
         }
-        let device = self.stack.storage.device.clone();
-        self.execute(&self.stack.setting_steps(&device), stop)
+        Ok(took)
     }
 
     /// What comes after a cut of its emulated disks: unmounts, gives them power again and mounts.
-    /// One that still has power loses it, honestly, after the unmount.
+    /// One that still has power loses it, honestly, after the unmount. Returns how long the mount
+    /// took.
     ///
     /// # Errors
     /// [`StorageError`]: it is in use; a disk does not answer; it does not mount.
-    pub fn power_cycle(&mut self, stop: &AtomicBool) -> Result<(), StorageError> {
+    pub fn power_cycle(&mut self, stop: &AtomicBool) -> Result<Duration, StorageError> {
         self.unmount()?;
         for disk in self.stack.disks() {
             let power = || {
@@ -267,7 +273,7 @@ impl MountedStack {
         self.mount(stop)
     }
 
-    fn check_remountable(&self) -> Result<(), StorageError> {
+    pub(crate) fn check_remountable(&self) -> Result<(), StorageError> {
         if self.stack.is_remountable() {
             return Ok(());
         }
@@ -276,7 +282,11 @@ impl MountedStack {
         Err(StorageError::contradiction(&self.stack.name, why, help))
     }
 
-    fn execute(&mut self, steps: &[Step], stop: &AtomicBool) -> Result<(), StorageError> {
+    pub(crate) fn execute(
+        &mut self,
+        steps: &[Step],
+        stop: &AtomicBool,
+    ) -> Result<(), StorageError> {
         self.with_context(stop, |context| execute_all(context, steps))
             .map_err(|e| StorageError::step(&self.stack.name, e, Vec::new()))
     }
@@ -315,6 +325,11 @@ impl MountedStack {
         steps.retain(|step| is_begun || matches!(step, Step::PutBack(_)));
         self.with_context(&AtomicBool::new(false), |context| take_down(context, &steps))
     }
+}
+
+/// Tells whether `step` of a mount brings the device that the filesystem lies on.
+pub(crate) fn attaches(step: &Step) -> bool {
+    matches!(step, Step::AttachLoop(_))
 }
 
 impl Drop for MountedStack {

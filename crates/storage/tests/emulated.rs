@@ -21,6 +21,7 @@ use pgdyno_exec::image::LoopDevice;
 use pgdyno_exec::mount::Mount;
 use pgdyno_exec::undo::Undo;
 use pgdyno_exec::{ExecContext, Executor as _, Step};
+use pgdyno_model::crash::Fsck;
 use pgdyno_model::storage::{
     Backing, DeviceSettings, DiskLatency, EmulatedDisk, FilesystemChoice, Raid0, Storage,
 };
@@ -105,6 +106,9 @@ fn an_honest_disk_keeps_what_was_flushed_and_loses_the_rest() {
             !made.path().join("lost").exists() && !made.path().join("after").exists(),
             "{filesystem}"
         );
+        let found = made.fsck(Duration::from_secs(60), &RUN).unwrap();
+        assert!(matches!(found, Fsck::Clean { .. }), "{filesystem}: {found:?}");
+        assert_eq!(fs::read_to_string(&kept).unwrap(), "kept ".repeat(10_000), "{filesystem}");
         write_synced(&made.path().join("again"), "again").unwrap();
         assert_eq!(made.take_down(), [""; 0]);
         assert_nothing_left(&place);

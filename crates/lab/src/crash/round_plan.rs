@@ -85,6 +85,7 @@ impl RoundPlan {
             oldest_lost_ms: lost.first().map(|l| l.age_ms),
             tokens: lost.into_iter().take(NAMED).collect(),
             recovery_ms: recovery.map(ms),
+            filesystems: Vec::new(),
             power: RoundPower::default(),
             verdict: judged.verdict,
             reason: judged.reason.clone(),

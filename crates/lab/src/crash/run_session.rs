@@ -103,6 +103,7 @@ fn run_rounds(
         let first = session.first_token();
         let plan = RoundPlan { fault, number, seed, aim: *aim, planted: Planted::Nothing, first };
         let mut round = session.round(&prepared, &plan)?;
+        session.check_filesystems(&mut round)?;
         if round.verdict.is_failure() {
             // The remains of a planted failure are of no interest.
             let is_first =

@@ -89,6 +89,24 @@ impl<'a> Session<'a> {
         run_round(plan, bed, &RoundContext { subject, scratch, context })
     }
 
+    /// Adds to `round` the filesystems' mounts after its power cut and what their fsck finds.
+    ///
+    /// # Errors
+    /// A signal asked to stop.
+    pub(super) fn check_filesystems(&mut self, round: &mut Round) -> Result<(), LabError> {
+        let limit = self.subject.options.recovery_limit.0;
+        let Some(bed) = &mut self.bed else { return Ok(()) };
+        match bed.check_filesystems(limit, self.context.stop) {
+            Ok(found) => round.filesystems = found,
+            Err(e) => {
+                self.context.check_stop()?;
+                round.notes.push(format!("the filesystem was not checked: {}", e.message()));
+                self.clear();
+            }
+        }
+        Ok(())
+    }
+
     /// Keeps the remains of a failed round for inspection. Returns where.
     pub(super) fn keep(&mut self, fault: Fault, number: u32) -> Option<String> {
         let into: PathBuf = paths::data_dir()

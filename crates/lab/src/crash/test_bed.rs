@@ -9,14 +9,17 @@ use pgdyno_dataset::BulkLoad;
 use pgdyno_dataset::workload::{self, DataSet};
 use pgdyno_emulated_disk::{Control, Cut};
 use pgdyno_exec::Step;
+use pgdyno_model::crash::FilesystemRecovery;
 use pgdyno_model::experiment::Loading;
 use pgdyno_model::facts::StorageFacts;
 use pgdyno_model::progress::{Activity, Silent};
+use pgdyno_model::storage::FilesystemChoice;
 use pgdyno_model::units::Bytes;
 use pgdyno_postgres::{Cluster, StopMode};
 use pgdyno_storage::fault::PowerSwitch;
 use pgdyno_storage::{MountedStack, flushes_completed};
 
+use super::round_plan::ms;
 use super::subject::Subject;
 use super::workload::{CrashLoad, TOKENS};
 use crate::LabError;
@@ -59,6 +62,9 @@ pub(super) struct TestBed {
     load: &'static CrashLoad,
     /// Whether its storages' power is cut, or they are not mounted.
     powered_off: bool,
+    /// How long each storage's mount after the last power cut since the baseline took; empty
+    /// without a cut.
+    mounts: Vec<Duration>,
 }
 
 impl Drop for TestBed {
@@ -111,6 +117,7 @@ impl TestBed {
             load: subject.load(),
             storages: std::iter::once(data).chain(wal).collect(),
             powered_off: false,
+            mounts: Vec::new(),
         };
         bed.load_tables(subject, &data_set, context.stop)?;
         Ok(bed)
@@ -219,6 +226,7 @@ impl TestBed {
     /// Brings the tables back to their beginning, and makes everything durable that a power loss
     /// could take: also the cluster's own files, which nobody has flushed.
     pub(super) fn reset_baseline(&mut self, stop: &AtomicBool) -> Result<(), LabError> {
+        self.mounts.clear();
         let load = self.load;
         let cluster = self.cluster();
         cluster.start(stop)?;
@@ -285,16 +293,52 @@ impl TestBed {
         if !self.powered_off {
             return Ok(());
         }
+        let mut mounts = Vec::new();
         for stack in self.stacks_mut() {
-            if stack.disks().is_empty() {
+            mounts.push(if stack.disks().is_empty() {
                 stack.unmount()?;
-                stack.mount(stop)?;
+                stack.mount(stop)?
             } else {
-                stack.power_cycle(stop)?;
-            }
+                stack.power_cycle(stop)?
+            });
         }
+        self.mounts = mounts;
         self.powered_off = false;
         Ok(())
+    }
+
+    /// Stops the server and has each filesystem that was mounted after a power cut checked by its
+    /// fsck, for at most `limit` each. Nothing is repaired; the filesystems are mounted again.
+    ///
+    /// # Errors
+    /// A filesystem is in use or does not mount any more; the test bed then serves no other round.
+    pub(super) fn check_filesystems(
+        &mut self,
+        limit: Duration,
+        stop: &AtomicBool,
+    ) -> Result<Vec<FilesystemRecovery>, LabError> {
+        if self.powered_off || self.mounts.is_empty() {
+            return Ok(Vec::new());
+        }
+        self.cluster().stop(StopMode::Fast);
+        let mut found = Vec::new();
+        let mounts = std::mem::take(&mut self.mounts);
+        for (stack, mount) in self.stacks_mut().zip(mounts) {
+            let name = |filesystem: &FilesystemChoice| filesystem.name.clone();
+            found.push(FilesystemRecovery {
+                storage: stack.stack().name().to_owned(),
+                filesystem: stack
+                    .stack()
+                    .storage()
+                    .filesystem
+                    .as_ref()
+                    .map(name)
+                    .unwrap_or_default(),
+                mount_ms: ms(mount),
+                fsck: stack.fsck(limit, stop)?,
+            });
+        }
+        Ok(found)
     }
 
     /// Takes everything down and keeps nothing; what could not be.

@@ -5,6 +5,7 @@
 //! keeps.
 
 mod fault;
+mod filesystem;
 mod power;
 mod rollup;
 mod round;
@@ -16,6 +17,7 @@ mod verdict;
 mod workload;
 
 pub use fault::{Aim, Fault, Under};
+pub use filesystem::{FilesystemRecovery, Fsck, median_fsck_ms, median_mount_ms};
 pub use power::{FaultPower, chance_at_most, skip_seen};
 pub use rollup::{Control, FaultOutcome};
 pub use round::{Lost, Round};

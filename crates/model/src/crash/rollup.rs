@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::filesystem::median;
 use super::{Fault, FaultPower, Round, Verdict, chance_at_most};
 
 /// All rounds of one fault.
@@ -183,13 +184,7 @@ impl FaultOutcome {
     /// nothing has 0. None if no round lost anything.
     pub fn median_lost_ms(&self) -> Option<f64> {
         self.oldest_lost_ms()?;
-        let mut ages: Vec<f64> =
-            self.rounds.iter().map(|r| r.oldest_lost_ms.unwrap_or(0.0)).collect();
-        ages.sort_by(f64::total_cmp);
-        let middle = ages.len() / 2;
-        let upper = *ages.get(middle)?;
-        let is_odd = ages.len() % 2 == 1;
-        Some(if is_odd { upper } else { f64::midpoint(ages[middle - 1], upper) })
+        median(self.rounds.iter().map(|r| r.oldest_lost_ms.unwrap_or(0.0)).collect())
     }
 
     /// The longest recovery (milliseconds).

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{Aim, Check, RoundPower, Verdict};
+use super::{Aim, Check, FilesystemRecovery, RoundPower, Verdict};
 use crate::ledger::Token;
 
 /// A transaction that was acknowledged and is missing.
@@ -41,6 +41,10 @@ pub struct Round {
     /// From the end of the fault until the server took connections (milliseconds); none if it did
     /// not.
     pub recovery_ms: Option<f64>,
+    /// Filesystems that were mounted again after a power cut: that of PGDATA, then that of pg_wal
+    /// where it has its own. Empty for other faults, and in records of earlier versions.
+    #[serde(default)]
+    pub filesystems: Vec<FilesystemRecovery>,
     /// What it put under test.
     #[serde(default)]
     pub power: RoundPower,

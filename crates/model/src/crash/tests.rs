@@ -17,6 +17,7 @@ fn round(number: u32, verdict: Verdict) -> Round {
         tokens: Vec::new(),
         oldest_lost_ms: None,
         recovery_ms: Some(1.0),
+        filesystems: Vec::new(),
         power: RoundPower {
             checkpoints: Some(3),
             flushes: Some(400),
@@ -244,4 +245,40 @@ fn records_of_earlier_versions_keep_what_was_said_of_them() {
     let stored = r#"{"fault":"lying-disk","verdict":"FAIL (lost)","reason":"r","chance_at_most":null,"rounds":[]}"#;
     let fault: FaultOutcome = serde_json::from_str(stored).unwrap();
     assert_eq!((fault.fault, fault.verdict, fault.planted), (Fault::EmulatedLie, LOST, false));
+}
+
+#[test]
+fn mount_and_fsck_are_medians_over_the_rounds_that_have_them() {
+    let on = |mount_ms: f64, fsck: Fsck| FilesystemRecovery {
+        storage: "ext4".into(),
+        filesystem: "ext4".into(),
+        mount_ms,
+        fsck,
+    };
+    let clean = |ms: f64| Fsck::Clean { command: "e2fsck -f -n".into(), ms };
+    let of =
+        |filesystems: Vec<FilesystemRecovery>| Round { filesystems, ..round(1, Verdict::Pass) };
+    let rounds = [
+        of(vec![on(10.0, clean(3.0))]),
+        // PGDATA and pg_wal, one after the other.
+        of(vec![on(20.0, clean(5.0)), on(30.0, Fsck::NotRun { why: "no program".into() })]),
+        of(Vec::new()),
+    ];
+    let rounds: Vec<&Round> = rounds.iter().collect();
+    assert_eq!((median_mount_ms(&rounds), median_fsck_ms(&rounds)), (Some(30.0), Some(4.0)));
+    assert_eq!((median_mount_ms(&[]), median_fsck_ms(&rounds[2..])), (None, None));
+}
+
+#[test]
+fn what_fsck_found_reads_back() {
+    let said = "Inode 12 has imagic flag set".to_owned();
+    let command = "e2fsck -f -n".to_owned();
+    for fsck in [
+        Fsck::Clean { command: command.clone(), ms: 1.5 },
+        Fsck::Complained { command, ms: 1.5, status: 4, said },
+        Fsck::NotRun { why: "no program".into() },
+    ] {
+        let json = serde_json::to_string(&fsck).unwrap();
+        assert_eq!(serde_json::from_str::<Fsck>(&json).unwrap(), fsck, "{json}");
+    }
 }

@@ -217,6 +217,7 @@ fn crash_of(
         acknowledged: crash.acknowledged,
         lost: crash.lost,
         gravest: crash.gravest.clone(),
+        filesystems: crash.filesystems.clone(),
     })
 }
 

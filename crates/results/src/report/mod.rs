@@ -23,7 +23,7 @@ pub mod text;
 
 pub(crate) use compare::escaped as markdown_text;
 pub use compare::{compare, compare_markdown};
-pub use crash::{CrashView, FaultView, GravestFault, PowerView, crash};
+pub use crash::{CrashView, FaultView, FilesystemsView, GravestFault, PowerView, crash};
 pub use error::ReportError;
 pub use file::is_report;
 pub(crate) use file::replace;

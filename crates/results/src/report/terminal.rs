@@ -3,12 +3,12 @@
 use comfy_table::{Cell, CellAlignment, ContentArrangement, LineStyle, Table, TableStyle};
 use pgdyno_model::{Verdict, format};
 
-use super::crash::{CrashView, FaultView};
+use super::crash::{CrashView, FaultView, FilesystemsView};
 use super::fingerprint;
 use super::text::{Detail, plain, wrap};
 use crate::analysis::{
-    Comparison, FsyncView, LatencyView, RatioView, RunView, StageProbeView, StatementView,
-    TreatmentView,
+    Comparison, FsyncView, LatencyView, NoteKind, RatioView, RunView, StageProbeView,
+    StatementView, TreatmentView,
 };
 
 /// Tables have a line under the header only, so that the numbers stand out.
@@ -19,6 +19,9 @@ pub(crate) const LEGEND: &str = "mean, stddev, p50, p95, p99: latency in ms. ±:
                       ~: no significant difference from the best.";
 
 const SERVICE: &str = "With a rate, latency counts from when a transaction was due; service p50, p99: from when it was sent.";
+
+const MOUNTS: &str =
+    "mount, fsck: median time of the mount after a power cut, and of a check without repairs.";
 
 /// Stands for a missing value.
 pub(super) const NONE: &str = "–";
@@ -57,6 +60,9 @@ pub fn terminal(view: &RunView, width: u16, detail: Detail) -> String {
     if has_service(view) {
         lines.extend(wrap(SERVICE, usize::from(width), ""));
     }
+    if view.crashes.iter().any(|crash| crash.filesystems.is_some()) {
+        lines.extend(wrap(MOUNTS, usize::from(width), ""));
+    }
     lines.extend(wrap(&left_out, usize::from(width), "").into_iter().filter(|l| !l.is_empty()));
     for (title, items) in [
         ("Crash tests", view.crashes.iter().flat_map(crashed).collect()),
@@ -65,9 +71,10 @@ pub fn terminal(view: &RunView, width: u16, detail: Detail) -> String {
         ("Why", why(view)),
         ("Probes", view.probes.iter().map(probed).collect()),
         ("Statements", if detail == Detail::Full { statements(view) } else { Vec::new() }),
+        ("Not available here", unavailable(view)),
         ("Ceiling", detail.lines(newest(&view.fsync).into_iter().map(ceiling).collect(), width)),
         ("Machine", detail.lines(machine(view), width)),
-        ("Notes", detail.notes(view.notes.iter().map(|note| note.text.clone()).collect(), width)),
+        ("Notes", detail.notes(notes(view), width)),
     ] {
         lines.extend(section(title, &items, width));
     }
@@ -119,7 +126,12 @@ pub(crate) fn treatment_table(view: &RunView) -> TreatmentTable {
     let measure = if view.plan.find.is_some() { "max rate" } else { "tps" };
     let titles =
         ["trials", measure, "± 95%", "ratio to best", "mean", "stddev", "p50", "p95", "p99"];
-    let crash: &[&str] = if view.crashes.is_empty() { &[] } else { &["crash tests"] };
+    let has_mounts = view.crashes.iter().any(|crash| crash.filesystems.is_some());
+    let crash: &[&str] = match (view.crashes.is_empty(), has_mounts) {
+        (true, _) => &[],
+        (false, true) => &["mount ms", "fsck ms", "crash tests"],
+        (false, false) => &["crash tests"],
+    };
     let figures = titles.iter().chain(service).chain(&["failed"]).chain(crash);
     let names = factors.iter().map(|factor| plain(factor));
     let header = names.chain(figures.map(|title| (*title).to_owned())).collect();
@@ -128,7 +140,10 @@ pub(crate) fn treatment_table(view: &RunView) -> TreatmentTable {
         let levels = factors.iter().map(|factor| level(factor).unwrap_or_default());
         let verdict = t.crash.as_ref().map_or(NONE, |crash| crash.verdict.name());
         let verdict = (!view.crashes.is_empty()).then(|| verdict.to_owned());
-        levels.chain(numbers(t, has_service(view))).chain(verdict).collect()
+        let mounts = t.crash.as_ref().and_then(|crash| crash.filesystems.as_ref());
+        let mounts = mounts.map_or_else(|| [NONE, NONE].map(str::to_owned), FilesystemsView::cells);
+        let mounts = mounts.into_iter().filter(|_| has_mounts);
+        levels.chain(numbers(t, has_service(view))).chain(mounts).chain(verdict).collect()
     };
     let rows = view.treatments.iter().map(row).collect();
     TreatmentTable { names: factors.len(), header, rows }
@@ -340,6 +355,10 @@ pub(super) fn crashed(crash: &CrashView) -> Vec<String> {
         if partly && matches!(fault.verdict, Verdict::Pass | Verdict::BoundedLoss) {
             lines.push(format!("{}, {}: {}.", crash.name, fault.fault, fault.reason));
         }
+        if let Some(filesystems) = &fault.filesystems {
+            let words = filesystems.words.join("; ");
+            lines.push(format!("{}, {}: {words}.", crash.name, fault.fault));
+        }
         // What was under test matters where nothing was found.
         let words = fault
             .power
@@ -359,6 +378,19 @@ pub(super) fn crashed(crash: &CrashView) -> Vec<String> {
     }
     lines.extend(crash.notes.iter().map(|note| format!("{}: {note}.", crash.name)));
     lines
+}
+
+/// Returns the notes' texts; what is not available has a section of its own.
+fn notes(view: &RunView) -> Vec<String> {
+    let others = view.notes.iter().filter(|note| note.kind != NoteKind::NotAvailable);
+    others.map(|note| note.text.clone()).collect()
+}
+
+/// Renders the storages that the newest session's machine lacks: why, and what would run them.
+fn unavailable(view: &RunView) -> Vec<String> {
+    let storages = view.sessions.last().map_or(&[][..], |session| &session.storage);
+    let lacking = storages.iter().filter(|storage| storage.not_available_here);
+    lacking.filter_map(|storage| storage.failure.clone()).collect()
 }
 
 /// Renders the newest session's machine: a line for the host and one for each storage.

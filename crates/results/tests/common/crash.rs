@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use pgdyno_model::crash::{
-    Aim, Check, CheckOutcome, Control, CrashOptions, CrashOutcome, Failing, FaultOutcome, Lost,
-    Round, RoundPower,
+    Aim, Check, CheckOutcome, Control, CrashOptions, CrashOutcome, Failing, FaultOutcome,
+    FilesystemRecovery, Fsck, Lost, Round, RoundPower,
 };
 use pgdyno_model::ledger::Token;
 use pgdyno_model::{CrashRecord, Fault, Verdict};
@@ -60,6 +60,12 @@ fn round(number: u32, verdict: Verdict) -> Round {
         tokens: vec![Lost { token, age_ms: 41.25 }; usize::try_from(lost).unwrap()],
         oldest_lost_ms: (lost > 0).then_some(41.25),
         recovery_ms: Some(239.0),
+        filesystems: vec![FilesystemRecovery {
+            storage: "ext4".into(),
+            filesystem: "ext4".into(),
+            mount_ms: 11.5,
+            fsck: Fsck::Clean { command: "e2fsck -f -n".into(), ms: 38.25 },
+        }],
         power: RoundPower {
             checkpoints: Some(3),
             flushes: Some(602),

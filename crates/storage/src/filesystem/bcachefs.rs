@@ -2,9 +2,10 @@
 
 use pgdyno_exec::tool::run_tool;
 
-use super::Tool;
 use super::block::{self, BlockFilesystem, Driver};
+use super::block_size::BlockSize;
 use super::options::{Rule, Shown};
+use super::{FsckProgram, Tool};
 
 pub(super) static BCACHEFS: BlockFilesystem = BlockFilesystem {
     name: "bcachefs",
@@ -12,6 +13,9 @@ pub(super) static BCACHEFS: BlockFilesystem = BlockFilesystem {
         Tool::new("mkfs.bcachefs", "bcachefs-tools", Some("bcachefs-tools"), "makes it"),
         Tool::new("bcachefs", "bcachefs-tools", Some("bcachefs-tools"), "tells its geometry"),
     ],
+    runs_on: "Linux 6.7 to 6.17 with CONFIG_BCACHEFS_FS, or a later one with the project's own module",
+    fsck: FsckProgram::new("bcachefs", &["fsck", "-n"], "bcachefs-tools"),
+    block_size: BlockSize::NONE,
     mkfs: |volume| block::arguments(&["-q"], volume),
     label_flag: "-L",
     label_bytes: 32,

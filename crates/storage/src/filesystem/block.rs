@@ -12,8 +12,9 @@ use pgdyno_model::units::Bytes;
 use rustix::io::Errno;
 use rustix::mount::FsOpenFlags;
 
+use super::block_size::BlockSize;
 use super::options::{self, Rule};
-use super::{Filesystem, FilesystemError, Tool, Volume, installed};
+use super::{Filesystem, FilesystemError, FsckProgram, Tool, Volume, installed};
 
 /// A filesystem on block devices, described.
 pub(super) struct BlockFilesystem {
@@ -21,6 +22,13 @@ pub(super) struct BlockFilesystem {
     pub(super) name: &'static str,
     /// The programs; the first one makes it.
     pub(super) tools: &'static [Tool],
+    /// A kernel that has it, to be named where this one has not: `Linux before 6.13, …`.
+    pub(super) runs_on: &'static str,
+    /// Its check, which ends with status 0 if it finds nothing wrong; none where every check
+    /// writes.
+    pub(super) fsck: Option<FsckProgram>,
+    /// How its program is told the size of blocks.
+    pub(super) block_size: BlockSize,
     /// pgdyno's own arguments for that program, before the user's.
     pub(super) mkfs: fn(&Volume<'_>) -> Vec<String>,
     /// The program's flag for the label, which is pgdyno's.
@@ -174,8 +182,21 @@ impl Filesystem for BlockFilesystem {
     }
 
     fn check_machine(&self) -> Result<(), FilesystemError> {
+        let kernel = kernel_has(self.name, self.runs_on, self.tools);
+        // A package alone would not do.
+        if matches!(kernel, Err(FilesystemError::NotInKernel { .. })) {
+            return kernel;
+        }
         installed::installed(self.name, self.tools)?;
-        kernel_has(self.name)
+        kernel
+    }
+
+    fn fsck(&self) -> Option<&FsckProgram> {
+        self.fsck.as_ref()
+    }
+
+    fn check_blocks(&self, volume: &Volume<'_>) -> Result<(), FilesystemError> {
+        self.block_size.check(self.name, &volume.choice.mkfs)
     }
 
     fn make(&self, volume: &Volume<'_>) -> Vec<Step> {
@@ -244,15 +265,25 @@ pub(super) fn mounted(
 }
 
 /// Checks whether the kernel has the filesystem or a module that brings it, which is then loaded.
-pub(super) fn kernel_has(name: &'static str) -> Result<(), FilesystemError> {
+/// `runs_on` names a kernel that has it, `tools` the programs that it needs besides.
+pub(super) fn kernel_has(
+    name: &'static str,
+    runs_on: &'static str,
+    tools: &'static [Tool],
+) -> Result<(), FilesystemError> {
     match rustix::mount::fsopen(name, FsOpenFlags::FSOPEN_CLOEXEC) {
         Ok(_closed) => Ok(()),
         Err(Errno::NODEV) => {
-            let release = fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default();
-            Err(FilesystemError::NotInKernel { name, kernel: release.trim().to_owned() })
+            Err(FilesystemError::NotInKernel { name, kernel: release(), runs_on, tools })
         }
         Err(e) => Err(FilesystemError::Kernel { name, source: io::Error::from(e) }),
     }
+}
+
+/// Returns the kernel's release: `6.1.0-18-amd64`.
+pub(super) fn release() -> String {
+    let release = fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default();
+    release.trim().to_owned()
 }
 
 /// Parses lines `Key: value` into properties, without keys that begin with one of `volatile`.

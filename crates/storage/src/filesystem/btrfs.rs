@@ -9,8 +9,9 @@ use pgdyno_exec::tool::run_tool;
 use pgdyno_facts::Tree;
 
 use super::block::{self, BlockFilesystem, Driver};
+use super::block_size::BlockSize;
 use super::options::{Rule, Shown};
-use super::{FilesystemError, Tool};
+use super::{FilesystemError, FsckProgram, Tool};
 
 const LABEL: &str = "by its label pgdyno knows again what it made";
 
@@ -20,6 +21,9 @@ pub(super) static BTRFS: BlockFilesystem = BlockFilesystem {
         Tool::new("mkfs.btrfs", "btrfs-progs", Some("btrfs-progs"), "makes it"),
         Tool::new("btrfs", "btrfs-progs", Some("btrfs-progs"), "tells how its blocks are laid out"),
     ],
+    runs_on: "a kernel with CONFIG_BTRFS_FS, as most distributions' have it",
+    fsck: FsckProgram::new("btrfs", &["check", "--readonly"], "btrfs-progs"),
+    block_size: BlockSize { flags: &["-s", "--sectorsize"], larger_since: None },
     // -K: does not discard. Metadata of a striped volume keeps btrfs's own default.
     mkfs: |volume| {
         let several = volume.devices.len() > 1;

@@ -29,6 +29,26 @@ pub struct Volume<'a> {
     pub log: &'a Path,
 }
 
+/// A program that checks an unmounted filesystem and repairs nothing.
+#[derive(Clone, Copy, Debug)]
+pub struct FsckProgram {
+    /// The program.
+    pub tool: Tool,
+    /// Its flags; the device follows.
+    pub flags: &'static [&'static str],
+}
+
+impl FsckProgram {
+    pub(super) const fn new(
+        program: &'static str,
+        flags: &'static [&'static str],
+        debian: &'static str,
+    ) -> Option<Self> {
+        let tool = Tool::new(program, debian, Some(debian), "checks it");
+        Some(Self { tool, flags })
+    }
+}
+
 /// A kind of filesystem.
 pub trait Filesystem: Sync {
     /// Returns its name, as in experiment files and for `mount -t`.
@@ -66,6 +86,19 @@ pub trait Filesystem: Sync {
     /// # Errors
     /// [`FilesystemError`] with the missing program and its package.
     fn check_machine(&self) -> Result<(), FilesystemError>;
+
+    /// Checks whether this machine's kernel mounts blocks of the size that `volume` asks for.
+    ///
+    /// # Errors
+    /// [`FilesystemError::LargeBlocks`].
+    fn check_blocks(&self, _: &Volume<'_>) -> Result<(), FilesystemError> {
+        Ok(())
+    }
+
+    /// Returns the program that checks it, where there is one that can leave everything as it is.
+    fn fsck(&self) -> Option<&FsckProgram> {
+        None
+    }
 
     /// Returns the steps that make and mount it.
     fn make(&self, volume: &Volume<'_>) -> Vec<Step>;

@@ -27,6 +27,26 @@ pub enum FilesystemError {
         name: &'static str,
         /// The kernel's release.
         kernel: String,
+        /// A kernel that has it.
+        runs_on: &'static str,
+        /// The programs that it needs besides.
+        tools: &'static [Tool],
+    },
+    /// The kernel takes no blocks of this size.
+    #[error(
+        "cannot mount {filesystem} with blocks of {asked} bytes: this kernel ({kernel}) takes none beyond its memory's pages ({page} bytes)"
+    )]
+    LargeBlocks {
+        /// The filesystem.
+        filesystem: &'static str,
+        /// The block size (bytes).
+        asked: u64,
+        /// The kernel's page size (bytes).
+        page: u64,
+        /// The kernel's release.
+        kernel: String,
+        /// The first version of Linux that takes larger ones (major, minor).
+        since: Option<(u32, u32)>,
     },
     /// The kernel did not let itself be asked.
     #[error("cannot ask the kernel whether it has {name}")]
@@ -115,8 +135,19 @@ impl FilesystemError {
                  start its daemon: `zfs-fuse`"
                     .into(),
             ),
-            Self::NotInKernel { .. } => {
-                Some("`cat /proc/filesystems` lists what is there; install or boot a kernel that has it".into())
+            Self::NotInKernel { runs_on, tools, .. } => {
+                let mut packages: Vec<&str> = tools.iter().map(|tool| tool.debian).collect();
+                packages.dedup();
+                let packages = if packages.is_empty() {
+                    String::new()
+                } else {
+                    format!("; its programs: on Debian `{}`", packages.join("`, `"))
+                };
+                Some(format!("it runs on {runs_on}{packages}"))
+            }
+            Self::LargeBlocks { asked, since, .. } => {
+                let newer = since.map_or_else(String::new, |(major, minor)| format!("Linux {major}.{minor} or later, or on "));
+                Some(format!("it runs on {newer}a kernel whose pages have at least {asked} bytes, as some for arm64 and ppc64le"))
             }
             Self::Kernel { source, .. } if source.kind() == io::ErrorKind::PermissionDenied => {
                 Some("run pgdyno as root, outside of a container that withholds CAP_SYS_ADMIN".into())

@@ -8,8 +8,9 @@ use pgdyno_exec::mountinfo::MountEntry;
 use pgdyno_exec::tool::run_tool;
 
 use super::block::{self, BlockFilesystem, Driver};
+use super::block_size::BlockSize;
 use super::options::{Rule, Shown};
-use super::{FilesystemError, Tool, Volume};
+use super::{FilesystemError, FsckProgram, Tool, Volume};
 
 pub(super) static EXT2: BlockFilesystem = ext("ext2", &tools("mkfs.ext2"));
 pub(super) static EXT3: BlockFilesystem = ext("ext3", &tools("mkfs.ext3"));
@@ -28,6 +29,9 @@ const fn ext(name: &'static str, tools: &'static [Tool; 2]) -> BlockFilesystem {
     BlockFilesystem {
         name,
         tools,
+        runs_on: "a kernel with CONFIG_EXT4_FS, as nearly every one has it",
+        fsck: FsckProgram::new("e2fsck", &["-f", "-n"], "e2fsprogs"),
+        block_size: BlockSize { flags: &["-b"], larger_since: Some((6, 19)) },
         mkfs,
         label_flag: "-L",
         label_bytes: 16,

@@ -2,9 +2,10 @@
 
 use pgdyno_exec::tool::run_tool;
 
-use super::Tool;
 use super::block::{self, BlockFilesystem, Driver};
+use super::block_size::BlockSize;
 use super::options::{Rule, Shown};
+use super::{FsckProgram, Tool};
 
 pub(super) static F2FS: BlockFilesystem = BlockFilesystem {
     name: "f2fs",
@@ -12,6 +13,9 @@ pub(super) static F2FS: BlockFilesystem = BlockFilesystem {
         Tool::new("mkfs.f2fs", "f2fs-tools", Some("f2fs-tools"), "makes it"),
         Tool::new("dump.f2fs", "f2fs-tools", Some("f2fs-tools"), "tells its geometry"),
     ],
+    runs_on: "a kernel with CONFIG_F2FS_FS, such as Debian's, Ubuntu's and Fedora's",
+    fsck: FsckProgram::new("fsck.f2fs", &["--dry-run"], "f2fs-tools"),
+    block_size: BlockSize { flags: &["-b"], larger_since: None },
     // -t 0: does not discard.
     mkfs: |volume| block::arguments(&["-q", "-t", "0"], volume),
     label_flag: "-l",

@@ -2,9 +2,10 @@
 
 use pgdyno_exec::tool::run_tool;
 
-use super::Tool;
 use super::block::{self, BlockFilesystem, Driver};
+use super::block_size::BlockSize;
 use super::options::{Rule, Shown};
+use super::{FsckProgram, Tool};
 
 pub(super) static JFS: BlockFilesystem = BlockFilesystem {
     name: "jfs",
@@ -12,6 +13,9 @@ pub(super) static JFS: BlockFilesystem = BlockFilesystem {
         Tool::new("mkfs.jfs", "jfsutils", Some("jfsutils"), "makes it"),
         Tool::new("jfs_tune", "jfsutils", Some("jfsutils"), "tells its geometry"),
     ],
+    runs_on: "a kernel with CONFIG_JFS_FS, such as Debian's and Ubuntu's",
+    fsck: FsckProgram::new("jfs_fsck", &["-f", "-n"], "jfsutils"),
+    block_size: BlockSize::NONE,
     // -q: does not ask.
     mkfs: |volume| block::arguments(&["-q"], volume),
     label_flag: "-L",

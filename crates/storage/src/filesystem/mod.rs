@@ -11,6 +11,7 @@
 
 mod bcachefs;
 mod block;
+mod block_size;
 mod btrfs;
 mod contract;
 pub mod error;
@@ -27,7 +28,7 @@ mod xfs;
 pub mod zfs;
 
 pub(crate) use contract::unmount;
-pub use contract::{Filesystem, Volume};
+pub use contract::{Filesystem, FsckProgram, Volume};
 pub use error::FilesystemError;
 use pgdyno_model::nearest::nearest;
 pub use tool::Tool;

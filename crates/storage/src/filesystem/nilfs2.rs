@@ -6,6 +6,7 @@ use pgdyno_exec::tool::run_tool;
 
 use super::Tool;
 use super::block::{self, BlockFilesystem, Driver};
+use super::block_size::BlockSize;
 use super::options::{Rule, Shown};
 
 pub(super) static NILFS2: BlockFilesystem = BlockFilesystem {
@@ -14,6 +15,9 @@ pub(super) static NILFS2: BlockFilesystem = BlockFilesystem {
         Tool::new("mkfs.nilfs2", "nilfs-tools", Some("nilfs-utils"), "makes it"),
         Tool::new("nilfs-tune", "nilfs-tools", Some("nilfs-utils"), "tells its geometry"),
     ],
+    runs_on: "a kernel with CONFIG_NILFS2_FS, such as Debian's and Ubuntu's",
+    fsck: None,
+    block_size: BlockSize { flags: &["-b"], larger_since: None },
     // -K: does not discard.
     mkfs: |volume| block::arguments(&["-q", "-K"], volume),
     label_flag: "-L",

@@ -100,7 +100,11 @@ impl Filesystem for Overlay {
     }
 
     fn check_machine(&self) -> Result<(), FilesystemError> {
-        block::kernel_has(NAME)
+        block::kernel_has(
+            NAME,
+            "a kernel with CONFIG_OVERLAY_FS, as most distributions' have it",
+            &[],
+        )
     }
 
     fn make(&self, volume: &Volume<'_>) -> Vec<Step> {

@@ -2,9 +2,10 @@
 
 use pgdyno_exec::tool::run_tool;
 
-use super::Tool;
 use super::block::{self, BlockFilesystem, Driver};
+use super::block_size::BlockSize;
 use super::options::{Rule, Shown};
+use super::{FsckProgram, Tool};
 
 pub(super) static REISERFS: BlockFilesystem = BlockFilesystem {
     name: "reiserfs",
@@ -12,6 +13,9 @@ pub(super) static REISERFS: BlockFilesystem = BlockFilesystem {
         Tool::new("mkfs.reiserfs", "reiserfsprogs", None, "makes it"),
         Tool::new("debugreiserfs", "reiserfsprogs", None, "tells its geometry"),
     ],
+    runs_on: "Linux 6.12 or earlier with CONFIG_REISERFS_FS, such as Debian 12's; Linux 6.13 removed it",
+    fsck: FsckProgram::new("reiserfsck", &["--check", "--yes"], "reiserfsprogs"),
+    block_size: BlockSize { flags: &["-b", "--block-size"], larger_since: None },
     // -q: does not ask.
     mkfs: |volume| block::arguments(&["-q"], volume),
     label_flag: "-l",

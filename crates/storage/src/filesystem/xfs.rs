@@ -6,8 +6,9 @@ use pgdyno_exec::mountinfo::MountEntry;
 use pgdyno_exec::tool::run_tool;
 
 use super::block::{self, BlockFilesystem, Driver};
+use super::block_size::BlockSize;
 use super::options::{Rule, Shown};
-use super::{FilesystemError, Tool};
+use super::{FilesystemError, FsckProgram, Tool};
 
 const USER_QUOTA: Shown = Shown::As(&["usrquota"]);
 
@@ -17,6 +18,9 @@ pub(super) static XFS: BlockFilesystem = BlockFilesystem {
         Tool::new("mkfs.xfs", "xfsprogs", Some("xfsprogs"), "makes it"),
         Tool::new("xfs_info", "xfsprogs", Some("xfsprogs"), "tells its geometry"),
     ],
+    runs_on: "a kernel with CONFIG_XFS_FS, as most distributions' have it",
+    fsck: FsckProgram::new("xfs_repair", &["-n"], "xfsprogs"),
+    block_size: BlockSize { flags: &["-b"], larger_since: Some((6, 12)) },
     // -K: does not discard.
     mkfs: |volume| block::arguments(&["-q", "-K"], volume),
     label_flag: "-L",

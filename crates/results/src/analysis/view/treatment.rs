@@ -27,6 +27,8 @@ pub struct TreatmentCrash {
     pub lost: u64,
     /// Fault that set the verdict, with its own loss; none if no fault was tried.
     pub gravest: Option<crate::report::GravestFault>,
+    /// Mounts after power cuts and fsck; none without a power cut.
+    pub filesystems: Option<crate::report::FilesystemsView>,
 }
 
 impl TreatmentCrash {

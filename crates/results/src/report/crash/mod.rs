@@ -1,8 +1,10 @@
 //! Crash tests as JSON has them; [`page`] renders them for a terminal.
 
+mod filesystem;
 mod page;
 mod power;
 
+pub use filesystem::FilesystemsView;
 pub use page::crash;
 use pgdyno_model::crash::{Control, FaultOutcome, Round, Verdict};
 use pgdyno_model::facts::{HostFacts, StorageFacts};
@@ -34,6 +36,8 @@ pub struct FaultView {
     pub median_lost_ms: Option<f64>,
     /// The longest recovery (milliseconds).
     pub recovery_ms: Option<f64>,
+    /// Mounts after power cuts and fsck; none for a fault that cuts no power.
+    pub filesystems: Option<FilesystemsView>,
     /// Upper bound of the probability that a round fails (95% confidence); none if one failed.
     pub chance_at_most: Option<f64>,
     /// Whether the fault is meant to fail.
@@ -56,6 +60,7 @@ impl From<&FaultOutcome> for FaultView {
             oldest_lost_ms: fault.oldest_lost_ms(),
             median_lost_ms: fault.median_lost_ms(),
             recovery_ms: fault.recovery_ms(),
+            filesystems: FilesystemsView::of(fault.rounds.iter()),
             chance_at_most: fault.chance_at_most,
             planted: fault.planted,
             power: fault.fault.tests_storage().then(|| PowerView::of(fault)),
@@ -135,6 +140,8 @@ pub struct CrashView {
     pub oldest_lost_ms: Option<f64>,
     /// Longest recovery (milliseconds).
     pub recovery_ms: Option<f64>,
+    /// Mounts after power cuts and fsck, over the rounds of all faults; none without a power cut.
+    pub filesystems: Option<FilesystemsView>,
     /// Positive controls.
     pub controls: Vec<Control>,
     /// Results fault by fault.
@@ -181,6 +188,7 @@ impl From<&CrashRecord> for CrashView {
             gravest: outcome.gravest().map(GravestFault::from),
             oldest_lost_ms: faults.iter().filter_map(|f| f.oldest_lost_ms).reduce(f64::max),
             recovery_ms: faults.iter().filter_map(|f| f.recovery_ms).reduce(f64::max),
+            filesystems: FilesystemsView::of(outcome.faults.iter().flat_map(|f| &f.rounds)),
             controls: outcome.controls.clone(),
             faults,
             notes: outcome.notes.clone(),

@@ -7,7 +7,7 @@ use pgdyno_model::crash::{CheckOutcome, Control, CrashOutcome, FaultOutcome, Rou
 use pgdyno_model::{CrashRecord, Fault, format};
 
 use super::super::text::wrap;
-use super::PowerView;
+use super::{FilesystemsView, PowerView};
 
 const WIDTH: usize = 100;
 const NONE: &str = "–";
@@ -73,6 +73,9 @@ fn one(out: &mut String, fault: &FaultOutcome, is_there: &dyn Fn(&str) -> bool) 
         for line in PowerView::of(fault).words {
             paragraph(out, 2, &line);
         }
+    }
+    for line in FilesystemsView::of(fault.rounds.iter()).into_iter().flat_map(|view| view.words) {
+        paragraph(out, 2, &line);
     }
     paragraph(out, 2, &format!("({})", fault.fault.models()));
     if fault.fault == Fault::EmulatedLie {

@@ -4,6 +4,7 @@ use pgdyno_model::format;
 
 use super::{badge, escape, text_of};
 use crate::analysis::{PairRow, RunView, TreatmentView};
+use crate::report::FilesystemsView;
 use crate::report::terminal::NONE;
 
 /// Treatments that the front end draws at first (count).
@@ -24,6 +25,11 @@ pub(in super::super) fn treatments(view: &RunView) -> String {
     } else {
         ""
     };
+    let mounts = if table.has_mounts {
+        "<th scope=\"col\" class=\"n\">mount (ms)</th><th scope=\"col\" class=\"n\">fsck (ms)</th>"
+    } else {
+        ""
+    };
     let crash = if table.has_crash { "<th scope=\"col\">Crash tests</th>" } else { "" };
     let figures = ["tps", "p50 (ms)", "p95 (ms)", "p99 (ms)"];
     let figures: String =
@@ -32,7 +38,7 @@ pub(in super::super) fn treatments(view: &RunView) -> String {
     let room = if table.is_many() { "<div class=\"controls-room\"></div>\n" } else { "" };
     format!(
         "<section class=\"part\">\n<h2>Treatments</h2>\n{room}<table class=\"treatments stacks\">\n\
-         <thead>\n<tr><th scope=\"col\">Treatment</th>{figures}{crash}{ratios}</tr>\n</thead>\n\
+         <thead>\n<tr><th scope=\"col\">Treatment</th>{figures}{mounts}{crash}{ratios}</tr>\n</thead>\n\
          <tbody>\n{rows}</tbody>\n</table>\n</section>\n"
     )
 }
@@ -44,6 +50,8 @@ struct Table<'a> {
     listed: Vec<usize>,
     has_ratios: bool,
     has_crash: bool,
+    /// Whether filesystems were mounted after power cuts.
+    has_mounts: bool,
 }
 
 impl<'a> Table<'a> {
@@ -60,6 +68,7 @@ impl<'a> Table<'a> {
             listed: drawn.chain(baseline).collect(),
             has_ratios: !view.pairs.rows.is_empty(),
             has_crash: view.treatments.iter().any(|t| t.crash.is_some()),
+            has_mounts: view.treatments.iter().any(|t| mounts(t).is_some()),
         }
     }
 
@@ -83,6 +92,12 @@ impl<'a> Table<'a> {
         for (name, us) in percentiles {
             let ms = us.map(format::milliseconds);
             out.push_str(&figure(name, ms.as_deref().unwrap_or(NONE)));
+        }
+        if self.has_mounts {
+            let cells = mounts(t).map(FilesystemsView::cells);
+            let [mount, fsck] = cells.unwrap_or_else(|| [NONE, NONE].map(str::to_owned));
+            out.push_str(&figure("mount (ms)", &mount));
+            out.push_str(&figure("fsck (ms)", &fsck));
         }
         if self.has_crash {
             let verdict = t.crash.as_ref().map(|crash| badge(&text_of(&crash.verdict)));
@@ -121,6 +136,11 @@ impl<'a> Table<'a> {
             }
         })
     }
+}
+
+/// Returns the mounts after the power cuts of a treatment's crash tests.
+fn mounts(t: &TreatmentView) -> Option<&FilesystemsView> {
+    t.crash.as_ref()?.filesystems.as_ref()
 }
 
 /// Renders label and remarks.
