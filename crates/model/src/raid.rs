@@ -74,6 +74,6 @@ impl WritePolicy {
 #[test]
 fn the_names_of_policies_are_those_that_are_parsed() {
     let parsed =
-        WritePolicy::NAMES.iter().map(|name| name.parse::<WritePolicy>().map(|p| p.name()));
+        WritePolicy::NAMES.iter().map(|name| name.parse::<WritePolicy>().map(WritePolicy::name));
     assert_eq!(parsed.collect::<Result<Vec<_>, _>>().as_deref(), Ok(WritePolicy::NAMES));
 }
