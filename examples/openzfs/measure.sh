@@ -54,7 +54,7 @@ mkdir -p "$results"
     echo "date: $(date -u +%Y-%m-%dT%H:%M:%SZ)"
     echo "kernel: $(uname -srm)"
     echo "ZFS: $version"
-    echo "$(pgdyno --version | head -n 1)"
+    pgdyno --version | head -n 1
 } >"$results/versions.txt"
 cat "$results/versions.txt"
 
