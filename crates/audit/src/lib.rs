@@ -55,4 +55,4 @@ pub use recognise::{
     CpuLine, DeviceLine, FsyncLine, Meaning, PgbenchRun, Progress, Recognised, Row, Script,
     Setting, Statement, StorageFact, StorageWhat, SysbenchRun, Table,
 };
-pub use rules::{Rule, rules};
+pub use rules::{MachineUse, Rule, rules};

@@ -22,8 +22,11 @@ fn run(world: &World, recipe: &str, sets: &[&str]) -> Ended {
 }
 
 fn arguments(recipe: &str, sets: &[&str]) -> Vec<String> {
-    let mut args =
-        vec!["run".to_owned(), recipe.to_owned(), "--size".to_owned(), "quick".to_owned()];
+    arguments_of(recipe, "quick", sets)
+}
+
+fn arguments_of(recipe: &str, size: &str, sets: &[&str]) -> Vec<String> {
+    let mut args = vec!["run".to_owned(), recipe.to_owned(), "--size".to_owned(), size.to_owned()];
     let short = [
         "experiment.repeats=1",
         // Which storage is loaded first, and which copied, follows from the order.
@@ -271,6 +274,45 @@ fn ssd_acceptance_probes_both_block_sizes_counts_logins_and_logouts_and_crashes_
             "{fault}"
         );
     }
+}
+
+#[test]
+fn the_reports_own_script_runs_word_for_word_and_each_row_holds_an_address() {
+    let world = World::new();
+    let disk = on_disk(&world);
+    // The workload of the recipe, but its rows count only where they hold an address.
+    let built_in = concat!(env!("CARGO_MANIFEST_DIR"), "/../../workloads/user-login-setrandom");
+    let text = |file: &str| std::fs::read_to_string(format!("{built_in}/{file}")).unwrap();
+    let query = "FROM user_login_rec\"";
+    let toml = text("workload.toml");
+    assert!(toml.contains(query) && text("login.sql").contains("\\setrandom userid 1 20000000\n"));
+    let counting = toml.replace(query, "FROM user_login_rec WHERE ip = '127.0.0.1'\"");
+    let folder = world.file("logins/workload.toml", &counting);
+    world.file("logins/login.sql", &text("login.sql"));
+    let workload = format!("factors.workload=[\"{}\"]", folder.parent().unwrap().display());
+    let sets = [
+        disk.as_str(),
+        &workload,
+        "load.clients=2",
+        "load.threads=2",
+        "probe.before=[]",
+        "probe.after=[]",
+        "postgres.settings.shared_buffers=128MB",
+        "postgres.settings.max_wal_size=1GB",
+        "crash.rounds=1",
+        "crash.load=500ms",
+    ];
+    let args = arguments_of("ssd-acceptance", "verbatim", &sets);
+    let view = checked(&world, &world.run(&args));
+    let [trial] = view["trials"].as_array().unwrap().as_slice() else { panic!("one treatment") };
+    let [statement] = trial["statements"].as_array().unwrap().as_slice() else {
+        panic!("one statement")
+    };
+    // Up to 9.5 the end of the line ends a command.
+    assert_eq!(statement["text"], "SELECT f_user_login(:userid)");
+    assert!(trial["server_count"]["rows"].as_u64().unwrap() > 0, "{trial}");
+    let dry = world.run(&["run", "ssd-acceptance", "--size", "verbatim", "--dry-run"]);
+    assert!(dry.out.contains("another host") && dry.out.contains("--dsn"), "{}", dry.out);
 }
 
 #[test]

@@ -31,6 +31,7 @@ pub(crate) static WORKLOADS: &[(&str, Files)] = &[
     folder!("simple-update", ["simple-update.sql", "workload.toml"]),
     folder!("tpcb-like", ["schema.sql", "tpcb-like.sql", "workload.toml"]),
     folder!("user-login", ["login.sql", "schema.sql", "workload.toml"]),
+    folder!("user-login-setrandom", ["login.sql", "workload.toml"]),
     folder!("user-logout", ["logout.sql", "workload.toml"]),
 ];
 

@@ -71,6 +71,9 @@ pub struct LoopDevice {
     pub sector_size: Option<u32>,
     /// Whether it bypasses the page cache of the filesystem that holds the file.
     pub direct_io: bool,
+    /// Where it begins in the file (bytes); none: at the file's begin.
+    #[serde(default)]
+    pub offset: Option<Bytes>,
 }
 
 impl LoopDevice {
@@ -78,6 +81,9 @@ impl LoopDevice {
         let mut args: Vec<OsString> = vec!["--find".into(), "--show".into()];
         if let Some(size) = self.sector_size {
             args.extend(["--sector-size".into(), size.to_string().into()]);
+        }
+        if let Some(offset) = self.offset {
+            args.extend(["--offset".into(), offset.0.to_string().into()]);
         }
         args.push(if self.direct_io { "--direct-io=on" } else { "--direct-io=off" }.into());
         args.push(self.image.clone().into());
@@ -105,6 +111,7 @@ impl LoopDevice {
             }
         };
         shown("loop/dio", u8::from(self.direct_io).to_string())?;
+        shown("loop/offset", self.offset.map_or(0, |offset| offset.0).to_string())?;
         self.sector_size.map_or(Ok(()), |size| shown("queue/logical_block_size", size.to_string()))
     }
 }

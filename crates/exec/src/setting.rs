@@ -8,6 +8,7 @@ mod error;
 mod kernel_file;
 pub mod limit;
 pub mod module;
+pub mod raid_cache;
 mod write_cache;
 
 use std::fmt;
@@ -16,6 +17,7 @@ use std::path::PathBuf;
 pub use apply::put_back;
 pub use error::SettingError;
 pub use kernel_file::in_brackets;
+use pgdyno_model::raid::{RaidVolume, WritePolicy};
 use pgdyno_model::storage::{Hook, Limit};
 use serde::{Deserialize, Serialize};
 use write_cache::WriteCache;
@@ -56,6 +58,13 @@ pub enum Setting {
         /// Its value.
         value: String,
     },
+    /// The policy of the write cache of a RAID controller's volume.
+    RaidCache {
+        /// The volume.
+        volume: RaidVolume,
+        /// The policy.
+        policy: WritePolicy,
+    },
     /// The user's own commands.
     Hook {
         /// The commands.
@@ -74,6 +83,7 @@ impl DeviceSetting {
         };
         match (&self.setting, undo) {
             (Setting::Hook { .. }, Undo::RunHook { .. })
+            | (Setting::RaidCache { .. }, Undo::SetRaidCache { .. })
             | (Setting::WriteCache(_), Undo::SetDriveCache { .. }) => true,
             (Setting::Queue { attribute, .. }, undo) => {
                 first(undo).is_some_and(|file| file.ends_with(attribute))
@@ -85,7 +95,7 @@ impl DeviceSetting {
                 first(undo).is_some_and(|file| file == module::file(module, parameter))
             }
             (Setting::Limit(_), undo) => first(undo).is_some_and(|file| limit::is_list(&file)),
-            (Setting::Hook { .. }, _) => false,
+            (Setting::Hook { .. } | Setting::RaidCache { .. }, _) => false,
         }
     }
 
@@ -95,6 +105,7 @@ impl DeviceSetting {
             Setting::WriteCache(_) => "the write cache".into(),
             Setting::Limit(_) => "the limit".into(),
             Setting::ModuleParameter { parameter, .. } => parameter.clone(),
+            Setting::RaidCache { volume, .. } => format!("the write cache of {volume}"),
             Setting::Hook { .. } => "the user's own setting".into(),
         }
     }
@@ -104,6 +115,12 @@ impl DeviceSetting {
         let of = quote(self.device.as_os_str());
         match &self.setting {
             Setting::Hook { hook, .. } => write!(f, "run: {}", words(&hook.restore)),
+            Setting::RaidCache { volume, policy } => {
+                let others = [WritePolicy::WriteBack, WritePolicy::WriteThrough];
+                let was = others.into_iter().find(|other| other != policy).unwrap_or(*policy);
+                let back = words(&raid_cache::set_command(volume, was));
+                write!(f, "if it was {}, run: {back}", was.name())
+            }
             Setting::Limit(_) => write!(f, "lift the limit on {of}"),
             Setting::ModuleParameter { module, parameter, .. } => {
                 write!(f, "put {} back as it was", module::file(module, parameter).display())
@@ -135,6 +152,16 @@ impl fmt::Display for DeviceSetting {
             Setting::ModuleParameter { module, parameter, value } => {
                 let file = module::file(module, parameter);
                 write!(f, "write {} to {}", quote(value.as_ref()), file.display())?;
+            }
+            Setting::RaidCache { volume, policy } => {
+                let [show, set] =
+                    [raid_cache::show_command(volume), raid_cache::set_command(volume, *policy)];
+                let (show, set) = (words(&show), words(&set));
+                return write!(
+                    f,
+                    "run: {show} (journalled as it was)\nunless it is {}, run: {set}\nrun: {show}",
+                    policy.name()
+                );
             }
             Setting::Hook { hook, .. } => {
                 return write!(f, "run: {}\nrun: {}", words(&hook.set), words(&hook.read_back));

@@ -7,6 +7,7 @@
 use std::fmt;
 use std::path::PathBuf;
 
+use pgdyno_model::raid::{RaidVolume, WritePolicy};
 use serde::{Deserialize, Serialize};
 
 use crate::device::identity::BlockDevice;
@@ -85,6 +86,13 @@ pub enum Undo {
         /// Whether it was on.
         on: bool,
     },
+    /// Sets the write cache of a RAID controller's volume back.
+    SetRaidCache {
+        /// The volume.
+        volume: RaidVolume,
+        /// Its policy before.
+        policy: WritePolicy,
+    },
     /// Runs the `restore` command of the user's own hook. Only the process that ran the hook does
     /// so; a later process asks the user to run it.
     RunHook {
@@ -109,7 +117,10 @@ pub struct KernelFileChange {
 impl Undo {
     /// Tells whether it puts a setting back. Only such steps are executed for a journalled setting.
     pub fn is_of_setting(&self) -> bool {
-        matches!(self, Self::WriteKernelFiles { .. } | Self::SetDriveCache { .. })
+        matches!(
+            self,
+            Self::WriteKernelFiles { .. } | Self::SetDriveCache { .. } | Self::SetRaidCache { .. }
+        )
     }
 
     /// Tells whether the steps after it are executed even if it fails. An array or a volume group
@@ -162,6 +173,9 @@ impl fmt::Display for Undo {
             Self::SetDriveCache { device, on, .. } => {
                 let state = if *on { "on" } else { "off" };
                 write!(f, "switch the write cache of {} {state}", shown(device))
+            }
+            Self::SetRaidCache { volume, policy } => {
+                write!(f, "set the write cache of {volume} to {}", policy.name())
             }
             Self::RunHook { storage } => {
                 write!(f, "run the commands of `storage.{storage}.device.hook.restore`")

@@ -201,6 +201,13 @@ mod tests {
                 "commit-loss" | "crash-matrix" | "flush-latency" => {
                     assert_eq!(names, ["quick", "large"]);
                 }
+                "ssd-acceptance" => assert_eq!(names, ["quick", "report", "verbatim", "large"]),
+                "big-table" => {
+                    assert_eq!(names, ["quick", "report", "buffers", "kinds", "raid0", "large"]);
+                }
+                "zfs-xfs" => {
+                    assert_eq!(names, ["quick", "report", "barriers", "alignment", "large"]);
+                }
                 "group-commit" => assert_eq!(names, ["quick", "report", "sustained", "large"]),
                 _ => assert_eq!(names, ["quick", "report", "large"], "{}", recipe.name),
             }

@@ -215,6 +215,7 @@ fn set_level(treatment: &mut Treatment, key: &Key, value: &LevelValue) {
         Key::DeviceWriteCache => {
             treatment.device.write_cache = Some(*value == LevelValue::Bool(true));
         }
+        Key::DeviceRaidCache => treatment.device.raid_cache = text.parse().ok(),
         Key::Setting(name) => drop(treatment.settings.insert(name.clone(), text)),
     }
 }

@@ -169,6 +169,9 @@ pub enum Key {
     /// Whether the drives' volatile write caches are on.
     #[strum(serialize = "device.write_cache")]
     DeviceWriteCache,
+    /// The policy of the RAID controller's write cache.
+    #[strum(serialize = "device.raid_cache")]
+    DeviceRaidCache,
     /// A PostgreSQL setting.
     #[strum(disabled)]
     Setting(String),
@@ -196,13 +199,14 @@ impl Key {
         "device.read_ahead_kb",
         "device.nr_requests",
         "device.write_cache",
+        "device.raid_cache",
     ];
 
     /// Whether only a server that pgdyno makes can be varied by it.
     pub fn is_of_our_server(&self) -> bool {
         use Key::{
-            DeviceReadAhead, DeviceRequests, DeviceScheduler, DeviceWriteCache, PostgresBindir,
-            PostgresVersion, Storage,
+            DeviceRaidCache, DeviceReadAhead, DeviceRequests, DeviceScheduler, DeviceWriteCache,
+            PostgresBindir, PostgresVersion, Storage,
         };
         matches!(
             self,
@@ -213,6 +217,7 @@ impl Key {
                 | DeviceReadAhead
                 | DeviceRequests
                 | DeviceWriteCache
+                | DeviceRaidCache
         )
     }
 

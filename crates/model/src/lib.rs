@@ -43,6 +43,7 @@ pub mod plan;
 pub mod printable;
 pub mod probe;
 pub mod progress;
+pub mod raid;
 pub mod record;
 pub mod require_auth;
 #[cfg(feature = "schema")]

@@ -11,6 +11,7 @@ use serde::{Deserialize, Serialize};
 use strum::IntoStaticStr;
 
 use crate::facts::SmartType;
+use crate::raid::{RaidVolume, WritePolicy};
 use crate::units::{Bytes, Span};
 
 /// `[storage.<name>]`.
@@ -66,13 +67,18 @@ impl Default for Backing {
 pub struct LoopFile {
     /// The directory that the file is made in; none means pgdyno's own.
     pub directory: Option<PathBuf>,
-    /// The file's size, allocated in full.
+    /// The loop device's size. The file is larger by `offset`, and allocated in full.
     pub size: Bytes,
     /// Logical sector size of the loop device (bytes): 512 or 4096; none means the kernel's
     /// default.
     pub sector_size: Option<u32>,
     /// Whether the loop device bypasses the page cache of the filesystem that holds the file.
     pub direct_io: bool,
+    /// Where the loop device begins in the file (bytes); none: at the file's begin, which is
+    /// aligned. At 63 sectors of 512 bytes old partition tables began the first partition, so that
+    /// each block of the filesystem lies on two of the disk's.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub offset: Option<Bytes>,
 }
 
 /// A disk that pgdyno emulates: with a volatile cache, whose power can be cut, and with latencies
@@ -297,7 +303,14 @@ pub struct DeviceSettings {
     /// Parameters of kernel modules, by module and name. They hold for the whole host.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub module_parameters: ModuleParameters,
-    /// For RAID controllers: the user's own commands.
+    /// The volume of a RAID controller that carries the storage; none where there is none, or where
+    /// its cache is left as it is.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub raid_volume: Option<RaidVolume>,
+    /// The policy of that volume's write cache.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub raid_cache: Option<WritePolicy>,
+    /// The user's own commands, for what pgdyno does not know.
     pub hook: Option<Hook>,
 }
 
@@ -311,6 +324,8 @@ impl DeviceSettings {
             write_cache: over.write_cache.or(self.write_cache),
             trim: self.trim || over.trim,
             module_parameters: overlaid(&self.module_parameters, &over.module_parameters),
+            raid_volume: over.raid_volume.or(self.raid_volume),
+            raid_cache: over.raid_cache.or(self.raid_cache),
             hook: over.hook.clone().or_else(|| self.hook.clone()),
         }
     }

@@ -149,7 +149,8 @@ fn measure(options: &Options) -> Result<(), Failure> {
     std::fs::set_permissions(place.path(), std::os::unix::fs::PermissionsExt::from_mode(0o755))?;
     let journal = Journal::open(&place.path().join("state"))?;
     let size = Bytes(2 << 30);
-    let file = LoopFile { directory: None, size, sector_size: Some(4096), direct_io: true };
+    let file =
+        LoopFile { directory: None, size, sector_size: Some(4096), direct_io: true, offset: None };
     let plain = Side::make(Backing::Loop(file), options, place.path(), &journal)?;
     let memory = Side::make(Backing::Ram(size), options, place.path(), &journal)?;
     let disk = EmulatedDisk { size, sector_size: Some(4096), ..EmulatedDisk::default() };

@@ -9,7 +9,7 @@ use pgdyno_exec::device::refusal::{Refusal, SafetyError};
 use pgdyno_exec::device::safety::{self, Wipe};
 use pgdyno_exec::directory::{self, DirectoryError};
 use pgdyno_exec::random::random_hex;
-use pgdyno_exec::setting::module;
+use pgdyno_exec::setting::{module, raid_cache};
 use pgdyno_exec::tool::locate;
 use pgdyno_model::storage::{Backing, EmulatedDisk, LoopFile, Raid0, Storage, Striper};
 use pgdyno_model::units::Bytes;
@@ -178,6 +178,14 @@ impl Stack {
                 tools.extend(disk.starts_with("sd").then_some(HDPARM));
                 tools.extend(disk.starts_with("nvme").then_some(NVME));
             }
+        }
+        if let Some(raid) = device.raid_volume
+            && raid_cache::installed(raid.tool).is_none()
+        {
+            return Err(StorageError::RaidToolMissing {
+                storage: self.name().into(),
+                tool: raid.tool,
+            });
         }
         match tools.into_iter().find(|t| locate(t.program).is_none()) {
             Some(tool) => Err(StorageError::ToolMissing { storage: self.name().into(), tool }),

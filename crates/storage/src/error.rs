@@ -8,6 +8,7 @@ use pgdyno_exec::device::refusal::SafetyError;
 use pgdyno_exec::directory::DirectoryError;
 use pgdyno_exec::journal::JournalError;
 use pgdyno_exec::setting::SettingError;
+use pgdyno_model::raid::RaidTool;
 use pgdyno_model::units::Bytes;
 
 use super::filesystem::{FilesystemError, Tool};
@@ -56,6 +57,14 @@ pub enum StorageError {
         storage: String,
         /// The program.
         tool: Tool,
+    },
+    /// The program of a RAID controller is missing.
+    #[error("cannot set the RAID controller of storage `{storage}`: the program {} is not installed", tool.name())]
+    RaidToolMissing {
+        /// Its name.
+        storage: String,
+        /// The program.
+        tool: RaidTool,
     },
     /// The kernel lacks it.
     #[error("cannot make storage `{storage}`: this kernel has no {what} ({looked_for} is missing)")]
@@ -206,6 +215,7 @@ impl StorageError {
         match self {
             Self::NotRoot { .. }
             | Self::ToolMissing { .. }
+            | Self::RaidToolMissing { .. }
             | Self::NotInKernel { .. }
             | Self::ModuleParameter { .. } => true,
             Self::Filesystem { source, .. } => {
@@ -232,6 +242,15 @@ impl StorageError {
             Self::ToolMissing { tool, .. } => {
                 let fedora = tool.fedora.map_or_else(String::new, |package| format!(", Fedora: {package}"));
                 Some(format!("install it (Debian: {}{fedora})", tool.debian))
+            }
+            Self::RaidToolMissing { tool, .. } => {
+                let from = match tool {
+                    RaidTool::Storcli => "Broadcom's storcli64, or Dell's perccli64",
+                    RaidTool::Megacli => "LSI's MegaCli64",
+                    RaidTool::Ssacli => "HPE's ssacli, or hpssacli",
+                    RaidTool::Arcconf => "Microchip's arcconf",
+                };
+                Some(format!("install {from}, and put its folder into PATH; the controller must be in this machine"))
             }
             Self::NotInKernel { .. } => {
                 Some("load the kernel's module for it, or let the filesystem stripe (btrfs, zfs)".into())

@@ -176,6 +176,11 @@ impl Stack {
             let setting = Setting::ModuleParameter { module, parameter, value: value.to_owned() };
             DeviceSetting { device: self.path(), setting }
         }));
+        let raid = self.storage.device.raid_volume.zip(self.storage.device.raid_cache);
+        all.extend(raid.map(|(volume, policy)| {
+            let setting = Setting::RaidCache { volume, policy };
+            DeviceSetting { device: self.path(), setting }
+        }));
         all.extend(hook.clone().map(|hook| {
             let setting = Setting::Hook { hook, storage: self.name.clone() };
             DeviceSetting { device: self.path(), setting }
@@ -249,6 +254,10 @@ impl Stack {
             named.as_ref().map_or_else(|| self.home.clone(), |d| d.join(&label))
         };
         let image = |(n, backing): (usize, &Backing)| {
+            let offset = match backing {
+                Backing::Loop(file) => file.offset,
+                _ => None,
+            };
             let (directory, size, sector_size, direct_io) = match backing {
                 Backing::Loop(file) => {
                     (within(&file.directory), file.size, file.sector_size, file.direct_io)
@@ -271,9 +280,10 @@ impl Stack {
                 (server.file(), Below::Disk(server))
             } else {
                 let path = directory.join(format!("image-{n}"));
+                let size = Bytes(size.0.saturating_add(offset.map_or(0, |offset| offset.0)));
                 (path.clone(), Below::File(ImageFile { path, size }))
             };
-            let device = LoopDevice { image, link: self.link(n), sector_size, direct_io };
+            let device = LoopDevice { image, link: self.link(n), sector_size, direct_io, offset };
             Some(Image { directory, below, size, device })
         };
         self.flat().into_iter().enumerate().filter_map(image).collect()

@@ -333,6 +333,7 @@ fn the_write_log_gives_a_filesystem_as_it_was_after_each_flush() {
             link: link.clone(),
             sector_size: Some(4096),
             direct_io: true,
+            offset: None,
         };
         let target = place.path().join("mnt");
         fs::create_dir(&target).unwrap();

@@ -14,7 +14,13 @@ use pgdyno_storage::{Stack, Wipe};
 const GIB: Bytes = Bytes(1 << 30);
 
 fn loop_file() -> Backing {
-    Backing::Loop(LoopFile { directory: None, size: GIB, sector_size: None, direct_io: true })
+    Backing::Loop(LoopFile {
+        directory: None,
+        size: GIB,
+        sector_size: None,
+        direct_io: true,
+        offset: None,
+    })
 }
 
 fn stack(

@@ -7,6 +7,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use pgdyno_exec::Step;
+use pgdyno_model::raid::{RaidTool, RaidVolume, WritePolicy};
 use pgdyno_model::storage::{
     Backing, DeviceSettings, DiskLatency, EmulatedDisk, FilesystemChoice, Hook, Limit, LoopFile,
     Raid0, Storage, Striper,
@@ -28,6 +29,7 @@ fn loop_file(directory: Option<&str>) -> Backing {
         size: Bytes(4 << 30),
         sector_size: Some(4096),
         direct_io: true,
+        offset: None,
     })
 }
 
@@ -88,6 +90,22 @@ fn an_md_raid_of_named_devices_with_jfs() {
 }
 
 #[test]
+fn a_loop_file_whose_filesystem_begins_at_sector_63() {
+    let backing = Backing::Loop(LoopFile {
+        directory: None,
+        size: Bytes(1 << 30),
+        sector_size: None,
+        direct_io: true,
+        offset: Some(Bytes(63 * 512)),
+    });
+    insta::assert_snapshot!(shown(&Storage {
+        backing,
+        filesystem: filesystem("ext4"),
+        ..Storage::default()
+    }));
+}
+
+#[test]
 fn a_striped_logical_volume_over_loop_files_in_two_directories() {
     let members = vec![loop_file(Some("/mnt/a")), loop_file(Some("/mnt/b"))];
     let storage = Storage {
@@ -145,6 +163,26 @@ fn a_plain_directory_whose_device_is_set_by_hdparm_and_by_the_users_own_commands
         ..Storage::directory(Some("/mnt/raid".into()))
     };
     insta::assert_snapshot!(shown(&plain));
+}
+
+#[test]
+fn the_cache_of_a_raid_controller_is_set_by_each_manufacturers_program() {
+    let shown = |tool| {
+        let device = DeviceSettings {
+            raid_volume: Some(RaidVolume { tool, controller: 1, volume: 2 }),
+            raid_cache: Some(WritePolicy::WriteThrough),
+            ..DeviceSettings::default()
+        };
+        shown(&Storage { device, ..Storage::directory(Some("/mnt/raid".into())) })
+    };
+    use RaidTool::{Arcconf, Megacli, Ssacli, Storcli};
+    let all = [Storcli, Megacli, Ssacli, Arcconf].map(shown);
+    insta::assert_snapshot!(all.join("\n----\n"));
+
+    let device =
+        DeviceSettings { raid_cache: Some(WritePolicy::WriteBack), ..DeviceSettings::default() };
+    let storage = Storage { device, ..Storage::directory(Some("/mnt/raid".into())) };
+    assert!(matches!(design(&storage, false), Err(StorageError::Contradiction { .. })));
 }
 
 #[test]
@@ -209,6 +247,7 @@ fn what_does_not_go_together_is_refused() {
         size: Bytes(1 << 30),
         sector_size: Some(520),
         direct_io: false,
+        offset: None,
     };
     let two = || vec![device("/dev/sdb"), device("/dev/sdc")];
     let trimmed = DeviceSettings { trim: true, ..DeviceSettings::default() };
@@ -216,7 +255,11 @@ fn what_does_not_go_together_is_refused() {
         with(Backing::Directory(None), Some("xfs")),
         with(device("/dev/sdb"), None),
         with(loop_file(None), Some("ext5")),
-        with(Backing::Loop(odd), Some("ext4")),
+        with(Backing::Loop(odd.clone()), Some("ext4")),
+        with(
+            Backing::Loop(LoopFile { sector_size: None, offset: Some(Bytes(1000)), ..odd.clone() }),
+            Some("ext4"),
+        ),
         with(raid(vec![device("/dev/sdb")], None), Some("ext4")),
         with(raid(vec![device("/dev/sdb"), Backing::Directory(None)], None), Some("ext4")),
         with(raid(vec![device("/dev/sdb"), device("/dev/sdb")], None), Some("ext4")),

@@ -32,6 +32,7 @@ pub use pgbench_run::{PgbenchRun, Progress, Script, Statement};
 pub use probes::{CpuLine, DeviceLine, FsyncLine};
 pub(crate) use properties::{Origin, Property, PropertyKind};
 pub use recognised::Recognised;
+pub(crate) use said::named_filesystems;
 use scan::Scan;
 pub use settings::Setting;
 pub use storage::{StorageFact, StorageWhat};

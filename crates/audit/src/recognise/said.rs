@@ -4,6 +4,8 @@
 //! A sentence is believed only where it is short, states, and neither asks, advises nor makes
 //! conditions.
 
+use std::collections::BTreeSet;
+
 use super::columns::{names_time, names_tps};
 use super::scan::Scan;
 use crate::words::{self, Words};
@@ -23,6 +25,8 @@ pub(crate) struct Said {
     pub(crate) memory: Option<(f64, usize)>,
     /// Scales that `pgbench -i` made.
     pub(crate) scales: Vec<f64>,
+    /// Filesystems of which it is told how they were made or mounted, in lower case.
+    pub(crate) described: BTreeSet<&'static str>,
 }
 
 /// A setting that is off by what is said.
@@ -41,6 +45,19 @@ const SETTINGS: &[(&str, &[&str])] = &[
     ("full_page_writes", &["full_page_writes", "full page writes", "full-page writes"]),
 ];
 
+/// Filesystems that reports compare.
+const FILESYSTEMS: Words = Words("ext2|ext3|ext4|xfs|btrfs|zfs|jfs|reiserfs|f2fs");
+
+/// Words of a line that tells how a filesystem was made: on which devices, with which options.
+const LAYOUT: Words = Words("mkfs|mount|/dev/|mdadm|lvcreate|raid|stripe|fstab|agcount|xfs_info");
+
+/// Returns the filesystems that `lower` names as words of their own.
+pub(crate) fn named_filesystems(lower: &str) -> impl Iterator<Item = &'static str> {
+    let words = lower.split(|c: char| !c.is_ascii_alphanumeric());
+    let words: BTreeSet<&str> = words.collect();
+    FILESYSTEMS.iter().filter(move |name| words.contains(name))
+}
+
 /// Lines longer than this say too much.
 const LONGEST: usize = 200;
 
@@ -53,6 +70,9 @@ pub(super) fn find(scan: &Scan<'_>) -> Said {
             && let Some(scale) = super::command::initialised_scale(text)
         {
             said.scales.push(scale);
+        }
+        if LAYOUT.any_in(&lower) {
+            said.described.extend(named_filesystems(&lower));
         }
         let aborted = lower.split_once("client ").is_some_and(|(_, rest)| {
             let (number, rest) = rest.split_once(' ').unwrap_or_default();

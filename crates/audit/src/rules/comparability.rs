@@ -6,7 +6,7 @@ use super::rule::{Rule, Verdicts, exact, number};
 use crate::figure::Figure;
 use crate::finding::Confidence::{Likely, Possible};
 use crate::finding::Severity::Warning;
-use crate::recognise::{Evidence, PgbenchRun};
+use crate::recognise::{Evidence, PgbenchRun, StorageWhat, named_filesystems};
 use crate::words::Words;
 
 /// What pgbench's tables take for each unit of scale (MB), rounded up.
@@ -41,7 +41,37 @@ pub(super) const RULES: &[Rule] = &[
         source: "PostgreSQL documentation, shared_buffers; pgbench documentation, -s",
         judge: cached_read_only,
     },
+    Rule {
+        name: "untold-layout",
+        looks_for: "runs on ZFS, whose properties are shown, beside runs on another filesystem of which neither devices nor mkfs and mount \
+                    options are told",
+        source: "docs/comparing.md: what is compared is all that differs",
+        judge: untold_layout,
+    },
 ];
+
+fn untold_layout(evidence: &Evidence, verdicts: &mut Verdicts) {
+    let shown = evidence.recognised.storage.iter();
+    let mut shown = shown.filter(|fact| matches!(fact.what, StorageWhat::Zfs { .. }));
+    let Some(first) = shown.next() else { return };
+    let mut runs = evidence.recognised.runs.iter().filter_map(|run| {
+        let label = run.label.as_deref()?.to_lowercase();
+        let mut named = named_filesystems(&label).filter(|name| *name != "zfs");
+        Some((named.next()?, run.line))
+    });
+    let Some((filesystem, line)) = runs.next() else { return };
+    let lines = [line, first.line];
+    let json = json!({ "filesystem": filesystem });
+    if evidence.said.described.contains(filesystem) {
+        let message = format!("how {filesystem} was made or mounted is told");
+        return verdicts.right(&lines, message, json);
+    }
+    let message = format!(
+        "the properties of ZFS are shown, and of {filesystem} neither its devices nor mkfs and mount options: nobody can tell whether \
+         both had the same devices"
+    );
+    verdicts.found(Warning, Likely, &lines, message, json);
+}
 
 fn scale_below_clients(evidence: &Evidence, verdicts: &mut Verdicts) {
     let runs = evidence.recognised.runs.iter().filter(|run| {

@@ -16,6 +16,7 @@ mod sysbench;
 mod tables;
 mod zfs;
 
+pub use idle_device::MachineUse;
 pub use rule::Rule;
 use rule::Verdicts;
 

@@ -55,7 +55,9 @@ fn a_ratio_in_prose_is_compared_with_the_runs_and_the_gap_has_its_statement() {
     // sync is set at the top and shown otherwise at the end.
     assert_eq!(finding(&audit, "property-contradiction").lines, [76, 4]);
     assert_eq!(finding(&audit, "zfs-logbias").line, 75);
-    assert_eq!(audit.findings.len(), 7);
+    // Three devices below ZFS, and nothing is said of what lies below XFS.
+    assert_eq!(finding(&audit, "untold-layout").computed["filesystem"], "xfs");
+    assert_eq!(audit.findings.len(), 8);
 }
 
 #[test]

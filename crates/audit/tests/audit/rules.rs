@@ -462,6 +462,30 @@ fn a_device_with_time_left_beside_busy_processors_was_not_under_test() {
 }
 
 #[test]
+fn a_filesystem_beside_zfs_whose_making_is_not_told_cannot_be_repeated() {
+    let report = |told: &str| {
+        let run = |label: &str, tps: &str| {
+            format!(
+                "{label}\ntransaction type: TPC-B (sort of)\nscaling factor: 100\nnumber of clients: 8\n\
+                 number of threads: 8\nduration: 60 s\nnumber of transactions actually processed: {tps}0\n\
+                 tps = {tps}.000000 (including connections establishing)\n"
+            )
+        };
+        let (zfs, xfs) = (run("ZFS", "700"), run("XFS", "1000"));
+        of(&format!("zfs set recordsize=8K tank/pg\n{told}\n{zfs}{xfs}"))
+    };
+    let untold = report("The data lie on three disks.");
+    let found = finding(&untold, "untold-layout");
+    assert_eq!((found.severity, found.sure), (Severity::Warning, Confidence::Likely));
+    assert_eq!(found.computed["filesystem"], "xfs");
+    let told = report("mkfs.xfs -d agcount=32 /dev/md0");
+    assert_eq!(checked(&told, "untold-layout").len(), 1);
+    // Without a property of ZFS nothing is shown of either.
+    let neither = of("ZFS\nXFS\n");
+    assert!(neither.findings.iter().all(|f| f.rule != "untold-layout"));
+}
+
+#[test]
 fn percentages_add_up() {
     let cpu = |idle: &str| {
         of(&format!(

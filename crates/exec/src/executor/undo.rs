@@ -38,7 +38,10 @@ pub(super) fn execute(undo: &Undo) -> Result<Effect, StepError> {
         Undo::EraseLabelled { device, label, looked_at } => {
             erase_labelled(device, label, looked_at.as_ref())?;
         }
-        Undo::WriteKernelFiles { .. } | Undo::SetDriveCache { .. } | Undo::RunHook { .. } => {
+        Undo::WriteKernelFiles { .. }
+        | Undo::SetDriveCache { .. }
+        | Undo::SetRaidCache { .. }
+        | Undo::RunHook { .. } => {
             return Ok(
                 setting::put_back(undo)?.map_or(Effect::Done, |found| Effect::LeftAlone { found })
             );

@@ -7,7 +7,7 @@ use std::path::Path;
 use super::error::SettingError;
 use super::kernel_file::{current, write};
 use super::write_cache::WriteCache;
-use super::{DeviceSetting, Setting, limit, module};
+use super::{DeviceSetting, Setting, limit, module, raid_cache};
 use crate::context::ExecContext;
 use crate::device::identity::BlockDevice;
 use crate::error::StepError;
@@ -52,6 +52,15 @@ impl DeviceSetting {
                 let was = current(&file, None)?;
                 let set = Some(module::as_shown(value, &was));
                 write_journalled(&[KernelFileChange { file, was, set }], &self.device, context)
+            }
+            Setting::RaidCache { volume, policy } => {
+                let was = raid_cache::read(volume)?;
+                if was == *policy {
+                    return Ok(());
+                }
+                let undo = Undo::SetRaidCache { volume: *volume, policy: was };
+                context.record_setting(&self.device, &self.device, undo)?;
+                raid_cache::write(volume, *policy)
             }
             Setting::Hook { hook, storage } => {
                 context.record_setting(
@@ -98,6 +107,9 @@ impl DeviceSetting {
             Setting::ModuleParameter { module, parameter, .. } => {
                 let shown = current(&module::file(module, parameter), None)?;
                 Ok((format!("{module}.{parameter}"), shown))
+            }
+            Setting::RaidCache { volume, .. } => {
+                Ok((self.name(), raid_cache::read(volume)?.name().into()))
             }
             Setting::Hook { hook, .. } => {
                 Ok((hook.read_back.join(" "), run_words(&hook.read_back)?.trim().to_owned()))
@@ -171,6 +183,12 @@ pub fn put_back(undo: &Undo) -> Result<Option<String>, StepError> {
                 }
                 cache => run_words(&cache.command(*on)).map(|_| None),
             }
+        }
+        Undo::SetRaidCache { volume, policy } => {
+            if raid_cache::read(volume)? != *policy {
+                raid_cache::write(volume, *policy)?;
+            }
+            Ok(None)
         }
         other => Ok(Some(format!("`{other}` is not done from the journal"))),
     }

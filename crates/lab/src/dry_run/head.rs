@@ -1,6 +1,6 @@
 //! The head of a plan in words: the experiment, its load and its treatments.
 
-use pgdyno_model::experiment::{Length, LoadOptions, OnError, Order, ReconnectLost};
+use pgdyno_model::experiment::{Connect, Length, LoadOptions, OnError, Order, ReconnectLost};
 use pgdyno_model::storage::DeviceSettings;
 use pgdyno_model::{Stopping, Treatment};
 use pgdyno_stats::InterimAnalyses;
@@ -57,6 +57,13 @@ pub(super) fn head(prepared: &Prepared, out: &mut String) {
             find.step,
             plan.warm_up
         ),
+    }
+    if experiment.postgres.connect == Connect::Tcp && !experiment.postgres.is_external() {
+        line!(
+            out,
+            "clients connect by TCP to 127.0.0.1, which is their address too: a server made on this machine has no other \
+             host's clients; with `--dsn` they reach a server on another host from here"
+        );
     }
     line!(out, "\nTreatments");
     for (number, treatment) in (1..).zip(&plan.treatments) {
@@ -164,12 +171,14 @@ fn options(options: &LoadOptions) -> String {
 
 /// Describes the device settings of a treatment.
 pub(super) fn device(device: &DeviceSettings) -> String {
-    let DeviceSettings { scheduler, read_ahead_kb, nr_requests, write_cache, .. } = device;
+    let DeviceSettings { scheduler, read_ahead_kb, nr_requests, write_cache, raid_cache, .. } =
+        device;
     let settings = [
         ("scheduler", scheduler.as_ref().map(ToString::to_string)),
         ("read_ahead_kb", read_ahead_kb.as_ref().map(ToString::to_string)),
         ("nr_requests", nr_requests.as_ref().map(ToString::to_string)),
         ("write_cache", write_cache.as_ref().map(ToString::to_string)),
+        ("raid_cache", raid_cache.map(|policy| policy.name().to_owned())),
     ];
     let mut out = String::new();
     for (name, value) in settings {

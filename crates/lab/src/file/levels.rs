@@ -2,6 +2,7 @@
 
 use pgdyno_model::experiment::{LoadOptions, OnError, Protocol, ReconnectLost};
 use pgdyno_model::level::{Key, LevelValue};
+use pgdyno_model::raid::WritePolicy;
 use pgdyno_model::units::Span;
 
 use super::error::Complaint;
@@ -94,6 +95,9 @@ pub(super) fn check_level(key: &Key, value: &LevelValue) -> Result<(), Complaint
         Key::Reconnect | Key::DeviceWriteCache if !matches!(value, LevelValue::Bool(_)) => {
             Err(Complaint::new(format!("`{text}` is neither true nor false")))
         }
+        Key::DeviceRaidCache if text.parse::<WritePolicy>().is_err() => {
+            Err(unknown("policy", &text, WritePolicy::NAMES))
+        }
         Key::DeviceReadAhead if text.parse::<u32>().is_err() => {
             Err(Complaint::new(format!("`{text}` is no number of KiB to read ahead")))
         }
@@ -121,6 +125,7 @@ pub(super) fn check_level(key: &Key, value: &LevelValue) -> Result<(), Complaint
         | Key::DeviceReadAhead
         | Key::DeviceRequests
         | Key::DeviceWriteCache
+        | Key::DeviceRaidCache
         | Key::Setting(_) => Ok(()),
     }
 }

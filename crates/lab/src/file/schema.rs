@@ -8,6 +8,7 @@ use std::borrow::Cow;
 use pgdyno_model::Fault;
 use pgdyno_model::experiment::{OnError, Protocol, ReconnectLost};
 use pgdyno_model::level::{Key, LevelValue};
+use pgdyno_model::raid::WritePolicy;
 use pgdyno_model::units::Span;
 use pgdyno_storage::filesystem::FILESYSTEMS;
 use schemars::generate::SchemaSettings;
@@ -239,6 +240,9 @@ fn level(key: &Key, generator: &mut SchemaGenerator) -> (&'static str, Schema) {
         Key::DeviceRequests => ("The length of the device's request queue.", count(1)),
         Key::DeviceWriteCache => {
             ("The drive's volatile write cache.", generator.subschema_for::<bool>())
+        }
+        Key::DeviceRaidCache => {
+            ("The RAID controller's write cache.", generator.subschema_for::<WritePolicy>())
         }
         Key::Setting(_) => ("A PostgreSQL setting.", generator.subschema_for::<LevelValue>()),
     }

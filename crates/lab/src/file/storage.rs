@@ -9,6 +9,7 @@ use pgdyno_model::Storage;
 use pgdyno_model::facts::SmartType;
 use pgdyno_model::level::LevelValue;
 use pgdyno_model::nearest::nearest;
+use pgdyno_model::raid::{RaidVolume, WritePolicy};
 use pgdyno_model::storage::{
     Backing, DeviceSettings, DiskLatency, EmulatedDisk, FilesystemChoice, Hook, Limit, LoopFile,
     Raid0, Striper,
@@ -101,6 +102,8 @@ struct LoopTable {
     /// Bypass the page cache below the filesystem.
     #[cfg_attr(test, schemars(extend("default" = true)))]
     direct_io: Option<bool>,
+    /// Where the loop device begins in its file: at 0B aligned, at 32256B not.
+    offset: Option<Size>,
 }
 
 #[derive(Default, Deserialize)]
@@ -163,6 +166,10 @@ struct DeviceTable {
     /// Parameters of kernel modules, by module and name, such as `zfs.zfs_arc_max`. They hold for
     /// the whole host while trials run.
     module_parameters: BTreeMap<String, BTreeMap<String, LevelValue>>,
+    /// The volume of a RAID controller that carries the storage.
+    raid_volume: Option<RaidVolume>,
+    /// The policy of that volume's write cache.
+    raid_cache: Option<WritePolicy>,
     /// Commands of your own for settings that pgdyno does not know, such as a RAID controller's
     /// cache.
     hook: Option<HookTable>,
@@ -357,6 +364,7 @@ fn backing_of(
             size: table.size.0,
             sector_size: table.sector_size,
             direct_io: table.direct_io.unwrap_or(true),
+            offset: table.offset.map(|offset| offset.0),
         })
     }));
     given.extend(emulated.map(|table| {
@@ -406,6 +414,8 @@ impl From<DeviceTable> for DeviceSettings {
             write_cache,
             trim,
             module_parameters,
+            raid_volume,
+            raid_cache,
             hook,
         } = table;
         let text = |(name, value): (String, LevelValue)| (name, value.to_string());
@@ -419,7 +429,17 @@ impl From<DeviceTable> for DeviceSettings {
             expect,
             restore,
         });
-        Self { scheduler, read_ahead_kb, nr_requests, write_cache, trim, module_parameters, hook }
+        Self {
+            scheduler,
+            read_ahead_kb,
+            nr_requests,
+            write_cache,
+            trim,
+            module_parameters,
+            raid_volume,
+            raid_cache,
+            hook,
+        }
     }
 }
 

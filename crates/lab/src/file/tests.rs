@@ -110,7 +110,7 @@ fn wrong_values_are_answered_with_their_place() {
     try.toml:2:1: unknown factor `client`
     2 | client = [1, 2]
       | ^^^^^^
-    help: nearest is `clients`; a factor is one of clients, threads, protocol, rate, latency_limit, max_tries, on_error, reconnect, reconnect_lost, scale, workload, postgres.version, postgres.bindir, postgres.dsn, storage, device.scheduler, device.read_ahead_kb, device.nr_requests, device.write_cache or a PostgreSQL setting
+    help: nearest is `clients`; a factor is one of clients, threads, protocol, rate, latency_limit, max_tries, on_error, reconnect, reconnect_lost, scale, workload, postgres.version, postgres.bindir, postgres.dsn, storage, device.scheduler, device.read_ahead_kb, device.nr_requests, device.write_cache, device.raid_cache or a PostgreSQL setting
     ");
     insta::assert_snapshot!(error("[factors]\nprotocol = [\"prepred\"]\n"), @r#"
     try.toml:2:13: factor `protocol`: unknown protocol `prepred`

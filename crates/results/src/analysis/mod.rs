@@ -34,6 +34,7 @@ mod waits;
 mod why;
 
 pub use run::analyse;
+pub(crate) use view::PeakPlace;
 pub use view::{
     Badge, CapacityView, Cause, Caution, Change, Comparison, CurvePoint, Decision, Ended,
     FigureView, FsyncView, GapView, Headline, KeyFigure, LatencyFloor, LatencyInterval,

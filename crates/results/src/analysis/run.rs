@@ -58,7 +58,7 @@ pub(super) fn read(
     view.pairs = pairs::pairs(&view, &family);
     view.capacity = capacity::views(&view);
     view.why = why::of_run(&view, &sums);
-    view.scaling = scaling::sweeps(&view.plan, &sums);
+    view.scaling = scaling::sweeps(&view.plan, view.run.state, &sums);
     view.stopping = stopping::view(&view, &sums);
     if let Some(session) = view.sessions.last() {
         view.noise_floor = noise_floor::of(store, &session.host)?;

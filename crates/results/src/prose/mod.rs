@@ -11,6 +11,7 @@ mod comparison;
 mod gate;
 mod growth;
 mod headline;
+mod idle_device;
 mod noise_floor;
 mod notes;
 mod phrases;

@@ -7,6 +7,7 @@ use pgdyno_model::measurement::GeneratorLimit;
 use pgdyno_model::record::RunState;
 use pgdyno_model::{Treatment, TrialRecord, format};
 
+use super::idle_device::IdleDevice;
 use super::noise_floor::noise_floor;
 use super::{capacity, growth, record, scaling, unsteady};
 use crate::analysis::rates::resets;
@@ -30,6 +31,7 @@ pub(crate) struct Watched {
     reactors: BTreeSet<String>,
     fsync_off: bool,
     shorter_than_checkpoints: Option<(f64, f64)>,
+    idle_device: IdleDevice,
 }
 
 impl Watched {
@@ -46,6 +48,7 @@ impl Watched {
             self.fsync_off |= server.setting("fsync") == Some("off");
         }
         let Some(m) = trial.measurement.as_ref().filter(|m| m.measured_s > 0.0) else { return };
+        self.idle_device.add(&trial.telemetry);
         if let Some(limit) = m.generator_limit() {
             self.limit.get_or_insert((limit, treatment.threads, treatment.clients));
             self.limited += 1;
@@ -79,6 +82,7 @@ pub(crate) fn notes(view: &RunView, watched: &Watched) -> Vec<Note> {
     failures(view, &mut doubts);
     server(view, watched, &mut doubts, &mut context);
     hosts(view, &mut doubts);
+    doubts.add_all(NoteKind::IdleDevice, watched.idle_device.note(&view.plan));
     generator_limited(view, &mut doubts);
     generator(view, watched, &mut doubts, &mut context);
     statistics(view, &mut doubts, &mut context);
@@ -92,6 +96,7 @@ pub(crate) fn notes(view: &RunView, watched: &Watched) -> Vec<Note> {
     ceiling(view, &mut context);
     data(view, &mut context);
     context.add_all(NoteKind::Growth, growth::notes(view));
+    context.add_all(NoteKind::RowsADay, growth::rows_a_day(view));
     environment(view, watched, &mut context);
     context.add_all(NoteKind::Thinned, view.thinned.iter().map(record::thinned));
     doubts.followed_by(context)

@@ -38,7 +38,10 @@ fn backing(backing: &Backing) -> String {
             let sectors =
                 file.sector_size.map_or_else(String::new, |n| format!(", sectors of {n} bytes"));
             let cached = if file.direct_io { "" } else { ", through the page cache" };
-            format!("loop file of {}{sectors}{cached}", file.size)
+            let begin = file
+                .offset
+                .map_or_else(String::new, |offset| format!(", from byte {} on", offset.0));
+            format!("loop file of {}{sectors}{cached}{begin}", file.size)
         }
         Backing::Emulated(disk) => {
             let latency = disk.latency.to_string();
@@ -64,6 +67,8 @@ fn settings(device: &DeviceSettings) -> Vec<String> {
         write_cache,
         trim,
         module_parameters,
+        raid_volume,
+        raid_cache,
         hook,
     } = device;
     let on = |on: bool| if on { "on" } else { "off" };
@@ -76,6 +81,10 @@ fn settings(device: &DeviceSettings) -> Vec<String> {
     for (module, parameters) in module_parameters {
         words.extend(parameters.iter().map(|(name, value)| format!("{module}.{name} {value}")));
     }
+    words.extend(raid_volume.map(|volume| match raid_cache {
+        Some(policy) => format!("{volume} {}", policy.name()),
+        None => volume.to_string(),
+    }));
     words.extend(hook.as_ref().map(|hook| format!("set by `{}`", hook.set.join(" "))));
     words
 }

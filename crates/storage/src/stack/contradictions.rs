@@ -20,6 +20,7 @@ pub(super) fn check(stack: &Stack) -> Result<(), StorageError> {
         found = found.or_else(|| of_raid(stack, raid));
     }
     let found = found.or_else(|| of_sizes(&stack.storage)).or_else(|| of_modules(stack));
+    let found = found.or_else(|| of_raid_cache(&stack.storage.device));
     if let Some((why, help)) = found {
         return Err(StorageError::contradiction(&stack.name, why, help));
     }
@@ -103,6 +104,13 @@ fn of_modules(stack: &Stack) -> Option<Contradiction> {
     })
 }
 
+fn of_raid_cache(device: &DeviceSettings) -> Option<Contradiction> {
+    (device.raid_cache.is_some() && device.raid_volume.is_none()).then(|| {
+        let why = "`device.raid_cache` names no RAID controller's volume".into();
+        (why, "add `device.raid_volume = { tool = \"storcli\", controller = 0, volume = 0 }`")
+    })
+}
+
 fn of_sizes(storage: &Storage) -> Option<Contradiction> {
     let Storage { backing, filesystem, device, .. } = storage;
     let sectors = loop_files(backing).into_iter().map(|f| f.sector_size);
@@ -110,6 +118,11 @@ fn of_sizes(storage: &Storage) -> Option<Contradiction> {
         sectors.chain(backing.emulated().into_iter().map(|d| d.sector_size)).flatten();
     if let Some(size) = sectors.find(|s| ![512, 4096].contains(s)) {
         return Some((format!("a sector size of {size} bytes"), "choose 512 or 4096"));
+    }
+    let mut offsets = loop_files(backing).into_iter().filter_map(|file| file.offset);
+    if let Some(offset) = offsets.find(|offset| offset.0 % 512 != 0 || offset.0 > 1 << 30) {
+        let why = format!("a loop device that begins at byte {} of its file", offset.0);
+        return Some((why, "choose an `offset` that is a multiple of 512, of at most 1 GiB"));
     }
     for disk in backing.emulated() {
         if disk.size.0 % 4096 != 0 || disk.size.0 == 0 {

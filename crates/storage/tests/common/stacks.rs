@@ -18,6 +18,7 @@ pub(crate) fn loop_file(directory: &Path) -> Backing {
         size: Bytes(400 << 20),
         sector_size: Some(4096),
         direct_io: true,
+        offset: None,
     })
 }
 

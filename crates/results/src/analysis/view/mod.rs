@@ -18,6 +18,7 @@ pub(crate) use latency::PERCENTILES;
 pub use latency::{LatencyInterval, LatencyRatio, LatencyView};
 pub use note::{Note, NoteKind, Notes};
 pub use pairs::{PairRow, PairsView};
+pub(crate) use run::PeakPlace;
 pub use run::{
     CapacityView, CurvePoint, Decision, Ended, FsyncView, LatencyFloor, NoiseFloor, ObjectiveView,
     RunHead, RunView, ScalingView, ServerView, SessionView, SettingView, StageProbeView,

@@ -78,6 +78,8 @@ pub enum NoteKind {
     HostsDiffer,
     /// Sessions used different storage.
     StoragesDiffer,
+    /// The processors may have been the limit while the device had time left.
+    IdleDevice,
     /// Trials may have measured the load generator.
     GeneratorLimited,
     /// The load generator may have been the limit.
@@ -122,6 +124,8 @@ pub enum NoteKind {
     Data,
     /// Tables or indexes grew.
     Growth,
+    /// How many rows a treatment's rate comes to in a day.
+    RowsADay,
     /// The server is a fetched build.
     FetchedBuild,
     /// Another reactor than expected carried the load.
@@ -158,6 +162,7 @@ impl NoteKind {
             | Self::NoCheckpoint
             | Self::HostsDiffer
             | Self::StoragesDiffer
+            | Self::IdleDevice
             | Self::GeneratorLimited
             | Self::GeneratorBusy
             | Self::OneRepeat
@@ -180,6 +185,7 @@ impl NoteKind {
             | Self::ClosedLoop
             | Self::Data
             | Self::Growth
+            | Self::RowsADay
             | Self::FetchedBuild
             | Self::Reactor
             | Self::CounterReset

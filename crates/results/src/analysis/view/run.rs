@@ -249,8 +249,23 @@ pub struct ScalingView {
     pub treatments: Vec<usize>,
     /// The Universal Scalability Law through them; none where `words` say why.
     pub law: Option<Scaling>,
+    /// Where the highest tps lies; none without intervals.
+    #[serde(skip)]
+    pub(crate) peak: Option<PeakPlace>,
     /// All of it in a sentence.
     pub words: String,
+}
+
+/// Place of a sweep's highest tps: a set that holds, with 95% confidence, the number of clients
+/// with the highest true tps among those that were measured.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct PeakPlace {
+    /// Number of clients with the highest tps.
+    pub(crate) highest: u32,
+    /// Other numbers of clients that may have the highest tps, ascending.
+    pub(crate) beside: Vec<u32>,
+    /// Numbers of clients that were measured, ascending.
+    pub(crate) measured: Vec<u32>,
 }
 
 /// A probe of one of the run's storages. All of it: `pgdyno show ID`.

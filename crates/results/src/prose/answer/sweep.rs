@@ -3,19 +3,16 @@
 use pgdyno_model::format;
 
 use super::super::phrases::{capital, rate, so_far};
+use super::super::scaling::others;
 use super::leader;
-use crate::analysis::{RunView, TreatmentView};
+use crate::analysis::{RunView, ScalingView, TreatmentView};
 
 /// Most combinations of the other factors' levels that are named.
 const SHOWN: usize = 6;
 
 pub(super) fn answer(view: &RunView) -> Vec<String> {
-    let mut out: Vec<String> = view
-        .scaling
-        .iter()
-        .take(SHOWN)
-        .filter_map(|s| one(view, &s.given, &s.treatments))
-        .collect();
+    let mut out: Vec<String> =
+        view.scaling.iter().take(SHOWN).filter_map(|s| one(view, s)).collect();
     if out.is_empty() {
         return leader::answer(view);
     }
@@ -26,9 +23,10 @@ pub(super) fn answer(view: &RunView) -> Vec<String> {
 }
 
 /// Names the highest tps of one sweep, as a multiple of the tps with the fewest clients.
-fn one(view: &RunView, given: &str, treatments: &[usize]) -> Option<String> {
+fn one(view: &RunView, sweep: &ScalingView) -> Option<String> {
     let clients = |t: &TreatmentView| view.plan.treatments[t.index].clients;
-    let mut measured: Vec<&TreatmentView> = treatments
+    let mut measured: Vec<&TreatmentView> = sweep
+        .treatments
         .iter()
         .filter_map(|i| view.treatments.get(*i))
         .filter(|t| t.tps.is_some())
@@ -46,15 +44,21 @@ fn one(view: &RunView, given: &str, treatments: &[usize]) -> Option<String> {
     });
     let still = (highest.index == most.index && measured.len() > 1)
         .then_some("; more clients were not measured, and may give more");
-    let given = if given.is_empty() { String::new() } else { format!("{given}: ") };
+    let given = match sweep.given.as_str() {
+        "" => String::new(),
+        given => format!("{given}: "),
+    };
+    let others =
+        sweep.peak.as_ref().and_then(others).map(|others| format!("; {others} (95% confidence)"));
     let once = measured.iter().all(|t| t.trials <= 1).then_some(" (one trial each)");
     let said = format!(
-        "{}{given}highest with {}, {}{}{}{}.",
+        "{}{given}highest with {}, {}{}{}{}{}.",
         so_far(view),
         format::counted(clients(highest), "client"),
         rate(view, highest),
         grown.unwrap_or_default(),
         once.unwrap_or_default(),
+        others.unwrap_or_default(),
         still.unwrap_or_default()
     );
     Some(capital(&said))

@@ -1,0 +1,2 @@
+\setrandom userid 1 20000000
+SELECT f_user_login(:userid);
