@@ -28,6 +28,7 @@ fn damage_is_reported_with_its_status_and_is_not_repaired() {
             size: Bytes(32 << 20),
             sector_size: None,
             direct_io: true,
+            offset: None,
         }),
         filesystem: Some(FilesystemChoice { name: "ext4".into(), ..FilesystemChoice::default() }),
         ..Storage::default()

@@ -297,6 +297,47 @@ export type Check1 =
       outcome: 'not-applicable';
     };
 /**
+ * What came of a filesystem's own check, which repaired nothing.
+ */
+export type Fsck =
+  | {
+      /**
+       * The program with its flags, without the device: `e2fsck -f -n`.
+       */
+      command: string;
+      /**
+       * How long it took (milliseconds).
+       */
+      ms: number;
+      outcome: 'clean';
+    }
+  | {
+      /**
+       * The program with its flags, without the device.
+       */
+      command: string;
+      /**
+       * How long it took (milliseconds).
+       */
+      ms: number;
+      outcome: 'complained';
+      /**
+       * The first lines of its output.
+       */
+      said: string;
+      /**
+       * Its exit status.
+       */
+      status: number;
+    }
+  | {
+      outcome: 'not-run';
+      /**
+       * Why.
+       */
+      why: string;
+    };
+/**
  * A seed in a document: a number, and in a page a text, since a browser keeps 53 bits of a number.
  */
 export type Seed = number | string;
@@ -331,6 +372,14 @@ export type Span = string;
  * Who joins the members of a RAID-0.
  */
 export type Striper = 'mdadm' | 'lvm' | 'btrfs' | 'zfs';
+/**
+ * What a RAID controller does with a write before it acknowledges it.
+ */
+export type WritePolicy = 'write-back' | 'write-through';
+/**
+ * A program that sets RAID controllers.
+ */
+export type RaidTool = 'storcli' | 'megacli' | 'ssacli' | 'arcconf';
 /**
  * A type of device as `smartctl --device` takes it: `megaraid,3` is the fourth disk behind a MegaRAID controller.
  */
@@ -1964,6 +2013,10 @@ export interface CrashView {
    */
   faults: FaultView[];
   /**
+   * Mounts after power cuts and fsck, over the rounds of all faults; none without a power cut.
+   */
+  filesystems: FilesystemsView | null;
+  /**
    * Fault that set the verdict; none if no fault was tried.
    */
   gravest: GravestFault | null;
@@ -2088,6 +2141,10 @@ export interface FaultView {
    */
   fault: string;
   /**
+   * Mounts after power cuts and fsck; none for a fault that cuts no power.
+   */
+  filesystems: FilesystemsView | null;
+  /**
    * Acknowledged transactions that are missing (count).
    */
   lost: number;
@@ -2144,6 +2201,10 @@ export interface Round {
    * Command that repeats the round. Pages alone have it.
    */
   command?: string | null;
+  /**
+   * Filesystems that were mounted again after a power cut: that of PGDATA, then that of pg_wal where it has its own. Empty for other faults, and in records of earlier versions.
+   */
+  filesystems: FilesystemRecovery[];
   /**
    * Transactions whose COMMIT was in flight (count).
    */
@@ -2206,6 +2267,27 @@ export interface Round {
   verdict: Verdict;
 }
 /**
+ * A filesystem after the power cut of a round.
+ */
+export interface FilesystemRecovery {
+  /**
+   * The filesystem's name: `ext4`.
+   */
+  filesystem: string;
+  /**
+   * What a check without repairs found, once the server had recovered and was stopped, and the filesystem unmounted.
+   */
+  fsck: Fsck;
+  /**
+   * How long the first mount after the last power cut took, in which the journal is replayed (milliseconds).
+   */
+  mount_ms: number;
+  /**
+   * The storage's name in the experiment file.
+   */
+  storage: string;
+}
+/**
  * What a round put under test, between its baseline and its fault: how much its silence can mean.
  */
 export interface RoundPower {
@@ -2255,6 +2337,31 @@ export interface Token {
    * The transaction's number among the client's; each is one more than the one before.
    */
   sequence: number;
+}
+/**
+ * Mounts after power cuts and what fsck found then, over rounds.
+ */
+export interface FilesystemsView {
+  /**
+   * Rounds in which fsck ended with another status than 0 (count).
+   */
+  complaints: number;
+  /**
+   * Median over these rounds of the time that a read-only fsck took (milliseconds); none if it was not run.
+   */
+  fsck_ms: number | null;
+  /**
+   * Median over these rounds of the time that the mount took, in which the journal is replayed (milliseconds).
+   */
+  mount_ms: number | null;
+  /**
+   * Rounds in which a filesystem was mounted after a power cut (count).
+   */
+  rounds: number;
+  /**
+   * All of this in sentences.
+   */
+  words: string[];
 }
 /**
  * Detection power: what the rounds put under test, and which faulty disks they would have shown.
@@ -2703,11 +2810,15 @@ export interface LoopFile {
    */
   directory: string | null;
   /**
+   * Where the loop device begins in the file (bytes); none: at the file's begin, which is aligned. At 63 sectors of 512 bytes old partition tables began the first partition, so that each block of the filesystem lies on two of the disk's.
+   */
+  offset?: Bytes | null;
+  /**
    * Logical sector size of the loop device (bytes): 512 or 4096; none means the kernel's default.
    */
   sector_size: number | null;
   /**
-   * The file's size, allocated in full.
+   * The loop device's size. The file is larger by `offset`, and allocated in full.
    */
   size: Bytes;
 }
@@ -2787,7 +2898,7 @@ export interface Raid0 {
  */
 export interface DeviceSettings {
   /**
-   * For RAID controllers: the user's own commands.
+   * The user's own commands, for what pgdyno does not know.
    */
   hook: Hook | null;
   /**
@@ -2802,6 +2913,14 @@ export interface DeviceSettings {
    * `queue/nr_requests` (count).
    */
   nr_requests: number | null;
+  /**
+   * The policy of that volume's write cache.
+   */
+  raid_cache?: WritePolicy | null;
+  /**
+   * The volume of a RAID controller that carries the storage; none where there is none, or where its cache is left as it is.
+   */
+  raid_volume?: RaidVolume | null;
   /**
    * `queue/read_ahead_kb` (KiB).
    */
@@ -2839,6 +2958,23 @@ export interface Hook {
    * Sets it.
    */
   set: string[];
+}
+/**
+ * A volume of a RAID controller, and the manufacturer's program that sets it.
+ */
+export interface RaidVolume {
+  /**
+   * The controller, as the program counts: for ssacli its slot.
+   */
+  controller: number;
+  /**
+   * The program.
+   */
+  tool: RaidTool;
+  /**
+   * The volume (virtual or logical drive), as the program counts.
+   */
+  volume: number;
 }
 /**
  * A filesystem to be made.
@@ -3984,6 +4120,10 @@ export interface TreatmentCrash {
    * Transactions acknowledged in all faults' rounds together (count).
    */
   acknowledged: number;
+  /**
+   * Mounts after power cuts and fsck; none without a power cut.
+   */
+  filesystems: FilesystemsView | null;
   /**
    * Fault that set the verdict, with its own loss; none if no fault was tried.
    */
