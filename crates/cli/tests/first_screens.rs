@@ -98,10 +98,11 @@ fn probed(store: &mut Store, session: SessionId, _: &Plan) {
 
 #[test]
 fn the_first_screen_of_every_recipe_answers_its_question() {
-    let cases: [(&str, f64, After); 10] = [
+    let cases: [(&str, f64, After); 11] = [
         ("big-table", 0.0, nothing),
         ("commit-loss", 0.03, crashed),
         ("crash-matrix", 0.03, crashed),
+        ("filesystem-options", 0.03, crashed),
         ("filesystems", 0.09, nothing),
         ("flush-latency", -0.1, nothing),
         ("group-commit", 0.001, nothing),

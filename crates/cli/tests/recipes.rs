@@ -361,6 +361,35 @@ fn filesystems_that_this_machine_lacks_are_told_and_cost_nothing() {
 }
 
 #[test]
+fn filesystem_options_show_mount_and_fsck_beside_the_tps() {
+    if !is_root("filesystem_options_show_mount_and_fsck_beside_the_tps") {
+        return;
+    }
+    let world = World::new();
+    let storages = ["ext3-nobarrier", "ext4-nobarrier", "reiserfs-notail"];
+    let levels = storages.map(|name| format!("{name}={{storage=\"{name}\"}}"));
+    let options = format!("factors.options={{{}}}", levels.join(","));
+    let places: Vec<String> = storages.iter().flat_map(|name| on_loop(&world, name)).collect();
+    let mut sets: Vec<&str> = places.iter().map(String::as_str).collect();
+    sets.extend([options.as_str(), "crash.rounds=2"]);
+    let ended = run(&world, "filesystem-options", &sets);
+    let view = checked(&world, &ended);
+    for level in &storages[..2] {
+        let crash = &treatment(&view, "options", level)["crash"];
+        assert!(crash["verdict"].as_str().unwrap().starts_with("as planted"), "{crash}");
+        let after = &crash["filesystems"];
+        assert!(after["mount_ms"].as_f64().unwrap() > 0.0, "{after}");
+        assert!(after["fsck_ms"].as_f64().unwrap() > 0.0, "{after}");
+    }
+    assert!(ended.out.contains("  mount  fsck"), "{}", ended.out);
+    let notail = &treatment(&view, "options", "reiserfs-notail")["unavailable"];
+    if let Some(why) = notail.as_str() {
+        assert!(why.contains("it runs on Linux 6.12 or earlier"), "{why}");
+        assert!(ended.out.contains("Not available here"), "{}", ended.out);
+    }
+}
+
+#[test]
 fn zfs_and_xfs_have_their_wal_beside_them_and_the_gap_is_attributed() {
     if !is_root("zfs_and_xfs_have_their_wal_beside_them_and_the_gap_is_attributed") {
         return;
@@ -504,6 +533,17 @@ fn sizes_are_chosen_by_name_and_the_plan_says_what_they_need() {
     assert!(planned.contains("1h measured"), "{planned}");
     let planned = world.run(&["run", "big-table", "--size", "report", "--dry-run"]).out;
     for words in ["980 clients", "stage=select-after-every-row", "stage=delete", "fstrim "] {
+        assert!(planned.contains(words), "{words}: {planned}");
+    }
+    let planned = world.run(&["run", "filesystem-options", "--size", "report", "--dry-run"]).out;
+    for words in [
+        "options=ext3-writeback-commit600",
+        "data=writeback,commit=600",
+        "device.scheduler = mq-deadline",
+        "device.nr_requests = 16",
+        "scale 32, 32 clients",
+        "reiserfs-notail",
+    ] {
         assert!(planned.contains(words), "{words}: {planned}");
     }
     let planned = world.run(&["run", "commit-loss", "--dry-run"]).out;

@@ -20,6 +20,7 @@ static RECIPES: &[(&str, &str)] = files!(
         "big-table",
         "commit-loss",
         "crash-matrix",
+        "filesystem-options",
         "filesystems",
         "flush-latency",
         "group-commit",

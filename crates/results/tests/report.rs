@@ -57,8 +57,11 @@ fn a_brief_report_has_one_line_a_note_and_a_narrow_one_keeps_words_whole() {
     assert!(brief.lines().all(|line| line.chars().count() <= 60), "{brief}");
     // The table comes before every list, and says what it leaves out.
     let (table, _) = first.split_once("\nDifferences\n").unwrap();
-    assert!(table.contains(" p99 ") && !table.contains(" p95 "), "{table}");
+    assert!(table.contains(" tps ") && table.contains(" mount "), "{table}");
+    assert!(!table.contains(" p95 "), "{table}");
     assert!(table.contains("Not shown at this width: stddev, mean, p95"), "{table}");
+    let usual = report::terminal(&view, 100, report::Detail::Brief);
+    assert!(usual.contains(" p99 ") && usual.contains(" mount "), "{usual}");
     let wide = report::terminal(&view, 200, report::Detail::Brief);
     assert!(wide.contains(" p95 ") && !wide.contains("Not shown at this width"), "{wide}");
 }

@@ -17,9 +17,9 @@ mod verdict;
 mod workload;
 
 pub use fault::{Aim, Fault, Under};
-pub use filesystem::{FilesystemRecovery, Fsck, median_fsck_ms, median_mount_ms};
+pub use filesystem::{FilesystemRecovery, Fsck};
 pub use power::{FaultPower, chance_at_most, skip_seen};
-pub use rollup::{Control, FaultOutcome};
+pub use rollup::{Control, FaultOutcome, median_fsck_ms, median_mount_ms};
 pub use round::{Lost, Round};
 pub use round_power::RoundPower;
 pub use session::{CrashOptions, CrashOutcome, CrashRecord};

@@ -2,7 +2,6 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::filesystem::median;
 use super::{Fault, FaultPower, Round, Verdict, chance_at_most};
 
 /// All rounds of one fault.
@@ -191,6 +190,32 @@ impl FaultOutcome {
     pub fn recovery_ms(&self) -> Option<f64> {
         self.rounds.iter().filter_map(|r| r.recovery_ms).reduce(f64::max)
     }
+}
+
+/// Median over rounds of the time that the mounts after the power cut took (milliseconds), those of
+/// a round's filesystems together. None if no round has one.
+pub fn median_mount_ms(rounds: &[&Round]) -> Option<f64> {
+    let times = rounds.iter().filter(|round| !round.filesystems.is_empty());
+    median(times.map(|round| round.filesystems.iter().map(|f| f.mount_ms).sum()).collect())
+}
+
+/// Median over rounds of the time that fsck took (milliseconds), for a round's filesystems together.
+/// None if it was not run in any round.
+pub fn median_fsck_ms(rounds: &[&Round]) -> Option<f64> {
+    let of = |round: &&Round| {
+        let times: Vec<f64> = round.filesystems.iter().filter_map(|f| f.fsck.ms()).collect();
+        (!times.is_empty()).then(|| times.iter().sum())
+    };
+    median(rounds.iter().filter_map(of).collect())
+}
+
+/// Median of `values`; none without any.
+fn median(mut values: Vec<f64>) -> Option<f64> {
+    values.sort_by(f64::total_cmp);
+    let middle = values.len() / 2;
+    let upper = *values.get(middle)?;
+    let is_odd = values.len() % 2 == 1;
+    Some(if is_odd { upper } else { f64::midpoint(values[middle - 1], upper) })
 }
 
 fn counted(rounds: usize) -> String {

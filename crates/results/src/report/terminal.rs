@@ -20,8 +20,7 @@ pub(crate) const LEGEND: &str = "mean, stddev, p50, p95, p99: latency in ms. ±:
 
 const SERVICE: &str = "With a rate, latency counts from when a transaction was due; service p50, p99: from when it was sent.";
 
-const MOUNTS: &str =
-    "mount, fsck: median time of the mount after a power cut, and of a check without repairs.";
+const MOUNTS: &str = "mount, fsck: median time in ms of the mount after a power cut, and of a check without repairs.";
 
 /// Stands for a missing value.
 pub(super) const NONE: &str = "–";
@@ -129,7 +128,7 @@ pub(crate) fn treatment_table(view: &RunView) -> TreatmentTable {
     let has_mounts = view.crashes.iter().any(|crash| crash.filesystems.is_some());
     let crash: &[&str] = match (view.crashes.is_empty(), has_mounts) {
         (true, _) => &[],
-        (false, true) => &["mount ms", "fsck ms", "crash tests"],
+        (false, true) => &["mount", "fsck", "crash tests"],
         (false, false) => &["crash tests"],
     };
     let figures = titles.iter().chain(service).chain(&["failed"]).chain(crash);
@@ -141,7 +140,8 @@ pub(crate) fn treatment_table(view: &RunView) -> TreatmentTable {
         let verdict = t.crash.as_ref().map_or(NONE, |crash| crash.verdict.name());
         let verdict = (!view.crashes.is_empty()).then(|| verdict.to_owned());
         let mounts = t.crash.as_ref().and_then(|crash| crash.filesystems.as_ref());
-        let mounts = mounts.map_or_else(|| [NONE, NONE].map(str::to_owned), FilesystemsView::cells);
+        let mounts = mounts.map_or_else(<[_; 2]>::default, FilesystemsView::cells);
+        let mounts = mounts.map(|cell| cell.unwrap_or_else(|| NONE.to_owned()));
         let mounts = mounts.into_iter().filter(|_| has_mounts);
         levels.chain(numbers(t, has_service(view))).chain(mounts).chain(verdict).collect()
     };
@@ -151,7 +151,7 @@ pub(crate) fn treatment_table(view: &RunView) -> TreatmentTable {
 
 /// Columns that a narrow table does without, in this order: figures of latency, and counts that are
 /// the same in every row.
-const DISPENSABLE: [&str; 6] = ["stddev", "mean", "p95", "failed", "trials", "p50"];
+const DISPENSABLE: [&str; 7] = ["stddev", "mean", "p95", "failed", "trials", "p50", "p99"];
 
 /// Renders the table of treatments in at most `width` columns. Returns it with a sentence about the
 /// columns that it has no room for; they are left out where that keeps words whole.

@@ -14,7 +14,7 @@ use rustix::mount::FsOpenFlags;
 
 use super::block_size::BlockSize;
 use super::options::{self, Rule};
-use super::{Filesystem, FilesystemError, FsckProgram, Tool, Volume, installed};
+use super::{Filesystem, FilesystemError, FsckProgram, Tool, Volume, installed, kernel};
 
 /// A filesystem on block devices, described.
 pub(super) struct BlockFilesystem {
@@ -274,16 +274,10 @@ pub(super) fn kernel_has(
     match rustix::mount::fsopen(name, FsOpenFlags::FSOPEN_CLOEXEC) {
         Ok(_closed) => Ok(()),
         Err(Errno::NODEV) => {
-            Err(FilesystemError::NotInKernel { name, kernel: release(), runs_on, tools })
+            Err(FilesystemError::NotInKernel { name, kernel: kernel::release(), runs_on, tools })
         }
         Err(e) => Err(FilesystemError::Kernel { name, source: io::Error::from(e) }),
     }
-}
-
-/// Returns the kernel's release: `6.1.0-18-amd64`.
-pub(super) fn release() -> String {
-    let release = fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default();
-    release.trim().to_owned()
 }
 
 /// Parses lines `Key: value` into properties, without keys that begin with one of `volatile`.

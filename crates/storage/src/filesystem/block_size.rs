@@ -1,7 +1,7 @@
 //! Blocks that are larger than the kernel's memory pages, which few filesystems take.
 
 use super::FilesystemError;
-use super::block::release;
+use super::kernel::{release, version};
 
 /// How the size of blocks is asked for, and what the kernel makes of large ones.
 #[derive(Clone, Copy, Debug)]
@@ -57,12 +57,6 @@ fn bytes(text: &str) -> Option<u64> {
     }
 }
 
-/// Parses major and minor version of a kernel's release.
-fn version(release: &str) -> Option<(u32, u32)> {
-    let mut numbers = release.split(|c: char| !c.is_ascii_digit()).map(str::parse);
-    Some((numbers.next()?.ok()?, numbers.next()?.ok()?))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -79,13 +73,6 @@ mod tests {
         assert_eq!(asked(&["-s", "--sectorsize"], &["--sectorsize=8k"]), Some(8192));
         assert_eq!(asked(&["-b"], &["-l", "size=128m"]), None);
         assert_eq!(asked(&[], &["-b", "8192"]), None);
-    }
-
-    #[test]
-    fn versions_are_compared_by_number() {
-        assert_eq!(version("6.12.9+deb12-amd64"), Some((6, 12)));
-        assert!(version("6.9.1") < version("6.12.0"));
-        assert_eq!(version("none"), None);
     }
 
     #[test]

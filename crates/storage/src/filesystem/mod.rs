@@ -19,6 +19,7 @@ mod ext;
 mod f2fs;
 mod installed;
 mod jfs;
+mod kernel;
 mod nilfs2;
 mod options;
 mod overlay;

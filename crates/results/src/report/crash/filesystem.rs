@@ -40,14 +40,13 @@ impl FilesystemsView {
         (!rounds.is_empty()).then_some(view)
     }
 
-    /// Returns the cells of a table: mount and fsck in milliseconds.
-    pub(crate) fn cells(&self) -> [String; 2] {
+    /// Returns the cells of a table, mount and fsck in milliseconds; none for what was not measured.
+    pub(crate) fn cells(&self) -> [Option<String>; 2] {
         let fsck = self.fsck_ms.map(|ms| match self.complaints {
             0 => milliseconds(ms),
             _ => format!("{} (complains)", milliseconds(ms)),
         });
-        let none = || super::super::terminal::NONE.to_owned();
-        [self.mount_ms.map_or_else(none, milliseconds), fsck.unwrap_or_else(none)]
+        [self.mount_ms.map(milliseconds), fsck]
     }
 
     fn words(&self, rounds: &[&Round]) -> Vec<String> {
@@ -143,7 +142,7 @@ mod tests {
         let rounds = [round(vec![(10.04, clean)]), round(vec![(20.0, complained())])];
         let view = FilesystemsView::of(rounds.iter()).unwrap();
         assert_eq!((view.rounds, view.complaints), (2, 1));
-        assert_eq!(view.cells(), ["15.0", "300 (complains)"]);
+        assert_eq!(view.cells(), [Some("15.0".into()), Some("300 (complains)".into())]);
         assert!(view.words.iter().any(|w| w.contains("complained in 1 of 2")), "{:?}", view.words);
         assert!(view.words.iter().any(|w| w.contains("4: Block bitmap")), "{:?}", view.words);
     }
@@ -152,7 +151,7 @@ mod tests {
     fn an_fsck_that_was_not_run_says_why() {
         let not_run = Fsck::NotRun { why: "e2fsck is not installed".into() };
         let view = FilesystemsView::of([round(vec![(1.0, not_run)])].iter()).unwrap();
-        assert_eq!(view.cells(), ["1.00", "–"]);
+        assert_eq!(view.cells(), [Some("1.00".into()), None]);
         assert_eq!(view.words[1], "fsck was not run: e2fsck is not installed");
     }
 

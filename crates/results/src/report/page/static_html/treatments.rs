@@ -94,10 +94,9 @@ impl<'a> Table<'a> {
             out.push_str(&figure(name, ms.as_deref().unwrap_or(NONE)));
         }
         if self.has_mounts {
-            let cells = mounts(t).map(FilesystemsView::cells);
-            let [mount, fsck] = cells.unwrap_or_else(|| [NONE, NONE].map(str::to_owned));
-            out.push_str(&figure("mount (ms)", &mount));
-            out.push_str(&figure("fsck (ms)", &fsck));
+            let [mount, fsck] = mounts(t).map_or_else(<[_; 2]>::default, FilesystemsView::cells);
+            out.push_str(&figure("mount (ms)", mount.as_deref().unwrap_or(NONE)));
+            out.push_str(&figure("fsck (ms)", fsck.as_deref().unwrap_or(NONE)));
         }
         if self.has_crash {
             let verdict = t.crash.as_ref().map(|crash| badge(&text_of(&crash.verdict)));
