@@ -366,7 +366,7 @@ fn filesystem_options_show_mount_and_fsck_beside_the_tps() {
         return;
     }
     let world = World::new();
-    let storages = ["ext3-nobarrier", "ext4-nobarrier"];
+    let storages = ["ext3-nobarrier", "ext4-nobarrier", "reiserfs-notail"];
     let levels = storages.map(|name| format!("{name}={{storage=\"{name}\"}}"));
     let options = format!("factors.options={{{}}}", levels.join(","));
     let places: Vec<String> = storages.iter().flat_map(|name| on_loop(&world, name)).collect();
@@ -374,7 +374,7 @@ fn filesystem_options_show_mount_and_fsck_beside_the_tps() {
     sets.extend([options.as_str(), "crash.rounds=2"]);
     let ended = run(&world, "filesystem-options", &sets);
     let view = checked(&world, &ended);
-    for level in &storages {
+    for level in &storages[..2] {
         let crash = &treatment(&view, "options", level)["crash"];
         assert!(crash["verdict"].as_str().unwrap().starts_with("as planted"), "{crash}");
         let after = &crash["filesystems"];
@@ -382,6 +382,11 @@ fn filesystem_options_show_mount_and_fsck_beside_the_tps() {
         assert!(after["fsck_ms"].as_f64().unwrap() > 0.0, "{after}");
     }
     assert!(ended.out.contains("  mount  fsck"), "{}", ended.out);
+    let notail = &treatment(&view, "options", "reiserfs-notail")["unavailable"];
+    if let Some(why) = notail.as_str() {
+        assert!(why.contains("it runs on Linux 6.12 or earlier"), "{why}");
+        assert!(ended.out.contains("Not available here"), "{}", ended.out);
+    }
 }
 
 #[test]

@@ -3,6 +3,8 @@
 //! It is made in tests only, and kept in `schema/api.json`: [`SCHEMA`]. It describes an object whose
 //! keys are the API's paths: each value is what its path answers. The front end's types come from it.
 
+#![allow(clippy::unwrap_used)] // helpers of tests fail as tests do
+
 use std::collections::BTreeSet;
 
 use pgdyno_model::live::LiveRecord;

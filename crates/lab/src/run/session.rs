@@ -164,9 +164,11 @@ impl<'a> Session<'a> {
     }
 
     /// Crashes every treatment that was not crashed to the end yet, on storages and servers of its
-    /// own; how many could not be.
+    /// own; how many could not be. Those whose storage is not available here have no trial either.
     fn crash(&mut self) -> Result<u32, LabError> {
-        let left = crashes_left(self.prepared, self.store, &self.run)?;
+        let mut left = crashes_left(self.prepared, self.store, &self.run)?;
+        let treatments = &self.prepared.plan.treatments;
+        left.retain(|index| !self.pool.is_unavailable(&treatments[*index].storage));
         if left.is_empty() {
             return Ok(0);
         }
