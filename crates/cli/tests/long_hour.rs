@@ -179,7 +179,9 @@ fn watch(world: &World, run: &Run, window: Duration) -> Watch {
     ];
     // Two treatments: its end is the middle of the second.
     let middle = usize::try_from(window.as_secs() * 3 / 2).unwrap();
-    let early = usize::try_from(window.as_secs() / 6).unwrap();
+    // Each trial with its warm-up. The second has begun once its warm-up is told.
+    let trial = usize::try_from(window.as_secs()).unwrap() + 5;
+    let (early, load) = (trial + 5, 2 * trial);
     let mut first = Some(Attach::start(world, &run.id, "first.txt"));
     let (mut killed, mut second) = (Vec::new(), None);
     let mut scrapes = Scrapes::default();
@@ -187,7 +189,10 @@ fn watch(world: &World, run: &Run, window: Duration) -> Watch {
     for look in 0_u64.. {
         std::thread::sleep(LOOK_EVERY);
         assert!(Instant::now() < end, "the run does not end");
-        memory.iter_mut().for_each(|memory| memory.look(attach.seconds() >= early));
+        // After the load `serve` reads the run for its headline.
+        if attach.seconds() < load {
+            memory.iter_mut().for_each(|memory| memory.look(attach.seconds() >= early));
+        }
         if attach.has_ended() {
             break;
         }
@@ -327,11 +332,8 @@ fn tables(minutes: u64, watch: &Watch, sizes: &[(&str, Sizes)]) -> String {
     for (name, [whole, thinned]) in sizes {
         let _ = writeln!(text, "| {name} | {} | {} |", Bytes(*whole), Bytes(*thinned));
     }
-    // A sixth of the first treatment's window.
-    let early = minutes * 5;
-    let _ = write!(
-        text,
-        "\n| memory of its own | after {early} s of load | at the end | at most |\n|---|---|---|---|\n"
+    text.push_str(
+        "\n| memory of its own | after the first trial | at the end of the load | at most |\n|---|---|---|---|\n",
     );
     for Memory { name, early, last, most, .. } in &watch.memory {
         let [early, end, most] = [early.unwrap(), last.unwrap(), *most].map(Bytes);

@@ -39,6 +39,8 @@ pub mod load_strategy;
 pub mod measurement;
 mod names;
 pub mod nearest;
+#[cfg(feature = "schema")]
+pub mod page_schema;
 pub mod plan;
 pub mod printable;
 pub mod probe;

@@ -29,12 +29,12 @@ pub struct Plan {
     /// The measured window.
     pub length: Length,
     /// The seed of the order and the load.
-    #[cfg_attr(feature = "schema", schemars(with = "crate::schema::Seed"))]
+    #[cfg_attr(feature = "schema", schemars(with = "crate::page_schema::Seed"))]
     pub seed: u64,
     /// The seed of the data sets' rows; none in plans of earlier versions, where `seed` was that
     /// too.
     #[serde(default)]
-    #[cfg_attr(feature = "schema", schemars(with = "Option<crate::schema::Seed>"))]
+    #[cfg_attr(feature = "schema", schemars(with = "Option<crate::page_schema::Seed>"))]
     pub data_seed: Option<u64>,
     /// The largest difference of tps that does not matter (a share: 0.03 for 3%), for judging
     /// equivalence; none if the experiment names none.

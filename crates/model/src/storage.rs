@@ -101,7 +101,7 @@ pub struct EmulatedDisk {
     /// Whether every write is kept, so that the disk can be had as it was after any of them.
     pub log: bool,
     /// Of all that is drawn: what survives a cut, where a write tears, which request fails.
-    #[cfg_attr(feature = "schema", schemars(with = "crate::schema::Seed"))]
+    #[cfg_attr(feature = "schema", schemars(with = "crate::page_schema::Seed"))]
     pub seed: u64,
 }
 

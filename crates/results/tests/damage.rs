@@ -8,17 +8,22 @@ use std::io::Write as _; // past the test runner, which keeps what passing tests
 use std::path::{Path, PathBuf};
 
 use common::probes::disk_probe;
-use common::{RUN, crash_record, fill, plan, run_record, store};
+use common::{RUN, crash_record, fill, fill_with, plan, run_record, store};
 use pgdyno_model::json::{json, json_list};
-use pgdyno_model::{CrashRecord, ProbeRecord, Verdict};
+use pgdyno_model::{CrashRecord, ProbeRecord, TrialRecord, Verdict};
 use pgdyno_results::store::RecordState;
 use pgdyno_results::{Store, StoreError, analyse};
 use rusqlite::Connection;
 
 /// A store with a run, its trials and probes, and a crash test and a probe by themselves.
 fn filled() -> (tempfile::TempDir, PathBuf) {
+    filled_by(|store| fill(store, &run_record(plan(1)), Some(1)))
+}
+
+/// The same with the run that `add` makes.
+fn filled_by(add: impl FnOnce(&mut Store)) -> (tempfile::TempDir, PathBuf) {
     let (folder, mut store) = store();
-    fill(&mut store, &run_record(plan(1)), Some(1));
+    add(&mut store);
     let crash = crash_record(0, Verdict::Pass);
     let crash = CrashRecord { run: None, treatment: None, id: "crash-by-itself".into(), ..crash };
     store.add_crash(None, &crash).unwrap();
@@ -77,7 +82,15 @@ fn make_version_6(path: &Path) {
     make_version(
         path,
         6,
-        &["seal", "unsealed", "second_histogram", "removal", "thinning", "arrival"],
+        &[
+            "seal",
+            "unsealed",
+            "second_histogram",
+            "removal",
+            "thinning",
+            "arrival",
+            "second_command",
+        ],
     );
 }
 
@@ -92,9 +105,16 @@ fn make_version(path: &Path, version: u32, tables: &[&str]) {
 
 #[test]
 fn a_store_of_version_8_keeps_its_checksums_and_can_be_thinned_and_emptied() {
-    let (_folder, path) = filled();
+    // That version counted no commands by the second.
+    let without_commands = |trial: &mut TrialRecord| {
+        let seconds = trial.measurement.iter_mut().flat_map(|m| &mut m.series);
+        seconds.for_each(|second| second.commands.clear());
+    };
+    let (_folder, path) = filled_by(|store| {
+        fill_with(store, &run_record(plan(1)), without_commands);
+    });
     let before = shown(&path).unwrap();
-    make_version(&path, 8, &["removal", "thinning", "arrival"]);
+    make_version(&path, 8, &["removal", "thinning", "arrival", "second_command"]);
     assert_eq!(shown(&path).unwrap(), before);
     let mut store = Store::open(&path).unwrap();
     let found = store.verify(&[]).unwrap();
@@ -160,6 +180,7 @@ fn figures_that_were_changed_are_not_shown() {
         ("second", "DELETE FROM second WHERE trial = 1 AND t_s = 3"),
         ("second_histogram", "UPDATE second_histogram SET counts = X'010101' WHERE trial = 1 AND t_s = 2"),
         ("second_histogram", "DELETE FROM second_histogram WHERE trial = 1"),
+        ("second_command", "UPDATE second_command SET done = '[[1,2]]' WHERE trial = 1 AND t_s = 2"),
         ("histogram", "UPDATE histogram SET v2 = zeroblob(length(v2)) WHERE trial = 1 AND scope = 'trial'"),
         ("setting", "UPDATE setting SET value = 'off' WHERE trial = 1 AND position = 0"),
         ("sample", "UPDATE sample SET readings = '[1]' WHERE position = 0"),
@@ -287,7 +308,7 @@ fn a_store_that_others_may_change_is_read_and_never_written() {
     }
     let (folder, path) = filled();
     let before = shown(&path).unwrap();
-    for version in [9, 6] {
+    for version in [10, 6] {
         if version == 6 {
             make_version_6(&path);
         }
@@ -297,7 +318,7 @@ fn a_store_that_others_may_change_is_read_and_never_written() {
         let mut store = Store::open_existing(&path).unwrap();
         assert!(!store.is_writable());
         assert_eq!(shown(&path).unwrap(), before, "version {version}");
-        if version == 9 {
+        if version == 10 {
             assert!(store.begin_session(RUN, &common::session_record()).is_err());
         }
         assert_eq!(std::fs::read(&path).unwrap(), bytes, "version {version}");

@@ -181,7 +181,7 @@ fn no_row_can_be_changed_or_removed() {
         .unwrap()
         .collect::<Result<_, _>>()
         .unwrap();
-    assert_eq!(tables.len(), 21, "{tables:?}");
+    assert_eq!(tables.len(), 22, "{tables:?}");
     for table in tables {
         let rows: i64 =
             raw.query_row(&format!("SELECT count(*) FROM {table}"), [], |r| r.get(0)).unwrap();

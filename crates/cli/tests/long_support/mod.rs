@@ -177,7 +177,7 @@ impl Scrapes {
 pub struct Memory {
     pub name: &'static str,
     pid: i32,
-    /// Early in the run.
+    /// Once the first trial was stored.
     pub early: Option<u64>,
     /// When it was last seen.
     pub last: Option<u64>,
@@ -204,10 +204,11 @@ impl Memory {
         }
     }
 
-    /// Whether the process did not grow with time: by half, and by what buffers and the seconds of
-    /// a trial take.
+    /// Whether the process did not grow with time: from the first trial to the second, which is as
+    /// long, by a quarter and by what buffers take. Within a trial it does:
+    /// seconds and telemetry are in memory until the trial is stored.
     pub fn is_bounded(&self) -> bool {
         let (early, last) = (self.early.unwrap(), self.last.unwrap());
-        last < early * 3 / 2 + 20_000_000
+        last < early * 5 / 4 + 5_000_000
     }
 }

@@ -17,12 +17,12 @@ pub struct Lost {
 
 /// One round: load, fault, recovery, verification.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(transform = crate::schema::add_command))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(transform = crate::page_schema::add_command))]
 pub struct Round {
     /// Its number among the fault's, from 1.
     pub number: u32,
     /// What repeats it.
-    #[cfg_attr(feature = "schema", schemars(with = "crate::schema::Seed"))]
+    #[cfg_attr(feature = "schema", schemars(with = "crate::page_schema::Seed"))]
     pub seed: u64,
     /// During what the fault struck.
     pub aim: Aim,

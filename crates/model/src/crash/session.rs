@@ -27,7 +27,7 @@ pub struct CrashOptions {
     /// How long the server may take to come back.
     pub recovery_limit: Span,
     /// Where all moments are drawn from.
-    #[cfg_attr(feature = "schema", schemars(with = "crate::schema::Seed"))]
+    #[cfg_attr(feature = "schema", schemars(with = "crate::page_schema::Seed"))]
     pub seed: u64,
     /// Under what a disk lies or fails, where the fault is one of those.
     #[serde(default)]

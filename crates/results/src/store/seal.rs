@@ -140,18 +140,6 @@ const PARTS: &[Part] = &[
     ),
 ];
 
-/// Tables whose rows belong to a trial.
-const OF_TRIAL: &[&str] = &[
-    "trial",
-    "second",
-    "second_histogram",
-    "histogram",
-    "setting",
-    "telemetry",
-    "sample",
-    "server_log",
-];
-
 /// Something that is not as it was stored.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
 pub struct Damage {
@@ -210,7 +198,8 @@ pub(super) fn add(
 
 /// Seals a trial and all that belongs to it.
 pub(super) fn add_trial(transaction: &Connection, run: &str, trial: i64) -> rusqlite::Result<()> {
-    OF_TRIAL.iter().try_for_each(|part| add(transaction, run, part, trial))
+    let mut of_trial = PARTS.iter().filter(|part| part.roots.is_none() || part.name == "trial");
+    of_trial.try_for_each(|part| add(transaction, run, part.name, trial))
 }
 
 /// Seals the rows of `parts` in `chain` anew, as they are now, and with them the chain.

@@ -151,7 +151,7 @@ pub struct CrashView {
     /// Whether all planned rounds were done.
     pub complete: bool,
     /// Seed that repeats every round.
-    #[cfg_attr(feature = "schema", schemars(with = "pgdyno_model::schema::Seed"))]
+    #[cfg_attr(feature = "schema", schemars(with = "pgdyno_model::page_schema::Seed"))]
     pub seed: u64,
     /// Settings that were asked for.
     pub settings: std::collections::BTreeMap<String, String>,
