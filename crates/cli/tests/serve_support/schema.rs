@@ -1,5 +1,6 @@
 //! The server's answers beside the JSON Schema of the API.
 
+use std::cell::RefCell;
 use std::sync::LazyLock;
 
 use boon::{Compiler, Schemas};
@@ -9,6 +10,15 @@ use super::Answer;
 
 static SCHEMA: LazyLock<Value> =
     LazyLock::new(|| serde_json::from_str(include_str!("../../../web/schema/api.json")).unwrap());
+
+thread_local! {
+    /// Parts of the schema that were asked for are compiled once.
+    static VALIDATOR: RefCell<(Compiler, Schemas)> = RefCell::new({
+        let mut compiler = Compiler::new();
+        compiler.add_resource("api.json", SCHEMA.clone()).unwrap();
+        (compiler, Schemas::new())
+    });
+}
 
 /// Fails if an answer of the API is not as the schema describes it. Answers to requests that no
 /// client of the API sends are left alone: those to other paths, and plain texts of the HTTP library.
@@ -49,10 +59,9 @@ fn assert_valid(properties: &[&str], document: &Value) {
         .iter()
         .map(|name| format!("/properties/{}", name.replace('~', "~0").replace('/', "~1")))
         .collect();
-    let mut compiler = Compiler::new();
-    compiler.add_resource("api.json", SCHEMA.clone()).unwrap();
-    let mut schemas = Schemas::new();
     let place = format!("api.json#{}", pointer.replace('{', "%7B").replace('}', "%7D"));
-    let index = compiler.compile(&place, &mut schemas).unwrap_or_else(|e| panic!("{e:#}"));
-    schemas.validate(document, index).unwrap_or_else(|e| panic!("{properties:?}: {e:#}"));
+    VALIDATOR.with_borrow_mut(|(compiler, schemas)| {
+        let index = compiler.compile(&place, schemas).unwrap_or_else(|e| panic!("{e:#}"));
+        schemas.validate(document, index).unwrap_or_else(|e| panic!("{properties:?}: {e:#}"));
+    });
 }
