@@ -59,7 +59,7 @@ pub fn terminal(view: &RunView, width: u16, detail: Detail) -> String {
     if has_service(view) {
         lines.extend(wrap(SERVICE, usize::from(width), ""));
     }
-    if view.crashes.iter().any(|crash| crash.filesystems.is_some()) {
+    if has_mounts(view) {
         lines.extend(wrap(MOUNTS, usize::from(width), ""));
     }
     lines.extend(wrap(&left_out, usize::from(width), "").into_iter().filter(|l| !l.is_empty()));
@@ -125,7 +125,7 @@ pub(crate) fn treatment_table(view: &RunView) -> TreatmentTable {
     let measure = if view.plan.find.is_some() { "max rate" } else { "tps" };
     let titles =
         ["trials", measure, "± 95%", "ratio to best", "mean", "stddev", "p50", "p95", "p99"];
-    let has_mounts = view.crashes.iter().any(|crash| crash.filesystems.is_some());
+    let has_mounts = has_mounts(view);
     let crash: &[&str] = match (view.crashes.is_empty(), has_mounts) {
         (true, _) => &[],
         (false, true) => &["mount", "fsck", "crash tests"],
@@ -378,6 +378,11 @@ pub(super) fn crashed(crash: &CrashView) -> Vec<String> {
     }
     lines.extend(crash.notes.iter().map(|note| format!("{}: {note}.", crash.name)));
     lines
+}
+
+/// Whether filesystems were mounted after power cuts.
+fn has_mounts(view: &RunView) -> bool {
+    view.crashes.iter().any(|crash| crash.filesystems.is_some())
 }
 
 /// Returns the notes' texts; what is not available has a section of its own.
