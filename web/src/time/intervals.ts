@@ -105,12 +105,17 @@ function mean(values: (number | null)[], weights: number[], at: number[]): numbe
   return weight > 0 ? total / weight : null;
 }
 
+/** Buckets of an interval, of the rest of the window, and of the whole. */
+function partsOf({ t_s, length_s }: Series, range: Range): number[][] {
+  const to = ends(t_s, length_s);
+  return [within(t_s, to, range), within(t_s, to, range, true), within(t_s, to, null)];
+}
+
 type Three = (at: number[]) => number | null;
 
 function loadFigures(detail: TrialDetail, range: Range): Figure[] {
   const { series, heat } = detail;
-  const to = ends(series.t_s, series.length_s);
-  const parts = [within(series.t_s, to, range), within(series.t_s, to, range, true), within(series.t_s, to, null)];
+  const parts = partsOf(series, range);
   const figure = (name: string, unit: string, of: Three): Figure => {
     const [interval, rest, whole] = parts.map(of);
     return { group: 'Load', name, unit, interval, rest, whole };
@@ -161,9 +166,7 @@ function nameOf(statement: StatementView, all: StatementView[]): string {
 
 /** Mean latency of each statement. Empty for trials of which it is not known by the second. */
 function statementFigures(detail: TrialDetail, statements: StatementView[], range: Range): Figure[] {
-  const { series } = detail;
-  const to = ends(series.t_s, series.length_s);
-  const parts = [within(series.t_s, to, range), within(series.t_s, to, range, true), within(series.t_s, to, null)];
+  const parts = partsOf(detail.series, range);
   return (detail.statements ?? []).slice(0, statements.length).map(({ executions, latency_us }, i) => {
     const [interval, rest, whole] = parts.map((at) => {
       const us = mean(latency_us, executions, at);
