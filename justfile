@@ -2,8 +2,13 @@
 _default:
     @just --list
 
-# Everything CI checks, short of installing what is missing
-check: fmt lint doc test
+# What must pass before landing: formatting, clippy, the first tier of tests, the front end (installs what is missing)
+check:
+    .ci/run
+
+# Everything: both tiers of tests with PostgreSQL 15 to 18, all pages, packages, docs (root; hours; CONTRIBUTING.md)
+check-all folder="target/check-all":
+    .ci/all {{folder}}
 
 # Formatting, as CI wants it
 fmt:
@@ -33,10 +38,10 @@ screenshots folder="/var/tmp/pgdyno-e2e":
 
 # Time until a report is drawn beside an empty page, in turn (docs/benchmarks.md keeps the last result)
 bench-report folder="/var/tmp/pgdyno-e2e":
-    PGDYNO_KEEP_PAGES={{folder}}/large cargo test -p pgdyno-results --test page_sizes
+    PGDYNO_KEEP_PAGES={{folder}}/large cargo test -p pgdyno-results --test page_sizes -- --include-ignored
     cd web && node bench/first-view.mjs {{folder}}/pages/quickstart.html {{folder}}/large/*.html
 
-# All tests, with real PostgreSQL
+# The first tier of tests, with real PostgreSQL
 test:
     cargo test --workspace --all-features
 
@@ -51,7 +56,7 @@ random-scripts count="1000":
 
 # Judgements beside known truths, through the binary; writes the table of docs/statistics.md
 truth count="1000":
-    PGDYNO_TRUTH={{count}} PGDYNO_TRUTH_WRITE=1 cargo test --release -p pgdyno-cli --test truth -- judgements --nocapture
+    PGDYNO_TRUTH={{count}} PGDYNO_TRUTH_WRITE=1 cargo test --release -p pgdyno-cli --test truth -- --ignored judgements --nocapture
 
 # Honest filesystems without a false alarm, in long series; writes a table of docs/crash-tests.md (root)
 crash-honest rounds="100":

@@ -4,7 +4,7 @@ import { address, NAMES, pageDocument } from './support/pages';
 
 for (const name of NAMES) {
   test.describe(name, () => {
-    test('is drawn without errors, refused scripts or requests', async ({ page, trouble }) => {
+    test('is drawn without errors, refused scripts or requests', { tag: '@smoke' }, async ({ page, trouble }) => {
       await open(page, name);
       await expect(page.locator('#pgdyno-app header h1')).toHaveText(String(pageDocument(name).title));
       await expect(page.locator('.problem')).toHaveCount(0);
@@ -14,7 +14,7 @@ for (const name of NAMES) {
     });
 
     for (const colorScheme of ['light', 'dark'] as const) {
-      test(`has no serious finding of axe-core in ${colorScheme}`, async ({ page }) => {
+      test(`has no serious finding of axe-core in ${colorScheme}`, { tag: colorScheme === 'light' ? '@smoke' : [] }, async ({ page }) => {
         await page.emulateMedia({ colorScheme });
         await open(page, name);
         await page.locator('main details').evaluateAll((all) => {
@@ -46,7 +46,7 @@ for (const name of NAMES) {
       expect(empty).toEqual([]);
     });
 
-    test('tells the answer without JavaScript', async ({ browser }) => {
+    test('tells the answer without JavaScript', { tag: '@smoke' }, async ({ browser }) => {
       const context = await browser.newContext({ javaScriptEnabled: false });
       const page = await context.newPage();
       await page.goto(address(name));

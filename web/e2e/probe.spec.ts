@@ -4,7 +4,7 @@ import { milliseconds, significant } from '../src/format';
 import { expect, open, test } from './support/open';
 import { shown } from './support/pages';
 
-test('the rates of fsync are operations by seconds', async ({ page, trouble }) => {
+test('the rates of fsync are operations by seconds', { tag: '@smoke' }, async ({ page, trouble }) => {
   await open(page, 'fsync');
   const probe = shown<ProbeRecord>('fsync').result as FsyncProbe;
   for (const test of probe.tests.filter((t) => t.group === 'one-block')) {

@@ -40,7 +40,7 @@ async function brush(page: Page, title: string, from: number, to: number): Promi
 
 test.describe('treatments', () => {
   for (const name of ['quickstart', 'sweep', 'why'] as const) {
-    test(`${name}: figures are those that pgdyno shows`, async ({ page }) => {
+    test(`${name}: figures are those that pgdyno shows`, { tag: name === 'quickstart' ? '@smoke' : [] }, async ({ page }) => {
       await open(page, name);
       const view = shown<RunView>(name);
       await expect(rows(page)).toHaveCount(view.treatments.length);

@@ -11,7 +11,7 @@ interface Listed {
 const runs = (file: string) =>
   (JSON.parse(pgdyno(['list', '--json', '--store', file])) as Listed[]).sort((a, b) => b.started_at.localeCompare(a.started_at));
 
-test('lists every run with its answer, the newest first', async ({ page, server, trouble }) => {
+test('lists every run with its answer, the newest first', { tag: '@smoke' }, async ({ page, server, trouble }) => {
   await page.goto(server.url);
   const rows = page.locator('ol.rows > li');
   const all = runs(server.file);
@@ -56,7 +56,7 @@ test('a note and its tags are written in place, found, and kept as text', async 
   expect(trouble).toEqual([]);
 });
 
-test('a result has the page of its report, and a trial opens', async ({ page, server, trouble }) => {
+test('a result has the page of its report, and a trial opens', { tag: '@smoke' }, async ({ page, server, trouble }) => {
   const [newest] = runs(server.file);
   await page.goto(`${server.url}/runs/${newest.id}`);
   await page.locator('#content[aria-busy=false]').waitFor();

@@ -36,16 +36,19 @@ fn crashed(test: &str, folder: &str) -> Option<Value> {
 }
 
 #[test]
+#[ignore = "long: a series of crash rounds"]
 fn tables_that_are_not_flushed_are_caught_in_every_round() {
     crashed("tables_that_are_not_flushed_are_caught_in_every_round", "/data/base/");
 }
 
 #[test]
+#[ignore = "long: a series of crash rounds"]
 fn a_commit_log_that_is_not_flushed_is_caught_in_every_round() {
     crashed("a_commit_log_that_is_not_flushed_is_caught_in_every_round", "/data/pg_xact");
 }
 
 #[test]
+#[ignore = "long: a series of crash rounds"]
 fn a_control_file_that_is_not_flushed_is_caught_in_every_round() {
     crashed("a_control_file_that_is_not_flushed_is_caught_in_every_round", "/data/global/");
 }

@@ -160,7 +160,7 @@ fn table(name: &str, all: &[Series]) {
 }
 
 #[test]
-#[ignore = "half an hour: `just crash-honest`"]
+#[ignore = "long: half an hour, `just crash-honest`"]
 fn honest_filesystems_raise_no_alarm() {
     let rounds: u32 = std::env::var("PGDYNO_ROUNDS").map_or(100, |rounds| rounds.parse().unwrap());
     let half = rounds.div_ceil(2);
@@ -179,7 +179,7 @@ fn honest_filesystems_raise_no_alarm() {
 }
 
 #[test]
-#[ignore = "half an hour: `just crash-truths`"]
+#[ignore = "long: half an hour, `just crash-truths`"]
 fn what_is_planted_is_seen() {
     let mut all = Vec::new();
     for filesystem in ["ext4", "xfs", "btrfs"] {
@@ -229,7 +229,7 @@ fn what_is_planted_is_seen() {
 }
 
 #[test]
-#[ignore = "ten minutes: `just crash-power`"]
+#[ignore = "long: ten minutes, `just crash-power`"]
 fn a_disk_that_skips_one_flush_in_k_is_seen_as_often_as_the_power_line_says() {
     let rounds: u32 = std::env::var("PGDYNO_ROUNDS").map_or(40, |rounds| rounds.parse().unwrap());
     let mut table = String::from(

@@ -93,7 +93,7 @@ struct Watch {
 type Sizes = [u64; 2];
 
 #[test]
-#[ignore = "an hour: `just long`"]
+#[ignore = "long: an hour, `just long`"]
 fn an_hour_is_watched_thinned_archived_and_removed() {
     let minutes = std::env::var("PGDYNO_LONG").map_or(60, |minutes| minutes.parse().unwrap());
     let window = Duration::from_secs(minutes * 60 / 2);

@@ -387,8 +387,7 @@ impl Grammar {
 
 #[test]
 fn scripts_at_random_do_what_they_do_in_pgbench() {
-    let scripts =
-        std::env::var("PGDYNO_TEST_SCRIPTS").map_or(150, |number| number.parse().unwrap());
+    let scripts = std::env::var("PGDYNO_TEST_SCRIPTS").map_or(40, |number| number.parse().unwrap());
     for server in Server::each("scripts_at_random_do_what_they_do_in_pgbench") {
         let mut grammar = Grammar(fastrand::Rng::with_seed(20_261_122 + u64::from(server.major)));
         let mut differences = Vec::new();

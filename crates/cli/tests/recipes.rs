@@ -156,6 +156,7 @@ fn group_commit_counts_its_commits_and_their_flushes() {
 }
 
 #[test]
+#[ignore = "long: a whole recipe"]
 fn big_tables_stages_follow_each_other_on_one_table() {
     let world = World::new();
     let disk = on_disk(&world);
@@ -232,6 +233,7 @@ fn beside_the_report(world: &World, ended: &Ended) {
 }
 
 #[test]
+#[ignore = "long: a whole recipe"]
 fn ssd_acceptance_probes_both_block_sizes_counts_logins_and_logouts_and_crashes_the_server() {
     let world = World::new();
     let disk = on_disk(&world);
@@ -285,6 +287,7 @@ fn ssd_acceptance_probes_both_block_sizes_counts_logins_and_logouts_and_crashes_
 }
 
 #[test]
+#[ignore = "long: a whole recipe"]
 fn the_reports_own_script_runs_word_for_word_and_each_row_holds_an_address() {
     let world = World::new();
     let disk = on_disk(&world);
@@ -369,6 +372,7 @@ fn filesystems_that_this_machine_lacks_are_told_and_cost_nothing() {
 }
 
 #[test]
+#[ignore = "long: a whole recipe"]
 fn filesystem_options_show_mount_and_fsck_beside_the_tps() {
     if !is_root("filesystem_options_show_mount_and_fsck_beside_the_tps") {
         return;
@@ -398,6 +402,7 @@ fn filesystem_options_show_mount_and_fsck_beside_the_tps() {
 }
 
 #[test]
+#[ignore = "long: a whole recipe"]
 fn zfs_and_xfs_have_their_wal_beside_them_and_the_gap_is_attributed() {
     if !is_root("zfs_and_xfs_have_their_wal_beside_them_and_the_gap_is_attributed") {
         return;

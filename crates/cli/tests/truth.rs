@@ -1,7 +1,7 @@
 //! Judgements beside a known truth: stores of runs that never happened, judged by the real binary.
 //!
-//! Each cell is a promise of docs/statistics.md. CI runs a few stores of each, which finds what is
-//! wrong by far; `just truth` runs many and writes the table of docs/statistics.md.
+//! Each cell is a promise of docs/statistics.md. `just check-all` runs a few stores of
+//! each, which finds what is wrong by far; `just truth` runs many and writes the table of docs/statistics.md.
 
 #![allow(clippy::unwrap_used)] // helpers of tests fail as tests do
 
@@ -50,6 +50,7 @@ fn found(cell: &Cell, times: u32) -> f64 {
 }
 
 #[test]
+#[ignore = "long: simulations of error rates"]
 fn judgements_keep_their_promises_on_stores_whose_truth_is_known() {
     let times = times();
     let mut table = String::new();

@@ -6,7 +6,6 @@ mod expressions;
 #[path = "../../lab/tests/server/mod.rs"]
 mod server;
 
-use std::io::Write as _; // past the test runner, which keeps what passing tests print to itself
 use std::path::PathBuf;
 use std::process::Command;
 use std::sync::atomic::AtomicBool;
@@ -19,26 +18,16 @@ use pgdyno_engine::script::{Op, Scope, Script, Slot, Value};
 use pgdyno_model::experiment::Length;
 use pgdyno_model::target::Address;
 use pgdyno_postgres::find;
+use pgdyno_test_support::pgbench_folders;
 use server::{Server, Session, spec, unwatched};
 
 static RUNNING: AtomicBool = AtomicBool::new(false);
 
-/// The pgbench of each major version that is installed, with a server of the same: fetched by
-/// `.ci/postgresql` into the folder that PGDYNO_TEST_POSTGRESQL names, or the distribution's. Where
-/// one is not, a word about it.
+/// The pgbench of each major version to compare with, and a server of the same version.
 fn pgbenches(test: &str) -> impl Iterator<Item = (PathBuf, Server)> {
-    let fetched = std::env::var_os("PGDYNO_TEST_POSTGRESQL").map(PathBuf::from);
-    (15..=18).filter_map(move |major: u32| {
-        let bindir = fetched.as_ref().map(|folder| folder.join(major.to_string()).join("bin"));
-        let install =
-            find(bindir.as_deref().filter(|bindir| bindir.exists()), Some(major)).unwrap();
-        let install = install.filter(|install| install.program("pgbench").is_file());
-        let Some(install) = install else {
-            let why = format!("no pgbench {major} to compare with (.ci/postgresql fetches it)");
-            let _ = writeln!(std::io::stderr(), "\nskipped: {test}: {why}");
-            return None;
-        };
-        Some((install.program("pgbench"), Server::of(install)))
+    pgbench_folders(test).into_iter().map(|(major, folder)| {
+        let install = find(Some(&folder), Some(major)).unwrap().unwrap();
+        (install.program("pgbench"), Server::of(install))
     })
 }
 

@@ -128,6 +128,7 @@ fn two_hours_with_sixty_columns_fit_and_keep_their_extremes() {
 }
 
 #[test]
+#[ignore = "long: a page of a thousand trials"]
 fn a_run_of_a_thousand_trials_fits() {
     let (_folder, mut store) = store();
     let seconds = series(60, &mut Random(5));

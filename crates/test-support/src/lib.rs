@@ -5,6 +5,7 @@
 //! - [`Server`] and [`Session`]: a PostgreSQL server of the test's own, and a connection to ask it.
 //! - [`skip()`] and [`is_root`]: say that a test is skipped. CI fails on a skip that
 //!   `.ci/allowed-skips` does not list.
+//! - [`pgbench_folders`]: versions of PostgreSQL whose pgbench ours is compared with.
 //! - [`Interval`]: a median of ratios with its interval, for benches.
 //! - [`write_program`]: a program that can be run at once.
 //! - [`traces()`]: mounts, loop devices and emulated disks that a test left behind.
@@ -21,6 +22,7 @@
 // Helpers of tests fail as tests do.
 #![allow(clippy::unwrap_used)]
 
+mod majors;
 mod place;
 mod program;
 mod scratch;
@@ -30,6 +32,7 @@ mod statistics;
 mod traces;
 mod wait;
 
+pub use majors::pgbench_folders;
 pub use place::Place;
 pub use program::write_program;
 pub use scratch::Scratch;

@@ -37,7 +37,13 @@ const WANTED = {
 } satisfies Record<string, Wanted>;
 
 export type PageName = keyof typeof WANTED;
-export const NAMES = Object.keys(WANTED) as PageName[];
+
+/** One page of each kind. Tests of these alone that are quick have the tag `@smoke`. */
+const ONE_OF_EACH = ['quickstart', 'compare-runs', 'crashfail', 'fsync', 'import'] satisfies PageName[];
+
+/** Pages that are made and tested: one of each kind with PGDYNO_E2E_PAGES=smoke, else all. */
+export const NAMES: PageName[] =
+  process.env.PGDYNO_E2E_PAGES === 'smoke' ? ONE_OF_EACH : (Object.keys(WANTED) as PageName[]);
 
 const path = (name: string, extension: string) => join(OUT, 'pages', `${name}.${extension}`);
 
@@ -83,7 +89,8 @@ function named(id: string, file: string): string {
 /** Makes all pages that are not there. */
 export function makePages(): void {
   mkdirSync(join(OUT, 'pages'), { recursive: true });
-  for (const [name, wanted] of Object.entries(WANTED) as [PageName, Wanted][]) {
+  for (const name of NAMES) {
+    const wanted: Wanted = WANTED[name];
     if (existsSync(path(name, 'html')) && !process.env.CI) {
       continue;
     }

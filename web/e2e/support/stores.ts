@@ -7,7 +7,14 @@ const STORES = process.env.PGDYNO_E2E_STORES ?? join(OUT, 'stores');
 const MARKUP = '<img src=x onerror=alert(1)>';
 
 const set = (pairs: Record<string, string>) => Object.entries(pairs).flatMap(([k, v]) => ['--set', `${k}=${v}`]);
-const short = { 'load.duration': '1s', 'load.warm_up': '100ms', 'workload.scale': '1', 'telemetry.fsync': '200ms' };
+const short = {
+  'load.duration': '1s',
+  'load.warm_up': '100ms',
+  'workload.scale': '1',
+  'telemetry.fsync': '200ms',
+  // Few trials where one page of each kind is enough.
+  ...(process.env.PGDYNO_E2E_PAGES === 'smoke' ? { 'experiment.repeats': '2' } : {}),
+};
 
 /** Writes an experiment into the folder of this store; returns its path. */
 function experiment(name: string, text: string): string {

@@ -10,23 +10,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
-use pgdyno_test_support::skip;
-
-/// The majors whose pgbench ours is held against.
-const MAJORS: [u32; 4] = [15, 16, 17, 18];
-
-/// Where the programs of PostgreSQL `major` lie: of those that `.ci/postgresql` fetches, in the
-/// folder that PGDYNO_TEST_POSTGRESQL names; or as Debian installs them.
-fn programs(major: u32) -> Option<PathBuf> {
-    let fetched = std::env::var_os("PGDYNO_TEST_POSTGRESQL").map(PathBuf::from);
-    let fetched = fetched.map(|folder| folder.join(major.to_string()).join("bin"));
-    let debian = PathBuf::from(format!("/usr/lib/postgresql/{major}/bin"));
-    let all = ["initdb", "postgres", "psql", "pgbench"];
-    fetched
-        .into_iter()
-        .chain([debian])
-        .find(|directory| all.iter().all(|program| directory.join(program).exists()))
-}
+use pgdyno_test_support::pgbench_folders;
 
 /// The account that runs the server: not root.
 fn account() -> Option<(u32, u32)> {
@@ -63,17 +47,10 @@ pub struct Ended {
 }
 
 impl Server {
-    /// A running server of each major version that there is a pgbench of, one after the other, with
-    /// the databases `ref` and `our`. Where one is not installed, a word about it.
+    /// A running server of each major version to compare with, one after the other, with the
+    /// databases `ref` and `our`.
     pub fn each(test: &str) -> impl Iterator<Item = Self> {
-        MAJORS.into_iter().filter_map(move |major| {
-            let Some(programs) = programs(major) else {
-                let why = format!("no pgbench {major} to compare with (.ci/postgresql fetches it)");
-                skip(test, &why);
-                return None;
-            };
-            Some(Self::start(major, programs))
-        })
+        pgbench_folders(test).into_iter().map(|(major, programs)| Self::start(major, programs))
     }
 
     /// Calls `check` with a running server of each major version, all at once: for tests that
@@ -89,13 +66,9 @@ impl Server {
         });
     }
 
-    /// A running server of the newest version that there is.
+    /// A running server of the newest of these versions.
     pub fn newest(test: &str) -> Option<Self> {
-        let newest = MAJORS.into_iter().rev().find_map(|major| Some((major, programs(major)?)));
-        if newest.is_none() {
-            skip(test, "no installed pgbench to compare with");
-        }
-        newest.map(|(major, programs)| Self::start(major, programs))
+        pgbench_folders(test).pop().map(|(major, programs)| Self::start(major, programs))
     }
 
     fn start(major: u32, programs: PathBuf) -> Self {

@@ -147,7 +147,7 @@ fn under_20_effective_seconds_it_is_mostly_silent() {
 }
 
 #[test]
-#[ignore = "takes minutes; prints the table of docs/statistics.md"]
+#[ignore = "long: prints the table of docs/statistics.md"]
 fn the_truth_within_a_trial() {
     const TIMES: u32 = 1000;
     eprintln!(
