@@ -34,7 +34,17 @@ web-e2e folder="/var/tmp/pgdyno-e2e":
 
 # Pictures of docs/images, from the pages that `just web-e2e` made
 screenshots folder="/var/tmp/pgdyno-e2e":
-    cd web && node tools/screenshots.mjs {{folder}}/pages ../docs/images
+    cd web && node tools/screenshots.mjs docs {{folder}}/pages ../docs/images
+
+# What the field reports' pages have of a run: docs/field-reports/runs/NAME.json (needs jq)
+field-report-run run name:
+    docs/field-reports/runs/keep {{run}} {{name}}
+
+# A picture of a run's chart over its factor, for a field report's page
+field-report-picture run name folder="/var/tmp/pgdyno-field-reports":
+    mkdir -p {{folder}}
+    pgdyno report {{run}} --output {{folder}}/{{name}}.html
+    cd web && node tools/screenshots.mjs field-reports {{folder}} ../docs/field-reports/images
 
 # Time until a report is drawn beside an empty page, in turn (docs/benchmarks.md keeps the last result)
 bench-report folder="/var/tmp/pgdyno-e2e":
@@ -70,6 +80,14 @@ crash-truths:
 crash-power rounds="40":
     PGDYNO_ROUNDS={{rounds}} PGDYNO_TRUTH_WRITE=1 cargo test -p pgdyno-cli --test crash_truths -- --ignored skips --nocapture
 
+# Honest filesystems at every flush of a longer stretch than CI's (root; docs/crash-tests.md keeps the last result)
+crash-states load="250ms":
+    PGDYNO_STATES_LOAD={{load}} cargo test --workspace --all-features --test crash_states -- --ignored longer --nocapture
+
+# States of a disk that are judged a minute, and what takes the time (root; docs/crash-tests.md keeps the last result)
+states-a-minute *args:
+    cargo run --release --all-features -- crash --exhaustive=flushes --filesystem ext4 --load 1s --budget 3m --jobs 2 {{args}}
+
 # What is said within a trial beside known truths (docs/statistics.md keeps the last result)
 seconds:
     cargo test --release -p pgdyno-stats --lib -- --ignored truth --nocapture
@@ -82,6 +100,10 @@ long minutes="60":
 schema:
     PGDYNO_SCHEMA_WRITE=1 cargo test --workspace --all-features --lib -- the_committed_schema
     cd web && npm install --no-save --no-audit --no-fund && npm run types
+
+# Generators on real Slurm and Ray: three nodes of each here, then taken down (root; docs/generators.md keeps the last result)
+cluster folder="/var/tmp/pgdyno-cluster":
+    .ci/cluster {{folder}}
 
 # All artefacts of a release, made and tried, in target/release-artefacts (root; docs/releases.md)
 release:

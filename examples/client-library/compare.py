@@ -1,16 +1,17 @@
 #!/usr/bin/env python3
-"""What a client library costs beside the protocol: psycopg against pgdyno.
+"""What client libraries cost beside the protocol: psycopg and SQLAlchemy against pgdyno.
 
-Both send the same prepared statement, SELECT abalance FROM pgbench_accounts WHERE aid = ?, to the
+All send the same prepared statement, SELECT abalance FROM pgbench_accounts WHERE aid = ?, to the
 same server, from the same number of connections, in turn:
 
     pgdyno pgbench -i -s 10 mydb
-    python3 -m venv venv && venv/bin/pip install psycopg[binary]
+    python3 -m venv venv && venv/bin/pip install psycopg[binary] sqlalchemy
     venv/bin/python examples/client-library/compare.py --dsn dbname=mydb --clients 4
 
-Each psycopg connection has a process of its own, as in the report of 2015. Rounds alternate the
-order, so that a drift of the machine does not look like a difference. `--beside pgbench` puts
-PostgreSQL's own pgbench in pgdyno's place.
+Each connection of a library has a process of its own, as in the report of 2015. Rounds begin with
+another client each, so that a drift of the machine does not look like a difference. `--beside
+pgbench` puts PostgreSQL's own pgbench in pgdyno's place, and `--through psycopg` leaves SQLAlchemy
+out.
 """
 
 import argparse
@@ -31,31 +32,55 @@ import psycopg
 SELECT = "SELECT abalance FROM pgbench_accounts WHERE aid = {aid}"
 
 
-def client(dsn, accounts, start, seconds, results):
+def by_psycopg(connection):
+    """Returns a function that reads the account of a key through psycopg's cursor."""
+    cursor = connection.cursor()
+    select = SELECT.format(aid="%s")
+    return lambda aid: cursor.execute(select, (aid,)).fetchall()
+
+
+def by_sqlalchemy(connection):
+    """Returns a function that reads the account of a key through SQLAlchemy's `execute`, as in the report."""
+    import sqlalchemy
+
+    engine = sqlalchemy.create_engine(
+        "postgresql+psycopg://",
+        creator=lambda: connection,
+        poolclass=sqlalchemy.pool.StaticPool,
+        isolation_level="AUTOCOMMIT",
+    )
+    session = engine.connect()
+    select = sqlalchemy.text(SELECT.format(aid=":aid"))
+    return lambda aid: session.execute(select, {"aid": aid}).fetchall()
+
+
+LIBRARIES = {"psycopg": by_psycopg, "sqlalchemy": by_sqlalchemy}
+
+
+def client(library, dsn, accounts, start, seconds, results):
     """Runs transactions from `start` (monotonic seconds) on; reports their count and its CPU."""
     count = 0
     with psycopg.connect(dsn, autocommit=True, prepare_threshold=0) as connection:
-        cursor = connection.cursor()
-        select = SELECT.format(aid="%s")
-        cursor.execute(select, (1,))
+        read = LIBRARIES[library](connection)
+        read(1)
         time.sleep(max(0.0, start - time.monotonic()))
         before = resource.getrusage(resource.RUSAGE_SELF)
         end = start + seconds
         while time.monotonic() < end:
-            cursor.execute(select, (random.randint(1, accounts),)).fetchall()
+            read(random.randint(1, accounts))
             count += 1
         after = resource.getrusage(resource.RUSAGE_SELF)
     cpu = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
     results.put((count, cpu))
 
 
-def of_psycopg(args, accounts):
-    """Returns psycopg's transactions a second, and its CPU in microseconds for each."""
+def of_library(library, args, accounts):
+    """Returns the library's transactions a second, and its CPU in microseconds for each."""
     context = multiprocessing.get_context("spawn")
     results = context.Queue()
     # Every process has imported and connected by then.
-    start = time.monotonic() + 2 + args.clients / 10
-    work = (args.dsn, accounts, start, args.seconds, results)
+    start = time.monotonic() + 2 + args.clients / 5
+    work = (library, args.dsn, accounts, start, args.seconds, results)
     processes = [context.Process(target=client, args=work) for _ in range(args.clients)]
     for process in processes:
         process.start()
@@ -92,43 +117,80 @@ def positive(text):
     return number
 
 
-def main():
-    """Measures in turn and prints a row for each round."""
+def versions(libraries):
+    """Returns the libraries' versions, for the report."""
+    told = [f"psycopg {psycopg.__version__} ({psycopg.pq.__impl__})"]
+    if "sqlalchemy" in libraries:
+        try:
+            import sqlalchemy
+        except ImportError as error:
+            sys.exit(f"cannot measure SQLAlchemy: {error} (pip install sqlalchemy)")
+        told.append(f"SQLAlchemy {sqlalchemy.__version__} over psycopg")
+    return ", ".join(told)
+
+
+def arguments():
+    """Parses the command line."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--dsn", required=True, help="connection string of a pgbench database")
     parser.add_argument("--clients", type=positive, default=4, help="connections of each side")
     parser.add_argument("--seconds", type=positive, default=10, help="length of each measurement")
-    parser.add_argument("--rounds", type=positive, default=5, help="measurements of each side")
+    parser.add_argument("--rounds", type=positive, default=6, help="measurements of each side")
     parser.add_argument("--beside", default="pgdyno pgbench", help="the client without a library")
+    parser.add_argument(
+        "--through",
+        action="append",
+        choices=list(LIBRARIES),
+        help="a library to measure; may be repeated; all when left out",
+    )
     args = parser.parse_args()
+    args.through = args.through or list(LIBRARIES)
+    return args
+
+
+def count_accounts(dsn):
+    """Returns the highest key of pgbench_accounts."""
     try:
-        with psycopg.connect(args.dsn) as connection:
+        with psycopg.connect(dsn) as connection:
             row = connection.execute("SELECT max(aid) FROM pgbench_accounts").fetchone()
     except psycopg.Error as error:
-        sys.exit(f"cannot read pgbench_accounts of {args.dsn}: {error}")
-    accounts = row[0]
-    if accounts is None:
-        sys.exit(f"pgbench_accounts of {args.dsn} is empty: `pgdyno pgbench -i` fills it")
-    print(f"psycopg {psycopg.__version__} ({psycopg.pq.__impl__}), {args.clients} clients")
-    print(f"beside: {args.beside}")
-    print("round   beside tps  psycopg tps  ratio   CPU, µs a transaction: beside  psycopg")
-    ratios = []
+        sys.exit(f"cannot read pgbench_accounts of {dsn}: {error}")
+    if row[0] is None:
+        sys.exit(f"pgbench_accounts of {dsn} is empty: `pgdyno pgbench -i` fills it")
+    return row[0]
+
+
+def main():
+    """Measures in turn and prints a row for each client of each round."""
+    args = arguments()
+    accounts = count_accounts(args.dsn)
+    print(f"{versions(args.through)}, {args.clients} clients")
+    names = [args.beside, *args.through]
+    width = max(len(name) for name in names)
+    print(f"round  {'client':<{width}}         tps  CPU, µs a transaction")
+    ratios = {name: ([], []) for name in args.through}
     with tempfile.TemporaryDirectory() as folder:
         for number in range(args.rounds):
-            if number % 2 == 0:
-                ours, theirs = of_protocol(args, accounts, folder), of_psycopg(args, accounts)
-            else:
-                theirs, ours = of_psycopg(args, accounts), of_protocol(args, accounts, folder)
-            ratios.append(theirs[0] / ours[0])
+            first = number % len(names)
+            found = {}
+            for name in names[first:] + names[:first]:
+                if name == args.beside:
+                    found[name] = of_protocol(args, accounts, folder)
+                else:
+                    found[name] = of_library(name, args, accounts)
+            for name in names:
+                tps, cpu = found[name]
+                print(f"{number + 1:>5}  {name:<{width}}  {tps:>10,.0f}  {cpu:>10.1f}")
+            for name, both in ratios.items():
+                for which in (0, 1):
+                    both[which].append(found[name][which] / found[args.beside][which])
+    for name, both in ratios.items():
+        for of, values in zip(("tps", "CPU a transaction"), both):
+            mean = math.exp(statistics.mean(math.log(value) for value in values))
             print(
-                f"{number + 1:>5} {ours[0]:>12,.0f} {theirs[0]:>12,.0f}  {ratios[-1]:>5.3f}"
-                f"   {ours[1]:>29.1f} {theirs[1]:>8.1f}"
+                f"{name}: {mean:.2f} of the {of} of {args.beside} "
+                f"(geometric mean; {min(values):.2f} to {max(values):.2f})"
             )
-    logs = [math.log(ratio) for ratio in ratios]
-    print(
-        f"psycopg has {math.exp(statistics.mean(logs)):.3f} of the tps of {args.beside} "
-        f"(geometric mean; {min(ratios):.3f} to {max(ratios):.3f})"
-    )
 
 
 if __name__ == "__main__":

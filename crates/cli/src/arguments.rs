@@ -3,8 +3,9 @@
 use clap::{Parser, Subcommand};
 
 use crate::commands::{
-    archive, attach, audit, clean, compare, completions, crash, disk, doctor, export, fsync,
-    import, list, load, new, recipes, report, rm, run, serve, show, stop, store, verify,
+    archive, attach, audit, clean, compare, completions, crash, disk, disk_log, doctor, export,
+    fsync, import, list, load, new, recipes, report, rm, run, serve, show, stop, store, verify,
+    worker,
 };
 use crate::exit_status::exit_codes;
 
@@ -89,7 +90,7 @@ pub(crate) enum Command {
     Archive(archive::Options),
     /// Take the runs, probes, crash tests and imports of an archive or another store into the store
     Import(import::Options),
-    /// Show what takes the room in the store, and thin old runs
+    /// Show what takes the room in the store, thin old runs, and merge stores
     #[command(subcommand)]
     Store(store::Command),
     /// Compare two runs or two treatments, and fail if a change is too large
@@ -104,6 +105,8 @@ pub(crate) enum Command {
     Disk(disk::Options),
     /// Crash a server under load and check that it kept every commit that it acknowledged
     Crash(Box<crash::Options>),
+    /// Print the log of an emulated disk: every write, discard and flush in order
+    DiskLog(disk_log::Options),
     /// Check the figures of benchmark reports that others wrote: pgbench's output, pg_test_fsync's,
     /// tables of tps, settings
     Audit(audit::Options),
@@ -120,6 +123,12 @@ pub(crate) enum Command {
     /// Serve an emulated disk. pgdyno starts this command itself
     #[command(hide = true)]
     EmulatedDisk,
+    /// Offer a share of a load. pgdyno or a scheduler starts this command
+    #[command(hide = true)]
+    Worker(worker::Options),
+    /// Run an experiment for `pgdyno run --hosts` elsewhere, which starts this command itself
+    #[command(hide = true)]
+    HostRun,
     /// Run pgbench's scripts, with pgbench's options and report (`pgdyno pgbench --help`)
     #[command(disable_help_flag = true)]
     Pgbench {

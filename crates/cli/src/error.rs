@@ -53,16 +53,31 @@ pub(crate) enum CommandError {
     TablesToStandardOutput,
     /// A run's report cannot be written.
     #[error(transparent)]
-    Report(#[from] ReportError),
+    Report(Box<ReportError>),
     /// The secret of a witness cannot be read.
     #[error(transparent)]
     Secret(#[from] SecretError),
     /// A result cannot be written as JSON.
     #[error("cannot write JSON")]
     Json(#[from] serde_json::Error),
+    /// A disk log cannot be read.
+    #[error(transparent)]
+    DiskLog(#[from] pgdyno_lab::LogError),
     /// An emulated disk cannot be served.
     #[error(transparent)]
     EmulatedDisk(Box<dyn Error + Send + Sync>),
+    /// A share of a load cannot be offered.
+    #[error(transparent)]
+    Worker(pgdyno_generators::WorkerError),
+    /// A host's run cannot be received or sent.
+    #[error("cannot exchange an experiment and its results with another host")]
+    Connection(#[source] io::Error),
+    /// Hosts of `run --hosts` have no result, or failed trials.
+    #[error("failed on {}; the runs of all others are stored", .hosts.join(", "))]
+    HostsFailed {
+        /// Their names.
+        hosts: Vec<String>,
+    },
     /// No handler of signals can be installed.
     #[error("cannot handle signals")]
     Signals(#[source] io::Error),
@@ -197,6 +212,12 @@ pub(crate) enum CommandError {
     NotAllRemoved,
 }
 
+impl From<ReportError> for CommandError {
+    fn from(error: ReportError) -> Self {
+        Self::Report(Box::new(error))
+    }
+}
+
 impl CommandError {
     /// Returns what the user can do about the error, if anything.
     pub(crate) fn help(&self) -> Option<String> {
@@ -211,12 +232,15 @@ impl CommandError {
             Self::Audit(error) => return error.help(),
             Self::Report(error) => return error.help(),
             Self::Export(error) => return error.help(),
+            Self::Worker(error) => return error.help().map(str::to_owned),
             Self::TablesToStandardOutput => {
                 "name a new folder with `-o FOLDER`, or use `--format json`"
             }
             Self::Secret(error) => return error.help(),
             Self::Json(_)
+            | Self::DiskLog(_)
             | Self::EmulatedDisk(_)
+            | Self::Connection(_)
             | Self::Signals(_)
             | Self::GateOnImport(_)
             | Self::ReportFolder { .. }
@@ -225,6 +249,9 @@ impl CommandError {
             | Self::NotBegun
             | Self::NotAnswered
             | Self::NotAllRemoved => return None,
+            Self::HostsFailed { .. } => {
+                "what is wrong on each stands above; the same command resumes unfinished runs"
+            }
             Self::NotConfirmed => "look at what is named above, and add `--yes` if it may go",
             Self::NothingToThin { .. } => "`pgdyno list` shows the runs; `pgdyno rm` removes it",
             Self::StandardOutput(_) => {

@@ -1,6 +1,7 @@
 //! The exit status of a command that did its work.
 
 use pgdyno_lab::Verdict;
+use pgdyno_results::RunView;
 
 /// How a command ended that did its work. An error ends it with 1 instead.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -52,6 +53,16 @@ impl ExitStatus {
             Self::Interrupted => 130,
         }
     }
+
+    /// Returns the status that a run's crash tests ask for: the worst among the newest verdict of
+    /// each treatment and all failures.
+    pub(crate) fn of_crashes(view: &RunView) -> Self {
+        let newest =
+            view.treatments.iter().filter_map(|t| t.crash.as_ref()).map(|crash| crash.verdict);
+        let failed =
+            view.crashes.iter().map(|crash| crash.verdict).filter(|verdict| verdict.is_failure());
+        newest.chain(failed).max().map_or(Self::Success, Self::from)
+    }
 }
 
 impl From<Verdict> for ExitStatus {
@@ -59,7 +70,7 @@ impl From<Verdict> for ExitStatus {
         match verdict {
             Verdict::Pass | Verdict::BoundedLoss | Verdict::AsPlanted(_) => Self::Success,
             Verdict::Fail(_) => Self::PromiseBroken,
-            Verdict::Unknown | Verdict::Invalid => Self::Undecided,
+            Verdict::Partial | Verdict::Unknown | Verdict::Invalid => Self::Undecided,
         }
     }
 }

@@ -37,15 +37,16 @@ mod render;
 mod report_destination;
 mod shared_options;
 mod signals;
+mod state_options;
 
 use std::process::ExitCode;
 
 use arguments::{Arguments, Command, FIRST_STEPS};
 use clap::{CommandFactory, Parser};
 use commands::{
-    archive, attach, audit, clean, compare, completions, crash, disk, doctor, emulated_disk,
-    export, filesystems, fsync, import, list, load, new, pgbench, recipes, report, rm, run, serve,
-    show, stop, store, verify,
+    archive, attach, audit, clean, compare, completions, crash, disk, disk_log, doctor,
+    emulated_disk, export, filesystems, fsync, host_run, import, list, load, new, pgbench, recipes,
+    report, rm, run, serve, show, stop, store, verify, worker,
 };
 use context::Context;
 use error::CommandError;
@@ -77,9 +78,9 @@ fn run_command(arguments: Arguments) -> Result<ExitStatus, CommandError> {
         output::print(FIRST_STEPS);
         return Ok(ExitStatus::Success);
     };
-    // A signal ends the process of an emulated disk at once.
-    if !matches!(command, Command::EmulatedDisk) {
-        signals::handle(matches!(command, Command::Run(_)))?;
+    // A signal ends the process of an emulated disk, or a worker, at once.
+    if !matches!(command, Command::EmulatedDisk | Command::Worker(_)) {
+        signals::handle(matches!(command, Command::Run(_) | Command::HostRun))?;
     }
     match command {
         Command::Run(options) => run::run(&options, &context),
@@ -104,6 +105,7 @@ fn run_command(arguments: Arguments) -> Result<ExitStatus, CommandError> {
         Command::Compare(options) => compare::run(&options, &context),
         Command::Doctor(options) => doctor::run(&options, &context),
         Command::Crash(options) => crash::run(&options, &context),
+        Command::DiskLog(options) => disk_log::run(&options),
         Command::Audit(options) => audit::run(&options, &context),
         Command::Stop(options) => stop::run(&options),
         Command::Clean(options) => clean::run(&options, &context),
@@ -113,6 +115,8 @@ fn run_command(arguments: Arguments) -> Result<ExitStatus, CommandError> {
         // `main` took its arguments, unless an option stood before its name.
         Command::Pgbench { .. } => Err(CommandError::OptionBeforePgbench),
         Command::EmulatedDisk => emulated_disk::run(),
+        Command::Worker(options) => worker::run(&options),
+        Command::HostRun => host_run::run(&context),
         Command::Completions(options) => Ok(completions::run(&options, Arguments::command())),
         #[cfg(feature = "man-pages")]
         Command::ManPages(options) => commands::man_pages::run(&options, Arguments::command()),

@@ -32,10 +32,11 @@ const OTHERS: &[(&str, &[&str])] = &[
     ("gh", &["body-file"]),
     ("fio", &["output-format"]),
     ("btrfs", &["readonly"]),
-    ("PostgreSQL's configure", &["with-wal-blocksize"]),
     ("examples/client-library/compare.py", &["beside"]),
     ("initdb, pg_checksums and libpq's options", &["check", "data-checksums", "name"]),
     ("useradd", &["system"]),
+    ("Slurm", &["cpus-per-task", "nodelist", "nodes", "noheader"]),
+    ("ray start", &["node-name"]),
     ("smartctl, mdadm and LVM", &["detail", "health", "stop", "wait", "xall", "yes"]),
     ("systemctl", &["now"]),
     (

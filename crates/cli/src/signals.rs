@@ -53,6 +53,12 @@ pub(crate) fn handle(outlives_terminal: bool) -> Result<(), CommandError> {
     Ok(())
 }
 
+/// Asks for the end as the first signal does.
+pub(crate) fn interrupt() {
+    CAME.store(true, Ordering::Relaxed);
+    pgdyno_lab::interrupt();
+}
+
 /// Returns whether a signal asked for the end.
 pub(crate) fn is_interrupted() -> bool {
     CAME.load(Ordering::Relaxed)

@@ -9,37 +9,25 @@ use std::fs;
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::os::unix::net::UnixStream;
 
-use pgdyno_test_support::skip;
 use serde_json::Value;
-use support::World;
+use support::{World, emulates_disks};
 
-/// Whether this machine lets disks be emulated; if not, that is said.
-fn can(test: &str) -> bool {
-    let why = if !rustix::process::geteuid().is_root() {
-        "only root makes filesystems".to_owned()
-    } else if let Err(e) = fs::File::options().read(true).write(true).open("/dev/fuse") {
-        format!("/dev/fuse cannot be opened: {e}")
-    } else {
-        return true;
+/// The processes that serve disks of the world.
+fn servers(world: &World) -> Vec<i32> {
+    let place = world.disk().canonicalize().unwrap();
+    let served = format!("PGDYNO_EMULATED_DISK={}", place.display());
+    let serves = |pid: &i32| {
+        let environment = fs::read(format!("/proc/{pid}/environ")).unwrap_or_default();
+        String::from_utf8_lossy(&environment).contains(&served)
     };
-    skip(test, &why);
-    false
+    let all = fs::read_dir("/proc").unwrap().flatten();
+    all.filter_map(|process| process.file_name().to_str()?.parse().ok()).filter(serves).collect()
 }
 
 /// Nothing of the world is mounted, attached or served any more.
 fn assert_gone(world: &World) {
     assert_eq!(world.traces(), [""; 0]);
-    let place = world.disk().canonicalize().unwrap();
-    let place = place.to_str().unwrap();
-    let served = format!("PGDYNO_EMULATED_DISK={place}");
-    for process in fs::read_dir("/proc").unwrap().flatten() {
-        let environment = fs::read(process.path().join("environ")).unwrap_or_default();
-        assert!(
-            !String::from_utf8_lossy(&environment).contains(&served),
-            "{:?}",
-            process.file_name()
-        );
-    }
+    assert_eq!(servers(world), [0; 0]);
     world.assert_nothing_left();
 }
 
@@ -101,7 +89,7 @@ fn assert_without_flushes(filesystem: &str) {
 
 #[test]
 fn an_honest_disk_keeps_what_was_acknowledged_whatever_of_the_cache_survives() {
-    if can("an_honest_disk_keeps_what_was_acknowledged_whatever_of_the_cache_survives") {
+    if emulates_disks("an_honest_disk_keeps_what_was_acknowledged_whatever_of_the_cache_survives") {
         assert_honest("ext4 --emulated");
     }
 }
@@ -109,7 +97,7 @@ fn an_honest_disk_keeps_what_was_acknowledged_whatever_of_the_cache_survives() {
 #[test]
 #[ignore = "long: crash rounds on further filesystems"]
 fn honest_disks_keep_what_was_acknowledged_under_other_filesystems() {
-    if can("honest_disks_keep_what_was_acknowledged_under_other_filesystems") {
+    if emulates_disks("honest_disks_keep_what_was_acknowledged_under_other_filesystems") {
         assert_honest("xfs --emulated");
         assert_honest("btrfs");
     }
@@ -117,7 +105,7 @@ fn honest_disks_keep_what_was_acknowledged_under_other_filesystems() {
 
 #[test]
 fn a_filesystem_that_sends_no_flushes_loses_what_was_acknowledged() {
-    if can("a_filesystem_that_sends_no_flushes_loses_what_was_acknowledged") {
+    if emulates_disks("a_filesystem_that_sends_no_flushes_loses_what_was_acknowledged") {
         assert_without_flushes("ext4 --emulated --mount barrier=0");
     }
 }
@@ -125,14 +113,16 @@ fn a_filesystem_that_sends_no_flushes_loses_what_was_acknowledged() {
 #[test]
 #[ignore = "long: crash rounds on further filesystems"]
 fn btrfs_without_flushes_loses_what_was_acknowledged() {
-    if can("btrfs_without_flushes_loses_what_was_acknowledged") {
+    if emulates_disks("btrfs_without_flushes_loses_what_was_acknowledged") {
         assert_without_flushes("btrfs --mount nobarrier");
     }
 }
 
 #[test]
 fn a_torn_page_is_repaired_from_the_wal_and_without_full_page_writes_it_is_not() {
-    if !can("a_torn_page_is_repaired_from_the_wal_and_without_full_page_writes_it_is_not") {
+    if !emulates_disks(
+        "a_torn_page_is_repaired_from_the_wal_and_without_full_page_writes_it_is_not",
+    ) {
         return;
     }
     let (verdict, shown) = crash("--fault torn-write --filesystem ext4 --rounds 2 --seed 5");
@@ -149,7 +139,7 @@ fn a_torn_page_is_repaired_from_the_wal_and_without_full_page_writes_it_is_not()
 #[test]
 #[ignore = "long: a series of crash rounds"]
 fn without_full_page_writes_a_torn_page_shows_in_nearly_every_round() {
-    if !can("without_full_page_writes_a_torn_page_shows_in_nearly_every_round") {
+    if !emulates_disks("without_full_page_writes_a_torn_page_shows_in_nearly_every_round") {
         return;
     }
     for filesystem in ["ext4", "xfs", "btrfs --mount nodatacow"] {
@@ -164,8 +154,9 @@ fn without_full_page_writes_a_torn_page_shows_in_nearly_every_round() {
 #[test]
 #[ignore = "long: a crash round that waits for a checkpoint"]
 fn a_server_that_retries_a_failed_fsync_loses_the_page_when_its_checkpoint_has_completed() {
-    if !can("a_server_that_retries_a_failed_fsync_loses_the_page_when_its_checkpoint_has_completed")
-    {
+    if !emulates_disks(
+        "a_server_that_retries_a_failed_fsync_loses_the_page_when_its_checkpoint_has_completed",
+    ) {
         return;
     }
     // The second round of two fails a write of a data page.
@@ -181,7 +172,7 @@ fn a_server_that_retries_a_failed_fsync_loses_the_page_when_its_checkpoint_has_c
 
 #[test]
 fn four_io_errors_are_of_four_kinds_and_lose_nothing() {
-    if !can("four_io_errors_are_of_four_kinds_and_lose_nothing") {
+    if !emulates_disks("four_io_errors_are_of_four_kinds_and_lose_nothing") {
         return;
     }
     let (verdict, shown) = crash("--fault io-error --filesystem xfs --rounds 4 --no-controls");
@@ -208,7 +199,7 @@ fn four_io_errors_are_of_four_kinds_and_lose_nothing() {
 #[test]
 #[ignore = "long: more crash rounds of one fault"]
 fn an_io_error_loses_nothing() {
-    if !can("an_io_error_loses_nothing") {
+    if !emulates_disks("an_io_error_loses_nothing") {
         return;
     }
     for under in ["wal", "data"] {
@@ -223,7 +214,7 @@ fn an_io_error_loses_nothing() {
 
 #[test]
 fn a_full_filesystem_loses_nothing() {
-    if !can("a_full_filesystem_loses_nothing") {
+    if !emulates_disks("a_full_filesystem_loses_nothing") {
         return;
     }
     let (verdict, shown) = crash("--fault disk-full --filesystem ext4 --rounds 2 --no-controls");
@@ -247,7 +238,9 @@ fn is_dark(world: &World) -> Option<bool> {
 
 #[test]
 fn what_a_pgdyno_leaves_that_is_killed_while_the_power_is_cut_is_removed_at_once() {
-    if !can("what_a_pgdyno_leaves_that_is_killed_while_the_power_is_cut_is_removed_at_once") {
+    if !emulates_disks(
+        "what_a_pgdyno_leaves_that_is_killed_while_the_power_is_cut_is_removed_at_once",
+    ) {
         return;
     }
     let world = World::new();
@@ -265,8 +258,40 @@ fn what_a_pgdyno_leaves_that_is_killed_while_the_power_is_cut_is_removed_at_once
 }
 
 #[test]
+fn btrfs_is_made_beside_the_dead_disk_of_a_killed_pgdyno() {
+    if !emulates_disks("btrfs_is_made_beside_the_dead_disk_of_a_killed_pgdyno") {
+        return;
+    }
+    let dead = World::new();
+    let disk = dead.disk();
+    let options = "crash --load 60s --fault power --filesystem ext4 --emulated --rounds 1 \
+                   --no-controls --storage";
+    let args: Vec<&str> = options.split_whitespace().chain([disk.to_str().unwrap()]).collect();
+    let mut child = dead.spawn(&args);
+    dead.until("the disk to be mounted", || {
+        fs::read_to_string("/proc/self/mounts")
+            .unwrap()
+            .lines()
+            .any(|line| line.starts_with("/dev/loop") && line.contains(disk.to_str().unwrap()))
+    });
+    child.kill().unwrap();
+    child.wait().unwrap();
+    for server in servers(&dead) {
+        support::signal(server, "KILL");
+    }
+    dead.until("the disk to be dead", || servers(&dead).is_empty());
+
+    let (_, shown) = crash("--fault power --filesystem btrfs --rounds 1 --no-controls");
+    assert!(verdicts(&shown).iter().all(|verdict| verdict == "pass"), "{shown}");
+
+    let cleaned = dead.run(&["clean"]);
+    assert_eq!(cleaned.code, Some(0), "{}{}", cleaned.out, cleaned.err);
+    assert_gone(&dead);
+}
+
+#[test]
 fn a_disk_that_lies_under_one_of_pgdata_and_pg_wal_is_caught() {
-    if !can("a_disk_that_lies_under_one_of_pgdata_and_pg_wal_is_caught") {
+    if !emulates_disks("a_disk_that_lies_under_one_of_pgdata_and_pg_wal_is_caught") {
         return;
     }
     for under in ["data", "wal"] {
@@ -281,7 +306,9 @@ fn a_disk_that_lies_under_one_of_pgdata_and_pg_wal_is_caught() {
 #[test]
 #[ignore = "long: crash rounds of 12 s"]
 fn under_asynchronous_commit_a_disk_that_lies_fails_and_one_that_is_slow_does_not() {
-    if !can("under_asynchronous_commit_a_disk_that_lies_fails_and_one_that_is_slow_does_not") {
+    if !emulates_disks(
+        "under_asynchronous_commit_a_disk_that_lies_fails_and_one_that_is_slow_does_not",
+    ) {
         return;
     }
     let (_, shown) = crash(

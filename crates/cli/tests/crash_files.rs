@@ -16,7 +16,7 @@ fn crashed(test: &str, folder: &str) -> Option<Value> {
         return None;
     }
     let world = World::new();
-    let programs = unflushing(&world, folder);
+    let programs = unflushing(&world, folder, 1);
     let disk = world.disk();
     let set = format!("postgres.bindir={}", programs.display());
     let options =

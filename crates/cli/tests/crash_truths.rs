@@ -74,7 +74,7 @@ impl Series {
         args.extend([disk.display().to_string(), "--rounds".into(), self.rounds.to_string()]);
         args.extend(self.options.split(' ').map(str::to_owned));
         if let Some(folder) = self.unflushed {
-            let programs = lying_server::unflushing(&world, folder);
+            let programs = lying_server::unflushing(&world, folder, 1);
             args.extend(["--set".into(), format!("postgres.bindir={}", programs.display())]);
         }
         let ended = world.run(&args);

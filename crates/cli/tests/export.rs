@@ -63,7 +63,7 @@ fn tables_go_into_a_new_or_empty_folder() {
             .map(|entry| entry.unwrap().file_name().into_string().unwrap())
             .collect();
         names.sort();
-        let tables = ["seconds", "statements", "telemetry", "trials"];
+        let tables = ["generators", "seconds", "statements", "telemetry", "trials"];
         assert_eq!(names, tables.map(|table| format!("{table}.{format}")));
         let again = world.run(&arguments);
         assert_eq!(again.code, Some(1));

@@ -185,3 +185,53 @@ fn audit_finds_in_the_reports_what_the_table_says() {
     }
     assert!(rules > 3, "{rules} findings are named");
 }
+
+/// Items for which a machine may lack kernel, program or drives: the item, the command that plans
+/// it, and the storage whose steps the plan shows.
+const MISSING_HERE: [(usize, &str, &str); 8] = [
+    (18, "filesystems", "jfs"),
+    (18, "filesystems", "reiserfs"),
+    (23, "filesystem-options", "ext4-8k"),
+    (23, "filesystem-options", "btrfs-8k"),
+    (24, "filesystem-options", "reiserfs-notail"),
+    (41, "big-table --size raid0", "two"),
+    (60, "zfs-xfs --size report", "zfs"),
+    (65, "zfs-xfs", "zfs"),
+];
+
+/// The lines of a plan that tell how storage `name` is made, without the line that says why it
+/// cannot be made here; and that line.
+fn storage_of_plan<'a>(plan: &'a str, name: &str) -> (String, Option<&'a str>) {
+    let head = format!("Storage {name}");
+    let lines = plan.lines().skip_while(|line| *line != head);
+    let (why, steps): (Vec<&str>, Vec<&str>) = lines
+        .take_while(|line| !line.is_empty())
+        .partition(|line| line.starts_with("  cannot be made here: "));
+    (steps.join("\n"), why.first().copied())
+}
+
+#[test]
+fn what_a_machine_lacks_is_planned_all_the_same_and_its_reason_names_what_was_probed() {
+    let test = "what_a_machine_lacks_is_planned_all_the_same_and_its_reason_names_what_was_probed";
+    if !support::is_root(test) {
+        return;
+    }
+    let world = World::new();
+    let items = items();
+    for (number, command, storage) in MISSING_HERE {
+        let item = &items[number - 1];
+        let named = format!("pgdyno run {command}");
+        assert!(item.commands().contains(&named.as_str()), "item {number}: {named}");
+        let args: Vec<&str> = ["run"].into_iter().chain(command.split(' ')).collect();
+        let planned = world.run(&[&args[..], &["--dry-run"]].concat());
+        assert_eq!(planned.code, Some(0), "{named}: {}", planned.err);
+        let (steps, why) = storage_of_plan(&planned.out, storage);
+        let recipe = args[1];
+        insta::assert_snapshot!(format!("{number}-{recipe}-{storage}"), steps);
+        // What was tried, and what it takes.
+        assert!(why.is_none_or(|why| why.contains("(help: ")), "item {number}: {why:?}");
+        let says = item.state.contains("not run here");
+        assert!(why.is_none() || says, "item {number}: its state is `{}`; {why:?}", item.state);
+    }
+    world.assert_nothing_left();
+}

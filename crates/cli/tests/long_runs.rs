@@ -41,10 +41,13 @@ fn four_trials(world: &World, more: &[&str]) -> Vec<String> {
     args
 }
 
-/// Waits until a process ends that is no child of this test's.
-fn until_gone(world: &World, run: &str) {
-    world.until("the run to end", || {
-        !live::runs(&store(world)).unwrap().iter().any(|found| found.run == run && found.is_alive)
+/// Waits until a process ends that is no child of this test's. It is later than its run: it tells
+/// the command of `--notify`.
+fn until_gone(world: &World, pid: i32) {
+    world.until("the process to end", || {
+        let stat = std::fs::read_to_string(format!("/proc/{pid}/stat"));
+        // Its parent may take its time to ask how it ended.
+        stat.map_or(true, |stat| stat.rsplit_once(") ").is_none_or(|(_, f)| f.starts_with('Z')))
     });
 }
 
@@ -165,7 +168,7 @@ fn a_detached_run_goes_on_without_the_terminal_through_a_hangup() {
     let fields: Vec<&str> = stat.rsplit_once(')').unwrap().1.split_whitespace().collect();
     assert_eq!((fields[3], fields[4]), (pid.to_string().as_str(), "0"), "its own session, no tty");
     signal(pid, "HUP");
-    until_gone(&world, &run);
+    until_gone(&world, pid);
     assert_eq!(world.show(&run)["run"]["state"], "completed");
     let log = live::folder(&store(&world)).join(format!("{run}.log"));
     assert!(std::fs::read_to_string(log).unwrap().contains("tps"));
@@ -203,7 +206,6 @@ fn a_run_survives_the_end_of_its_terminal() {
     let live = live_run(&world);
     drop(master);
     child.wait().unwrap();
-    until_gone(&world, &live.run);
     assert_eq!(world.show(&live.run)["run"]["state"], "completed");
     assert_eq!(completed_trials(&world), 4);
     world.assert_nothing_left();

@@ -42,6 +42,38 @@ fn complete_list(world: &World, served: &Served) -> Value {
 }
 
 #[test]
+fn a_merged_store_names_the_machine_of_each_run_and_follows_the_next_merge() {
+    let world = World::new();
+    let plan = synthetic::plan(&["a", "b"], 3, &mut Random(7));
+    for (number, host) in (0..).zip(["db1", "db2", "db3"]) {
+        let mut store = Store::open(world.path(host)).unwrap();
+        let run = (format!("run-{host}"), number);
+        synthetic::add_on(&mut store, Some(host), (&run.0, run.1), &plan, |planned| {
+            1000.0 + f64::from(planned.ordinal)
+        });
+    }
+    let merge = |source: &str| {
+        let merged = world.run(&["store", "merge", source, "-o", "all"]);
+        assert_eq!(merged.code, Some(0), "{}", merged.err);
+    };
+    merge("db1");
+    merge("db2");
+    let served = Served::start(&world, &world.path("all"), &[]);
+    let hosts = |list: &Value| -> Vec<String> {
+        let host =
+            |row: &Value| row["host"].as_str().unwrap().split(':').next().unwrap().to_owned();
+        list["runs"].as_array().unwrap().iter().map(host).collect()
+    };
+    assert_eq!(hosts(&complete_list(&world, &served)), ["db2", "db1"]);
+    // Into the store that is served.
+    merge("db3");
+    assert_eq!(hosts(&complete_list(&world, &served)), ["db3", "db2", "db1"]);
+    let compared = served.document("/api/compare?a=run-db1&b=run-db3");
+    assert_eq!(compared["view"]["a"]["hosts"][0], "db1");
+    assert_eq!(compared["view"]["b"]["hosts"][0], "db3");
+}
+
+#[test]
 fn runs_are_listed_with_their_answers_and_pages() {
     let world = World::new();
     let path = store(&world);
@@ -159,6 +191,8 @@ fn a_run_whose_process_is_gone_counts_as_interrupted() {
     let plan = synthetic::plan(&["a"], 2, &mut Random(1));
     let mut store = Store::open(&path).unwrap();
     synthetic::begin(&mut store, "dead-run", "synthetic", 1, &plan);
+    // Its lock goes with whoever holds it.
+    drop(store);
     let served = Served::start(&world, &path, &[]);
     assert_eq!(served.document("/api/runs")["runs"][0]["state"], "interrupted");
     assert_eq!(served.document("/api/page/dead-run")["view"]["run"]["state"], "interrupted");

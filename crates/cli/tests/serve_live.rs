@@ -88,7 +88,7 @@ fn owner(process: &Child) -> Owner {
     let (_, fields) = stat.rsplit_once(") ").unwrap();
     let started_ticks = fields.split(' ').nth(19).unwrap().parse().unwrap();
     let boot_id = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap();
-    Owner { pid, started_ticks, boot_id: boot_id.trim().to_owned() }
+    Owner { pid, started_ticks, boot_id: boot_id.trim().to_owned(), host: None }
 }
 
 fn stop(served: &Served, run: &str) -> serve_support::Answer {

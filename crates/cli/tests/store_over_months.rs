@@ -303,6 +303,7 @@ fn a_run_at_work_is_neither_removed_nor_thinned_nor_archived() {
         pid: std::process::id().cast_signed(),
         started_ticks: fields[19].parse().unwrap(),
         boot_id: boot_id.trim().to_owned(),
+        host: None,
     };
     let session = SessionRecord { owner, ..synthetic::session(&["here".to_owned()]) };
     Store::open(path(&world)).unwrap().begin_session(SMALL[0], &session).unwrap();

@@ -10,6 +10,9 @@
 //! 3. [`judge()`] asks every oracle of [`oracles::ORACLES`]. One failure makes the round fail. An
 //!    oracle that could not run, or that panicked, makes it *unknown*, never *pass*.
 //!
+//! [`history_at`] gives the ledger for a cut that was not made, at an event of a recorded disk, and
+//! [`early_acknowledgements`] accounts for its flushes.
+//!
 //! Without a fault, [`agreement()`] compares counts of rows with acknowledgements. [`is_damage`] and
 //! [`damage_in`] list the SQLSTATEs and log lines that mean damage.
 //!
@@ -27,15 +30,19 @@
 //! ```
 
 mod agreement;
+mod cut;
 mod damage;
 mod excerpt;
+mod flush;
 mod found;
 mod judge;
 pub mod oracles;
 
 pub use agreement::{Agreement, agreement};
+pub use cut::{CutWindow, history_at, shrinkage};
 pub use damage::{damage_in, is_damage, refuses_writes};
 pub use excerpt::ledger_excerpt;
+pub use flush::{FlushEvent, early_acknowledgements};
 pub use found::{
     Aftermath, Amounts, AsynchronousCommit, EffectKey, Found, Observed, Promise, Row, TableRows,
     Unseen, Wal,

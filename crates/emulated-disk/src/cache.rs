@@ -1,10 +1,11 @@
 //! The volatile cache: acknowledged writes that are not durable yet.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::VecDeque;
 use std::io;
 use std::sync::Arc;
 
 use super::medium::Medium;
+use super::pieces::{Pieces, index};
 
 /// The overhead of a cached write (bytes), so that many small writes are bounded too.
 const OVERHEAD: u64 = 128;
@@ -62,22 +63,19 @@ impl Cached {
     }
 }
 
-/// The part of a write that no later write covers.
+/// What a visible part belongs to.
 #[derive(Clone, Debug)]
-struct Piece {
-    end: u64,
+struct Visible {
     sequence: u64,
     data: Data,
-    /// Bytes of `data` before this piece.
-    skip: u64,
 }
 
 /// All cached writes in order, and their parts that are visible to reads.
 #[derive(Debug, Default)]
 pub(super) struct Cache {
     writes: VecDeque<Cached>,
-    /// The visible parts by offset. They do not overlap.
-    visible: BTreeMap<u64, Piece>,
+    /// Their visible parts.
+    visible: Pieces<Visible>,
     cost: u64,
 }
 
@@ -93,24 +91,19 @@ impl Cache {
 
     pub(super) fn put(&mut self, write: Cached) {
         let (start, end) = (write.offset, write.offset + write.data.length());
-        self.carve(start, end);
-        let piece = Piece { end, sequence: write.sequence, data: write.data.clone(), skip: 0 };
-        self.visible.insert(start, piece);
+        let of = Visible { sequence: write.sequence, data: write.data.clone() };
+        self.visible.put(start, end, of);
         self.cost += write.cost();
         self.writes.push_back(write);
     }
 
     /// Overlays bytes that were read from the medium at `offset` with the cached writes.
     pub(super) fn overlay(&self, offset: u64, buffer: &mut [u8]) {
-        let end = offset + buffer.len() as u64;
-        let before =
-            self.visible.range(..offset).next_back().filter(|(_, piece)| piece.end > offset);
-        for (&start, piece) in before.into_iter().chain(self.visible.range(offset..end)) {
-            let (from, to) = (start.max(offset), piece.end.min(end));
-            let into = &mut buffer[index(from - offset)..index(to - offset)];
-            match &piece.data {
+        for part in self.visible.within(offset, offset + buffer.len() as u64) {
+            let into = &mut buffer[part.at];
+            match &part.of.data {
                 Data::Bytes(bytes) => {
-                    let skip = index(piece.skip + (from - start));
+                    let skip = index(part.skip);
                     into.copy_from_slice(&bytes[skip..skip + into.len()]);
                 }
                 Data::Zeros(_) => into.fill(0),
@@ -120,13 +113,13 @@ impl Cache {
 
     /// Moves all writes to the medium.
     pub(super) fn destage_all(&mut self, medium: &mut impl Medium) -> io::Result<()> {
-        for (&start, piece) in &self.visible {
-            match &piece.data {
+        for (start, part) in self.visible.all() {
+            match &part.of.data {
                 Data::Bytes(bytes) => {
-                    let skip = index(piece.skip);
-                    medium.write_at(start, &bytes[skip..skip + index(piece.end - start)])?;
+                    let skip = index(part.skip);
+                    medium.write_at(start, &bytes[skip..skip + part.at.len()])?;
                 }
-                Data::Zeros(_) => medium.zero_at(start, piece.end - start)?,
+                Data::Zeros(_) => medium.zero_at(start, part.at.len() as u64)?,
             }
         }
         self.clear();
@@ -140,15 +133,7 @@ impl Cache {
         let Some(oldest) = self.writes.pop_front() else { return Ok(false) };
         self.cost -= oldest.cost();
         let (start, end) = (oldest.offset, oldest.offset + oldest.data.length());
-        let gone: Vec<u64> = self
-            .visible
-            .range(start..end)
-            .filter(|(_, piece)| piece.sequence == oldest.sequence)
-            .map(|(&at, _)| at)
-            .collect();
-        for at in gone {
-            self.visible.remove(&at);
-        }
+        self.visible.remove(start, end, |of| of.sequence == oldest.sequence);
         Ok(true)
     }
 
@@ -164,32 +149,4 @@ impl Cache {
         self.visible.clear();
         self.cost = 0;
     }
-
-    /// Makes room in `visible` for a write over `start..end`.
-    fn carve(&mut self, start: u64, end: u64) {
-        let before =
-            self.visible.range_mut(..start).next_back().filter(|(_, piece)| piece.end > start);
-        if let Some((&at, piece)) = before {
-            let rest =
-                (piece.end > end).then(|| Piece { skip: piece.skip + (end - at), ..piece.clone() });
-            piece.end = start;
-            if let Some(rest) = rest {
-                self.visible.insert(end, rest);
-                return;
-            }
-        }
-        let covered: Vec<u64> = self.visible.range(start..end).map(|(&at, _)| at).collect();
-        for at in covered {
-            if let Some(piece) = self.visible.remove(&at)
-                && piece.end > end
-            {
-                self.visible.insert(end, Piece { skip: piece.skip + (end - at), ..piece });
-            }
-        }
-    }
-}
-
-/// Converts an offset into an index. Cached data came through memory, so that it fits.
-pub(super) fn index(bytes: u64) -> usize {
-    usize::try_from(bytes).unwrap_or(usize::MAX)
 }

@@ -12,9 +12,10 @@ use std::time::{Duration, Instant};
 use pgdyno_model::storage::DiskLatency;
 use serde::{Deserialize, Serialize};
 
+use super::disk_log::log_file;
 use super::rule::{Cut, Rule};
+use super::states::State;
 use super::status::{CutFacts, DiskStatus};
-use super::write_log::write_log_of;
 
 /// The longest wait for an answer. Writing out a full cache takes longest.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -33,6 +34,9 @@ pub(super) enum Request {
     PowerOn,
     Latency(DiskLatency),
     SyncLog,
+    Record,
+    PublishFlushes(bool),
+    Show { state: State, of: PathBuf },
 }
 
 /// Its answer.
@@ -179,13 +183,45 @@ impl Control {
         self.done(&Request::Latency(*latency))
     }
 
-    /// Returns the write log's file, complete up to now; for [`super::image_at`].
+    /// Returns the disk log's file, complete up to now; for [`super::DiskLog::read`].
     ///
     /// # Errors
-    /// [`ControlError::Refused`]: the disk was not made with one.
-    pub fn write_log(&mut self) -> Result<PathBuf, ControlError> {
+    /// [`ControlError`]. A disk that keeps no log has no such file.
+    pub fn log(&mut self) -> Result<PathBuf, ControlError> {
         self.done(&Request::SyncLog)?;
-        Ok(write_log_of(&self.directory))
+        Ok(log_file(&self.directory))
+    }
+
+    /// Begins a baseline as [`Self::begin_baseline`] does, and records every event from here on.
+    /// The image stays as it is now; what is written later goes to a file beside it.
+    ///
+    /// # Errors
+    /// [`ControlError::Refused`]: it keeps a log already, or its files cannot be made.
+    pub fn record(&mut self) -> Result<(), ControlError> {
+        self.done(&Request::BeginBaseline)?;
+        self.done(&Request::Record)
+    }
+
+    /// Publishes from here on how far flushes are, in the file [`super::flush_file`], or no longer.
+    /// It costs a small write to that file when a flush begins and when it is done.
+    ///
+    /// # Errors
+    /// [`ControlError::Refused`]: the file cannot be made.
+    pub fn publish_flushes(&mut self, on: bool) -> Result<(), ControlError> {
+        self.done(&Request::PublishFlushes(on))
+    }
+
+    /// Puts `state` of what the disk in the directory `of` recorded in place of this disk's
+    /// contents. What was written since the last call is gone, and a recording of its own ends. The
+    /// disk has no power; [`Self::power_on`] comes next.
+    ///
+    /// A disk of equal size may show what another one recorded, which has no power either; or which
+    /// is gone, if its `image` and `writes` lie in `of`.
+    ///
+    /// # Errors
+    /// [`ControlError::Refused`]: it has power, or nothing was recorded there.
+    pub fn show(&mut self, state: &State, of: &Path) -> Result<(), ControlError> {
+        self.done(&Request::Show { state: state.clone(), of: of.to_owned() })
     }
 
     /// Waits until a rule has cut the power, for at most `limit` or until `stop`.

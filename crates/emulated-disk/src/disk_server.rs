@@ -9,7 +9,9 @@ use pgdyno_exec::service_paths::mount_point_of;
 use pgdyno_model::storage::EmulatedDisk;
 
 use crate::control::{Control, ControlError};
+use crate::disk_log::log_file;
 use crate::medium::image_of;
+use crate::published::{flush_file, position_file};
 
 /// The device of FUSE.
 pub const FUSE: &str = "/dev/fuse";
@@ -47,6 +49,21 @@ impl DiskServer {
     /// Returns the sparse file with the durable contents.
     pub fn image(&self) -> PathBuf {
         image_of(&self.directory)
+    }
+
+    /// Returns the file of its log. It is there once a log was begun.
+    pub fn log(&self) -> PathBuf {
+        log_file(&self.directory)
+    }
+
+    /// Returns the file that tells the number of its newest event, while it is recorded.
+    pub fn position(&self) -> PathBuf {
+        position_file(&self.directory)
+    }
+
+    /// Returns the file that tells how far its flushes are, while it publishes them.
+    pub fn flushes(&self) -> PathBuf {
+        flush_file(&self.directory)
     }
 
     /// Returns a connection to its process.

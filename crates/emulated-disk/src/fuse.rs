@@ -14,8 +14,8 @@ use fuser::{
 };
 use pgdyno_exec::monotonic::MonotonicTime;
 
-use super::cache::index;
 use super::disk_server::NAME;
+use super::pieces::index;
 use super::shared::{Job, Shared, errno};
 
 const DISK: INodeNo = INodeNo(2);
@@ -193,7 +193,11 @@ impl Filesystem for OneFile {
         _datasync: bool,
         reply: ReplyEmpty,
     ) {
-        self.shared.take(Job::Flush { began: MonotonicTime::now(), reply });
+        let request = self.shared.disk().begin_flush(MonotonicTime::now());
+        match request {
+            Ok(request) => self.shared.take(Job::Flush { request, reply }),
+            Err(e) => reply.error(errno(e)),
+        }
     }
 
     fn fallocate(

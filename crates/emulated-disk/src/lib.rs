@@ -13,7 +13,11 @@
 //!    [`Control::cut`].
 //! 3. After a cut every request fails with EIO, until the stack above was unmounted and
 //!    [`Control::power_on`] was called. The stack's `power_cycle` does both.
-//! 4. [`image_at`] rebuilds the disk as it was after any write, from the log of writes.
+//! 4. [`image_at`] rebuilds the disk as it was after any event, from its log ([`DiskLog`]).
+//! 5. [`Control::record`] records a stretch, of which [`states`] gives the states that a cut could
+//!    have left; [`Control::show`] puts one in place of the contents.
+//! 6. [`Control::publish_flushes`] tells other processes how far flushes are, for flush accounting
+//!    beside a load.
 //!
 //! ```no_run
 //! use pgdyno_emulated_disk::{Cut, DiskServer};
@@ -31,12 +35,17 @@
 
 mod cache;
 mod control;
+mod disk_log;
 mod disk_server;
 #[cfg(feature = "fuse")]
 mod fuse;
+#[cfg(feature = "fuse")]
+mod layers;
 mod medium;
 mod model;
 mod page;
+mod pieces;
+mod published;
 #[cfg(feature = "fuse")]
 mod queue;
 mod rule;
@@ -45,18 +54,19 @@ mod serve_error;
 mod server;
 #[cfg(feature = "fuse")]
 mod shared;
+pub mod states;
 mod status;
-mod write_log;
 
 pub use control::{Control, ControlError};
+pub use disk_log::{DataPlace, DiskEvent, DiskLog, EventKind, LogError, LoggedPage, image_at};
 pub use disk_server::{DiskServer, FUSE, is_asked_to_serve, serve_by};
 pub use page::PAGE;
+pub use published::{flush_file, position_file};
 pub use rule::{Content, Cut, DiskError, Effect, Hits, Operation, Over, Rule, Selector, TearUnit};
 pub use serve_error::ServeError;
 #[cfg(feature = "fuse")]
 pub use server::serve;
 pub use status::{CutFacts, DiskCounters, DiskStatus, FlushFacts, FlushSpan, RuleState};
-pub use write_log::{LogFacts, image_at, log_facts};
 
 /// Whether this build can serve disks (feature `fuse`).
 pub const CAN_SERVE: bool = cfg!(feature = "fuse");

@@ -4,12 +4,14 @@ use std::io;
 
 use pgdyno_exec::monotonic::MonotonicTime;
 
-use super::cache::{Cache, Cached, Data, index};
+use super::cache::{Cache, Cached, Data};
+use super::disk_log::{LogWriter, Record};
 use super::medium::Medium;
 use super::page::{PAGE_SIZE, tears};
+use super::pieces::index;
+use super::published::{FlushNumbers, Published};
 use super::rule::{Cut, DiskError, Effect, Hits, Operation, Rule, TearUnit};
 use super::status::{CutFacts, DiskCounters, DiskStatus, FlushFacts, FlushSpan, RuleState};
-use super::write_log::{Record, WriteLog};
 
 struct Armed {
     rule: Rule,
@@ -33,13 +35,29 @@ pub(super) struct Disk<M> {
     baseline: DiskCounters,
     flushes: FlushFacts,
     random: fastrand::Rng,
-    log: Option<WriteLog>,
+    /// The number of the newest event: a write, a discard, a flush, a loss at a cut.
+    events: u64,
+    log: Option<LogWriter>,
+    /// Where other processes read [`Self::events`].
+    position: Option<Published>,
+    flush_numbers: FlushNumbers,
+}
+
+/// A flush that was asked for.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct FlushRequest {
+    /// When the request arrived.
+    pub(super) began: MonotonicTime,
+    /// The newest event by then.
+    pub(super) covers: u64,
+    /// Its number among the flushes that were asked for, from 1.
+    pub(super) number: u64,
 }
 
 type Answer = Result<(), DiskError>;
 
 impl<M: Medium> Disk<M> {
-    pub(super) fn new(medium: M, size: u64, bound: u64, seed: u64, log: Option<WriteLog>) -> Self {
+    pub(super) fn new(medium: M, size: u64, bound: u64, seed: u64, log: Option<LogWriter>) -> Self {
         Self {
             medium,
             size,
@@ -54,7 +72,10 @@ impl<M: Medium> Disk<M> {
             baseline: DiskCounters::default(),
             flushes: FlushFacts::default(),
             random: fastrand::Rng::with_seed(seed),
+            events: 0,
             log,
+            position: None,
+            flush_numbers: FlushNumbers::default(),
         }
     }
 
@@ -85,8 +106,7 @@ impl<M: Medium> Disk<M> {
         }
         self.counters.writes += 1;
         self.counters.written_bytes += length;
-        let mut write =
-            Cached { sequence: self.counters.writes, offset, data: Data::Bytes(data.into()) };
+        let mut write = Cached { sequence: self.number(), offset, data: Data::Bytes(data.into()) };
         if let Some((rule, Effect::Tear(unit) | Effect::TearAndCut(unit, _))) = verdict {
             write = self.torn(rule, &write, unit);
         }
@@ -111,14 +131,21 @@ impl<M: Medium> Disk<M> {
         let length = self.within(offset, length)?;
         self.counters.writes += 1;
         self.counters.discards += 1;
-        let write = Cached { sequence: self.counters.writes, offset, data: Data::Zeros(length) };
+        let write = Cached { sequence: self.number(), offset, data: Data::Zeros(length) };
         self.log(&Record::Write(&write))?;
         self.cache.put(write);
         self.bound_cache()
     }
 
-    /// Flushes the cache. `began` is the arrival of the request.
-    pub(super) fn flush(&mut self, began: MonotonicTime) -> Answer {
+    /// Numbers a flush whose request arrived at `began`.
+    pub(super) fn begin_flush(&mut self, began: MonotonicTime) -> Result<FlushRequest, DiskError> {
+        let number = self.flush_numbers.begin().map_err(|e| broken(&e))?;
+        Ok(FlushRequest { began, covers: self.events, number })
+    }
+
+    /// Flushes the cache.
+    pub(super) fn flush(&mut self, request: FlushRequest) -> Answer {
+        let FlushRequest { began, covers, number } = request;
         self.within(0, 0)?;
         let verdict = self.verdict(Operation::Flush, 0, 0, None);
         match verdict {
@@ -128,12 +155,14 @@ impl<M: Medium> Disk<M> {
         }
         if self.lying || matches!(verdict, Some((_, Effect::Lie))) {
             self.counters.lies += 1;
+            self.log_flush(covers, false)?;
             self.acknowledge(began, false);
             return Ok(());
         }
-        self.log(&Record::Flush { after: self.counters.writes })?;
+        self.log_flush(covers, true)?;
         self.cache.destage_all(&mut self.medium).map_err(|e| broken(&e))?;
         self.counters.flushes += 1;
+        self.flush_numbers.complete(number).map_err(|e| broken(&e))?;
         self.acknowledge(began, true);
         Ok(())
     }
@@ -189,9 +218,45 @@ impl<M: Medium> Disk<M> {
         self.powered
     }
 
-    /// Writes the buffered write log to its file.
+    /// Publishes flushes in `file` from now on; none: nowhere.
+    pub(super) fn publish_flushes(&mut self, file: Option<Published>) -> io::Result<()> {
+        self.flush_numbers.publish(file)
+    }
+
+    /// Writes the buffered log to its file.
     pub(super) fn sync_log(&mut self) -> io::Result<()> {
-        self.log.as_mut().map_or(Ok(()), WriteLog::sync)
+        self.log.as_mut().map_or(Ok(()), LogWriter::sync)
+    }
+
+    /// Makes all writes durable and begins the log that `begin` creates, together with the file
+    /// that tells its position.
+    pub(super) fn begin_log(
+        &mut self,
+        begin: impl FnOnce(&mut M) -> io::Result<(LogWriter, Published)>,
+    ) -> io::Result<()> {
+        if self.log.is_some() {
+            return Err(io::Error::other("it keeps a log already"));
+        }
+        self.cache.destage_all(&mut self.medium)?;
+        let (log, position) = begin(&mut self.medium)?;
+        position.store(0, self.events)?;
+        (self.log, self.position) = (Some(log), Some(position));
+        Ok(())
+    }
+
+    /// Ends the log and lets `replace` put other contents in place of the medium's. The disk has no
+    /// power meanwhile, so that nobody sees it.
+    pub(super) fn replace_contents(
+        &mut self,
+        replace: impl FnOnce(&mut M) -> io::Result<()>,
+    ) -> io::Result<()> {
+        if self.powered {
+            return Err(io::Error::other("it has power: cut that first"));
+        }
+        self.sync_log()?;
+        (self.log, self.position) = (None, None);
+        self.cache.take();
+        replace(&mut self.medium)
     }
 
     pub(super) fn status(&self) -> DiskStatus {
@@ -199,6 +264,7 @@ impl<M: Medium> Disk<M> {
             powered: self.powered,
             lying: self.lying,
             counters: self.counters,
+            events: self.events,
             since_baseline: self.counters.since(&self.baseline),
             flushes: self.flushes,
             cached_writes: self.cache.len() as u64,
@@ -291,7 +357,9 @@ impl<M: Medium> Disk<M> {
             };
             let kept_bytes = kept.as_ref().map_or(0, |k| k.data.length());
             if kept_bytes < write.data.length() {
-                let _ = self.log(&Record::Lost { write: write.sequence, kept: kept_bytes });
+                let number = self.number();
+                let lost = Record::Lost { number, write: write.sequence, kept: kept_bytes };
+                let _ = self.log(&lost);
             }
             if let Some(kept) = kept {
                 kept.apply(&mut self.medium).map_err(|e| broken(&e))?;
@@ -350,9 +418,22 @@ impl<M: Medium> Disk<M> {
         Ok(())
     }
 
+    /// Numbers an event.
+    fn number(&mut self) -> u64 {
+        self.events += 1;
+        self.events
+    }
+
+    fn log_flush(&mut self, covers: u64, is_done: bool) -> Answer {
+        let number = self.number();
+        self.log(&Record::Flush { number, covers: covers.min(number - 1), is_done })
+    }
+
+    /// Records the newest event, and tells other processes of it.
     fn log(&mut self, record: &Record<'_>) -> Answer {
         let Some(log) = &mut self.log else { return Ok(()) };
-        log.append(record).map_err(|e| broken(&e))
+        let told = self.position.as_ref().map_or(Ok(()), |position| position.store(0, self.events));
+        log.append(record).and(told).map_err(|e| broken(&e))
     }
 }
 

@@ -36,12 +36,20 @@ pub(super) fn is_data_page(page: &[u8]) -> bool {
 /// Tells whether this is a page of WAL of PostgreSQL 10 or later
 /// (src/include/access/xlog_internal.h).
 pub(super) fn is_wal_page(page: &[u8]) -> bool {
-    let address = page[8..16].iter().rev().fold(0_u64, |sum, &b| sum << 8 | u64::from(b));
-    matches!(page[1], 0xD0 | 0xD1) && address != 0 && address % PAGE == 0 && short(page, 2) < 16
+    let address = wal_address(page);
+    matches!(page[1], 0xD0 | 0xD1)
+        && address != 0
+        && address.is_multiple_of(PAGE)
+        && short(page, 2) < 16
+}
+
+/// Returns the WAL position at which a page of WAL begins.
+pub(super) fn wal_address(page: &[u8]) -> u64 {
+    page[8..16].iter().rev().fold(0, |sum, &byte| sum << 8 | u64::from(byte))
 }
 
 /// Returns the WAL position of a data page's last logged change.
-fn lsn(page: &[u8]) -> u64 {
+pub(super) fn lsn(page: &[u8]) -> u64 {
     u64::from(word(page, 0)) << 32 | u64::from(word(page, 4))
 }
 

@@ -4,7 +4,9 @@ use pgdyno_model::units::Bytes;
 use serde::{Deserialize, Serialize};
 
 pub use super::page::TearUnit;
-use super::page::{PAGE_SIZE, is_data_page, is_older_version, is_wal_page, tears};
+use super::page::{
+    PAGE_SIZE, is_data_page, is_older_version, is_wal_page, lsn, tears, wal_address,
+};
 
 /// The kind of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -44,6 +46,15 @@ impl Content {
             }
         }
         pages
+    }
+
+    /// Returns the WAL position that a page of this kind bears: of a data page that of its last
+    /// change, of a page of WAL its own.
+    pub fn position(self, page: &[u8]) -> u64 {
+        match self {
+            Self::DataPage => lsn(page),
+            Self::WalPage => wal_address(page),
+        }
     }
 
     fn is_page(self, page: &[u8]) -> bool {

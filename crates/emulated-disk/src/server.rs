@@ -7,8 +7,8 @@ use std::io::{self, BufReader};
 use std::os::unix::fs::OpenOptionsExt;
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use std::sync::{Arc, PoisonError};
 use std::time::{Duration, Instant};
 
 use pgdyno_exec::files::{nofollow, write_new};
@@ -20,12 +20,15 @@ use pgdyno_exec::service_paths::{
 use pgdyno_model::storage::EmulatedDisk;
 
 use super::control::{self, Request, Response};
+use super::disk_log::{DiskLog, LogWriter, log_file};
 use super::fuse;
+use super::layers::{Layers, ShownLog, upper_file};
 use super::medium::image_of;
 use super::model::Disk;
+use super::published::{Published, flush_file, position_file};
 use super::serve_error::ServeError;
 use super::shared::Shared;
-use super::write_log::{WriteLog, write_log_of};
+use super::states::State;
 
 /// Serves the disk that the environment names until it is unmounted: `pgdyno emulated-disk`.
 ///
@@ -65,13 +68,15 @@ pub fn serve() -> Result<(), ServeError> {
         .map_err(failed("make", &image))?;
     let log = match disk.log {
         true => {
-            let path = write_log_of(&directory);
-            Some(WriteLog::create(&path).map_err(failed("make", &path))?)
+            let path = log_file(&directory);
+            Some(LogWriter::create(&path, disk.size.0).map_err(failed("make", &path))?)
         }
         false => None,
     };
-    let model = Disk::new(file, disk.size.0, disk.cache.0, disk.seed, log);
-    let shared = Arc::new(Shared::new(model, disk.size.0, &disk.latency));
+    let layers = Layers::new(file, disk.size.0);
+    let model = Disk::new(layers, disk.size.0, disk.cache.0, disk.seed, log);
+    let shared = Shared::new(directory.clone(), model, disk.size.0, &disk.latency);
+    let shared = Arc::new(shared);
     let listener = control::listen(&directory).map_err(failed("listen in", &directory))?;
     // Right before the mount: from then on a sweep finds it.
     if !is_alive(&order.owner) {
@@ -116,6 +121,9 @@ fn answer(request: Request, shared: &Shared) -> Response {
         Request::Arm(rule) => return Response::Armed(shared.disk().arm(rule)),
         Request::BeginBaseline => return done(shared.disk().begin_baseline()),
         Request::SyncLog => return done(shared.disk().sync_log()),
+        Request::Record => return done(record(shared)),
+        Request::PublishFlushes(on) => return done(publish_flushes(shared, on)),
+        Request::Show { state, of } => return done(show(shared, &state, &of)),
         Request::PowerOn => return done(power_on(shared)),
         Request::Disarm(id) => shared.disk().disarm(id),
         Request::Lie(on) => shared.disk().lie(on),
@@ -137,4 +145,47 @@ fn power_on(shared: &Shared) -> io::Result<()> {
     }
     shared.disk().power_on();
     Ok(())
+}
+
+/// Begins to record what is done to the disk, and leaves its image as it is.
+fn record(shared: &Shared) -> io::Result<()> {
+    let directory = &shared.directory;
+    shared.disk().begin_log(|layers| {
+        let log = LogWriter::create(&log_file(directory), shared.size)?;
+        let position = Published::create(&position_file(directory))?;
+        layers.freeze(&upper_file(directory))?;
+        Ok((log, position))
+    })
+}
+
+/// Begins to publish flushes, or ends it.
+fn publish_flushes(shared: &Shared, on: bool) -> io::Result<()> {
+    let file = flush_file(&shared.directory);
+    let mut disk = shared.disk();
+    disk.publish_flushes(None)?;
+    match fs::remove_file(&file) {
+        Err(e) if e.kind() != io::ErrorKind::NotFound => return Err(e),
+        _ => {}
+    }
+    if on { disk.publish_flushes(Some(Published::create(&file)?)) } else { Ok(()) }
+}
+
+/// Puts a state of what the disk in `of` recorded in place of the disk's contents.
+fn show(shared: &Shared, state: &State, of: &Path) -> io::Result<()> {
+    let mut shown = shared.shown.lock().unwrap_or_else(PoisonError::into_inner);
+    let shown = &mut *shown;
+    shared.disk().replace_contents(|layers: &mut Layers| {
+        let log = match shown {
+            Some(log) => log,
+            None => {
+                let path = log_file(of);
+                shown.insert(ShownLog {
+                    log: DiskLog::read(&path).map_err(io::Error::other)?,
+                    file: Arc::new(File::open(&path)?),
+                    image: File::open(image_of(of))?,
+                })
+            }
+        };
+        layers.show(log, state, &upper_file(&shared.directory))
+    })
 }

@@ -1,17 +1,17 @@
 //! The state that the FUSE session, the control channel and the clock share.
 
 use std::collections::BinaryHeap;
-use std::fs::File;
+use std::path::PathBuf;
 use std::sync::atomic::AtomicUsize;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use fuser::{Errno, ReplyData, ReplyEmpty, ReplyWrite};
-use pgdyno_exec::monotonic::MonotonicTime;
 use pgdyno_model::storage::DiskLatency;
 
-use super::cache::index;
-use super::model::Disk;
+use super::layers::{Layers, ShownLog};
+use super::model::{Disk, FlushRequest};
+use super::pieces::index;
 use super::queue::Queue;
 use super::rule::DiskError;
 
@@ -30,7 +30,7 @@ pub(super) enum Job {
     },
     /// Writes become durable when the flush is done, not before.
     Flush {
-        began: MonotonicTime,
+        request: FlushRequest,
         reply: ReplyEmpty,
     },
 }
@@ -61,19 +61,30 @@ struct Line {
 
 /// The disk and its waiting requests.
 pub(super) struct Shared {
+    /// The disk's directory.
+    pub(super) directory: PathBuf,
     pub(super) size: u64,
+    /// The log whose states are shown, once one was.
+    pub(super) shown: Mutex<Option<ShownLog>>,
     /// Open handles of the file.
     pub(super) opened: AtomicUsize,
-    disk: Mutex<Disk<File>>,
+    disk: Mutex<Disk<Layers>>,
     timing: Mutex<Timing>,
     line: Mutex<Line>,
     changed: Condvar,
 }
 
 impl Shared {
-    pub(super) fn new(disk: Disk<File>, size: u64, latency: &DiskLatency) -> Self {
+    pub(super) fn new(
+        directory: PathBuf,
+        disk: Disk<Layers>,
+        size: u64,
+        latency: &DiskLatency,
+    ) -> Self {
         Self {
+            directory,
             size,
+            shown: Mutex::default(),
             opened: AtomicUsize::new(0),
             disk: Mutex::new(disk),
             timing: Mutex::new(Timing::of(latency)),
@@ -82,7 +93,7 @@ impl Shared {
         }
     }
 
-    pub(super) fn disk(&self) -> MutexGuard<'_, Disk<File>> {
+    pub(super) fn disk(&self) -> MutexGuard<'_, Disk<Layers>> {
         self.disk.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -152,8 +163,8 @@ impl Shared {
                 Ok(()) => reply.written(length),
                 Err(e) => reply.error(errno(e)),
             },
-            Job::Flush { began, reply } => {
-                let answer = self.disk().flush(began);
+            Job::Flush { request, reply } => {
+                let answer = self.disk().flush(request);
                 match answer {
                     Ok(()) => reply.ok(),
                     Err(e) => reply.error(errno(e)),

@@ -12,7 +12,7 @@ pub struct DiskCounters {
     pub reads: u64,
     /// Bytes read.
     pub read_bytes: u64,
-    /// Writes; their number is that of the newest one in the write log.
+    /// Writes and discards.
     pub writes: u64,
     /// Bytes written.
     pub written_bytes: u64,
@@ -110,7 +110,7 @@ pub struct CutFacts {
     /// The counters since the baseline, with the losses of this cut.
     #[serde(default)]
     pub since_baseline: DiskCounters,
-    /// The newest write at that time.
+    /// Writes by then, discards among them (count).
     pub at_write: u64,
     /// Flushes that had been done by then.
     pub after_flushes: u64,
@@ -147,6 +147,9 @@ pub struct DiskStatus {
     pub lying: bool,
     /// The counters since it was made.
     pub counters: DiskCounters,
+    /// The number of the newest event, as the disk log counts them.
+    #[serde(default)]
+    pub events: u64,
     /// The counters since [`super::Control::begin_baseline`], or since it was made.
     #[serde(default)]
     pub since_baseline: DiskCounters,

@@ -1,11 +1,16 @@
 //! The sum of the threads' counts, second by second while the load runs and at its end.
+//!
+//! Call [`Aggregate::add`] for every second of every thread and [`Aggregate::ended`] for every end.
+//! [`Aggregate::next_interval`] returns each second that all threads have ended, and
+//! [`Aggregate::measurement`] the whole. Whether the seconds come from threads of this process or
+//! from other processes makes no difference: addition is exact.
 
 use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use pgdyno_model::measurement::{
-    CommandMeasurement, EventLoopLag, ScriptMeasurement, Second, StatementMeasurement, Sums,
+    CommandMeasurement, EventLoopLag, PINNED, ScriptMeasurement, Second, StatementMeasurement, Sums,
 };
 use pgdyno_model::{Latencies, Measurement, SecondLatencies};
 
@@ -22,7 +27,7 @@ use crate::tally::{CommandTally, ScriptTally, StatementTally, Tally, merge};
 type Key = (Phase, u32);
 
 /// Counts of all threads.
-pub(crate) struct Aggregate {
+pub struct Aggregate {
     schedule: Schedule,
     /// Time at which the last client was connected.
     connected: Moment,
@@ -37,6 +42,8 @@ pub(crate) struct Aggregate {
     aborted_thread: Option<usize>,
     /// CPU time of each thread within the window (seconds).
     thread_cpu: Vec<f64>,
+    /// First second of the window in which each thread had hardly any time left.
+    pinned_since: Vec<Option<u32>>,
     last_end: Moment,
     /// Names of the threads' reactors.
     reactors: BTreeSet<&'static str>,
@@ -49,7 +56,8 @@ fn joined(words: &BTreeSet<impl AsRef<str>>, between: &str) -> String {
 }
 
 impl Aggregate {
-    pub(crate) fn new(schedule: Schedule, connected: Moment, threads: usize) -> Self {
+    /// Creates the counts of `threads` threads, the last of which was connected at `connected`.
+    pub fn new(schedule: Schedule, connected: Moment, threads: usize) -> Self {
         Self {
             schedule,
             connected,
@@ -60,6 +68,7 @@ impl Aggregate {
             tally: None,
             aborted_thread: None,
             thread_cpu: vec![0.0; threads],
+            pinned_since: vec![None; threads],
             last_end: Moment(0),
             reactors: BTreeSet::new(),
             reactor_reasons: BTreeSet::new(),
@@ -67,23 +76,31 @@ impl Aggregate {
     }
 
     /// Returns the number of threads that have not ended.
-    pub(crate) fn running(&self) -> usize {
+    pub fn running(&self) -> usize {
         self.running.iter().filter(|r| **r).count()
     }
 
     /// Returns when the last thread ended.
-    pub(crate) fn last_end(&self) -> Moment {
+    pub fn last_end(&self) -> Moment {
         self.last_end
     }
 
-    /// Returns the counts of the threads that have ended.
-    pub(crate) fn tally(&self) -> Tally {
+    /// Returns the counts of the threads that have ended, and of seconds that carry their own.
+    pub fn tally(&self) -> Tally {
         self.tally.clone().unwrap_or_default()
     }
 
+    /// Returns the counts without copying them.
+    pub(crate) fn into_tally(self) -> Tally {
+        self.tally.unwrap_or_default()
+    }
+
     /// Adds a second of one thread.
-    pub(crate) fn add(&mut self, thread: usize, interval: Interval) {
+    pub fn add(&mut self, thread: usize, interval: Interval) {
         let key = (interval.phase, interval.second);
+        if interval.tally.as_ref().is_some_and(|tally| tally.counters.aborted_clients > 0) {
+            self.aborted_thread.get_or_insert(thread);
+        }
         self.progress[thread] = self.progress[thread].max(Some(key));
         match self.pending.entry(key) {
             Entry::Vacant(entry) => drop(entry.insert(interval)),
@@ -91,32 +108,54 @@ impl Aggregate {
         }
     }
 
-    /// Adds the CPU time (seconds) that a thread used in a second of `phase`.
-    pub(crate) fn add_cpu(&mut self, thread: usize, phase: Phase, seconds: f64) {
-        if phase == Phase::Measuring {
-            self.thread_cpu[thread] += seconds;
+    /// Adds the CPU time (seconds) that a thread used in `interval`.
+    pub(crate) fn add_cpu(&mut self, thread: usize, interval: &Interval, seconds: f64) {
+        if interval.phase != Phase::Measuring {
+            return;
+        }
+        self.thread_cpu[thread] += seconds;
+        let begin = self.schedule.opening.after(Duration::from_secs(interval.second.into()));
+        let length_s = interval.end.since(begin).as_secs_f64();
+        if length_s > 0.0 && seconds >= PINNED * length_s {
+            self.pinned_since[thread].get_or_insert(interval.second);
         }
     }
 
-    /// Notes that a thread has ended.
-    pub(crate) fn ended(&mut self, thread: usize, outcome: &ThreadOutcome) {
+    /// Returns the first second of the window in which the thread that was busiest in the whole
+    /// window had hardly any time left; none if there is no such second.
+    pub(crate) fn busiest_pinned_since(&self) -> Option<u32> {
+        let threads = self.thread_cpu.iter().zip(&self.pinned_since);
+        threads.max_by(|(a, _), (b, _)| a.total_cmp(b)).and_then(|(_, since)| *since)
+    }
+
+    /// Notes that a thread whose seconds carry their counts has ended at `at`.
+    pub fn ended(&mut self, thread: usize, at: Moment) {
         self.running[thread] = false;
-        self.last_end = self.last_end.max(outcome.ended);
+        self.last_end = self.last_end.max(at);
+    }
+
+    fn add_tally(&mut self, more: &Tally) {
+        match &mut self.tally {
+            Some(tally) => tally.merge(more),
+            none => *none = Some(more.clone()),
+        }
+    }
+
+    /// Notes the outcome of a thread of this process.
+    pub(crate) fn thread_ended(&mut self, thread: usize, outcome: &ThreadOutcome) {
+        self.ended(thread, outcome.ended);
         if outcome.tally.counters.aborted_clients > 0 {
             self.aborted_thread.get_or_insert(thread);
         }
+        self.add_tally(&outcome.tally);
         self.reactors.extend(outcome.reactor.iter().map(<&str>::from));
         if let Some(ReactorKind::Epoll { instead: Some(why) }) = &outcome.reactor {
             self.reactor_reasons.insert(why.clone());
         }
-        match &mut self.tally {
-            Some(tally) => tally.merge(&outcome.tally),
-            none => *none = Some(outcome.tally.clone()),
-        }
     }
 
-    /// Returns the next second that all threads have ended.
-    pub(crate) fn next_live(&mut self) -> Option<LiveSecond> {
+    /// Returns the next second that all threads have ended, and adds it to the whole.
+    pub fn next_interval(&mut self) -> Option<Interval> {
         let working = self.progress.iter().zip(&self.running).filter(|(_, running)| **running);
         let done = working.map(|(progress, _)| *progress).min();
         let (&key, _) = self.pending.first_key_value()?;
@@ -125,13 +164,17 @@ impl Aggregate {
             return None;
         }
         let (_, pending) = self.pending.pop_first()?;
-        Some(self.settle(key, pending))
+        if let Some(tally) = &pending.tally {
+            self.add_tally(tally);
+        }
+        self.add_second(&pending);
+        Some(pending)
     }
 
-    /// Adds a complete second to the series, and returns it for the observer.
-    #[allow(clippy::cast_precision_loss)]
-    fn settle(&mut self, (phase, second): Key, pending: Interval) -> LiveSecond {
+    /// Adds a complete second to the series, if it lies in the window.
+    fn add_second(&mut self, pending: &Interval) {
         let quantile = |q| pending.latency.as_ref().and_then(|l| l.quantile_us(q));
+        let (phase, second) = (pending.phase, pending.second);
         if phase == Phase::Measuring {
             let settled = Second {
                 t_s: second,
@@ -143,23 +186,33 @@ impl Aggregate {
                 latency_us_p99: quantile(0.99),
                 latency_us_max: pending.latency.as_ref().and_then(Latencies::max_us),
                 latencies: pending.latency.as_ref().map(SecondLatencies::from),
-                commands: pending.commands,
+                commands: pending.commands.clone(),
             };
             self.series.insert(second, settled);
         }
-        let elapsed = pending.end.since(self.schedule.begin_of(phase));
+    }
+
+    /// Returns `interval` as observers see it.
+    #[allow(clippy::cast_precision_loss)]
+    pub fn live(&self, interval: &Interval) -> LiveSecond {
+        let Interval { phase, second, .. } = *interval;
+        let quantile = |q| interval.latency.as_ref().and_then(|l| l.quantile_us(q));
+        let elapsed = interval.end.since(self.schedule.begin_of(phase));
         let length = elapsed.saturating_sub(Duration::from_secs(second.into())).as_secs_f64();
         LiveSecond {
             phase,
             elapsed,
-            tps: if length > 0.0 { pending.transactions as f64 / length } else { 0.0 },
+            tps: if length > 0.0 { interval.transactions as f64 / length } else { 0.0 },
             latency_us_p50: quantile(0.5),
             latency_us_p99: quantile(0.99),
-            failed: pending.failed,
-            transactions: pending.transactions,
-            event_loop_lag_us_p99: pending.event_loop_lag.and_then(|lag| lag.quantile_us(0.99)),
-            latency: pending.latency,
-            sums: pending.sums,
+            failed: interval.failed,
+            transactions: interval.transactions,
+            event_loop_lag_us_p99: interval
+                .event_loop_lag
+                .as_ref()
+                .and_then(|lag| lag.quantile_us(0.99)),
+            latency: interval.latency.clone(),
+            sums: interval.sums,
         }
     }
 
@@ -167,13 +220,13 @@ impl Aggregate {
     ///
     /// `stopped_at` is set if the load was stopped early; `cpu` is the process's CPU time in the
     /// window (seconds).
-    pub(crate) fn measurement(
+    pub fn measurement(
         &mut self,
         spec: &LoadSpec,
         stopped_at: Option<Moment>,
         cpu: f64,
     ) -> Measurement {
-        while self.next_live().is_some() {}
+        while self.next_interval().is_some() {}
         let tally = self.tally();
         let schedule = self.schedule;
         let closing = self.closing(spec, &tally, stopped_at);
@@ -208,6 +261,7 @@ impl Aggregate {
             busiest_thread: self.busiest_thread(measured_s),
             counters: tally.counters,
             search: None,
+            generators: Vec::new(),
         }
     }
 
@@ -275,5 +329,36 @@ fn script_measurement(weighted: &WeightedScript, tally: &ScriptTally) -> ScriptM
         statements: sql.zip(&tally.statements).map(statement).collect(),
         commands: commands.iter().zip(&tally.commands).map(command).collect(),
         sums: tally.sums,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SECOND: u64 = 1_000_000_000;
+
+    #[test]
+    fn the_first_second_in_which_the_busiest_thread_had_no_time_left_is_known() {
+        let schedule = Schedule {
+            start: Moment(0),
+            opening: Moment(SECOND),
+            closing: Moment(3 * SECOND + SECOND / 2),
+            transactions: None,
+            grace: Duration::ZERO,
+        };
+        // Warm-up, two seconds and a half one.
+        let since = |threads: &[[f64; 4]]| {
+            let mut sum = Aggregate::new(schedule, Moment(0), threads.len());
+            for (thread, seconds) in threads.iter().enumerate() {
+                for (at, cpu) in (0..).zip(seconds) {
+                    sum.add_cpu(thread, &Interval::new(&schedule, Moment(at * SECOND)), *cpu);
+                }
+            }
+            sum.busiest_pinned_since()
+        };
+        assert_eq!(since(&[[1.0, 0.5, 0.95, 0.1]]), Some(1));
+        assert_eq!(since(&[[0.1, 0.95, 0.2, 0.0], [0.1, 0.8, 0.8, 0.45]]), Some(2));
+        assert_eq!(since(&[[1.0, 0.8, 0.8, 0.4]]), None);
     }
 }

@@ -22,6 +22,7 @@ use crate::program::{ClientPolicy, Program};
 use crate::recorder::RecorderOptions;
 use crate::schedule::{Clock, Moment, Schedule};
 use crate::seeds::Seeds;
+use crate::share::{Share, ShareOutcome};
 use crate::spec::LoadSpec;
 use crate::worker::{Worker, WorkerReport};
 
@@ -62,18 +63,41 @@ const WATCH: Duration = Duration::from_millis(25);
 /// Nothing was measured: a client could not connect, the scripts cannot be run, all clients gave up
 /// before the window opened, or the load was interrupted before that.
 pub fn run_load(spec: &LoadSpec, observer: &LoadObserver<'_>) -> Result<Measurement, LoadError> {
+    run(spec, observer, None).map(|outcome| outcome.measurement)
+}
+
+/// Runs `share` of the load that `spec` describes whole.
+///
+/// # Errors
+/// As [`run_load`].
+pub fn run_share(
+    spec: &LoadSpec,
+    observer: &LoadObserver<'_>,
+    share: &Share<'_>,
+) -> Result<ShareOutcome, LoadError> {
+    run(spec, observer, Some(share))
+}
+
+fn run(
+    spec: &LoadSpec,
+    observer: &LoadObserver<'_>,
+    share: Option<&Share<'_>>,
+) -> Result<ShareOutcome, LoadError> {
     let seeds = Seeds::draw(spec);
     // Set however this function is left, so that its threads end.
     let stop = StopOnDrop(Arc::new(AtomicBool::new(false)));
     let program = Arc::new(link(spec, &seeds, &stop.0)?);
     let clock = Clock::new(Instant::now());
     let (reports, inbox) = channel();
-    let threads = start_threads(spec, seeds, &program, clock, &stop.0, &reports)?;
+    let threads = start_threads(spec, seeds, &program, clock, &stop.0, (&reports, share))?;
     // Only the threads can report now: an empty inbox without senders means that they are gone.
     drop(reports);
 
     let connected = wait_until_ready(&inbox, threads.len(), clock, observer.stop)?;
-    let start = clock.now();
+    let start = match share {
+        Some(share) => clock.moment((share.start)().ok_or(LoadError::Interrupted)?),
+        None => clock.now(),
+    };
     let opening = start.after(spec.warm_up);
     let closing = match spec.length {
         Length::Duration(span) => opening.after(span.0),
@@ -87,7 +111,7 @@ pub fn run_load(spec: &LoadSpec, observer: &LoadObserver<'_>) -> Result<Measurem
     }
     let mut aggregate = Aggregate::new(schedule, connected, threads.len());
     let supervisor =
-        LoadSupervisor { spec, observer, clock, schedule, stop: &stop.0, inbox: &inbox };
+        LoadSupervisor { spec, observer, share, clock, schedule, stop: &stop.0, inbox: &inbox };
     let measurement = supervisor.supervise(&mut aggregate);
     stop.0.store(true, Ordering::Relaxed);
     for thread in threads {
@@ -95,7 +119,9 @@ pub fn run_load(spec: &LoadSpec, observer: &LoadObserver<'_>) -> Result<Measurem
         // A panic was reported.
         let _ = thread.handle.join();
     }
-    measurement
+    let (ended, pinned_since) = (aggregate.last_end(), aggregate.busiest_pinned_since());
+    let (measurement, tally) = (measurement?, aggregate.into_tally());
+    Ok(ShareOutcome { measurement, tally, schedule, ended, pinned_since })
 }
 
 /// Transactions that each client starts in the window; none where time ends it.
@@ -142,12 +168,14 @@ fn start_threads(
     program: &Arc<Program>,
     clock: Clock,
     stop: &Arc<AtomicBool>,
-    reports: &Sender<WorkerReport>,
+    (reports, share): (&Sender<WorkerReport>, Option<&Share<'_>>),
 ) -> Result<Vec<LoadThread>, LoadError> {
     let base = SystemTime::now();
     let servers = Arc::new(spec.servers.clone());
     let mut threads = Vec::new();
-    for (index, (clients, thread)) in seeds.threads.into_iter().enumerate() {
+    let dealt = share.map_or(0..spec.event_loops(), |share| share.threads.clone());
+    let here = seeds.threads.into_iter().skip(dealt.start as usize).take(dealt.len());
+    for (index, (clients, thread)) in here.enumerate() {
         let (go, wait) = channel();
         let log = match &spec.log {
             Some(log) => Some((log.open(index).map_err(LoadError::Log)?, base)),
@@ -163,8 +191,14 @@ fn start_threads(
             thread,
             transactions: transactions_of(spec),
             rate: spec.options.rate.map(|rate| rate / f64::from(spec.event_loops())),
-            options: RecorderOptions { log, ..RecorderOptions::from_load(&spec.options) },
+            options: RecorderOptions {
+                log,
+                tallies_seconds: share.is_some(),
+                accounts_flushes: spec.flushes.is_some(),
+                ..RecorderOptions::from_load(&spec.options)
+            },
             ledger: spec.ledger.clone(),
+            flushes: spec.flushes.clone(),
             reactor: spec.reactor,
             go: wait,
             reports: reports.clone(),
@@ -225,6 +259,7 @@ fn receive(
 struct LoadSupervisor<'a> {
     spec: &'a LoadSpec,
     observer: &'a LoadObserver<'a>,
+    share: Option<&'a Share<'a>>,
     clock: Clock,
     schedule: Schedule,
     stop: &'a AtomicBool,
@@ -232,6 +267,16 @@ struct LoadSupervisor<'a> {
 }
 
 impl LoadSupervisor<'_> {
+    /// Shows the seconds that all threads have ended.
+    fn show_seconds(&self, aggregate: &mut Aggregate) {
+        while let Some(interval) = aggregate.next_interval() {
+            (self.observer.on_second)(&aggregate.live(&interval));
+            if let Some(share) = self.share {
+                (share.on_interval)(&self.schedule, &interval);
+            }
+        }
+    }
+
     /// Adds up the threads' seconds and calls the observer until the last thread has ended.
     fn supervise(&self, aggregate: &mut Aggregate) -> Result<Measurement, LoadError> {
         let mut cpu_at_opening = None;
@@ -259,17 +304,13 @@ impl LoadSupervisor<'_> {
             let wait = edge.map_or(WATCH, |edge| edge.since(now).min(WATCH));
             match receive(self.inbox, wait)? {
                 Some(WorkerReport::Interval(thread, interval, cpu)) => {
-                    aggregate.add_cpu(thread, interval.phase, cpu);
+                    aggregate.add_cpu(thread, &interval, cpu);
                     aggregate.add(thread, *interval);
-                    while let Some(live) = aggregate.next_live() {
-                        (self.observer.on_second)(&live);
-                    }
+                    self.show_seconds(aggregate);
                 }
                 Some(WorkerReport::Ended(thread, outcome)) => {
-                    aggregate.ended(thread, &outcome);
-                    while let Some(live) = aggregate.next_live() {
-                        (self.observer.on_second)(&live);
-                    }
+                    aggregate.thread_ended(thread, &outcome);
+                    self.show_seconds(aggregate);
                 }
                 Some(WorkerReport::Broken(error)) => return Err(error),
                 Some(WorkerReport::Connected | WorkerReport::Ready) | None => {}

@@ -37,7 +37,7 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
-mod aggregate;
+pub mod aggregate;
 pub mod client;
 mod client_log;
 pub mod copy;
@@ -47,7 +47,9 @@ mod driver;
 mod error;
 mod event_loop;
 mod failure;
+mod flushes;
 pub mod ledger;
+mod mapped_words;
 mod observer;
 mod outcome;
 pub mod pace;
@@ -58,16 +60,18 @@ pub mod recorder;
 pub mod schedule;
 pub mod script;
 mod seeds;
+pub mod share;
 mod spec;
 pub mod sqlstate;
-mod tally;
+pub mod tally;
 mod transaction_log;
 mod worker;
 
 pub use client_log::{ClientLog, ClientLogKind};
-pub use driver::run_load;
+pub use driver::{run_load, run_share};
 pub use error::LoadError;
 pub use failure::FailureKind;
+pub use flushes::DiskFlushes;
 pub use observer::{LiveSecond, LoadObserver};
 pub use pgdyno_wire::ServerError;
 pub use reactor::choice::ReactorChoice;

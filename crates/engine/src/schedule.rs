@@ -50,6 +50,19 @@ fn monotonic() -> u64 {
         .wrapping_add(time.tv_nsec.cast_unsigned())
 }
 
+/// Readings of two clocks that set one by the other (count).
+const READINGS: u32 = 10;
+
+/// Returns when the kernel's clock read 0 for a base, from the time since the base, and the kernel's
+/// before and after that was read (nanoseconds).
+///
+/// The closest reading counts: a thread that is preempted between two clocks would set them apart.
+fn zero(readings: impl Iterator<Item = (u64, u64, u64)>) -> u64 {
+    let apart = |&(before, _, after): &(u64, u64, u64)| after - before;
+    let (before, ago, _) = readings.min_by_key(apart).unwrap_or_default();
+    before.saturating_sub(ago)
+}
+
 /// Monotonic clock that is read as moments.
 #[derive(Clone, Copy, Debug)]
 pub struct Clock {
@@ -61,8 +74,8 @@ pub struct Clock {
 impl Clock {
     /// Creates a clock whose moments count from `base`.
     pub fn new(base: Instant) -> Self {
-        let ago = nanoseconds(base.elapsed());
-        Self { base, zero: monotonic().saturating_sub(ago) }
+        let reading = |_| (monotonic(), nanoseconds(base.elapsed()), monotonic());
+        Self { base, zero: zero((0..READINGS).map(reading)) }
     }
 
     /// Returns the current time.
@@ -77,6 +90,11 @@ impl Clock {
         let at = self.zero.saturating_add(of.0);
         let part = |n: u64| i64::try_from(n).unwrap_or(i64::MAX);
         Timespec { tv_sec: part(at / SECOND), tv_nsec: part(at % SECOND) }
+    }
+
+    /// Converts an instant to a moment.
+    pub(crate) fn moment(&self, of: Instant) -> Moment {
+        Moment(nanoseconds(of.saturating_duration_since(self.base)))
     }
 
     /// Converts a moment to an instant.
@@ -211,5 +229,17 @@ impl Exchange {
     #[inline]
     pub fn until_first_byte(&self) -> u64 {
         self.first_byte.min(self.done).nanoseconds_since(self.sent)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn clocks_are_set_by_the_reading_that_was_not_preempted() {
+        // A base at 5,000. The first reading was preempted before, the last after the base's was.
+        let readings = [(6_000, 3_000, 8_010), (8_100, 3_110, 8_120), (8_200, 3_210, 9_900)];
+        assert_eq!(zero(readings.into_iter()), 4_990);
     }
 }

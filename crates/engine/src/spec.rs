@@ -8,6 +8,7 @@ use pgdyno_model::experiment::{Length, LoadOptions, Protocol};
 use pgdyno_model::target::Servers;
 
 use crate::client_log::ClientLog;
+use crate::flushes::DiskFlushes;
 use crate::ledger::Ledger;
 use crate::reactor::choice::ReactorChoice;
 use crate::script::{VariableValue, WeightedScript};
@@ -62,6 +63,9 @@ pub struct LoadSpec {
     pub log: Option<Arc<dyn TransactionLog>>,
     /// Ledger that records every transaction before it is sent (see [`crate::ledger`]).
     pub ledger: Option<Arc<dyn Ledger>>,
+    /// Flushes of the disk under the server's WAL, by which commits are judged
+    /// (`pgdyno_model::FlushAccounting`).
+    pub flushes: Option<DiskFlushes>,
     /// Takes clients' messages as things happen, worded as pgbench words them.
     pub client_log: Option<ClientLog>,
     /// Whether errors that fail or retry a transaction are logged, too.
@@ -94,6 +98,7 @@ impl LoadSpec {
             options: LoadOptions::default(),
             log: None,
             ledger: None,
+            flushes: None,
             client_log: None,
             log_failures: false,
             log_steps: false,
@@ -103,7 +108,7 @@ impl LoadSpec {
     }
 
     /// Event loops that run (count): not more than clients.
-    pub(crate) fn event_loops(&self) -> u32 {
+    pub fn event_loops(&self) -> u32 {
         self.threads.get().min(self.clients.get())
     }
 }

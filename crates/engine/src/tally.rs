@@ -8,7 +8,7 @@ use crate::program::{LinkedScript, Program};
 use crate::schedule::{Exchange, Moment};
 
 /// Counts of one SQL statement of a script.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct StatementTally {
     /// Errors within the window (count).
     pub failed: u64,
@@ -19,12 +19,12 @@ pub struct StatementTally {
 }
 
 /// Latencies of replies that came in several reads.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct PartialReplies {
     /// From sent to the first byte.
-    first_byte: Latencies,
+    pub first_byte: Latencies,
     /// From sent to done.
-    done: Latencies,
+    pub done: Latencies,
 }
 
 impl PartialReplies {
@@ -50,7 +50,7 @@ impl StatementTally {
 }
 
 /// Counts of one command of a script, from the opening of the window on.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct CommandTally {
     /// Executions that ended well.
     pub done: CommandSums,
@@ -61,7 +61,7 @@ pub struct CommandTally {
 }
 
 /// Counts of one script.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct ScriptTally {
     /// Transactions that ended well within the window (count).
     pub transactions: u64,
@@ -80,7 +80,7 @@ pub struct ScriptTally {
 }
 
 /// Counts of one thread for the whole load.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Tally {
     /// Counts by script.
     pub scripts: Vec<ScriptTally>,
@@ -100,6 +100,18 @@ impl Tally {
             ..ScriptTally::default()
         };
         Self { scripts: program.scripts.iter().map(script).collect(), ..Self::default() }
+    }
+
+    /// Moves all counts out, and leaves the same scripts without any.
+    pub(crate) fn take(&mut self) -> Self {
+        let script = |script: &ScriptTally| ScriptTally {
+            service: script.service.as_ref().map(|_| Latencies::new()),
+            statements: vec![StatementTally::default(); script.statements.len()],
+            commands: vec![CommandTally::default(); script.commands.len()],
+            ..ScriptTally::default()
+        };
+        let empty = Self { scripts: self.scripts.iter().map(script).collect(), ..Self::default() };
+        std::mem::replace(self, empty)
     }
 
     /// Adds the counts of another thread of the same load.

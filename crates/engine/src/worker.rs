@@ -19,6 +19,7 @@ use crate::client::Client;
 use crate::cpu_time::thread_cpu_seconds;
 use crate::error::LoadError;
 use crate::event_loop;
+use crate::flushes::DiskFlushes;
 use crate::ledger::Ledger;
 use crate::outcome::ThreadOutcome;
 use crate::pace::Pacer;
@@ -63,6 +64,7 @@ pub(crate) struct Worker {
     pub(crate) rate: Option<f64>,
     pub(crate) options: RecorderOptions,
     pub(crate) ledger: Option<Arc<dyn Ledger>>,
+    pub(crate) flushes: Option<DiskFlushes>,
     pub(crate) reactor: ReactorChoice,
     pub(crate) go: Receiver<Schedule>,
     pub(crate) reports: Sender<WorkerReport>,
@@ -160,6 +162,10 @@ impl Worker {
                 self.transactions,
             );
             let client = if reconnects { client.without_connection() } else { client };
+            let client = match &self.flushes {
+                Some(flushes) => client.with_flushes(flushes.clone()),
+                None => client,
+            };
             let Some(ledger) = &self.ledger else { return Ok(client) };
             let ledger = ledger.open(seeds.id, &self.clock).map_err(LoadError::Ledger)?;
             client.with_ledger(ledger).map_err(LoadError::NoLedger)

@@ -33,7 +33,7 @@ use rustix::fs::OFlags;
 use rustix::io::Errno;
 
 use crate::beneath::{Directory, FileIdentity};
-use crate::process::current_owner;
+use crate::process::{current_owner, started_ticks};
 use crate::trust;
 
 /// The journal of made things.
@@ -92,11 +92,7 @@ impl Journal {
             identity: None,
             form: FORM,
         };
-        let name = file_name(&entry.id);
-        let written = entry.to_json().and_then(|text| self.write(&name, &text));
-        written
-            .and_then(|()| self.directory.sync())
-            .map_err(|e| io_error("write", &self.path(&name), e))?;
+        self.write(&entry)?;
         Ok(entry)
     }
 
@@ -105,22 +101,45 @@ impl Journal {
     /// # Errors
     /// [`JournalError`]: it could not be written; the entry then names no identity.
     pub fn identify(&self, entry: &mut Entry, identity: FileIdentity) -> Result<(), JournalError> {
-        let (name, new) = (file_name(&entry.id), format!(".{}.new", entry.id));
         let identified = Entry { identity: Some(identity), ..entry.clone() };
-        let replace = || {
-            self.write(&new, &identified.to_json()?)?;
-            self.directory.rename(&new, &name)?;
-            self.directory.sync()
-        };
-        replace().map_err(|e| io_error("write", &self.path(&name), e))?;
+        self.write(&identified)?;
         *entry = identified;
         Ok(())
     }
 
-    fn write(&self, name: &str, text: &[u8]) -> io::Result<()> {
-        let mut file = self.directory.create_file(name, 0o600)?;
-        file.write_all(text)?;
-        file.sync_all()
+    /// Writes the entry's file under another name first, so that it is never there in part.
+    fn write(&self, entry: &Entry) -> Result<(), JournalError> {
+        let (name, new) = (file_name(&entry.id), new_file_name(&self.owner, &entry.id));
+        let write = || {
+            let mut file = self.directory.create_file(&new, 0o600)?;
+            file.write_all(&entry.to_json()?)?;
+            file.sync_all()?;
+            self.directory.rename(&new, &name)?;
+            self.directory.sync()
+        };
+        write().map_err(|e| io_error("write", &self.path(&name), e))
+    }
+
+    /// Removes files that processes were killed in the middle of writing. Nothing was made yet that
+    /// they were to name.
+    ///
+    /// # Errors
+    /// [`JournalError`]: the directory cannot be read, or a file cannot be removed.
+    pub fn remove_unfinished(&self) -> Result<(), JournalError> {
+        let list =
+            self.directory.entries().map_err(|e| io_error("read", self.directory.path(), e))?;
+        for name in list.into_iter().filter_map(|file| file.name.into_string().ok()) {
+            if writer_of(&name).is_none_or(|(pid, started)| started_ticks(pid) == Some(started)) {
+                continue;
+            }
+            match self.directory.remove_file(&name) {
+                Err(e) if e.kind() != io::ErrorKind::NotFound => {
+                    return Err(io_error("remove", &self.path(&name), e));
+                }
+                _ => {}
+            }
+        }
+        Ok(())
     }
 
     /// Strikes out a made thing that is no more.
@@ -148,7 +167,7 @@ impl Journal {
         for name in list.into_iter().filter_map(|f| f.name.into_string().ok()) {
             let Some(id) = name.strip_suffix(".json") else { continue };
             let Some(text) = self.read(&name)? else { continue };
-            // One that is cut short was never followed by the making of anything.
+            // One that an earlier version cut short was never followed by the making of anything.
             let Ok(mut entry) = serde_json::from_slice::<Entry>(&text) else { continue };
             if entry.id.as_str() != id {
                 return Err(self.foreign(&name, format!("names the entry {}", entry.id)));
@@ -225,4 +244,17 @@ impl Journal {
 
 fn file_name(id: &MadeId) -> String {
     format!("{id}.json")
+}
+
+/// What the file of an entry is called while `owner` writes it.
+fn new_file_name(owner: &Owner, id: &MadeId) -> String {
+    format!(".{}-{}-{id}.new", owner.pid, owner.started_ticks)
+}
+
+/// Returns the pid and the start of the process that writes the file `name`; none for one that is
+/// written.
+fn writer_of(name: &str) -> Option<(i32, u64)> {
+    let mut parts = name.strip_prefix('.')?.strip_suffix(".new")?.splitn(3, '-');
+    let (pid, started) = (parts.next()?.parse().ok()?, parts.next()?.parse().ok()?);
+    parts.next().map(|_| (pid, started))
 }

@@ -57,6 +57,13 @@ impl MountEntry {
         all
     }
 
+    /// Returns the file of the loop device that it lies on, where it lies on one.
+    pub fn loop_file(&self) -> Option<PathBuf> {
+        let backing = Path::new("/sys/block").join(self.device()?).join("loop/backing_file");
+        let file = fs::read_to_string(backing).ok()?;
+        Some(PathBuf::from(file.trim_end_matches('\n')))
+    }
+
     /// Returns the kernel's name of the block device (`vda1`), where there is one.
     pub fn device(&self) -> Option<String> {
         let by_number = fs::canonicalize(Path::new("/sys/dev/block").join(&self.numbers)).ok();

@@ -2,11 +2,13 @@
 
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
+use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
 use pgdyno_model::facts::Owner;
 use procfs::process::Process;
 use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
+use sha2::{Digest as _, Sha256};
 
 use crate::beneath::{Directory, FileIdentity};
 
@@ -18,7 +20,36 @@ pub fn current_owner() -> std::io::Result<Owner> {
     let pid = i32::try_from(std::process::id()).map_err(std::io::Error::other)?;
     let started_ticks = started_ticks(pid)
         .ok_or_else(|| std::io::Error::other(format!("cannot read /proc/{pid}/stat")))?;
-    Ok(Owner { pid, started_ticks, boot_id: boot_id()? })
+    Ok(Owner { pid, started_ticks, boot_id: boot_id()?, host: host_id() })
+}
+
+/// Returns what tells this machine from others: a digest of `/etc/machine-id`, which itself is not
+/// for others to know. None where there is no such file, as in many containers.
+pub fn host_id() -> Option<String> {
+    static ID: OnceLock<Option<String>> = OnceLock::new();
+    let read = || digest_of_machine_id(&std::fs::read_to_string("/etc/machine-id").ok()?);
+    ID.get_or_init(read).clone()
+}
+
+/// Returns the digest of the text of `/etc/machine-id`; none where it names no machine.
+pub fn digest_of_machine_id(text: &str) -> Option<String> {
+    let id = text.trim();
+    if id.len() != 32 || !id.bytes().all(|byte| byte.is_ascii_hexdigit()) {
+        return None;
+    }
+    let digest = Sha256::digest(format!("pgdyno host {id}"));
+    Some(digest[..8].iter().map(|byte| format!("{byte:02x}")).collect())
+}
+
+/// Tells whether the process that `owner` names was one of this machine and is gone. What processes
+/// of other machines left is not ours to judge; earlier versions named no machine.
+pub fn is_gone(owner: &Owner) -> bool {
+    is_of_this_host(owner) && !is_alive(owner)
+}
+
+/// Tells whether `owner` is, or was, a process of this machine, as far as it names one.
+pub fn is_of_this_host(owner: &Owner) -> bool {
+    owner.host.is_none() || owner.host == host_id() || boot_id().is_ok_and(|id| id == owner.boot_id)
 }
 
 /// Tells whether the very process that `owner` names still runs: same boot, same pid, same start,
@@ -37,7 +68,7 @@ pub fn boot_id() -> std::io::Result<String> {
 }
 
 /// Returns the start of process `pid` in clock ticks since boot; none when it is gone or a zombie.
-fn started_ticks(pid: i32) -> Option<u64> {
+pub(crate) fn started_ticks(pid: i32) -> Option<u64> {
     let stat = Process::new(pid).ok()?.stat().ok()?;
     (!matches!(stat.state, 'Z' | 'X')).then_some(stat.starttime)
 }
@@ -299,6 +330,26 @@ mod tests {
         assert!(is_alive(&me));
         assert!(!is_alive(&Owner { started_ticks: me.started_ticks + 1, ..me.clone() }));
         assert!(!is_alive(&Owner { boot_id: "another boot".into(), ..me }));
+    }
+
+    #[test]
+    fn what_another_machines_process_left_is_not_ours() {
+        let me = Owner { host: host_id(), ..current_owner().unwrap() };
+        let before = Owner { boot_id: "another boot".into(), ..me.clone() };
+        assert!(!is_gone(&me));
+        assert!(is_gone(&before));
+        // Earlier versions named no machine.
+        assert!(is_gone(&Owner { host: None, ..before.clone() }));
+        assert!(!is_gone(&Owner { host: Some("another".into()), ..before }));
+    }
+
+    #[test]
+    fn a_machine_id_is_told_by_its_digest_alone() {
+        let id = "b642b4217b34b1e8d3bd915fc65c4452";
+        let digest = digest_of_machine_id(&format!("{id}\n")).unwrap();
+        assert!(digest.len() == 16 && !id.contains(&digest), "{digest}");
+        assert_eq!(digest_of_machine_id("uninitialized\n"), None);
+        assert_eq!(digest_of_machine_id(""), None);
     }
 
     #[test]

@@ -18,10 +18,12 @@ use std::process::{Child, Command, ExitStatus, Output, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
-use std::{fmt, thread};
+use std::{fmt, fs, thread};
 
 use rustix::process::{Pid, Signal, kill_process_group};
 use serde::{Deserialize, Serialize};
+
+use crate::mountinfo::{self, MountEntry};
 
 /// An account of this machine.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -115,7 +117,7 @@ impl<S: AsRef<OsStr>> Program<'_, S> {
     fn quiet_command(&self) -> Command {
         let has_folder = self.path.components().nth(1).is_some();
         let path = has_folder.then(|| std::path::absolute(self.path).ok()).flatten();
-        let mut command = Command::new(path.as_deref().unwrap_or(self.path));
+        let mut command = without_dead_mounts(path.as_deref().unwrap_or(self.path), self.args);
         command.args(self.args).current_dir("/").process_group(0).stdin(Stdio::null());
         if let Some(account) = self.account {
             command.env_clear();
@@ -136,6 +138,52 @@ impl<S: AsRef<OsStr>> Program<'_, S> {
         command.env("LC_ALL", "C").env("PATH", search_path());
         command
     }
+}
+
+/// Programs that look at the file of every mounted loop device, and fail if one cannot be reached.
+const LOOK_AT_EVERY_MOUNT: [&str; 2] = ["mkfs.btrfs", "btrfs"];
+
+/// Returns the command of `program`, which is to have `args`. Where it would fail over dead mounts,
+/// which are no concern of its own, it runs in a mount namespace that lacks them; the machine keeps
+/// them.
+///
+/// The namespace also lacks what lies on other loop devices or FUSE servers: while it lasts, nobody
+/// could take that down.
+fn without_dead_mounts<S: AsRef<OsStr>>(program: &Path, args: &[S]) -> Command {
+    // Lazily, without helpers and without a look at the path or at mtab.
+    const UNMOUNT_AND_RUN: &str =
+        r#"while [ "$1" != -- ]; do umount -lnci "$1" || exit; shift; done; shift; exec "$@""#;
+    let looks = program
+        .file_name()
+        .is_some_and(|name| LOOK_AT_EVERY_MOUNT.iter().any(|other| name == *other));
+    let mounts = if looks { mountinfo::mounts().unwrap_or_default() } else { Vec::new() };
+    if !mounts.iter().any(is_dead) {
+        return Command::new(program);
+    }
+    let needed: Vec<PathBuf> = args
+        .iter()
+        .map(|arg| Path::new(arg.as_ref()))
+        .filter(|path| path.is_absolute())
+        .filter_map(|path| path.canonicalize().ok())
+        .chain(locate(&program.to_string_lossy()))
+        .collect();
+    let is_needed = |mount: &MountEntry| needed.iter().any(|path| path.starts_with(&mount.point));
+    let may_go = |mount: &MountEntry| mount.loop_file().is_some() || mount.filesystem == "fuse";
+    let mut command = Command::new("unshare");
+    command.args(["--mount", "--propagation", "private", "sh", "-c", UNMOUNT_AND_RUN, "sh"]);
+    // The last first: it may lie upon another.
+    for mount in mounts.iter().rev().filter(|mount| may_go(mount) && !is_needed(mount)) {
+        command.arg(&mount.point);
+    }
+    command.arg("--").arg(program);
+    command
+}
+
+/// Tells whether a filesystem's loop device lies in a file that cannot be reached, as in a FUSE
+/// filesystem whose server was killed.
+fn is_dead(mount: &MountEntry) -> bool {
+    let looked = mount.loop_file().map(fs::metadata);
+    looked.is_some_and(|looked| looked.is_err_and(|e| e.kind() == io::ErrorKind::NotConnected))
 }
 
 /// What programs of the server's account see of our environment: the time zone, which initdb writes
@@ -174,6 +222,19 @@ pub fn run_user_shell(
         thread::spawn(move || drop(stdin.write_all(&input)));
     }
     Ok(wait_or_end(child, give_up)?.map(|output| output.status))
+}
+
+/// Starts `words` with pipes for standard input, output and errors: in this process's directory and
+/// environment, and in a process group of its own, so that a Ctrl-C at the terminal reaches pgdyno
+/// alone.
+///
+/// # Errors
+/// It cannot be started.
+pub fn start_piped(words: &[OsString]) -> io::Result<Child> {
+    let (program, args) = words.split_first().ok_or(io::ErrorKind::InvalidInput)?;
+    let mut command = Command::new(program);
+    command.args(args).process_group(0);
+    command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn()
 }
 
 /// Starts `words` to outlive this process and its terminal: in its directory and environment, with

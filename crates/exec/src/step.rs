@@ -37,6 +37,8 @@ pub enum Contents {
     Text(String),
     /// A password: neither shown nor serialised.
     Password(#[serde(skip)] Secret),
+    /// A private key: neither shown nor serialised.
+    Key(#[serde(skip)] Secret),
 }
 
 /// One thing done to the host.
@@ -213,6 +215,7 @@ impl fmt::Display for Contents {
         match self {
             Self::Text(text) => text.lines().try_for_each(|line| write!(f, "\n    {line}")),
             Self::Password(_) => f.write_str("\n    (a random password)"),
+            Self::Key(_) => f.write_str("\n    (a private key)"),
         }
     }
 }

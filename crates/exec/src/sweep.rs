@@ -20,7 +20,8 @@ use crate::journal::{
     Entry, Journal, JournalError, MARKER, MadeId, OwnedResource, RecordedSchema, RecordedSettings,
 };
 use crate::marked::{self, Thing};
-use crate::process::{boot_id, is_alive, programs_of};
+use crate::mountinfo;
+use crate::process::{boot_id, end_server, is_gone, programs_of};
 use crate::step::Step;
 use crate::undo::Undo;
 
@@ -107,7 +108,7 @@ pub trait ExternalServers {
 /// journalled things.
 ///
 /// A thing is removed only if its identity and marker agree with the journal ([`marked`]).
-/// Things of living processes stay. Returns early on `stop`.
+/// Things of living processes and of other machines stay. Returns early on `stop`.
 ///
 /// # Errors
 /// [`JournalError`]: the journal cannot be read. A removal that fails is an [`Outcome`].
@@ -117,9 +118,10 @@ pub fn sweep(
     stop: &AtomicBool,
 ) -> Result<Vec<CleanupResult>, JournalError> {
     let _lock = journal.lock()?;
+    journal.remove_unfinished()?;
     let mut swept = Vec::new();
     let mut entries = journal.entries()?;
-    entries.retain(|entry| !is_alive(&entry.owner));
+    entries.retain(|entry| is_gone(&entry.owner));
     // Newest first where one thing lies on another; the sort keeps the others' order.
     entries.sort_by_key(|e| {
         (
@@ -240,7 +242,7 @@ pub fn leftovers(journal: &Journal, directories: &[&Path]) -> Result<Vec<Leftove
             }
         }
     }
-    found.retain(|f| !is_alive(&f.entry.owner));
+    found.retain(|f| is_gone(&f.entry.owner));
     Ok(found)
 }
 
@@ -282,14 +284,16 @@ fn take_down_entry(entry: &Entry, journal: &Journal, servers: &dyn ExternalServe
         _ => {}
     }
     // What is not provably pgdyno's is not touched, and nothing that the entry says of it is done.
-    let steps = match marked::open(entry, journal) {
-        Ok(Thing::Directory(_)) => uses_of(&entry.made),
-        Ok(_) => Vec::new(),
+    let (steps, mut server_ended) = match marked::open(entry, journal) {
+        Ok(Thing::Directory(_)) => match end_servers_on(&entry.made) {
+            Ok(ended) => (uses_of(&entry.made), ended),
+            Err(e) => return Outcome::Failed { why: e.to_string() },
+        },
+        Ok(_) => (Vec::new(), None),
         Err(e) => return Outcome::Failed { why: e.to_string() },
     };
     let never = AtomicBool::new(false);
     let mut context = ExecContext { journal, stop: &never, made: vec![entry.clone()] };
-    let mut server_ended = None;
     if let [step @ Step::StopServer { .. }] = steps.as_slice() {
         match context.execute(step) {
             Ok(Effect::ServerEnded { pid }) => server_ended = Some(pid),
@@ -318,6 +322,33 @@ fn uses_of(made: &OwnedResource) -> Vec<Step> {
         OwnedResource::Cluster { path } => vec![Step::StopServer { data: path.join("data") }],
         _ => Vec::new(),
     }
+}
+
+/// Ends the servers of clusters on a stack, and returns the pid of one. No entry names them on a
+/// clone of another stack's filesystem, which bears the markers of that one's clusters.
+fn end_servers_on(made: &OwnedResource) -> io::Result<Option<i32>> {
+    let OwnedResource::Stack { undo, .. } = made else { return Ok(None) };
+    let mut ended = None;
+    for step in undo {
+        let Undo::Unmount { target, filesystem, source } = step else { continue };
+        let mounted = mountinfo::mounted_at(target).ok().flatten();
+        if !mounted.is_some_and(|mount| mount.is(filesystem, source)) {
+            continue;
+        }
+        let Ok(directory) = Directory::open(target) else { continue };
+        for child in directory.entries().unwrap_or_default() {
+            let is_cluster = |entry: Entry| {
+                matches!(entry.made, OwnedResource::Cluster { .. }) && is_gone(&entry.owner)
+            };
+            if !marked_entry(&directory, &child.name).is_ok_and(is_cluster) {
+                continue;
+            }
+            let cluster = directory.directory(&child.name);
+            let Ok(data) = cluster.and_then(|cluster| cluster.directory("data")) else { continue };
+            ended = end_server(&data)?.or(ended);
+        }
+    }
+    Ok(ended)
 }
 
 /// Returns why a step failed; the path is named already.

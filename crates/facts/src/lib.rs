@@ -36,6 +36,7 @@ pub use filesystem::is_zfs;
 use health::TOOL_LIMIT;
 use pgdyno_exec::directory::DirectoryError;
 use pgdyno_exec::mountinfo::{self, MountEntry};
+use pgdyno_exec::process::digest_of_machine_id;
 use pgdyno_exec::tool::ask_tool;
 use pgdyno_model::facts::{HostFacts, SmartType, StorageFacts};
 use pgdyno_model::units::Bytes;
@@ -66,6 +67,8 @@ fn machine(tree: &Tree) -> HostFacts {
     let memory = Bytes(kilobytes(&meminfo, "MemTotal").unwrap_or_default());
     let mounts = mountinfo::parse(&text("proc/self/mountinfo"));
     HostFacts {
+        name: tree.read("proc/sys/kernel/hostname"),
+        id: digest_of_machine_id(&text("etc/machine-id")),
         os: os_name(tree),
         kernel: format!(
             "{} {} {}",

@@ -15,6 +15,7 @@ pub use pgdyno_storage::kept::KeptCrash;
 use pgdyno_storage::kept::{KeptCrashes, LeftAlone};
 
 use crate::LabError;
+use crate::stores::remove_unfinished;
 
 /// The result of a cleanup.
 #[derive(Debug)]
@@ -47,6 +48,7 @@ pub fn clean(directories: &[PathBuf], stop: &AtomicBool) -> Result<Cleaned, LabE
         swept.iter().any(|s| matches!(s.outcome, Outcome::Failed { .. } | Outcome::ByHand { .. }));
     let mut lines: Vec<String> = swept.iter().map(ToString::to_string).collect();
     lines.extend(found(&journal, directories)?.iter().filter(|l| !l.journalled).map(told));
+    lines.extend(remove_unfinished());
     // The lines say it now, and nothing that pgdyno does makes it undone.
     for swept in &swept {
         if let Outcome::ByHand { id, .. } = &swept.outcome {
@@ -77,8 +79,8 @@ pub fn templates(remove: bool) -> Result<Vec<String>, LabError> {
     Ok(lines)
 }
 
-/// Lists the data that failed crash tests left, a line a session. Removes them if `remove`; their
-/// records stay in the store.
+/// Lists the data that crash tests keep, a line a session. Removes them if `remove`; the records stay
+/// in the store.
 pub fn crashes(remove: bool) -> Cleaned {
     let KeptCrashes { all, mut left } = KeptCrashes::find();
     let (mut told, mut bytes) = (Vec::new(), 0);
@@ -86,10 +88,15 @@ pub fn crashes(remove: bool) -> Cleaned {
         let (freed, stays) = if remove { kept.remove() } else { (kept.bytes, Vec::new()) };
         left.extend(stays);
         bytes += freed;
+        if freed == 0 && kept.bytes > 0 {
+            continue;
+        }
         let done = if remove { "removed" } else { "kept" };
-        told.push(format!("{done}: {}, {} in {}", kept.id, Bytes(freed), kept.path.display()));
+        let what = if kept.has_stretch { ", a load whose states are not all judged" } else { "" };
+        let (id, path) = (&kept.id, kept.path.display());
+        told.push(format!("{done}: {id}{what}, {} in {path}", Bytes(freed)));
     }
-    if remove && !all.is_empty() {
+    if remove && bytes > 0 {
         told.push(format!(
             "{} freed; the records of these crash tests stay in the store",
             Bytes(bytes)
@@ -100,7 +107,7 @@ pub fn crashes(remove: bool) -> Cleaned {
     Cleaned { told, left: remove && !left.is_empty() }
 }
 
-/// Returns the data that failed crash tests left, by session: their place and size.
+/// Returns the data that crash tests keep, by session: their place and size.
 pub fn kept_crashes() -> Vec<KeptCrash> {
     KeptCrashes::find().all
 }

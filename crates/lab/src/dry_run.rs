@@ -13,11 +13,13 @@ use head::head;
 use pgdyno_dataset as dataset;
 use pgdyno_exec::account::{Account, server_account};
 use pgdyno_exec::paths;
+use pgdyno_model::crash::States;
 use pgdyno_model::experiment::ProbeKind;
 use pgdyno_model::units::Span;
 use pgdyno_postgres::{ClusterSpec, Judgement, judge};
 use storages::Planned;
 
+use crate::crash::log_room::describe_log_rooms;
 use crate::prepare::{Build, ClusterKey, Prepared};
 use crate::programs::{Programs, base_settings, find_programs};
 use crate::provisioner::RoomNeeded;
@@ -123,8 +125,10 @@ fn spec(prepared: &Prepared, here: &Surroundings, key: &ClusterKey) -> Option<Cl
         initdb: prepared.experiment.postgres.initdb.clone(),
         settings: base_settings(prepared),
         connect: prepared.experiment.postgres.connect,
+        listen: prepared.experiment.postgres.listen,
         account: here.account.clone(),
         socket_base: here.socket_base.clone(),
+        is_clone: false,
     })
 }
 
@@ -420,11 +424,14 @@ fn closing(prepared: &Prepared, surroundings: Option<&Surroundings>, out: &mut S
     line!(out, "\nTime: {time}{more}");
     if let Some(crash) = &prepared.experiment.crash {
         let faults: Vec<&str> = crash.faults.iter().map(|fault| fault.name()).collect();
+        let rounds = match crash.states {
+            States::Drawn => format!("{} rounds", crash.rounds),
+            States::Flushes | States::All => format!("states of a stretch of {}", crash.load),
+        };
         line!(
             out,
-            "Then crash tests of each treatment, on storages and clusters made anew: {} rounds of {}, \
+            "Then crash tests of each treatment, on storages and clusters made anew: {rounds} of {}, \
              under {} with a ledger",
-            crash.rounds,
             faults.join(", "),
             crash.workload.description()
         );
@@ -458,6 +465,7 @@ fn closing(prepared: &Prepared, surroundings: Option<&Surroundings>, out: &mut S
                 line!(out, "  That is not enough: it would be refused.");
             }
         }
+        out.push_str(&describe_log_rooms(prepared));
     }
 }
 

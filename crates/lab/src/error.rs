@@ -208,6 +208,7 @@ explained!(
     crate::resolve::ResolveError,
     pgdyno_dataset::workload::WorkloadError,
     pgdyno_engine::LoadError,
+    pgdyno_generators::GeneratorsError,
     pgdyno_engine::script::ScriptError,
     pgdyno_exec::account::AccountError,
     pgdyno_exec::directory::DirectoryError,

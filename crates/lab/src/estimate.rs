@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use pgdyno_dataset as dataset;
+use pgdyno_model::crash::{CrashOptions, States};
 use pgdyno_model::experiment::{Length, ProbeKind};
 use pgdyno_model::units::Bytes;
 
@@ -23,6 +24,12 @@ const ROWS_PER_SECOND: u64 = 250_000;
 
 /// Around the load of a crash test's round: fault, recovery, oracles, a second start.
 const AROUND_ROUND: Duration = Duration::from_secs(4);
+/// Flushes in a second of a crash test's load, on the same machine.
+const FLUSHES_A_SECOND: u32 = 1000;
+/// States between two flushes that are looked at, on the same machine (count).
+const STATES_A_FLUSH: u32 = 50;
+/// Showing and judging a state, on the same machine.
+const STATE: Duration = Duration::from_millis(500);
 /// Tests of the fsync probe (count).
 const FSYNC_TESTS: u32 = 25;
 /// Points of the disk probe that take a given time (count).
@@ -86,6 +93,9 @@ fn crashes(prepared: &Prepared) -> Duration {
     let Some(crash) = &prepared.experiment.crash else { return Duration::ZERO };
     let sessions = crashed_treatments(&prepared.plan.treatments).len();
     let sessions = u32::try_from(sessions).unwrap_or(u32::MAX);
+    if crash.states != States::Drawn {
+        return stretch(crash).saturating_mul(sessions);
+    }
     let controls: u32 = match crash.controls {
         true => crash.faults.iter().map(|fault| control_rounds(*fault)).sum(),
         false => 0,
@@ -95,6 +105,22 @@ fn crashes(prepared: &Prepared) -> Duration {
     // Most controls do not leave a cluster behind that another round could begin on.
     (CLUSTER + STACK) * (1 + controls) * sessions
         + (crash.load.0 + AROUND_ROUND) * rounds * sessions
+}
+
+/// Time for a session that records a stretch and judges its states.
+fn stretch(crash: &CrashOptions) -> Duration {
+    let jobs = crash.jobs.max(1);
+    let states = FLUSHES_A_SECOND
+        * match crash.states {
+            States::All => 1 + STATES_A_FLUSH,
+            States::Drawn | States::Flushes => 1,
+        };
+    let states = crash.load.0.as_secs_f64() * f64::from(states) / f64::from(jobs);
+    let judging = STATE.as_secs_f64() * states;
+    let judging = Duration::try_from_secs_f64(judging).unwrap_or(Duration::MAX);
+    let judging = crash.budget.map_or(judging, |budget| judging.min(budget.0));
+    let control = if crash.controls { STATE } else { Duration::ZERO };
+    (CLUSTER + STACK.saturating_mul(jobs) + crash.load.0 + control).saturating_add(judging)
 }
 
 /// Time for the probes before and after the trials, without the filling of the disk probe's file.
@@ -193,6 +219,8 @@ impl Clock {
 
 #[cfg(test)]
 mod tests {
+    use pgdyno_model::units::Span;
+
     use super::*;
 
     #[test]
@@ -200,6 +228,24 @@ mod tests {
         assert_eq!(memory("512MB"), Some(Bytes(512 << 20)));
         assert_eq!([memory("2GB"), memory("2048"), memory("2 GB")], [Some(Bytes(2 << 30)); 3]);
         assert_eq!(memory("much"), None);
+    }
+
+    #[test]
+    fn states_take_their_time_and_at_most_the_budget() {
+        let secs = Duration::from_secs;
+        let of = |states, budget: Option<u64>, jobs| {
+            let budget = budget.map(|budget| Span(secs(budget)));
+            let load = Span(secs(1));
+            stretch(&CrashOptions { states, budget, jobs, load, ..CrashOptions::default() })
+        };
+        let one = of(States::Flushes, None, 1);
+        assert!(one > secs(500) && one < secs(510), "{one:?}");
+        let two = of(States::Flushes, None, 2);
+        assert!(two > secs(250) && two < secs(260), "{two:?}");
+        let short = of(States::All, Some(60), 1);
+        assert!(short > secs(60) && short < secs(70), "{short:?}");
+        assert!(of(States::All, None, 1) > one * 40);
+        assert_eq!(of(States::Flushes, Some(1 << 40), 1), one);
     }
 
     #[test]

@@ -49,6 +49,10 @@ mod dry_run;
 mod error;
 mod estimate;
 pub mod file;
+mod flush_accounting;
+mod generators;
+mod host_telemetry;
+pub mod hosts;
 pub mod live;
 pub mod load;
 mod needs;
@@ -72,12 +76,17 @@ use std::path::PathBuf;
 pub use dry_run::dry_run;
 pub use error::LabError;
 pub use file::Override;
+pub use host_telemetry::serve as serve_host_telemetry;
 pub use needs::{overrides_of, summary};
 pub use pgdyno_connect::interruption::begin as interrupt;
 pub use pgdyno_dataset::trust::Trust;
-pub use pgdyno_emulated_disk::serve as serve_emulated_disk;
+pub use pgdyno_emulated_disk::states::{State as DiskState, Tear};
+pub use pgdyno_emulated_disk::{
+    Content, DataPlace, DiskEvent, DiskLog, EventKind, LogError, LoggedPage,
+    serve as serve_emulated_disk,
+};
 pub use pgdyno_facts::Serials;
-pub use pgdyno_model::crash::{CrashRecord, Fault, Verdict};
+pub use pgdyno_model::crash::{CrashRecord, Fault, States, Verdict};
 pub use pgdyno_model::experiment::Loading;
 pub use pgdyno_model::record::SessionEnd;
 pub use pgdyno_model::units::{Bytes, Span};

@@ -4,6 +4,7 @@ use pgdyno_model::storage::{Backing, DeviceSettings};
 use pgdyno_model::units::Bytes;
 use pgdyno_storage::StorageError;
 
+use crate::crash::log_room::{LogRoom, log_rooms};
 use crate::file::{self, Source};
 use crate::prepare::Prepared;
 use crate::provisioner::RoomNeeded;
@@ -104,6 +105,10 @@ impl Prepared {
         if files > 0 {
             bytes = bytes.saturating_add(files);
             what.push("loop files".to_owned());
+        }
+        for LogRoom { needed: RoomNeeded { bytes: room, data }, .. } in log_rooms(self) {
+            bytes = bytes.saturating_add(room.0);
+            what.push(data);
         }
         (Bytes(bytes), what.join(", "))
     }

@@ -135,6 +135,8 @@ impl Prepared {
         if prepared.experiment.crash.is_some() {
             crate::crash::feasibility::check(&prepared.experiment, &prepared.plan)?;
         }
+        crate::generators::check(&prepared.experiment.generators, &prepared.plan)?;
+        crate::flush_accounting::check(&prepared.experiment, &prepared.plan)?;
         Ok(prepared)
     }
 
@@ -427,6 +429,14 @@ mod tests {
         let overrides = vec![Override::parse("experiment.seed=7").unwrap()];
         let resumed = Prepared::of_run(source(), overrides, &earlier).unwrap().plan;
         assert_eq!((&resumed, resumed.seed_of_data()), (&earlier, 7));
+    }
+
+    #[test]
+    fn a_treatment_without_a_client_for_each_generator_is_refused() {
+        let source = crate::recipes::source("quickstart").unwrap();
+        let overrides = vec![Override::parse("generators.launch=\"local:2\"").unwrap()];
+        let refused = Prepared::new(source, overrides).unwrap_err();
+        assert!(refused.to_string().contains("too few clients"), "{refused}");
     }
 
     #[test]

@@ -4,6 +4,7 @@
 //! [`Provisioner::cluster`] with the paths of what was made.
 
 use std::collections::BTreeMap;
+use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 
 use pgdyno_exec::account::Account;
@@ -85,6 +86,8 @@ pub(crate) struct ClusterRequest<'a> {
     /// Settings that the server has to accept, with every value that a treatment gives them.
     pub(crate) accepts: &'a [(String, String)],
     pub(crate) connect: Connect,
+    /// The address on which the server listens for other hosts.
+    pub(crate) listen: Option<IpAddr>,
 }
 
 /// Makes storages and clusters.
@@ -156,6 +159,22 @@ impl Provisioner<'_> {
         self.serials == Serials::Kept
     }
 
+    /// Returns the cluster that was created as directory `name` on a storage of which `request.data`
+    /// will be a clone. Its server does not run.
+    ///
+    /// # Errors
+    /// Its socket directory cannot be made.
+    pub(crate) fn clone_of_cluster(
+        &self,
+        request: ClusterRequest<'_>,
+        name: &str,
+    ) -> Result<Cluster, LabError> {
+        let mut spec = ClusterSpec::new(request.install, request.data.join(name))?;
+        spec.settings = request.settings;
+        let Context { journal, stop, .. } = self.context;
+        Ok(Cluster::clone_of(&spec, request.data, journal, stop)?)
+    }
+
     /// Makes a cluster with the database [`DATABASE`] and starts its server.
     ///
     /// # Errors
@@ -173,6 +192,7 @@ impl Provisioner<'_> {
         spec.initdb = request.initdb;
         spec.settings = request.settings;
         spec.connect = request.connect;
+        spec.listen = request.listen;
         let locations: Vec<_> =
             spec.tablespaces.iter().map(|path| ClusterSpec::location(path)).collect();
         let mut cluster = Cluster::create(spec, self.context.journal, self.context.stop)?;

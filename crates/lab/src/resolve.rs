@@ -154,6 +154,7 @@ fn treatment(
         postgres_version: experiment.postgres.version,
         postgres_bindir: None,
         server: None,
+        generators: None,
         settings: experiment
             .postgres
             .settings
@@ -216,6 +217,7 @@ fn set_level(treatment: &mut Treatment, key: &Key, value: &LevelValue) {
             treatment.device.write_cache = Some(*value == LevelValue::Bool(true));
         }
         Key::DeviceRaidCache => treatment.device.raid_cache = text.parse().ok(),
+        Key::Generators => treatment.generators = Some(text),
         Key::Setting(name) => drop(treatment.settings.insert(name.clone(), text)),
     }
 }

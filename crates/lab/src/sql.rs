@@ -21,3 +21,13 @@ pub(crate) fn query_number(client: &mut Client, doing: &str, sql: &str) -> Resul
     let row = client.query_one(sql, &[]).map_err(|e| failed(error_text(&e)))?;
     row.try_get(0).map_err(|e| failed(format!("`{sql}` did not give one bigint ({e})")))
 }
+
+/// Executes the query `sql` and returns its only value, a text.
+///
+/// # Errors
+/// As [`query_number`].
+pub(crate) fn query_text(client: &mut Client, doing: &str, sql: &str) -> Result<String, LabError> {
+    let failed = |found: String| LabError::Sql { doing: doing.to_owned(), found };
+    let row = client.query_one(sql, &[]).map_err(|e| failed(error_text(&e)))?;
+    row.try_get(0).map_err(|e| failed(format!("`{sql}` did not give one text ({e})")))
+}

@@ -1,18 +1,21 @@
 //! Opens the journal and stores, and clears in them what killed processes left behind.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 
 use pgdyno_dataset::trust::Trust;
 use pgdyno_exec::journal::Journal;
 use pgdyno_exec::paths;
+use pgdyno_exec::process::{is_alive, is_of_this_host};
 use pgdyno_model::progress::{Event, Notice, Progress};
 use pgdyno_model::record::SessionEnd;
-use pgdyno_results::store::Store;
+use pgdyno_results::store::{Hold, OpenSession, Store};
+use pgdyno_storage::kept::stretch;
 
 use crate::LabError;
 
-/// Opens the store at `path` and makes it if it is missing. Ends the sessions of dead processes.
+/// Opens the store at `path` and makes it if it is missing. Ends the sessions that dead processes of
+/// this machine left open.
 ///
 /// # Errors
 /// The store cannot be opened or written. As root also [`LabError::NotTrusted`], if another account
@@ -24,15 +27,27 @@ pub fn open_store(path: &Path) -> Result<Store, LabError> {
 /// Opens the store at `path` as [`open_store`] does; `trust` may name it.
 pub(crate) fn open_store_trusting(path: &Path, trust: &Trust) -> Result<Store, LabError> {
     trust.check_store(path)?;
-    end_dead_sessions(Store::open(path)?)
+    let mut store = Store::open(path)?;
+    for open in store.open_sessions()? {
+        // A run that came from another store stays as it is there, so that it can come again.
+        let is_ours = is_of_this_host(&open.owner) && store.arrival(&open.run)?.is_none();
+        if is_over(&open) && is_ours {
+            store.end_session(open.id, SessionEnd::Interrupted)?;
+        }
+    }
+    look_for_dead_sessions(&mut store)?;
+    Ok(store)
 }
 
-/// Opens a store that must exist. Ends the sessions of dead processes.
+/// Opens a store that must exist. Sessions of dead processes count as interrupted. Nothing is
+/// written, but what SQLite has to put back after a killed writer.
 ///
 /// # Errors
 /// There is no store at `path`, or it cannot be opened.
 pub fn open_store_existing(path: &Path) -> Result<Store, LabError> {
-    end_dead_sessions(Store::open_existing(path)?)
+    let mut store = Store::open_existing(path)?;
+    look_for_dead_sessions(&mut store)?;
+    Ok(store)
 }
 
 /// Opens a store that must exist for reading only. Sessions of dead processes count as interrupted.
@@ -50,24 +65,20 @@ pub fn open_store_for_reading(path: &Path) -> Result<Store, LabError> {
 /// # Errors
 /// The store cannot be read.
 pub fn look_for_dead_sessions(store: &mut Store) -> Result<(), LabError> {
-    let dead = store.open_sessions()?.into_iter();
-    let dead = dead.filter(|(.., owner)| !pgdyno_exec::process::is_alive(owner));
-    let dead: Vec<_> = dead.map(|(session, ..)| session).collect();
+    let dead: Vec<_> =
+        store.open_sessions()?.into_iter().filter(is_over).map(|open| open.id).collect();
     store.assume_ended(dead);
     Ok(())
 }
 
-/// Ends the sessions whose process is gone: a killed process could not record its end.
-fn end_dead_sessions(mut store: Store) -> Result<Store, LabError> {
-    if !store.is_writable() {
-        return Ok(store);
+/// Returns whether nobody works on an open session any more: a killed process could not record its
+/// end. Its lock decides, on whatever machine it works.
+pub(crate) fn is_over(open: &OpenSession) -> bool {
+    match open.hold {
+        Hold::Held => false,
+        Hold::Free => true,
+        Hold::Unknown => !is_alive(&open.owner),
     }
-    for (session, _, owner) in store.open_sessions()? {
-        if !pgdyno_exec::process::is_alive(&owner) {
-            store.end_session(session, SessionEnd::Interrupted)?;
-        }
-    }
-    Ok(store)
 }
 
 /// Opens the journal and clears what it names of dead processes. Reports each leftover.
@@ -82,5 +93,17 @@ pub(crate) fn clear_leftovers(
     for swept in pgdyno_postgres::sweep::sweep(&journal, stop)? {
         progress.event(&Event::Note(Notice::Swept(swept.to_string())));
     }
+    for removed in remove_unfinished() {
+        progress.event(&Event::Note(Notice::Swept(removed)));
+    }
     Ok(journal)
+}
+
+/// Removes loads that killed processes had not kept to the end. Returns a line for each.
+pub(crate) fn remove_unfinished() -> Vec<String> {
+    let removed = stretch::remove_unfinished().into_iter();
+    let line = |folder: PathBuf| {
+        format!("{}: a load that was not kept to the end: removed", folder.display())
+    };
+    removed.map(line).collect()
 }

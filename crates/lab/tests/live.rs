@@ -183,8 +183,13 @@ fn a_link_or_a_foreign_file_in_a_live_files_place_is_not_read() {
 #[test]
 fn files_of_dead_processes_go_with_the_next_run_and_no_others() {
     let place = Place::new();
-    begin(&Feed::new(&Silent, &place.store()), "alive", &place.store());
+    let alive = Feed::new(&Silent, &place.store());
+    begin(&alive, "alive", &place.store());
     let owner = Owner { started_ticks: 1, ..current_owner().unwrap() };
+    let elsewhere = Owner { host: Some("another".into()), boot_id: "b".into(), ..owner.clone() };
+    let elsewhere = LiveRecord::Begun(run_of("elsewhere", elsewhere));
+    let elsewhere = serde_json::to_string(&elsewhere).unwrap();
+    fs::write(place.live("elsewhere.jsonl"), format!("{elsewhere}\n")).unwrap();
     let dead = serde_json::to_string(&LiveRecord::Begun(run_of("dead", owner))).unwrap();
     fs::write(place.live("dead.jsonl"), format!("{dead}\n")).unwrap();
     for name in ["dead.stop", "dead.log", "foreign.jsonl", "notes.txt"] {
@@ -199,7 +204,28 @@ fn files_of_dead_processes_go_with_the_next_run_and_no_others() {
         .map(|entry| entry.unwrap().file_name().into_string().unwrap())
         .collect();
     left.sort();
-    assert_eq!(left, ["alive.jsonl", "dead.log", "foreign.jsonl", "next.jsonl", "notes.txt"]);
+    let kept =
+        ["alive.jsonl", "dead.log", "elsewhere.jsonl", "foreign.jsonl", "next.jsonl", "notes.txt"];
+    assert_eq!(left, kept);
+}
+
+#[test]
+fn a_run_of_another_machine_is_alive_while_its_file_is_held() {
+    let place = Place::new();
+    let feed = Feed::new(&Silent, &place.store());
+    // Its pid is one that is alive here.
+    let owner =
+        Owner { host: Some("another".into()), boot_id: "b".into(), ..current_owner().unwrap() };
+    let run = run_of("try-1", owner);
+    feed.event(&Event::Begun { run: &run, trials: 1, store: &place.store() });
+    let follower = Follower::open(&place.store(), "try-1").unwrap();
+    assert!(follower.is_alive() && live::find(&place.store(), "try-1").unwrap().is_alive);
+    let refused = live::interrupt(&place.store(), "try-1").unwrap_err();
+    assert!(refused.to_string().contains("another machine"), "{refused}");
+    live::ask_to_stop(&place.store(), "try-1").unwrap();
+    assert!(feed.is_asked_to_stop());
+    drop(feed);
+    assert!(!follower.is_alive() && !live::find(&place.store(), "try-1").unwrap().is_alive);
 }
 
 #[test]

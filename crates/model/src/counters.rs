@@ -4,6 +4,8 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
+use crate::flush_accounting::FlushAccounting;
+
 /// Counts that the load engine adds up over its threads, as they are stored.
 ///
 /// In JSON the keys stand among those of [`crate::Measurement`].
@@ -32,6 +34,9 @@ pub struct LoadCounters {
     /// Time that those connections took together (seconds).
     #[serde(default)]
     pub reconnect_s: f64,
+    /// What flush accounting found; none where it was not asked for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub flush_accounting: Option<FlushAccounting>,
 }
 
 impl LoadCounters {
@@ -60,5 +65,8 @@ impl LoadCounters {
         self.lost_connections += other.lost_connections;
         self.reconnections += other.reconnections;
         self.reconnect_s += other.reconnect_s;
+        if let Some(theirs) = &other.flush_accounting {
+            self.flush_accounting.get_or_insert_default().merge(theirs);
+        }
     }
 }

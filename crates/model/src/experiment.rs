@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
+use std::net::IpAddr;
 use std::num::NonZeroU32;
 use std::path::PathBuf;
 use std::str::FromStr;
@@ -45,6 +46,8 @@ pub struct Experiment {
     pub workload: WorkloadChoice,
     /// How it is offered.
     pub load: Load,
+    /// Who offers it.
+    pub generators: crate::GeneratorChoice,
     /// The server.
     pub postgres: Postgres,
     /// Where data can lie, by name.
@@ -373,6 +376,11 @@ pub struct Postgres {
     pub settings: BTreeMap<String, LevelValue>,
     /// How a managed server is reached.
     pub connect: Connect,
+    /// The address of this machine on which a managed server listens for generators on other hosts.
+    /// None: it listens on this machine alone.
+    pub listen: Option<IpAddr>,
+    /// The host of a server that pgdyno does not own, as `ssh` knows it, where its telemetry is read.
+    pub observe: Option<String>,
     /// The schema that holds the workload's tables on a server that pgdyno does not own.
     pub schema: Option<String>,
 }

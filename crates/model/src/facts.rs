@@ -84,4 +84,7 @@ pub struct Owner {
     pub started_ticks: u64,
     /// `/proc/sys/kernel/random/boot_id`.
     pub boot_id: String,
+    /// The machine, as in [`HostFacts::id`]; none from an earlier version.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub host: Option<String>,
 }

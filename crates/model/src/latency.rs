@@ -10,6 +10,8 @@ use hdrhistogram::serialization::{Deserializer, Serializer, V2Serializer};
 pub const LONGEST: Duration = Duration::from_secs(3600);
 /// The shortest that it tells from others (nanoseconds).
 const LOWEST: u64 = 128;
+/// Significant digits.
+const DIGITS: u8 = 3;
 
 /// A distribution of latencies in nanoseconds, to three significant digits, from 128 ns to
 /// [`LONGEST`].
@@ -39,7 +41,7 @@ impl fmt::Debug for Latencies {
 impl Latencies {
     /// An empty distribution, allocated whole.
     pub fn new() -> Self {
-        match Histogram::new_with_bounds(LOWEST, longest(), 3) {
+        match Histogram::new_with_bounds(LOWEST, longest(), DIGITS) {
             Ok(h) => Self(h),
             Err(e) => unreachable!("fixed bounds are valid: {e}"),
         }
@@ -118,6 +120,25 @@ impl Latencies {
         bytes
     }
 
+    /// Reads what [`Latencies::to_bytes`] wrote of a distribution with the same bounds.
+    ///
+    /// # Errors
+    /// [`HistogramError`]: the bytes are no V2 histogram, or its bounds are others.
+    pub fn from_equal_bytes(mut bytes: &[u8]) -> Result<Self, HistogramError> {
+        let read: Histogram<u64> =
+            Deserializer::new().deserialize(&mut bytes).map_err(HistogramError::NotV2)?;
+        let found = (read.low(), read.high(), read.sigfig());
+        if found != (LOWEST, longest(), DIGITS) {
+            return Err(HistogramError::UnequalBounds(found.0, found.1, found.2));
+        }
+        Ok(Self(read))
+    }
+
+    /// Whether a latency was recorded that is [`LONGEST`] or longer, so that its length is unknown.
+    pub fn is_saturated(&self) -> bool {
+        self.0.max() >= longest()
+    }
+
     /// Reads what [`Latencies::to_bytes`] wrote.
     ///
     /// # Errors
@@ -140,6 +161,9 @@ pub enum HistogramError {
     /// The histogram holds values beyond the bounds of [`Latencies`].
     #[error("a histogram of other bounds: {0:?}")]
     OtherBounds(hdrhistogram::AdditionError),
+    /// The histogram has other bounds than [`Latencies`].
+    #[error("a histogram from {0} to {1} ns with {2} digits")]
+    UnequalBounds(u64, u64, u8),
 }
 
 /// What a bucket of the lowest octave spans, in powers of two of nanoseconds.

@@ -62,6 +62,16 @@ pub struct Entry {
     pub at: Duration,
 }
 
+/// Where the log of the disk under the server was as a transaction was committed, by the numbers of
+/// its events.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LogPositions {
+    /// The newest event right before COMMIT was sent.
+    pub committing: u64,
+    /// The newest event right after COMMIT was acknowledged; none if it was not.
+    pub acknowledged: Option<u64>,
+}
+
 /// All transactions of a load, those of each client in the order in which it issued them.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct History {

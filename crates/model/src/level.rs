@@ -172,6 +172,8 @@ pub enum Key {
     /// The policy of the RAID controller's write cache.
     #[strum(serialize = "device.raid_cache")]
     DeviceRaidCache,
+    /// Who offers the load, as `[generators] launch` names them; `none` is this process alone.
+    Generators,
     /// A PostgreSQL setting.
     #[strum(disabled)]
     Setting(String),
@@ -200,6 +202,7 @@ impl Key {
         "device.nr_requests",
         "device.write_cache",
         "device.raid_cache",
+        "generators",
     ];
 
     /// Whether only a server that pgdyno makes can be varied by it.

@@ -5,6 +5,7 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 
 use crate::counters::LoadCounters;
+pub use crate::sums::Sums;
 use crate::{Latencies, Search, SecondLatencies};
 
 /// What became of the load of one trial. The measured window starts after the warm-up;
@@ -67,6 +68,19 @@ pub struct Measurement {
     /// step that confirmed the answer, or of the last where none did.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub search: Option<Search>,
+    /// Shares of several generators that offered the load together; empty for one process.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub generators: Vec<GeneratorMeasurement>,
+}
+
+/// Share of a core from which on a thread of the generator has hardly any time left.
+pub const PINNED: f64 = 0.9;
+
+/// Returns the share of a core that the generator's busiest thread took, if that left hardly any
+/// time in a window of `window_s` seconds. A window of less than a second is mostly its beginning,
+/// and says nothing.
+pub fn pinned(busiest_thread: f64, window_s: f64) -> Option<f64> {
+    (window_s >= 1.0 && busiest_thread >= PINNED).then_some(busiest_thread)
 }
 
 impl Measurement {
@@ -101,11 +115,11 @@ impl Measurement {
     /// the time, or its event loops made up a tenth of the median latency or half of the 99th
     /// percentile. A window of less than a second is mostly its beginning, and says nothing.
     pub fn generator_limit(&self) -> Option<GeneratorLimit> {
+        if let Some(share) = pinned(self.busiest_thread, self.measured_s) {
+            return Some(GeneratorLimit::Pinned(share));
+        }
         if self.measured_s < 1.0 {
             return None;
-        }
-        if self.busiest_thread >= 0.9 {
-            return Some(GeneratorLimit::Pinned(self.busiest_thread));
         }
         let lag = self.event_loop_lag?;
         let (p50, p99) = (self.latency.quantile_us(0.5)?, self.latency.quantile_us(0.99)?);
@@ -121,98 +135,6 @@ impl Measurement {
     /// All transactions that the server acknowledged, in and around the window (count).
     pub fn acknowledged(&self) -> u64 {
         self.counters.warm_up_transactions + self.transactions + self.counters.drained_transactions
-    }
-}
-
-/// What is added up of transactions, exactly. In JSON its keys stand among those of what holds it.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(default)]
-pub struct Sums {
-    /// Transactions whose latency is in the sums below: those that ended well (count).
-    pub latency_count: u64,
-    /// Sum of their latencies (microseconds).
-    pub latency_sum_us: f64,
-    /// Sum of their squares (square microseconds).
-    pub latency_sum_squares_us2: f64,
-    /// With a rate: sum over the same of the time from due to sent (microseconds).
-    pub lag_sum_us: f64,
-    /// With a rate: the longest time from due to sent (microseconds).
-    pub lag_max_us: f64,
-    /// Transactions that were due too long ago to meet the latency limit, and were never sent
-    /// (count).
-    pub skipped: u64,
-    /// Transactions that ended well, but later than the latency limit (count).
-    pub late: u64,
-    /// Transactions that were tried more than once, whatever became of them (count).
-    pub retried: u64,
-    /// Tries after a transaction's first (count).
-    pub retries: u64,
-    /// Failed transactions whose last error was a serialization failure (count).
-    pub serialization_failures: u64,
-    /// Failed transactions whose last error was a deadlock (count).
-    pub deadlock_failures: u64,
-    /// Failed transactions of other errors, those of clients that gave up among them (count).
-    pub other_failures: u64,
-}
-
-impl Sums {
-    /// Adds a transaction that ended well, `latency` and `lag` in nanoseconds.
-    #[inline]
-    #[allow(clippy::cast_precision_loss)]
-    pub fn add(&mut self, latency: u64, lag: u64) {
-        let us = latency as f64 / 1e3;
-        self.latency_count += 1;
-        self.latency_sum_us += us;
-        self.latency_sum_squares_us2 += us * us;
-        let lag = lag as f64 / 1e3;
-        self.lag_sum_us += lag;
-        self.lag_max_us = self.lag_max_us.max(lag);
-    }
-
-    /// Adds the tries after the first of a transaction.
-    #[inline]
-    pub fn tried(&mut self, retries: u32) {
-        self.retried += u64::from(retries > 0);
-        self.retries += u64::from(retries);
-    }
-
-    /// Adds all of `other`.
-    pub fn merge(&mut self, other: &Self) {
-        self.latency_count += other.latency_count;
-        self.latency_sum_us += other.latency_sum_us;
-        self.latency_sum_squares_us2 += other.latency_sum_squares_us2;
-        self.lag_sum_us += other.lag_sum_us;
-        self.lag_max_us = self.lag_max_us.max(other.lag_max_us);
-        self.skipped += other.skipped;
-        self.late += other.late;
-        self.retried += other.retried;
-        self.retries += other.retries;
-        self.serialization_failures += other.serialization_failures;
-        self.deadlock_failures += other.deadlock_failures;
-        self.other_failures += other.other_failures;
-    }
-
-    /// The mean latency (microseconds); none of nothing.
-    #[allow(clippy::cast_precision_loss)]
-    pub fn mean_us(&self) -> Option<f64> {
-        (self.latency_count > 0).then(|| self.latency_sum_us / self.latency_count as f64)
-    }
-
-    /// The standard deviation of the latencies (microseconds); none of nothing.
-    #[allow(clippy::cast_precision_loss)]
-    pub fn stddev_us(&self) -> Option<f64> {
-        let mean = self.mean_us()?;
-        Some(
-            (self.latency_sum_squares_us2 / self.latency_count as f64 - mean * mean)
-                .max(0.0)
-                .sqrt(),
-        )
-    }
-
-    /// The mean time from due to sent (microseconds); none of nothing.
-    #[allow(clippy::cast_precision_loss)]
-    pub fn mean_lag_us(&self) -> Option<f64> {
-        (self.latency_count > 0).then(|| self.lag_sum_us / self.latency_count as f64)
     }
 }
 
@@ -266,6 +188,35 @@ impl fmt::Display for GeneratorLimit {
             ),
         }
     }
+}
+
+/// One generator's share of a [`Measurement`], where several offered the load together.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct GeneratorMeasurement {
+    /// Its name: a host, or `local-1`.
+    pub name: String,
+    /// Its clients (count).
+    pub clients: u32,
+    /// Its event loops (count).
+    pub threads: u32,
+    /// Transactions that ended well within the window (count).
+    pub transactions: u64,
+    /// Transactions that ended in an error within the window (count).
+    pub failed: u64,
+    /// Mean latency from due to done (microseconds); none without any.
+    pub latency_us_mean: Option<f64>,
+    /// Median latency (microseconds).
+    pub latency_us_p50: Option<f64>,
+    /// 99th percentile of latency (microseconds).
+    pub latency_us_p99: Option<f64>,
+    /// CPU time that it used in the window (seconds, user + system).
+    pub cpu_s: f64,
+    /// CPU time of its busiest event loop's thread, as a share of one core.
+    pub busiest_thread: f64,
+    /// From the agreed instant to its actual start (microseconds; negative if it was early).
+    pub start_skew_us: f64,
+    /// How exactly its clock was known at the start (microseconds, in both directions).
+    pub clock_uncertainty_us: f64,
 }
 
 /// One script's share of a [`Measurement`].
@@ -426,10 +377,10 @@ mod tests {
         let expected = Sums {
             // The whole had no such key.
             latency_count: 0,
-            latency_sum_us: 1000.5,
-            latency_sum_squares_us2: 50_000.25,
-            lag_sum_us: 12.5,
-            lag_max_us: 7.5,
+            latency_sum_ns: 1_000_500,
+            latency_sum_squares_ns2: 50_000_250_000,
+            lag_sum_ns: 12_500,
+            lag_max_ns: 7_500,
             skipped: 4,
             late: 5,
             retried: 2,
@@ -439,7 +390,7 @@ mod tests {
             other_failures: 0,
         };
         assert_eq!(m.sums, expected);
-        let of_script = Sums { latency_count: 22, lag_sum_us: 0.0, lag_max_us: 0.0, ..expected };
+        let of_script = Sums { latency_count: 22, lag_sum_ns: 0, lag_max_ns: 0, ..expected };
         assert_eq!(m.scripts[0].sums, of_script);
         assert_eq!((m.counters.reconnections, m.total_s), (6, 3.5));
 

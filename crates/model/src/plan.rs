@@ -92,6 +92,10 @@ pub struct Treatment {
     /// with it.
     #[serde(default)]
     pub server: Option<String>,
+    /// Who offers the load, where factors name them (`local:2`); `none`: one process. Not given: the
+    /// experiment's generators.
+    #[serde(default)]
+    pub generators: Option<String>,
     /// Settings asked for, beyond pgdyno's own for a managed server.
     pub settings: BTreeMap<String, String>,
 }

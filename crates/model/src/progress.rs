@@ -159,6 +159,11 @@ pub enum Notice {
     SeedDrawn(u64),
     /// A run ends before all of its trials.
     RunEnds(EndReason),
+    /// A trial in which a generator failed is tried again.
+    TriedAgain {
+        /// Further attempts that are left after this one (count).
+        left: u32,
+    },
     /// A cluster's data was copied from a template.
     DataCopied {
         /// The data set.
@@ -231,6 +236,18 @@ pub enum Notice {
         /// The session.
         session: String,
     },
+    /// A recorded stretch of load and what was judged of it are kept, to be gone on with.
+    StretchKept {
+        /// The session that recorded it.
+        session: String,
+    },
+    /// Judging goes on with a kept stretch.
+    StretchResumed {
+        /// The session that recorded it.
+        session: String,
+        /// States that are judged already (count).
+        judged: u64,
+    },
 }
 
 /// Why a run ends before all of its trials.
@@ -286,6 +303,16 @@ pub enum Warning {
         fault: Fault,
         /// The round's number.
         round: u32,
+        /// Why not.
+        reason: String,
+    },
+    /// What a session has done cannot be kept for another one to go on with.
+    StretchNotKept {
+        /// Why not.
+        reason: String,
+    },
+    /// A kept stretch of a run's treatment cannot be gone on with; another one is recorded.
+    StretchNotResumed {
         /// Why not.
         reason: String,
     },
@@ -382,6 +409,17 @@ pub enum Activity {
         round: Option<(u32, u32)>,
         /// How far the round is.
         stage: RoundStage,
+    },
+    /// States that a power cut could have left are judged, one after the other.
+    JudgingStates {
+        /// What is crashed.
+        subject: String,
+        /// States that are done (count).
+        judged: u64,
+        /// States that there are (count).
+        total: u64,
+        /// Whether they are flush boundaries; else they lie between two flushes.
+        boundaries: bool,
     },
     /// Load runs until somebody pulls the plug.
     AwaitingPlug {

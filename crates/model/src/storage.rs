@@ -31,6 +31,10 @@ pub struct Storage {
     pub tablespaces: BTreeMap<String, Vec<String>>,
     /// How the device under it is set while trials run, put back afterwards.
     pub device: DeviceSettings,
+    /// Whether trials of clusters on it judge each commit by the flushes of the disk under `pg_wal`,
+    /// which is emulated.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub flush_accounting: bool,
     /// How smartctl reaches the disk; none lets smartctl find out.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub smart: Option<SmartType>,

@@ -45,9 +45,11 @@
 //! # Adding a probe
 //!
 //! 1. Write `src/telemetry/NAME.rs`: a type that implements [`Probe`](telemetry::Probe), and a
-//!    function `make` that takes the context. It returns none where this kernel or server version
-//!    has no such source, and an error where the source should exist and cannot be read.
-//! 2. Add its line to `PROBES` in `src/telemetry/mod.rs`, and the line `mod NAME;`.
+//!    function `make` that takes the path of the data, or the context if it is about the server. It
+//!    returns none where this kernel or server version has no such source, and an error where the
+//!    source should exist and cannot be read.
+//! 2. Add its line to `HOST_PROBES` or `SERVER_PROBES` in `src/telemetry/mod.rs`, and the line `mod
+//!    NAME;`.
 //! 3. Name columns as the source does, with its units. Counters stay raw; reports compute
 //!    differences.
 

@@ -35,6 +35,7 @@ pub(crate) fn ad_hoc_run(
             postgres_version: None,
             postgres_bindir: None,
             server: None,
+            generators: None,
             settings: Default::default(),
         },
         length: run.length(),

@@ -47,7 +47,38 @@ pub(crate) fn text(m: &Measurement, run: &Run) -> String {
         }
     }
     text.push_str(&load_lines(m, run));
+    generators(&mut text, m);
     text
+}
+
+/// A table of the generators, one line each: one that is far away or slow is seen by its latency.
+#[allow(clippy::cast_precision_loss)]
+fn generators(text: &mut String, m: &Measurement) {
+    let widest = m.generators.iter().map(|g| g.name.chars().count()).max();
+    let Some(width) = widest.map(|width| width.max("generator".len())) else { return };
+    let _ = writeln!(
+        text,
+        "pgdyno: {:width$} {:>7} {:>7} {:>11} {:>9} {:>9} {:>9} {:>6} {:>17}",
+        "generator", "clients", "threads", "tps", "mean ms", "p50 ms", "p99 ms", "CPU", "start ms"
+    );
+    let ms = |us: Option<f64>| three(us.unwrap_or(f64::NAN) / 1000.0).to_string();
+    for g in &m.generators {
+        let share = |part: f64| if m.measured_s > 0.0 { part / m.measured_s } else { 0.0 };
+        let start =
+            format!("{:+.3} ±{:.3}", g.start_skew_us / 1000.0, g.clock_uncertainty_us / 1000.0);
+        let _ = writeln!(
+            text,
+            "pgdyno: {:width$} {:>7} {:>7} {:>11.1} {:>9} {:>9} {:>9} {:>5.0}% {start:>17}",
+            g.name,
+            g.clients,
+            g.threads,
+            share(g.transactions as f64),
+            ms(g.latency_us_mean),
+            ms(g.latency_us_p50),
+            ms(g.latency_us_p99),
+            share(g.cpu_s) * 100.0,
+        );
+    }
 }
 
 /// Returns the lines about errors, lost connections and the generator of the load.

@@ -310,4 +310,15 @@ pub(crate) const FLAGS: &[Flag] = &[
     flag(None, "reactor", Own,
         "how bytes are carried: auto, epoll or io_uring; blocking means epoll [auto]",
         Takes("NAME", |r, v| set(&mut r.run.reactor, values::reactor(v)))),
+    flag(None, "generators", Own,
+        "offer the load from NUM processes, from hosts by ssh, from NUM tasks of Slurm or nodes of \
+        Ray, or from NUM workers that join, each with its part of clients and threads",
+        Takes("local:NUM|ssh:HOST[*W],…|slurm:NUM|ray:workers=NUM|join:NUM,…", |r, v|
+            set(&mut r.run.generators, values::generators(v).map(Some)))),
+    flag(None, "max-start-skew", Own,
+        "refuse a run whose generators began further apart [10]",
+        Takes("MS", |r, v| set(&mut r.run.max_start_skew, values::start_skew(v).map(Some)))),
+    flag(None, "allow-saturated", Own,
+        "let a run count although a generator had no time left",
+        No(|r| on(&mut r.run.allow_saturated))),
 ];

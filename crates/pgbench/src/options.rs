@@ -139,11 +139,33 @@ impl Reading {
             !(self.run.exit_on_abort && self.run.continue_on_error),
             "--exit-on-abort and --continue-on-error exclude each other",
         )?;
+        self.judge_generators()?;
         self.run.vacuum = !self.no_vacuum;
         for script in &self.run.scripts {
             script.check_parameters(self.run.protocol)?;
         }
         Ok(Request::Run(Box::new(self.run)))
+    }
+
+    /// Deals the run to its generators, which may take more threads.
+    fn judge_generators(&mut self) -> Result<(), UsageError> {
+        let run = &mut self.run;
+        require(
+            run.generators.is_some() || run.max_start_skew.is_none(),
+            "--max-start-skew is allowed only with --generators",
+        )?;
+        require(
+            run.generators.is_some() || !run.allow_saturated,
+            "--allow-saturated is allowed only with --generators",
+        )?;
+        let Some(generators) = &mut run.generators else { return Ok(()) };
+        require(run.log.is_none(), "--generators cannot be used with a log of transactions (-l)")?;
+        let limits = &mut generators.limits;
+        limits.allow_saturated = run.allow_saturated;
+        limits.max_start_skew = run.max_start_skew.unwrap_or(limits.max_start_skew);
+        let dealt = generators.deal(run.clients, run.threads);
+        (run.threads, _) = dealt.map_err(|e| UsageError::new(format!("--generators: {e}")))?;
+        Ok(())
     }
 
     fn judge_log(&mut self) -> Result<(), UsageError> {
@@ -194,7 +216,8 @@ impl Reading {
             )
             .detail(format!("--{} is for a run", flag.long)));
         }
-        let is_of_runs = |name| matches!(name, "json" | "hdr-log" | "extra-report" | "reactor");
+        let is_of_runs =
+            |name| matches!(name, "json" | "hdr-log" | "extra-report" | "reactor" | "generators");
         if let Some((own, _)) = given.iter().find(|(flag, _)| is_of_runs(flag.long)) {
             let name = own.long;
             return Err(UsageError::new(format!(

@@ -89,8 +89,9 @@ fn latency_lines(text: &mut String, mark: &str, count: u64, sums: &Sums) {
     if count == 0 {
         return;
     }
-    let mean = sums.latency_sum_us / count as f64;
-    let stddev = (sums.latency_sum_squares_us2 / count as f64 - mean * mean).max(0.0).sqrt();
+    let mean = sums.latency_sum_ns as f64 / 1e3 / count as f64;
+    let squares = sums.latency_sum_squares_ns2 as f64 / 1e6 / count as f64;
+    let stddev = (squares - mean * mean).max(0.0).sqrt();
     let _ = writeln!(text, "{mark}latency average = {} ms", three(mean / 1000.0));
     let _ = writeln!(text, "{mark}latency stddev = {} ms", three(stddev / 1000.0));
 }
@@ -139,8 +140,8 @@ pub(crate) fn pgbench(m: &Measurement, run: &Run, tables: &Tables) -> String {
         let _ = writeln!(
             text,
             "rate limit schedule lag: avg {} (max {}) ms",
-            three(m.sums.lag_sum_us / counts.done as f64 / 1000.0),
-            three(m.sums.lag_max_us / 1000.0)
+            three(m.sums.lag_sum_ns as f64 / counts.done as f64 / 1e6),
+            three(m.sums.lag_max_ns as f64 / 1e6)
         );
     }
     if run.reconnect {

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use pgdyno_connect::conninfo::ConnectOptions;
 use pgdyno_engine::ReactorChoice;
+use pgdyno_generators::Generators;
 use pgdyno_model::experiment::{Length, LoadOptions, OnError, Protocol, ReconnectLost};
 use pgdyno_model::units::Span;
 
@@ -94,6 +95,12 @@ pub(crate) struct Run {
     /// Whether to print figures that pgbench does not report.
     pub(crate) extra_report: bool,
     pub(crate) reactor: ReactorChoice,
+    /// Processes or hosts that offer the load; none means this process.
+    pub(crate) generators: Option<Generators>,
+    /// How far apart generators may begin, if that was given.
+    pub(crate) max_start_skew: Option<Duration>,
+    /// Whether a run counts in which a generator had no time left.
+    pub(crate) allow_saturated: bool,
 }
 
 /// Options of the transaction log (`-l`).

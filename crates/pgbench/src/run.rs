@@ -13,6 +13,8 @@ use pgdyno_engine::{
     ClientLogKind, LiveSecond, LoadError, LoadObserver, LoadSpec, TransactionLog, WeightedScript,
     run_load,
 };
+use pgdyno_exec::program::start_piped;
+use pgdyno_generators::{GeneratorsError, Hands};
 use pgdyno_model::Measurement;
 use pgdyno_model::record::AdHocRun;
 use pgdyno_model::target::{Address, Servers, Target};
@@ -147,6 +149,12 @@ fn nonzero(n: u32) -> NonZeroU32 {
     NonZeroU32::new(n).unwrap_or(NonZeroU32::MIN)
 }
 
+/// Why nothing was measured.
+enum Failure {
+    Load(LoadError),
+    Generators(GeneratorsError),
+}
+
 /// Runs the load, and writes messages of its threads to `err` as they come.
 ///
 /// Returns nothing if a signal ended the load before the window opened.
@@ -170,6 +178,7 @@ fn load(
                 let _ = err.write_all(text.as_bytes());
             }
         });
+        let news = words.clone();
         let lines = Mutex::new(words);
         let show = |told: &dyn Fn(&mut Progress<'_>) -> String| {
             let Some(progress) = &progress else { return };
@@ -190,8 +199,16 @@ fn load(
             with_log(&|log| log.second(live));
             show(&|progress| progress.second(live));
         };
-        let driven =
-            run_load(&spec, &LoadObserver { stop, on_open: &on_open, on_second: &on_second });
+        let observer = LoadObserver { stop, on_open: &on_open, on_second: &on_second };
+        let driven = match &run.generators {
+            None => run_load(&spec, &observer).map_err(Failure::Load),
+            Some(generators) => {
+                let notice = |text: &str| drop(news.send(format!("pgdyno: {text}\n")));
+                let hands = Hands { start: start_piped, notice: &notice, admission: None };
+                pgdyno_generators::run_load(&spec, &observer, generators, &hands)
+                    .map_err(Failure::Generators)
+            }
+        };
         if let Ok(measurement) = &driven {
             let measured = Duration::from_secs_f64(measurement.measured_s.max(0.0));
             show(&|progress| progress.finish(measured));
@@ -202,8 +219,14 @@ fn load(
     });
     match driven {
         Ok(measurement) => Ok(Some(measurement)),
-        Err(LoadError::Interrupted) => Ok(None),
-        Err(error) => Err(refused(&error, logs.map(Arc::as_ref))),
+        Err(
+            Failure::Load(LoadError::Interrupted)
+            | Failure::Generators(GeneratorsError::Interrupted),
+        ) => Ok(None),
+        Err(Failure::Load(error)) => Err(refused(&error, logs.map(Arc::as_ref))),
+        Err(Failure::Generators(error)) => {
+            Err(UsageError::new(error.to_string()).help(error.help()))
+        }
     }
 }
 

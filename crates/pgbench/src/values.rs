@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use pgdyno_engine::ReactorChoice;
 use pgdyno_engine::script::leading_integer;
+use pgdyno_generators::Generators;
 use pgdyno_model::experiment::{Protocol, ReconnectLost};
 use rustix::process::{Resource, getrlimit};
 
@@ -160,4 +161,15 @@ pub(crate) fn reactor(text: &str) -> Result<ReactorChoice, UsageError> {
         let names = ReactorChoice::NAMES.join(", ");
         UsageError::new(format!("unrecognized reactor \"{text}\"; known are {names}"))
     })
+}
+
+/// Returns the generators that `text` names.
+pub(crate) fn generators(text: &str) -> Result<Generators, UsageError> {
+    text.parse().map_err(|wrong| UsageError::new(format!("--generators: {wrong}")))
+}
+
+/// Returns how far apart generators may begin.
+pub(crate) fn start_skew(text: &str) -> Result<Duration, UsageError> {
+    let milliseconds = positive(text, "start skew", 1e6)?;
+    Ok(Duration::from_secs_f64(milliseconds / 1e3))
 }

@@ -1,12 +1,15 @@
 //! Managed clusters: created, run and removed by pgdyno.
 
+mod admission;
+mod clone;
 mod template;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::io::{self, Read, Seek, SeekFrom};
-use std::net::{Ipv4Addr, TcpListener};
+use std::net::{IpAddr, TcpListener};
 use std::path::PathBuf;
+use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
@@ -21,11 +24,11 @@ use pgdyno_exec::random::random_hex;
 use pgdyno_exec::step::Step;
 use pgdyno_exec::tool::last_lines;
 use pgdyno_exec::{ExecContext, Executor as _};
-use pgdyno_model::experiment::Connect;
 use pgdyno_model::facts::ServerFacts;
-use pgdyno_model::target::{Address, Secret, Target};
+use pgdyno_model::target::{Address, ChannelBinding, Secret, SslMode, Target, Tls};
 pub use template::{KeptTemplate, Template, template_path};
 
+use super::access::Certificate;
 pub use super::error::ClusterError;
 pub use super::server::StopMode;
 use super::server::{START_LIMIT, Server, StartFailure, end_remains};
@@ -63,6 +66,8 @@ pub struct Cluster {
     port: u16,
     pub(super) server: Option<Server>,
     treatment: BTreeMap<String, String>,
+    /// The addresses of other hosts that the server lets in; none before [`Cluster::admit`].
+    admitted: Mutex<Option<BTreeSet<IpAddr>>>,
 }
 
 impl Cluster {
@@ -76,10 +81,12 @@ impl Cluster {
         stop: &AtomicBool,
     ) -> Result<Self, ClusterError> {
         spec.check()?;
-        let port = if spec.connect == Connect::Tcp { free_port()? } else { SOCKET_PORT };
+        let port = spec.host().map_or(Ok(SOCKET_PORT), free_port)?;
+        let certificate = spec.listen.map(Certificate::new).transpose()?;
         let mut cluster = Self::new(spec, journal, Vec::new(), port)?;
         let mut performing = ExecContext { journal, stop, made: Vec::new() };
-        let steps = cluster.spec.making(&cluster.password, &port.to_string());
+        let port = port.to_string();
+        let steps = cluster.spec.making(&cluster.password, certificate.as_ref(), &port);
         let performed = steps.iter().try_for_each(|step| performing.execute(step).map(drop));
         cluster.made = performing.made;
         let directory = cluster.spec.directory.clone();
@@ -118,22 +125,32 @@ impl Cluster {
             made.append(&mut performing.made);
             performed.map_err(ClusterError::Step)?;
         }
-        // The postmaster died with the host. A server would mistake any process with its old pid
-        // for it.
-        if servers_in(&spec.data()).is_empty() {
-            let lock = format!(".s.PGSQL.{SOCKET_PORT}.lock");
-            for (directory, lock) in
-                [(spec.data(), "postmaster.pid"), (spec.socket_directory(), &lock)]
-            {
-                match Directory::open(&directory).and_then(|held| held.remove_file(lock)) {
-                    Err(e) if e.kind() != io::ErrorKind::NotFound => {
-                        return Err(ClusterError::Adopt { path: directory.join(lock), source: e });
-                    }
-                    _ => {}
+        let cluster = Self::new(spec, journal, made, SOCKET_PORT)?;
+        cluster.forget_postmaster()?;
+        Ok(cluster)
+    }
+
+    /// Removes the lock files of a postmaster that is gone, as after a restart of the host. A
+    /// server would mistake any process with its old pid for it. Does nothing while a server runs.
+    ///
+    /// # Errors
+    /// [`ClusterError::Adopt`]: a file cannot be removed.
+    pub fn forget_postmaster(&self) -> Result<(), ClusterError> {
+        if !servers_in(&self.spec.data()).is_empty() {
+            return Ok(());
+        }
+        let lock = format!(".s.PGSQL.{}.lock", self.port);
+        for (directory, lock) in
+            [(self.spec.data(), "postmaster.pid"), (self.spec.socket_directory(), &lock)]
+        {
+            match Directory::open(&directory).and_then(|held| held.remove_file(lock)) {
+                Err(e) if e.kind() != io::ErrorKind::NotFound => {
+                    return Err(ClusterError::Adopt { path: directory.join(lock), source: e });
                 }
+                _ => {}
             }
         }
-        Self::new(spec, journal, made, SOCKET_PORT)
+        Ok(())
     }
 
     fn new(
@@ -144,7 +161,8 @@ impl Cluster {
     ) -> Result<Self, ClusterError> {
         let password = Secret::new(random_hex::<16>().map_err(JournalError::Random)?);
         let (journal, treatment) = (journal.clone(), BTreeMap::new());
-        Ok(Self { spec, journal, made, password, port, server: None, treatment })
+        let admitted = Mutex::default();
+        Ok(Self { spec, journal, made, password, port, server: None, treatment, admitted })
     }
 
     /// Starts the server with the settings of the last [`Cluster::apply`], and reads them back.
@@ -180,9 +198,9 @@ impl Cluster {
                     let log = self.log_since(mark);
                     let taken =
                         log.contains("could not bind") || log.contains("Address already in use");
-                    if taken && self.spec.connect == Connect::Tcp && attempt < 5 {
+                    if let Some(host) = self.spec.host().filter(|_| taken && attempt < 5) {
                         // Another process took the port after it was found free.
-                        self.port = free_port()?;
+                        self.port = free_port(host)?;
                         continue;
                     }
                     return Err(ClusterError::DidNotStart { status, log: last_lines(&log, 15) });
@@ -209,7 +227,7 @@ impl Cluster {
         treatment: &BTreeMap<String, String>,
         stop: &AtomicBool,
     ) -> Result<Applied, ClusterError> {
-        settings::check_names(treatment.iter().map(|(n, v)| (n.as_str(), v.as_str())))?;
+        self.spec.check_names(treatment.iter())?;
         let before = self.wanted();
         self.treatment.clone_from(treatment);
         if !self.is_running() {
@@ -238,7 +256,7 @@ impl Cluster {
     /// [`SettingsError::Refused`]: all refused settings in the server's words, with the nearest
     /// names of unknown ones.
     pub fn check_settings(&self, settings: &[(String, String)]) -> Result<(), SettingsError> {
-        settings::check(&mut self.control("postgres")?, settings)
+        settings::check(&mut self.control("postgres")?, settings, self.spec.needed_settings())
     }
 
     /// Stops the server and waits until it is gone. Does nothing if it does not run.
@@ -282,11 +300,19 @@ impl Cluster {
 
     /// Returns how the load connects to `database`.
     pub fn target(&self, database: &str) -> Target {
-        let address = match self.spec.connect {
-            Connect::Socket => return self.control_target(database),
-            Connect::Tcp => Address::Tcp { host: Ipv4Addr::LOCALHOST.to_string(), port: self.port },
+        let Some(host) = self.spec.host() else { return self.control_target(database) };
+        let address = Address::Tcp { host: host.to_string(), port: self.port };
+        let of_other_hosts = Tls {
+            mode: SslMode::Require,
+            channel_binding: ChannelBinding::Require,
+            ..Tls::default()
         };
-        Target { address, password: Some(self.password.clone()), ..self.control_target(database) }
+        Target {
+            address,
+            password: Some(self.password.clone()),
+            tls: self.spec.listen.map(|_| of_other_hosts).unwrap_or_default(),
+            ..self.control_target(database)
+        }
     }
 
     /// Returns how pgdyno itself connects to `database`: always by the socket.
@@ -382,7 +408,7 @@ impl Cluster {
     }
 
     /// Reloads the settings, and waits until new connections have them.
-    fn reload(&mut self, stop: &AtomicBool) -> Result<(), ClusterError> {
+    fn reload(&self, stop: &AtomicBool) -> Result<(), ClusterError> {
         let mark = self.log_mark();
         let failed = |e: tokio_postgres::Error| ControlError::query("reload the settings", &e);
         let loaded_at = |client: &mut Client| {
@@ -444,8 +470,8 @@ fn is_marked(entry: &Entry) -> bool {
     })
 }
 
-/// Returns a free port of 127.0.0.1.
-fn free_port() -> Result<u16, ClusterError> {
-    let bound = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).and_then(|l| l.local_addr());
-    bound.map(|a| a.port()).map_err(ClusterError::Port)
+/// Returns a free port of `host`.
+fn free_port(host: IpAddr) -> Result<u16, ClusterError> {
+    let bound = TcpListener::bind((host, 0)).and_then(|l| l.local_addr());
+    bound.map(|a| a.port()).map_err(|source| ClusterError::Port { host, source })
 }

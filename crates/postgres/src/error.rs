@@ -1,6 +1,7 @@
 //! Errors of clusters.
 
 use std::io;
+use std::net::IpAddr;
 use std::path::PathBuf;
 use std::process::ExitStatus;
 use std::time::Duration;
@@ -93,9 +94,17 @@ pub enum ClusterError {
         /// The last lines of the server's log.
         log: String,
     },
-    /// There is no free port.
-    #[error("cannot find a free port on 127.0.0.1")]
-    Port(#[source] io::Error),
+    /// There is no free port, or the address is not one of this machine's.
+    #[error("cannot find a free port on {host}")]
+    Port {
+        /// The address.
+        host: IpAddr,
+        /// The system's error.
+        source: io::Error,
+    },
+    /// No key and certificate can be made.
+    #[error("cannot make a certificate for the server")]
+    Certificate(#[source] rcgen::Error),
     /// A setting cannot be used.
     #[error(transparent)]
     Settings(#[from] SettingsError),
@@ -143,6 +152,9 @@ impl ClusterError {
             Self::Journal(e) => e.help(),
             Self::DidNotStart { .. } | Self::Died { .. } => Some(
                 "look at the last lines of its log above; a full disk or too little memory is common".into(),
+            ),
+            Self::Port { source, .. } if source.kind() == io::ErrorKind::AddrNotAvailable => Some(
+                "it is no address of this machine: name one that `ip address` shows".into(),
             ),
             Self::Remove { .. } => Some("remove it by hand once nothing uses it".into()),
             _ => None,

@@ -101,6 +101,11 @@ impl ExternalServer {
         super::facts::read(&mut self.control()?, BuildSource::Given { address })
     }
 
+    /// Returns `PGDATA` on the server's host, wherever that is, if the server shows it.
+    pub fn data_directory_there(&self) -> Option<PathBuf> {
+        shown_data_directory(&mut ControlClient::connect(&self.target, None).ok()?)
+    }
+
     /// Returns `PGDATA`, if the server runs on this host and shows it.
     pub fn data_directory(&self) -> Option<PathBuf> {
         data_directory(&mut ControlClient::connect(&self.target, None).ok()?, &self.target)
@@ -110,13 +115,18 @@ impl ExternalServer {
 /// Returns the `PGDATA` of the server at `target`, if it runs on this host and shows it to
 /// `client`.
 pub fn data_directory(client: &mut ControlClient, target: &Target) -> Option<PathBuf> {
-    let asked = "SELECT setting FROM pg_catalog.pg_settings WHERE name = 'data_directory'";
-    let row = target.is_here().then(|| client.query_opt(asked, &[]).ok()?).flatten()?;
-    let path = PathBuf::from(row.get::<_, String>(0));
+    let path = target.is_here().then(|| shown_data_directory(client)).flatten()?;
     // In a container the path may mean something else here, or nothing. This user may not be
     // allowed to look into it.
     let is_its = path.join("postmaster.pid").try_exists().unwrap_or_else(|_| path.is_dir());
     is_its.then_some(path)
+}
+
+/// Returns the setting `data_directory`, which not every role may see.
+fn shown_data_directory(client: &mut ControlClient) -> Option<PathBuf> {
+    let asked = "SELECT setting FROM pg_catalog.pg_settings WHERE name = 'data_directory'";
+    let row = client.query_opt(asked, &[]).ok()??;
+    row.try_get::<_, String>(0).ok().map(PathBuf::from)
 }
 
 /// Removes the password from `dsn`, so that it can be stored and shown. Returns none if `dsn`

@@ -45,10 +45,10 @@ pub fn judge(install: &Install, settings: &[(String, String)]) -> Result<Judgeme
         Err(why) => return Ok(Judgement::NotAsked(why)),
     }
     let mut problems: Vec<SettingProblem> =
-        settings.iter().filter_map(|(name, value)| name_problem(name, value)).collect();
+        settings.iter().filter_map(|(name, value)| name_problem(name, value, &[])).collect();
     let sound: Vec<(String, String)> = settings
         .iter()
-        .filter(|(name, value)| name_problem(name, value).is_none())
+        .filter(|(name, value)| name_problem(name, value, &[]).is_none())
         .cloned()
         .collect();
     // The program stops at the first setting that it refuses.

@@ -11,7 +11,7 @@ use std::fmt::Display;
 use pgdyno_connect::control::{Client, ControlError};
 pub use pgdyno_exec::journal::RecordedSchema;
 use pgdyno_exec::journal::{Journal, MadeId, OwnedResource};
-use pgdyno_exec::process::is_alive;
+use pgdyno_exec::process::is_gone;
 use pgdyno_model::target::Secret;
 use postgres_protocol::escape::escape_literal;
 
@@ -134,7 +134,7 @@ pub fn drop_leftovers(
     let mut told = Vec::new();
     for entry in journal.entries()? {
         let OwnedResource::ServerSchema { path, recorded } = &entry.made else { continue };
-        let is_left = !is_alive(&entry.owner);
+        let is_left = is_gone(&entry.owner);
         if !is_left && recorded.schema != schema {
             continue;
         }

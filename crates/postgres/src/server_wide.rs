@@ -19,7 +19,7 @@ use pgdyno_connect::control::{Client, ControlError};
 use pgdyno_exec::journal::{
     Entry, Journal, JournalError, OwnedResource, RecordedSetting, RecordedSettings,
 };
-use pgdyno_exec::process::is_alive;
+use pgdyno_exec::process::is_gone;
 use pgdyno_model::target::Secret;
 use postgres_protocol::escape::{escape_identifier, escape_literal};
 use tokio_postgres::Row;
@@ -213,7 +213,7 @@ pub fn put_back_leftovers(
     journal: &Journal,
 ) -> Result<Vec<String>, ServerWideError> {
     let mut told = Vec::new();
-    for entry in journal.entries()?.into_iter().filter(|entry| !is_alive(&entry.owner)) {
+    for entry in journal.entries()?.into_iter().filter(|entry| is_gone(&entry.owner)) {
         let OwnedResource::ServerSettings { path, recorded } = &entry.made else { continue };
         // No setting was changed on a server without a system identifier, since that is read first.
         if !system_identifier(&mut server.control()?)

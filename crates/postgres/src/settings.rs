@@ -119,22 +119,27 @@ fn is_name(name: &str) -> bool {
     name.split('.').count() <= 2 && name.split('.').all(part)
 }
 
-/// Checks names without a server: those that no file can hold, and those that pgdyno itself needs.
+/// Checks names without a server: those that no file can hold, those that pgdyno itself needs on any
+/// server, and those that it needs on this one.
 ///
 /// # Errors
 /// [`SettingsError::Refused`].
 pub fn check_names<'a>(
     names: impl IntoIterator<Item = (&'a str, &'a str)>,
+    needed: &[&str],
 ) -> Result<(), SettingsError> {
     let problems: Vec<SettingProblem> =
-        names.into_iter().filter_map(|(n, v)| name_problem(n, v)).collect();
+        names.into_iter().filter_map(|(name, value)| name_problem(name, value, needed)).collect();
     if problems.is_empty() { Ok(()) } else { Err(SettingsError::Refused(problems)) }
 }
 
-pub(super) fn name_problem(name: &str, value: &str) -> Option<SettingProblem> {
+/// What is wrong with a setting before a server is asked. `needed` are those that pgdyno sets on this
+/// server, beside those that it sets on any.
+pub(super) fn name_problem(name: &str, value: &str, needed: &[&str]) -> Option<SettingProblem> {
+    let is_own = RESERVED.iter().chain(needed).any(|own| own.eq_ignore_ascii_case(name));
     let why = if !is_name(name) {
         "no PostgreSQL setting is named like that"
-    } else if RESERVED.contains(&name.to_ascii_lowercase().as_str()) {
+    } else if is_own {
         "pgdyno sets it itself on a server that it manages"
     } else if value.contains('\0') {
         "a value cannot hold a NUL"
@@ -144,7 +149,7 @@ pub(super) fn name_problem(name: &str, value: &str) -> Option<SettingProblem> {
     Some(SettingProblem { name: name.into(), value: value.into(), why: why.into(), help: None })
 }
 
-/// Checks settings on the running server, without effect on it.
+/// Checks settings on the running server, without effect on it. `needed` as for [`check_names`].
 ///
 /// # Errors
 /// [`SettingsError::Refused`]: all refused settings in the server's words, with the nearest names
@@ -152,6 +157,7 @@ pub(super) fn name_problem(name: &str, value: &str) -> Option<SettingProblem> {
 pub(crate) fn check(
     client: &mut Client,
     settings: &[(String, String)],
+    needed: &[&str],
 ) -> Result<(), SettingsError> {
     let sql = "SELECT pg_catalog.lower(name), context FROM pg_catalog.pg_settings";
     let contexts: BTreeMap<String, String> = client
@@ -166,7 +172,7 @@ pub(crate) fn check(
             why,
             help,
         };
-        if let Some(found) = name_problem(name, value) {
+        if let Some(found) = name_problem(name, value, needed) {
             problems.push(found);
             continue;
         }
@@ -459,8 +465,15 @@ mod tests {
 
     #[test]
     fn pgdynos_own_settings_and_impossible_names_are_refused_without_a_server() {
-        let error = check_names([("PORT", "1"), ("work_mem", "4MB"), ("a b", "1")]).unwrap_err();
+        let error = check_names(
+            [("PORT", "1"), ("work_mem", "4MB"), ("a b", "1"), ("SSL", "off")],
+            &["ssl"],
+        )
+        .unwrap_err();
         let SettingsError::Refused(problems) = error else { panic!("{error}") };
-        assert_eq!(problems.iter().map(|p| p.name.as_str()).collect::<Vec<_>>(), ["PORT", "a b"]);
+        assert_eq!(
+            problems.iter().map(|p| p.name.as_str()).collect::<Vec<_>>(),
+            ["PORT", "a b", "SSL"]
+        );
     }
 }

@@ -1,8 +1,9 @@
 //! The plan of a cluster: its steps on the host, and whether they can work.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsString;
 use std::io;
+use std::net::{IpAddr, Ipv4Addr};
 use std::path::{Path, PathBuf};
 
 use pgdyno_exec::account::{Account, AccountError, server_account};
@@ -15,15 +16,18 @@ use pgdyno_model::experiment::Connect;
 use pgdyno_model::target::Secret;
 use pgdyno_model::units::Bytes;
 
+pub use super::access::SUPERUSER;
+use super::access::{Certificate, host_based_access};
 use super::error::{ClusterError, SOCKET_PATH_MAX};
 use super::install::Install;
-use super::settings;
+use super::settings::{self, SettingsError};
 
-/// The superuser of every cluster that pgdyno creates.
-pub const SUPERUSER: &str = "postgres";
 /// Free space that an empty cluster needs.
 const LEAST_ROOM: Bytes = Bytes(128 << 20);
 pub(super) const SOCKET_PORT: u16 = 5432;
+/// Settings that pgdyno needs on a server that listens for other hosts.
+const TLS_SETTINGS: [&str; 3] = ["ssl", "ssl_cert_file", "ssl_key_file"];
+
 /// The plan of a cluster.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ClusterSpec {
@@ -41,10 +45,15 @@ pub struct ClusterSpec {
     pub settings: BTreeMap<String, String>,
     /// How the load connects. Control connections use the socket.
     pub connect: Connect,
+    /// The address on which the server listens for other hosts, by TLS; none: on this one alone.
+    pub listen: Option<IpAddr>,
     /// The account that the server runs as.
     pub account: Account,
     /// The directory in which the socket directory is created.
     pub socket_base: PathBuf,
+    /// Whether pgdyno's settings file is the server's whole configuration, as on a clone whose own
+    /// configuration names another place.
+    pub is_clone: bool,
 }
 
 /// Returns a new path for a cluster's directory in `storage`: `pgdyno-` and eight hexadecimal
@@ -71,8 +80,10 @@ impl ClusterSpec {
             initdb: Vec::new(),
             settings: BTreeMap::new(),
             connect: Connect::default(),
+            listen: None,
             account: server_account()?,
             socket_base: socket_base(),
+            is_clone: false,
         })
     }
 
@@ -99,6 +110,24 @@ impl ClusterSpec {
         self.directory.join("pgdyno.conf")
     }
 
+    pub(super) fn access_file(&self) -> PathBuf {
+        self.directory.join("pg_hba.conf")
+    }
+
+    fn certificate_file(&self) -> PathBuf {
+        self.directory.join("server.crt")
+    }
+
+    fn key_file(&self) -> PathBuf {
+        self.directory.join("server.key")
+    }
+
+    /// The address on which the load reaches the server, unless it is a socket.
+    pub(super) fn host(&self) -> Option<IpAddr> {
+        let here = || (self.connect == Connect::Tcp).then_some(Ipv4Addr::LOCALHOST.into());
+        self.listen.or_else(here)
+    }
+
     pub(super) fn log(&self) -> PathBuf {
         self.directory.join("server.log")
     }
@@ -106,9 +135,15 @@ impl ClusterSpec {
     /// Returns the settings that pgdyno itself needs on a managed server, for the report: addresses
     /// and logging.
     pub fn own_settings(&self, port: &str) -> BTreeMap<String, String> {
-        let tcp = self.connect == Connect::Tcp;
+        let host = self.host().map(|host| host.to_string());
+        let file = |path: PathBuf| path.display().to_string();
+        let of_other_hosts = self.listen.map(|_| {
+            let tls = ["on".to_owned(), file(self.certificate_file()), file(self.key_file())];
+            let tls = TLS_SETTINGS.into_iter().zip(tls);
+            tls.chain([("hba_file", file(self.access_file()))])
+        });
         [
-            ("listen_addresses", if tcp { "127.0.0.1".to_owned() } else { String::new() }),
+            ("listen_addresses", host.unwrap_or_default()),
             ("port", port.to_owned()),
             ("unix_socket_directories", self.socket_directory().display().to_string()),
             ("log_destination", "stderr".to_owned()),
@@ -119,6 +154,7 @@ impl ClusterSpec {
             ("log_autovacuum_min_duration", "0".to_owned()),
         ]
         .into_iter()
+        .chain(of_other_hosts.into_iter().flatten())
         .map(|(name, value)| (name.to_owned(), value))
         .collect()
     }
@@ -138,12 +174,14 @@ impl ClusterSpec {
     /// Returns all steps of creating and starting the cluster, in order. Nothing is executed.
     pub fn steps(&self) -> Vec<Step> {
         // Password and port are chosen when the cluster is created.
-        let port = if self.connect == Connect::Tcp {
-            "(a free one)".to_owned()
-        } else {
-            SOCKET_PORT.to_string()
+        let port = match self.host() {
+            Some(_) => "(a free one)".to_owned(),
+            None => SOCKET_PORT.to_string(),
         };
-        let mut steps = self.making(&Secret::new(String::new()), &port);
+        let drawn = || Secret::new(String::new());
+        let certificate = Certificate { certificate: "(one for this run)".into(), key: drawn() };
+        let certificate = self.listen.map(|_| certificate);
+        let mut steps = self.making(&drawn(), certificate.as_ref(), &port);
         steps.push(self.starting());
         steps
     }
@@ -158,7 +196,12 @@ impl ClusterSpec {
         steps
     }
 
-    pub(super) fn making(&self, password: &Secret, port: &str) -> Vec<Step> {
+    pub(super) fn making(
+        &self,
+        password: &Secret,
+        certificate: Option<&Certificate>,
+        port: &str,
+    ) -> Vec<Step> {
         let owner = Some(self.account.clone());
         // The server runs under another account, which must pass the directory to reach its data.
         let mode = if self.account.is_ours() { 0o700 } else { 0o711 };
@@ -197,6 +240,7 @@ impl ClusterSpec {
             path: self.data().join("postgresql.conf"),
             text: format!("\ninclude {include}\n"),
         });
+        steps.extend(certificate.into_iter().flat_map(|made| self.writing_certificate(made)));
         steps.push(self.writing(&settings::render(&self.wanted(port, &BTreeMap::new())).0));
         steps
     }
@@ -240,13 +284,57 @@ impl ClusterSpec {
         }
     }
 
+    /// Returns the step that says from which addresses other hosts may connect.
+    pub(super) fn writing_access(&self, addresses: &BTreeSet<IpAddr>) -> Step {
+        let (path, text) = (self.access_file(), host_based_access(addresses));
+        let contents = Contents::Text(text);
+        Step::WriteFile { path, contents, mode: 0o600, owner: Some(self.account.clone()) }
+    }
+
+    /// Returns the steps that write a certificate, and that let this machine alone in with it.
+    fn writing_certificate(&self, made: &Certificate) -> [Step; 3] {
+        let owner = Some(self.account.clone());
+        let file =
+            |path, contents| Step::WriteFile { path, contents, mode: 0o600, owner: owner.clone() };
+        [
+            file(self.certificate_file(), Contents::Text(made.certificate.clone())),
+            file(self.key_file(), Contents::Key(made.key.clone())),
+            self.writing_access(&self.listen.into_iter().collect()),
+        ]
+    }
+
     pub(super) fn starting(&self) -> Step {
+        let mut args: Vec<OsString> = vec!["-D".into(), self.data().into()];
+        if self.is_clone {
+            let mut configuration = OsString::from("config_file=");
+            configuration.push(self.settings_file());
+            args.extend(["-c".into(), configuration]);
+        }
         Step::Start {
             program: self.install.program("postgres"),
-            args: vec!["-D".into(), self.data().into()],
+            args,
             as_account: Some(self.account.clone()),
             output: self.log(),
         }
+    }
+
+    /// Checks names of settings without a server.
+    ///
+    /// # Errors
+    /// As [`settings::check_names`].
+    pub(super) fn check_names<'a>(
+        &self,
+        settings: impl Iterator<Item = (&'a String, &'a String)>,
+    ) -> Result<(), SettingsError> {
+        settings::check_names(
+            settings.map(|(n, v)| (n.as_str(), v.as_str())),
+            self.needed_settings(),
+        )
+    }
+
+    /// Returns the settings that pgdyno sets on this server, beside those that it sets on any.
+    pub(super) fn needed_settings(&self) -> &'static [&'static str] {
+        if self.listen.is_some() { &TLS_SETTINGS } else { &[] }
     }
 
     /// Checks that the cluster can be created, before anything is.
@@ -254,7 +342,7 @@ impl ClusterSpec {
     /// # Errors
     /// [`ClusterError`]: the first obstacle.
     pub fn check(&self) -> Result<(), ClusterError> {
-        settings::check_names(self.settings.iter().map(|(n, v)| (n.as_str(), v.as_str())))?;
+        self.check_names(self.settings.iter())?;
         let storage = self.directory.parent().unwrap_or(Path::new("/"));
         let is_default = storage == default_storage_dir();
         if !is_default || storage.exists() {

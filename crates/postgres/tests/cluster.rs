@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used, reason = "helpers of tests")]
 
 use std::collections::BTreeMap;
+use std::net::Ipv4Addr;
 use std::os::unix::fs::MetadataExt;
 use std::sync::atomic::AtomicBool;
 
@@ -80,6 +81,29 @@ fn a_cluster_is_made_changed_and_removed_without_trace() {
     assert_eq!(show(&cluster, "work_mem"), "1MB");
     cluster.remove().unwrap();
     assert!(place.is_clean());
+}
+
+#[test]
+fn hosts_that_are_let_in_already_cause_no_reload() {
+    let place = Place::new();
+    let mut spec = place.spec();
+    spec.listen = Some(Ipv4Addr::LOCALHOST.into());
+    let mut cluster = Cluster::create(spec, &place.journal, &RUN).unwrap();
+    cluster.start(&RUN).unwrap();
+    let read = |sql: &str| -> String {
+        cluster.control("postgres").unwrap().query_one(sql, &[]).unwrap().get(0)
+    };
+    let loaded_at = || read("SELECT pg_conf_load_time()::text");
+    let admit = |address: &str| {
+        cluster.admit(&[address.parse().unwrap()].into(), &RUN).unwrap();
+        loaded_at()
+    };
+    let first = admit("127.0.0.2");
+    assert_eq!(admit("127.0.0.2"), first);
+    assert_ne!(admit("127.0.0.3"), first);
+    let let_in = "SELECT string_agg(address, ' ' ORDER BY address) FROM pg_hba_file_rules";
+    assert_eq!(read(let_in), "127.0.0.1 127.0.0.3");
+    cluster.remove().unwrap();
 }
 
 #[test]

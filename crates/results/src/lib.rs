@@ -12,7 +12,7 @@
 //! 4. [`export`] writes a run as tables for other programs.
 //! 5. [`report`] renders a view for terminal, Markdown, HTML and JSON.
 //! 6. [`notes`] and [`digest`] keep beside a store what is not measured: what users write on results,
-//!    and results in brief.
+//!    and results in brief. [`lock`] holds open sessions of a store that machines share.
 //!
 //! ```no_run
 //! use pgdyno_results::{Store, analyse, report};
@@ -29,6 +29,7 @@ pub mod analysis;
 pub mod digest;
 pub mod export;
 pub mod gate;
+pub mod lock;
 pub mod notes;
 mod prose;
 pub mod report;

@@ -4,11 +4,13 @@
 #[allow(dead_code)]
 mod common;
 
-use common::{failed_trial, fill_on, fill_with, plan, run_record, session_record, store};
+use common::{
+    failed_trial, fill_on, fill_with, generators, plan, run_record, session_record, store,
+};
 use pgdyno_audit::{Audit, ImportedRun};
 use pgdyno_model::record::{SessionEnd, SessionRecord};
 use pgdyno_model::units::{Bytes, Span};
-use pgdyno_model::{Latencies, LevelValue, Plan, RunRecord, TrialRecord};
+use pgdyno_model::{Latencies, LevelValue, Levels, Plan, RunRecord, TrialRecord};
 use pgdyno_results::analysis::compare_runs::{
     CompareError, CompareOptions, CompareView, GateState, Outcome, compare,
 };
@@ -141,6 +143,29 @@ fn treatments_of_one_run_are_paired_by_block_and_compared_once() {
 }
 
 #[test]
+fn generators_as_levels_are_compared_by_their_names() {
+    let (_folder, mut store) = store();
+    let mut plan = two(4);
+    plan.factors = vec!["generators".into()];
+    for (treatment, launch) in plan.treatments.iter_mut().zip(["none", "ssh:near,far"]) {
+        treatment.levels = Levels(vec![("generators".into(), LevelValue::Text(launch.into()))]);
+        treatment.clients = 8;
+        treatment.generators = Some(launch.into());
+    }
+    fill_with(&mut store, &record("run", plan), |t| {
+        if t.treatment == 1 {
+            t.measurement.as_mut().unwrap().generators = generators(&["near", "far"]);
+        }
+    });
+    let view = compare(&store, "run", "run", &by(&["generators"])).unwrap();
+    let [pair] = &view.pairs[..] else { panic!("{:?}", view.pairs) };
+    assert_eq!(pair.label, "generators=none→ssh:near,far");
+    let [unequal] = &view.unequal[..] else { panic!("{:?}", view.unequal) };
+    assert_eq!((&*unequal.what, &*unequal.a, &*unequal.b), ("generators", "none", "ssh:near,far"));
+    assert!(unequal.on_purpose);
+}
+
+#[test]
 fn labels_match_whatever_the_order_and_spelling_of_the_files() {
     let (_folder, mut store) = store();
     add(&mut store, "a", 1, |_| {});
@@ -261,6 +286,9 @@ fn cases() -> Vec<Case> {
             t.measurement.as_mut().unwrap().scripts[0].statements[0].text = "SELECT 1;".into();
         }),
         measured("load generator", |t| t.measurement.as_mut().unwrap().busiest_thread = 0.97),
+        measured("generators", |t| {
+            t.measurement.as_mut().unwrap().generators = generators(&["gen1"]);
+        }),
     ]
 }
 

@@ -8,7 +8,7 @@ mod common;
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use common::{RUN, fill, fill_on, plan, run_record, session_record, store};
+use common::{RUN, fill, fill_on, fill_with, generators, plan, run_record, session_record, store};
 use hdrhistogram::Histogram;
 use hdrhistogram::serialization::Deserializer;
 use hdrhistogram::serialization::interval_log::{IntervalLogIterator, LogEntry};
@@ -80,12 +80,32 @@ fn json_holds_the_run_and_every_row_of_every_table() {
 }
 
 #[test]
+fn generators_have_a_row_for_each_completed_trial_and_lose_their_names_if_redacted() {
+    let (_folder, mut store) = store();
+    fill_with(&mut store, &run_record(plan(2)), |trial| {
+        trial.measurement.as_mut().unwrap().generators = generators(&["g1", "g2"]);
+    });
+    let document = json(&export(&store));
+    let rows = document["generators"].as_array().unwrap();
+    assert_eq!(rows.len(), 2 * completed(&store).len());
+    assert_eq!((&rows[1]["trial"], &rows[1]["generator"]), (&1.into(), &"g2".into()));
+    assert_eq!((&rows[1]["clients"], &rows[1]["start_skew_us"]), (&4.into(), &3564.0.into()));
+    let redacted = json(&Export::new(&store, RUN, true).unwrap());
+    assert_eq!(redacted["generators"][1]["generator"], "generator-2");
+    let of_treatment = &redacted["run"]["treatments"][0]["generators"][1];
+    assert_eq!(
+        (&of_treatment["name"], &of_treatment["trials"]),
+        (&"generator-2".into(), &2.into())
+    );
+}
+
+#[test]
 fn csv_has_the_rows_of_json_and_goes_into_a_new_or_empty_folder_only() {
     let (folder, store) = filled();
     let (export, into) = (export(&store), folder.path().join("a/csv"));
     export.csv(&into).unwrap();
     let document = json(&export);
-    for table in ["trials", "seconds", "telemetry", "statements"] {
+    for table in ["trials", "seconds", "telemetry", "statements", "generators"] {
         let rows = document[table].as_array().unwrap();
         assert_eq!(read(&into, &format!("{table}.csv")).lines().count(), rows.len() + 1, "{table}");
     }
@@ -159,7 +179,7 @@ fn parquet_has_the_rows_of_json() {
     let (export, into) = (export(&store), folder.path().join("parquet"));
     export.parquet(&into).unwrap();
     let document = json(&export);
-    for table in ["trials", "seconds", "telemetry", "statements"] {
+    for table in ["trials", "seconds", "telemetry", "statements", "generators"] {
         let file = std::fs::File::open(into.join(format!("{table}.parquet"))).unwrap();
         let reader = SerializedFileReader::new(file).unwrap();
         let rows: Vec<_> = reader.get_row_iter(None).unwrap().map(Result::unwrap).collect();
@@ -247,6 +267,7 @@ fn with_secrets(store: &mut Store) {
         }
         let m = trial.measurement.as_mut().unwrap();
         m.counters.abort_reasons = vec![all.to_owned()];
+        m.generators = generators(&[all]);
         m.scripts[0].name = "/home/zacharias/deepvault/s.sql".into();
         m.scripts[0].statements[0].text = format!("COPY t FROM '{all}'");
         if trial.ordinal == 1 {
@@ -266,13 +287,14 @@ fn a_redacted_export_names_no_machine_place_or_person_in_any_format() {
         let mut texts = vec![export.json().unwrap(), export.hdr().unwrap()];
         texts.extend([export.markdown(), export.svg()]);
         texts.extend(
-            ["trials", "telemetry", "statements"].map(|t| read(&into, &format!("{t}.csv"))),
+            ["trials", "telemetry", "statements", "generators"]
+                .map(|t| read(&into, &format!("{t}.csv"))),
         );
         #[cfg(feature = "parquet")]
         {
             let into = folder.path().join(format!("parquet-{redact}"));
             export.parquet(&into).unwrap();
-            for table in ["trials", "telemetry", "statements"] {
+            for table in ["trials", "telemetry", "statements", "generators"] {
                 let bytes = std::fs::read(into.join(format!("{table}.parquet"))).unwrap();
                 texts.push(String::from_utf8_lossy(&bytes).into_owned());
             }

@@ -8,7 +8,8 @@ mod page_support;
 
 use common::probes::disk_probe;
 use common::{
-    RUN, crash_record, fill, fill_with, fsync_probe, plan, run_record, session_record, store, trial,
+    RUN, crash_record, fill, fill_with, fsync_probe, generators, plan, run_record, session_record,
+    store, trial,
 };
 use page_support::document;
 use pgdyno_model::crash::{Failing, FaultOutcome, RoundPower};
@@ -72,6 +73,52 @@ fn the_terminal_report() {
     assert!(text.lines().all(|line| line.chars().count() <= 100));
     assert!(!text.contains('\u{1b}'));
     insta::assert_snapshot!(text);
+}
+
+#[test]
+fn several_generators_have_a_table_of_their_own() {
+    let (_folder, mut store) = store();
+    let view = fill_with(&mut store, &run_record(plan(2)), |trial| {
+        trial.measurement.as_mut().unwrap().generators = generators(&["near", "far"]);
+    });
+    assert_eq!(view.treatments[0].generators.len(), 2);
+    let text = report::terminal(&view, 120, report::Detail::Brief);
+    let (_, table) = text.split_once("\nGenerators\n").unwrap();
+    let row = |name: &str| -> Vec<String> {
+        let line = table.lines().find(|line| line.contains(&format!(" {name} "))).unwrap();
+        let (_, figures) = line.split_once(&format!(" {name} ")).unwrap();
+        figures.split_whitespace().map(str::to_owned).collect()
+    };
+    // Two windows of 5 s, each with 4,321 transactions and 0.35 s of CPU.
+    assert_eq!(row("near"), ["2", "1", "864", "5.00", "4.00", "20.0", "7.0%", "+3.564", "±0.424"]);
+    assert_eq!(row("far"), ["4", "2", "864", "10.0", "8.00", "40.0", "7.0%", "+3.564", "±0.424"]);
+    assert!(!report::terminal(&synthetic(), 120, report::Detail::Full).contains("\nGenerators\n"));
+}
+
+#[test]
+fn runs_of_several_hosts_stand_side_by_side() {
+    let on = |host: &str| {
+        let mut view = synthetic();
+        view.run.host = Some(host.to_owned());
+        view
+    };
+    let view = on("db1");
+    let text = report::hosts(&[on("db1"), on("db2")], 100);
+    let mut lines = text.lines();
+    let names: Vec<_> = lines.next().unwrap().split_whitespace().collect();
+    assert_eq!(names, ["treatment", "db1", "db2"]);
+    for treatment in &view.treatments {
+        let line = text.lines().find(|line| line.contains(&treatment.label)).unwrap();
+        let mean = pgdyno_model::format::rate(treatment.tps.as_ref().unwrap().mean);
+        assert_eq!(line.matches(&mean).count(), 2, "{text}");
+    }
+    assert!(text.contains("Hosts are not blocks"), "{text}");
+    let of_one_host = report::hosts(&[on("db1"), on("db1")], 200);
+    assert_eq!(
+        of_one_host.lines().next().unwrap().matches(&*view.run.id).count(),
+        2,
+        "{of_one_host}"
+    );
 }
 
 #[test]

@@ -11,9 +11,9 @@ use common::{
 };
 use pgdyno_audit::{Audit, ImportedRun};
 use pgdyno_model::crash::Failing;
-use pgdyno_model::record::{RunState, SessionEnd};
+use pgdyno_model::record::{RunState, SessionEnd, SessionRecord};
 use pgdyno_model::{LevelValue, TrialRecord, Verdict};
-use pgdyno_results::store::Stored;
+use pgdyno_results::store::{Hold, Stored};
 use pgdyno_results::{Store, StoreError};
 use rusqlite::Connection;
 
@@ -268,7 +268,9 @@ fn a_runs_state_follows_its_sessions_and_trials() {
 
     let first = store.begin_session(RUN, &session_record()).unwrap();
     assert_eq!(store.state(RUN).unwrap(), RunState::Running);
-    assert_eq!(store.open_sessions().unwrap(), [(first, RUN.to_owned(), session_record().owner)]);
+    let open = store.open_sessions().unwrap().remove(0);
+    assert_eq!((open.id, open.run.as_str(), open.hold), (first, RUN, Hold::Held));
+    assert_eq!(open.owner, session_record().owner);
     let error = store.begin_session(RUN, &session_record()).unwrap_err();
     assert!(matches!(error, StoreError::SessionOpen { pid: 4242, .. }), "{error}");
     assert!(error.help().unwrap().contains("4242"));
@@ -292,6 +294,84 @@ fn a_runs_state_follows_its_sessions_and_trials() {
     let summary = store.runs().unwrap().remove(0);
     assert_eq!((summary.trials_done, summary.trials_planned, summary.attempts_failed), (4, 4, 1));
     assert_eq!(summary.state, RunState::Completed);
+}
+
+/// A session of the machine `id`.
+fn session_on(id: &str) -> SessionRecord {
+    let mut session = session_record();
+    session.owner.host = Some(id.to_owned());
+    session.host.id = Some(id.to_owned());
+    session.host.name = Some(format!("{id}.example"));
+    session
+}
+
+#[test]
+fn a_session_is_held_until_its_process_or_its_work_ends() {
+    let (folder, mut store) = store();
+    store.begin_run(&run_record(plan(1))).unwrap();
+    let path = store.path().to_owned();
+    let hold = |store: &Store| store.open_sessions().unwrap().first().map(|open| open.hold);
+    let session = store.begin_session(RUN, &session_on("db1")).unwrap();
+    // Another process, be it on another machine.
+    let mut other = Store::open(&path).unwrap();
+    assert_eq!((hold(&store), hold(&other)), (Some(Hold::Held), Some(Hold::Held)));
+    let error = other.begin_session(RUN, &session_on("db2")).unwrap_err();
+    assert!(error.to_string().contains("on db1.example"), "{error}");
+    assert!(matches!(
+        other.remove(&[Stored::Run(RUN.into())], "rm"),
+        Err(StoreError::SessionOpen { .. })
+    ));
+    // Whoever looks and leaves takes nothing along, and a copy is nobody's.
+    drop(Store::open_for_reading(&path).unwrap().open_sessions().unwrap());
+    let copy = folder.path().join("copy");
+    std::fs::copy(&path, &copy).unwrap();
+    assert_eq!(hold(&Store::open_for_reading(&copy).unwrap()), Some(Hold::Free));
+    assert_eq!(hold(&other), Some(Hold::Held));
+    drop(store);
+    assert_eq!(hold(&other), Some(Hold::Free));
+
+    // The next session ends the one that nobody holds, and no other.
+    other.assume_ended([session]);
+    let next = other.begin_session(RUN, &session_on("db2")).unwrap();
+    let ends: Vec<_> = other.sessions(RUN).unwrap().into_iter().map(|(.., end)| end).collect();
+    assert_eq!(ends, [Some(SessionEnd::Interrupted), None]);
+    assert!(other.verify(&[]).unwrap().sound);
+    other.end_session(next, SessionEnd::Completed).unwrap();
+    let third = other.begin_session(RUN, &session_on("db2")).unwrap();
+    assert_ne!(third, next);
+}
+
+#[test]
+fn of_two_processes_that_resume_a_run_one_does() {
+    let (_folder, mut store) = store();
+    store.begin_run(&run_record(plan(1))).unwrap();
+    let path = store.path().to_owned();
+    let begun: Vec<_> = (0..4)
+        .map(|n| {
+            let path = path.clone();
+            std::thread::spawn(move || {
+                let mut store = Store::open(path).unwrap();
+                let begun = store.begin_session(RUN, &session_on(&format!("db{n}"))).is_ok();
+                (store, begun)
+            })
+        })
+        .collect();
+    // All stores stay open until all have tried.
+    let begun: Vec<_> = begun.into_iter().map(|thread| thread.join().unwrap()).collect();
+    assert_eq!(begun.iter().filter(|(_, begun)| *begun).count(), 1);
+}
+
+#[test]
+fn a_link_in_the_place_of_the_locks_is_not_followed() {
+    let (folder, mut store) = store();
+    store.begin_run(&run_record(plan(1))).unwrap();
+    let mut locks = store.path().to_owned().into_os_string();
+    locks.push(".lock");
+    let precious = folder.path().join("precious");
+    std::os::unix::fs::symlink(&precious, &locks).unwrap();
+    let error = store.begin_session(RUN, &session_on("db1")).unwrap_err();
+    assert!(matches!(error, StoreError::Io { .. }), "{error}");
+    assert!(!precious.exists() && store.open_sessions().unwrap().is_empty());
 }
 
 #[test]

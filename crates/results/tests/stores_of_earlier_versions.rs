@@ -29,7 +29,8 @@ fn without_sentences(value: Value) -> Value {
 }
 
 /// Keys that later versions added, within objects that 0.1.0 had.
-const LATER_KEYS: [&str; 5] = ["stddev", "device_type", "errors_logged", "report", "filesystems"];
+const LATER_KEYS: [&str; 6] =
+    ["stddev", "device_type", "errors_logged", "report", "filesystems", "generators"];
 
 /// `now` without what later versions added: `LATER_KEYS`, and charts of telemetry whose group `then`
 /// has not.

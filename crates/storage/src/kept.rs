@@ -1,10 +1,15 @@
-//! Kept evidence of failed crash tests: images of filesystems, copies of PGDATA, ledgers.
+//! Kept evidence of failed crash tests, and stretches of load whose states are not all judged:
+//! images of filesystems, copies of PGDATA, disk logs, ledgers.
 //!
-//! It lies in `$XDG_DATA_HOME/pgdyno/crashes/SESSION/FAULT-ROUND/`; a plug's session has no folder
-//! of the round. Folders bear no marker, so that pgdyno's are known by their names, owner and
-//! contents. Anything else in them is named and left. The way there must be one that only root and
-//! the caller can change; from there on everything is opened and removed below descriptors, through
-//! no symbolic link.
+//! Evidence lies in `$XDG_DATA_HOME/pgdyno/crashes/SESSION/FAULT-ROUND/`; a plug's session has no
+//! folder of the round. A stretch lies in `SESSION/stretch/`.
+//!
+//! Folders bear no marker, so that pgdyno's are known by their names, owner and contents. Anything
+//! else in them is named and left. The way there must be one that only root and the caller can
+//! change; from there on everything is opened and removed below descriptors, through no symbolic
+//! link.
+
+pub mod stretch;
 
 use std::path::{Path, PathBuf};
 use std::{fs, io};
@@ -59,6 +64,8 @@ pub struct KeptCrash {
     pub path: PathBuf,
     /// The room that they take on the disk (bytes), without holes of images.
     pub bytes: u64,
+    /// Whether a stretch is among them that another process can go on with.
+    pub has_stretch: bool,
     /// Files and copies of PGDATA that pgdyno put there, from [`KeptCrash::path`] on.
     kept: Vec<PathBuf>,
     /// Folders of rounds.
@@ -105,7 +112,7 @@ impl KeptCrashes {
     fn session(&mut self, id: String, folder: &Directory) -> KeptCrash {
         let (mut kept, mut rounds) = (Vec::new(), Vec::new());
         for name in self.names(folder) {
-            if is_round(&name) {
+            if is_round(&name) || name == stretch::FOLDER {
                 if let Some(round) = self.own_folder(folder, &name) {
                     let files = self.names(&round);
                     let is_kept = |file: &String| self.is_kept(&round, file);
@@ -119,7 +126,8 @@ impl KeptCrashes {
             }
         }
         let bytes = kept.iter().map(|path| room(folder, path)).sum();
-        KeptCrash { id, path: folder.path().to_owned(), bytes, kept, rounds }
+        let has_stretch = kept.contains(&Path::new(stretch::FOLDER).join(stretch::RECORD));
+        KeptCrash { id, path: folder.path().to_owned(), bytes, has_stretch, kept, rounds }
     }
 
     /// Returns the names in `directory`, in order.
@@ -142,8 +150,14 @@ impl KeptCrashes {
 
     /// Tells whether pgdyno put it there, as far as name and kind tell.
     fn is_kept(&mut self, folder: &Directory, name: &str) -> bool {
-        let is_file_name =
-            name == "image" || name.starts_with("image-") || name.starts_with("ledger-");
+        let is_file_name = match folder.path().ends_with(stretch::FOLDER) {
+            true => stretch::FILES.contains(&name),
+            false => {
+                ["image", "disk-log", stretch::RECORD].contains(&name)
+                    || name.starts_with("image-")
+                    || name.starts_with("ledger-")
+            }
+        };
         let is_data = || name == "data" && folder.file("data/PG_VERSION").is_ok();
         let why = match folder.stat(name).map(|stat| kind(&stat)) {
             Err(e) => KeptError::unseen(e),
@@ -177,6 +191,13 @@ impl KeptCrash {
         let crashes_path = self.path.parent().unwrap_or(Path::new("/"));
         let crashes = open_crashes(crashes_path)?;
         let folder = own_folder(&crashes, &self.id)?;
+        // Held until all is removed, so that nobody goes on with a part of it.
+        let _lock = stretch::lock(&folder).map_err(|e| match e {
+            fs::TryLockError::WouldBlock => {
+                KeptError::found("another pgdyno judges its states now")
+            }
+            fs::TryLockError::Error(e) => e.into(),
+        })?;
         let mut freed = 0;
         for path in &self.kept {
             let bytes = room(&folder, path);
@@ -346,6 +367,27 @@ mod tests {
         assert!(!crashes.exists());
         let found = KeptCrashes::find_in(&crashes);
         assert!(found.all.is_empty() && found.left.is_empty(), "{found:?}");
+    }
+
+    #[test]
+    fn a_stretch_is_removed_unless_somebody_judges_its_states() {
+        let place = tempfile::tempdir().unwrap();
+        let crashes = place.path().join("crashes");
+        let folder = crashes.join(ID).join(stretch::FOLDER);
+        stretch::FILES.iter().for_each(|name| file(&folder.join(name)));
+        file(&folder.join("disk-log"));
+        let found = KeptCrashes::find_in(&crashes);
+        assert_eq!(left(&found.left), ["disk-log"]);
+        let [kept] = &found.all[..] else { panic!("{found:?}") };
+        assert!(kept.has_stretch && kept.bytes >= 6 * 8192, "{kept:?}");
+        let judging = fs::File::open(folder.join(stretch::VERDICTS)).unwrap();
+        judging.lock().unwrap();
+        let (freed, stays) = kept.remove();
+        assert_eq!((freed, left(&stays)), (0, vec![ID.to_owned()]));
+        drop(judging);
+        fs::remove_file(folder.join("disk-log")).unwrap();
+        let (freed, stays) = kept.remove();
+        assert!(freed == kept.bytes && stays.is_empty() && !crashes.exists(), "{stays:?}");
     }
 
     #[test]

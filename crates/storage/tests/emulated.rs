@@ -14,7 +14,8 @@ use std::time::{Duration, Instant};
 use common::{Place, RUN, is_lacking, traces};
 use pgdyno_emulated_disk as emulated;
 use pgdyno_emulated_disk::{
-    Control, Cut, DiskError, Effect, Hits, Operation, Rule, Selector, TearUnit, image_at, log_facts,
+    Control, Cut, DiskError, DiskLog, Effect, EventKind, Hits, Operation, Rule, Selector, TearUnit,
+    image_at,
 };
 use pgdyno_exec::account::server_account;
 use pgdyno_exec::image::LoopDevice;
@@ -314,18 +315,20 @@ fn the_write_log_gives_a_filesystem_as_it_was_after_each_flush() {
     let mut durable_after = Vec::new();
     for n in 0..6 {
         write_synced(&made.path().join(format!("file-{n}")), "text").unwrap();
-        durable_after.push(control.status().unwrap().counters.writes);
+        durable_after.push(control.status().unwrap().events);
     }
     let log = place.path().join("writes");
-    fs::copy(control.write_log().unwrap(), &log).unwrap();
+    fs::copy(control.log().unwrap(), &log).unwrap();
     drop(control);
     assert_eq!(made.take_down(), [""; 0]);
-    let flushed = log_facts(&log).unwrap().flushed_after;
+    let is_flush = |kind: &EventKind| matches!(kind, EventKind::Flush { .. });
+    let events = DiskLog::read(&log).unwrap().events.into_iter();
+    let flushed: Vec<u64> = events.filter(|e| is_flush(&e.kind)).map(|e| e.number).collect();
     let last = flushed.iter().rev().take(8).copied().collect::<Vec<_>>();
     for n in last {
         let image = place.path().join(format!("image-{n}"));
         if !image.exists() {
-            image_at(&log, disk.size.0, n, &image).unwrap();
+            image_at(&log, n, &image).unwrap();
         }
         let link = place.path().join("device");
         let device = LoopDevice {
@@ -357,7 +360,7 @@ fn the_write_log_gives_a_filesystem_as_it_was_after_each_flush() {
         }
         fs::remove_dir(target).unwrap();
         fs::remove_file(image).unwrap();
-        assert!(there >= due, "after write {n} there are {there} files, and {due} were durable");
+        assert!(there >= due, "after flush {n} there are {there} files, and {due} were durable");
     }
     fs::remove_file(log).unwrap();
     assert_nothing_left(&place);

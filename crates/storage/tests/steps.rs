@@ -10,6 +10,7 @@ use pgdyno_postgres::{ClusterSpec, Install};
 
 fn spec() -> ClusterSpec {
     ClusterSpec {
+        is_clone: false,
         install: Install {
             bindir: "/usr/lib/postgresql/17/bin".into(),
             version: "17.11".into(),
@@ -25,6 +26,7 @@ fn spec() -> ClusterSpec {
         initdb: vec!["--wal-segsize=64".into(), "--data-checksums".into()],
         settings: BTreeMap::from([("Shared_Buffers".into(), "1GB".into())]),
         connect: Connect::Socket,
+        listen: None,
         account: Account { name: "postgres".into(), uid: 4_000_000_000, gid: 104 },
         socket_base: "/run".into(),
     }
@@ -74,6 +76,22 @@ fn over_tcp_it_listens_on_this_machine_alone() {
         all.contains("listen_addresses = '127.0.0.1'\n") && all.contains("port = '(a free one)'"),
         "{all}"
     );
+}
+
+#[test]
+fn for_generators_on_other_hosts_it_listens_on_one_address_with_tls() {
+    let listening = ClusterSpec { listen: Some("10.0.0.1".parse().unwrap()), ..spec() };
+    let all = shown(&listening.steps());
+    for line in [
+        "listen_addresses = '10.0.0.1'",
+        "port = '(a free one)'",
+        "ssl = 'on'",
+        "hba_file = '/mnt/nvme 1/pgdyno-0a1b2c3d/pg_hba.conf'",
+        "write '/mnt/nvme 1/pgdyno-0a1b2c3d/server.key' (mode 0600, of postgres):\n    (a private key)",
+        "hostssl all postgres 10.0.0.1/32 scram-sha-256",
+    ] {
+        assert!(all.contains(line), "{line}: {all}");
+    }
 }
 
 #[test]

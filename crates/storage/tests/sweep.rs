@@ -217,3 +217,30 @@ fn a_directory_that_the_server_cannot_reach_is_refused_with_the_component_that_s
     assert!(error.to_string().contains("is no directory"), "{error}");
     assert!(place.journal.entries().unwrap().is_empty());
 }
+
+#[test]
+fn what_a_killed_process_was_writing_to_the_journal_is_removed_and_a_living_ones_stays() {
+    let root = tempfile::tempdir().unwrap();
+    let state = root.path().join("state");
+    let journal = Journal::open(&state).unwrap();
+    let mut child = Command::new("sleep").arg("600").spawn().unwrap();
+    let started = |pid: u32| {
+        let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap();
+        stat.rsplit_once(") ").unwrap().1.split(' ').nth(19).unwrap().to_owned()
+    };
+    let unfinished = |pid: u32| format!(".{pid}-{}-0a1b.new", started(pid));
+    let (theirs, ours) = (unfinished(child.id()), unfinished(std::process::id()));
+    for name in [&theirs, &ours] {
+        fs::write(state.join("made").join(name), "{\"id\":").unwrap();
+    }
+    let swept = || {
+        assert_eq!(sweep(&journal, &RUN).unwrap(), []);
+        names(&state.join("made"))
+    };
+    let all = swept();
+    child.kill().unwrap();
+    child.wait().unwrap();
+    let left = swept();
+    assert!(all.contains(&theirs) && all.contains(&ours), "{all:?}");
+    assert!(!left.contains(&theirs) && left.contains(&ours), "{left:?}");
+}

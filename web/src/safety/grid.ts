@@ -58,6 +58,7 @@ export function meaning(verdict: string): string {
   const meanings: Record<string, string> = {
     pass: 'Every check that could run found nothing wrong. It is no proof.',
     'bounded-loss': 'Acknowledged transactions are missing, as the settings allow.',
+    partial: 'Nothing was found wrong, and not every state at a flush was judged.',
     unknown: 'Something could not be checked, or nothing was under test.',
     invalid: 'A control was not seen or not run, so that silence means nothing.',
   };

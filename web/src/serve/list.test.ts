@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { RunRow } from '../data/types';
-import { choicesOf, EVERYTHING, found, fromUrl, rowsOf, toUrl } from './list';
+import { choicesOf, EVERYTHING, factorOf, found, fromUrl, rowsOf, toUrl } from './list';
 
 const run = (id: string, change: Partial<RunRow> = {}): RunRow => ({
   id,
@@ -32,6 +32,11 @@ const rows = rowsOf({
 const ids = (change: Partial<typeof EVERYTHING>) => found(rows, { ...EVERYTHING, ...change }).map((row) => row.id);
 
 describe('the list', () => {
+  it('compares runs of two hosts by host', () => {
+    expect(factorOf(rows, ['1', '2'])).toBe('host');
+    expect(factorOf(rows, ['1', '3'])).toBe('');
+  });
+
   it('has live runs on top, then the newest', () => {
     expect(ids({})).toEqual(['1', 'p', '3', '2']);
     expect(ids({ sort: 'oldest' })).toEqual(['1', '2', '3', 'p']);

@@ -117,6 +117,12 @@ export function choicesOf(rows: Row[]): Record<'state' | 'recipe' | 'host' | 'ta
   };
 }
 
+/** What differs on purpose where these runs are compared: the host, if they ran on two. */
+export function factorOf(rows: Row[], ids: string[]): string {
+  const hosts = new Set(rows.filter((row) => ids.includes(row.id)).map((row) => row.host));
+  return hosts.size > 1 ? 'host' : '';
+}
+
 /** Reads a query from a URL. What is not understood is left out. */
 export function fromUrl(search: string): Query {
   const from = new URLSearchParams(search);

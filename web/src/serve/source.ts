@@ -17,9 +17,9 @@ export class ServerSource implements Source {
     return new ServerSource(api('page', id), id);
   }
 
-  /** The page of a comparison. */
-  static comparison(a: string, b: string): ServerSource {
-    return new ServerSource(`/api/compare?${new URLSearchParams({ a, b }).toString()}`, null);
+  /** The page of a comparison; `by` names what is meant to differ. */
+  static comparison(a: string, b: string, by: string): ServerSource {
+    return new ServerSource(`/api/compare?${new URLSearchParams({ a, b, by }).toString()}`, null);
   }
 
   async document(): Promise<PageDocument> {

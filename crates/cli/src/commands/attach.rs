@@ -12,7 +12,6 @@ use pgdyno_results::analysis::analyse;
 use pgdyno_results::report;
 use pgdyno_results::store::Store;
 
-use super::run::status_of_crashes;
 use crate::context::Context;
 use crate::error::CommandError;
 use crate::exit_status::ExitStatus;
@@ -121,7 +120,7 @@ fn conclude(
     }
     let view = analyse(&Store::open_existing(store)?, run)?;
     print(&report::terminal(&view, context.width(), context.detail()));
-    let crashes = status_of_crashes(&view);
+    let crashes = ExitStatus::of_crashes(&view);
     Ok(match state.parse() {
         Ok(SessionEnd::Completed) => crashes,
         Ok(SessionEnd::Interrupted) => {

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 use pgdyno_lab::Bytes;
-use pgdyno_lab::clean::{self as lab, Cleaned};
+use pgdyno_lab::clean::{self as lab, Cleaned, KeptCrash};
 
 use crate::context::Context;
 use crate::error::CommandError;
@@ -19,8 +19,9 @@ pub(crate) struct Options {
     /// Remove the loaded clusters that runs keep for later runs (`workload.keep_template`)
     #[arg(long)]
     pub(crate) templates: bool,
-    /// Remove the files that failed crash tests left: images of filesystems, copies of PGDATA,
-    /// ledgers. Records in the store stay
+    /// Remove the files that crash tests keep: of failed ones images of filesystems, copies of
+    /// PGDATA and ledgers, and recorded loads that `pgdyno crash --resume` would go on with.
+    /// Records in the store stay
     #[arg(long, conflicts_with = "templates")]
     pub(crate) crashes: bool,
     /// Search these directories for marks, too
@@ -37,7 +38,7 @@ pub(crate) fn run(options: &Options, context: &Context) -> Result<ExitStatus, Co
     }
     if options.crashes {
         let Cleaned { told, left } = lab::crashes(!options.dry_run);
-        print_lines(&told, "nothing of a failed crash test is kept");
+        print_lines(&told, "nothing of a crash test is kept");
         return finish(left);
     }
     if options.dry_run {
@@ -51,14 +52,25 @@ pub(crate) fn run(options: &Options, context: &Context) -> Result<ExitStatus, Co
     finish(cleaned.left)
 }
 
-/// Prints how much room the leftovers of failed crash tests take. Only `--crashes` removes them.
+/// Prints how much room the files of crash tests take. Only `--crashes` removes them.
 fn print_kept_crashes() {
-    let kept = lab::kept_crashes();
-    if !kept.is_empty() {
-        let bytes = Bytes(kept.iter().map(|kept| kept.bytes).sum());
+    let (stretches, failed): (Vec<_>, Vec<_>) =
+        lab::kept_crashes().into_iter().partition(|kept| kept.has_stretch);
+    let bytes = |kept: &[KeptCrash]| Bytes(kept.iter().map(|kept| kept.bytes).sum());
+    if !failed.is_empty() {
         print(&format!(
-            "kept: what {} failed crash tests left takes {bytes}; `pgdyno clean --crashes` removes it",
-            kept.len()
+            "kept: what {} failed crash tests left takes {}; `pgdyno clean --crashes` removes it",
+            failed.len(),
+            bytes(&failed)
+        ));
+    }
+    if let Some(newest) = stretches.last() {
+        print(&format!(
+            "kept: what {} crash tests recorded and did not judge to the end takes {}; `pgdyno crash \
+             --resume {}` goes on, `pgdyno clean --crashes` removes it",
+            stretches.len(),
+            bytes(&stretches),
+            newest.id
         ));
     }
 }

@@ -1,14 +1,15 @@
 //! `pgdyno crash`: crashes a server under load and judges what it kept.
 
 mod experiment;
+mod judge;
 mod options;
 
 use std::path::Path;
 
 pub(crate) use options::Options;
-use options::{Action, WitnessOptions};
+use options::{Action, Exhaustive, WitnessOptions};
 use pgdyno_lab::crash::witness::{self, Plugged, Secret, Witness};
-use pgdyno_lab::{LabError, Prepared, crash as lab};
+use pgdyno_lab::{CrashRecord, LabError, Prepared, crash as lab};
 
 use crate::context::Context;
 use crate::error::CommandError;
@@ -18,8 +19,13 @@ use crate::render::render_crash;
 
 /// Runs crash tests, or the witness of a machine whose plug is pulled.
 pub(crate) fn run(options: &Options, context: &Context) -> Result<ExitStatus, CommandError> {
-    if let Some(Action::Witness(options)) = &options.action {
-        return run_witness(options, context);
+    match &options.action {
+        Some(Action::Witness(options)) => return run_witness(options, context),
+        Some(Action::Judge(options)) => return judge::run(options, context),
+        None => {}
+    }
+    if let Some(session) = &options.resume {
+        return resume(session.clone(), options, context);
     }
     let (source, overrides) = (experiment::source(options), experiment::overrides(options)?);
     let prepared = Prepared::new(source, overrides)?;
@@ -41,11 +47,48 @@ fn crash(
 ) -> Result<ExitStatus, CommandError> {
     let prepared = prepared.with_trust(options.trust.trust(), None)?;
     let store = options.store.path();
-    let record = match context.with_progress(options.progress, |progress| {
+    let record = context.with_progress(options.progress, |progress| {
         lab::crash(&prepared, lab::Interference::default(), &store, progress, context.stop())
-    }) {
+    });
+    finish(
+        record,
+        "interrupted before the first round was over; nothing is left behind",
+        options,
+        context,
+    )
+}
+
+/// Goes on with what `session` recorded, else with the newest recording.
+fn resume(
+    session: Option<String>,
+    options: &Options,
+    context: &Context,
+) -> Result<ExitStatus, CommandError> {
+    let states = options.exhaustive.map(Exhaustive::states);
+    let Options { budget, jobs, .. } = *options;
+    let resumption = lab::Resumption { session, states, budget, jobs };
+    let (trust, store) = (options.trust.trust(), options.store.path());
+    let record = context.with_progress(options.progress, |progress| {
+        lab::resume(&resumption, trust, &store, progress, context.stop())
+    });
+    finish(
+        record,
+        "interrupted before another state was judged; what was judged is kept",
+        options,
+        context,
+    )
+}
+
+/// Prints what came of a session; `interrupted` if a signal came before there was something.
+fn finish(
+    record: Result<CrashRecord, LabError>,
+    interrupted: &str,
+    options: &Options,
+    context: &Context,
+) -> Result<ExitStatus, CommandError> {
+    let record = match record {
         Err(LabError::Interrupted) => {
-            print_stderr("interrupted before the first round was over; nothing is left behind");
+            print_stderr(interrupted);
             return Ok(ExitStatus::Interrupted);
         }
         record => record?,

@@ -3,7 +3,8 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use pgdyno_results::store::Store;
+use pgdyno_lab::run::open_store_for_reading;
+use pgdyno_results::store::Merge;
 
 use super::archive::carry_notes;
 use super::rm::each_once;
@@ -31,14 +32,16 @@ pub(crate) struct Options {
 
 /// Takes all of the records or none. Those that the store has are left as they are.
 pub(crate) fn run(options: &Options, context: &Context) -> Result<ExitStatus, CommandError> {
-    let mut from = Store::open_existing(&options.file)?;
+    let mut from = open_store_for_reading(&options.file)?;
     from.stop_by(context.stop_flag())?;
     let records = match options.runs.as_slice() {
         [] => from.all_records()?,
         names => each_once(names, |name| from.resolve_whole(name))?,
     };
     let mut store = options.store.open_or_make(context)?;
-    let imported = store.import_records(&from, &records)?;
+    let mut merge = Merge::default();
+    merge.add(Some(&store), &from, &records)?;
+    let imported = merge.write(&mut store)?.pop().unwrap_or_default();
     let ids = imported.added.iter().chain(&imported.identical).map(String::as_str);
     carry_notes(from.path(), store.path(), ids);
     if options.json {

@@ -1,5 +1,6 @@
 //! `pgdyno list`: the contents of the store.
 
+use std::collections::BTreeSet;
 use std::path::Path;
 
 use clap::Args;
@@ -112,7 +113,18 @@ fn run_table(runs: &[RunSummary]) -> Option<String> {
         let ad_hoc = if r.ad_hoc { ", ad hoc" } else { "" };
         [r.id.clone(), format!("{}{ad_hoc}", r.state.name()), trials, r.started_at.to_string()]
     };
-    table(["run", "state", "trials", "started"], &runs.iter().map(row).collect::<Vec<_>>())
+    let rows: Vec<_> = runs.iter().map(row).collect();
+    // One machine needs no name.
+    let hosts: BTreeSet<&String> = runs.iter().flat_map(|run| &run.hosts).collect();
+    if hosts.len() < 2 {
+        return table(["run", "state", "trials", "started"], &rows);
+    }
+    let with_host = |(run, [id, state, trials, started]): (&RunSummary, [String; 4])| {
+        let hosts = if run.hosts.is_empty() { "–".to_owned() } else { run.hosts.join(", ") };
+        [id, hosts, state, trials, started]
+    };
+    let rows: Vec<_> = runs.iter().zip(rows).map(with_host).collect();
+    table(["run", "host", "state", "trials", "started"], &rows)
 }
 
 fn probe_table(probes: &[ProbeSummary]) -> Option<String> {

@@ -179,6 +179,15 @@ const PAGES: &[Page] = &[
         see_also: &["pgdyno-store-size(1)", "pgdyno-archive(1)", "pgdyno-rm(1)"],
     },
     Page {
+        name: "pgdyno-store-merge",
+        statuses: &[130],
+        examples: &[(
+            "pgdyno store merge db1.sqlite3 db2.sqlite3 -o all.sqlite3",
+            "Put the runs of two machines into one store.",
+        )],
+        see_also: &["pgdyno-import(1)", "pgdyno-archive(1)", "pgdyno-verify(1)"],
+    },
+    Page {
         name: "pgdyno-crash",
         statuses: &[4, 5, 130],
         examples: &[
@@ -277,6 +286,11 @@ const FILES: &[(&str, &str, &[&str])] = &[
         "$XDG_DATA_HOME/pgdyno/reports/",
         "HTML reports. They lie beside the store, wherever that is.",
         &["run", "report"],
+    ),
+    (
+        "$XDG_DATA_HOME/pgdyno/store.sqlite3.lock",
+        "An empty file. A run that works holds a lock on a byte of it.",
+        &["run", "rm"],
     ),
     (
         "$XDG_DATA_HOME/pgdyno/store.sqlite3.live/",

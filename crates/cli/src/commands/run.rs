@@ -1,134 +1,38 @@
 //! `pgdyno run`: runs an experiment, or resumes an interrupted run.
 
 mod detach;
+mod hosts;
+mod options;
 mod outcome;
 
-use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
-use clap::Args;
 use pgdyno_audit::{Audit, ImportedRun};
 use pgdyno_lab::file::Override;
 use pgdyno_lab::notify::notify;
 use pgdyno_lab::run::{self as lab, Outcome};
-use pgdyno_lab::{Consent, LabError, Prepared, SessionEnd, Wipe, recipes};
+use pgdyno_lab::{Consent, LabError, SessionEnd, recipes};
 use pgdyno_results::analysis::analyse;
 use pgdyno_results::report::Page;
 use pgdyno_results::store::Store;
 use pgdyno_results::{RunView, report};
 
+pub(crate) use self::options::Options;
 use self::outcome::OutcomeDocument;
 use crate::context::Context;
 use crate::error::CommandError;
 use crate::exit_status::ExitStatus;
-use crate::metrics::{Measured, Metrics, parse_address};
+use crate::metrics::{Measured, Metrics};
 use crate::output::{print, print_line, print_stderr, report_error};
-use crate::progress::ProgressOption;
 use crate::render::to_json;
 use crate::report_destination::{ReportDestination, is_standard_output};
-use crate::shared_options::{StoreOption, TrustOption};
-
-#[derive(Args, Debug)]
-pub(crate) struct Options {
-    /// A recipe's name or an experiment file
-    #[arg(
-        value_name = "RECIPE|FILE",
-        required_unless_present = "resume",
-        conflicts_with = "resume"
-    )]
-    pub(crate) experiment: Option<String>,
-    /// Set any key of the experiment file: `--set load.duration=2s --set factors.clients=[1,16]`.
-    /// With `--resume`, only `experiment.repeats` can be set, and only to a larger number
-    #[arg(long = "set", value_name = "KEY=VALUE")]
-    pub(crate) set: Vec<String>,
-    /// Use one of the sizes that the recipe or file defines (see `pgdyno recipes`). `--set` is
-    /// applied after it
-    #[arg(long, value_name = "SIZE", conflicts_with = "resume")]
-    pub(crate) size: Option<String>,
-    /// Print the plan and change nothing: every trial in order, every step that would change the
-    /// host, the time and the space that it takes
-    #[arg(long, conflicts_with = "resume")]
-    pub(crate) dry_run: bool,
-    /// Resume an interrupted run: execute its unfinished trials. With `--set experiment.repeats=N`
-    /// also add repeats
-    #[arg(long, value_name = "RUN")]
-    pub(crate) resume: Option<String>,
-    /// Measure an external server: a URI or `key=value` words. Give its password in PGPASSWORD or
-    /// `.pgpass`. Several servers, `--dsn base:=DSN --dsn head:=DSN`, become the levels of a factor
-    /// `server`
-    #[arg(long, value_name = "[NAME:=]DSN")]
-    pub(crate) dsn: Vec<String>,
-    /// Store the serial numbers of disks. By default only their hashes are stored
-    #[arg(long, conflicts_with = "resume")]
-    pub(crate) keep_serials: bool,
-    /// Allow DEVICE to be erased. May be repeated
-    #[arg(long, value_name = "DEVICE")]
-    pub(crate) wipe: Vec<PathBuf>,
-    /// Erase a DEVICE of `--wipe` even if it holds a filesystem or a partition table
-    #[arg(long, requires = "wipe")]
-    pub(crate) overwrite_signature: bool,
-    #[command(flatten)]
-    pub(crate) trust: TrustOption,
-    /// Write the HTML report to FILE; `-` writes it to standard output instead of the table
-    /// [default: `reports/RUN.html` beside the store]
-    #[arg(short = 'o', long, value_name = "FILE")]
-    pub(crate) output: Option<PathBuf>,
-    /// Go on without this terminal: return once the run is in the store. `pgdyno attach` shows it,
-    /// `pgdyno stop` ends it
-    #[arg(long, conflicts_with = "dry_run")]
-    pub(crate) detach: bool,
-    /// The process that `--detach` starts
-    #[arg(long, hide = true)]
-    pub(crate) detached: bool,
-    /// Run COMMAND in a shell when the run is over, with how it ended as JSON on its standard input
-    #[arg(long, value_name = "COMMAND", conflicts_with = "dry_run")]
-    pub(crate) notify: Option<String>,
-    /// Serve metrics of the run for Prometheus at ADDRESS while it works: a port of the loopback
-    /// interface, or IP:PORT. Whoever reaches the address can read them
-    #[arg(long, value_name = "ADDRESS", value_parser = parse_address, conflicts_with = "dry_run")]
-    pub(crate) metrics: Option<SocketAddr>,
-    #[command(flatten)]
-    pub(crate) progress: ProgressOption,
-    #[command(flatten)]
-    pub(crate) store: StoreOption,
-}
-
-impl Options {
-    fn wipe(&self) -> Wipe {
-        Wipe { devices: self.wipe.clone(), overwrite_signature: self.overwrite_signature }
-    }
-
-    /// Returns the values of `--set`.
-    fn set(&self) -> Result<Vec<Override>, CommandError> {
-        Ok(self.set.iter().map(|given| Override::parse(given)).collect::<Result<_, _>>()?)
-    }
-
-    /// Reads the experiment and applies the options to it. Returns the recipe's name too, if the
-    /// experiment is one.
-    fn prepare(&self) -> Result<(Prepared, Option<String>), CommandError> {
-        let source = recipes::source(self.name())?;
-        let recipe = recipes::name_of(&source).map(str::to_owned);
-        let mut overrides = match &self.size {
-            Some(size) => pgdyno_lab::overrides_of(&source, size)?,
-            None => Vec::new(),
-        };
-        overrides.extend(self.set()?);
-        if self.keep_serials {
-            overrides.push(Override::parse("telemetry.keep_serials=true")?);
-        }
-        overrides.extend(Override::servers(&self.dsn)?);
-        Ok((Prepared::new(source, overrides)?.with_wipe(self.wipe())?, recipe))
-    }
-
-    /// Returns the recipe's name or the experiment's file. Empty for `--resume`.
-    fn name(&self) -> &str {
-        self.experiment.as_deref().unwrap_or_default()
-    }
-}
 
 /// Runs or resumes, here or without the terminal; then runs the command of `--notify`.
 pub(crate) fn run(options: &Options, context: &Context) -> Result<ExitStatus, CommandError> {
+    if let Some(hosts) = &options.hosts {
+        return hosts::run(options, hosts, context);
+    }
     if options.detached {
         detach::leave()?;
     } else if options.detach {
@@ -253,7 +157,7 @@ fn import_figures(recipe: &str, store: &Path) -> Result<Option<String>, CommandE
 /// Returns how a run ended. A signal comes before a broken promise, that before trials that failed,
 /// and those before an undecided verdict.
 fn status_of(outcome: &Outcome, view: &RunView) -> ExitStatus {
-    let crashes = status_of_crashes(view);
+    let crashes = ExitStatus::of_crashes(view);
     match outcome.end {
         SessionEnd::Completed => crashes,
         SessionEnd::Failed => {
@@ -280,13 +184,4 @@ fn status_of(outcome: &Outcome, view: &RunView) -> ExitStatus {
             ExitStatus::Interrupted
         }
     }
-}
-
-/// Returns the exit status that a run's crash tests ask for: the worst among the newest verdict of
-/// each treatment and all failures.
-pub(super) fn status_of_crashes(view: &RunView) -> ExitStatus {
-    let newest = view.treatments.iter().filter_map(|t| t.crash.as_ref()).map(|crash| crash.verdict);
-    let failed =
-        view.crashes.iter().map(|crash| crash.verdict).filter(|verdict| verdict.is_failure());
-    newest.chain(failed).max().map_or(ExitStatus::Success, ExitStatus::from)
 }

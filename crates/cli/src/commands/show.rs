@@ -1,4 +1,4 @@
-//! `pgdyno show`: one stored result.
+//! `pgdyno show`: one stored result, or runs beside each other.
 
 use clap::Args;
 use pgdyno_results::analysis::analyse;
@@ -9,25 +9,36 @@ use crate::context::Context;
 use crate::error::CommandError;
 use crate::exit_status::ExitStatus;
 use crate::output::print;
-use crate::render::{render_crash, render_probe};
+use crate::render::{render_crash, render_probe, to_json_list};
 use crate::shared_options::StoreOption;
 
 #[derive(Args, Debug)]
 pub(crate) struct Options {
-    /// The id of a run, probe, crash test or import
-    #[arg(value_name = "RUN|PROBE|CRASH|IMPORT")]
-    pub(crate) run: String,
-    /// Print JSON
+    /// The id of a run, probe, crash test or import. Several runs are shown beside each other, as
+    /// those of `run --hosts`
+    #[arg(value_name = "RUN|PROBE|CRASH|IMPORT", required = true)]
+    pub(crate) run: Vec<String>,
+    /// Print JSON; of several runs a list
     #[arg(long)]
     pub(crate) json: bool,
     #[command(flatten)]
     pub(crate) store: StoreOption,
 }
 
-/// Prints a run, a probe, crash tests or an import.
+/// Prints a run, a probe, crash tests or an import; or a table of several runs.
 pub(crate) fn run(options: &Options, context: &Context) -> Result<ExitStatus, CommandError> {
     let store = options.store.open()?;
-    let stored = store.resolve_any(&options.run)?;
+    let [name] = options.run.as_slice() else {
+        let views = options.run.iter().map(|name| analyse(&store, &store.resolve(name)?));
+        let views = views.collect::<Result<Vec<_>, _>>()?;
+        print(&if options.json {
+            to_json_list(&views)?
+        } else {
+            report::hosts(&views, context.width())
+        });
+        return Ok(ExitStatus::Success);
+    };
+    let stored = store.resolve_any(name)?;
     if options.json {
         print(&report::json::stored(&store, &stored)?);
         return Ok(ExitStatus::Success);

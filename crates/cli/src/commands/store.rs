@@ -1,5 +1,6 @@
 //! `pgdyno store`: the store over months.
 
+mod merge;
 mod size;
 mod thin;
 
@@ -16,6 +17,8 @@ pub(crate) enum Command {
     /// Remove detail of old runs: telemetry between two minutes, and the latency distribution of
     /// each second. Figures, intervals and percentiles stay as they are
     Thin(thin::Options),
+    /// Merge stores into one: all of their runs, probes, crash tests and imports
+    Merge(merge::Options),
 }
 
 /// Runs a command of the group.
@@ -23,5 +26,6 @@ pub(crate) fn run(command: &Command, context: &Context) -> Result<ExitStatus, Co
     match command {
         Command::Size(options) => size::run(options),
         Command::Thin(options) => thin::run(options, context),
+        Command::Merge(options) => merge::run(options, context),
     }
 }

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use clap::Args;
 use pgdyno_results::report::text::plain;
-use pgdyno_results::store::{CheckedRecord, RecordState, Store, Verification};
+use pgdyno_results::store::{CheckedRecord, RecordState, Verification};
 
 use crate::context::Context;
 use crate::error::CommandError;
@@ -27,8 +27,7 @@ pub(crate) struct Options {
 
 /// Checks the store and prints damage first.
 pub(crate) fn run(options: &Options, context: &Context) -> Result<ExitStatus, CommandError> {
-    // `StoreOption::open` would write that a session's process is gone; nothing is written here.
-    let store = Store::open_existing(options.store.path())?;
+    let store = options.store.open()?;
     let found = store.verify(&options.runs)?;
     print(&if options.json { to_json(&found)? } else { render(&found, context.is_verbose()) });
     Ok(if found.sound { ExitStatus::Success } else { ExitStatus::Exceeded })

@@ -1,6 +1,8 @@
-//! A server that does not flush a class of its files: a library preloaded into `postgres` plays it.
+//! A server that leaves out flushes of a class of its files: a library that is preloaded into
+//! `postgres` plays it.
 
-#![allow(clippy::unwrap_used, reason = "helpers of tests fail as tests do")]
+// Each test file uses its own part; helpers of tests fail as tests do.
+#![allow(dead_code, clippy::unwrap_used)]
 
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
@@ -18,8 +20,29 @@ fn bindir() -> PathBuf {
     newest.join("bin")
 }
 
-/// Programs like the installed ones, but for a `postgres` that does not flush files below `folder`.
-pub(crate) fn unflushing(world: &World, folder: &str) -> PathBuf {
+/// Programs like the installed ones, but for a `postgres` that leaves out one flush in `one_in` of
+/// the files below `folder`; 1: all of them.
+pub(crate) fn unflushing(world: &World, folder: &str, one_in: u32) -> PathBuf {
+    lying(world, &format!("PGDYNO_TEST_UNFLUSHED={folder} PGDYNO_TEST_ONE_IN={one_in}"))
+}
+
+/// Programs like the installed ones, but for a `postgres` that never flushes one segment of WAL in
+/// `one_in`: see [`is_unkept_segment`].
+pub(crate) fn unflushing_segments(world: &World, one_in: u32) -> PathBuf {
+    lying(world, &format!("PGDYNO_TEST_ONE_SEGMENT_IN={one_in}"))
+}
+
+/// Whether a `postgres` that does not flush one segment in `one_in` does not flush `file`, a path
+/// below PGDATA.
+pub(crate) fn is_unkept_segment(file: &str, one_in: u32) -> bool {
+    let name = file.strip_prefix("pg_wal/").filter(|name| name.len() == 24);
+    let number = name.and_then(|name| u32::from_str_radix(&name[16..], 16).ok());
+    number.is_some_and(|number| number % one_in == 0)
+}
+
+/// Programs like the installed ones, but for a `postgres` into which the library is preloaded, with
+/// `variables` in its environment.
+fn lying(world: &World, variables: &str) -> PathBuf {
     let library = world.path("lying_server.so");
     let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/support/lying_server.c");
     let compiled = Command::new("cc")
@@ -39,7 +62,7 @@ pub(crate) fn unflushing(world: &World, folder: &str) -> PathBuf {
         }
     }
     let wrapper = format!(
-        "#!/bin/sh\nexport PGDYNO_TEST_UNFLUSHED={folder} LD_PRELOAD={}\nexec {} \"$@\"\n",
+        "#!/bin/sh\nexport {variables}\nexport LD_PRELOAD={}\nexec {} \"$@\"\n",
         library.display(),
         installed.join("postgres").display()
     );

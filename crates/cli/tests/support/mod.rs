@@ -27,6 +27,19 @@ pub struct Ended {
     pub err: String,
 }
 
+/// Returns whether this machine lets disks be emulated; otherwise says that `test` is skipped.
+pub fn emulates_disks(test: &str) -> bool {
+    let why = if !rustix::process::geteuid().is_root() {
+        "only root makes filesystems".to_owned()
+    } else if let Err(e) = std::fs::File::options().read(true).write(true).open("/dev/fuse") {
+        format!("/dev/fuse cannot be opened: {e}")
+    } else {
+        return true;
+    };
+    pgdyno_test_support::skip(test, &why);
+    false
+}
+
 /// Returns whether the process is root; otherwise says that `test` is skipped.
 pub fn is_root(test: &str) -> bool {
     pgdyno_test_support::is_root(test, "only root makes filesystems")
@@ -142,12 +155,24 @@ impl World {
     /// The completed trials of the newest run, read from the store beside a process that may be
     /// writing it.
     pub fn trials_stored(&self) -> i64 {
-        let store = self.path("data/pgdyno/store.sqlite3");
-        let flags = rusqlite::OpenFlags::SQLITE_OPEN_READ_ONLY;
-        rusqlite::Connection::open_with_flags(store, flags)
-            .and_then(|db| db.query_row("SELECT count(*) FROM trial", [], |row| row.get(0)))
-            .unwrap_or(0)
+        read_column(&self.store(), "SELECT count(*) FROM trial").map_or(0, |counts| counts[0])
     }
+
+    /// The store of this world's runs.
+    pub fn store(&self) -> PathBuf {
+        self.path("data/pgdyno/store.sqlite3")
+    }
+}
+
+/// The one column that `sql` reads in a store, also beside a process that may be writing it.
+pub fn read_column<T: rusqlite::types::FromSql>(
+    store: &Path,
+    sql: &str,
+) -> rusqlite::Result<Vec<T>> {
+    let flags = rusqlite::OpenFlags::SQLITE_OPEN_READ_ONLY;
+    let store = rusqlite::Connection::open_with_flags(store, flags)?;
+    let mut query = store.prepare(sql)?;
+    query.query_map([], |row| row.get(0))?.collect()
 }
 
 pub fn ended(output: Output) -> Ended {

@@ -41,6 +41,7 @@ pub fn plan(levels: &[&str], repeats: u32, random: &mut Random) -> Plan {
         postgres_version: None,
         postgres_bindir: None,
         server: None,
+        generators: None,
         settings: BTreeMap::from([("application_name".into(), (*level).into())]),
     };
     let mut trials = Vec::new();
@@ -165,6 +166,16 @@ pub fn with_seconds(trial: &mut TrialRecord, tps: &[f64]) {
 
 /// Begins run `id`, the `number`th in time.
 pub fn begin(store: &mut Store, id: &str, recipe: &str, number: u64, plan: &Plan) -> SessionId {
+    begin_on(store, None, (id, recipe, number), plan)
+}
+
+/// As [`begin`], on a machine of that name.
+fn begin_on(
+    store: &mut Store,
+    host: Option<&str>,
+    (id, recipe, number): (&str, &str, u64),
+    plan: &Plan,
+) -> SessionId {
     let record = RunRecord {
         id: id.into(),
         recipe: recipe.into(),
@@ -179,17 +190,31 @@ pub fn begin(store: &mut Store, id: &str, recipe: &str, number: u64, plan: &Plan
     storages.sort();
     storages.dedup();
     store.begin_run(&record).unwrap();
-    store.begin_session(id, &session(&storages)).unwrap()
+    let mut session = session(&storages);
+    session.host.name = host.map(str::to_owned);
+    session.host.id = host.map(|host| format!("id of {host}"));
+    store.begin_session(id, &session).unwrap()
 }
 
 /// A completed run whose trials have the tps that `tps` gives.
 pub fn add(
     store: &mut Store,
+    run: (&str, u64),
+    plan: &Plan,
+    tps: impl FnMut(&PlannedTrial) -> f64,
+) {
+    add_on(store, None, run, plan, tps);
+}
+
+/// As [`add`], on a machine of that name.
+pub fn add_on(
+    store: &mut Store,
+    host: Option<&str>,
     (id, number): (&str, u64),
     plan: &Plan,
     mut tps: impl FnMut(&PlannedTrial) -> f64,
 ) {
-    let session = begin(store, id, "synthetic", number, plan);
+    let session = begin_on(store, host, (id, "synthetic", number), plan);
     for planned in &plan.trials {
         store.add_trial(id, session, &trial(plan, planned, tps(planned), 20)).unwrap();
     }

@@ -3,20 +3,28 @@ use std::collections::BTreeSet;
 use proptest::prelude::*;
 
 use super::*;
+use crate::disk_log::{DiskLog, EventKind, LogError, image_at};
 use crate::page::tests::{REDO, page};
+use crate::published::flush_file;
 use crate::rule::{Content, Selector};
-use crate::write_log::{image_at, log_facts};
+use crate::states::{State, Tear};
 
 const SECTOR: u64 = 512;
 const SECTORS: u64 = 64;
 const SIZE: u64 = SECTOR * SECTORS;
 
-fn disk(bound: u64, seed: u64, log: Option<WriteLog>) -> Disk<Vec<u8>> {
+fn disk(bound: u64, seed: u64, log: Option<LogWriter>) -> Disk<Vec<u8>> {
     Disk::new(vec![0; usize::try_from(SIZE).unwrap()], SIZE, bound, seed, log)
 }
 
 fn flush(disk: &mut Disk<Vec<u8>>) -> Answer {
-    disk.flush(MonotonicTime::now())
+    let request = disk.begin_flush(MonotonicTime::now()).unwrap();
+    disk.flush(request)
+}
+
+fn flush_begun_at(disk: &mut Disk<Vec<u8>>, began: MonotonicTime) {
+    let request = disk.begin_flush(began).unwrap();
+    disk.flush(request).unwrap();
 }
 
 /// What is asked of a disk, in sectors.
@@ -210,7 +218,7 @@ fn a_disk_that_skips_one_flush_in_k_loses_exactly_what_was_written_since_it_real
 #[test]
 fn a_cut_tells_its_instant_and_the_flushes_before_it_also_when_there_is_power_again() {
     let mut disk = disk(u64::MAX, 1, None);
-    disk.flush(MonotonicTime::default()).unwrap();
+    flush_begun_at(&mut disk, MonotonicTime::default());
     assert!(disk.status().flushes.longest_ns > 0);
     disk.begin_baseline().unwrap();
     assert_eq!(disk.status().flushes.longest_ns, 0);
@@ -218,10 +226,10 @@ fn a_cut_tells_its_instant_and_the_flushes_before_it_also_when_there_is_power_ag
 
     disk.write(0, &[1; 512]).unwrap();
     let began = MonotonicTime::now();
-    disk.flush(began).unwrap();
+    flush_begun_at(&mut disk, began);
     disk.lie(true);
     let lied = MonotonicTime::now();
-    disk.flush(lied).unwrap();
+    flush_begun_at(&mut disk, lied);
     let before = MonotonicTime::now();
     disk.cut(&Cut::default());
     assert_eq!(flush(&mut disk), Err(DiskError::Eio));
@@ -383,7 +391,7 @@ fn pages_of_postgresql_are_known_by_their_headers() {
 fn the_write_log_gives_the_disk_as_it_was_after_any_write() {
     let place = tempfile::tempdir().unwrap();
     let path = place.path().join("writes");
-    let mut disk = disk(u64::MAX, 1, Some(WriteLog::create(&path).unwrap()));
+    let mut disk = disk(u64::MAX, 1, Some(LogWriter::create(&path, SIZE).unwrap()));
     disk.write(0, &[1; 1024]).unwrap();
     flush(&mut disk).unwrap();
     disk.write(512, &[2; 512]).unwrap();
@@ -395,15 +403,60 @@ fn the_write_log_gives_the_disk_as_it_was_after_any_write() {
     disk.sync_log().unwrap();
     let at = |n: u64| {
         let image = place.path().join(format!("image-{n}"));
-        image_at(&path, SIZE, n, &image).unwrap();
+        image_at(&path, n, &image).unwrap();
         sectors(&std::fs::read(image).unwrap())[..4].to_vec()
     };
     assert_eq!(at(0), [0, 0, 0, 0]);
     assert_eq!(at(1), [1, 1, 0, 0]);
-    assert_eq!(at(2), [1, 2, 0, 0]);
-    assert_eq!(at(3), [1, 2, 3, 0], "before the cut");
-    assert_eq!(at(4), [1, 1, 0, 4], "what the cut lost is not there after it");
-    assert_eq!(at(5), [0, 1, 0, 4]);
-    let facts = log_facts(&path).unwrap();
-    assert_eq!((facts.writes, facts.flushed_after), (5, vec![1]));
+    assert_eq!(at(3), [1, 2, 0, 0]);
+    assert_eq!(at(4), [1, 2, 3, 0], "before the cut");
+    assert_eq!(at(7), [1, 1, 0, 4], "what the cut lost is not there after it");
+    assert_eq!(at(8), [0, 1, 0, 4]);
+    let base = place.path().join("image-0");
+    let state = State { newest: 8, omitted: vec![3, 4], torn: None };
+    let image = place.path().join("state");
+    state.write_image(&path, &base, &image).unwrap();
+    assert_eq!(sectors(&std::fs::read(&image).unwrap())[..4], [0, 1, 0, 4]);
+    let torn = State { newest: 1, omitted: Vec::new(), torn: Some(Tear { write: 1, kept: 512 }) };
+    let again = torn.write_image(&path, &base, &image);
+    assert!(matches!(again, Err(LogError::Io { what: "make", .. })), "what is there stays");
+    std::fs::remove_file(&image).unwrap();
+    torn.write_image(&path, &base, &image).unwrap();
+    assert_eq!(sectors(&std::fs::read(&image).unwrap())[..4], [1, 0, 0, 0]);
+    let other = torn.write_image(&path, &path, &place.path().join("other"));
+    assert!(matches!(other, Err(LogError::OtherDisk { .. })));
+    let events = DiskLog::read(&path).unwrap().events;
+    assert_eq!(events[1].kind, EventKind::Flush { covers: 1, is_done: true });
+    assert_eq!(events[4].kind, EventKind::Lost { write: 3, kept: 0 });
+    assert_eq!(events.len(), 8);
+}
+
+#[test]
+fn published_flushes_tell_which_was_asked_for_last_and_which_was_done_last() {
+    let folder = std::env::temp_dir().join(format!("pgdyno-flushes-{}", std::process::id()));
+    std::fs::create_dir(&folder).unwrap();
+    let path = flush_file(&folder);
+    let told = || {
+        let bytes = std::fs::read(&path).unwrap();
+        let word = |n: usize| u64::from_le_bytes(bytes[n * 8..][..8].try_into().unwrap());
+        assert_eq!((word(0), word(2)), (word(1), word(3)), "each number is there twice");
+        (word(0), word(2))
+    };
+    let mut disk = disk(u64::MAX, 1, None);
+    flush(&mut disk).unwrap();
+    disk.publish_flushes(Some(Published::create(&path).unwrap())).unwrap();
+    assert_eq!(told(), (1, 1));
+    let request = disk.begin_flush(MonotonicTime::now()).unwrap();
+    let later = disk.begin_flush(MonotonicTime::now()).unwrap();
+    assert_eq!(told(), (3, 1));
+    disk.flush(later).unwrap();
+    disk.flush(request).unwrap();
+    assert_eq!(told(), (3, 3));
+    disk.lie(true);
+    flush(&mut disk).unwrap();
+    assert_eq!(told(), (4, 3), "a flush that is only acknowledged is not done");
+    disk.publish_flushes(None).unwrap();
+    flush(&mut disk).unwrap();
+    assert_eq!(told(), (4, 3));
+    std::fs::remove_dir_all(&folder).unwrap();
 }

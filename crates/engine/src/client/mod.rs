@@ -42,6 +42,8 @@
 //! ```
 
 mod abort;
+mod commit_watch;
+mod commits;
 mod debug_log;
 mod expected;
 mod failure;
@@ -58,6 +60,7 @@ use std::collections::VecDeque;
 use std::rc::Rc;
 
 use abort::{Abort, StatementError};
+use commit_watch::CommandEffects;
 use expected::ExpectedReply;
 use pgdyno_wire::frontend;
 use reply::{ReplyEvent, ReplyReader};
@@ -115,6 +118,7 @@ impl Client {
             failure: None,
             quota: transactions,
             ledger: None,
+            commits: None,
         }
     }
 
@@ -175,7 +179,9 @@ impl Client {
     /// Takes a new connection, on which nothing is prepared. The client is then to be woken.
     pub fn connection_restored(&mut self) {
         self.connected = true;
+        let effects = self.replies.effects.map(|_| CommandEffects::default());
         self.replies = ReplyReader::new(self.program.policy.client_log.is_some());
+        self.replies.effects = effects;
         self.prepared.fill(false);
     }
 
@@ -318,6 +324,7 @@ impl Client {
 
     /// Handles ReadyForQuery.
     fn ready(&mut self, context: &mut ClientContext<'_>) -> Wait {
+        self.judge_commit(context);
         let next = self.finish_reply(context);
         // Bytes read so far belong to no later reply.
         self.first_byte = Moment::NEVER;

@@ -7,6 +7,7 @@ use pgdyno_wire::backend::{TransactionStatus, command_complete, ready_for_query,
 use pgdyno_wire::frame::HEADER;
 use pgdyno_wire::{Frame, Header, Message, ServerError, WireError};
 
+use super::commit_watch::CommandEffects;
 use super::expected::{ExpectedReply, is_unsolicited};
 
 /// Longest message that is read rather than skipped (bytes).
@@ -50,6 +51,8 @@ pub(super) struct ReplyReader {
     pub(super) query_ends: bool,
     /// Whether notices are read.
     notices: bool,
+    /// What commands did, if their tags are read.
+    pub(super) effects: Option<CommandEffects>,
 }
 
 impl ReplyReader {
@@ -63,6 +66,7 @@ impl ReplyReader {
             rows: false,
             query_ends: false,
             notices,
+            effects: None,
         }
     }
 
@@ -187,7 +191,13 @@ impl ReplyReader {
                 self.status = ready_for_query(body)?;
                 Ok(ReplyEvent::Ready)
             }
-            tag::COMMAND_COMPLETE => command_complete(body).map(|_| ReplyEvent::Complete),
+            tag::COMMAND_COMPLETE => {
+                let command = command_complete(body)?;
+                if let Some(effects) = &mut self.effects {
+                    effects.note(command);
+                }
+                Ok(ReplyEvent::Complete)
+            }
             _ => {
                 let event = read(Frame { tag, body })?;
                 if let ReplyEvent::Error(error) = &event {
@@ -203,7 +213,9 @@ impl ReplyReader {
     fn skippable(&self, tag: u8) -> bool {
         match tag {
             tag::DATA_ROW | tag::ROW_DESCRIPTION => !self.rows,
-            tag::COMMAND_COMPLETE | tag::EMPTY_QUERY => !(self.rows || self.query_ends),
+            tag::COMMAND_COMPLETE | tag::EMPTY_QUERY => {
+                !(self.rows || self.query_ends || self.effects.is_some())
+            }
             tag::NOTICE_RESPONSE => !self.notices,
             tag::BIND_COMPLETE
             | tag::CLOSE_COMPLETE

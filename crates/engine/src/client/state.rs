@@ -4,6 +4,7 @@ use std::collections::VecDeque;
 use std::rc::Rc;
 
 use super::abort::StatementError;
+use super::commit_watch::CommitWatch;
 use super::expected::ExpectedReply;
 use super::reply::ReplyReader;
 use super::result::QueryResults;
@@ -119,6 +120,8 @@ pub struct Client {
     pub(super) failure: Option<StatementError>,
     /// Ledger of the transactions, if there is one.
     pub(super) ledger: Option<Box<TransactionLedger>>,
+    /// Flushes by which commits are judged, if they are.
+    pub(super) commits: Option<Box<CommitWatch>>,
     /// Chooses scripts. Separate from `random`, so that values do not depend on the choices.
     pub(super) script_random: Random,
     /// Results of the current statement, if variables take them.

@@ -113,6 +113,7 @@ impl Client {
                 .sending(first, script, step, &self.variables, context.now)
                 .map_err(|e| Abort::ledger(&e))?;
         }
+        self.note_commit(&script.statements[statement]);
         if let Err(error) =
             self.send(&script.statements[statement], statement, context.now, context.out)
         {

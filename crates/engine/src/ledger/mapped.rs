@@ -2,32 +2,30 @@
 //!
 //! It outlives the process without a system call a transaction. It does not survive a power loss of
 //! the machine.
-#![allow(unsafe_code)]
 
+use std::collections::BTreeMap;
 use std::fs::File;
 use std::io;
 use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::path::Path;
-use std::ptr::NonNull;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-use pgdyno_model::ledger::{Effect, Entry, History, State, Token};
+use pgdyno_model::ledger::{Effect, Entry, History, LogPositions, State, Token};
 use rustix::fs::{FallocateFlags, fallocate};
-use rustix::mm::{MapFlags, ProtFlags, mmap, munmap};
 
 use super::{ClientLedger, Ledger};
+use crate::mapped_words::{MappedWords, PAGE, PublishedNumbers, WORD};
 use crate::schedule::{Clock, Moment};
 
 /// First word of the file.
-const MAGIC: u64 = u64::from_le_bytes(*b"pgdyled1");
+const MAGIC: u64 = u64::from_le_bytes(*b"pgdyled2");
 /// Words of a transaction: sequence, state, account, teller, branch, delta, when it was issued,
-/// when its end was known (nanoseconds of the ledger's clock).
-const RECORD: usize = 8;
-const WORD: usize = size_of::<u64>();
+/// when its end was known (nanoseconds of the ledger's clock), the disk's newest event when COMMIT
+/// was about to be sent, and when it was acknowledged (0 without a disk that is recorded).
+const RECORD: usize = 10;
 /// Words of the head: magic, clients, transactions a client, the first sequence.
-const HEAD: usize = 4096 / WORD;
+const HEAD: usize = PAGE;
 
 /// States in the file; 0 is a transaction that was never issued.
 const ISSUED: u64 = 1;
@@ -39,6 +37,7 @@ const FAILED: u64 = 4;
 #[derive(Debug)]
 pub struct MappedLedger {
     words: Arc<MappedWords>,
+    disk: Option<PublishedNumbers>,
     clients: u32,
     capacity: usize,
     first: u64,
@@ -71,7 +70,18 @@ impl MappedLedger {
         words.set(2, capacity as u64);
         words.set(3, first);
         words.set(0, MAGIC);
-        Ok(Self { words: Arc::new(words), clients, capacity, first, epoch: Instant::now() })
+        let words = Arc::new(words);
+        Ok(Self { words, disk: None, clients, capacity, first, epoch: Instant::now() })
+    }
+
+    /// Notes with each COMMIT and each acknowledgement the number of the disk's newest event, which
+    /// the disk keeps twice in the first words of the file `position`, a page long.
+    ///
+    /// # Errors
+    /// The file cannot be opened or mapped.
+    pub fn with_disk_position(mut self, position: &Path) -> io::Result<Self> {
+        self.disk = Some(PublishedNumbers::open(position)?);
+        Ok(self)
     }
 
     /// Converts `at` to the ledger's clock.
@@ -99,6 +109,7 @@ impl Ledger for MappedLedger {
         let base = self.time_of(clock.instant(Moment(0)));
         Ok(Box::new(MappedClientLedger {
             words: Arc::clone(&self.words),
+            disk: self.disk.clone(),
             begin: HEAD + client as usize * self.capacity * RECORD,
             capacity: self.capacity,
             used: 0,
@@ -111,6 +122,7 @@ impl Ledger for MappedLedger {
 /// Part of the file that belongs to one client.
 struct MappedClientLedger {
     words: Arc<MappedWords>,
+    disk: Option<PublishedNumbers>,
     /// First word of the part.
     begin: usize,
     capacity: usize,
@@ -126,8 +138,16 @@ impl MappedClientLedger {
         self.begin + self.used.saturating_sub(1) * RECORD
     }
 
+    /// Notes the disk's newest event in `word` of the current transaction.
+    fn note_position(&self, word: usize) {
+        if let Some(disk) = &self.disk {
+            self.words.set(self.present() + word, disk.read(0));
+        }
+    }
+
     fn end(&self, state: u64, now: Moment) {
         let at = self.present();
+        self.note_position(9);
         self.words.set(at + 7, self.base.saturating_add(now.0));
         self.words.set(at + 1, state);
     }
@@ -160,6 +180,7 @@ impl ClientLedger for MappedClientLedger {
     }
 
     fn committing(&mut self) -> io::Result<()> {
+        self.note_position(8);
         self.words.set(self.present() + 1, COMMITTING);
         Ok(())
     }
@@ -180,6 +201,33 @@ impl ClientLedger for MappedClientLedger {
 /// # Errors
 /// The file cannot be read, or is not a ledger.
 pub fn read(path: &Path) -> io::Result<History> {
+    let mut history = History::default();
+    records(path, &mut |client, entry, _| {
+        let client = client as usize;
+        history.clients.resize_with(history.clients.len().max(client + 1), Vec::new);
+        history.clients[client].extend(entry);
+    })?;
+    Ok(history)
+}
+
+/// Reads from a ledger's file where the disk's log was as each transaction was sent and
+/// acknowledged. Transactions whose COMMIT was never sent are left out.
+///
+/// # Errors
+/// As [`read`].
+pub fn read_positions(path: &Path) -> io::Result<BTreeMap<Token, LogPositions>> {
+    let mut positions = BTreeMap::new();
+    records(path, &mut |_, entry, [committing, acknowledged]| {
+        if let Some(entry) = entry.filter(|entry| entry.state != State::Issued) {
+            let acknowledged = (entry.state == State::Acknowledged).then_some(acknowledged);
+            positions.insert(entry.token, LogPositions { committing, acknowledged });
+        }
+    })?;
+    Ok(positions)
+}
+
+/// Gives `each` client with every transaction and its two positions, and once without one.
+fn records(path: &Path, each: &mut dyn FnMut(u32, Option<Entry>, [u64; 2])) -> io::Result<()> {
     let damaged = |what: &str| {
         io::Error::new(io::ErrorKind::InvalidData, format!("{}: {what}", path.display()))
     };
@@ -190,15 +238,14 @@ pub fn read(path: &Path) -> io::Result<History> {
     if magic != MAGIC {
         return Err(damaged("no ledger of pgdyno's"));
     }
-    let mut history = History::default();
     let mut record = [0_u8; RECORD * WORD];
     for client in 0..clients {
         let number = u32::try_from(client).map_err(|_| damaged("so many clients"))?;
-        let mut entries = Vec::new();
+        each(number, None, [0; 2]);
         for n in 0..capacity {
             let at = HEAD as u64 + (client * capacity + n) * RECORD as u64;
             file.read_exact_at(&mut record, at * WORD as u64)?;
-            let [sequence, state, account, teller, branch, delta, issued, ended] =
+            let [sequence, state, account, teller, branch, delta, issued, ended, positions @ ..] =
                 words_of::<RECORD>(&record);
             let (state, at) = match state {
                 0 => break,
@@ -208,7 +255,7 @@ pub fn read(path: &Path) -> io::Result<History> {
                 FAILED => (State::Failed, ended),
                 _ => return Err(damaged("a transaction in no known state")),
             };
-            entries.push(Entry {
+            let entry = Entry {
                 token: Token { client: number, sequence },
                 effect: Effect {
                     account: account.cast_signed(),
@@ -219,11 +266,11 @@ pub fn read(path: &Path) -> io::Result<History> {
                 state,
                 begun: Duration::from_nanos(issued),
                 at: Duration::from_nanos(at),
-            });
+            };
+            each(number, Some(entry), positions);
         }
-        history.clients.push(entries);
     }
-    Ok(history)
+    Ok(())
 }
 
 fn words_of<const N: usize>(bytes: &[u8]) -> [u64; N] {
@@ -231,62 +278,6 @@ fn words_of<const N: usize>(bytes: &[u8]) -> [u64; N] {
         let word = bytes.get(n * WORD..(n + 1) * WORD).and_then(|b| b.try_into().ok());
         u64::from_le_bytes(word.unwrap_or_default())
     })
-}
-
-/// Mapped words of a file.
-#[derive(Debug)]
-struct MappedWords {
-    start: NonNull<AtomicU64>,
-    count: usize,
-}
-
-// SAFETY: all access to the memory is by atomics, and the mapping belongs to no thread.
-unsafe impl Send for MappedWords {}
-// SAFETY: as above.
-unsafe impl Sync for MappedWords {}
-
-impl MappedWords {
-    /// Maps the first `count` words of `file`, which is at least as long.
-    fn map(file: &File, count: usize) -> io::Result<Self> {
-        // SAFETY: the kernel chooses the address, so that no memory in use is replaced. The file is
-        // this process's own: just made, open to nobody else, its blocks allocated, and never
-        // shortened while it is mapped.
-        let start = unsafe {
-            mmap(
-                std::ptr::null_mut(),
-                count * WORD,
-                ProtFlags::READ | ProtFlags::WRITE,
-                MapFlags::SHARED | MapFlags::POPULATE,
-                file,
-                0,
-            )?
-        };
-        let start =
-            NonNull::new(start.cast()).ok_or_else(|| io::Error::other("mapped at address 0"))?;
-        Ok(Self { start, count })
-    }
-
-    fn all(&self) -> &[AtomicU64] {
-        // SAFETY: the mapping is `count` words long, aligned to a page, readable and writable, and
-        // lives as long as `self`; atomics may be shared.
-        unsafe { std::slice::from_raw_parts(self.start.as_ptr(), self.count) }
-    }
-
-    fn get(&self, word: usize) -> u64 {
-        u64::from_le(self.all()[word].load(Ordering::Acquire))
-    }
-
-    /// Stores in order: a reader that sees this word sees all words that were stored before it.
-    fn set(&self, word: usize, value: u64) {
-        self.all()[word].store(value.to_le(), Ordering::Release);
-    }
-}
-
-impl Drop for MappedWords {
-    fn drop(&mut self) {
-        // SAFETY: this very mapping, whole; nobody borrows from it any more.
-        let _ = unsafe { munmap(self.start.as_ptr().cast(), self.count * WORD) };
-    }
 }
 
 #[cfg(test)]
@@ -299,14 +290,28 @@ mod tests {
         let folder = std::env::temp_dir().join(format!("pgdyno-ledger-{}", std::process::id()));
         std::fs::create_dir(&folder).unwrap();
         let path = folder.join("ledger");
+        let position = folder.join("position");
+        let store = |number: u64| {
+            let words = [number.to_le_bytes(), number.to_le_bytes()].concat();
+            let file = File::options().write(true).create(true).truncate(false).open(&position);
+            let file = file.unwrap();
+            file.set_len(4096).unwrap();
+            file.write_all_at(&words, 0).unwrap();
+        };
+        store(40);
         let ledger = MappedLedger::create(&path, 2, 3, 100).unwrap();
+        let ledger = ledger.with_disk_position(&position).unwrap();
         let clock = Clock::new(Instant::now());
         let mut client = ledger.open(1, &clock).unwrap();
         assert!(ledger.open(2, &clock).is_err());
         let effect = Effect { account: 3, teller: 4, branch: 5, delta: -6 };
         type End<'a> = &'a dyn Fn(&mut dyn ClientLedger);
         let ends: [End<'_>; 3] = [
-            &|c| c.committing().and_then(|()| c.acknowledged(Moment(7))).unwrap(),
+            &|c| {
+                c.committing().unwrap();
+                store(300);
+                c.acknowledged(Moment(7)).unwrap();
+            },
             &|c| c.failed(Moment(8)).unwrap(),
             &|c| c.committing().unwrap(),
         ];
@@ -334,6 +339,12 @@ mod tests {
             [(100, State::Acknowledged), (101, State::Failed), (102, State::Unknown)]
         );
         assert!(history.entries().all(|e| e.effect == effect));
+        let positions = read_positions(&path).unwrap();
+        let of = |sequence| positions.get(&Token { client: 1, sequence }).copied();
+        let whole = LogPositions { committing: 40, acknowledged: Some(300) };
+        assert_eq!(of(100), Some(whole));
+        assert_eq!(of(102), Some(LogPositions { committing: 300, acknowledged: None }));
+        assert_eq!(positions.len(), 3, "one was issued and never sent to be committed");
         assert!(MappedLedger::create(&path, 1, 1, 1).is_err(), "a file that is there stays");
         std::fs::write(folder.join("other"), [0_u8; 64]).unwrap();
         assert_eq!(read(&folder.join("other")).unwrap_err().kind(), io::ErrorKind::InvalidData);

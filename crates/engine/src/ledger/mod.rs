@@ -11,7 +11,7 @@ mod transaction;
 
 use std::io;
 
-pub use mapped::{MappedLedger, read};
+pub use mapped::{MappedLedger, read, read_positions};
 use pgdyno_model::ledger::Effect;
 pub(crate) use transaction::{LedgerBindings, TransactionLedger};
 

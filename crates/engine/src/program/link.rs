@@ -8,7 +8,7 @@ use pgdyno_wire::frontend::{self, Execution};
 
 use super::{
     Action, ClientPolicy, LinkedScript, MAX_DISTRIBUTIONS, MAX_PARAMETERS, Program, ProgramError,
-    Request, Statement, Step,
+    Request, Statement, Step, TransactionEdge,
 };
 use crate::random::Random;
 use crate::script::{
@@ -184,6 +184,7 @@ impl Program {
                         request,
                         store: store.clone(),
                         may_be_several: *may_be_several && protocol == Protocol::Simple,
+                        edge: TransactionEdge::of(&command.text, *may_be_several),
                     });
                     self.statements += 1;
                     Action::Send(statements.len() - 1)

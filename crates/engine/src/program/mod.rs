@@ -4,6 +4,7 @@
 //! and prepares messages as far as it can. All clients of a thread then share the program and keep
 //! only their variables' values.
 
+mod edge;
 mod error;
 mod link;
 mod policy;
@@ -11,6 +12,7 @@ mod policy;
 use std::collections::HashMap;
 use std::time::Duration;
 
+pub use edge::TransactionEdge;
 pub use error::ProgramError;
 use pgdyno_wire::frontend::Execution;
 pub use policy::ClientPolicy;
@@ -122,6 +124,8 @@ pub struct Statement {
     pub store: Option<Store>,
     /// Whether the command may hold several queries.
     pub may_be_several: bool,
+    /// What it may do to the transaction under way.
+    pub edge: TransactionEdge,
 }
 
 /// Messages that execute a statement.

@@ -6,7 +6,7 @@ use strum::{EnumString, IntoStaticStr, VariantNames};
 use super::uring::Uring;
 
 /// Reactor that the user asks for.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, EnumString, VariantNames)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, EnumString, IntoStaticStr, VariantNames)]
 #[strum(serialize_all = "snake_case")]
 pub enum ReactorChoice {
     /// The reactor that costs least: `io_uring` from [`ReactorChoice::URING_FROM`] clients on, else

@@ -6,7 +6,7 @@ use pgdyno_model::Latencies;
 use pgdyno_model::measurement::{CommandSums, Sums};
 
 use crate::schedule::{Moment, Phase, Schedule};
-use crate::tally::merge;
+use crate::tally::{Tally, merge};
 
 const SECOND: Duration = Duration::from_secs(1);
 
@@ -32,11 +32,15 @@ pub struct Interval {
     pub latency: Option<Latencies>,
     /// Event-loop lag; none when no event was handled.
     pub event_loop_lag: Option<Latencies>,
+    /// What the interval adds to the counts of the whole load, if [`RecorderOptions`] ask for it.
+    ///
+    /// [`RecorderOptions`]: super::RecorderOptions
+    pub tally: Option<Box<Tally>>,
 }
 
 impl Interval {
     /// Creates the empty interval of `schedule` that holds `at`.
-    pub(super) fn new(schedule: &Schedule, at: Moment) -> Self {
+    pub(crate) fn new(schedule: &Schedule, at: Moment) -> Self {
         let phase = schedule.phase(at);
         let begin = schedule.begin_of(phase);
         let second = u32::try_from(at.since(begin).as_secs()).unwrap_or(u32::MAX);
@@ -47,8 +51,19 @@ impl Interval {
         };
         let sums = Sums::default();
         let (latency, event_loop_lag) = (None, None);
-        let (transactions, failed, commands) = (0, 0, Vec::new());
-        Self { phase, second, end, transactions, failed, sums, commands, latency, event_loop_lag }
+        let (transactions, failed, commands, tally) = (0, 0, Vec::new(), None);
+        Self {
+            phase,
+            second,
+            end,
+            transactions,
+            failed,
+            sums,
+            commands,
+            latency,
+            event_loop_lag,
+            tally,
+        }
     }
 
     /// Adds the counts of another thread for the same second; the later end holds.
@@ -60,5 +75,10 @@ impl Interval {
         CommandSums::merge_all(&mut self.commands, &other.commands);
         merge(&mut self.latency, other.latency.as_ref());
         merge(&mut self.event_loop_lag, other.event_loop_lag.as_ref());
+        match (&mut self.tally, &other.tally) {
+            (Some(ours), Some(theirs)) => ours.merge(theirs),
+            (ours @ None, theirs) => ours.clone_from(theirs),
+            (Some(_), None) => {}
+        }
     }
 }

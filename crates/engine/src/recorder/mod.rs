@@ -15,7 +15,7 @@ pub use interval::Interval;
 use latency_buffer::LatencyBuffer;
 use pgdyno_model::experiment::LoadOptions;
 use pgdyno_model::measurement::CommandSums;
-use pgdyno_model::{Latencies, LatencyCounts};
+use pgdyno_model::{FlushAccounting, Latencies, LatencyCounts};
 
 use crate::failure::FailureKind;
 use crate::program::Program;
@@ -47,6 +47,11 @@ pub struct RecorderOptions {
     pub latency_limit: Option<Duration>,
     /// Whether service time has a distribution of its own: with a rate it differs from latency.
     pub service: bool,
+    /// Whether each second carries what it adds to the counts of the whole load. What
+    /// [`Recorder::finish`] returns then counts nothing.
+    pub tallies_seconds: bool,
+    /// Whether commits are judged by the disk's flushes.
+    pub accounts_flushes: bool,
 }
 
 impl RecorderOptions {
@@ -56,6 +61,8 @@ impl RecorderOptions {
             log: None,
             latency_limit: options.latency_limit.map(|limit| limit.0),
             service: options.rate.is_some(),
+            tallies_seconds: false,
+            accounts_flushes: false,
         }
     }
 }
@@ -96,6 +103,9 @@ impl Recorder {
         let mut tally = Tally::new(program);
         if options.service {
             tally.scripts.iter_mut().for_each(|script| script.service = Some(Latencies::new()));
+        }
+        if options.accounts_flushes {
+            tally.counters.flush_accounting = Some(FlushAccounting::with_room());
         }
         Self {
             schedule,
@@ -150,6 +160,9 @@ impl Recorder {
         if interval.phase == Phase::Measuring {
             interval.commands = self.take_commands();
         }
+        if self.options.tallies_seconds {
+            interval.tally = Some(Box::new(self.take_tally()));
+        }
         (self.on_interval)(interval);
     }
 
@@ -160,6 +173,21 @@ impl Recorder {
         let before = std::mem::replace(&mut self.commands_before, now.clone());
         let before = before.into_iter().chain(std::iter::repeat(CommandSums::default()));
         now.into_iter().zip(before).map(|(now, before)| now.since(before)).collect()
+    }
+
+    /// Moves the counts of the whole load out.
+    fn take_tally(&mut self) -> Tally {
+        self.drain_statements();
+        self.commands_before.clear();
+        self.tally.take()
+    }
+
+    /// Moves the statements' distributions into the counts of the whole load.
+    fn drain_statements(&mut self) {
+        for (script, tally) in self.tally.scripts.iter_mut().enumerate() {
+            let sums = tally.statements.iter_mut().map(|statement| &mut statement.latency);
+            self.latencies.drain_statements(script, sums);
+        }
     }
 
     /// Moves the current interval's lag out; none if no event was handled.
@@ -286,6 +314,20 @@ impl Recorder {
         }
     }
 
+    /// Counts a commit that was acknowledged at `now`: whether that was before a flush of its own
+    /// was done; none if that is not known.
+    #[inline]
+    pub fn record_commit(&mut self, is_early: Option<bool>, now: Moment) {
+        let opening = self.schedule.opening;
+        let Some(account) = &mut self.tally.counters.flush_accounting else { return };
+        match is_early {
+            Some(is_early) => account.add(is_early, || {
+                now.since(opening).as_secs_f64() - opening.since(now).as_secs_f64()
+            }),
+            None => account.unjudged += 1,
+        }
+    }
+
     /// Counts a transaction that was skipped: it was due too long ago, and never sent.
     pub fn record_skipped(&mut self, ended: &FinishedTransaction) {
         self.tick(ended.times.done);
@@ -355,10 +397,7 @@ impl Recorder {
     pub fn finish(mut self, now: Moment) -> Tally {
         self.tick(now);
         self.hand_on(now, now);
-        for (script, tally) in self.tally.scripts.iter_mut().enumerate() {
-            let sums = tally.statements.iter_mut().map(|statement| &mut statement.latency);
-            self.latencies.drain_statements(script, sums);
-        }
+        self.drain_statements();
         if let Some((sink, _)) = &mut self.options.log {
             sink.finish();
         }

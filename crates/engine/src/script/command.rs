@@ -8,6 +8,15 @@ use strum::IntoStaticStr;
 use super::expr::Expr;
 use super::slot::Slot;
 
+/// Text of a script, and the language that it is in.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ScriptSource {
+    /// Text.
+    pub text: Arc<str>,
+    /// Whether it is in the language of pgbench up to 9.5.
+    pub is_old: bool,
+}
+
 /// A parsed script.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Script {
@@ -17,6 +26,8 @@ pub struct Script {
     pub commands: Vec<Command>,
     /// Names of the variables; a [`Slot`] is an index here.
     pub variables: Vec<String>,
+    /// What it was parsed from.
+    pub source: ScriptSource,
 }
 
 /// One command of a script.

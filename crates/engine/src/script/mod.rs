@@ -26,7 +26,7 @@ mod token;
 mod value;
 
 pub use characters::{is_variable_name, leading_integer};
-pub use command::{Command, Op, Piece, Script, Store, WeightedScript};
+pub use command::{Command, Op, Piece, Script, ScriptSource, Store, WeightedScript};
 pub(crate) use conditions::{BranchTargets, branch_targets};
 pub use error::{EvalError, ScriptError};
 pub use eval::Scope;

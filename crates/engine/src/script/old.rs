@@ -1,8 +1,8 @@
 //! The language of pgbench up to 9.5: every line is a command, and `\setrandom` draws.
 
-use super::Script;
 use super::error::ScriptError;
 use super::parser::Parser;
+use super::{Script, ScriptSource};
 
 impl Script {
     /// Parses `text` in the current language, or in that of pgbench up to 9.5 if it has
@@ -24,12 +24,24 @@ impl Script {
         }
     }
 
+    /// Parses `source` in its language.
+    ///
+    /// # Errors
+    /// As [`Script::parse`].
+    pub fn from_source(name: &str, source: &ScriptSource) -> Result<Self, ScriptError> {
+        match source.is_old {
+            true => Self::parse_old(name, &source.text),
+            false => Self::parse(name, &source.text),
+        }
+    }
+
     /// Parses `text` in the language of pgbench up to 9.5.
     ///
     /// # Errors
     /// As [`Script::parse`].
     pub fn parse_old(name: &str, text: &str) -> Result<Self, ScriptError> {
         let mut parser = Parser::new(name, text);
+        parser.script.source.is_old = true;
         let mut at = 0;
         for line in text.split_inclusive('\n') {
             let trimmed = line.trim_ascii();

@@ -6,7 +6,7 @@
 use std::collections::HashMap;
 
 use super::error::{ScriptError, SourceText};
-use super::{Command, Op, Piece, Script, Slot, characters, conditions};
+use super::{Command, Op, Piece, Script, ScriptSource, Slot, characters, conditions};
 
 /// Longest summary of an SQL command (bytes).
 const MAX_SUMMARY: usize = 127;
@@ -25,7 +25,12 @@ impl<'a> Parser<'a> {
     pub(super) fn new(name: &'a str, text: &'a str) -> Self {
         Self {
             place: SourceText { script: name, text },
-            script: Script { name: name.to_owned(), commands: Vec::new(), variables: Vec::new() },
+            script: Script {
+                name: name.to_owned(),
+                commands: Vec::new(),
+                variables: Vec::new(),
+                source: ScriptSource { text: text.into(), is_old: false },
+            },
             slots: HashMap::new(),
             counted: (0, 1),
         }

@@ -145,7 +145,7 @@ fn change_files(step: &Step) -> Result<(), StepError> {
         Step::WriteFile { path, contents, mode, owner } => {
             let text = match contents {
                 Contents::Text(text) => text.as_str(),
-                Contents::Password(secret) => secret.reveal(),
+                Contents::Password(secret) | Contents::Key(secret) => secret.reveal(),
             };
             let write = |(parent, name): (Directory, &OsStr)| {
                 parent.replace_file(name, text.as_bytes(), owner.as_ref(), *mode)

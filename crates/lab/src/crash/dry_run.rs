@@ -2,8 +2,11 @@
 
 use std::fmt::Write as _;
 
+use pgdyno_model::crash::{CrashOptions, States};
+
 use super::aim::aims;
 use super::feasibility::options;
+use super::log_room::describe_log_rooms;
 use super::subject::{described, takes_emulated};
 use crate::LabError;
 use crate::dry_run::making;
@@ -22,6 +25,22 @@ pub fn dry_run(prepared: &Prepared) -> Result<String, LabError> {
         "crash tests of {} (nothing is done: this is the plan)\n",
         described(prepared, &prepared.plan.treatments[0])
     );
+    match options.states {
+        States::Drawn => rounds(&mut out, options, prepared),
+        States::Flushes | States::All => states(&mut out, options),
+    }
+    let _ = writeln!(
+        out,
+        "what each session stands on, made anew after every failure; page checksums, WAL segments of 1 MB and max_wal_size = 32MB \
+         unless said otherwise; for faults of the disk an emulated disk takes the loop file's place:"
+    );
+    out.push_str(&making(prepared)?);
+    out.push_str(&describe_log_rooms(prepared));
+    Ok(out)
+}
+
+/// Describes rounds: what each does, faults, aims and controls.
+fn rounds(out: &mut String, options: &CrashOptions, prepared: &Prepared) {
     let _ = writeln!(
         out,
         "each round: tables brought back and made durable; {} clients, scale {}, {} with a ledger; a fault within {} at a \
@@ -47,11 +66,30 @@ pub fn dry_run(prepared: &Prepared) -> Result<String, LabError> {
         "left out: a pass will be called invalid"
     };
     let _ = writeln!(out, "\npositive controls: {controls}\n");
+}
+
+/// Describes the states of a recorded stretch.
+fn states(out: &mut String, options: &CrashOptions) {
+    let within = match options.states {
+        States::All => ", then a sample of the states between two flushes",
+        States::Drawn | States::Flushes => "",
+    };
+    let budget =
+        options.budget.map_or_else(String::new, |budget| format!(", for {budget} at most"));
     let _ = writeln!(
         out,
-        "what each session stands on, made anew after every failure; page checksums, WAL segments of 1 MB and max_wal_size = 32MB \
-         unless said otherwise; for faults of the disk an emulated disk takes the loop file's place:"
+        "one stretch of {}: {} clients, scale {}, {} with a ledger, on an emulated disk that records it; then the disk \
+         at every flush{within}{budget}; {} at a time, each mounted, recovered within {} and judged by the ledger as it \
+         was then\n",
+        options.load,
+        options.clients,
+        options.scale,
+        options.workload.description(),
+        options.jobs,
+        options.recovery_limit,
     );
-    out.push_str(&making(prepared)?);
-    Ok(out)
+    let control = "the disk as it was before the load, judged by the whole ledger";
+    let controls =
+        if options.controls { control } else { "left out: a pass will be called invalid" };
+    let _ = writeln!(out, "positive control: {controls}\n");
 }

@@ -4,7 +4,7 @@
 
 use std::collections::BTreeMap;
 
-use pgdyno_model::crash::{CrashOptions, Under};
+use pgdyno_model::crash::{CrashOptions, States, Under};
 use pgdyno_model::storage::Backing;
 use pgdyno_model::{Experiment, Fault, Plan, Storage, Treatment};
 use pgdyno_storage::fault::CUTTABLE;
@@ -18,6 +18,10 @@ const DISK_FAULTS: &[Fault] =
 /// Folders of PGDATA whose files a power loss must not find unflushed: tables and indexes, the
 /// commit log, the control file and shared catalogs. For WAL, the control sets fsync=off.
 pub(super) const STALE_FOLDERS: [&str; 3] = ["base", "pg_xact", "global"];
+
+/// Filesystems of which several clones, with one UUID, can be mounted at a time: btrfs where the
+/// kernel can (`TestBed::can_have_replicas`).
+const CLONABLE: [&str; 5] = ["ext2", "ext3", "ext4", "xfs", "btrfs"];
 
 /// Returns how many rounds the positive controls of `fault` take, if each is seen at once.
 pub(crate) fn control_rounds(fault: Fault) -> u32 {
@@ -70,6 +74,9 @@ pub(crate) fn check(experiment: &Experiment, plan: &Plan) -> Result<(), LabError
             for fault in &options.faults {
                 possible(experiment, &name, *fault)?;
             }
+        }
+        if options.states != States::Drawn {
+            check_recordable(experiment, &treatment.storage, options.jobs)?;
         }
         if options.under != Under::Both && experiment.storage[&treatment.storage].wal.is_none() {
             return Err(LabError::Crash {
@@ -126,6 +133,38 @@ fn possible(experiment: &Experiment, name: &str, fault: Fault) -> Result<(), Lab
             "choose `backing = { loop = { size = \"1300MiB\" } }`, or `emulated` in place of `loop`".into(),
         ),
     }
+}
+
+/// Whether all states of storage `name` can be looked at: its disk is recorded whole.
+fn check_recordable(experiment: &Experiment, name: &str, jobs: u32) -> Result<(), LabError> {
+    let storage = &experiment.storage[name];
+    let refuse = |found: &str, help: &str| {
+        Err(LabError::Crash {
+            what: format!("storage `{name}` at every flush"),
+            found: found.into(),
+            help: help.into(),
+        })
+    };
+    if storage.wal.is_some() {
+        return refuse(
+            "one disk is recorded, and pg_wal lies on another",
+            "leave `wal` out, so that PGDATA and pg_wal lie on one storage",
+        );
+    }
+    let filesystem = storage.filesystem.as_ref().map_or("", |filesystem| filesystem.name.as_str());
+    if jobs > 1 && !CLONABLE.contains(&filesystem) {
+        return refuse(
+            &format!("the kernel does not mount two clones of {filesystem} at a time"),
+            &format!("leave `jobs` out, or use one of {}", CLONABLE.join(", ")),
+        );
+    }
+    if storage.backing.emulated().iter().any(|disk| disk.log) {
+        return refuse(
+            "its emulated disk keeps a log from its beginning on (`log = true`)",
+            "leave `log` out: a log of the stretch is kept anyway",
+        );
+    }
+    Ok(())
 }
 
 /// The faults that `treatment` is meant to fail.

@@ -30,7 +30,8 @@ const CHECKPOINTS_MORE: f64 = 3.0;
 ///
 /// Recovery replays WAL since the last checkpoint that completed: without one during the load no
 /// flush of a data file is under test.
-const SWITCH_AND_CHECKPOINT: [&str; 2] = ["SELECT pg_catalog.pg_switch_wal()", "CHECKPOINT"];
+pub(super) const SWITCH_AND_CHECKPOINT: [&str; 2] =
+    ["SELECT pg_catalog.pg_switch_wal()", "CHECKPOINT"];
 
 /// A fault that happened.
 pub(super) struct InjectedFault {

@@ -1,6 +1,7 @@
 //! The load of a round, every transaction of which leaves a row named by its token, with a ledger
 //! beside it.
 
+use std::collections::BTreeMap;
 use std::num::NonZeroU32;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -8,13 +9,13 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use pgdyno_engine::ledger::{Ledger, MappedLedger, read};
+use pgdyno_engine::ledger::{Ledger, MappedLedger, read, read_positions};
 use pgdyno_engine::script::{Script, Value};
 use pgdyno_engine::{LoadError, LoadObserver, LoadSpec, WeightedScript, run_load};
 use pgdyno_model::Measurement;
 use pgdyno_model::crash::CrashOptions;
 use pgdyno_model::experiment::Length;
-use pgdyno_model::ledger::History;
+use pgdyno_model::ledger::{History, LogPositions, Token};
 use pgdyno_model::target::Target;
 use pgdyno_model::units::Span;
 
@@ -51,6 +52,15 @@ pub(super) fn spec(
     })
 }
 
+/// What clients know of a load on a recorded disk.
+pub(super) struct RecordedLoad {
+    pub(super) history: History,
+    /// The positions of the disk's log at each COMMIT.
+    pub(super) positions: BTreeMap<Token, LogPositions>,
+    /// Why clients gave up; empty if they did not.
+    pub(super) said: String,
+}
+
 /// A load under way.
 pub(super) struct Load {
     ledger: Arc<MappedLedger>,
@@ -61,7 +71,8 @@ pub(super) struct Load {
 
 impl Load {
     /// Offers load to `target` for `length` and some time more, its ledger in the directory
-    /// `scratch`; tokens begin at `first`.
+    /// `scratch`; tokens begin at `first`. The ledger notes the position of a recorded disk, which
+    /// the file `position` tells.
     pub(super) fn start(
         target: Target,
         options: &CrashOptions,
@@ -69,13 +80,19 @@ impl Load {
         seed: u64,
         first: u64,
         scratch: &Path,
+        position: Option<&Path>,
     ) -> Result<Self, LabError> {
         let path = scratch.join(format!("ledger-{first}"));
         let clients = clients(options);
         let seconds = (length + LONGER).as_secs_f64();
         let ledger =
-            MappedLedger::create(&path, clients.get(), capacity(clients.get(), seconds), first)
-                .map_err(|e| ledger_error(&path, &e))?;
+            MappedLedger::create(&path, clients.get(), capacity(clients.get(), seconds), first);
+        let ledger = ledger
+            .and_then(|ledger| match position {
+                Some(position) => ledger.with_disk_position(position),
+                None => Ok(ledger),
+            })
+            .map_err(|e| ledger_error(&path, &e))?;
         let ledger = Arc::new(ledger);
         let spec = LoadSpec {
             length: Length::Duration(Span(length + LONGER)),
@@ -99,6 +116,11 @@ impl Load {
             Ok((is_warm || self.has_ended()).then_some(is_warm))
         });
         Ok(is_warm?.unwrap_or(false))
+    }
+
+    /// The ledger's file.
+    pub(super) fn path(&self) -> &Path {
+        &self.path
     }
 
     /// Whether it has ended by itself.
@@ -128,6 +150,14 @@ impl Load {
             None => String::new(),
         };
         Ok((read(&self.path).map_err(|e| ledger_error(&self.path, &e))?, said))
+    }
+
+    /// Ends it as [`Self::finish`] does, and also returns where the disk's log was at each COMMIT.
+    pub(super) fn finish_recorded(self) -> Result<RecordedLoad, LabError> {
+        let path = self.path.clone();
+        let (history, said) = self.finish()?;
+        let positions = read_positions(&path).map_err(|e| ledger_error(&path, &e))?;
+        Ok(RecordedLoad { history, positions, said })
     }
 
     fn join(&mut self) -> Option<std::thread::Result<Result<Measurement, LoadError>>> {

@@ -9,18 +9,24 @@
 //! 5. Let `pgdyno-durability` judge the rows that are there.
 //!
 //! Positive controls are rounds with a planted loss. They show that a loss would be seen.
+//!
+//! In place of rounds, `all_states` looks at the states that a power cut could have left at every
+//! flush of one stretch of load, and at a sample of those between two flushes.
 
 mod aim;
+mod all_states;
 mod controls;
 mod disk;
 mod dry_run;
 pub(crate) mod feasibility;
 mod inject_fault;
 mod load;
+pub(crate) mod log_room;
 mod missed;
 mod power;
 mod recovery;
 mod repeated;
+mod resume;
 mod round;
 mod round_plan;
 mod run_session;
@@ -36,12 +42,16 @@ use std::path::Path;
 use std::sync::atomic::AtomicBool;
 use std::time::SystemTime;
 
+pub use all_states::{KeptState, StateJudgement, judge_again};
+use all_states::{Origin, StretchSource};
 pub use dry_run::dry_run;
 use feasibility::refuse_plug;
 use pgdyno_model::crash::CrashRecord;
 use pgdyno_model::progress::Progress;
 use pgdyno_model::units::Epoch;
-pub(crate) use run_session::run_session;
+pub(crate) use resume::crash_treatment;
+pub use resume::{Resumption, resume};
+use run_session::run_session;
 pub(crate) use subject::Subject;
 pub use subject::{AfterRecovery, Interference, Through};
 
@@ -72,7 +82,9 @@ pub fn crash(
     let context = Context { journal: &journal, progress, stop };
     let subject = Subject { interference, ..Subject::new(prepared, treatment, context)? };
     let id = new_record_id("crash", Epoch::of(SystemTime::now()));
-    let record = run_session(&subject, &id, context)?;
+    let (source, overrides) = (prepared.source.clone(), prepared.overrides.clone());
+    let source = StretchSource::New(Origin::Command { source, overrides });
+    let record = run_session(&subject, &id, source, context)?;
     store.add_crash(None, &record)?;
     Ok(record)
 }

@@ -15,7 +15,7 @@ use pgdyno_storage::fault::FileBaseline;
 use super::inject_fault::InjectedFault;
 use super::round_plan::{Planted, RoundContext, RoundPlan};
 use super::test_bed::TestBed;
-use super::verify::{self, Before, Terms};
+use super::verify::{self, Before, Depth, Terms};
 use super::workload::CrashLoad;
 use crate::LabError;
 use crate::provisioner::DATABASE;
@@ -107,7 +107,7 @@ pub(super) fn recover(
         interfere(&bed.cluster().control_target(DATABASE), &bed.cluster().data());
     }
     let terms = Terms { load: subject.load(), scale: subject.options.scale, limit, stop };
-    let found = verify::look(bed.cluster(), before, mark, &terms)?;
+    let found = verify::look(bed.cluster(), before, mark, Depth::Thorough, &terms)?;
     let log = bed.cluster().log_since(mark);
     Ok(Recovered { aftermath: Aftermath::Up(Box::new(found)), took: Some(took), log })
 }

@@ -50,7 +50,8 @@ pub(super) fn run_round(
     let target = subject.interference.through.as_ref();
     let target = target.map_or_else(|| direct.clone(), |through| through(&direct));
     let wait = wait(&subject.options, delay, &mut draws);
-    let load = Load::start(target, &subject.options, wait, plan.seed, plan.first, around.scratch)?;
+    let load =
+        Load::start(target, &subject.options, wait, plan.seed, plan.first, around.scratch, None)?;
     let watcher = WalWatcher::start(&bed.cluster().control_target(DATABASE));
     let struck = match load.wait_warm(subject.options.clients, context)? {
         true => inject_fault(plan, bed, &load, wait, &mut draws, around)?,

@@ -110,7 +110,7 @@ fn last(log: &str) -> String {
 
 /// The lines of a log that tell of errors and of recovery, without those that every start and end
 /// has.
-fn excerpt(log: &str) -> String {
+pub(super) fn excerpt(log: &str) -> String {
     const TELLING: [&str; 8] =
         ["PANIC", "FATAL", "ERROR", "WARNING", "redo", "recover", "invalid", "could not"];
     const USUAL: [&str; 2] = ["checkpoint starting", "checkpoint complete"];

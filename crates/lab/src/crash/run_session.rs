@@ -4,11 +4,12 @@ use std::collections::BTreeSet;
 
 use pgdyno_exec::{ScratchDirectory, paths};
 use pgdyno_model::crash::{
-    CheckOutcome, CrashOutcome, CrashRecord, Fault, FaultOutcome, Round, Verdict,
+    CheckOutcome, CrashOutcome, CrashRecord, Fault, FaultOutcome, Round, States, Verdict,
 };
 use pgdyno_model::progress::Warning;
 
 use super::aim::aims;
+use super::all_states::{StretchSource, run_all_states};
 use super::controls::run_controls;
 use super::round_plan::{Planted, RoundPlan};
 use super::session::{Session, new_record, round_seed};
@@ -16,7 +17,8 @@ use super::subject::Subject;
 use crate::LabError;
 use crate::context::Context;
 
-/// Runs the positive controls and then every round of every fault of `subject`.
+/// Runs the positive controls and then every round of every fault of `subject`; or judges all states
+/// of a stretch of `source`, if its options say so.
 ///
 /// After a signal, returns the record of what was done until then.
 ///
@@ -25,25 +27,33 @@ use crate::context::Context;
 pub(crate) fn run_session(
     subject: &Subject,
     id: &str,
+    source: StretchSource,
     context: Context<'_>,
 ) -> Result<CrashRecord, LabError> {
     let scratch = ScratchDirectory::make(&paths::state_dir(), "ledgers", context.journal)?;
     let record = new_record(subject, id);
     let mut session = Session::new(subject, record, scratch.path(), context);
-    let worked = run_controls(&mut session).and_then(|()| run_faults(&mut session));
+    let worked = match subject.options.states {
+        States::Drawn => run_controls(&mut session).and_then(|()| run_faults(&mut session)),
+        States::Flushes | States::All => run_all_states(&mut session, source),
+    };
     session.clear();
     let mut record = session.record;
     let outcome = &mut record.outcome;
     match worked {
         Ok(()) => outcome.complete = true,
         // Such a record would say nothing.
-        Err(LabError::Interrupted) if outcome.faults.is_empty() && outcome.controls.is_empty() => {
+        Err(LabError::Interrupted)
+            if outcome.faults.is_empty()
+                && outcome.controls.is_empty()
+                && outcome.states.is_none() =>
+        {
             return Err(LabError::Interrupted);
         }
         Err(LabError::Interrupted) => {}
         Err(e) if context.is_stopped() => drop(e),
         // Before the first round the experiment asks for something that cannot be had.
-        Err(e) if outcome.faults.is_empty() => return Err(e),
+        Err(e) if outcome.faults.is_empty() && outcome.states.is_none() => return Err(e),
         // After the first round the results are worth keeping; untried rounds count as not passed.
         Err(e) => {
             let reason = e.message();

@@ -27,7 +27,7 @@ pub(super) struct Session<'a> {
     pub(super) context: Context<'a>,
     pub(super) record: CrashRecord,
     /// Where ledgers lie: not on the storage that is crashed.
-    scratch: &'a Path,
+    pub(super) scratch: &'a Path,
     /// Stands as long as rounds leave it whole.
     bed: Option<TestBed>,
     /// The storages that the test bed is made of.
@@ -77,16 +77,31 @@ impl<'a> Session<'a> {
         for ledger in ledgers(self.scratch) {
             let _ = std::fs::remove_file(ledger);
         }
-        let bed = match &mut self.bed {
+        let (scratch, context) = (self.scratch, self.context);
+        let bed = self.bed(subject)?;
+        run_round(plan, bed, &RoundContext { subject, scratch, context })
+    }
+
+    /// Returns the test bed of `subject`. Makes it where none stands.
+    ///
+    /// # Errors
+    /// A storage or the cluster cannot be made, or there is too little room.
+    pub(super) fn bed(&mut self, subject: &Subject) -> Result<&mut TestBed, LabError> {
+        let bed = match self.bed.take() {
             Some(bed) => bed,
             None => {
                 let bed = TestBed::make(subject, self.context)?;
                 self.record.storage = bed.facts().clone();
-                self.bed.insert(bed)
+                bed
             }
         };
-        let (scratch, context) = (self.scratch, self.context);
-        run_round(plan, bed, &RoundContext { subject, scratch, context })
+        Ok(self.bed.insert(bed))
+    }
+
+    /// Takes `bed`, which stands for one on `storage`.
+    pub(super) fn adopt(&mut self, bed: TestBed, storage: StorageFacts) {
+        self.record.storage = storage;
+        self.bed = Some(bed);
     }
 
     /// Adds to `round` the filesystems' mounts after its power cut and what their fsck finds.
@@ -109,10 +124,7 @@ impl<'a> Session<'a> {
 
     /// Keeps the remains of a failed round for inspection. Returns where.
     pub(super) fn keep(&mut self, fault: Fault, number: u32) -> Option<String> {
-        let into: PathBuf = paths::data_dir()
-            .join("crashes")
-            .join(&self.record.id)
-            .join(format!("{fault}-{number}"));
+        let into = self.evidence_folder(fault, number);
         let named = |path: PathBuf| {
             let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
             (path, name)
@@ -120,8 +132,26 @@ impl<'a> Session<'a> {
         let ledgers: Vec<(PathBuf, String)> =
             ledgers(self.scratch).into_iter().map(named).collect();
         let kept = self.bed.as_mut().map_or(Ok(()), |bed| bed.keep(&into));
-        match kept.and_then(|()| Ok(pgdyno_storage::fault::keep(&ledgers, &into)?)) {
-            Ok(()) => Some(into.display().to_string()),
+        let kept = kept.and_then(|()| Ok(pgdyno_storage::fault::keep(&ledgers, &into)?));
+        self.evidence(fault, number, kept)
+    }
+
+    /// Returns the folder for the remains of a round.
+    pub(super) fn evidence_folder(&self, fault: Fault, number: u32) -> PathBuf {
+        let crashes = paths::data_dir().join("crashes");
+        crashes.join(&self.record.id).join(format!("{fault}-{number}"))
+    }
+
+    /// Returns the folder for the remains of a round, which are `kept` there; none, with a warning,
+    /// if they could not be.
+    pub(super) fn evidence(
+        &mut self,
+        fault: Fault,
+        number: u32,
+        kept: Result<(), LabError>,
+    ) -> Option<String> {
+        match kept {
+            Ok(()) => Some(self.evidence_folder(fault, number).display().to_string()),
             Err(e) => {
                 let reason = e.to_string();
                 self.record.outcome.notes.push(format!(
@@ -157,6 +187,7 @@ pub(super) fn new_record(subject: &Subject, id: &str) -> CrashRecord {
             verdict: Verdict::Unknown,
             reason: String::new(),
             faults: Vec::new(),
+            states: None,
             controls: Vec::new(),
             notes: Vec::new(),
             complete: false,

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use pgdyno_exec::account::{Account, server_account};
 use pgdyno_facts::Serials;
-use pgdyno_model::crash::CrashOptions;
+use pgdyno_model::crash::{CrashOptions, States};
 use pgdyno_model::experiment::Connect;
 use pgdyno_model::storage::{Backing, DeviceSettings, EmulatedDisk, FilesystemChoice};
 use pgdyno_model::target::Target;
@@ -178,7 +178,8 @@ impl Subject {
     ///
     /// An emulated disk takes the place of a loop file in two cases: the fault is one of the disk,
     /// or the kernel cannot shut the filesystem down as a power loss would. Emulated disks that the
-    /// user named are the only ones that a fault of the disk strikes.
+    /// user named are the only ones that a fault of the disk strikes. Where all states are looked
+    /// at, every loop file is replaced.
     pub(crate) fn on_storages_for(&self, fault: Fault) -> Self {
         let mut other = self.clone();
         let struck = self.struck_storages();
@@ -186,7 +187,7 @@ impl Subject {
         for name in struck {
             let Some(storage) = other.storages.get_mut(&name) else { continue };
             if let Backing::Loop(file) = &storage.backing
-                && takes_emulated(storage, fault)
+                && (self.options.states != States::Drawn || takes_emulated(storage, fault))
                 && !(chosen && fault.needs_emulated_disk())
             {
                 storage.backing = Backing::Emulated(EmulatedDisk {

@@ -1,13 +1,16 @@
 //! The test bed that a round stands on: a made storage and a cluster on it, whose baseline is
 //! durable.
 
+mod replica;
+
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
 use pgdyno_dataset::BulkLoad;
 use pgdyno_dataset::workload::{self, DataSet};
-use pgdyno_emulated_disk::{Control, Cut};
+use pgdyno_emulated_disk::states::State;
+use pgdyno_emulated_disk::{Control, Cut, DiskServer};
 use pgdyno_exec::Step;
 use pgdyno_model::crash::FilesystemRecovery;
 use pgdyno_model::experiment::Loading;
@@ -65,6 +68,8 @@ pub(super) struct TestBed {
     /// How long each storage's mount after the last power cut since the baseline took; empty
     /// without a cut.
     mounts: Vec<Duration>,
+    /// The directory of the disk whose recording is shown; none before one was made.
+    recorded: Option<PathBuf>,
 }
 
 impl Drop for TestBed {
@@ -81,12 +86,7 @@ impl TestBed {
     /// A storage or the cluster cannot be made, or there is too little room.
     pub(super) fn make(subject: &Subject, context: Context<'_>) -> Result<Self, LabError> {
         context.begin(Activity::MakingTestBed { subject: subject.name.clone() });
-        let provisioner = Provisioner {
-            account: subject.account.clone(),
-            wipe: subject.wipe.clone(),
-            serials: subject.serials,
-            context,
-        };
+        let provisioner = provisioner(subject, context);
         let asked = &subject.storages[&subject.storage];
         let mut data = asked.clone();
         data.device = data.device.overlaid(&subject.device);
@@ -96,11 +96,8 @@ impl TestBed {
         let wal = wal.transpose()?;
         let data_path = data.stack.path();
         let data_set = workload::load(subject.load().data_set, &[])?.data;
-        room_needed(subject, &data_set).check(
-            &subject.storage,
-            &data_path,
-            pgdyno_exec::directory::room(&data_path)?,
-        )?;
+        let available = pgdyno_exec::directory::room(&data_path)?;
+        Self::room_needed(subject)?.check(&subject.storage, &data_path, available)?;
         let cluster = provisioner.cluster(ClusterRequest {
             install: subject.install.clone(),
             data: &data_path,
@@ -110,6 +107,7 @@ impl TestBed {
             settings: subject.server_settings(),
             accepts: &[],
             connect: subject.connect,
+            listen: None,
         })?;
         let mut bed = Self {
             cluster: Some(cluster),
@@ -118,9 +116,28 @@ impl TestBed {
             storages: std::iter::once(data).chain(wal).collect(),
             powered_off: false,
             mounts: Vec::new(),
+            recorded: None,
         };
         bed.load_tables(subject, &data_set, context.stop)?;
         Ok(bed)
+    }
+
+    /// Returns the room that the tables of `subject` take, with what load adds and WAL.
+    ///
+    /// # Errors
+    /// The load has no such data set.
+    pub(super) fn room_needed(subject: &Subject) -> Result<RoomNeeded, LabError> {
+        const WAL: u64 = 320 << 20;
+        let data_set = workload::load(subject.load().data_set, &[])?.data;
+        let tables = pgdyno_dataset::room_needed(&data_set, subject.options.scale);
+        Ok(RoomNeeded {
+            bytes: Bytes(tables.0 + tables.0 / 2 + WAL),
+            data: format!(
+                "{}'s tables at scale {} and a crash test's WAL",
+                subject.options.workload.description(),
+                subject.options.scale
+            ),
+        })
     }
 
     /// Loads the tables, makes the table of tokens and the extensions that verification uses.
@@ -174,6 +191,35 @@ impl TestBed {
     pub(super) fn disks(&self) -> Result<Vec<Control>, LabError> {
         let disks = self.stacks().flat_map(MountedStack::disks);
         disks.map(|disk| disk.control().map_err(|e| self.refused(&e))).collect()
+    }
+
+    /// Begins a recording of its only disk, whose baseline is durable, and returns that disk.
+    ///
+    /// # Errors
+    /// It stands on no emulated disk, or on several; or the disk refuses.
+    pub(super) fn record(&mut self) -> Result<DiskServer, LabError> {
+        let disks: Vec<DiskServer> = self.stacks().flat_map(MountedStack::disks).collect();
+        let [disk] = disks.as_slice() else {
+            let found = format!("{} disks lie under it, where one is recorded", disks.len());
+            return Err(self.refused(&std::io::Error::other(found)));
+        };
+        disk.control().and_then(|mut it| it.record()).map_err(|e| self.refused(&e))?;
+        self.recorded = Some(disk.directory.clone());
+        Ok(disk.clone())
+    }
+
+    /// Brings its storage back in `state` of what was recorded, after its power was cut.
+    ///
+    /// # Errors
+    /// The disk refuses, or the filesystem does not mount.
+    pub(super) fn show(&mut self, state: &State, stop: &AtomicBool) -> Result<(), LabError> {
+        let Some(recorded) = self.recorded.clone() else {
+            return Err(self.refused(&std::io::Error::other("nothing was recorded")));
+        };
+        for mut disk in self.disks()? {
+            disk.show(state, &recorded).map_err(|e| self.refused(&e))?;
+        }
+        self.power_on(stop)
     }
 
     /// Flushes that its storages' devices have completed since they were made (count); none where
@@ -372,7 +418,7 @@ impl TestBed {
         let data = cluster.data();
         let mut images = Vec::new();
         for stack in self.stacks().filter(|stack| stack.stack().is_made()) {
-            images.extend(stack.disks().iter().map(pgdyno_emulated_disk::DiskServer::image));
+            images.extend(stack.disks().iter().map(DiskServer::image));
             if stack.disks().is_empty() {
                 images.extend(loop_files(stack));
             }
@@ -386,7 +432,18 @@ impl TestBed {
         }
         // PGDATA's first, then that of pg_wal.
         let named = (0..).zip(images).map(|(n, image)| (image, format!("image-{n}")));
-        Ok(pgdyno_storage::fault::keep(&named.collect::<Vec<_>>(), into)?)
+        let logs = self.stacks().flat_map(MountedStack::disks).map(|disk| disk.log());
+        let logs = logs.filter(|log| log.exists()).map(|log| (log, "disk-log".to_owned()));
+        Ok(pgdyno_storage::fault::keep(&named.chain(logs).collect::<Vec<_>>(), into)?)
+    }
+}
+
+fn provisioner<'a>(subject: &Subject, context: Context<'a>) -> Provisioner<'a> {
+    Provisioner {
+        account: subject.account.clone(),
+        wipe: subject.wipe.clone(),
+        serials: subject.serials,
+        context,
     }
 }
 
@@ -395,18 +452,4 @@ fn loop_files(stack: &MountedStack) -> Vec<PathBuf> {
     let steps = stack.stack().steps().into_iter();
     let image = |step| if let Step::AttachLoop(device) = step { Some(device.image) } else { None };
     steps.filter_map(image).collect()
-}
-
-/// Returns the room that the tables of `subject` take, with what load adds and WAL.
-fn room_needed(subject: &Subject, data_set: &DataSet) -> RoomNeeded {
-    const WAL: u64 = 320 << 20;
-    let tables = pgdyno_dataset::room_needed(data_set, subject.options.scale);
-    RoomNeeded {
-        bytes: Bytes(tables.0 + tables.0 / 2 + WAL),
-        data: format!(
-            "{}'s tables at scale {} and a crash test's WAL",
-            subject.options.workload.description(),
-            subject.options.scale
-        ),
-    }
 }

@@ -5,6 +5,7 @@ use pgdyno_model::storage::DeviceSettings;
 use pgdyno_model::{Stopping, Treatment};
 use pgdyno_stats::InterimAnalyses;
 
+use crate::generators::launch_of;
 use crate::prepare::Prepared;
 
 /// Describes the experiment and its treatments.
@@ -67,12 +68,13 @@ pub(super) fn head(prepared: &Prepared, out: &mut String) {
     }
     line!(out, "\nTreatments");
     for (number, treatment) in (1..).zip(&plan.treatments) {
-        self::treatment(number, treatment, out);
+        let generators = launch_of(&experiment.generators, treatment);
+        self::treatment(number, treatment, generators, out);
     }
 }
 
 /// Describes a treatment in a line.
-fn treatment(number: usize, treatment: &Treatment, out: &mut String) {
+fn treatment(number: usize, treatment: &Treatment, generators: Option<&str>, out: &mut String) {
     let levels = match treatment.levels.to_string() {
         none if none.is_empty() => "(no factors)".to_owned(),
         levels => levels,
@@ -97,6 +99,9 @@ fn treatment(number: usize, treatment: &Treatment, out: &mut String) {
     }
     if let Some(server) = &treatment.server {
         piece!(out, ", server {server}");
+    }
+    if let Some(generators) = generators {
+        piece!(out, ", generators {generators}");
     }
     for (name, value) in &treatment.settings {
         piece!(out, ", {name} = {value}");

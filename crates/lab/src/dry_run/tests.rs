@@ -46,6 +46,17 @@ fn a_seed_that_is_drawn_is_told_with_how_to_keep_it() {
 }
 
 #[test]
+fn who_offers_the_load_is_told_for_each_treatment() {
+    let levels = "factors.generators=[\"none\", \"local:1\"]";
+    let set = vec![Override::parse(levels).unwrap()];
+    let prepared = Prepared::new(recipes::source("quickstart").unwrap(), set).unwrap();
+    let told = describe(&prepared, Some(&somewhere(&prepared)));
+    let treatments = prepared.plan.treatments.len();
+    assert_eq!(told.matches(", generators local:1").count(), treatments / 2, "{told}");
+    assert!(!told.contains(", generators none"), "{told}");
+}
+
+#[test]
 fn a_build_to_be_fetched_and_a_lack_of_room_are_told() {
     let mut source = recipes::source("quickstart").unwrap();
     source.text = source.text.replace("[factors]", "[factors]\npostgres.version = [16]");

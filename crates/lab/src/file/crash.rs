@@ -3,7 +3,7 @@
 use std::num::NonZeroU32;
 
 use pgdyno_model::Fault;
-use pgdyno_model::crash::{CrashOptions, CrashWorkload, Under};
+use pgdyno_model::crash::{CrashOptions, CrashWorkload, States, Under};
 use pgdyno_model::experiment::{Factor, PlantedFailure};
 use pgdyno_model::nearest::nearest;
 use pgdyno_model::units::Span;
@@ -51,6 +51,17 @@ pub(super) struct CrashTable {
     #[cfg_attr(test, schemars(with = "Option<f64>", extend("default" = 1.0)))]
     #[cfg_attr(test, schemars(extend("exclusiveMinimum" = 0, "maximum" = 1)))]
     lie: Option<Spanned<f64>>,
+    /// States in which a power cut could have left an emulated disk during `load`, in place of
+    /// rounds. `flushes`: at every flush; `all`: then a sample of the states between two flushes.
+    /// The only fault is `power`.
+    #[cfg_attr(test, schemars(with = "Option<States>", extend("default" = "drawn")))]
+    states: Option<Spanned<States>>,
+    /// With `states`: how long they are judged at most. Left out: until all are judged.
+    #[cfg_attr(test, schemars(with = "Option<Span>"))]
+    budget: Option<Spanned<Span>>,
+    /// With `states`: how many are judged at a time, each on a disk of its own.
+    #[cfg_attr(test, schemars(extend("default" = 1)))]
+    jobs: Option<NonZeroU32>,
     /// Treatments that are meant to fail, and their faults. Their failure is then *as planted*.
     #[cfg_attr(test, schemars(with = "Vec<PlantedTable>"))]
     #[serde(default)]
@@ -158,10 +169,28 @@ impl CrashTable {
             .at(at));
         }
         let faults = faults(self.faults, "crash.faults")?;
+        let states = match self.states {
+            Some(states) if *states.get_ref() != States::Drawn && faults != [Fault::Power] => {
+                return Err(Complaint::new("`crash.states` names states that power cuts leave")
+                    .with_help("name `faults = [\"power\"]`, or leave `states` out")
+                    .at(states.span()));
+            }
+            states => states.map_or(defaults.states, Spanned::into_inner),
+        };
+        let budget = match self.budget {
+            Some(budget) if states == States::Drawn => {
+                return Err(Complaint::new("`crash.budget` needs `states = \"all\"`")
+                    .with_help("add `states = \"all\"`, or leave `budget` out")
+                    .at(budget.span()));
+            }
+            budget => budget.map(Spanned::into_inner),
+        };
+        // A stretch begins once every client has committed.
+        let least = if states == States::Drawn { 100 } else { 10 };
         let load = match self.load {
-            Some(load) if load.get_ref().0.as_millis() < 100 => {
+            Some(load) if load.get_ref().0.as_millis() < least => {
                 return Err(Complaint::new(format!("`crash.load` is {}", load.get_ref()))
-                    .with_help("clients need at least 100ms to have something to lose")
+                    .with_help(format!("clients need at least {least}ms to have something to lose"))
                     .at(load.span()));
             }
             load => load.map_or(defaults.load, Spanned::into_inner),
@@ -189,6 +218,9 @@ impl CrashTable {
             controls: self.controls.unwrap_or(defaults.controls),
             lie,
             planted: defaults.planted,
+            states,
+            budget,
+            jobs: self.jobs.map_or(defaults.jobs, NonZeroU32::get),
         })
     }
 }

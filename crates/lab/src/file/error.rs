@@ -58,6 +58,11 @@ impl Complaint {
         self
     }
 
+    /// Says what it is about.
+    pub(crate) fn about(self, subject: &str) -> Self {
+        Self { what: format!("{subject}: {}", self.what), ..self }
+    }
+
     pub(crate) fn at(mut self, span: Range<usize>) -> Self {
         self.span.get_or_insert(span);
         self

@@ -157,12 +157,8 @@ fn plain(name: &str, levels: Vec<Spanned<LevelValue>>) -> Result<Factor, Complai
 
 /// Returns the level of `factor` that gives `key` a value, by which it is called.
 fn plain_level(factor: &str, key: &Key, value: LevelValue) -> Result<Level, Complaint> {
-    check_level(key, &value).map_err(|c| with_subject(&format!("factor `{factor}`"), c))?;
+    check_level(key, &value).map_err(|c| c.about(&format!("factor `{factor}`")))?;
     Ok(Level { label: value.clone(), sets: vec![(key.clone(), value)] })
-}
-
-fn with_subject(what: &str, complaint: Complaint) -> Complaint {
-    Complaint { what: format!("{what}: {}", complaint.what), ..complaint }
 }
 
 /// A table is a set of bundles when all its values are tables; otherwise its lists continue a name
@@ -180,7 +176,7 @@ fn from_table(name: &str, table: &toml::Table, factors: &mut Vec<Factor>) -> Res
                 let key = key(&inner)?;
                 let value = setting_value(&inner, value)?;
                 check_level(&key, &value)
-                    .map_err(|c| with_subject(&format!("factor `{name}`, level `{label}`"), c))?;
+                    .map_err(|c| c.about(&format!("factor `{name}`, level `{label}`")))?;
                 // `postgres.dsn` of the command line and `postgres = { dsn = … }` of the file are
                 // one key: the later counts.
                 assigned.retain(|(known, _)| *known != key);

@@ -6,6 +6,7 @@ use pgdyno_model::raid::WritePolicy;
 use pgdyno_model::units::Span;
 
 use super::error::Complaint;
+use super::generators::read_launch;
 
 /// Gives the option of `key`, if it is one, a value that [`check_level`] has let through.
 pub(crate) fn set_option(options: &mut LoadOptions, key: &Key, value: &LevelValue) {
@@ -106,6 +107,7 @@ pub(super) fn check_level(key: &Key, value: &LevelValue) -> Result<(), Complaint
         }
         Key::ReconnectLost => text.parse::<ReconnectLost>().map(drop).map_err(|e| Complaint::new(e.to_string())),
         Key::PostgresVersion => major(value).map(drop),
+        Key::Generators => read_launch(&text).map(drop),
         Key::PostgresBindir if text.is_empty() => Err(Complaint::new("a `postgres.bindir` is empty")
             .with_help("name the folder of the server's programs")),
         // Not quoted: a password written wrongly could be in any part of it.

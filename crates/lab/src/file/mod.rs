@@ -7,6 +7,8 @@ mod crash;
 mod error;
 mod experiment;
 mod factors;
+mod generators;
+mod hosts;
 mod levels;
 mod load;
 mod overrides;
@@ -26,6 +28,7 @@ use std::path::Path;
 
 pub use error::FileError;
 pub(crate) use factors::spelled;
+pub use hosts::host_overrides;
 pub(crate) use levels::set_option;
 pub use overrides::Override;
 use pgdyno_model::Experiment;

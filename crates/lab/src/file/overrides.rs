@@ -3,11 +3,12 @@
 use std::path::Path;
 
 use pgdyno_postgres::external::server_name;
+use serde::{Deserialize, Serialize};
 
 use super::error::FileError;
 
 /// A key and the value it shall have.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Override {
     /// As given, for messages and for the store.
     pub given: String,
@@ -57,6 +58,27 @@ impl Override {
         }
         .with_absolute_paths()
         .without_passwords()
+    }
+
+    /// Returns an override for each value in `table`, however deep.
+    pub(super) fn values_of(table: &toml::Table) -> Vec<Self> {
+        let mut overrides = Vec::new();
+        for (key, value) in table {
+            let path = vec![key.clone()];
+            match value {
+                toml::Value::Table(inner) => {
+                    overrides.extend(Self::values_of(inner).into_iter().map(|mut value| {
+                        value.path.insert(0, key.clone());
+                        value.spelled()
+                    }));
+                }
+                value => {
+                    let value = Self { given: String::new(), path, value: value.clone() };
+                    overrides.push(value.spelled());
+                }
+            }
+        }
+        overrides
     }
 
     /// The overrides that `--dsn` stands for: the experiment's server; or, where one is named

@@ -1,14 +1,17 @@
 //! `[postgres]`: the server, and its settings.
 
 use std::collections::BTreeMap;
+use std::net::IpAddr;
 use std::path::PathBuf;
 
+use pgdyno_generators::host_name;
 use pgdyno_model::experiment::{Connect, Postgres};
 use pgdyno_model::level::LevelValue;
 use pgdyno_model::target::Secret;
 use serde::Deserialize;
+use toml::Spanned;
 
-use super::error::Complaint;
+use super::error::{Complaint, read_at};
 use super::levels::{flattened, major, setting_value};
 use super::source::Source;
 
@@ -24,6 +27,9 @@ pub(super) struct PostgresTable {
     /// An external server: a URI or `keyword=value` words, as libpq reads them. No cluster is
     /// made.
     pub(super) dsn: Option<String>,
+    /// The host of an external server, `ssh:HOST`: its telemetry is read there.
+    #[cfg_attr(test, schemars(with = "String", extend("examples" = ["ssh:db1"])))]
+    observe: Option<Spanned<String>>,
     /// Allow settings of an external server to be changed between trials, for everybody on it.
     /// They are put back.
     alter_system: bool,
@@ -32,10 +38,20 @@ pub(super) struct PostgresTable {
     /// PostgreSQL's settings for all treatments, by their names.
     #[cfg_attr(test, schemars(with = "super::schema::FreeTable"))]
     settings: toml::Table,
-    /// How clients reach a server that pgdyno makes.
-    connect: Connect,
+    /// How clients reach a server that pgdyno makes. By default by its socket.
+    #[cfg_attr(test, schemars(with = "Connect", extend("default" = "socket")))]
+    connect: Option<Connect>,
+    /// The address of this machine on which a server that pgdyno makes listens for generators on
+    /// other hosts. All clients then connect by it, over TLS and with a password.
+    #[cfg_attr(test, schemars(with = "String", extend("examples" = ["10.0.0.1"])))]
+    pub(super) listen: Option<Spanned<IpAddr>>,
     /// The workload's schema on an external server. By default `pgdyno`.
     schema: Option<String>,
+}
+
+/// Returns the host that `ssh:HOST` names.
+fn observed_host(text: &str) -> Option<String> {
+    text.strip_prefix("ssh:").and_then(|host| host_name(host).ok())
 }
 
 /// A major version: `17` or `"17"`.
@@ -57,6 +73,10 @@ impl PostgresTable {
             )
             .with_help("keep one of the two"));
         }
+        self.check_listen(is_external)?;
+        if let Some(observe) = &self.observe {
+            read_at(observe.clone(), |host| self.check_observed(&host))?;
+        }
         if self.alter_system && !is_external {
             return Err(Complaint::new(
                 "`postgres.alter_system` is for servers that pgdyno does not own, and no `postgres.dsn` names one",
@@ -64,6 +84,42 @@ impl PostgresTable {
             .with_help("leave it out: settings of a server that pgdyno makes are changed in any case"));
         }
         Ok(())
+    }
+
+    fn check_listen(&self, is_external: bool) -> Result<(), Complaint> {
+        let Some(listen) = &self.listen else { return Ok(()) };
+        let (what, help) = if is_external {
+            (
+                "`postgres.dsn` names a running server, `listen` is for one that pgdyno makes",
+                "keep one of the two",
+            )
+        } else if self.connect.is_some() {
+            (
+                "`postgres.listen` and `postgres.connect` both say how clients connect",
+                "keep one of the two",
+            )
+        } else if listen.get_ref().is_unspecified() {
+            (
+                "`postgres.listen` names every address, and generators have to be told one",
+                "name the one that they reach",
+            )
+        } else {
+            return Ok(());
+        };
+        Err(Complaint::new(what).with_help(help).at(listen.span()))
+    }
+
+    fn check_observed(&self, host: &str) -> Result<(), Complaint> {
+        if self.dsn.is_none() {
+            return Err(Complaint::new(
+                "`postgres.observe` names the host of the server of `postgres.dsn`, which names none",
+            )
+            .with_help("leave it out: the host of a server that pgdyno makes is read in any case"));
+        }
+        observed_host(host).map(drop).ok_or_else(|| {
+            Complaint::new(format!("`postgres.observe`: `{host}` is no host that `ssh` reaches"))
+                .with_help("write `ssh:HOST`, as `ssh` knows it")
+        })
     }
 
     /// Returns the values of `postgres.settings`.
@@ -87,7 +143,9 @@ impl PostgresTable {
             alter_system: self.alter_system,
             initdb: self.initdb,
             settings,
-            connect: self.connect,
+            connect: self.connect.unwrap_or_default(),
+            listen: self.listen.map(Spanned::into_inner),
+            observe: self.observe.and_then(|host| observed_host(host.get_ref())),
             schema: self.schema,
         }
     }

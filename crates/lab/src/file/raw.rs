@@ -36,6 +36,8 @@ pub(super) struct File {
     workload: WorkloadTable,
     /// The load that clients offer.
     load: LoadTable,
+    /// Processes or hosts that offer the load together.
+    generators: super::generators::GeneratorsTable,
     /// The server: its version and settings, or the DSN of a running one.
     postgres: PostgresTable,
     /// Where the data lie, by a name of your choice.
@@ -55,6 +57,10 @@ pub(super) struct File {
     /// Other values for some keys, under a name: `pgdyno run FILE --size NAME` sets them.
     #[serde(rename = "size")]
     _size: BTreeMap<String, super::size::SizeTable>,
+    /// Other values for some keys on a host of `pgdyno run FILE --hosts ssh:NAME,…`, under its name.
+    #[serde(rename = "hosts")]
+    #[cfg_attr(test, schemars(with = "BTreeMap<String, BTreeMap<String, serde_json::Value>>"))]
+    _hosts: BTreeMap<String, toml::Table>,
 }
 
 #[derive(Default, Deserialize)]
@@ -143,6 +149,8 @@ impl File {
         self.postgres.check(is_external)?;
         let exclude = |table| read_at(table, |table| exclusion(&table, &factors));
         let exclude = self.exclude.into_iter().map(exclude).collect::<Result<_, _>>()?;
+        let generators =
+            self.generators.into_choice(is_external || self.postgres.listen.is_some(), &factors)?;
         let planted = self.crash.as_mut().map(|crash| crash.take_planted(&factors)).transpose()?;
         let (repeats, stopping) = self.experiment.repeats()?;
         Ok(Experiment {
@@ -158,6 +166,7 @@ impl File {
             factors,
             workload: self.workload.into_choice(is_external, source)?,
             load,
+            generators,
             postgres: self.postgres.into_postgres(settings, servers, source),
             storage,
             telemetry: telemetry(&self.telemetry)?,

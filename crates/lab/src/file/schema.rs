@@ -244,6 +244,9 @@ fn level(key: &Key, generator: &mut SchemaGenerator) -> (&'static str, Schema) {
         Key::DeviceRaidCache => {
             ("The RAID controller's write cache.", generator.subschema_for::<WritePolicy>())
         }
+        Key::Generators => {
+            ("Who offers the load: `none` (this process alone), or as `launch` has it.", text())
+        }
         Key::Setting(_) => ("A PostgreSQL setting.", generator.subschema_for::<LevelValue>()),
     }
 }

@@ -57,6 +57,10 @@ pub(super) struct StorageTable {
     /// Names of storages, and the tables that lie there in a tablespace, with their indexes.
     #[cfg_attr(test, schemars(with = "BTreeMap<String, Vec<String>>"))]
     tablespaces: BTreeMap<Spanned<String>, Vec<String>>,
+    /// Judge whether each commit of a trial was acknowledged after a flush of the disk under
+    /// `pg_wal`, which has to be emulated.
+    #[cfg_attr(test, schemars(with = "bool"))]
+    flush_accounting: Option<Spanned<bool>>,
     /// How smartctl reaches the disk behind a RAID controller, as its `--device` has it:
     /// `megaraid,3`.
     #[cfg_attr(test, schemars(with = "String"))]
@@ -208,9 +212,15 @@ pub(super) fn storages(
 ) -> Result<BTreeMap<String, Storage>, Complaint> {
     let names: Vec<String> = tables.keys().map(|name| name.get_ref().clone()).collect();
     let mut storages = BTreeMap::new();
+    let mut accounted = Vec::new();
     for (name, table) in tables {
+        let asked = table.flush_accounting.as_ref().filter(|asked| *asked.get_ref());
+        accounted.extend(asked.map(|asked| (name.get_ref().clone(), asked.span())));
         let storage = read_at(name.clone(), |name| table.into_storage(&name, &names, at, trim))?;
         storages.insert(name.into_inner(), storage);
+    }
+    for (name, span) in accounted {
+        can_account_for_flushes(&name, &storages).map_err(|complaint| complaint.at(span))?;
     }
     if storages.is_empty() {
         let mut disk = Storage::default();
@@ -292,6 +302,7 @@ impl StorageTable {
             wal: self.wal.map(Spanned::into_inner),
             tablespaces: tablespaces.map(|(name, tables)| (name.into_inner(), tables)).collect(),
             device,
+            flush_accounting: self.flush_accounting.is_some_and(Spanned::into_inner),
             smart: smart.transpose()?,
         };
         goes_together(name, &storage).map_err(|complaint| match filesystem_at {
@@ -317,6 +328,30 @@ fn goes_together(name: &str, storage: &Storage) -> Result<(), (Complaint, bool)>
         None => complaint,
     };
     Err((complaint, matches!(e, StorageError::Filesystem { .. })))
+}
+
+/// Whether pgdyno sees the flushes that commits of clusters on storage `name` wait for.
+fn can_account_for_flushes(
+    name: &str,
+    storages: &BTreeMap<String, Storage>,
+) -> Result<(), Complaint> {
+    let wal = storages[name].wal.as_deref().unwrap_or(name);
+    let lies_on = match &storages[wal].backing {
+        Backing::Emulated(_) => return Ok(()),
+        Backing::Directory(_) => "a directory",
+        Backing::Loop(_) => "a loop file",
+        Backing::Device(_) => "a device",
+        Backing::Ram(_) => "main memory",
+        Backing::Raid0(_) => "a RAID-0",
+    };
+    Err(Complaint::new(format!(
+        "`storage.{name}.flush_accounting` looks at the flushes of an emulated disk, and pg_wal lies on {lies_on} \
+         (storage `{wal}`)"
+    ))
+    .with_help(format!(
+        "give `storage.{wal}` a `backing = {{ emulated = {{ size = \"4GiB\" }} }}` and a `filesystem`, or leave \
+         `flush_accounting` out"
+    )))
 }
 
 /// Whether `other` is another storage of the file.

@@ -110,7 +110,7 @@ fn wrong_values_are_answered_with_their_place() {
     try.toml:2:1: unknown factor `client`
     2 | client = [1, 2]
       | ^^^^^^
-    help: nearest is `clients`; a factor is one of clients, threads, protocol, rate, latency_limit, max_tries, on_error, reconnect, reconnect_lost, scale, workload, postgres.version, postgres.bindir, postgres.dsn, storage, device.scheduler, device.read_ahead_kb, device.nr_requests, device.write_cache, device.raid_cache or a PostgreSQL setting
+    help: nearest is `clients`; a factor is one of clients, threads, protocol, rate, latency_limit, max_tries, on_error, reconnect, reconnect_lost, scale, workload, postgres.version, postgres.bindir, postgres.dsn, storage, device.scheduler, device.read_ahead_kb, device.nr_requests, device.write_cache, device.raid_cache, generators or a PostgreSQL setting
     ");
     insta::assert_snapshot!(error("[factors]\nprotocol = [\"prepred\"]\n"), @r#"
     try.toml:2:13: factor `protocol`: unknown protocol `prepred`
@@ -216,6 +216,25 @@ fn options_of_a_load_that_cannot_be_are_answered_with_their_place() {
         ("[factors]\non_error = [\"go\"]\n", "try.toml:2:13", "abort-all"),
         ("[factors]\nreconnect = [1]\n", "try.toml:2:14", "neither true nor false"),
         ("[factors]\nmax_trys = [1]\n", "try.toml:2:1", "max_tries"),
+    ] {
+        let found = error(file);
+        assert!(found.starts_with(place) && found.contains(words), "{file}: {found}");
+    }
+}
+
+#[test]
+fn a_server_listens_for_generators_on_an_address_or_the_file_is_refused() {
+    let listening = "[postgres]\nlisten = \"10.0.0.1\"\n[generators]\nlaunch = \"ssh:gen1\"\n";
+    let e = parse(&source(listening), &[]).unwrap();
+    assert_eq!(e.postgres.listen, Some([10, 0, 0, 1].into()));
+    for (file, place, words) in [
+        ("[postgres]\nlisten = \"gen1\"\n", "try.toml:2:10", "IP address"),
+        ("[postgres]\nlisten = \"0.0.0.0\"\n", "try.toml:2:10", "name the one that they reach"),
+        ("[postgres]\nlisten = \"::1\"\nconnect = \"tcp\"\n", "try.toml:2:10", "keep one"),
+        ("[postgres]\nlisten = \"::1\"\ndsn = \"host=h\"\n", "try.toml:2:10", "keep one"),
+        ("[generators]\nlaunch = \"ssh:gen1\"\n", "try.toml:2:10", "postgres.listen"),
+        ("[postgres]\nobserve = \"ssh:db1\"\n", "try.toml:2:11", "names none"),
+        ("[postgres]\nobserve = \"db1\"\ndsn = \"host=db1\"\n", "try.toml:2:11", "ssh:HOST"),
     ] {
         let found = error(file);
         assert!(found.starts_with(place) && found.contains(words), "{file}: {found}");

@@ -42,6 +42,14 @@ pub enum LiveError {
         /// Its account.
         uid: u32,
     },
+    /// The run's process is one of another machine.
+    #[error("cannot interrupt run {run}: its process {pid} works on another machine")]
+    OtherHost {
+        /// The run.
+        run: String,
+        /// The process, there.
+        pid: i32,
+    },
     /// The folder belongs to an account that does not own the store.
     #[error("will not use {}: it belongs to uid {uid}", path.display())]
     ForeignOwner {
@@ -83,6 +91,9 @@ impl LiveError {
             Self::ForeignProcess { run, .. } => {
                 format!("`pgdyno stop {run}` without `--now` ends it after the trial")
             }
+            Self::OtherHost { run, .. } => format!(
+                "`pgdyno stop {run}` without `--now` ends it after the trial; with it, on that machine"
+            ),
             Self::ForeignOwner { path, .. } => {
                 format!("look at it, then move it away: `mv {0} {0}.old`", path.display())
             }

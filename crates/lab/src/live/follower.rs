@@ -5,11 +5,10 @@ use std::io::{self, Read as _};
 use std::path::Path;
 
 use pgdyno_exec::beneath::FileIdentity;
-use pgdyno_exec::process::is_alive;
 use pgdyno_model::live::{LiveRecord, LiveRun};
 
 use super::error::LiveError;
-use super::live_folder::{LONGEST_LINE, LiveFolder, RECORDS, folder, is_run_id};
+use super::live_folder::{LONGEST_LINE, LiveFolder, RECORDS, folder, is_held, is_run_id};
 use crate::LabError;
 
 /// Bytes that one poll reads at most: what a week of load writes is read in a few polls.
@@ -70,7 +69,7 @@ impl Follower {
     /// Returns whether the run's process still runs. A file without a last record whose process is
     /// gone is of a run that died.
     pub fn is_alive(&self) -> bool {
-        is_alive(&self.run.owner)
+        is_held(&self.file, &self.run.owner)
     }
 
     /// Returns the lines that were no record, or too long (count).

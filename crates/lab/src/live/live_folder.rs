@@ -11,8 +11,10 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
 use pgdyno_exec::beneath::{Directory, FileIdentity};
-use pgdyno_exec::process::is_alive;
+use pgdyno_exec::process::{is_alive, is_of_this_host};
+use pgdyno_model::facts::Owner;
 use pgdyno_model::live::{LiveRecord, LiveRun};
+use pgdyno_results::lock::{is_locked, try_lock};
 
 use super::error::LiveError;
 
@@ -115,13 +117,16 @@ impl LiveFolder {
     }
 
     /// Puts a file with `contents` in place of whatever is called `name`: a reader never sees it
-    /// without them. Returns the file, open for more.
+    /// without them. Returns the file, open for more, and locked as long as it is open.
     pub(super) fn replace(&self, name: &str, contents: &[u8]) -> io::Result<File> {
         use std::io::Write as _;
         let new = format!(".{name}.new");
         self.remove(&new)?;
         let mut file = self.directory.create_file(&new, 0o600)?;
-        let put = file.write_all(contents).and_then(|()| self.directory.rename(&new, name));
+        // Before others see it: a live file that nobody holds counts as left behind.
+        let put = try_lock(&file, 0)
+            .and_then(|_| file.write_all(contents))
+            .and_then(|()| self.directory.rename(&new, name));
         if let Err(e) = put {
             let _ = self.remove(&new);
             return Err(e);
@@ -160,12 +165,17 @@ impl LiveFolder {
         })
     }
 
-    /// Removes the live files of processes that are gone, and logs that nobody wrote to for 30
+    /// Removes the live files that dead processes of this machine left, and logs that nobody wrote to for 30
     /// days. What is no live file stays.
     pub(super) fn clear_leftovers(&self) -> io::Result<()> {
         for run in self.runs_with(RECORDS)? {
-            if matches!(self.head(&run), Ok(Some(head)) if !is_alive(&head.owner)) {
-                self.remove(&format!("{run}{RECORDS}"))?;
+            let name = format!("{run}{RECORDS}");
+            let is_left = |owner: &Owner| {
+                let is_held = self.file(&name).map(|file| is_held(&file, owner));
+                is_of_this_host(owner) && !is_held.unwrap_or(true)
+            };
+            if matches!(self.head(&run), Ok(Some(head)) if is_left(&head.owner)) {
+                self.remove(&name)?;
             }
         }
         for run in self.runs_with(STOP)? {
@@ -182,6 +192,15 @@ impl LiveFolder {
             }
         }
         Ok(())
+    }
+}
+
+/// Returns whether the process `owner` still writes to its live file, on whatever machine. Earlier
+/// versions held no lock, and named no machine.
+pub(super) fn is_held(file: &File, owner: &Owner) -> bool {
+    match is_locked(file, 0) {
+        Ok(false) => owner.host.is_none() && is_alive(owner),
+        Ok(true) | Err(_) => true,
     }
 }
 

@@ -4,14 +4,14 @@ use std::io::{self, Read as _, Seek as _, SeekFrom};
 use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
 
-use pgdyno_exec::process::{Identity, is_alive};
+use pgdyno_exec::process::{Identity, is_of_this_host};
 use pgdyno_model::facts::Owner;
 use pgdyno_model::live::LiveRecord;
 use pgdyno_model::units::Epoch;
 use rustix::process::Signal;
 
 use super::error::LiveError;
-use super::live_folder::{LiveFolder, RECORDS, STOP, folder};
+use super::live_folder::{LiveFolder, RECORDS, STOP, folder, is_held};
 use crate::LabError;
 
 /// The end of a live file that is read to see whether the run ended (bytes): more than the last
@@ -98,6 +98,9 @@ pub fn ask_to_stop(store: &Path, run: &str) -> Result<(), LabError> {
 pub fn interrupt(store: &Path, run: &str) -> Result<(), LabError> {
     let found = running(store, run)?;
     let pid = found.owner.pid;
+    if !is_of_this_host(&found.owner) {
+        return Err(LiveError::OtherHost { run: found.run, pid }.into());
+    }
     let gone = || LiveError::Gone { run: found.run.clone(), pid };
     // Whatever the file says: only the very process that it names, and one of ours.
     let process = Identity::of(pid)
@@ -124,7 +127,7 @@ fn running(store: &Path, run: &str) -> Result<LiveSummary, LiveError> {
 fn summary(folder: &LiveFolder, run: &str) -> io::Result<Option<LiveSummary>> {
     let Some(head) = folder.head(run)? else { return Ok(None) };
     Ok(Some(LiveSummary {
-        is_alive: is_alive(&head.owner),
+        is_alive: is_held(&folder.file(&format!("{run}{RECORDS}"))?, &head.owner),
         ended: ended(folder, run)?,
         run: head.run,
         recipe: head.recipe,

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
+use pgdyno_emulated_disk::DiskServer;
 use pgdyno_exec::directory::room;
 use pgdyno_model::Treatment;
 use pgdyno_model::facts::StorageFacts;
@@ -69,6 +70,8 @@ pub(super) struct ReadyServer<'a> {
     pub(super) server: &'a mut Server,
     storages: Option<&'a StoragePool<'a>>,
     lies_on: BTreeSet<&'a str>,
+    /// The disk under pg_wal, if commits are judged by its flushes.
+    pub(super) accounted: Option<DiskServer>,
 }
 
 impl ReadyServer<'_> {
@@ -237,6 +240,7 @@ impl<'a> ClusterPool<'a> {
             settings: base_settings(prepared),
             accepts: &prepared.settings_of(key),
             connect: prepared.experiment.postgres.connect,
+            listen: prepared.experiment.postgres.listen,
         })?;
         let mut server = Server::Managed(Box::new(cluster));
         if prepared.experiment.between.prewarm {
@@ -328,7 +332,12 @@ impl<'a> ClusterPool<'a> {
             }
         }
         let lies_on = prepared.lies_on(&treatment.storage);
-        Ok(ReadyServer { server, storages: self.storages.as_ref(), lies_on })
+        let storages = self.storages.as_ref();
+        let asked = prepared.experiment.storage.get(&treatment.storage);
+        let wal = asked.filter(|asked| asked.flush_accounting).map(|asked| asked.wal.as_ref());
+        let wal = wal.map(|wal| wal.unwrap_or(&treatment.storage));
+        let accounted = wal.and_then(|name| storages?.disk(name));
+        Ok(ReadyServer { server, storages, lies_on, accounted })
     }
 
     /// Takes pgdyno's own servers and every storage down, to be made again later. Returns what

@@ -247,6 +247,10 @@ impl ExternalSchema {
         self.server.data_directory()
     }
 
+    pub(super) fn data_directory_there(&self) -> Option<PathBuf> {
+        self.server.data_directory_there()
+    }
+
     pub(super) fn facts(&self) -> Result<ServerFacts, LabError> {
         Ok(self.server.facts()?)
     }

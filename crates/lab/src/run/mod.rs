@@ -5,6 +5,8 @@ mod cluster_pool;
 mod counters;
 mod extend;
 mod external_server;
+mod flush_accounting;
+mod observation;
 mod prewarm;
 mod server;
 mod session;
@@ -82,10 +84,7 @@ pub fn resume(
     let journal = clear_leftovers(&feed, stop)?;
     let mut store = open_store_trusting(store, &trust)?;
     let id = store.resolve(named)?;
-    if let Some((_, _, owner)) = store.open_sessions()?.into_iter().find(|(_, run, _)| *run == id) {
-        let what = format!("cannot go on with run {id}: process {} is working on it", owner.pid);
-        return Err(LabError::refused(what, "wait for it, or stop it first"));
-    }
+    store.refuse_at_work(&id)?;
     refuse_others(&store, &id, &trust)?;
     extend::check(&id, more)?;
     let state = store.state(&id)?;

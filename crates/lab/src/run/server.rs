@@ -1,6 +1,8 @@
 //! A server with a data set in it: pgdyno's own, or one that was external.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
+use std::net::{IpAddr, SocketAddr};
+use std::path::PathBuf;
 use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
@@ -70,11 +72,41 @@ impl Server {
         }
     }
 
+    /// `PGDATA` on the server's own host, wherever that is, if it is known.
+    pub(super) fn data_there(&self) -> Option<PathBuf> {
+        match self {
+            Self::Managed(cluster) => Some(cluster.data()),
+            Self::External(external) => external.data_directory_there(),
+        }
+    }
+
     /// Where load is offered.
     pub(super) fn load_target(&self, settings: &BTreeMap<String, String>) -> Target {
         match self {
             Self::Managed(cluster) => cluster.target(DATABASE),
             Self::External(external) => external.target(settings),
+        }
+    }
+
+    /// Where the server listens for generators on other hosts, if it has to be told of them.
+    pub(super) fn listens_on(&self) -> Option<SocketAddr> {
+        match self {
+            Self::Managed(cluster) => cluster.listens_on(),
+            Self::External(_) => None,
+        }
+    }
+
+    /// Lets in generators from `addresses`, and no others; or says why it cannot.
+    pub(super) fn admit(
+        &self,
+        addresses: &BTreeSet<IpAddr>,
+        stop: &AtomicBool,
+    ) -> Result<(), String> {
+        match self {
+            Self::Managed(cluster) => {
+                cluster.admit(addresses, stop).map_err(|e| LabError::from(e).message())
+            }
+            Self::External(_) => Ok(()),
         }
     }
 

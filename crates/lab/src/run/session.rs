@@ -17,7 +17,7 @@ use pgdyno_storage::probe;
 use super::cluster_pool::ClusterPool;
 use super::storage_pool::StoragePool;
 use super::storage_probes::StorageProbes;
-use super::trial::Trial;
+use super::trial::{Attempt, Trial};
 use super::trial_scheduler::{NextTrial, TrialScheduler};
 use crate::context::Context;
 use crate::estimate::Clock;
@@ -76,6 +76,7 @@ impl<'a> Session<'a> {
             context.note(note.clone());
         }
         crash::feasibility::refuse_plug(&prepared.experiment)?;
+        crash::log_room::check_log_rooms(prepared)?;
         let mut todo = prepared.plan.trials.clone();
         if let Some(Continued { run, are_trials_over, .. }) = continued.as_ref() {
             let complete = store.completed_trials(run)?;
@@ -180,7 +181,7 @@ impl<'a> Session<'a> {
             let treatment = &prepared.plan.treatments[index];
             let subject = crash::Subject::new(prepared, treatment, context)?;
             let id = new_record_id("crash", Epoch::of(SystemTime::now()));
-            let worked = crash::run_session(&subject, &id, context);
+            let worked = crash::crash_treatment(&subject, &id, &self.run, index, context);
             let mut record = match worked {
                 Ok(record) => record,
                 Err(e) if context.is_stopped() => return Err(e),
@@ -264,27 +265,49 @@ impl<'a> Session<'a> {
                     break;
                 }
             }
-            let began = Instant::now();
-            let budget = scheduler.left();
-            let within = |left: Duration, spent: Duration| {
-                budget.map_or(left, |budget| left.min(budget.saturating_sub(spent)))
-            };
-            let left = |spent| within(clock.left(todo.len() - done, spent), spent);
-            let record = self.trial(*planned, all, &left)?;
-            self.store.add_trial(&self.run, self.session, &record)?;
-            clock.trial(began.elapsed());
-            scheduler.add(&record, began.elapsed());
-            failed += u32::from(record.failure.is_some());
-            let complete = record.measurement.as_ref().filter(|_| record.failure.is_none());
-            self.context.event(&Event::TrialDone {
-                ordinal: planned.ordinal,
-                tps: complete.and_then(pgdyno_model::Measurement::compared),
-                latency_us_p99: complete.and_then(|m| m.latency.quantile_us(0.99)),
-                failure: record.failure.as_deref(),
-                left: within(clock.left(todo.len() - done - 1, Duration::ZERO), began.elapsed()),
-            });
+            let mut retries = self.prepared.experiment.generators.retry;
+            loop {
+                let attempt =
+                    self.attempt(*planned, all, todo.len() - done, &mut clock, &mut scheduler)?;
+                if !(attempt.may_pass && retries > 0) {
+                    failed += u32::from(attempt.record.failure.is_some());
+                    break;
+                }
+                retries -= 1;
+                self.context.note(Notice::TriedAgain { left: retries });
+            }
         }
         Ok(failed)
+    }
+
+    /// Runs one of the `of` trials of the plan, with which `todo` are left, and stores its record.
+    fn attempt(
+        &mut self,
+        planned: PlannedTrial,
+        of: usize,
+        todo: usize,
+        clock: &mut Clock,
+        scheduler: &mut TrialScheduler<'_>,
+    ) -> Result<Attempt, LabError> {
+        let began = Instant::now();
+        let budget = scheduler.left();
+        let within = |left: Duration, spent: Duration| {
+            budget.map_or(left, |budget| left.min(budget.saturating_sub(spent)))
+        };
+        let attempt = self.trial(planned, of, &|spent| within(clock.left(todo, spent), spent))?;
+        let record = &attempt.record;
+        self.store.add_trial(&self.run, self.session, record)?;
+        clock.trial(began.elapsed());
+        scheduler.add(record, began.elapsed());
+        let complete = record.measurement.as_ref().filter(|_| record.failure.is_none());
+        self.context.event(&Event::TrialDone {
+            ordinal: planned.ordinal,
+            tps: complete.and_then(pgdyno_model::Measurement::compared),
+            latency_us_p99: complete.and_then(|m| m.latency.quantile_us(0.99)),
+            failure: record.failure.as_deref(),
+            left: within(clock.left(todo - 1, Duration::ZERO), began.elapsed()),
+        });
+        Ok(attempt)
     }
 
     fn trial(
@@ -292,7 +315,7 @@ impl<'a> Session<'a> {
         planned: PlannedTrial,
         of: usize,
         left: &(dyn Fn(Duration) -> Duration + Sync),
-    ) -> Result<TrialRecord, LabError> {
+    ) -> Result<Attempt, LabError> {
         self.check_stop()?;
         let treatment = &self.prepared.plan.treatments[planned.treatment];
         let number = planned.ordinal as usize + 1;
@@ -310,7 +333,10 @@ impl<'a> Session<'a> {
         match self.pool.ready(treatment) {
             Ok(ready) => trial.run(ready),
             Err(_) if context.is_stopped() => Err(LabError::Interrupted),
-            Err(e) => Ok(TrialRecord { failure: Some(e.message()), ..begun }),
+            Err(e) => {
+                let record = TrialRecord { failure: Some(e.message()), ..begun };
+                Ok(Attempt { record, may_pass: false })
+            }
         }
     }
 }

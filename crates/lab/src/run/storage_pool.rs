@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 
+use pgdyno_emulated_disk::DiskServer;
 use pgdyno_model::Storage;
 use pgdyno_model::facts::StorageFacts;
 use pgdyno_model::storage::{Backing, DeviceSettings};
@@ -124,6 +125,15 @@ impl<'a> StoragePool<'a> {
             Some(State::Down) | None => {
                 Err(LabError::Storage { found: format!("storage `{name}` does not stand") })
             }
+        }
+    }
+
+    /// Returns the first emulated disk of storage `name`; none if it lies on none, or does not
+    /// stand.
+    pub(super) fn disk(&self, name: &str) -> Option<DiskServer> {
+        match self.storages.get(name) {
+            Some(State::Up(made)) => made.stack.disks().into_iter().next(),
+            _ => None,
         }
     }
 

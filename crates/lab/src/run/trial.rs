@@ -4,6 +4,8 @@
 //! or the phases of a search for the highest rate. Each phase returns its [`PhaseResult`]; the
 //! record is put together at the end.
 
+use std::collections::BTreeSet;
+use std::net::IpAddr;
 use std::num::NonZeroU32;
 use std::sync::Mutex;
 use std::time::{Duration, Instant, SystemTime};
@@ -12,6 +14,9 @@ use pgdyno_dataset::workload::Workload;
 use pgdyno_durability::{Agreement, agreement};
 use pgdyno_engine::script::Value;
 use pgdyno_engine::{LiveSecond, LoadError, LoadObserver, LoadSpec, Phase, run_load};
+use pgdyno_exec::program::start_piped;
+use pgdyno_generators::{Admission, Generators, GeneratorsError, Hands};
+use pgdyno_model::counters::LoadCounters;
 use pgdyno_model::experiment::Length;
 use pgdyno_model::facts::ServerFacts;
 use pgdyno_model::progress::{Activity, Event};
@@ -20,14 +25,17 @@ use pgdyno_model::search::Step;
 use pgdyno_model::telemetry::Table;
 use pgdyno_model::units::Epoch;
 use pgdyno_model::{Find, Measurement, Plan, PlannedTrial, Search, Treatment, TrialRecord};
-use pgdyno_observe::telemetry::{Sampler, TelemetryContext, probes};
+use pgdyno_observe::telemetry::Sampler;
 
 use super::cluster_pool::ReadyServer;
 use super::counters::read_counters;
+use super::flush_accounting::FlushAccounting;
+use super::observation::Observation;
 use super::server::Server;
 use super::settle::settle;
 use crate::LabError;
 use crate::context::Context;
+use crate::generators::of_treatment;
 use crate::live::load_second;
 use crate::prepare::Prepared;
 use crate::search::{RateRequest, RateSearch, dither};
@@ -66,6 +74,13 @@ impl PhaseResult {
     fn is_broken(&self) -> bool {
         self.measurement.counters.aborted_clients > 0 || self.count.is_err()
     }
+}
+
+/// What one attempt at a trial came to.
+pub(super) struct Attempt {
+    pub(super) record: TrialRecord,
+    /// Whether another attempt may go better: a generator failed, not the server or the load.
+    pub(super) may_pass: bool,
 }
 
 /// A trial, with everything it needs besides its server.
@@ -107,7 +122,7 @@ impl Trial<'_> {
     ///
     /// # Errors
     /// [`LabError::Interrupted`], and no other.
-    pub(super) fn run(&self, mut ready: ReadyServer<'_>) -> Result<TrialRecord, LabError> {
+    pub(super) fn run(&self, mut ready: ReadyServer<'_>) -> Result<Attempt, LabError> {
         let mut begun = self.new_record();
         let mark = ready.server.log_mark();
         let (facts, measured) = self.measure(&mut ready);
@@ -116,10 +131,14 @@ impl Trial<'_> {
         begun.server_log = server.log_since(mark);
         self.context.check_stop()?;
         Ok(match measured {
-            Ok(phase) => self.record(begun, phase, server),
-            // A server that died explains more than the statement that noticed it.
+            Ok(phase) => Attempt { record: self.record(begun, phase, server), may_pass: false },
             Err(error) => {
-                TrialRecord { failure: Some(server.death().unwrap_or(error).message()), ..begun }
+                // A server that died explains more than the statement that noticed it.
+                let error = server.death().unwrap_or(error);
+                let may_pass =
+                    error.cause::<GeneratorsError>().is_some_and(GeneratorsError::may_pass);
+                let record = TrialRecord { failure: Some(error.message()), ..begun };
+                Attempt { record, may_pass }
             }
         })
     }
@@ -140,12 +159,25 @@ impl Trial<'_> {
             Ok(facts) => facts,
             Err(e) => return (None, Err(e)),
         };
-        let plan = &self.prepared.plan;
-        let phase = match &plan.find {
-            None => self.phase(ready.server, &LoadPhase::whole(plan)),
-            Some(find) => self.find_rate(ready.server, find),
-        };
+        let scripts = self.prepared.scripts(self.treatment);
+        let accounting = FlushAccounting::begin(ready.accounted.as_ref(), ready.server, scripts);
+        let phase = accounting.and_then(|accounting| self.phases(ready.server, &accounting));
         (Some(facts), phase)
+    }
+
+    /// Offers the load: one phase, or those of a search.
+    fn phases(
+        &self,
+        server: &Server,
+        accounting: &FlushAccounting,
+    ) -> Result<PhaseResult, LabError> {
+        let plan = &self.prepared.plan;
+        let mut phase = match &plan.find {
+            None => self.phase(server, &LoadPhase::whole(plan), accounting),
+            Some(find) => self.find_rate(server, find, accounting),
+        }?;
+        accounting.finish(&mut phase.measurement);
+        Ok(phase)
     }
 
     /// Puts the record of a trial that measured together.
@@ -174,13 +206,20 @@ impl Trial<'_> {
     /// Searches for the highest rate that keeps the objective.
     ///
     /// Returns the phase that confirmed the answer, or the last phase where none did, with all
-    /// steps of the search; and why the counts of any phase contradict each other.
-    fn find_rate(&self, server: &Server, find: &Find) -> Result<PhaseResult, LabError> {
+    /// steps of the search; why the counts of any phase contradict each other; and what flush
+    /// accounting found in all of them.
+    fn find_rate(
+        &self,
+        server: &Server,
+        find: &Find,
+        accounting: &FlushAccounting,
+    ) -> Result<PhaseResult, LabError> {
         let plan = &self.prepared.plan;
         let mut steps: Vec<Step> = Vec::new();
-        let mut disagreement = None;
+        let (mut disagreement, mut accounts) = (None, LoadCounters::default());
         let mut note = |phase: &PhaseResult| {
             disagreement = phase.disagreement.clone().or(disagreement.take());
+            accounts.merge(&phase.measurement.counters);
         };
         let short = |rate: Option<f64>, number: usize| LoadPhase {
             rate,
@@ -189,7 +228,8 @@ impl Trial<'_> {
             seed: number as u64,
         };
         // A closed loop tells where to begin.
-        let first = self.phase(server, &LoadPhase { warm_up: plan.warm_up.0, ..short(None, 0) })?;
+        let first_load = LoadPhase { warm_up: plan.warm_up.0, ..short(None, 0) };
+        let first = self.phase(server, &first_load, accounting)?;
         note(&first);
         steps.push(Step::of(&find.slo, None, false, &first.measurement));
         let tps = first.measurement.tps().filter(|tps| *tps > 0.0 && !first.is_broken());
@@ -205,7 +245,7 @@ impl Trial<'_> {
             };
             let objective = find.slo.clone();
             self.context.begin(Activity::TryingRate { rate, confirming, objective });
-            let phase = self.phase(server, &load)?;
+            let phase = self.phase(server, &load, accounting)?;
             note(&phase);
             let step = Step::of(&find.slo, Some(rate), confirming, &phase.measurement);
             let (is_kept, is_broken) = (step.broken.is_none(), phase.is_broken());
@@ -227,26 +267,29 @@ impl Trial<'_> {
         let found = if max_rate.is_some() { confirmed.or(latest) } else { latest.or(confirmed) };
         let mut phase = found.unwrap_or(first);
         phase.measurement.search = Some(Search { max_rate, least_broken, steps });
+        phase.measurement.counters.flush_accounting = accounts.flush_accounting;
         phase.disagreement = phase.disagreement.or(disagreement);
         Ok(phase)
     }
 
     /// Offers one phase of load, with telemetry beside it, and counts in the server what it did.
-    fn phase(&self, server: &Server, load: &LoadPhase) -> Result<PhaseResult, LabError> {
+    fn phase(
+        &self,
+        server: &Server,
+        load: &LoadPhase,
+        accounting: &FlushAccounting,
+    ) -> Result<PhaseResult, LabError> {
         let workload = self.prepared.workload(self.treatment);
         let before = read_counters(server, workload, self.context)?;
-        let telemetry = self.prepared.experiment.telemetry;
-        let watched = TelemetryContext::new(server.subject(), telemetry);
-        let sampler = Sampler::start(probes(&watched), telemetry.interval.0);
-        let (driven, opened) = self.run_load(&self.load_spec(server, load), &sampler);
+        let stop = self.context.stop;
+        let observation = Observation::start(server, &self.prepared.experiment, stop)?;
+        let spec = LoadSpec { flushes: accounting.flushes(), ..self.load_spec(server, load) };
+        let (driven, opened) = self.run_load(server, &spec, observation.sampler());
         let measured = driven.as_ref().map_or(0.0, |m| m.measured_s);
         let telemetry = opened.map_or_else(Vec::new, |opened| {
-            sampler.finish(opened, opened + Duration::from_secs_f64(measured))
+            observation.finish(opened, opened + Duration::from_secs_f64(measured), stop)
         });
-        let measurement = driven.map_err(|e| match e {
-            LoadError::Interrupted => LabError::Interrupted,
-            e => e.into(),
-        })?;
+        let measurement = driven?;
         let after = read_counters(server, workload, self.context);
         let count = after.map(|after| before.until(after, workload, measurement.acknowledged()));
         let count_disagreement = |count| disagreement(count, workload, &measurement);
@@ -279,9 +322,10 @@ impl Trial<'_> {
     /// Runs `spec` and reports progress. Returns the measurement and when its window opened.
     fn run_load(
         &self,
+        server: &Server,
         spec: &LoadSpec,
         sampler: &Sampler,
-    ) -> (Result<Measurement, LoadError>, Option<Instant>) {
+    ) -> (Result<Measurement, LabError>, Option<Instant>) {
         let began = Instant::now();
         let opened: Mutex<Option<Instant>> = Mutex::new(None);
         let on_open = |at: Instant| {
@@ -299,10 +343,35 @@ impl Trial<'_> {
             self.context.event(&Event::Load(&second));
         };
         let stop = self.context.stop;
-        let driven =
-            run_load(spec, &LoadObserver { stop, on_open: &on_open, on_second: &on_second });
+        let observer = LoadObserver { stop, on_open: &on_open, on_second: &on_second };
+        let admit = |addresses: &BTreeSet<IpAddr>| server.admit(addresses, stop);
+        let admission = server.listens_on();
+        let admission = admission.map(|server| Admission { server, admit: &admit });
+        let generators = of_treatment(&self.prepared.experiment.generators, self.treatment);
+        let driven = generators
+            .and_then(|generators| offer(spec, &observer, generators.as_ref(), admission));
         (driven, opened.into_inner().ok().flatten())
     }
+}
+
+/// Offers a load from this process, or from `generators`.
+fn offer(
+    spec: &LoadSpec,
+    observer: &LoadObserver<'_>,
+    generators: Option<&Generators>,
+    admission: Option<Admission<'_>>,
+) -> Result<Measurement, LabError> {
+    let Some(generators) = generators else {
+        return run_load(spec, observer).map_err(|error| match error {
+            LoadError::Interrupted => LabError::Interrupted,
+            error => error.into(),
+        });
+    };
+    let hands = Hands { start: start_piped, notice: &|_| {}, admission };
+    pgdyno_generators::run_load(spec, observer, generators, &hands).map_err(|error| match error {
+        GeneratorsError::Interrupted => LabError::Interrupted,
+        error => error.into(),
+    })
 }
 
 /// Says why the server's `count` contradicts what clients were told.

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::rollup::{Control, FaultOutcome};
-use super::{CrashWorkload, Fault, Under, Verdict};
+use super::{CrashWorkload, Fault, States, StatesOutcome, Under, Verdict};
 use crate::facts::{HostFacts, StorageFacts};
 use crate::units::{Epoch, Span};
 
@@ -41,6 +41,15 @@ pub struct CrashOptions {
     /// Faults that what is crashed is meant to fail, beside those that always are.
     #[serde(default)]
     pub planted: Vec<Fault>,
+    /// Which states are looked at.
+    #[serde(default)]
+    pub states: States,
+    /// How long states are judged at most, where all are looked at; none: until all are judged.
+    #[serde(default)]
+    pub budget: Option<Span>,
+    /// States that are judged at a time, each on a disk of its own.
+    #[serde(default = "one")]
+    pub jobs: u32,
 }
 
 impl CrashOptions {
@@ -48,6 +57,11 @@ impl CrashOptions {
     pub fn plants(&self, fault: Fault) -> bool {
         fault.is_planted() || self.planted.contains(&fault)
     }
+}
+
+/// One at a time, as sessions before had it.
+fn one() -> u32 {
+    1
 }
 
 /// The share of a disk that always lies, which sessions before had.
@@ -70,6 +84,9 @@ impl Default for CrashOptions {
             controls: true,
             lie: always(),
             planted: Vec::new(),
+            states: States::Drawn,
+            budget: None,
+            jobs: one(),
         }
     }
 }
@@ -90,6 +107,10 @@ pub struct CrashOutcome {
     pub reason: String,
     /// By fault.
     pub faults: Vec<FaultOutcome>,
+    /// All states of a recorded stretch; none where moments were drawn, and in records of earlier
+    /// versions.
+    #[serde(default)]
+    pub states: Option<StatesOutcome>,
     /// The positive controls.
     pub controls: Vec<Control>,
     /// What weakens the verdict: controls that were left out, and the like.
@@ -110,6 +131,9 @@ impl CrashOutcome {
                 fault.plant();
             }
         }
+        if let (true, Some(states)) = (self.options.plants(Fault::Power), &mut self.states) {
+            states.plant();
+        }
         (self.verdict, self.reason) = self.judge();
         if !self.complete && self.verdict.is_good() {
             self.reason = format!("not done to the end; so far {}: {}", self.verdict, self.reason);
@@ -118,11 +142,12 @@ impl CrashOutcome {
     }
 
     fn judge(&self) -> (Verdict, String) {
-        let Some(gravest) = self.gravest() else {
-            return (Verdict::Unknown, "no fault was tried to the end".into());
+        let own = match (&self.states, self.gravest()) {
+            (Some(states), _) => (states.verdict, states.reason.clone()),
+            (None, Some(fault)) => (fault.verdict, format!("{}: {}", fault.fault, fault.reason)),
+            (None, None) => return (Verdict::Unknown, "no fault was tried to the end".into()),
         };
-        let own = (gravest.verdict, format!("{}: {}", gravest.fault, gravest.reason));
-        if gravest.verdict.is_failure() {
+        if own.0.is_failure() {
             return own;
         }
         let blind: Vec<&str> =
@@ -134,8 +159,13 @@ impl CrashOutcome {
         let passed = |f: &&FaultOutcome| matches!(f.verdict, Verdict::Pass | Verdict::BoundedLoss);
         let is_shown = |f: &&FaultOutcome| self.controls.iter().any(|c| c.fault == Some(f.fault));
         let unshown = self.faults.iter().filter(passed).filter(|f| !is_shown(f));
-        let unshown: Vec<&str> = unshown.map(|f| f.fault.name()).collect();
-        if !unshown.is_empty() && gravest.verdict < Verdict::Invalid {
+        let mut unshown: Vec<&str> = unshown.map(|f| f.fault.name()).collect();
+        let has_passed =
+            |states: &StatesOutcome| matches!(states.verdict, Verdict::Pass | Verdict::BoundedLoss);
+        if self.states.as_ref().is_some_and(has_passed) && self.controls.is_empty() {
+            unshown.push("the states");
+        }
+        if !unshown.is_empty() && own.0 < Verdict::Invalid {
             let why = format!(
                 "no control of {} was run: nothing shows that its failure would have been seen",
                 unshown.join(", ")

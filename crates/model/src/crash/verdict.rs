@@ -30,6 +30,8 @@ pub enum Verdict {
     BoundedLoss,
     /// What was meant to fail failed: the instrument sees, and no promise was broken.
     AsPlanted(Failing),
+    /// Of the states that were to be looked at, only a part was, and nothing was found wrong.
+    Partial,
     /// Something could not be checked.
     #[default]
     Unknown,
@@ -49,6 +51,7 @@ impl Verdict {
         Self::AsPlanted(Failing::Corrupt),
         Self::AsPlanted(Failing::WillNotStart),
         Self::AsPlanted(Failing::WillNotMount),
+        Self::Partial,
         Self::Unknown,
         Self::Invalid,
         Self::Fail(Failing::NoWrites),
@@ -68,6 +71,7 @@ impl Verdict {
             Self::AsPlanted(Failing::Corrupt) => "as planted (corrupt)",
             Self::AsPlanted(Failing::WillNotStart) => "as planted (will not start)",
             Self::AsPlanted(Failing::WillNotMount) => "as planted (will not mount)",
+            Self::Partial => "partial",
             Self::Unknown => "unknown",
             Self::Invalid => "invalid",
             Self::Fail(Failing::NoWrites) => "FAIL (takes no writes)",

@@ -11,6 +11,12 @@ use crate::units::Bytes;
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct HostFacts {
+    /// Name on the network, from uname.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub name: Option<String>,
+    /// Tells machines apart: a digest of `/etc/machine-id`. None where there is none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub id: Option<String>,
     /// Distribution and version, from `/etc/os-release`.
     pub os: String,
     /// Kernel name, release and machine, from uname.
@@ -159,6 +165,16 @@ pub struct CgroupFacts {
 }
 
 impl HostFacts {
+    /// What people call the machine; none where an earlier version looked.
+    pub fn label(&self) -> Option<&str> {
+        self.name.as_deref().or(self.id.as_deref())
+    }
+
+    /// Whether `other` is known to be another machine, however alike the two are.
+    pub fn is_other_than(&self, other: &Self) -> bool {
+        matches!((&self.id, &other.id), (Some(a), Some(b)) if a != b)
+    }
+
     /// In what two sessions' machines differ, in words; nothing where both are alike or one of them
     /// does not tell. What changes by itself (steal) is no difference.
     pub fn differences(&self, other: &Self) -> Vec<&'static str> {
@@ -210,6 +226,20 @@ mod tests {
         later.cgroup.cpus = None;
         later.cpus = 8;
         assert_eq!(new.differences(&later), ["CPU", "kernel settings", "control group limits"]);
+    }
+
+    #[test]
+    fn equal_machines_are_told_apart_by_their_ids_alone() {
+        let host = |name: &str, id: Option<&str>| HostFacts {
+            name: Some(name.to_owned()),
+            id: id.map(str::to_owned),
+            ..HostFacts::default()
+        };
+        let (db1, db2) = (host("db1", Some("1")), host("db2", Some("2")));
+        assert!(db1.is_other_than(&db2) && db1.differences(&db2).is_empty());
+        assert!(!db1.is_other_than(&host("renamed", Some("1"))));
+        assert!(!db1.is_other_than(&host("old", None)));
+        assert_eq!(db1.label(), Some("db1"));
     }
 
     #[test]

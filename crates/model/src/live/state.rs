@@ -146,7 +146,12 @@ mod tests {
             recipe: "try".into(),
             question: None,
             started_at: Epoch(0),
-            owner: crate::facts::Owner { pid: 1, started_ticks: 2, boot_id: "b".into() },
+            owner: crate::facts::Owner {
+                pid: 1,
+                started_ticks: 2,
+                boot_id: "b".into(),
+                host: None,
+            },
             treatments: vec!["all".into()],
             trials: (0..trials).map(planned).collect(),
             done: done.to_vec(),

@@ -12,8 +12,7 @@ use pgdyno_exec::mountinfo::MountEntry;
 use pgdyno_model::telemetry::{Column, Kind};
 
 use super::columns::Columns;
-use super::context::TelemetryContext;
-use super::probe::{Probe, ProbeError, float, read};
+use super::probe::{Probe, ProbeError, UNKNOWN_DATA, float, read};
 
 struct Cgroup {
     hierarchies: Vec<Hierarchy>,
@@ -110,10 +109,10 @@ const V1: &[Source] = &[
     counter("io_bytes", "bytes", "blkio.throttle.io_service_bytes", Some("Total"), Over::Own),
 ];
 
-pub(super) fn make(context: &TelemetryContext) -> Result<Option<Box<dyn Probe>>, ProbeError> {
-    let process = match context.server.data.as_deref() {
+pub(super) fn make(data: Option<&Path>) -> Result<Option<Box<dyn Probe>>, ProbeError> {
+    let process = match data {
         Some(data) => postmaster(data).unwrap_or_else(|| "self".to_owned()),
-        None => return Err("the server is on another machine".into()),
+        None => return Err(UNKNOWN_DATA.into()),
     };
     let membership = read(format!("/proc/{process}/cgroup"))?;
     let hierarchies = hierarchies(&membership, &read("/proc/self/mountinfo")?);

@@ -1,6 +1,6 @@
 //! The server under observation, and the connections that its probes use.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use pgdyno_model::experiment::Telemetry;
@@ -69,5 +69,9 @@ impl TelemetryContext {
     }
 }
 
-/// Creates a probe. Returns none where this kernel or server version has no such source.
+/// Creates a probe of the host, given `PGDATA` or another directory on its device if that is here.
+/// Returns none where this kernel has no such source.
+pub(super) type MakeHostProbe = fn(Option<&Path>) -> Result<Option<Box<dyn Probe>>, ProbeError>;
+
+/// Creates a probe of the server. Returns none where this kernel or server version has no such source.
 pub(super) type MakeProbe = fn(&TelemetryContext) -> Result<Option<Box<dyn Probe>>, ProbeError>;

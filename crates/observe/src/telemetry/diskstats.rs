@@ -7,8 +7,7 @@ use pgdyno_facts::layers::Layers;
 use pgdyno_model::telemetry::{Column, Kind};
 use procfs::DiskStat;
 
-use super::context::TelemetryContext;
-use super::probe::{Probe, ProbeError, column, float};
+use super::probe::{Probe, ProbeError, UNKNOWN_DATA, column, float};
 
 /// The fields after the device's name, in the order of the kernel's `Documentation/block/stat.rst`.
 /// Sectors have 512 bytes on every device.
@@ -41,8 +40,8 @@ struct Diskstats {
     gone: Vec<String>,
 }
 
-pub(super) fn make(context: &TelemetryContext) -> Result<Option<Box<dyn Probe>>, ProbeError> {
-    let data = context.server.data.as_deref().ok_or("the data lies on another machine")?;
+pub(super) fn make(data: Option<&Path>) -> Result<Option<Box<dyn Probe>>, ProbeError> {
+    let data = data.ok_or(UNKNOWN_DATA)?;
     let mut layers = Layers::default();
     layers.add_path(data);
     match elsewhere(data) {

@@ -6,10 +6,9 @@ use std::path::{Path, PathBuf};
 
 use pgdyno_model::telemetry::Kind;
 
-use super::context::TelemetryContext;
 use super::probe::{EACH_SAMPLE, Probe, ProbeError, column, fixed_columns};
 
-pub(super) fn make(_: &TelemetryContext) -> Result<Option<Box<dyn Probe>>, ProbeError> {
+pub(super) fn make(_: Option<&Path>) -> Result<Option<Box<dyn Probe>>, ProbeError> {
     let sensors = sensors(Path::new("/sys/class/hwmon"));
     if sensors.is_empty() {
         return Err("no temperature sensor is visible (/sys/class/hwmon)".into());

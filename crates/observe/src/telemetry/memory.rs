@@ -1,9 +1,10 @@
 //! Main memory, and pages that wait for write-back, from `/proc/meminfo`.
 
+use std::path::Path;
+
 use pgdyno_facts::kilobytes;
 use pgdyno_model::telemetry::Kind;
 
-use super::context::TelemetryContext;
 use super::probe::{EACH_SAMPLE, Probe, ProbeError, column, fixed_columns, float, read};
 
 const FIELDS: &[&str] = &[
@@ -18,7 +19,7 @@ const FIELDS: &[&str] = &[
     "SwapFree",
 ];
 
-pub(super) fn make(_: &TelemetryContext) -> Result<Option<Box<dyn Probe>>, ProbeError> {
+pub(super) fn make(_: Option<&Path>) -> Result<Option<Box<dyn Probe>>, ProbeError> {
     let columns = FIELDS.iter().map(|f| column(*f, "bytes", Kind::Gauge)).collect();
     Ok(fixed_columns("memory", EACH_SAMPLE, columns, || {
         let text = read("/proc/meminfo")?;

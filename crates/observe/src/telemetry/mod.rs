@@ -4,7 +4,7 @@
 //! call [`Sampler::finish`] once the load is over. Each probe becomes one table.
 //!
 //! To add a probe, write one file with a type that implements [`Probe`] and a function that creates
-//! it, and add one line to `PROBES`.
+//! it, and add one line to `HOST_PROBES` or `SERVER_PROBES`.
 
 mod buffercache;
 mod cgroup;
@@ -32,15 +32,17 @@ mod vmstat;
 mod wait_events;
 mod zfs;
 
-use context::MakeProbe;
+use std::path::Path;
+
+use context::{MakeHostProbe, MakeProbe};
 pub use context::{MonitoredServer, TelemetryContext};
 use pgdyno_model::telemetry::Column;
 pub use probe::{Probe, ProbeError};
 pub use sampler::Sampler;
 pub use wait_events::Wait;
 
-/// All probes, in the order of reports.
-const PROBES: &[(&str, MakeProbe)] = &[
+/// Probes of the host, in the order of reports.
+const HOST_PROBES: &[(&str, MakeHostProbe)] = &[
     ("cpu", cpu::all),
     ("cpu_cores", cpu::cores),
     ("run_queue", run_queue::make),
@@ -53,6 +55,10 @@ const PROBES: &[(&str, MakeProbe)] = &[
     ("hwmon", hwmon::make),
     ("arcstats", zfs::arcstats),
     ("zpool_iostat", zfs::iostat),
+];
+
+/// Probes of the server, in the order of reports.
+const SERVER_PROBES: &[(&str, MakeProbe)] = &[
     ("processes", processes::make),
     ("wait_events", wait_events::make),
     ("pg_stat_wal", pg_stat::wal),
@@ -73,13 +79,25 @@ const PROBES: &[(&str, MakeProbe)] = &[
 /// Creates all probes of `context`. A probe that cannot work here is in the list too, and its table
 /// says why.
 pub fn probes(context: &TelemetryContext) -> Vec<Box<dyn Probe>> {
-    PROBES
-        .iter()
-        .filter_map(|(name, make)| match make(context) {
-            Ok(probe) => probe,
-            Err(why) => Some(Box::new(Unavailable { name, why }) as Box<dyn Probe>),
-        })
-        .collect()
+    host_probes(context.server.data.as_deref()).into_iter().chain(server_probes(context)).collect()
+}
+
+/// Creates the probes of this host, which need no session with the server; `data` is `PGDATA`, or
+/// another directory on its device. As [`probes`].
+pub fn host_probes(data: Option<&Path>) -> Vec<Box<dyn Probe>> {
+    HOST_PROBES.iter().filter_map(|(name, make)| made(name, make(data))).collect()
+}
+
+/// Creates the probes of the server. As [`probes`].
+pub fn server_probes(context: &TelemetryContext) -> Vec<Box<dyn Probe>> {
+    SERVER_PROBES.iter().filter_map(|(name, make)| made(name, make(context))).collect()
+}
+
+fn made(
+    name: &'static str,
+    probe: Result<Option<Box<dyn Probe>>, ProbeError>,
+) -> Option<Box<dyn Probe>> {
+    probe.unwrap_or_else(|why| Some(Box::new(Unavailable { name, why })))
 }
 
 /// A probe that cannot work here.

@@ -1,15 +1,16 @@
 //! Traffic of all network interfaces, from `/proc/net/dev`. Load over TCP to the same host is on
 //! `lo`.
 
+use std::path::Path;
+
 use pgdyno_model::telemetry::Kind;
 use procfs::net::{DeviceStatus, dev_status};
 
 use super::columns::growing_columns;
-use super::context::TelemetryContext;
 use super::probe::{Probe, ProbeError, float};
 
 /// Creates the probe. Interfaces without traffic have no columns.
-pub(super) fn make(_: &TelemetryContext) -> Result<Option<Box<dyn Probe>>, ProbeError> {
+pub(super) fn make(_: Option<&Path>) -> Result<Option<Box<dyn Probe>>, ProbeError> {
     Ok(growing_columns("network", |row| {
         let mut interfaces: Vec<DeviceStatus> = dev_status()
             .map_err(|e| format!("cannot read /proc/net/dev: {e}"))?

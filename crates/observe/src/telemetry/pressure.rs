@@ -2,14 +2,15 @@
 //! (Documentation/accounting/psi.rst). `some` counts while at least one task waited, `full` while
 //! all tasks that were not idle did.
 
+use std::path::Path;
+
 use pgdyno_model::telemetry::Kind;
 
-use super::context::TelemetryContext;
 use super::probe::{EACH_SAMPLE, Probe, ProbeError, column, fixed_columns, float, read};
 
 const RESOURCES: &[&str] = &["cpu", "io", "memory", "irq"];
 
-pub(super) fn make(_: &TelemetryContext) -> Result<Option<Box<dyn Probe>>, ProbeError> {
+pub(super) fn make(_: Option<&Path>) -> Result<Option<Box<dyn Probe>>, ProbeError> {
     // Each file and its lines: `irq` has no `some`, and an old kernel's `cpu` has no `full`.
     let mut sources: Vec<(String, Vec<&str>)> = Vec::new();
     let mut columns = Vec::new();

@@ -119,6 +119,10 @@ impl<F: FnMut() -> Result<Vec<Option<f64>>, ProbeError> + Send> Probe for FixedC
     }
 }
 
+/// Why a probe of where the data lie has no samples.
+pub(super) const UNKNOWN_DATA: &str =
+    "the data lie on another machine, or the server does not show where";
+
 /// The interval of probes that are cheap.
 pub(super) const EACH_SAMPLE: Duration = Duration::ZERO;
 

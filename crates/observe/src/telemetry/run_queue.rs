@@ -1,12 +1,13 @@
 //! Threads that run or wait for a CPU, from `/proc/stat` and `/proc/loadavg`.
 
+use std::path::Path;
+
 use pgdyno_model::telemetry::Kind;
 use procfs::{Current, CurrentSI, KernelStats, LoadAverage};
 
-use super::context::TelemetryContext;
 use super::probe::{EACH_SAMPLE, Probe, ProbeError, column, fixed_columns, float};
 
-pub(super) fn make(_: &TelemetryContext) -> Result<Option<Box<dyn Probe>>, ProbeError> {
+pub(super) fn make(_: Option<&Path>) -> Result<Option<Box<dyn Probe>>, ProbeError> {
     let columns = vec![
         column("procs_running", "count", Kind::Gauge),
         column("procs_blocked", "count", Kind::Gauge),

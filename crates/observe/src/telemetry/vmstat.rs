@@ -2,10 +2,10 @@
 //! faults. The gauges of write-back are in `memory`.
 
 use std::collections::HashMap;
+use std::path::Path;
 
 use pgdyno_model::telemetry::{Column, Kind};
 
-use super::context::TelemetryContext;
 use super::probe::{EACH_SAMPLE, Probe, ProbeError, column, fixed_columns, float};
 
 const COUNTERS: &[&str] = &[
@@ -34,7 +34,7 @@ const COUNTERS: &[&str] = &[
 /// The numbers of dirty pages at which write-back begins, and at which writers wait.
 const GAUGES: &[&str] = &["nr_dirty_background_threshold", "nr_dirty_threshold"];
 
-pub(super) fn make(_: &TelemetryContext) -> Result<Option<Box<dyn Probe>>, ProbeError> {
+pub(super) fn make(_: Option<&Path>) -> Result<Option<Box<dyn Probe>>, ProbeError> {
     let values = read_vmstat()?;
     let there = |names: &[&str], kind| -> Vec<Column> {
         names

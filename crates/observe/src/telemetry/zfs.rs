@@ -12,7 +12,6 @@ use pgdyno_exec::tool::Program;
 use pgdyno_facts::layers::pool_of;
 use pgdyno_model::telemetry::{Column, Kind};
 
-use super::context::TelemetryContext;
 use super::probe::{EACH_SAMPLE, Probe, ProbeError, column, fixed_columns, float, read};
 
 const ARCSTATS: &str = "/proc/spl/kstat/zfs/arcstats";
@@ -34,7 +33,7 @@ const FIELDS: &[(&str, &str, Kind)] = &[
 ];
 
 /// Returns none where the kernel has no ZFS.
-pub(super) fn arcstats(_: &TelemetryContext) -> Result<Option<Box<dyn Probe>>, ProbeError> {
+pub(super) fn arcstats(_: Option<&Path>) -> Result<Option<Box<dyn Probe>>, ProbeError> {
     if !Path::new(ARCSTATS).exists() {
         return Ok(None);
     }
@@ -62,8 +61,8 @@ struct Iostat {
 }
 
 /// Returns none if the data is not on ZFS.
-pub(super) fn iostat(context: &TelemetryContext) -> Result<Option<Box<dyn Probe>>, ProbeError> {
-    let Some(data) = context.server.data.as_deref() else { return Ok(None) };
+pub(super) fn iostat(data: Option<&Path>) -> Result<Option<Box<dyn Probe>>, ProbeError> {
+    let Some(data) = data else { return Ok(None) };
     let facts = pgdyno_facts::storage("", data).map_err(|e| e.to_string())?;
     if !matches!(facts.filesystem.as_str(), "zfs" | "fuse.zfs") {
         return Ok(None);

@@ -12,6 +12,7 @@ pub mod compare_runs;
 mod devices;
 pub(crate) mod effect;
 pub(crate) mod family;
+mod generators;
 mod growth;
 pub(crate) mod noise_floor;
 mod pairing;
@@ -37,11 +38,11 @@ pub use run::analyse;
 pub(crate) use view::PeakPlace;
 pub use view::{
     Badge, CapacityView, Cause, Caution, Change, Comparison, CurvePoint, Decision, Ended,
-    FigureView, FsyncView, GapView, Headline, KeyFigure, LatencyFloor, LatencyInterval,
-    LatencyRatio, LatencyView, LogEvent, NoiseFloor, NotJudged, NotRanked, Note, NoteKind, Notes,
-    ObjectiveView, ObserverView, PairRow, PairsView, Panel, Part, PartView, Proof, ProofKind,
-    RateLine, RateTable, RatioView, RelationSize, RunHead, RunView, ScalingView, SecondView,
-    ServerView, SessionView, SettingView, StageProbeView, StatementView, Steadiness, StoppingView,
-    Tier, TpsView, TreatmentCrash, TreatmentView, TrialState, TrialView, WaitView, WhyView,
-    Withheld,
+    FigureView, FsyncView, GapView, GeneratorView, Headline, KeyFigure, LatencyFloor,
+    LatencyInterval, LatencyRatio, LatencyView, LogEvent, NoiseFloor, NotJudged, NotRanked, Note,
+    NoteKind, Notes, ObjectiveView, ObserverView, PairRow, PairsView, Panel, Part, PartView, Proof,
+    ProofKind, RateLine, RateTable, RatioView, RelationSize, RunHead, RunView, ScalingView,
+    SecondView, ServerView, SessionView, SettingView, StageProbeView, StatementView, Steadiness,
+    StoppingView, Tier, TpsView, TreatmentCrash, TreatmentView, TrialState, TrialView, WaitView,
+    WhyView, Withheld,
 };

@@ -114,6 +114,7 @@ pub(super) fn gather(store: &Store, run: &str) -> Result<Gathered, StoreError> {
         run: RunHead {
             id: record.id,
             recipe: record.recipe,
+            host: store.host_name(run)?,
             state,
             question: plan.question.clone(),
             started_at: record.started_at,

@@ -8,6 +8,7 @@ use pgdyno_model::telemetry::Table;
 use pgdyno_model::{Latencies, Levels, Measurement, Treatment, TrialRecord};
 use pgdyno_stats as stats;
 
+use super::generators::GeneratorSamples;
 use super::pairing::Pairing;
 use super::profile::Profile;
 use super::rates::growth;
@@ -47,6 +48,7 @@ pub(super) struct TreatmentSamples {
     commits_wait: Option<bool>,
     sync_method: Option<String>,
     waits: Waits,
+    generators: GeneratorSamples,
     /// Flushes of WAL in trials whose telemetry counts them, and their time (seconds).
     wal_flushes: (f64, f64),
 }
@@ -70,6 +72,7 @@ impl TreatmentSamples {
             values.extend(percentile(m, *quantile).map(|us| (trial.block, us)));
         }
         self.waits.add(&trial.telemetry);
+        self.generators.add(m);
         self.profiles.extend(Profile::of(trial.block, m, &trial.telemetry, devices));
         if let Some((flushes, seconds)) = wal_flushes(&trial.telemetry) {
             self.wal_flushes = (self.wal_flushes.0 + flushes, self.wal_flushes.1 + seconds);
@@ -172,6 +175,7 @@ impl TreatmentSamples {
             failures: self.failures.clone(),
             commits_wait: self.commits_wait,
             fsync_per_second: self.fsync(&t.storage, fsync).filter(|_| writes),
+            generators: self.generators.views(),
             statements: self
                 .statements
                 .iter()

@@ -43,6 +43,7 @@ pub(super) fn view(
         connect_s: measured.map(|m| m.connect_s),
         aborted_clients: measured.map_or(0, |m| m.counters.aborted_clients),
         abort_reasons: measured.map(|m| m.counters.abort_reasons.clone()).unwrap_or_default(),
+        flush_accounting: measured.and_then(|m| m.counters.flush_accounting.clone()),
         generator_cpus: measured
             .filter(|m| m.measured_s > 0.0)
             .map(|m| m.generator_cpu_s / m.measured_s),

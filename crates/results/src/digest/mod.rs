@@ -59,8 +59,11 @@ impl RunDigest {
             badge: view.headline.badge,
             headline: view.headline.answer.clone(),
             spark: choose_evenly(&tps),
-            host: host
-                .map(|host| format!("{}, {} CPUs, {}", host.cpu_model, host.cpus, host.memory)),
+            host: host.map(|host| {
+                let name = view.run.host.as_ref().or(host.name.as_ref());
+                let name = name.map_or_else(String::new, |name| format!("{name}: "));
+                format!("{name}{}, {} CPUs, {}", host.cpu_model, host.cpus, host.memory)
+            }),
             pgdyno_version: view.run.pgdyno_version.clone(),
             treatments: view.treatments.iter().map(|t| digest(view, t)).collect(),
         }

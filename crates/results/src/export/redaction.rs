@@ -73,6 +73,8 @@ const SHORTEST: usize = 3;
 /// Names that the records hold, and that are left out wherever they stand.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Redaction {
+    /// Levels that name hosts as generators, which may be short.
+    generators: BTreeSet<String>,
     /// The longer first, so that none hides a part of another.
     names: Vec<String>,
 }
@@ -87,7 +89,10 @@ impl Redaction {
         // A run is mostly exported where it was measured.
         let host = std::fs::read_to_string("/proc/sys/kernel/hostname").ok();
         add(host.as_deref().map(str::trim));
+        view.sessions.iter().for_each(|session| add(session.host.name.as_deref()));
         let sessions = view.sessions.iter().filter_map(|s| serde_json::to_value(&s.storage).ok());
+        let generators = view.treatments.iter().flat_map(|treatment| &treatment.generators);
+        generators.for_each(|generator| add(Some(&generator.name)));
         let mut found = Vec::new();
         sessions.for_each(|storage| secrets(&storage, &mut found));
         for server in &view.servers {
@@ -107,12 +112,19 @@ impl Redaction {
             .filter(|name| name.trim().len() >= SHORTEST && !is_common(name))
             .collect();
         names.sort_by_key(|name| std::cmp::Reverse(name.len()));
-        Self { names }
+        let levels = view.plan.treatments.iter().filter_map(|t| t.generators.clone());
+        let names_hosts =
+            |launch: &String| launch.starts_with("ssh:") || launch.contains("listen=");
+        Self { generators: levels.filter(names_hosts).collect(), names }
     }
 
     /// `text` with `[path]`, `[address]`, `[id]` and `[name]` in place of what is left out.
     pub(super) fn text(&self, text: &str) -> String {
-        let mut out = by_form(text);
+        let mut out = text.to_owned();
+        for level in &self.generators {
+            out = replace_word(&out, level);
+        }
+        out = by_form(&out);
         for name in &self.names {
             out = replace_word(&out, name);
         }
@@ -122,6 +134,8 @@ impl Redaction {
     /// The run's JSON without what is not listed above.
     pub(super) fn json(&self, run: &Json) -> Json {
         let mut kept = pick(run, RUN);
+        let treatments = kept.get_mut("treatments").and_then(Json::as_array_mut);
+        treatments.into_iter().flatten().for_each(number_generators);
         kept.insert("trials".into(), each(&run["trials"], |trial| pick(trial, TRIAL)));
         kept.insert(
             "servers".into(),
@@ -156,6 +170,19 @@ impl Redaction {
             }
             other => other,
         }
+    }
+}
+
+/// Stands for the name of a treatment's or trial's `number`th generator, which is often its host's
+/// and may be too short to be looked for.
+pub(super) fn generator(number: usize) -> String {
+    format!("generator-{number}")
+}
+
+fn number_generators(treatment: &mut Json) {
+    let generators = treatment["generators"].as_array_mut();
+    for (item, number) in generators.into_iter().flatten().zip(1..) {
+        item["name"] = generator(number).into();
     }
 }
 
@@ -380,8 +407,13 @@ mod tests {
 
     #[test]
     fn names_of_the_records_are_replaced_wherever_they_stand_as_words() {
-        let redaction = Redaction { names: vec!["S4EVNX0R".into(), "anna".into()] };
+        let redaction = Redaction {
+            generators: BTreeSet::from(["ssh:b,anna@c".into()]),
+            names: vec!["S4EVNX0R".into(), "anna".into()],
+        };
         assert_eq!(redaction.text("anna's S4EVNX0R, savanna"), "[name]'s [name], savanna");
+        let levels = redaction.text("generators=ssh:b,anna@c clients=2, generators=local:2");
+        assert_eq!(levels, "generators=[name] clients=2, generators=local:2");
     }
 
     #[test]

@@ -16,6 +16,8 @@ pub enum TableName {
     Telemetry,
     /// Every SQL command of completed trials.
     Statements,
+    /// Every generator of completed trials that several offered.
+    Generators,
 }
 
 /// Type of a column's values.

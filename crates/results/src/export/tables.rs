@@ -1,8 +1,9 @@
 //! What the tables hold. docs/export.md lists their columns.
 
-use pgdyno_model::measurement::{Measurement, ScriptMeasurement};
+use pgdyno_model::measurement::{GeneratorMeasurement, Measurement, ScriptMeasurement};
 use pgdyno_model::{Latencies, TrialRecord};
 
+use super::redaction;
 use super::table::{Column, Kind, TableName, Value};
 use super::{Export, ExportError};
 use crate::analysis::TrialState;
@@ -35,6 +36,8 @@ const TRIALS: &[(&str, Kind)] = &[
     ("server_version_num", Integer),
     ("thinned_at", Text),
     ("telemetry_every_s", Integer),
+    ("commits_judged", Integer),
+    ("commits_early", Integer),
 ];
 
 const SECONDS: &[(&str, Kind)] = &[
@@ -77,6 +80,22 @@ const STATEMENTS: &[(&str, Kind)] = &[
     ("latency_us_stddev", Real),
 ];
 
+const GENERATORS: &[(&str, Kind)] = &[
+    ("trial", Integer),
+    ("generator", Text),
+    ("clients", Integer),
+    ("threads", Integer),
+    ("transactions", Integer),
+    ("failed", Integer),
+    ("latency_us_mean", Real),
+    ("latency_us_p50", Real),
+    ("latency_us_p99", Real),
+    ("cpu_s", Real),
+    ("busiest_thread", Real),
+    ("start_skew_us", Real),
+    ("clock_uncertainty_us", Real),
+];
+
 /// Takes a row of a table.
 type TakeRow<'a> = dyn FnMut(TableName, &[Value]) -> Result<(), ExportError> + 'a;
 
@@ -88,6 +107,7 @@ impl Export<'_> {
             TableName::Seconds => SECONDS,
             TableName::Telemetry => TELEMETRY,
             TableName::Statements => STATEMENTS,
+            TableName::Generators => GENERATORS,
         };
         let column = |(name, kind): &(&str, Kind)| Column { name: (*name).to_owned(), kind: *kind };
         let mut columns: Vec<Column> = fixed.iter().map(column).collect();
@@ -139,6 +159,9 @@ impl Export<'_> {
                     take(TableName::Statements, &row)?;
                 }
             }
+            for (generator, place) in measurement.generators.iter().zip(1..) {
+                take(TableName::Generators, &self.generator(&number, place, generator))?;
+            }
         }
         Ok(())
     }
@@ -177,6 +200,9 @@ impl Export<'_> {
         let thinned = self.view.thinned.last();
         row.push(thinned.map(|thinned| thinned.thinned_at.to_string()).into());
         row.push(thinned.map(|thinned| thinned.every_s).into());
+        let flushes = m.and_then(|m| m.counters.flush_accounting.as_ref());
+        row.push(flushes.map(|found| found.judged).into());
+        row.push(flushes.map(|found| found.early).into());
         let level = |factor: &String| {
             let level = treatment.and_then(|treatment| treatment.factors.get(factor));
             Value::from(level.map(|level| self.text(&level.to_string())))
@@ -238,6 +264,33 @@ impl Export<'_> {
             row.extend(latency(&statement.latency));
             row
         })
+    }
+
+    fn generator(
+        &self,
+        trial: &Value,
+        place: usize,
+        generator: &GeneratorMeasurement,
+    ) -> [Value; 13] {
+        let name = match self.redaction {
+            Some(_) => redaction::generator(place),
+            None => generator.name.clone(),
+        };
+        [
+            trial.clone(),
+            name.into(),
+            generator.clients.into(),
+            generator.threads.into(),
+            generator.transactions.into(),
+            generator.failed.into(),
+            generator.latency_us_mean.into(),
+            generator.latency_us_p50.into(),
+            generator.latency_us_p99.into(),
+            generator.cpu_s.into(),
+            generator.busiest_thread.into(),
+            generator.start_skew_us.into(),
+            generator.clock_uncertainty_us.into(),
+        ]
     }
 }
 

@@ -67,8 +67,29 @@ pub(crate) fn compare_notes(
             a.run.pgdyno_version, b.run.pgdyno_version
         ));
     }
+    if other_hosts(a, b) {
+        notes.push(format!(
+            "A ran on {}, B on {}: the ratio is one of these two machines. Hosts are not blocks, and \
+             the interval holds nothing of how machines differ.",
+            a.hosts().join(" and "),
+            b.hosts().join(" and ")
+        ));
+    }
     notes.extend(b.noise_floor.as_ref().map(|floor| noise_floor(Some(floor))));
     notes
+}
+
+/// Whether `--hosts` named two machines, or no session of A and none of B share one, as far as they
+/// name it.
+fn other_hosts(a: &RunView, b: &RunView) -> bool {
+    if let (Some(a), Some(b)) = (&a.run.host, &b.run.host) {
+        return a != b;
+    }
+    let hosts = |view: &RunView| view.sessions.iter().map(|s| s.host.clone()).collect::<Vec<_>>();
+    let (of_a, of_b) = (hosts(a), hosts(b));
+    !of_a.is_empty()
+        && !of_b.is_empty()
+        && of_a.iter().all(|a| of_b.iter().all(|b| a.is_other_than(b)))
 }
 
 /// Says how trials are paired, or how far earlier runs allow a verdict.

@@ -8,6 +8,7 @@ mod capacity;
 mod cause;
 mod compare_runs;
 mod comparison;
+mod flush_accounting;
 mod gate;
 mod growth;
 mod headline;
@@ -30,6 +31,7 @@ pub(crate) use compare_runs::{compare_notes, pairs, side_by_side_notes};
 pub(crate) use comparison::{
     HOPELESS, comparison, minimum_detectable, ratio_to_best, reason, verdict, view,
 };
+pub(crate) use flush_accounting::flush_accounting;
 pub(crate) use gate::gate;
 pub(crate) use headline::{
     cautions, comparison_headline, crash_headline, import_headline, joined_by_fault,

@@ -2,14 +2,14 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use pgdyno_model::facts::BuildSource;
+use pgdyno_model::facts::{BuildSource, HostFacts};
 use pgdyno_model::measurement::GeneratorLimit;
 use pgdyno_model::record::RunState;
 use pgdyno_model::{Treatment, TrialRecord, format};
 
 use super::idle_device::IdleDevice;
 use super::noise_floor::noise_floor;
-use super::{capacity, growth, record, scaling, unsteady};
+use super::{capacity, flush_accounting, growth, record, scaling, unsteady};
 use crate::analysis::rates::resets;
 use crate::analysis::treatment::label;
 use crate::analysis::{Note, NoteKind, Notes, RunView, SessionView, TrialState, TrialView};
@@ -80,6 +80,7 @@ pub(crate) fn notes(view: &RunView, watched: &Watched) -> Vec<Note> {
     emulated(view, &mut doubts);
     doubts.add_all(NoteKind::AdHoc, record::ad_hoc(view));
     failures(view, &mut doubts);
+    flush_accounting::notes(view, &mut doubts);
     server(view, watched, &mut doubts, &mut context);
     hosts(view, &mut doubts);
     doubts.add_all(NoteKind::IdleDevice, watched.idle_device.note(&view.plan));
@@ -414,8 +415,11 @@ fn generator(view: &RunView, watched: &Watched, out: &mut Notes, context: &mut N
 /// Says that sessions ran on different hosts or storages.
 fn hosts(view: &RunView, out: &mut Notes) {
     let pairs = view.sessions.windows(2);
-    let different: BTreeSet<&str> =
-        pairs.flat_map(|pair| pair[0].host.differences(&pair[1].host)).collect();
+    let machine = |a: &HostFacts, b: &HostFacts| a.is_other_than(b).then_some("machine");
+    let different: BTreeSet<&str> = pairs
+        .map(|pair| (&pair[0].host, &pair[1].host))
+        .flat_map(|(a, b)| a.differences(b).into_iter().chain(machine(a, b)))
+        .collect();
     if !different.is_empty() {
         let different: Vec<&str> = different.into_iter().collect();
         out.add(

@@ -4,7 +4,8 @@ use comfy_table::Cell;
 use pgdyno_model::format;
 use pgdyno_model::printable::escape_text;
 
-use super::terminal::{NONE, half_width, ratio, right, section, table_lines};
+use super::table::{NONE, right, table_lines};
+use super::terminal::{half_width, ratio, section};
 use super::text::{Detail, plain, wrap};
 use crate::analysis::compare_runs::{
     CompareView, MemberView, Outcome, PairView, SideView, Unequal,
@@ -34,8 +35,9 @@ pub fn compare(view: &CompareView, width: u16, detail: Detail) -> String {
     let width = width.max(40);
     let mut lines: Vec<String> = Vec::new();
     let mut paragraph = |text: &str| lines.extend(wrap(text, usize::from(width), "   "));
-    paragraph(&side("A", &view.a));
-    paragraph(&side("B", &view.b));
+    for (name, of) in [("A", &view.a), ("B", &view.b)] {
+        paragraph(&side(name, of, view.a.hosts != view.b.hosts));
+    }
     if !view.by.is_empty() {
         paragraph(&format!("Compared: {}", view.by.join(", ")));
     }
@@ -67,7 +69,8 @@ pub fn compare_markdown(view: &CompareView) -> String {
     };
     out.push_str(&format!("### pgdyno: B against A{verdict}\n\n"));
     for (name, of) in [("A", &view.a), ("B", &view.b)] {
-        out.push_str(&format!("- {}\n", escaped(&side(name, of))));
+        let heading = side(name, of, view.a.hosts != view.b.hosts);
+        out.push_str(&format!("- {}\n", escaped(&heading)));
     }
     if !view.by.is_empty() {
         out.push_str(&format!("- Compared: {}\n", escaped(&view.by.join(", "))));
@@ -122,8 +125,13 @@ pub(crate) fn escaped(text: &str) -> String {
     out
 }
 
-fn side(name: &str, side: &SideView) -> String {
-    format!("{name}: {}, {}, begun {}", side.run, side.state.name(), side.started_at)
+/// Describes a side. The machines are named where those of the other side are others.
+fn side(name: &str, side: &SideView, with_hosts: bool) -> String {
+    let on = match with_hosts && !side.hosts.is_empty() {
+        true => format!(" on {}", side.hosts.join(" and ")),
+        false => String::new(),
+    };
+    format!("{name}: {}{on}, {}, begun {}", side.run, side.state.name(), side.started_at)
 }
 
 /// Returns the cells of a pair: its label, then figures.

@@ -36,6 +36,7 @@ pub fn host(host: &HostFacts) -> Vec<Row> {
     system.add(&host.kernel);
     let sysctl = host.settings.sysctl.iter().map(|(name, value)| format!("{name} = {value}"));
     let rows = [
+        Words(Vec::from_iter(host.name.clone())).row("Host", false),
         system.row("System", false),
         hardware(host).row("Hardware", false),
         place(host).row("Runs in", false),
@@ -265,6 +266,7 @@ fn health(health: &Health) -> String {
 /// Describes the machine in a line.
 pub fn host_in_brief(host: &HostFacts) -> String {
     let mut words = Words::default();
+    words.maybe(host.name.as_ref(), |name| format!("host {name}"));
     words.add(format!("{} × {}", host.cpus, host.cpu_model));
     words.add(host.memory.to_string());
     let place = &host.virtualization;

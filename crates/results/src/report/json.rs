@@ -8,8 +8,8 @@ use super::{CrashView, ReportError};
 use crate::analysis::compare_runs::CompareView;
 use crate::analysis::side_by_side::SideBySideView;
 use crate::store::{
-    CrashSummary, ImportSummary, Imported, ProbeSummary, RunSummary, Store, StoreSize, Stored,
-    Thinning, Verification,
+    CrashSummary, ImportSummary, Imported, Merged, ProbeSummary, RunSummary, Store, StoreSize,
+    Stored, Thinning, Verification,
 };
 use crate::{RunView, analyse};
 
@@ -40,6 +40,7 @@ documents! {
     StoreSize => "pgdyno.store-size/1",
     Thinning => "pgdyno.thinned-run/1",
     Imported => "pgdyno.imported/1",
+    Merged => "pgdyno.merged/1",
 }
 
 /// Escapes JSON so that an HTML parser reads it as text only, and a page that shows its texts holds

@@ -238,7 +238,7 @@ mod tests {
             recipe: "try".into(),
             question: None,
             started_at: Epoch(0),
-            owner: Owner { pid: 7, started_ticks: 2, boot_id: "b".into() },
+            owner: Owner { pid: 7, started_ticks: 2, boot_id: "b".into(), host: None },
             treatments: vec![treatment.into()],
             trials: vec![planned],
             done: Vec::new(),

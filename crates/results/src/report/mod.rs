@@ -10,6 +10,8 @@ mod crash;
 mod error;
 mod file;
 pub mod fingerprint;
+mod generators;
+mod hosts;
 pub mod json;
 pub mod metrics;
 mod page;
@@ -18,15 +20,19 @@ pub mod progress;
 mod side_by_side;
 mod smart;
 mod stack;
+mod table;
 mod terminal;
 pub mod text;
 
 pub(crate) use compare::escaped as markdown_text;
 pub use compare::{compare, compare_markdown};
-pub use crash::{CrashView, FaultView, FilesystemsView, GravestFault, PowerView, crash};
+pub use crash::{
+    CrashView, FaultView, FilesystemsView, GravestFault, PowerView, StatesView, crash,
+};
 pub use error::ReportError;
 pub use file::is_report;
 pub(crate) use file::replace;
+pub use hosts::hosts;
 #[cfg(feature = "schema")]
 pub use page::schema;
 pub use page::{ComparedPage, FrontEnd, Page, front_end};

@@ -109,6 +109,9 @@ pub fn notice(notice: &Notice) -> String {
         Notice::RunEnds(EndReason::BudgetSpent { budget }) => {
             format!("the run ends: another block does not fit into the budget of {budget}")
         }
+        Notice::TriedAgain { left } => {
+            format!("the trial is tried again, as `generators.retry` says ({left} more at most)")
+        }
         Notice::DataCopied { data, storage, bytes, files, reflinks } => {
             let how = match reflinks {
                 0 => String::new(),
@@ -143,6 +146,14 @@ pub fn notice(notice: &Notice) -> String {
         Notice::SessionBegunAgain { session } => {
             format!("session {session} ended without a restart of the machine: it is begun anew")
         }
+        Notice::StretchKept { session } => format!(
+            "the recorded load and what was judged are kept: `pgdyno crash --resume {session}` goes \
+             on, `pgdyno clean --crashes` removes them"
+        ),
+        Notice::StretchResumed { session, judged } => format!(
+            "going on with the load that {session} recorded; judged already: {}",
+            counted(*judged, "state")
+        ),
         other => format!("{other:?}"),
     }
 }
@@ -192,6 +203,11 @@ pub fn warning(warning: &Warning) -> String {
         Warning::RemainsNotKept { fault, round, reason } => {
             format!("what round {round} of {fault} left could not be kept: {reason}")
         }
+        Warning::StretchNotKept { reason } => format!(
+            "the recorded load and what is judged cannot be kept, and an interrupted session would \
+             have to begin anew: {reason}"
+        ),
+        Warning::StretchNotResumed { reason } => format!("{reason}; the load is recorded anew"),
         Warning::NotWatchable { folder, reason } => format!(
             "the run goes on, but cannot be watched or asked to stop through {}: {reason}",
             folder.display()
@@ -234,6 +250,10 @@ pub fn activity(activity: &Activity) -> String {
                 None => "positive control".to_owned(),
             };
             format!("crash {subject}: {fault}, {round}: {}", round_stage(*stage))
+        }
+        Activity::JudgingStates { subject, judged, total, boundaries } => {
+            let kind = if *boundaries { "flush boundaries" } else { "states between flushes" };
+            format!("crash {subject}: judged {judged} of {total} {kind}")
         }
         Activity::AwaitingPlug { session, tps, elapsed } => {
             format!("session {session}: {tps:.0} tps, {} s: pull the plug", elapsed.as_secs())

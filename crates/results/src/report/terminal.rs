@@ -1,18 +1,17 @@
 //! Renders a run for a terminal.
 
-use comfy_table::{Cell, CellAlignment, ContentArrangement, LineStyle, Table, TableStyle};
+use comfy_table::Cell;
 use pgdyno_model::{Verdict, format};
 
 use super::crash::{CrashView, FaultView, FilesystemsView};
-use super::fingerprint;
+use super::table::{NONE, right, table_lines};
 use super::text::{Detail, plain, wrap};
+use super::{fingerprint, generators};
 use crate::analysis::{
     Comparison, FsyncView, LatencyView, NoteKind, RatioView, RunView, StageProbeView,
     StatementView, TreatmentView,
 };
-
-/// Tables have a line under the header only, so that the numbers stand out.
-const STYLE: TableStyle = TableStyle::new().header_separator(LineStyle::new('─', '─', '─', '─'));
+use crate::prose;
 
 /// Explains the figures of the table of treatments.
 pub(crate) const LEGEND: &str = "mean, stddev, p50, p95, p99: latency in ms. ±: half of the 95% confidence interval over trials. \
@@ -21,9 +20,6 @@ pub(crate) const LEGEND: &str = "mean, stddev, p50, p95, p99: latency in ms. ±:
 const SERVICE: &str = "With a rate, latency counts from when a transaction was due; service p50, p99: from when it was sent.";
 
 const MOUNTS: &str = "mount, fsck: median time in ms of the mount after a power cut, and of a check without repairs.";
-
-/// Stands for a missing value.
-pub(super) const NONE: &str = "–";
 
 /// Comparisons shown; the report has the others.
 const COMPARISONS: usize = 6;
@@ -63,7 +59,9 @@ pub fn terminal(view: &RunView, width: u16, detail: Detail) -> String {
         lines.extend(wrap(MOUNTS, usize::from(width), ""));
     }
     lines.extend(wrap(&left_out, usize::from(width), "").into_iter().filter(|l| !l.is_empty()));
+    lines.extend(generators::lines(view, width, detail));
     for (title, items) in [
+        ("Flush accounting", prose::flush_accounting(view)),
         ("Crash tests", view.crashes.iter().flat_map(crashed).collect()),
         ("Differences", comparisons(view)),
         ("Maximum rates", view.capacity.iter().map(|c| c.words.clone()).collect()),
@@ -88,26 +86,6 @@ pub(super) fn section(title: &str, items: &[String], width: u16) -> Vec<String> 
     }
     let items = items.iter().flat_map(|item| wrap(&format!("- {item}"), width.into(), "  "));
     [String::new(), title.to_owned()].into_iter().chain(items).collect()
-}
-
-/// Returns a right-aligned cell.
-pub(super) fn right(text: impl ToString) -> Cell {
-    Cell::new(text).set_alignment(CellAlignment::Right)
-}
-
-/// Renders a table in at most `width` columns, line by line.
-pub(super) fn table_lines(header: Vec<Cell>, rows: Vec<Vec<Cell>>, width: u16) -> Vec<String> {
-    let mut table = Table::new();
-    table
-        .load_style(STYLE)
-        .set_width(width)
-        .set_content_arrangement(ContentArrangement::Dynamic)
-        .set_header(header)
-        .add_rows(rows);
-    for column in table.column_iter_mut() {
-        column.set_padding((0, 1));
-    }
-    table.to_string().lines().map(|line| line.trim_end().to_owned()).collect()
 }
 
 /// Texts of the table of treatments.

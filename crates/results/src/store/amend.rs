@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use rusqlite::limits::Limit;
 use rusqlite::{Connection, Transaction};
 
-use super::{Store, StoreError, Stored, seal};
+use super::{Store, StoreError, Stored};
 
 /// Steps of SQLite's machine between two looks at the stop flag: some milliseconds at most.
 const STEPS: i32 = 100_000;
@@ -73,17 +73,9 @@ impl Store {
     /// # Errors
     /// [`StoreError::SessionOpen`]; [`StoreError::Sqlite`].
     pub fn refuse_at_work(&self, record: &str) -> Result<(), StoreError> {
-        seal::first(
-            &self.connection,
-            "SELECT owner_pid, started_at FROM session
-             WHERE run = ? AND id NOT IN (SELECT session FROM session_end) LIMIT 1",
-            [record],
-            |row| Ok((row.get(0)?, pgdyno_model::units::Epoch(row.get(1)?))),
-        )
-        .map_err(self.failed("look for open sessions"))?
-        .map_or(Ok(()), |(pid, since)| {
-            Err(StoreError::SessionOpen { run: record.to_owned(), pid, since })
-        })
+        let mut open = self.open_sessions()?.into_iter();
+        let at_work = open.find(|open| open.run == record && !self.dead.contains(&open.id));
+        at_work.map_or(Ok(()), |open| Err(open.into_error()))
     }
 
     /// The record that `name` means, where something is to be removed: as [`Store::resolve_whole`]

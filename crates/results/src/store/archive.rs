@@ -1,29 +1,22 @@
-//! Archives: stores of their own with chosen records, and their way back.
+//! Archives: stores of their own with chosen records.
 //!
-//! An archive is written into a folder that nobody else may look into, checked, and then given its
-//! name, so that there is never half of one under that name.
+//! A new store is written into a folder that nobody else may look into, checked, and then given its
+//! name, so that there is never half of one under that name. `merge` takes records back.
 
 use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
+use pgdyno_model::lab_host::LabHost;
 use pgdyno_model::units::Epoch;
-use rusqlite::{Connection, Transaction, TransactionBehavior, params};
+use rusqlite::{Transaction, params};
 use rustix::fs::{CWD, RenameFlags};
 use rustix::io::Errno;
 
+use super::copy::{self, Digest};
 use super::error::sqlite;
-use super::{Store, StoreError, Stored, copy, seal};
-
-/// What an import did.
-#[derive(Clone, Debug, Default, PartialEq, Eq, serde::Serialize)]
-pub struct Imported {
-    /// Records that are new, by id.
-    pub added: Vec<String>,
-    /// Records that the store held already as they are in the file, by id.
-    pub identical: Vec<String>,
-}
+use super::{Store, StoreError, Stored, seal};
 
 impl Store {
     /// Every record by itself, newest first: runs with all that belongs to them, then probes, crash
@@ -60,87 +53,15 @@ impl Store {
         file: &Path,
         stop: Arc<AtomicBool>,
     ) -> Result<(), StoreError> {
-        if file.symlink_metadata().is_ok() {
-            return Err(StoreError::Exists { path: file.into() });
-        }
+        refuse_existing(file)?;
         for record in records {
             self.refuse_at_work(record.id())?;
             self.check(record.id())?;
         }
-        let folder = file.parent().filter(|folder| !folder.as_os_str().is_empty());
-        let folder = folder.unwrap_or_else(|| ".".as_ref());
-        refuse_shared(folder)?;
-        let io = |doing, path: PathBuf| move |source| StoreError::Io { doing, path, source };
-        let private = tempfile::Builder::new()
-            .prefix(".pgdyno-archive-")
-            .permissions(std::fs::Permissions::from_mode(0o700))
-            .tempdir_in(folder)
-            .map_err(io("make a folder in", folder.into()))?;
-        let unnamed = private.path().join("archive");
-        let mut archive = Store::open(&unnamed).map_err(|error| error.at(file))?;
-        archive.stop_by(Arc::clone(&stop))?;
-        archive.take_over(self, records, |_, _| Ok(())).map_err(|error| error.at(file))?;
-        drop(archive);
-        let mut written = Store::open_existing(&unnamed)?;
-        written.stop_by(stop)?;
-        let found = written.verify(&[])?;
-        if !found.sound {
-            return Err(written.corrupt("rows", &"the archive is not as it was written"));
-        }
-        drop(written);
-        give_name(&unnamed, file)?;
-        // The name must last as long as what it names.
-        std::fs::File::open(folder)
-            .and_then(|folder| folder.sync_all())
-            .map_err(io("write the folder", folder.into()))
-    }
-
-    /// Takes `records` of `from` into this store, all or none of them.
-    ///
-    /// # Errors
-    /// [`StoreError::Differs`] for an id that this store has with other content;
-    /// [`StoreError::SessionOpen`]; [`StoreError::Damaged`] or [`StoreError::Corrupt`] for a record
-    /// of `from` that cannot be read; [`StoreError::Sqlite`].
-    pub fn import_records(
-        &mut self,
-        from: &Self,
-        records: &[Stored],
-    ) -> Result<Imported, StoreError> {
-        let mut imported = Imported::default();
-        let mut new = Vec::new();
-        let mut differ = Vec::new();
-        for record in records {
-            let id = record.id();
-            from.refuse_at_work(id)?;
-            from.check(id)?;
-            from.refuse_unreadable(record)?;
-            let theirs = from.digest(id)?;
-            match self.digest(id)? {
-                Some(ours) if Some(ours) == theirs => imported.identical.push(id.to_owned()),
-                Some(_) => differ.push(id.to_owned()),
-                None if self.has_name_of_another(from, id)? => differ.push(id.to_owned()),
-                None => new.push(record.clone()),
-            }
-        }
-        if !differ.is_empty() {
-            return Err(StoreError::Differs {
-                path: self.path.clone(),
-                from: from.path.clone(),
-                ids: differ,
-            });
-        }
-        let now = Epoch::of(std::time::SystemTime::now());
-        let source = from.path.display().to_string();
-        self.take_over(from, &new, |transaction, id| {
-            transaction.execute(
-                "INSERT INTO arrival (record, source, arrived_at, pgdyno_version)
-                 VALUES (?, ?, ?, ?)",
-                params![id, source, now.0, env!("CARGO_PKG_VERSION")],
-            )?;
-            seal::add(transaction, id, "arrival", transaction.last_insert_rowid())
-        })?;
-        imported.added = new.iter().map(|record| record.id().to_owned()).collect();
-        Ok(imported)
+        write_new(file, stop, |archive| {
+            let doing = "copy a record";
+            archive.in_transaction(doing, |to| copy_records(self, to, records, |_| Ok(())))
+        })
     }
 
     /// The file that a record was imported from, and when; none for one that was made here.
@@ -157,45 +78,17 @@ impl Store {
         Ok(found.into_iter().next())
     }
 
-    /// Copies records, checks that they are what they were, and commits them together.
-    fn take_over(
-        &mut self,
-        from: &Self,
-        records: &[Stored],
-        also: impl Fn(&Transaction<'_>, &str) -> rusqlite::Result<()>,
-    ) -> Result<(), StoreError> {
-        let failed = self.failed("copy a record");
-        let path = self.path.clone();
-        let transaction = self
-            .connection
-            .transaction_with_behavior(TransactionBehavior::Immediate)
-            .map_err(&failed)?;
-        // Lists show the newest row first where two began at one time.
-        for record in records.iter().rev() {
-            let id = record.id();
-            let theirs = copy::digest(&from.connection, id).map_err(&failed)?;
-            // Another process may have taken it over since it was looked for.
-            match copy::digest(&transaction, id).map_err(&failed)? {
-                Some(ours) if Some(ours) == theirs => continue,
-                Some(_) => return Err(StoreError::AtWork { run: id.to_owned() }),
-                None => {}
-            }
-            copy::copy(&from.connection, &transaction, id).map_err(&failed)?;
-            also(&transaction, id).map_err(&failed)?;
-            let is_whole = || -> rusqlite::Result<bool> {
-                let is_sound = seal::check(&transaction, id)?.damage.is_empty();
-                Ok(is_sound && copy::digest(&transaction, id)? == theirs)
-            };
-            if !is_whole().map_err(&failed)? {
-                let (what, found) = (format!("a copy of {id}"), "it differs from what was copied");
-                return Err(StoreError::Corrupt { path, what, found: found.to_owned() });
-            }
-        }
-        transaction.commit().map_err(&failed)
+    /// The name by which `pgdyno run --hosts` knew the machine that a run came from.
+    ///
+    /// # Errors
+    /// [`StoreError::Sqlite`].
+    pub(crate) fn host_name(&self, run: &str) -> Result<Option<String>, StoreError> {
+        let origin = self.arrival(run)?;
+        Ok(origin.and_then(|(source, _)| host_of(&source)))
     }
 
     /// Refuses a record that no command could show, and an id that pgdyno would not give.
-    fn refuse_unreadable(&self, record: &Stored) -> Result<(), StoreError> {
+    pub(super) fn refuse_unreadable(&self, record: &Stored) -> Result<(), StoreError> {
         let id = record.id();
         let is_plain = |c: char| c.is_ascii_alphanumeric() || "_-.".contains(c);
         if id.starts_with(['.', '-']) || id.len() > 200 || !id.chars().all(is_plain) {
@@ -218,14 +111,84 @@ impl Store {
         }
     }
 
-    pub(super) fn digest(&self, record: &str) -> Result<Option<[u8; 32]>, StoreError> {
-        copy::digest(&self.connection, record).map_err(self.failed("read a record"))
+    pub(super) fn digest(&self, record: &str) -> Result<Option<Digest>, StoreError> {
+        Digest::of(&self.connection, record).map_err(self.failed("read a record"))
     }
+}
 
-    fn has_name_of_another(&self, from: &Self, record: &str) -> Result<bool, StoreError> {
-        let connections: [&Connection; 2] = [&from.connection, &self.connection];
-        let [from, to] = connections;
-        copy::has_name_of_another(from, to, record).map_err(self.failed("look for names"))
+/// Copies `records` of `from` to `to`, which is in a transaction, and checks that they are what they
+/// were. `also` is done for each that is new.
+pub(super) fn copy_records(
+    from: &Store,
+    to: &Transaction<'_>,
+    records: &[Stored],
+    also: impl Fn(&str) -> rusqlite::Result<()>,
+) -> Result<(), StoreError> {
+    let path: PathBuf = to.path().unwrap_or_default().into();
+    let failed = sqlite(&path, "copy a record");
+    // Lists show the newest row first where two began at one time.
+    for record in records.iter().rev() {
+        let id = record.id();
+        let theirs = Digest::of(&from.connection, id).map_err(&failed)?;
+        // Another process may have taken it over since it was looked for.
+        match Digest::of(to, id).map_err(&failed)? {
+            Some(ours) if Some(&ours) == theirs.as_ref() => continue,
+            Some(_) => return Err(StoreError::AtWork { run: id.to_owned() }),
+            None => {}
+        }
+        copy::copy(&from.connection, to, id).map_err(&failed)?;
+        also(id).map_err(&failed)?;
+        let is_whole = || -> rusqlite::Result<bool> {
+            let is_sound = seal::check(to, id)?.damage.is_empty();
+            Ok(is_sound && Digest::of(to, id)? == theirs)
+        };
+        if !is_whole().map_err(&failed)? {
+            let (what, found) = (format!("a copy of {id}"), "it differs from what was copied");
+            return Err(StoreError::Corrupt { path, what, found: found.to_owned() });
+        }
+    }
+    Ok(())
+}
+
+/// Has `fill` write a new store, checks it, and gives it the name `file`. `stop` ends it.
+pub(super) fn write_new<T>(
+    file: &Path,
+    stop: Arc<AtomicBool>,
+    fill: impl FnOnce(&mut Store) -> Result<T, StoreError>,
+) -> Result<T, StoreError> {
+    refuse_existing(file)?;
+    let folder = file.parent().filter(|folder| !folder.as_os_str().is_empty());
+    let folder = folder.unwrap_or_else(|| ".".as_ref());
+    refuse_shared(folder)?;
+    let io = |doing, path: PathBuf| move |source| StoreError::Io { doing, path, source };
+    let private = tempfile::Builder::new()
+        .prefix(".pgdyno-archive-")
+        .permissions(std::fs::Permissions::from_mode(0o700))
+        .tempdir_in(folder)
+        .map_err(io("make a folder in", folder.into()))?;
+    let unnamed = private.path().join("archive");
+    let mut store = Store::open(&unnamed).map_err(|error| error.at(file))?;
+    store.stop_by(Arc::clone(&stop))?;
+    let filled = fill(&mut store).map_err(|error| error.at(file))?;
+    drop(store);
+    let mut written = Store::open_existing(&unnamed)?;
+    written.stop_by(stop)?;
+    if !written.verify(&[])?.sound {
+        return Err(written.corrupt("rows", &"the file is not as it was written"));
+    }
+    drop(written);
+    give_name(&unnamed, file)?;
+    // The name must last as long as what it names.
+    std::fs::File::open(folder)
+        .and_then(|folder| folder.sync_all())
+        .map_err(io("write the folder", folder.into()))?;
+    Ok(filled)
+}
+
+fn refuse_existing(file: &Path) -> Result<(), StoreError> {
+    match file.symlink_metadata() {
+        Ok(_) => Err(StoreError::Exists { path: file.into() }),
+        Err(_) => Ok(()),
     }
 }
 
@@ -273,4 +236,9 @@ impl StoreError {
             other => other,
         }
     }
+}
+
+/// The host that a record's source names: `db1` of `ssh:db1`. Other sources are files.
+pub(super) fn host_of(source: &str) -> Option<String> {
+    source.parse::<LabHost>().ok().map(|host| host.name)
 }

@@ -1,7 +1,7 @@
 //! Copies records from one store into another, row by row.
 //!
 //! Sessions, trials and others are numbered in each store by itself: [`copy`] gives them new
-//! numbers, and seals the rows anew in the order in which they were sealed. [`digest`] is that of a
+//! numbers, and seals the rows anew in the order in which they were sealed. [`Digest`] is that of a
 //! record's rows without those numbers, so that it is the same in every store that holds the
 //! record.
 
@@ -9,8 +9,9 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use rusqlite::types::Value;
 use rusqlite::{Connection, OptionalExtension as _, params_from_iter};
-use sha2::{Digest, Sha256};
+use sha2::{Digest as _, Sha256};
 
+use super::remove::REMOVALS;
 use super::seal;
 use super::tables::{Column, Numbers, TABLES, Table, columns};
 
@@ -96,21 +97,60 @@ fn copy_seals(
     Ok(())
 }
 
-/// The SHA-256 of a record's rows, its row numbers counted from 1; none if there is no such record.
-pub(super) fn digest(connection: &Connection, record: &str) -> rusqlite::Result<Option<[u8; 32]>> {
-    let mut hash = Sha256::new();
-    let mut rows = 0_u64;
-    let mut renumbering = Renumbering::default();
-    for table in TABLES {
-        hash.update(table.name);
-        each_row(connection, table, record, &mut renumbering, |row| {
-            rows += 1;
-            hash.update((row.len() as u64).to_le_bytes());
-            row.iter().for_each(|value| seal::add_value(&mut hash, value.into()));
-            Ok(())
-        })?;
+/// SHA-256 of a record's rows in each of [`TABLES`], its row numbers counted from 1.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Digest(Vec<[u8; 32]>);
+
+impl Digest {
+    /// Reads a record; none if there is no such record.
+    pub(super) fn of(connection: &Connection, record: &str) -> rusqlite::Result<Option<Self>> {
+        let mut rows = 0_u64;
+        let mut renumbering = Renumbering::default();
+        let mut tables = Vec::with_capacity(TABLES.len());
+        for table in TABLES {
+            let mut hash = Sha256::new();
+            each_row(connection, table, record, &mut renumbering, |row| {
+                rows += 1;
+                hash.update((row.len() as u64).to_le_bytes());
+                row.iter().for_each(|value| seal::add_value(&mut hash, value.into()));
+                Ok(())
+            })?;
+            tables.push(hash.finalize().into());
+        }
+        Ok((rows > 0).then_some(Self(tables)))
     }
-    Ok((rows > 0).then(|| hash.finalize().into()))
+
+    /// Kinds of content in which two records of one id differ, each once.
+    pub(super) fn differences(&self, other: &Self) -> Vec<&'static str> {
+        let mut contents: Vec<&'static str> = Vec::new();
+        for ((table, a), b) in TABLES.iter().zip(&self.0).zip(&other.0) {
+            if a != b && !contents.contains(&table.content) {
+                contents.push(table.content);
+            }
+        }
+        contents
+    }
+}
+
+/// Copies the removals of `from` that `to` lacks, oldest first, and seals them. Returns how many.
+/// `to` is in a transaction.
+pub(super) fn copy_removals(from: &Connection, to: &Connection) -> rusqlite::Result<u64> {
+    const COLUMNS: &str = "record, kind, removed_at, pgdyno_version, command";
+    let mut insert = to.prepare(&format!(
+        "INSERT INTO removal ({COLUMNS}) SELECT ?1, ?2, ?3, ?4, ?5 WHERE NOT EXISTS
+         (SELECT 1 FROM removal WHERE ({COLUMNS}) = (?1, ?2, ?3, ?4, ?5))"
+    ))?;
+    let mut statement = from.prepare(&format!("SELECT {COLUMNS} FROM removal ORDER BY id"))?;
+    let mut rows = statement.query([])?;
+    let mut added = 0;
+    while let Some(row) = rows.next()? {
+        let values: Vec<Value> = (0..5).map(|at| row.get(at)).collect::<rusqlite::Result<_>>()?;
+        if insert.execute(params_from_iter(values))? > 0 {
+            seal::add(to, REMOVALS, "removal", to.last_insert_rowid())?;
+            added += 1;
+        }
+    }
+    Ok(added)
 }
 
 /// Hands every row of `record` in `table` to `take`, renumbered, in the order of its key.

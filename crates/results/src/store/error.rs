@@ -134,33 +134,37 @@ pub enum StoreError {
         /// Its run.
         run: String,
     },
-    /// The file that an archive was to be written to is there.
-    #[error("cannot write the archive {}: there is a file of that name", path.display())]
+    /// The file that a new store was to be written to is there.
+    #[error("cannot write {}: there is a file of that name", path.display())]
     Exists {
         /// The file.
         path: PathBuf,
     },
-    /// Another account may put files of its own in the place of the archive.
+    /// Another account may put files of its own in the place of the new store.
     #[error(
-        "will not write an archive as root to {}: another account may rename files there",
+        "will not write a store as root to {}: another account may rename files there",
         folder.display()
     )]
     SharedFolder {
         /// The folder.
         folder: PathBuf,
     },
-    /// Records of the same id have other content.
+    /// A record of the same id has other content.
     #[error(
-        "cannot import from {}: the store {} has other content under {}",
-        from.display(), path.display(), some(ids)
+        "cannot take `{id}` from {}: {} has other content under that id: {}{}",
+        from.display(), path.display(), parts.join(", "), others_differ(others)
     )]
     Differs {
-        /// The store.
+        /// The record.
+        id: String,
+        /// The store that has it.
         path: PathBuf,
-        /// The file that was to be imported.
+        /// The file that it was to be taken from.
         from: PathBuf,
-        /// The records.
-        ids: Vec<String>,
+        /// In what the two differ.
+        parts: Vec<&'static str>,
+        /// Other records of `from` of which that is so, too.
+        others: Vec<String>,
     },
     /// Another process began to work on the run, or changed it, meanwhile.
     #[error("cannot change run {run}: another process works on it")]
@@ -169,12 +173,14 @@ pub enum StoreError {
         run: String,
     },
     /// Another process works on the run.
-    #[error("run {run} is being worked on by process {pid} since {since}")]
+    #[error("run {run} is being worked on by process {pid}{} since {since}", on(host.as_deref()))]
     SessionOpen {
         /// The run.
         run: String,
         /// The process that owns the open session.
         pid: i32,
+        /// The machine of that process; none from an earlier version.
+        host: Option<String>,
         /// When that session began.
         since: Epoch,
     },
@@ -214,12 +220,15 @@ impl StoreError {
             Self::Exists { .. } => "name another file: no file is overwritten",
             Self::SharedFolder { .. } => "name a file in a folder that only root may write to",
             Self::Differs { .. } => {
-                "nothing was imported; name the other records to import them without these: `pgdyno \
-                 import FILE ID…`, or read these with `--store FILE`"
+                "nothing was written; a run that was thinned or continued since is other content. Remove \
+                 the older one (`pgdyno rm`), or take the others without it: `pgdyno import FILE ID…`"
             }
             Self::AtWork { .. } => "nothing was changed; wait until the other process is done",
-            Self::SessionOpen { pid, .. } => {
-                return Some(format!("wait until it has ended, or end process {pid} with SIGTERM"));
+            Self::SessionOpen { pid, host, .. } => {
+                let on = on(host.as_deref());
+                return Some(format!(
+                    "wait until it has ended, or end process {pid}{on} with SIGTERM"
+                ));
             }
             Self::Damaged { .. } => {
                 "restore the file from a backup; `pgdyno verify` tells everything that is damaged"
@@ -230,8 +239,16 @@ impl StoreError {
     }
 }
 
+fn on(host: Option<&str>) -> String {
+    host.map_or_else(String::new, |host| format!(" on {host}"))
+}
+
 fn others(more: usize) -> String {
     if more == 0 { String::new() } else { format!(", and {more} more") }
+}
+
+fn others_differ(others: &[String]) -> String {
+    if others.is_empty() { String::new() } else { format!("; so it is with {}", some(others)) }
 }
 
 fn sqlite_help(source: &rusqlite::Error, path: &std::path::Path) -> Option<String> {

@@ -9,6 +9,7 @@ use pgdyno_model::record::{RunState, SessionEnd};
 use pgdyno_model::units::Epoch;
 use rusqlite::params;
 
+use super::archive::host_of;
 use super::read::time;
 use super::{SessionId, Store, StoreError};
 
@@ -34,6 +35,9 @@ pub struct RunSummary {
     pub attempts_failed: u32,
     /// Whether `pgdyno pgbench --store` stored it.
     pub ad_hoc: bool,
+    /// Machines that its sessions ran on, by name, or as `--hosts` named the machine; those of
+    /// earlier versions have none.
+    pub hosts: Vec<String>,
 }
 
 /// A run in a list, and what names its content.
@@ -78,10 +82,18 @@ impl Store {
                     (SELECT e.state FROM session s JOIN session_end e ON e.session = s.id WHERE s.run = run.id
                      ORDER BY s.id DESC LIMIT 1),
                     (SELECT hex(head) FROM seal WHERE chain = run.id ORDER BY position DESC LIMIT 1),
-                    experiment = ''
+                    experiment = '',
+                    (SELECT json_group_array(DISTINCT json_extract(host, '$.name')) FROM session
+                     WHERE run = run.id AND json_valid(host) AND json_type(host, '$.name') = 'text'),
+                    (SELECT source FROM arrival WHERE record = run.id ORDER BY id DESC LIMIT 1)
              FROM run ORDER BY started_at DESC, rowid DESC",
             params![],
             |row| {
+                let source: Option<String> = row.get(11)?;
+                let hosts = match source.as_deref().and_then(host_of) {
+                    Some(name) => vec![name],
+                    None => serde_json::from_str(&row.get::<_, String>(10)?).unwrap_or_default(),
+                };
                 let summary = RunSummary {
                     id: row.get(0)?,
                     recipe: row.get(1)?,
@@ -92,6 +104,7 @@ impl Store {
                     trials_done: row.get(5)?,
                     attempts_failed: row.get(6)?,
                     ad_hoc: row.get(9)?,
+                    hosts,
                 };
                 Ok((summary, row.get::<_, Option<String>>(7)?, row.get(8)?))
             },
@@ -153,10 +166,10 @@ impl Store {
 
     fn runs_with_open_sessions(&self) -> Result<OpenSessions, StoreError> {
         let mut open = OpenSessions { running: BTreeSet::new(), dead: BTreeSet::new() };
-        for (session, run, _) in self.open_sessions()? {
-            let place =
-                if self.dead.contains(&session) { &mut open.dead } else { &mut open.running };
-            place.insert(run);
+        for session in self.open_sessions()? {
+            let is_dead = self.dead.contains(&session.id);
+            let place = if is_dead { &mut open.dead } else { &mut open.running };
+            place.insert(session.run);
         }
         Ok(open)
     }

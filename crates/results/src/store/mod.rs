@@ -8,6 +8,9 @@
 //! `synchronous = EXTRA` also syncs the folder after the journal's removal, so that a stored trial
 //! stays stored through a power loss.
 //!
+//! An open session is held by a lock of the operating system (`session_lock`), so that a store may be
+//! shared by machines: only a lock tells whether a process works on a run.
+//!
 //! Every row is sealed with a checksum when it is written (`seal`) and checked when its figures are
 //! read. A file may come from elsewhere: SQLite is told to trust nothing in it, its schema must be
 //! pgdyno's own (`schema`), and where another account may change it, it is opened for reading only.
@@ -19,6 +22,7 @@ mod crash;
 mod error;
 mod imported;
 mod list;
+mod merge;
 mod migrate;
 mod names;
 mod probe;
@@ -26,6 +30,7 @@ mod read;
 mod remove;
 pub(crate) mod schema;
 mod seal;
+mod session_lock;
 mod size;
 mod tables;
 mod thin;
@@ -38,16 +43,19 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 pub use amend::Compacted;
-pub use archive::Imported;
 pub use crash::CrashSummary;
 pub use error::StoreError;
 use error::sqlite;
 pub use imported::ImportSummary;
 pub use list::{ListedRun, RunSummary};
+pub use merge::{Imported, Merge, Merged};
 pub use names::Stored;
 pub use probe::ProbeSummary;
+pub use read::OpenSession;
 use rusqlite::{Connection, OpenFlags};
 pub use seal::Damage;
+use session_lock::SessionLocks;
+pub use session_lock::{Hold, SessionId};
 pub use size::{ContentSize, RecordSize, StoreSize};
 pub use thin::{DEFAULT_EVERY_S, Thinning};
 pub use verify::{CheckedRecord, RecordState, Verification};
@@ -66,11 +74,8 @@ pub struct Store {
     is_writable: bool,
     /// Open sessions whose process is known to be gone.
     dead: BTreeSet<SessionId>,
+    locks: SessionLocks,
 }
-
-/// A session's number in its store.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct SessionId(i64);
 
 impl Store {
     /// Opens the store at `path`, making it and its folders if there is none; only the owner may
@@ -149,7 +154,7 @@ impl Store {
                  PRAGMA recursive_triggers = ON;",
             )
             .map_err(sqlite(path, "prepare a connection"))?;
-        Ok(Self { connection, path: path.into(), is_writable: true, dead: BTreeSet::new() })
+        Ok(Self::of(connection, path, true))
     }
 
     /// Nothing is written beside the file either, and no journal that lies there is obeyed.
@@ -166,7 +171,12 @@ impl Store {
             connection = copy;
         }
         schema::check(&connection, path, migrate::MIGRATIONS)?;
-        Ok(Self { connection, path: path.into(), is_writable: false, dead: BTreeSet::new() })
+        Ok(Self::of(connection, path, false))
+    }
+
+    fn of(connection: Connection, path: &Path, is_writable: bool) -> Self {
+        let (dead, locks) = (BTreeSet::new(), SessionLocks::default());
+        Self { connection, path: path.into(), is_writable, dead, locks }
     }
 
     fn begin(path: &Path, access: OpenFlags) -> Result<Connection, StoreError> {

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use pgdyno_model::facts::{Owner, ServerFacts, Setting};
+use pgdyno_model::facts::{HostFacts, Owner, ServerFacts, Setting};
 use pgdyno_model::measurement::Second;
 use pgdyno_model::record::{FsyncRate, SessionEnd, SessionRecord};
 use pgdyno_model::telemetry::{Sample, Table};
@@ -11,7 +11,32 @@ use pgdyno_model::{Latencies, Measurement, RunRecord, SecondLatencies, TrialReco
 use rusqlite::{Row, params};
 use serde::de::DeserializeOwned;
 
-use super::{SessionId, Store, StoreError};
+use super::{Hold, SessionId, Store, StoreError};
+
+/// Session without an end.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct OpenSession {
+    /// Its number.
+    pub id: SessionId,
+    /// Run that it belongs to.
+    pub run: String,
+    /// When it began.
+    pub started_at: Epoch,
+    /// Process that began it.
+    pub owner: Owner,
+    /// Name of that process's machine; none from an earlier version.
+    pub host: Option<String>,
+    /// Whether a process holds it.
+    pub hold: Hold,
+}
+
+impl OpenSession {
+    /// The error for whoever wants the run, while this session is open.
+    pub fn into_error(self) -> StoreError {
+        let Self { run, started_at, owner, host, .. } = self;
+        StoreError::SessionOpen { run, pid: owner.pid, host, since: started_at }
+    }
+}
 
 /// Telemetry of one probe as the store has it.
 pub(super) struct StoredTelemetry {
@@ -82,8 +107,9 @@ impl Store {
             },
         )?;
         rows.into_iter()
-            .map(|(id, started_at, owner, (host, storage), end)| {
-                let host = self.json("a session's host", &host)?;
+            .map(|(id, started_at, mut owner, (host, storage), end)| {
+                let host: HostFacts = self.json("a session's host", &host)?;
+                owner.host.clone_from(&host.id);
                 let storage = self.json("a session's storage", &storage)?;
                 Ok((
                     id,
@@ -94,18 +120,34 @@ impl Store {
             .collect()
     }
 
-    /// Every session without an end, of all runs: its owner is at work, or dead.
+    /// Every session without an end, of all runs: a process works on it, or it was killed.
     ///
     /// # Errors
     /// [`StoreError::Sqlite`].
-    pub fn open_sessions(&self) -> Result<Vec<(SessionId, String, Owner)>, StoreError> {
-        self.rows(
+    pub fn open_sessions(&self) -> Result<Vec<OpenSession>, StoreError> {
+        // Lists ask this: a machine that cannot be read is for those who read the run.
+        let mut open = self.rows(
             "list the open sessions",
-            "SELECT id, run, owner_pid, owner_started_ticks, owner_boot_id FROM session
-             WHERE id NOT IN (SELECT session FROM session_end) ORDER BY id",
+            "SELECT id, run, owner_pid, owner_started_ticks, owner_boot_id, started_at,
+                    CASE WHEN json_valid(host) THEN json_extract(host, '$.id') END,
+                    CASE WHEN json_valid(host) THEN json_extract(host, '$.name') END
+             FROM session WHERE id NOT IN (SELECT session FROM session_end) ORDER BY id",
             params![],
-            |row| Ok((SessionId(row.get(0)?), row.get(1)?, owner(row, 2)?)),
-        )
+            |row| {
+                Ok(OpenSession {
+                    id: SessionId(row.get(0)?),
+                    run: row.get(1)?,
+                    started_at: time(row, 5)?,
+                    owner: Owner { host: text(row, 6)?, ..owner(row, 2)? },
+                    host: text(row, 7)?,
+                    hold: Hold::Unknown,
+                })
+            },
+        )?;
+        let sessions = open.iter().map(|open| (open.id, open.owner.host.is_some()));
+        let holds = self.locks.look(&self.path, sessions);
+        open.iter_mut().zip(holds).for_each(|(open, hold)| open.hold = hold);
+        Ok(open)
     }
 
     /// The ordinals of the planned trials that are completed.
@@ -387,10 +429,16 @@ pub(super) fn time(row: &Row<'_>, column: usize) -> rusqlite::Result<Epoch> {
     Ok(Epoch(row.get(column)?))
 }
 
+/// A text of a JSON document that may hold anything in its place.
+fn text(row: &Row<'_>, column: usize) -> rusqlite::Result<Option<String>> {
+    Ok(row.get_ref(column)?.as_str().ok().map(str::to_owned))
+}
+
 fn owner(row: &Row<'_>, first: usize) -> rusqlite::Result<Owner> {
     Ok(Owner {
         pid: row.get(first)?,
         started_ticks: row.get(first + 1)?,
         boot_id: row.get(first + 2)?,
+        host: None,
     })
 }

@@ -1,10 +1,13 @@
 //! Removal of records: each is named, and the store keeps that it was there.
 
+use std::collections::BTreeSet;
+
 use pgdyno_model::units::Epoch;
 use rusqlite::{Connection, params};
 
 use super::tables::TABLES;
-use super::{Store, StoreError, Stored, seal};
+use super::write::open_sessions_of;
+use super::{SessionId, Store, StoreError, Stored, seal};
 
 /// Chain of the seals of removals.
 pub(super) const REMOVALS: &str = "removals";
@@ -22,11 +25,11 @@ impl Store {
             self.refuse_at_work(record.id())?;
         }
         let failed = self.failed("remove a record");
-        let path = self.path.clone();
+        let (path, dead) = (self.path.clone(), self.dead.clone());
         self.amend("remove a record", |transaction| {
             for record in records {
                 // A process may have begun to work on it, or have removed it, since.
-                if is_at_work(transaction, record.id()).map_err(&failed)? {
+                if is_at_work(transaction, record.id(), &dead).map_err(&failed)? {
                     return Err(StoreError::AtWork { run: record.id().to_owned() });
                 }
                 let removed = delete(transaction, record.id()).map_err(&failed)?;
@@ -45,13 +48,14 @@ impl Store {
     }
 }
 
-pub(super) fn is_at_work(connection: &Connection, run: &str) -> rusqlite::Result<bool> {
-    connection.query_row(
-        "SELECT EXISTS (SELECT 1 FROM session
-                        WHERE run = ? AND id NOT IN (SELECT session FROM session_end))",
-        [run],
-        |row| row.get(0),
-    )
+/// Whether `run` has an open session that is not one of `dead`.
+pub(super) fn is_at_work(
+    connection: &Connection,
+    run: &str,
+    dead: &BTreeSet<SessionId>,
+) -> rusqlite::Result<bool> {
+    let open = open_sessions_of(connection, run)?;
+    Ok(open.iter().any(|session| !dead.contains(session)))
 }
 
 /// Deletes a record's rows and its seals; how many rows.

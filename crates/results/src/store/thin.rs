@@ -97,14 +97,15 @@ impl Store {
             }
             planned.push((thinning, rows));
         }
-        let failed = self.failed("thin a run");
+        let (failed, dead) = (self.failed("thin a run"), self.dead.clone());
         self.amend("thin a run", |transaction| {
             for (thinning, rows) in &planned {
                 // Another process may have changed the run since it was read.
                 let found = seal::check(transaction, &thinning.run).map_err(&failed)?;
                 let is_there = found.damage.is_empty() && found.rows + found.unsealed > 0;
                 if !is_there
-                    || super::remove::is_at_work(transaction, &thinning.run).map_err(&failed)?
+                    || super::remove::is_at_work(transaction, &thinning.run, &dead)
+                        .map_err(&failed)?
                 {
                     return Err(StoreError::AtWork { run: thinning.run.clone() });
                 }

@@ -4,7 +4,7 @@ use pgdyno_model::record::{FsyncRate, SessionEnd, SessionRecord};
 use pgdyno_model::telemetry::Table;
 use pgdyno_model::units::Epoch;
 use pgdyno_model::{Latencies, Measurement, Plan, RunRecord, TrialRecord};
-use rusqlite::{OptionalExtension as _, Transaction, TransactionBehavior, named_params, params};
+use rusqlite::{Connection, Transaction, TransactionBehavior, named_params, params};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
@@ -110,10 +110,12 @@ impl Store {
         })
     }
 
-    /// Adds a session to `run`, which must not have an open one.
+    /// Adds a session to `run`, on which no other process may work. This store holds its lock until
+    /// the session ends. Sessions of dead processes ([`Store::assume_ended`]) end before.
     ///
     /// # Errors
-    /// [`StoreError::SessionOpen`]; [`StoreError::Sqlite`], also for a run that is not there.
+    /// [`StoreError::SessionOpen`]; [`StoreError::Io`] where nothing can be locked;
+    /// [`StoreError::Sqlite`], also for a run that is not there.
     pub fn begin_session(
         &mut self,
         run: &str,
@@ -122,51 +124,48 @@ impl Store {
         let what = || format!("a session of run {run}");
         let host = encode(what, &session.host)?;
         let storage = encode(what, &session.storage)?;
-        let added = self.write("add a session", |transaction| {
-            // Two processes may resume one run at the same moment: the lock decides which does.
-            let open = transaction
-                .query_row(
-                    "SELECT owner_pid, started_at FROM session
-                     WHERE run = ? AND id NOT IN (SELECT session FROM session_end) LIMIT 1",
-                    [run],
-                    |row| Ok((row.get(0)?, Epoch(row.get(1)?))),
-                )
-                .optional()?;
-            if let Some(open) = open {
-                return Ok(Err(open));
+        let failed = self.failed("add a session");
+        let at_work = || StoreError::AtWork { run: run.to_owned() };
+        let (path, dead) = (self.path.clone(), self.dead.clone());
+        let mut locks = std::mem::take(&mut self.locks);
+        let begun = self.in_transaction("add a session", |transaction| {
+            // Two processes may resume one run at the same moment: the transaction decides which does.
+            for open in open_sessions_of(transaction, run).map_err(&failed)? {
+                if !dead.contains(&open) {
+                    return Err(at_work());
+                }
+                end(transaction, open, SessionEnd::Interrupted).map_err(&failed)?;
             }
             let owner = &session.owner;
-            transaction.execute(
-                "INSERT INTO session (run, started_at, owner_pid, owner_started_ticks, owner_boot_id, host, storage)
-                 VALUES (?, ?, ?, ?, ?, ?, ?)",
-                params![run, session.started_at.0, owner.pid, owner.started_ticks, owner.boot_id, host, storage],
-            )?;
-            let id = transaction.last_insert_rowid();
-            seal::add(transaction, run, "session", id)?;
-            Ok(Ok(SessionId(id)))
-        })?;
-        added.map_err(|(pid, since)| StoreError::SessionOpen { run: run.into(), pid, since })
+            let insert = || {
+                transaction.execute(
+                    "INSERT INTO session (run, started_at, owner_pid, owner_started_ticks, owner_boot_id, host, storage)
+                     VALUES (?, ?, ?, ?, ?, ?, ?)",
+                    params![run, session.started_at.0, owner.pid, owner.started_ticks, owner.boot_id, host, storage],
+                )?;
+                let id = transaction.last_insert_rowid();
+                seal::add(transaction, run, "session", id)?;
+                Ok::<_, rusqlite::Error>(SessionId(id))
+            };
+            let id = insert().map_err(&failed)?;
+            // Before others see the session: one without a holder counts as interrupted.
+            if locks.take(&path, id)? { Ok(id) } else { Err(at_work()) }
+        });
+        self.locks = locks;
+        if matches!(begun, Err(StoreError::AtWork { .. })) {
+            self.refuse_at_work(run)?;
+        }
+        begun
     }
 
     /// Ends a session, now. A session that has ended stays as it was ended.
     ///
     /// # Errors
     /// [`StoreError::Sqlite`].
-    pub fn end_session(&mut self, session: SessionId, end: SessionEnd) -> Result<(), StoreError> {
-        let state: &str = end.into();
-        self.write("end a session", |transaction| {
-            let added = transaction.execute(
-                "INSERT INTO session_end (session, ended_at, state) VALUES (?, ?, ?) ON CONFLICT DO NOTHING",
-                params![session.0, Epoch::of(std::time::SystemTime::now()).0, state],
-            )?;
-            if added > 0 {
-                let run: String =
-                    transaction
-                        .query_row("SELECT run FROM session WHERE id = ?", [session.0], |row| row.get(0))?;
-                seal::add(transaction, &run, "session_end", session.0)?;
-            }
-            Ok(())
-        })
+    pub fn end_session(&mut self, session: SessionId, state: SessionEnd) -> Result<(), StoreError> {
+        self.write("end a session", |transaction| end(transaction, session, state))?;
+        self.locks.release(session);
+        Ok(())
     }
 
     /// Adds a trial with all that belongs to it, or nothing.
@@ -262,6 +261,38 @@ impl Store {
             seal::add(transaction, run, "fsync_rate", transaction.last_insert_rowid())
         })
     }
+}
+
+/// Sessions of `run` without an end.
+pub(super) fn open_sessions_of(
+    connection: &Connection,
+    run: &str,
+) -> rusqlite::Result<Vec<SessionId>> {
+    connection
+        .prepare_cached(
+            "SELECT id FROM session WHERE run = ? AND id NOT IN (SELECT session FROM session_end)",
+        )?
+        .query_map([run], |row| row.get(0).map(SessionId))?
+        .collect()
+}
+
+fn end(
+    transaction: &Transaction<'_>,
+    session: SessionId,
+    state: SessionEnd,
+) -> rusqlite::Result<()> {
+    let state: &str = state.into();
+    let added = transaction.execute(
+        "INSERT INTO session_end (session, ended_at, state) VALUES (?, ?, ?) ON CONFLICT DO NOTHING",
+        params![session.0, Epoch::of(std::time::SystemTime::now()).0, state],
+    )?;
+    if added == 0 {
+        return Ok(());
+    }
+    let run: String =
+        transaction
+            .query_row("SELECT run FROM session WHERE id = ?", [session.0], |row| row.get(0))?;
+    seal::add(transaction, &run, "session_end", session.0)
 }
 
 fn add_series(

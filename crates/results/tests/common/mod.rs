@@ -12,7 +12,8 @@ use pgdyno_model::crash::Failing;
 use pgdyno_model::experiment::{Length, LoadOptions, Protocol};
 use pgdyno_model::facts::{BuildSource, HostFacts, Owner, ServerFacts, Setting, StorageFacts};
 use pgdyno_model::measurement::{
-    CommandMeasurement, CommandSums, Measurement, ScriptMeasurement, Second, StatementMeasurement,
+    CommandMeasurement, CommandSums, GeneratorMeasurement, Measurement, ScriptMeasurement, Second,
+    StatementMeasurement,
 };
 use pgdyno_model::record::{FsyncRate, ServerCount, SessionEnd, SessionRecord};
 use pgdyno_model::telemetry::{Column, Kind, Sample, Table};
@@ -67,6 +68,7 @@ pub(crate) fn plan(repeats: u32) -> Plan {
             postgres_version: None,
             postgres_bindir: None,
             server: None,
+            generators: None,
             settings: BTreeMap::from([("synchronous_commit".into(), commit.into())]),
         })
         .collect();
@@ -116,7 +118,7 @@ pub(crate) fn run_record(plan: Plan) -> RunRecord {
 pub(crate) fn session_record() -> SessionRecord {
     SessionRecord {
         started_at: Epoch(START + 1),
-        owner: Owner { pid: 4242, started_ticks: 99, boot_id: "5d1c".into() },
+        owner: Owner { pid: 4242, started_ticks: 99, boot_id: "5d1c".into(), host: None },
         host: HostFacts {
             os: "Debian GNU/Linux 12 (bookworm)".into(),
             kernel: "Linux 6.1.0 x86_64".into(),
@@ -368,6 +370,26 @@ fn telemetry(per_second: f64, waits: bool) -> Vec<Table> {
             unavailable: None,
         },
     ]
+}
+
+/// Generators of a trial: each serves twice the clients of the one before, and its replies take
+/// twice as long.
+pub(crate) fn generators(names: &[&str]) -> Vec<GeneratorMeasurement> {
+    let generator = |(name, step): (&&str, u32)| GeneratorMeasurement {
+        name: (*name).to_owned(),
+        clients: 2 << step,
+        threads: 1 << step,
+        transactions: 4321,
+        failed: 1,
+        latency_us_mean: Some(f64::from(5000 << step)),
+        latency_us_p50: Some(f64::from(4000 << step)),
+        latency_us_p99: Some(f64::from(20_000 << step)),
+        cpu_s: 0.35,
+        busiest_thread: 0.07,
+        start_skew_us: 3564.0,
+        clock_uncertainty_us: 424.0,
+    };
+    names.iter().zip(0..).map(generator).collect()
 }
 
 /// A trial of `planned` whose server died.

@@ -2,7 +2,7 @@
 //! and mounted again.
 
 use std::fs::File;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use pgdyno_exec::Step;
 use pgdyno_exec::image::LoopDevice;
@@ -73,10 +73,7 @@ impl PowerSwitch {
             mounted_at(target).map_err(|e| FaultError::io("read the mounts for", target, e))?;
         let mounted = mounted
             .ok_or_else(|| refused(format!("nothing is mounted at {}", target.display())))?;
-        let device = mounted.device().unwrap_or_default();
-        let backing = Path::new("/sys/block").join(&device).join("loop/backing_file");
-        let file = std::fs::read_to_string(&backing).unwrap_or_default();
-        if !device.starts_with("loop") || Path::new(file.trim_end_matches('\n')) != self.image {
+        if mounted.loop_file().as_ref() != Some(&self.image) {
             return Err(refused(format!(
                 "at {} is {} on {}, not pgdyno's loop device over {}",
                 target.display(),

@@ -14,6 +14,7 @@ export type Badge = 'answered' | 'inconclusive' | 'unsafe' | 'unfinished' | 'rec
 export type ProofKind =
   | 'crash'
   | 'rows-differ'
+  | 'early-acknowledgements'
   | 'fsync-off'
   | 'generator-limited'
   | 'not-steady'
@@ -246,6 +247,7 @@ export type Verdict =
   | 'as planted (corrupt)'
   | 'as planted (will not start)'
   | 'as planted (will not mount)'
+  | 'partial'
   | 'unknown'
   | 'invalid'
   | 'FAIL (takes no writes)'
@@ -345,6 +347,37 @@ export type Seed = number | string;
  * A number of bytes; displays in decimal units (`1.5 GB`).
  */
 export type Bytes = number;
+/**
+ * How a state of a disk was come by.
+ */
+export type StateKind =
+  'boundary' | 'subset' | 'prefix' | 'omitted' | 'pair-omitted' | 'torn-4096' | 'torn-512';
+/**
+ * Why a state failed.
+ */
+export type FailureCause =
+  | {
+      cause: 'not-written';
+    }
+  | {
+      cause: 'lost';
+      /**
+       * The first of them.
+       */
+      first: MissingWrite[];
+      /**
+       * The flush that would have made them durable in time; none where no acknowledged transaction is missing, and in records of earlier versions.
+       */
+      flush: MissingFlush | null;
+      /**
+       * The fewest writes, missing or torn, with which it still fails, as far as was tried (count).
+       */
+      writes: number;
+    };
+/**
+ * A kind of page of PostgreSQL's.
+ */
+export type PageKind = 'data' | 'wal';
 /**
  * What carries a storage's bytes.
  */
@@ -462,6 +495,20 @@ export type SessionEnd = 'completed' | 'failed' | 'interrupted';
  * Why a run ended.
  */
 export type Ended = 'decided' | 'ceiling' | 'budget';
+/**
+ * Why no commit of a load is judged.
+ */
+export type NotJudged =
+  | 'asynchronous'
+  | {
+      'script-sets-it': string;
+    }
+  | {
+      'temporary-tables': string;
+    }
+  | {
+      'not-logged': string;
+    };
 /**
  * State of an attempt at a trial.
  */
@@ -823,6 +870,10 @@ export interface CompareView {
  * One side: a run, or some treatments of one.
  */
 export interface SideView {
+  /**
+   * Machines that it ran on, by name; none from an earlier version.
+   */
+  hosts?: string[];
   /**
    * Name of its recipe or file.
    */
@@ -1541,6 +1592,10 @@ export interface Owner {
    */
   boot_id: string;
   /**
+   * The machine, as in `HostFacts::id`; none from an earlier version.
+   */
+  host?: string | null;
+  /**
    * Process id.
    */
   pid: number;
@@ -2083,6 +2138,10 @@ export interface CrashView {
    */
   started_at: string;
   /**
+   * All states of a recorded stretch; none where moments were drawn.
+   */
+  states: StatesView | null;
+  /**
    * Storage of PGDATA.
    */
   storage: StorageFacts;
@@ -2461,6 +2520,10 @@ export interface HostFacts {
    */
   hardware: Hardware;
   /**
+   * Tells machines apart: a digest of `/etc/machine-id`. None where there is none.
+   */
+  id?: string | null;
+  /**
    * Kernel name, release and machine, from uname.
    */
   kernel: string;
@@ -2468,6 +2531,10 @@ export interface HostFacts {
    * Main memory.
    */
   memory: Bytes;
+  /**
+   * Name on the network, from uname.
+   */
+  name?: string | null;
   /**
    * Distribution and version, from `/etc/os-release`.
    */
@@ -2664,6 +2731,270 @@ export interface Virtualization {
   steal: number | null;
 }
 /**
+ * All states of a recorded stretch of load.
+ */
+export interface StatesView {
+  /**
+   * States at flush boundaries.
+   */
+  boundaries: StateCount;
+  /**
+   * Why the first flush boundary that failed did so; none if none failed.
+   */
+  cause: FailureCause | null;
+  /**
+   * Flush boundaries that changed nothing: the state of the flush before was judged for both (count).
+   */
+  equal_boundaries: number;
+  /**
+   * States within epochs whose image is that of another state, which is judged at least as strictly (count).
+   */
+  equal_within: number;
+  /**
+   * States that failed (count).
+   */
+  failed: number;
+  /**
+   * The first states that failed.
+   */
+  failures: FailedState[];
+  /**
+   * How long all states took together, side by side where `jobs` says so (milliseconds). None without a state, and in records of earlier versions.
+   */
+  judging_ms: number | null;
+  /**
+   * Where the image, the disk log and the ledger are kept, if a state failed.
+   */
+  kept: string | null;
+  /**
+   * Acknowledged transactions that are missing in any state (count).
+   */
+  lost: number;
+  /**
+   * Its parts. None without a state, and in records of earlier versions.
+   */
+  phases: StatePhases | null;
+  /**
+   * Why.
+   */
+  reason: string;
+  /**
+   * How long it took to show, mount, recover and judge a state (milliseconds): the median. None without a state.
+   */
+  state_ms: number | null;
+  /**
+   * The stretch.
+   */
+  stretch: RecordedStretch;
+  /**
+   * States whose server was looked at by every oracle (count). The others were looked at by the ledger's, by the sums, and by a scan of every table.
+   */
+  thorough: number;
+  /**
+   * Why the first state that could not be checked could not be.
+   */
+  unchecked: string | null;
+  /**
+   * States that could not be checked (count).
+   */
+  unknown: number;
+  /**
+   * The worst state's verdict; *partial* if none failed and a flush boundary was not judged.
+   */
+  verdict: Verdict;
+  /**
+   * States within epochs, by kind.
+   */
+  within: StateCount[];
+  /**
+   * The logarithm to base 2 of the number of all states within epochs, none of them torn. None if there is no such state.
+   */
+  within_log2: number | null;
+  /**
+   * What was judged and what was found, in sentences.
+   */
+  words: string[];
+}
+/**
+ * States of one kind.
+ */
+export interface StateCount {
+  /**
+   * States that were judged (count).
+   */
+  judged: number;
+  /**
+   * The kind.
+   */
+  kind: StateKind;
+  /**
+   * States that there are (count).
+   */
+  total: number;
+}
+/**
+ * A write that a state lacks, although later ones are there; or one that is torn.
+ */
+export interface MissingWrite {
+  /**
+   * The files that it is part of, as far as they are known; of a torn write, of the page that the tear is in.
+   */
+  files: FilePart[];
+  /**
+   * Its first bytes that are there (bytes): 0 if it is missing whole.
+   */
+  kept: number;
+  /**
+   * Its number in the disk log.
+   */
+  number: number;
+  /**
+   * PostgreSQL's pages in it, each with its WAL position (an LSN as a number).
+   */
+  pages: [PageKind, number][];
+}
+/**
+ * A part of a file.
+ */
+export interface FilePart {
+  /**
+   * The file, below PGDATA.
+   */
+  file: string;
+  /**
+   * How much (bytes).
+   */
+  length: number;
+  /**
+   * Where in the file it begins (bytes).
+   */
+  offset: number;
+}
+/**
+ * A flush that a disk was not asked for in time.
+ */
+export interface MissingFlush {
+  /**
+   * The write that it had to cover, by its number.
+   */
+  after: number;
+  /**
+   * The newest event when a transaction was acknowledged that needs that write, by its number.
+   */
+  before: number;
+  /**
+   * That transaction.
+   */
+  token: Token;
+}
+/**
+ * A state that the server did not survive as it must.
+ */
+export interface FailedState {
+  /**
+   * Why it failed; of states between flushes, for the first of each verdict.
+   */
+  cause: FailureCause | null;
+  /**
+   * How it was come by.
+   */
+  kind: StateKind;
+  /**
+   * Lines of the server's log that bear on it.
+   */
+  log: string;
+  /**
+   * Acknowledged transactions that are missing (count).
+   */
+  lost: number;
+  /**
+   * Earlier writes that are not in it, or in part only.
+   */
+  missing: MissingWrite[];
+  /**
+   * The newest event of the disk log that it shows, by its number.
+   */
+  newest: number;
+  /**
+   * Why.
+   */
+  reason: string;
+  /**
+   * The first of them.
+   */
+  tokens: Token[];
+  /**
+   * The first event after which no cut leaves it, by its number; none if there is none.
+   */
+  until: number | null;
+  /**
+   * What is said of it.
+   */
+  verdict: Verdict;
+}
+/**
+ * How long the parts of judging a state took (milliseconds): of each the median of all states.
+ */
+export interface StatePhases {
+  /**
+   * The disk's power is cut, and what was mounted goes.
+   */
+  cut_ms: number;
+  /**
+   * The disk shows the state, and the kernel mounts it.
+   */
+  mount_ms: number;
+  /**
+   * The oracles' reads, a clean stop of the server and another start.
+   */
+  oracles_ms: number;
+  /**
+   * The server starts and recovers; 0 where the filesystem was not mounted.
+   */
+  recovery_ms: number;
+}
+/**
+ * The stretch of load that was recorded.
+ */
+export interface RecordedStretch {
+  /**
+   * Transactions that were acknowledged (count).
+   */
+  acknowledged: number;
+  /**
+   * Acknowledged transactions for which the write of the commit record is known (count). None where commits are asynchronous, and in records of earlier versions.
+   */
+  by_record: number | null;
+  /**
+   * Checkpoints that completed (count).
+   */
+  checkpoints: number;
+  /**
+   * Transactions that were acknowledged before a flush covered their commit record, or, where that is not known, what was written since their COMMIT was sent (count). None where commits are asynchronous.
+   */
+  early: number | null;
+  /**
+   * The first of the early ones.
+   */
+  first_early: Token[];
+  /**
+   * Flushes that the disk did (count).
+   */
+  flushes: number;
+  /**
+   * How long it was (milliseconds).
+   */
+  length_ms: number;
+  /**
+   * The size of the disk log (bytes).
+   */
+  log_bytes: number;
+  /**
+   * Writes and discards (count).
+   */
+  writes: number;
+}
+/**
  * What lies under a storage's directory.
  */
 export interface StorageFacts {
@@ -2778,6 +3109,10 @@ export interface Storage {
    * The filesystem to make on it. None is right for a directory, which is used as it is, and for a RAM disk, which is a tmpfs.
    */
   filesystem: FilesystemChoice | null;
+  /**
+   * Whether trials of clusters on it judge each commit by the flushes of the disk under `pg_wal`, which is emulated.
+   */
+  flush_accounting?: boolean;
   /**
    * Its speed is held down to this; none leaves it as it is.
    */
@@ -3603,6 +3938,10 @@ export interface Treatment {
    */
   device: DeviceSettings;
   /**
+   * Who offers the load, where factors name them (`local:2`); `none`: one process. Not given: the experiment's generators.
+   */
+  generators: string | null;
+  /**
    * The combination.
    */
   levels: Levels;
@@ -4040,6 +4379,10 @@ export interface TreatmentView {
    */
   generator_limited: number;
   /**
+   * Generators that offered its load together; empty for one process.
+   */
+  generators: GeneratorView[];
+  /**
    * Index in the plan.
    */
   index: number;
@@ -4167,6 +4510,73 @@ export interface Trend {
   rising: boolean;
 }
 /**
+ * One of several generators that offered a treatment's load together, over its completed trials.
+ */
+export interface GeneratorView {
+  /**
+   * CPU of its busiest event loop, in the trial where that was highest (cores).
+   */
+  busiest_thread: number;
+  /**
+   * Its clients in the last trial (count).
+   */
+  clients: number;
+  /**
+   * Uncertainty of its clock at that start (microseconds, in both directions).
+   */
+  clock_uncertainty_us: number;
+  /**
+   * CPU that it used in the windows (cores).
+   */
+  cpus: number | null;
+  /**
+   * Transactions that ended in an error in the windows (count).
+   */
+  failed: number;
+  /**
+   * Mean latency of its transactions (microseconds); none without any.
+   */
+  latency_us_mean: number | null;
+  /**
+   * Lowest and highest median latency of a trial (microseconds).
+   *
+   * @minItems 2
+   * @maxItems 2
+   */
+  latency_us_p50: [number, number] | null;
+  /**
+   * Lowest and highest 99th percentile of latency of a trial (microseconds).
+   *
+   * @minItems 2
+   * @maxItems 2
+   */
+  latency_us_p99: [number, number] | null;
+  /**
+   * Its name: a host, or `local-1`.
+   */
+  name: string;
+  /**
+   * From the agreed instant to its start, in the trial where it may have been farthest from it (microseconds; negative if it was early).
+   */
+  start_skew_us: number;
+  /**
+   * Its event loops in the last trial (count).
+   */
+  threads: number;
+  /**
+   * Transactions per second of all windows together; none for windows of no length.
+   */
+  tps: number | null;
+  /**
+   * Transactions that ended well in the windows (count).
+   */
+  transactions: number;
+  /**
+   * Trials in which it offered load (count).
+   */
+  trials: number;
+}
+/**
  * A percentile of latency over the trials that have ten transactions beyond it.
  */
 export interface LatencyInterval {
@@ -4282,6 +4692,10 @@ export interface TrialView {
   failures: {
     [k: string]: number;
   };
+  /**
+   * What flush accounting found; none where it was not asked for.
+   */
+  flush_accounting?: FlushAccounting | null;
   /**
    * CPU of the load generator (cores).
    */
@@ -4422,6 +4836,31 @@ export interface LogEvent {
    * Time since the window opened (seconds); none if the log's times cannot be read.
    */
   t_s: number | null;
+}
+/**
+ * What flush accounting found in a load.  A commit is judged if the server said that its transaction changed rows. A flush of its own is one that began after COMMIT was sent, and was done before the acknowledgement arrived. Commits may share it.
+ */
+export interface FlushAccounting {
+  /**
+   * Commits among them that were acknowledged without a flush of their own (count).
+   */
+  early: number;
+  /**
+   * When the first `Self::early` were acknowledged: from the window's opening, negative before it (seconds), at most `FlushAccounting::MAX_INSTANTS`.
+   */
+  first_early_s: number[];
+  /**
+   * Commits that were judged, from the load's beginning to its end (count).
+   */
+  judged: number;
+  /**
+   * Why no commit was judged; none if commits were.
+   */
+  not_judged?: NotJudged | null;
+  /**
+   * Transactions that changed rows and could not be judged: their statements were sent in a pipeline (count).
+   */
+  unjudged: number;
 }
 /**
  * CPU that telemetry took beside the load.

@@ -46,9 +46,17 @@ fn list<'a>(texts: impl IntoIterator<Item = &'a str>) -> Value {
     Value::Array(texts.into_iter().map(Value::from).collect())
 }
 
+/// Returns the faults. Every state of a disk is one that a power cut leaves.
+fn faults(options: &Options) -> Vec<&str> {
+    if options.exhaustive.is_some() {
+        return vec!["power"];
+    }
+    options.fault.iter().map(|fault| fault.trim()).collect()
+}
+
 /// Returns the key of the backing that carries the filesystem.
 fn backing(options: &Options) -> &'static str {
-    if options.emulated { "emulated" } else { "loop" }
+    if options.emulated || options.exhaustive.is_some() { "emulated" } else { "loop" }
 }
 
 /// Returns the storages that options about the filesystem are for.
@@ -63,7 +71,7 @@ fn storages(options: &Options) -> &'static [&'static str] {
 /// `NAME=VALUE`.
 pub(super) fn overrides(options: &Options) -> Result<Vec<Override>, CommandError> {
     let mut overrides = vec![
-        Override::new("crash.faults", list(options.fault.iter().map(|fault| fault.trim()))),
+        Override::new("crash.faults", list(faults(options))),
         Override::new("crash.rounds", i64::from(options.rounds)),
         Override::new("crash.workload", options.workload.as_str()),
         Override::new("crash.clients", i64::from(options.clients)),
@@ -71,6 +79,15 @@ pub(super) fn overrides(options: &Options) -> Result<Vec<Override>, CommandError
         Override::new("crash.controls", !options.no_controls),
         Override::new("crash.under", options.under.name()),
     ];
+    if let Some(exhaustive) = options.exhaustive {
+        overrides.push(Override::new("crash.states", exhaustive.name()));
+    }
+    if let Some(budget) = &options.budget {
+        overrides.push(Override::new("crash.budget", budget.to_string()));
+    }
+    if let Some(jobs) = options.jobs {
+        overrides.push(Override::new("crash.jobs", i64::from(jobs.get())));
+    }
     if let Some(load) = &options.load {
         overrides.push(Override::new("crash.load", load.to_string()));
     }
@@ -136,6 +153,8 @@ mod tests {
             "--fault process",
             "--fault power --filesystem xfs",
             "--fault power --filesystem ext4 --emulated --under wal --mount noatime",
+            "--exhaustive --filesystem ext4 --budget 10m --jobs 2",
+            "--exhaustive=flushes --filesystem xfs",
         ] {
             let options = options(words);
             let overrides = overrides(&options).unwrap();

@@ -3,15 +3,18 @@
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
-use clap::{Args, Subcommand, ValueEnum};
-use pgdyno_lab::Span;
+use clap::{ArgGroup, Args, Subcommand, ValueEnum};
+use pgdyno_lab::{Span, States};
 
+use super::judge::JudgeOptions;
 use crate::duration::parse_duration;
 use crate::progress::ProgressOption;
 use crate::shared_options::{StoreOption, TrustOption};
 
 #[derive(Args, Debug)]
 #[command(args_conflicts_with_subcommands = true, subcommand_negates_reqs = true)]
+#[command(group(ArgGroup::new("stretch").args(["filesystem", "resume"])))]
+#[command(group(ArgGroup::new("states").args(["exhaustive", "resume"]).multiple(true)))]
 pub(crate) struct Options {
     #[command(subcommand)]
     pub(crate) action: Option<Action>,
@@ -21,8 +24,39 @@ pub(crate) struct Options {
     /// io-error, disk-full; or plug, the only fault that tests the drive itself. emulated-lie
     /// (formerly lying-disk) is a planted failure on an emulated disk that lies: every server fails
     /// it, so the verdict says nothing about your server
-    #[arg(long, value_name = "FAULT", value_delimiter = ',', required = true)]
+    #[arg(long, value_name = "FAULT", value_delimiter = ',', required_unless_present = "states")]
     pub(crate) fault: Vec<String>,
+    /// Judge an emulated disk as a power cut could have left it during the load, in place of rounds:
+    /// at every flush, then a sample of the states between two flushes
+    #[arg(
+        long,
+        value_enum,
+        value_name = "STATES",
+        num_args = 0..=1,
+        default_missing_value = "all",
+        requires = "stretch",
+        conflicts_with_all = ["fault", "rounds", "under"]
+    )]
+    pub(crate) exhaustive: Option<Exhaustive>,
+    /// Go on with a session of `--exhaustive` that was killed, interrupted, or ended by its budget
+    /// before every flush was judged. By default the newest one. Options that describe the load
+    /// come from the session; `--budget` gives it more time
+    #[arg(
+        long,
+        value_name = "SESSION",
+        num_args = 0..=1,
+        conflicts_with_all = [
+            "fault", "rounds", "emulated", "under", "mount", "storage", "setting", "set", "seed",
+            "workload", "clients", "load", "recovery_limit", "witness", "no_controls", "dry_run"
+        ]
+    )]
+    pub(crate) resume: Option<Option<String>>,
+    /// Longest time for judging states [default: until all are judged]
+    #[arg(long, value_name = "TIME", value_parser = parse_duration, requires = "states")]
+    pub(crate) budget: Option<Span>,
+    /// States that are judged at a time, each on a disk of its own
+    #[arg(long, value_name = "N", requires = "states")]
+    pub(crate) jobs: Option<std::num::NonZeroU32>,
     /// Number of rounds of each fault
     #[arg(long, value_name = "N", default_value_t = 3)]
     pub(crate) rounds: u32,
@@ -93,6 +127,8 @@ pub(crate) struct Options {
 pub(crate) enum Action {
     /// Keep the ledger of another machine whose plug will be pulled, until Ctrl-C
     Witness(WitnessOptions),
+    /// Judge one state of a failure of `--exhaustive` again, by every oracle
+    Judge(JudgeOptions),
 }
 
 #[derive(Args, Debug)]
@@ -107,6 +143,32 @@ pub(crate) struct WitnessOptions {
     /// $PGDYNO_WITNESS_SECRET, else a new secret, which is printed]
     #[arg(long, value_name = "FILE")]
     pub(crate) secret_file: Option<PathBuf>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Exhaustive {
+    /// The disk at every flush, then a sample of the states between two flushes
+    All,
+    /// The disk at every flush
+    Flushes,
+}
+
+impl Exhaustive {
+    /// The states that it stands for.
+    pub(crate) fn states(self) -> States {
+        match self {
+            Self::All => States::All,
+            Self::Flushes => States::Flushes,
+        }
+    }
+
+    /// Its name in experiment files.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::All => "all",
+            Self::Flushes => "flushes",
+        }
+    }
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]

@@ -21,7 +21,7 @@ fn begun(treatments: [&str; 4], trials: u32) -> LiveRecord {
         recipe: "quickstart".into(),
         question: None,
         started_at: Epoch(0),
-        owner: Owner { pid: 1, started_ticks: 2, boot_id: "b".into() },
+        owner: Owner { pid: 1, started_ticks: 2, boot_id: "b".into(), host: None },
         treatments: treatments.map(str::to_owned).to_vec(),
         trials: (0..trials).map(planned).collect(),
         done: vec![0],

@@ -125,7 +125,7 @@ impl Load {
         for interval in intervals.lock().unwrap().drain(..) {
             aggregate.add(0, interval);
         }
-        aggregate.ended(0, &outcome);
+        aggregate.thread_ended(0, &outcome);
         let measurement = aggregate.measurement(&spec, None, 0.0);
         let series = &measurement.series;
         assert_eq!(series.iter().map(|s| s.transactions).sum::<u64>(), measurement.transactions);

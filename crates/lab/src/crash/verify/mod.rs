@@ -72,16 +72,40 @@ fn recovered(client: &mut Client) -> Observed<u64> {
         .ok_or_else(|| Unseen::CouldNotRun(format!("`{text}` is no position in the log")))
 }
 
-/// Everything that the oracles are given. The server, which runs, is stopped and started for the
-/// last of it; it may run when this returns.
+/// How much of a server is looked at.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Depth {
+    /// Everything that the oracles are given.
+    Thorough,
+    /// As quick, then the server's own checks of tables and indexes, and where entries lead to.
+    Structure,
+    /// The tokens, the amounts, and every row by a scan. The rest is not applicable.
+    Quick,
+}
+
+/// What the oracles are given. For a thorough look, the server, which runs, is stopped and started;
+/// it may run when this returns.
 pub(super) fn look(
     cluster: &mut Cluster,
     before: &Before,
     log_mark: u64,
+    depth: Depth,
     terms: &Terms<'_>,
 ) -> Result<Found, LabError> {
     let watchdog = Watchdog::new(terms.limit, terms.stop, cluster.kill_switch());
-    let mut found = watchdog.guard(|| read_all(cluster, before, terms, &watchdog));
+    let mut found = watchdog.guard(|| {
+        let connected = watchdog
+            .step("connecting", || cluster.control(DATABASE).map_err(|e| connection_failed(&e)));
+        // A connection that broke fails each of what comes after it, as it should: none of that was
+        // seen.
+        let mut session = VerifySession { client: connected, watchdog: &watchdog };
+        let found = read_quickly(&mut session, before, terms);
+        match depth {
+            Depth::Quick => found,
+            Depth::Structure => read_structure(found, &mut session),
+            Depth::Thorough => read_rest(found, session, cluster, before, terms),
+        }
+    });
     if terms.stop.load(Ordering::Relaxed) {
         return Err(LabError::Interrupted);
     }
@@ -89,17 +113,8 @@ pub(super) fn look(
     Ok(found)
 }
 
-fn read_all(
-    cluster: &mut Cluster,
-    before: &Before,
-    terms: &Terms<'_>,
-    watchdog: &Watchdog<'_>,
-) -> Found {
-    let connected = watchdog
-        .step("connecting", || cluster.control(DATABASE).map_err(|e| connection_failed(&e)));
-    // A connection that broke fails each of what comes after it, as it should: none of that was
-    // seen.
-    let mut session = VerifySession { client: connected, watchdog };
+/// Reads what takes little time.
+fn read_quickly(session: &mut VerifySession<'_>, before: &Before, terms: &Terms<'_>) -> Found {
     let system_identifier = before.system_identifier.clone().and_then(|was| {
         Ok((was, session.ask("reading the system identifier", system_identifier)?))
     });
@@ -117,32 +132,62 @@ fn read_all(
     let amounts = amounts.collect();
     let rows = session.ask("reading the tokens", rows::tokens);
     let index = session.ask("reading the tokens by their index", rows::tokens_by_key);
-    let by_scan = rows::count(&mut session, terms, rows::Access::Scan);
-    let by_key = rows::count(&mut session, terms, rows::Access::Key);
-    let btrees = structure::btrees(&mut session);
-    let heaps = structure::heaps(&mut session);
-    let pointers = structure::pointers(&mut session);
-    let visibility = structure::visibility(&mut session);
-    let written = session.ask("writing to each table", |client| restart::write(client, terms.load));
-    drop(session);
-    let after = restart::look(cluster, before.checksums, &written, terms, watchdog);
+    let by_scan = rows::count(session, terms, rows::Access::Scan);
+    let later = || Unseen::NotApplicable("looked at in some states only".into());
     Found {
         rows,
         index,
         amounts,
         system_identifier,
         wal,
-        log: Ok(Vec::new()),
-        btrees,
-        heaps,
-        checksums: after.checksums,
         by_scan,
+        log: Ok(Vec::new()),
+        btrees: Err(later()),
+        heaps: Err(later()),
+        checksums: Err(later()),
+        by_key: Err(later()),
+        pointers: Err(later()),
+        visibility: Err(later()),
+        writes: Err(later()),
+        restarted: Err(later()),
+        unwritten: Err(later()),
+        after_restart: Err(later()),
+    }
+}
+
+/// Reads what the server's own checks say of tables and indexes, after `found`.
+fn read_structure(found: Found, session: &mut VerifySession<'_>) -> Found {
+    Found {
+        btrees: structure::btrees(session),
+        heaps: structure::heaps(session),
+        pointers: structure::pointers(session),
+        ..found
+    }
+}
+
+/// Reads everything else, after `found`.
+fn read_rest(
+    found: Found,
+    mut session: VerifySession<'_>,
+    cluster: &mut Cluster,
+    before: &Before,
+    terms: &Terms<'_>,
+) -> Found {
+    let by_key = rows::count(&mut session, terms, rows::Access::Key);
+    let found = read_structure(found, &mut session);
+    let visibility = structure::visibility(&mut session);
+    let written = session.ask("writing to each table", |client| restart::write(client, terms.load));
+    let watchdog = session.watchdog;
+    drop(session);
+    let after = restart::look(cluster, before.checksums, &written, terms, watchdog);
+    Found {
+        checksums: after.checksums,
         by_key,
-        pointers,
         visibility,
         writes: written.map(drop),
         restarted: after.restarted,
         unwritten: after.unwritten,
         after_restart: after.rows,
+        ..found
     }
 }

@@ -176,7 +176,7 @@ fn recover(
     };
     let load = CrashLoad::of(local.options.workload);
     let terms = verify::Terms { load, scale, limit, stop: context.stop };
-    let found = verify::look(cluster, &before, mark, &terms)?;
+    let found = verify::look(cluster, &before, mark, verify::Depth::Thorough, &terms)?;
     Ok((Aftermath::Up(Box::new(found)), Some(took), cluster.log_since(mark)))
 }
 

@@ -47,8 +47,9 @@ impl Selection {
     }
 
     pub(super) fn side(self, unmatched: Vec<String>) -> SideView {
+        let hosts = self.view.hosts();
         let RunHead { id: run, recipe, started_at, state, .. } = self.view.run;
-        SideView { run, recipe, started_at, state, unmatched }
+        SideView { run, recipe, started_at, state, hosts, unmatched }
     }
 }
 
@@ -67,14 +68,21 @@ pub(super) fn chosen(view: &RunView, which: &str) -> Result<Vec<usize>, CompareE
         };
     }
     let mut wanted: Vec<(&str, &str)> = Vec::new();
-    for pair in which.split(',') {
-        let Some((factor, level)) = pair.split_once('=') else {
-            return Err(unknown(format!("`{pair}` is neither a number nor FACTOR=LEVEL")));
+    let mut rest = Some(which);
+    while let Some(text) = rest {
+        let (factor, level) = match text.split_once('=') {
+            Some((factor, level)) if !factor.contains(',') => (factor.trim(), level.trim_start()),
+            _ => {
+                let pair = text.split(',').next().unwrap_or_default();
+                return Err(unknown(format!("`{pair}` is neither a number nor FACTOR=LEVEL")));
+            }
         };
-        if !view.plan.factors.iter().any(|f| f == factor.trim()) {
-            return Err(unknown(format!("`{}` is none of its factors", factor.trim())));
+        if !view.plan.factors.iter().any(|f| f == factor) {
+            return Err(unknown(format!("`{factor}` is none of its factors")));
         }
-        wanted.push((factor.trim(), level.trim()));
+        let level_end = end_of_level(view, factor, level);
+        wanted.push((factor, level[..level_end].trim_end()));
+        rest = level[level_end..].split_once(',').map(|(_, rest)| rest);
     }
     let has = |levels: &Levels| {
         wanted
@@ -84,6 +92,18 @@ pub(super) fn chosen(view: &RunView, which: &str) -> Result<Vec<usize>, CompareE
     let found: Vec<usize> =
         view.treatments.iter().filter(|t| has(&t.factors)).map(|t| t.index).collect();
     if found.is_empty() { Err(unknown("none has these levels".to_owned())) } else { Ok(found) }
+}
+
+/// Where the level ends that `text` begins with: after the longest level of `factor` that stands
+/// there as a whole, whatever commas it has (`ssh:gen1,gen2`); else at the first comma.
+fn end_of_level(view: &RunView, factor: &str, text: &str) -> usize {
+    let levels = view.treatments.iter().filter_map(|t| Some(t.factors.get(factor)?.to_string()));
+    let is_whole = |level: &String| {
+        let after = text.strip_prefix(level.as_str()).map(str::trim_start);
+        after.is_some_and(|after| after.is_empty() || after.starts_with(','))
+    };
+    let longest = levels.filter(is_whole).map(|level| level.len()).max();
+    longest.or_else(|| text.find(',')).unwrap_or(text.len())
 }
 
 /// The labels of all factors but those of `by`, whatever the files' order and spelling (`"on"`,

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use pgdyno_model::facts::{BlockDevice, BuildSource, DeviceKind, HostFacts, StorageFacts};
 use pgdyno_model::level::Key;
-use pgdyno_model::{Plan, Treatment};
+use pgdyno_model::{GeneratorChoice, Plan, Treatment};
 use serde::Serialize;
 use serde_json::Value;
 
@@ -55,11 +55,22 @@ impl Difference {
     pub(super) fn is_named(&self, by: &[String], bundle: impl Fn(&str) -> bool) -> bool {
         let beyond = |name: &String| HOST.contains(&name.as_str()) || LOAD.contains(&name.as_str());
         let of_treatments = !self.names.iter().any(beyond);
+        let of_machine = belongs_to_machine(&self.what);
         self.what != GENERATOR
             && by.iter().any(|name| {
-                *name == self.what || self.names.contains(name) || (of_treatments && bundle(name))
+                *name == self.what
+                    || self.names.contains(name)
+                    || (of_machine && name == MACHINE)
+                    || (of_treatments && bundle(name))
             })
     }
+}
+
+/// The machines of two runs that ran on different ones, each as one text.
+pub(super) fn machines(a: &RunView, b: &RunView) -> Option<[String; 2]> {
+    let (a, b) = (a.hosts(), b.hosts());
+    let are_apart = !a.is_empty() && !b.is_empty() && a != b;
+    are_apart.then(|| [a, b].map(|hosts| hosts.join(" and ")))
 }
 
 /// What the host is asked for, by the names under which it can be compared on purpose.
@@ -76,23 +87,24 @@ const HOST: &[&str] = &[
     "control group limits",
 ];
 
+/// Name under which machines are compared: all of [`HOST`] and of [`STORAGE`].
+pub(super) const MACHINE: &str = "host";
+
+/// What of a storage must be equal.
+const STORAGE: [&str; 4] = ["filesystem", "mount options", "device", "device settings"];
+
+/// Whether the difference `what` is one of machines.
+pub(super) fn belongs_to_machine(what: &str) -> bool {
+    HOST.contains(&what) || STORAGE.contains(&what)
+}
+
 /// Name of the difference that `--by` cannot name.
 pub(super) const GENERATOR: &str = "load generator";
 
 /// The names that `--by` takes beside factors.
 pub(super) fn names() -> Vec<&'static str> {
-    let of_treatments = [
-        "server build",
-        "storage",
-        "filesystem",
-        "mount options",
-        "device",
-        "device settings",
-        "workload",
-        "scale",
-        "scripts",
-    ];
-    HOST.iter().copied().chain(of_treatments).chain(LOAD).collect()
+    let of_treatments = [MACHINE, "server build", "storage", "workload", "scale", "scripts"];
+    HOST.iter().copied().chain(STORAGE).chain(of_treatments).chain(LOAD).collect()
 }
 
 /// What of the load must be equal beyond what a factor can set.
@@ -414,6 +426,16 @@ fn device(s: &StorageFacts) -> Option<String> {
 
 fn load(a: &Side<'_>, b: &Side<'_>, out: &mut Found) {
     let (x, y) = (a.treatment, b.treatment);
+    // Only factors are kept as they were given: without one it is known whether there were any.
+    let are_levels = x.generators.is_some() && y.generators.is_some();
+    let generators = |side: &Side<'_>| match &side.treatment.generators {
+        Some(launch) if are_levels => Some(launch.clone()),
+        _ if side.view.treatments[side.index].generators.is_empty() => {
+            Some(GeneratorChoice::NONE.to_owned())
+        }
+        _ => Some("some".to_owned()),
+    };
+    out.add("generators", &["generators"], generators(a), generators(b));
     let mut add = |what: &str, a: String, b: String| out.add(what, &[what], Some(a), Some(b));
     add("clients", x.clients.to_string(), y.clients.to_string());
     add("threads", x.threads.to_string(), y.threads.to_string());
@@ -440,9 +462,10 @@ fn load(a: &Side<'_>, b: &Side<'_>, out: &mut Found) {
 }
 
 /// Whether the factor `name` of these treatments is a bundle, which may set anything that a
-/// treatment can: it is none of pgdyno's own names and no setting that either asks for.
+/// treatment can: it is none of pgdyno's own names and no setting that either asks for. A factor may
+/// have the name under which machines are compared.
 pub(super) fn is_bundle(name: &str, a: &Treatment, b: &Treatment) -> bool {
-    let own = Key::NAMES.contains(&name) || names().contains(&name);
+    let own = Key::NAMES.contains(&name) || (name != MACHINE && names().contains(&name));
     let setting = |t: &Treatment| t.settings.contains_key(name);
     let factor = |t: &Treatment| t.levels.get(name).is_some();
     !own && !setting(a) && !setting(b) && (factor(a) || factor(b))

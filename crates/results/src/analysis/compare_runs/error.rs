@@ -1,7 +1,7 @@
 //! Why two sides cannot be compared.
 
 use super::Unequal;
-use super::equal::GENERATOR;
+use super::equal::{GENERATOR, MACHINE, belongs_to_machine};
 use crate::store::StoreError;
 
 /// Why two sides cannot be compared.
@@ -62,6 +62,8 @@ pub enum CompareError {
         b: String,
         /// What differs.
         unequal: Vec<Unequal>,
+        /// Whether the runs ran on different machines.
+        on_two_hosts: bool,
     },
 }
 
@@ -90,11 +92,13 @@ impl CompareError {
                 "name the factor that is compared (`--by storage`), or one treatment of each run (`RUN:2`)"
                     .into(),
             ),
-            Self::Unequal { unequal, .. } => {
-                let first = unequal.iter().find(|u| u.what != GENERATOR);
-                let by = first.map_or_else(String::new, |u| {
-                    let quote = if u.what.contains(' ') { "\"" } else { "" };
-                    format!("`--by {quote}{}{quote}` where that is what is compared; ", u.what)
+            Self::Unequal { unequal, on_two_hosts, .. } => {
+                let first = unequal.iter().map(|u| u.what.as_str()).find(|what| *what != GENERATOR);
+                let by = first.map_or_else(String::new, |what| {
+                    let is_part = *on_two_hosts && belongs_to_machine(what);
+                    let what = if is_part { MACHINE } else { what };
+                    let quote = if what.contains(' ') { "\"" } else { "" };
+                    format!("`--by {quote}{what}{quote}` where that is what is compared; ")
                 });
                 Some(format!("{by}`--force` compares all the same, and says so"))
             }

@@ -65,6 +65,7 @@ impl History {
     ) -> Earlier<'_> {
         let mut earlier = Earlier::default();
         let (of_a, of_b) = (a.treatment(i), b.treatment(j));
+        let by_machine = by.iter().any(|name| name == equal::MACHINE);
         for Gathered { view, sums, .. } in &self.runs {
             let candidate = view.treatments.iter().map(|t| t.index).find_map(|index| {
                 if sums[index].tps.is_empty() {
@@ -83,12 +84,14 @@ impl History {
                 if !differences.iter().all(on_purpose) {
                     return None;
                 }
-                let like =
-                    match (differences.is_empty(), equal::differences(&of_b, &this).is_empty()) {
-                        (true, _) => Like::A,
-                        (_, true) => Like::B,
-                        _ => Like::Neither,
-                    };
+                // Where machines are compared, one as good as another is still another.
+                let is_beside = |side: &Selection| !by_machine || view.hosts() == side.view.hosts();
+                let is_like_b = || equal::differences(&of_b, &this).is_empty() && is_beside(b);
+                let like = match differences.is_empty() && is_beside(a) {
+                    true => Like::A,
+                    false if is_like_b() => Like::B,
+                    false => Like::Neither,
+                };
                 Some((like, &sums[index]))
             });
             earlier.runs.extend(candidate);

@@ -10,6 +10,7 @@ mod view;
 
 use chosen::{Selection, others};
 pub(crate) use equal::INCIDENTAL;
+use equal::MACHINE;
 pub use error::CompareError;
 use history::History;
 use pgdyno_model::Levels;
@@ -68,13 +69,20 @@ pub fn compare(
         return Err(CompareError::NoPairs { a: a.view.run.id, b: b.view.run.id, of_a, of_b });
     }
     let mut by = if a.named && b.named { with_levels(by, &a, &b, &pairs) } else { by };
+    let machines = equal::machines(&a.view, &b.view);
     let mut unequal = unequal(&a, &b, &pairs, &by);
     if by.is_empty() {
         by.extend(configurations(&mut unequal));
     }
     if unequal.iter().any(|u| !u.on_purpose) && !asked.force {
         let unequal = unequal.into_iter().filter(|u| !u.on_purpose).collect();
-        return Err(CompareError::Unequal { a: a.view.run.id, b: b.view.run.id, unequal });
+        let (a, b) = (a.view.run.id, b.view.run.id);
+        return Err(CompareError::Unequal { a, b, unequal, on_two_hosts: machines.is_some() });
+    }
+    let machines = machines.filter(|_| by.iter().any(|name| name == MACHINE));
+    if let Some([a, b]) = machines.clone() {
+        let pairs = (0..pairs.len()).collect();
+        unequal.insert(0, Unequal { what: MACHINE.into(), a, b, on_purpose: true, pairs });
     }
     let history = if same_run { History::default() } else { History::load(store, &a, &b)? };
     let ratios = Ratios::new(&a, &b, &pairs, &by, &history);
@@ -87,7 +95,8 @@ pub fn compare(
     for (judged, found) in judged.iter_mut().zip(&found) {
         judged.withheld = found.withheld;
     }
-    let views = pair_views(&judged, &found, &ratios);
+    let machines = machines.map(|[a, b]| format!("{MACHINE}={a}→{b}"));
+    let views = pair_views(&judged, &found, &ratios, machines.as_deref());
     let labels: Vec<String> = views.iter().map(|p| p.label.clone()).collect();
     let gates = gates::judge(&ratios, &labels, &asked.gates, b.view.noise_floor.as_ref());
     let unmatched = |side: &Selection, of: fn(&(usize, usize)) -> usize| {
@@ -111,15 +120,21 @@ pub fn compare(
     })
 }
 
-/// Every pair with its ratio and what is said of it.
-fn pair_views(judged: &[Judged], found: &[Found], ratios: &Ratios<'_>) -> Vec<PairView> {
+/// Every pair with its ratio and what is said of it. `machines` stands before each label.
+fn pair_views(
+    judged: &[Judged],
+    found: &[Found],
+    ratios: &Ratios<'_>,
+    machines: Option<&str>,
+) -> Vec<PairView> {
     let (a, b) = (ratios.a, ratios.b);
     let view = |(pair, (judged, found)): (usize, (&Judged, &Found))| {
         let (i, j) = ratios.pairs[pair];
         let (x, y) = (&a.view.treatments[i], &b.view.treatments[j]);
         let limited = a.sums[i].generator_limited + b.sums[j].generator_limited > 0;
         let verdict = prose::verdict("B", "A", judged, found.within_runs, limited);
-        let label = pair_label(x, y);
+        let parts = machines.map(str::to_owned).into_iter().chain([pair_label(x, y)]);
+        let label = parts.filter(|part| !part.is_empty()).collect::<Vec<_>>().join(" ");
         PairView {
             words: if label.is_empty() {
                 format!("{verdict}.")

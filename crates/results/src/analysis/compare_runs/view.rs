@@ -52,6 +52,9 @@ pub struct SideView {
     pub started_at: Epoch,
     /// State of the run.
     pub state: RunState,
+    /// Machines that it ran on, by name; none from an earlier version.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub hosts: Vec<String>,
     /// Treatments without a match on the other side, one line each.
     pub unmatched: Vec<String>,
 }

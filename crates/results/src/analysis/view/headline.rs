@@ -73,6 +73,8 @@ pub enum ProofKind {
     Crash,
     /// The server held other rows than were acknowledged.
     RowsDiffer,
+    /// Commits were acknowledged without a flush of their own.
+    EarlyAcknowledgements,
     /// fsync was off.
     FsyncOff,
     /// The load generator may have been the limit.

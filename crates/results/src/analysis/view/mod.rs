@@ -3,6 +3,7 @@
 //! Keys are only ever added: scripts rely on them. [`RunView`] holds all others.
 
 mod comparison;
+mod generator;
 mod headline;
 mod latency;
 mod note;
@@ -13,6 +14,7 @@ mod trial;
 mod why;
 
 pub use comparison::{Comparison, RatioView, Withheld};
+pub use generator::GeneratorView;
 pub use headline::{Badge, Caution, Headline, KeyFigure, Panel, Proof, ProofKind, Tier};
 pub(crate) use latency::PERCENTILES;
 pub use latency::{LatencyInterval, LatencyRatio, LatencyView};

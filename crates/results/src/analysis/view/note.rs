@@ -70,6 +70,10 @@ pub enum NoteKind {
     MixedBuilds,
     /// Trials ran on several builds that no factor names.
     DifferentBuilds,
+    /// Commits were acknowledged without a flush of their own.
+    EarlyAcknowledgements,
+    /// Flush accounting was asked for and judged no commit.
+    CommitsNotJudged,
     /// fsync was off.
     FsyncOff,
     /// Trials were too short for a timed checkpoint.
@@ -158,6 +162,8 @@ impl NoteKind {
             | Self::AdHoc
             | Self::MixedBuilds
             | Self::DifferentBuilds
+            | Self::EarlyAcknowledgements
+            | Self::CommitsNotJudged
             | Self::FsyncOff
             | Self::NoCheckpoint
             | Self::HostsDiffer

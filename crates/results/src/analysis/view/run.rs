@@ -79,6 +79,21 @@ pub struct RunView {
     pub overrides: Vec<String>,
 }
 
+impl RunView {
+    /// Machines that its sessions ran on, by name, each once, or as `pgdyno run --hosts` named the
+    /// machine; none from earlier versions.
+    pub fn hosts(&self) -> Vec<String> {
+        if let Some(name) = &self.run.host {
+            return vec![name.clone()];
+        }
+        let mut hosts: Vec<String> =
+            self.sessions.iter().filter_map(|s| s.host.label()).map(str::to_owned).collect();
+        hosts.sort();
+        hosts.dedup();
+        hosts
+    }
+}
+
 /// Identity and state of a run.
 #[derive(Clone, Debug, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
@@ -87,6 +102,9 @@ pub struct RunHead {
     pub id: String,
     /// The recipe's or the file's name.
     pub recipe: String,
+    /// The name by which `pgdyno run --hosts` knew its machine.
+    #[serde(skip)]
+    pub host: Option<String>,
     /// State.
     pub state: RunState,
     /// The question it answers.

@@ -7,6 +7,7 @@ use pgdyno_stats::Trend;
 use serde::Serialize;
 
 use super::comparison::RatioView;
+use super::generator::GeneratorView;
 use super::latency::{LatencyInterval, LatencyView};
 use super::trial::StatementView;
 
@@ -95,6 +96,8 @@ pub struct TreatmentView {
     /// tps × mean latency ÷ clients. Little's law gives 1 in a closed loop. None for an open loop,
     /// or with failures.
     pub little: Option<f64>,
+    /// Generators that offered its load together; empty for one process.
+    pub generators: Vec<GeneratorView>,
     /// Statements, over all completed trials.
     pub statements: Vec<StatementView>,
     /// States of its backends over all completed trials, the commonest first.

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use pgdyno_model::measurement::{CommandSums, EventLoopLag, Second, StatementMeasurement};
 use pgdyno_model::record::ServerCount;
 use pgdyno_model::units::Epoch;
-use pgdyno_model::{Levels, Search};
+use pgdyno_model::{FlushAccounting, Levels, Search};
 use pgdyno_stats::Autocorrelation;
 use serde::Serialize;
 
@@ -61,6 +61,9 @@ pub struct TrialView {
     pub aborted_clients: u32,
     /// Errors that made clients give up.
     pub abort_reasons: Vec<String>,
+    /// What flush accounting found; none where it was not asked for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub flush_accounting: Option<FlushAccounting>,
     /// CPU of the load generator (cores).
     pub generator_cpus: Option<f64>,
     /// Waiting time of replies and due transactions for the load generator's event loops; none in

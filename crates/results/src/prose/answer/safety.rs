@@ -46,7 +46,7 @@ fn kept(view: &RunView, crashed: &[&TreatmentView]) -> String {
     let (passed, bounded) = (with(&|v| v == Verdict::Pass), with(&|v| v == Verdict::BoundedLoss));
     let is_open = |t: &&&TreatmentView| {
         t.crash.as_ref().is_some_and(|crash| match crash.verdict {
-            Verdict::Unknown | Verdict::Invalid => true,
+            Verdict::Partial | Verdict::Unknown | Verdict::Invalid => true,
             // Only what every server fails was tried.
             Verdict::AsPlanted(_) | Verdict::Fail(_) => crash.broken().is_none(),
             Verdict::Pass | Verdict::BoundedLoss => false,

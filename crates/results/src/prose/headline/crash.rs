@@ -1,9 +1,10 @@
 //! The verdict card of crash tests.
 
+use pgdyno_model::crash::StatesOutcome;
 use pgdyno_model::{CrashRecord, Verdict, format};
 
 use super::{figure, joined, round_command};
-use crate::analysis::{Badge, Headline, Panel, Proof, ProofKind};
+use crate::analysis::{Badge, Headline, KeyFigure, Panel, Proof, ProofKind};
 use crate::report::{CrashView, FaultView};
 
 /// Returns the faults that a correct server survives; all where each was planted.
@@ -24,12 +25,31 @@ fn answer(view: &CrashView, judged: &[&FaultView]) -> String {
     format!("{}: all {rounds} rounds of {} lost nothing.", view.verdict, names.join(", "))
 }
 
+/// Returns the figures of all states of a recorded stretch.
+fn states_figures(states: &StatesOutcome) -> [Option<KeyFigure>; 3] {
+    let of = |part: u64, whole: u64| format!("{} of {}", format::count(part), format::count(whole));
+    let (judged, total) = states.within_total();
+    [
+        Some(figure(
+            "acknowledged commits lost",
+            of(states.lost, states.stretch.acknowledged),
+            None,
+        )),
+        Some(figure(
+            "flush boundaries judged",
+            of(states.boundaries.judged, states.boundaries.total),
+            None,
+        )),
+        Some(figure("states between flushes judged", of(judged, total), None)),
+    ]
+}
+
 /// Returns the card of the crash tests `record`, which `view` shows.
 pub(crate) fn crash_headline(record: &CrashRecord, view: &CrashView) -> Headline {
     let badge = match view.verdict {
         Verdict::Fail(_) => Badge::Unsafe,
         _ if !view.complete => Badge::Unfinished,
-        Verdict::Unknown | Verdict::Invalid => Badge::Inconclusive,
+        Verdict::Partial | Verdict::Unknown | Verdict::Invalid => Badge::Inconclusive,
         Verdict::Pass | Verdict::BoundedLoss | Verdict::AsPlanted(_) => Badge::Answered,
     };
     let judged = judged_faults(view);
@@ -44,11 +64,14 @@ pub(crate) fn crash_headline(record: &CrashRecord, view: &CrashView) -> Headline
     let recovery = view
         .recovery_ms
         .map(|ms| figure("longest recovery", format!("{} s", format::seconds(ms / 1000.0)), None));
-    let figures = [
-        Some(figure("acknowledged commits lost", lost, joined([oldest]))),
-        Some(figure("rounds", sum(|fault| fault.rounds as u64), joined([bound]))),
-        recovery,
-    ];
+    let figures = match &view.states {
+        Some(states) => states_figures(&states.figures),
+        None => [
+            Some(figure("acknowledged commits lost", lost, joined([oldest]))),
+            Some(figure("rounds", sum(|fault| fault.rounds as u64), joined([bound]))),
+            recovery,
+        ],
+    };
     let failed = record.outcome.faults.iter().filter(|fault| !fault.planted).find_map(|fault| {
         let round = fault.rounds.iter().find(|round| round.verdict.is_failure())?;
         round_command(record, fault.fault, round)

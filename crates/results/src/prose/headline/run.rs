@@ -174,6 +174,12 @@ fn proofs(view: &RunView) -> Vec<Proof> {
         let text = "the server holds other rows than were acknowledged".to_owned();
         out.push(proof(ProofKind::RowsDiffer, text, Panel::Time, first(&differs)));
     }
+    let early = |t: &TrialView| t.flush_accounting.as_ref().is_some_and(|found| found.early > 0);
+    if count(&early) > 0 {
+        let text =
+            format!("commits acknowledged without a flush in {} of {all} trials", count(&early));
+        out.push(proof(ProofKind::EarlyAcknowledgements, text, Panel::Time, first(&early)));
+    }
     if noted(NoteKind::FsyncOff) {
         out.push(proof(ProofKind::FsyncOff, "fsync off".to_owned(), Panel::Environment, None));
     }

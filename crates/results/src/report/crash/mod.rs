@@ -3,15 +3,17 @@
 mod filesystem;
 mod page;
 mod power;
+mod states;
 
 pub use filesystem::FilesystemsView;
 pub use page::crash;
-use pgdyno_model::crash::{Control, FaultOutcome, Round, Verdict};
+use pgdyno_model::crash::{Control, CrashOutcome, FaultOutcome, Round, StatesOutcome, Verdict};
 use pgdyno_model::facts::{HostFacts, StorageFacts};
 use pgdyno_model::units::Epoch;
 use pgdyno_model::{CrashRecord, Fault};
 pub use power::PowerView;
 use serde::Serialize;
+pub use states::StatesView;
 
 /// Result of one fault, as JSON has it.
 #[derive(Clone, Debug, Serialize)]
@@ -100,7 +102,27 @@ impl From<&FaultOutcome> for GravestFault {
     }
 }
 
+impl From<&StatesOutcome> for GravestFault {
+    fn from(states: &StatesOutcome) -> Self {
+        Self {
+            fault: Fault::Power,
+            verdict: states.verdict,
+            planted: false,
+            rounds: usize::try_from(states.boundaries.judged).unwrap_or(usize::MAX),
+            acknowledged: states.stretch.acknowledged,
+            lost: states.lost,
+        }
+    }
+}
+
 impl GravestFault {
+    /// Returns what set the verdict of `outcome`: a fault, or the states of a recorded stretch.
+    /// None if nothing was tried.
+    pub fn of(outcome: &CrashOutcome) -> Option<Self> {
+        let states = outcome.states.as_ref().map(Self::from);
+        states.or_else(|| outcome.gravest().map(Self::from))
+    }
+
     /// Whether the server failed a fault that a correct server survives.
     ///
     /// Every server fails a planted fault, so that such a failure says nothing about this one.
@@ -146,6 +168,8 @@ pub struct CrashView {
     pub controls: Vec<Control>,
     /// Results fault by fault.
     pub faults: Vec<FaultView>,
+    /// All states of a recorded stretch; none where moments were drawn.
+    pub states: Option<StatesView>,
     /// Circumstances that weaken the verdict.
     pub notes: Vec<String>,
     /// Whether all planned rounds were done.
@@ -185,7 +209,8 @@ impl From<&CrashRecord> for CrashView {
             rounds: faults.iter().map(|f| f.rounds).sum(),
             acknowledged: faults.iter().map(|f| f.acknowledged).sum(),
             lost: faults.iter().map(|f| f.lost).sum(),
-            gravest: outcome.gravest().map(GravestFault::from),
+            gravest: GravestFault::of(outcome),
+            states: outcome.states.as_ref().map(StatesView::from),
             oldest_lost_ms: faults.iter().filter_map(|f| f.oldest_lost_ms).reduce(f64::max),
             recovery_ms: faults.iter().filter_map(|f| f.recovery_ms).reduce(f64::max),
             filesystems: FilesystemsView::of(outcome.faults.iter().flat_map(|f| &f.rounds)),

@@ -3,11 +3,14 @@
 use std::fmt::Write as _;
 
 use comfy_table::{Table, TableStyle};
-use pgdyno_model::crash::{CheckOutcome, Control, CrashOutcome, FaultOutcome, Round, Verdict};
+use pgdyno_model::crash::{
+    CheckOutcome, Control, CrashOutcome, FaultOutcome, Round, StatesOutcome, Verdict,
+};
 use pgdyno_model::{CrashRecord, Fault, format};
 
 use super::super::text::wrap;
-use super::{FilesystemsView, PowerView};
+use super::states::{cause, image_command, judge_command, named};
+use super::{FilesystemsView, PowerView, StatesView};
 
 const WIDTH: usize = 100;
 const NONE: &str = "–";
@@ -39,7 +42,12 @@ pub fn crash(record: &CrashRecord, is_there: &dyn Fn(&str) -> bool) -> String {
     );
     paragraph(&mut out, 0, &head);
     out.push('\n');
-    let _ = writeln!(out, "{}", faults(&outcome.faults));
+    match &outcome.states {
+        Some(states) => all_states(&mut out, states, is_there),
+        None => {
+            let _ = writeln!(out, "{}", faults(&outcome.faults));
+        }
+    }
     for fault in &outcome.faults {
         out.push('\n');
         one(&mut out, fault, is_there);
@@ -55,7 +63,7 @@ pub fn crash(record: &CrashRecord, is_there: &dyn Fn(&str) -> bool) -> String {
 fn one(out: &mut String, fault: &FaultOutcome, is_there: &dyn Fn(&str) -> bool) {
     let reason = match fault.verdict {
         Verdict::Pass => fault.reason.clone(),
-        Verdict::Invalid | Verdict::Unknown | Verdict::BoundedLoss => {
+        Verdict::Invalid | Verdict::Unknown | Verdict::Partial | Verdict::BoundedLoss => {
             format!("{}: {}", fault.verdict, fault.reason)
         }
         // Round by round below.
@@ -95,6 +103,33 @@ fn one(out: &mut String, fault: &FaultOutcome, is_there: &dyn Fn(&str) -> bool) 
         if let Some(kept) = &round.kept {
             let gone = if is_there(kept) { "" } else { " (not there any more)" };
             paragraph(out, 4, &format!("kept: {kept}{gone}"));
+        }
+    }
+}
+
+/// Writes all states of a stretch: what was judged, and the first states that failed.
+fn all_states(out: &mut String, states: &StatesOutcome, is_there: &dyn Fn(&str) -> bool) {
+    for (n, line) in StatesView::from(states).words.iter().enumerate() {
+        paragraph(out, if n == 0 { 0 } else { 2 }, line);
+    }
+    for failed in &states.failures {
+        paragraph(out, 2, &format!("{}: {}", named(failed), failed.verdict));
+        paragraph(out, 4, &failed.reason);
+        let why = failed.cause.as_ref().map(|found| cause("it", found));
+        why.into_iter().for_each(|why| paragraph(out, 4, &why));
+        quote(out, &failed.log);
+        if states.kept.as_deref().is_some_and(is_there) {
+            paragraph(out, 4, &format!("again: `{}`", judge_command(failed)));
+            paragraph(out, 4, &format!("as an image: `{}`", image_command(failed)));
+        }
+    }
+    if let Some(kept) = &states.kept {
+        let gone = if is_there(kept) { "" } else { " (not there any more)" };
+        paragraph(out, 2, &format!("kept: {kept}{gone}"));
+        if gone.is_empty() && !states.failures.is_empty() {
+            let there = "the commands above, given in that folder, judge a state again and make an image of it, \
+                         to be mounted with `mount -o loop` (xfs: `-o loop,nouuid`)";
+            paragraph(out, 2, there);
         }
     }
 }
@@ -173,7 +208,12 @@ fn details(out: &mut String, round: &Round) {
         let more = if round.lost > NAMED as u64 { "; …" } else { "" };
         paragraph(out, 4, &format!("lost (client, sequence): {}{more}", named.join("; ")));
     }
-    for line in round.log.lines().rev().take(LINES).collect::<Vec<_>>().into_iter().rev() {
+    quote(out, &round.log);
+}
+
+/// Writes the last lines of a log.
+fn quote(out: &mut String, log: &str) {
+    for line in log.lines().rev().take(LINES).collect::<Vec<_>>().into_iter().rev() {
         let _ = writeln!(out, "    | {line}");
     }
 }

@@ -3,7 +3,7 @@
 use pgdyno_model::format;
 use serde::Serialize;
 
-use super::super::terminal::NONE;
+use super::super::table::NONE;
 use crate::analysis::{Change, RunView, Steadiness, TrialState};
 use crate::prose::{cause, not_judged};
 

@@ -5,7 +5,7 @@ use pgdyno_model::format;
 use super::{badge, escape, text_of};
 use crate::analysis::{PairRow, RunView, TreatmentView};
 use crate::report::FilesystemsView;
-use crate::report::terminal::NONE;
+use crate::report::table::NONE;
 
 /// Treatments that the front end draws at first (count).
 const DRAWN: usize = 8;

@@ -1,0 +1,136 @@
+//! What `pgdyno run` is asked for.
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+
+use clap::Args;
+use pgdyno_lab::file::{Override, Source};
+use pgdyno_lab::{Prepared, Wipe, recipes};
+
+use crate::error::CommandError;
+use crate::metrics::parse_address;
+use crate::progress::ProgressOption;
+use crate::shared_options::{StoreOption, TrustOption};
+
+#[derive(Args, Debug)]
+pub(crate) struct Options {
+    /// A recipe's name or an experiment file
+    #[arg(
+        value_name = "RECIPE|FILE",
+        required_unless_present = "resume",
+        conflicts_with = "resume"
+    )]
+    pub(crate) experiment: Option<String>,
+    /// Set any key of the experiment file: `--set load.duration=2s --set factors.clients=[1,16]`.
+    /// With `--resume`, only `experiment.repeats` can be set, and only to a larger number
+    #[arg(long = "set", value_name = "KEY=VALUE")]
+    pub(crate) set: Vec<String>,
+    /// Use one of the sizes that the recipe or file defines (see `pgdyno recipes`). `--set` is
+    /// applied after it
+    #[arg(long, value_name = "SIZE", conflicts_with = "resume")]
+    pub(crate) size: Option<String>,
+    /// Print the plan and change nothing: every trial in order, every step that would change the
+    /// host, the time and the space that it takes
+    #[arg(long, conflicts_with = "resume")]
+    pub(crate) dry_run: bool,
+    /// Resume an interrupted run: execute its unfinished trials. With `--set experiment.repeats=N`
+    /// also add repeats
+    #[arg(long, value_name = "RUN")]
+    pub(crate) resume: Option<String>,
+    /// Measure an external server: a URI or `key=value` words. Give its password in PGPASSWORD or
+    /// `.pgpass`. Several servers, `--dsn base:=DSN --dsn head:=DSN`, become the levels of a factor
+    /// `server`
+    #[arg(long, value_name = "[NAME:=]DSN")]
+    pub(crate) dsn: Vec<String>,
+    /// Offer the load from several processes (`local:NUM`), hosts (`ssh:HOST,HOST*WEIGHT`), or nodes
+    /// of a cluster (`slurm:NUM`, `ray:workers=NUM`): short for `--set generators.launch=…`
+    #[arg(long, value_name = "GENERATORS", conflicts_with = "resume")]
+    pub(crate) generators: Option<String>,
+    /// Run the whole experiment on each of these hosts (`ssh:HOST,HOST`), or nodes of a cluster
+    /// (`slurm:NODE,NODE`, `ray:NODE,NODE`), at once, and take their runs into the store here. The
+    /// same command resumes hosts that were interrupted
+    #[arg(
+        long,
+        value_name = "HOSTS",
+        conflicts_with_all = ["resume", "dsn", "detach", "metrics", "notify", "output"]
+    )]
+    pub(crate) hosts: Option<String>,
+    /// Store the serial numbers of disks. By default only their hashes are stored
+    #[arg(long, conflicts_with = "resume")]
+    pub(crate) keep_serials: bool,
+    /// Allow DEVICE to be erased. May be repeated
+    #[arg(long, value_name = "DEVICE")]
+    pub(crate) wipe: Vec<PathBuf>,
+    /// Erase a DEVICE of `--wipe` even if it holds a filesystem or a partition table
+    #[arg(long, requires = "wipe")]
+    pub(crate) overwrite_signature: bool,
+    #[command(flatten)]
+    pub(crate) trust: TrustOption,
+    /// Write the HTML report to FILE; `-` writes it to standard output instead of the table
+    /// [default: `reports/RUN.html` beside the store]
+    #[arg(short = 'o', long, value_name = "FILE")]
+    pub(crate) output: Option<PathBuf>,
+    /// Go on without this terminal: return once the run is in the store. `pgdyno attach` shows it,
+    /// `pgdyno stop` ends it
+    #[arg(long, conflicts_with = "dry_run")]
+    pub(crate) detach: bool,
+    /// The process that `--detach` starts
+    #[arg(long, hide = true)]
+    pub(crate) detached: bool,
+    /// Run COMMAND in a shell when the run is over, with how it ended as JSON on its standard input
+    #[arg(long, value_name = "COMMAND", conflicts_with = "dry_run")]
+    pub(crate) notify: Option<String>,
+    /// Serve metrics of the run for Prometheus at ADDRESS while it works: a port of the loopback
+    /// interface, or IP:PORT. Whoever reaches the address can read them
+    #[arg(long, value_name = "ADDRESS", value_parser = parse_address, conflicts_with = "dry_run")]
+    pub(crate) metrics: Option<SocketAddr>,
+    #[command(flatten)]
+    pub(crate) progress: ProgressOption,
+    #[command(flatten)]
+    pub(crate) store: StoreOption,
+}
+
+impl Options {
+    pub(super) fn wipe(&self) -> Wipe {
+        Wipe { devices: self.wipe.clone(), overwrite_signature: self.overwrite_signature }
+    }
+
+    /// Returns the values of `--set`.
+    pub(super) fn set(&self) -> Result<Vec<Override>, CommandError> {
+        Ok(self.set.iter().map(|given| Override::parse(given)).collect::<Result<_, _>>()?)
+    }
+
+    /// Returns the values of `--set`, and those that other options stand for.
+    pub(super) fn set_by_options(&self) -> Result<Vec<Override>, CommandError> {
+        let mut overrides = self.set()?;
+        if let Some(generators) = &self.generators {
+            overrides.push(Override::parse(&format!("generators.launch={generators}"))?);
+        }
+        if self.keep_serials {
+            overrides.push(Override::parse("telemetry.keep_serials=true")?);
+        }
+        Ok(overrides)
+    }
+
+    /// Returns the values of `--size` in `source`.
+    pub(super) fn overrides_of_size(&self, source: &Source) -> Result<Vec<Override>, CommandError> {
+        let size = self.size.as_ref().map(|size| pgdyno_lab::overrides_of(source, size));
+        Ok(size.transpose()?.unwrap_or_default())
+    }
+
+    /// Reads the experiment and applies the options to it. Returns the recipe's name too, if the
+    /// experiment is one.
+    pub(super) fn prepare(&self) -> Result<(Prepared, Option<String>), CommandError> {
+        let source = recipes::source(self.name())?;
+        let recipe = recipes::name_of(&source).map(str::to_owned);
+        let mut overrides = self.overrides_of_size(&source)?;
+        overrides.extend(self.set_by_options()?);
+        overrides.extend(Override::servers(&self.dsn)?);
+        Ok((Prepared::new(source, overrides)?.with_wipe(self.wipe())?, recipe))
+    }
+
+    /// Returns the recipe's name or the experiment's file. Empty for `--resume`.
+    pub(super) fn name(&self) -> &str {
+        self.experiment.as_deref().unwrap_or_default()
+    }
+}

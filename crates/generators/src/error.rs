@@ -1,0 +1,244 @@
+//! Why a load of several generators is invalid.
+
+use std::fmt;
+use std::time::Duration;
+
+use thiserror::Error;
+
+use crate::clock::ClockError;
+use crate::generators::DealError;
+use crate::join::{GatherError, JoinError};
+use crate::protocol::CountsError;
+
+/// When something happened in a load.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LoadTime {
+    /// Before the load began.
+    Before,
+    /// In this second of the load, warm-up included, from 0.
+    Second(u64),
+}
+
+impl fmt::Display for LoadTime {
+    /// `before the load began`, `in second 12 of the load`
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Before => f.write_str("before the load began"),
+            Self::Second(second) => write!(f, "in second {second} of the load"),
+        }
+    }
+}
+
+/// What went wrong with one generator.
+#[derive(Debug, Error)]
+pub enum Fault {
+    /// Its worker could not be started.
+    #[error("its worker cannot be started: {0}")]
+    Launch(String),
+    /// The host has another architecture or system, so that our program does not run there.
+    #[error("it is {theirs}, and this pgdyno is made for {ours}")]
+    Architecture {
+        /// This program's.
+        ours: String,
+        /// The host's.
+        theirs: String,
+    },
+    /// Its worker is another version.
+    #[error("its worker is {theirs}, and this is {ours}")]
+    Version {
+        /// This program's version.
+        ours: String,
+        /// The worker's.
+        theirs: String,
+    },
+    /// Its worker ended, or the connection to it did.
+    #[error("its worker ended ({0})")]
+    Ended(String),
+    /// Nothing was heard of it.
+    #[error("nothing was heard of its worker for {} s", .0.as_secs())]
+    Silent(Duration),
+    /// Its worker sent what the protocol does not allow.
+    #[error("its worker sent {0}")]
+    Protocol(String),
+    /// A second was lost on the way.
+    #[error("its worker sent report {found} where {expected} was next")]
+    LostSecond {
+        /// Number that was next.
+        expected: u64,
+        /// Number that came.
+        found: u64,
+    },
+    /// Its clock cannot be used.
+    #[error("{0}")]
+    Clock(ClockError),
+    /// Its clock is not known well enough, or it began too early or too late.
+    #[error(
+        "it began {:.3} ms from the agreed instant, known to ±{:.3} ms, beyond the {} ms allowed",
+        *skew_ns as f64 / 1e6, *uncertainty_ns as f64 / 1e6, allowed.as_secs_f64() * 1e3
+    )]
+    StartSkew {
+        /// From the agreed instant to the actual start (nanoseconds).
+        skew_ns: i64,
+        /// How exactly that is known (nanoseconds).
+        uncertainty_ns: u64,
+        /// Most that is allowed.
+        allowed: Duration,
+    },
+    /// Its clock is not known well enough to agree on an instant.
+    #[error("its clock is known to ±{:.3} ms, beyond the {} ms allowed", *uncertainty_ns as f64 / 1e6, allowed.as_secs_f64() * 1e3)]
+    Uncertain {
+        /// How exactly it is known (nanoseconds).
+        uncertainty_ns: u64,
+        /// Most that is allowed.
+        allowed: Duration,
+    },
+    /// Its counts cannot be added.
+    #[error("it counted {0}")]
+    Counts(CountsError),
+    /// The sum of its seconds is not what it counted in all.
+    #[error("its seconds add up to {seconds} transactions, and it counted {total}")]
+    Sum {
+        /// Transactions in its seconds.
+        seconds: u64,
+        /// Transactions in all.
+        total: u64,
+    },
+    /// A thread of it had hardly any time left, so that it, and not the server, may have set what
+    /// was measured.
+    #[error("it became saturated: a thread was busy {:.0}% of the window", share * 100.0)]
+    Saturated {
+        /// CPU time of the thread, as a share of the window.
+        share: f64,
+        /// First second of the load in which the thread was that busy, if there is one.
+        since: Option<u64>,
+    },
+    /// Its share of the load came to nothing.
+    #[error("{reason}")]
+    Load {
+        /// Why.
+        reason: String,
+        /// What the user can do about it.
+        help: Option<String>,
+    },
+}
+
+/// Why a load of several generators gave no valid measurement.
+#[derive(Debug, Error)]
+pub enum GeneratorsError {
+    /// The load cannot be dealt to them.
+    #[error("{0}")]
+    Deal(DealError),
+    /// A generator failed; the others were stopped.
+    #[error("generator {name} {when}: {fault}")]
+    Generator {
+        /// Its name.
+        name: String,
+        /// When it began, or was noticed.
+        when: LoadTime,
+        /// What went wrong.
+        fault: Fault,
+    },
+    /// Workers did not come together.
+    #[error("{0}")]
+    Gather(GatherError),
+    /// The server does not let them in.
+    #[error("the server cannot be told to let generators in: {0}")]
+    Admission(String),
+    /// The distributions of all seconds differ from those of the totals.
+    #[error("the seconds of all generators do not add up to their totals")]
+    Totals,
+    /// A stop came before the measured window opened.
+    #[error("the load was interrupted before the measured window opened")]
+    Interrupted,
+    /// Something that several generators cannot do.
+    #[error("{0} cannot be used with several generators")]
+    Unsupported(&'static str),
+    /// The server is named by a socket, which other hosts do not have.
+    #[error("the server is named by the socket {0}, which generators on other hosts do not have")]
+    Socket(String),
+}
+
+/// Why a worker served no load to its end.
+#[derive(Debug, Error)]
+pub enum WorkerError {
+    /// The system refuses a thread.
+    #[error("cannot start a worker's threads: {0}")]
+    Threads(std::io::Error),
+    /// The orders ended.
+    #[error("the coordinator ended the connection before the load was over")]
+    Abandoned,
+    /// The load came to nothing.
+    #[error("{0}")]
+    Load(String),
+    /// It could not join.
+    #[error(transparent)]
+    Join(JoinError),
+}
+
+impl WorkerError {
+    /// Returns what the user can do about the error.
+    pub fn help(&self) -> Option<&'static str> {
+        match self {
+            Self::Join(error) => error.help(),
+            Self::Threads(_) | Self::Abandoned | Self::Load(_) => None,
+        }
+    }
+}
+
+impl GeneratorsError {
+    /// Tells whether the same load may go better another time: a generator was lost or late, and
+    /// neither the load nor the choice of generators is wrong.
+    pub fn may_pass(&self) -> bool {
+        use Fault::{Clock, Ended, Launch, Silent, StartSkew, Uncertain};
+        match self {
+            Self::Generator { fault, .. } => matches!(
+                fault,
+                Launch(_) | Ended(_) | Silent(_) | Clock(_) | StartSkew { .. } | Uncertain { .. }
+            ),
+            Self::Gather(error) => error.may_pass(),
+            _ => false,
+        }
+    }
+
+    /// Returns what the user can do about the error.
+    pub fn help(&self) -> Option<String> {
+        let words = match self {
+            Self::Generator { fault, .. } => return fault.help(),
+            Self::Gather(error) => return error.help().map(str::to_owned),
+            Self::Deal(DealError::TooFewClients { .. }) => "use more clients, or fewer generators",
+            Self::Socket(_) => "name it by a host that they reach (-h)",
+            Self::Totals => "this is a bug: please report it",
+            _ => return None,
+        };
+        Some(words.to_owned())
+    }
+}
+
+impl Fault {
+    /// Returns the second of the load in which it began, where that is not when it was noticed.
+    pub(crate) fn since(&self) -> Option<u64> {
+        match self {
+            Self::Saturated { since, .. } => *since,
+            _ => None,
+        }
+    }
+
+    fn help(&self) -> Option<String> {
+        let words = match self {
+            Self::Load { help, .. } => return help.clone(),
+            Self::Architecture { .. } => "use hosts of this architecture",
+            Self::Version { .. } => "use the very same pgdyno on all hosts",
+            Self::StartSkew { .. } | Self::Uncertain { .. } => {
+                "use hosts that are less busy or nearer, or allow more (--max-start-skew)"
+            }
+            Self::Saturated { .. } => {
+                "use more threads, weights or hosts; or allow it (--allow-saturated, or \
+                 `generators.allow_saturated = true`)"
+            }
+            Self::Silent(_) => "see whether the host and the network to it are up",
+            Self::LostSecond { .. } | Self::Sum { .. } => "this is a bug: please report it",
+            _ => return None,
+        };
+        Some(words.to_owned())
+    }
+}

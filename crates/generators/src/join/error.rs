@@ -1,0 +1,192 @@
+//! What goes wrong where workers dial their coordinator.
+
+use std::io;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use thiserror::Error;
+
+/// What is wrong with a token file. Its contents are never shown.
+#[derive(Debug, Error)]
+pub enum TokenError {
+    /// It cannot be read.
+    #[error("cannot read the token file {}: {error}", path.display())]
+    Read {
+        /// The file.
+        path: PathBuf,
+        /// The system's words.
+        error: io::Error,
+    },
+    /// It cannot be written.
+    #[error("cannot write the token file {}: {error}", path.display())]
+    Write {
+        /// The file.
+        path: PathBuf,
+        /// The system's words.
+        error: io::Error,
+    },
+    /// It holds something else.
+    #[error("{} holds no token of a coordinator", .0.display())]
+    NoToken(PathBuf),
+    /// There is another file.
+    #[error("cannot write the token file {}: there is such a file, and it is no leftover", .0.display())]
+    Exists(PathBuf),
+    /// A coordinator that lives wrote it.
+    #[error("the token file {} belongs to another coordinator, which is at work", .0.display())]
+    InUse(PathBuf),
+}
+
+/// Why a worker could not join.
+#[derive(Debug, Error)]
+pub enum JoinError {
+    /// Its token file is of no use.
+    #[error(transparent)]
+    Token(TokenError),
+    /// Nobody can be reached there.
+    #[error("cannot reach a coordinator at {address}: {error}")]
+    Connect {
+        /// Where.
+        address: String,
+        /// The system's words.
+        error: io::Error,
+    },
+    /// Who answers has another certificate.
+    #[error("the coordinator at {0} has another certificate than the one of the token")]
+    Certificate(String),
+    /// Who answers does not speak TLS, or not as we do.
+    #[error("what answers at {address} is no coordinator: {reason}")]
+    NoCoordinator {
+        /// Where.
+        address: String,
+        /// What it did.
+        reason: String,
+    },
+    /// The coordinator refuses this worker.
+    #[error("the coordinator at {address} refuses this worker: {reason}")]
+    Refused {
+        /// Where.
+        address: String,
+        /// Its words.
+        reason: String,
+    },
+    /// The coordinator ended before all workers had come.
+    #[error("the coordinator at {address} ended before the load began: {error}")]
+    Ended {
+        /// Where.
+        address: String,
+        /// The system's words.
+        error: String,
+    },
+}
+
+impl JoinError {
+    /// Returns what the user can do about the error.
+    pub fn help(&self) -> Option<&'static str> {
+        match self {
+            Self::Token(error) => error.help(),
+            Self::Connect { .. } => {
+                Some("start the coordinator first; see whether a firewall is in between")
+            }
+            Self::Certificate(_) => {
+                Some("take the token file that this coordinator wrote: each run has its own")
+            }
+            Self::NoCoordinator { .. } => Some("name the address that the coordinator listens on"),
+            Self::Refused { .. } | Self::Ended { .. } => None,
+        }
+    }
+}
+
+impl TokenError {
+    fn help(&self) -> Option<&'static str> {
+        match self {
+            Self::NoToken(_) => Some("name the file that the coordinator wrote (token=FILE)"),
+            Self::Exists(_) | Self::InUse(_) => Some("name another file with token=FILE"),
+            Self::Read { .. } | Self::Write { .. } => None,
+        }
+    }
+}
+
+/// Why the workers of a load did not come together.
+#[derive(Debug, Error)]
+pub enum GatherError {
+    /// A token file cannot be written.
+    #[error(transparent)]
+    Token(TokenError),
+    /// Nobody can dial us.
+    #[error("cannot listen for workers on {address}: {error}")]
+    Listen {
+        /// Where.
+        address: String,
+        /// The system's words.
+        error: io::Error,
+    },
+    /// No certificate, secret or thread.
+    #[error("cannot prepare for workers: {0}")]
+    Prepare(io::Error),
+    /// Some did not come in time.
+    #[error("{came} of {asked} workers came within {} s{others}", .wait.as_secs_f64())]
+    Late {
+        /// Workers that came.
+        came: usize,
+        /// Workers that were asked for.
+        asked: usize,
+        /// How long they were awaited.
+        wait: Duration,
+        /// What else is known: who came, who was refused.
+        others: String,
+    },
+    /// One that had come left.
+    #[error("the worker on {host} left while others were awaited ({came} of {asked} had come)")]
+    Left {
+        /// Its host.
+        host: String,
+        /// Workers that had come.
+        came: usize,
+        /// Workers that were asked for.
+        asked: usize,
+    },
+    /// Their launcher cannot be started.
+    #[error("workers cannot be started: {how}")]
+    Start {
+        /// Why.
+        how: String,
+        /// What the user can do about it.
+        help: &'static str,
+    },
+    /// Their launcher ended.
+    #[error("{came} of {asked} workers came, and their launcher ended: {how}")]
+    Launcher {
+        /// Workers that had come.
+        came: usize,
+        /// Workers that were asked for.
+        asked: usize,
+        /// Its words.
+        how: String,
+        /// What the user can do about it.
+        help: &'static str,
+    },
+}
+
+impl GatherError {
+    /// Tells whether workers may come another time: they could be asked for.
+    pub(crate) fn may_pass(&self) -> bool {
+        matches!(self, Self::Late { .. } | Self::Left { .. } | Self::Launcher { .. })
+    }
+
+    /// Returns what the user can do about the error.
+    pub fn help(&self) -> Option<&'static str> {
+        match self {
+            Self::Token(error) => error.help(),
+            Self::Listen { error, .. } if error.kind() == io::ErrorKind::AddrInUse => {
+                Some("another coordinator or program listens there: name another port")
+            }
+            Self::Listen { .. } => Some("name an address of this machine and a free port"),
+            Self::Late { .. } => {
+                Some("see what became of the others, or allow more time (wait=5m)")
+            }
+            Self::Left { .. } => Some("see its own words, on its host"),
+            Self::Start { help, .. } | Self::Launcher { help, .. } => Some(help),
+            Self::Prepare(_) => None,
+        }
+    }
+}

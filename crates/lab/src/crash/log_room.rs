@@ -1,0 +1,118 @@
+//! Room for the disk log of a recorded stretch. It lies beside the image of an emulated disk, not on
+//! that disk, and is known before anything is made.
+
+use std::collections::BTreeSet;
+use std::path::PathBuf;
+
+use pgdyno_exec::{directory, paths};
+use pgdyno_model::crash::{CrashOptions, States};
+use pgdyno_model::storage::Backing;
+use pgdyno_model::units::Bytes;
+
+use super::feasibility::crashed_treatments;
+use crate::LabError;
+use crate::prepare::Prepared;
+use crate::provisioner::RoomNeeded;
+
+/// Room that a log and the writes beside the image take for each second of load, at most: twice
+/// what a disk of 200 MB/s would write.
+const ROOM_A_SECOND: u64 = 400 << 20;
+
+/// Room for the log of a stretch on a storage.
+pub(crate) struct LogRoom {
+    pub(crate) needed: RoomNeeded,
+    /// The folder of the disk's files, or the nearest above it that is there.
+    pub(crate) directory: PathBuf,
+}
+
+impl LogRoom {
+    /// Returns the room for the log of a stretch on a storage on `backing`; none where no stretch is
+    /// recorded.
+    pub(crate) fn new(options: &CrashOptions, backing: &Backing) -> Option<Self> {
+        let named = match backing {
+            Backing::Loop(file) => file.directory.clone(),
+            Backing::Emulated(disk) => disk.directory.clone(),
+            Backing::Raid0(_) | Backing::Directory(_) | Backing::Device(_) | Backing::Ram(_) => {
+                None
+            }
+        };
+        let seconds = options.load.0.as_secs().saturating_add(1);
+        let needed = RoomNeeded {
+            bytes: Bytes(seconds.saturating_mul(ROOM_A_SECOND)),
+            data: format!("the disk log of {seconds} s of load"),
+        };
+        let folder = named.unwrap_or_else(paths::default_storage_dir);
+        let there = folder.ancestors().find(|above| above.exists());
+        let directory = there.map_or_else(|| folder.clone(), PathBuf::from);
+        (options.states != States::Drawn).then_some(Self { needed, directory })
+    }
+
+    /// Returns the room with what `other` takes in the same folder.
+    pub(super) fn with(mut self, other: &RoomNeeded) -> Self {
+        self.needed.bytes.0 = self.needed.bytes.0.saturating_add(other.bytes.0);
+        self.needed.data = format!("{}, {}", self.needed.data, other.data);
+        self
+    }
+
+    /// Refuses a stretch on `storage` whose log may not find room.
+    ///
+    /// # Errors
+    /// Too little is free, or the folder cannot be asked.
+    pub(super) fn check(&self, storage: &str) -> Result<(), LabError> {
+        let Self { needed: RoomNeeded { bytes, data }, directory } = self;
+        let free = directory::room(directory)?;
+        if free >= *bytes {
+            return Ok(());
+        }
+        Err(LabError::Crash {
+            what: format!("storage `{storage}`"),
+            found: format!(
+                "recording it takes up to {bytes} in {} ({data}), where {free} are free",
+                directory.display()
+            ),
+            help: "free room there, shorten the load, or name a larger place: `--storage DIR`, in an experiment \
+                   `directory` of the storage's backing"
+                .into(),
+        })
+    }
+}
+
+/// Returns the rooms for the logs of all crash tests of `prepared`, one for each storage.
+pub(crate) fn log_rooms(prepared: &Prepared) -> Vec<LogRoom> {
+    by_storage(prepared).map(|(_, room)| room).collect()
+}
+
+/// Refuses `prepared` if a log of its crash tests may not find room.
+///
+/// # Errors
+/// As [`LogRoom::check`].
+pub(crate) fn check_log_rooms(prepared: &Prepared) -> Result<(), LabError> {
+    by_storage(prepared).try_for_each(|(storage, room)| room.check(storage))
+}
+
+fn by_storage(prepared: &Prepared) -> impl Iterator<Item = (&String, LogRoom)> {
+    let treatments = &prepared.plan.treatments;
+    let options = prepared.experiment.crash.as_ref();
+    let crashed = options.map(|_| crashed_treatments(treatments)).unwrap_or_default();
+    let names: BTreeSet<&String> = crashed.iter().map(|at| &treatments[*at].storage).collect();
+    names.into_iter().filter_map(move |name| {
+        Some((name, LogRoom::new(options?, &prepared.experiment.storage[name].backing)?))
+    })
+}
+
+/// Describes the rooms for the logs of all crash tests of `prepared`, and what is free.
+pub(crate) fn describe_log_rooms(prepared: &Prepared) -> String {
+    let describe = |LogRoom { needed: RoomNeeded { bytes, data }, directory }: LogRoom| {
+        let free = directory::room(&directory).ok();
+        let known = free.map_or_else(|| "unknown".to_owned(), |free| free.to_string());
+        let lack = match free.is_some_and(|free| free < bytes) {
+            true => "  That is not enough: it would be refused.\n",
+            false => "",
+        };
+        format!(
+            "Room in {}: up to {bytes} for {data}, beside the image; {known} free\n{lack}",
+            directory.display()
+        )
+    };
+    log_rooms(prepared).into_iter().map(describe).collect()
+}

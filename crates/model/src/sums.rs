@@ -1,0 +1,152 @@
+//! Sums over transactions.
+
+use serde::{Deserialize, Serialize};
+
+/// What is added up of transactions, exactly: integers, so that it does not depend on the order in
+/// which threads and generators are added. In JSON its keys stand among those of what holds it, with
+/// times in microseconds.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(from = "StoredSums", into = "StoredSums")]
+pub struct Sums {
+    /// Transactions whose latency is in the sums below: those that ended well (count).
+    pub latency_count: u64,
+    /// Sum of their latencies (nanoseconds).
+    pub latency_sum_ns: u64,
+    /// Sum of their squares (square nanoseconds).
+    pub latency_sum_squares_ns2: u128,
+    /// With a rate: sum over the same of the time from due to sent (nanoseconds).
+    pub lag_sum_ns: u64,
+    /// With a rate: the longest time from due to sent (nanoseconds).
+    pub lag_max_ns: u64,
+    /// Transactions that were due too long ago to meet the latency limit, and were never sent
+    /// (count).
+    pub skipped: u64,
+    /// Transactions that ended well, but later than the latency limit (count).
+    pub late: u64,
+    /// Transactions that were tried more than once, whatever became of them (count).
+    pub retried: u64,
+    /// Tries after a transaction's first (count).
+    pub retries: u64,
+    /// Failed transactions whose last error was a serialization failure (count).
+    pub serialization_failures: u64,
+    /// Failed transactions whose last error was a deadlock (count).
+    pub deadlock_failures: u64,
+    /// Failed transactions of other errors, those of clients that gave up among them (count).
+    pub other_failures: u64,
+}
+
+#[allow(clippy::cast_precision_loss)]
+impl Sums {
+    /// Adds a transaction that ended well, `latency` and `lag` in nanoseconds.
+    #[inline]
+    pub fn add(&mut self, latency: u64, lag: u64) {
+        self.latency_count += 1;
+        self.latency_sum_ns += latency;
+        self.latency_sum_squares_ns2 += u128::from(latency) * u128::from(latency);
+        self.lag_sum_ns += lag;
+        self.lag_max_ns = self.lag_max_ns.max(lag);
+    }
+
+    /// Adds the tries after the first of a transaction.
+    #[inline]
+    pub fn tried(&mut self, retries: u32) {
+        self.retried += u64::from(retries > 0);
+        self.retries += u64::from(retries);
+    }
+
+    /// Adds all of `other`.
+    pub fn merge(&mut self, other: &Self) {
+        self.latency_count += other.latency_count;
+        self.latency_sum_ns += other.latency_sum_ns;
+        self.latency_sum_squares_ns2 += other.latency_sum_squares_ns2;
+        self.lag_sum_ns += other.lag_sum_ns;
+        self.lag_max_ns = self.lag_max_ns.max(other.lag_max_ns);
+        self.skipped += other.skipped;
+        self.late += other.late;
+        self.retried += other.retried;
+        self.retries += other.retries;
+        self.serialization_failures += other.serialization_failures;
+        self.deadlock_failures += other.deadlock_failures;
+        self.other_failures += other.other_failures;
+    }
+
+    /// The mean latency (microseconds); none of nothing.
+    pub fn mean_us(&self) -> Option<f64> {
+        self.mean(self.latency_sum_ns as f64 / 1e3)
+    }
+
+    /// The standard deviation of the latencies (microseconds); none of nothing.
+    pub fn stddev_us(&self) -> Option<f64> {
+        let mean = self.mean_us()?;
+        let squares = self.mean(self.latency_sum_squares_ns2 as f64 / 1e6)?;
+        Some((squares - mean * mean).max(0.0).sqrt())
+    }
+
+    /// The mean time from due to sent (microseconds); none of nothing.
+    pub fn mean_lag_us(&self) -> Option<f64> {
+        self.mean(self.lag_sum_ns as f64 / 1e3)
+    }
+
+    fn mean(&self, sum: f64) -> Option<f64> {
+        (self.latency_count > 0).then(|| sum / self.latency_count as f64)
+    }
+}
+
+/// [`Sums`] in JSON. Keys that earlier versions did not write are 0.
+#[derive(Clone, Copy, Debug, Default, Deserialize, Serialize)]
+#[serde(default)]
+struct StoredSums {
+    latency_count: u64,
+    latency_sum_us: f64,
+    latency_sum_squares_us2: f64,
+    lag_sum_us: f64,
+    lag_max_us: f64,
+    skipped: u64,
+    late: u64,
+    retried: u64,
+    retries: u64,
+    serialization_failures: u64,
+    deadlock_failures: u64,
+    other_failures: u64,
+}
+
+#[allow(clippy::cast_precision_loss)]
+impl From<Sums> for StoredSums {
+    fn from(sums: Sums) -> Self {
+        Self {
+            latency_count: sums.latency_count,
+            latency_sum_us: sums.latency_sum_ns as f64 / 1e3,
+            latency_sum_squares_us2: sums.latency_sum_squares_ns2 as f64 / 1e6,
+            lag_sum_us: sums.lag_sum_ns as f64 / 1e3,
+            lag_max_us: sums.lag_max_ns as f64 / 1e3,
+            skipped: sums.skipped,
+            late: sums.late,
+            retried: sums.retried,
+            retries: sums.retries,
+            serialization_failures: sums.serialization_failures,
+            deadlock_failures: sums.deadlock_failures,
+            other_failures: sums.other_failures,
+        }
+    }
+}
+
+#[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
+impl From<StoredSums> for Sums {
+    fn from(stored: StoredSums) -> Self {
+        let ns = |us: f64| (us * 1e3).round() as u64;
+        Self {
+            latency_count: stored.latency_count,
+            latency_sum_ns: ns(stored.latency_sum_us),
+            latency_sum_squares_ns2: (stored.latency_sum_squares_us2 * 1e6).round() as u128,
+            lag_sum_ns: ns(stored.lag_sum_us),
+            lag_max_ns: ns(stored.lag_max_us),
+            skipped: stored.skipped,
+            late: stored.late,
+            retried: stored.retried,
+            retries: stored.retries,
+            serialization_failures: stored.serialization_failures,
+            deadlock_failures: stored.deadlock_failures,
+            other_failures: stored.other_failures,
+        }
+    }
+}

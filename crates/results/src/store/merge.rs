@@ -1,0 +1,225 @@
+//! Merges: all records of several stores in one.
+//!
+//! Runs, crash tests and all others are told apart by their ids. [`Merge::add`] compares a source
+//! with the target and with the sources before it, and writes nothing. [`Merge::write`] then copies
+//! what is new in one transaction, so that a merge is done whole or not at all. Sources are only
+//! read.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
+use pgdyno_model::units::Epoch;
+use rusqlite::{Transaction, params};
+
+use super::archive::{copy_records, write_new};
+use super::copy::{self, Digest};
+use super::remove::REMOVALS;
+use super::{Store, StoreError, Stored, seal};
+
+/// Result of taking records out of one file.
+#[derive(Clone, Debug, Default, PartialEq, Eq, serde::Serialize)]
+pub struct Imported {
+    /// File that they came from.
+    pub source: String,
+    /// Records that are new, by id.
+    pub added: Vec<String>,
+    /// Records that the store held already as they are in the file, by id.
+    pub identical: Vec<String>,
+    /// Entries in the list of removed records that are new (count).
+    pub removals: u64,
+}
+
+/// Result of `pgdyno store merge`.
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
+pub struct Merged {
+    /// File of the store that holds all records now.
+    pub store: String,
+    /// What came from each file, in the order in which they were named.
+    pub sources: Vec<Imported>,
+}
+
+/// Records of several stores that fit together.
+#[derive(Debug, Default)]
+pub struct Merge<'a> {
+    sources: Vec<Source<'a>>,
+    /// New records, and the source that each comes from.
+    digests: BTreeMap<String, (usize, Digest)>,
+}
+
+#[derive(Debug)]
+struct Source<'a> {
+    store: &'a Store,
+    new: Vec<Stored>,
+    /// Whether its list of removed records is taken, too.
+    is_whole: bool,
+    imported: Imported,
+}
+
+impl<'a> Merge<'a> {
+    /// Adds `records` of `from` to what will be written to `target`; none stands for a new store.
+    ///
+    /// # Errors
+    /// [`StoreError::Differs`] for an id that the target or an earlier source has with other
+    /// content; [`StoreError::SessionOpen`]; [`StoreError::Damaged`] or [`StoreError::Corrupt`] for
+    /// a record of `from` that cannot be read; [`StoreError::Sqlite`].
+    pub fn add(
+        &mut self,
+        target: Option<&Store>,
+        from: &'a Store,
+        records: &[Stored],
+    ) -> Result<(), StoreError> {
+        let source = from.path.display().to_string();
+        let mut new = Source {
+            store: from,
+            new: Vec::new(),
+            is_whole: false,
+            imported: Imported { source, ..Imported::default() },
+        };
+        let mut differing: Option<StoreError> = None;
+        for record in records {
+            let id = record.id();
+            from.refuse_at_work(id)?;
+            from.check(id)?;
+            from.refuse_unreadable(record)?;
+            let Some(theirs) = from.digest(id)? else { return Err(from.unknown(id)?) };
+            match (self.conflict(target, from, id, &theirs)?, &mut differing) {
+                (Found::Same, _) => new.imported.identical.push(id.to_owned()),
+                (Found::Nothing, _) => {
+                    self.digests.insert(id.to_owned(), (self.sources.len(), theirs));
+                    new.imported.added.push(id.to_owned());
+                    new.new.push(record.clone());
+                }
+                (Found::Other(_), Some(StoreError::Differs { others, .. })) => {
+                    others.push(id.to_owned());
+                }
+                (Found::Other(error), _) => differing = Some(error),
+            }
+        }
+        self.sources.push(new);
+        differing.map_or(Ok(()), Err)
+    }
+
+    /// Adds all records of `from`, and its list of removed ones.
+    ///
+    /// # Errors
+    /// As [`Merge::add`].
+    pub fn add_store(&mut self, target: Option<&Store>, from: &'a Store) -> Result<(), StoreError> {
+        self.add_store_of(target, from, &from.path.display().to_string())
+    }
+
+    /// As [`Merge::add_store`], for a store that came from `origin`: its records are noted to come
+    /// from there.
+    ///
+    /// # Errors
+    /// As [`Merge::add`].
+    pub fn add_store_of(
+        &mut self,
+        target: Option<&Store>,
+        from: &'a Store,
+        origin: &str,
+    ) -> Result<(), StoreError> {
+        from.check(REMOVALS)?;
+        self.add(target, from, &from.all_records()?)?;
+        self.sources.iter_mut().next_back().into_iter().for_each(|source| {
+            source.is_whole = true;
+            origin.clone_into(&mut source.imported.source);
+        });
+        Ok(())
+    }
+
+    /// Looks for the record `id` of `from` where it would be in the way.
+    fn conflict(
+        &self,
+        target: Option<&Store>,
+        from: &Store,
+        id: &str,
+        theirs: &Digest,
+    ) -> Result<Found, StoreError> {
+        let other = |store: &Store, parts| {
+            Found::Other(StoreError::Differs {
+                id: id.to_owned(),
+                path: store.path.clone(),
+                from: from.path.clone(),
+                parts,
+                others: Vec::new(),
+            })
+        };
+        let here =
+            target.map(|store| Ok::<_, StoreError>((store, store.digest(id)?))).transpose()?;
+        let here = here.and_then(|(store, digest)| Some((store, digest?)));
+        let source = |at: usize| self.sources.get(at).map_or(from, |source| source.store);
+        let before = || self.digests.get(id).map(|(at, digest)| (source(*at), digest.clone()));
+        match here.or_else(before) {
+            Some((_, ours)) if ours == *theirs => return Ok(Found::Same),
+            Some((store, ours)) => return Ok(other(store, ours.differences(theirs))),
+            None => {}
+        }
+        for store in target.into_iter().chain(self.sources.iter().map(|source| source.store)) {
+            let is_taken = copy::has_name_of_another(&from.connection, &store.connection, id);
+            if is_taken.map_err(from.failed("look for names"))? {
+                let found = "another record has a name of its probes or crash tests";
+                return Ok(other(store, vec![found]));
+            }
+        }
+        Ok(Found::Nothing)
+    }
+
+    /// Writes what is new to `target`: all of it, or nothing.
+    ///
+    /// # Errors
+    /// [`StoreError::AtWork`] where another process wrote one of the records meanwhile;
+    /// [`StoreError::Corrupt`]; [`StoreError::Sqlite`].
+    pub fn write(self, target: &mut Store) -> Result<Vec<Imported>, StoreError> {
+        let failed = target.failed("copy the list of removed records");
+        target.in_transaction("copy a record", |to| {
+            let mut all = Vec::new();
+            for Source { store, new, is_whole, mut imported } in self.sources {
+                let now = Epoch::of(std::time::SystemTime::now());
+                copy_records(store, to, &new, |id| add_arrival(to, id, &imported.source, now))?;
+                if is_whole {
+                    let removals = copy::copy_removals(&store.connection, to);
+                    imported.removals = removals.map_err(&failed)?;
+                }
+                all.push(imported);
+            }
+            Ok(all)
+        })
+    }
+
+    /// Writes everything to a new store at `file`, and checks it. `stop` ends it.
+    ///
+    /// # Errors
+    /// [`StoreError::Exists`]; [`StoreError::SharedFolder`] as root for a folder in which another
+    /// account may put another file in its place; as [`Merge::write`].
+    pub fn write_new(
+        self,
+        file: &Path,
+        stop: Arc<AtomicBool>,
+    ) -> Result<Vec<Imported>, StoreError> {
+        write_new(file, stop, |target| self.write(target))
+    }
+}
+
+/// What is known of a record's id.
+enum Found {
+    Nothing,
+    /// The same record.
+    Same,
+    /// Another one: [`StoreError::Differs`].
+    Other(StoreError),
+}
+
+fn add_arrival(
+    to: &Transaction<'_>,
+    record: &str,
+    source: &str,
+    now: Epoch,
+) -> rusqlite::Result<()> {
+    to.execute(
+        "INSERT INTO arrival (record, source, arrived_at, pgdyno_version) VALUES (?, ?, ?, ?)",
+        params![record, source, now.0, env!("CARGO_PKG_VERSION")],
+    )?;
+    seal::add(to, record, "arrival", to.last_insert_rowid())
+}
