@@ -48,12 +48,16 @@ field-report-picture run name folder="/var/tmp/pgdyno-field-reports":
 
 # Time until a report is drawn beside an empty page, in turn (docs/benchmarks.md keeps the last result)
 bench-report folder="/var/tmp/pgdyno-e2e":
-    PGDYNO_KEEP_PAGES={{folder}}/large cargo test -p pgdyno-results --test page_sizes -- --include-ignored
+    PGDYNO_KEEP_PAGES={{folder}}/large cargo test -p pgdyno-results --test it -- --include-ignored page_sizes
     cd web && node bench/first-view.mjs {{folder}}/pages/quickstart.html {{folder}}/large/*.html
 
 # The first tier of tests, with real PostgreSQL
 test:
     cargo test --workspace --all-features
+
+# Does any test fail without a fault? The first tier ten times, half of them on a busy machine, and .ci/run three times
+steady tests="10" checks="3":
+    .ci/steady {{tests}} {{checks}}
 
 # PostgreSQL 15 to 18 with their pgbench, for the differential tests; prints what to set
 fetch-postgresql folder="/var/tmp/pgdyno-test-postgresql":
@@ -62,27 +66,27 @@ fetch-postgresql folder="/var/tmp/pgdyno-test-postgresql":
 
 # Random scripts of meta commands beside pgbench 15 to 18 (docs/pgbench.md keeps the last result)
 random-scripts count="1000":
-    PGDYNO_TEST_SCRIPTS={{count}} cargo test -p pgdyno-cli --test pgbench_scripts -- at_random
+    PGDYNO_TEST_SCRIPTS={{count}} cargo test -p pgdyno-cli --test it -- pgbench_scripts::scripts_at_random
 
 # Judgements beside known truths, through the binary; writes the table of docs/statistics.md
 truth count="1000":
-    PGDYNO_TRUTH={{count}} PGDYNO_TRUTH_WRITE=1 cargo test --release -p pgdyno-cli --test truth -- --ignored judgements --nocapture
+    PGDYNO_TRUTH={{count}} PGDYNO_TRUTH_WRITE=1 cargo test --release -p pgdyno-cli --test it -- --ignored truth::judgements --nocapture
 
 # Honest filesystems without a false alarm, in long series; writes a table of docs/crash-tests.md (root)
 crash-honest rounds="100":
-    PGDYNO_ROUNDS={{rounds}} PGDYNO_TRUTH_WRITE=1 cargo test -p pgdyno-cli --test crash_truths -- --ignored honest --nocapture
+    PGDYNO_ROUNDS={{rounds}} PGDYNO_TRUTH_WRITE=1 cargo test -p pgdyno-cli --test it -- --ignored crash_truths::honest --nocapture
 
 # Planted failures that must be seen, in series; writes a table of docs/crash-tests.md (root)
 crash-truths:
-    PGDYNO_TRUTH_WRITE=1 cargo test -p pgdyno-cli --test crash_truths -- --ignored planted --nocapture
+    PGDYNO_TRUTH_WRITE=1 cargo test -p pgdyno-cli --test it -- --ignored crash_truths::what_is_planted --nocapture
 
 # A disk that skips 1 flush in k beside what crash tests say of it; writes a table of docs/crash-tests.md (root)
 crash-power rounds="40":
-    PGDYNO_ROUNDS={{rounds}} PGDYNO_TRUTH_WRITE=1 cargo test -p pgdyno-cli --test crash_truths -- --ignored skips --nocapture
+    PGDYNO_ROUNDS={{rounds}} PGDYNO_TRUTH_WRITE=1 cargo test -p pgdyno-cli --test it -- --ignored crash_truths::a_disk_that_skips --nocapture
 
 # Honest filesystems at every flush of a longer stretch than CI's (root; docs/crash-tests.md keeps the last result)
 crash-states load="250ms":
-    PGDYNO_STATES_LOAD={{load}} cargo test --workspace --all-features --test crash_states -- --ignored longer --nocapture
+    PGDYNO_STATES_LOAD={{load}} cargo test --workspace --all-features --test it -- --ignored crash_states::honest_filesystems_keep --nocapture
 
 # States of a disk that are judged a minute, and what takes the time (root; docs/crash-tests.md keeps the last result)
 states-a-minute *args:
@@ -94,7 +98,7 @@ seconds:
 
 # A run of an hour detached, watched, thinned and archived; writes the tables of docs/long-runs.md
 long minutes="60":
-    PGDYNO_LONG={{minutes}} PGDYNO_TRUTH_WRITE=1 cargo test --workspace --all-features --test long_hour -- --ignored --nocapture
+    PGDYNO_LONG={{minutes}} PGDYNO_TRUTH_WRITE=1 cargo test --workspace --all-features --test it -- --ignored long_hour:: --nocapture
 
 # The JSON Schemas of experiment files and of the API, and the front end's types, from Rust's types
 schema:
@@ -135,11 +139,11 @@ emulated-disk *args:
 
 # Precision and recall of audit's rules on the texts of FOLDER; SETS: working, aside, or both parted by a comma
 audit-corpus FOLDER SETS="working":
-    PGDYNO_AUDIT_CORPUS={{FOLDER}} PGDYNO_AUDIT_SETS={{SETS}} cargo test -p pgdyno-audit --test audit -- --ignored --nocapture corpus::
+    PGDYNO_AUDIT_CORPUS={{FOLDER}} PGDYNO_AUDIT_SETS={{SETS}} cargo test -p pgdyno-audit --test it -- --ignored --nocapture corpus::
 
 # The tables of docs/audit.md, from the rules and the fixtures
 audit-docs:
-    AUDIT_DOCS=write cargo test -p pgdyno-audit --test audit -- docs::
+    AUDIT_DOCS=write cargo test -p pgdyno-audit --test it -- docs::
 
 # Which crate depends on which; fails where the plan does not allow it
 dependencies:
@@ -163,7 +167,7 @@ ledger-cost *args:
 
 # Every attack of an unprivileged account, with the swap at every step (root; takes long)
 attacks:
-    PGDYNO_ATTACKS=all cargo test --workspace --all-features --test 'attacks*'
+    PGDYNO_ATTACKS=all cargo test -p pgdyno-storage --all-features --test it -- attacks
 
 # What a live file costs the load that is watched, in turn (docs/benchmarks.md keeps the last result)
 bench-live *args:

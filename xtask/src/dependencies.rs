@@ -72,7 +72,21 @@ pub(crate) const ALLOWED: &[(&str, &[&str])] = &[
     ),
     (
         "test-support",
-        &["postgres", "storage", "emulated-disk", "facts", "exec", "connect", "wire", "model"],
+        &[
+            "results",
+            "audit",
+            "durability",
+            "stats",
+            "postgres",
+            "storage",
+            "emulated-disk",
+            "facts",
+            "exec",
+            "engine",
+            "connect",
+            "wire",
+            "model",
+        ],
     ),
 ];
 

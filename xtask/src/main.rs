@@ -8,7 +8,7 @@
 //!   circles of each crate.
 //!
 //! The tests hold the first two for the tree as it is, that each test which `docs/security.md` names
-//! exists, and that `exec` alone starts programs.
+//! exists, that `exec` alone starts programs, and that a crate's integration tests are one program.
 
 mod circles;
 mod counts;
@@ -19,6 +19,8 @@ mod programs;
 #[cfg(test)]
 mod security;
 mod source;
+#[cfg(test)]
+mod test_programs;
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;

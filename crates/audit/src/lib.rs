@@ -30,7 +30,7 @@
 //! 1. Add a [`Rule`] to the `RULES` of the file in `src/rules/` that it belongs to, with a function
 //!    that looks at the evidence and reports to `Verdicts`. Nothing else has to be registered.
 //!    A new file needs its `mod` line and its line in the list of `src/rules/mod.rs`.
-//! 2. Add a case to `tests/audit/rules.rs`: a report that the rule finds fault with, and one that it
+//! 2. Add a case to `tests/it/rules.rs`: a report that the rule finds fault with, and one that it
 //!    does not.
 //! 3. `just audit-docs` writes the rule's row in docs/audit.md.
 //!

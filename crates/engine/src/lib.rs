@@ -16,7 +16,7 @@
 //!    which adds up the threads' counts to a `Measurement`.
 //!
 //! Latency counts from the time a transaction was due, so that a stalled server cannot hide its
-//! queue. In steady state a transaction allocates nothing: `tests/allocations.rs` holds that.
+//! queue. In steady state a transaction allocates nothing: `tests/it/allocations.rs` holds that.
 //!
 //! ```no_run
 //! use std::sync::Arc;

@@ -66,7 +66,7 @@ mod record_id;
 mod redact;
 pub mod resolve;
 pub mod run;
-mod search;
+pub mod search;
 mod shared;
 mod sql;
 mod stores;

@@ -29,16 +29,16 @@ const REFINEMENTS: u32 = 3;
 
 /// A rate to try next.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) struct RateRequest {
+pub struct RateRequest {
     /// The rate (1/s).
-    pub(crate) rate: f64,
+    pub rate: f64,
     /// Whether over a whole window.
-    pub(crate) confirming: bool,
+    pub confirming: bool,
 }
 
 /// A search under way.
 #[derive(Clone, Debug)]
-pub(crate) struct RateSearch {
+pub struct RateSearch {
     first: f64,
     resolution: f64,
     /// The highest rate that kept the objective, and the lowest that did not.
@@ -63,7 +63,7 @@ enum State {
 
 /// Draws where in a step of the grid the search of trial `ordinal` begins (0 to 1); the same run
 /// and trial give the same.
-pub(crate) fn dither(seed: u64, ordinal: u32) -> f64 {
+pub fn dither(seed: u64, ordinal: u32) -> f64 {
     /// Keeps these draws apart from those of the order and the load.
     const PURPOSE: u64 = 0x5EA5_C4D1_7E4B_9A27;
     // The seed is mixed first, since people choose neighbouring ones; then one stream serves all
@@ -89,13 +89,13 @@ fn grid_step(resolution: f64) -> f64 {
 impl RateSearch {
     /// From half of the closed loop's `tps` on (1/s, positive), `dither` (0 to 1) of a step of the
     /// grid above it.
-    pub(crate) fn new(tps: f64, resolution: f64, dither: f64) -> Self {
+    pub fn new(tps: f64, resolution: f64, dither: f64) -> Self {
         let first = START * tps * grid_step(resolution).powf(dither);
         Self { first, resolution, kept: None, broken: None, state: State::Bracket(first) }
     }
 
     /// Returns the rate to try next; none once the search is over.
-    pub(crate) fn request(&self) -> Option<RateRequest> {
+    pub fn request(&self) -> Option<RateRequest> {
         match self.state {
             State::Bracket(rate) | State::Bisect(rate, ..) => {
                 Some(RateRequest { rate, confirming: false })
@@ -108,7 +108,7 @@ impl RateSearch {
     }
 
     /// The answer, once it is over; none if no rate was confirmed.
-    pub(crate) fn max_rate(&self) -> Option<f64> {
+    pub fn max_rate(&self) -> Option<f64> {
         match self.state {
             State::Done(answer) => answer,
             _ => None,
@@ -116,12 +116,12 @@ impl RateSearch {
     }
 
     /// The lowest rate that was found not to keep the objective.
-    pub(crate) fn least_broken(&self) -> Option<f64> {
+    pub fn least_broken(&self) -> Option<f64> {
         self.broken
     }
 
     /// Records whether the rate that was requested kept the objective.
-    pub(crate) fn answer(&mut self, kept: bool) {
+    pub fn answer(&mut self, kept: bool) {
         self.state = match self.state {
             State::Bracket(rate) => {
                 self.settle(rate, kept);

@@ -1,10 +1,11 @@
-//! Mount namespaces of others that hold a filesystem of pgdyno's, or a device that is to be
-//! written.
+//! Alone, because a mount namespace holds the mounts of every test that runs beside it.
 //!
-//! They have a test process of their own, and go one at a time: a namespace holds the mounts of
-//! every test that runs beside it.
-#![allow(clippy::unwrap_used, reason = "helpers of tests")]
+//! Mount namespaces of others that hold a filesystem of pgdyno's, or a device that is to be written.
+//! The tests go one at a time.
+#![allow(clippy::unwrap_used, reason = "tests and their helpers fail by panicking")]
 
+#[path = "it/common/mod.rs"]
+#[allow(dead_code, reason = "the other program uses the rest")]
 mod common;
 
 use std::fs;

@@ -3,10 +3,14 @@
 //! - [`Scratch`]: a folder of the test's own that the server's account can enter.
 //! - [`Place`]: a storage directory and a journal of the test's own; [`RUN`] is a stop flag for it.
 //! - [`Server`] and [`Session`]: a PostgreSQL server of the test's own, and a connection to ask it.
+//! - [`load`]: loads of one script; [`pgbouncer`]: a pooler; [`shop`]: a database whose owner is
+//!   hostile; [`zfs`]: zfs-fuse's daemon.
+//! - `records` and `synthetic` (feature `stores`): runs that never happened, and stores of them.
 //! - [`skip()`] and [`is_root`]: say that a test is skipped. CI fails on a skip that
 //!   `.ci/allowed-skips` does not list.
 //! - [`pgbench_folders`]: versions of PostgreSQL whose pgbench ours is compared with.
 //! - [`Interval`]: a median of ratios with its interval, for benches.
+//! - [`RELEASE_MOUNTS`]: how a mount namespace of a test lets go of other tests' mounts.
 //! - [`write_program`]: a program that can be run at once.
 //! - [`traces()`]: mounts, loop devices and emulated disks that a test left behind.
 //! - [`wait_for`]: polls for a result, and fails the test after a minute.
@@ -22,17 +26,27 @@
 // Helpers of tests fail as tests do.
 #![allow(clippy::unwrap_used)]
 
+pub mod load;
 mod majors;
+mod namespace;
+pub mod pgbouncer;
 mod place;
 mod program;
+#[cfg(feature = "stores")]
+pub mod records;
 mod scratch;
 mod server;
+pub mod shop;
 mod skip;
 mod statistics;
+#[cfg(feature = "stores")]
+pub mod synthetic;
 mod traces;
 mod wait;
+pub mod zfs;
 
 pub use majors::pgbench_folders;
+pub use namespace::RELEASE_MOUNTS;
 pub use place::Place;
 pub use program::write_program;
 pub use scratch::Scratch;

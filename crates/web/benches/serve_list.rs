@@ -8,9 +8,6 @@
 
 #![allow(clippy::unwrap_used, clippy::print_stdout, missing_docs)]
 
-#[path = "../../cli/tests/synthetic/mod.rs"]
-mod synthetic;
-
 use std::io::{Read as _, Write as _};
 use std::net::{SocketAddr, TcpStream};
 use std::path::Path;
@@ -19,9 +16,9 @@ use std::sync::mpsc;
 use std::time::{Duration, Instant};
 
 use pgdyno_results::Store;
-use pgdyno_test_support::Interval;
+use pgdyno_test_support::records::Random;
+use pgdyno_test_support::{Interval, synthetic};
 use pgdyno_web::{AccessOptions, Options, serve};
-use synthetic::Random;
 
 static STOP: AtomicBool = AtomicBool::new(false);
 

@@ -1,0 +1,140 @@
+//! What is wrong is said with its place and its remedy, costs nothing, and leaves nothing.
+
+use crate::support;
+use crate::support::{Ended, World, quick};
+
+/// Exit code 1, an error, and nothing on disk or in the store.
+fn refused(world: &World, sets: &[&str]) -> String {
+    let Ended { code, err, .. } = world.run(&quick(world, "quickstart", sets));
+    assert_eq!(code, Some(1), "{err}");
+    world.assert_nothing_left();
+    assert_eq!(world.trials_stored(), 0);
+    let listed = world.run(&["list"]);
+    assert!(listed.out.contains("no runs yet"), "a refused run is none: {}", listed.out);
+    // Notes come first.
+    err[err.find("error: ").unwrap()..].to_owned()
+}
+
+#[test]
+fn words_that_mean_nothing_are_answered_with_the_nearest() {
+    let world = World::new();
+    let error = refused(&world, &["load.clents=2"]);
+    assert!(
+        error.contains("unknown key `clents`") && error.contains("nearest is `clients`"),
+        "{error}"
+    );
+    let error = refused(&world, &["workload.scale=0"]);
+    assert!(error.contains("--set workload.scale=0"), "{error}");
+    let error = refused(&world, &["workload.name=tpcb-lik"]);
+    assert!(error.contains("built in are tpcb-like"), "{error}");
+    let unknown = world.run(&["run", "quickstrat"]);
+    assert_eq!(unknown.code, Some(1));
+    assert!(unknown.err.contains("quickstart"), "{}", unknown.err);
+    assert_eq!(world.run(&["rum"]).code, Some(1));
+    assert_eq!(world.run(&["show", "latest"]).code, Some(1));
+}
+
+#[test]
+fn settings_are_judged_by_the_server_before_anything_is_measured() {
+    let world = World::new();
+    let error = refused(&world, &["factors.synchronous_commit=[\"on\", \"maybe\"]"]);
+    assert!(
+        error.contains("synchronous_commit")
+            && error.contains("maybe")
+            && error.contains("remote_apply"),
+        "{error}"
+    );
+    let error = refused(&world, &["factors.shared_bufers=[\"8MB\"]"]);
+    assert!(error.contains("shared_bufers") && error.contains("shared_buffers"), "{error}");
+    let error = refused(&world, &["factors.port=[5433]"]);
+    assert!(error.contains("pgdyno sets it itself"), "{error}");
+}
+
+#[test]
+fn a_directory_that_will_not_do_is_named_with_the_reason() {
+    let world = World::new();
+    let missing = format!("storage.disk.directory={}", world.path("nowhere").display());
+    let error = refused(&world, &[&missing]);
+    assert!(error.contains("nowhere") && error.contains("help:"), "{error}");
+    let file = world.file("a-file", "x");
+    let error = refused(&world, &[&format!("storage.disk.directory={}", file.display())]);
+    assert!(error.contains("a-file"), "{error}");
+    let error = refused(&world, &["workload.scale=2000000000"]);
+    assert!(error.contains("it takes about") && error.contains("are free"), "{error}");
+}
+
+#[test]
+fn a_refused_connection_is_told_without_the_password() {
+    let world = World::new();
+    // Nobody listens on port 1.
+    let dsn = "postgresql://anna:hunter2@127.0.0.1:1/test";
+    let ended = world.run(&["run", "quickstart", "--dsn", dsn]);
+    assert_eq!(ended.code, Some(1), "{}", ended.err);
+    assert!(ended.err.contains("127.0.0.1") && ended.err.contains("refused"), "{}", ended.err);
+    assert!(!ended.err.contains("hunter2"), "{}", ended.err);
+}
+
+#[test]
+fn a_script_that_cannot_be_parsed_is_shown_with_its_place() {
+    let world = World::new();
+    let script = world.file("bad.sql", "\\set aid random(1,\nSELECT 1;\n");
+    let set = format!("workload.scripts=[{{file=\"{}\"}}]", script.display());
+    let error = refused(&world, &[&set]);
+    assert!(error.contains("bad.sql") && error.contains('1'), "{error}");
+}
+
+#[test]
+fn a_disk_that_fills_up_fails_its_trials_and_says_so() {
+    const TEST: &str = "a_disk_that_fills_up_fails_its_trials_and_says_so";
+    if !pgdyno_test_support::is_root(TEST, "mounting a tmpfs needs root") {
+        assert!(std::env::var("CI").is_err(), "CI runs as root");
+        return;
+    }
+    let world = World::new();
+    let small = Tmpfs::mount(&world, "1300m");
+    let disk = format!("storage.disk.directory={}", small.0.display());
+    let child = world.spawn(&quick(
+        &world,
+        "quickstart",
+        &[&disk, "experiment.repeats=1", "load.duration=3s"],
+    ));
+    // The room is there when it is asked for; then somebody else takes it.
+    world.until("the first trial to be stored", || world.trials_stored() >= 1);
+    let ballast = std::process::Command::new("dd")
+        .args(["if=/dev/zero", "bs=1M", &format!("of={}", small.0.join("ballast").display())])
+        .stderr(std::process::Stdio::null())
+        .status()
+        .unwrap();
+    assert!(!ballast.success(), "dd must have met the end of the disk");
+    let ended = support::ended(child.wait_with_output().unwrap());
+    assert_eq!(ended.code, Some(2), "{}", ended.err);
+    assert!(ended.err.contains("No space left on device"), "{}", ended.err);
+    let trials = world.show("latest")["trials"].clone();
+    assert_eq!(trials[0]["state"], "completed", "what was complete is kept");
+    let left: Vec<_> =
+        std::fs::read_dir(&small.0).unwrap().flatten().map(|e| e.file_name()).collect();
+    assert_eq!(left, ["ballast"]);
+}
+
+/// A file system of this test's own, unmounted when it goes out of scope.
+struct Tmpfs(std::path::PathBuf);
+
+impl Tmpfs {
+    fn mount(world: &World, size: &str) -> Self {
+        let at = world.path("small");
+        std::fs::create_dir(&at).unwrap();
+        let options = format!("size={size},mode=755");
+        let status = std::process::Command::new("mount")
+            .args(["-t", "tmpfs", "-o", &options, "pgdyno-test"])
+            .arg(&at)
+            .status();
+        assert!(status.unwrap().success());
+        Self(at)
+    }
+}
+
+impl Drop for Tmpfs {
+    fn drop(&mut self) {
+        let _ = std::process::Command::new("umount").arg(&self.0).status();
+    }
+}

@@ -1,0 +1,302 @@
+//! Servers that stall, send without end, lie or ask for the password: a signal ends everything, and
+//! nothing is believed.
+
+use std::io::{PipeReader, Write as _};
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use crate::pgbench_support;
+use crate::support::fake_server::{FakeServer, Mode};
+use crate::support::{Ended, World, ended, signal};
+use pgdyno_test_support::wait_for;
+
+/// What ends a hang; no measure of anything.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// Waits for `child`, which is ended where it hangs.
+fn end_of(mut child: Child, what: &str) -> Ended {
+    let patience = Instant::now() + PATIENCE;
+    while child.try_wait().unwrap().is_none() {
+        if Instant::now() > patience {
+            child.kill().unwrap();
+            let killed = ended(child.wait_with_output().unwrap());
+            panic!("{what}: it did not end\n{}{}", killed.out, killed.err);
+        }
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    ended(child.wait_with_output().unwrap())
+}
+
+fn dsn(server: &FakeServer, more: &str) -> String {
+    format!("postgresql://me:hunter2@127.0.0.1:{}/postgres?{more}", server.port)
+}
+
+/// A command that is quiet until it ends.
+fn quiet(mut command: Command) -> Child {
+    command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
+}
+
+fn commands(world: &World, dsn: &str) -> [Command; 3] {
+    let set = format!("postgres.dsn={dsn}");
+    [
+        world.command(&["pgbench", "-n", "-S", dsn]),
+        world.command(&["pgbench", "-i", dsn]),
+        world.command(&["run", "quickstart", "--set", &set]),
+    ]
+}
+
+/// Where a server can stall, and whether load connections come there too.
+const STALLS: [Mode; 6] = [
+    Mode::Silent,
+    Mode::StallsInTls,
+    Mode::StallsInAuthentication,
+    Mode::StallsBeforeReady,
+    Mode::StallsInQuery,
+    Mode::SendsHalfAMessage,
+];
+
+/// The sessions before the load's own: one that asks for the user's search_path, and one that works
+/// without it.
+const SETUP: usize = 2;
+
+#[test]
+fn a_signal_ends_whatever_waits_for_a_control_connection() {
+    let world = World::new();
+    for mode in STALLS {
+        for name in ["INT", "TERM"] {
+            let server = FakeServer::start(0, mode);
+            for (n, command) in commands(&world, &dsn(&server, "")).into_iter().enumerate() {
+                let what = format!("{mode:?}, {name}, command {n}");
+                let child = quiet(command);
+                server.await_arrival();
+                signal(child.id().cast_signed(), name);
+                let ended = end_of(child, &what);
+                assert_eq!(ended.code, Some(130), "{what}: {}{}", ended.out, ended.err);
+            }
+        }
+    }
+}
+
+#[test]
+fn a_signal_ends_whatever_waits_for_a_load_connection() {
+    let world = World::new();
+    for mode in STALLS {
+        for name in ["INT", "TERM"] {
+            let server = FakeServer::start(SETUP, mode);
+            let dsn = dsn(&server, if mode == Mode::StallsInTls { "" } else { "sslmode=disable" });
+            let child = quiet(world.command(&["pgbench", "-n", "-S", "-T", "60", &dsn]));
+            server.await_arrival();
+            signal(child.id().cast_signed(), name);
+            let ended = end_of(child, &format!("{mode:?}, {name}"));
+            assert_eq!(ended.code, Some(130), "{mode:?}: {}{}", ended.out, ended.err);
+        }
+    }
+}
+
+#[test]
+fn connecting_takes_no_longer_than_connect_timeout_up_to_the_first_ready() {
+    let world = World::new();
+    for mode in &STALLS[..4] {
+        for honest in [0, SETUP] {
+            let server = FakeServer::start(honest, *mode);
+            let child = quiet(world.command(&[
+                "pgbench",
+                "-n",
+                "-S",
+                "-T",
+                "60",
+                &dsn(&server, "connect_timeout=1"),
+            ]));
+            let ended = end_of(child, &format!("{mode:?}"));
+            assert_eq!(ended.code, Some(1), "{mode:?}: {}{}", ended.out, ended.err);
+            assert!(ended.err.contains("within 1s"), "{mode:?}: {}", ended.err);
+        }
+    }
+}
+
+#[test]
+fn a_server_without_end_is_left() {
+    let world = World::new();
+    for mode in [Mode::EndlessSettings, Mode::EndlessNotices, Mode::GiantMessage] {
+        let server = FakeServer::start(0, mode);
+        for (n, command) in commands(&world, &dsn(&server, "")).into_iter().enumerate() {
+            let ended = end_of(quiet(command), &format!("{mode:?}, command {n}"));
+            assert_eq!(ended.code, Some(1), "{mode:?}: {}{}", ended.out, ended.err);
+            let said = match mode {
+                Mode::GiantMessage => "at most 65536 are taken",
+                Mode::EndlessNotices => "more than 10000 messages",
+                _ => "more than 1000 messages",
+            };
+            assert!(ended.err.contains(said), "{mode:?}: {}", ended.err);
+        }
+    }
+}
+
+/// The reading end of a pipe that takes nothing more, with the writing end as what a process says
+/// errors to.
+fn full_pipe() -> (PipeReader, Stdio) {
+    let (reader, mut writer) = std::io::pipe().unwrap();
+    let flags = rustix::fs::fcntl_getfl(&writer).unwrap();
+    rustix::fs::fcntl_setfl(&writer, flags | rustix::fs::OFlags::NONBLOCK).unwrap();
+    while writer.write(&[b'x'; 4096]).is_ok() {}
+    rustix::fs::fcntl_setfl(&writer, flags).unwrap();
+    (reader, writer.into())
+}
+
+/// Whether a signal has been sent to the process and not been delivered.
+fn has_pending_signal(pid: i32) -> bool {
+    let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap();
+    let pending = status.lines().find_map(|line| line.strip_prefix("ShdPnd:")).unwrap();
+    pending.trim().contains(|digit| digit != '0')
+}
+
+#[test]
+fn a_second_signal_ends_the_process_at_once() {
+    let world = World::new();
+    for (first, second, status) in
+        [("INT", "INT", 130), ("TERM", "TERM", 143), ("INT", "TERM", 143)]
+    {
+        let server = FakeServer::start(0, Mode::StallsInQuery);
+        let mut command = world.command(&["pgbench", "-n", "-S", &dsn(&server, "")]);
+        // What it says after the first signal never gets out.
+        let (reader, full) = full_pipe();
+        let child = command.stdout(Stdio::null()).stderr(full).spawn().unwrap();
+        drop(command);
+        server.await_arrival();
+        let pid = child.id().cast_signed();
+        signal(pid, first);
+        // Two that wait to be delivered would be one.
+        wait_for("the signal to be delivered", || (!has_pending_signal(pid)).then_some(()));
+        // Its handler may be interrupted.
+        std::thread::sleep(Duration::from_millis(300));
+        signal(pid, second);
+        let ended = end_of(child, &format!("{first}, {second}"));
+        assert_eq!(ended.code, Some(status), "{first}, {second}");
+        drop(reader);
+    }
+}
+
+#[test]
+fn a_lock_that_somebody_holds_is_no_reason_to_be_deaf() {
+    let Some(server) =
+        pgbench_support::Server::newest("a_lock_that_somebody_holds_is_no_reason_to_be_deaf")
+    else {
+        return;
+    };
+    let made = server.pgdyno("pgbench -i -q our");
+    assert_eq!(made.code, Some(0), "{}", made.err);
+    let waiting = "select count(*) from pg_stat_activity where wait_event_type = 'Lock'";
+    let until = |sql: &str, wanted: &str| {
+        let patience = Instant::now() + PATIENCE;
+        while server.ask("our", sql) != wanted {
+            assert!(Instant::now() < patience, "{sql} is not {wanted}");
+            std::thread::sleep(Duration::from_millis(20));
+        }
+    };
+    std::thread::scope(|scope| {
+        let lock =
+            "begin; lock table pgbench_branches in access exclusive mode; select pg_sleep(600)";
+        let holder = scope.spawn(|| server.asked("our", lock));
+        until(
+            "select count(*) from pg_locks where mode = 'AccessExclusiveLock' and granted and relation = \
+               'pgbench_branches'::regclass",
+            "1",
+        );
+        for args in ["pgbench -S our", "pgbench -i our"] {
+            for name in ["INT", "TERM"] {
+                let mut command = server.pgdyno_command();
+                command.args(args.split_whitespace());
+                let child = quiet(command);
+                until(waiting, "1");
+                signal(child.id().cast_signed(), name);
+                let ended = end_of(child, args);
+                assert_eq!(ended.code, Some(130), "{args}: {}{}", ended.out, ended.err);
+                // Nothing of ours stands in the queue for the lock.
+                until(waiting, "0");
+            }
+        }
+        server.ask(
+            "our",
+            "select pg_terminate_backend(pid) from pg_stat_activity where query like '%pg_sleep(600)'",
+        );
+        holder.join().unwrap();
+    });
+    let honest = server.pgdyno("pgbench -S -t 10 our");
+    assert_eq!(honest.code, Some(0), "{}", honest.err);
+}
+
+#[test]
+fn the_password_is_not_sent_in_clear_unless_that_is_asked_for_by_name() {
+    let world = World::new();
+    for honest in [0, SETUP] {
+        for (required, is_sent) in
+            [("", false), ("!md5", false), ("scram-sha-256", false), ("password", true)]
+        {
+            let server = FakeServer::start(honest, Mode::WantsPassword);
+            let dsn = dsn(&server, &format!("require_auth={required}"));
+            let dsn = dsn.trim_end_matches("require_auth=");
+            let args = ["pgbench", "-n", "-S", "-t", "3", dsn];
+            // For a session that needs no password, none may be required.
+            let dsn_of_both = dsn.replace("=password", "=password,none");
+            let args: Vec<&str> =
+                args.iter().map(|a| if *a == dsn { dsn_of_both.as_str() } else { a }).collect();
+            if honest == SETUP && required == "scram-sha-256" {
+                continue;
+            }
+            let ended = end_of(quiet(world.command(&args)), required);
+            let secrets = server.secrets.lock().unwrap().clone();
+            if is_sent {
+                assert_eq!(ended.code, Some(0), "{}", ended.err);
+                assert!(secrets.starts_with(b"hunter2\0"), "{secrets:?}");
+            } else {
+                assert_eq!(ended.code, Some(1), "{}", ended.err);
+                assert!(secrets.is_empty(), "{required}: {secrets:?}");
+                assert!(ended.err.contains("clear"), "{}", ended.err);
+                assert!(!ended.err.contains("hunter2"), "{}", ended.err);
+            }
+        }
+    }
+    // And the server that lets in without any proof.
+    let server = FakeServer::start(9, Mode::Honest);
+    let refused =
+        world.run(&["pgbench", "-n", "-S", "-t", "3", &dsn(&server, "require_auth=scram-sha-256")]);
+    assert_eq!(refused.code, Some(1));
+    assert!(refused.err.contains("server did not complete authentication"), "{}", refused.err);
+    let trusted =
+        world.run(&["pgbench", "-n", "-S", "-t", "3", &dsn(&server, "require_auth=none")]);
+    assert_eq!(trusted.code, Some(0), "{}", trusted.err);
+}
+
+#[test]
+fn a_server_that_answers_more_than_was_asked_measures_nothing() {
+    let world = World::new();
+    for reactor in ["epoll", "io_uring", "blocking"] {
+        for protocol in ["simple", "extended", "prepared"] {
+            for mode in [Mode::Honest, Mode::FiveReady, Mode::FiveReplies, Mode::CopyData] {
+                let server = FakeServer::start(SETUP, mode);
+                let dsn = dsn(&server, "sslmode=disable");
+                let args = [
+                    "pgbench",
+                    "-n",
+                    "-S",
+                    "-t",
+                    "500",
+                    "-M",
+                    protocol,
+                    "--reactor",
+                    reactor,
+                    &dsn,
+                ];
+                let what = format!("{reactor}, {protocol}, {mode:?}");
+                let ended = end_of(quiet(world.command(&args)), &what);
+                if mode == Mode::Honest {
+                    assert_eq!(ended.code, Some(0), "{what}: {}", ended.err);
+                } else {
+                    assert_eq!(ended.code, Some(2), "{what}: {}{}", ended.out, ended.err);
+                    assert!(ended.err.contains("which nobody asked for"), "{what}: {}", ended.err);
+                    assert!(!ended.out.contains("processed: 500/500"), "{what}: {}", ended.out);
+                }
+            }
+        }
+    }
+}

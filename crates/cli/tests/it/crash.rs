@@ -1,0 +1,294 @@
+//! `pgdyno crash` on planted truths: what must fail fails, what is honest passes, and nothing is
+//! left behind.
+
+use std::fs;
+use std::path::PathBuf;
+
+use crate::support::{Ended, World, is_root};
+use serde_json::Value;
+
+fn assert_gone(world: &World) {
+    assert_eq!(world.traces(), [""; 0]);
+    world.assert_nothing_left();
+    let state = fs::read_dir(world.path("state/pgdyno")).unwrap().flatten().map(|e| e.path());
+    let ledgers: Vec<PathBuf> = state.filter(|p| p.to_string_lossy().contains("ledgers")).collect();
+    assert_eq!(ledgers, Vec::<PathBuf>::new());
+}
+
+/// `crash` with short loads in the world's disk.
+fn crash(world: &World, options: &str) -> (Ended, Value) {
+    let disk = world.disk();
+    let mut args = vec!["crash", "--json", "--load", "700ms", "--storage", disk.to_str().unwrap()];
+    args.extend(options.split(' '));
+    let ended = world.run(&args);
+    let shown = serde_json::from_str(&ended.out).unwrap_or(Value::Null);
+    (ended, shown)
+}
+
+fn fault<'a>(shown: &'a Value, name: &str) -> &'a Value {
+    let all = shown["faults"].as_array().unwrap();
+    all.iter().find(|f| f["fault"] == name).unwrap()
+}
+
+#[test]
+fn without_fsync_a_process_crash_loses_nothing_and_a_power_loss_what_was_acknowledged() {
+    if !is_root(
+        "without_fsync_a_process_crash_loses_nothing_and_a_power_loss_what_was_acknowledged",
+    ) {
+        return;
+    }
+    let world = World::new();
+    let (ended, shown) = crash(
+        &world,
+        "--fault process,power --filesystem ext4 --rounds 1 --setting fsync=off --no-controls",
+    );
+    assert_eq!(ended.code, Some(4), "{}{}", ended.out, ended.err);
+    assert_eq!(shown["verdict"], "FAIL (lost)");
+    let (process, power) = (fault(&shown, "process"), fault(&shown, "power"));
+    assert_eq!(
+        (process["verdict"].as_str(), process["lost"].as_u64()),
+        (Some("pass"), Some(0)),
+        "{process}"
+    );
+    assert_eq!(power["verdict"], "FAIL (lost)", "{power}");
+    let round = &power["each"][0];
+    assert!(
+        round["lost"].as_u64().unwrap() > 0 && !round["tokens"].as_array().unwrap().is_empty(),
+        "{round}"
+    );
+    // What was found is kept: the filesystem, and the ledger that tells what is missing in it.
+    let kept = PathBuf::from(round["kept"].as_str().unwrap());
+    let names: Vec<String> = fs::read_dir(&kept)
+        .unwrap()
+        .map(|e| e.unwrap().file_name().into_string().unwrap())
+        .collect();
+    assert!(names.iter().any(|n| n == "image-0"), "{names:?}");
+    assert!(names.iter().any(|n| n.starts_with("ledger-")), "{names:?}");
+    assert!(shown["notes"].to_string().contains("--no-controls"), "{}", shown["notes"]);
+    assert_gone(&world);
+
+    let id = shown["id"].as_str().unwrap();
+    let again: Value = serde_json::from_str(&world.run(&["show", id, "--json"]).out).unwrap();
+    assert_eq!(again, shown, "the store has it whole");
+    let page = world.run(&["show", id]);
+    assert!(
+        page.out.contains("FAIL (lost)") && page.out.contains("lost (client, sequence)"),
+        "{}",
+        page.out
+    );
+    assert!(world.run(&["list"]).out.contains(id));
+}
+
+/// Cuts the power of an honest `filesystem`: every round passes, and every control is seen.
+fn assert_honest(filesystem: &str, rounds: u64) {
+    let world = World::new();
+    let options = format!("--fault power --filesystem {filesystem} --rounds {rounds} --seed 7");
+    let (ended, shown) = crash(&world, &options);
+    assert_eq!(ended.code, Some(0), "{filesystem}: {}{}", ended.out, ended.err);
+    assert_eq!(shown["verdict"], "pass");
+    assert_eq!((shown["rounds"].as_u64(), shown["lost"].as_u64()), (Some(rounds), Some(0)));
+    let seen = shown["controls"].as_array().unwrap();
+    // WAL, tables, the commit log and the control file.
+    assert_eq!(seen.len(), 4);
+    assert!(seen.iter().all(|c| c["seen"] == true), "{seen:?}");
+    // A few rounds are no proof, and that is said.
+    let reason = shown["reason"].as_str().unwrap();
+    assert!(reason.contains("a probability of at most"), "{reason}");
+    for round in shown["faults"][0]["each"].as_array().unwrap() {
+        assert!(round["power"]["checkpoints"].as_u64().unwrap() > 0, "{round}");
+    }
+    for check in shown["faults"][0]["each"][0]["checks"].as_array().unwrap() {
+        assert_eq!(check["outcome"], "passed", "{check}");
+    }
+    assert_gone(&world);
+}
+
+#[test]
+fn an_honest_filesystem_passes_and_the_controls_are_seen() {
+    if is_root("an_honest_filesystem_passes_and_the_controls_are_seen") {
+        assert_honest("ext4", 1);
+    }
+}
+
+#[test]
+#[ignore = "long: a series of crash rounds"]
+fn every_round_of_honest_filesystems_passes() {
+    if is_root("every_round_of_honest_filesystems_passes") {
+        assert_honest("ext4", 3);
+        assert_honest("xfs", 3);
+    }
+}
+
+#[test]
+fn asynchronous_commit_loses_what_it_says() {
+    if !is_root("asynchronous_commit_loses_what_it_says") {
+        return;
+    }
+    let world = World::new();
+    // WAL is flushed when the delay is over and not before, so that there is something to lose
+    // whenever the fault strikes.
+    let options = "--fault power --filesystem ext4 --rounds 1 --no-controls --setting synchronous_commit=off \
+                   --setting wal_writer_delay=1s --setting wal_writer_flush_after=1GB";
+    let (ended, shown) = crash(&world, options);
+    // Nothing shows that a loss beyond the bound would have been seen.
+    assert_eq!(ended.code, Some(5), "{}{}", ended.out, ended.err);
+    assert_eq!(shown["faults"][0]["verdict"], "bounded-loss", "{}", shown["reason"]);
+    assert!(shown["lost"].as_u64().unwrap() > 0);
+    // Several times what may be lost was acknowledged before.
+    assert!(shown["faults"][0]["each"][0]["struck_after_ms"].as_f64().unwrap() >= 12_000.0);
+    assert_gone(&world);
+}
+
+#[test]
+fn processes_that_are_killed_take_nothing_with_them_and_the_seed_repeats_the_rounds() {
+    let world = World::new();
+    let options = "--fault process,immediate,backend --rounds 1 --seed 3";
+    let (ended, shown) = crash(&world, options);
+    assert_eq!(ended.code, Some(0), "{}{}", ended.out, ended.err);
+    assert_eq!(shown["verdict"], "pass", "{}", shown["reason"]);
+    assert_gone(&world);
+    let (_, again) = crash(&world, &format!("{options} --no-controls"));
+    let drawn = |shown: &Value| -> Vec<(Value, Value)> {
+        let faults = shown["faults"].as_array().unwrap().iter();
+        let rounds = faults.flat_map(|f| f["each"].as_array().unwrap().iter());
+        rounds.map(|r| (r["seed"].clone(), r["aim"].clone())).collect()
+    };
+    assert_eq!(drawn(&shown), drawn(&again), "with and without controls");
+}
+
+#[test]
+fn a_server_that_does_not_come_back_in_its_time_fails_and_is_gone() {
+    let world = World::new();
+    let options = "--fault process --rounds 1 --no-controls --recovery-limit 1ms";
+    let (ended, shown) = crash(&world, options);
+    assert_eq!(ended.code, Some(4), "{}{}", ended.out, ended.err);
+    assert_eq!(shown["verdict"], "FAIL (will not start)");
+    let round = &shown["faults"][0]["each"][0];
+    assert!(round["log"].as_str().unwrap().contains("database system"), "{round}");
+    assert_gone(&world);
+}
+
+#[test]
+fn after_a_sigkill_in_the_middle_of_a_round_the_next_start_clears_all() {
+    if !is_root("after_a_sigkill_in_the_middle_of_a_round_the_next_start_clears_all") {
+        return;
+    }
+    let world = World::new();
+    let disk = world.disk();
+    let mut args =
+        vec!["crash", "--fault", "power", "--filesystem", "ext4", "--no-controls", "--load", "1m"];
+    args.extend(["--storage", disk.to_str().unwrap()]);
+    let mut child = world.spawn(&args);
+    let has_ledger = || {
+        let state = fs::read_dir(world.path("state/pgdyno")).into_iter().flatten().flatten();
+        let directory = state.map(|e| e.path()).find(|p| p.to_string_lossy().contains("ledgers"));
+        directory.is_some_and(|d| {
+            fs::read_dir(d).into_iter().flatten().flatten().any(|e| e.file_name() != ".pgdyno-made")
+        })
+    };
+    world.until("a load with its ledger", has_ledger);
+    child.kill().unwrap();
+    child.wait().unwrap();
+    assert!(
+        !world.traces().is_empty(),
+        "a killed pgdyno leaves a filesystem: that is what the next start is for"
+    );
+    let cleaned = world.run(&["clean"]);
+    assert_eq!(cleaned.code, Some(0), "{}{}", cleaned.out, cleaned.err);
+    assert_gone(&world);
+}
+
+#[test]
+fn what_cannot_be_crashed_is_told_before_anything_is_made() {
+    let world = World::new();
+    let mut told = String::new();
+    for options in [
+        "--fault powr",
+        "--fault process,process",
+        "--fault power",
+        "--fault plug",
+        "--fault lying-disk",
+        "--fault power --filesystem ext4 --set storage.disk.backing={ram=\"1GiB\"}",
+        "--fault process --setting fsync",
+        "--fault process --rounds 0",
+    ] {
+        let args: Vec<&str> = std::iter::once("crash").chain(options.split(' ')).collect();
+        let ended = world.run(&args);
+        assert_eq!(ended.code, Some(1), "{options}: {}", ended.err);
+        told.push_str(&format!("$ pgdyno crash {options}\n{}\n", ended.err));
+    }
+    insta::assert_snapshot!(told);
+    assert_eq!(world.left_behind(), Vec::<PathBuf>::new());
+}
+
+#[test]
+#[ignore = "long: a run with two sessions of crash rounds"]
+fn an_experiment_shows_each_treatments_speed_beside_its_verdict() {
+    if !is_root("an_experiment_shows_each_treatments_speed_beside_its_verdict") {
+        return;
+    }
+    let world = World::new();
+    let text = format!(
+        "[experiment]\nrepeats = 1\n[factors]\nfsync = [\"on\", \"off\"]\nclients = [1, 2]\n[load]\nduration = \"1s\"\n\
+         warm_up = \"200ms\"\n[telemetry]\nfsync = \"0s\"\n[storage.disk]\n\
+         backing = {{ loop = {{ size = \"1300MiB\", directory = \"{}\" }} }}\nfilesystem = \"ext4\"\n\
+         [crash]\nfaults = [\"power\"]\nrounds = 1\nload = \"500ms\"\n",
+        world.disk().display()
+    );
+    let file = world.file("both.toml", &text);
+    let ran = world.run(&["run", file.to_str().unwrap()]);
+    assert_eq!(ran.code, Some(4), "{}{}", ran.out, ran.err);
+    assert!(ran.out.contains("crash tests") && ran.out.contains("FAIL (lost)"), "{}", ran.out);
+    assert_gone(&world);
+
+    let shown = world.show("latest");
+    assert_eq!(shown["run"]["state"], "completed");
+    // Treatments that differ in their clients only share one session of crash tests.
+    assert_eq!(shown["crashes"].as_array().unwrap().len(), 2);
+    for treatment in shown["treatments"].as_array().unwrap() {
+        let expected = if treatment["label"].as_str().unwrap().contains("off") {
+            "FAIL (lost)"
+        } else {
+            "pass"
+        };
+        assert_eq!(treatment["crash"]["verdict"], expected, "{treatment}");
+        // A disk that other work keeps busy may complete none within its second.
+        assert!(treatment["tps"]["mean"].is_f64(), "{treatment}");
+    }
+    let page = world.page(&["latest"]);
+    let verdicts: Vec<&Value> =
+        page["view"]["crashes"].as_array().unwrap().iter().map(|c| &c["verdict"]).collect();
+    assert_eq!(verdicts, ["pass", "FAIL (lost)"]);
+    assert_eq!(page["headline"]["badge"], "unsafe");
+    let crash = page["view"]["crashes"][1]["id"].as_str().unwrap();
+    let page = world.page(&[crash]);
+    assert_eq!((&page["kind"], &page["headline"]["badge"]), (&"crash".into(), &"unsafe".into()));
+    let again = world.run(&["run", "--resume", "latest"]);
+    assert!(again.err.contains("nothing to go on with"), "{}", again.err);
+}
+
+#[test]
+fn a_treatment_that_could_not_be_crashed_is_tried_again_by_resume() {
+    let name = "a_treatment_that_could_not_be_crashed_is_tried_again_by_resume";
+    if !is_root(name) {
+        return;
+    }
+    let world = World::new();
+    // Room for the trial, and none for the crash tests' tables.
+    let text = format!(
+        "[experiment]\nrepeats = 1\n[load]\nduration = \"1s\"\nwarm_up = \"200ms\"\n[workload]\nscale = 1\n\
+         [telemetry]\nfsync = \"0s\"\n[storage.disk]\n\
+         backing = {{ loop = {{ size = \"1500MiB\", directory = \"{}\" }} }}\nfilesystem = \"ext4\"\n\
+         [crash]\nfaults = [\"process\"]\nrounds = 1\nload = \"500ms\"\nscale = 90\n",
+        world.disk().display()
+    );
+    let file = world.file("small.toml", &text);
+    let ran = world.run(&["run", file.to_str().unwrap()]);
+    assert_eq!(ran.code, Some(2), "{}{}", ran.out, ran.err);
+    assert!(ran.err.contains("could not be crashed"), "{}", ran.err);
+    assert_eq!(world.show("latest")["run"]["state"], "completed");
+    let again = world.run(&["run", "--resume", "latest"]);
+    assert_eq!(again.code, Some(2), "{}{}", again.out, again.err);
+    assert!(again.err.contains("could not be crashed"), "{}", again.err);
+    assert_gone(&world);
+}

@@ -1,0 +1,325 @@
+//! `pgdyno crash` on emulated disks: what an honest one keeps, and what lying, tearing and
+//! unflushed ones are caught at.
+
+use std::fs;
+use std::io::{BufRead as _, BufReader, Write as _};
+use std::os::unix::net::UnixStream;
+
+use crate::support;
+use crate::support::{World, emulates_disks};
+use serde_json::Value;
+
+/// The processes that serve disks of the world.
+fn servers(world: &World) -> Vec<i32> {
+    let place = world.disk().canonicalize().unwrap();
+    let served = format!("PGDYNO_EMULATED_DISK={}", place.display());
+    let serves = |pid: &i32| {
+        let environment = fs::read(format!("/proc/{pid}/environ")).unwrap_or_default();
+        String::from_utf8_lossy(&environment).contains(&served)
+    };
+    let all = fs::read_dir("/proc").unwrap().flatten();
+    all.filter_map(|process| process.file_name().to_str()?.parse().ok()).filter(serves).collect()
+}
+
+/// Nothing of the world is mounted, attached or served any more.
+fn assert_gone(world: &World) {
+    assert_eq!(world.traces(), [""; 0]);
+    assert_eq!(servers(world), [0; 0]);
+    world.assert_nothing_left();
+}
+
+/// `crash` with a short load; its verdict and what it shows.
+fn crash(options: &str) -> (String, Value) {
+    let world = World::new();
+    let disk = world.disk();
+    let mut args = vec!["crash", "--json", "--load", "500ms", "--storage", disk.to_str().unwrap()];
+    args.extend(options.split(' '));
+    let ended = world.run(&args);
+    let shown: Value =
+        serde_json::from_str(&ended.out).unwrap_or_else(|e| panic!("{e}: {}", ended.err));
+    let verdict = shown["faults"][0]["verdict"].as_str().unwrap().to_owned();
+    assert!(shown["notes"].to_string().contains("pgdyno emulates"), "{}", shown["notes"]);
+    let expected = match shown["verdict"].as_str().unwrap() {
+        failed if failed.starts_with("FAIL") => Some(4),
+        // Without its control a pass proves nothing of the session.
+        "invalid" if options.contains("--no-controls") && !verdict.starts_with("FAIL") => Some(5),
+        "unknown" => Some(5),
+        _ => Some(0),
+    };
+    assert_eq!(ended.code, expected, "{options}: {}", shown["reason"]);
+    assert_gone(&world);
+    (verdict, shown)
+}
+
+/// What the rounds of the only fault told of themselves.
+fn notes(shown: &Value) -> Vec<String> {
+    let rounds = shown["faults"][0]["each"].as_array().unwrap().iter();
+    rounds
+        .flat_map(|r| r["notes"].as_array().unwrap())
+        .map(|n| n.as_str().unwrap().to_owned())
+        .collect()
+}
+
+/// The verdicts of the rounds of the only fault.
+fn verdicts(shown: &Value) -> Vec<String> {
+    let rounds = shown["faults"][0]["each"].as_array().unwrap().iter();
+    rounds.map(|round| round["verdict"].as_str().unwrap().to_owned()).collect()
+}
+
+/// Cuts the power of an emulated disk: each round passes, and the second is aimed.
+fn assert_honest(filesystem: &str) {
+    let options = format!("--fault power --filesystem {filesystem} --rounds 2 --no-controls");
+    let (verdict, shown) = crash(&options);
+    // What hung on the last flush is a matter of chance.
+    let reason = &shown["reason"];
+    assert!(["pass", "unknown"].contains(&verdict.as_str()), "{filesystem}: {reason}");
+    assert!(verdicts(&shown).iter().all(|verdict| verdict == "pass"), "{shown}");
+    assert!(notes(&shown).iter().any(|n| n.contains("of WAL")), "{shown}");
+}
+
+/// Cuts the power under a filesystem that sends no flushes.
+fn assert_without_flushes(filesystem: &str) {
+    let options = format!("--fault power --filesystem {filesystem} --rounds 1 --no-controls");
+    let (verdict, shown) = crash(&options);
+    assert!(verdict.starts_with("FAIL"), "{filesystem}: {}", shown["reason"]);
+}
+
+#[test]
+fn an_honest_disk_keeps_what_was_acknowledged_whatever_of_the_cache_survives() {
+    if emulates_disks("an_honest_disk_keeps_what_was_acknowledged_whatever_of_the_cache_survives") {
+        assert_honest("ext4 --emulated");
+    }
+}
+
+#[test]
+#[ignore = "long: crash rounds on further filesystems"]
+fn honest_disks_keep_what_was_acknowledged_under_other_filesystems() {
+    if emulates_disks("honest_disks_keep_what_was_acknowledged_under_other_filesystems") {
+        assert_honest("xfs --emulated");
+        assert_honest("btrfs");
+    }
+}
+
+#[test]
+fn a_filesystem_that_sends_no_flushes_loses_what_was_acknowledged() {
+    if emulates_disks("a_filesystem_that_sends_no_flushes_loses_what_was_acknowledged") {
+        assert_without_flushes("ext4 --emulated --mount barrier=0");
+    }
+}
+
+#[test]
+#[ignore = "long: crash rounds on further filesystems"]
+fn btrfs_without_flushes_loses_what_was_acknowledged() {
+    if emulates_disks("btrfs_without_flushes_loses_what_was_acknowledged") {
+        assert_without_flushes("btrfs --mount nobarrier");
+    }
+}
+
+#[test]
+fn a_torn_page_is_repaired_from_the_wal_and_without_full_page_writes_it_is_not() {
+    if !emulates_disks(
+        "a_torn_page_is_repaired_from_the_wal_and_without_full_page_writes_it_is_not",
+    ) {
+        return;
+    }
+    let (verdict, shown) = crash("--fault torn-write --filesystem ext4 --rounds 2 --seed 5");
+    assert_eq!(verdict, "pass", "{}", shown["reason"]);
+    assert!(
+        notes(&shown).iter().all(|n| n.contains("over an older version that recovery needs")),
+        "{shown}"
+    );
+    let control = &shown["controls"][0];
+    assert!(control["name"].as_str().unwrap().contains("full_page_writes=off"), "{control}");
+    assert_eq!(control["seen"], true, "{control}");
+}
+
+#[test]
+#[ignore = "long: a series of crash rounds"]
+fn without_full_page_writes_a_torn_page_shows() {
+    if !emulates_disks("without_full_page_writes_a_torn_page_shows") {
+        return;
+    }
+    for filesystem in ["ext4", "xfs", "btrfs --mount nodatacow"] {
+        let (_, shown) = crash(&format!(
+            "--fault torn-write --filesystem {filesystem} --rounds 4 --no-controls --setting full_page_writes=off"
+        ));
+        let failed = verdicts(&shown).iter().filter(|verdict| verdict.starts_with("FAIL")).count();
+        // Which page is torn is drawn: recovery need not meet it in every round.
+        assert!(failed > 0, "{filesystem}: {shown}");
+    }
+}
+
+#[test]
+#[ignore = "long: a crash round that waits for a checkpoint"]
+fn a_server_that_retries_a_failed_fsync_loses_the_page_when_its_checkpoint_has_completed() {
+    if !emulates_disks(
+        "a_server_that_retries_a_failed_fsync_loses_the_page_when_its_checkpoint_has_completed",
+    ) {
+        return;
+    }
+    // The second round of two fails a write of a data page.
+    let (verdict, shown) = crash(
+        "--fault io-error --under data --filesystem ext4 --rounds 2 --no-controls --setting data_sync_retry=on",
+    );
+    let notes = notes(&shown);
+    let retried =
+        notes.iter().find(|n| n.contains("a write of a data page failed with EIO")).unwrap();
+    assert!(retried.contains("the server went on; a checkpoint completed afterwards"), "{retried}");
+    assert_eq!(verdict, "FAIL (corrupt)", "{}", shown["reason"]);
+}
+
+#[test]
+fn four_io_errors_are_of_four_kinds_and_lose_nothing() {
+    if !emulates_disks("four_io_errors_are_of_four_kinds_and_lose_nothing") {
+        return;
+    }
+    let (verdict, shown) = crash("--fault io-error --filesystem xfs --rounds 4 --no-controls");
+    assert_eq!(verdict, "pass", "{}", shown["reason"]);
+    let notes = notes(&shown);
+    for kind in [
+        "a write of a data page",
+        "a flush of the disk under PGDATA",
+        "a flush of the disk under pg_wal",
+        "a write of WAL",
+    ] {
+        assert_eq!(
+            notes.iter().filter(|note| note.starts_with(kind)).count(),
+            1,
+            "{kind}: {notes:?}"
+        );
+    }
+    assert!(
+        notes.iter().all(|note| note.contains("failed with EIO") && note.contains("checkpoint")),
+        "{notes:?}"
+    );
+}
+
+#[test]
+#[ignore = "long: more crash rounds of one fault"]
+fn an_io_error_loses_nothing() {
+    if !emulates_disks("an_io_error_loses_nothing") {
+        return;
+    }
+    for under in ["wal", "data"] {
+        let options =
+            format!("--fault io-error --under {under} --filesystem ext4 --rounds 2 --no-controls");
+        let (verdict, shown) = crash(&options);
+        assert_eq!(verdict, "pass", "{under}: {}", shown["reason"]);
+        assert!(notes(&shown).iter().all(|n| n.contains("failed with EIO")), "{shown}");
+        assert!(notes(&shown).iter().all(|n| n.contains("checkpoint")), "{shown}");
+    }
+}
+
+#[test]
+fn a_full_filesystem_loses_nothing() {
+    if !emulates_disks("a_full_filesystem_loses_nothing") {
+        return;
+    }
+    let (verdict, shown) = crash("--fault disk-full --filesystem ext4 --rounds 2 --no-controls");
+    assert_eq!(verdict, "pass", "{}", shown["reason"]);
+    assert!(notes(&shown).iter().all(|n| n.contains("was full")), "{shown}");
+}
+
+/// Whether the disk of the world's running crash test has lost its power; none while there is no
+/// disk.
+fn is_dark(world: &World) -> Option<bool> {
+    let mut stacks = fs::read_dir(world.disk()).ok()?.flatten();
+    let control =
+        stacks.find_map(|s| Some(s.path().join("emulated-0/control")).filter(|p| p.exists()))?;
+    let mut stream = UnixStream::connect(control).ok()?;
+    stream.write_all(b"\"status\"\n").ok()?;
+    let mut line = String::new();
+    BufReader::new(stream).read_line(&mut line).ok()?;
+    let told: Value = serde_json::from_str(&line).ok()?;
+    Some(told["status"]["powered"] == false)
+}
+
+#[test]
+fn what_a_pgdyno_leaves_that_is_killed_while_the_power_is_cut_is_removed_at_once() {
+    if !emulates_disks(
+        "what_a_pgdyno_leaves_that_is_killed_while_the_power_is_cut_is_removed_at_once",
+    ) {
+        return;
+    }
+    let world = World::new();
+    let disk = world.disk();
+    let options =
+        "crash --load 500ms --fault power --filesystem btrfs --rounds 20 --no-controls --storage";
+    let args: Vec<&str> = options.split(' ').chain([disk.to_str().unwrap()]).collect();
+    let mut child = world.spawn(&args);
+    world.until("the power to be cut", || is_dark(&world) == Some(true));
+    child.kill().unwrap();
+    child.wait().unwrap();
+    let cleaned = world.run(&["clean"]);
+    assert_eq!(cleaned.code, Some(0), "{}{}", cleaned.out, cleaned.err);
+    assert_gone(&world);
+}
+
+#[test]
+fn btrfs_is_made_beside_the_dead_disk_of_a_killed_pgdyno() {
+    if !emulates_disks("btrfs_is_made_beside_the_dead_disk_of_a_killed_pgdyno") {
+        return;
+    }
+    let dead = World::new();
+    let disk = dead.disk();
+    let options = "crash --load 60s --fault power --filesystem ext4 --emulated --rounds 1 \
+                   --no-controls --storage";
+    let args: Vec<&str> = options.split_whitespace().chain([disk.to_str().unwrap()]).collect();
+    let mut child = dead.spawn(&args);
+    dead.until("the disk to be mounted", || {
+        fs::read_to_string("/proc/self/mounts")
+            .unwrap()
+            .lines()
+            .any(|line| line.starts_with("/dev/loop") && line.contains(disk.to_str().unwrap()))
+    });
+    child.kill().unwrap();
+    child.wait().unwrap();
+    for server in servers(&dead) {
+        support::signal(server, "KILL");
+    }
+    dead.until("the disk to be dead", || servers(&dead).is_empty());
+
+    let (_, shown) = crash("--fault power --filesystem btrfs --rounds 1 --no-controls");
+    assert!(verdicts(&shown).iter().all(|verdict| verdict == "pass"), "{shown}");
+
+    let cleaned = dead.run(&["clean"]);
+    assert_eq!(cleaned.code, Some(0), "{}{}", cleaned.out, cleaned.err);
+    assert_gone(&dead);
+}
+
+#[test]
+fn a_disk_that_lies_under_one_of_pgdata_and_pg_wal_is_caught() {
+    if !emulates_disks("a_disk_that_lies_under_one_of_pgdata_and_pg_wal_is_caught") {
+        return;
+    }
+    for under in ["data", "wal"] {
+        let options = format!(
+            "--fault emulated-lie --under {under} --filesystem ext4 --rounds 1 --no-controls"
+        );
+        let (verdict, shown) = crash(&options);
+        assert!(verdict.starts_with("as planted"), "{under}: {}", shown["reason"]);
+    }
+}
+
+#[test]
+#[ignore = "long: crash rounds of 12 s"]
+fn under_asynchronous_commit_a_disk_that_lies_fails_and_one_that_is_slow_does_not() {
+    if !emulates_disks(
+        "under_asynchronous_commit_a_disk_that_lies_fails_and_one_that_is_slow_does_not",
+    ) {
+        return;
+    }
+    let (_, shown) = crash(
+        "--fault emulated-lie --filesystem ext4 --rounds 2 --no-controls --setting synchronous_commit=off",
+    );
+    assert!(verdicts(&shown).iter().all(|verdict| verdict.starts_with("FAIL")), "{shown}");
+    // With flushes of 5 ms the WAL writer comes later than its delay says.
+    let (_, shown) = crash(
+        "--fault power --filesystem ext4 --emulated --rounds 2 --no-controls --setting synchronous_commit=off \
+         --setting wal_writer_delay=1ms --set storage.disk.backing.emulated.flush=5ms",
+    );
+    assert!(
+        verdicts(&shown).iter().all(|v| ["bounded-loss", "pass"].contains(&v.as_str())),
+        "{shown}"
+    );
+}

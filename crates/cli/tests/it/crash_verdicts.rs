@@ -1,0 +1,196 @@
+//! What crash tests come to: planted failures, controls, exit statuses, and what is kept of
+//! failures.
+
+use std::os::unix::fs::symlink;
+
+use crate::support::{Ended, World, is_root};
+use serde_json::Value;
+
+/// An experiment of the levels of `fsync`, each crashed by `power` and by killing processes.
+fn experiment(world: &World, levels: &str, more: &str) -> String {
+    let text = format!(
+        "[experiment]\nrepeats = 1\n[answer]\nkind = \"safety\"\n[factors]\nfsync = {levels}\n[load]\nduration = \"1s\"\n\
+         warm_up = \"200ms\"\n[telemetry]\nfsync = \"0s\"\n[storage.disk]\n\
+         backing = {{ loop = {{ size = \"1300MiB\", directory = \"{}\" }} }}\nfilesystem = \"ext4\"\n\
+         [crash]\nfaults = [\"process\", \"power\"]\nrounds = 1\nload = \"700ms\"\n{more}",
+        world.disk().display()
+    );
+    world.file("experiment.toml", &text).to_str().unwrap().to_owned()
+}
+
+const PLANTED: &str = "[[crash.planted]]\nfaults = [\"power\"]\nlevels = { fsync = \"off\" }\n";
+
+/// The crash tests of the treatment whose `fsync` is `level`.
+fn treatment<'a>(shown: &'a Value, level: &str) -> &'a Value {
+    let is = |t: &&Value| t["label"].as_str().unwrap().ends_with(level);
+    &shown["treatments"].as_array().unwrap().iter().find(is).unwrap()["crash"]
+}
+
+#[test]
+#[ignore = "long: a run with two sessions of crash rounds"]
+fn a_run_whose_only_failures_are_planted_ends_well_and_still_shows_what_was_lost() {
+    if !is_root("a_run_whose_only_failures_are_planted_ends_well_and_still_shows_what_was_lost") {
+        return;
+    }
+    let world = World::new();
+    let file = experiment(&world, "[\"on\", \"off\"]", PLANTED);
+    let planned = world.run(&["run", &file, "--dry-run"]);
+    assert!(
+        planned.out.contains("fsync=off: meant to fail power"),
+        "{}{}",
+        planned.out,
+        planned.err
+    );
+    let ran = world.run(&["run", &file]);
+    assert_eq!(ran.code, Some(0), "{}{}", ran.out, ran.err);
+    assert!(ran.out.contains("as planted (lost)"), "{}", ran.out);
+    let shown = world.show("latest");
+    let (on, off) = (treatment(&shown, "on"), treatment(&shown, "off"));
+    assert_eq!(
+        (on["verdict"].as_str(), off["verdict"].as_str()),
+        (Some("pass"), Some("as planted (lost)"))
+    );
+    // All that was acknowledged in the rounds of the fault that lost; what others' rounds kept does
+    // not dilute it.
+    let gravest = &off["gravest"];
+    assert_eq!(
+        (gravest["fault"].as_str(), gravest["planted"].as_bool()),
+        (Some("power"), Some(true))
+    );
+    assert_eq!(gravest["lost"], gravest["acknowledged"]);
+    assert!(off["acknowledged"].as_u64() > gravest["acknowledged"].as_u64(), "{off}");
+    let not_ranked = shown["treatments"][1]["not_ranked"].to_string();
+    assert!(not_ranked.contains("to the fault power"), "{not_ranked}");
+    let answer = shown["answer"].to_string();
+    assert!(answer.contains("as was expected"), "{answer}");
+}
+
+#[test]
+#[ignore = "long: two runs with crash rounds"]
+fn a_failed_trial_does_not_hide_a_broken_promise() {
+    if !is_root("a_failed_trial_does_not_hide_a_broken_promise") {
+        return;
+    }
+    let world = World::new();
+    world.file("wrong.sql", "SELECT 1/0;\n");
+    let wrong = "[workload]\nscripts = [{ file = \"wrong.sql\" }]\n";
+    let run = |more: &str| -> Ended { world.run(&["run", &experiment(&world, "[\"off\"]", more)]) };
+    let broken = run(wrong);
+    assert!(broken.err.contains("1 of the trials failed"), "{}{}", broken.out, broken.err);
+    assert_eq!(broken.code, Some(4), "{}{}", broken.out, broken.err);
+    let planted = run(&format!("{PLANTED}{wrong}"));
+    assert_eq!(planted.code, Some(2), "{}{}", planted.out, planted.err);
+    let unwritten = world.run(&["run", "--resume", "latest", "-o", "/nowhere/report.html"]);
+    assert_eq!(unwritten.code, Some(2), "{}{}", unwritten.out, unwritten.err);
+    assert!(unwritten.err.contains("/nowhere/report.html"), "{}", unwritten.err);
+}
+
+#[test]
+fn a_planted_failure_that_does_not_come_is_invalid() {
+    if !is_root("a_planted_failure_that_does_not_come_is_invalid") {
+        return;
+    }
+    let world = World::new();
+    let more = PLANTED.replace("off", "on");
+    let file = experiment(&world, "[\"on\"]", &more);
+    let sets = ["--set", "crash.faults=[\"power\"]", "--set", "crash.controls=false"];
+    let ran = world.run(&[&["run", &file], &sets[..]].concat());
+    assert_eq!(ran.code, Some(5), "{}{}", ran.out, ran.err);
+    let shown = world.show("latest");
+    assert_eq!(treatment(&shown, "on")["verdict"], "invalid");
+    assert!(treatment(&shown, "on")["reason"].as_str().unwrap().contains("was meant to fail"));
+}
+
+#[test]
+fn without_a_control_nothing_passes() {
+    let world = World::new();
+    let disk = world.disk();
+    let args = [
+        "crash",
+        "--fault",
+        "process",
+        "--rounds",
+        "1",
+        "--load",
+        "500ms",
+        "--no-controls",
+        "--storage",
+    ];
+    let ended = world.run(&[&args[..], &[disk.to_str().unwrap()]].concat());
+    assert_eq!(ended.code, Some(5), "{}{}", ended.out, ended.err);
+    assert!(ended.out.contains("verdict: invalid: no control of process was run"), "{}", ended.out);
+}
+
+#[test]
+fn a_lie_that_is_emulated_is_no_verdict_on_a_drive() {
+    if !is_root("a_lie_that_is_emulated_is_no_verdict_on_a_drive") {
+        return;
+    }
+    let world = World::new();
+    let disk = world.disk();
+    let args = [
+        "crash",
+        "--fault",
+        "lying-disk",
+        "--filesystem",
+        "ext4",
+        "--rounds",
+        "1",
+        "--load",
+        "500ms",
+    ];
+    let ended = world.run(&[&args[..], &["--storage", disk.to_str().unwrap()]].concat());
+    assert_eq!(ended.code, Some(0), "{}{}", ended.out, ended.err);
+    for words in [
+        "as planted (",
+        "says nothing about a drive of",
+        "pgdyno fsync DIR",
+        "--fault plug --witness ADDR",
+    ] {
+        assert!(ended.out.contains(words), "{words}: {}", ended.out);
+    }
+    assert!(!world.path("data/pgdyno/crashes").exists(), "what was meant to fail is not kept");
+    assert_eq!(world.traces(), [""; 0]);
+    world.assert_nothing_left();
+}
+
+#[test]
+fn what_a_failure_left_is_listed_and_removed_on_request_and_its_record_says_so() {
+    if !is_root("what_a_failure_left_is_listed_and_removed_on_request_and_its_record_says_so") {
+        return;
+    }
+    let world = World::new();
+    let disk = world.disk();
+    let args =
+        ["crash", "--fault", "power", "--filesystem", "ext4", "--rounds", "1", "--load", "500ms"];
+    let options = ["--no-controls", "--setting", "fsync=off", "--storage", disk.to_str().unwrap()];
+    let ended = world.run(&[&args[..], &options].concat());
+    assert_eq!(ended.code, Some(4), "{}{}", ended.out, ended.err);
+    let listed = |world: &World| -> Value {
+        serde_json::from_str(&world.run(&["list", "--crashes", "--json"]).out).unwrap()
+    };
+    let all = listed(&world);
+    let [kept] = &all.as_array().unwrap()[..] else { panic!("one session: {all}") };
+    assert!(kept["kept_bytes"].as_u64().unwrap() > 1_000_000, "{kept}");
+    let (id, folder) = (kept["id"].as_str().unwrap(), kept["kept"].as_str().unwrap());
+    let theirs = world.file("data/pgdyno/crashes/mine/image-0", "mine");
+    symlink(world.disk(), format!("{folder}/power-2")).unwrap();
+    assert!(world.run(&["clean"]).out.contains("`pgdyno clean --crashes` removes it"));
+    let planned = world.run(&["clean", "--crashes", "--dry-run"]);
+    assert!(
+        planned.out.contains(folder) && planned.out.contains("symbolic link"),
+        "{}",
+        planned.out
+    );
+    assert!(!world.run(&["show", id]).out.contains("not there any more"));
+    let cleaned = world.run(&["clean", "--crashes"]);
+    assert_eq!(cleaned.code, Some(1), "{}{}", cleaned.out, cleaned.err);
+    assert!(cleaned.out.contains("freed") && cleaned.out.contains("left: "), "{}", cleaned.out);
+    assert!(theirs.exists() && world.disk().exists());
+    let page = world.run(&["show", id]).out.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(page.contains("(not there any more)"), "{page}");
+    std::fs::remove_file(format!("{folder}/power-2")).unwrap();
+    std::fs::remove_dir_all(theirs.parent().unwrap()).unwrap();
+    assert_eq!(world.run(&["clean", "--crashes"]).code, Some(0));
+    assert_eq!(listed(&world)[0]["kept"], Value::Null);
+}

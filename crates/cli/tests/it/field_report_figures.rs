@@ -1,0 +1,453 @@
+//! The figures on the pages of docs/field-reports/ that come from runs at the reports' size.
+//!
+//! Each run lies beside the pages, in docs/field-reports/runs/, as `just field-report-run` keeps
+//! it. The tables on a page are made from its run again, and must stand there as they are.
+//! `PGDYNO_TRUTH_WRITE=1`, with `-- --test-threads=1`, writes them.
+
+use crate::figures_support::bars::{Row, svg};
+use crate::figures_support::{
+    Run, Table, Treatment, assert_drawn, count, milliseconds, operations, percent, ratio,
+};
+
+/// Clients of the report on group commit.
+const SWEEP: [&str; 8] = ["4", "8", "16", "32", "64", "128", "256", "512"];
+
+/// Stages of the report on a big table, in the order of the run.
+const STAGES: [&str; 10] = [
+    "select",
+    "update",
+    "select-after-update",
+    "select-after-6-percent",
+    "select-after-50-percent",
+    "select-after-every-row",
+    "select-after-vacuum",
+    "select-after-reindex",
+    "insert",
+    "delete",
+];
+
+/// Clients of the run of the report on a big table.
+const ROW_CLIENTS: [&str; 4] = ["1", "16", "128", "980"];
+
+/// Means of the report on filesystems, as parts of ext2's.
+const OF_EXT2: [(&str, f64); 7] = [
+    ("ext2", 1.0),
+    ("ext3", 0.464),
+    ("ext4", 0.168),
+    ("reiserfs", 0.160),
+    ("xfs", 0.873),
+    ("xfs-tuned", 0.913),
+    ("jfs", 0.920),
+];
+
+#[test]
+fn page_000_has_logins_and_logouts() {
+    let run = Run::open("000-ssd-acceptance");
+    let mut table = Table::new(&[
+        "",
+        "tps of each trial",
+        "mean, 95% CI",
+        "p50, p99 in ms",
+        "CPU idle, iowait",
+        "disk busy",
+        "16 clients ÷ latency ÷ tps",
+    ]);
+    for workload in ["user-login", "user-logout"] {
+        let treatment = run.treatment(&[("workload", workload)]);
+        table.row([
+            workload.to_owned(),
+            treatment.each(),
+            treatment.mean_with_interval(),
+            latencies(&treatment),
+            treatment.idle_and_waiting(),
+            treatment.disk_busy(),
+            ratio(treatment.number("little")),
+        ]);
+    }
+    run.assert_stands("000-ssd-acceptance.md", "logins", &table.text());
+
+    let report = |label: &str, tps| Row { label: label.into(), report: Some(tps), ours: None };
+    let login = run.treatment(&[("workload", "user-login")]);
+    let rows = [
+        report("write back", 13_467.7),
+        report("write through", 14_061.9),
+        Row { label: "user-login".into(), report: None, ours: Some(login.mean()) },
+    ];
+    let picture = svg(&rows, |tps| format!("{} tps", count(tps)));
+    assert_drawn("000-ssd-acceptance.md", "000-ssd-acceptance", &picture);
+}
+
+#[test]
+fn page_000_has_flushes_and_crashes() {
+    let run = Run::open("000-ssd-acceptance");
+    let probes: [_; 4] = run.probes().iter().collect::<Vec<_>>().try_into().unwrap();
+    let blocks = probes.map(|probe| probe["result"]["block_bytes"].as_u64().unwrap());
+    assert_eq!(blocks, [8192, 16384, 8192, 16384]);
+    let mut flushes = Table::new(&[
+        "flushes/s of one block",
+        "before: 8 kB",
+        "before: 16 kB",
+        "after: 8 kB",
+        "after: 16 kB",
+    ]);
+    for method in ["open_datasync", "fdatasync", "fsync", "open_sync"] {
+        let each = probes.map(|probe| count(operations(probe, "one-block", method)));
+        flushes.row([method.to_owned()].into_iter().chain(each));
+    }
+    run.assert_stands("000-ssd-acceptance.md", "flushes", &flushes.text());
+
+    let mut crashes = Table::new(&[
+        "crash rounds, user-login",
+        "rounds",
+        "acknowledged",
+        "lost",
+        "a round fails with at most (95% confidence)",
+        "verdict",
+    ]);
+    for fault in run.crashes()[0]["faults"].as_array().unwrap() {
+        let number = |key: &str| count(fault[key].as_f64().unwrap());
+        crashes.row([
+            fault["fault"].as_str().unwrap().to_owned(),
+            number("rounds"),
+            number("acknowledged"),
+            number("lost"),
+            percent(fault["chance_at_most"].as_f64().unwrap()),
+            fault["verdict"].as_str().unwrap().to_owned(),
+        ]);
+    }
+    run.assert_stands("000-ssd-acceptance.md", "crashes", &crashes.text());
+}
+
+#[test]
+fn page_001_has_each_filesystem() {
+    let run = Run::open("001-filesystems");
+    let ext2 = run.treatment(&[("storage", "ext2")]);
+    let mut table = Table::new(&[
+        "filesystem",
+        "tps of each trial",
+        "mean, 95% CI",
+        "of ext2's (95% CI)",
+        "p50, p99 in ms",
+        "flushes/s of one writer",
+    ]);
+    for treatment in run.treatments() {
+        let name = treatment.factor("storage");
+        if treatment.trials().is_empty() {
+            let empty = std::iter::repeat_n(String::new(), 4);
+            table.row([name, "not available here".to_owned()].into_iter().chain(empty));
+            continue;
+        }
+        let of_ext2 =
+            if name == "ext2" { "100%".to_owned() } else { run.compared(&treatment, &ext2) };
+        table.row([
+            name,
+            treatment.each(),
+            treatment.mean_with_interval(),
+            of_ext2,
+            latencies(&treatment),
+            count(treatment.number("fsync_per_second")),
+        ]);
+    }
+    run.assert_stands("001-filesystems.md", "report size", &table.text());
+
+    let rows: Vec<Row> = run
+        .treatments()
+        .map(|treatment| {
+            let label = treatment.factor("storage");
+            let has_run = !treatment.trials().is_empty();
+            let ours = has_run.then(|| match label.as_str() {
+                "ext2" => (1.0, None),
+                _ => run.ratio(&treatment, &ext2),
+            });
+            let report = OF_EXT2.iter().find(|(name, _)| *name == label).map(|(_, ratio)| *ratio);
+            Row { label, report, ours }
+        })
+        .filter(|row| row.report.is_some() || row.ours.is_some())
+        .collect();
+    assert_drawn("001-filesystems.md", "001-filesystems", &svg(&rows, percent));
+}
+
+#[test]
+fn page_003_has_each_stage_and_number_of_clients() {
+    let run = Run::open("003-big-table");
+    let all = ROW_CLIENTS;
+    let mut tps = Table::new(&["tps", "1 client", "16", "128", "980"]);
+    let mut of_first = Table::new(&["÷ the first SELECT", "1 client", "16", "128", "980"]);
+    for stage in STAGES {
+        let at = |clients| run.treatment(&[("stage", stage), ("clients", clients)]);
+        let name = stage.replace('-', " ");
+        tps.row(
+            [name.clone()].into_iter().chain(all.map(|clients| at(clients).median_and_range())),
+        );
+        if stage.starts_with("select-") {
+            let first = |clients| run.treatment(&[("stage", "select"), ("clients", clients)]);
+            of_first.row(
+                [name]
+                    .into_iter()
+                    .chain(all.map(|clients| run.compared(&at(clients), &first(clients)))),
+            );
+        }
+    }
+    run.assert_stands("003-big-table.md", "stages", &tps.text());
+    run.assert_stands("003-big-table.md", "selects", &of_first.text());
+}
+
+#[test]
+fn page_003_has_memory_and_the_disks_curves() {
+    let run = Run::open("003-big-table");
+    let mut backends = Table::new(&[
+        "stage, clients",
+        "private memory of a backend",
+        "all backends' memory",
+        "CPUs that backends took",
+        "CPU idle, iowait",
+        "disk busy",
+    ]);
+    for stage in ["select", "update"] {
+        for clients in ROW_CLIENTS {
+            let treatment = run.treatment(&[("stage", stage), ("clients", clients)]);
+            backends.row([
+                format!("{stage}, {clients}"),
+                format!("{:.1} MB", treatment.gauge("backend_private") / 1e6),
+                format!("{} MB", count(treatment.gauge("backends_pss") / 1e6)),
+                ratio(treatment.rate("backends_cpu")),
+                treatment.idle_and_waiting(),
+                treatment.disk_busy(),
+            ]);
+        }
+    }
+    run.assert_stands("003-big-table.md", "backends", &backends.text());
+
+    let mut curves = Table::new(&[
+        "the disk, raw",
+        "sequential write",
+        "sequential read",
+        "random reads of 8 kB",
+        "random writes of 8 kB",
+    ]);
+    let names = ["before", "after the trials", "after `fstrim`"];
+    assert_eq!(run.probes().len(), names.len());
+    for (name, probe) in names.into_iter().zip(run.probes()) {
+        let number = |key: &str| probe[key].as_f64().unwrap();
+        let megabytes = |key| format!("{} MB/s", count(number(key) / 1e6));
+        let most = |key| format!("up to {}/s", count(number(key)));
+        curves.row([
+            name.to_owned(),
+            megabytes("write_bytes_per_second"),
+            megabytes("read_bytes_per_second"),
+            most("randread_iops"),
+            most("randwrite_iops"),
+        ]);
+    }
+    run.assert_stands("003-big-table.md", "curves", &curves.text());
+}
+
+#[test]
+fn page_002_has_the_sweep_over_clients() {
+    let run = Run::open("002-group-commit");
+    let mut table = Table::new(&[
+        "clients",
+        "sync",
+        "per flush",
+        "idle, iowait",
+        "group",
+        "per flush",
+        "group ÷ sync (95% CI)",
+        "async",
+        "idle, iowait",
+        "async ÷ sync",
+    ]);
+    for clients in SWEEP {
+        let of = |commit| {
+            run.treatment(&[("workload", "group-commit"), ("clients", clients), ("commit", commit)])
+        };
+        let (sync, group, without) = (of("sync"), of("group"), of("async"));
+        table.row([
+            clients.to_owned(),
+            sync.median_and_range(),
+            ratio(sync.number("commits_per_flush")),
+            sync.idle_and_waiting(),
+            group.median_and_range(),
+            ratio(group.number("commits_per_flush")),
+            run.compared(&group, &sync),
+            without.median_and_range(),
+            without.idle_and_waiting(),
+            ratio(without.median() / sync.median()),
+        ]);
+    }
+    let load = format!(
+        "\nThe load average over a minute was {:.1} when the run began.\n",
+        run.load_average()
+    );
+    run.assert_stands("002-group-commit.md", "sweep", &(table.text() + &load));
+
+    let mut forms = Table::new(&[
+        "clients",
+        "block: sync",
+        "group",
+        "async",
+        "function: sync",
+        "group",
+        "async",
+        "block ÷ bare (sync; async)",
+        "function ÷ bare (sync; async)",
+    ]);
+    for clients in SWEEP {
+        let median = |workload, commit| {
+            run.treatment(&[("workload", workload), ("clients", clients), ("commit", commit)])
+                .median()
+        };
+        let of_bare = |workload| {
+            let of = |commit| ratio(median(workload, commit) / median("group-commit", commit));
+            format!("{}; {}", of("sync"), of("async"))
+        };
+        let all = ["group-commit-block", "group-commit-function"]
+            .into_iter()
+            .flat_map(|workload| ["sync", "group", "async"].map(|c| count(median(workload, c))));
+        forms.row(
+            [clients.to_owned()]
+                .into_iter()
+                .chain(all)
+                .chain([of_bare("group-commit-block"), of_bare("group-commit-function")]),
+        );
+    }
+    run.assert_stands("002-group-commit.md", "forms", &forms.text());
+}
+
+#[test]
+fn page_002_has_what_asynchronous_commits_lost() {
+    let run = Run::open("002-commit-loss");
+    let mut table = Table::new(&[
+        "",
+        "tps, mean and 95% CI",
+        "power cuts",
+        "acknowledged",
+        "lost",
+        "oldest lost: median of the rounds",
+        "of all",
+        "allowed",
+        "verdict",
+    ]);
+    for (commit, allowed) in [("sync", "0 ms"), ("async", "600 ms"), ("async-10ms", "30 ms")] {
+        let treatment = run.treatment(&[("commit", commit)]);
+        let fault = &treatment.crash()["faults"][0];
+        let number = |key: &str| count(fault[key].as_f64().unwrap());
+        let age =
+            |key: &str| fault[key].as_f64().map_or("none".to_owned(), |ms| format!("{ms:.0} ms"));
+        table.row([
+            commit.to_owned(),
+            treatment.mean_with_interval(),
+            number("rounds"),
+            number("acknowledged"),
+            number("lost"),
+            age("median_lost_ms"),
+            age("oldest_lost_ms"),
+            allowed.to_owned(),
+            fault["verdict"].as_str().unwrap().to_owned(),
+        ]);
+    }
+    run.assert_stands("002-group-commit.md", "loss", &table.text());
+}
+
+#[test]
+fn page_002_has_the_sustained_load() {
+    let run = Run::open("002-group-commit-sustained");
+    let mut table = Table::new(&[
+        "16 clients",
+        "tps of each minute",
+        "mean",
+        "rows a day, were it to last, in billions",
+        "checkpoints by time; by WAL",
+        "CPU idle, iowait",
+        "disk busy",
+    ]);
+    for treatment in run.treatments() {
+        let minutes = treatment.minutes();
+        let mean = treatment.median();
+        let checkpoints =
+            ["checkpoints_timed", "checkpoints_req"].map(|of| count(treatment.gained(of)));
+        table.row([
+            treatment.factor("commit"),
+            minutes.into_iter().map(count).collect::<Vec<_>>().join(" · "),
+            count(mean),
+            ratio(mean * 86_400.0 / 1e9),
+            checkpoints.join("; "),
+            treatment.idle_and_waiting(),
+            treatment.disk_busy(),
+        ]);
+    }
+    run.assert_stands("002-group-commit.md", "sustained", &table.text());
+}
+
+#[test]
+fn page_004_has_both_filesystems_and_their_statements() {
+    let run = Run::open("004-zfs-xfs");
+    let storages = ["xfs", "zfs"].map(|storage| run.treatment(&[("storage", storage)]));
+    let [xfs, zfs] = &storages;
+    let mut table = Table::new(&[
+        "storage",
+        "tps of each trial",
+        "mean, 95% CI",
+        "of XFS's (95% CI)",
+        "latency: mean ± standard deviation; p50, p99 in ms",
+        "CPU idle, iowait",
+        "disk busy",
+    ]);
+    for treatment in &storages {
+        let of = |key| milliseconds(treatment.latency(key));
+        let name = treatment.factor("storage");
+        let of_xfs = if name == "xfs" { "100%".to_owned() } else { run.compared(zfs, xfs) };
+        table.row([
+            name,
+            treatment.each(),
+            treatment.mean_with_interval(),
+            of_xfs,
+            format!("{} ± {}; {}", of("mean"), of("stddev"), latencies(treatment)),
+            treatment.idle_and_waiting(),
+            treatment.disk_busy(),
+        ]);
+    }
+    run.assert_stands("004-zfs-xfs.md", "report size", &table.text());
+
+    let mut statements =
+        Table::new(&["statement, mean ± standard deviation in ms", "XFS", "ZFS", "of the gap"]);
+    let (ours, theirs) = (xfs.statements(), zfs.statements());
+    let sum = |all: &[(&str, f64, f64)]| all.iter().map(|(_, mean, _)| mean).sum::<f64>();
+    let gap = sum(&theirs) - sum(&ours);
+    for ((text, mean, deviation), (same, zfs_mean, zfs_deviation)) in ours.into_iter().zip(theirs) {
+        assert_eq!(text, same);
+        let both =
+            |mean, deviation| format!("{} ± {}", milliseconds(mean), milliseconds(deviation));
+        let words: Vec<&str> = text.split_whitespace().take(2).collect();
+        statements.row([
+            words.join(" "),
+            both(mean, deviation),
+            both(zfs_mean, zfs_deviation),
+            percent((zfs_mean - mean) / gap),
+        ]);
+    }
+    run.assert_stands("004-zfs-xfs.md", "statements", &statements.text());
+
+    let of_xfs = |label: &str, report, ours: (f64, _)| Row {
+        label: label.into(),
+        report: Some(report),
+        ours: Some(ours),
+    };
+    let mean = |treatment: &Treatment<'_>| treatment.latency("mean");
+    let update = |treatment: &Treatment<'_>| {
+        let all = treatment.statements();
+        all.iter().find(|(text, ..)| text.starts_with("UPDATE pgbench_accounts")).unwrap().1
+    };
+    let rows = [
+        of_xfs("tps", 7_530.6 / 10_904.3, run.ratio(zfs, xfs)),
+        of_xfs("latency", 6.370 / 4.400, (mean(zfs) / mean(xfs), None)),
+        of_xfs("UPDATE pgbench_accounts", 3.357 / 1.522, (update(zfs) / update(xfs), None)),
+    ];
+    assert_drawn("004-zfs-xfs.md", "004-zfs-xfs", &svg(&rows, percent));
+}
+
+/// Median and 99th percentile of the latency, in milliseconds.
+fn latencies(treatment: &Treatment<'_>) -> String {
+    let of = |percentile| milliseconds(treatment.latency(percentile));
+    format!("{}, {}", of("p50"), of("p99"))
+}

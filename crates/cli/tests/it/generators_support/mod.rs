@@ -1,0 +1,55 @@
+//! Loads of several generators on a server of the test's own, by TCP.
+
+#![allow(unreachable_pub, clippy::unwrap_used)]
+
+use std::process::{Command, Output, Stdio};
+
+use pgdyno_model::target::Address;
+use pgdyno_test_support::{PASSWORD, Server};
+
+/// Tests share their machine with others: when a load begins is not their subject.
+pub const ANY_SKEW: &str = "--max-start-skew=60000";
+/// Counts the clients of a load.
+pub const CLIENTS: &str =
+    "SELECT count(*) FROM pg_stat_activity WHERE application_name = 'pgbench'";
+
+/// A command for `pgdyno pgbench` with a server by TCP.
+pub fn pgbench(server: &Server) -> Command {
+    let Address::Tcp { host, port } = server.tcp("postgres", None).address else {
+        panic!("the server listens on TCP");
+    };
+    let mut command = Command::new(env!("CARGO_BIN_EXE_pgdyno"));
+    for (name, _) in std::env::vars_os() {
+        if name.to_string_lossy().starts_with("PG") {
+            command.env_remove(name);
+        }
+    }
+    command
+        .env("PGPASSWORD", PASSWORD)
+        .args(["pgbench", "-h", &host, "-p", &port.to_string(), "-U", "postgres", "-d", "postgres"])
+        .stdin(Stdio::null());
+    command
+}
+
+/// A server with pgbench's tables.
+pub fn server_with_tables() -> Server {
+    let server = Server::start();
+    let made = pgbench(&server).args(["-i", "-q"]).output().unwrap();
+    assert!(made.status.success(), "{}", text(&made).1);
+    server
+}
+
+/// Standard output and errors.
+pub fn text(output: &Output) -> (String, String) {
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    (text(&output.stdout), text(&output.stderr))
+}
+
+/// Asserts that a program failed, and said `words`.
+pub fn assert_failed(output: &Output, words: &[&str]) {
+    let (out, err) = text(output);
+    assert_eq!(output.status.code(), Some(1), "{out}{err}");
+    for word in words {
+        assert!(err.contains(word), "no `{word}` in {err}");
+    }
+}

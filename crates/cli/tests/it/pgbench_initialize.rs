@@ -1,0 +1,289 @@
+//! `-i` leaves the tables, keys and rows that pgbench leaves.
+
+use std::process::Stdio;
+
+use crate::pgbench_support::{Server, ended, signal};
+use pgdyno_test_support::wait_for;
+
+/// Everything that tells one set of tables from another.
+const SHAPE: &[&str] = &[
+    "select c.relname, c.relkind, c.relpersistence, c.reloptions, c.relispartition, t.spcname, \
+        pg_get_expr(c.relpartbound, c.oid), pg_get_partkeydef(c.oid) \
+     from pg_class c left join pg_tablespace t on t.oid = c.reltablespace \
+     where c.relname like 'pgbench%' order by 1",
+    "select a.attrelid::regclass::text, a.attnum, a.attname, format_type(a.atttypid, a.atttypmod), a.attnotnull \
+     from pg_attribute a join pg_class c on c.oid = a.attrelid \
+     where c.relname like 'pgbench%' and a.attnum > 0 order by 1, 2",
+    "select conrelid::regclass::text, conname, contype, pg_get_constraintdef(oid) from pg_constraint \
+     where conrelid::regclass::text like 'pgbench%' order by 1, 2",
+];
+
+/// Everything that tells one set of rows from another.
+const ROWS: &[&str] = &[
+    "select count(*), sum(aid), sum(bid), sum(abalance), min(filler), max(length(filler)), count(filler), \
+        sum(hashtext(aid || '-' || bid)) from pgbench_accounts",
+    "select count(*), sum(tid), sum(bid), sum(tid * bid), sum(tbalance), count(filler) from pgbench_tellers",
+    "select count(*), sum(bid), sum(bbalance), count(filler) from pgbench_branches",
+    "select count(*) from pgbench_history",
+];
+
+fn assert_same(server: &Server, args: &str, queries: &[&str]) {
+    for query in queries {
+        assert_eq!(server.ask("ref", query), server.ask("our", query), "`{args}`: {query}");
+    }
+}
+
+#[test]
+fn tables_keys_and_rows_are_pgbenchs() {
+    for server in Server::each("tables_keys_and_rows_are_pgbenchs") {
+        let always = "done in ";
+        for (args, phrases) in [
+            (
+                "-i",
+                vec![
+                    "dropping old tables...",
+                    "creating tables...",
+                    "generating data (client-side)...",
+                ],
+            ),
+            (
+                "-i -s 2 -F 70",
+                vec!["vacuuming...", "creating primary keys...", "200000 of 200000 tuples (100%)"],
+            ),
+            ("-i -q --foreign-keys", vec!["creating foreign keys...", "foreign keys "]),
+            ("-i -I dtGvp", vec!["generating data (server-side)...", "server-side generate "]),
+            ("-i -I dtpfg", vec!["client-side generate "]),
+            ("-i --partitions=3 --unlogged-tables -F 80", vec!["creating 3 partitions..."]),
+            (
+                "-i --partitions=7 --partition-method=hash --foreign-keys",
+                vec!["creating 7 partitions..."],
+            ),
+            ("-i --partitions=1 -I dtG", vec!["creating 1 partitions..."]),
+            ("-i --unlogged-tables -n", vec!["primary keys "]),
+            (
+                "-i --unlogged-tables --partitions=2 --foreign-keys",
+                vec!["creating foreign keys..."],
+            ),
+            ("-i --partition-method=HASH --partitions=2", vec!["creating 2 partitions..."]),
+            ("-i --partitions=", vec!["primary keys "]),
+            ("-i -I d", vec!["drop tables "]),
+            ("-i -I d", vec!["NOTICE:  table \"pgbench_accounts\" does not exist, skipping"]),
+            ("-i --tablespace=pg_default --index-tablespace=pg_default", vec!["primary keys "]),
+            ("-i -I 'd' ", vec!["drop tables "]),
+            ("-i -I t --scale=20000", vec!["create tables "]),
+        ] {
+            let phrases: Vec<&str> = phrases.into_iter().chain([always]).collect();
+            let ours = server.same(args, &phrases);
+            assert_eq!(ours.code, Some(0), "{args}: {}", ours.err);
+            assert_same(&server, args, SHAPE);
+            if server.ask("our", "select count(*) from pg_class where relname = 'pgbench_accounts'")
+                == "1"
+            {
+                assert_same(&server, args, ROWS);
+            }
+        }
+        // A second load into the tables of a first; the filling is one transaction.
+        server.same("-i -I dtg", &[always]);
+        server.same("-i -I g", &["client-side generate "]);
+        assert_same(&server, "-i -I g", ROWS);
+        let ours = server.same("-i -I tt", &["already exists"]);
+        assert_eq!(ours.code, Some(1));
+    }
+}
+
+/// All relations of the schemas that tests use.
+const EVERYTHING: &str = "select c.oid::regclass::text, c.relkind from pg_class c join pg_namespace n \
+    on n.oid = c.relnamespace where n.nspname in ('public', 'first', 'second') order by 1";
+
+/// Asks both databases.
+fn both(server: &Server, sql: &str) -> [String; 2] {
+    ["ref", "our"].map(|database| server.ask(database, sql))
+}
+
+#[test]
+fn dropping_drops_what_pgbench_drops_and_no_more() {
+    for server in Server::each("dropping_drops_what_pgbench_drops_and_no_more") {
+        let tables = "create table pgbench_other (a int); create table pgbench_accounts (aid int); \
+            create table pgbench_history (aid int); create table pgbench_branches (bid int)";
+        for (what, made, says, code) in [
+            ("another's table beside them", "", "does not exist, skipping", 0),
+            (
+                "a view upon one",
+                "create view upon as select * from pgbench_branches",
+                "because other objects depend on",
+                1,
+            ),
+            (
+                "a view in place of one",
+                "create view pgbench_tellers as select 1 as tid",
+                "is not a table",
+                1,
+            ),
+            (
+                "a foreign table in place of one",
+                "create foreign data wrapper w; create server s foreign data wrapper w; \
+                 create foreign table pgbench_tellers (tid int) server s",
+                "is not a table",
+                1,
+            ),
+            ("a sequence in place of one", "create sequence pgbench_tellers", "is not a table", 1),
+            (
+                "partitions, and one of another's",
+                "drop table pgbench_accounts; create table pgbench_accounts (aid int) partition by range (aid); \
+                 create table mine partition of pgbench_accounts default",
+                "does not exist, skipping",
+                0,
+            ),
+            (
+                "a key of another's table",
+                "alter table pgbench_branches add primary key (bid); \
+                create table mine (bid int references pgbench_branches)",
+                "because other objects depend on",
+                1,
+            ),
+        ] {
+            both(
+                &server,
+                "drop schema public cascade; create schema public; drop foreign data wrapper if exists w cascade",
+            );
+            both(&server, &format!("{tables}; {made}"));
+            let ours = server.same("-i -I d", &[says]);
+            assert_eq!(ours.code, Some(code), "{what}: {}", ours.err);
+            assert_same(&server, what, &[EVERYTHING]);
+            let other =
+                server.ask("our", "select count(*) from pg_class where relname = 'pgbench_other'");
+            assert_eq!(other, "1", "{what}");
+        }
+    }
+}
+
+#[test]
+fn tables_are_found_and_made_by_the_search_path_as_pgbench_does() {
+    for server in Server::each("tables_are_found_and_made_by_the_search_path_as_pgbench_does") {
+        // Names are found by the user's own search_path, and made where its first schema is.
+        both(
+            &server,
+            "drop schema public cascade; create schema public; create schema first; create schema second",
+        );
+        for database in ["ref", "our"] {
+            server.ask(
+                database,
+                &format!("alter database {database} set search_path = gone, first, second"),
+            );
+        }
+        both(
+            &server,
+            "create table second.pgbench_accounts (a int); create table public.pgbench_accounts (a int); \
+            create table first.pgbench_tellers (a int); create table second.pgbench_tellers (a int)",
+        );
+        for (args, code) in
+            [("-i -I d", 0), ("-i -I t", 0), ("-i -I g", 0), ("-i -I dtGvpf", 0), ("-S -t 1", 0)]
+        {
+            let ours = server.same(args, &[]);
+            assert_eq!(ours.code, Some(code), "{args}: {}", ours.err);
+            assert_same(&server, args, &[EVERYTHING]);
+        }
+        for database in ["ref", "our"] {
+            server.ask(database, &format!("alter database {database} set search_path = gone"));
+        }
+        let ours = server.same("-i -I t", &["no schema has been selected to create in"]);
+        assert_eq!(ours.code, Some(1));
+        server.same("-S -t 1", &["relation \"pgbench_branches\" does not exist"]);
+    }
+}
+
+#[test]
+fn load_leaves_the_tables_keys_and_rows_that_pgbench_leaves() {
+    if let Some(server) = Server::newest("load_leaves_the_tables_keys_and_rows_that_pgbench_leaves")
+    {
+        for (theirs, ours) in [
+            ("-i -q -s 2", "-s 2 --jobs 1"),
+            ("-i -q -s 2", "-s 2 --jobs 3 --strategy chunks"),
+            ("-i -q -s 2 --partitions=3", "-s 2 --jobs 2 --partitions 3"),
+        ] {
+            assert_eq!(server.run("ref", theirs).code, Some(0));
+            let loaded = server.pgdyno(&format!("load tpcb-like {ours} --replace -d our"));
+            assert_eq!(loaded.code, Some(0), "{ours}: {}", loaded.err);
+            assert!(loaded.out.starts_with("tpcb-like at scale 2, seed 1"), "{}", loaded.out);
+            assert!(loaded.out.contains(": 200022 rows in "), "{}", loaded.out);
+            assert_same(&server, ours, SHAPE);
+            assert_same(&server, ours, ROWS);
+        }
+        // What pgbench made is not pgdyno's to drop.
+        server.run("our", "-i -q");
+        let refused = server.pgdyno("load tpcb-like --replace -d our");
+        assert_eq!(refused.code, Some(1));
+        assert!(refused.err.contains("it is there already, not made by pgdyno"), "{}", refused.err);
+        assert_eq!(server.ask("our", "select count(*) from pgbench_accounts"), "100000");
+        let asks_too_much = server.pgdyno("load tpcb-like -s 1000000 -d ref");
+        assert_eq!(asks_too_much.code, Some(1));
+        assert!(
+            asks_too_much.err.contains("it takes about 16.0 TB, and the server's disk has"),
+            "{}",
+            asks_too_much.err
+        );
+    }
+}
+
+#[test]
+fn a_load_that_a_signal_ends_leaves_what_is_loaded_and_is_gone_on_with_or_replaced() {
+    let test = "a_load_that_a_signal_ends_leaves_what_is_loaded_and_is_gone_on_with_or_replaced";
+    if let Some(server) = Server::newest(test) {
+        let args = "load tpcb-like -s 400 --jobs 2 --strategy chunks -d our";
+        let mut command = server.pgdyno_command();
+        command.args(args.split_whitespace()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let child = command.spawn().unwrap();
+        let loaded = "select count(*) from pgdyno_load where piece like '%chunk%'";
+        let there = "select count(*) from pg_class where relname = 'pgdyno_load'";
+        let is_begun = || server.ask("our", there) != "0" && server.ask("our", loaded) != "0";
+        wait_for("a chunk that is loaded", || is_begun().then_some(()));
+        signal(child.id(), "INT");
+        let stopped = ended(&child.wait_with_output().unwrap());
+        assert_eq!(stopped.code, Some(130), "{}", stopped.err);
+        assert!(
+            stopped.err.contains("the same command goes on from what is loaded"),
+            "{}",
+            stopped.err
+        );
+        let pieces: u64 = server.ask("our", loaded).parse().unwrap();
+        assert_eq!(
+            server.ask("our", "select count(*) from pgbench_accounts"),
+            (pieces * 500_000).to_string()
+        );
+        let refused = server.pgdyno("load tpcb-like -s 1 -d our");
+        assert!(
+            refused.code == Some(1) && refused.err.contains("was begun here and not ended"),
+            "{}",
+            refused.err
+        );
+        assert_eq!(server.pgdyno("load tpcb-like -s 1 -d our --replace").code, Some(0));
+        assert_eq!(server.ask("our", "select count(*) from pgbench_accounts"), "100000");
+        assert_eq!(server.ask("our", there), "0");
+    }
+}
+
+#[test]
+fn an_interrupted_initialization_ends_at_once_and_leaves_no_rows() {
+    if let Some(server) =
+        Server::newest("an_interrupted_initialization_ends_at_once_and_leaves_no_rows")
+    {
+        // Of rows that the server makes, and of rows that are sent: more than a test would wait
+        // for.
+        for steps in ["dtG", "dtg"] {
+            let mut command = server.command("our");
+            command.args(["-i", "-s", "5000", "-q", "-I", steps]);
+            let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+            let filling = "select count(*) from pg_stat_activity where datname = 'our' \
+                           and query ~ '^(insert into|copy) [^ ]*pgbench_accounts'";
+            wait_for("the tables to be filled", || {
+                assert!(child.try_wait().unwrap().is_none(), "{steps}: it ended by itself");
+                (server.ask("our", filling) != "0").then_some(())
+            });
+            signal(child.id(), "INT");
+            let ended = ended(&child.wait_with_output().unwrap());
+            assert_eq!(ended.code, Some(130), "{steps}: {}", ended.err);
+            assert!(ended.err.contains("interrupted"), "{steps}: {}", ended.err);
+            assert_eq!(server.ask("our", "select count(*) from pgbench_branches"), "0", "{steps}");
+        }
+    }
+}

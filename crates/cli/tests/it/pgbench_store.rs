@@ -1,0 +1,80 @@
+//! `pgdyno pgbench --store`: runs of the drop-in are kept, and known as such.
+use std::path::PathBuf;
+
+use crate::pgbench_support;
+use crate::pgbench_support::Server;
+use serde_json::Value;
+
+fn json(text: &str) -> Value {
+    serde_json::from_str(text).unwrap()
+}
+
+#[test]
+fn a_run_is_kept_and_shown_as_ad_hoc() {
+    let Some(server) = Server::newest("a_run_is_kept_and_shown_as_ad_hoc") else { return };
+    let made = server.run("our", "-i -q --store=kept");
+    assert_eq!(made.code, Some(0), "{}", made.err);
+    assert!(made.err.contains("nothing is stored"), "{}", made.err);
+    let store: PathBuf = server.directory("our").join("kept");
+    assert!(!store.exists(), "an initialization stores nothing");
+
+    let plain = server.run("our", "-n -S -c 2 -t 50");
+    for _ in 0..2 {
+        let kept = server.run("our", "-n -S -c 2 -t 50 --store=kept");
+        assert_eq!(kept.code, Some(0), "{}", kept.err);
+        let lines = |text: &str| text.lines().count();
+        assert_eq!(lines(&kept.out), lines(&plain.out), "the report is pgbench's");
+        assert!(kept.err.contains("stored as pgbench-"), "{}", kept.err);
+    }
+    let listed = server.pgdyno("list --store kept");
+    assert_eq!(listed.out.matches("completed, ad hoc").count(), 2, "{}", listed.out);
+    let runs = json(&server.pgdyno("list --json --store kept").out);
+    assert!(runs[0]["ad_hoc"] == true && runs[0]["recipe"] == "pgbench", "{runs}");
+    let shown = json(&server.pgdyno("show latest --json --store kept").out);
+    assert!(shown["ad_hoc"] == true, "{shown}");
+    assert_eq!(shown["trials"][0]["transactions"], 100);
+    assert!(shown["servers"][0]["version_num"].as_u64().unwrap() >= 150_000);
+    let text = server.pgdyno("show latest --store kept");
+    assert!(text.out.contains("ad hoc") && text.out.contains("Ad hoc: "), "{}", text.out);
+    let page = server.pgdyno("report latest -o page.html --store kept");
+    assert_eq!(page.code, Some(0), "{}", page.err);
+
+    let (a, b) = (runs[0]["id"].as_str().unwrap(), runs[1]["id"].as_str().unwrap());
+    let compared = server.pgdyno(&format!("compare {a} {b} --store kept"));
+    assert_eq!(compared.code, Some(0), "{}{}", compared.out, compared.err);
+    assert!(compared.out.contains("is ad hoc"), "{}", compared.out);
+    let resumed = server.pgdyno(&format!("run --resume {a} --store kept"));
+    assert!(resumed.code == Some(1) && resumed.err.contains("ad hoc run"), "{}", resumed.err);
+    let sound = server.pgdyno("verify --store kept");
+    assert_eq!(sound.code, Some(0), "{}", sound.out);
+}
+
+#[test]
+fn the_password_of_a_dsn_never_reaches_the_store() {
+    const PASSWORD: &str = "correct-horse-battery";
+    let Some(server) = Server::newest("the_password_of_a_dsn_never_reaches_the_store") else {
+        return;
+    };
+    assert_eq!(server.run("our", "-i -q").code, Some(0));
+    server.ask("our", &format!("CREATE ROLE kept SUPERUSER LOGIN PASSWORD '{PASSWORD}'"));
+    server.ask_for_passwords("kept");
+    let mut command = server.command("our");
+    let dsn = format!("dbname=our user=kept password={PASSWORD}");
+    let output = command.args(["-n", "-S", "-t", "5", "--store=kept", &dsn]).output().unwrap();
+    let ended = pgbench_support::ended(&output);
+    assert_eq!(ended.code, Some(0), "{}", ended.err);
+    let bytes = std::fs::read(server.directory("our").join("kept")).unwrap();
+    let needle = PASSWORD.as_bytes();
+    assert!(!bytes.windows(needle.len()).any(|window| window == needle));
+    assert!(bytes.windows(8).any(|window| window == b"pgbench-"), "it is kept at all");
+}
+
+#[test]
+fn a_run_that_cannot_be_kept_is_not_begun() {
+    let Some(server) = Server::newest("a_run_that_cannot_be_kept_is_not_begun") else { return };
+    assert_eq!(server.run("our", "-i -q").code, Some(0));
+    std::fs::write(server.directory("our").join("taken"), "text").unwrap();
+    let refused = server.run("our", "-n -S -t 5 --store=taken");
+    assert_eq!((refused.code, refused.out.as_str()), (Some(1), ""), "{}", refused.err);
+    assert!(refused.err.contains("not a pgdyno store"), "{}", refused.err);
+}

@@ -1,0 +1,467 @@
+//! `pgdyno rm`, `archive`, `import` and `store`: what a store of months needs, from outside.
+#![allow(missing_docs, clippy::unwrap_used)]
+
+use std::fs;
+use std::io::{Read as _, Write as _};
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::Duration;
+
+use crate::support::alike::assert_alike_but_for_thinning;
+use crate::support::{Ended, World, ended, signal};
+use pgdyno_model::facts::Owner;
+use pgdyno_model::record::SessionRecord;
+use pgdyno_model::units::Epoch;
+use pgdyno_results::notes::{Note, Notes};
+use pgdyno_results::store::Store;
+use pgdyno_test_support::RELEASE_MOUNTS;
+use pgdyno_test_support::is_root;
+use pgdyno_test_support::records::Random;
+use pgdyno_test_support::synthetic;
+use rusqlite::Connection;
+use serde_json::Value;
+
+const OLD: &str = "quickstart-";
+const SMALL: [&str; 2] = ["small-20261121-070000-aaaa", "small-20261121-070000-bbbb"];
+
+/// A world whose store is one of pgdyno 0.1.0 with a run of `quickstart` that has seconds and
+/// telemetry, and two small runs.
+fn world() -> World {
+    let world = World::new();
+    let fixture = Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("../results/tests/fixtures/store/0.1.0.sqlite3.xz");
+    let mut bytes = Vec::new();
+    let file = fs::File::open(fixture).unwrap();
+    lzma_rust2::XzReader::new(file, false).read_to_end(&mut bytes).unwrap();
+    fs::write(world.file("data/pgdyno/store.sqlite3", ""), bytes).unwrap();
+    let mut random = Random(7);
+    let plan = synthetic::plan(&["a", "b"], 3, &mut random);
+    let mut store = Store::open(path(&world)).unwrap();
+    for (number, id) in (1..).zip(SMALL) {
+        synthetic::add(&mut store, (id, number), &plan, |planned| {
+            1000.0 + f64::from(planned.ordinal)
+        });
+    }
+    world
+}
+
+fn path(world: &World) -> PathBuf {
+    world.path("data/pgdyno/store.sqlite3")
+}
+
+fn ids(world: &World) -> Vec<String> {
+    let listed: Value = serde_json::from_str(&world.run(&["list", "--json"]).out).unwrap();
+    listed.as_array().unwrap().iter().map(|run| run["id"].as_str().unwrap().to_owned()).collect()
+}
+
+/// Asserts that nothing in the store, or in the store `file`, is damaged.
+fn assert_sound(world: &World, file: Option<&str>) {
+    let of = file.map_or(vec![], |file| vec!["--store", file]);
+    let found = world.run(&[&["verify"][..], &of].concat());
+    assert_eq!(found.code, Some(0), "{}{}", found.out, found.err);
+}
+
+fn assert_refused(ended: &Ended, words: &[&str]) {
+    assert_eq!(ended.code, Some(1), "{}{}", ended.out, ended.err);
+    for word in words.iter().chain(&["error: ", "help: "]) {
+        assert!(ended.err.contains(word), "{word}: {}", ended.err);
+    }
+}
+
+/// Takes the whole store behind pgdyno's back, without its triggers.
+fn tamper(file: &Path, sql: &str) {
+    let raw = Connection::open(file).unwrap();
+    let triggers: Vec<(String, String)> = raw
+        .prepare("SELECT name, sql FROM sqlite_schema WHERE type = 'trigger'")
+        .unwrap()
+        .query_map([], |row| Ok((row.get(0)?, row.get(1)?)))
+        .unwrap()
+        .map(Result::unwrap)
+        .collect();
+    triggers
+        .iter()
+        .for_each(|(name, _)| raw.execute_batch(&format!("DROP TRIGGER {name}")).unwrap());
+    raw.execute_batch(sql).unwrap();
+    triggers.iter().for_each(|(_, sql)| raw.execute_batch(sql).unwrap());
+}
+
+#[test]
+fn only_named_runs_are_removed_and_the_file_shrinks() {
+    let world = world();
+    let kept = world.show(SMALL[1]);
+    let before = fs::metadata(path(&world)).unwrap().len();
+    let unasked = world.run(&["rm", OLD]);
+    assert_refused(&unasked, &["no terminal", "--yes"]);
+    assert!(unasked.out.contains("run quickstart-"), "{}", unasked.out);
+    for (name, words) in [
+        ("latest", &["`latest`", "pgdyno list"][..]),
+        ("smal", &["could be any of 2"]),
+        ("quickstat", &["quickstat", "did you mean"]),
+        ("*", &["no run or probe is named `*`"]),
+    ] {
+        assert_refused(&world.run(&["rm", "--yes", name]), words);
+    }
+    assert_refused(&world.run(&["rm", "--yes", SMALL[0], "nobody"]), &["nobody"]);
+    assert_eq!(ids(&world).len(), 3, "of several names all must be known");
+
+    let report = world.run(&["report", OLD]);
+    assert_eq!(report.code, Some(0), "{}", report.err);
+    let removed = world.run(&["rm", "--yes", OLD, SMALL[0], SMALL[0]]);
+    assert_eq!(removed.code, Some(0), "{}", removed.err);
+    assert_eq!(removed.out.matches(SMALL[0]).count(), 1, "{}", removed.out);
+    assert!(removed.out.contains("the report of quickstart-"), "{}", removed.out);
+    assert_eq!(ids(&world), [SMALL[1]]);
+    assert_eq!(world.show(SMALL[1]), kept);
+    assert!(fs::metadata(path(&world)).unwrap().len() < before / 2);
+    assert_sound(&world, None);
+    let raw = Connection::open(path(&world)).unwrap();
+    let removals: i64 =
+        raw.query_row("SELECT count(*) FROM removal", [], |row| row.get(0)).unwrap();
+    assert_eq!(removals, 2);
+    drop(raw);
+    // What is left is watched as before, the list of removals too.
+    tamper(&path(&world), "UPDATE removal SET record = 'other' WHERE id = 1");
+    assert_eq!(world.run(&["verify"]).code, Some(3));
+}
+
+#[test]
+fn a_terminal_is_asked_and_no_is_the_default() {
+    let world = world();
+    let answer = |typed: &str| {
+        let command = world.command(&["rm", SMALL[0]]);
+        let program = command.get_program().to_str().unwrap();
+        let mut child = Command::new("script")
+            .args(["-q", "-e", "-c", &format!("{program} rm {}", SMALL[0]), "/dev/null"])
+            .envs(command.get_envs().filter_map(|(name, value)| Some((name, value?))))
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let (mut keys, mut screen) = (child.stdin.take().unwrap(), child.stdout.take().unwrap());
+        let (mut shown, mut byte) = (Vec::new(), [0]);
+        while !shown.ends_with(b"[y/N] ") {
+            assert_eq!(screen.read(&mut byte).unwrap(), 1, "{}", String::from_utf8_lossy(&shown));
+            shown.push(byte[0]);
+        }
+        keys.write_all(typed.as_bytes()).unwrap();
+        screen.read_to_end(&mut shown).unwrap();
+        (child.wait().unwrap().code(), String::from_utf8_lossy(&shown).into_owned())
+    };
+    let (code, shown) = answer("\n");
+    assert!(code == Some(0) && shown.contains("nothing was removed"), "{shown}");
+    let (code, shown) = answer("\x03");
+    assert!(code == Some(130) && shown.contains("nothing was removed"), "{shown}");
+    assert_eq!(ids(&world).len(), 3);
+    let (code, shown) = answer("y\n");
+    assert_eq!(code, Some(0), "{shown}");
+    assert_eq!(ids(&world).len(), 2);
+}
+
+#[test]
+fn an_archived_and_removed_run_comes_back_as_it_was() {
+    let world = world();
+    let before = [world.show(OLD), world.show(SMALL[0])];
+    let file = world.path("runs.pgdyno");
+    let archive = file.to_str().unwrap();
+    let archived = world.run(&["archive", OLD, SMALL[0], archive]);
+    assert_eq!(archived.code, Some(0), "{}", archived.err);
+    assert_sound(&world, Some(archive));
+    assert_eq!(fs::metadata(&file).unwrap().permissions().mode() & 0o777, 0o600);
+    let shown = world.run(&["show", OLD, "--json", "--store", archive]);
+    assert_eq!(serde_json::from_str::<Value>(&shown.out).unwrap(), before[0]);
+    let bytes = fs::read(&file).unwrap();
+    assert_refused(&world.run(&["archive", SMALL[1], archive]), &["no file is overwritten"]);
+    assert_eq!(fs::read(&file).unwrap(), bytes);
+
+    let again = world.run(&["import", archive]);
+    assert_eq!(again.code, Some(0), "{}", again.err);
+    assert_eq!(again.out.matches("skipped").count(), 2, "{}", again.out);
+    assert_eq!(world.run(&["rm", "--yes", OLD, SMALL[0]]).code, Some(0));
+    let imported = world.run(&["import", archive, "--json"]);
+    let imported: Value = serde_json::from_str(&imported.out).unwrap();
+    assert_eq!(imported["added"].as_array().unwrap().len(), 2, "{imported}");
+    assert_eq!([world.show(OLD), world.show(SMALL[0])], before);
+    assert_sound(&world, None);
+    let resumed = world.run(&["run", "--resume", OLD]);
+    let is_trusted = !rustix::process::geteuid().is_root();
+    assert!(is_trusted || resumed.err.contains("was imported"), "{}", resumed.err);
+    assert_eq!(fs::read(&file).unwrap(), bytes, "an archive is only read");
+    let left: Vec<_> = fs::read_dir(file.parent().unwrap())
+        .unwrap()
+        .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+        .filter(|name| name.starts_with(".pgdyno"))
+        .collect();
+    assert_eq!(left, Vec::<String>::new());
+}
+
+#[test]
+fn notes_go_along_with_an_archived_run_and_stay_when_it_is_removed() {
+    let world = world();
+    let note = |text: &str| Note { text: text.to_owned(), tags: vec!["kept".to_owned()] };
+    let notes = Notes::open(&path(&world)).unwrap();
+    for (at, text) in [(1, "first"), (2, "second")] {
+        notes.write(SMALL[0], &note(text), Epoch(at)).unwrap();
+    }
+    notes.write(SMALL[1], &note("of another run"), Epoch(3)).unwrap();
+    let archive = world.path("old.sqlite3");
+    let archived = world.run(&["archive", SMALL[0], archive.to_str().unwrap()]);
+    assert_eq!(archived.code, Some(0), "{}", archived.err);
+    assert!(archived.out.contains(".notes"), "{}", archived.out);
+    let beside = Notes::open_for_reading(&archive).unwrap().unwrap();
+    assert_eq!(beside.all().unwrap().len(), 1, "only the notes on the archived run");
+    let removed = world.run(&["rm", "--yes", SMALL[0]]);
+    assert!(removed.out.contains("the note on"), "{}", removed.out);
+
+    let other = World::new();
+    for _ in 0..2 {
+        let imported = other.run(&["import", archive.to_str().unwrap()]);
+        assert_eq!((imported.code, imported.err.as_str()), (Some(0), ""), "{}", imported.err);
+    }
+    let there = Notes::open_for_reading(&path(&other)).unwrap().unwrap();
+    assert_eq!(there.history(SMALL[0]).unwrap(), notes.history(SMALL[0]).unwrap());
+}
+
+#[test]
+fn an_id_with_other_content_is_refused_and_nothing_is_lost() {
+    let world = world();
+    let file = world.path("runs.pgdyno");
+    let archive = file.to_str().unwrap();
+    assert_eq!(world.run(&["archive", OLD, SMALL[0], archive]).code, Some(0));
+    assert_eq!(world.run(&["store", "thin", "--yes", OLD]).code, Some(0));
+    assert_eq!(world.run(&["rm", "--yes", SMALL[0]]).code, Some(0));
+    let before = fs::read(path(&world)).unwrap();
+    assert_refused(&world.run(&["import", archive]), &["other content", "quickstart-"]);
+    assert!(fs::read(path(&world)).unwrap() == before, "nothing is changed");
+    // The other record is not held up by it.
+    assert_eq!(world.run(&["import", archive, SMALL[0]]).code, Some(0));
+    assert_eq!(ids(&world).len(), 3);
+    assert_sound(&world, None);
+}
+
+#[test]
+fn files_that_are_cut_damaged_newer_or_none_of_pgdynos_are_refused() {
+    let world = world();
+    let file = world.path("runs.pgdyno");
+    let archive = file.to_str().unwrap();
+    assert_eq!(world.run(&["archive", OLD, archive]).code, Some(0));
+    let whole = fs::read(&file).unwrap();
+    let before = fs::read(path(&world)).unwrap();
+    for part in [1, 4, 9] {
+        fs::write(&file, &whole[..whole.len() * part / 10]).unwrap();
+        let cut = world.run(&["import", archive]);
+        assert!(cut.code == Some(1) && cut.err.contains("error: "), "{}{}", cut.out, cut.err);
+    }
+    fs::write(&file, &whole).unwrap();
+    tamper(&file, "UPDATE second SET transactions = transactions + 1 WHERE t_s = 1");
+    assert_refused(&world.run(&["import", archive]), &["damaged"]);
+    fs::write(&file, &whole).unwrap();
+    Connection::open(&file)
+        .unwrap()
+        .execute_batch("CREATE TRIGGER t AFTER INSERT ON run BEGIN SELECT 1; END")
+        .unwrap();
+    let hostile = world.run(&["import", archive]);
+    assert!(hostile.code == Some(1) && hostile.err.contains("trigger"), "{}", hostile.err);
+    fs::write(&file, &whole).unwrap();
+    Connection::open(&file).unwrap().execute_batch("PRAGMA user_version = 99").unwrap();
+    assert_refused(&world.run(&["import", archive]), &["newer pgdyno"]);
+    fs::write(&file, "tps = 5").unwrap();
+    assert_refused(&world.run(&["import", archive]), &["not a pgdyno store"]);
+    assert_refused(&world.run(&["import", "nowhere"]), &["nowhere"]);
+    assert!(fs::read(path(&world)).unwrap() == before, "nothing is changed");
+}
+
+#[test]
+fn a_store_of_a_newer_version_or_none_at_all_is_left_as_it_is() {
+    let world = World::new();
+    for arguments in [
+        &["rm", "--yes", "a"][..],
+        &["archive", "a", "b"],
+        &["store", "size"],
+        &["store", "thin", "--yes", "a"],
+    ] {
+        assert_refused(&world.run(arguments), &["there is no store"]);
+    }
+    assert!(!path(&world).exists());
+    let world = self::world();
+    Connection::open(path(&world)).unwrap().execute_batch("PRAGMA user_version = 99").unwrap();
+    let before = fs::read(path(&world)).unwrap();
+    for arguments in [&["rm", "--yes", OLD][..], &["store", "thin", "--yes", OLD]] {
+        assert_refused(&world.run(arguments), &["newer pgdyno"]);
+    }
+    assert!(fs::read(path(&world)).unwrap() == before);
+}
+
+#[test]
+fn a_run_at_work_is_neither_removed_nor_thinned_nor_archived() {
+    let world = world();
+    let stat = fs::read_to_string("/proc/self/stat").unwrap();
+    let fields: Vec<&str> = stat.rsplit_once(')').unwrap().1.split_whitespace().collect();
+    let boot_id = fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap();
+    let owner = Owner {
+        pid: std::process::id().cast_signed(),
+        started_ticks: fields[19].parse().unwrap(),
+        boot_id: boot_id.trim().to_owned(),
+        host: None,
+    };
+    let session = SessionRecord { owner, ..synthetic::session(&["here".to_owned()]) };
+    Store::open(path(&world)).unwrap().begin_session(SMALL[0], &session).unwrap();
+    let file = world.path("a");
+    for arguments in [
+        &["rm", "--yes", SMALL[1], SMALL[0]][..],
+        &["store", "thin", "--yes", SMALL[0]],
+        &["archive", SMALL[0], file.to_str().unwrap()],
+    ] {
+        assert_refused(&world.run(arguments), &["worked on by process"]);
+    }
+    assert_eq!(ids(&world).len(), 3);
+    assert!(!file.exists());
+}
+
+#[test]
+fn a_killed_removal_leaves_the_old_or_the_new_store() {
+    let mut gone = 0;
+    for delay_ms in [0, 5, 10, 15, 20, 30, 40, 60, 80, 120] {
+        let world = world();
+        let mut child = world.spawn(&["rm", "--yes", OLD]);
+        std::thread::sleep(Duration::from_millis(delay_ms));
+        let _ = child.kill();
+        child.wait().unwrap();
+        assert_sound(&world, None);
+        let left = ids(&world);
+        assert!(
+            left.ends_with(&[SMALL[1].to_owned(), SMALL[0].to_owned()])
+                || left.len() == 3
+                || left.len() == 2
+        );
+        let is_gone = !left.iter().any(|id| id.starts_with(OLD));
+        gone += u32::from(is_gone);
+        assert_eq!(left.len(), if is_gone { 2 } else { 3 });
+    }
+    assert!(gone < 10, "no kill came in time");
+}
+
+#[test]
+fn two_processes_at_once_both_succeed() {
+    let world = world();
+    let archive = world.path("a");
+    assert_eq!(world.run(&["archive", OLD, archive.to_str().unwrap()]).code, Some(0));
+    let both = |a: &[&str], b: &[&str]| {
+        [a, b]
+            .map(|arguments| world.spawn(arguments))
+            .map(|child| ended(child.wait_with_output().unwrap()))
+    };
+    for done in both(&["rm", "--yes", OLD], &["rm", "--yes", SMALL[0]]) {
+        assert_eq!(done.code, Some(0), "{}", done.err);
+    }
+    assert_eq!(ids(&world), [SMALL[1]]);
+    let import = ["import", archive.to_str().unwrap()];
+    let done = both(&import, &import);
+    assert!(done.iter().all(|done| done.code == Some(0)), "{}{}", done[0].err, done[1].err);
+    assert_eq!(ids(&world).len(), 2, "it is there once");
+    let file = world.path("b");
+    let archive = ["archive", SMALL[1], file.to_str().unwrap()];
+    let codes = both(&archive, &archive).map(|done| done.code);
+    assert!(codes.contains(&Some(0)), "{codes:?}");
+    assert_sound(&world, Some(file.to_str().unwrap()));
+    assert_sound(&world, None);
+}
+
+#[test]
+fn an_archive_that_does_not_fit_leaves_nothing() {
+    if !is_root("an_archive_that_does_not_fit_leaves_nothing", "only root mounts filesystems") {
+        return;
+    }
+    let world = world();
+    let disk = world.path("disk");
+    let program = env!("CARGO_BIN_EXE_pgdyno");
+    let within = |mount: &str, script: &str| {
+        let script =
+            format!("{RELEASE_MOUNTS}mount -t tmpfs {mount} none {} && {script}", disk.display());
+        let command = world.command(&["--version"]);
+        let mut shell = Command::new("unshare");
+        shell.args(["-m", "sh", "-c", &script]);
+        shell.envs(command.get_envs().filter_map(|(name, value)| Some((name, value?))));
+        ended(shell.output().unwrap())
+    };
+    let file = disk.join("a").display().to_string();
+    let full = within(
+        "-o size=200k",
+        &format!("{program} archive {OLD} {file}; echo $?; ls -A {}", disk.display()),
+    );
+    assert!(full.err.contains("full") && full.err.contains("help: make room"), "{}", full.err);
+    assert_eq!(full.out, "1\n");
+    let read_only = within("-o ro", &format!("{program} archive {OLD} {file}"));
+    assert_refused(&read_only, &["Read-only"]);
+    // A store on a filesystem that is only read.
+    let store = path(&world).display().to_string();
+    let copy = format!("cp {store} {0}/s && mount -o remount,ro {0}", disk.display());
+    let run = format!("{copy} && {program} rm --yes {OLD} --store {}/s", disk.display());
+    assert_refused(&within("-o size=50m", &run), &[]);
+    let run = format!("{copy} && {program} store size --store {}/s", disk.display());
+    assert_eq!(within("-o size=50m", &run).code, Some(0));
+}
+
+#[test]
+fn thinning_keeps_figures_and_says_what_it_took() {
+    let world = world();
+    let id = ids(&world).into_iter().find(|id| id.starts_with(OLD)).unwrap();
+    let before = world.show(&id);
+    assert_eq!(before["thinned"], Value::Array(Vec::new()));
+    let unasked = world.run(&["store", "thin", &id]);
+    assert_refused(&unasked, &["--yes"]);
+    assert!(unasked.out.contains("lost: ") && unasked.out.contains("kept: "), "{}", unasked.out);
+    assert_eq!(world.show(&id), before);
+    let thinned = world.run(&["store", "thin", "--yes", "--json", &id]);
+    assert_eq!(thinned.code, Some(0), "{}", thinned.err);
+    let thinned: Value = serde_json::from_str(&thinned.out).unwrap();
+    assert!(thinned[0]["samples"].as_u64().unwrap() > 0, "{thinned}");
+
+    let after = world.show(&id);
+    assert_eq!(after["thinned"][0]["samples"], thinned[0]["samples"]);
+    let notes = |view: &Value| view["notes"].as_array().unwrap().clone();
+    let new: Vec<Value> =
+        notes(&after).into_iter().filter(|note| !notes(&before).contains(note)).collect();
+    assert!(new.len() == 1 && new[0].as_str().unwrap().starts_with("Thinned on "), "{new:?}");
+    assert_alike_but_for_thinning(before, after);
+    assert_sound(&world, None);
+    let page = world.page(&[&id]);
+    assert!(page["view"]["thinned"][0]["thinned_at"].is_string());
+    let exported = world.run(&["export", &id, "--format", "json"]);
+    let exported: Value = serde_json::from_str(&exported.out).unwrap();
+    assert_eq!(exported["trials"][0]["telemetry_every_s"], 60);
+    assert!(exported["trials"][0]["thinned_at"].is_string());
+    let again = world.run(&["store", "thin", "--yes", &id]);
+    assert!(again.code == Some(0) && again.out.contains("nothing to thin"), "{}", again.out);
+    // By date, only what began before it.
+    let none = world.run(&["store", "thin", "--yes", "--before", "2020-01-01"]);
+    assert!(none.code == Some(0) && none.out.contains("nothing was removed"), "{}", none.out);
+    let wrong = world.run(&["store", "thin", "--yes", "--before", "yesterday"]);
+    assert!(wrong.code == Some(1) && wrong.err.contains("2026-01-31"), "{}", wrong.err);
+}
+
+#[test]
+fn sizes_add_up_to_the_file_and_name_the_largest() {
+    let world = world();
+    let size: Value = serde_json::from_str(&world.run(&["store", "size", "--json"]).out).unwrap();
+    assert_eq!(size["schema"], "pgdyno.store-size/1");
+    let file = fs::metadata(path(&world)).unwrap().len();
+    let sum: u64 =
+        size["contents"].as_array().unwrap().iter().map(|c| c["bytes"].as_u64().unwrap()).sum();
+    assert_eq!((size["bytes"].as_u64(), sum), (Some(file), file));
+    assert!(size["records"][0]["id"].as_str().unwrap().starts_with(OLD), "{size}");
+    let thinnable = size["records"][0]["thinnable_bytes"].as_u64().unwrap();
+    assert!(thinnable > 0 && thinnable < size["records"][0]["bytes"].as_u64().unwrap());
+    let table = world.run(&["store", "size"]);
+    assert!(table.out.contains("telemetry") && table.out.contains("largest"), "{}", table.out);
+}
+
+#[test]
+fn a_signal_ends_a_change_and_leaves_the_store_whole() {
+    let world = world();
+    let child = world.spawn(&["rm", "--yes", OLD]);
+    signal(child.id().cast_signed(), "INT");
+    let done = ended(child.wait_with_output().unwrap());
+    assert!(matches!(done.code, Some(0 | 130)) || done.code.is_none(), "{:?}", done.code);
+    assert_sound(&world, None);
+}

@@ -1,0 +1,223 @@
+//! Runs the real binary in a world of its own: directories, store, state; and finds what it may
+//! have left behind.
+
+#![allow(unreachable_pub, clippy::unwrap_used, clippy::needless_pass_by_value)]
+
+pub mod alike;
+pub mod docs;
+pub mod fake_server;
+pub mod lying_server;
+pub mod terminal;
+
+use std::io::{Read as _, Write as _};
+use std::net::TcpStream;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Output, Stdio};
+
+use pgdyno_test_support::{Scratch, traces, wait_for};
+
+/// A directory tree for one test. The PostgreSQL cache is the user's own, so that a build is
+/// fetched once.
+pub struct World {
+    root: Scratch,
+}
+
+pub struct Ended {
+    pub code: Option<i32>,
+    pub out: String,
+    pub err: String,
+}
+
+/// Returns whether this machine lets disks be emulated; otherwise says that `test` is skipped.
+pub fn emulates_disks(test: &str) -> bool {
+    let why = if !rustix::process::geteuid().is_root() {
+        "only root makes filesystems".to_owned()
+    } else if let Err(e) = std::fs::File::options().read(true).write(true).open("/dev/fuse") {
+        format!("/dev/fuse cannot be opened: {e}")
+    } else {
+        return true;
+    };
+    pgdyno_test_support::skip(test, &why);
+    false
+}
+
+/// Returns whether the process is root; otherwise says that `test` is skipped.
+pub fn is_root(test: &str) -> bool {
+    pgdyno_test_support::is_root(test, "only root makes filesystems")
+}
+
+impl World {
+    pub fn new() -> Self {
+        let root = Scratch::new();
+        let _ = root.create_folder("disk");
+        Self { root }
+    }
+
+    pub fn path(&self, name: &str) -> PathBuf {
+        self.root.path().join(name)
+    }
+
+    /// The storage directory of this world's runs.
+    pub fn disk(&self) -> PathBuf {
+        self.path("disk")
+    }
+
+    pub fn file(&self, name: &str, text: &str) -> PathBuf {
+        let path = self.path(name);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(&path, text).unwrap();
+        path
+    }
+
+    pub fn command<S: AsRef<std::ffi::OsStr>>(&self, args: &[S]) -> Command {
+        self.wrapped(&[], args)
+    }
+
+    /// The command `wrapper`, whose last arguments are pgdyno and `args`; pgdyno itself if there is
+    /// none.
+    pub fn wrapped<S: AsRef<std::ffi::OsStr>>(&self, wrapper: &[&str], args: &[S]) -> Command {
+        let mut words = wrapper.iter().chain(&[env!("CARGO_BIN_EXE_pgdyno")]);
+        let mut command = Command::new(words.next().unwrap());
+        command.args(words).args(args).current_dir(self.root.path()).stdin(Stdio::null());
+        command.env("XDG_DATA_HOME", self.path("data")).env("XDG_STATE_HOME", self.path("state"));
+        for (name, _) in std::env::vars_os() {
+            if name.to_string_lossy().starts_with("PG") && name != "PGDYNO_MAVEN" {
+                command.env_remove(name);
+            }
+        }
+        command
+    }
+
+    pub fn run<S: AsRef<std::ffi::OsStr>>(&self, args: &[S]) -> Ended {
+        ended(self.command(args).output().unwrap())
+    }
+
+    pub fn spawn<S: AsRef<std::ffi::OsStr>>(&self, args: &[S]) -> Child {
+        self.command(args).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
+    }
+
+    /// `show RUN --json`.
+    pub fn show(&self, run: &str) -> serde_json::Value {
+        let shown = self.run(&["show", run, "--json"]);
+        assert_eq!(shown.code, Some(0), "{}", shown.err);
+        serde_json::from_str(&shown.out).unwrap()
+    }
+
+    /// The document in the page that `report` makes of `ids`.
+    pub fn page(&self, ids: &[&str]) -> serde_json::Value {
+        let made = self.run(&[&["report", "-o", "-"], ids].concat());
+        assert_eq!(made.code, Some(0), "{}", made.err);
+        let (_, data) = made.out.split_once("id=\"pgdyno-data\">").unwrap();
+        serde_json::from_str(data.split_once("</script>").unwrap().0).unwrap()
+    }
+
+    /// What lies where clusters are made, and what the journal still names.
+    pub fn left_behind(&self) -> Vec<PathBuf> {
+        [self.disk(), self.path("state/pgdyno/made")]
+            .iter()
+            .filter_map(|directory| std::fs::read_dir(directory).ok())
+            .flat_map(|entries| entries.flatten().map(|e| e.path()))
+            .filter(|path| path.file_name().is_none_or(|name| name != ".lock"))
+            .collect()
+    }
+
+    /// Returns mounts, loop devices and emulated disks that lie in this world.
+    pub fn traces(&self) -> Vec<String> {
+        traces(self.root.path())
+    }
+
+    pub fn assert_nothing_left(&self) {
+        assert_eq!(self.left_behind(), Vec::<PathBuf>::new());
+        assert_eq!(self.servers(), Vec::<i32>::new());
+    }
+
+    /// The postmasters whose data directories lie in this world: by their working directory, so
+    /// only ours.
+    pub fn servers(&self) -> Vec<i32> {
+        let mut found = Vec::new();
+        for entry in std::fs::read_dir("/proc").unwrap().flatten() {
+            let Ok(pid) = entry.file_name().to_string_lossy().parse::<i32>() else { continue };
+            let Ok(cwd) = std::fs::read_link(entry.path().join("cwd")) else { continue };
+            if cwd.starts_with(self.disk()) && cwd.join("postmaster.pid").exists() {
+                let first = std::fs::read_to_string(cwd.join("postmaster.pid")).unwrap_or_default();
+                if first.lines().next().and_then(|l| l.trim().parse().ok()) == Some(pid) {
+                    found.push(pid);
+                }
+            }
+        }
+        found
+    }
+
+    /// Waits until `what` happens; fails after a minute.
+    pub fn until(&self, what: &str, mut happened: impl FnMut() -> bool) {
+        wait_for(what, || happened().then_some(()));
+    }
+
+    /// The completed trials of the newest run, read from the store beside a process that may be
+    /// writing it.
+    pub fn trials_stored(&self) -> i64 {
+        read_column(&self.store(), "SELECT count(*) FROM trial").map_or(0, |counts| counts[0])
+    }
+
+    /// The store of this world's runs.
+    pub fn store(&self) -> PathBuf {
+        self.path("data/pgdyno/store.sqlite3")
+    }
+}
+
+/// The one column that `sql` reads in a store, also beside a process that may be writing it.
+pub fn read_column<T: rusqlite::types::FromSql>(
+    store: &Path,
+    sql: &str,
+) -> rusqlite::Result<Vec<T>> {
+    let flags = rusqlite::OpenFlags::SQLITE_OPEN_READ_ONLY;
+    let store = rusqlite::Connection::open_with_flags(store, flags)?;
+    let mut query = store.prepare(sql)?;
+    query.query_map([], |row| row.get(0))?.collect()
+}
+
+pub fn ended(output: Output) -> Ended {
+    Ended {
+        code: output.status.code(),
+        out: String::from_utf8_lossy(&output.stdout).into_owned(),
+        err: String::from_utf8_lossy(&output.stderr).into_owned(),
+    }
+}
+
+/// `run FILE-or-recipe` with what makes it short, and its clusters in this world's disk.
+pub fn quick<'a>(world: &World, what: &'a str, sets: &[&'a str]) -> Vec<String> {
+    let mut args = vec!["run".to_owned(), what.to_owned()];
+    let disk = format!("storage.disk.directory={}", world.disk().display());
+    let short = [
+        disk.as_str(),
+        "load.duration=1s",
+        "load.warm_up=200ms",
+        "workload.scale=1",
+        "telemetry.fsync=200ms",
+    ];
+    for set in short.iter().chain(sets) {
+        args.extend(["--set".to_owned(), (*set).to_owned()]);
+    }
+    args
+}
+
+/// Whether the path exists and is not empty.
+pub fn is_filled(path: &Path) -> bool {
+    std::fs::metadata(path).is_ok_and(|m| m.len() > 0)
+}
+
+/// The answer to an HTTP request on a port of this machine; none where nobody listens.
+pub fn ask(port: u16, request: &str) -> Option<String> {
+    let mut connection = TcpStream::connect(("127.0.0.1", port)).ok()?;
+    connection.write_all(request.as_bytes()).ok()?;
+    let mut answer = Vec::new();
+    let _ = connection.read_to_end(&mut answer);
+    Some(String::from_utf8(answer).unwrap())
+}
+
+/// Sends a signal to a process of this test's.
+pub fn signal(pid: i32, name: &str) {
+    let status =
+        Command::new("/bin/sh").args(["-c", &format!("kill -{name} {pid}")]).status().unwrap();
+    assert!(status.success());
+}

@@ -1,0 +1,98 @@
+//! Whatever ends a run, nothing stays behind, what was complete is kept, and the run can go on.
+
+use crate::support::{World, ended, quick, signal};
+
+const FOUR_SHORT_TRIALS: [&str; 2] = ["factors.clients=[1, 2]", "experiment.repeats=1"];
+
+#[test]
+fn sigterm_takes_everything_down_and_resume_completes_the_run() {
+    let world = World::new();
+    let child = world.spawn(&quick(&world, "quickstart", &FOUR_SHORT_TRIALS));
+    world.until("the first trial to be stored", || world.trials_stored() >= 1);
+    assert_eq!(world.servers().len(), 1);
+    signal(child.id().cast_signed(), "TERM");
+    let stopped = ended(child.wait_with_output().unwrap());
+    assert_eq!(stopped.code, Some(130), "{}", stopped.err);
+    assert!(stopped.err.contains("--resume"), "{}", stopped.err);
+    world.assert_nothing_left();
+    assert_eq!(world.show("latest")["run"]["state"], "interrupted");
+
+    let resumed = world.run(&["run", "--resume", "latest"]);
+    assert_eq!(resumed.code, Some(0), "{}", resumed.err);
+    let shown = world.show("latest");
+    assert_eq!(shown["run"]["state"], "completed");
+    assert_eq!(shown["trials"].as_array().unwrap().len(), 4);
+    world.assert_nothing_left();
+    let again = world.run(&["run", "--resume", "latest"]);
+    assert_eq!(again.code, Some(1));
+    assert!(again.err.contains("nothing to go on with"), "{}", again.err);
+}
+
+#[test]
+fn after_a_sigkill_the_next_start_clears_what_is_left_and_resume_completes_the_run() {
+    let world = World::new();
+    let mut child = world.spawn(&quick(&world, "quickstart", &FOUR_SHORT_TRIALS));
+    world.until("the first trial to be stored", || world.trials_stored() >= 1);
+    world.until("a server to be left", || world.servers().len() == 1);
+    let server = world.servers()[0];
+    child.kill().unwrap();
+    child.wait().unwrap();
+    assert_eq!(
+        world.servers(),
+        [server],
+        "the server outlives a killed pgdyno: that is what the next start is for"
+    );
+    // Somebody else's directory of the same look, beside it.
+    let foreign = world.disk().join("pgdyno-00000000");
+    std::fs::create_dir(&foreign).unwrap();
+    std::fs::write(foreign.join("precious"), "mine").unwrap();
+    assert_eq!(world.show("latest")["run"]["state"], "interrupted");
+
+    let resumed = world.run(&["run", "--resume", "latest"]);
+    assert_eq!(resumed.code, Some(0), "{}", resumed.err);
+    assert!(resumed.err.contains(&format!("ended server {server}")), "{}", resumed.err);
+    assert_eq!(world.show("latest")["run"]["state"], "completed");
+    assert_eq!(std::fs::read_to_string(foreign.join("precious")).unwrap(), "mine");
+    std::fs::remove_dir_all(&foreign).unwrap();
+    world.assert_nothing_left();
+}
+
+/// Whether a session of the server `postmaster` executes an UPDATE, by the titles of its processes.
+fn is_updating(postmaster: i32) -> bool {
+    let children = format!("/proc/{postmaster}/task/{postmaster}/children");
+    let children = std::fs::read_to_string(children).unwrap_or_default();
+    children.split_whitespace().any(|pid| {
+        let title = std::fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+        String::from_utf8_lossy(&title).contains(" UPDATE")
+    })
+}
+
+#[test]
+fn a_server_that_dies_costs_its_trial_and_no_other() {
+    let world = World::new();
+    let sets = ["factors.clients=[1, 2]", "experiment.repeats=1", "load.duration=3s"];
+    let child = world.spawn(&quick(&world, "quickstart", &sets));
+    world.until("the first trial to be stored", || world.trials_stored() >= 1);
+    world.until("the second trial's load", || world.servers().into_iter().any(is_updating));
+    for server in world.servers() {
+        signal(server, "KILL");
+    }
+    let ended = ended(child.wait_with_output().unwrap());
+    assert_eq!(ended.code, Some(2), "{}", ended.err);
+    let shown = world.show("latest");
+    assert_eq!(shown["run"]["state"], "failed");
+    let trials = shown["trials"].as_array().unwrap();
+    let failed: Vec<&serde_json::Value> =
+        trials.iter().filter(|t| t["state"] == "failed").collect();
+    assert_eq!((trials.len(), failed.len()), (4, 1), "{}", ended.err);
+    assert!(
+        failed[0]["failure"].as_str().unwrap().contains("the server ended by itself"),
+        "{}",
+        failed[0]["failure"]
+    );
+    world.assert_nothing_left();
+
+    let resumed = world.run(&["run", "--resume", "latest"]);
+    assert_eq!(resumed.code, Some(0), "{}", resumed.err);
+    assert_eq!(world.show("latest")["run"]["state"], "completed");
+}

@@ -1,0 +1,112 @@
+//! Crash rounds under logins: an honest server keeps each, and a duplicate key is seen.
+
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
+use pgdyno_connect::control::{self, Client};
+use pgdyno_lab::crash::{Interference, crash};
+use pgdyno_lab::file::Source;
+use pgdyno_lab::{CrashRecord, Prepared, Verdict};
+use pgdyno_model::crash::{CheckOutcome, CrashWorkload, Failing, Fault};
+use pgdyno_model::progress::Silent;
+use pgdyno_model::target::Target;
+
+/// Crashes a server in a directory under logins; `crash` holds more keys of `[crash]`.
+fn crash_logins(keys: &str, interference: Interference) -> CrashRecord {
+    let home = tempfile::tempdir().unwrap();
+    let disk = home.path().join("disk");
+    std::fs::create_dir(&disk).unwrap();
+    for directory in [home.path(), &disk] {
+        std::fs::set_permissions(directory, std::fs::Permissions::from_mode(0o755)).unwrap();
+    }
+    let text = format!(
+        "[experiment]\nrepeats = 1\n[storage.disk]\ndirectory = \"{}\"\n\
+         [postgres]\nsettings = {{ autovacuum = \"off\" }}\n\
+         [crash]\nworkload = \"user-login\"\nload = \"400ms\"\n{keys}\n",
+        disk.display()
+    );
+    let source = Source { name: "logins".into(), shown: "logins".into(), text, base: disk };
+    let prepared = Prepared::new(source, Vec::new()).unwrap();
+    let (store, stop) = (home.path().join("store.sqlite3"), AtomicBool::new(false));
+    let record = crash(&prepared, interference, &store, &Silent, &stop).unwrap();
+    let rounds = record.outcome.faults.iter().flat_map(|fault| &fault.rounds);
+    if let Some(kept) = rounds.filter_map(|round| round.kept.as_ref()).next() {
+        // The round's, and the session's around it.
+        std::fs::remove_dir_all(Path::new(kept).parent().unwrap()).unwrap();
+    }
+    record
+}
+
+#[test]
+fn an_immediate_restart_keeps_every_login_and_no_key_twice_and_a_lost_login_is_seen() {
+    let keys = "faults = [\"immediate\", \"process\"]\nrounds = 2";
+    let outcome = crash_logins(keys, Interference::default()).outcome;
+    assert_eq!(outcome.options.workload, CrashWorkload::UserLogin);
+    assert_eq!(outcome.verdict, Verdict::Pass, "{}", outcome.reason);
+    let faults: Vec<Fault> = outcome.faults.iter().map(|fault| fault.fault).collect();
+    assert_eq!(faults, [Fault::Immediate, Fault::Process]);
+    for fault in &outcome.faults {
+        for round in &fault.rounds {
+            assert!(round.acknowledged > 0);
+            for name in
+                ["every loaded row is there once, by a scan", "every transaction is there whole"]
+            {
+                let check = round.checks.iter().find(|check| check.name == name).unwrap();
+                assert_eq!(check.outcome, CheckOutcome::Passed, "{name}");
+            }
+        }
+    }
+    let seen: Vec<(Option<Fault>, bool, Verdict)> =
+        outcome.controls.iter().map(|c| (c.fault, c.seen, c.verdict)).collect();
+    let lost = Verdict::Fail(Failing::Lost);
+    assert_eq!(
+        seen,
+        [(Some(Fault::Immediate), true, lost), (Some(Fault::Process), true, lost)],
+        "nothing but the ledger sees what the control takes back"
+    );
+}
+
+/// The verdict on a round after which `damage` was done, and the checks that failed.
+fn damaged(damage: impl Fn(&mut Client) + Send + Sync + 'static) -> (Verdict, String, Vec<String>) {
+    let interference = Interference {
+        through: None,
+        after_recovery: Some(Arc::new(move |target: &Target, _: &Path| {
+            damage(&mut control::connect_to_own(target).unwrap());
+        })),
+    };
+    let keys = "faults = [\"immediate\"]\nrounds = 1\ncontrols = false";
+    let record = crash_logins(keys, interference);
+    let round = &record.outcome.faults[0].rounds[0];
+    let failed =
+        round.checks.iter().filter(|check| matches!(check.outcome, CheckOutcome::Failed(_)));
+    (round.verdict, round.reason.clone(), failed.map(|check| check.name.clone()).collect())
+}
+
+#[test]
+fn a_user_whose_key_is_there_twice_is_seen_and_named() {
+    let (verdict, reason, failed) = damaged(|client| {
+        let index = "'user_info_pkey'::regclass";
+        for sql in [
+            format!("UPDATE pg_index SET indisunique = false WHERE indexrelid = {index}"),
+            "INSERT INTO user_info SELECT * FROM user_info WHERE userid = 78".to_owned(),
+            format!("UPDATE pg_index SET indisunique = true WHERE indexrelid = {index}"),
+        ] {
+            client.batch_execute(&sql).unwrap();
+        }
+    });
+    assert_eq!(verdict, Verdict::Fail(Failing::Corrupt), "{reason}");
+    assert!(failed.contains(&"every loaded row is there once, by a scan".to_owned()), "{failed:?}");
+    assert!(reason.contains("duplicate keys") && reason.contains("userid 78"), "{reason}");
+}
+
+#[test]
+fn a_login_without_its_session_is_half_a_transaction() {
+    let (verdict, reason, failed) = damaged(|client| {
+        let sql = "DELETE FROM user_login_rec WHERE ctid = (SELECT min(ctid) FROM user_login_rec)";
+        client.batch_execute(sql).unwrap();
+    });
+    assert_eq!(verdict, Verdict::Fail(Failing::Corrupt), "{reason}");
+    assert_eq!(failed, ["every transaction is there whole", "the balances' sums agree"]);
+}

@@ -1,0 +1,352 @@
+//! Damage planted in a server that recovered well: verification sees it, and what it cannot see it
+//! calls unknown.
+//!
+//! The first tests plant what only the rows' count, the index's leads or the visibility map tell:
+//! each asserts that every other oracle passes.
+
+use std::fs::{File, OpenOptions};
+use std::os::unix::fs::{FileExt, PermissionsExt};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use pgdyno_connect::control::{self, Client};
+use pgdyno_lab::crash::{AfterRecovery, Interference, crash};
+use pgdyno_lab::file::Source;
+use pgdyno_lab::{CrashRecord, LabError, Prepared, Verdict};
+use pgdyno_model::crash::{CheckOutcome, Failing};
+use pgdyno_model::progress::Silent;
+use pgdyno_model::target::Target;
+
+/// PostgreSQL's page.
+const PAGE: usize = 8192;
+
+/// What looks at rows by their number and constants, at index entries, at the visibility map, and
+/// beyond a clean stop.
+const COUNTING: [&str; 8] = [
+    "every loaded row is there once, by a scan",
+    "every loaded row is there once, by its key",
+    "index entries lead to tuples",
+    "the visibility map tells the truth",
+    "the server takes writes",
+    "the server starts again after a clean stop",
+    "the last write is there after a clean stop",
+    "every loaded row is there after a clean stop",
+];
+
+/// One round after which `damage` is done, with `limit` for recovery and for each step of
+/// verification.
+fn round_with(
+    limit: &str,
+    stop: &AtomicBool,
+    damage: AfterRecovery,
+) -> Result<CrashRecord, LabError> {
+    let home = tempfile::tempdir().unwrap();
+    let disk = home.path().join("disk");
+    std::fs::create_dir(&disk).unwrap();
+    for directory in [home.path(), &disk] {
+        std::fs::set_permissions(directory, std::fs::Permissions::from_mode(0o755)).unwrap();
+    }
+    // Few buffers, so that a file can be changed under the server; no checksums, so that rows alone
+    // tell of it.
+    let text = format!(
+        "[experiment]\nrepeats = 1\n[storage.disk]\ndirectory = \"{}\"\n\
+         [postgres]\ninitdb = [\"--no-data-checksums\"]\n\
+         settings = {{ shared_buffers = \"1MB\", autovacuum = \"off\", fsync = \"off\" }}\n\
+         [crash]\nfaults = [\"process\"]\nrounds = 1\nclients = 4\nload = \"300ms\"\ncontrols = false\n\
+         recovery_limit = \"{limit}\"\n",
+        disk.display()
+    );
+    let source = Source { name: "planted".into(), shown: "planted".into(), text, base: disk };
+    let prepared = Prepared::new(source, Vec::new()).unwrap();
+    let interference = Interference { through: None, after_recovery: Some(damage) };
+    let record = crash(&prepared, interference, &home.path().join("store.sqlite3"), &Silent, stop)?;
+    if let Some(kept) =
+        record.outcome.faults.first().and_then(|fault| fault.rounds[0].kept.as_ref())
+    {
+        // The round's, and the session's around it.
+        std::fs::remove_dir_all(Path::new(kept).parent().unwrap()).unwrap();
+    }
+    Ok(record)
+}
+
+/// The verdict of one round after `damage`, its reason, and the oracles that failed.
+fn judged(
+    damage: impl Fn(&mut Client, &Path) + Send + Sync + 'static,
+) -> (Verdict, String, Vec<String>) {
+    let damage: AfterRecovery = Arc::new(move |target: &Target, data: &Path| {
+        damage(&mut control::connect_to_own(target).unwrap(), data);
+    });
+    let record = round_with("60s", &AtomicBool::new(false), damage).unwrap();
+    let round = &record.outcome.faults[0].rounds[0];
+    let failed =
+        round.checks.iter().filter(|check| matches!(check.outcome, CheckOutcome::Failed(_)));
+    (round.verdict, round.reason.clone(), failed.map(|check| check.name.clone()).collect())
+}
+
+/// Asserts that `damage` fails the round, and that only what counts sees it, the oracles `by` among
+/// them.
+fn only_counting_sees(by: &[&str], damage: impl Fn(&mut Client, &Path) + Send + Sync + 'static) {
+    let (verdict, reason, failed) = judged(damage);
+    assert!(verdict.is_failure(), "{verdict}: {reason}");
+    for name in by {
+        assert!(failed.iter().any(|f| f == name), "{name} did not see it: {reason}");
+    }
+    // What the log tells here, the scans by the keys have brought about.
+    let ours =
+        |name: &str| COUNTING.contains(&name) || name == "the server's log tells of no damage";
+    let others: Vec<&String> = failed.iter().filter(|name| !ours(name)).collect();
+    assert!(others.is_empty(), "{others:?} sees it too: {reason}");
+}
+
+fn execute(client: &mut Client, sql: &str) {
+    client.batch_execute(sql).unwrap();
+}
+
+/// Writes everything out and fills the few buffers with another table's pages.
+fn evict(client: &mut Client) {
+    execute(
+        client,
+        "CREATE TABLE others AS SELECT n, repeat('x', 800) AS x FROM generate_series(1, 5000) n; \
+         CREATE INDEX ON others (n); CHECKPOINT; SET enable_seqscan = off; SET enable_bitmapscan = off",
+    );
+    for _ in 0..3 {
+        client.query_one("SELECT count(x) FROM others WHERE n > 0", &[]).unwrap();
+    }
+    execute(client, "RESET ALL; DROP TABLE others");
+}
+
+/// The file of accounts, or of its map `fork`.
+fn accounts(client: &mut Client, data: &Path, fork: &str) -> (PathBuf, File) {
+    let path: String =
+        client.query_one("SELECT pg_relation_filepath('pgbench_accounts')", &[]).unwrap().get(0);
+    let path = data.join(format!("{path}{fork}"));
+    let file = OpenOptions::new().read(true).write(true).open(&path).unwrap();
+    (path, file)
+}
+
+#[test]
+fn eleven_pages_of_zeros_without_a_balance_are_seen() {
+    const PAGES: usize = 11;
+    let seen_by = [COUNTING[0], COUNTING[1], COUNTING[2], COUNTING[7]];
+    only_counting_sees(&seen_by, |client, data| {
+        let sql = "SELECT (ctid::text::point)[0]::int4 FROM pgbench_accounts GROUP BY 1 \
+                   HAVING max(abs(abalance)) = 0 ORDER BY 1";
+        let zero: Vec<i32> = client.query(sql, &[]).unwrap().iter().map(|row| row.get(0)).collect();
+        let run =
+            zero.windows(PAGES).find(|run| run[0] > 0 && run[PAGES - 1] - run[0] == 10).unwrap();
+        evict(client);
+        let at = u64::try_from(run[0]).unwrap() * PAGE as u64;
+        accounts(client, data, "").1.write_all_at(&[0; PAGES * PAGE], at).unwrap();
+    });
+}
+
+#[test]
+fn a_table_cut_by_forty_blocks_is_seen() {
+    only_counting_sees(&[COUNTING[0], COUNTING[1], COUNTING[2]], |client, data| {
+        // What lies last has no balance, so that no sum tells.
+        execute(
+            client,
+            "UPDATE pgbench_accounts SET filler = filler WHERE abalance = 0 AND aid BETWEEN 50000 AND 60000",
+        );
+        evict(client);
+        let (_, file) = accounts(client, data, "");
+        file.set_len(file.metadata().unwrap().len() - 40 * PAGE as u64).unwrap();
+    });
+}
+
+#[test]
+fn an_overwritten_filler_is_seen() {
+    only_counting_sees(&[COUNTING[0], COUNTING[1], COUNTING[7]], |client, _| {
+        execute(client, "UPDATE pgbench_accounts SET filler = 'overwritten' WHERE aid = 77");
+    });
+}
+
+#[test]
+fn a_visibility_map_of_all_ones_is_seen() {
+    /// The header of a page.
+    const HEADER: usize = 24;
+    only_counting_sees(&[COUNTING[3]], |client, data| {
+        execute(client, "VACUUM pgbench_accounts");
+        execute(
+            client,
+            "UPDATE pgbench_accounts SET abalance = abalance WHERE aid BETWEEN 100 AND 110",
+        );
+        evict(client);
+        let (_, map) = accounts(client, data, "_vm");
+        map.write_all_at(&[0xff; PAGE - HEADER], HEADER as u64).unwrap();
+    });
+}
+
+#[test]
+fn an_index_entry_that_leads_to_no_tuple_is_seen() {
+    only_counting_sees(&[COUNTING[2]], |client, data| {
+        let sql = "INSERT INTO pgbench_accounts VALUES (100001, 2, 0, '') \
+                   RETURNING (ctid::text::point)[0]::int4, (ctid::text::point)[1]::int4";
+        let row = client.query_one(sql, &[]).unwrap();
+        let (block, pointer): (i32, i32) = (row.get(0), row.get(1));
+        execute(client, "DELETE FROM pgbench_accounts WHERE aid = 100001");
+        // Leaves the entry in the index, and a dead line pointer for it in the table.
+        execute(client, "VACUUM (INDEX_CLEANUP off) pgbench_accounts");
+        evict(client);
+        let at = u64::try_from(block).unwrap() * PAGE as u64
+            + 24
+            + 4 * (u64::try_from(pointer).unwrap() - 1);
+        let (_, table) = accounts(client, data, "");
+        let mut was = [0; 4];
+        table.read_exact_at(&mut was, at).unwrap();
+        assert_ne!(was, [0; 4]);
+        table.write_all_at(&[0; 4], at).unwrap();
+    });
+}
+
+#[test]
+fn two_rows_of_one_account_are_seen() {
+    only_counting_sees(&[COUNTING[0], COUNTING[1], COUNTING[7]], |client, _| {
+        let unique = |client: &mut Client, is: bool| {
+            let sql = "UPDATE pg_index SET indisunique = $1 WHERE indexrelid = 'pgbench_accounts_pkey'::regclass";
+            client.execute(sql, &[&is]).unwrap();
+        };
+        unique(client, false);
+        execute(
+            client,
+            "INSERT INTO pgbench_accounts SELECT * FROM pgbench_accounts WHERE aid = 78",
+        );
+        execute(client, "UPDATE pgbench_accounts SET abalance = 0 WHERE aid = 78");
+        unique(client, true);
+    });
+}
+
+#[test]
+fn a_server_that_is_read_only_after_recovery_is_seen() {
+    let (verdict, reason, failed) = judged(|client, _| {
+        execute(client, "ALTER SYSTEM SET default_transaction_read_only = on");
+        client.query_one("SELECT pg_reload_conf()", &[]).unwrap();
+        let shows = |client: &mut Client| -> String {
+            client.query_one("SHOW default_transaction_read_only", &[]).unwrap().get(0)
+        };
+        while shows(client) == "off" {
+            std::thread::sleep(Duration::from_millis(10));
+        }
+    });
+    assert_eq!(verdict, Verdict::Fail(Failing::NoWrites), "{reason}");
+    assert_eq!(failed, ["the server takes writes"]);
+}
+
+#[test]
+fn a_server_that_does_not_start_a_second_time_is_seen() {
+    let (verdict, reason, failed) =
+        judged(|client, _| execute(client, "ALTER SYSTEM SET shared_buffers = '4TB'"));
+    assert_eq!(verdict, Verdict::Fail(Failing::WillNotStart), "{reason}");
+    assert_eq!(failed, ["the server starts again after a clean stop"]);
+}
+
+#[test]
+fn a_segmentation_fault_in_the_log_is_damage() {
+    let damage: AfterRecovery = Arc::new(|target: &Target, _: &Path| {
+        let mut victim = control::connect_to_own(target).unwrap();
+        let pid: i32 = victim.query_one("SELECT pg_backend_pid()", &[]).unwrap().get(0);
+        send("-SEGV", pid);
+        // The server resets itself: its other connections break, and then it takes new ones.
+        while victim.query_one("SELECT 1", &[]).is_ok() {
+            std::thread::sleep(Duration::from_millis(10));
+        }
+        while control::connect_to_own(target).is_err() {
+            std::thread::sleep(Duration::from_millis(10));
+        }
+    });
+    let record = round_with("60s", &AtomicBool::new(false), damage).unwrap();
+    let round = &record.outcome.faults[0].rounds[0];
+    let failed: Vec<&str> = round
+        .checks
+        .iter()
+        .filter(|check| matches!(check.outcome, CheckOutcome::Failed(_)))
+        .map(|check| check.name.as_str())
+        .collect();
+    assert_eq!(failed, ["the server's log tells of no damage"], "{}", round.reason);
+    assert!(round.reason.contains("signal 11"), "{}", round.reason);
+}
+
+#[test]
+fn a_table_that_is_gone_is_damage_and_an_error_nobody_thought_of_is_unknown() {
+    let (verdict, reason, _) = judged(|client, _| execute(client, "DROP TABLE pgbench_tellers"));
+    assert_eq!(verdict, Verdict::Fail(Failing::Corrupt), "{reason}");
+    let (verdict, reason, failed) =
+        judged(|client, _| execute(client, "ALTER TABLE pgbench_tellers RENAME filler TO padding"));
+    assert_eq!((verdict, failed), (Verdict::Unknown, vec![]), "{reason}");
+}
+
+/// Sends a signal to a process of a server of this test's.
+fn send(signal: &str, pid: i32) {
+    assert!(Command::new("kill").arg(signal).arg(pid.to_string()).status().unwrap().success());
+}
+
+#[test]
+fn a_lock_that_is_held_makes_the_round_unknown_within_the_limit() {
+    let holder: Arc<Mutex<Option<Client>>> = Arc::default();
+    let held = Arc::clone(&holder);
+    let lock: AfterRecovery = Arc::new(move |target: &Target, _: &Path| {
+        let mut client = control::connect_to_own(target).unwrap();
+        execute(&mut client, "BEGIN; LOCK TABLE pgbench_accounts IN ACCESS EXCLUSIVE MODE");
+        *held.lock().unwrap() = Some(client);
+    });
+    let record = round_with("5s", &AtomicBool::new(false), lock).unwrap();
+    let round = &record.outcome.faults[0].rounds[0];
+    assert_eq!(round.verdict, Verdict::Unknown, "{}", round.reason);
+    assert!(round.reason.contains("did not end within 5 s"), "{}", round.reason);
+    drop(holder);
+}
+
+#[test]
+fn a_server_that_stands_still_makes_the_round_unknown() {
+    let stall: AfterRecovery = Arc::new(|_: &Target, data: &Path| {
+        let lock = std::fs::read_to_string(data.join("postmaster.pid")).unwrap();
+        send("-STOP", lock.lines().next().unwrap().parse().unwrap());
+    });
+    let record = round_with("5s", &AtomicBool::new(false), stall).unwrap();
+    let round = &record.outcome.faults[0].rounds[0];
+    assert_eq!(round.verdict, Verdict::Unknown, "{}", round.reason);
+}
+
+#[test]
+fn a_backend_that_stands_still_holds_the_clean_stop_no_longer_than_the_limit() {
+    let holder: Mutex<Option<Client>> = Mutex::default();
+    let stall: AfterRecovery = Arc::new(move |target: &Target, _: &Path| {
+        let mut client = control::connect_to_own(target).unwrap();
+        send("-STOP", client.query_one("SELECT pg_backend_pid()", &[]).unwrap().get(0));
+        *holder.lock().unwrap() = Some(client);
+    });
+    let record = round_with("5s", &AtomicBool::new(false), stall).unwrap();
+    let round = &record.outcome.faults[0].rounds[0];
+    assert_eq!(round.verdict, Verdict::Unknown, "{}", round.reason);
+    assert!(round.reason.contains("stopping the server"), "{}", round.reason);
+    // All that was read before it was seen.
+    let read = round.checks.iter().find(|check| check.name == COUNTING[0]).unwrap();
+    assert_eq!(read.outcome, CheckOutcome::Passed);
+}
+
+#[test]
+fn a_signal_ends_a_verification_that_waits_for_a_lock() {
+    let stop = Arc::new(AtomicBool::new(false));
+    let (told, holder) = (Arc::clone(&stop), Mutex::new(None));
+    let lock: AfterRecovery = Arc::new(move |target: &Target, _: &Path| {
+        let mut client = control::connect_to_own(target).unwrap();
+        execute(&mut client, "BEGIN; LOCK TABLE pgbench_accounts IN ACCESS EXCLUSIVE MODE");
+        *holder.lock().unwrap() = Some(client);
+        let (told, target) = (Arc::clone(&told), target.clone());
+        std::thread::spawn(move || {
+            // Not before verification waits.
+            let sql = "SELECT count(*) FROM pg_locks WHERE NOT granted";
+            let mut client = control::connect_to_own(&target).unwrap();
+            while client.query_one(sql, &[]).is_ok_and(|row| row.get::<_, i64>(0) == 0) {
+                std::thread::sleep(Duration::from_millis(10));
+            }
+            told.store(true, Ordering::Relaxed);
+        });
+    });
+    // An hour: only the signal can end it.
+    let ended = round_with("1h", &stop, lock);
+    assert!(matches!(ended, Err(LabError::Interrupted)), "{ended:?}");
+}

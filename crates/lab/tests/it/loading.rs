@@ -1,0 +1,353 @@
+//! Bulk loads into a real server: the same rows whatever the way, going on after an interruption,
+//! nothing of others' touched.
+
+use std::num::{NonZeroU32, NonZeroU64};
+use std::path::Path;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use pgdyno_lab::load::{ConnectOptions, Existing, Load, Loaded, load};
+use pgdyno_lab::{LabError, Loading};
+use pgdyno_model::load_strategy::LoadStrategy;
+use pgdyno_model::progress::{Event, Notice, Progress, Silent};
+use pgdyno_model::target::Address;
+use pgdyno_postgres::Cluster;
+use pgdyno_test_support::{create_cluster as made, install};
+
+static GO_ON: AtomicBool = AtomicBool::new(false);
+
+/// A server with nothing in it.
+struct Empty {
+    cluster: Cluster,
+    home: pgdyno_test_support::Scratch,
+}
+
+impl Empty {
+    fn start() -> Self {
+        let (mut cluster, home) = made(install(None));
+        cluster.start(&GO_ON).unwrap();
+        Self { cluster, home }
+    }
+
+    /// What the tests load, into a database of its own that is made first.
+    fn load_of(&self, workload: &str, database: &str) -> Load {
+        let is_there = format!("SELECT count(*) FROM pg_database WHERE datname = '{database}'");
+        if self.ask("postgres", &is_there) == "0" {
+            self.execute("postgres", &format!("CREATE DATABASE {database}"));
+        }
+        let target = self.cluster.control_target("postgres");
+        let Address::Unix { directory, port } = target.address else { panic!("a socket") };
+        Load {
+            workload: workload.to_owned(),
+            scale: NonZeroU32::new(2).unwrap(),
+            seed: 7,
+            loading: Loading {
+                filler_compress_percentage: 50,
+                jobs: NonZeroU32::new(1),
+                ..Loading::default()
+            },
+            strategy: None,
+            chunk: NonZeroU64::new(30_000),
+            existing: Existing::Keep,
+            connect: ConnectOptions {
+                dsn_or_dbname: Some(database.to_owned()),
+                host: Some(directory.display().to_string()),
+                port: Some(port.to_string()),
+                user: Some(target.user),
+                ..ConnectOptions::default()
+            },
+        }
+    }
+
+    fn ask(&self, database: &str, sql: &str) -> String {
+        let answers = self.cluster.control(database).unwrap().simple_query(sql).unwrap();
+        let row = answers.iter().find_map(|answer| match answer {
+            postgres::SimpleQueryMessage::Row(row) => Some(row.get(0).unwrap_or("NULL").to_owned()),
+            _ => None,
+        });
+        row.unwrap()
+    }
+
+    fn execute(&self, database: &str, sql: &str) {
+        self.cluster.control(database).unwrap().batch_execute(sql).unwrap();
+    }
+
+    /// A sum over all values of all rows of pgbench's tables, in whatever order they lie.
+    fn checksum(&self, database: &str) -> String {
+        let tables = ["pgbench_accounts", "pgbench_tellers", "pgbench_branches"];
+        let sum = |t: &str| {
+            format!(
+                "SELECT count(*) || ' ' || sum(hashtextextended(t::text, 0)::numeric) FROM {t} t"
+            )
+        };
+        tables.map(|t| self.ask(database, &sum(t))).join(", ")
+    }
+
+    /// Every primary key that is valid, with its table.
+    fn keys(&self, database: &str) -> String {
+        self.ask(
+            database,
+            "SELECT string_agg(i.indrelid::regclass || ' ' || pg_get_constraintdef(c.oid), ', ' ORDER BY i.indrelid::regclass::text) \
+             FROM pg_index i JOIN pg_constraint c ON c.conindid = i.indexrelid JOIN pg_class r ON r.oid = i.indrelid \
+             WHERE i.indisprimary AND i.indisvalid AND r.relname LIKE 'pgbench%' AND NOT r.relispartition",
+        )
+    }
+
+    fn assert_no_trace(&self, database: &str) {
+        let traces =
+            self.ask(database, "SELECT count(*) FROM pg_class WHERE relname LIKE 'pgdyno%'");
+        assert_eq!(traces, "0", "pgdyno's own tables go at the end");
+    }
+}
+
+/// Stops the load once so many rows are sent, and keeps the notes.
+struct StopAt<'a> {
+    rows: u64,
+    stop: &'a AtomicBool,
+    notes: Mutex<Vec<Notice>>,
+}
+
+impl Progress for StopAt<'_> {
+    fn event(&self, event: &Event<'_>) {
+        match event {
+            Event::Loading { rows, .. } if *rows >= self.rows => {
+                self.stop.store(true, Ordering::Relaxed);
+            }
+            Event::Note(note) => self.notes.lock().unwrap().push(note.clone()),
+            _ => {}
+        }
+    }
+}
+
+fn quietly(load_it: &Load) -> Result<Loaded, LabError> {
+    load(load_it, &Silent, &GO_ON)
+}
+
+fn words(error: &LabError) -> String {
+    format!("{error}\nhelp: {}", error.help().unwrap_or_default())
+}
+
+#[test]
+fn the_rows_are_the_same_whatever_the_way_they_are_loaded() {
+    let server = Empty::start();
+    let plain = server.load_of("tpcb-like", "plain");
+    let loaded = quietly(&plain).unwrap();
+    assert_eq!(
+        (loaded.rows, loaded.what.as_str()),
+        (200_022, "tpcb-like at scale 2, seed 7, filler 50% blanks")
+    );
+    let (rows, keys) = (server.checksum("plain"), server.keys("plain"));
+    assert_eq!(
+        keys,
+        "pgbench_accounts PRIMARY KEY (aid), pgbench_branches PRIMARY KEY (bid), pgbench_tellers PRIMARY KEY (tid)"
+    );
+    let filler =
+        "SELECT min(length(rtrim(filler))) || ' ' || count(DISTINCT filler) FROM pgbench_accounts";
+    assert_eq!(server.ask("plain", filler), "42 200000");
+    let frozen = "SELECT count(*) FROM pg_class WHERE relname LIKE 'pgbench_accounts%' AND relkind = 'r' \
+                  AND relallvisible < relpages";
+    assert_eq!(server.ask("plain", frozen), "0", "VACUUM has nothing left to do");
+
+    let three = NonZeroU32::new(3);
+    let mut chunks = server.load_of("tpcb-like", "chunks");
+    (chunks.loading.jobs, chunks.strategy) = (three, Some(LoadStrategy::Chunks));
+    quietly(&chunks).unwrap();
+    assert_eq!((server.checksum("chunks"), server.keys("chunks")), (rows.clone(), keys.clone()));
+    assert_eq!(server.ask("chunks", frozen), "0");
+
+    let mut parts = server.load_of("tpcb-like", "parts");
+    (parts.loading.jobs, parts.loading.partitions) = (three, 3);
+    quietly(&parts).unwrap();
+    assert_eq!((server.checksum("parts"), server.keys("parts")), (rows.clone(), keys));
+    assert_eq!(server.ask("parts", frozen), "0");
+    let bounds = "SELECT string_agg(pg_get_expr(relpartbound, oid) || ' ' || array_to_string(reloptions, ','), '; ' ORDER BY relname) \
+                  FROM pg_class WHERE relispartition AND relkind = 'r'";
+    assert_eq!(
+        server.ask("parts", bounds),
+        "FOR VALUES FROM (MINVALUE) TO (66668) fillfactor=100; FOR VALUES FROM (66668) TO (133335) fillfactor=100; \
+         FOR VALUES FROM (133335) TO (MAXVALUE) fillfactor=100"
+    );
+    assert_eq!(
+        server.ask(
+            "parts",
+            "SELECT count(*) FROM pg_constraint WHERE contype = 'c' AND conrelid <> 0"
+        ),
+        "0"
+    );
+
+    let mut other = server.load_of("tpcb-like", "other");
+    other.seed = 8;
+    quietly(&other).unwrap();
+    assert_ne!(server.checksum("other"), rows, "another seed draws other filler");
+    for database in ["plain", "chunks", "parts", "other"] {
+        server.assert_no_trace(database);
+    }
+}
+
+#[test]
+fn what_is_alike_in_every_row_is_there_however_it_was_filled_in() {
+    let server = Empty::start();
+    let mut one = server.load_of("tpcb-like", "one");
+    let mut chunks = server.load_of("tpcb-like", "chunks");
+    let mut parts = server.load_of("tpcb-like", "parts");
+    for it in [&mut one, &mut chunks, &mut parts] {
+        it.loading.filler_compress_percentage = 100;
+        it.loading.jobs = NonZeroU32::new(2);
+    }
+    chunks.strategy = Some(LoadStrategy::Chunks);
+    parts.loading.partitions = 2;
+    let bytes = [&one, &chunks, &parts].map(|it| quietly(it).unwrap().bytes);
+    assert!(bytes[0] < bytes[1], "chunks send it, one COPY has the server add it: {bytes:?}");
+    let rows = server.checksum("one");
+    let blanks = "SELECT string_agg(DISTINCT abalance || ' ' || octet_length(filler), ', ') FROM pgbench_accounts";
+    for database in ["one", "chunks", "parts"] {
+        assert_eq!(server.checksum(database), rows, "{database}");
+        assert_eq!(server.ask(database, blanks), "0 84", "{database}");
+        let defaults = "SELECT count(*) FROM pg_attrdef";
+        assert_eq!(server.ask(database, defaults), "0", "no default stays in {database}");
+    }
+    // ANALYZE has looked at the whole and at each partition.
+    let looked = "SELECT string_agg(tablename || ' ' || n, ', ' ORDER BY tablename) FROM (SELECT tablename, count(*) n \
+                  FROM pg_stats WHERE tablename LIKE 'pgbench_accounts%' GROUP BY 1) s";
+    assert_eq!(
+        server.ask("parts", looked),
+        "pgbench_accounts 4, pgbench_accounts_1 4, pgbench_accounts_2 4"
+    );
+}
+
+#[test]
+fn an_interrupted_load_goes_on_from_its_last_chunk() {
+    let server = Empty::start();
+    quietly(&server.load_of("tpcb-like", "whole")).unwrap();
+    for (database, strategy, partitions) in
+        [("cut", Some(LoadStrategy::Chunks), 0), ("cut_parts", None, 9)]
+    {
+        let mut cut = server.load_of("tpcb-like", database);
+        (cut.loading.jobs, cut.loading.partitions) = (NonZeroU32::new(2), partitions);
+        (cut.strategy, cut.chunk) = (strategy, NonZeroU64::new(20_000));
+        let stop = AtomicBool::new(false);
+        let progress = StopAt { rows: 60_000, stop: &stop, notes: Mutex::default() };
+        assert!(matches!(load(&cut, &progress, &stop), Err(LabError::Interrupted)), "{database}");
+        let pieces: u64 = server.ask(database, "SELECT count(*) FROM pgdyno_load").parse().unwrap();
+        assert!(pieces > 0, "what was loaded is noted");
+
+        // Another load does not go on with it, and does not harm it.
+        let other = Load { seed: 9, ..cut.clone() };
+        let refused = words(&quietly(&other).unwrap_err());
+        assert!(refused.contains("was begun here and not ended"), "{refused}");
+
+        let never = AtomicBool::new(false);
+        let progress = StopAt { rows: u64::MAX, stop: &never, notes: Mutex::default() };
+        let rest = load(&cut, &progress, &never).unwrap();
+        assert!(rest.rows < 200_022, "{database}: {} rows were sent again", rest.rows);
+        let notes = progress.notes.into_inner().unwrap();
+        let pieces = usize::try_from(pieces).unwrap();
+        let expected = Notice::LoadContinues { data: rest.what.clone(), pieces };
+        assert!(notes.contains(&expected), "{notes:?}");
+        assert_eq!(server.checksum(database), server.checksum("whole"));
+        assert_eq!(server.keys(database), server.keys("whole"));
+        server.assert_no_trace(database);
+    }
+}
+
+#[test]
+fn tables_of_others_stay_and_ours_go_only_when_asked() {
+    let server = Empty::start();
+    let mut one = server.load_of("tpcb-like", "one");
+    one.scale = NonZeroU32::MIN;
+    server.execute(
+        "one",
+        "CREATE TABLE pgbench_tellers (name text); INSERT INTO pgbench_tellers VALUES ('theirs')",
+    );
+    one.existing = Existing::ReplaceOurs;
+    let refused = words(&quietly(&one).unwrap_err());
+    assert!(
+        refused.starts_with(
+            "cannot make table `pgbench_tellers`: it is there already, not made by pgdyno, with 16 kB and the columns name text\nhelp: "
+        ),
+        "{refused}"
+    );
+    assert_eq!(server.ask("one", "SELECT name FROM pgbench_tellers"), "theirs");
+    assert_eq!(
+        server.ask("one", "SELECT count(*) FROM pg_tables WHERE schemaname = 'public'"),
+        "1"
+    );
+
+    server.execute("one", "DROP TABLE pgbench_tellers");
+    quietly(&one).unwrap();
+    one.existing = Existing::Keep;
+    let refused = words(&quietly(&one).unwrap_err());
+    assert!(refused.contains("made by pgdyno") && refused.contains("--replace"), "{refused}");
+    one.existing = Existing::ReplaceOurs;
+    (one.scale, one.loading.partitions) = (NonZeroU32::new(2).unwrap(), 2);
+    quietly(&one).unwrap();
+    assert_eq!(server.ask("one", "SELECT count(*) FROM pgbench_accounts"), "200000");
+
+    // One that somebody cut short and that is not wanted any more.
+    let mut cut = Load { existing: Existing::ReplaceOurs, ..server.load_of("tpcb-like", "one") };
+    (cut.loading.partitions, cut.scale) = (5, NonZeroU32::new(3).unwrap());
+    let stop = AtomicBool::new(false);
+    let progress = StopAt { rows: 100_000, stop: &stop, notes: Mutex::default() };
+    assert!(matches!(load(&cut, &progress, &stop), Err(LabError::Interrupted)));
+    quietly(&one).unwrap();
+    assert_eq!(server.ask("one", "SELECT count(*) FROM pgbench_accounts"), "200000");
+    server.assert_no_trace("one");
+}
+
+/// A workload with columns of many types.
+fn many_types(folder: &Path, uniform: &str) -> String {
+    let schema = "CREATE TABLE things (id bigint, kind smallint, name text, qq numeric, born date, at timestamptz, \
+                  seen timestamp(0), pad varchar(20), untold int DEFAULT 5, \
+                  note text DEFAULT 'mine', mark varchar(20));";
+    let toml = format!(
+        "description = \"types\"\n[data]\nschema = \"schema.sql\"\nbytes_per_scale = 1000\n[[data.table]]\n\
+         name = \"things\"\nrows_per_scale = 500\nprimary_key = [\"id\"]\ntidy = \"analyze\"\ncolumns = [\n\
+         {{ name = \"id\", row_number = true }}, {{ name = \"kind\", uniform = {uniform} }},\n\
+         {{ name = \"name\", text = \"user {{row}}, hello\" }}, {{ name = \"qq\", constant = \"276732431\" }},\n\
+         {{ name = \"born\", constant = \"1970-01-01\" }},\n\
+         {{ name = \"at\", timestamp = {{ from = \"2013-04-11 15:13:55+00\", every = \"1m\" }} }},\n\
+         {{ name = \"seen\", constant = \"2013-04-11 15:13:55\" }}, {{ name = \"pad\", filler = 20 }},\n\
+         {{ name = \"note\", constant = \"ours\" }}, {{ name = \"mark\", constant = \"it's a \\\\ mark\" }} ]\n\
+         [[script]]\nfile = \"s.sql\"\n"
+    );
+    for (name, text) in
+        [("workload.toml", toml.as_str()), ("schema.sql", schema), ("s.sql", "SELECT 1;\n")]
+    {
+        std::fs::write(folder.join(name), text).unwrap();
+    }
+    folder.display().to_string()
+}
+
+#[test]
+fn every_generator_fills_the_types_it_can_and_says_which_it_cannot() {
+    let server = Empty::start();
+    let folder = many_types(server.home.path(), "[3, 7]");
+    let things = server.load_of(&folder, "types");
+    quietly(&things).unwrap();
+    let row = "SELECT t::text FROM (SELECT id, name, qq, born, at AT TIME ZONE 'UTC', seen, length(pad), untold, note, mark FROM things) t WHERE id = 61";
+    assert_eq!(
+        server.ask("types", row),
+        "(61,\"user 61, hello\",276732431,1970-01-01,\"2013-04-11 16:13:55\",\"2013-04-11 15:13:55\",20,5,ours,\"it's a \\\\ mark\")"
+    );
+    let defaults = "SELECT string_agg(attname || ' ' || pg_get_expr(adbin, adrelid), ', ' ORDER BY adnum) \
+                    FROM pg_attrdef JOIN pg_attribute ON attrelid = adrelid AND attnum = adnum";
+    assert_eq!(
+        server.ask("types", defaults),
+        "untold 5, note 'mine'::text",
+        "those of the schema, and no other"
+    );
+    assert_eq!(
+        server.ask(
+            "types",
+            "SELECT min(kind) || ' ' || max(kind) || ' ' || count(DISTINCT kind) FROM things"
+        ),
+        "3 7 5"
+    );
+
+    many_types(server.home.path(), "[3, 70000]");
+    let refused = words(&quietly(&server.load_of(&folder, "wide")).unwrap_err());
+    assert!(
+        refused.starts_with("cannot fill column `kind` of `things`: it is to hold 3 to 70000, and its type holds -32768 to 32767"),
+        "{refused}"
+    );
+}

@@ -1,0 +1,17 @@
+//! Integration tests of the crate `lab`, one module for each subject.
+#![allow(clippy::unwrap_used, reason = "tests and their helpers fail by panicking")]
+
+mod builds;
+mod connections;
+mod crash;
+mod crash_login;
+mod crash_verify;
+mod experiment_files;
+mod given;
+mod hostile;
+mod live;
+mod load;
+mod loading;
+mod panic;
+mod pooler;
+mod tls_server;

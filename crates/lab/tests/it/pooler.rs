@@ -1,0 +1,141 @@
+//! Loads through PgBouncer.
+
+use std::io::Write as _; // past the test runner, which keeps what passing tests print to itself
+use std::num::NonZeroU32;
+use std::sync::atomic::AtomicBool;
+
+use pgdyno_connect::control::ControlError;
+use pgdyno_engine::run_load;
+use pgdyno_lab::load::{ConnectOptions, Existing, Load, Loaded};
+use pgdyno_lab::{LabError, Loading};
+use pgdyno_model::experiment::{Length, Protocol};
+use pgdyno_model::progress::Silent;
+use pgdyno_model::target::{Secret, SslMode};
+use pgdyno_postgres::ExternalServer;
+use pgdyno_test_support::load::{TPCB, TPCB_TABLES, spec, unwatched};
+use pgdyno_test_support::pgbouncer::{
+    Pooler, STARTUP_PARAMETERS, assert_unharmed, in_shop, keeps_prepared, program, trapped_shop,
+};
+use pgdyno_test_support::shop::TRAPS;
+use pgdyno_test_support::{Server, Session};
+
+static GO_ON: AtomicBool = AtomicBool::new(false);
+
+#[test]
+fn more_clients_than_server_connections_are_served_through_a_pooler() {
+    let Some(program) = program() else {
+        let _ = writeln!(
+            std::io::stderr(),
+            "\nskipped: more_clients_than_server_connections_are_served_through_a_pooler: no pgbouncer here"
+        );
+        return;
+    };
+    let server = Server::start();
+    let mut session = Session::new(&server.unix());
+    session.ask(TPCB_TABLES);
+    let pooler = Pooler::start(&program, &server);
+    let mut before = 0;
+    for (database, protocol) in [
+        ("postgres", Protocol::Simple),
+        ("postgres", Protocol::Extended),
+        ("session", Protocol::Simple),
+        ("session", Protocol::Extended),
+        ("session", Protocol::Prepared),
+    ] {
+        for mode in [SslMode::Disable, SslMode::Require] {
+            let mut spec = spec(pooler.target(database, mode), TPCB);
+            spec.protocol = protocol;
+            spec.clients = NonZeroU32::new(6).unwrap();
+            spec.threads = NonZeroU32::new(2).unwrap();
+            spec.length = Length::Transactions(30);
+            let m = run_load(&spec, &unwatched(&GO_ON)).unwrap();
+            let found = (m.transactions, m.failed, m.counters.aborted_clients);
+            assert_eq!(
+                found,
+                (180, 0, 0),
+                "{database} {protocol:?} {mode}: {:?}",
+                m.counters.abort_reasons
+            );
+            let rows = session.count("SELECT count(*) FROM history");
+            assert_eq!(rows - before, 180, "{database} {protocol:?} {mode}");
+            before = rows;
+        }
+    }
+}
+
+#[test]
+fn prepared_statements_go_through_a_pooler_in_transaction_mode() {
+    const NAME: &str = "prepared_statements_go_through_a_pooler_in_transaction_mode";
+    let Some(program) = program().filter(keeps_prepared) else {
+        let _ =
+            writeln!(std::io::stderr(), "\nskipped: {NAME}: no pgbouncer of 1.21 or later here");
+        return;
+    };
+    let server = Server::start();
+    let mut session = Session::new(&server.unix());
+    session.ask(TPCB_TABLES);
+    let pooler = Pooler::start(&program, &server);
+    let mut spec = spec(pooler.target("postgres", SslMode::Disable), TPCB);
+    spec.protocol = Protocol::Prepared;
+    spec.clients = NonZeroU32::new(6).unwrap();
+    spec.length = Length::Transactions(30);
+    let m = run_load(&spec, &unwatched(&GO_ON)).unwrap();
+    assert_eq!(
+        (m.transactions, m.failed, m.counters.aborted_clients),
+        (180, 0, 0),
+        "{:?}",
+        m.counters.abort_reasons
+    );
+    assert_eq!(session.count("SELECT count(*) FROM history"), 180);
+}
+
+fn load(dsn: &str) -> Result<Loaded, LabError> {
+    let load = Load {
+        workload: "tpcb-like".into(),
+        scale: NonZeroU32::MIN,
+        seed: 1,
+        loading: Loading { partitions: 2, ..Loading::default() },
+        strategy: None,
+        chunk: None,
+        existing: Existing::ReplaceOurs,
+        connect: ConnectOptions {
+            dsn_or_dbname: Some(dsn.to_owned()),
+            ..ConnectOptions::default()
+        },
+    };
+    pgdyno_lab::load::load(&load, &Silent, &GO_ON)
+}
+
+#[test]
+fn a_databases_owner_gets_no_superuser_through_a_pooler_either() {
+    const NAME: &str = "a_databases_owner_gets_no_superuser_through_a_pooler_either";
+    let Some(program) = program() else {
+        let _ = writeln!(std::io::stderr(), "\nskipped: {NAME}: no pgbouncer here");
+        return;
+    };
+    let server = trapped_shop(TRAPS);
+    for lines in STARTUP_PARAMETERS {
+        let pooler = Pooler::with(&program, &server, lines);
+        let dsn = pooler.shop_dsn();
+        // Not into a schema of the owner's; into one of its own.
+        assert!(load(&dsn).unwrap_err().to_string().contains("mallory"));
+        in_shop(&server, "postgres", "CREATE SCHEMA IF NOT EXISTS ours");
+        in_shop(
+            &server,
+            "postgres",
+            "ALTER ROLE postgres SET search_path = ours, evil, pg_catalog",
+        );
+        // The pooler's sessions have it from their beginning.
+        drop(pooler);
+        let pooler = Pooler::with(&program, &server, lines);
+        let dsn = pooler.shop_dsn();
+        assert_eq!(load(&dsn).unwrap().rows, 100_011);
+        assert_unharmed(&server, &format!("{lines}load"));
+        in_shop(&server, "postgres", "ALTER ROLE postgres RESET search_path");
+
+        // A run wants sessions of its own.
+        let error =
+            ExternalServer::connect(&Secret::new(dsn)).unwrap().control().map(drop).unwrap_err();
+        assert!(matches!(error, ControlError::Pooled { .. }) && error.help().is_some(), "{error}");
+    }
+}

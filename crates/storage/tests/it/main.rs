@@ -1,0 +1,19 @@
+//! Integration tests of the crate `storage`, one module for each subject.
+#![allow(clippy::unwrap_used, reason = "tests and their helpers fail by panicking")]
+
+mod attacks_files;
+mod attacks_journal;
+mod attacks_removal;
+mod common;
+mod device_swaps;
+mod emulated;
+mod executors;
+mod filesystems;
+mod fsck;
+mod module_parameters;
+mod probe;
+mod steps;
+mod storage;
+mod storage_plan;
+mod storage_safety;
+mod sweep;

@@ -1,0 +1,102 @@
+//! What a dry run shows of a managed server, word for word.
+use std::collections::BTreeMap;
+
+use pgdyno_exec::account::Account;
+use pgdyno_model::experiment::Connect;
+use pgdyno_model::facts::BuildSource;
+use pgdyno_postgres::{ClusterSpec, Install};
+
+fn spec() -> ClusterSpec {
+    ClusterSpec {
+        is_clone: false,
+        install: Install {
+            bindir: "/usr/lib/postgresql/17/bin".into(),
+            version: "17.11".into(),
+            major: 17,
+            source: BuildSource::Found {
+                bindir: "/usr/lib/postgresql/17/bin".into(),
+                how: "Debian".into(),
+            },
+        },
+        directory: "/mnt/nvme 1/pgdyno-0a1b2c3d".into(),
+        wal: None,
+        tablespaces: Vec::new(),
+        initdb: vec!["--wal-segsize=64".into(), "--data-checksums".into()],
+        settings: BTreeMap::from([("Shared_Buffers".into(), "1GB".into())]),
+        connect: Connect::Socket,
+        listen: None,
+        account: Account { name: "postgres".into(), uid: 4_000_000_000, gid: 104 },
+        socket_base: "/run".into(),
+    }
+}
+
+fn shown(steps: &[pgdyno_exec::Step]) -> String {
+    steps.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n")
+}
+
+#[test]
+fn every_step_is_shown_in_order() {
+    insta::assert_snapshot!(shown(&spec().steps()), @r"
+    make directory '/mnt/nvme 1/pgdyno-0a1b2c3d' (mode 0711), journalled and marked as pgdyno's
+    make directory /run/pgdyno-0a1b2c3d (mode 0700, of postgres), journalled and marked as pgdyno's
+    make directory '/mnt/nvme 1/pgdyno-0a1b2c3d/data' (mode 0700, of postgres)
+    write '/mnt/nvme 1/pgdyno-0a1b2c3d/password' (mode 0400, of postgres):
+        (a random password)
+    run as postgres: /usr/lib/postgresql/17/bin/initdb -D '/mnt/nvme 1/pgdyno-0a1b2c3d/data' --username=postgres --auth-local=trust --auth-host=scram-sha-256 '--pwfile=/mnt/nvme 1/pgdyno-0a1b2c3d/password' --no-instructions --encoding=UTF8 --locale=C --wal-segsize=64 --data-checksums
+    remove '/mnt/nvme 1/pgdyno-0a1b2c3d/password'
+    append to '/mnt/nvme 1/pgdyno-0a1b2c3d/data/postgresql.conf':
+        include '/mnt/nvme 1/pgdyno-0a1b2c3d/pgdyno.conf'
+    write '/mnt/nvme 1/pgdyno-0a1b2c3d/pgdyno.conf' (mode 0644):
+        # Written by pgdyno; replaced whole with every treatment.
+        listen_addresses = ''
+        log_autovacuum_min_duration = '0'
+        log_checkpoints = 'on'
+        log_destination = 'stderr'
+        log_line_prefix = '%m [%p] '
+        log_timezone = 'UTC'
+        logging_collector = 'off'
+        port = '5432'
+        shared_buffers = '1GB'
+        unix_socket_directories = '/run/pgdyno-0a1b2c3d'
+    start as postgres: /usr/lib/postgresql/17/bin/postgres -D '/mnt/nvme 1/pgdyno-0a1b2c3d/data'
+    ");
+    insta::assert_snapshot!(shown(&spec().take_down_steps()), @r"
+    stop the server in '/mnt/nvme 1/pgdyno-0a1b2c3d/data'
+    remove /run/pgdyno-0a1b2c3d and all below it, if it bears pgdyno's marker
+    remove '/mnt/nvme 1/pgdyno-0a1b2c3d' and all below it, if it bears pgdyno's marker
+    ");
+}
+
+#[test]
+fn over_tcp_it_listens_on_this_machine_alone() {
+    let all = shown(&ClusterSpec { connect: Connect::Tcp, ..spec() }.steps());
+    assert!(
+        all.contains("listen_addresses = '127.0.0.1'\n") && all.contains("port = '(a free one)'"),
+        "{all}"
+    );
+}
+
+#[test]
+fn for_generators_on_other_hosts_it_listens_on_one_address_with_tls() {
+    let listening = ClusterSpec { listen: Some("10.0.0.1".parse().unwrap()), ..spec() };
+    let all = shown(&listening.steps());
+    for line in [
+        "listen_addresses = '10.0.0.1'",
+        "port = '(a free one)'",
+        "ssl = 'on'",
+        "hba_file = '/mnt/nvme 1/pgdyno-0a1b2c3d/pg_hba.conf'",
+        "write '/mnt/nvme 1/pgdyno-0a1b2c3d/server.key' (mode 0600, of postgres):\n    (a private key)",
+        "hostssl all postgres 10.0.0.1/32 scram-sha-256",
+    ] {
+        assert!(all.contains(line), "{line}: {all}");
+    }
+}
+
+#[test]
+fn the_users_locale_replaces_pgdynos() {
+    let mut spec = spec();
+    spec.initdb = vec!["--locale".into(), "de_DE.UTF-8".into(), "-E".into(), "LATIN1".into()];
+    let all = shown(&spec.steps());
+    let initdb = all.lines().find(|l| l.starts_with("run as")).unwrap();
+    assert!(initdb.ends_with("--no-instructions --locale de_DE.UTF-8 -E LATIN1"), "{initdb}");
+}

@@ -1,0 +1,226 @@
+//! Stores of runs that never happened: plans whose trials have the tps that a test gives them.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use pgdyno_model::experiment::{Length, LoadOptions, Loading, Protocol};
+use pgdyno_model::facts::{BuildSource, ServerFacts, Setting, StorageFacts};
+use pgdyno_model::measurement::{Measurement, Second};
+use pgdyno_model::record::{SessionEnd, SessionRecord};
+use pgdyno_model::units::{Bytes, Epoch, Span};
+use pgdyno_model::{
+    Latencies, LevelValue, Levels, Plan, PlannedTrial, RunRecord, Treatment, TrialRecord,
+};
+use pgdyno_results::SessionId;
+use pgdyno_results::store::Store;
+
+use crate::records::{Random, session_record};
+
+/// 2026-11-21 07:00:00 UTC, in nanoseconds.
+const START: u64 = 1_795_244_400_000_000_000;
+/// The window of every trial (seconds).
+pub const WINDOW_S: f64 = 60.0;
+
+/// A plan of one factor `build` with these levels, each block in an order of its own.
+pub fn plan(levels: &[&str], repeats: u32, random: &mut Random) -> Plan {
+    let treatment = |level: &&str| Treatment {
+        levels: Levels(vec![("build".into(), LevelValue::Text((*level).into()))]),
+        storage: "here".into(),
+        workload: "tpcb-like".into(),
+        scale: 10,
+        clients: 8,
+        threads: 1,
+        protocol: Protocol::Prepared,
+        options: LoadOptions::default(),
+        device: pgdyno_model::storage::DeviceSettings::default(),
+        postgres_version: None,
+        postgres_bindir: None,
+        server: None,
+        generators: None,
+        settings: BTreeMap::from([("application_name".into(), (*level).into())]),
+    };
+    let mut trials = Vec::new();
+    for block in 1..=repeats {
+        let mut order: Vec<usize> = (0..levels.len()).collect();
+        for i in (1..order.len()).rev() {
+            #[allow(
+                clippy::cast_possible_truncation,
+                clippy::cast_precision_loss,
+                clippy::cast_sign_loss
+            )]
+            order.swap(i, (random.uniform() * (i + 1) as f64) as usize);
+        }
+        for treatment in order {
+            let ordinal = u32::try_from(trials.len()).unwrap();
+            trials.push(PlannedTrial { ordinal, block, treatment, repeat: block });
+        }
+    }
+    Plan {
+        name: "synthetic".into(),
+        question: None,
+        factors: vec!["build".into()],
+        treatments: levels.iter().map(treatment).collect(),
+        trials,
+        warm_up: Span::from_secs(2),
+        length: Length::Duration(Span::from_secs(60)),
+        seed: 1,
+        data_seed: None,
+        margin: None,
+        loading: Loading::default(),
+        stopping: None,
+        find: None,
+        answer: None,
+        extended_after: Vec::new(),
+    }
+}
+
+/// The machine and the storage of all runs.
+pub fn session(storages: &[String]) -> SessionRecord {
+    let storage = |name: &String| StorageFacts {
+        name: name.clone(),
+        directory: "/data".into(),
+        filesystem: "ext4".into(),
+        mount_point: "/".into(),
+        mount_options: "rw,relatime".into(),
+        source: "/dev/sda1".into(),
+        size: Bytes(100_000_000_000),
+        available: Bytes(60_000_000_000),
+        ..StorageFacts::default()
+    };
+    SessionRecord { storage: storages.iter().map(storage).collect(), ..session_record() }
+}
+
+/// A completed trial with that tps and its closed loop's latency.
+#[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
+pub fn trial(plan: &Plan, planned: &PlannedTrial, tps: f64, latencies: u32) -> TrialRecord {
+    let treatment = &plan.treatments[planned.treatment];
+    let mut latency = Latencies::new();
+    for i in 0..latencies {
+        let share = f64::from(i + 1) / f64::from(latencies + 1);
+        latency.record(
+            (1e9 * f64::from(treatment.clients) / tps * (0.6 - 0.4 * (1.0 - share).ln())) as u64,
+        );
+    }
+    let setting = |(name, value): (&String, &String)| Setting {
+        name: name.clone(),
+        value: value.clone(),
+        unit: None,
+        source: "configuration file".into(),
+    };
+    let mut settings: BTreeMap<String, String> =
+        ["fsync", "synchronous_commit", "full_page_writes"]
+            .map(|name| (name.to_owned(), "on".to_owned()))
+            .into();
+    settings.extend(treatment.settings.clone());
+    settings.remove("application_name");
+    TrialRecord {
+        ordinal: planned.ordinal,
+        block: planned.block,
+        treatment: planned.treatment,
+        repeat: planned.repeat,
+        started_at: Epoch(START + 10_000_000_000 * u64::from(planned.ordinal)),
+        measured_at: None,
+        failure: None,
+        measurement: Some(Measurement {
+            transactions: (tps * WINDOW_S).round() as u64,
+            measured_s: WINDOW_S,
+            warm_up_s: 2.0,
+            generator_cpu_s: 1.0,
+            latency,
+            ..Measurement::default()
+        }),
+        server_count: None,
+        server: Some(ServerFacts {
+            version: "PostgreSQL 15.14".into(),
+            version_num: 150_014,
+            build: BuildSource::Found {
+                bindir: "/usr/lib/postgresql/15/bin".into(),
+                how: "Debian's folder".into(),
+            },
+            settings: settings.iter().map(setting).collect(),
+        }),
+        telemetry: Vec::new(),
+        server_log: String::new(),
+    }
+}
+
+/// Gives a trial one element of a series for each second, whose sum it then has.
+#[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
+pub fn with_seconds(trial: &mut TrialRecord, tps: &[f64]) {
+    let m = trial.measurement.as_mut().unwrap();
+    let second = |(t_s, tps): (u32, &f64)| Second {
+        t_s,
+        length_s: 1.0,
+        transactions: tps.max(0.0).round() as u64,
+        ..Second::default()
+    };
+    m.series = (0..).zip(tps).map(second).collect();
+    m.transactions = m.series.iter().map(|s| s.transactions).sum();
+    m.measured_s = f64::from(u32::try_from(tps.len()).unwrap());
+}
+
+/// Begins run `id`, the `number`th in time.
+pub fn begin(store: &mut Store, id: &str, recipe: &str, number: u64, plan: &Plan) -> SessionId {
+    begin_on(store, None, (id, recipe, number), plan)
+}
+
+/// As [`begin`], on a machine of that name.
+fn begin_on(
+    store: &mut Store,
+    host: Option<&str>,
+    (id, recipe, number): (&str, &str, u64),
+    plan: &Plan,
+) -> SessionId {
+    let record = RunRecord {
+        id: id.into(),
+        recipe: recipe.into(),
+        started_at: Epoch(START + 1_000_000_000_000 * number),
+        pgdyno_version: "0.1.0".into(),
+        folder: "/home/anna".into(),
+        experiment: "[experiment]\n".into(),
+        overrides: Vec::new(),
+        plan: plan.clone(),
+    };
+    let mut storages: Vec<String> = plan.treatments.iter().map(|t| t.storage.clone()).collect();
+    storages.sort();
+    storages.dedup();
+    store.begin_run(&record).unwrap();
+    let mut session = session(&storages);
+    session.host.name = host.map(str::to_owned);
+    session.host.id = host.map(|host| format!("id of {host}"));
+    store.begin_session(id, &session).unwrap()
+}
+
+/// A completed run whose trials have the tps that `tps` gives.
+pub fn add(
+    store: &mut Store,
+    run: (&str, u64),
+    plan: &Plan,
+    tps: impl FnMut(&PlannedTrial) -> f64,
+) {
+    add_on(store, None, run, plan, tps);
+}
+
+/// As [`add`], on a machine of that name.
+pub fn add_on(
+    store: &mut Store,
+    host: Option<&str>,
+    (id, number): (&str, u64),
+    plan: &Plan,
+    mut tps: impl FnMut(&PlannedTrial) -> f64,
+) {
+    let session = begin_on(store, host, (id, "synthetic", number), plan);
+    for planned in &plan.trials {
+        store.add_trial(id, session, &trial(plan, planned, tps(planned), 20)).unwrap();
+    }
+    store.end_session(session, SessionEnd::Completed).unwrap();
+}
+
+/// A store in memory where there is a file system for that, else in a temporary folder: simulations
+/// make thousands.
+pub fn folder() -> tempfile::TempDir {
+    let memory = Path::new("/dev/shm");
+    let mut builder = tempfile::Builder::new();
+    builder.prefix("pgdyno-test-");
+    builder.tempdir_in(memory).or_else(|_| builder.tempdir()).unwrap()
+}
