@@ -98,10 +98,8 @@ fn a_run_probes_its_storages_before_and_after_its_trials() {
         "probe.after=[\"fsync\",\"disk\"]",
         "probe.duration=10ms",
         "probe.size=48MiB",
-        "experiment.repeats=1",
-        "factors.clients=[1]",
     ];
-    let args = support::quick(&world, "quickstart", &sets);
+    let args = support::quick(&world, "quickstart", &[&sets[..], &support::ONE_TRIAL].concat());
     let planned = world.run(&[&args[..], &["--dry-run".to_owned()]].concat());
     let words = planned.out;
     assert!(

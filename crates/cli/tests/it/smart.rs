@@ -88,7 +88,7 @@ fn a_run_keeps_the_report_of_the_disk_that_its_storage_names() {
     fake_smartctl(&world, RECORDED);
     let directory = format!("storage.disk.directory={}", world.disk().display());
     let sets = [directory.as_str(), "storage.disk.smart=cciss,1", "telemetry.fsync=0s"];
-    let args = support::quick(&world, "quickstart", &sets);
+    let args = support::quick(&world, "quickstart", &[&sets[..], &support::ONE_TRIAL].concat());
     let args: Vec<&str> = args.iter().map(String::as_str).collect();
     let ended = run(&world, &args);
     assert_eq!(ended.code, Some(0), "{}", ended.err);

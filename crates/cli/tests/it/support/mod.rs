@@ -184,6 +184,10 @@ pub fn ended(output: Output) -> Ended {
     }
 }
 
+/// What leaves one trial of the quickstart, for tests of what a run does around its trials.
+pub const ONE_TRIAL: [&str; 3] =
+    ["factors.clients=[1]", "factors.synchronous_commit=[\"off\"]", "experiment.repeats=1"];
+
 /// `run FILE-or-recipe` with what makes it short, and its clusters in this world's disk.
 pub fn quick<'a>(world: &World, what: &'a str, sets: &[&'a str]) -> Vec<String> {
     let mut args = vec!["run".to_owned(), what.to_owned()];
