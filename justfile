@@ -53,7 +53,7 @@ bench-report folder="/var/tmp/pgdyno-e2e":
 
 # The first tier of tests, with real PostgreSQL
 test:
-    cargo test --workspace --all-features
+    cargo test --workspace --all-features --tests
 
 # Does any test fail without a fault? The first tier ten times, half of them on a busy machine, and .ci/run three times
 steady tests="10" checks="3":

@@ -23,6 +23,7 @@ const OTHERS: &[(&str, &[&str])] = &[
             "profile",
             "release",
             "test",
+            "tests",
             "timings",
             "workspace",
         ],

@@ -50,6 +50,7 @@ fn an_external_server_has_the_same_catalogue_after_runs_and_after_a_killed_one()
     for set in [
         dsn.as_str(),
         "load.duration=1s",
+        "load.rate=200",
         "load.warm_up=100ms",
         "workload.scale=1",
         "factors={}",

@@ -21,7 +21,7 @@ fn on_an_emulated_disk(world: &World, name: &str, more: &str) -> String {
 fn experiment(world: &World, clients: u32, more: &str) -> PathBuf {
     let text = format!(
         "[experiment]\nrepeats = 1\norder = \"interleaved\"\n[workload]\nscale = 1\n\
-         [load]\nclients = {clients}\nduration = \"2s\"\nwarm_up = \"200ms\"\n[telemetry]\nfsync = \"0s\"\n{more}"
+         [load]\nclients = {clients}\nrate = 500\nduration = \"1s\"\nwarm_up = \"200ms\"\n[telemetry]\nfsync = \"0s\"\n{more}"
     );
     world.file("accounted.toml", &text)
 }

@@ -18,7 +18,8 @@ fn server(test: &str) -> Option<Server> {
 
 /// A load of a minute by `generators`, with 4 clients; returned once all of them are at work.
 fn running(server: &Server, generators: &str) -> (Child, Vec<Identity>) {
-    let args = ["-n", "-S", "-c", "4", "-T", "60", ANY_SKEW, "--generators", generators];
+    let args =
+        ["-n", "-S", "-c", "4", "-R", "500", "-T", "60", ANY_SKEW, "--generators", generators];
     let mut command = server.command("our");
     let child = command.args(args).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     wait_for("a second of load", || (clients(server) == 4).then_some(()));

@@ -2,8 +2,9 @@
 //! host of an external server.
 
 use std::fs;
+use std::net::Ipv4Addr;
 use std::path::PathBuf;
-use std::process::Stdio;
+use std::process::{Child, Stdio};
 
 use crate::pgbench_support;
 use crate::ssh_support::Hosts;
@@ -15,7 +16,7 @@ fn run(world: &World, hosts: &Hosts, seconds: u32) -> Vec<String> {
     let listen = format!("postgres.listen={}", hosts.links[0].here);
     let duration = format!("load.duration={seconds}s");
     let sets = [
-        "factors.clients=[2]",
+        "factors={clients = [2]}",
         "experiment.repeats=1",
         "generators.launch=ssh:gen1,gen2",
         "generators.max_start_skew=60s",
@@ -32,6 +33,19 @@ fn server(world: &World) -> (PathBuf, String) {
     let data = fs::read_link(format!("/proc/{pid}/cwd")).unwrap();
     let text = fs::read_to_string(data.join("postmaster.pid")).unwrap();
     (data.parent().unwrap().to_owned(), text.lines().nth(3).unwrap().to_owned())
+}
+
+/// Waits for a client from `address` of the server that `run` works with.
+fn until_a_client(world: &World, run: &mut Child, address: &Ipv4Addr) {
+    // A backend's title has its client's address.
+    let client = format!(" {address}(");
+    world.until("a client of the host", || {
+        assert!(run.try_wait().unwrap().is_none(), "it ended before");
+        world.servers().iter().flat_map(|pid| children(*pid)).any(|process| {
+            fs::read(format!("/proc/{}/cmdline", process.pid()))
+                .is_ok_and(|title| String::from_utf8_lossy(&title).contains(&client))
+        })
+    });
 }
 
 /// Tries to connect from host `n`, from 1.
@@ -53,16 +67,9 @@ fn a_managed_server_lets_in_the_hosts_of_its_generators_and_nobody_else() {
     let mut command = world.command(&run(&world, &hosts, 8));
     command.env("PGDYNO_SSH", hosts.ssh()).stdout(Stdio::piped()).stderr(Stdio::piped());
     let mut child = command.spawn().unwrap();
-    let access = || -> Option<String> {
-        let _ = world.servers().first()?;
-        fs::read_to_string(server(&world).0.join("pg_hba.conf")).ok()
-    };
-    let second = hosts.links[1].there.to_string();
-    world.until("hosts to be let in", || {
-        assert!(child.try_wait().unwrap().is_none(), "it ended before");
-        access().is_some_and(|text| text.contains(&second))
-    });
-    let text = access().unwrap();
+    // The server has its last restart behind it.
+    until_a_client(&world, &mut child, &hosts.links[1].there);
+    let text = fs::read_to_string(server(&world).0.join("pg_hba.conf")).unwrap();
     let mut lines: Vec<&str> = text.lines().filter(|line| !line.starts_with('#')).collect();
     lines.sort_unstable();
     let mut allowed = [hosts.links[0].here, hosts.links[0].there, hosts.links[1].there]
@@ -99,16 +106,7 @@ fn a_host_that_is_cut_off_is_named_and_its_worker_ends_by_itself() {
     let mut child = command.spawn().unwrap();
     let link = &hosts.links[1];
     let workers = || link.processes().iter().filter(|(_, line)| line.contains(" worker")).count();
-    // A backend's title has its client's address.
-    let client = format!(" {}(", link.there);
-    world.until("a client of gen2", || {
-        assert!(child.try_wait().unwrap().is_none(), "it ended before");
-        let servers = world.servers();
-        servers.iter().flat_map(|pid| children(*pid)).any(|process| {
-            fs::read(format!("/proc/{}/cmdline", process.pid()))
-                .is_ok_and(|title| String::from_utf8_lossy(&title).contains(&client))
-        })
-    });
+    until_a_client(&world, &mut child, &link.there);
     assert_eq!(workers(), 1);
     link.cut();
     let done = ended(child.wait_with_output().unwrap());

@@ -11,7 +11,7 @@ use crate::support::{Ended, World, ended, read_column, signal};
 fn experiment(hosts: &Hosts, repeats: u32) -> String {
     let mut text = format!(
         "[experiment]\nname = \"lab\"\nrepeats = {repeats}\n[load]\nclients = 1\n\
-         duration = \"1s\"\nwarm_up = \"200ms\"\n[workload]\nscale = 1\n\
+         rate = 200\nduration = \"1s\"\nwarm_up = \"200ms\"\n[workload]\nscale = 1\n\
          [telemetry]\nfsync = \"200ms\"\n\
          [storage.disk]\ndirectory = \"/nowhere\"\n"
     );

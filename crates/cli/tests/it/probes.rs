@@ -59,6 +59,22 @@ fn a_disk_probe_shows_its_steps_first_and_leaves_nothing() {
     world.assert_nothing_left();
 }
 
+/// Linux's bit in the flags of an open file.
+const O_DSYNC: u32 = 0o10000;
+
+/// The flags of each file of the world's disk that the process has open.
+fn opened_with(world: &World, pid: u32) -> impl Iterator<Item = u32> {
+    let disk = world.disk().canonicalize().unwrap();
+    let open = std::fs::read_dir(format!("/proc/{pid}/fd")).unwrap().flatten();
+    open.filter_map(move |descriptor| {
+        let file = std::fs::read_link(descriptor.path()).ok()?;
+        let number = descriptor.file_name().into_string().unwrap();
+        let facts = std::fs::read_to_string(format!("/proc/{pid}/fdinfo/{number}")).ok()?;
+        let flags = facts.lines().find_map(|line| line.strip_prefix("flags:"))?.trim().to_owned();
+        (file.starts_with(&disk) && file.is_file()).then(|| u32::from_str_radix(&flags, 8).unwrap())
+    })
+}
+
 #[test]
 fn a_signal_prints_what_was_measured_and_a_kill_leaves_what_the_next_start_removes() {
     let world = World::new();
@@ -68,9 +84,11 @@ fn a_signal_prints_what_was_measured_and_a_kill_leaves_what_the_next_start_remov
     world.until("the files to be made", || std::fs::read_dir(world.disk()).unwrap().count() == 1);
     let files = || world.left_behind().iter().any(|p| p.join("64").exists());
     world.until("all files to be made", files);
-    // Some of the tests, of 7 s together.
-    std::thread::sleep(std::time::Duration::from_secs(2));
-    signal(child.id().cast_signed(), "INT");
+    // The first test writes with O_DSYNC and the next one without, of 7 s together.
+    let pid = child.id();
+    world.until("the first test", || opened_with(&world, pid).any(|flags| flags & O_DSYNC != 0));
+    world.until("the next test", || opened_with(&world, pid).any(|flags| flags & O_DSYNC == 0));
+    signal(pid.cast_signed(), "INT");
     let stopped = ended(child.wait_with_output().unwrap());
     assert_eq!(stopped.code, Some(130), "{}", stopped.err);
     assert!(

@@ -29,6 +29,7 @@ fn arguments_of(recipe: &str, size: &str, sets: &[&str]) -> Vec<String> {
         // Which storage is loaded first, and which copied, follows from the order.
         "experiment.seed=1",
         "load.duration=1s",
+        "load.rate=200",
         "load.warm_up=100ms",
         "telemetry.fsync=100ms",
         "workload.scale=1",

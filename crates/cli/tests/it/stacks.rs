@@ -14,7 +14,7 @@ use serde_json::Value;
 fn experiment(world: &World, factors: &str, storages: &str) -> PathBuf {
     let text = format!(
         "[experiment]\nrepeats = 1\norder = \"interleaved\"\n[factors]\n{factors}\n[workload]\nscale = 1\n\
-         [load]\nclients = 2\nduration = \"1s\"\nwarm_up = \"200ms\"\n[telemetry]\nfsync = \"100ms\"\n{storages}"
+         [load]\nclients = 2\nrate = 200\nduration = \"1s\"\nwarm_up = \"200ms\"\n[telemetry]\nfsync = \"100ms\"\n{storages}"
     );
     world.file("stacks.toml", &text)
 }
@@ -342,7 +342,10 @@ fn an_emulated_disk_bounds_commits_as_it_was_told_and_every_report_says_what_it_
     ]
     .concat();
     let file = experiment(&world, "storage = [\"fast\", \"slow\"]", &storages);
-    let ran = world.run(&["run", file.to_str().unwrap(), "-o", "report.html"]);
+    // As fast as the disks let it.
+    let set = ["--set", "load.rate=100000"];
+    let ran =
+        world.run(&[&["run", file.to_str().unwrap(), "-o", "report.html"], &set[..]].concat());
     assert_eq!(ran.code, Some(0), "{}", ran.err);
     assert!(disk_servers(&world).is_empty());
     assert_gone(&world);

@@ -1,6 +1,6 @@
 //! From an experiment file to a report, with a real PostgreSQL.
 
-use crate::support::{World, is_filled, quick};
+use crate::support::{World, at_full_speed, is_filled, quick};
 use serde_json::Value;
 
 fn sum(series: &Value, of: impl Fn(&Value) -> f64) -> f64 {
@@ -254,7 +254,7 @@ fn the_highest_rate_that_keeps_an_objective_is_found_confirmed_and_stored_with_e
         "load.find=max_rate",
         "load.slo=p99 < 200ms, failed < 1%",
     ];
-    let ended = world.run(&quick(&world, "quickstart", &sets));
+    let ended = world.run(&at_full_speed(&world, "quickstart", &sets));
     assert_eq!(ended.code, Some(0), "{}", ended.err);
     assert!(
         ended.out.contains("max rate") && ended.out.contains("keeps p99 < 200ms, failed < 1%"),

@@ -32,6 +32,7 @@ fn two_folders_of_programs_are_levels_of_one_run() {
     let directory = format!("storage.disk.directory={}", storage.display());
     let sets = [
         "load.duration=1s",
+        "load.rate=200",
         "load.warm_up=100ms",
         "workload.scale=1",
         "experiment.repeats=2",

@@ -72,6 +72,7 @@ impl Theirs {
             vec![Override::text("postgres.dsn", &self.dsn, &format!("postgres.dsn={}", self.dsn))];
         let short = [
             "load.duration=1s",
+            "load.rate=200",
             "load.warm_up=100ms",
             "workload.scale=1",
             "experiment.repeats=1",
@@ -424,6 +425,7 @@ fn two_servers_are_levels_of_one_randomised_run_that_can_be_resumed() {
     let mut overrides = Override::servers(&dsns).unwrap();
     let short = [
         "load.duration=1s",
+        "load.rate=200",
         "load.warm_up=100ms",
         "workload.scale=1",
         "experiment.repeats=2",

@@ -188,14 +188,20 @@ pub fn ended(output: Output) -> Ended {
 pub const ONE_TRIAL: [&str; 3] =
     ["factors.clients=[1]", "factors.synchronous_commit=[\"off\"]", "experiment.repeats=1"];
 
-/// `run FILE-or-recipe` with what makes it short, and its clusters in this world's disk.
+/// `run FILE-or-recipe` with what makes it short, its clusters in this world's disk, and a load that
+/// leaves the CPUs to the tests beside it.
 pub fn quick<'a>(world: &World, what: &'a str, sets: &[&'a str]) -> Vec<String> {
+    at_full_speed(world, what, &[&["load.rate=200"], sets].concat())
+}
+
+/// As [`quick`], with a load as fast as the server answers.
+pub fn at_full_speed<'a>(world: &World, what: &'a str, sets: &[&'a str]) -> Vec<String> {
     let mut args = vec!["run".to_owned(), what.to_owned()];
     let disk = format!("storage.disk.directory={}", world.disk().display());
     let short = [
         disk.as_str(),
         "load.duration=1s",
-        "load.warm_up=200ms",
+        "load.warm_up=100ms",
         "workload.scale=1",
         "telemetry.fsync=200ms",
     ];
