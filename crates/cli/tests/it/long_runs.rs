@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 
 use crate::support;
-use crate::support::{World, ended, quick, signal};
+use crate::support::{World, at_full_speed, ended, quick, signal};
 use pgdyno_lab::live::{self, Follower, LiveSummary};
 use pgdyno_model::live::{LiveRecord, LiveState, TrialState};
 use pgdyno_test_support::skip;
@@ -65,7 +65,9 @@ fn completed_trials(world: &World) -> usize {
 #[test]
 fn a_run_is_watched_from_its_first_record_to_its_last() {
     let world = World::new();
-    let child = world.spawn(&four_trials(&world, &["--set", "telemetry.interval=200ms"]));
+    // Under a full load the samples meet sessions that wait.
+    let sets = [&FOUR_TRIALS[..], &["telemetry.interval=200ms"]].concat();
+    let child = world.spawn(&at_full_speed(&world, "quickstart", &sets));
     let run = live_run(&world);
     let folder = live::folder(&store(&world));
     let mode = |path: PathBuf| std::fs::metadata(path).unwrap().permissions().mode() & 0o777;

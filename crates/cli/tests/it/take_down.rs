@@ -1,6 +1,6 @@
 //! Whatever ends a run, nothing stays behind, what was complete is kept, and the run can go on.
 
-use crate::support::{World, ended, quick, signal};
+use crate::support::{World, at_full_speed, ended, quick, signal};
 
 const FOUR_SHORT_TRIALS: [&str; 2] = ["factors.clients=[1, 2]", "experiment.repeats=1"];
 
@@ -71,7 +71,7 @@ fn is_updating(postmaster: i32) -> bool {
 fn a_server_that_dies_costs_its_trial_and_no_other() {
     let world = World::new();
     let sets = ["factors.clients=[1, 2]", "experiment.repeats=1", "load.duration=3s"];
-    let child = world.spawn(&quick(&world, "quickstart", &sets));
+    let child = world.spawn(&at_full_speed(&world, "quickstart", &sets));
     world.until("the first trial to be stored", || world.trials_stored() >= 1);
     world.until("the second trial's load", || world.servers().into_iter().any(is_updating));
     for server in world.servers() {
