@@ -4,6 +4,7 @@ use std::ffi::OsStr;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::Path;
 use std::sync::atomic::Ordering;
+use std::time::{Duration, Instant};
 use std::{fs, io};
 
 use super::{Effect, Executor, undo};
@@ -36,8 +37,8 @@ impl Executor for ExecContext<'_> {
                     .map_err(|e| from_make_error(e, made.path()))?;
             }
             Step::Run { program, args, as_account, output } => {
-                Program { path: program, args, account: as_account.as_ref() }
-                    .run(output, self.stop)?;
+                let program = Program { path: program, args, account: as_account.as_ref() };
+                self.run_once_free(&program, output)?;
             }
             Step::Start { program, args, as_account, output } => {
                 let program = Program { path: program, args, account: as_account.as_ref() };
@@ -65,7 +66,35 @@ impl Executor for ExecContext<'_> {
     }
 }
 
+/// How long a busy device is tried again.
+const BUSY_FOR: Duration = Duration::from_secs(5);
+
 impl ExecContext<'_> {
+    /// Runs the program of a step to its end.
+    ///
+    /// `wipefs` opens its device for itself alone, and changes nothing where it cannot. A device
+    /// that is busy is tried again: whoever looks at it in passing, such as a volume manager, lets
+    /// go of it soon. One that is really in use was refused before.
+    fn run_once_free<S: AsRef<OsStr>>(
+        &self,
+        program: &Program<'_, S>,
+        log: &Path,
+    ) -> Result<(), StepError> {
+        let until = Instant::now() + BUSY_FOR;
+        let is_busy = |e: &StepError| {
+            matches!(e, StepError::Failed { program, output, .. }
+                if program == Path::new("wipefs") && output.contains("resource busy"))
+        };
+        loop {
+            match program.run(log, self.stop) {
+                Err(e) if is_busy(&e) && Instant::now() < until => {
+                    std::thread::sleep(Duration::from_millis(50));
+                }
+                ended => return ended,
+            }
+        }
+    }
+
     /// Ends the server in the data directory `data` of a cluster that this context made. The
     /// cluster is looked at as before its removal, and what stands in place of a directory is not
     /// followed.

@@ -16,6 +16,8 @@ use pgdyno_exec::device::safety;
 use pgdyno_exec::{ExecContext, Executor as _, Step, StepError};
 use pgdyno_model::storage::{Backing, FilesystemChoice, Storage};
 use pgdyno_storage::{Stack, StorageError, Surroundings, Wipe};
+use pgdyno_test_support::zfs::Daemon;
+use rustix::fs::{Mode, OFlags};
 
 #[test]
 fn what_is_no_free_block_device_is_refused() {
@@ -266,6 +268,31 @@ fn a_device_whose_ends_are_not_zeros_takes_the_same_consent_as_one_with_a_filesy
 }
 
 #[test]
+fn a_device_that_somebody_looks_at_is_waited_for() {
+    if !can("a_device_that_somebody_looks_at_is_waited_for") {
+        return;
+    }
+    let place = Place::new();
+    let disk = Disk::new(&place, "disk", &[]);
+    run("mkfs.ext4", &["-q", disk.path()]);
+    let flags = OFlags::EXCL | OFlags::CLOEXEC;
+    let look = rustix::fs::open(&disk.device, flags, Mode::empty()).unwrap();
+    let looking = std::thread::spawn(move || {
+        std::thread::sleep(Duration::from_millis(300));
+        drop(look);
+    });
+    let step = Step::Run {
+        program: "wipefs".into(),
+        args: vec!["--all".into(), disk.path().into()],
+        as_account: None,
+        output: place.path().join("log"),
+    };
+    ExecContext { journal: &place.journal, stop: &RUN, made: Vec::new() }.execute(&step).unwrap();
+    looking.join().unwrap();
+    assert_eq!(run("wipefs", &["--noheadings", disk.path()]), "");
+}
+
+#[test]
 fn a_device_too_small_for_its_filesystem_is_refused_before_anything_is_wiped() {
     if !can("a_device_too_small_for_its_filesystem_is_refused_before_anything_is_wiped") {
         return;
@@ -340,6 +367,7 @@ fn a_named_device_is_made_only_with_consent_and_bears_nothing_afterwards() {
     if !can("a_named_device_is_made_only_with_consent_and_bears_nothing_afterwards") {
         return;
     }
+    let _zfs = Daemon::new();
     let place = Place::new();
     let disk = Disk::of_size(320 << 20, &place, "disk", &[]);
     run("mkfs.ext4", &["-q", disk.path()]);
