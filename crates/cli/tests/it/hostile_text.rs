@@ -343,7 +343,13 @@ fn a_servers_words_move_no_terminal() {
     let home = server.directory("server");
     let dsn = format!("host={} user=postgres dbname=our", home.display());
     let world = World::new();
-    let sets = ["load.duration=1s", "load.rate=200", "workload.scale=1", "experiment.repeats=1"];
+    let sets = [
+        "load.duration=1s",
+        "load.rate=200",
+        "load.warm_up=100ms",
+        "workload.scale=1",
+        "experiment.repeats=1",
+    ];
     let mut run = world.command(&["run", "quickstart", "--dsn", &dsn]);
     for set in sets {
         run.args(["--set", set]);

@@ -9,7 +9,7 @@ use std::fs::File;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use rustix::fs::OFlags;
 
@@ -103,22 +103,33 @@ impl HeldDevice {
     /// # Errors
     /// [`Refusal`]: somebody uses it; it cannot be opened.
     pub fn exclusive(&self, access: OFlags) -> Result<File, Refusal> {
-        const PAUSE: Duration = Duration::from_millis(50);
-        let attempt = || open(&self.device.node(), access | OFlags::EXCL);
-        let mut opened = attempt();
-        for _ in 0..10 {
-            if !matches!(opened, Err(Refusal::InUse)) {
-                break;
-            }
-            thread::sleep(PAUSE);
-            opened = attempt();
-        }
-        let file = opened?;
+        let is_used = |found: &Refusal| matches!(found, Refusal::InUse);
+        let file = once_free(Duration::from_millis(500), is_used, || {
+            open(&self.device.node(), access | OFlags::EXCL)
+        })?;
         let now = BlockDevice::opened(&self.device.path, &file).map_err(Refusal::Unreadable)?;
         if self.device.is_same(&now) {
             return Ok(file);
         }
         Err(Refusal::Changed { was: self.device.numbers(), is: now.numbers() })
+    }
+}
+
+/// Makes an `attempt` on a device, and makes it again for up to `limit` while its error is one that
+/// `is_busy` tells. Returns how the last one ended.
+pub(crate) fn once_free<T, E>(
+    limit: Duration,
+    is_busy: impl Fn(&E) -> bool,
+    mut attempt: impl FnMut() -> Result<T, E>,
+) -> Result<T, E> {
+    let until = Instant::now() + limit;
+    loop {
+        match attempt() {
+            Err(e) if is_busy(&e) && Instant::now() < until => {
+                thread::sleep(Duration::from_millis(50));
+            }
+            ended => return ended,
+        }
     }
 }
 

@@ -4,7 +4,7 @@ use std::ffi::OsStr;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::Path;
 use std::sync::atomic::Ordering;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 use std::{fs, io};
 
 use super::{Effect, Executor, undo};
@@ -80,19 +80,11 @@ impl ExecContext<'_> {
         program: &Program<'_, S>,
         log: &Path,
     ) -> Result<(), StepError> {
-        let until = Instant::now() + BUSY_FOR;
         let is_busy = |e: &StepError| {
             matches!(e, StepError::Failed { program, output, .. }
                 if program == Path::new("wipefs") && output.contains("resource busy"))
         };
-        loop {
-            match program.run(log, self.stop) {
-                Err(e) if is_busy(&e) && Instant::now() < until => {
-                    std::thread::sleep(Duration::from_millis(50));
-                }
-                ended => return ended,
-            }
-        }
+        held::once_free(BUSY_FOR, is_busy, || program.run(log, self.stop))
     }
 
     /// Ends the server in the data directory `data` of a cluster that this context made. The

@@ -4,6 +4,7 @@ use std::fs::{self, File};
 use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use crate::common::disks::{Disk, Mounted, Running, can, run};
@@ -17,7 +18,6 @@ use pgdyno_exec::{ExecContext, Executor as _, Step, StepError};
 use pgdyno_model::storage::{Backing, FilesystemChoice, Storage};
 use pgdyno_storage::{Stack, StorageError, Surroundings, Wipe};
 use pgdyno_test_support::zfs::Daemon;
-use rustix::fs::{Mode, OFlags};
 
 #[test]
 fn what_is_no_free_block_device_is_refused() {
@@ -70,6 +70,15 @@ fn exclusively(disk: &Disk) -> File {
     File::options().read(true).custom_flags(flags).open(&disk.device).unwrap()
 }
 
+/// Opens `disk` like [`exclusively`], until a thread closes it after `time`.
+fn exclusively_for(disk: &Disk, time: Duration) -> JoinHandle<()> {
+    let held = exclusively(disk);
+    std::thread::spawn(move || {
+        std::thread::sleep(time);
+        drop(held);
+    })
+}
+
 #[test]
 fn a_use_that_ends_within_a_moment_is_no_reason_against_a_device() {
     if !can("a_use_that_ends_within_a_moment_is_no_reason_against_a_device") {
@@ -77,11 +86,7 @@ fn a_use_that_ends_within_a_moment_is_no_reason_against_a_device() {
     }
     let place = Place::new();
     let disk = Disk::new(&place, "disk", &[]);
-    let held = exclusively(&disk);
-    let ends = std::thread::spawn(move || {
-        std::thread::sleep(Duration::from_millis(20));
-        drop(held);
-    });
+    let ends = exclusively_for(&disk, Duration::from_millis(20));
     safety::check(&disk.device, &disk.wipe()).unwrap();
     ends.join().unwrap();
 }
@@ -275,12 +280,7 @@ fn a_device_that_somebody_looks_at_is_waited_for() {
     let place = Place::new();
     let disk = Disk::new(&place, "disk", &[]);
     run("mkfs.ext4", &["-q", disk.path()]);
-    let flags = OFlags::EXCL | OFlags::CLOEXEC;
-    let look = rustix::fs::open(&disk.device, flags, Mode::empty()).unwrap();
-    let looking = std::thread::spawn(move || {
-        std::thread::sleep(Duration::from_millis(300));
-        drop(look);
-    });
+    let ends = exclusively_for(&disk, Duration::from_millis(300));
     let step = Step::Run {
         program: "wipefs".into(),
         args: vec!["--all".into(), disk.path().into()],
@@ -288,7 +288,7 @@ fn a_device_that_somebody_looks_at_is_waited_for() {
         output: place.path().join("log"),
     };
     ExecContext { journal: &place.journal, stop: &RUN, made: Vec::new() }.execute(&step).unwrap();
-    looking.join().unwrap();
+    ends.join().unwrap();
     assert_eq!(run("wipefs", &["--noheadings", disk.path()]), "");
 }
 
