@@ -118,7 +118,13 @@ impl<S: AsRef<OsStr>> Program<'_, S> {
         let has_folder = self.path.components().nth(1).is_some();
         let path = has_folder.then(|| std::path::absolute(self.path).ok()).flatten();
         let mut command = without_dead_mounts(path.as_deref().unwrap_or(self.path), self.args);
-        command.args(self.args).current_dir("/").process_group(0).stdin(Stdio::null());
+        if self.path.file_name() == Some(NAMES_ITS_DEVICES.as_ref()) {
+            let args = self.args.iter().map(|arg| Path::new(arg.as_ref()));
+            command.args(args.map(mountinfo::real_source));
+        } else {
+            command.args(self.args);
+        }
+        command.current_dir("/").process_group(0).stdin(Stdio::null());
         if let Some(account) = self.account {
             command.env_clear();
             for name in PASSED_ON {
@@ -139,6 +145,12 @@ impl<S: AsRef<OsStr>> Program<'_, S> {
         command
     }
 }
+
+/// The program that tells the kernel its devices by the names that it was given; the kernel keeps
+/// them. A link that leads to another loop device later hides from the kernel that the member of a
+/// volume has another number now, so that whoever scans a device of the old number makes it forget
+/// the member.
+const NAMES_ITS_DEVICES: &str = "mkfs.btrfs";
 
 /// Programs that look at the file of every mounted loop device, and fail if one cannot be reached.
 const LOOK_AT_EVERY_MOUNT: [&str; 2] = ["mkfs.btrfs", "btrfs"];

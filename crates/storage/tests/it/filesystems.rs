@@ -280,8 +280,9 @@ fn btrfs_lives_and_leaves() {
 fn btrfs_stripes_over_two_disks() {
     let Some(disks) = Disks::new("btrfs_stripes_over_two_disks", "btrfs", 2) else { return };
     let facts = whole_life(&disks, &[("Data", "RAID0"), ("devices", "2")]);
-    // btrfs keeps the name that its first scan told it.
+    // btrfs keeps the name that its first scan told it, which is to be no link.
     assert_eq!(fs::canonicalize(&facts.source).unwrap(), Path::new(&disks.loops[0]));
+    assert_eq!(facts.source, disks.loops[0]);
 }
 
 #[test]
