@@ -162,9 +162,10 @@ const LOOK_AT_EVERY_MOUNT: [&str; 2] = ["mkfs.btrfs", "btrfs"];
 /// The namespace also lacks what lies on other loop devices or FUSE servers: while it lasts, nobody
 /// could take that down.
 fn without_dead_mounts<S: AsRef<OsStr>>(program: &Path, args: &[S]) -> Command {
-    // Lazily, without helpers and without a look at the path or at mtab.
+    // Lazily, without helpers and without a look at the path or at mtab. What was unmounted in the
+    // meantime is no failure; if another mount stays, the program itself tells.
     const UNMOUNT_AND_RUN: &str =
-        r#"while [ "$1" != -- ]; do umount -lnci "$1" || exit; shift; done; shift; exec "$@""#;
+        r#"while [ "$1" != -- ]; do umount -lnci "$1"; shift; done; shift; exec "$@""#;
     let looks = program
         .file_name()
         .is_some_and(|name| LOOK_AT_EVERY_MOUNT.iter().any(|other| name == *other));
@@ -192,10 +193,13 @@ fn without_dead_mounts<S: AsRef<OsStr>>(program: &Path, args: &[S]) -> Command {
 }
 
 /// Tells whether a filesystem's loop device lies in a file that cannot be reached, as in a FUSE
-/// filesystem whose server was killed.
+/// filesystem whose server was killed: already, or while it is looked at.
 fn is_dead(mount: &MountEntry) -> bool {
     let looked = mount.loop_file().map(fs::metadata);
-    looked.is_some_and(|looked| looked.is_err_and(|e| e.kind() == io::ErrorKind::NotConnected))
+    let is_lost = |e: io::Error| {
+        matches!(e.kind(), io::ErrorKind::NotConnected | io::ErrorKind::ConnectionAborted)
+    };
+    looked.is_some_and(|looked| looked.is_err_and(is_lost))
 }
 
 /// What programs of the server's account see of our environment: the time zone, which initdb writes

@@ -66,25 +66,30 @@ impl Executor for ExecContext<'_> {
     }
 }
 
-/// How long a busy device is tried again.
+/// How long a step is tried again.
 const BUSY_FOR: Duration = Duration::from_secs(5);
 
+/// Failures that pass, after which nothing was changed.
+///
+/// `wipefs` opens its device for itself alone. Whoever looks at a device in passing, such as a
+/// volume manager, lets go of it soon; one that is really in use was refused before. `mkfs.btrfs`
+/// looks at all that is mounted, and fails if the server of a filesystem dies meanwhile; the next
+/// time it does without that one.
+fn passes(error: &StepError) -> bool {
+    const PASSING: [(&str, &str); 2] =
+        [("wipefs", "resource busy"), ("mkfs.btrfs", "cannot check mount status")];
+    matches!(error, StepError::Failed { program, output, .. }
+        if PASSING.iter().any(|(name, said)| program == Path::new(name) && output.contains(said)))
+}
+
 impl ExecContext<'_> {
-    /// Runs the program of a step to its end.
-    ///
-    /// `wipefs` opens its device for itself alone, and changes nothing where it cannot. A device
-    /// that is busy is tried again: whoever looks at it in passing, such as a volume manager, lets
-    /// go of it soon. One that is really in use was refused before.
+    /// Runs the program of a step to its end, again where its failure passes.
     fn run_once_free<S: AsRef<OsStr>>(
         &self,
         program: &Program<'_, S>,
         log: &Path,
     ) -> Result<(), StepError> {
-        let is_busy = |e: &StepError| {
-            matches!(e, StepError::Failed { program, output, .. }
-                if program == Path::new("wipefs") && output.contains("resource busy"))
-        };
-        held::once_free(BUSY_FOR, is_busy, || program.run(log, self.stop))
+        held::once_free(BUSY_FOR, passes, || program.run(log, self.stop))
     }
 
     /// Ends the server in the data directory `data` of a cluster that this context made. The

@@ -134,7 +134,9 @@ fn with_programs_that(deed: &str, scene: &Scene, steps: Vec<Step>) -> Vec<Step> 
     let wrapped = |step: Step| match step {
         Step::Run { program, args, as_account, output } => {
             let script = scene.place.path().join(format!("{}.sh", program.display()));
-            let text = format!("#!/bin/sh\n{deed}\nexec {} \"$@\"\n", program.display());
+            // A child of another test may have the device open until it is executed.
+            let run = format!("{} \"$@\"", program.display());
+            let text = format!("#!/bin/sh\n{deed}\n{run} || {{ sleep 1; exec {run}; }}\n");
             write_program(&script, &text);
             Step::Run { program: script, args, as_account, output }
         }

@@ -206,6 +206,8 @@ fn a_cut_is_made_at_the_very_flush_that_it_is_aimed_at() {
     let on = Selector::all(Operation::Flush);
     let cut = Effect::Cut(Cut::default());
     let rule = control.arm(&Rule { on, hits: Hits::Nth(5), effect: cut }).unwrap();
+    // A `sync` of another process flushes too.
+    let armed = control.status().unwrap().counters.flushes;
     let mut written = Vec::new();
     for n in 0..20 {
         let path = made.path().join(format!("file-{n}"));
@@ -215,7 +217,8 @@ fn a_cut_is_made_at_the_very_flush_that_it_is_aimed_at() {
         }
     }
     let facts = control.wait_for_cut(Duration::from_secs(10), &RUN).unwrap().unwrap();
-    assert_eq!((facts.rule, facts.after_flushes), (Some(rule), before + 4));
+    assert_eq!(facts.rule, Some(rule));
+    assert!((before + 4..=armed + 4).contains(&facts.after_flushes), "{before} {armed} {facts:?}");
     drop(control);
     made.power_cycle(&RUN).unwrap();
     assert!(!written.is_empty() && written.iter().all(|path| path.exists()), "{written:?}");

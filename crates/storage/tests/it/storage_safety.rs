@@ -213,7 +213,7 @@ fn a_members_device_is_refused_and_a_signature_without_consent() {
         "{unnamed}"
     );
     let named = Wipe { overwrite_signature: false, ..disk.wipe() };
-    safety::check(&disk.device, &named).unwrap();
+    disk.checked(&named).unwrap();
     run("mkfs.ext4", &["-q", "-L", "precious", disk.path()]);
     let held = disk.refused(&named);
     let told = safety::describe(&disk.device, false).unwrap();
@@ -257,7 +257,7 @@ fn a_device_whose_ends_are_not_zeros_takes_the_same_consent_as_one_with_a_filesy
         device.write_all_at(b"x", at).unwrap();
         device.sync_all().unwrap();
         drop(device);
-        let error = disk.refused(&named);
+        let error = disk.checked(&named).unwrap_err();
         let found = format!("its {end} 1048576 bytes (byte {at}) are not zeros");
         assert!(error.to_string().contains(&found), "{error}");
         assert!(error.help().unwrap().contains("--overwrite-signature"));
@@ -266,9 +266,9 @@ fn a_device_whose_ends_are_not_zeros_takes_the_same_consent_as_one_with_a_filesy
                 .unwrap()
                 .contains(&format!("its {end} 1048576 bytes"))
         );
-        safety::check(&disk.device, &disk.wipe()).unwrap();
+        disk.checked(&disk.wipe()).unwrap();
         File::options().write(true).open(&disk.device).unwrap().write_all_at(b"\0", at).unwrap();
-        safety::check(&disk.device, &named).unwrap();
+        disk.checked(&named).unwrap();
     }
 }
 
@@ -402,7 +402,7 @@ fn a_named_device_is_made_only_with_consent_and_bears_nothing_afterwards() {
         assert_eq!(made.take_down(), [""; 0]);
         assert_eq!(run("wipefs", &["--noheadings", disk.path()]), "", "{filesystem}");
         // What pgdyno left is no data of anybody's: the next run takes no second consent.
-        safety::check(&disk.device, &Wipe { overwrite_signature: false, ..disk.wipe() }).unwrap();
+        disk.checked(&Wipe { overwrite_signature: false, ..disk.wipe() }).unwrap();
     }
     assert_eq!(place.journal.entries().unwrap(), []);
 }

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-use pgdyno_exec::device::refusal::SafetyError;
+use pgdyno_exec::device::refusal::{Refusal, SafetyError};
 use pgdyno_exec::device::safety;
 use pgdyno_storage::Wipe;
 use pgdyno_test_support::wait_for;
@@ -32,11 +32,12 @@ static LOSETUP: Mutex<()> = Mutex::new(());
 
 /// Runs `program` and returns what it says. A device that is busy is tried again: a look of this
 /// process's that is over lasts, as another test's child has a copy of its descriptor until it is
-/// executed.
+/// executed. `mkfs.btrfs` fails over another test's mount whose server was killed.
 pub(crate) fn run(program: &str, args: &[&str]) -> String {
+    const PASSING: [&str; 3] = ["busy", "in use by the system", "cannot check mount status"];
     wait_for(program, || match try_run(program, args) {
         Ok(said) => Some(said),
-        Err(why) if ["busy", "in use by the system"].iter().any(|word| why.contains(word)) => None,
+        Err(why) if PASSING.iter().any(|word| why.contains(word)) => None,
         Err(why) => panic!("{program} {args:?}: {why}"),
     })
 }
@@ -123,6 +124,14 @@ impl Disk {
         let error = safety::check(&self.device, wipe).unwrap_err();
         assert_eq!(self.checksum(), before, "{error}");
         error
+    }
+
+    /// What is said of it as `wipe` allows, once no other test's child or `losetup` has it open.
+    pub(crate) fn checked(&self, wipe: &Wipe) -> Result<(), SafetyError> {
+        wait_for("the device to be let go of", || match safety::check(&self.device, wipe) {
+            Err(SafetyError { found: Refusal::Open { .. }, .. }) => None,
+            said => Some(said.map(drop)),
+        })
     }
 
     /// All consent that can be given.
