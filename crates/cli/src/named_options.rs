@@ -34,7 +34,11 @@ const OTHERS: &[(&str, &[&str])] = &[
     ("fio", &["output-format"]),
     ("btrfs", &["readonly"]),
     ("examples/client-library/compare.py", &["beside"]),
-    ("initdb, pg_checksums and libpq's options", &["check", "data-checksums", "name"]),
+    ("pg_checksums, pg_config and libpq's options", &["bindir", "check", "name"]),
+    (
+        "initdb and postgres",
+        &["data-checksums", "no-sync", "pwfile", "single", "sync-only", "waldir"],
+    ),
     ("useradd", &["system"]),
     ("Slurm", &["cpus-per-task", "nodelist", "nodes", "noheader"]),
     ("ray start", &["node-name"]),

@@ -10,6 +10,7 @@
 //!   `.ci/allowed-skips` does not list.
 //! - [`pgbench_folders`]: versions of PostgreSQL whose pgbench ours is compared with.
 //! - [`Interval`]: a median of ratios with its interval, for benches.
+//! - [`quick_install`]: a PostgreSQL whose `initdb` copies what it made before.
 //! - [`RELEASE_MOUNTS`]: how a mount namespace of a test lets go of other tests' mounts.
 //! - [`write_program`]: a program that can be run at once.
 //! - [`traces()`]: mounts, loop devices and emulated disks that a test left behind.
@@ -32,6 +33,7 @@ mod namespace;
 pub mod pgbouncer;
 mod place;
 mod program;
+mod quick_initdb;
 #[cfg(feature = "stores")]
 pub mod records;
 mod scratch;
@@ -49,6 +51,7 @@ pub use majors::pgbench_folders;
 pub use namespace::RELEASE_MOUNTS;
 pub use place::Place;
 pub use program::write_program;
+pub use quick_initdb::quick_install;
 pub use scratch::Scratch;
 pub use server::{PASSWORD, Server, Session, create_cluster, install};
 pub use skip::{is_root, skip};

@@ -21,9 +21,23 @@ impl Scratch {
         Self { folder }
     }
 
+    /// Creates an empty folder in memory, if the system has such a place: for what is no subject of
+    /// the test.
+    pub fn in_memory() -> Self {
+        let folder = tempfile::Builder::new().prefix("pgdyno-test-").tempdir_in("/dev/shm");
+        let Ok(folder) = folder else { return Self::new() };
+        open_to_all(folder.path());
+        Self { folder }
+    }
+
     /// Returns the folder's path.
     pub fn path(&self) -> &Path {
         self.folder.path()
+    }
+
+    /// Returns the path of the folder, which nobody removes any more.
+    pub(crate) fn keep(self) -> PathBuf {
+        self.folder.keep()
     }
 
     /// Creates the folder `name` in it, which every account can enter too.

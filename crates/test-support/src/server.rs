@@ -12,6 +12,7 @@ use pgdyno_model::target::{Address, Secret, Target};
 use pgdyno_postgres::cluster::cluster_directory;
 use pgdyno_postgres::{Cluster, ClusterSpec, Install, fetch, find};
 
+use crate::quick_initdb::quick_install;
 use crate::scratch::Scratch;
 use crate::wait::RUN;
 
@@ -20,6 +21,10 @@ pub const PASSWORD: &str = "correct horse";
 
 /// Returns an installed PostgreSQL of `major`, or of any version. Fetches one if none is installed.
 pub fn install(major: Option<u32>) -> Install {
+    let quick = quick_install().filter(|install| major.is_none_or(|major| install.major == major));
+    if let Some(quick) = quick {
+        return quick;
+    }
     find(None, major).unwrap().unwrap_or_else(|| {
         fetch(major.unwrap_or(17), &server_account().unwrap(), &RUN, &|_| {}).unwrap()
     })
@@ -27,7 +32,7 @@ pub fn install(major: Option<u32>) -> Install {
 
 /// Creates a cluster that is not started, in a folder of its own. Its server will listen on TCP.
 pub fn create_cluster(install: Install) -> (Cluster, Scratch) {
-    let home = Scratch::new();
+    let home = Scratch::in_memory();
     let journal = Journal::open(&home.path().join("state")).unwrap();
     let mut spec = ClusterSpec::new(install, cluster_directory(home.path()).unwrap()).unwrap();
     spec.connect = Connect::Tcp;

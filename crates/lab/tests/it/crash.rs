@@ -13,6 +13,7 @@ use pgdyno_lab::{Prepared, Verdict};
 use pgdyno_model::crash::Failing;
 use pgdyno_model::progress::Silent;
 use pgdyno_model::target::{Address, Target};
+use pgdyno_test_support::install;
 
 /// How long it keeps a COMMIT that it has acknowledged: beyond any fault of this test's.
 const LATE: Duration = Duration::from_secs(20);
@@ -131,9 +132,11 @@ fn serve(client: UnixStream, server: UnixStream, commits: Arc<AtomicU32>) {
 
 fn prepared(disk: &Path) -> Prepared {
     let text = format!(
-        "[experiment]\nrepeats = 1\n[storage.disk]\ndirectory = \"{}\"\n[crash]\nfaults = [\"process\"]\nrounds = 1\n\
+        "[experiment]\nrepeats = 1\n[storage.disk]\ndirectory = \"{}\"\n\
+         [postgres]\nbindir = {:?}\n[crash]\nfaults = [\"process\"]\nrounds = 1\n\
          clients = 8\nload = \"1s\"\ncontrols = false\n",
-        disk.display()
+        disk.display(),
+        install(None).bindir
     );
     let source =
         Source { name: "hasty".into(), shown: "hasty".into(), text, base: disk.to_owned() };

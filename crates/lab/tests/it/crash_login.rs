@@ -12,6 +12,7 @@ use pgdyno_lab::{CrashRecord, Prepared, Verdict};
 use pgdyno_model::crash::{CheckOutcome, CrashWorkload, Failing, Fault};
 use pgdyno_model::progress::Silent;
 use pgdyno_model::target::Target;
+use pgdyno_test_support::install;
 
 /// Crashes a server in a directory under logins; `crash` holds more keys of `[crash]`.
 fn crash_logins(keys: &str, interference: Interference) -> CrashRecord {
@@ -23,9 +24,10 @@ fn crash_logins(keys: &str, interference: Interference) -> CrashRecord {
     }
     let text = format!(
         "[experiment]\nrepeats = 1\n[storage.disk]\ndirectory = \"{}\"\n\
-         [postgres]\nsettings = {{ autovacuum = \"off\" }}\n\
+         [postgres]\nbindir = {:?}\nsettings = {{ autovacuum = \"off\" }}\n\
          [crash]\nworkload = \"user-login\"\nload = \"400ms\"\n{keys}\n",
-        disk.display()
+        disk.display(),
+        install(None).bindir
     );
     let source = Source { name: "logins".into(), shown: "logins".into(), text, base: disk };
     let prepared = Prepared::new(source, Vec::new()).unwrap();
@@ -41,7 +43,7 @@ fn crash_logins(keys: &str, interference: Interference) -> CrashRecord {
 
 #[test]
 fn an_immediate_restart_keeps_every_login_and_no_key_twice_and_a_lost_login_is_seen() {
-    let keys = "faults = [\"immediate\", \"process\"]\nrounds = 2";
+    let keys = "faults = [\"immediate\", \"process\"]\nrounds = 1";
     let outcome = crash_logins(keys, Interference::default()).outcome;
     assert_eq!(outcome.options.workload, CrashWorkload::UserLogin);
     assert_eq!(outcome.verdict, Verdict::Pass, "{}", outcome.reason);

@@ -19,6 +19,7 @@ use pgdyno_lab::{CrashRecord, LabError, Prepared, Verdict};
 use pgdyno_model::crash::{CheckOutcome, Failing};
 use pgdyno_model::progress::Silent;
 use pgdyno_model::target::Target;
+use pgdyno_test_support::install;
 
 /// PostgreSQL's page.
 const PAGE: usize = 8192;
@@ -53,11 +54,12 @@ fn round_with(
     // tell of it.
     let text = format!(
         "[experiment]\nrepeats = 1\n[storage.disk]\ndirectory = \"{}\"\n\
-         [postgres]\ninitdb = [\"--no-data-checksums\"]\n\
+         [postgres]\nbindir = {:?}\ninitdb = [\"--no-data-checksums\"]\n\
          settings = {{ shared_buffers = \"1MB\", autovacuum = \"off\", fsync = \"off\" }}\n\
          [crash]\nfaults = [\"process\"]\nrounds = 1\nclients = 4\nload = \"300ms\"\ncontrols = false\n\
          recovery_limit = \"{limit}\"\n",
-        disk.display()
+        disk.display(),
+        install(None).bindir
     );
     let source = Source { name: "planted".into(), shown: "planted".into(), text, base: disk };
     let prepared = Prepared::new(source, Vec::new()).unwrap();

@@ -14,7 +14,7 @@ use std::net::TcpStream;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 
-use pgdyno_test_support::{Scratch, traces, wait_for};
+use pgdyno_test_support::{Scratch, quick_install, traces, wait_for};
 
 /// A directory tree for one test. The PostgreSQL cache is the user's own, so that a build is
 /// fetched once.
@@ -84,6 +84,9 @@ impl World {
             if name.to_string_lossy().starts_with("PG") && name != "PGDYNO_MAVEN" {
                 command.env_remove(name);
             }
+        }
+        if let Some(install) = quick_install() {
+            command.env("PG_CONFIG", install.program("pg_config"));
         }
         command
     }
