@@ -6,14 +6,16 @@ import { OUT, pgdyno, WEB } from './program';
 const STORES = process.env.PGDYNO_E2E_STORES ?? join(OUT, 'stores');
 const MARKUP = '<img src=x onerror=alert(1)>';
 
+/** Few trials and rounds where one page of each kind is enough. */
+const isSmoke = process.env.PGDYNO_E2E_PAGES === 'smoke';
+
 const set = (pairs: Record<string, string>) => Object.entries(pairs).flatMap(([k, v]) => ['--set', `${k}=${v}`]);
 const short = {
   'load.duration': '1s',
   'load.warm_up': '100ms',
   'workload.scale': '1',
   'telemetry.fsync': '200ms',
-  // Few trials where one page of each kind is enough.
-  ...(process.env.PGDYNO_E2E_PAGES === 'smoke' ? { 'experiment.repeats': '2' } : {}),
+  ...(isSmoke ? { 'experiment.repeats': '2', 'factors.clients': '[2]' } : {}),
 };
 
 /** Writes an experiment into the folder of this store; returns its path. */
@@ -123,7 +125,8 @@ const MAKERS: Record<string, Make> = {
     run('crash', ...faults, '--emulated', '--filesystem', 'ext4');
   },
   crashfail: (run) => {
-    run('crash', '--fault', 'power', '--rounds', '2', '--emulated', '--filesystem', 'ext4', '--setting', 'fsync=off');
+    const rounds = isSmoke ? ['--rounds', '1', '--load', '1s'] : ['--rounds', '2'];
+    run('crash', '--fault', 'power', ...rounds, '--emulated', '--filesystem', 'ext4', '--setting', 'fsync=off');
   },
   probes: (run) => {
     const folder = join(OUT, 'probed');

@@ -57,7 +57,7 @@ fn an_external_server_has_the_same_catalogue_after_runs_and_after_a_killed_one()
         "factors.checkpoint_timeout=[\"10min\", \"20min\"]",
         "postgres.alter_system=true",
         "between.prewarm=true",
-        "experiment.repeats=2",
+        "experiment.repeats=1",
         "workload.name=\"user-login\"",
     ] {
         run.extend(["--set", set]);

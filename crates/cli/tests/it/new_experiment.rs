@@ -110,7 +110,14 @@ fn a_new_experiment_runs_to_its_end() {
         disk.to_str().unwrap(),
     ]);
     assert_eq!(made.code, Some(0), "{}", made.err);
-    let run = world.run(&["run", "experiment.toml", "--set", "telemetry.fsync=0s"]);
+    let run = world.run(&[
+        "run",
+        "experiment.toml",
+        "--set",
+        "telemetry.fsync=0s",
+        "--set",
+        "load.rate=200",
+    ]);
     assert_eq!(run.code, Some(0), "{}", run.err);
     let shown = world.show("latest");
     assert_eq!(shown["run"]["state"], "completed", "{shown}");

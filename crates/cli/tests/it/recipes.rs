@@ -483,8 +483,10 @@ fn a_loaded_cluster_is_kept_for_later_runs_where_that_is_asked() {
             "workload.keep_template=true",
             "workload.scale=1",
             "factors.clients=[1]",
+            "factors.synchronous_commit=[\"off\"]",
             "experiment.repeats=1",
             "load.duration=1s",
+            "load.rate=200",
             "telemetry.fsync=0s",
             seed.as_str(),
         ] {

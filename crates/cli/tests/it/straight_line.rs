@@ -246,15 +246,16 @@ fn a_complete_run_is_given_more_repeats_and_pays_for_having_been_looked_at() {
 #[test]
 fn the_highest_rate_that_keeps_an_objective_is_found_confirmed_and_stored_with_every_step() {
     let world = World::new();
-    let sets = [
-        "factors={synchronous_commit = [\"off\"]}",
-        "experiment.repeats=1",
-        "workload.name=select-only",
-        "load.clients=4",
-        "load.find=max_rate",
-        "load.slo=p99 < 200ms, failed < 1%",
-    ];
-    let ended = world.run(&at_full_speed(&world, "quickstart", &sets));
+    // What takes time and no processor bounds the rate.
+    world.file("wait.sql", "SELECT pg_sleep(0.01);\n");
+    let file = world.file(
+        "capacity.toml",
+        "[experiment]\nrepeats = 1\n[factors]\nsynchronous_commit = [\"off\"]\n\
+         [workload]\nscripts = [{ file = \"wait.sql\" }]\n\
+         [load]\nclients = 4\nfind = \"max_rate\"\nslo = \"p99 < 200ms, failed < 1%\"\n\
+         [storage.disk]\n",
+    );
+    let ended = world.run(&at_full_speed(&world, file.to_str().unwrap(), &[]));
     assert_eq!(ended.code, Some(0), "{}", ended.err);
     assert!(
         ended.out.contains("max rate") && ended.out.contains("keeps p99 < 200ms, failed < 1%"),
