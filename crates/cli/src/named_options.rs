@@ -35,10 +35,7 @@ const OTHERS: &[(&str, &[&str])] = &[
     ("btrfs", &["readonly"]),
     ("examples/client-library/compare.py", &["beside"]),
     ("pg_checksums, pg_config and libpq's options", &["bindir", "check", "name"]),
-    (
-        "initdb and postgres",
-        &["data-checksums", "no-sync", "pwfile", "single", "sync-only", "waldir"],
-    ),
+    ("initdb and postgres", &["data-checksums", "pwfile", "single", "sync-only", "waldir"]),
     ("useradd", &["system"]),
     ("Slurm", &["cpus-per-task", "nodelist", "nodes", "noheader"]),
     ("ray start", &["node-name"]),

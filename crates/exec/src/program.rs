@@ -146,10 +146,12 @@ impl<S: AsRef<OsStr>> Program<'_, S> {
     }
 }
 
-/// The program that tells the kernel its devices by the names that it was given; the kernel keeps
-/// them. A link that leads to another loop device later hides from the kernel that the member of a
-/// volume has another number now, so that whoever scans a device of the old number makes it forget
-/// the member.
+/// The program that tells the kernel its devices by the names that it was given, and is given no
+/// links.
+///
+/// The kernel keeps the names. A link may lead to another loop device later. Then the kernel does
+/// not see that the member of a volume has another number, and forgets it once somebody scans the
+/// device that has the old one.
 const NAMES_ITS_DEVICES: &str = "mkfs.btrfs";
 
 /// Programs that look at the file of every mounted loop device, and fail if one cannot be reached.

@@ -17,19 +17,16 @@ use crate::scratch::Scratch;
 /// log gets a directory of its own.
 const INITDB: &str = r##"set -eu
 [ "${1-}" = -D ] && [ -w "$templates" ] && command -v cp > /dev/null || exec "$real/initdb" "$@"
-data=$2 options=${TZ-} password= user= durable=yes
+data=$2 options=${TZ-} password= user=
 for option; do
     case $option in
     -D | "$data") ;;
-    -X* | --waldir* | --sync-only | -S) exec "$real/initdb" "$@" ;;
+    --waldir=*) exec "$real/initdb" "$@" ;;
     --pwfile=*) password=$(cat "${option#*=}") ;;
     *) options="$options
 $option" ;;
     esac
-    case $option in
-    --username=*) user=${option#*=} ;;
-    -N | --no-sync) durable= ;;
-    esac
+    case $option in --username=*) user=${option#*=} ;; esac
 done
 template=$templates/$(printf %s "$options" | cksum | tr ' ' -)
 if [ ! -d "$template" ]; then
@@ -45,7 +42,7 @@ if [ "$password" ]; then
     echo "ALTER ROLE \"$user\" PASSWORD '$password'" |
         "$real/postgres" --single -F -D "$data" postgres > /dev/null
 fi
-[ ! "$durable" ] || "$real/initdb" --sync-only -D "$data"
+"$real/initdb" --sync-only -D "$data"
 "##;
 
 const PG_CONFIG: &str = r#"case $* in

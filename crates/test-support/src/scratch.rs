@@ -1,6 +1,7 @@
 //! A folder for one test.
 
 use std::fs::{self, Permissions};
+use std::io;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 
@@ -16,18 +17,19 @@ impl Scratch {
     /// Creates an empty folder in the system's temporary folder.
     #[allow(clippy::new_without_default, reason = "a folder is no default value")]
     pub fn new() -> Self {
-        let folder = tempfile::Builder::new().prefix("pgdyno-test-").tempdir().unwrap();
-        open_to_all(folder.path());
-        Self { folder }
+        Self::within(&std::env::temp_dir()).unwrap()
     }
 
     /// Creates an empty folder in memory, if the system has such a place: for what is no subject of
     /// the test.
     pub fn in_memory() -> Self {
-        let folder = tempfile::Builder::new().prefix("pgdyno-test-").tempdir_in("/dev/shm");
-        let Ok(folder) = folder else { return Self::new() };
+        Self::within(Path::new("/dev/shm")).unwrap_or_else(|_| Self::new())
+    }
+
+    fn within(place: &Path) -> io::Result<Self> {
+        let folder = tempfile::Builder::new().prefix("pgdyno-test-").tempdir_in(place)?;
         open_to_all(folder.path());
-        Self { folder }
+        Ok(Self { folder })
     }
 
     /// Returns the folder's path.

@@ -22,10 +22,7 @@ pub const PASSWORD: &str = "correct horse";
 /// Returns an installed PostgreSQL of `major`, or of any version. Fetches one if none is installed.
 pub fn install(major: Option<u32>) -> Install {
     let quick = quick_install().filter(|install| major.is_none_or(|major| install.major == major));
-    if let Some(quick) = quick {
-        return quick;
-    }
-    find(None, major).unwrap().unwrap_or_else(|| {
+    quick.or_else(|| find(None, major).unwrap()).unwrap_or_else(|| {
         fetch(major.unwrap_or(17), &server_account().unwrap(), &RUN, &|_| {}).unwrap()
     })
 }

@@ -2,7 +2,7 @@
 // same thing.
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { OUT, pgdyno } from './program';
+import { IS_SMOKE, OUT, pgdyno } from './program';
 import { store } from './stores';
 
 interface Wanted {
@@ -41,9 +41,8 @@ export type PageName = keyof typeof WANTED;
 /** One page of each kind. Tests of these alone that are quick have the tag `@smoke`. */
 const ONE_OF_EACH = ['quickstart', 'compare-runs', 'crashfail', 'fsync', 'import'] satisfies PageName[];
 
-/** Pages that are made and tested: one of each kind with PGDYNO_E2E_PAGES=smoke, else all. */
-export const NAMES: PageName[] =
-  process.env.PGDYNO_E2E_PAGES === 'smoke' ? ONE_OF_EACH : (Object.keys(WANTED) as PageName[]);
+/** Pages that are made and tested. */
+export const NAMES: PageName[] = IS_SMOKE ? ONE_OF_EACH : (Object.keys(WANTED) as PageName[]);
 
 const path = (name: string, extension: string) => join(OUT, 'pages', `${name}.${extension}`);
 

@@ -6,6 +6,8 @@ import { join, resolve } from 'node:path';
 export const WEB = resolve(import.meta.dirname, '../..');
 /** A server's account must be able to enter it. */
 export const OUT = resolve(process.env.PGDYNO_E2E_OUT ?? join(WEB, 'e2e/out'));
+/** Whether one page of each kind is enough, in place of all. */
+export const IS_SMOKE = process.env.PGDYNO_E2E_PAGES === 'smoke';
 export const PGDYNO = resolve(process.env.PGDYNO ?? join(WEB, '../target/debug/pgdyno'));
 
 /** Statuses with which a run leaves results: done, failed trials, gates, a failed crash test, undecided. */

@@ -1,13 +1,10 @@
 // Stores that the tests look at: short real runs, each in a store of its own.
 import { existsSync, mkdirSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { OUT, pgdyno, WEB } from './program';
+import { IS_SMOKE, OUT, pgdyno, WEB } from './program';
 
 const STORES = process.env.PGDYNO_E2E_STORES ?? join(OUT, 'stores');
 const MARKUP = '<img src=x onerror=alert(1)>';
-
-/** Few trials and rounds where one page of each kind is enough. */
-const isSmoke = process.env.PGDYNO_E2E_PAGES === 'smoke';
 
 const set = (pairs: Record<string, string>) => Object.entries(pairs).flatMap(([k, v]) => ['--set', `${k}=${v}`]);
 const short = {
@@ -15,7 +12,8 @@ const short = {
   'load.warm_up': '100ms',
   'workload.scale': '1',
   'telemetry.fsync': '200ms',
-  ...(isSmoke ? { 'experiment.repeats': '2', 'factors.clients': '[2]' } : {}),
+  // Few trials where one page of each kind is enough.
+  ...(IS_SMOKE ? { 'experiment.repeats': '2', 'factors.clients': '[2]' } : {}),
 };
 
 /** Writes an experiment into the folder of this store; returns its path. */
@@ -125,7 +123,7 @@ const MAKERS: Record<string, Make> = {
     run('crash', ...faults, '--emulated', '--filesystem', 'ext4');
   },
   crashfail: (run) => {
-    const rounds = isSmoke ? ['--rounds', '1', '--load', '1s'] : ['--rounds', '2'];
+    const rounds = IS_SMOKE ? ['--rounds', '1', '--load', '1s'] : ['--rounds', '2'];
     run('crash', '--fault', 'power', ...rounds, '--emulated', '--filesystem', 'ext4', '--setting', 'fsync=off');
   },
   probes: (run) => {

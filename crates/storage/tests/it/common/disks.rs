@@ -126,12 +126,17 @@ impl Disk {
         error
     }
 
-    /// What is said of it as `wipe` allows, once no other test's child or `losetup` has it open.
+    /// What is said of it as `wipe` allows, once no other test's child or `losetup` has it open. It
+    /// is not touched.
     pub(crate) fn checked(&self, wipe: &Wipe) -> Result<(), SafetyError> {
-        wait_for("the device to be let go of", || match safety::check(&self.device, wipe) {
-            Err(SafetyError { found: Refusal::Open { .. }, .. }) => None,
-            said => Some(said.map(drop)),
-        })
+        let before = self.checksum();
+        let said =
+            wait_for("the device to be let go of", || match safety::check(&self.device, wipe) {
+                Err(SafetyError { found: Refusal::Open { .. }, .. }) => None,
+                said => Some(said.map(drop)),
+            });
+        assert_eq!(self.checksum(), before, "{said:?}");
+        said
     }
 
     /// All consent that can be given.
