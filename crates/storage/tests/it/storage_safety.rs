@@ -7,7 +7,7 @@ use std::process::Command;
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use crate::common::disks::{Disk, Mounted, Running, can, run};
+use crate::common::disks::{Disk, Mounted, Running, can, checked, run};
 use crate::common::{Place, RUN};
 use pgdyno_exec::account::server_account;
 use pgdyno_exec::device::claim::Claim;
@@ -127,7 +127,7 @@ fn a_device_in_use_is_refused_whatever_was_consented_to() {
     }
     let swap = Swap::new();
     // Not compared with what it held: a machine short of memory writes to it.
-    let error = safety::check(&swap.disk.device, &swap.disk.wipe()).unwrap_err();
+    let error = checked(&swap.disk.device, &swap.disk.wipe()).unwrap_err();
     assert!(matches!(error.found, Refusal::Swap(_)), "{error}");
 }
 
@@ -230,7 +230,7 @@ fn a_members_device_is_refused_and_a_signature_without_consent() {
     // A link to it is the same device.
     let link = place.path().join("link");
     std::os::unix::fs::symlink(&disk.device, &link).unwrap();
-    safety::check(&link, &disk.wipe()).unwrap();
+    checked(&link, &disk.wipe()).unwrap();
 
     let second = Disk::new(&place, "second", &[]);
     if Command::new("mkfs.btrfs").arg("--version").output().is_ok() {
@@ -349,7 +349,7 @@ fn another_device_under_the_same_name_is_noticed_before_it_is_written() {
     let link = place.path().join("link");
     std::os::unix::fs::symlink(&first.device, &link).unwrap();
     let wipe = Wipe { devices: vec![link.clone()], overwrite_signature: false };
-    let looked_at = Some(safety::check(&link, &wipe).unwrap());
+    let looked_at = Some(checked(&link, &wipe).unwrap());
     let claim = Step::ClaimDevice(Claim { looked_at, device: link.clone(), wipe });
     let mut performing = ExecContext { journal: &place.journal, stop: &RUN, made: Vec::new() };
     performing.execute(&claim).unwrap();

@@ -1,12 +1,13 @@
 //! Loop devices of a test's own, with what uses them.
 
 use std::fs::{self, File};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
+use pgdyno_exec::device::identity::BlockDevice;
 use pgdyno_exec::device::refusal::{Refusal, SafetyError};
 use pgdyno_exec::device::safety;
 use pgdyno_storage::Wipe;
@@ -50,6 +51,14 @@ fn try_run(program: &str, args: &[&str]) -> Result<String, String> {
         return Err(String::from_utf8_lossy(&output.stderr).into_owned());
     }
     Ok(String::from_utf8(output.stdout).unwrap().trim().to_owned())
+}
+
+/// What is said of `device` as `wipe` allows, once no other test's child or `losetup` has it open.
+pub(crate) fn checked(device: &Path, wipe: &Wipe) -> Result<BlockDevice, SafetyError> {
+    wait_for("the device to be let go of", || match safety::check(device, wipe) {
+        Err(SafetyError { found: Refusal::Open { .. }, .. }) => None,
+        said => Some(said),
+    })
 }
 
 /// A loop device of the test's own, detached when dropped.
@@ -126,15 +135,10 @@ impl Disk {
         error
     }
 
-    /// What is said of it as `wipe` allows, once no other test's child or `losetup` has it open. It
-    /// is not touched.
-    pub(crate) fn checked(&self, wipe: &Wipe) -> Result<(), SafetyError> {
+    /// [`checked`], and it is not touched.
+    pub(crate) fn checked(&self, wipe: &Wipe) -> Result<BlockDevice, SafetyError> {
         let before = self.checksum();
-        let said =
-            wait_for("the device to be let go of", || match safety::check(&self.device, wipe) {
-                Err(SafetyError { found: Refusal::Open { .. }, .. }) => None,
-                said => Some(said.map(drop)),
-            });
+        let said = checked(&self.device, wipe);
         assert_eq!(self.checksum(), before, "{said:?}");
         said
     }
