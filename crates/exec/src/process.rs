@@ -165,8 +165,7 @@ impl Workplace {
         let (program, cwd) = (std::fs::read_link(of("exe")), std::fs::metadata(of("cwd")));
         match (program, cwd) {
             (Ok(program), Ok(cwd)) => {
-                let name = program.file_name().unwrap_or_default().to_string_lossy().into_owned();
-                name.trim_end_matches(" (deleted)") == "postgres"
+                is_postgres(&program)
                     && self.identity == FileIdentity { device: cwd.dev(), inode: cwd.ino() }
             }
             // Root without CAP_SYS_PTRACE, as in many containers, may read another user's command
@@ -180,6 +179,12 @@ impl Workplace {
             _ => false,
         }
     }
+}
+
+/// Tells whether the link `exe` of a process leads to a server's program.
+fn is_postgres(program: &Path) -> bool {
+    let name = program.file_name().unwrap_or_default().to_string_lossy();
+    name.trim_end_matches(" (deleted)") == "postgres"
 }
 
 /// Tells whether the process runs as `uid`, by its real and its effective user id.
@@ -221,8 +226,37 @@ pub fn servers_of(data: &Directory) -> Vec<Identity> {
 /// # Errors
 /// One of its processes does not end.
 pub(crate) fn end_server(data: &Directory) -> std::io::Result<Option<i32>> {
-    let postmaster = postmaster_of(data);
-    let mut all = servers_of(data);
+    end(postmaster_of(data), servers_of(data))
+}
+
+/// Ends the servers that run as `uid` and work below `place`, and returns the pid of one. Nothing
+/// there is read: it may lie on a disk that is dead.
+///
+/// # Errors
+/// One of their processes does not end.
+pub(crate) fn end_servers_below(place: &Path, uid: u32) -> std::io::Result<Option<i32>> {
+    let works_there = |process: &Process| {
+        let link = |name| std::fs::read_link(format!("/proc/{}/{name}", process.pid()));
+        runs_as(process, uid)
+            && match (link("exe"), link("cwd")) {
+                (Ok(program), Ok(cwd)) => is_postgres(&program) && cwd.starts_with(place),
+                // As for a workplace.
+                _ => process.stat().is_ok_and(|s| s.comm == "postgres") && names(process, &[place]),
+            }
+    };
+    let Ok(all) = procfs::process::all_processes() else { return Ok(None) };
+    let stats = all.filter_map(Result::ok).filter(works_there).filter_map(|p| p.stat().ok());
+    let stats: Vec<_> = stats.collect();
+    let mut ended = None;
+    for postmaster in stats.iter().filter(|s| !stats.iter().any(|other| other.pid == s.ppid)) {
+        let postmaster = Identity { pid: postmaster.pid, started_ticks: postmaster.starttime };
+        ended = end(Some(postmaster), vec![postmaster])?.or(ended);
+    }
+    Ok(ended)
+}
+
+/// Ends a server's `postmaster` and `all` processes of it, and returns the postmaster's pid.
+fn end(postmaster: Option<Identity>, mut all: Vec<Identity>) -> std::io::Result<Option<i32>> {
     if let Some(postmaster) = postmaster {
         all.extend(children(postmaster.pid()));
         postmaster.signal(Signal::QUIT);
@@ -364,5 +398,31 @@ mod tests {
         assert!(Path::new(&format!("/proc/{pid}")).exists());
         assert_eq!(started_ticks(pid), None);
         child.wait().unwrap();
+    }
+
+    #[test]
+    fn servers_are_ended_by_where_they_work_and_those_beside_stay() {
+        let folder = tempfile::tempdir().unwrap();
+        let program = folder.path().join("postgres");
+        // By another process: a file that one of these threads has open for writing cannot be run.
+        let copied = std::process::Command::new("cp").arg("/bin/sleep").arg(&program).status();
+        assert!(copied.unwrap().success());
+        let start = |name: &str, program: &Path| {
+            let place = folder.path().join(name);
+            std::fs::create_dir_all(place.join("data")).unwrap();
+            let mut command = std::process::Command::new(program);
+            command.arg("600").current_dir(place.join("data")).spawn().unwrap()
+        };
+        let mut server = start("stack", &program);
+        let mut others = [start("stack-2", &program), start("stack", Path::new("/bin/sleep"))];
+        let ours = rustix::process::geteuid().as_raw();
+        let ended = end_servers_below(&folder.path().join("stack"), ours).unwrap();
+        assert_eq!(ended, i32::try_from(server.id()).ok());
+        assert!(!server.wait().unwrap().success());
+        for other in &mut others {
+            assert_eq!(other.try_wait().unwrap(), None);
+            other.kill().unwrap();
+            other.wait().unwrap();
+        }
     }
 }

@@ -8,6 +8,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use pgdyno_model::facts::Owner;
+use rustix::io::Errno;
 use rustix::process::Signal;
 
 use crate::account::server_account;
@@ -21,7 +22,7 @@ use crate::journal::{
 };
 use crate::marked::{self, Thing};
 use crate::mountinfo;
-use crate::process::{boot_id, end_server, is_gone, programs_of};
+use crate::process::{boot_id, end_server, end_servers_below, is_gone, programs_of};
 use crate::step::Step;
 use crate::undo::Undo;
 
@@ -335,20 +336,49 @@ fn end_servers_on(made: &OwnedResource) -> io::Result<Option<i32>> {
         if !mounted.is_some_and(|mount| mount.is(filesystem, source)) {
             continue;
         }
-        let Ok(directory) = Directory::open(target) else { continue };
-        for child in directory.entries().unwrap_or_default() {
-            let is_cluster = |entry: Entry| {
-                matches!(entry.made, OwnedResource::Cluster { .. }) && is_gone(&entry.owner)
-            };
-            if !marked_entry(&directory, &child.name).is_ok_and(is_cluster) {
-                continue;
+        let of_these = match end_servers_of_clusters_in(target) {
+            // A dead disk does not tell whose clusters these are; the filesystem is the stack's.
+            Err(e) if is_dead(&e) => {
+                let account = server_account().map_err(io::Error::other)?;
+                end_servers_below(target, account.uid)?
             }
-            let cluster = directory.directory(&child.name);
-            let Ok(data) = cluster.and_then(|cluster| cluster.directory("data")) else { continue };
+            other => other?,
+        };
+        ended = of_these.or(ended);
+    }
+    Ok(ended)
+}
+
+/// Ends the servers of the clusters in the directory `place` whose makers are gone.
+fn end_servers_of_clusters_in(place: &Path) -> io::Result<Option<i32>> {
+    /// What cannot be opened is no cluster, unless the disk is dead.
+    fn opened<T>(result: io::Result<T>) -> io::Result<Option<T>> {
+        match result {
+            Err(e) if is_dead(&e) => Err(e),
+            other => Ok(other.ok()),
+        }
+    }
+    let mut ended = None;
+    let Some(directory) = opened(Directory::open(place))? else { return Ok(None) };
+    for child in opened(directory.entries())?.unwrap_or_default() {
+        let entry = opened(marked_entry(&directory, &child.name))?;
+        let is_cluster = |entry: Entry| {
+            matches!(entry.made, OwnedResource::Cluster { .. }) && is_gone(&entry.owner)
+        };
+        if !entry.is_some_and(is_cluster) {
+            continue;
+        }
+        let data = directory.directory(&child.name).and_then(|cluster| cluster.directory("data"));
+        if let Some(data) = opened(data)? {
             ended = end_server(&data)?.or(ended);
         }
     }
     Ok(ended)
+}
+
+/// Whether the error is what a filesystem without its disk says.
+fn is_dead(error: &io::Error) -> bool {
+    error.raw_os_error() == Some(Errno::IO.raw_os_error())
 }
 
 /// Returns why a step failed; the path is named already.
