@@ -16,16 +16,15 @@ pub const POWER: f64 = 0.8;
 /// true difference is `lambda` standard errors (0 to 1); none outside the domain.
 #[cfg(test)]
 pub(crate) fn t_power(lambda: f64, freedom: f64, alpha: f64) -> Option<f64> {
-    let critical = t_quantile(1.0 - alpha / 2.0, freedom)?;
-    Some(rejected(lambda, freedom, critical)?.clamp(0.0, 1.0))
+    Some(TTest::new(freedom, alpha)?.rejected(lambda)?.clamp(0.0, 1.0))
 }
 
 /// The smallest true difference, in standard errors, that such a test finds with probability
 /// `power`; none outside the domain.
 pub(crate) fn minimum_detectable(freedom: f64, alpha: f64, power: f64) -> Option<f64> {
-    let critical = t_quantile(1.0 - alpha / 2.0, freedom)?;
+    let test = TTest::new(freedom, alpha)?;
     let (mut lo, mut hi) = (0.0, 1.0);
-    while rejected(hi, freedom, critical)? < power {
+    while test.rejected(hi)? < power {
         lo = hi;
         hi *= 2.0;
         if hi > 1e9 {
@@ -34,7 +33,7 @@ pub(crate) fn minimum_detectable(freedom: f64, alpha: f64, power: f64) -> Option
     }
     for _ in 0..60 {
         let middle = f64::midpoint(lo, hi);
-        if rejected(middle, freedom, critical)? < power {
+        if test.rejected(middle)? < power {
             lo = middle;
         } else {
             hi = middle;
@@ -43,33 +42,49 @@ pub(crate) fn minimum_detectable(freedom: f64, alpha: f64, power: f64) -> Option
     Some(hi)
 }
 
-/// P(|(Z + λ) / S| > critical), by Simpson's rule over S.
-fn rejected(lambda: f64, freedom: f64, critical: f64) -> Option<f64> {
-    const STEPS: u32 = 400;
-    let normal = Normal::new(0.0, 1.0).ok()?;
-    let chi_squared = ChiSquared::new(freedom).ok()?;
-    if !lambda.is_finite() || !critical.is_finite() {
-        return None;
-    }
-    // S is not beyond this but once in 10⁹.
-    let most = (chi_squared.inverse_cdf(1.0 - 1e-9) / freedom).sqrt();
-    let density = |s: f64| {
-        // The density of S from that of νS²; at 0 the rule's end point, where only one degree of
-        // freedom has any.
-        let s = s.max(1e-9);
-        chi_squared.pdf(freedom * s * s) * 2.0 * freedom * s
-    };
-    let beyond = |s: f64| normal.sf(critical * s - lambda) + normal.cdf(-critical * s - lambda);
-    let width = most / f64::from(STEPS);
-    let sum: f64 = (0..=STEPS)
-        .map(|i| {
+/// A two-sided t test whose power is asked for.
+struct TTest {
+    /// Its statistic rejects beyond this, on either side.
+    critical: f64,
+    normal: Normal,
+    /// S at the nodes of Simpson's rule, and what each weighs: the rule's weight times the density.
+    nodes: Vec<(f64, f64)>,
+    /// The distance of two nodes.
+    width: f64,
+}
+
+impl TTest {
+    /// Returns none outside the domain.
+    fn new(freedom: f64, alpha: f64) -> Option<Self> {
+        const STEPS: u32 = 400;
+        let critical = t_quantile(1.0 - alpha / 2.0, freedom).filter(|c| c.is_finite())?;
+        let chi_squared = ChiSquared::new(freedom).ok()?;
+        // S is not beyond this but once in 10⁹.
+        let most = (chi_squared.inverse_cdf(1.0 - 1e-9) / freedom).sqrt();
+        let density = |s: f64| {
+            // The density of S from that of νS²; at 0 the rule's end point, where only one degree
+            // of freedom has any.
+            let s = s.max(1e-9);
+            chi_squared.pdf(freedom * s * s) * 2.0 * freedom * s
+        };
+        let width = most / f64::from(STEPS);
+        let node = |i: u32| {
             let s = f64::from(i) * width;
             let weight = if i == 0 || i == STEPS { 1.0 } else { 2.0 + 2.0 * f64::from(i % 2) };
-            weight * density(s) * beyond(s)
-        })
-        .sum();
-    let p = sum * width / 3.0;
-    p.is_finite().then_some(p)
+            (s, weight * density(s))
+        };
+        let nodes = (0..=STEPS).map(node).collect();
+        Some(Self { critical, normal: Normal::new(0.0, 1.0).ok()?, nodes, width })
+    }
+
+    /// P(|(Z + λ) / S| > critical), by Simpson's rule over S.
+    fn rejected(&self, lambda: f64) -> Option<f64> {
+        let Self { critical, normal, .. } = self;
+        let beyond = |s: f64| normal.sf(critical * s - lambda) + normal.cdf(-critical * s - lambda);
+        let sum: f64 = self.nodes.iter().map(|&(s, weight)| weight * beyond(s)).sum();
+        let p = sum * self.width / 3.0;
+        p.is_finite().then_some(p)
+    }
 }
 
 #[cfg(test)]
