@@ -264,7 +264,7 @@ impl CommandError {
             Self::Serve(error) => return error.help(),
             #[cfg(not(feature = "serve"))]
             Self::NoServe => {
-                "build it with `cargo install --features serve …`, or use a released package; \
+                "build it without `--no-default-features`, or use a released package; \
                  `pgdyno report` writes a page without a server"
             }
             Self::NotAFileName { .. } => "name a file with `-o FILE.html`",

@@ -17,6 +17,7 @@ const OTHERS: &[(&str, &[&str])] = &[
             "bench",
             "features",
             "locked",
+            "no-default-features",
             "nocapture",
             "path",
             "prefix",
