@@ -13,10 +13,10 @@ use crate::program::write_program;
 use crate::scratch::Scratch;
 
 /// Copies what an earlier call with the same options made, sets the password, and flushes what
-/// `initdb` would. It runs in earnest for another account, with a `PATH` that lacks `cp`, and if the
+/// `initdb` would. It runs in earnest for another account, with a `PATH` that lacks `cp` or `flock`, and if the
 /// log gets a directory of its own.
 const INITDB: &str = r##"set -eu
-[ "${1-}" = -D ] && [ -w "$templates" ] && command -v cp > /dev/null || exec "$real/initdb" "$@"
+[ "${1-}" = -D ] && [ -w "$templates" ] && command -v cp > /dev/null && command -v flock > /dev/null || exec "$real/initdb" "$@"
 data=$2 options=${TZ-} password= user=
 for option; do
     case $option in
@@ -30,12 +30,17 @@ $option" ;;
 done
 template=$templates/$(printf %s "$options" | cksum | tr ' ' -)
 if [ ! -d "$template" ]; then
-    "$real/initdb" "$@"
-    made=$(mktemp -d "$templates/new-XXXXXX")
-    cp -a "$data" "$made/data"
-    # Another call may have been faster.
-    mv -T "$made/data" "$template" 2> /dev/null || true
-    exit
+    # Another call may be making it.
+    exec 9> "$template.lock"
+    flock 9
+    if [ ! -d "$template" ]; then
+        "$real/initdb" "$@" 9>&-
+        rm -rf "$template.new"
+        cp -a "$data" "$template.new"
+        mv -T "$template.new" "$template"
+        exit
+    fi
+    exec 9>&-
 fi
 cp -a "$template/." "$data/"
 if [ "$password" ]; then

@@ -96,7 +96,7 @@ fn a_disk_that_fills_up_fails_its_trials_and_says_so() {
     let child = world.spawn(&at_full_speed(
         &world,
         "quickstart",
-        &[&disk, "experiment.repeats=1", "load.duration=3s"],
+        &[&disk, "experiment.repeats=1", "load.duration=3s", "load.rate=1000"],
     ));
     // The room is there when it is asked for; then somebody else takes it.
     world.until("the first trial to be stored", || world.trials_stored() >= 1);

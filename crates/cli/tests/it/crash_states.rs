@@ -343,20 +343,19 @@ fn a_budget_that_ends_before_the_flushes_are_judged_leaves_the_verdict_partial()
 }
 
 #[test]
+#[ignore = "long: many states of a disk"]
 fn states_between_flushes_are_judged_after_the_flushes() {
     if !emulates_disks("states_between_flushes_are_judged_after_the_flushes") {
         return;
     }
     let world = World::new();
-    let options = "--exhaustive --load 10ms --jobs 2 --filesystem ext4 --budget 8s";
+    let options = "--exhaustive --load 10ms --jobs 2 --filesystem ext4 --budget 60s";
     let (_, shown) = exhaustive(&world, options);
     let states = &shown["states"];
     let within = states["within"].as_array().unwrap();
     let judged: u64 = within.iter().map(|kind| count(&kind["judged"])).sum();
     let is_whole = states["boundaries"]["judged"] == states["boundaries"]["total"];
-    // On a slow machine the budget ends first.
-    let is_spent = states["judging_ms"].as_f64().unwrap() >= 8_000.0;
-    assert!(judged > 0 || !is_whole || is_spent, "{states}");
+    assert!(judged > 0 && is_whole, "{states}");
     assert_eq!(count(&states["failed"]), 0, "{states}");
 }
 

@@ -143,7 +143,7 @@ fn one_process_and_two_are_levels_of_one_run() {
     let world = World::new();
     let text = format!(
         "[experiment]\nrepeats = 2\n[factors]\ngenerators = [\"none\", \"local:2\"]\n\
-         [load]\nclients = 2\nthreads = 2\nduration = \"1s\"\nwarm_up = \"200ms\"\n\
+         [load]\nclients = 2\nthreads = 2\nrate = 200\nduration = \"1s\"\nwarm_up = \"200ms\"\n\
          [workload]\nscale = 1\n[telemetry]\nfsync = \"0s\"\n\
          [generators]\nmax_start_skew = \"60s\"\n[storage.disk]\ndirectory = \"{}\"\n",
         world.disk().display()

@@ -37,7 +37,8 @@ fn three_hosts_offer_one_load_and_need_nothing_installed() {
 
     // Later ones find it, by the login that starts it.
     let all = "ssh:gen1,gen2*2,gen3";
-    let (code, (out, err)) = run(&["-n", "-c", "8", "-T", "3", ANY_SKEW, "--generators", all]);
+    let (code, (out, err)) =
+        run(&["-n", "-c", "8", "-R", "200", "-T", "2", ANY_SKEW, "--generators", all]);
     assert_eq!(code, Some(0), "{err}");
     for line in ["pgdyno: gen1 ", "pgdyno: gen2 ", "pgdyno: gen3 "] {
         assert!(out.contains(line), "{out}");

@@ -66,7 +66,8 @@ fn completed_trials(world: &World) -> usize {
 fn a_run_is_watched_from_its_first_record_to_its_last() {
     let world = World::new();
     // Under a full load the samples meet sessions that wait.
-    let sets = [&FOUR_TRIALS[..], &["telemetry.interval=200ms"]].concat();
+    let more = ["telemetry.interval=200ms", "factors.synchronous_commit=[\"on\"]"];
+    let sets = [&["factors.clients=[4, 8]"], &FOUR_TRIALS[1..], &more].concat();
     let child = world.spawn(&at_full_speed(&world, "quickstart", &sets));
     let run = live_run(&world);
     let folder = live::folder(&store(&world));
@@ -88,7 +89,7 @@ fn a_run_is_watched_from_its_first_record_to_its_last() {
     assert_eq!(ended.code, Some(0), "{}", ended.err);
     assert!(matches!(records[0], LiveRecord::Begun(_)));
     assert_eq!(state.ended, Some(("completed".to_owned(), None)));
-    assert_eq!((state.trials.len(), follower.skipped()), (4, 0));
+    assert_eq!((state.trials.len(), follower.skipped()), (2, 0));
     for trial in &state.trials {
         assert!(
             matches!(trial, TrialState::Done { tps: Some(tps), .. } if *tps > 0.0),
@@ -100,7 +101,7 @@ fn a_run_is_watched_from_its_first_record_to_its_last() {
         _ => None,
     });
     let seconds: Vec<_> = seconds.collect();
-    assert!(seconds.len() >= 4, "{}", seconds.len());
+    assert!(seconds.len() >= 2, "{}", seconds.len());
     assert!(seconds.iter().any(|second| second.event_loop_lag_us_p99.is_some()));
     assert!(seconds.iter().any(|second| !second.waits.is_empty()));
     assert!(seconds.iter().flat_map(|s| &s.waits).all(|(event, _)| event != "Client:ClientRead"));

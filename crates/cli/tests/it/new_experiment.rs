@@ -105,7 +105,7 @@ fn a_new_experiment_runs_to_its_end() {
         "--duration",
         "1s",
         "--repeats",
-        "2",
+        "1",
         "--storage",
         disk.to_str().unwrap(),
     ]);

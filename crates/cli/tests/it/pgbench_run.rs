@@ -123,7 +123,7 @@ fn options_combine_as_in_pgbench() {
             &["-t 20", "-t 20 -P 60"],
         ];
         let all: usize = dimensions.iter().map(|d| d.len()).product();
-        // Every 83rd: a prime, so that every level meets every other. Each version has others.
+        // Every 83rd: a prime, so that nearly every level meets every other. Each version has others.
         let first = usize::try_from(server.major).unwrap() * 10;
         for mut number in (first % 83..all).step_by(83) {
             let mut words = vec!["-n"];

@@ -111,8 +111,8 @@ fn a_users_own_experiment_with_bundles_scripts_and_counted_transactions_runs() {
          [factors]\nprotocol = [\"simple\", \"extended\", \"prepared\"]\n\
          commit = { sync = {}, group = { commit_delay = 10, commit_siblings = 2 } }\n\
          [[exclude]]\nprotocol = \"simple\"\ncommit = \"group\"\n\
-         [workload]\nscripts = [{ file = \"pick.sql\", weight = 2 }]\n\
-         [load]\nclients = 2\nthreads = 2\ntransactions = 50\n[storage.disk]\n",
+         [workload]\nscale = 1\nscripts = [{ file = \"pick.sql\", weight = 2 }]\n\
+         [load]\nclients = 2\nthreads = 2\nwarm_up = \"100ms\"\ntransactions = 50\n[storage.disk]\n",
     );
     let disk = format!("storage.disk.directory={}", world.disk().display());
     let args = ["run", file.to_str().unwrap(), "--set", &disk, "--set", "telemetry.fsync=100ms"];

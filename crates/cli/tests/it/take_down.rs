@@ -75,6 +75,7 @@ fn a_server_that_dies_costs_its_trial_and_no_other() {
         "factors.synchronous_commit=[\"on\", \"local\", \"off\"]",
         "experiment.repeats=1",
         "load.duration=2s",
+        "load.rate=1000",
     ];
     let child = world.spawn(&at_full_speed(&world, "quickstart", &sets));
     world.until("the first trial to be stored", || world.trials_stored() >= 1);

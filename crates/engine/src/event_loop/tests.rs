@@ -126,7 +126,8 @@ fn sleeping_clients_wake_in_time_and_scripts_without_sql_take_turns() {
     assert_eq!(m.transactions, 2 * 499);
     let p50 = m.latency.quantile_us(0.5).unwrap();
     assert!((p50 - 10_000.0).abs() < 20.0, "{p50}");
-    let m = Load { clients: 2, ..Load::new("\\set x 1\n") }.run(steady(MS)).measurement;
+    let length = Length::Duration(Span(SECOND / 10));
+    let m = Load { clients: 2, length, ..Load::new("\\set x 1\n") }.run(steady(MS)).measurement;
     assert!(m.transactions > 1000 && m.transactions.is_multiple_of(2), "{}", m.transactions);
 }
 

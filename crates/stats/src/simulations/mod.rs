@@ -292,8 +292,19 @@ fn sequential_run(
 
 #[test]
 fn a_run_that_stops_by_itself_finds_a_false_difference_in_at_most_5_of_100() {
+    assert_rarely_false(&[(Host::Blocks, Order::Interleaved)]);
+}
+
+#[test]
+#[ignore = "long: nine kinds of hosts"]
+fn a_run_that_stops_by_itself_finds_a_false_difference_in_at_most_5_of_100_on_any_host() {
+    assert_rarely_false(&[&PROMISED[..], &[(Host::Autocorrelated, Order::Interleaved)]].concat());
+}
+
+/// On each of the `hosts`, runs of equal treatments that stop by themselves rarely find a difference.
+fn assert_rarely_false(hosts: &[(Host, Order)]) {
     let looks = default_looks();
-    for host in PROMISED.into_iter().chain([(Host::Autocorrelated, Order::Interleaved)]) {
+    for &host in hosts {
         for treatments in [2, 4] {
             let found = share_of(TIMES / 2, 9, |random| {
                 let ended = sequential_run(random, host, &vec![1000.0; treatments], &looks, 0.02);

@@ -26,7 +26,7 @@ pub(super) const PATIENCE: Duration = Duration::from_secs(30);
 /// Time between checks of the stop flag.
 const LOOK: Duration = Duration::from_millis(100);
 /// How long both may take to prove that they share the secret.
-const HANDSHAKE: Duration = Duration::from_secs(5);
+const HANDSHAKE: Duration = Duration::from_secs(if cfg!(test) { 2 } else { 5 });
 /// The longest message (bytes).
 const LONGEST: u32 = 64 << 10;
 
