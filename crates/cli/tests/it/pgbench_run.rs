@@ -110,6 +110,7 @@ fn reports_have_pgbenchs_lines_in_pgbenchs_order() {
 }
 
 #[test]
+#[ignore = "long: two runs for each of some thirty combinations"]
 fn options_combine_as_in_pgbench() {
     for server in filled("options_combine_as_in_pgbench") {
         let dimensions: [&[&str]; 8] = [
