@@ -158,26 +158,36 @@ impl Workplace {
     /// program, and where it works, by device and inode. What a `postmaster.pid` says, or a path
     /// leads to, does not count.
     fn holds(&self, process: &Process) -> bool {
-        if !runs_as(process, self.uid) {
-            return false;
+        let is_here = |cwd: &Path| {
+            let cwd = std::fs::metadata(cwd)?;
+            Ok(self.identity == FileIdentity { device: cwd.dev(), inode: cwd.ino() })
+        };
+        serves(process, self.uid, is_here, |word| word == self.path)
+    }
+}
+
+/// Tells whether `process` is a server's of the account `uid`, with `is_there` for the link to where
+/// it works.
+///
+/// Root without CAP_SYS_PTRACE, as in many containers, may read another user's command line only: a
+/// word of it then must be one that `is_named` accepts.
+fn serves(
+    process: &Process,
+    uid: u32,
+    is_there: impl Fn(&Path) -> std::io::Result<bool>,
+    is_named: impl Fn(&Path) -> bool,
+) -> bool {
+    if !runs_as(process, uid) {
+        return false;
+    }
+    let of = |name: &str| std::path::PathBuf::from(format!("/proc/{}/{name}", process.pid()));
+    match (std::fs::read_link(of("exe")), is_there(&of("cwd"))) {
+        (Ok(program), Ok(is_there)) => is_there && is_postgres(&program),
+        (Err(e), _) | (_, Err(e)) if e.kind() == std::io::ErrorKind::PermissionDenied => {
+            process.stat().is_ok_and(|s| s.comm == "postgres")
+                && process.cmdline().is_ok_and(|words| words.iter().any(|w| is_named(Path::new(w))))
         }
-        let of = |name: &str| format!("/proc/{}/{name}", process.pid());
-        let (program, cwd) = (std::fs::read_link(of("exe")), std::fs::metadata(of("cwd")));
-        match (program, cwd) {
-            (Ok(program), Ok(cwd)) => {
-                is_postgres(&program)
-                    && self.identity == FileIdentity { device: cwd.dev(), inode: cwd.ino() }
-            }
-            // Root without CAP_SYS_PTRACE, as in many containers, may read another user's command
-            // line only.
-            (Err(e), _) | (_, Err(e)) if e.kind() == std::io::ErrorKind::PermissionDenied => {
-                process.stat().is_ok_and(|s| s.comm == "postgres")
-                    && process
-                        .cmdline()
-                        .is_ok_and(|words| words.iter().any(|w| Path::new(w) == self.path))
-            }
-            _ => false,
-        }
+        _ => false,
     }
 }
 
@@ -235,15 +245,9 @@ pub(crate) fn end_server(data: &Directory) -> std::io::Result<Option<i32>> {
 /// # Errors
 /// One of their processes does not end.
 pub(crate) fn end_servers_below(place: &Path, uid: u32) -> std::io::Result<Option<i32>> {
-    let works_there = |process: &Process| {
-        let link = |name| std::fs::read_link(format!("/proc/{}/{name}", process.pid()));
-        runs_as(process, uid)
-            && match (link("exe"), link("cwd")) {
-                (Ok(program), Ok(cwd)) => is_postgres(&program) && cwd.starts_with(place),
-                // As for a workplace.
-                _ => process.stat().is_ok_and(|s| s.comm == "postgres") && names(process, &[place]),
-            }
-    };
+    let is_below = |cwd: &Path| Ok(std::fs::read_link(cwd)?.starts_with(place));
+    let works_there =
+        |process: &Process| serves(process, uid, is_below, |word| word.starts_with(place));
     let Ok(all) = procfs::process::all_processes() else { return Ok(None) };
     let stats = all.filter_map(Result::ok).filter(works_there).filter_map(|p| p.stat().ok());
     let stats: Vec<_> = stats.collect();
