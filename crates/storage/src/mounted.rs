@@ -213,7 +213,7 @@ impl MountedStack {
     /// holds it, to mount it again would bring back the very one that was unmounted, whatever had
     /// been done to it.
     pub(crate) fn wait_released(&self) -> Result<(), StorageError> {
-        const PATIENCE: Duration = Duration::from_secs(5);
+        const PATIENCE: Duration = Duration::from_secs(10);
         let until = Instant::now() + PATIENCE;
         for member in self.stack.members() {
             while let Err(found) = safety::unused(&member) {

@@ -1,7 +1,7 @@
 //! What is wrong is said with its place and its remedy, costs nothing, and leaves nothing.
 
 use crate::support;
-use crate::support::{Ended, World, at_full_speed, quick};
+use crate::support::{Ended, World, quick};
 
 /// Exit code 1, an error, and nothing on disk or in the store.
 fn refused(world: &World, sets: &[&str]) -> String {
@@ -93,7 +93,7 @@ fn a_disk_that_fills_up_fails_its_trials_and_says_so() {
     let world = World::new();
     let small = Tmpfs::mount(&world, "1300m");
     let disk = format!("storage.disk.directory={}", small.0.display());
-    let child = world.spawn(&at_full_speed(
+    let child = world.spawn(&quick(
         &world,
         "quickstart",
         &[&disk, "experiment.repeats=1", "load.duration=3s", "load.rate=1000"],

@@ -1,6 +1,6 @@
 //! Whatever ends a run, nothing stays behind, what was complete is kept, and the run can go on.
 
-use crate::support::{World, at_full_speed, ended, quick, signal};
+use crate::support::{World, ended, quick, signal};
 
 const FOUR_SHORT_TRIALS: [&str; 2] = ["factors.clients=[1, 2]", "experiment.repeats=1"];
 
@@ -77,7 +77,7 @@ fn a_server_that_dies_costs_its_trial_and_no_other() {
         "load.duration=2s",
         "load.rate=1000",
     ];
-    let child = world.spawn(&at_full_speed(&world, "quickstart", &sets));
+    let child = world.spawn(&quick(&world, "quickstart", &sets));
     world.until("the first trial to be stored", || world.trials_stored() >= 1);
     world.until("the second trial's load", || world.servers().into_iter().any(is_updating));
     for server in world.servers() {

@@ -192,7 +192,7 @@ pub const ONE_TRIAL: [&str; 3] =
     ["factors.clients=[1]", "factors.synchronous_commit=[\"off\"]", "experiment.repeats=1"];
 
 /// `run FILE-or-recipe` with what makes it short, its clusters in this world's disk, and a load that
-/// leaves the CPUs to the tests beside it.
+/// leaves the CPUs to the tests beside it. Later `sets` take the place of earlier ones.
 pub fn quick<'a>(world: &World, what: &'a str, sets: &[&'a str]) -> Vec<String> {
     at_full_speed(world, what, &[&["load.rate=200"], sets].concat())
 }
