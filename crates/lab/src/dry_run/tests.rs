@@ -10,7 +10,7 @@ use crate::file::{Override, Source};
 use crate::recipes;
 
 fn somewhere(prepared: &Prepared) -> Surroundings {
-    let mut storages = storages::designed(prepared, Path::new("/var/lib/pgdyno")).unwrap();
+    let mut storages = storages::designed(prepared, Path::new("/disk")).unwrap();
     for planned in storages.values_mut() {
         planned.available = Some(Bytes(50_000_000_000));
     }
