@@ -7,7 +7,7 @@ use crate::crate_folders;
 
 /// Programs of tests that must be alone in their process or on the machine; their first line says
 /// why. At most four.
-const ALONE: [&str; 1] = ["storage/tests/mount_namespace.rs"];
+const ALONE: [&str; 0] = [];
 
 /// Names of the modules in `tests/it`: files, and folders with a `mod.rs`.
 fn modules(folder: &Path) -> BTreeSet<String> {

@@ -414,8 +414,16 @@ mod tests {
         let start = |name: &str, program: &Path| {
             let place = folder.path().join(name);
             std::fs::create_dir_all(place.join("data")).unwrap();
-            let mut command = std::process::Command::new(program);
-            command.arg("600").current_dir(place.join("data")).spawn().unwrap()
+            // Whoever starts the tests may have had the signal ignored.
+            let mut command = std::process::Command::new("env");
+            command.arg("--default-signal=QUIT").arg(program);
+            let child = command.arg("600").current_dir(place.join("data")).spawn().unwrap();
+            let runs = format!("/proc/{}/exe", child.id());
+            let program = program.canonicalize().unwrap();
+            while std::fs::read_link(&runs).unwrap() != program {
+                std::thread::sleep(Duration::from_millis(5));
+            }
+            child
         };
         let mut server = start("stack", &program);
         let mut others = [start("stack-2", &program), start("stack", Path::new("/bin/sleep"))];

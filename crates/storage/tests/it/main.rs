@@ -11,6 +11,7 @@ mod executors;
 mod filesystems;
 mod fsck;
 mod module_parameters;
+mod mount_namespaces;
 mod probe;
 mod steps;
 mod storage;

@@ -1,39 +1,34 @@
-//! Alone, because a mount namespace holds the mounts of every test that runs beside it.
-//!
 //! Mount namespaces of others that hold a filesystem of pgdyno's, or a device that is to be written.
-//! The tests go one at a time.
-#![allow(clippy::unwrap_used, reason = "tests and their helpers fail by panicking")]
-
-#[path = "it/common/mod.rs"]
-#[allow(dead_code, reason = "the other program uses the rest")]
-mod common;
 
 use std::fs;
-use std::process::{Child, Command};
-use std::sync::{Mutex, PoisonError};
+use std::io::{BufRead as _, BufReader};
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use common::disks::{Disk, Running, run};
-use common::stacks::{assert_nothing_left, can, loop_file, on, plan};
-use common::{Place, RUN};
+use crate::common;
+use crate::common::disks::{Disk, Running, run};
+use crate::common::stacks::{assert_nothing_left, can, loop_file, on, plan};
+use crate::common::{Place, RUN};
 use pgdyno_exec::account::server_account;
 use pgdyno_storage::{StorageError, Wipe};
+use pgdyno_test_support::RELEASE_MOUNTS;
 
-static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
-
-/// A mount namespace of its own that somebody else has made, with all mounts there are.
+/// A mount namespace of its own that somebody else has made, with the mount at a place.
 struct Namespace(Child);
 
 impl Namespace {
-    fn new() -> Self {
+    fn new(kept: &Path) -> Self {
         let mut child = Command::new("unshare")
-            .args(["--mount", "--propagation", "private", "sh", "-c", "echo made; exec sleep 600"])
-            .stdout(std::process::Stdio::piped())
+            .args(["--mount", "--propagation", "private", "sh", "-c"])
+            .arg(format!("{RELEASE_MOUNTS}echo made; exec sleep 600"))
+            .env("KEPT_MOUNT", kept)
+            .stdout(Stdio::piped())
             .spawn()
             .unwrap();
         let mut line = String::new();
-        let mut said = std::io::BufReader::new(child.stdout.take().unwrap());
-        std::io::BufRead::read_line(&mut said, &mut line).unwrap();
+        let mut said = BufReader::new(child.stdout.take().unwrap());
+        said.read_line(&mut line).unwrap();
         assert_eq!(line, "made\n");
         Self(child)
     }
@@ -50,7 +45,6 @@ impl Drop for Namespace {
 fn a_filesystem_that_another_mount_namespace_holds_is_not_mounted_again_as_if_it_were_new() {
     let test =
         "a_filesystem_that_another_mount_namespace_holds_is_not_mounted_again_as_if_it_were_new";
-    let _alone = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
     let place = Place::new();
     let storage = on(loop_file(place.path()), "ext4");
     if !can(test, &storage, place.path()) {
@@ -58,7 +52,7 @@ fn a_filesystem_that_another_mount_namespace_holds_is_not_mounted_again_as_if_it
     }
     let stack = plan(&storage, place.path(), &Wipe::default()).unwrap();
     let mut made = stack.make(&server_account().unwrap(), &place.journal, &RUN).unwrap();
-    let namespace = Namespace::new();
+    let namespace = Namespace::new(&made.path());
     pgdyno_storage::fault::PowerSwitch::of(&made).unwrap().cut().unwrap();
     let refused = made.unmount().unwrap_err();
     assert!(matches!(refused, StorageError::NotReleased { .. }), "{refused:?}");
@@ -74,14 +68,14 @@ fn a_device_that_is_mounted_in_another_mount_namespace_is_refused() {
     if !common::disks::can("a_device_that_is_mounted_in_another_mount_namespace_is_refused") {
         return;
     }
-    let _alone = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
     let place = Place::new();
     let disk = Disk::new(&place, "disk", &[]);
     run("mkfs.ext4", &["-q", disk.path()]);
     let point = place.path().join("elsewhere");
     fs::create_dir(&point).unwrap();
     let mut child = Command::new("unshare");
-    child.args(["--mount", "sh", "-c", "mount -o ro \"$1\" \"$2\" && exec sleep 600", "sh"]);
+    let mount = format!("{RELEASE_MOUNTS}mount -o ro \"$1\" \"$2\" && exec sleep 600");
+    child.args(["--mount", "sh", "-c", &mount, "sh"]);
     let child = Running(child.arg(&disk.device).arg(&point).spawn().unwrap());
     let until = Instant::now() + Duration::from_secs(60);
     let mounts = format!("/proc/{}/mountinfo", child.0.id());
