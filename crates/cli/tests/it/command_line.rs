@@ -209,6 +209,8 @@ fn schemas(world: &World) {
         "--rounds",
         "1",
         "--no-controls",
+        "--load",
+        "100ms",
         "--storage",
         disk,
         "--json",

@@ -2,6 +2,7 @@
 //! and whatever others do.
 
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
 use crate::pgbench_support::Server;
 use crate::support::{World, ended};
@@ -29,6 +30,7 @@ fn others(server: &Server, end: &AtomicBool) {
             "drop table public.pgbench_others",
         ] {
             server.ask("our", sql);
+            std::thread::sleep(Duration::from_millis(50));
         }
     }
 }

@@ -65,7 +65,7 @@ fn a_killed_coordinator_leaves_nothing_on_its_hosts_and_shows_no_password() {
     let server = server_with_tables();
     let mut session = Session::new(&server.unix());
     let all = "ssh:gen1,gen2,gen3";
-    let args = ["-n", "-S", "-c", "6", "-T", "120", ANY_SKEW, "--generators", all];
+    let args = ["-n", "-S", "-c", "6", "-R", "100", "-T", "120", ANY_SKEW, "--generators", all];
     let mut coordinator = pgbench(&server, &hosts)
         .args(args)
         .stdout(Stdio::null())

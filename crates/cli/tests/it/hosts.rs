@@ -12,7 +12,7 @@ fn experiment(hosts: &Hosts, repeats: u32) -> String {
     let mut text = format!(
         "[experiment]\nname = \"lab\"\nrepeats = {repeats}\n[load]\nclients = 1\n\
          rate = 200\nduration = \"1s\"\nwarm_up = \"200ms\"\n[workload]\nscale = 1\n\
-         [telemetry]\nfsync = \"200ms\"\n\
+         [telemetry]\nfsync = \"20ms\"\n\
          [storage.disk]\ndirectory = \"/nowhere\"\n"
     );
     for n in 1..=3 {

@@ -31,9 +31,14 @@ fn live_run(world: &World) -> LiveSummary {
     found.unwrap()
 }
 
-/// Returns the arguments of a quick run of four trials, with `more` in them.
-fn four_trials(world: &World, more: &[&str]) -> Vec<String> {
-    let mut args = quick(world, "quickstart", &FOUR_TRIALS);
+/// Returns the arguments of a quick run of four trials.
+fn four_trials(world: &World) -> Vec<String> {
+    quick(world, "quickstart", &FOUR_TRIALS)
+}
+
+/// Returns the arguments of a quick run of two trials, with `more` in them.
+fn two_trials(world: &World, more: &[&str]) -> Vec<String> {
+    let mut args = quick(world, "quickstart", &["factors.clients=[1]", "experiment.repeats=1"]);
     args.extend(more.iter().map(|word| (*word).to_owned()));
     args
 }
@@ -66,7 +71,8 @@ fn completed_trials(world: &World) -> usize {
 fn a_run_is_watched_from_its_first_record_to_its_last() {
     let world = World::new();
     // Under a full load the samples meet sessions that wait.
-    let more = ["telemetry.interval=200ms", "factors.synchronous_commit=[\"on\"]"];
+    let more =
+        ["telemetry.interval=200ms", "factors.synchronous_commit=[\"on\"]", "load.duration=1s"];
     let sets = [&["factors.clients=[4, 8]"], &FOUR_TRIALS[1..], &more].concat();
     let child = world.spawn(&at_full_speed(&world, "quickstart", &sets));
     let run = live_run(&world);
@@ -112,7 +118,7 @@ fn a_run_is_watched_from_its_first_record_to_its_last() {
 #[test]
 fn stop_ends_a_run_after_the_trial_and_resume_goes_on() {
     let world = World::new();
-    let child = world.spawn(&four_trials(&world, &[]));
+    let child = world.spawn(&four_trials(&world));
     let run = live_run(&world);
     let mut follower = Follower::open(&store(&world), &run.run).unwrap();
     until_load(&world, &mut follower);
@@ -161,7 +167,7 @@ fn a_detached_run_goes_on_without_the_terminal_through_a_hangup() {
     let world = World::new();
     let told = world.path("told.json");
     let notify = format!("cat > '{}'", told.display());
-    let started = world.run(&four_trials(&world, &["--detach", "--notify", &notify]));
+    let started = world.run(&two_trials(&world, &["--detach", "--notify", &notify]));
     assert_eq!(started.code, Some(0), "{}", started.err);
     let (run, pid) = detached_run(&started.out);
     let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap();
@@ -199,7 +205,7 @@ fn a_run_survives_the_end_of_its_terminal() {
     let terminal =
         || Stdio::from(std::fs::File::options().read(true).write(true).open(&name).unwrap());
     // pgdyno becomes the leader of the terminal's session, to which a hangup is sent.
-    let mut session = world.wrapped(&["setsid", "--ctty"], &four_trials(&world, &[]));
+    let mut session = world.wrapped(&["setsid", "--ctty"], &two_trials(&world, &[]));
     let mut child =
         session.stdin(terminal()).stdout(terminal()).stderr(terminal()).spawn().unwrap();
     drop(session);
@@ -207,14 +213,14 @@ fn a_run_survives_the_end_of_its_terminal() {
     drop(master);
     child.wait().unwrap();
     assert_eq!(world.show(&live.run)["run"]["state"], "completed");
-    assert_eq!(completed_trials(&world), 4);
+    assert_eq!(completed_trials(&world), 2);
     world.assert_nothing_left();
 }
 
 #[test]
 fn a_killed_run_is_seen_as_dead_and_its_live_file_goes_with_the_next_start() {
     let world = World::new();
-    let mut child = world.spawn(&four_trials(&world, &[]));
+    let mut child = world.spawn(&four_trials(&world));
     let run = live_run(&world).run;
     let mut follower = Follower::open(&store(&world), &run).unwrap();
     until_load(&world, &mut follower);
@@ -296,7 +302,7 @@ fn read_by_prometheus(text: &str) {
 #[test]
 fn metrics_are_scraped_while_slow_clients_wait() {
     let world = World::new();
-    let mut child = world.spawn(&four_trials(&world, &["--metrics", "0"]));
+    let mut child = world.spawn(&two_trials(&world, &["--metrics", "0"]));
     let port = metrics_port(&mut child);
     // They say nothing, for as long as the run takes.
     let slow: Vec<TcpStream> =

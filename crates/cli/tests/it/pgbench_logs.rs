@@ -30,6 +30,7 @@ fn logs_have_pgbenchs_names_and_columns() {
         let serialization =
             "DO $$ BEGIN RAISE EXCEPTION 'meant' USING ERRCODE = '40001'; END $$;\n";
         server.script("serialization.sql", serialization);
+        server.script("slow.sql", "\\sleep 10 ms\nSELECT 1;\n");
         // Options, number of files, lines of all files together (none: as it happens), columns.
         for (number, (args, files, lines, width)) in [
             ("-n -S -t 5 -l", 1, Some(5), 6),
@@ -40,7 +41,7 @@ fn logs_have_pgbenchs_names_and_columns() {
             ("-n -t 5 -l -f serialization.sql", 1, Some(5), 6),
             ("-n -t 5 -l -f serialization.sql --failures-detailed", 1, Some(5), 6),
             ("-n -S -t 5 -l --sampling-rate=1", 1, Some(5), 6),
-            ("-n -T 2 -S -l --aggregate-interval=1", 1, None, 15),
+            ("-n -T 2 -f slow.sql -l --aggregate-interval=1", 1, None, 15),
             (
                 "-n -T 2 -l --aggregate-interval=1 -R 100 --max-tries=2 -f serialization.sql -S",
                 1,

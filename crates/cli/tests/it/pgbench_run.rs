@@ -26,6 +26,7 @@ fn fill(server: &Server) {
     // Always the same: what numbers do not tell is compared to the letter.
     let serialization = "DO $$ BEGIN RAISE EXCEPTION 'meant' USING ERRCODE = '40001'; END $$;\n";
     server.script("serialization.sql", serialization);
+    server.script("slow-failure.sql", &format!("SELECT pg_sleep(0.02);\n{serialization}"));
     let deadlock = "DO $$ BEGIN RAISE EXCEPTION 'meant' USING ERRCODE = '40P01'; END $$;\n";
     server.script("deadlock.sql", deadlock);
     server.script("ends-inside.sql", "BEGIN;\nSELECT 1;\n");
@@ -51,7 +52,7 @@ fn reports_have_pgbenchs_lines_in_pgbenchs_order() {
             "-n -t 3 -N",
             "-n -S -t 2 -c 3 -j 2",
             "-n -S -t 2 -c 2 -j 5",
-            "-n -S -T 1",
+            "-n -T 1 -f sleep.sql",
             "-n -S -t 2 -M extended",
             "-n -S -t 2 -M prepared -c 2",
             "-n -t 2 -r",
@@ -61,7 +62,7 @@ fn reports_have_pgbenchs_lines_in_pgbenchs_order() {
             "-n -t 2 -C -S -r -c 2",
             "-n -S -t 2 --failures-detailed",
             "-n -S -t 2 --max-tries=2 --failures-detailed",
-            "-n -S -T 1 --max-tries=0",
+            "-n -T 1 -f sleep.sql --max-tries=0",
             "-n -S -t 5 -L 10000",
             "-n -S -t 5 -R 1000",
             "-n -S -t 5 -R 1000 -L 10000",
@@ -84,7 +85,7 @@ fn reports_have_pgbenchs_lines_in_pgbenchs_order() {
             "-n -t 3 -f serialization.sql -P 5",
             "-n -t 3 -f serialization.sql -r -L 1000 -R 1000 --failures-detailed --max-tries=2",
             "-n -t 2 -f serialization.sql -r -C",
-            "-n -T 1 -f serialization.sql --max-tries=0",
+            "-n -T 1 -f slow-failure.sql --max-tries=0",
             "-n -t 3 -f ends-inside.sql -r",
             "-n -t 3 -f ends-inside.sql -C",
             "-n -t 3 -f wrong.sql -r",
@@ -253,9 +254,9 @@ fn progress_is_told_in_pgbenchs_shape() {
     Server::each_at_once("progress_is_told_in_pgbenchs_shape", |server| {
         fill(&server);
         for args in [
-            "-n -T 2 -P 1 -S",
+            "-n -T 2 -P 1 -f sleep.sql",
             "-n -T 2 -P 1 -R 200 -L 900 --max-tries=2",
-            "-n -T 2 -P 1 --progress-timestamp -C -S",
+            "-n -T 2 -P 1 --progress-timestamp -C -f sleep.sql",
         ] {
             let (theirs, ours) = std::thread::scope(|scope| {
                 let theirs = scope.spawn(|| server.run("ref", args));
@@ -264,7 +265,7 @@ fn progress_is_told_in_pgbenchs_shape() {
             });
             server.assert_same(args, &["progress: "], &theirs, &ours);
             let lines = |err: &str| err.lines().filter(|l| l.starts_with("progress: ")).count();
-            if args.contains("-P 1 -S") {
+            if args.contains("-P 1 -f sleep.sql") {
                 assert_eq!(lines(&ours.err), 2, "{}", ours.err);
             }
             let first = |err: &str| {
@@ -279,7 +280,7 @@ fn progress_is_told_in_pgbenchs_shape() {
 fn an_interrupted_run_tells_what_was_measured() {
     if let Some(server) = filled_newest("an_interrupted_run_tells_what_was_measured") {
         let mut command = server.command("our");
-        let args = ["-n", "-S", "-T", "600", "-P", "1"];
+        let args = ["-n", "-S", "-R", "200", "-T", "600", "-P", "1"];
         let child =
             command.args(args).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
         // It runs when its connection does something.

@@ -8,7 +8,7 @@ use crate::support::terminal::Terminal;
 use crate::support::{World, quick, signal};
 use pgdyno_model::live::{LiveRecord, LiveRun, LiveState, TrialState};
 
-/// A run of four trials a repeat, each long enough to be looked at.
+/// A run of four trials for each of the repeats, each long enough to be looked at.
 fn short_run(world: &World, repeats: &str) -> Command {
     let repeats = format!("experiment.repeats={repeats}");
     world.command(&quick(world, "quickstart", &[&repeats, "load.duration=3s", "load.warm_up=1s"]))
@@ -17,7 +17,7 @@ fn short_run(world: &World, repeats: &str) -> Command {
 /// The fsync rate of the world's disk: work with progress and without PostgreSQL.
 fn fsync(world: &World, options: &[&str]) -> Command {
     let disk = world.disk();
-    let target = ["fsync", disk.to_str().unwrap(), "--duration", "20ms"];
+    let target = ["fsync", disk.to_str().unwrap(), "--duration", "1ms"];
     world.command(&[&target, options].concat())
 }
 
@@ -189,8 +189,12 @@ fn json_tells_a_whole_run_one_record_a_line() {
 #[test]
 fn another_process_watches_a_run_leaves_it_alone_and_sees_its_end() {
     let world = World::new();
-    let mut run =
-        short_run(&world, "1").stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+    let mut run = short_run(&world, "1")
+        .args(["--set", "factors.clients=[1]"])
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
     let attach = |options: &[&str]| {
         let mut command = world.command(&[&["attach"], options].concat());
         command.env("TERM", "xterm-256color");
@@ -212,8 +216,8 @@ fn another_process_watches_a_run_leaves_it_alone_and_sees_its_end() {
 
     let plain = support::ended(attach(&["latest"]).output().unwrap());
     assert_eq!(plain.code, Some(0), "{}", plain.err);
-    assert!(!plain.err.contains('\x1b') && plain.err.contains("trial 4/4"), "{}", plain.err);
-    assert!(plain.out.contains("completed, 4 of 4 trials"), "{}", plain.out);
+    assert!(!plain.err.contains('\x1b') && plain.err.contains("trial 2/2"), "{}", plain.err);
+    assert!(plain.out.contains("completed, 2 of 2 trials"), "{}", plain.out);
     assert!(run.wait().unwrap().success());
     // The live file stays until the next run: the end can still be seen.
     let late = support::ended(attach(&[]).output().unwrap());

@@ -31,7 +31,7 @@ fn arguments_of(recipe: &str, size: &str, sets: &[&str]) -> Vec<String> {
         "load.duration=1s",
         "load.rate=200",
         "load.warm_up=100ms",
-        "telemetry.fsync=100ms",
+        "telemetry.fsync=20ms",
         "workload.scale=1",
     ];
     for set in short.iter().chain(sets) {

@@ -14,7 +14,7 @@ use serde_json::Value;
 fn experiment(world: &World, factors: &str, storages: &str) -> PathBuf {
     let text = format!(
         "[experiment]\nrepeats = 1\norder = \"interleaved\"\n[factors]\n{factors}\n[workload]\nscale = 1\n\
-         [load]\nclients = 2\nrate = 200\nduration = \"1s\"\nwarm_up = \"200ms\"\n[telemetry]\nfsync = \"100ms\"\n{storages}"
+         [load]\nclients = 2\nrate = 200\nduration = \"1s\"\nwarm_up = \"200ms\"\n[telemetry]\nfsync = \"20ms\"\n{storages}"
     );
     world.file("stacks.toml", &text)
 }

@@ -115,7 +115,7 @@ fn a_users_own_experiment_with_bundles_scripts_and_counted_transactions_runs() {
          [load]\nclients = 2\nthreads = 2\nwarm_up = \"100ms\"\ntransactions = 50\n[storage.disk]\n",
     );
     let disk = format!("storage.disk.directory={}", world.disk().display());
-    let args = ["run", file.to_str().unwrap(), "--set", &disk, "--set", "telemetry.fsync=100ms"];
+    let args = ["run", file.to_str().unwrap(), "--set", &disk, "--set", "telemetry.fsync=20ms"];
     let ended = world.run(&args);
     assert_eq!(ended.code, Some(0), "{}", ended.err);
     let shown = world.show("latest");

@@ -7,7 +7,7 @@ use super::options::{Options, Under};
 use crate::error::CommandError;
 
 /// The size of the file that a filesystem is made in: a cluster, its tables and 256 MB of WAL.
-const IMAGE: &str = "1300MiB";
+const IMAGE: &str = "800MiB";
 
 /// Returns the experiment without its overrides. The overrides set everything that a message may
 /// have to name.

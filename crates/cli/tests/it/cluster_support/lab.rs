@@ -33,7 +33,7 @@ impl Lab {
         let lab = Self { world: World::new(), engine, nodes, variables };
         let mut text = "[experiment]\nname = \"lab\"\nrepeats = 15\n[load]\nclients = 1\n\
                         duration = \"1s\"\nwarm_up = \"200ms\"\n[workload]\nscale = 1\n\
-                        [telemetry]\nfsync = \"200ms\"\n[storage.disk]\ndirectory = \"/nowhere\"\n"
+                        [telemetry]\nfsync = \"20ms\"\n[storage.disk]\ndirectory = \"/nowhere\"\n"
             .to_owned();
         for (node, folder) in nodes.iter().zip(lab.folders()) {
             fs::create_dir(&folder).unwrap();

@@ -206,7 +206,7 @@ pub fn at_full_speed<'a>(world: &World, what: &'a str, sets: &[&'a str]) -> Vec<
         "load.duration=1s",
         "load.warm_up=100ms",
         "workload.scale=1",
-        "telemetry.fsync=200ms",
+        "telemetry.fsync=20ms",
     ];
     for set in short.iter().chain(sets) {
         args.extend(["--set".to_owned(), (*set).to_owned()]);
