@@ -14,6 +14,12 @@ pub struct Daemon {
 
 static ZFS: Mutex<()> = Mutex::new(());
 
+/// Has the tests with the daemon wait: zfs-fuse does not let go of a filesystem while another mount
+/// namespace has it.
+pub fn keep_away() -> MutexGuard<'static, ()> {
+    ZFS.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
 fn zfs_answers() -> bool {
     let list =
         Command::new("zpool").arg("list").stdout(Stdio::null()).stderr(Stdio::null()).status();
@@ -24,7 +30,7 @@ impl Daemon {
     /// Starts the daemon where none answers and the process is root; waits for other tests with it.
     #[expect(clippy::new_without_default, reason = "a daemon is nobody's default")]
     pub fn new() -> Self {
-        let alone = ZFS.lock().unwrap_or_else(PoisonError::into_inner);
+        let alone = keep_away();
         if zfs_answers() || !rustix::process::geteuid().is_root() {
             return Self { child: None, _alone: alone };
         }

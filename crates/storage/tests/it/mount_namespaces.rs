@@ -12,7 +12,7 @@ use crate::common::stacks::{assert_nothing_left, can, loop_file, on, plan};
 use crate::common::{Place, RUN};
 use pgdyno_exec::account::server_account;
 use pgdyno_storage::{StorageError, Wipe};
-use pgdyno_test_support::RELEASE_MOUNTS;
+use pgdyno_test_support::{RELEASE_MOUNTS, zfs};
 
 /// A mount namespace of its own that somebody else has made, with the mount at a place.
 struct Namespace(Child);
@@ -45,6 +45,7 @@ impl Drop for Namespace {
 fn a_filesystem_that_another_mount_namespace_holds_is_not_mounted_again_as_if_it_were_new() {
     let test =
         "a_filesystem_that_another_mount_namespace_holds_is_not_mounted_again_as_if_it_were_new";
+    let _no_pools = zfs::keep_away();
     let place = Place::new();
     let storage = on(loop_file(place.path()), "ext4");
     if !can(test, &storage, place.path()) {
@@ -68,6 +69,7 @@ fn a_device_that_is_mounted_in_another_mount_namespace_is_refused() {
     if !common::disks::can("a_device_that_is_mounted_in_another_mount_namespace_is_refused") {
         return;
     }
+    let _no_pools = zfs::keep_away();
     let place = Place::new();
     let disk = Disk::new(&place, "disk", &[]);
     run("mkfs.ext4", &["-q", disk.path()]);
