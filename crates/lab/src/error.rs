@@ -173,11 +173,11 @@ impl LabError {
     }
 
     /// Whether a storage could not be brought back for reasons that are not its own: somebody holds
-    /// it, or its emulated disk does not answer.
+    /// it, a device is lacking, or its emulated disk does not answer.
     pub(crate) fn is_around_the_storage(&self) -> bool {
-        use StorageError::{Emulated, NotReleased, PutBack};
+        use StorageError::{Emulated, NotReleased, PutBack, Remount};
         let Self::Stack(error) = self else { return false };
-        matches!(error, NotReleased { .. } | Emulated { .. } | PutBack { .. })
+        matches!(error, NotReleased { .. } | Emulated { .. } | PutBack { .. } | Remount { .. })
     }
 
     /// Returns the error, its causes and its help in one text, as a failed trial keeps it.

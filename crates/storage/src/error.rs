@@ -145,6 +145,14 @@ pub enum StorageError {
         /// Who has it.
         found: SafetyError,
     },
+    /// It could not be taken off its devices and put back on them; whether it mounts was not tried.
+    #[error("cannot take storage `{storage}` off its devices and put it back on them")]
+    Remount {
+        /// Its name.
+        storage: String,
+        /// The cause.
+        source: Box<StepError>,
+    },
     /// This build of pgdyno lacks the emulated disk.
     #[error("cannot make storage `{storage}`: this build of pgdyno has no emulated disk")]
     NoEmulatedDisk {
@@ -262,7 +270,7 @@ impl StorageError {
             Self::Make { source, left, .. } => {
                 source.help().or_else(|| (!left.is_empty()).then(|| "`pgdyno clean` tries again".into()))
             }
-            Self::ReadBack { source, .. } => source.help(),
+            Self::ReadBack { source, .. } | Self::Remount { source, .. } => source.help(),
             Self::NotReleased { .. } => Some(
                 "end the processes that began in a mount namespace of their own meanwhile (containers, `unshare`, services)"
                     .into(),

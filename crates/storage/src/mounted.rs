@@ -205,7 +205,7 @@ impl MountedStack {
         if !left.is_empty() {
             return Err(StorageError::PutBack { storage: self.stack.name.clone(), left });
         }
-        self.execute(&self.stack.unmount_steps(), &AtomicBool::new(false))?;
+        self.prepare_mount(&self.stack.unmount_steps(), &AtomicBool::new(false))?;
         if is_emulated { Ok(()) } else { self.wait_released() }
     }
 
@@ -238,15 +238,22 @@ impl MountedStack {
         self.check_remountable()?;
         let (attach, mount): (Vec<Step>, Vec<Step>) =
             self.stack.mount_steps().into_iter().partition(attaches);
-        self.execute(&attach, stop)?;
+        self.prepare_mount(&attach, stop)?;
         let began = Instant::now();
         self.execute(&mount, stop)?;
         let took = began.elapsed();
         if !self.stack.disks().is_empty() {
             let device = self.stack.storage.device.clone();
-            self.execute(&self.stack.setting_steps(&device), stop)?;
+            self.prepare_mount(&self.stack.setting_steps(&device), stop)?;
         }
         Ok(took)
+    }
+
+    /// Executes steps whose failure says nothing of the filesystem.
+    fn prepare_mount(&mut self, steps: &[Step], stop: &AtomicBool) -> Result<(), StorageError> {
+        self.with_context(stop, |context| execute_all(context, steps)).map_err(|source| {
+            StorageError::Remount { storage: self.stack.name.clone(), source: Box::new(source) }
+        })
     }
 
     /// What comes after a cut of its emulated disks: unmounts, gives them power again and mounts.

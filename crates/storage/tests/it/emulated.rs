@@ -27,7 +27,7 @@ use pgdyno_model::units::{Bytes, Span};
 use pgdyno_postgres::cluster::cluster_directory;
 use pgdyno_postgres::{Cluster, ClusterSpec};
 use pgdyno_storage::probe::fsync_rate;
-use pgdyno_storage::{MountedStack, Stack, Surroundings, Wipe};
+use pgdyno_storage::{MountedStack, Stack, StorageError, Surroundings, Wipe};
 
 /// Runs only in the process that serves a disk.
 #[test]
@@ -286,6 +286,21 @@ fn power_comes_back_only_when_nothing_has_the_disk_open() {
     assert!(refused.to_string().contains("still open"), "{refused}");
     assert!(!control.status().unwrap().powered);
     drop(control);
+    assert_eq!(made.take_down(), [""; 0]);
+    assert_nothing_left(&place);
+}
+
+#[test]
+fn a_filesystem_in_use_is_not_taken_for_one_that_does_not_mount() {
+    let place = Place::new();
+    let storage = emulated(small(), "ext4", &[]);
+    let test = "a_filesystem_in_use_is_not_taken_for_one_that_does_not_mount";
+    let Some(mut made) = made(test, &storage, &place) else { return };
+    let held = File::create(made.path().join("held")).unwrap();
+    let refused = made.power_cycle(&RUN).unwrap_err();
+    assert!(matches!(refused, StorageError::Remount { .. }), "{refused:?}");
+    drop(held);
+    made.power_cycle(&RUN).unwrap();
     assert_eq!(made.take_down(), [""; 0]);
     assert_nothing_left(&place);
 }
