@@ -173,3 +173,17 @@ pub(crate) fn start_skew(text: &str) -> Result<Duration, UsageError> {
     let milliseconds = positive(text, "start skew", 1e6)?;
     Ok(Duration::from_secs_f64(milliseconds / 1e3))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_integer_may_be_the_smallest_and_the_largest_that_is_allowed() {
+        let read = |text| integer(text, "--fillfactor", 10, 100).ok();
+        assert_eq!((read("10"), read("100"), read(" +11")), (Some(10), Some(100), Some(11)));
+        for refused in ["9", "101", "-10", "", "10x", "99999999999999999999"] {
+            assert_eq!(read(refused), None, "{refused}");
+        }
+    }
+}
