@@ -244,7 +244,8 @@ fn one_flush_in_a_hundred_that_is_left_out_is_found_without_a_crash() {
     let (ended, shown) = exhaustive(&world, &options);
     let states = &shown["states"];
     assert_eq!((&shown["verdict"], ended.code), (&"FAIL (lost)".into(), Some(4)), "{states}");
-    assert_eq!((count(&states["failed"]), count(&states["lost"])), (0, 0), "{states}");
+    // Judged is the last state alone.
+    assert!(count(&states["boundaries"]["judged"]) <= 1, "{states}");
     let stretch = &states["stretch"];
     let (early, acknowledged) = (count(&stretch["early"]), count(&stretch["acknowledged"]));
     // Clients that commit together share a flush.
