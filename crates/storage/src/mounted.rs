@@ -205,7 +205,7 @@ impl MountedStack {
         if !left.is_empty() {
             return Err(StorageError::PutBack { storage: self.stack.name.clone(), left });
         }
-        self.prepare_mount(&self.stack.unmount_steps(), &AtomicBool::new(false))?;
+        self.execute_around_mount(&self.stack.unmount_steps(), &AtomicBool::new(false))?;
         if is_emulated { Ok(()) } else { self.wait_released() }
     }
 
@@ -238,19 +238,23 @@ impl MountedStack {
         self.check_remountable()?;
         let (attach, mount): (Vec<Step>, Vec<Step>) =
             self.stack.mount_steps().into_iter().partition(attaches);
-        self.prepare_mount(&attach, stop)?;
+        self.execute_around_mount(&attach, stop)?;
         let began = Instant::now();
         self.execute(&mount, stop)?;
         let took = began.elapsed();
         if !self.stack.disks().is_empty() {
             let device = self.stack.storage.device.clone();
-            self.prepare_mount(&self.stack.setting_steps(&device), stop)?;
+            self.execute_around_mount(&self.stack.setting_steps(&device), stop)?;
         }
         Ok(took)
     }
 
     /// Executes steps whose failure says nothing of the filesystem.
-    fn prepare_mount(&mut self, steps: &[Step], stop: &AtomicBool) -> Result<(), StorageError> {
+    fn execute_around_mount(
+        &mut self,
+        steps: &[Step],
+        stop: &AtomicBool,
+    ) -> Result<(), StorageError> {
         self.with_context(stop, |context| execute_all(context, steps)).map_err(|source| {
             StorageError::Remount { storage: self.stack.name.clone(), source: Box::new(source) }
         })

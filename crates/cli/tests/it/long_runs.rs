@@ -232,8 +232,7 @@ fn a_killed_run_is_seen_as_dead_and_its_live_file_goes_with_the_next_start() {
     assert_eq!((dead.is_alive, dead.ended), (false, None));
     let asked = world.run(&["stop", &run]);
     assert_eq!(asked.code, Some(1));
-    let next =
-        world.run(&quick(&world, "quickstart", &["factors.clients=[1]", "experiment.repeats=1"]));
+    let next = world.run(&two_trials(&world, &[]));
     assert_eq!(next.code, Some(0), "{}", next.err);
     let left = live::runs(&store(&world)).unwrap();
     assert!(left.len() == 1 && left[0].run != run, "{left:?}");
@@ -243,10 +242,7 @@ fn a_killed_run_is_seen_as_dead_and_its_live_file_goes_with_the_next_start() {
 #[test]
 fn a_command_that_is_told_and_fails_costs_a_warning_only() {
     let world = World::new();
-    let sets = ["factors.clients=[1]", "experiment.repeats=1"];
-    let mut args = quick(&world, "quickstart", &sets);
-    args.extend(["--notify", "exit 3"].map(str::to_owned));
-    let run = world.run(&args);
+    let run = world.run(&two_trials(&world, &["--notify", "exit 3"]));
     assert_eq!(run.code, Some(0), "{}", run.err);
     assert!(run.err.contains("--notify exit 3"), "{}", run.err);
     // A run that cannot begin is told of too.
@@ -337,13 +333,11 @@ fn a_live_folder_that_is_not_the_runs_own_is_left_alone_and_the_run_goes_on() {
     std::fs::create_dir_all(&elsewhere).unwrap();
     std::fs::create_dir_all(folder.parent().unwrap()).unwrap();
     std::os::unix::fs::symlink(&elsewhere, &folder).unwrap();
-    let sets = ["factors.clients=[1]", "experiment.repeats=1"];
-    let run = world.run(&quick(&world, "quickstart", &sets));
+    let run = world.run(&two_trials(&world, &[]));
     assert_eq!(run.code, Some(0), "{}", run.err);
     assert_eq!(run.err.matches("cannot be watched").count(), 1, "{}", run.err);
     assert_eq!(std::fs::read_dir(&elsewhere).unwrap().count(), 0);
-    let detached =
-        world.run(&[&quick(&world, "quickstart", &sets)[..], &["--detach".to_owned()]].concat());
+    let detached = world.run(&two_trials(&world, &["--detach"]));
     assert_eq!(detached.code, Some(1), "{}", detached.err);
     assert!(std::fs::read_link(&folder).is_ok(), "the link is not ours to remove");
 }

@@ -43,15 +43,18 @@ pub(super) struct Recovered {
 }
 
 impl Recovered {
-    /// The filesystem could not be mounted again: a failure of its own, or something around it that
-    /// says nothing of it.
     fn without_mount(error: &LabError) -> Self {
-        let words = error.message();
-        let aftermath = match error.is_around_the_storage() {
-            true => Aftermath::NotTried(words),
-            false => Aftermath::WillNotMount(words),
-        };
-        Self { aftermath, took: None, log: String::new() }
+        Self { aftermath: mount_failure(error), took: None, log: String::new() }
+    }
+}
+
+/// What it means that the filesystem could not be mounted again: a failure of its own, or of something
+/// around it that says nothing of it.
+pub(super) fn mount_failure(error: &LabError) -> Aftermath {
+    let words = error.message();
+    match error.is_around_the_storage() {
+        true => Aftermath::NotTried(words),
+        false => Aftermath::WillNotMount(words),
     }
 }
 

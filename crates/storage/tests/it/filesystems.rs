@@ -15,6 +15,7 @@ use pgdyno_model::storage::{FilesystemChoice, FilesystemFacts};
 use pgdyno_model::units::Bytes;
 use pgdyno_storage::filesystem;
 use pgdyno_storage::filesystem::{Filesystem, FilesystemError, Volume};
+use pgdyno_test_support::skip;
 use pgdyno_test_support::zfs::Daemon;
 
 static RUN: AtomicBool = AtomicBool::new(false);
@@ -37,7 +38,7 @@ impl Disks {
             return None;
         }
         if let Err(e) = filesystem::by_name(filesystem).unwrap().check_machine() {
-            skip(test, &e.to_string());
+            skip(test, e.to_string().lines().next().unwrap_or_default());
             return None;
         }
         let root = tempfile::tempdir().unwrap();
@@ -123,15 +124,6 @@ impl Drop for Disks {
             let _ = Command::new("losetup").args(["--detach", device]).status();
         }
     }
-}
-
-/// Says past the test runner's capture that a test was not run.
-fn skip(test: &str, why: &str) {
-    let _ = writeln!(
-        std::io::stderr(),
-        "\nskipped: {test}: {}",
-        why.lines().next().unwrap_or_default()
-    );
 }
 
 fn output(command: &mut Command) -> String {

@@ -3,8 +3,7 @@
 use std::fs;
 use std::io::{BufRead as _, BufReader};
 use std::path::Path;
-use std::process::{Child, Command, Stdio};
-use std::time::{Duration, Instant};
+use std::process::{Command, Stdio};
 
 use crate::common;
 use crate::common::disks::{Disk, Running, run};
@@ -12,33 +11,22 @@ use crate::common::stacks::{assert_nothing_left, can, loop_file, on, plan};
 use crate::common::{Place, RUN};
 use pgdyno_exec::account::server_account;
 use pgdyno_storage::{StorageError, Wipe};
-use pgdyno_test_support::{RELEASE_MOUNTS, zfs};
+use pgdyno_test_support::{RELEASE_MOUNTS, wait_for, zfs};
 
-/// A mount namespace of its own that somebody else has made, with the mount at a place.
-struct Namespace(Child);
-
-impl Namespace {
-    fn new(kept: &Path) -> Self {
-        let mut child = Command::new("unshare")
-            .args(["--mount", "--propagation", "private", "sh", "-c"])
-            .arg(format!("{RELEASE_MOUNTS}echo made; exec sleep 600"))
-            .env("KEPT_MOUNT", kept)
-            .stdout(Stdio::piped())
-            .spawn()
-            .unwrap();
-        let mut line = String::new();
-        let mut said = BufReader::new(child.stdout.take().unwrap());
-        said.read_line(&mut line).unwrap();
-        assert_eq!(line, "made\n");
-        Self(child)
-    }
-}
-
-impl Drop for Namespace {
-    fn drop(&mut self) {
-        let _ = self.0.kill();
-        let _ = self.0.wait();
-    }
+/// A process in a mount namespace that somebody else has made, with the mount at `kept`.
+fn namespace_with(kept: &Path) -> Running {
+    let mut child = Command::new("unshare")
+        .args(["--mount", "--propagation", "private", "sh", "-c"])
+        .arg(format!("{RELEASE_MOUNTS}echo made; exec sleep 600"))
+        .env("KEPT_MOUNT", kept)
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut line = String::new();
+    let mut said = BufReader::new(child.stdout.take().unwrap());
+    said.read_line(&mut line).unwrap();
+    assert_eq!(line, "made\n");
+    Running(child)
 }
 
 #[test]
@@ -53,7 +41,7 @@ fn a_filesystem_that_another_mount_namespace_holds_is_not_mounted_again_as_if_it
     }
     let stack = plan(&storage, place.path(), &Wipe::default()).unwrap();
     let mut made = stack.make(&server_account().unwrap(), &place.journal, &RUN).unwrap();
-    let namespace = Namespace::new(&made.path());
+    let namespace = namespace_with(&made.path());
     pgdyno_storage::fault::PowerSwitch::of(&made).unwrap().cut().unwrap();
     let refused = made.unmount().unwrap_err();
     assert!(matches!(refused, StorageError::NotReleased { .. }), "{refused:?}");
@@ -79,12 +67,10 @@ fn a_device_that_is_mounted_in_another_mount_namespace_is_refused() {
     let mount = format!("{RELEASE_MOUNTS}mount -o ro \"$1\" \"$2\" && exec sleep 600");
     child.args(["--mount", "sh", "-c", &mount, "sh"]);
     let child = Running(child.arg(&disk.device).arg(&point).spawn().unwrap());
-    let until = Instant::now() + Duration::from_secs(60);
     let mounts = format!("/proc/{}/mountinfo", child.0.id());
-    while !fs::read_to_string(&mounts).unwrap().contains("/elsewhere ") {
-        assert!(Instant::now() < until, "nothing was mounted");
-        std::thread::sleep(Duration::from_millis(10));
-    }
+    wait_for("a mount", || {
+        fs::read_to_string(&mounts).unwrap().contains("/elsewhere ").then_some(())
+    });
     let error = disk.refused(&disk.wipe());
     assert!(error.to_string().contains(&format!("(seen by process {})", child.0.id())), "{error}");
 }

@@ -12,7 +12,7 @@ use pgdyno_model::ledger::Token;
 use pgdyno_postgres::StopMode;
 use serde::{Deserialize, Serialize};
 
-use super::super::recovery::start_failure;
+use super::super::recovery::{mount_failure, start_failure};
 use super::super::round_plan::excerpt;
 use super::super::subject::Subject;
 use super::super::test_bed::TestBed;
@@ -124,12 +124,7 @@ impl Judge<'_, '_> {
         took.mount = began.elapsed();
         if let Err(error) = shown {
             self.context.check_stop()?;
-            let words = error.message();
-            let aftermath = match error.is_around_the_storage() {
-                true => Aftermath::NotTried(words),
-                false => Aftermath::WillNotMount(words),
-            };
-            return Ok((aftermath, String::new()));
+            return Ok((mount_failure(&error), String::new()));
         }
         let cluster = self.bed.cluster();
         // A state holds the lock of a server that ended many servers ago.
