@@ -3,7 +3,7 @@
 /// `allowed`, those most like `word` first.
 pub fn nearest<'a>(word: &str, allowed: &[&'a str]) -> Vec<&'a str> {
     let mut all: Vec<&str> = allowed.to_vec();
-    all.sort_by_key(|candidate| {
+    all.sort_by_cached_key(|candidate| {
         let distance = strsim::damerau_levenshtein(word, candidate);
         // `dur` means `duration`, although much is missing.
         let is_begun = candidate.starts_with(word) || word.starts_with(candidate);

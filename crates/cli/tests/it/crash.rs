@@ -84,8 +84,17 @@ fn assert_honest(filesystem: &str, rounds: u64) {
     let world = World::new();
     let options = format!("--fault power --filesystem {filesystem} --rounds {rounds} --seed 7");
     let (ended, shown) = crash(&world, &options);
-    assert_eq!(ended.code, Some(0), "{filesystem}: {}{}", ended.out, ended.err);
-    assert_eq!(shown["verdict"], "pass");
+    assert!(matches!(ended.code, Some(0 | 5)), "{filesystem}: {}{}", ended.out, ended.err);
+    let each = shown["faults"][0]["each"].as_array().unwrap();
+    // Whether a commit hung on the last flush is a matter of chance; without one a pass tells nothing.
+    let tells = each
+        .iter()
+        .map(|round| &round["power"])
+        .any(|power| power["last_window"] != 0 && power["checkpoints"] != 0);
+    let expected = if tells { ("pass", Some(0)) } else { ("unknown", Some(5)) };
+    let came = (shown["verdict"].as_str().unwrap(), ended.code);
+    assert_eq!(came, expected, "{filesystem}: {shown}");
+    assert!(each.iter().all(|round| round["verdict"] == "pass"), "{shown}");
     // As many again where no checkpoint was among them, as on a slow machine.
     let played = shown["rounds"].as_u64().unwrap();
     assert!((rounds..=2 * rounds).contains(&played), "{}", shown["faults"]);
@@ -96,10 +105,9 @@ fn assert_honest(filesystem: &str, rounds: u64) {
     assert!(seen.iter().all(|c| c["seen"] == true), "{seen:?}");
     // A few rounds are no proof, and that is said.
     let reason = shown["reason"].as_str().unwrap();
-    assert!(reason.contains("a probability of at most"), "{reason}");
-    let mut each = shown["faults"][0]["each"].as_array().unwrap().iter();
+    assert_eq!(reason.contains("a probability of at most"), tells, "{reason}");
     let has_checkpoint = |round: &Value| round["power"]["checkpoints"].as_u64().unwrap() > 0;
-    assert!(each.any(has_checkpoint), "{}", shown["faults"]);
+    assert!(each.iter().any(has_checkpoint), "{}", shown["faults"]);
     for check in shown["faults"][0]["each"][0]["checks"].as_array().unwrap() {
         assert_eq!(check["outcome"], "passed", "{check}");
     }
@@ -244,7 +252,7 @@ fn an_experiment_shows_each_treatments_speed_beside_its_verdict() {
     }
     let world = World::new();
     let text = format!(
-        "[experiment]\nrepeats = 1\n[factors]\nfsync = [\"on\", \"off\"]\nclients = [1, 2]\n[load]\nduration = \"1s\"\n\
+        "[experiment]\nrepeats = 1\n[factors]\nfsync = [\"on\", \"off\"]\nclients = [1, 2]\n[load]\nrate = 200\nduration = \"1s\"\n\
          warm_up = \"200ms\"\n[telemetry]\nfsync = \"0s\"\n[storage.disk]\n\
          backing = {{ loop = {{ size = \"1300MiB\", directory = \"{}\" }} }}\nfilesystem = \"ext4\"\n\
          [crash]\nfaults = [\"power\"]\nrounds = 1\nload = \"500ms\"\n",
@@ -291,7 +299,7 @@ fn a_treatment_that_could_not_be_crashed_is_tried_again_by_resume() {
     let world = World::new();
     // Room for the trial, and none for the crash tests' tables.
     let text = format!(
-        "[experiment]\nrepeats = 1\n[load]\nduration = \"1s\"\nwarm_up = \"200ms\"\n[workload]\nscale = 1\n\
+        "[experiment]\nrepeats = 1\n[load]\nrate = 200\nduration = \"1s\"\nwarm_up = \"200ms\"\n[workload]\nscale = 1\n\
          [telemetry]\nfsync = \"0s\"\n[storage.disk]\n\
          backing = {{ loop = {{ size = \"1500MiB\", directory = \"{}\" }} }}\nfilesystem = \"ext4\"\n\
          [crash]\nfaults = [\"process\"]\nrounds = 1\nload = \"500ms\"\nscale = 90\n",

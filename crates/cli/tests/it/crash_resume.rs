@@ -283,7 +283,7 @@ fn a_run_that_was_killed_goes_on_with_the_states_of_its_treatment() {
     let text = format!(
         "[experiment]\nrepeats = 1\n[answer]\nkind = \"safety\"\n\
          [factors]\nsynchronous_commit = [\"on\", \"local\"]\n\
-         [load]\nduration = \"1s\"\nwarm_up = \"200ms\"\n[telemetry]\nfsync = \"0s\"\n\
+         [load]\nrate = 200\nduration = \"1s\"\nwarm_up = \"200ms\"\n[telemetry]\nfsync = \"0s\"\n\
          [storage.disk]\nfilesystem = \"ext4\"\n\
          backing = {{ emulated = {{ size = \"1300MiB\", directory = \"{}\" }} }}\n\
          [crash]\nfaults = [\"power\"]\nstates = \"flushes\"\nclients = 2\nload = \"30ms\"\n",

@@ -304,7 +304,7 @@ fn a_treatment_that_is_meant_to_fail_is_as_planted_however_many_disks_judge_it()
         let text = format!(
             "[experiment]\nrepeats = 1\n[answer]\nkind = \"safety\"\n\
              [factors]\nfsync = [\"on\", \"off\"]\n\
-             [load]\nduration = \"1s\"\nwarm_up = \"200ms\"\n[telemetry]\nfsync = \"0s\"\n\
+             [load]\nrate = 200\nduration = \"1s\"\nwarm_up = \"200ms\"\n[telemetry]\nfsync = \"0s\"\n\
              [storage.disk]\nfilesystem = \"ext4\"\n\
              backing = {{ emulated = {{ size = \"1300MiB\", directory = \"{}\" }} }}\n\
              [crash]\nfaults = [\"power\"]\nstates = \"flushes\"\njobs = {jobs}\n\

@@ -11,7 +11,7 @@ use serde_json::Value;
 fn on_an_emulated_disk(world: &World, name: &str, more: &str) -> String {
     let disk = world.disk();
     format!(
-        "[storage.{name}]\nbacking = {{ emulated = {{ size = \"1300MiB\", directory = \"{}\" }} }}\n\
+        "[storage.{name}]\nbacking = {{ emulated = {{ size = \"400MiB\", directory = \"{}\" }} }}\n\
          filesystem = \"ext4\"\n{more}\n",
         disk.display()
     )
@@ -21,6 +21,7 @@ fn on_an_emulated_disk(world: &World, name: &str, more: &str) -> String {
 fn experiment(world: &World, clients: u32, more: &str) -> PathBuf {
     let text = format!(
         "[experiment]\nrepeats = 1\norder = \"interleaved\"\n[workload]\nscale = 1\n\
+         [postgres.settings]\nmax_wal_size = \"64MB\"\n\
          [load]\nclients = {clients}\nrate = 500\nduration = \"1s\"\nwarm_up = \"200ms\"\n[telemetry]\nfsync = \"0s\"\n{more}"
     );
     world.file("accounted.toml", &text)

@@ -14,6 +14,7 @@ use serde_json::Value;
 fn experiment(world: &World, factors: &str, storages: &str) -> PathBuf {
     let text = format!(
         "[experiment]\nrepeats = 1\norder = \"interleaved\"\n[factors]\n{factors}\n[workload]\nscale = 1\n\
+         [postgres.settings]\nmax_wal_size = \"64MB\"\n\
          [load]\nclients = 2\nrate = 200\nduration = \"1s\"\nwarm_up = \"200ms\"\n[telemetry]\nfsync = \"20ms\"\n{storages}"
     );
     world.file("stacks.toml", &text)
@@ -23,7 +24,7 @@ fn experiment(world: &World, factors: &str, storages: &str) -> PathBuf {
 fn on_a_loop_file(world: &World, name: &str, filesystem: &str, more: &str) -> String {
     let disk = world.disk();
     format!(
-        "[storage.{name}]\nbacking = {{ loop = {{ size = \"1300MiB\", directory = \"{}\" }} }}\n\
+        "[storage.{name}]\nbacking = {{ loop = {{ size = \"400MiB\", directory = \"{}\" }} }}\n\
          filesystem = \"{filesystem}\"\n{more}\n",
         disk.display()
     )
@@ -47,7 +48,7 @@ struct Disk {
 impl Disk {
     fn new(world: &World) -> Self {
         let file = world.path("users-disk");
-        fs::File::create(&file).unwrap().set_len(1300 << 20).unwrap();
+        fs::File::create(&file).unwrap().set_len(400 << 20).unwrap();
         let made = Command::new("losetup").args(["--find", "--show"]).arg(&file).output().unwrap();
         assert!(made.status.success(), "{}", String::from_utf8_lossy(&made.stderr));
         Self { device: String::from_utf8(made.stdout).unwrap().trim().into() }
@@ -313,7 +314,7 @@ fn a_killed_runs_stack_is_shown_and_removed_by_clean_and_ctrl_c_takes_its_own_do
 fn on_an_emulated_disk(world: &World, name: &str, more: &str) -> String {
     let disk = world.disk();
     format!(
-        "[storage.{name}]\nbacking = {{ emulated = {{ size = \"1300MiB\", directory = \"{}\"{more} }} }}\n\
+        "[storage.{name}]\nbacking = {{ emulated = {{ size = \"400MiB\", directory = \"{}\"{more} }} }}\n\
          filesystem = \"ext4\"\n",
         disk.display()
     )

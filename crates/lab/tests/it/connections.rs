@@ -300,8 +300,13 @@ fn an_experiment_runs_on_a_given_server_that_takes_nothing_but_tls() {
          ?hostaddr=127.0.0.1&sslmode=verify-full&sslrootcert={root}&channel_binding=require"
     );
     let mut overrides = vec![Override::text("postgres.dsn", &dsn, "postgres.dsn")];
-    let short =
-        ["load.duration=1s", "load.warm_up=100ms", "workload.scale=1", "experiment.repeats=1"];
+    let short = [
+        "load.duration=1s",
+        "load.rate=200",
+        "load.warm_up=100ms",
+        "workload.scale=1",
+        "experiment.repeats=1",
+    ];
     overrides.extend(
         short.iter().chain(&["factors.clients=[2]"]).map(|set| Override::parse(set).unwrap()),
     );

@@ -56,7 +56,7 @@ fn round_with(
         "[experiment]\nrepeats = 1\n[storage.disk]\ndirectory = \"{}\"\n\
          [postgres]\nbindir = {:?}\ninitdb = [\"--no-data-checksums\"]\n\
          settings = {{ shared_buffers = \"1MB\", autovacuum = \"off\", fsync = \"off\" }}\n\
-         [crash]\nfaults = [\"process\"]\nrounds = 1\nclients = 4\nload = \"300ms\"\ncontrols = false\n\
+         [crash]\nfaults = [\"process\"]\nrounds = 1\nclients = 4\nload = \"100ms\"\ncontrols = false\n\
          recovery_limit = \"{limit}\"\n",
         disk.display(),
         install(None).bindir

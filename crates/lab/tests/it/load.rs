@@ -43,6 +43,8 @@ fn every_acknowledged_transaction_is_in_the_database_and_in_the_series() {
             spec.protocol = protocol;
             spec.clients = count(5);
             spec.threads = count(threads);
+            // One of the two is as fast as it can be.
+            spec.options.rate = (threads == 1).then_some(500.0);
             spec.warm_up = Duration::from_millis(300);
             spec.length = lasting(Duration::from_millis(1200));
             let m = run_load(&spec, &unwatched(&RUNNING)).unwrap();

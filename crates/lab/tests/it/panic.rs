@@ -29,6 +29,7 @@ fn a_panic_leaves_no_server_and_no_directory() {
     let sets = [
         format!("storage.disk.directory={}", disk.display()),
         "load.duration=1s".into(),
+        "load.rate=200".into(),
         "load.warm_up=100ms".into(),
         "workload.scale=1".into(),
         "telemetry.fsync=0s".into(),

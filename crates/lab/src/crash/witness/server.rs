@@ -16,6 +16,7 @@ use std::time::{Duration, Instant};
 
 use pgdyno_exec::trust;
 use pgdyno_model::target::Secret;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use serde::{Deserialize, Serialize};
 
 use super::channel::Channel;
@@ -24,7 +25,9 @@ use super::secret;
 use crate::LabError;
 
 /// How long a stop may go unnoticed.
-const WATCH: Duration = Duration::from_millis(50);
+const WATCH: Timespec = Timespec { tv_sec: 0, tv_nsec: 50_000_000 };
+/// How long it waits where a connection cannot be accepted.
+const PAUSE: Duration = Duration::from_millis(50);
 /// How long a client may say nothing: of a machine without power nobody hears that it hung up.
 const IDLE: Duration = Duration::from_secs(10 * 60);
 /// The most connections that have not proved to know the secret.
@@ -89,8 +92,11 @@ pub fn serve(
                     told(&format!("cannot serve {from}: {e}"));
                 }
             }
-            // Nobody there, one that hung up at once, or no descriptors left for now.
-            Err(_) => std::thread::sleep(WATCH),
+            Err(e) if e.kind() == io::ErrorKind::WouldBlock => {
+                let _ = poll(&mut [PollFd::new(&listener, PollFlags::IN)], Some(&WATCH));
+            }
+            // One that hung up at once, or no descriptors left for now.
+            Err(_) => std::thread::sleep(PAUSE),
         }
     }
     Ok(())

@@ -28,6 +28,8 @@ const WAL_BLOCK_BYTES: u32 = 8192;
 const FILE_BYTES: usize = 16 << 20;
 /// The size of each file of several: enough that blocks of different writers are far apart.
 const CONCURRENT_FILE_BYTES: usize = 1 << 20;
+/// What a file is filled with, over and over: more than a filesystem compresses at once.
+const FILL_BYTES: usize = 1 << 20;
 
 /// What is to be measured.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -162,7 +164,10 @@ fn filled(
     let path = place.path().join(name);
     let write = || -> io::Result<()> {
         let mut file = File::create_new(&path)?;
-        file.write_all(&AlignedBuffer::new(bytes))?;
+        let block = AlignedBuffer::new(bytes.min(FILL_BYTES));
+        for begin in (0..bytes).step_by(FILL_BYTES) {
+            file.write_all(&block[..FILL_BYTES.min(bytes - begin)])?;
+        }
         file.sync_all()
     };
     write().map_err(|source| ProbeError::Io { what: "fill", path: path.clone(), source })?;

@@ -125,10 +125,10 @@ fn names_with_parts_of_paths_lead_nowhere() {
 }
 
 #[test]
-fn a_thousand_connections_that_prove_nothing_keep_nobody_out() {
+fn more_connections_than_are_kept_that_prove_nothing_keep_nobody_out() {
     let witness = Running::new();
     let silent: Vec<TcpStream> =
-        (0..1000).map(|_| TcpStream::connect(&witness.address).unwrap()).collect();
+        (0..2 * MOST_UNPROVED).map(|_| TcpStream::connect(&witness.address).unwrap()).collect();
     let mut client = witness.connect();
     client.done(&Ask::Begin("plug-1".into(), "machine".into())).unwrap();
     // The old ones were hung up on: what is kept for those that prove nothing is bounded.
