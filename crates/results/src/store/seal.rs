@@ -23,8 +23,9 @@ pub(super) struct Part {
     pub(super) name: &'static str,
     /// Its rows of one key, in their order, without columns that SQLite computes.
     rows: &'static str,
-    /// Rows of one record that must have a seal: their keys and rowids, by the record's name. None
-    /// for what belongs to a trial, and is sealed with it.
+    /// Rows of one record that must have a seal: their keys and rowids, by the record's name, found
+    /// by the index that reports find them by. None for what belongs to a trial, and is sealed with
+    /// it.
     roots: Option<&'static str>,
 }
 
@@ -125,13 +126,15 @@ const PARTS: &[Part] = &[
         "probe_record",
         "SELECT id, run, session, kind, name, started_at, pgdyno_version, host, storage, result
          FROM probe_record WHERE id = ?",
-        "SELECT id, rowid FROM probe_record WHERE coalesce(run, id) = ?"
+        "SELECT id, rowid FROM probe_record WHERE run = ?1 UNION ALL
+         SELECT id, rowid FROM probe_record WHERE id = ?1 AND run IS NULL"
     ),
     part!(
         "crash_record",
         "SELECT id, run, session, treatment, name, started_at, pgdyno_version, host, storage, outcome
          FROM crash_record WHERE id = ?",
-        "SELECT id, rowid FROM crash_record WHERE coalesce(run, id) = ?"
+        "SELECT id, rowid FROM crash_record WHERE run = ?1 UNION ALL
+         SELECT id, rowid FROM crash_record WHERE id = ?1 AND run IS NULL"
     ),
     part!(
         "imported_run",
