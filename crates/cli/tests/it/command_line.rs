@@ -5,7 +5,7 @@ use std::fs::File;
 use std::process::Stdio;
 
 use crate::support;
-use crate::support::{Ended, World, ended, quick};
+use crate::support::{Ended, FORCE, World, ended, quick};
 use serde_json::Value;
 
 /// The status that a shell reports of a program that SIGPIPE ended.
@@ -115,9 +115,9 @@ fn output_of_a_run(world: &World) {
         &["show", "latest", "--json"],
         &["report"],
         &["report", "-o", "-"],
-        &["compare", "latest:1", "latest:2", "--by", "synchronous_commit"],
-        &["compare", "latest:1", "latest:2", "--markdown"],
-        &["compare", "latest:1", "latest:2", "--json"],
+        &["compare", FORCE, "latest:1", "latest:2", "--by", "synchronous_commit"],
+        &["compare", FORCE, "latest:1", "latest:2", "--markdown"],
+        &["compare", FORCE, "latest:1", "latest:2", "--json"],
     ] {
         assert_output_matters(world, arguments);
     }
@@ -140,8 +140,8 @@ fn places_of_reports(world: &World) {
     assert!(stored.trim_end() == page.out.trim_end(), "the same page in both places");
     // Two treatments have a page of their own, under a name of their own.
     let two = ["latest:1", "latest:synchronous_commit=off"];
-    assert_eq!(world.page(&two)["kind"], "compare");
-    let written = world.run(&["report", two[0], two[1]]);
+    assert_eq!(world.page(&[FORCE, two[0], two[1]])["kind"], "compare");
+    let written = world.run(&["report", FORCE, two[0], two[1]]);
     let name = format!("{run}-1-{run}-synchronous_commit=off");
     assert!(written.code == Some(0) && written.out.starts_with(&format!("report of {name}: ")));
     let unknown = world.run(&["report", "nobody"]);
@@ -224,7 +224,7 @@ fn schemas(world: &World) {
         ("pgdyno.probe/1", &["show", "fsync-", "--json"]),
         ("pgdyno.crash/1", &["show", "crash-", "--json"]),
         ("pgdyno.import/1", &["show", "import-report", "--json"]),
-        ("pgdyno.compare/1", &["compare", "latest:1", "latest:2", "--json"]),
+        ("pgdyno.compare/1", &["compare", FORCE, "latest:1", "latest:2", "--json"]),
         ("pgdyno.beside/1", &["compare", "import-report", "latest", "--json"]),
         ("pgdyno.listed-run/1", &["list", "--json"]),
         ("pgdyno.listed-probe/1", &["list", "--probes", "--json"]),

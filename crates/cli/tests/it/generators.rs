@@ -4,7 +4,7 @@ use std::process::{Child, Command, Stdio};
 
 use crate::generators_support::{ANY_SKEW, CLIENTS};
 use crate::pgbench_support::{Server, ended, signal};
-use crate::support::{World, read_column};
+use crate::support::{FORCE, World, read_column};
 use pgdyno_exec::process::{Identity, children};
 use pgdyno_test_support::wait_for;
 
@@ -176,7 +176,7 @@ fn one_process_and_two_are_levels_of_one_run() {
     assert_eq!(names, [vec![], vec!["local-1", "local-2"]]);
     // They are two sides of a comparison, not one treatment under two names.
     assert_eq!(shown["comparisons"].as_array().unwrap().len(), 1);
-    let compared = world.run(&["compare", "latest", "latest", "--by", "generators"]);
+    let compared = world.run(&["compare", FORCE, "latest", "latest", "--by", "generators"]);
     assert_eq!(compared.code, Some(0), "{}", compared.err);
     assert!(compared.out.contains("none→local:2"), "{}", compared.out);
     world.assert_nothing_left();

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::Stdio;
 
 use crate::ssh_support::Hosts;
-use crate::support::{Ended, World, ended, read_column, signal};
+use crate::support::{Ended, FORCE, World, ended, read_column, signal};
 
 /// One treatment, whose clusters lie in another folder on each host.
 fn experiment(hosts: &Hosts, repeats: u32) -> String {
@@ -82,7 +82,7 @@ fn an_experiment_runs_on_every_host_and_one_that_fails_is_named() {
     let runs: Vec<String> = read_column(&store, by_host).unwrap();
     let shown = world.run(&["show", &runs[0], &runs[1]]);
     assert_eq!(shown.out, all_hosts, "{}", shown.err);
-    let compared = world.run(&["compare", &runs[0], &runs[1], "--by", "host"]);
+    let compared = world.run(&["compare", FORCE, &runs[0], &runs[1], "--by", "host"]);
     assert_eq!(compared.code, Some(0), "{}", compared.err);
     assert!(compared.out.contains("host=gen1→gen2"), "{}", compared.out);
     let listed = world.run(&["list"]).out;

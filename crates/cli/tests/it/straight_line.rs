@@ -1,6 +1,6 @@
 //! From an experiment file to a report, with a real PostgreSQL.
 
-use crate::support::{World, at_full_speed, is_filled, quick};
+use crate::support::{FORCE, World, at_full_speed, is_filled, quick};
 use serde_json::Value;
 
 fn sum(series: &Value, of: impl Fn(&Value) -> f64) -> f64 {
@@ -77,7 +77,7 @@ fn assert_gates_decide(world: &World) {
     // Commits that wait beside commits that do not, of the same blocks; a hundredth of the speed is
     // let through.
     let compare = |more: &[&str]| {
-        let sides = ["compare", "latest:clients=1,synchronous_commit=on", "latest:3"];
+        let sides = ["compare", FORCE, "latest:clients=1,synchronous_commit=on", "latest:3"];
         world.run(&[&sides, more].concat())
     };
     let kept = compare(&["--fail-if", "tps < -99%", "--json"]);

@@ -191,6 +191,10 @@ pub fn ended(output: Output) -> Ended {
 pub const ONE_TRIAL: [&str; 3] =
     ["factors.clients=[1]", "factors.synchronous_commit=[\"off\"]", "experiment.repeats=1"];
 
+/// Has runs compared also where the load generator may have been the limit of one of them: the tests
+/// beside it take the CPUs.
+pub const FORCE: &str = "--force";
+
 /// `run FILE-or-recipe` with what makes it short, its clusters in this world's disk, and a load that
 /// leaves the CPUs to the tests beside it. Later `sets` take the place of earlier ones.
 pub fn quick<'a>(world: &World, what: &'a str, sets: &[&'a str]) -> Vec<String> {
