@@ -20,10 +20,10 @@ pub fn keep_away() -> MutexGuard<'static, ()> {
     ZFS.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// The pools' names, one a line; nothing where no daemon answers.
-fn pools() -> Option<String> {
-    let list = Command::new("zpool").args(["list", "-H", "-o", "name"]).output().ok()?;
-    list.status.success().then(|| String::from_utf8_lossy(&list.stdout).into_owned())
+fn zfs_answers() -> bool {
+    let list =
+        Command::new("zpool").arg("list").stdout(Stdio::null()).stderr(Stdio::null()).status();
+    list.is_ok_and(|status| status.success())
 }
 
 impl Daemon {
@@ -31,7 +31,7 @@ impl Daemon {
     #[expect(clippy::new_without_default, reason = "a daemon is nobody's default")]
     pub fn new() -> Self {
         let alone = keep_away();
-        if pools().is_some() || !rustix::process::geteuid().is_root() {
+        if zfs_answers() || !rustix::process::geteuid().is_root() {
             return Self { child: None, _alone: alone };
         }
         let daemon = Command::new("zfs-fuse")
@@ -41,7 +41,7 @@ impl Daemon {
             .spawn();
         let child = daemon.ok();
         let until = Instant::now() + Duration::from_secs(20);
-        while child.is_some() && pools().is_none() && Instant::now() < until {
+        while child.is_some() && !zfs_answers() && Instant::now() < until {
             std::thread::sleep(Duration::from_millis(50));
         }
         Self { child, _alone: alone }
@@ -50,22 +50,23 @@ impl Daemon {
 
 impl Drop for Daemon {
     fn drop(&mut self) {
-        let Some(child) = &mut self.child else { return };
-        // Ended by SIGTERM it sleeps four seconds first, which only pools are worth.
-        if pools() != Some(String::new()) {
+        if let Some(child) = &mut self.child {
+            // It sleeps four seconds first. Killed instead, the next on a busy machine says "pool is busy" for
+            // longer than anybody waits.
             let pid = rustix::process::Pid::from_child(child);
             let _ = rustix::process::kill_process(pid, rustix::process::Signal::TERM);
             let until = Instant::now() + Duration::from_secs(15);
-            while matches!(child.try_wait(), Ok(None)) && Instant::now() < until {
+            while matches!(child.try_wait(), Ok(None)) {
+                if Instant::now() > until {
+                    // It has been seen to overhear the first: its own statistics then stay mounted,
+                    // with nobody to serve them.
+                    let _ = child.kill();
+                    let _ = child.wait();
+                    let _ = Command::new("umount").arg("/zfs-kstat").stderr(Stdio::null()).status();
+                    break;
+                }
                 std::thread::sleep(Duration::from_millis(50));
             }
         }
-        if matches!(child.try_wait(), Ok(Some(_))) {
-            return;
-        }
-        let _ = child.kill();
-        let _ = child.wait();
-        // Its own statistics stay mounted, with nobody to serve them.
-        let _ = Command::new("umount").arg("/zfs-kstat").stderr(Stdio::null()).status();
     }
 }
