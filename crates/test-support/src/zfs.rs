@@ -51,8 +51,8 @@ impl Daemon {
 impl Drop for Daemon {
     fn drop(&mut self) {
         if let Some(child) = &mut self.child {
-            // It sleeps four seconds first. Killed instead, the next on a busy machine says "pool is busy" for
-            // longer than anybody waits.
+            // It sleeps four seconds first. After a kill, the next one's pools stay busy on a busy
+            // machine for longer than anybody waits.
             let pid = rustix::process::Pid::from_child(child);
             let _ = rustix::process::kill_process(pid, rustix::process::Signal::TERM);
             let until = Instant::now() + Duration::from_secs(15);

@@ -2,8 +2,8 @@
 
 use std::sync::atomic::AtomicBool;
 
-use pgdyno_lab::file::Override;
-use pgdyno_lab::{Prepared, SessionEnd, recipes, run};
+use crate::quickstart::quickstart;
+use pgdyno_lab::{SessionEnd, run};
 use pgdyno_model::facts::BuildSource;
 use pgdyno_model::progress::Silent;
 use pgdyno_results::store::Store;
@@ -30,18 +30,8 @@ fn two_folders_of_programs_are_levels_of_one_run() {
         head.display()
     );
     let directory = format!("storage.disk.directory={}", storage.display());
-    let sets = [
-        "load.duration=1s",
-        "load.rate=200",
-        "load.warm_up=100ms",
-        "workload.scale=1",
-        "experiment.repeats=2",
-        "telemetry.fsync=0s",
-        &builds,
-        &directory,
-    ];
-    let overrides = sets.iter().map(|set| Override::parse(set).unwrap()).collect();
-    let prepared = Prepared::new(recipes::source("quickstart").unwrap(), overrides).unwrap();
+    let sets = ["experiment.repeats=2", "telemetry.fsync=0s", &builds, &directory];
+    let prepared = quickstart(Vec::new(), &sets);
     let told = pgdyno_lab::dry_run(&prepared).unwrap();
     assert!(told.contains(&format!("programs in {}", head.display())), "{told}");
 

@@ -8,13 +8,13 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 use std::time::Duration;
 
+use crate::quickstart::quickstart_on;
 use crate::tls_server::der::{der, inside, pem_of, values};
 use crate::tls_server::{Authority, GO_ON, Secured, encrypted, load, mode, refused};
 use pgdyno_connect::conninfo::{ConnectOptions, Environment, resolve_in};
 use pgdyno_connect::{CONNECT_TIMEOUT, ConnectError, connect};
 use pgdyno_engine::run_load;
-use pgdyno_lab::file::Override;
-use pgdyno_lab::{Prepared, SessionEnd, recipes, run};
+use pgdyno_lab::{SessionEnd, run};
 use pgdyno_model::experiment::{Length, Protocol};
 use pgdyno_model::progress::Silent;
 use pgdyno_model::target::{
@@ -299,18 +299,7 @@ fn an_experiment_runs_on_a_given_server_that_takes_nothing_but_tls() {
         "postgresql://tlsonly:correct%20horse@localhost:{port}/postgres\
          ?hostaddr=127.0.0.1&sslmode=verify-full&sslrootcert={root}&channel_binding=require"
     );
-    let mut overrides = vec![Override::text("postgres.dsn", &dsn, "postgres.dsn")];
-    let short = [
-        "load.duration=1s",
-        "load.rate=200",
-        "load.warm_up=100ms",
-        "workload.scale=1",
-        "experiment.repeats=1",
-    ];
-    overrides.extend(
-        short.iter().chain(&["factors.clients=[2]"]).map(|set| Override::parse(set).unwrap()),
-    );
-    let prepared = Prepared::new(recipes::source("quickstart").unwrap(), overrides).unwrap();
+    let prepared = quickstart_on(&dsn, &["factors.clients=[2]"]);
     let store = server.home.path().join("store.sqlite3");
     let outcome = run::run(&prepared, &store, &Silent, &GO_ON).unwrap();
     assert_eq!((outcome.end, outcome.failed), (SessionEnd::Completed, 0));

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use pgdyno_exec::journal::Journal;
 use pgdyno_lab::file::Override;
-use pgdyno_lab::{Consent, LabError, Prepared, SessionEnd, recipes, run};
+use pgdyno_lab::{Consent, LabError, Prepared, SessionEnd, run};
 use pgdyno_model::progress::{Event, Notice, Progress, Silent, Warning};
 use pgdyno_model::target::{Address, Secret};
 use pgdyno_postgres::server_wide::put_back_leftovers;
@@ -14,6 +14,8 @@ use pgdyno_postgres::sweep::{Outcome, sweep};
 use pgdyno_postgres::{Cluster, ExternalServer, ServerWide};
 use pgdyno_results::store::Store;
 use pgdyno_test_support::{create_cluster as made, install};
+
+use crate::quickstart::{quickstart, quickstart_on};
 
 static GO_ON: AtomicBool = AtomicBool::new(false);
 
@@ -68,18 +70,7 @@ impl Theirs {
     }
 
     fn prepared(&self, sets: &[&str]) -> Prepared {
-        let mut overrides =
-            vec![Override::text("postgres.dsn", &self.dsn, &format!("postgres.dsn={}", self.dsn))];
-        let short = [
-            "load.duration=1s",
-            "load.rate=200",
-            "load.warm_up=100ms",
-            "workload.scale=1",
-            "experiment.repeats=1",
-            "experiment.seed=1",
-        ];
-        overrides.extend(short.iter().chain(sets).map(|set| Override::parse(set).unwrap()));
-        Prepared::new(recipes::source("quickstart").unwrap(), overrides).unwrap()
+        quickstart_on(&self.dsn, &[&["experiment.seed=1"], sets].concat())
     }
 }
 
@@ -422,19 +413,13 @@ fn what_a_file_says_of_its_load_is_done() {
 fn two_servers_are_levels_of_one_randomised_run_that_can_be_resumed() {
     let (base, head) = (Theirs::start(), Theirs::start());
     let dsns = [format!("base:={}", base.dsn), format!("head:={}", head.dsn)];
-    let mut overrides = Override::servers(&dsns).unwrap();
-    let short = [
-        "load.duration=1s",
-        "load.rate=200",
-        "load.warm_up=100ms",
-        "workload.scale=1",
+    let sets = [
         "experiment.repeats=2",
         "factors.clients=[2]",
         "factors.synchronous_commit=[\"on\"]",
         "postgres.schema=public",
     ];
-    overrides.extend(short.iter().map(|set| Override::parse(set).unwrap()));
-    let prepared = Prepared::new(recipes::source("quickstart").unwrap(), overrides).unwrap();
+    let prepared = quickstart(Override::servers(&dsns).unwrap(), &sets);
     let told = pgdyno_lab::dry_run(&prepared).unwrap();
     assert!(
         told.contains("On the given server 127.0.0.1:") && !told.contains(&base.password),

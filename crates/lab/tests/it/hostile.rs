@@ -4,11 +4,12 @@
 use std::num::NonZeroU32;
 use std::sync::atomic::AtomicBool;
 
-use pgdyno_lab::file::Override;
 use pgdyno_lab::load::{ConnectOptions, Existing, Load, load};
-use pgdyno_lab::{LabError, Loading, Prepared, SessionEnd, recipes, run};
+use pgdyno_lab::{LabError, Loading, SessionEnd, run};
 use pgdyno_model::progress::Silent;
 use pgdyno_test_support::shop::Shop;
+
+use crate::quickstart::quickstart_on;
 
 static GO_ON: AtomicBool = AtomicBool::new(false);
 
@@ -21,19 +22,7 @@ trait Work {
 
 impl Work for Shop {
     fn run(&self, sets: &[&str]) -> Result<run::Outcome, LabError> {
-        let dsn = self.dsn();
-        let mut overrides =
-            vec![Override::text("postgres.dsn", &dsn, &format!("postgres.dsn={dsn}"))];
-        let short = [
-            "load.duration=1s",
-            "load.rate=200",
-            "load.warm_up=100ms",
-            "workload.scale=1",
-            "experiment.repeats=1",
-            "experiment.seed=1",
-        ];
-        overrides.extend(short.iter().chain(sets).map(|set| Override::parse(set).unwrap()));
-        let prepared = Prepared::new(recipes::source("quickstart").unwrap(), overrides).unwrap();
+        let prepared = quickstart_on(&self.dsn(), &[&["experiment.seed=1"], sets].concat());
         run::run(&prepared, &self.home.path().join("store.sqlite3"), &Silent, &GO_ON)
     }
 

@@ -14,4 +14,5 @@ mod load;
 mod loading;
 mod panic;
 mod pooler;
+mod quickstart;
 mod tls_server;

@@ -3,8 +3,8 @@
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::AtomicBool;
 
-use pgdyno_lab::file::Override;
-use pgdyno_lab::{Prepared, recipes, run};
+use crate::quickstart::quickstart;
+use pgdyno_lab::run;
 use pgdyno_model::progress::{Event, Progress};
 
 /// Panics when the second trial begins: a server is running then, with data in it.
@@ -26,16 +26,8 @@ fn a_panic_leaves_no_server_and_no_directory() {
     let disk = home.path().join("disk");
     std::fs::create_dir(&disk).unwrap();
     std::fs::set_permissions(&disk, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
-    let sets = [
-        format!("storage.disk.directory={}", disk.display()),
-        "load.duration=1s".into(),
-        "load.rate=200".into(),
-        "load.warm_up=100ms".into(),
-        "workload.scale=1".into(),
-        "telemetry.fsync=0s".into(),
-    ];
-    let overrides = sets.iter().map(|set| Override::parse(set).unwrap()).collect();
-    let prepared = Prepared::new(recipes::source("quickstart").unwrap(), overrides).unwrap();
+    let directory = format!("storage.disk.directory={}", disk.display());
+    let prepared = quickstart(Vec::new(), &[&directory, "telemetry.fsync=0s"]);
     let stop = AtomicBool::new(false);
     let store = home.path().join("store.sqlite3");
     let ended = catch_unwind(AssertUnwindSafe(|| run::run(&prepared, &store, &Trap, &stop)));

@@ -1,0 +1,24 @@
+//! The quickstart, short and at a rate that leaves the CPUs to the tests beside it.
+
+use pgdyno_lab::file::Override;
+use pgdyno_lab::{Prepared, recipes};
+
+/// Returns the short quickstart with `overrides` and then with `sets`, of which the later take the
+/// place of the earlier.
+pub(crate) fn quickstart(mut overrides: Vec<Override>, sets: &[&str]) -> Prepared {
+    let short = [
+        "load.duration=1s",
+        "load.rate=200",
+        "load.warm_up=100ms",
+        "workload.scale=1",
+        "experiment.repeats=1",
+    ];
+    overrides.extend(short.iter().chain(sets).map(|set| Override::parse(set).unwrap()));
+    Prepared::new(recipes::source("quickstart").unwrap(), overrides).unwrap()
+}
+
+/// Returns the short quickstart on the server of `dsn`.
+pub(crate) fn quickstart_on(dsn: &str, sets: &[&str]) -> Prepared {
+    let given = Override::text("postgres.dsn", dsn, &format!("postgres.dsn={dsn}"));
+    quickstart(vec![given], sets)
+}
