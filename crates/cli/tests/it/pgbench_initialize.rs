@@ -199,16 +199,19 @@ fn tables_are_found_and_made_by_the_search_path_as_pgbench_does() {
 fn load_leaves_the_tables_keys_and_rows_that_pgbench_leaves() {
     if let Some(server) = Server::newest("load_leaves_the_tables_keys_and_rows_that_pgbench_leaves")
     {
-        for (theirs, ours) in [
-            ("-i -q -s 2", "-s 2 --jobs 1"),
-            ("-i -q -s 2", "-s 2 --jobs 3 --strategy chunks"),
-            ("-i -q -s 2 --partitions=3", "-s 2 --jobs 2 --partitions 3"),
+        for (scale, theirs, ours) in [
+            (1, "", "--jobs 1"),
+            (2, "", "--jobs 3 --strategy chunks"),
+            (1, " --partitions=3", "--jobs 2 --partitions 3"),
         ] {
-            assert_eq!(server.run("ref", theirs).code, Some(0));
-            let loaded = server.pgdyno(&format!("load tpcb-like {ours} --replace -d our"));
+            assert_eq!(server.run("ref", &format!("-i -q -s {scale}{theirs}")).code, Some(0));
+            let load = format!("load tpcb-like -s {scale} {ours} --replace -d our");
+            let loaded = server.pgdyno(&load);
             assert_eq!(loaded.code, Some(0), "{ours}: {}", loaded.err);
-            assert!(loaded.out.starts_with("tpcb-like at scale 2, seed 1"), "{}", loaded.out);
-            assert!(loaded.out.contains(": 200022 rows in "), "{}", loaded.out);
+            let begins = format!("tpcb-like at scale {scale}, seed 1");
+            assert!(loaded.out.starts_with(&begins), "{}", loaded.out);
+            let rows = format!(": {} rows in ", scale * 100_011);
+            assert!(loaded.out.contains(&rows), "{}", loaded.out);
             assert_same(&server, ours, SHAPE);
             assert_same(&server, ours, ROWS);
         }
