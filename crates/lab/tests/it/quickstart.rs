@@ -8,7 +8,7 @@ use pgdyno_lab::{Prepared, recipes};
 pub(crate) fn quickstart(mut overrides: Vec<Override>, sets: &[&str]) -> Prepared {
     let short = [
         "load.duration=1s",
-        "load.rate=200",
+        "load.rate=100",
         "load.warm_up=100ms",
         "workload.scale=1",
         "experiment.repeats=1",

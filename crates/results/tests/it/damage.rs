@@ -4,6 +4,7 @@
 use pgdyno_test_support::records;
 use std::io::Write as _; // past the test runner, which keeps what passing tests print to itself
 use std::path::{Path, PathBuf};
+use std::sync::LazyLock;
 
 use pgdyno_model::json::{json, json_list};
 use pgdyno_model::{CrashRecord, ProbeRecord, TrialRecord, Verdict};
@@ -15,7 +16,14 @@ use rusqlite::Connection;
 
 /// A store with a run, its trials and probes, and a crash test and a probe by themselves.
 fn filled() -> (tempfile::TempDir, PathBuf) {
-    filled_by(|store| fill(store, &run_record(plan(1)), Some(1)))
+    static WHOLE: LazyLock<Vec<u8>> = LazyLock::new(|| {
+        let (_folder, path) = filled_by(|store| fill(store, &run_record(plan(1)), Some(1)));
+        std::fs::read(path).unwrap()
+    });
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("store.sqlite3");
+    std::fs::write(&path, &*WHOLE).unwrap();
+    (folder, path)
 }
 
 /// The same with the run that `add` makes.

@@ -198,7 +198,7 @@ pub const FORCE: &str = "--force";
 /// `run FILE-or-recipe` with what makes it short, its clusters in this world's disk, and a load that
 /// leaves the CPUs to the tests beside it. Later `sets` take the place of earlier ones.
 pub fn quick<'a>(world: &World, what: &'a str, sets: &[&'a str]) -> Vec<String> {
-    at_full_speed(world, what, &[&["load.rate=200"], sets].concat())
+    at_full_speed(world, what, &[&["load.rate=100"], sets].concat())
 }
 
 /// As [`quick`], with a load as fast as the server answers.
