@@ -6,7 +6,6 @@ use std::time::Duration;
 use pgdyno_model::ledger::{Entry, History, State, Token};
 
 use crate::found::Aftermath;
-use crate::oracles::tokens;
 
 /// Lines of an excerpt at most, without its heading.
 const LINES: usize = 30;
@@ -24,7 +23,7 @@ pub fn ledger_excerpt(
 ) -> Option<String> {
     let there = match aftermath {
         Aftermath::NotTried(_) => return None,
-        Aftermath::Up(found) => found.rows.as_ref().ok().map(|rows| tokens(rows)),
+        Aftermath::Up(found) => found.tokens(),
         Aftermath::WillNotStart(_) | Aftermath::WillNotMount(_) => None,
     };
     let mut entries: Vec<&Entry> = history.entries().collect();
@@ -93,7 +92,7 @@ mod tests {
     fn a_missing_transaction_stands_among_its_neighbours() {
         let text = excerpt(|found| {
             let lost = [Token { client: 1, sequence: 2 }, Token { client: 0, sequence: 5 }];
-            found.rows.as_mut().unwrap().retain(|row| !lost.contains(&row.token));
+            found.recovered.rows.as_mut().unwrap().retain(|row| !lost.contains(&row.token));
         });
         let cells: Vec<Vec<&str>> = text.lines().map(|l| l.split_whitespace().collect()).collect();
         assert_eq!(cells[2], ["(1,", "2)", "-460.000", "-410.000", "acknowledged", "MISSING"]);
@@ -113,7 +112,8 @@ mod tests {
 
     #[test]
     fn rows_that_could_not_be_read_are_not_missing() {
-        let text = excerpt(|found| found.rows = Err(Unseen::CouldNotRun("it died".into())));
+        let text =
+            excerpt(|found| found.recovered.rows = Err(Unseen::CouldNotRun("it died".into())));
         assert!(text.lines().skip(1).all(|line| line.ends_with("not read")), "{text}");
         let down = Aftermath::WillNotStart("PANIC".into());
         assert_eq!(ledger_excerpt(&history(), &down, STRUCK), Some(text));
@@ -130,7 +130,7 @@ mod tests {
             .map(|sequence| Entry { token: Token { client: 0, sequence }, ..like })
             .collect();
         let mut found = honest(&many);
-        found.rows = Ok(Vec::new());
+        found.recovered.rows = Ok(Vec::new());
         let text = ledger_excerpt(&many, &Aftermath::Up(Box::new(found)), STRUCK).unwrap();
         assert_eq!(text.lines().count(), 1 + LINES);
     }

@@ -1,6 +1,6 @@
 //! Observations of a database after a fault, and what its settings promise.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use pgdyno_model::ledger::{Effect, Token};
@@ -70,44 +70,75 @@ pub struct Wal {
     pub recovered: u64,
 }
 
-/// Observations in a server that came back after a fault.
+/// Contents of a database: its rows, and what the server's own checks say of its files.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Found {
+pub struct Contents {
     /// Rows of the tokens' table by a sequential scan, duplicates included.
     pub rows: Observed<Vec<Row>>,
     /// The tokens by the table's primary key.
     pub index: Observed<Vec<Token>>,
     /// Amounts that transactions added to rows beside the tokens' table, one item a kind of row.
     pub amounts: Vec<Amounts>,
+    /// Tables of the data set, by sequential scans.
+    pub by_scan: Observed<Vec<TableRows>>,
+    /// Tables of the data set, by their primary keys.
+    pub by_key: Observed<Vec<TableRows>>,
+    /// Complaints of amcheck about B-trees.
+    pub btrees: Observed<Vec<String>>,
+    /// Complaints of amcheck about tables.
+    pub heaps: Observed<Vec<String>>,
+    /// Entries of B-trees that lead to no tuple of their table, or to one that another row takes later.
+    pub pointers: Observed<Vec<String>>,
+    /// Tuples that contradict the visibility map: a page marked all-visible hides its dead and
+    /// uncommitted tuples from vacuum and index-only scans.
+    pub visibility: Observed<Vec<String>>,
+}
+
+impl Contents {
+    /// Returns the tokens that are there; none where the table could not be read.
+    pub fn tokens(&self) -> Option<BTreeSet<Token>> {
+        self.rows.as_ref().ok().map(|rows| tokens(rows))
+    }
+}
+
+pub(crate) fn tokens(rows: &[Row]) -> BTreeSet<Token> {
+    rows.iter().map(|row| row.token).collect()
+}
+
+/// Observations in a server that came back after a fault.
+///
+/// A table is kept once its changes have outlived a clean stop too: until then its pages may be in
+/// the server's memory alone.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Found {
+    /// Contents once recovery had ended.
+    pub recovered: Contents,
     /// The system identifier before the fault and after it.
     pub system_identifier: Observed<(u64, u64)>,
     /// Ends of the write-ahead log.
     pub wal: Observed<Wal>,
     /// Lines of the server's log since the fault that report damage.
     pub log: Observed<Vec<String>>,
-    /// Complaints of amcheck about B-trees.
-    pub btrees: Observed<Vec<String>>,
-    /// Complaints of amcheck about tables.
-    pub heaps: Observed<Vec<String>>,
-    /// Complaints of `pg_checksums --check`, run while the server is down.
-    pub checksums: Observed<Vec<String>>,
-    /// Tables of the data set, by sequential scans.
-    pub by_scan: Observed<Vec<TableRows>>,
-    /// Tables of the data set, by their primary keys.
-    pub by_key: Observed<Vec<TableRows>>,
-    /// Entries of B-trees that lead to no tuple of their table, or to one that another row takes later.
-    pub pointers: Observed<Vec<String>>,
-    /// Tuples that contradict the visibility map: a page marked all-visible hides its dead and
-    /// uncommitted tuples from vacuum and index-only scans.
-    pub visibility: Observed<Vec<String>>,
     /// Whether the server committed a write to each table.
     pub writes: Observed<()>,
-    /// Whether the server started again after a clean stop.
-    pub restarted: Observed<()>,
+    /// Complaints of `pg_checksums --check`, run while the server is down.
+    pub checksums: Observed<Vec<String>>,
+    /// Contents after a clean stop and a second start; *damaged* if the server did not start.
+    pub restarted: Observed<Contents>,
     /// Tables that lack that last write after the clean stop.
     pub unwritten: Observed<Vec<String>>,
-    /// Tables of the data set after the clean stop, by sequential scans.
-    pub after_restart: Observed<Vec<TableRows>>,
+}
+
+impl Found {
+    /// Returns the tokens that are there in all that was seen; none where their table could not be
+    /// read after recovery.
+    pub fn tokens(&self) -> Option<BTreeSet<Token>> {
+        let mut there = self.recovered.tokens()?;
+        if let Some(again) = self.restarted.as_ref().ok().and_then(Contents::tokens) {
+            there.retain(|token| again.contains(token));
+        }
+        Some(there)
+    }
 }
 
 /// The rows of one table of the data set, counted by the server in one scan. They were loaded with

@@ -8,7 +8,7 @@ use pgdyno_model::crash::{Check, CheckOutcome, Failing, Verdict};
 use pgdyno_model::ledger::{Entry, History, State};
 
 use crate::found::{Aftermath, Promise};
-use crate::oracles::{Case, ORACLES, Oracle, missing};
+use crate::oracles::{ORACLES, Oracle, missing};
 
 /// Verdict on one round, with its evidence.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -69,19 +69,20 @@ fn judge_by(
         }
         Aftermath::NotTried(why) => return without_checks(Verdict::Invalid, why),
     };
-    let case = Case { history, found, promise };
     let checks: Vec<(Failing, Check)> = oracles
         .iter()
         .map(|oracle| {
             // A panic is no evidence that all is well.
-            let outcome = catch_unwind(AssertUnwindSafe(|| (oracle.look)(&case)))
+            let outcome = catch_unwind(AssertUnwindSafe(|| oracle.ask(history, found, promise)))
                 .unwrap_or_else(|_| CheckOutcome::CouldNotRun("the oracle panicked".into()));
             (oracle.failing, Check { name: oracle.name.into(), outcome })
         })
         .collect();
     let (verdict, reason) = conclude(&checks, history);
-    let mut lost: Vec<(Entry, Duration)> = missing(history, found)
+    let missing = found.tokens().map(|there| missing(history, &there));
+    let mut lost: Vec<(Entry, Duration)> = missing
         .into_iter()
+        .flatten()
         .map(|e| (e, promise.struck_at.saturating_sub(e.at)))
         .collect();
     lost.sort_by_key(|(entry, age)| (Reverse(*age), entry.token));

@@ -7,7 +7,10 @@ use std::collections::BTreeMap;
 use pgdyno_model::ledger::{Effect, State, Token};
 
 use super::*;
-use crate::found::{Amounts, EffectKey, Found, Row, TableRows, Unseen, Wal};
+use crate::found::{
+    Amounts, AsynchronousCommit, Contents, EffectKey, Found, Row, TableRows, Unseen, Wal,
+};
+use crate::oracles::Case;
 
 const SECOND: Duration = Duration::from_secs(1);
 
@@ -46,7 +49,7 @@ pub(crate) fn honest(history: &History) -> Found {
         .filter(|e| matches!(e.state, State::Acknowledged | State::Unknown))
         .map(|e| Row { token: e.token, effect: e.effect })
         .collect();
-    let mut found = Found {
+    let mut contents = Contents {
         rows: Ok(rows),
         index: Ok(Vec::new()),
         amounts: [
@@ -56,23 +59,24 @@ pub(crate) fn honest(history: &History) -> Found {
         ]
         .map(|(holder, key)| Amounts { holder, key, by_key: Ok(BTreeMap::new()) })
         .into(),
+        by_scan: Ok(loaded()),
+        by_key: Ok(loaded()),
+        btrees: Ok(Vec::new()),
+        heaps: Ok(Vec::new()),
+        pointers: Ok(Vec::new()),
+        visibility: Ok(Vec::new()),
+    };
+    settle(&mut contents);
+    Found {
+        recovered: contents.clone(),
         system_identifier: Ok((7, 7)),
         wal: Ok(Wal { acknowledged: 0x10_0000, recovered: 0x10_0000 }),
         log: Ok(Vec::new()),
-        btrees: Ok(Vec::new()),
-        heaps: Ok(Vec::new()),
-        checksums: Ok(Vec::new()),
-        by_scan: Ok(loaded()),
-        by_key: Ok(loaded()),
-        pointers: Ok(Vec::new()),
-        visibility: Ok(Vec::new()),
         writes: Ok(()),
-        restarted: Ok(()),
+        checksums: Ok(Vec::new()),
+        restarted: Ok(contents),
         unwritten: Ok(Vec::new()),
-        after_restart: Ok(loaded()),
-    };
-    settle(&mut found);
-    found
+    }
 }
 
 /// TPC-B's tables as they were loaded.
@@ -95,10 +99,10 @@ fn loaded() -> Vec<TableRows> {
 }
 
 /// Makes index and balances agree with the rows.
-fn settle(found: &mut Found) {
-    let rows = found.rows.clone().unwrap();
-    found.index = Ok(rows.iter().map(|r| r.token).collect());
-    for Amounts { key, by_key, .. } in &mut found.amounts {
+fn settle(contents: &mut Contents) {
+    let rows = contents.rows.clone().unwrap();
+    contents.index = Ok(rows.iter().map(|r| r.token).collect());
+    for Amounts { key, by_key, .. } in &mut contents.amounts {
         let mut sums = BTreeMap::new();
         for row in &rows {
             *sums.entry(key.of(&row.effect)).or_insert(0) += row.effect.delta;
@@ -109,17 +113,26 @@ fn settle(found: &mut Found) {
 }
 
 /// The balances of the accounts, 0, or of the tellers, 1.
-fn balances(found: &mut Found, kind: usize) -> &mut BTreeMap<i64, i64> {
-    found.amounts[kind].by_key.as_mut().unwrap()
+fn balances(contents: &mut Contents, kind: usize) -> &mut BTreeMap<i64, i64> {
+    contents.amounts[kind].by_key.as_mut().unwrap()
 }
 
-fn rows(found: &mut Found) -> &mut Vec<Row> {
-    found.rows.as_mut().unwrap()
+fn rows(contents: &mut Contents) -> &mut Vec<Row> {
+    contents.rows.as_mut().unwrap()
 }
 
 const DURABLE: Promise = Promise { asynchronous: None, struck_at: SECOND };
-/// Judges the honest server after `spoil`; the oracles that failed.
-fn spoiled(promise: &Promise, spoil: impl FnOnce(&mut Found)) -> (Judgement, Vec<String>) {
+/// Judges the honest server after `spoil` of its contents; the oracles that failed. What recovery
+/// left is there after a clean stop as well.
+fn spoiled(promise: &Promise, spoil: impl Fn(&mut Contents)) -> (Judgement, Vec<String>) {
+    spoiled_server(promise, |found| {
+        spoil(&mut found.recovered);
+        spoil(found.restarted.as_mut().unwrap());
+    })
+}
+
+/// Judges it after `spoil` of anything that was found.
+fn spoiled_server(promise: &Promise, spoil: impl FnOnce(&mut Found)) -> (Judgement, Vec<String>) {
     let history = history();
     let mut found = honest(&history);
     spoil(&mut found);
@@ -158,11 +171,11 @@ fn the_worst_kind_names_the_verdict() {
     let spoils: [(Failing, Spoil); 4] = [
         (Failing::NoWrites, |f| f.writes = Err(Unseen::Damaged("read-only".into()))),
         (Failing::Lost, |f| f.wal = Ok(Wal { acknowledged: 2, recovered: 1 })),
-        (Failing::Corrupt, |f| f.heaps = Ok(vec!["xmin".into()])),
+        (Failing::Corrupt, |f| f.recovered.heaps = Ok(vec!["xmin".into()])),
         (Failing::WillNotStart, |f| f.restarted = Err(Unseen::Damaged("PANIC".into()))),
     ];
     for last in 0..spoils.len() {
-        let (judged, _) = spoiled(&DURABLE, |found| {
+        let (judged, _) = spoiled_server(&DURABLE, |found| {
             spoils[..=last].iter().for_each(|(_, spoil)| spoil(found));
         });
         assert_eq!(judged.verdict, Verdict::Fail(spoils[last].0), "{}", judged.reason);
@@ -186,15 +199,14 @@ fn rows_that_vanish_double_or_change_are_seen_from_each_side() {
         ("a key that nobody loaded in place of the first", |t| t.lowest = Some(0)),
         ("overwritten filler", |t| t.changed = 3),
     ];
-    type Place = fn(&mut Found) -> &mut Vec<TableRows>;
-    let places: [(&str, Place); 3] = [
-        ("every loaded row is there once, by a scan", |f| f.by_scan.as_mut().unwrap()),
-        ("every loaded row is there once, by its key", |f| f.by_key.as_mut().unwrap()),
-        ("every loaded row is there after a clean stop", |f| f.after_restart.as_mut().unwrap()),
+    type Place = fn(&mut Contents) -> &mut Vec<TableRows>;
+    let places: [(&str, Place); 2] = [
+        ("every loaded row is there once, by a scan", |c| c.by_scan.as_mut().unwrap()),
+        ("every loaded row is there once, by its key", |c| c.by_key.as_mut().unwrap()),
     ];
     for (what, spoil) in spoils {
         for (name, place) in places {
-            let (judged, failed) = spoiled(&DURABLE, |found| spoil(&mut place(found)[0]));
+            let (judged, failed) = spoiled(&DURABLE, |contents| spoil(&mut place(contents)[0]));
             assert_eq!(judged.verdict, Verdict::Fail(Failing::Corrupt), "{what}");
             assert_eq!(failed, [name], "{what}");
         }
@@ -211,10 +223,10 @@ fn rows_that_vanish_double_or_change_are_seen_from_each_side() {
 
 #[test]
 fn one_cause_that_blinds_many_oracles_is_told_once() {
-    let (judged, _) = spoiled(&DURABLE, |found| {
+    let (judged, _) = spoiled_server(&DURABLE, |found| {
         let late = || Unseen::CouldNotRun("it did not end in time".into());
-        found.btrees = Err(late());
-        found.heaps = Err(late());
+        found.recovered.btrees = Err(late());
+        found.recovered.heaps = Err(late());
         found.checksums = Err(late());
     });
     assert_eq!(judged.verdict, Verdict::Unknown);
@@ -291,18 +303,26 @@ fn strangers_changed_rows_and_an_index_that_misses_one_are_seen() {
 
 #[test]
 fn the_servers_own_word_counts() {
-    type Spoil = fn(&mut Found);
-    let cases: [(&str, Spoil); 11] = [
+    type Spoil = fn(&mut Contents);
+    let of_contents: [(&str, Spoil); 4] = [
+        ("amcheck: B-trees", |c| c.btrees = Ok(vec!["item order".into()])),
+        ("amcheck: tables", |c| c.heaps = Ok(vec!["xmin".into()])),
+        ("index entries lead to tuples", |c| c.pointers = Ok(vec!["(0,1)".into()])),
+        ("the visibility map tells the truth", |c| c.visibility = Ok(vec!["(0,1)".into()])),
+    ];
+    for (name, spoil) in of_contents {
+        let (judged, failed) = spoiled(&DURABLE, spoil);
+        assert!(judged.verdict.is_failure());
+        assert_eq!(failed, [name]);
+    }
+    type SpoilServer = fn(&mut Found);
+    let of_server: [(&str, SpoilServer); 7] = [
         ("the cluster is the same", |f| f.system_identifier = Ok((7, 8))),
         ("recovery reached the last acknowledged WAL", |f| {
             f.wal = Ok(Wal { acknowledged: 2, recovered: 1 });
         }),
         ("the server's log tells of no damage", |f| f.log = Ok(vec!["PANIC:  x".into()])),
-        ("amcheck: B-trees", |f| f.btrees = Ok(vec!["item order".into()])),
-        ("amcheck: tables", |f| f.heaps = Ok(vec!["xmin".into()])),
         ("pg_checksums", |f| f.checksums = Ok(vec!["block 3".into()])),
-        ("index entries lead to tuples", |f| f.pointers = Ok(vec!["(0,1)".into()])),
-        ("the visibility map tells the truth", |f| f.visibility = Ok(vec!["(0,1)".into()])),
         ("the server takes writes", |f| f.writes = Err(Unseen::Damaged("read-only".into()))),
         ("the server starts again after a clean stop", |f| {
             f.restarted = Err(Unseen::Damaged("PANIC".into()));
@@ -311,11 +331,67 @@ fn the_servers_own_word_counts() {
             f.unwritten = Ok(vec!["pgbench_tellers".into()]);
         }),
     ];
-    for (name, spoil) in cases {
-        let (judged, failed) = spoiled(&DURABLE, spoil);
+    for (name, spoil) in of_server {
+        let (judged, failed) = spoiled_server(&DURABLE, spoil);
         assert!(judged.verdict.is_failure());
         assert_eq!(failed, [name]);
     }
+}
+
+#[test]
+fn what_a_clean_stop_takes_is_missed() {
+    type Spoil = fn(&mut Contents);
+    let spoils: [(&[&str], Spoil); 5] = [
+        (&["acknowledged transactions are there"], |c| {
+            rows(c).retain(|r| r.token.sequence < 5);
+            settle(c);
+        }),
+        (&["every transaction is there whole", "the balances' sums agree"], |c| {
+            balances(c, 0).retain(|account, _| *account == 1);
+        }),
+        (&["every loaded row is there once, by a scan"], |c| {
+            c.by_scan.as_mut().unwrap()[0].rows -= 1;
+        }),
+        (&["index and table agree"], |c| c.index.as_mut().unwrap().truncate(1)),
+        (&["amcheck: tables"], |c| c.heaps = Ok(vec!["xmin".into()])),
+    ];
+    let stop = "a clean stop takes and adds no transaction";
+    for (names, spoil) in spoils {
+        let (judged, failed) =
+            spoiled_server(&DURABLE, |found| spoil(found.restarted.as_mut().unwrap()));
+        assert!(judged.verdict.is_failure(), "{names:?}: {}", judged.reason);
+        let others: Vec<&String> = failed.iter().filter(|name| *name != stop).collect();
+        assert_eq!(others, names);
+        assert!(judged.reason.contains("after a clean stop and a second start: "), "{names:?}");
+    }
+    // With asynchronous commit a fault may take the latest. A clean stop takes nothing.
+    let bound = AsynchronousCommit {
+        wal_writer_delay: Duration::from_millis(200),
+        flush_time: None,
+        durable_before: None,
+    };
+    let promise = Promise { asynchronous: Some(bound), ..DURABLE };
+    let (judged, failed) = spoiled_server(&promise, |found| {
+        let restarted = found.restarted.as_mut().unwrap();
+        rows(restarted).retain(|r| r.token.sequence < 5);
+        settle(restarted);
+    });
+    assert_eq!((judged.verdict, failed), (Verdict::Fail(Failing::Lost), vec![stop.to_owned()]));
+    assert_eq!(judged.lost.len(), 2);
+}
+
+#[test]
+fn what_was_seen_after_recovery_stands_where_a_second_start_was_not_seen() {
+    let killed = || Err(Unseen::CouldNotRun("it was killed".into()));
+    let (judged, failed) = spoiled_server(&DURABLE, |found| found.restarted = killed());
+    assert_eq!((judged.verdict, failed), (Verdict::Unknown, vec![]));
+    let (judged, failed) = spoiled_server(&DURABLE, |found| {
+        found.restarted = killed();
+        rows(&mut found.recovered).retain(|r| r.token.sequence < 5);
+        settle(&mut found.recovered);
+    });
+    assert_eq!(judged.verdict, Verdict::Fail(Failing::Lost));
+    assert_eq!(failed, ["acknowledged transactions are there"]);
 }
 
 #[test]
@@ -328,7 +404,8 @@ fn what_could_not_be_looked_at_is_unknown_and_what_is_damaged_is_not() {
     assert_eq!(judged.verdict, Verdict::Unknown);
     let (judged, _) = spoiled(&DURABLE, |f| f.rows = Err(Unseen::Damaged("invalid page".into())));
     assert!(judged.verdict.is_failure());
-    let (judged, _) = spoiled(&DURABLE, |f| f.wal = Err(Unseen::NotApplicable("async".into())));
+    let (judged, _) =
+        spoiled_server(&DURABLE, |f| f.wal = Err(Unseen::NotApplicable("async".into())));
     assert_eq!(judged.verdict, Verdict::Pass);
 }
 
@@ -347,7 +424,7 @@ fn an_oracle_that_panics_gives_unknown_and_an_empty_list_never_passes() {
     let history = history();
     let up = Aftermath::Up(Box::new(honest(&history)));
     let mut oracles = ORACLES.to_vec();
-    oracles.push(Oracle { name: "broken", failing: Failing::Lost, look: broken });
+    oracles.push(Oracle { name: "broken", look: broken, ..ORACLES[0] });
     let judged = judge_by(&oracles, &history, &up, &DURABLE);
     assert_eq!(judged.verdict, Verdict::Unknown);
     assert!(judged.reason.contains("panicked"), "{}", judged.reason);

@@ -1,11 +1,9 @@
 //! A case: the evidence that oracles judge, and how they report.
 
-use std::collections::BTreeSet;
-
 use pgdyno_model::crash::CheckOutcome;
-use pgdyno_model::ledger::{History, Token};
+use pgdyno_model::ledger::History;
 
-use crate::found::{Found, Observed, Promise, Row, Unseen};
+use crate::found::{Contents, Found, Observed, Promise, Unseen};
 
 /// Evidence that an oracle checks.
 #[derive(Clone, Copy, Debug)]
@@ -14,16 +12,14 @@ pub struct Case<'a> {
     pub history: &'a History,
     /// Observations after the fault.
     pub found: &'a Found,
+    /// The contents that are judged: those after recovery or those after the second start.
+    pub contents: &'a Contents,
     /// Durability that the settings promise.
     pub promise: &'a Promise,
 }
 
 /// Maximum of complaints that a finding names.
 const NAMED: usize = 5;
-
-pub(crate) fn tokens(rows: &[Row]) -> BTreeSet<Token> {
-    rows.iter().map(|row| row.token).collect()
-}
 
 pub(super) fn with<T>(
     observed: &Observed<T>,

@@ -6,16 +6,14 @@ use std::time::Duration;
 use pgdyno_model::crash::CheckOutcome;
 use pgdyno_model::ledger::{Effect, Entry, History, State, Token};
 
-use super::case::{Case, complaints, outcome_of, tokens, with};
-use crate::found::{AsynchronousCommit, Found};
+use super::case::{Case, complaints, outcome_of, with};
+use crate::found::{AsynchronousCommit, tokens};
 
 /// From how many acknowledged transactions on the loss of all of them is no accident.
 const SOME: u64 = 10;
 
-/// The acknowledged transactions that are missing; none known where the table could not be read.
-pub fn missing(history: &History, found: &Found) -> Vec<Entry> {
-    let Ok(rows) = &found.rows else { return Vec::new() };
-    let there = tokens(rows);
+/// Returns the acknowledged transactions that are not among those `there`.
+pub(crate) fn missing(history: &History, there: &BTreeSet<Token>) -> Vec<Entry> {
     history
         .entries()
         .filter(|e| e.state == State::Acknowledged && !there.contains(&e.token))
@@ -26,10 +24,11 @@ pub fn missing(history: &History, found: &Found) -> Vec<Entry> {
 /// Every acknowledged transaction is there. With `synchronous_commit = off` those may be missing
 /// that the server had not flushed yet: see [`AsynchronousCommit`].
 pub(super) fn acknowledged(case: &Case<'_>) -> CheckOutcome {
-    if let Err(unseen) = &case.found.rows {
-        return outcome_of(unseen);
-    }
-    let missing = missing(case.history, case.found);
+    let there = match &case.contents.rows {
+        Ok(rows) => tokens(rows),
+        Err(unseen) => return outcome_of(unseen),
+    };
+    let missing = missing(case.history, &there);
     if missing.is_empty() {
         return CheckOutcome::Passed;
     }
@@ -131,7 +130,7 @@ fn ms(time: Duration) -> String {
 /// What is there of a client's acknowledged transactions is a prefix: WAL is replayed in order, so
 /// that nothing can be there while something earlier of the same client is not.
 pub(super) fn gaps(case: &Case<'_>) -> CheckOutcome {
-    with(&case.found.rows, |rows| {
+    with(&case.contents.rows, |rows| {
         let there = tokens(rows);
         let mut holes = Vec::new();
         for client in &case.history.clients {
@@ -154,7 +153,7 @@ pub(super) fn gaps(case: &Case<'_>) -> CheckOutcome {
 /// another had been acknowledged, the other is there. It holds for asynchronous commit too, whose
 /// records are written in that order.
 pub(super) fn order(case: &Case<'_>) -> CheckOutcome {
-    with(&case.found.rows, |rows| {
+    with(&case.contents.rows, |rows| {
         let there = tokens(rows);
         // Of those that are there, the one begun last condemns whatever any other would.
         let Some(last) =
@@ -178,7 +177,7 @@ pub(super) fn order(case: &Case<'_>) -> CheckOutcome {
 
 /// What the server refused, and what was never asked to commit, is not there.
 pub(super) fn resurrected(case: &Case<'_>) -> CheckOutcome {
-    with(&case.found.rows, |rows| {
+    with(&case.contents.rows, |rows| {
         let there = tokens(rows);
         let risen = case.history.entries().filter(|e| there.contains(&e.token)).filter_map(|e| {
             match e.state {
@@ -195,7 +194,7 @@ pub(super) fn resurrected(case: &Case<'_>) -> CheckOutcome {
 
 /// Every row is one that a client asked for, and says what the client asked.
 pub(super) fn strangers(case: &Case<'_>) -> CheckOutcome {
-    with(&case.found.rows, |rows| {
+    with(&case.contents.rows, |rows| {
         let asked: BTreeMap<Token, Effect> =
             case.history.entries().map(|e| (e.token, e.effect)).collect();
         let strange = rows.iter().filter_map(|row| match asked.get(&row.token) {
@@ -211,7 +210,7 @@ pub(super) fn strangers(case: &Case<'_>) -> CheckOutcome {
 
 /// No token is in two rows, by a scan that trusts no index.
 pub(super) fn duplicates(case: &Case<'_>) -> CheckOutcome {
-    with(&case.found.rows, |rows| {
+    with(&case.contents.rows, |rows| {
         let mut seen = BTreeSet::new();
         let twice = rows.iter().filter(|row| !seen.insert(row.token));
         complaints(&twice.map(|row| format!("{} is there twice", row.token)).collect::<Vec<_>>())

@@ -8,14 +8,14 @@ mod ledger;
 mod tables;
 
 pub use case::Case;
-pub(crate) use case::tokens;
 use case::{complaints, with};
-pub use ledger::missing;
+pub(crate) use ledger::missing;
 use pgdyno_model::crash::Failing::{Corrupt, Lost, NoWrites, WillNotStart};
 use pgdyno_model::crash::{CheckOutcome, Failing};
+use pgdyno_model::ledger::History;
 use tables::once;
 
-use crate::found::Observed;
+use crate::found::{Contents, Found, Observed, Promise};
 
 /// A named check.
 #[derive(Clone, Copy)]
@@ -24,55 +24,105 @@ pub struct Oracle {
     pub name: &'static str,
     /// Kind of failure if the property does not hold.
     pub failing: Failing,
+    /// What the property is one of.
+    pub subject: Subject,
     /// Checks the property.
     pub look: fn(&Case<'_>) -> CheckOutcome,
 }
 
+/// What a property is one of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Subject {
+    /// The database: it must hold after recovery, and again after a clean stop and a second start.
+    Contents,
+    /// The server and how it came back: it is looked at once.
+    Server,
+}
+
 /// All oracles, in the order of reports.
 pub const ORACLES: &[Oracle] = &[
-    Oracle::new("acknowledged transactions are there", Lost, ledger::acknowledged),
-    Oracle::new("each client's are there without a gap", Lost, ledger::gaps),
-    Oracle::new("transactions are there in the order of acknowledgement", Lost, ledger::order),
-    Oracle::new("refused and unsent ones are not there", Corrupt, ledger::resurrected),
-    Oracle::new("nothing is there that was not asked for", Corrupt, ledger::strangers),
-    Oracle::new("no transaction is there twice", Corrupt, ledger::duplicates),
-    Oracle::new("index and table agree", Corrupt, tables::index),
-    Oracle::new("every transaction is there whole", Corrupt, tables::whole),
-    Oracle::new("the balances' sums agree", Corrupt, tables::sums),
-    Oracle::new("every loaded row is there once, by a scan", Corrupt, |case| {
-        once(&case.found.by_scan)
+    Oracle::contents("acknowledged transactions are there", Lost, ledger::acknowledged),
+    Oracle::contents("each client's are there without a gap", Lost, ledger::gaps),
+    Oracle::contents("transactions are there in the order of acknowledgement", Lost, ledger::order),
+    Oracle::contents("refused and unsent ones are not there", Corrupt, ledger::resurrected),
+    Oracle::contents("nothing is there that was not asked for", Corrupt, ledger::strangers),
+    Oracle::contents("no transaction is there twice", Corrupt, ledger::duplicates),
+    Oracle::contents("index and table agree", Corrupt, tables::index),
+    Oracle::contents("every transaction is there whole", Corrupt, tables::whole),
+    Oracle::contents("the balances' sums agree", Corrupt, tables::sums),
+    Oracle::contents("every loaded row is there once, by a scan", Corrupt, |case| {
+        once(&case.contents.by_scan)
     }),
-    Oracle::new("every loaded row is there once, by its key", Corrupt, |case| {
-        once(&case.found.by_key)
+    Oracle::contents("every loaded row is there once, by its key", Corrupt, |case| {
+        once(&case.contents.by_key)
     }),
-    Oracle::new("index entries lead to tuples", Corrupt, |case| complained(&case.found.pointers)),
-    Oracle::new("the visibility map tells the truth", Corrupt, |case| {
-        complained(&case.found.visibility)
+    Oracle::contents("index entries lead to tuples", Corrupt, |case| {
+        complained(&case.contents.pointers)
     }),
-    Oracle::new("the cluster is the same", Corrupt, identifier),
-    Oracle::new("recovery reached the last acknowledged WAL", Lost, wal),
-    Oracle::new("the server's log tells of no damage", Corrupt, |case| complained(&case.found.log)),
-    Oracle::new("amcheck: B-trees", Corrupt, |case| complained(&case.found.btrees)),
-    Oracle::new("amcheck: tables", Corrupt, |case| complained(&case.found.heaps)),
-    Oracle::new("pg_checksums", Corrupt, |case| complained(&case.found.checksums)),
-    Oracle::new("the server takes writes", NoWrites, |case| works(&case.found.writes)),
+    Oracle::contents("the visibility map tells the truth", Corrupt, |case| {
+        complained(&case.contents.visibility)
+    }),
+    Oracle::contents("amcheck: B-trees", Corrupt, |case| complained(&case.contents.btrees)),
+    Oracle::contents("amcheck: tables", Corrupt, |case| complained(&case.contents.heaps)),
+    Oracle::server("the cluster is the same", Corrupt, identifier),
+    Oracle::server("recovery reached the last acknowledged WAL", Lost, wal),
+    Oracle::server("the server's log tells of no damage", Corrupt, |case| {
+        complained(&case.found.log)
+    }),
+    Oracle::server("pg_checksums", Corrupt, |case| complained(&case.found.checksums)),
+    Oracle::server("the server takes writes", NoWrites, |case| works(&case.found.writes)),
     // A server that a clean stop ends for good is as good as one that did not recover.
-    Oracle::new("the server starts again after a clean stop", WillNotStart, |case| {
+    Oracle::server("the server starts again after a clean stop", WillNotStart, |case| {
         works(&case.found.restarted)
     }),
-    Oracle::new("the last write is there after a clean stop", Lost, unwritten),
-    Oracle::new("every loaded row is there after a clean stop", Corrupt, |case| {
-        once(&case.found.after_restart)
-    }),
+    Oracle::server("the last write is there after a clean stop", Lost, unwritten),
+    Oracle::server("a clean stop takes and adds no transaction", Lost, stopped),
 ];
 
 impl Oracle {
-    const fn new(
+    const fn contents(
         name: &'static str,
         failing: Failing,
         look: fn(&Case<'_>) -> CheckOutcome,
     ) -> Self {
-        Self { name, failing, look }
+        Self { name, failing, subject: Subject::Contents, look }
+    }
+
+    const fn server(
+        name: &'static str,
+        failing: Failing,
+        look: fn(&Case<'_>) -> CheckOutcome,
+    ) -> Self {
+        Self { name, failing, subject: Subject::Server, look }
+    }
+
+    /// Returns the outcome for what was `found`: of a property of the contents, the worse of the
+    /// two times that they were looked at.
+    pub(crate) fn ask(&self, history: &History, found: &Found, promise: &Promise) -> CheckOutcome {
+        let look = |contents: &Contents| (self.look)(&Case { history, found, contents, promise });
+        let recovered = look(&found.recovered);
+        // That the server does not start again, or could not be asked to, is another's finding.
+        let (Subject::Contents, Ok(restarted)) = (self.subject, &found.restarted) else {
+            return recovered;
+        };
+        match look(restarted) {
+            again if gravity(&again) <= gravity(&recovered) => recovered,
+            CheckOutcome::Failed(what) => {
+                CheckOutcome::Failed(format!("after a clean stop and a second start: {what}"))
+            }
+            again => again,
+        }
+    }
+}
+
+/// How much an outcome says: of two, the graver one is told.
+fn gravity(outcome: &CheckOutcome) -> u8 {
+    match outcome {
+        CheckOutcome::NotApplicable(_) => 0,
+        CheckOutcome::Passed => 1,
+        CheckOutcome::Allowed(_) => 2,
+        CheckOutcome::CouldNotRun(_) => 3,
+        CheckOutcome::Failed(_) => 4,
     }
 }
 
@@ -106,8 +156,24 @@ fn complained(observed: &Observed<Vec<String>>) -> CheckOutcome {
     with(observed, |lines| complaints(lines))
 }
 
-fn works(observed: &Observed<()>) -> CheckOutcome {
-    with(observed, |()| CheckOutcome::Passed)
+fn works<T>(observed: &Observed<T>) -> CheckOutcome {
+    with(observed, |_| CheckOutcome::Passed)
+}
+
+/// The transactions that are there after recovery are those that are there after a clean stop,
+/// whatever a fault may have taken: nothing else happened in between.
+fn stopped(case: &Case<'_>) -> CheckOutcome {
+    let again = case.found.restarted.as_ref().ok().and_then(Contents::tokens);
+    let (Some(before), Some(after)) = (case.found.recovered.tokens(), again) else {
+        // Why not is told where they are missed first.
+        return CheckOutcome::NotApplicable("the transactions were not read twice".into());
+    };
+    let gone = before.difference(&after);
+    let mut differ: Vec<String> =
+        gone.map(|token| format!("{token} was there after recovery and is gone")).collect();
+    let new = after.difference(&before);
+    differ.extend(new.map(|token| format!("{token} was not there after recovery and is now")));
+    complaints(&differ)
 }
 
 /// What a server acknowledged after its recovery outlives a clean stop.

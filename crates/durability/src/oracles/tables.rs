@@ -4,13 +4,13 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use pgdyno_model::crash::CheckOutcome;
 
-use super::case::{Case, complaints, outcome_of, tokens, with};
-use crate::found::{Amounts, Observed, TableRows};
+use super::case::{Case, complaints, outcome_of, with};
+use crate::found::{Amounts, Observed, TableRows, tokens};
 
 /// The primary key leads to the very rows that the table holds.
 pub(super) fn index(case: &Case<'_>) -> CheckOutcome {
-    with(&case.found.rows, |rows| {
-        with(&case.found.index, |indexed| {
+    with(&case.contents.rows, |rows| {
+        with(&case.contents.index, |indexed| {
             let (heap, index) = (tokens(rows), indexed.iter().copied().collect::<BTreeSet<_>>());
             let mut differ: Vec<String> = heap
                 .difference(&index)
@@ -31,9 +31,9 @@ pub(super) fn index(case: &Case<'_>) -> CheckOutcome {
 /// Each row that transactions add to holds exactly what the tokens that are there say: a transaction
 /// of which a part is missing shows here.
 pub(super) fn whole(case: &Case<'_>) -> CheckOutcome {
-    with(&case.found.rows, |rows| {
+    with(&case.contents.rows, |rows| {
         let mut differ = Vec::new();
-        for Amounts { holder, key, by_key } in &case.found.amounts {
+        for Amounts { holder, key, by_key } in &case.contents.amounts {
             let amounts = match by_key {
                 Ok(amounts) => amounts,
                 Err(unseen) => return outcome_of(unseen),
@@ -60,10 +60,10 @@ pub(super) fn whole(case: &Case<'_>) -> CheckOutcome {
 /// between the ledger's with none and with all of the transactions in doubt only if these are there
 /// whole, which [`whole`] tells.
 pub(super) fn sums(case: &Case<'_>) -> CheckOutcome {
-    with(&case.found.rows, |rows| {
+    with(&case.contents.rows, |rows| {
         let there = rows.iter().map(|r| r.effect.delta).sum::<i64>();
         let mut sums = Vec::new();
-        for Amounts { holder, by_key, .. } in &case.found.amounts {
+        for Amounts { holder, by_key, .. } in &case.contents.amounts {
             match by_key {
                 Ok(amounts) => sums.push((holder, amounts.values().sum::<i64>())),
                 Err(unseen) => return outcome_of(unseen),

@@ -1,7 +1,6 @@
 //! What asynchronous commit may lose, and in which order.
 
 use super::*;
-use crate::found::AsynchronousCommit;
 
 const DELAY: AsynchronousCommit = AsynchronousCommit {
     wal_writer_delay: Duration::from_millis(200),
@@ -27,7 +26,7 @@ const fn asynchronous(flush_ms: Option<u64>, durable_before_ms: Option<u64>) -> 
 }
 
 /// Takes back what every client was acknowledged from `first` on.
-fn cut_from(first: u64) -> impl FnOnce(&mut Found) {
+fn cut_from(first: u64) -> impl Fn(&mut Contents) {
     move |found| {
         rows(found).retain(|r| r.token.sequence < first);
         settle(found);
@@ -115,8 +114,9 @@ fn the_loss_of_everything_is_never_allowed() {
     let judged = |count, apart_ms, promise: &Promise| {
         let history = steady(count, apart_ms);
         let mut found = honest(&history);
-        rows(&mut found).clear();
-        settle(&mut found);
+        rows(&mut found.recovered).clear();
+        settle(&mut found.recovered);
+        found.restarted = Ok(found.recovered.clone());
         judge(&history, &Aftermath::Up(Box::new(found)), promise)
     };
     // A load older than the bound, by whatever is known of the server.
@@ -135,8 +135,9 @@ fn the_loss_of_everything_is_never_allowed() {
     // One that is there shows that something was durable.
     let history = steady(20, 20);
     let mut found = honest(&history);
-    rows(&mut found).truncate(1);
-    settle(&mut found);
+    rows(&mut found.recovered).truncate(1);
+    settle(&mut found.recovered);
+    found.restarted = Ok(found.recovered.clone());
     let judged = judge(&history, &Aftermath::Up(Box::new(found)), &ASYNCHRONOUS);
     assert_eq!(judged.verdict, Verdict::BoundedLoss, "{}", judged.reason);
 }

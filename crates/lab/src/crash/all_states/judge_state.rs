@@ -3,9 +3,7 @@
 use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
 
-use pgdyno_durability::{
-    Aftermath, AsynchronousCommit, CutWindow, Found, Promise, history_at, judge,
-};
+use pgdyno_durability::{Aftermath, AsynchronousCommit, CutWindow, Promise, history_at, judge};
 use pgdyno_emulated_disk::states::{Candidate, Window};
 use pgdyno_model::crash::{CheckOutcome, Verdict};
 use pgdyno_model::ledger::Token;
@@ -155,6 +153,5 @@ impl Judge<'_, '_> {
 /// The transactions that are there.
 fn tokens(aftermath: &Aftermath) -> Option<BTreeSet<Token>> {
     let Aftermath::Up(found) = aftermath else { return None };
-    let Found { rows: Ok(rows), .. } = found.as_ref() else { return None };
-    Some(rows.iter().map(|row| row.token).collect())
+    found.tokens()
 }

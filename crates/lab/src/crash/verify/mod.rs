@@ -1,9 +1,10 @@
 //! Looks at a server after a fault, for the oracles.
 //!
-//! First all is read, then something is written, at last the server is stopped cleanly and started
-//! again: [`look`]. Each step has a time limit, after which the server is killed and the rest could
+//! First the rows are read, then something is written; at last the server is stopped cleanly and
+//! started again, and everything is read: [`look`]. Each step has a time limit, after which the server is killed and the rest could
 //! not be observed: [`watchdog`].
 
+mod contents;
 mod restart;
 mod rows;
 mod session;
@@ -14,15 +15,14 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use pgdyno_connect::control::Client;
-use pgdyno_durability::{Amounts, Found, Observed, Unseen, Wal, damage_in};
+use pgdyno_durability::{Found, Observed, Unseen, Wal, damage_in};
 use pgdyno_postgres::Cluster;
 pub(super) use session::Terms;
-use session::{VerifySession, connection_failed, unseen};
+use session::{VerifySession, unseen};
 use watchdog::Watchdog;
 
 use super::wal_watcher::parse_lsn;
 use crate::LabError;
-use crate::provisioner::DATABASE;
 
 /// The server before the fault.
 #[derive(Clone, Debug)]
@@ -94,15 +94,14 @@ pub(super) fn look(
 ) -> Result<Found, LabError> {
     let watchdog = Watchdog::new(terms.limit, terms.stop, cluster.kill_switch());
     let mut found = watchdog.guard(|| {
-        let connected = watchdog
-            .step("connecting", || cluster.control(DATABASE).map_err(|e| connection_failed(&e)));
-        // A connection that broke fails each of what comes after it, as it should: none of that was
-        // seen.
-        let mut session = VerifySession { client: connected, watchdog: &watchdog };
-        let found = read_quickly(&mut session, before, terms);
+        let mut session = VerifySession::open(cluster, &watchdog);
+        let found = read_recovered(&mut session, before, terms);
         match depth {
             Depth::Quick => found,
-            Depth::Structure => read_structure(found, &mut session),
+            Depth::Structure => Found {
+                recovered: contents::with_structure(found.recovered, &mut session),
+                ..found
+            },
             Depth::Thorough => read_rest(found, session, cluster, before, terms),
         }
     });
@@ -113,8 +112,8 @@ pub(super) fn look(
     Ok(found)
 }
 
-/// Reads what takes little time.
-fn read_quickly(session: &mut VerifySession<'_>, before: &Before, terms: &Terms<'_>) -> Found {
+/// Reads what takes little time once recovery has ended.
+fn read_recovered(session: &mut VerifySession<'_>, before: &Before, terms: &Terms<'_>) -> Found {
     let system_identifier = before.system_identifier.clone().and_then(|was| {
         Ok((was, session.ask("reading the system identifier", system_identifier)?))
     });
@@ -123,49 +122,20 @@ fn read_quickly(session: &mut VerifySession<'_>, before: &Before, terms: &Terms<
         let recovered = session.ask("reading where recovery ended", recovered)?;
         Ok(Wal { acknowledged, recovered })
     });
-    let amounts = terms.load.amounts.iter().map(|amount| Amounts {
-        holder: amount.holder,
-        key: amount.key,
-        by_key: session
-            .ask(&format!("reading {}", amount.table), |client| rows::amounts(client, amount)),
-    });
-    let amounts = amounts.collect();
-    let rows = session.ask("reading the tokens", rows::tokens);
-    let index = session.ask("reading the tokens by their index", rows::tokens_by_key);
-    let by_scan = rows::count(session, terms, rows::Access::Scan);
-    let later = || Unseen::NotApplicable("looked at in some states only".into());
     Found {
-        rows,
-        index,
-        amounts,
+        recovered: contents::quick(session, terms),
         system_identifier,
         wal,
-        by_scan,
         log: Ok(Vec::new()),
-        btrees: Err(later()),
-        heaps: Err(later()),
-        checksums: Err(later()),
-        by_key: Err(later()),
-        pointers: Err(later()),
-        visibility: Err(later()),
-        writes: Err(later()),
-        restarted: Err(later()),
-        unwritten: Err(later()),
-        after_restart: Err(later()),
+        writes: Err(contents::later()),
+        checksums: Err(contents::later()),
+        restarted: Err(contents::later()),
+        unwritten: Err(contents::later()),
     }
 }
 
-/// Reads what the server's own checks say of tables and indexes, after `found`.
-fn read_structure(found: Found, session: &mut VerifySession<'_>) -> Found {
-    Found {
-        btrees: structure::btrees(session),
-        heaps: structure::heaps(session),
-        pointers: structure::pointers(session),
-        ..found
-    }
-}
-
-/// Reads everything else, after `found`.
+/// Reads everything else, after `found`. The structure is looked at after the second start: what
+/// the clean stop wrote to disk is what users live with.
 fn read_rest(
     found: Found,
     mut session: VerifySession<'_>,
@@ -173,21 +143,15 @@ fn read_rest(
     before: &Before,
     terms: &Terms<'_>,
 ) -> Found {
-    let by_key = rows::count(&mut session, terms, rows::Access::Key);
-    let found = read_structure(found, &mut session);
-    let visibility = structure::visibility(&mut session);
     let written = session.ask("writing to each table", |client| restart::write(client, terms.load));
     let watchdog = session.watchdog;
     drop(session);
     let after = restart::look(cluster, before.checksums, &written, terms, watchdog);
     Found {
-        checksums: after.checksums,
-        by_key,
-        visibility,
         writes: written.map(drop),
-        restarted: after.restarted,
+        checksums: after.checksums,
+        restarted: after.contents,
         unwritten: after.unwritten,
-        after_restart: after.rows,
         ..found
     }
 }

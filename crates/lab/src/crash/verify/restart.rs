@@ -3,14 +3,13 @@
 //! The order: [`write()`] by the connection that read all, then [`look`], which stops the server.
 
 use pgdyno_connect::control::{Client, error_text};
-use pgdyno_durability::{Observed, TableRows, Unseen, refuses_writes};
+use pgdyno_durability::{Contents, Observed, Unseen, refuses_writes};
 use pgdyno_postgres::{Checksums, Cluster, ClusterError, StopMode};
 
-use super::rows::{self, Access};
-use super::session::{PLAIN, Terms, VerifySession, connection_failed, unseen};
+use super::contents;
+use super::session::{PLAIN, Terms, VerifySession, unseen};
 use super::watchdog::Watchdog;
 use crate::crash::workload::CrashLoad;
-use crate::provisioner::DATABASE;
 
 /// The row of the tokens' table that is written again with the values that it has. What tells the
 /// new version is the transaction that left it.
@@ -32,9 +31,9 @@ pub(super) struct Written {
 /// Findings after the write and the restart.
 pub(super) struct AfterWrite {
     pub(super) checksums: Observed<Vec<String>>,
-    pub(super) restarted: Observed<()>,
+    /// The contents after the second start, or why there was none.
+    pub(super) contents: Observed<Contents>,
     pub(super) unwritten: Observed<Vec<String>>,
-    pub(super) rows: Observed<Vec<TableRows>>,
 }
 
 /// Writes to every table in one transaction and commits it.
@@ -72,7 +71,7 @@ fn refusal(error: &tokio_postgres::Error) -> Unseen {
 }
 
 /// Stops the server cleanly, has its pages' checksums verified if there are any, starts it again,
-/// and looks whether what was `written` last and every row that was loaded are there.
+/// and reads whether what was `written` last is there, and the whole contents.
 pub(super) fn look(
     cluster: &mut Cluster,
     has_checksums: bool,
@@ -107,16 +106,11 @@ pub(super) fn look(
             }
         })
     });
-    let client = match &restarted {
-        Ok(()) => watchdog
-            .step("connecting", || cluster.control(DATABASE).map_err(|e| connection_failed(&e))),
+    let mut session = match &restarted {
+        Ok(()) => VerifySession::open(cluster, watchdog),
         // That it does not run is told; that its rows cannot be seen then follows.
-        Err(Unseen::Damaged(_)) => {
-            Err(Unseen::NotApplicable("the server did not start again".into()))
-        }
-        Err(unseen) => Err(unseen.clone()),
+        Err(unseen) => VerifySession { client: Err(not_started(unseen)), watchdog },
     };
-    let mut session = VerifySession { client, watchdog };
     let unwritten = match written {
         Ok(written) => {
             session.ask("looking for the last write", |client| unwritten(client, written))
@@ -124,8 +118,16 @@ pub(super) fn look(
         Err(Unseen::Damaged(_)) => Err(Unseen::NotApplicable("the server took no write".into())),
         Err(unseen) => Err(unseen.clone()),
     };
-    let rows = rows::count(&mut session, terms, Access::Scan);
-    AfterWrite { checksums, restarted, unwritten, rows }
+    let contents = restarted.map(|()| contents::whole(&mut session, terms));
+    AfterWrite { checksums, contents, unwritten }
+}
+
+/// Why nothing more is seen of a server that did not start again.
+fn not_started(unseen: &Unseen) -> Unseen {
+    match unseen {
+        Unseen::Damaged(_) => Unseen::NotApplicable("the server did not start again".into()),
+        other => other.clone(),
+    }
 }
 
 /// The tables that lack what was written.

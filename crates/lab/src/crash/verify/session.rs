@@ -5,9 +5,11 @@ use std::time::Duration;
 
 use pgdyno_connect::control::{Client, ControlError, error_text};
 use pgdyno_durability::{Observed, Unseen, is_damage};
+use pgdyno_postgres::Cluster;
 
 use super::watchdog::Watchdog;
 use crate::crash::workload::CrashLoad;
+use crate::provisioner::DATABASE;
 
 /// A session as it was begun, without just-in-time compilation, which takes longer than the short
 /// queries that it is begun for: their costs are overrated.
@@ -32,7 +34,15 @@ pub(super) struct VerifySession<'a> {
     pub(super) watchdog: &'a Watchdog<'a>,
 }
 
-impl VerifySession<'_> {
+impl<'a> VerifySession<'a> {
+    /// Connects to `cluster`. A connection that broke fails each of what comes after it, as it
+    /// should: none of that was seen.
+    pub(super) fn open(cluster: &Cluster, watchdog: &'a Watchdog<'a>) -> Self {
+        let client = watchdog
+            .step("connecting", || cluster.control(DATABASE).map_err(|e| connection_failed(&e)));
+        Self { client, watchdog }
+    }
+
     /// Returns the observation of `look`, within the time limit. `name` names it in messages.
     pub(super) fn ask<T>(
         &mut self,
@@ -59,7 +69,7 @@ pub(super) fn unseen(error: &tokio_postgres::Error) -> Unseen {
 }
 
 /// Says what a failed connection means for the verdict.
-pub(super) fn connection_failed(error: &ControlError) -> Unseen {
+fn connection_failed(error: &ControlError) -> Unseen {
     if error.sqlstate().is_some_and(is_damage) {
         Unseen::Damaged(error.to_string())
     } else {
