@@ -16,7 +16,8 @@ use crate::quote::quote;
 use crate::tool::run_tool;
 
 /// How long the kernel may take to let go of a loop device.
-const DETACH_LIMIT: Duration = Duration::from_secs(10);
+/// On a busy disk the last writes of its filesystem may take a while.
+const DETACH_LIMIT: Duration = Duration::from_secs(30);
 
 /// A file to be made, all its blocks allocated.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -141,7 +142,13 @@ pub fn detach_loops(image: &Path, link: &Path) -> Result<(), StepError> {
         }
         while is_attached(&device) {
             if Instant::now() >= until {
-                let told = format!("{} is still in use", device.display());
+                let users = crate::mount::holders::processes(&device);
+                let users = if users.is_empty() {
+                    "nobody that /proc shows".into()
+                } else {
+                    users.join(", ")
+                };
+                let told = format!("{} is still in use: {users}", device.display());
                 return Err(io_error("detach the loop device from", image, io::Error::other(told)));
             }
             std::thread::sleep(Duration::from_millis(10));

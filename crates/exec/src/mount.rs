@@ -16,7 +16,7 @@ use crate::mountinfo::{self, MountEntry, real_source};
 use crate::quote::quote;
 
 mod error;
-mod holders;
+pub(crate) mod holders;
 
 pub use error::MountError;
 

@@ -161,13 +161,14 @@ const LOOK_AT_EVERY_MOUNT: [&str; 2] = ["mkfs.btrfs", "btrfs"];
 /// which are no concern of its own, it runs in a mount namespace that lacks them; the machine keeps
 /// them.
 ///
-/// The namespace also lacks what lies on other loop devices or FUSE servers: while it lasts, nobody
-/// could take that down.
+/// The namespace also lacks what lies on other loop devices or FUSE servers, zfs-fuse among them:
+/// while it lasts, nobody could take that down.
 fn without_dead_mounts<S: AsRef<OsStr>>(program: &Path, args: &[S]) -> Command {
     // Lazily, without helpers and without a look at the path or at mtab. What was unmounted in the
     // meantime is no failure; if another mount stays, the program itself tells.
+    // All at once: until the last is gone, whoever takes one down waits.
     const UNMOUNT_AND_RUN: &str =
-        r#"while [ "$1" != -- ]; do umount -lnci "$1"; shift; done; shift; exec "$@""#;
+        "set -f; mounts=$1; shift; IFS='\n'; umount -lnci $mounts; unset IFS; exec \"$@\"";
     let looks = program
         .file_name()
         .is_some_and(|name| LOOK_AT_EVERY_MOUNT.iter().any(|other| name == *other));
@@ -183,14 +184,17 @@ fn without_dead_mounts<S: AsRef<OsStr>>(program: &Path, args: &[S]) -> Command {
         .chain(locate(&program.to_string_lossy()))
         .collect();
     let is_needed = |mount: &MountEntry| needed.iter().any(|path| path.starts_with(&mount.point));
-    let may_go = |mount: &MountEntry| mount.loop_file().is_some() || mount.filesystem == "fuse";
+    let may_go = |mount: &MountEntry| {
+        let is_of_a_process = mount.filesystem.starts_with("fuse");
+        let is_one_line = !mount.point.as_os_str().as_encoded_bytes().contains(&b'\n');
+        (mount.loop_file().is_some() || is_of_a_process) && is_one_line
+    };
     let mut command = Command::new("unshare");
     command.args(["--mount", "--propagation", "private", "sh", "-c", UNMOUNT_AND_RUN, "sh"]);
     // The last first: it may lie upon another.
-    for mount in mounts.iter().rev().filter(|mount| may_go(mount) && !is_needed(mount)) {
-        command.arg(&mount.point);
-    }
-    command.arg("--").arg(program);
+    let gone = mounts.iter().rev().filter(|mount| may_go(mount) && !is_needed(mount));
+    let points: Vec<&OsStr> = gone.map(|mount| mount.point.as_os_str()).collect();
+    command.arg(points.join(OsStr::new("\n"))).arg(program);
     command
 }
 

@@ -21,7 +21,8 @@ pub(crate) fn of(point: &Path) -> String {
     if users.is_empty() { "nobody that /proc shows".into() } else { users.join(", ") }
 }
 
-fn processes(point: &Path) -> Vec<String> {
+/// The processes that have `point` open, a file or a directory, or anything below it.
+pub(crate) fn processes(point: &Path) -> Vec<String> {
     let Ok(list) = fs::read_dir("/proc") else { return Vec::new() };
     let mut found: Vec<(i32, String)> = list
         .filter_map(|entry| {
