@@ -246,15 +246,24 @@ pub fn barrier(path: &Path, account: &Account) -> io::Result<Option<Barrier>> {
     Ok(None)
 }
 
-/// Room that an unprivileged user may still fill below `directory`.
+/// Returns the room that an unprivileged user may still fill below `directory`; none where the
+/// filesystem does not count it, as ramfs does not.
 ///
 /// # Errors
 /// [`DirectoryError`]: the directory cannot be asked.
-pub fn room(directory: &Path) -> Result<Bytes, DirectoryError> {
+pub fn room(directory: &Path) -> Result<Option<Bytes>, DirectoryError> {
     let stat = rustix::fs::statvfs(directory).map_err(|e| DirectoryError::Io {
         what: "ask for the room in",
         path: directory.to_owned(),
         source: e.into(),
     })?;
-    Ok(Bytes(stat.f_bavail.saturating_mul(stat.f_frsize)))
+    Ok((stat.f_blocks > 0).then(|| Bytes(stat.f_bavail.saturating_mul(stat.f_frsize))))
+}
+
+/// Returns the room below `directory` if it is known to be less than `needed`.
+///
+/// # Errors
+/// As [`room`].
+pub fn too_little_room(directory: &Path, needed: Bytes) -> Result<Option<Bytes>, DirectoryError> {
+    Ok(room(directory)?.filter(|available| *available < needed))
 }

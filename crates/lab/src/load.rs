@@ -111,7 +111,7 @@ fn check_room(
     let needed = needed(filling.data, filling.scale);
     let what = filling.identity();
     let room = data_directory(client, target)
-        .and_then(|directory| pgdyno_exec::directory::room(&directory).ok());
+        .and_then(|directory| pgdyno_exec::directory::room(&directory).ok().flatten());
     if let Some(available) = room.filter(|available| *available < needed) {
         return Err(DatasetError::refused(
             format!(

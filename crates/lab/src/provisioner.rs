@@ -39,7 +39,7 @@ pub(crate) struct RoomNeeded {
 }
 
 impl RoomNeeded {
-    /// Fails if less than `bytes` are `available`.
+    /// Fails if less than `bytes` are `available`; where that is not known, it does not.
     ///
     /// # Errors
     /// [`LabError::NoRoom`].
@@ -47,11 +47,11 @@ impl RoomNeeded {
         &self,
         storage: &str,
         directory: &Path,
-        available: Bytes,
+        available: Option<Bytes>,
     ) -> Result<(), LabError> {
-        if available >= self.bytes {
+        let Some(available) = available.filter(|available| *available < self.bytes) else {
             return Ok(());
-        }
+        };
         Err(LabError::NoRoom {
             what: self.data.clone(),
             storage: storage.to_owned(),
@@ -122,8 +122,8 @@ impl Provisioner<'_> {
         let around =
             Surroundings { default_directory: &default, account: &self.account, wipe: &self.wipe };
         let stack = Stack::plan(name, asked, &around)?;
-        if let (Some(needed), Some(available)) = (needed, stack.size()) {
-            needed.check(name, &stack.path(), available)?;
+        if let Some(needed) = needed {
+            needed.check(name, &stack.path(), stack.size())?;
         }
         let directory = match stack.is_made() {
             true => None,

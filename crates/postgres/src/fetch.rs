@@ -27,7 +27,7 @@ use error::{NEEDED, io_error};
 use manifest::Checked;
 use names::{digest, own_name};
 use pgdyno_exec::account::Account;
-use pgdyno_exec::directory::{barrier, room};
+use pgdyno_exec::directory::{barrier, too_little_room};
 use pgdyno_exec::files::sync_directory;
 use pgdyno_exec::paths::cache_dir;
 use pgdyno_exec::process::Identity;
@@ -169,8 +169,7 @@ impl Fetcher {
             // Another user could have created it first.
             trust::check(directory).map_err(FetchError::Untrusted)?;
             remove_abandoned(directory);
-            let available = room(directory)?;
-            if available < NEEDED {
+            if let Some(available) = too_little_room(directory, NEEDED)? {
                 return Err(FetchError::NoRoom { path: directory.clone(), available });
             }
         }

@@ -7,7 +7,7 @@ use std::net::{IpAddr, Ipv4Addr};
 use std::path::{Path, PathBuf};
 
 use pgdyno_exec::account::{Account, AccountError, server_account};
-use pgdyno_exec::directory::{self, DirectoryError, room};
+use pgdyno_exec::directory::{self, DirectoryError, too_little_room};
 use pgdyno_exec::journal::OwnedResource;
 use pgdyno_exec::paths::{default_storage_dir, socket_base};
 use pgdyno_exec::random::random_hex;
@@ -347,8 +347,7 @@ impl ClusterSpec {
         let is_default = storage == default_storage_dir();
         if !is_default || storage.exists() {
             directory::check(storage, &self.account)?;
-            let available = room(storage)?;
-            if available < LEAST_ROOM {
+            if let Some(available) = too_little_room(storage, LEAST_ROOM)? {
                 let path = storage.to_owned();
                 return Err(DirectoryError::NoRoom { path, available, needed: LEAST_ROOM }.into());
             }

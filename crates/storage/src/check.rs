@@ -243,9 +243,8 @@ impl Stack {
             }
             // pgdyno's own directory is made only when the stack is.
             let existing = path.ancestors().find(|p| p.is_dir()).unwrap_or(path);
-            let available = directory::room(existing).map_err(failed)?;
             let sum = Bytes(group.iter().map(|(_, size)| size.0).sum());
-            if sum > available {
+            if let Some(available) = directory::too_little_room(existing, sum).map_err(failed)? {
                 return Err(failed(DirectoryError::NoRoom {
                     path: path.clone(),
                     available,

@@ -1,7 +1,8 @@
 //! Probes of a storage: measured, stored, shown, and gone from the disk however they end.
 
 use crate::support;
-use crate::support::{World, ended, signal};
+use crate::support::{World, ended, is_root, signal};
+use pgdyno_test_support::RELEASE_MOUNTS;
 
 fn json(text: &str) -> serde_json::Value {
     serde_json::from_str(text).unwrap()
@@ -167,4 +168,20 @@ fn what_cannot_be_probed_is_told_and_not_stored() {
     assert!(told(&["disk", "disk", "--size", "900TB"]).contains("are free"));
     assert!(json(&world.run(&["list", "--probes", "--json"]).out).as_array().unwrap().is_empty());
     world.assert_nothing_left();
+}
+
+#[test]
+fn a_filesystem_that_counts_no_room_is_not_full() {
+    if !is_root("a_filesystem_that_counts_no_room_is_not_full") {
+        return;
+    }
+    let world = World::new();
+    let disk = world.disk();
+    let disk = disk.to_str().unwrap();
+    let mount = format!("{RELEASE_MOUNTS}mount -t ramfs none \"$0\" && exec \"$@\"");
+    let wrapper = ["unshare", "--mount", "sh", "-c", &mount, disk];
+    let args = ["fsync", disk, "--duration", "5ms", "--json"];
+    let probed = ended(world.wrapped(&wrapper, &args).output().unwrap());
+    assert_eq!(probed.code, Some(0), "{}", probed.err);
+    assert_eq!(json(&probed.out)["storage"]["filesystem"], "ramfs");
 }

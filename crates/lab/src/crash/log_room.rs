@@ -60,10 +60,7 @@ impl LogRoom {
     /// Too little is free, or the folder cannot be asked.
     pub(super) fn check(&self, storage: &str) -> Result<(), LabError> {
         let Self { needed: RoomNeeded { bytes, data }, directory } = self;
-        let free = directory::room(directory)?;
-        if free >= *bytes {
-            return Ok(());
-        }
+        let Some(free) = directory::too_little_room(directory, *bytes)? else { return Ok(()) };
         Err(LabError::Crash {
             what: format!("storage `{storage}`"),
             found: format!(
@@ -103,7 +100,7 @@ fn by_storage(prepared: &Prepared) -> impl Iterator<Item = (&String, LogRoom)> {
 /// Describes the rooms for the logs of all crash tests of `prepared`, and what is free.
 pub(crate) fn describe_log_rooms(prepared: &Prepared) -> String {
     let describe = |LogRoom { needed: RoomNeeded { bytes, data }, directory }: LogRoom| {
-        let free = directory::room(&directory).ok();
+        let free = directory::room(&directory).ok().flatten();
         let known = free.map_or_else(|| "unknown".to_owned(), |free| free.to_string());
         let lack = match free.is_some_and(|free| free < bytes) {
             true => "  That is not enough: it would be refused.\n",

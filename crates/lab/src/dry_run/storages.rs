@@ -66,7 +66,7 @@ pub(super) fn on_this_machine(
             Backing::Directory(named) => {
                 // A default that is not made yet has the room of the folder above it.
                 let there = named.as_deref().unwrap_or(default).ancestors().find(|d| d.exists());
-                there.and_then(|d| pgdyno_exec::directory::room(d).ok())
+                there.and_then(|d| pgdyno_exec::directory::room(d).ok().flatten())
             }
             _ => planned.stack.size(),
         };

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use pgdyno_dataset::{self as dataset, BulkLoad};
-use pgdyno_exec::directory::room;
+use pgdyno_exec::directory::too_little_room;
 use pgdyno_exec::paths;
 use pgdyno_model::Treatment;
 use pgdyno_model::progress::{Activity, Notice};
@@ -120,7 +120,7 @@ fn set_aside(
     let needed = dataset::room_needed(prepared.data(treatment), key.scale);
     // pgdyno's own directory is made only when something is to lie in it.
     let there = place.ancestors().find(|directory| directory.exists()).unwrap_or(&place);
-    if !room(there).is_ok_and(|available| available >= needed) {
+    if !too_little_room(there, needed).is_ok_and(|lack| lack.is_none()) {
         context.note(Notice::NoTemplate { data, needed, directory: place });
         return Ok(None);
     }

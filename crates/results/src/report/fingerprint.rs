@@ -162,11 +162,11 @@ pub fn storage(facts: &StorageFacts) -> Vec<Row> {
         return rows;
     }
     rows.extend(facts.obtained.iter().flat_map(stack::obtained));
-    rows.extend([
-        row("Directory", facts.directory.clone()),
-        row("Filesystem", filesystem(facts)),
-        row("Free", format!("{} of {}", facts.available, facts.size)),
-    ]);
+    rows.extend([row("Directory", facts.directory.clone()), row("Filesystem", filesystem(facts))]);
+    // ramfs and its like count nothing.
+    if facts.size.0 > 0 {
+        rows.push(row("Free", format!("{} of {}", facts.available, facts.size)));
+    }
     let layers = facts.layers();
     rows.extend(
         layers.iter().flat_map(|d| [Some(row(&d.name, device(d))), smart::row(d)]).flatten(),
@@ -354,6 +354,7 @@ mod tests {
         let facts = StorageFacts {
             filesystem: "xfs".into(),
             mount_options: "rw".into(),
+            size: Bytes(900_000_000),
             devices: vec![partition],
             ..StorageFacts::default()
         };

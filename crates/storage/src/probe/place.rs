@@ -7,7 +7,7 @@ use std::os::unix::fs::{FileTypeExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 
-use pgdyno_exec::directory::room;
+use pgdyno_exec::directory::too_little_room;
 use pgdyno_exec::journal::{Entry, Journal, JournalError, OwnedResource};
 use pgdyno_exec::random::random_hex;
 use pgdyno_exec::{ExecContext, Executor, Step, mountinfo};
@@ -62,8 +62,7 @@ impl<'a> ProbeDirectory<'a> {
             let mounted = if is_device { mount_point(metadata.rdev()) } else { None };
             return Err(ProbeError::NoDirectory { path: parent.to_owned(), is_device, mounted });
         }
-        let available = room(parent)?;
-        if available < needed {
+        if let Some(available) = too_little_room(parent, needed)? {
             return Err(ProbeError::NoRoom { path: parent.to_owned(), size, needed, available });
         }
         let parent = std::path::absolute(parent).unwrap_or_else(|_| parent.to_owned());

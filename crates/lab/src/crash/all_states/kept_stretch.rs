@@ -318,8 +318,7 @@ pub(super) fn link_or_copy(from: &Path, folder: &Path, name: &str) -> Result<(),
         return Ok(());
     }
     let needed = fs::metadata(from).map_err(|e| io_error("read", from, &e))?.blocks() * BLOCK;
-    let free = directory::room(folder)?;
-    if free < Bytes(needed) {
+    if let Some(free) = directory::too_little_room(folder, Bytes(needed))? {
         let found = format!(
             "a copy of {} takes {}, and {} has {free} free",
             from.display(),
