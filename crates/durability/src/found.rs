@@ -61,6 +61,17 @@ pub struct Amounts {
     pub by_key: Observed<BTreeMap<i64, i64>>,
 }
 
+/// Numbers that transactions took from one sequence, each with its token.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Numbers {
+    /// The number at which the sequence stands: it gives higher ones only.
+    pub last: i64,
+    /// The highest number of a row; none without rows.
+    pub highest: Option<i64>,
+    /// Rows beyond the number of different numbers (count).
+    pub repeated: i64,
+}
+
 /// The write-ahead log's ends, as bytes since its beginning (an LSN).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Wal {
@@ -79,6 +90,8 @@ pub struct Contents {
     pub index: Observed<Vec<Token>>,
     /// Amounts that transactions added to rows beside the tokens' table, one item a kind of row.
     pub amounts: Vec<Amounts>,
+    /// Numbers that the tokens have from a sequence.
+    pub numbers: Observed<Numbers>,
     /// Tables of the data set, by sequential scans.
     pub by_scan: Observed<Vec<TableRows>>,
     /// Tables of the data set, by their primary keys.
@@ -105,6 +118,15 @@ pub(crate) fn tokens(rows: &[Row]) -> BTreeSet<Token> {
     rows.iter().map(|row| row.token).collect()
 }
 
+/// Objects by database, each as text with its definition.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Census {
+    /// Objects before the fault.
+    pub before: BTreeMap<String, BTreeSet<String>>,
+    /// Objects afterwards.
+    pub after: BTreeMap<String, Observed<BTreeSet<String>>>,
+}
+
 /// Observations in a server that came back after a fault.
 ///
 /// A table is kept once its changes have outlived a clean stop too: until then its pages may be in
@@ -127,6 +149,10 @@ pub struct Found {
     pub restarted: Observed<Contents>,
     /// Tables that lack that last write after the clean stop.
     pub unwritten: Observed<Vec<String>>,
+    /// Objects of all databases before the fault and after the second start.
+    pub objects: Observed<Census>,
+    /// Complaints about the databases beside the load's: what connecting said, and amcheck.
+    pub others: Observed<Vec<String>>,
 }
 
 impl Found {

@@ -448,7 +448,11 @@ impl Cluster {
     fn verify(&mut self) -> Result<(), ClusterError> {
         let wanted = self.wanted();
         let (_, lines) = settings::render(&wanted);
-        let mut client = self.control("postgres")?;
+        let mut client = self.control("postgres").or_else(|e| match e.is_of_database() {
+            // Settings are those of the server: any database tells them.
+            true => self.control("template1"),
+            false => Err(e),
+        })?;
         settings::verify(&mut client, &wanted, &self.spec.settings_file(), &lines)?;
         Ok(())
     }

@@ -94,6 +94,8 @@ impl Server {
             }
             let why = match control::connect(target) {
                 Ok(_) => return Ok(()),
+                // It runs: what is wrong with that database is for whoever asks for it.
+                Err(e) if e.is_of_database() => return Ok(()),
                 // The server answers, and waiting longer will not change its answer.
                 Err(e) if e.is_refusal() => {
                     return Err(StartFailure::Other(Box::new(e.into())));

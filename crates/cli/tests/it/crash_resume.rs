@@ -215,7 +215,7 @@ fn an_interrupted_session_says_how_to_go_on_and_each_obstacle_is_named() {
     let changes: [(&str, Change, &str); 6] = [
         (
             "record.json",
-            |text| replace(text, "\"pgdyno-stretch\":1", "\"pgdyno-stretch\":9"),
+            |text| replace(text, "\"pgdyno-stretch\":2", "\"pgdyno-stretch\":9"),
             "version 9",
         ),
         (

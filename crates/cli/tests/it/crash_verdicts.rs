@@ -102,23 +102,19 @@ fn a_planted_failure_that_does_not_come_is_invalid() {
 }
 
 #[test]
-fn without_a_control_nothing_passes() {
+fn without_a_control_nothing_passes_and_a_server_that_ends_as_it_is_told_is_started() {
     let world = World::new();
     let disk = world.disk();
-    let args = [
-        "crash",
-        "--fault",
-        "process",
-        "--rounds",
-        "1",
-        "--load",
-        "500ms",
-        "--no-controls",
-        "--storage",
-    ];
-    let ended = world.run(&[&args[..], &[disk.to_str().unwrap()]].concat());
+    let options = "crash --json --fault backend --rounds 1 --load 500ms --no-controls \
+                   --setting restart_after_crash=off --storage";
+    let args: Vec<&str> = options.split_whitespace().chain([disk.to_str().unwrap()]).collect();
+    let ended = world.run(&args);
     assert_eq!(ended.code, Some(5), "{}{}", ended.out, ended.err);
-    assert!(ended.out.contains("verdict: invalid: no control of process was run"), "{}", ended.out);
+    let shown: Value = serde_json::from_str(&ended.out).unwrap();
+    assert_eq!(shown["verdict"], "invalid");
+    let reason = shown["reason"].as_str().unwrap();
+    assert!(reason.contains("no control of backend was run"), "{reason}");
+    assert_eq!(shown["faults"][0]["each"][0]["verdict"], "pass", "{shown}");
 }
 
 #[test]

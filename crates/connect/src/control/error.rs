@@ -73,6 +73,13 @@ impl ControlError {
         self.sqlstate().is_some_and(|code| code != SqlState::CANNOT_CONNECT_NOW.code())
     }
 
+    /// Whether the server runs and cannot serve this database: it is damaged, or not there.
+    pub fn is_of_database(&self) -> bool {
+        // Of the connection, of who may connect, of resources, and of what an operator does.
+        const OTHERS: [&str; 4] = ["08", "28", "53", "57"];
+        self.sqlstate().is_some_and(|code| !OTHERS.iter().any(|class| code.starts_with(class)))
+    }
+
     /// Creates the error of a statement, which was to do `what`.
     pub fn query(what: &'static str, error: &tokio_postgres::Error) -> Self {
         let sqlstate = error.code().map(|c| c.code().to_owned());

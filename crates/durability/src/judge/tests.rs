@@ -2,13 +2,14 @@
 
 mod asynchronous;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use pgdyno_model::ledger::{Effect, State, Token};
 
 use super::*;
 use crate::found::{
-    Amounts, AsynchronousCommit, Contents, EffectKey, Found, Row, TableRows, Unseen, Wal,
+    Amounts, AsynchronousCommit, Census, Contents, EffectKey, Found, Numbers, Row, TableRows,
+    Unseen, Wal,
 };
 use crate::oracles::Case;
 
@@ -59,6 +60,7 @@ pub(crate) fn honest(history: &History) -> Found {
         ]
         .map(|(holder, key)| Amounts { holder, key, by_key: Ok(BTreeMap::new()) })
         .into(),
+        numbers: Ok(Numbers { last: 40, highest: Some(12), repeated: 0 }),
         by_scan: Ok(loaded()),
         by_key: Ok(loaded()),
         btrees: Ok(Vec::new()),
@@ -76,6 +78,18 @@ pub(crate) fn honest(history: &History) -> Found {
         checksums: Ok(Vec::new()),
         restarted: Ok(contents),
         unwritten: Ok(Vec::new()),
+        objects: Ok(census()),
+        others: Ok(Vec::new()),
+    }
+}
+
+/// Two databases as they were.
+fn census() -> Census {
+    let objects: BTreeSet<String> = ["relation t", "function f()"].map(str::to_owned).into();
+    let names = ["pgdyno", "template1"].map(str::to_owned);
+    Census {
+        before: names.clone().map(|name| (name, objects.clone())).into(),
+        after: names.map(|name| (name, Ok(objects.clone()))).into(),
     }
 }
 
@@ -304,7 +318,9 @@ fn strangers_changed_rows_and_an_index_that_misses_one_are_seen() {
 #[test]
 fn the_servers_own_word_counts() {
     type Spoil = fn(&mut Contents);
-    let of_contents: [(&str, Spoil); 4] = [
+    let of_contents: [(&str, Spoil); 6] = [
+        ("the sequence gives no number again", |c| c.numbers.as_mut().unwrap().last = 11),
+        ("the sequence gives no number again", |c| c.numbers.as_mut().unwrap().repeated = 1),
         ("amcheck: B-trees", |c| c.btrees = Ok(vec!["item order".into()])),
         ("amcheck: tables", |c| c.heaps = Ok(vec!["xmin".into()])),
         ("index entries lead to tuples", |c| c.pointers = Ok(vec!["(0,1)".into()])),
@@ -316,7 +332,15 @@ fn the_servers_own_word_counts() {
         assert_eq!(failed, [name]);
     }
     type SpoilServer = fn(&mut Found);
-    let of_server: [(&str, SpoilServer); 7] = [
+    let of_server: [(&str, SpoilServer); 10] = [
+        ("no object is gone, new or changed", |f| {
+            f.objects.as_mut().unwrap().before.get_mut("template1").unwrap().pop_first();
+        }),
+        ("no object is gone, new or changed", |f| {
+            let damaged = Err(Unseen::Damaged("catalogue is missing".into()));
+            f.objects.as_mut().unwrap().after.insert("pgdyno".into(), damaged);
+        }),
+        ("the other databases are whole", |f| f.others = Ok(vec!["template1: x".into()])),
         ("the cluster is the same", |f| f.system_identifier = Ok((7, 8))),
         ("recovery reached the last acknowledged WAL", |f| {
             f.wal = Ok(Wal { acknowledged: 2, recovered: 1 });

@@ -216,3 +216,21 @@ pub(super) fn duplicates(case: &Case<'_>) -> CheckOutcome {
         complaints(&twice.map(|row| format!("{} is there twice", row.token)).collect::<Vec<_>>())
     })
 }
+
+/// The sequence stands at or beyond every number that a transaction took from it, and gave none
+/// twice. Its change is in the WAL before the commit of the transaction.
+pub(super) fn numbers(case: &Case<'_>) -> CheckOutcome {
+    with(&case.contents.numbers, |numbers| {
+        let mut wrong = Vec::new();
+        if let Some(highest) = numbers.highest.filter(|highest| *highest > numbers.last) {
+            wrong.push(format!(
+                "it stands at {}, and a transaction that is there took {highest}",
+                numbers.last
+            ));
+        }
+        if numbers.repeated > 0 {
+            wrong.push(format!("{} rows have a number that another has", numbers.repeated));
+        }
+        complaints(&wrong)
+    })
+}

@@ -7,15 +7,17 @@ mod case;
 mod ledger;
 mod tables;
 
+use std::collections::BTreeSet;
+
 pub use case::Case;
-use case::{complaints, with};
+use case::{complaints, outcome_of, with};
 pub(crate) use ledger::missing;
 use pgdyno_model::crash::Failing::{Corrupt, Lost, NoWrites, WillNotStart};
 use pgdyno_model::crash::{CheckOutcome, Failing};
 use pgdyno_model::ledger::History;
 use tables::once;
 
-use crate::found::{Contents, Found, Observed, Promise};
+use crate::found::{Contents, Found, Observed, Promise, Unseen};
 
 /// A named check.
 #[derive(Clone, Copy)]
@@ -47,6 +49,7 @@ pub const ORACLES: &[Oracle] = &[
     Oracle::contents("refused and unsent ones are not there", Corrupt, ledger::resurrected),
     Oracle::contents("nothing is there that was not asked for", Corrupt, ledger::strangers),
     Oracle::contents("no transaction is there twice", Corrupt, ledger::duplicates),
+    Oracle::contents("the sequence gives no number again", Corrupt, ledger::numbers),
     Oracle::contents("index and table agree", Corrupt, tables::index),
     Oracle::contents("every transaction is there whole", Corrupt, tables::whole),
     Oracle::contents("the balances' sums agree", Corrupt, tables::sums),
@@ -64,6 +67,8 @@ pub const ORACLES: &[Oracle] = &[
     }),
     Oracle::contents("amcheck: B-trees", Corrupt, |case| complained(&case.contents.btrees)),
     Oracle::contents("amcheck: tables", Corrupt, |case| complained(&case.contents.heaps)),
+    Oracle::server("no object is gone, new or changed", Corrupt, objects),
+    Oracle::server("the other databases are whole", Corrupt, |case| complained(&case.found.others)),
     Oracle::server("the cluster is the same", Corrupt, identifier),
     Oracle::server("recovery reached the last acknowledged WAL", Lost, wal),
     Oracle::server("the server's log tells of no damage", Corrupt, |case| {
@@ -135,6 +140,31 @@ fn identifier(case: &Case<'_>) -> CheckOutcome {
             CheckOutcome::Failed(format!("the system identifier was {before} and is {after}"))
         }
     })
+}
+
+/// All databases have the objects that they had.
+fn objects(case: &Case<'_>) -> CheckOutcome {
+    with(&case.found.objects, |census| {
+        let mut differ = Vec::new();
+        for (database, before) in &census.before {
+            let found = match census.after.get(database) {
+                Some(Ok(after)) => differences(before, after),
+                Some(Err(Unseen::Damaged(what))) => vec![what.clone()],
+                Some(Err(unseen)) if differ.is_empty() => return outcome_of(unseen),
+                // What was found before is a finding, whatever keeps the rest from being looked at.
+                Some(Err(_)) => break,
+                None => vec!["gone".to_owned()],
+            };
+            differ.extend(found.iter().map(|what| format!("database {database}: {what}")));
+        }
+        complaints(&differ)
+    })
+}
+
+fn differences(before: &BTreeSet<String>, after: &BTreeSet<String>) -> Vec<String> {
+    let gone = before.difference(after).map(|object| format!("gone or changed: {object}"));
+    let new = after.difference(before).map(|object| format!("new or changed: {object}"));
+    gone.chain(new).collect()
 }
 
 /// Recovery replayed at least as far as a commit that was acknowledged.

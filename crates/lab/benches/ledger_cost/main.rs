@@ -26,7 +26,8 @@ const TABLES: &str = "CREATE TABLE pgbench_accounts (aid int PRIMARY KEY, bid in
     CREATE TABLE pgbench_tellers (tid int PRIMARY KEY, bid int, tbalance int NOT NULL DEFAULT 0, filler char(84));
     CREATE TABLE pgbench_branches (bid int PRIMARY KEY, bbalance int NOT NULL DEFAULT 0, filler char(88));
     CREATE TABLE pgdyno_token (client int NOT NULL, sequence bigint NOT NULL, aid int NOT NULL, tid int NOT NULL,
-        bid int NOT NULL, delta int NOT NULL, PRIMARY KEY (client, sequence));
+        bid int NOT NULL, delta int NOT NULL, number bigserial, begun timestamp NOT NULL DEFAULT now(),
+        PRIMARY KEY (client, sequence));
     INSERT INTO pgbench_accounts SELECT n, 1 + (n - 1) / 100000, 0, '' FROM generate_series(1, 800000) n;
     INSERT INTO pgbench_tellers SELECT n, 1 + (n - 1) / 10, 0, '' FROM generate_series(1, 80) n;
     INSERT INTO pgbench_branches SELECT n, 0, '' FROM generate_series(1, 8) n";

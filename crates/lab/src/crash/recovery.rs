@@ -31,6 +31,8 @@ pub(super) struct Faulted<'a> {
     pub(super) fault: &'a InjectedFault,
     /// Files to put back as they were at the baseline, for a control.
     pub(super) stale: Option<&'a FileBaseline>,
+    /// Whether the postmaster restarts by itself once a backend has crashed.
+    pub(super) restarts_after_crash: bool,
 }
 
 /// A server after a fault.
@@ -69,7 +71,7 @@ pub(super) fn recover(
     around: &RoundContext<'_>,
 ) -> Result<Recovered, LabError> {
     let RoundContext { subject, context, .. } = *around;
-    let Faulted { before, history, fault, stale } = *faulted;
+    let Faulted { before, history, fault, stale, restarts_after_crash } = *faulted;
     let stop = context.stop;
     plan.report(around, RoundStage::Recovery);
     if plan.aim == Aim::Recovery {
@@ -88,8 +90,13 @@ pub(super) fn recover(
     let began = Instant::now();
     let limit = subject.options.recovery_limit.0;
     let up = match plan.fault {
-        // Its postmaster lives, and recovers by itself.
-        Fault::Backend => bed.cluster().wait_ready(limit, stop),
+        // Its postmaster lives, and recovers by itself, unless it is told to end.
+        Fault::Backend => match bed.cluster().wait_ready(limit, stop) {
+            Err(ClusterError::Died { .. }) if !restarts_after_crash => {
+                bed.cluster().start_within(limit, stop)
+            }
+            came => came,
+        },
         _ => bed.cluster().start_within(limit, stop),
     };
     let took = began.elapsed();

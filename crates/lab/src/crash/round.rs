@@ -76,6 +76,7 @@ pub(super) fn run_round(
         system_identifier: baseline.system_identifier,
         acknowledged: positions.into_iter().flatten().max().ok_or_else(none),
         checksums: baseline.settings.checksums,
+        objects: bed.objects().clone(),
     };
     let asynchronous = delay.map(|wal_writer_delay| AsynchronousCommit {
         wal_writer_delay,
@@ -84,7 +85,13 @@ pub(super) fn run_round(
     });
     let promise = Promise { asynchronous, struck_at: load_time(struck.at) };
     let stale = baseline.stale.as_ref();
-    let faulted = Faulted { before: &before, history: &history, fault: &struck, stale };
+    let faulted = Faulted {
+        before: &before,
+        history: &history,
+        fault: &struck,
+        stale,
+        restarts_after_crash: baseline.settings.restarts_after_crash,
+    };
     let recovered = recover(plan, bed, &faulted, &mut draws, around)?;
     let judged = judge(&history, &recovered.aftermath, &promise);
     let flushes = struck.flushes.zip(baseline.flushes);

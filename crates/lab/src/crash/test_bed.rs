@@ -3,12 +3,14 @@
 
 mod replica;
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
 use pgdyno_dataset::BulkLoad;
 use pgdyno_dataset::workload::{self, DataSet};
+use pgdyno_durability::{Observed, Unseen};
 use pgdyno_emulated_disk::states::State;
 use pgdyno_emulated_disk::{Control, Cut, DiskServer};
 use pgdyno_exec::Step;
@@ -24,6 +26,7 @@ use pgdyno_storage::{MountedStack, flushes_completed};
 
 use super::round_plan::ms;
 use super::subject::Subject;
+use super::verify::census;
 use super::workload::{CrashLoad, TOKENS};
 use crate::LabError;
 use crate::context::Context;
@@ -31,7 +34,9 @@ use crate::provisioner::{ClusterRequest, DATABASE, ProvisionedStorage, Provision
 use crate::sql::{execute, query_number};
 
 /// Extensions of PostgreSQL's own that verification asks, where the installation has them.
-const EXTENSIONS: [&str; 3] = ["amcheck", "pageinspect", "pg_visibility"];
+const EXTENSIONS: [&str; 3] = [AMCHECK, "pageinspect", "pg_visibility"];
+/// The one that the other databases have, too.
+const AMCHECK: &str = "amcheck";
 
 /// Takes back what every load leaves: tokens, and the index that a round built.
 const RESET_TOKENS: &str = "DROP INDEX IF EXISTS pgdyno_aim; TRUNCATE pgdyno_token";
@@ -63,6 +68,8 @@ pub(super) struct TestBed {
     storages: Vec<ProvisionedStorage>,
     facts: StorageFacts,
     load: &'static CrashLoad,
+    /// The objects of all its databases.
+    objects: Observed<BTreeMap<String, BTreeSet<String>>>,
     /// Whether its storages' power is cut, or they are not mounted.
     powered_off: bool,
     /// How long each storage's mount after the last power cut since the baseline took; empty
@@ -113,6 +120,7 @@ impl TestBed {
             cluster: Some(cluster),
             facts: data.facts.clone(),
             load: subject.load(),
+            objects: Err(Unseen::NotApplicable("the tables are not loaded".into())),
             storages: std::iter::once(data).chain(wal).collect(),
             powered_off: false,
             mounts: Vec::new(),
@@ -161,14 +169,26 @@ impl TestBed {
             if query_number(&mut client, &doing, &available)? > 0 {
                 let sql = format!("CREATE EXTENSION {name}");
                 execute(&mut client, &format!("make the extension {name}"), &sql)?;
+                if name == AMCHECK {
+                    for other in ["postgres", "template1"] {
+                        let doing = format!("make the extension {name} in {other}");
+                        execute(&mut cluster.control(other)?, &doing, &sql)?;
+                    }
+                }
             }
         }
+        self.objects = census::baseline(self.cluster());
         Ok(())
     }
 
     /// Returns the facts of the storage under PGDATA.
     pub(super) fn facts(&self) -> &StorageFacts {
         &self.facts
+    }
+
+    /// Returns the objects that all its databases had once the tables were loaded.
+    pub(super) fn objects(&self) -> &Observed<BTreeMap<String, BTreeSet<String>>> {
+        &self.objects
     }
 
     /// Returns the cluster.

@@ -112,3 +112,34 @@ fn a_login_without_its_session_is_half_a_transaction() {
     assert_eq!(verdict, Verdict::Fail(Failing::Corrupt), "{reason}");
     assert_eq!(failed, ["every transaction is there whole", "the balances' sums agree"]);
 }
+
+#[test]
+fn a_value_of_any_column_that_changed_is_seen_and_a_sequence_that_was_set_back() {
+    let (verdict, reason, failed) = damaged(|client| {
+        let wrong = "INSERT INTO user_login_rec SELECT";
+        client
+            .batch_execute(&format!(
+                "UPDATE user_info SET cnname = 'x' WHERE userid = 1; \
+                 UPDATE user_info SET signname = repeat('x', 54) WHERE userid = 2; \
+                 UPDATE user_info SET crt_time = crt_time + interval '1 us' WHERE userid = 3; \
+                 CREATE TEMP TABLE three AS SELECT row_number() OVER () n, min(userid) userid FROM user_login_rec \
+                 GROUP BY userid LIMIT 3; \
+                 UPDATE user_session SET logintime = logintime + interval '1 s' \
+                 WHERE userid = (SELECT userid FROM three WHERE n = 1); \
+                 {wrong} userid, login_time - interval '1 us', ip FROM user_login_rec \
+                 WHERE userid = (SELECT userid FROM three WHERE n = 2) LIMIT 1; \
+                 UPDATE user_login_rec SET ip = '192.0.2.1' WHERE userid = (SELECT userid FROM three WHERE n = 3); \
+                 SELECT setval('pgdyno_token_number_seq', 1)"
+            ))
+            .unwrap();
+    });
+    assert_eq!(verdict, Verdict::Fail(Failing::Corrupt), "{reason}");
+    assert!(failed.contains(&"the sequence gives no number again".to_owned()), "{failed:?}");
+    for told in [
+        "user_info has 3 rows whose constant columns",
+        "user_session has 1 rows whose constant columns",
+        "list of logins of user",
+    ] {
+        assert!(reason.contains(told), "{told}: {reason}");
+    }
+}

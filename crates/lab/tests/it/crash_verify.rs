@@ -299,6 +299,44 @@ fn what_is_lost_with_the_clean_stop_is_seen() {
 }
 
 #[test]
+fn an_object_that_is_gone_is_missed_and_a_damaged_database_beside_the_loads_is_named() {
+    let damage: AfterRecovery = Arc::new(|target: &Target, data: &Path| {
+        let of = |database: &str| {
+            let target = Target { database: database.to_owned(), ..target.clone() };
+            control::connect_to_own(&target).unwrap()
+        };
+        execute(
+            &mut of(&target.database),
+            "ALTER TABLE pgbench_tellers DROP CONSTRAINT pgbench_tellers_pkey",
+        );
+        execute(
+            &mut of("template1"),
+            "SET allow_system_table_mods = on; DELETE FROM pg_proc WHERE proname = 'cosd'",
+        );
+        let sql = "SELECT oid::text FROM pg_database WHERE datname = 'postgres'";
+        let oid: String = of("template1").query_one(sql, &[]).unwrap().get(0);
+        std::fs::remove_file(data.join("base").join(oid).join("PG_VERSION")).unwrap();
+    });
+    let record = round_with("60s", &AtomicBool::new(false), damage).unwrap();
+    let round = &record.outcome.faults[0].rounds[0];
+    assert_eq!(round.verdict, Verdict::Fail(Failing::Corrupt), "{}", round.reason);
+    let outcome = |name: &str| {
+        let check = round.checks.iter().find(|check| check.name == name).unwrap();
+        let CheckOutcome::Failed(what) = &check.outcome else { panic!("{check:?}") };
+        what.clone()
+    };
+    assert!(outcome("the other databases are whole").contains("database postgres: "), "{round:?}");
+    let objects = outcome("no object is gone, new or changed");
+    for told in [
+        "constraint pgbench_tellers_pkey",
+        "template1: gone or changed: rows of pg_proc",
+        "database postgres: ",
+    ] {
+        assert!(objects.contains(told), "{told}: {objects}");
+    }
+}
+
+#[test]
 fn a_segmentation_fault_in_the_log_is_damage() {
     let damage: AfterRecovery = Arc::new(|target: &Target, _: &Path| {
         let mut victim = control::connect_to_own(target).unwrap();
@@ -329,7 +367,7 @@ fn a_table_that_is_gone_is_damage_and_an_error_nobody_thought_of_is_unknown() {
     let (verdict, reason, _) = judged(|client, _| execute(client, "DROP TABLE pgbench_tellers"));
     assert_eq!(verdict, Verdict::Fail(Failing::Corrupt), "{reason}");
     let (verdict, reason, failed) =
-        judged(|client, _| execute(client, "ALTER TABLE pgbench_tellers RENAME filler TO padding"));
+        judged(|client, _| execute(client, "ALTER DATABASE pgdyno SET statement_timeout = '1ms'"));
     assert_eq!((verdict, failed), (Verdict::Unknown, vec![]), "{reason}");
 }
 

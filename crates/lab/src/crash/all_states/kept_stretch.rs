@@ -9,7 +9,7 @@
 //! 2. In a later process [`KeptStretch::open`], then [`KeptStretch::append`] again.
 //! 3. [`KeptStretch::keep_evidence`] if a state failed, and [`KeptStretch::remove`].
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, DirBuilder, File, TryLockError};
 use std::io::{self, Write as _};
 use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _, OpenOptionsExt as _};
@@ -37,7 +37,7 @@ use crate::LabError;
 use crate::file::{Override, Source};
 
 /// The version of the format that this pgdyno writes and reads.
-const VERSION: u32 = 1;
+const VERSION: u32 = 2;
 
 /// The names of a stretch's files, and those that they have as evidence of a failure.
 pub(super) const EVIDENCE: [(&str, &str); 3] =
@@ -78,6 +78,7 @@ pub(crate) struct StretchRecord {
     fingerprint: String,
     system_identifier: Option<u64>,
     checksums: bool,
+    objects: Option<BTreeMap<String, BTreeSet<String>>>,
     wal_writer_delay: Option<Duration>,
     flushed_at: BTreeMap<u64, Duration>,
     ended_at: Duration,
@@ -106,6 +107,7 @@ impl StretchRecord {
             fingerprint: recording.stretch.fingerprint(),
             system_identifier: recording.before.system_identifier.clone().ok(),
             checksums: recording.before.checksums,
+            objects: recording.before.objects.clone().ok(),
             wal_writer_delay: recording.wal_writer_delay,
             flushed_at: recording.flushed_at.clone(),
             ended_at: recording.ended_at,
@@ -355,6 +357,7 @@ pub(super) fn recording(folder: &Path, record: &StretchRecord) -> Result<Recordi
         system_identifier: record.system_identifier.ok_or_else(|| unknown("the identifier before")),
         acknowledged: Err(super::record::no_position()),
         checksums: record.checksums,
+        objects: record.objects.clone().ok_or_else(|| unknown("what objects there were")),
     };
     Ok(Recording {
         log,

@@ -140,7 +140,12 @@ pub(super) fn record(
         ..RecordedStretch::default()
     };
     let acknowledged = Err(no_position());
-    let before = Before { system_identifier, acknowledged, checksums: settings.checksums };
+    let before = Before {
+        system_identifier,
+        acknowledged,
+        checksums: settings.checksums,
+        objects: bed.objects().clone(),
+    };
     Ok(Recording {
         log: events,
         log_file: log,

@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
+use pgdyno_durability::Unseen;
 use pgdyno_model::progress::Activity;
 use pgdyno_postgres::Cluster;
 
@@ -85,6 +86,7 @@ impl TestBed {
             cluster: Some(cluster(&data.stack.path())?),
             facts: data.facts.clone(),
             load: subject.load(),
+            objects: Err(Unseen::NotApplicable("the recording has them".into())),
             storages: vec![data],
             powered_off: false,
             mounts: Vec::new(),

@@ -23,6 +23,7 @@ pub(super) fn quick(session: &mut VerifySession<'_>, terms: &Terms<'_>) -> Conte
         amounts,
         rows: session.ask("reading the tokens", rows::tokens),
         index: session.ask("reading the tokens by their index", rows::tokens_by_key),
+        numbers: session.ask("reading the sequence", rows::numbers),
         by_scan: rows::count(session, terms, rows::Access::Scan),
         by_key: Err(later()),
         btrees: Err(later()),

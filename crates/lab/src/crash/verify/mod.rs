@@ -4,6 +4,7 @@
 //! started again, and everything is read: [`look`]. Each step has a time limit, after which the server is killed and the rest could
 //! not be observed: [`watchdog`].
 
+pub(super) mod census;
 mod contents;
 mod restart;
 mod rows;
@@ -11,11 +12,12 @@ mod session;
 mod structure;
 mod watchdog;
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use pgdyno_connect::control::Client;
-use pgdyno_durability::{Found, Observed, Unseen, Wal, damage_in};
+use pgdyno_durability::{Census, Found, Observed, Unseen, Wal, damage_in};
 use pgdyno_postgres::Cluster;
 pub(super) use session::Terms;
 use session::{VerifySession, unseen};
@@ -33,6 +35,8 @@ pub(super) struct Before {
     pub(super) acknowledged: Observed<u64>,
     /// Whether its pages have checksums.
     pub(super) checksums: bool,
+    /// The objects of all databases.
+    pub(super) objects: Observed<BTreeMap<String, BTreeSet<String>>>,
 }
 
 /// Settings that durability depends on.
@@ -42,18 +46,25 @@ pub(super) struct Settings {
     /// synchronous.
     pub(super) wal_writer_delay: Option<Duration>,
     pub(super) checksums: bool,
+    /// Whether the postmaster restarts by itself once a backend has crashed.
+    pub(super) restarts_after_crash: bool,
 }
 
 /// Reads the settings that durability depends on.
 pub(super) fn settings(client: &mut Client) -> Result<Settings, LabError> {
     let sql = "SELECT pg_catalog.current_setting('synchronous_commit') = 'off', \
         (SELECT setting::int4 FROM pg_catalog.pg_settings WHERE name = 'wal_writer_delay'), \
-        pg_catalog.current_setting('data_checksums') = 'on'";
+        pg_catalog.current_setting('data_checksums') = 'on', \
+        pg_catalog.current_setting('restart_after_crash') = 'on'";
     let row = client.query_one(sql, &[]);
     let row = row.map_err(|e| LabError::sql("read the server's settings", &e))?;
     let (off, delay_ms, checksums): (bool, i32, bool) = (row.get(0), row.get(1), row.get(2));
     let delay = Duration::from_millis(u64::try_from(delay_ms).unwrap_or_default());
-    Ok(Settings { wal_writer_delay: off.then_some(delay), checksums })
+    Ok(Settings {
+        wal_writer_delay: off.then_some(delay),
+        checksums,
+        restarts_after_crash: row.get(3),
+    })
 }
 
 /// The cluster's system identifier.
@@ -131,6 +142,8 @@ fn read_recovered(session: &mut VerifySession<'_>, before: &Before, terms: &Term
         checksums: Err(contents::later()),
         restarted: Err(contents::later()),
         unwritten: Err(contents::later()),
+        objects: Err(contents::later()),
+        others: Err(contents::later()),
     }
 }
 
@@ -152,6 +165,11 @@ fn read_rest(
         checksums: after.checksums,
         restarted: after.contents,
         unwritten: after.unwritten,
+        objects: before
+            .objects
+            .clone()
+            .and_then(|before| Ok(Census { before, after: after.objects? })),
+        others: after.others,
         ..found
     }
 }

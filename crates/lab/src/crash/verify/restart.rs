@@ -2,13 +2,15 @@
 //!
 //! The order: [`write()`] by the connection that read all, then [`look`], which stops the server.
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use pgdyno_connect::control::{Client, error_text};
 use pgdyno_durability::{Contents, Observed, Unseen, refuses_writes};
 use pgdyno_postgres::{Checksums, Cluster, ClusterError, StopMode};
 
-use super::contents;
 use super::session::{PLAIN, Terms, VerifySession, unseen};
 use super::watchdog::Watchdog;
+use super::{census, contents};
 use crate::crash::workload::CrashLoad;
 
 /// The row of the tokens' table that is written again with the values that it has. What tells the
@@ -34,6 +36,10 @@ pub(super) struct AfterWrite {
     /// The contents after the second start, or why there was none.
     pub(super) contents: Observed<Contents>,
     pub(super) unwritten: Observed<Vec<String>>,
+    /// The objects of all databases.
+    pub(super) objects: Observed<BTreeMap<String, Observed<BTreeSet<String>>>>,
+    /// Complaints about the databases beside the load's.
+    pub(super) others: Observed<Vec<String>>,
 }
 
 /// Writes to every table in one transaction and commits it.
@@ -118,8 +124,15 @@ pub(super) fn look(
         Err(Unseen::Damaged(_)) => Err(Unseen::NotApplicable("the server took no write".into())),
         Err(unseen) => Err(unseen.clone()),
     };
+    let runs = restarted.as_ref().map_err(not_started).copied();
     let contents = restarted.map(|()| contents::whole(&mut session, terms));
-    AfterWrite { checksums, contents, unwritten }
+    let objects = runs.clone().and_then(|()| {
+        watchdog.step("taking a census of all databases", || census::objects(cluster))
+    });
+    let others = runs.and_then(|()| {
+        watchdog.step("checking the other databases", || census::complaints(cluster))
+    });
+    AfterWrite { checksums, contents, unwritten, objects, others }
 }
 
 /// Why nothing more is seen of a server that did not start again.

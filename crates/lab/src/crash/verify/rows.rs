@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use pgdyno_connect::control::{Client, error_text};
-use pgdyno_durability::{Observed, Row, TableRows, Unseen};
+use pgdyno_durability::{Numbers, Observed, Row, TableRows, Unseen};
 use pgdyno_model::ledger::{Effect, Token};
 
 use super::session::{Terms, VerifySession, unseen};
@@ -149,6 +149,14 @@ pub(super) fn tokens_by_key(client: &mut Client) -> Observed<Vec<Token>> {
     let sql = "SELECT client, sequence FROM pgdyno_token ORDER BY client, sequence";
     plan(client, BY_KEY, sql, "Index Scan using pgdyno_token_pkey")?;
     client.query(sql, &[]).map_err(|e| unseen(&e))?.iter().map(token).collect()
+}
+
+/// The numbers that the tokens' sequence gave, and where it stands.
+pub(super) fn numbers(client: &mut Client) -> Observed<Numbers> {
+    let sql = "SELECT (SELECT last_value FROM pgdyno_token_number_seq), max(number), \
+        count(*) - count(DISTINCT number) FROM pgdyno_token";
+    let row = client.query_one(sql, &[]).map_err(|e| unseen(&e))?;
+    Ok(Numbers { last: row.get(0), highest: row.get(1), repeated: row.get(2) })
 }
 
 fn token(row: &tokio_postgres::Row) -> Observed<Token> {

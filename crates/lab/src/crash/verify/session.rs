@@ -69,8 +69,8 @@ pub(super) fn unseen(error: &tokio_postgres::Error) -> Unseen {
 }
 
 /// Says what a failed connection means for the verdict.
-fn connection_failed(error: &ControlError) -> Unseen {
-    if error.sqlstate().is_some_and(is_damage) {
+pub(super) fn connection_failed(error: &ControlError) -> Unseen {
+    if error.is_of_database() {
         Unseen::Damaged(error.to_string())
     } else {
         Unseen::CouldNotRun(error.to_string())

@@ -96,6 +96,28 @@ fn complaints(
     Ok(complaints)
 }
 
+/// What amcheck says of the whole database, in two questions and with less care than of the load's:
+/// the keys of tables are not looked for in their B-trees.
+pub(super) fn at_once(client: &mut Client) -> Observed<Vec<String>> {
+    has_extension(client, "amcheck")?;
+    let sql = format!(
+        "SELECT bt_index_check(b.oid::regclass, false) FROM ({BTREES}) b (oid, name, t, u, v)"
+    );
+    client.query(&sql, &[]).map_err(|e| unseen(&e))?;
+    require_heap_check(client)?;
+    let sql = format!(
+        "SELECT format('%s, block %s, tuple %s: %s', t.name, h.blkno, h.offnum, h.msg) \
+         FROM ({TABLES}) t (oid, name) CROSS JOIN LATERAL verify_heapam(t.oid::regclass) h"
+    );
+    let found = client.query(&sql, &[]).map_err(|e| unseen(&e))?;
+    Ok(found.iter().map(|row| row.get(0)).collect())
+}
+
+fn require_heap_check(client: &mut Client) -> Observed<()> {
+    let function = "pg_catalog.pg_proc WHERE proname = 'verify_heapam'";
+    require_row(client, function, "amcheck before PostgreSQL 14 has no verify_heapam")
+}
+
 /// Every B-tree of the database, each key of its table looked for in it, each page against its
 /// parent.
 pub(super) fn btrees(session: &mut VerifySession<'_>) -> Observed<Vec<String>> {
@@ -116,8 +138,7 @@ pub(super) fn btrees(session: &mut VerifySession<'_>) -> Observed<Vec<String>> {
 pub(super) fn heaps(session: &mut VerifySession<'_>) -> Observed<Vec<String>> {
     let all = session.ask("listing the tables", |client| {
         has_extension(client, "amcheck")?;
-        let function = "pg_catalog.pg_proc WHERE proname = 'verify_heapam'";
-        require_row(client, function, "amcheck before PostgreSQL 14 has no verify_heapam")?;
+        require_heap_check(client)?;
         relations(client, TABLES)
     })?;
     complaints(session, "amcheck of", &all, |client, table| {

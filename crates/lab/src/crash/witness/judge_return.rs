@@ -173,6 +173,7 @@ fn recover(
         system_identifier: Ok(local.system_identifier),
         acknowledged: Err(Unseen::NotApplicable("nobody watched WAL at the witness".into())),
         checksums: local.checksums,
+        objects: Err(Unseen::NotApplicable("nobody kept the names of the objects".into())),
     };
     let load = CrashLoad::of(local.options.workload);
     let terms = verify::Terms { load, scale, limit, stop: context.stop };

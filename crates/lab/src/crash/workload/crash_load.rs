@@ -29,7 +29,7 @@ pub(in crate::crash) struct CrashLoad {
     pub(in crate::crash) vacuum: &'static [&'static str],
     /// Statements for a fault that is aimed at CREATE INDEX. The index is `pgdyno_aim`.
     pub(in crate::crash) create_index: &'static [&'static str],
-    /// Takes back all that a transaction of this effect did beside its token.
+    /// Takes back all that a transaction of this effect did beside its token, which is gone.
     pub(in crate::crash) take_back: fn(&Effect) -> String,
 }
 

@@ -19,16 +19,19 @@ pub(super) static LOAD: CrashLoad = CrashLoad {
             table: "user_info",
             key: "userid",
             rows_per_scale: 100_000,
-            constant: "engname = 'user.' || userid AND email = userid || '@example.com' AND occupation = 'DBA' \
-                AND birthday = '1970-01-01' AND octet_length(signname) = 54 AND qq = 276732431 \
-                AND mod_time IS NULL",
+            constant: "engname = 'user.' || userid AND cnname = '某人' AND email = userid || '@example.com' \
+                AND occupation = 'DBA' AND birthday = '1970-01-01' AND signname = repeat(' ', 54) \
+                AND qq = 276732431 AND mod_time IS NULL \
+                AND crt_time = timestamp '2013-04-11' + (userid - 1) * interval '1 ms'",
         },
         LoadedTable {
             table: "user_session",
             key: "userid",
             rows_per_scale: 100_000,
-            constant: "login_count >= 0 AND (login_count = 0 OR logintime IS NOT NULL) \
-                AND logouttime IS NULL AND online_interval = '0'",
+            // Of two logins at a time, the one that began first may be the last to change the row.
+            constant: "login_count >= 0 AND logouttime IS NULL AND online_interval = '0' \
+                AND CASE WHEN login_count = 0 THEN logintime IS NULL ELSE (userid, logintime) IN \
+                (SELECT aid, begun::timestamp(0) FROM pgdyno_token) END",
         },
     ],
     amounts: &[
@@ -43,7 +46,12 @@ pub(super) static LOAD: CrashLoad = CrashLoad {
             holder: "list of logins of user",
             key: EffectKey::Account,
             table: "user_login_rec",
-            sql: "SELECT userid::int8, 1::int8 FROM user_login_rec",
+            // A row that no transaction can have written counts against the user's logins, so that it
+            // is missed whether it was changed or is one too many.
+            sql: "SELECT userid::int8, CASE WHEN \
+                (userid, login_time) IN (SELECT aid, begun FROM pgdyno_token) \
+                AND (ip IS NULL OR ip <<= '127.0.0.0/8' OR ip = '::1') THEN 1 ELSE -1 END::int8 \
+                FROM user_login_rec",
             is_unique: false,
         },
     ],
@@ -61,9 +69,10 @@ pub(super) static LOAD: CrashLoad = CrashLoad {
 
 fn take_back(effect: &Effect) -> String {
     format!(
-        "UPDATE user_session SET login_count = login_count - {delta} WHERE userid = {user}; \
-         DELETE FROM user_login_rec WHERE ctid = \
-         (SELECT ctid FROM user_login_rec WHERE userid = {user} LIMIT 1)",
+        "DELETE FROM user_login_rec WHERE userid = {user} \
+         AND login_time NOT IN (SELECT begun FROM pgdyno_token WHERE aid = {user}); \
+         UPDATE user_session SET login_count = login_count - {delta}, logintime = \
+         (SELECT max(login_time) FROM user_login_rec WHERE userid = {user}) WHERE userid = {user}",
         user = effect.account,
         delta = effect.delta,
     )
