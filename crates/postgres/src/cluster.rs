@@ -284,6 +284,13 @@ impl Cluster {
         Err(ClusterError::Died { status, log: last_lines(&self.log_since(0), 15) })
     }
 
+    /// Returns the end of a server that ended by itself; none while it runs, and where pgdyno stopped
+    /// it or could not start it.
+    pub fn death(&mut self) -> Option<ClusterError> {
+        self.server.as_ref()?;
+        self.check_running().err()
+    }
+
     /// Returns the postmaster's pid, while the server runs.
     pub fn pid(&self) -> Option<u32> {
         self.server.as_ref().map(Server::pid)

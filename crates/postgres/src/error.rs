@@ -135,6 +135,27 @@ pub enum ClusterError {
     Interrupted,
 }
 
+/// Says what to do about the end of a server, by the last lines of its `log`.
+fn help_by_log(log: &str) -> String {
+    /// The size of a huge page on x86-64 (bytes).
+    const HUGE_PAGE: u64 = 2 << 20;
+    if log.contains("could not map anonymous shared memory") {
+        // PostgreSQL's hint: "To reduce the request size (currently 148545536 bytes), …".
+        let asked = log.split_once("(currently ").and_then(|(_, rest)| rest.split_once(" bytes)"));
+        let pages = asked.and_then(|(bytes, _)| bytes.parse::<u64>().ok());
+        let enough = pages.map(|bytes| format!("={} or more", bytes.div_ceil(HUGE_PAGE)));
+        return format!(
+            "the machine has not the shared memory that the settings ask for: lower shared_buffers, or for \
+             huge_pages = on set vm.nr_hugepages{}",
+            enough.unwrap_or_default()
+        );
+    }
+    if log.contains("No space left on device") {
+        return "its filesystem is full: free some room, or name another storage".into();
+    }
+    "the last lines of its log above say why".into()
+}
+
 impl ClusterError {
     /// Returns how to mend the failure, where that is known.
     pub fn help(&self) -> Option<String> {
@@ -150,12 +171,10 @@ impl ClusterError {
             Self::Settings(e) => e.help(),
             Self::Control(e) => e.help(),
             Self::Journal(e) => e.help(),
-            Self::DidNotStart { .. } | Self::Died { .. } => Some(
-                "look at the last lines of its log above; a full disk or too little memory is common".into(),
-            ),
-            Self::Port { source, .. } if source.kind() == io::ErrorKind::AddrNotAvailable => Some(
-                "it is no address of this machine: name one that `ip address` shows".into(),
-            ),
+            Self::DidNotStart { log, .. } | Self::Died { log, .. } => Some(help_by_log(log)),
+            Self::Port { source, .. } if source.kind() == io::ErrorKind::AddrNotAvailable => {
+                Some("it is no address of this machine: name one that `ip address` shows".into())
+            }
             Self::Remove { .. } => Some("remove it by hand once nothing uses it".into()),
             _ => None,
         }

@@ -289,3 +289,36 @@ fn the_highest_rate_that_keeps_an_objective_is_found_confirmed_and_stored_with_e
     assert!(shown["capacity"][0]["curve"][0]["rate"].is_f64());
     world.assert_nothing_left();
 }
+
+#[test]
+fn a_level_that_the_server_does_not_start_with_costs_its_own_trials_and_no_other() {
+    let world = World::new();
+    let text = format!(
+        "[experiment]\nrepeats = 1\norder = \"sequential\"\n[factors.v]\n\
+         minimal = {{ wal_level = \"minimal\" }}\nhuge = {{ shared_buffers = \"4TB\" }}\n\
+         library = {{ shared_preload_libraries = \"no_such_library\" }}\n\
+         good = {{ work_mem = \"5MB\" }}\n\
+         [load]\nrate = 100\nduration = \"1s\"\nwarm_up = \"100ms\"\n[workload]\nscale = 1\n\
+         [telemetry]\nfsync = \"0s\"\n[storage.disk]\ndirectory = \"{}\"\n",
+        world.disk().display()
+    );
+    let file = world.file("levels.toml", &text);
+    let ran = world.run(&["run", file.to_str().unwrap()]);
+    assert_eq!(ran.code, Some(2), "{}{}", ran.out, ran.err);
+    for why in [
+        "requires wal_level",
+        "lower shared_buffers, or for huge_pages = on set vm.nr_hugepages=2",
+        "no_such_library",
+    ] {
+        assert!(ran.err.contains(why), "{why}: {}", ran.err);
+    }
+    let completed = |world: &World| -> Vec<u64> {
+        let shown = world.show("latest");
+        let treatments = shown["treatments"].as_array().unwrap().clone();
+        treatments.iter().map(|treatment| treatment["trials"].as_u64().unwrap()).collect()
+    };
+    assert_eq!(completed(&world), [0, 0, 0, 1]);
+    // Those that failed are tried again, and what is complete stays so.
+    assert_eq!(world.run(&["run", "--resume", "latest"]).code, Some(2));
+    assert_eq!(completed(&world), [0, 0, 0, 1]);
+}

@@ -311,8 +311,11 @@ impl<'a> ClusterPool<'a> {
         let Some(Slot { server: Some(server), data }) = self.slots.get_mut(&key) else {
             unreachable!("a treatment's cluster was made just now, or its server before any trial");
         };
-        if let Server::Managed(cluster) = server {
-            cluster.start(context.stop)?;
+        // Not with the settings of another treatment: the server may not start with those.
+        if let Server::Managed(cluster) = server
+            && !cluster.is_running()
+        {
+            cluster.apply(&treatment.settings, context.stop)?;
         }
         match data {
             Data::Loaded => {}

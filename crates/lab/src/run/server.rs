@@ -157,11 +157,13 @@ impl Server {
         let Self::Managed(cluster) = self else { return None };
         let until = Instant::now() + MOMENT;
         loop {
-            match cluster.check_running() {
-                Err(died) => return Some(died.into()),
-                Ok(()) if Instant::now() >= until => return None,
-                Ok(()) => std::thread::sleep(Duration::from_millis(10)),
+            if let Some(died) = cluster.death() {
+                return Some(died.into());
             }
+            if cluster.pid().is_none() || Instant::now() >= until {
+                return None;
+            }
+            std::thread::sleep(Duration::from_millis(10));
         }
     }
 
