@@ -8,11 +8,12 @@ use crate::commands::{
     worker,
 };
 use crate::exit_status::exit_codes;
+use crate::parts::LONG_VERSION;
 
 /// A dynamometer for PostgreSQL: how fast is it on this storage stack, and does the stack keep what
 /// it acknowledged?
 #[derive(Debug, Parser)]
-#[command(name = "pgdyno", version, long_version = LONG_VERSION, max_term_width = 100, after_help = after_help())]
+#[command(name = "pgdyno", version, long_version = LONG_VERSION.as_str(), max_term_width = 100, after_help = after_help())]
 pub(crate) struct Arguments {
     /// None: say what to type first.
     #[command(subcommand)]
@@ -33,13 +34,6 @@ fn after_help() -> String {
         exit_codes()
     )
 }
-
-/// The version, and whether what a lighter build leaves out is there.
-const LONG_VERSION: &str = if cfg!(feature = "emulated-disk") {
-    concat!(env!("CARGO_PKG_VERSION"), "\nwith the emulated disk")
-} else {
-    concat!(env!("CARGO_PKG_VERSION"), "\nwithout the emulated disk (feature `emulated-disk`)")
-};
 
 /// What `pgdyno` alone prints.
 pub(crate) const FIRST_STEPS: &str = "\

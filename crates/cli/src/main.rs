@@ -31,6 +31,7 @@ mod metrics;
 mod named_options;
 mod new_error;
 mod output;
+mod parts;
 mod probe_result;
 mod progress;
 mod render;

@@ -6,6 +6,8 @@ use pgdyno_lab::doctor::{Doctor, Install};
 use pgdyno_model::json::Document;
 use serde_json::{Value, json};
 
+use crate::parts;
+
 /// The findings as a JSON document.
 #[derive(serde::Serialize)]
 #[serde(transparent)]
@@ -50,6 +52,9 @@ fn as_json(doctor: &Doctor) -> Value {
         "advice": doctor.advised.advice,
         "fine": doctor.advised.fine,
         "unseen": doctor.advised.unseen,
+        "lacks": parts::lacking()
+            .map(|part| json!({ "what": part.name, "feature": part.feature }))
+            .collect::<Vec<_>>(),
         "missing": doctor.missing.iter().map(|m| json!({
             "what": m.what,
             "why": m.why,

@@ -4,6 +4,8 @@ use pgdyno_lab::doctor::{Doctor, Severity};
 use pgdyno_results::report::fingerprint::{self, Row};
 use pgdyno_results::report::text::{plain, wrap};
 
+use crate::parts::{self, Part};
+
 /// Where the text of rows and advice begins.
 const INDENT: usize = 13;
 
@@ -35,6 +37,13 @@ pub(super) fn render(doctor: &Doctor, verbose: bool, width: usize) -> String {
             for (place, command) in &missing.how {
                 page.line(&format!("    {place}: {command}"));
             }
+        }
+    }
+    let lacking: Vec<Part> = parts::lacking().collect();
+    if !lacking.is_empty() {
+        page.head("This build");
+        for Part { name, feature, .. } in &lacking {
+            page.text(&format!("lacks {name}: build pgdyno with `--features {feature}`"));
         }
     }
     page.lines.join("\n")
