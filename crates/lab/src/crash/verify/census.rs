@@ -107,17 +107,21 @@ pub(in crate::crash) fn baseline(
 /// to, and its tables and B-trees are checked by amcheck.
 pub(super) fn complaints(cluster: &Cluster) -> Observed<Vec<String>> {
     let mut complaints = Vec::new();
+    let mut not_asked = None;
     for database in databases(cluster)?.iter().filter(|name| *name != DATABASE) {
         let mut tell = |what: &str| complaints.push(format!("database {database}: {what}"));
         let client = connect(cluster, database);
         match client.and_then(|mut client| structure::at_once(&mut client)) {
             Ok(found) => found.iter().for_each(|what| tell(what)),
             Err(Unseen::Damaged(what)) => tell(&what),
-            Err(Unseen::NotApplicable(_)) => {}
+            Err(unseen @ Unseen::NotApplicable(_)) => not_asked = Some(unseen),
             // What was found before is a finding, whatever keeps the rest from being looked at.
             Err(other) if complaints.is_empty() => return Err(other),
             Err(_) => break,
         }
     }
-    Ok(complaints)
+    match not_asked {
+        Some(unseen) if complaints.is_empty() => Err(unseen),
+        _ => Ok(complaints),
+    }
 }
