@@ -12,7 +12,8 @@
 //! - [`Interval`]: a median of ratios with its interval, for benches.
 //! - [`quick_install`]: a PostgreSQL whose `initdb` copies what it made before.
 //! - [`RELEASE_MOUNTS`]: how a mount namespace of a test lets go of other tests' mounts.
-//! - [`write_program`]: a program that can be run at once.
+//! - [`write_program`], [`wrap_postgres`]: a program that can be run at once; PostgreSQL's with another
+//!   `postgres`.
 //! - [`traces()`]: mounts, loop devices and emulated disks that a test left behind.
 //! - [`wait_for`]: polls for a result, and fails the test after a minute.
 //!
@@ -50,7 +51,7 @@ pub mod zfs;
 pub use majors::pgbench_folders;
 pub use namespace::RELEASE_MOUNTS;
 pub use place::Place;
-pub use program::write_program;
+pub use program::{wrap_postgres, write_program};
 pub use quick_initdb::quick_install;
 pub use scratch::Scratch;
 pub use server::{PASSWORD, Server, Session, create_cluster, install};

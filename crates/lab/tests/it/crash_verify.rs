@@ -5,7 +5,7 @@
 //! each asserts that every other oracle passes.
 
 use std::fs::{File, OpenOptions};
-use std::os::unix::fs::{FileExt, PermissionsExt, symlink};
+use std::os::unix::fs::{FileExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -19,7 +19,7 @@ use pgdyno_lab::{CrashRecord, LabError, Prepared, Verdict};
 use pgdyno_model::crash::{CheckOutcome, Failing};
 use pgdyno_model::progress::Silent;
 use pgdyno_model::target::Target;
-use pgdyno_test_support::{install, write_program};
+use pgdyno_test_support::{install, wrap_postgres};
 
 /// PostgreSQL's page.
 const PAGE: usize = 8192;
@@ -258,12 +258,6 @@ fn a_server_that_does_not_start_a_second_time_is_seen() {
 /// `before-start.sql` in PGDATA says before it starts, once.
 fn acting_before_start(programs: &Path) {
     let installed = install(None).bindir;
-    for entry in std::fs::read_dir(&installed).unwrap() {
-        let entry = entry.unwrap();
-        if entry.file_name() != "postgres" {
-            symlink(entry.path(), programs.join(entry.file_name())).unwrap();
-        }
-    }
     let text = format!(
         "#!/bin/sh\nsql=$2/before-start.sql\n\
          if [ \"$1\" = -D ] && [ -f \"$sql\" ]; then\n\
@@ -271,13 +265,12 @@ fn acting_before_start(programs: &Path) {
          exec {0} \"$@\"\n",
         installed.join("postgres").display()
     );
-    write_program(&programs.join("postgres"), &text);
+    wrap_postgres(&installed, programs, &text);
 }
 
 #[test]
 fn what_is_lost_with_the_clean_stop_is_seen() {
     let programs = tempfile::tempdir().unwrap();
-    std::fs::set_permissions(programs.path(), std::fs::Permissions::from_mode(0o755)).unwrap();
     acting_before_start(programs.path());
     let lie: AfterRecovery = Arc::new(|_: &Target, data: &Path| {
         let sql = "DELETE FROM pgdyno_token WHERE sequence = (SELECT min(sequence) FROM pgdyno_token)\nUPDATE pgbench_tellers SET tbalance = 0\n";

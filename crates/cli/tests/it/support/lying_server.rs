@@ -3,11 +3,11 @@
 
 #![allow(clippy::unwrap_used)]
 
-use std::os::unix::fs::{PermissionsExt, symlink};
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use pgdyno_test_support::write_program;
+use pgdyno_test_support::wrap_postgres;
 
 use crate::support::World;
 
@@ -51,24 +51,13 @@ fn lying(world: &World, variables: &str) -> PathBuf {
         .output();
     let compiled = compiled.unwrap();
     assert!(compiled.status.success(), "{}", String::from_utf8_lossy(&compiled.stderr));
-    let programs = world.path("bin");
-    std::fs::create_dir(&programs).unwrap();
-    let installed = bindir();
-    for entry in std::fs::read_dir(&installed).unwrap() {
-        let entry = entry.unwrap();
-        if entry.file_name() != "postgres" {
-            symlink(entry.path(), programs.join(entry.file_name())).unwrap();
-        }
-    }
+    std::fs::set_permissions(&library, PermissionsExt::from_mode(0o755)).unwrap();
+    let (installed, programs) = (bindir(), world.path("bin"));
     let wrapper = format!(
         "#!/bin/sh\nexport {variables}\nexport LD_PRELOAD={}\nexec {} \"$@\"\n",
         library.display(),
         installed.join("postgres").display()
     );
-    let postgres = programs.join("postgres");
-    write_program(&postgres, &wrapper);
-    for path in [&library, &programs] {
-        std::fs::set_permissions(path, PermissionsExt::from_mode(0o755)).unwrap();
-    }
+    wrap_postgres(&installed, &programs, &wrapper);
     programs
 }
