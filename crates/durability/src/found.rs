@@ -118,13 +118,16 @@ pub(crate) fn tokens(rows: &[Row]) -> BTreeSet<Token> {
     rows.iter().map(|row| row.token).collect()
 }
 
-/// Objects by database, each as text with its definition.
+/// Objects of a database, each as text with its definition.
+pub type Objects = BTreeSet<String>;
+
+/// Objects of all databases, by the database's name.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Census {
-    /// Objects before the fault.
-    pub before: BTreeMap<String, BTreeSet<String>>,
+    /// Objects before the fault, when each database could be read.
+    pub before: BTreeMap<String, Objects>,
     /// Objects afterwards.
-    pub after: BTreeMap<String, Observed<BTreeSet<String>>>,
+    pub after: BTreeMap<String, Observed<Objects>>,
 }
 
 /// Observations in a server that came back after a fault.

@@ -44,7 +44,7 @@ pub use damage::{damage_in, is_damage, refuses_writes};
 pub use excerpt::ledger_excerpt;
 pub use flush::{FlushEvent, early_acknowledgements};
 pub use found::{
-    Aftermath, Amounts, AsynchronousCommit, Census, Contents, EffectKey, Found, Numbers, Observed,
-    Promise, Row, TableRows, Unseen, Wal,
+    Aftermath, Amounts, AsynchronousCommit, Census, Contents, EffectKey, Found, Numbers, Objects,
+    Observed, Promise, Row, TableRows, Unseen, Wal,
 };
 pub use judge::{Judgement, judge};

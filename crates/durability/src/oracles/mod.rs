@@ -7,8 +7,6 @@ mod case;
 mod ledger;
 mod tables;
 
-use std::collections::BTreeSet;
-
 pub use case::Case;
 use case::{complaints, outcome_of, with};
 pub(crate) use ledger::missing;
@@ -17,7 +15,7 @@ use pgdyno_model::crash::{CheckOutcome, Failing};
 use pgdyno_model::ledger::History;
 use tables::once;
 
-use crate::found::{Contents, Found, Observed, Promise, Unseen};
+use crate::found::{Contents, Found, Objects, Observed, Promise, Unseen};
 
 /// A named check.
 #[derive(Clone, Copy)]
@@ -161,7 +159,7 @@ fn objects(case: &Case<'_>) -> CheckOutcome {
     })
 }
 
-fn differences(before: &BTreeSet<String>, after: &BTreeSet<String>) -> Vec<String> {
+fn differences(before: &Objects, after: &Objects) -> Vec<String> {
     let gone = before.difference(after).map(|object| format!("gone or changed: {object}"));
     let new = after.difference(before).map(|object| format!("new or changed: {object}"));
     gone.chain(new).collect()

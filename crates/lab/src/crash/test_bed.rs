@@ -3,14 +3,14 @@
 
 mod replica;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
 use pgdyno_dataset::BulkLoad;
 use pgdyno_dataset::workload::{self, DataSet};
-use pgdyno_durability::{Observed, Unseen};
+use pgdyno_durability::{Objects, Observed, Unseen};
 use pgdyno_emulated_disk::states::State;
 use pgdyno_emulated_disk::{Control, Cut, DiskServer};
 use pgdyno_exec::Step;
@@ -69,7 +69,7 @@ pub(super) struct TestBed {
     facts: StorageFacts,
     load: &'static CrashLoad,
     /// The objects of all its databases.
-    objects: Observed<BTreeMap<String, BTreeSet<String>>>,
+    objects: Observed<BTreeMap<String, Objects>>,
     /// Whether its storages' power is cut, or they are not mounted.
     powered_off: bool,
     /// How long each storage's mount after the last power cut since the baseline took; empty
@@ -187,7 +187,7 @@ impl TestBed {
     }
 
     /// Returns the objects that all its databases had once the tables were loaded.
-    pub(super) fn objects(&self) -> &Observed<BTreeMap<String, BTreeSet<String>>> {
+    pub(super) fn objects(&self) -> &Observed<BTreeMap<String, Objects>> {
         &self.objects
     }
 

@@ -9,14 +9,14 @@
 //! 2. In a later process [`KeptStretch::open`], then [`KeptStretch::append`] again.
 //! 3. [`KeptStretch::keep_evidence`] if a state failed, and [`KeptStretch::remove`].
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::fs::{self, DirBuilder, File, TryLockError};
 use std::io::{self, Write as _};
 use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use pgdyno_durability::Unseen;
+use pgdyno_durability::{Objects, Unseen};
 use pgdyno_emulated_disk::DiskLog;
 use pgdyno_emulated_disk::states::Stretch;
 use pgdyno_engine::ledger::{read, read_positions};
@@ -78,7 +78,7 @@ pub(crate) struct StretchRecord {
     fingerprint: String,
     system_identifier: Option<u64>,
     checksums: bool,
-    objects: Option<BTreeMap<String, BTreeSet<String>>>,
+    objects: Option<BTreeMap<String, Objects>>,
     wal_writer_delay: Option<Duration>,
     flushed_at: BTreeMap<u64, Duration>,
     ended_at: Duration,

@@ -1,9 +1,9 @@
 //! All databases of a cluster: the objects that each has, and whether it is whole.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use pgdyno_connect::control::Client;
-use pgdyno_durability::{Observed, Unseen};
+use pgdyno_durability::{Objects, Observed, Unseen};
 use pgdyno_postgres::Cluster;
 
 use super::session::{PLAIN, connection_failed, unseen};
@@ -84,7 +84,7 @@ fn databases(cluster: &Cluster) -> Observed<Vec<String>> {
 /// Returns the objects of all databases of `cluster`, each with its definition.
 pub(in crate::crash) fn objects(
     cluster: &Cluster,
-) -> Observed<BTreeMap<String, Observed<BTreeSet<String>>>> {
+) -> Observed<BTreeMap<String, Observed<Objects>>> {
     let counted = CATALOGS.map(|(catalog, known_by)| counted_catalog(catalog, known_by));
     let all = [MADE, RELATIONS].into_iter().chain(counted.iter().map(String::as_str));
     let sql = all.collect::<Vec<_>>().join(" UNION ALL ");
@@ -97,9 +97,7 @@ pub(in crate::crash) fn objects(
 }
 
 /// Returns the objects of all databases of `cluster`, each of which can be read.
-pub(in crate::crash) fn baseline(
-    cluster: &Cluster,
-) -> Observed<BTreeMap<String, BTreeSet<String>>> {
+pub(in crate::crash) fn baseline(cluster: &Cluster) -> Observed<BTreeMap<String, Objects>> {
     objects(cluster)?.into_iter().map(|(database, of)| Ok((database, of?))).collect()
 }
 

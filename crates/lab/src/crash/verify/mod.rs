@@ -12,12 +12,12 @@ mod session;
 mod structure;
 mod watchdog;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use pgdyno_connect::control::Client;
-use pgdyno_durability::{Census, Found, Observed, Unseen, Wal, damage_in};
+use pgdyno_durability::{Census, Found, Objects, Observed, Unseen, Wal, damage_in};
 use pgdyno_postgres::Cluster;
 pub(super) use session::Terms;
 use session::{VerifySession, unseen};
@@ -36,7 +36,7 @@ pub(super) struct Before {
     /// Whether its pages have checksums.
     pub(super) checksums: bool,
     /// The objects of all databases.
-    pub(super) objects: Observed<BTreeMap<String, BTreeSet<String>>>,
+    pub(super) objects: Observed<BTreeMap<String, Objects>>,
 }
 
 /// Settings that durability depends on.

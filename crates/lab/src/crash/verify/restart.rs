@@ -2,10 +2,10 @@
 //!
 //! The order: [`write()`] by the connection that read all, then [`look`], which stops the server.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use pgdyno_connect::control::{Client, error_text};
-use pgdyno_durability::{Contents, Observed, Unseen, refuses_writes};
+use pgdyno_durability::{Contents, Objects, Observed, Unseen, refuses_writes};
 use pgdyno_postgres::{Checksums, Cluster, ClusterError, StopMode};
 
 use super::session::{PLAIN, Terms, VerifySession, unseen};
@@ -37,7 +37,7 @@ pub(super) struct AfterWrite {
     pub(super) contents: Observed<Contents>,
     pub(super) unwritten: Observed<Vec<String>>,
     /// The objects of all databases.
-    pub(super) objects: Observed<BTreeMap<String, Observed<BTreeSet<String>>>>,
+    pub(super) objects: Observed<BTreeMap<String, Observed<Objects>>>,
     /// Complaints about the databases beside the load's.
     pub(super) others: Observed<Vec<String>>,
 }
