@@ -16,6 +16,7 @@ use crate::mountinfo::{self, MountEntry, real_source};
 use crate::quote::quote;
 
 mod error;
+mod fuse_requests;
 pub(crate) mod holders;
 
 pub use error::MountError;
@@ -137,6 +138,8 @@ pub fn unmount_if(
             let (expected, found) = (expected(), named(&there));
             return Err(MountError::NotOurs { target: target.to_owned(), expected, found });
         }
+        // Where the kernel does not tell, the daemon has probably answered long ago.
+        let _ = fuse_requests::wait_for_answers(&there, until);
         match rustix::mount::unmount(target, UnmountFlags::NOFOLLOW) {
             Ok(()) => return Ok(()),
             Err(Errno::BUSY) if Instant::now() < until => {

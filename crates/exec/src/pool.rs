@@ -7,7 +7,7 @@ use crate::error::StepError;
 use crate::tool::run_tool;
 
 /// How long the destruction of a pool waits for processes that still use it. On a busy machine,
-/// zfs-fuse itself lets go of an unmounted filesystem only seconds later.
+/// zfs-fuse itself notices only seconds later that a filesystem was unmounted.
 const PATIENCE: Duration = Duration::from_secs(20);
 
 /// Destroys the pool `name`, if it is there.

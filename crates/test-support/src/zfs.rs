@@ -51,22 +51,10 @@ impl Daemon {
 impl Drop for Daemon {
     fn drop(&mut self) {
         if let Some(child) = &mut self.child {
-            // It sleeps four seconds first. After a kill, the next one's pools stay busy on a busy
-            // machine for longer than anybody waits.
-            let pid = rustix::process::Pid::from_child(child);
-            let _ = rustix::process::kill_process(pid, rustix::process::Signal::TERM);
-            let until = Instant::now() + Duration::from_secs(15);
-            while matches!(child.try_wait(), Ok(None)) {
-                if Instant::now() > until {
-                    // It has been seen to overhear the first: its own statistics then stay mounted,
-                    // with nobody to serve them.
-                    let _ = child.kill();
-                    let _ = child.wait();
-                    let _ = Command::new("umount").arg("/zfs-kstat").stderr(Stdio::null()).status();
-                    break;
-                }
-                std::thread::sleep(Duration::from_millis(50));
-            }
+            // Asked to end, it sleeps for four seconds first. Its own statistics stay mounted.
+            let _ = child.kill();
+            let _ = child.wait();
+            let _ = Command::new("umount").arg("/zfs-kstat").stderr(Stdio::null()).status();
         }
     }
 }

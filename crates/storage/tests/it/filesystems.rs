@@ -7,6 +7,7 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::atomic::AtomicBool;
+use std::time::Duration;
 
 use pgdyno_exec::journal::Journal;
 use pgdyno_exec::mount::{Mount, MountError};
@@ -17,6 +18,7 @@ use pgdyno_storage::filesystem;
 use pgdyno_storage::filesystem::{Filesystem, FilesystemError, Volume};
 use pgdyno_test_support::skip;
 use pgdyno_test_support::zfs::Daemon;
+use rustix::process::{Pid, Signal};
 
 static RUN: AtomicBool = AtomicBool::new(false);
 
@@ -309,6 +311,29 @@ fn zfs_lives_and_leaves() {
     );
     assert!(facts.driver.contains("zfs-fuse") == (facts.kind == "fuse.zfs"), "{facts:?}");
     assert_eq!(pools(), before);
+}
+
+#[test]
+fn zfs_is_unmounted_once_its_daemon_knows_which_files_are_closed() {
+    let test = "zfs_is_unmounted_once_its_daemon_knows_which_files_are_closed";
+    let daemon = Daemon::new();
+    let Some(disks) = Disks::new(test, "zfs", 1) else { return };
+    let Some(child) = &daemon.child else {
+        return skip(test, "ZFS is served by the kernel or by somebody else's daemon");
+    };
+    disks.make().unwrap();
+    let signal = |signal| rustix::process::kill_process(Pid::from_child(child), signal).unwrap();
+    // More than the kernel hands to a daemon at a time.
+    let files: Vec<_> = (0..100).map(|_| File::open(disks.point()).unwrap()).collect();
+    signal(Signal::STOP);
+    drop(files);
+    std::thread::scope(|scope| {
+        let taken_down = scope.spawn(|| disks.take_down());
+        // Long enough to unmount.
+        std::thread::sleep(Duration::from_millis(300));
+        signal(Signal::CONT);
+        taken_down.join().unwrap().unwrap();
+    });
 }
 
 #[test]
