@@ -6,7 +6,7 @@ use pgdyno_connect::control::{Client, error_text};
 use pgdyno_durability::{Numbers, Observed, Row, TableRows, Unseen};
 use pgdyno_model::ledger::{Effect, Token};
 
-use super::session::{Terms, VerifySession, unseen};
+use super::session::{PLAIN, Terms, VerifySession, unseen};
 use crate::crash::workload::{Amount, LoadedTable};
 
 /// Leaves the planner nothing but sequential scans.
@@ -153,6 +153,7 @@ pub(super) fn tokens_by_key(client: &mut Client) -> Observed<Vec<Token>> {
 
 /// The numbers that the tokens' sequence gave, and where it stands.
 pub(super) fn numbers(client: &mut Client) -> Observed<Numbers> {
+    client.batch_execute(PLAIN).map_err(|e| unseen(&e))?;
     let sql = "SELECT (SELECT last_value FROM pgdyno_token_number_seq), max(number), \
         count(*) - count(DISTINCT number) FROM pgdyno_token";
     let row = client.query_one(sql, &[]).map_err(|e| unseen(&e))?;
