@@ -31,8 +31,8 @@ pub fn dry_run(prepared: &Prepared) -> Result<String, LabError> {
     }
     let _ = writeln!(
         out,
-        "what each session stands on, made anew after every failure; page checksums, WAL segments of 1 MB and max_wal_size = 32MB \
-         unless said otherwise; for faults of the disk an emulated disk takes the loop file's place:"
+        "what each session stands on, made anew after every failure; page checksums, WAL segments of 1 MB and max_wal_size = 32MB (two \
+         segments at least) unless said otherwise; for faults of the disk an emulated disk takes the loop file's place:"
     );
     out.push_str(&making(prepared)?);
     out.push_str(&describe_log_rooms(prepared));

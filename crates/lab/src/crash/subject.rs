@@ -121,7 +121,7 @@ impl Subject {
             }
         };
         // The server makes checkpoints by itself too.
-        offer("max_wal_size", "32MB".into());
+        offer("max_wal_size", max_wal_size(&self.initdb));
         if let Some(connections) = max_connections(self.options.clients) {
             offer("max_connections", connections.to_string());
         }
@@ -248,4 +248,32 @@ pub(super) fn takes_emulated(storage: &Storage, fault: Fault) -> bool {
     let is_emulated = !storage.backing.emulated().is_empty();
     let shut_down = || storage.filesystem.as_ref().is_some_and(is_shut_down_as_by_the_power);
     is_emulated || fault.needs_emulated_disk() || (fault == Fault::Power && !shut_down())
+}
+
+/// Returns the `max_wal_size` of a server that `initdb` makes with these options: as little as it
+/// takes, which is two segments.
+fn max_wal_size(options: &[String]) -> String {
+    const LEAST: u64 = 32;
+    let mut words = options.iter().flat_map(|option| option.split(['=', ' ']));
+    let asked = words.find(|word| *word == "--wal-segsize").and_then(|_| words.next());
+    let segment = asked.and_then(|mb| mb.parse().ok()).unwrap_or(1);
+    format!("{}MB", LEAST.max(2 * segment))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_crashed_servers_wal_holds_two_segments_of_the_asked_size() {
+        for (options, expected) in [
+            (&[][..], "32MB"),
+            (&["--wal-segsize=16", "-k"], "32MB"),
+            (&["--data-checksums", "--wal-segsize=64"], "128MB"),
+            (&["--wal-segsize", "1024"], "2048MB"),
+        ] {
+            let options: Vec<String> = options.iter().map(|&o| o.to_owned()).collect();
+            assert_eq!(max_wal_size(&options), expected, "{options:?}");
+        }
+    }
 }
