@@ -229,7 +229,7 @@ impl Aggregate {
         while self.next_interval().is_some() {}
         let tally = self.tally();
         let schedule = self.schedule;
-        let closing = self.closing(spec, &tally, stopped_at);
+        let closing = self.closing(&tally, stopped_at);
         let measured_s = closing.since(schedule.opening).as_secs_f64();
         let mut latency = Latencies::new();
         let mut service = None;
@@ -272,14 +272,13 @@ impl Aggregate {
     }
 
     /// Returns when the window closed: after every transaction that counts in it.
-    fn closing(&self, spec: &LoadSpec, tally: &Tally, stopped_at: Option<Moment>) -> Moment {
+    fn closing(&self, tally: &Tally, stopped_at: Option<Moment>) -> Moment {
         let after_last = tally.last_done.map_or(self.schedule.opening, |done| Moment(done.0 + 1));
-        let all_gave_up = tally.counters.aborted_clients == spec.clients.get();
         let ended = match stopped_at {
             Some(at) => at,
             None if self.schedule.closing == Moment::NEVER => after_last,
-            None if all_gave_up => self.last_end,
-            None => self.schedule.closing,
+            // Before the schedule says so, if all clients gave up or had nothing more to do.
+            None => self.last_end,
         };
         ended.max(after_last).min(self.schedule.closing).max(self.schedule.opening)
     }

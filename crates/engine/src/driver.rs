@@ -191,6 +191,7 @@ fn start_threads(
             thread,
             transactions: transactions_of(spec),
             rate: spec.options.rate.map(|rate| rate / f64::from(spec.event_loops())),
+            stays_open: spec.stays_open,
             options: RecorderOptions {
                 log,
                 tallies_seconds: share.is_some(),

@@ -24,6 +24,8 @@ pub struct Pacer {
     throttle: Option<Throttle>,
     /// Random numbers that choose scripts; none where each client has its own.
     pub script_random: Option<Random>,
+    /// Until when load lasts although nothing more is due.
+    open_until: Moment,
 }
 
 impl Pacer {
@@ -31,6 +33,16 @@ impl Pacer {
     pub fn throttle(&mut self, rate: f64, schedule: &Schedule, random: Random) {
         let (due, opening) = (schedule.start, schedule.opening);
         self.throttle = Some(Throttle { random, mean_us: 1e6 / rate, due, opening });
+    }
+
+    /// Has load last until `closing` although nothing more is due before it. pgbench then ends.
+    pub fn keep_open(&mut self, closing: Moment) {
+        self.open_until = closing;
+    }
+
+    /// Returns whether load lasts at `now` without a client that has something to do.
+    pub(crate) fn is_open(&self, now: Moment) -> bool {
+        now < self.open_until
     }
 
     /// Returns whether load is a closed loop: transactions are due as soon as they can be sent.

@@ -77,6 +77,9 @@ pub struct LoadSpec {
     /// Each client draws pgbench's values. Which script it chooses, and when with a rate, equals
     /// pgbench's if each thread has one client.
     pub draws_as_pgbench: bool,
+    /// Whether the load lasts to the end of its window although, with a rate, nothing more is due in
+    /// it. pgbench ends then.
+    pub stays_open: bool,
     /// Reactor that carries the bytes.
     pub reactor: ReactorChoice,
 }
@@ -103,6 +106,7 @@ impl LoadSpec {
             log_failures: false,
             log_steps: false,
             draws_as_pgbench: false,
+            stays_open: true,
             reactor: ReactorChoice::default(),
         }
     }

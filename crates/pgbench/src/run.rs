@@ -262,6 +262,7 @@ fn load_spec(
         log_failures: run.verbose_errors,
         log_steps: run.debug,
         draws_as_pgbench: true,
+        stays_open: false,
         reactor: run.reactor,
         ..LoadSpec::new(servers, scripts.collect())
     }

@@ -171,6 +171,14 @@ impl Clients {
         soon.min(self.recorder.next_tick()).min(timer)
     }
 
+    /// Returns whether there is something to wait for at `now`: a client, or the end of a window in
+    /// which nothing more is due. Clients that gave up make up no load.
+    #[inline]
+    fn goes_on(&self, now: Moment) -> bool {
+        self.active > 0
+            || self.pacer.is_open(now) && self.recorder.aborted_clients() < self.clients.len()
+    }
+
     /// Stops clients that have not ended; returns those whose statement was under way.
     fn stop_on<R: Reactor>(&mut self, reactor: &mut R) -> Vec<usize> {
         let mut interrupted = Vec::new();
@@ -230,7 +238,7 @@ pub(crate) fn run<R: Reactor>(
     let deadline = schedule.closing.after(schedule.grace);
     let mut now = reactor.now();
     let mut skipped_turns = 0;
-    while all.active > 0 && !stop.load(Ordering::Relaxed) {
+    while all.goes_on(now) && !stop.load(Ordering::Relaxed) {
         all.recorder.tick(now);
         if now >= deadline {
             for index in 0..all.clients.len() {
@@ -240,11 +248,14 @@ pub(crate) fn run<R: Reactor>(
         }
         all.connect_on(reactor);
         let woken = all.wake_due_on(reactor, now);
-        if all.active == 0 {
+        if !all.goes_on(now) {
             // Nothing more will come; a wait for it would count as load.
             break;
         }
-        if all.next_turn.len() == all.active && skipped_turns < R::MAX_SKIPPED_TURNS {
+        if all.active > 0
+            && all.next_turn.len() == all.active
+            && skipped_turns < R::MAX_SKIPPED_TURNS
+        {
             skipped_turns += 1;
             now = reactor.now();
             continue;

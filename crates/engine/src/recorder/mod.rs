@@ -81,6 +81,8 @@ pub struct Recorder {
     commands_before: Vec<CommandSums>,
     on_interval: Box<dyn FnMut(Interval) + Send>,
     options: RecorderOptions,
+    /// Clients that gave up so far (count).
+    aborted: usize,
 }
 
 impl Recorder {
@@ -117,6 +119,7 @@ impl Recorder {
             commands_before: Vec::new(),
             on_interval,
             options,
+            aborted: 0,
         }
     }
 
@@ -390,7 +393,13 @@ impl Recorder {
 
     /// Counts a client that gave up; the first reasons are kept.
     pub fn record_abort(&mut self, reason: String) {
+        self.aborted += 1;
         self.tally.counters.record_abort(reason);
+    }
+
+    /// Returns how many clients have given up so far.
+    pub(crate) fn aborted_clients(&self) -> usize {
+        self.aborted
     }
 
     /// Hands on the last second and returns the counts of the whole load.

@@ -107,6 +107,9 @@ impl Load {
         if let Some(rate) = spec.options.rate {
             pacer.throttle(rate, &schedule, Random::new(3));
         }
+        if spec.stays_open && transactions.is_none() {
+            pacer.keep_open(schedule.closing);
+        }
         let client = |id| {
             let random = Random::new(id);
             let id = u32::try_from(id).unwrap();

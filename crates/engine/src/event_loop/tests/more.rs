@@ -33,6 +33,23 @@ impl TransactionSink for Sink {
 static LOGGED: Mutex<Vec<LoggedTransaction>> = Mutex::new(Vec::new());
 
 #[test]
+fn a_window_in_which_nothing_is_due_lasts_to_its_end_where_pgbench_would_end() {
+    let at_once = |_| -> Answer { Box::new(|_, _| after(MS, done(b'I'))) };
+    let rare = |spec: &mut LoadSpec| spec.options.rate = Some(0.01);
+    let load = Load { change: rare, warm_up: SECOND, clients: 2, ..Load::new("SELECT 1;") };
+    let quiet = load.run(at_once).measurement;
+    assert_eq!((quiet.transactions, quiet.measured_s, quiet.series.len()), (0, 5.0, 5));
+    assert!((6.0..6.2).contains(&quiet.total_s), "{}", quiet.total_s);
+    let as_pgbench = |spec: &mut LoadSpec| {
+        spec.options.rate = Some(0.01);
+        spec.stays_open = false;
+    };
+    let load = Load { change: as_pgbench, ..Load::new("SELECT 1;") };
+    let ended = load.run(at_once).measurement;
+    assert!(ended.total_s < 1.0 && ended.measured_s < 1.0, "{ended:?}");
+}
+
+#[test]
 fn with_a_rate_every_arrival_during_a_stall_is_seen_to_wait() {
     let stalls = |_| -> Answer {
         Box::new(|_, now| {
