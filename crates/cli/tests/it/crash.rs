@@ -15,10 +15,15 @@ fn assert_gone(world: &World) {
     assert_eq!(ledgers, Vec::<PathBuf>::new());
 }
 
-/// `crash` with short loads in the world's disk.
+/// `crash` in the world's disk, with loads that are short and yet meet a checkpoint.
 fn crash(world: &World, options: &str) -> (Ended, Value) {
+    crash_under(world, "700ms", options)
+}
+
+/// As [`crash`], with loads of `load`.
+fn crash_under(world: &World, load: &str, options: &str) -> (Ended, Value) {
     let disk = world.disk();
-    let mut args = vec!["crash", "--json", "--load", "700ms", "--storage", disk.to_str().unwrap()];
+    let mut args = vec!["crash", "--json", "--load", load, "--storage", disk.to_str().unwrap()];
     args.extend(options.split(' '));
     let ended = world.run(&args);
     let shown = serde_json::from_str(&ended.out).unwrap_or(Value::Null);
@@ -154,7 +159,7 @@ fn asynchronous_commit_loses_what_it_says() {
 fn processes_that_are_killed_take_nothing_with_them_and_the_seed_says_how_they_are() {
     let world = World::new();
     let options = "--fault process,backend --rounds 1 --seed 3";
-    let (ended, shown) = crash(&world, options);
+    let (ended, shown) = crash_under(&world, "300ms", options);
     assert_eq!(ended.code, Some(0), "{}{}", ended.out, ended.err);
     assert_eq!(shown["verdict"], "pass", "{}", shown["reason"]);
     assert_gone(&world);
@@ -183,7 +188,7 @@ fn a_seed_repeats_the_rounds_with_and_without_controls_and_other_faults() {
 fn a_server_that_does_not_come_back_in_its_time_fails_and_is_gone() {
     let world = World::new();
     let options = "--fault process --rounds 1 --no-controls --recovery-limit 1ms";
-    let (ended, shown) = crash(&world, options);
+    let (ended, shown) = crash_under(&world, "300ms", options);
     assert_eq!(ended.code, Some(4), "{}{}", ended.out, ended.err);
     assert_eq!(shown["verdict"], "FAIL (will not start)");
     let round = &shown["faults"][0]["each"][0];

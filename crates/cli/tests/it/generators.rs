@@ -110,8 +110,8 @@ fn a_killed_worker_makes_the_run_invalid_and_stops_the_other() {
 fn a_trial_in_which_a_worker_is_killed_is_tried_again() {
     let world = World::new();
     let text = format!(
-        "[experiment]\nrepeats = 1\n[load]\nclients = 2\nduration = \"2s\"\nwarm_up = \"200ms\"\n\
-         [workload]\nscale = 1\n[telemetry]\nfsync = \"0s\"\n\
+        "[experiment]\nrepeats = 1\n[load]\nclients = 2\nrate = 100\nduration = \"2s\"\n\
+         warm_up = \"200ms\"\n[workload]\nscale = 1\n[telemetry]\nfsync = \"0s\"\n\
          [generators]\nlaunch = \"local:2\"\nmax_start_skew = \"60s\"\nretry = 1\n\
          [storage.disk]\ndirectory = \"{}\"\n",
         world.disk().display()

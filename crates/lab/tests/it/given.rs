@@ -388,11 +388,9 @@ fn what_a_file_says_of_its_load_is_done() {
     let begun = |n: usize| {
         let m = trials[n].measurement.as_ref().unwrap();
         assert_eq!((m.counters.aborted_clients, &trials[n].failure), (0, &None));
-        assert_eq!(
-            m.counters.failures.get("22012"),
-            Some(&m.failed),
-            "division by zero fails, and the client goes on"
-        );
+        // A busy machine may complete none in the window.
+        let by_zero = m.counters.failures.get("22012").copied().unwrap_or_default();
+        assert_eq!(by_zero, m.failed, "division by zero fails, and the client goes on");
         let ended = m.acknowledged() + m.failed + m.counters.failed_outside;
         assert!(
             m.counters.reconnections >= ended,
