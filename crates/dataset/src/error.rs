@@ -1,5 +1,6 @@
 //! Why a data set could not be loaded.
 
+use pgdyno_connect::control::wait::{Waiting, wait_of};
 use pgdyno_connect::control::{ControlError, error_text};
 use thiserror::Error;
 
@@ -20,6 +21,16 @@ pub enum DatasetError {
         found: String,
         /// SQLSTATE, where the server answered.
         sqlstate: Option<String>,
+    },
+    /// A statement waited for somebody else until it was given up.
+    #[error("cannot load {data}: {doing}: the statement {waiting}")]
+    Waits {
+        /// The data set.
+        data: String,
+        /// The attempt, as a verb with its object.
+        doing: String,
+        /// For whom, and how long.
+        waiting: Waiting,
     },
     /// A connection.
     #[error("cannot load {data}")]
@@ -59,6 +70,10 @@ pub enum DatasetError {
 impl DatasetError {
     /// Creates the error of a statement of `load`, which was `doing` something.
     pub(crate) fn sql(load: &BulkLoad<'_>, doing: &str, error: &tokio_postgres::Error) -> Self {
+        if let Some(waiting) = wait_of(error) {
+            let (data, doing) = (load.identity(), doing.to_owned());
+            return Self::Waits { data, doing, waiting: waiting.clone() };
+        }
         Self::Sql {
             data: load.identity(),
             doing: doing.to_owned(),
@@ -72,6 +87,22 @@ impl DatasetError {
         Self::Refused { what: what.into(), help: help.into() }
     }
 
+    /// Whether the connection was lost, or the server ended it.
+    pub fn is_lost(&self) -> bool {
+        const ENDED: [&str; 3] = ["57P01", "57P02", "57P03"];
+        let Self::Sql { sqlstate, .. } = self else { return false };
+        sqlstate.as_ref().is_none_or(|code| ENDED.contains(&code.as_str()))
+    }
+
+    /// Whether a statement waited for somebody else until it was given up.
+    pub fn is_wait(&self) -> bool {
+        match self {
+            Self::Waits { .. } => true,
+            Self::Connect { source, .. } => source.is_wait(),
+            _ => false,
+        }
+    }
+
     /// Returns how to mend the error, where that is known.
     pub fn help(&self) -> Option<String> {
         match self {
@@ -82,6 +113,7 @@ impl DatasetError {
             Self::Sql { sqlstate: Some(s), .. } if s == "57014" => {
                 Some("somebody cancelled it; the same load begun again goes on".into())
             }
+            Self::Waits { waiting, .. } => waiting.wait.help(),
             Self::Connect { source, .. } => source.help(),
             Self::Refused { help, .. } => Some(help.clone()),
             Self::Sql { .. } | Self::Column { .. } | Self::Interrupted { .. } => None,

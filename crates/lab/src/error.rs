@@ -4,11 +4,14 @@ use std::error::Error;
 use std::fmt;
 use std::path::PathBuf;
 
-use pgdyno_connect::control::error_text;
+use pgdyno_connect::control::wait::{Waiting, wait_of};
+use pgdyno_connect::control::{ControlError, error_text};
+use pgdyno_dataset::DatasetError;
 use pgdyno_dataset::trust::NotTrusted;
 use pgdyno_exec::causes::with_causes;
 use pgdyno_exec::device::refusal::SafetyError;
 use pgdyno_model::units::Bytes;
+use pgdyno_postgres::ClusterError;
 use pgdyno_storage::StorageError;
 use thiserror::Error;
 
@@ -69,6 +72,14 @@ pub enum LabError {
         /// The server's message.
         found: String,
     },
+    /// A statement on a control connection waited for somebody else until it was given up.
+    #[error("cannot {doing}: the statement {waiting}")]
+    Waits {
+        /// The purpose of the statement.
+        doing: String,
+        /// For whom, and how long.
+        waiting: Waiting,
+    },
     /// A storage that could not be made.
     #[error("{found}")]
     Storage {
@@ -109,7 +120,11 @@ impl LabError {
 
     /// Creates the error of a statement, which was to do `doing`.
     pub(crate) fn sql(doing: &str, error: &tokio_postgres::Error) -> Self {
-        Self::Sql { doing: doing.to_owned(), found: error_text(error) }
+        let doing = doing.to_owned();
+        match wait_of(error) {
+            Some(waiting) => Self::Waits { doing, waiting: waiting.clone() },
+            None => Self::Sql { doing, found: error_text(error) },
+        }
     }
 
     /// Creates the error `what`, which `help` mends.
@@ -144,6 +159,7 @@ impl LabError {
             )),
             Self::Crash { help, .. } => Some(help.clone()),
             Self::Refused { help, .. } => help.clone(),
+            Self::Waits { waiting, .. } => waiting.wait.help(),
             Self::Sql { .. } | Self::Storage { .. } | Self::Interrupted => None,
         }
     }
@@ -165,6 +181,15 @@ impl LabError {
             Self::Explained(explained) => explained.error.downcast_ref(),
             _ => None,
         }
+    }
+
+    /// Whether a statement of pgdyno's own waited for somebody else at the server until it was given
+    /// up.
+    pub(crate) fn is_wait(&self) -> bool {
+        let of_cluster = self.cause::<ClusterError>().is_some_and(ClusterError::is_wait);
+        let of_data = self.cause::<DatasetError>().is_some_and(DatasetError::is_wait);
+        let of_control = self.cause::<ControlError>().is_some_and(ControlError::is_wait);
+        matches!(self, Self::Waits { .. }) || of_cluster || of_data || of_control
     }
 
     /// Whether this machine cannot provide the storage at all.
@@ -203,7 +228,7 @@ macro_rules! explained {
 }
 
 explained!(
-    pgdyno_dataset::DatasetError,
+    DatasetError,
     crate::file::FileError,
     crate::resolve::ResolveError,
     pgdyno_dataset::workload::WorkloadError,
@@ -216,8 +241,8 @@ explained!(
     pgdyno_exec::StepError,
     pgdyno_exec::journal::JournalError,
     pgdyno_connect::conninfo::ConninfoError,
-    pgdyno_postgres::ClusterError,
-    pgdyno_connect::control::ControlError,
+    ClusterError,
+    ControlError,
     pgdyno_postgres::FetchError,
     pgdyno_postgres::FindError,
     pgdyno_postgres::ExternalServerError,

@@ -78,6 +78,7 @@ pub use error::LabError;
 pub use file::Override;
 pub use host_telemetry::serve as serve_host_telemetry;
 pub use needs::{overrides_of, summary};
+pub use pgdyno_connect::control::wait;
 pub use pgdyno_connect::interruption::begin as interrupt;
 pub use pgdyno_dataset::trust::Trust;
 pub use pgdyno_emulated_disk::states::{State as DiskState, Tear};

@@ -89,6 +89,9 @@ pub fn load(load: &Load, progress: &dyn Progress, stop: &AtomicBool) -> Result<L
     drop(client);
     let filled = dataset::bulk_load(&filling, &target, progress, stop).map_err(|e| match e {
         DatasetError::Interrupted { .. } => LabError::Interrupted,
+        e if e.is_lost() => {
+            LabError::explained(e, Some("what was loaded stays: the same command goes on".into()))
+        }
         e => e.into(),
     })?;
     Ok(Loaded {

@@ -1,6 +1,6 @@
 //! Statements on a control connection.
 
-use pgdyno_connect::control::{Client, error_text};
+use pgdyno_connect::control::Client;
 
 use crate::LabError;
 
@@ -18,7 +18,7 @@ pub(crate) fn execute(client: &mut Client, doing: &str, sql: &str) -> Result<(),
 /// [`LabError::Sql`]: the server refuses, or the query does not return one bigint.
 pub(crate) fn query_number(client: &mut Client, doing: &str, sql: &str) -> Result<i64, LabError> {
     let failed = |found: String| LabError::Sql { doing: doing.to_owned(), found };
-    let row = client.query_one(sql, &[]).map_err(|e| failed(error_text(&e)))?;
+    let row = client.query_one(sql, &[]).map_err(|e| LabError::sql(doing, &e))?;
     row.try_get(0).map_err(|e| failed(format!("`{sql}` did not give one bigint ({e})")))
 }
 
@@ -28,6 +28,6 @@ pub(crate) fn query_number(client: &mut Client, doing: &str, sql: &str) -> Resul
 /// As [`query_number`].
 pub(crate) fn query_text(client: &mut Client, doing: &str, sql: &str) -> Result<String, LabError> {
     let failed = |found: String| LabError::Sql { doing: doing.to_owned(), found };
-    let row = client.query_one(sql, &[]).map_err(|e| failed(error_text(&e)))?;
+    let row = client.query_one(sql, &[]).map_err(|e| LabError::sql(doing, &e))?;
     row.try_get(0).map_err(|e| failed(format!("`{sql}` did not give one text ({e})")))
 }

@@ -125,6 +125,8 @@ pub enum Notice {
     Swept(String),
     /// What connecting found worth telling; the connection's words.
     Connection(String),
+    /// What a statement of pgdyno's own has waited for, in words.
+    Waits(String),
     /// What was found, changed or put back on an external server; its words.
     ExternalServer(String),
     /// A storage is about to be made on a device.

@@ -180,6 +180,11 @@ impl ClusterError {
         }
     }
 
+    /// Whether a statement waited for somebody else at the server until it was given up.
+    pub fn is_wait(&self) -> bool {
+        matches!(self, Self::Control(e) if e.is_wait())
+    }
+
     /// Whether the stop flag was the only cause.
     pub fn is_interrupted(&self) -> bool {
         matches!(

@@ -95,24 +95,26 @@ impl Object {
 /// [`ControlError::Query`]: the marked objects cannot be listed.
 pub fn drop_marked(client: &mut Client, id: &MadeId) -> Result<Dropped, ControlError> {
     let failed = |e: tokio_postgres::Error| ControlError::query("look for what pgdyno made", &e);
-    // A locked table is reported instead of waited for.
-    client.batch_execute("SET lock_timeout = '10s'").map_err(failed)?;
+    // A locked table is reported instead of waited for, and no standby is.
+    client
+        .batch_execute("SET lock_timeout = '10s'; SET synchronous_commit = local")
+        .map_err(failed)?;
     let mut dropped = Dropped::default();
+    let mut fruitless = 0;
     loop {
-        let mut progress = false;
+        let before = dropped.objects;
         dropped.left.clear();
         // Dropping an object can free those that it depends on, hence further passes.
         for object in marked(client, id).map_err(failed)? {
             match object.drop(client) {
-                Ok(true) => {
-                    dropped.objects += 1;
-                    progress = true;
-                }
+                Ok(true) => dropped.objects += 1,
                 Ok(false) => {}
                 Err(e) => dropped.left.push(reason(&object, &e)),
             }
         }
-        if dropped.left.is_empty() || !progress {
+        fruitless = if dropped.objects > before { 0 } else { fruitless + 1 };
+        // A commit that was waited for in vain may have come through meanwhile.
+        if dropped.left.is_empty() || fruitless > 1 {
             return Ok(dropped);
         }
     }

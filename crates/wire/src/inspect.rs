@@ -19,7 +19,7 @@ use thiserror::Error;
 use crate::auth::{AuthError, AuthPolicy};
 use crate::backend::tag;
 use crate::frame::HEADER;
-use crate::{Frame, Header, Message, WireError};
+use crate::{Frame, Header, Message, ServerError, WireError};
 
 /// Longest message before the first `ReadyForQuery`, and longest setting after it (bytes).
 pub const MAX_STARTUP_MESSAGE_BYTES: usize = 64 * 1024;
@@ -61,8 +61,14 @@ pub struct Inspector {
     have: usize,
     /// Bytes of the current message still to come (count).
     left: usize,
-    /// Body of an authentication request, as far as it has come.
-    demand: Vec<u8>,
+    /// Whether the current message is read here, too.
+    is_read: bool,
+    /// Its body, as far as it has come.
+    body: Vec<u8>,
+    /// The process that serves the session.
+    backend: Option<u32>,
+    /// The error with which the server ends the session.
+    last_words: Option<Box<ServerError>>,
     /// Messages since the start (count).
     messages: u32,
     /// Notices, settings and notifications in a row.
@@ -78,6 +84,17 @@ impl Inspector {
     /// Creates an inspector for a new session.
     pub fn new(policy: AuthPolicy) -> Self {
         Self { policy, ..Self::default() }
+    }
+
+    /// Returns the id of the process that serves the session, once the server has told it. A pooler
+    /// tells a number of its own.
+    pub fn backend(&self) -> Option<u32> {
+        self.backend
+    }
+
+    /// Returns the error with which the server ended the session, if it said one.
+    pub fn last_words(&self) -> Option<&ServerError> {
+        self.last_words.as_deref()
     }
 
     /// Checks `bytes`, which follow the bytes of earlier calls.
@@ -97,8 +114,8 @@ impl Inspector {
                 self.left = header.body;
             } else {
                 let (passed, rest) = bytes.split_at(self.left.min(bytes.len()));
-                if self.head[0] == tag::AUTHENTICATION {
-                    self.demand.extend_from_slice(passed);
+                if self.is_read {
+                    self.body.extend_from_slice(passed);
                 }
                 self.left -= passed.len();
                 bytes = rest;
@@ -121,6 +138,11 @@ impl Inspector {
         if body > max {
             return Err(WireError::TooLong { tag, length: body as u64, max });
         }
+        self.is_read = match tag {
+            tag::AUTHENTICATION | tag::BACKEND_KEY_DATA => !self.is_ready,
+            tag::ERROR_RESPONSE => body <= MAX_STARTUP_MESSAGE_BYTES,
+            _ => false,
+        };
         if !self.is_ready {
             self.messages += 1;
             if self.messages > MAX_STARTUP_MESSAGES {
@@ -153,18 +175,22 @@ impl Inspector {
 
     /// Handles the end of a message.
     fn end(&mut self) -> Result<(), InspectError> {
-        match self.head[0] {
-            tag::AUTHENTICATION => {
-                let demand = std::mem::take(&mut self.demand);
-                if let Message::Authentication(said) =
-                    Message::read(Frame { tag: tag::AUTHENTICATION, body: &demand })?
-                {
-                    self.policy.check(&said)?;
+        if self.head[0] == tag::READY_FOR_QUERY {
+            self.is_ready = true;
+            self.reply = 0;
+        }
+        if !std::mem::take(&mut self.is_read) {
+            return Ok(());
+        }
+        let body = std::mem::take(&mut self.body);
+        match Message::read(Frame { tag: self.head[0], body: &body })? {
+            Message::Authentication(said) => self.policy.check(&said)?,
+            Message::BackendKeyData(key) => self.backend = Some(key.process),
+            Message::ErrorResponse(fields) => {
+                let error = ServerError::from_fields(fields);
+                if matches!(error.severity.as_str(), "FATAL" | "PANIC") {
+                    self.last_words = Some(Box::new(error));
                 }
-            }
-            tag::READY_FOR_QUERY => {
-                self.is_ready = true;
-                self.reply = 0;
             }
             _ => {}
         }

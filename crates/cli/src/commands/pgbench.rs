@@ -4,9 +4,10 @@ use std::ffi::{OsStr, OsString};
 use std::io::{self, stderr};
 use std::path::Path;
 use std::process::ExitCode;
+use std::sync::Arc;
 
-use pgdyno_lab::ad_hoc;
 use pgdyno_lab::run::open_store;
+use pgdyno_lab::{ad_hoc, wait};
 use pgdyno_model::record::AdHocRun;
 use pgdyno_pgbench::{CalledAs, Invocation};
 
@@ -46,6 +47,11 @@ pub(crate) fn run(arguments: &[String], called_as: CalledAs) -> ExitCode {
     {
         return ExitCode::from(output::report_error(&error.into()));
     }
+    // As pgbench does, and unlike pgbench not in silence.
+    wait::be_patient();
+    wait::listen(Some(Arc::new(|waiting| {
+        output::hint(&format!("pgbench: note: a statement has {waiting}"));
+    })));
     let mut measured = None;
     let (mut out, mut err) = (Visible::new(StandardOutput), Visible::new(stderr()));
     let status = invocation.run_and_keep(&mut out, &mut err, &stop, &mut measured);

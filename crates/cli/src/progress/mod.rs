@@ -20,8 +20,9 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant, SystemTime};
 
+use pgdyno_lab::wait;
 use pgdyno_model::live::{LiveRecord, LiveState};
-use pgdyno_model::progress::{Event, Progress};
+use pgdyno_model::progress::{Event, Notice, Progress};
 use pgdyno_model::units::Epoch;
 use pgdyno_results::report::progress as words;
 use rustix::process::getpgrp;
@@ -84,6 +85,11 @@ impl Display {
         };
         let shared = Arc::new(Shared { form, state: Mutex::new(state), changed: Condvar::new() });
         let theirs = Arc::clone(&shared);
+        let told = Arc::clone(&shared);
+        wait::listen(Some(Arc::new(move |waiting| {
+            let text = format!("a statement of pgdyno's own has {waiting}");
+            told.event(&Event::Note(Notice::Waits(text)));
+        })));
         let writer = std::thread::Builder::new().name("progress".into());
         // Without a thread there is no progress; the work goes on.
         Self { writer: writer.spawn(move || theirs.write()).ok(), shared }
@@ -91,17 +97,7 @@ impl Display {
 
     /// Shows the next record.
     pub(crate) fn record(&self, record: LiveRecord) {
-        let mut state = self.shared.lock();
-        let text = match self.shared.form {
-            Form::Json => pgdyno_model::json::json_line(&record).ok(),
-            _ => {
-                let State { live, log, .. } = &mut *state;
-                log.line(&record, live).map(|line| indented(&line))
-            }
-        };
-        state.newest = Instant::now();
-        state.live.add(record);
-        self.shared.print(state, text.as_deref());
+        self.shared.record(record);
     }
 
     /// Takes note of records that came before this display: they are shown as the state that they
@@ -128,6 +124,7 @@ impl Display {
 
     fn close(&mut self) {
         let Some(writer) = self.writer.take() else { return };
+        wait::listen(None);
         let mut state = self.shared.lock();
         state.is_over = true;
         self.shared.changed.notify_all();
@@ -159,15 +156,33 @@ impl Progress for Display {
         if let Event::Begun { run, trials, store } = event {
             self.line(&format!("run {}: {trials} trials, kept in {}", run.run, store.display()));
         }
-        if let Some(record) = words::live_record(event, Epoch::of(SystemTime::now())) {
-            self.record(record);
-        }
+        self.shared.event(event);
     }
 }
 
 impl Shared {
     fn lock(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn event(&self, event: &Event<'_>) {
+        if let Some(record) = words::live_record(event, Epoch::of(SystemTime::now())) {
+            self.record(record);
+        }
+    }
+
+    fn record(&self, record: LiveRecord) {
+        let mut state = self.lock();
+        let text = match self.form {
+            Form::Json => pgdyno_model::json::json_line(&record).ok(),
+            _ => {
+                let State { live, log, .. } = &mut *state;
+                log.line(&record, live).map(|line| indented(&line))
+            }
+        };
+        state.newest = Instant::now();
+        state.live.add(record);
+        self.print(state, text.as_deref());
     }
 
     /// Hands a line to the writer.

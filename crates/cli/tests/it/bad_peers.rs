@@ -300,3 +300,27 @@ fn a_server_that_answers_more_than_was_asked_measures_nothing() {
         }
     }
 }
+
+#[test]
+fn a_server_that_ends_a_load_is_quoted_and_the_same_command_goes_on() {
+    let name = "a_server_that_ends_a_load_is_quoted_and_the_same_command_goes_on";
+    let Some(server) = pgbench_support::Server::newest(name) else { return };
+    let load = || {
+        let mut command = server.pgdyno_command();
+        command.args(["load", "tpcb-like", "--scale", "5", "-d", "our"]);
+        quiet(command)
+    };
+    let ended = load();
+    let end = "select count(pg_terminate_backend(pid)) from pg_stat_activity \
+               where query like 'COPY%' and state = 'active' and pid <> pg_backend_pid()";
+    let patience = Instant::now() + PATIENCE;
+    while !["1", "2"].contains(&server.ask("our", end).as_str()) {
+        assert!(Instant::now() < patience, "nothing is loaded");
+    }
+    let ended = end_of(ended, "load");
+    assert_eq!(ended.code, Some(1), "{}{}", ended.out, ended.err);
+    assert!(ended.err.contains("terminating connection due to administrator"), "{}", ended.err);
+    assert!(ended.err.contains("the same command goes on"), "{}", ended.err);
+    let again = end_of(load(), "load");
+    assert_eq!(again.code, Some(0), "{}{}", again.out, again.err);
+}

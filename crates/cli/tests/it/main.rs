@@ -4,6 +4,7 @@
 mod audit;
 mod bad_input;
 mod bad_peers;
+mod blocked_statements;
 mod cluster_ray;
 mod cluster_slurm;
 mod cluster_support;

@@ -25,6 +25,7 @@ use tokio_postgres::{Error, Row, SimpleQueryMessage, Statement, ToStatement};
 
 use super::error::{error_text, server_error};
 use super::transport::{Encrypted, Guarded, Outcome, Reason, within};
+use super::watcher::{Watch, Watcher};
 use crate::error::ConnectError;
 use crate::handshake::{Encryption, FailedAttempt, Handshake, with_encryption};
 use crate::limit::Limit;
@@ -60,6 +61,8 @@ struct Link {
     outcome: Outcome,
     notices: Option<NoticeHandler>,
     statement_limit: Option<Duration>,
+    /// How statements without a limit are watched.
+    watch: Option<Watch>,
     cancel: CancelToken,
 }
 
@@ -108,10 +111,12 @@ fn runtime() -> io::Result<Runtime> {
     tokio::runtime::Builder::new_current_thread().enable_all().build()
 }
 
-/// Polls until `poll` is ready. Sets the reason in `outcome` at a signal and when `limit` is over.
-async fn watch<T>(
+/// Polls until `poll` is ready. Sets the reason in `outcome` at a signal, when `limit` is over, and
+/// when `watcher` says so.
+async fn guard<T>(
     began: Instant,
     limit: Option<Duration>,
+    mut watcher: Option<Watcher<'_>>,
     outcome: &Outcome,
     mut poll: impl FnMut(&mut Context<'_>) -> Poll<T>,
 ) -> T {
@@ -123,6 +128,8 @@ async fn watch<T>(
                 outcome.set(Reason::Interrupted);
             } else if let Some(limit) = limit.filter(|limit| began.elapsed() > *limit) {
                 outcome.set(Reason::Late(limit));
+            } else if let Some(reason) = watcher.as_mut().and_then(Watcher::look) {
+                outcome.set(reason);
             }
         }
         poll(context)
@@ -173,11 +180,11 @@ impl Client {
         let connected = runtime.block_on(async {
             let guarded = Guarded::new(stream, Inspector::new(gate), outcome.clone());
             let mut connecting = pin!(config.connect_raw(guarded.map_err(lost)?, Encrypted));
-            watch(began, Some(left), &outcome, |context| match outcome.reason() {
+            guard(began, Some(left), None, &outcome, |context| match outcome.reason() {
                 Some(Reason::Interrupted) => {
                     Poll::Ready(Err(ConnectError::Interrupted { address: target.address.clone() }))
                 }
-                Some(Reason::Late(_)) => {
+                Some(Reason::Late(_) | Reason::Waits(_)) => {
                     Poll::Ready(Err(limit.timeout(&target.address, "start-up")))
                 }
                 None => connecting
@@ -197,6 +204,7 @@ impl Client {
                     outcome,
                     notices,
                     statement_limit: None,
+                    watch: None,
                     cancel,
                 };
                 Ok(Self { client, link })
@@ -211,6 +219,11 @@ impl Client {
     /// Gives up statements that take longer than `limit`. By default there is no limit.
     pub fn set_statement_limit(&mut self, limit: Option<Duration>) {
         self.link.statement_limit = limit;
+    }
+
+    /// Has what statements without a limit wait for be asked by `watch`; by nobody at first.
+    pub(super) fn watch(&mut self, watch: Option<Watch>) {
+        self.link.watch = watch;
     }
 
     /// Returns a token by which another thread can cancel this session's statement.
@@ -317,12 +330,18 @@ impl Client {
 impl Link {
     /// Waits for `future`, and handles the server's notices meanwhile.
     fn block_on<T>(&mut self, future: impl Future<Output = Result<T, Error>>) -> Result<T, Error> {
-        let Self { runtime, connection, outcome, notices, statement_limit, cancel } = self;
+        let Self { runtime, connection, outcome, notices, statement_limit, watch, cancel } = self;
         let Some(runtime) = runtime else { unreachable!("only a dropped session has no runtime") };
         let was_open = connection.is_some();
         let mut future = pin!(future);
-        let result =
-            runtime.block_on(watch(Instant::now(), *statement_limit, outcome, |context| {
+        let watch = watch.as_ref().filter(|_| statement_limit.is_none());
+        let watcher = watch.zip(outcome.backend()).map(|(watch, pid)| Watcher::new(watch, pid));
+        let result = runtime.block_on(guard(
+            Instant::now(),
+            *statement_limit,
+            watcher,
+            outcome,
+            |context| {
                 if let Some(open) = connection {
                     match poll_messages(open, notices.as_ref(), context) {
                         Poll::Ready(Some(error)) => {
@@ -334,7 +353,8 @@ impl Link {
                     }
                 }
                 future.as_mut().poll(context)
-            }));
+            },
+        ));
         if was_open && connection.is_none() && outcome.reason().is_some() {
             // Best effort: if the request fails, the statement ends by itself.
             let _ = cancel.send(runtime);

@@ -5,6 +5,7 @@ use std::error::Error as _;
 use pgdyno_wire::ServerError;
 use tokio_postgres::error::{DbError, ErrorPosition, SqlState};
 
+use super::wait::{Waiting, wait_of};
 use crate::error::ConnectError;
 
 /// A control connection or one of its statements failed.
@@ -37,6 +38,14 @@ pub enum ControlError {
         /// The server's SQLSTATE, where the server refused.
         sqlstate: Option<String>,
     },
+    /// A statement waited for somebody else until it was given up.
+    #[error("cannot {what}: the statement {waiting}")]
+    Waits {
+        /// What the statement was for, as a verb with its object.
+        what: &'static str,
+        /// For whom, and how long.
+        waiting: Waiting,
+    },
 }
 
 impl ControlError {
@@ -46,6 +55,7 @@ impl ControlError {
             Self::Connect(error) => error.help(),
             Self::Pooled { .. } => Some("connect to the server itself, past the pooler".into()),
             Self::NoneServes { errors } => errors.iter().find_map(Self::help),
+            Self::Waits { waiting, .. } => waiting.wait.help(),
             Self::Query { .. } => None,
         }
     }
@@ -55,7 +65,7 @@ impl ControlError {
         match self {
             Self::Connect(error) => error.sqlstate(),
             Self::Query { sqlstate, .. } => sqlstate.as_deref(),
-            Self::Pooled { .. } | Self::NoneServes { .. } => None,
+            Self::Pooled { .. } | Self::NoneServes { .. } | Self::Waits { .. } => None,
         }
     }
 
@@ -64,8 +74,13 @@ impl ControlError {
         match self {
             Self::Connect(error) => error.needs_password(),
             Self::NoneServes { errors } => errors.iter().any(Self::needs_password),
-            Self::Pooled { .. } | Self::Query { .. } => false,
+            Self::Pooled { .. } | Self::Query { .. } | Self::Waits { .. } => false,
         }
+    }
+
+    /// Whether a statement waited for somebody else until it was given up.
+    pub fn is_wait(&self) -> bool {
+        matches!(self, Self::Waits { .. })
     }
 
     /// Whether the server itself refused, and not because it is starting up or shutting down.
@@ -82,6 +97,9 @@ impl ControlError {
 
     /// Creates the error of a statement, which was to do `what`.
     pub fn query(what: &'static str, error: &tokio_postgres::Error) -> Self {
+        if let Some(waiting) = wait_of(error) {
+            return Self::Waits { what, waiting: waiting.clone() };
+        }
         let sqlstate = error.code().map(|c| c.code().to_owned());
         Self::Query { what, why: error_text(error), sqlstate }
     }

@@ -3,7 +3,8 @@
 //! [`connect`] opens a session whose unqualified names mean PostgreSQL's own, so that the owner of
 //! a database cannot have pgdyno run code ([`SEARCH_PATH`]). [`connect_to_own`] serves servers that
 //! pgdyno itself made. [`ControlClient`] also works behind a pooler. All of them block, and fail
-//! when [`crate::interruption`] begins.
+//! when [`crate::interruption`] begins. What waits for somebody else at the server is told, and given
+//! up ([`wait`]).
 //!
 //! ```no_run
 //! use pgdyno_connect::control;
@@ -17,15 +18,19 @@
 //! ```
 
 mod client;
+mod config;
 mod error;
 mod open;
+mod questions;
 mod session;
 mod transport;
+pub mod wait;
+mod watcher;
 
 pub use client::{CancelToken, Client, CopyInWriter, NoticeHandler, Transaction};
+pub use config::SEARCH_PATH;
 pub use error::{ControlError, error_text, server_error};
 pub use open::{
-    SEARCH_PATH, connect, connect_to_own, connect_to_schema, path_of_schema, schemas_of_user,
-    try_settings,
+    connect, connect_to_own, connect_to_schema, path_of_schema, schemas_of_user, try_settings,
 };
 pub use session::ControlClient;

@@ -1,26 +1,15 @@
 //! Opens control sessions, and checks their path and their kind.
 
-use std::time::Duration;
-
-use pgdyno_model::target::{Address, ChannelBinding, Target};
+use pgdyno_model::target::Target;
 use postgres_protocol::escape::escape_identifier;
 use tokio_postgres::SimpleQueryMessage;
-use tokio_postgres::{Config, config};
 
 use super::client::{Client, NoticeHandler};
+use super::config::{CONNECT_TIMEOUT, SEARCH_PATH, config};
 use super::error::ControlError;
+use super::questions::questions;
+use super::watcher::Watch;
 use crate::error::{ConnectError, ServerKind};
-
-/// How long connecting may take, to the first `ReadyForQuery`, unless the target says.
-const CONNECT_TIMEOUT: Duration = Duration::from_secs(30);
-
-/// The path of control sessions: PostgreSQL's own names, then the session's own temporary tables.
-/// Nobody else can create objects in either.
-///
-/// Whoever owns a database decides what an unqualified name means in it. `ALTER DATABASE … SET
-/// search_path` and a function or an operator of the owner's are enough to run code with the rights
-/// of whoever connects.
-pub const SEARCH_PATH: &str = "pg_catalog, pg_temp";
 
 /// Connects to `target` with [`SEARCH_PATH`], and checks that the session is of the kind that the
 /// target wants.
@@ -51,7 +40,9 @@ pub fn connect_to_schema(target: &Target, schema: &str) -> Result<Client, Contro
 /// # Errors
 /// [`ControlError::Connect`].
 pub fn connect_to_own(target: &Target) -> Result<Client, ControlError> {
-    open(target, Some(&path_of_schema("public")), None)
+    let mut client = open(target, Some(&path_of_schema("public")), None)?;
+    client.watch(Some(Watch { ask: questions(target), is_direct: true }));
+    Ok(client)
 }
 
 /// Tries the settings of `target` in a session, as sessions for load do.
@@ -134,46 +125,9 @@ pub(super) fn open(
     notices: Option<&NoticeHandler>,
 ) -> Result<Client, ControlError> {
     let limit = target.connect_timeout.unwrap_or(CONNECT_TIMEOUT);
-    Ok(Client::connect(target, &config(target, path), notices, limit)?)
-}
-
-fn config(target: &Target, path: Option<&str>) -> Config {
-    let mut config = Config::new();
-    config
-        .user(&target.user)
-        .dbname(&target.database)
-        .application_name("pgdyno control")
-        .connect_timeout(target.connect_timeout.unwrap_or(CONNECT_TIMEOUT))
-        .channel_binding(match target.tls.channel_binding {
-            ChannelBinding::Disable => config::ChannelBinding::Disable,
-            ChannelBinding::Prefer => config::ChannelBinding::Prefer,
-            ChannelBinding::Require => config::ChannelBinding::Require,
-        });
-    match &target.address {
-        Address::Unix { directory, port } => config.host_path(directory).port(*port),
-        Address::Tcp { host, port } => config.host(host).port(*port),
-    };
-    if let Some(ip) = target.host_address {
-        config.hostaddr(ip);
-    }
-    if let Some(password) = &target.password {
-        config.password(password.reveal());
-    }
-    let setting = |name: &str, value: &str| {
-        format!("-c {name}={}", value.replace('\\', "\\\\").replace(' ', "\\ "))
-    };
-    let settings = target.settings.iter().filter(|(name, _)| name != "application_name");
-    let of_target = settings.map(|(name, value)| match name.as_str() {
-        "options" => value.clone(),
-        _ => setting(name, value),
-    });
-    // Of several values the last counts.
-    let options: Vec<String> =
-        of_target.chain(path.map(|path| setting("search_path", path))).collect();
-    if !options.is_empty() {
-        config.options(options.join(" "));
-    }
-    config
+    let mut client = Client::connect(target, &config(target, path), notices, limit)?;
+    client.watch(Some(Watch { ask: questions(target), is_direct: false }));
+    Ok(client)
 }
 
 /// Checks that the session is of the kind that `target` wants.

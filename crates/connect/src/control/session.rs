@@ -7,8 +7,9 @@ use pgdyno_model::target::Target;
 use tokio_postgres::{Error, Row, SimpleQueryMessage};
 
 use super::client::{CancelToken, Client, CopyInWriter, NoticeHandler, Parameters, Transaction};
+use super::config::SEARCH_PATH;
 use super::error::ControlError;
-use super::open::{SEARCH_PATH, check_kind, holds_path, open, path_of_schema, refuses_parameter};
+use super::open::{check_kind, holds_path, open, path_of_schema, refuses_parameter};
 
 /// A control session on a server, or on a pooler in front of one.
 pub struct ControlClient {
@@ -34,6 +35,10 @@ impl ControlClient {
             Err(e) => return Err(e),
         };
         check_kind(target, &mut client)?;
+        if !holds_path {
+            // A pooler's key is no process of the server's.
+            client.watch(None);
+        }
         Ok(Self { client, holds_path, in_block: false })
     }
 

@@ -6,7 +6,7 @@ use std::io;
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::task::{Context, Poll, ready as poll_ready};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use pgdyno_wire::auth::AuthError;
 use pgdyno_wire::inspect::{InspectError, Inspector};
@@ -14,15 +14,18 @@ use tokio::io::unix::AsyncFd;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio_postgres::tls::{ChannelBinding, TlsConnect, TlsStream};
 
+use super::wait::Waiting;
 use crate::stream::Stream;
 use crate::tls::end_point;
 
 /// Why a connection that worked was given up.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Reason {
     Interrupted,
     /// The server did not answer within this time.
     Late(Duration),
+    /// The statement waits for somebody else.
+    Waits(Arc<Waiting>),
 }
 
 impl From<Reason> for io::Error {
@@ -33,6 +36,7 @@ impl From<Reason> for io::Error {
             Reason::Late(limit) => {
                 Self::new(io::ErrorKind::TimedOut, format!("no answer within {limit:?}"))
             }
+            Reason::Waits(waiting) => Self::new(io::ErrorKind::TimedOut, Waiting::clone(&waiting)),
         }
     }
 }
@@ -45,6 +49,7 @@ pub(super) struct Outcome(Arc<Ending>);
 #[derive(Debug, Default)]
 struct Ending {
     reason: OnceLock<Reason>,
+    backend: OnceLock<u32>,
     refusal: Mutex<Option<AuthError>>,
 }
 
@@ -56,7 +61,12 @@ impl Outcome {
 
     /// Returns why the connection was given up, if it was.
     pub(super) fn reason(&self) -> Option<Reason> {
-        self.0.reason.get().copied()
+        self.0.reason.get().cloned()
+    }
+
+    /// Returns the id of the process that serves the session, or what a pooler gives for one.
+    pub(super) fn backend(&self) -> Option<u32> {
+        self.0.backend.get().copied()
     }
 
     /// Takes the demand of the server that the inspector refused.
@@ -73,11 +83,16 @@ impl Outcome {
     }
 }
 
+/// How long a server that takes no more bytes may take to say why.
+const LAST_WORDS: Duration = Duration::from_secs(1);
+
 /// A socket whose incoming bytes are inspected, and which can be given up.
 pub(super) struct Guarded {
     stream: AsyncFd<Stream>,
     inspector: Inspector,
     outcome: Outcome,
+    /// Since when the server takes no more bytes.
+    deaf_since: Option<Instant>,
 }
 
 impl Guarded {
@@ -87,7 +102,7 @@ impl Guarded {
         reason = "its replacement is unsafe; a `Stream` owns its descriptor and never changes it"
     )]
     pub(super) fn new(stream: Stream, inspector: Inspector, outcome: Outcome) -> io::Result<Self> {
-        Ok(Self { stream: AsyncFd::new(stream)?, inspector, outcome })
+        Ok(Self { stream: AsyncFd::new(stream)?, inspector, outcome, deaf_since: None })
     }
 
     fn poll_receive(
@@ -116,8 +131,14 @@ impl AsyncRead for Guarded {
         into: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
         self.outcome.check()?;
-        let count = poll_ready!(self.poll_receive(context, into.initialize_unfilled()))?;
+        let received = poll_ready!(self.poll_receive(context, into.initialize_unfilled()));
         let this = &mut *self;
+        if !received.as_ref().is_ok_and(|count| *count > 0)
+            && let Some(words) = this.inspector.last_words()
+        {
+            return Poll::Ready(Err(io::Error::other(words.to_string())));
+        }
+        let count = received?;
         let bytes = &into.initialize_unfilled()[..count];
         this.inspector.inspect(bytes).map_err(|refusal| match refusal {
             InspectError::Wire(cause) => io::Error::other(cause),
@@ -127,6 +148,9 @@ impl AsyncRead for Guarded {
                 error
             }
         })?;
+        if let Some(backend) = this.inspector.backend() {
+            let _ = this.outcome.0.backend.set(backend);
+        }
         into.advance(count);
         Poll::Ready(Ok(()))
     }
@@ -141,9 +165,15 @@ impl AsyncWrite for Guarded {
         self.outcome.check()?;
         loop {
             let mut guard = poll_ready!(self.stream.poll_write_ready_mut(context))?;
-            if let Ok(done) = guard.try_io(|stream| stream.get_mut().write(bytes)) {
-                return Poll::Ready(done);
+            let Ok(done) = guard.try_io(|stream| stream.get_mut().write(bytes)) else { continue };
+            let is_deaf = done.as_ref().is_err_and(|e| {
+                matches!(e.kind(), io::ErrorKind::BrokenPipe | io::ErrorKind::ConnectionReset)
+            });
+            // Its last words may be still to be read. Whoever waits asks again soon.
+            if is_deaf && self.deaf_since.get_or_insert_with(Instant::now).elapsed() < LAST_WORDS {
+                return Poll::Pending;
             }
+            return Poll::Ready(done);
         }
     }
 

@@ -40,6 +40,7 @@ pub(crate) fn run_session(
     session.clear();
     let mut record = session.record;
     let outcome = &mut record.outcome;
+    let mut not_begun = None;
     match worked {
         Ok(()) => outcome.complete = true,
         // Such a record would say nothing.
@@ -53,16 +54,25 @@ pub(crate) fn run_session(
         Err(LabError::Interrupted) => {}
         Err(e) if context.is_stopped() => drop(e),
         // Before the first round the experiment asks for something that cannot be had.
-        Err(e) if outcome.faults.is_empty() && outcome.states.is_none() => return Err(e),
+        Err(e) if outcome.faults.is_empty() && outcome.states.is_none() && !e.is_wait() => {
+            return Err(e);
+        }
         // After the first round the results are worth keeping; untried rounds count as not passed.
         Err(e) => {
             let reason = e.message();
-            outcome.notes.push(format!("not done to the end: {reason}"));
-            context.warn(Warning::CrashTestsCutShort { reason });
+            context.warn(Warning::CrashTestsCutShort { reason: reason.clone() });
+            if outcome.faults.is_empty() && outcome.states.is_none() {
+                not_begun = Some(reason);
+            } else {
+                outcome.notes.push(format!("not done to the end: {reason}"));
+            }
         }
     }
     outcome.notes.extend(passed_over(outcome));
     outcome.conclude();
+    if let Some(reason) = not_begun {
+        outcome.reason = reason;
+    }
     Ok(record)
 }
 

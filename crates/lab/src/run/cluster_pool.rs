@@ -61,8 +61,19 @@ impl Slot {
 enum Data {
     Missing,
     Loaded,
-    /// Loading failed for this reason; every trial on the server fails alike.
-    Broken(String),
+    /// Loading failed; every trial on the server fails alike.
+    Broken {
+        reason: String,
+        /// The settings with which it failed, if others may let it be loaded.
+        with: Option<BTreeMap<String, String>>,
+    },
+}
+
+impl Data {
+    /// Whether loading failed for the settings that the server had, and it has others now.
+    fn may_load_with(&self, settings: &BTreeMap<String, String>) -> bool {
+        matches!(self, Self::Broken { with: Some(with), .. } if with != settings)
+    }
 }
 
 /// A server that is ready for a trial.
@@ -303,6 +314,11 @@ impl<'a> ClusterPool<'a> {
             let device =
                 prepared.experiment.storage[&key.storage].device.overlaid(&treatment.device);
             storages.set(&key.storage, &device, &self.provisioner)?;
+            if let Some(slot) = self.slots.get_mut(&key)
+                && slot.data.may_load_with(&treatment.settings)
+            {
+                slot.remove_cluster()?;
+            }
             if self.slots.get(&key).is_none_or(|slot| slot.server.is_none()) {
                 let server = self.cluster(&key)?;
                 self.slots.insert(key.clone(), Slot::new(server));
@@ -319,7 +335,7 @@ impl<'a> ClusterPool<'a> {
         }
         match data {
             Data::Loaded => {}
-            Data::Broken(reason) => {
+            Data::Broken { reason, .. } => {
                 return Err(LabError::Sql {
                     doing: format!("use data set {}", key.data),
                     found: reason.clone(),
@@ -329,7 +345,10 @@ impl<'a> ClusterPool<'a> {
                 let loaded = self.templates.fill(server, prepared, treatment, context);
                 *data = match &loaded {
                     Ok(()) => Data::Loaded,
-                    Err(e) => Data::Broken(e.message()),
+                    Err(e) => Data::Broken {
+                        reason: e.message(),
+                        with: e.is_wait().then(|| treatment.settings.clone()),
+                    },
                 };
                 loaded?;
             }

@@ -4,6 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 
+use pgdyno_connect::control::wait::wait_of;
 use pgdyno_connect::control::{self, Client, error_text};
 use pgdyno_exec::journal::{Entry, Journal, OwnedResource};
 use pgdyno_model::experiment::Postgres;
@@ -67,6 +68,14 @@ impl ExternalSchema {
         LabError::refused(what, "name another one in `postgres.schema`")
     }
 
+    /// Why the schema cannot be used: a statement failed with `error`.
+    fn failed(&self, error: &tokio_postgres::Error) -> LabError {
+        match wait_of(error) {
+            Some(_) => LabError::sql(&format!("use schema `{}` of the server", self.schema), error),
+            None => self.wrong(error_text(error)),
+        }
+    }
+
     /// The schema, for SQL that names its tables.
     pub(super) fn schema(&self) -> &str {
         &self.schema
@@ -84,7 +93,7 @@ impl ExternalSchema {
         const COMMENT: &str = "SELECT pg_catalog.obj_description(oid, 'pg_namespace') \
             FROM pg_catalog.pg_namespace WHERE nspname = $1";
         let mut keeper = self.server.control()?;
-        let wrong = |e: tokio_postgres::Error| self.wrong(error_text(&e));
+        let wrong = |e: tokio_postgres::Error| self.failed(&e);
         let key = format!("pgdyno schema {}", self.schema);
         let locked: bool = keeper.query_one(LOCK, &[&key]).map_err(wrong)?.get(0);
         if !locked {
@@ -132,9 +141,10 @@ impl ExternalSchema {
     fn make(&mut self, client: &mut Client) -> Result<(), LabError> {
         let mark = escape_literal(&self.record_in_journal()?);
         let schema = escape_identifier(&self.schema);
-        let sql =
-            format!("BEGIN; CREATE SCHEMA {schema}; COMMENT ON SCHEMA {schema} IS {mark}; COMMIT");
-        client.batch_execute(&sql).map_err(|e| self.wrong(error_text(&e)))
+        let sql = format!(
+            "BEGIN; SET LOCAL synchronous_commit = local; CREATE SCHEMA {schema}; COMMENT ON SCHEMA {schema} IS {mark}; COMMIT"
+        );
+        client.batch_execute(&sql).map_err(|e| self.failed(&e))
     }
 
     /// Finds how each setting of `treatments` can be changed, and tries all of them: before

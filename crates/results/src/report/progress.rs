@@ -83,6 +83,7 @@ pub fn notice(notice: &Notice) -> String {
         Notice::Script(text)
         | Notice::Swept(text)
         | Notice::Connection(text)
+        | Notice::Waits(text)
         | Notice::ExternalServer(text) => text.clone(),
         Notice::StatementsWithoutPercentiles { script, kept, statements } => format!(
             "{script}: percentiles are kept of the first {kept} statements of a workload, not of all {statements}"

@@ -125,3 +125,25 @@ fn a_demand_is_judged_before_its_last_byte_is_passed_on() {
         "{error}"
     );
 }
+
+#[test]
+fn who_serves_a_session_and_how_it_ended_are_kept() {
+    let ended = |severity: &str| {
+        let mut inspector = Inspector::new(AuthPolicy::default());
+        let key = [&4711_u32.to_be_bytes()[..], b"key!"].concat();
+        let error = format!("S{severity}\0V{severity}\0C57P01\0Mgone\0\0");
+        let session = [
+            message(b'R', &[0; 4]),
+            message(b'K', &key),
+            message(b'Z', b"I"),
+            message(b'E', error.as_bytes()),
+        ];
+        for piece in session.concat().chunks(5) {
+            inspector.inspect(piece).unwrap();
+        }
+        assert_eq!(inspector.backend(), Some(4711));
+        inspector.last_words().map(|error| (error.code.clone(), error.message.clone()))
+    };
+    assert_eq!(ended("FATAL"), Some(("57P01".into(), "gone".into())));
+    assert_eq!(ended("ERROR"), None, "the session goes on");
+}

@@ -1,0 +1,85 @@
+//! Statements of pgdyno's own that wait for somebody else at the server: told, given up, and no
+//! harm to what comes after.
+
+use crate::pgbench_support::Server;
+use crate::support::{World, ended, quick};
+use serde_json::Value;
+
+/// A standby that does not exist.
+const NOBODY: &str = "synchronous_standby_names=nobody";
+
+#[test]
+fn a_crash_test_whose_server_waits_for_a_standby_is_unknown() {
+    let world = World::new();
+    let disk = world.disk();
+    let mut args = vec!["crash", "--json", "--fault", "process", "--rounds", "1", "--no-controls"];
+    args.extend(["--setting", NOBODY, "--storage", disk.to_str().unwrap()]);
+    let ended = world.run(&args);
+    assert_eq!(ended.code, Some(5), "{}{}", ended.out, ended.err);
+    let shown: Value = serde_json::from_str(&ended.out).unwrap();
+    assert_eq!(shown["verdict"], "unknown", "{shown}");
+    let reason = shown["reason"].as_str().unwrap();
+    assert!(reason.contains("for a standby to confirm its commit"), "{reason}");
+    assert!(ended.err.contains("has waited 2 s for a standby"), "{}", ended.err);
+    world.assert_nothing_left();
+}
+
+#[test]
+fn a_level_whose_server_waits_for_a_standby_costs_its_own_trials_only() {
+    let world = World::new();
+    let sets = [
+        "factors={}",
+        "factors.synchronous_standby_names=[\"nobody\", \"\"]",
+        "experiment.order=\"sequential\"",
+        "experiment.repeats=1",
+    ];
+    let ended = world.run(&quick(&world, "quickstart", &sets));
+    assert_eq!(ended.code, Some(2), "{}{}", ended.out, ended.err);
+    let shown = world.show("latest");
+    let trials = shown["trials"].as_array().unwrap();
+    let failures: Vec<Option<&str>> = trials.iter().map(|t| t["failure"].as_str()).collect();
+    let [Some(failure), None] = failures[..] else { panic!("{failures:?}") };
+    assert!(failure.contains("for a standby to confirm its commit"), "{failure}");
+    world.assert_nothing_left();
+}
+
+#[test]
+#[ignore = "long: locks are waited for until they are given up"]
+fn a_lock_that_somebody_holds_fails_the_trial_and_its_holder_is_named() {
+    let name = "a_lock_that_somebody_holds_fails_the_trial_and_its_holder_is_named";
+    let Some(server) = Server::newest(name) else { return };
+    let world = World::new();
+    let dsn = format!(
+        "postgres.dsn=\"host={} user=postgres dbname=our\"",
+        server.directory("server").display()
+    );
+    let sets = [dsn.as_str(), "factors={}", "load.clients=1", "experiment.repeats=6"];
+    let mut run = vec!["run".to_owned(), "quickstart".to_owned()];
+    for set in sets.iter().chain(&["load.duration=1s", "load.rate=100", "workload.scale=1"]) {
+        run.extend(["--set".to_owned(), (*set).to_owned()]);
+    }
+    let child = world.spawn(&run);
+    world.until("a trial", || world.trials_stored() == 1);
+    let lock =
+        "begin; lock table pgdyno.pgbench_history in access share mode; select pg_sleep(600)";
+    let holder = "select pid from pg_stat_activity where query like '%pg_sleep(600)' and pid <> pg_backend_pid()";
+    std::thread::scope(|scope| {
+        let held = scope.spawn(|| server.asked("our", lock));
+        let mut pid = String::new();
+        world.until("the lock", || {
+            pid = server.ask("our", holder);
+            !pid.is_empty()
+        });
+        let waiting = "select count(*) from pg_stat_activity where wait_event_type = 'Lock'";
+        world.until("a wait", || server.ask("our", waiting) == "1");
+        world.until("its end", || server.ask("our", waiting) == "0");
+        server.ask("our", &format!("select pg_terminate_backend({pid})"));
+        held.join().unwrap();
+        let ended = ended(child.wait_with_output().unwrap());
+        assert_eq!(ended.code, Some(2), "{}{}", ended.out, ended.err);
+        let named = format!("that the server's process {pid} holds");
+        assert!(ended.err.contains(&named), "{named}: {}", ended.err);
+    });
+    let schemas = "select count(*) from pg_namespace where nspname like 'pgdyno%'";
+    assert_eq!(server.ask("our", schemas), "0");
+}
