@@ -104,6 +104,11 @@ pub(super) struct Digest(Vec<[u8; 32]>);
 impl Digest {
     /// Reads a record; none if there is no such record.
     pub(super) fn of(connection: &Connection, record: &str) -> rusqlite::Result<Option<Self>> {
+        // All tables at one moment: another process may write the record between two of them.
+        let moment = match connection.is_autocommit() {
+            true => Some(connection.unchecked_transaction()?),
+            false => None,
+        };
         let mut rows = 0_u64;
         let mut renumbering = Renumbering::default();
         let mut tables = Vec::with_capacity(TABLES.len());
@@ -117,6 +122,7 @@ impl Digest {
             })?;
             tables.push(hash.finalize().into());
         }
+        drop(moment);
         Ok((rows > 0).then_some(Self(tables)))
     }
 

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
+use std::time::{Duration, Instant};
 
 use pgdyno_audit::{Audit, ImportedRun};
 use pgdyno_model::Verdict;
@@ -28,7 +29,7 @@ fn whole(path: &Path) -> Store {
     store.add_crash(None, &crash_record(7, Verdict::Pass)).unwrap();
     let text = "number of clients: 8\ntps = 545.536819 (excluding connections establishing)\n";
     let recognised = Audit::of("report.txt", text.as_bytes()).unwrap().recognised;
-    let at = std::time::SystemTime::UNIX_EPOCH + std::time::Duration::from_secs(1_790_000_000);
+    let at = std::time::SystemTime::UNIX_EPOCH + Duration::from_secs(1_790_000_000);
     let import = ImportedRun::new("report.txt", text.as_bytes(), recognised, at);
     store.add_import(&import).unwrap();
     store
@@ -163,4 +164,42 @@ fn lists_of_removed_records_are_joined_and_remove_nothing() {
     assert_eq!(merged.size().unwrap().removed, 1);
     assert_eq!(merged.all_records().unwrap().len(), 6);
     assert!(merged.verify(&[]).unwrap().sound);
+}
+
+#[test]
+fn a_record_that_another_process_is_writing_is_there_or_not() {
+    const RUNS: u32 = 30;
+    let folder = tempfile::tempdir().unwrap();
+    let (from, to) = (folder.path().join("from.sqlite3"), folder.path().join("to.sqlite3"));
+    let mut store = Store::open(&from).unwrap();
+    for n in 0..RUNS {
+        let mut record = run_record(plan(1));
+        record.id = format!("run-{n}");
+        fill(&mut store, &record, None);
+    }
+    drop((store, Store::open(&to).unwrap()));
+    let records = Store::open_for_reading(&from).unwrap().all_records().unwrap();
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            let from = Store::open_for_reading(&from).unwrap();
+            for record in &records {
+                let mut one = Merge::default();
+                one.add(None, &from, std::slice::from_ref(record)).unwrap();
+                one.write(&mut Store::open(&to).unwrap()).unwrap();
+            }
+        });
+        let (from, to) =
+            (Store::open_for_reading(&from).unwrap(), Store::open_for_reading(&to).unwrap());
+        for record in &records {
+            let is_there = || {
+                let mut one = Merge::default();
+                one.add(Some(&to), &from, std::slice::from_ref(record)).unwrap();
+                to.all_records().unwrap().contains(record)
+            };
+            let patience = Instant::now() + Duration::from_secs(60);
+            while !is_there() {
+                assert!(Instant::now() < patience, "{} is not written", record.id());
+            }
+        }
+    });
 }
