@@ -35,9 +35,12 @@ impl Pacer {
         self.throttle = Some(Throttle { random, mean_us: 1e6 / rate, due, opening });
     }
 
-    /// Has load last until `closing` although nothing more is due before it. pgbench then ends.
-    pub fn keep_open(&mut self, closing: Moment) {
-        self.open_until = closing;
+    /// Has load last to the end of `schedule` although nothing more is due in it, if time ends it.
+    /// pgbench then ends.
+    pub fn keep_open(&mut self, schedule: &Schedule) {
+        if schedule.transactions.is_none() {
+            self.open_until = schedule.closing;
+        }
     }
 
     /// Returns whether load lasts at `now` without a client that has something to do.

@@ -194,8 +194,8 @@ impl Worker {
         if let Some(rate) = self.rate {
             pacer.throttle(rate, &schedule, Random::new(self.thread.throttle));
         }
-        if self.stays_open && schedule.transactions.is_none() {
-            pacer.keep_open(schedule.closing);
+        if self.stays_open {
+            pacer.keep_open(&schedule);
         }
         let outcome = event_loop::run(&mut reactor, clients, recorder, pacer, &self.stop)
             .map_err(LoadError::System)?;

@@ -12,6 +12,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::error::{StepError, io_error};
 use crate::files::{nofollow, sync_directory};
+use crate::mount::holders;
 use crate::quote::quote;
 use crate::tool::run_tool;
 
@@ -142,12 +143,7 @@ pub fn detach_loops(image: &Path, link: &Path) -> Result<(), StepError> {
         }
         while is_attached(&device) {
             if Instant::now() >= until {
-                let users = crate::mount::holders::processes(&device);
-                let users = if users.is_empty() {
-                    "nobody that /proc shows".into()
-                } else {
-                    users.join(", ")
-                };
+                let users = holders::named(&holders::processes(&device));
                 let told = format!("{} is still in use: {users}", device.display());
                 return Err(io_error("detach the loop device from", image, io::Error::other(told)));
             }

@@ -40,9 +40,7 @@ pub fn connect_to_schema(target: &Target, schema: &str) -> Result<Client, Contro
 /// # Errors
 /// [`ControlError::Connect`].
 pub fn connect_to_own(target: &Target) -> Result<Client, ControlError> {
-    let mut client = open(target, Some(&path_of_schema("public")), None)?;
-    client.watch(Some(Watch { ask: questions(target), is_direct: true }));
-    Ok(client)
+    open_watched(target, Some(&path_of_schema("public")), None, true)
 }
 
 /// Tries the settings of `target` in a session, as sessions for load do.
@@ -124,9 +122,19 @@ pub(super) fn open(
     path: Option<&str>,
     notices: Option<&NoticeHandler>,
 ) -> Result<Client, ControlError> {
+    open_watched(target, path, notices, false)
+}
+
+/// Opens a session as [`open`] does, to a server with nothing in front of it if it `is_direct`.
+fn open_watched(
+    target: &Target,
+    path: Option<&str>,
+    notices: Option<&NoticeHandler>,
+    is_direct: bool,
+) -> Result<Client, ControlError> {
     let limit = target.connect_timeout.unwrap_or(CONNECT_TIMEOUT);
     let mut client = Client::connect(target, &config(target, path), notices, limit)?;
-    client.watch(Some(Watch { ask: questions(target), is_direct: false }));
+    client.watch(Some(Watch { ask: questions(target), is_direct }));
     Ok(client)
 }
 

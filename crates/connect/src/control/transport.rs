@@ -25,7 +25,7 @@ pub(super) enum Reason {
     /// The server did not answer within this time.
     Late(Duration),
     /// The statement waits for somebody else.
-    Waits(Arc<Waiting>),
+    Waits(Waiting),
 }
 
 impl From<Reason> for io::Error {
@@ -36,7 +36,7 @@ impl From<Reason> for io::Error {
             Reason::Late(limit) => {
                 Self::new(io::ErrorKind::TimedOut, format!("no answer within {limit:?}"))
             }
-            Reason::Waits(waiting) => Self::new(io::ErrorKind::TimedOut, Waiting::clone(&waiting)),
+            Reason::Waits(waiting) => Self::new(io::ErrorKind::TimedOut, waiting),
         }
     }
 }

@@ -99,7 +99,7 @@ impl<'a> Watcher<'a> {
             self.told = Some(waiting.wait.clone());
         }
         let is_over = waiting.since > LIMIT && !is_patient();
-        (is_over && is_given_up).then(|| Reason::Waits(Arc::new(waiting)))
+        (is_over && is_given_up).then_some(Reason::Waits(waiting))
     }
 
     /// Whether `wait` need not be told again. Of those that the server itself ends, one is enough.

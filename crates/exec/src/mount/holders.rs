@@ -18,6 +18,11 @@ pub(crate) fn of(point: &Path) -> String {
             .map(|m| format!("the mount {}", m.point.display())),
     );
     users.extend(loops(point));
+    named(&users)
+}
+
+/// Returns users in words, also if there are none.
+pub(crate) fn named(users: &[String]) -> String {
     if users.is_empty() { "nobody that /proc shows".into() } else { users.join(", ") }
 }
 

@@ -40,31 +40,26 @@ pub(crate) fn run_session(
     session.clear();
     let mut record = session.record;
     let outcome = &mut record.outcome;
+    let is_begun = !outcome.faults.is_empty() || outcome.states.is_some();
     let mut not_begun = None;
     match worked {
         Ok(()) => outcome.complete = true,
         // Such a record would say nothing.
-        Err(LabError::Interrupted)
-            if outcome.faults.is_empty()
-                && outcome.controls.is_empty()
-                && outcome.states.is_none() =>
-        {
+        Err(LabError::Interrupted) if !is_begun && outcome.controls.is_empty() => {
             return Err(LabError::Interrupted);
         }
         Err(LabError::Interrupted) => {}
         Err(e) if context.is_stopped() => drop(e),
         // Before the first round the experiment asks for something that cannot be had.
-        Err(e) if outcome.faults.is_empty() && outcome.states.is_none() && !e.is_wait() => {
-            return Err(e);
-        }
+        Err(e) if !is_begun && !e.is_wait() => return Err(e),
         // After the first round the results are worth keeping; untried rounds count as not passed.
         Err(e) => {
             let reason = e.message();
             context.warn(Warning::CrashTestsCutShort { reason: reason.clone() });
-            if outcome.faults.is_empty() && outcome.states.is_none() {
-                not_begun = Some(reason);
-            } else {
+            if is_begun {
                 outcome.notes.push(format!("not done to the end: {reason}"));
+            } else {
+                not_begun = Some(reason);
             }
         }
     }

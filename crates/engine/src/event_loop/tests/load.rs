@@ -107,8 +107,8 @@ impl Load {
         if let Some(rate) = spec.options.rate {
             pacer.throttle(rate, &schedule, Random::new(3));
         }
-        if spec.stays_open && transactions.is_none() {
-            pacer.keep_open(schedule.closing);
+        if spec.stays_open {
+            pacer.keep_open(&schedule);
         }
         let client = |id| {
             let random = Random::new(id);
