@@ -110,7 +110,8 @@ impl Controls<'_, '_> {
         // made superfluous.
         let aim = aims(fault, self.0.subject.on_storages_for(fault).is_emulated())[0];
         let aim = if fault == Fault::Power { Aim::AfterCheckpoint } else { aim };
-        RoundPlan { fault, number: 0, seed, aim, planted, first: self.0.first_token() }
+        let first = self.0.first_token();
+        RoundPlan { fault, number: 0, seed, aim, planted, until_failure: true, first }
     }
 
     /// Records whether the planted failure was detected: any kind of failure counts.

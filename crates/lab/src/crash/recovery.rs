@@ -3,7 +3,7 @@
 
 use std::time::{Duration, Instant};
 
-use pgdyno_durability::Aftermath;
+use pgdyno_durability::{Aftermath, Promise, judge};
 use pgdyno_engine::random::Random;
 use pgdyno_model::Fault;
 use pgdyno_model::crash::Aim;
@@ -28,6 +28,8 @@ pub(super) struct Faulted<'a> {
     pub(super) before: &'a Before,
     /// The transactions that clients sent, and which of them were acknowledged.
     pub(super) history: &'a History,
+    /// What their acknowledgements promise.
+    pub(super) promise: &'a Promise,
     pub(super) fault: &'a InjectedFault,
     /// Files to put back as they were at the baseline, for a control.
     pub(super) stale: Option<&'a FileBaseline>,
@@ -71,7 +73,7 @@ pub(super) fn recover(
     around: &RoundContext<'_>,
 ) -> Result<Recovered, LabError> {
     let RoundContext { subject, context, .. } = *around;
-    let Faulted { before, history, fault, stale, restarts_after_crash } = *faulted;
+    let Faulted { history, fault, stale, restarts_after_crash, .. } = *faulted;
     let stop = context.stop;
     plan.report(around, RoundStage::Recovery);
     if plan.aim == Aim::Recovery {
@@ -117,9 +119,31 @@ pub(super) fn recover(
         interfere(&bed.cluster().control_target(DATABASE), &bed.cluster().data());
     }
     let terms = Terms { load: subject.load(), scale: subject.options.scale, limit, stop };
-    let found = verify::look(bed.cluster(), before, mark, Depth::Thorough, &terms)?;
+    let aftermath = look(plan, bed.cluster(), faulted, mark, &terms)?;
     let log = bed.cluster().log_since(mark);
-    Ok(Recovered { aftermath: Aftermath::Up(Box::new(found)), took: Some(took), log })
+    Ok(Recovered { aftermath, took: Some(took), log })
+}
+
+/// Looks at everything on a server that is up; only at what takes little time where that shows a
+/// failure and one is enough.
+fn look(
+    plan: &RoundPlan,
+    cluster: &mut Cluster,
+    faulted: &Faulted<'_>,
+    log_mark: u64,
+    terms: &Terms<'_>,
+) -> Result<Aftermath, LabError> {
+    let mut look = |depth| {
+        let found = verify::look(cluster, faulted.before, log_mark, depth, terms)?;
+        Ok::<_, LabError>(Aftermath::Up(Box::new(found)))
+    };
+    if plan.until_failure {
+        let quick = look(Depth::Quick)?;
+        if judge(faulted.history, &quick, faulted.promise).verdict.is_failure() {
+            return Ok(quick);
+        }
+    }
+    look(Depth::Thorough)
 }
 
 /// Starts the server and injects `fault` while it recovers.

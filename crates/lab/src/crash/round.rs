@@ -88,6 +88,7 @@ pub(super) fn run_round(
     let faulted = Faulted {
         before: &before,
         history: &history,
+        promise: &promise,
         fault: &struck,
         stale,
         restarts_after_crash: baseline.settings.restarts_after_crash,

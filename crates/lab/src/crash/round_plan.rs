@@ -36,6 +36,8 @@ pub(super) struct RoundPlan {
     pub(super) seed: u64,
     pub(super) aim: Aim,
     pub(super) planted: Planted,
+    /// Whether one failure is all that is looked for, as in a control.
+    pub(super) until_failure: bool,
     /// The first token of each client. Tokens of earlier rounds mean nothing in this one.
     pub(super) first: u64,
 }

@@ -116,7 +116,9 @@ fn run_rounds(
         }
         let seed = round_seed(subject.options.seed, fault, number);
         let first = session.first_token();
-        let plan = RoundPlan { fault, number, seed, aim: *aim, planted: Planted::Nothing, first };
+        let planted = Planted::Nothing;
+        let plan =
+            RoundPlan { fault, number, seed, aim: *aim, planted, until_failure: false, first };
         let mut round = session.round(&prepared, &plan)?;
         session.check_filesystems(&mut round)?;
         if round.verdict.is_failure() {

@@ -77,6 +77,7 @@ pub(super) fn judge_return(
         seed: local.options.seed,
         aim: Aim::Hand,
         planted: Planted::Nothing,
+        until_failure: false,
         first: 1,
     };
     let mut round = plan.record(&history, &judged, recovery, &log);
