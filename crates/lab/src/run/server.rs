@@ -7,14 +7,19 @@ use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
 use pgdyno_connect::control::Client;
+use pgdyno_exec::directory::too_little_room;
 use pgdyno_model::facts::ServerFacts;
 use pgdyno_model::target::Target;
+use pgdyno_model::units::Bytes;
 use pgdyno_observe::telemetry::MonitoredServer;
 use pgdyno_postgres::{Cluster, StopMode};
 
 use super::external_server::ExternalSchema;
 use crate::LabError;
 use crate::provisioner::DATABASE;
+
+/// What a server takes at once for its write-ahead log, unless initdb was told otherwise.
+const WAL_SEGMENT: Bytes = Bytes(16 << 20);
 
 /// A server that load can be offered to.
 pub(super) enum Server {
@@ -164,6 +169,18 @@ impl Server {
                 return None;
             }
             std::thread::sleep(Duration::from_millis(10));
+        }
+    }
+
+    /// Returns `failure`, with the folder of a managed server that has no room left, if one has.
+    /// The server itself may have no words for that: its log lies beside its data.
+    pub(super) fn with_full_folder(&self, failure: String) -> String {
+        let Self::Managed(cluster) = self else { return failure };
+        let folders = [cluster.data(), cluster.data().join("pg_wal")];
+        let free = |at: &PathBuf| too_little_room(at, WAL_SEGMENT).ok().flatten();
+        match folders.iter().find_map(|at| Some((at, free(at)?))) {
+            Some((at, free)) => format!("{failure} ({} is full: {free} are free)", at.display()),
+            None => failure,
         }
     }
 

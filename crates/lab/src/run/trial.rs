@@ -137,7 +137,8 @@ impl Trial<'_> {
                 let error = server.death().unwrap_or(error);
                 let may_pass =
                     error.cause::<GeneratorsError>().is_some_and(GeneratorsError::may_pass);
-                let record = TrialRecord { failure: Some(error.message()), ..begun };
+                let failure = Some(server.with_full_folder(error.message()));
+                let record = TrialRecord { failure, ..begun };
                 Attempt { record, may_pass }
             }
         })
@@ -193,6 +194,7 @@ impl Trial<'_> {
             (None, Err(e)) => (None, Some(server.death().unwrap_or(e).message())),
             (None, Ok(count)) => (Some(count), disagreement.or(unfound)),
         };
+        let failure = failure.map(|failure| server.with_full_folder(failure));
         TrialRecord {
             measured_at: opened.map(|o| Epoch::of(SystemTime::now() - o.elapsed())),
             failure,
