@@ -396,6 +396,11 @@ pub enum Activity {
         /// The objective.
         objective: Slo,
     },
+    /// A server that pgdyno does not own takes no connections, and something is to be put back on it.
+    AwaitingServer {
+        /// Its address.
+        server: String,
+    },
     /// Storage and cluster for crash tests are made.
     MakingTestBed {
         /// What is crashed.

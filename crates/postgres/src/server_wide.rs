@@ -126,6 +126,11 @@ impl ServerWide {
         })
     }
 
+    /// Returns the settings and their server, for messages.
+    pub fn name(&self) -> String {
+        self.entry.made.path().display().to_string()
+    }
+
     /// Whether the setting `name`, in lower case, is among the recorded ones.
     pub fn holds(&self, name: &str) -> bool {
         self.current.contains_key(name)

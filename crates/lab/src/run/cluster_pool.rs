@@ -19,6 +19,7 @@ use super::prewarm::check_prewarm;
 use super::server::Server;
 use super::storage_pool::StoragePool;
 use super::templates::Templates;
+use crate::context::Context;
 use crate::prepare::{Build, ClusterKey, Prepared};
 use crate::programs::base_settings;
 use crate::provisioner::{ClusterRequest, Provisioner, RoomNeeded};
@@ -373,17 +374,16 @@ impl<'a> ClusterPool<'a> {
     }
 
     /// Takes every server and every storage down. Returns what could not be taken down.
-    pub(super) fn take_down(self) -> Vec<String> {
+    pub(super) fn take_down(self, context: Context<'_>) -> Vec<String> {
         let Self { slots, templates, storages, .. } = self;
         let mut left = Vec::new();
         drop(templates);
         for server in slots.into_values().filter_map(|slot| slot.server) {
-            let gone = match server {
-                Server::Managed(cluster) => cluster.remove().map_err(LabError::from),
-                Server::External(external) => external.release().map(|notes| left.extend(notes)),
-            };
-            if let Err(e) = gone {
-                left.push(e.message());
+            match server {
+                Server::Managed(cluster) => {
+                    left.extend(cluster.remove().err().map(|e| LabError::from(e).message()));
+                }
+                Server::External(external) => left.extend(external.release(context)),
             }
         }
         left.extend(storages.into_iter().flat_map(|mut storages| storages.take_all_down()));

@@ -3,12 +3,14 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
+use std::time::Duration;
 
 use pgdyno_connect::control::wait::wait_of;
 use pgdyno_connect::control::{self, Client, error_text};
 use pgdyno_exec::journal::{Entry, Journal, OwnedResource};
 use pgdyno_model::experiment::Postgres;
 use pgdyno_model::facts::ServerFacts;
+use pgdyno_model::progress::Activity;
 use pgdyno_model::target::{Secret, Target};
 use pgdyno_postgres::external::{server_name, without_password};
 use pgdyno_postgres::schema::{MARK, RecordedSchema};
@@ -17,11 +19,17 @@ use pgdyno_postgres::{ExternalServer, ServerWide, schema};
 use postgres_protocol::escape::{escape_identifier, escape_literal};
 
 use crate::LabError;
+use crate::context::Context;
 
 /// The schema for the workload's tables, unless the file names one.
 const SCHEMA: &str = "pgdyno";
 /// Settings with these contexts can be set by one session for itself.
 const SESSION_CONTEXTS: [&str; 4] = ["user", "superuser", "backend", "superuser-backend"];
+
+/// How long a server may take to come back when the run's traces are removed.
+const RETURN_LIMIT: Duration = Duration::from_secs(30);
+/// How often it is tried meanwhile.
+const RETURN_TICK: Duration = Duration::from_millis(200);
 
 /// The remedy for a setting that only a restart changes.
 const RESTART: &str = "leave it out, or compare two servers that were started with different values: `postgres.dsn` as a factor";
@@ -265,23 +273,56 @@ impl ExternalSchema {
         Ok(self.server.facts()?)
     }
 
-    /// Puts back what was changed and drops what we made. Notes are worth showing.
-    pub(super) fn release(mut self) -> Result<Vec<String>, LabError> {
-        let put_back = self.put_back();
-        let stays = self.drop_ours()?;
-        let mut notes = put_back?;
-        if !stays.is_empty() {
-            notes.extend(stays);
-            let server = self.server.target().address;
-            notes.push(format!(
-                "pgdyno dropped nothing of others' on {server}: once that is gone or moved, `pgdyno clean` drops the rest"
-            ));
+    /// Puts back what was changed and drops what we made, once the server takes connections again
+    /// if it does not now. Returns what stays, and what to do about it.
+    pub(super) fn release(mut self, context: Context<'_>) -> Vec<String> {
+        if self.server_wide.is_some() || self.entry.is_some() {
+            self.wait_for_server(context);
         }
-        Ok(notes)
+        let by_clean = |what: &str, done: &str, e: &dyn std::fmt::Display| {
+            format!(
+                "{what} is not {done}: {e}; once the server takes connections, `pgdyno clean` does it"
+            )
+        };
+        let mut left = Vec::new();
+        if let Some(server_wide) = self.server_wide.take() {
+            let settings = server_wide.name();
+            match server_wide.put_back() {
+                Ok(others) => left.extend(others),
+                Err(e) => left.push(by_clean(&settings, "put back", &e)),
+            }
+        }
+        let schema = self.entry.as_ref().map(|entry| entry.made.path().display().to_string());
+        match self.drop_ours() {
+            Ok(stays) if stays.is_empty() => {}
+            Ok(stays) => {
+                left.extend(stays);
+                let server = self.server.target().address;
+                left.push(format!(
+                    "pgdyno dropped nothing of others' on {server}: once that is gone or moved, `pgdyno clean` drops the rest"
+                ));
+            }
+            Err(e) => {
+                left.push(by_clean(&schema.unwrap_or_default(), "dropped", &e.message()));
+            }
+        }
+        left
     }
 
-    fn put_back(&mut self) -> Result<Vec<String>, LabError> {
-        self.server_wide.take().map_or(Ok(Vec::new()), |server_wide| Ok(server_wide.put_back()?))
+    /// Waits for a server that takes no connections, as one that is restarted does for a moment.
+    /// Whatever ends the wait, the next connection tells how it ended.
+    fn wait_for_server(&self, context: Context<'_>) {
+        let mut is_told = false;
+        let _ = context.poll(RETURN_LIMIT, RETURN_TICK, || match self.server.control() {
+            Err(e) if !e.is_refusal() => {
+                if !std::mem::replace(&mut is_told, true) {
+                    let server = self.server.target().address.to_string();
+                    context.begin(Activity::AwaitingServer { server });
+                }
+                Ok(None)
+            }
+            _ => Ok(Some(())),
+        });
     }
 
     /// Drops what bears this run's mark; returns what stays. The journal names it until all of it
@@ -310,7 +351,7 @@ impl Drop for ExternalSchema {
     fn drop(&mut self) {
         // After an error or a panic; told or not, the next start knows the settings and the schema
         // by the journal.
-        let _ = self.put_back();
+        let _ = self.server_wide.take().map(ServerWide::put_back);
         let _ = self.drop_ours();
     }
 }

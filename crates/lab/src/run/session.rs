@@ -137,7 +137,7 @@ impl<'a> Session<'a> {
         self.store.end_session(self.session, end)?;
         let Self { pool, context, run, .. } = self;
         context.event(&Event::TakingDown);
-        context.warn_left(pool.take_down());
+        context.warn_left(pool.take_down(context));
         match worked {
             Ok((trials, not_crashed)) => {
                 Ok(Outcome { run, end, failed: trials + not_crashed, not_crashed })

@@ -2,16 +2,17 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
+use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use pgdyno_exec::journal::Journal;
 use pgdyno_lab::file::Override;
 use pgdyno_lab::{Consent, LabError, Prepared, SessionEnd, run};
-use pgdyno_model::progress::{Event, Notice, Progress, Silent, Warning};
+use pgdyno_model::progress::{Activity, Event, Notice, Progress, Silent, Warning};
 use pgdyno_model::target::{Address, Secret};
 use pgdyno_postgres::server_wide::put_back_leftovers;
 use pgdyno_postgres::sweep::{Outcome, sweep};
-use pgdyno_postgres::{Cluster, ExternalServer, ServerWide};
+use pgdyno_postgres::{Cluster, ExternalServer, ServerWide, StopMode};
 use pgdyno_results::store::Store;
 use pgdyno_test_support::{create_cluster as made, install};
 
@@ -285,7 +286,7 @@ fn a_schema_that_is_somebody_elses_is_left_whatever_its_comment_says() {
 }
 
 /// Does as another session would, once a trial is done; keeps what is told.
-struct Meanwhile<'a>(&'a Theirs, &'a str, std::sync::Mutex<Vec<String>>);
+struct Meanwhile<'a>(&'a Theirs, &'a str, Mutex<Vec<String>>);
 
 impl Progress for Meanwhile<'_> {
     fn event(&self, event: &Event<'_>) {
@@ -300,12 +301,66 @@ impl Progress for Meanwhile<'_> {
     }
 }
 
+/// A server that goes away when a run is about to leave it.
+struct GoesAway<'a> {
+    cluster: Mutex<&'a mut Cluster>,
+    /// Whether it comes back once that is waited for; else the user loses patience.
+    comes_back: bool,
+    stop: AtomicBool,
+    told: Mutex<Vec<String>>,
+}
+
+impl Progress for GoesAway<'_> {
+    fn event(&self, event: &Event<'_>) {
+        match event {
+            Event::TakingDown => self.cluster.lock().unwrap().stop(StopMode::Immediate),
+            Event::Working { activity: Activity::AwaitingServer { .. }, .. } => {
+                match self.comes_back {
+                    true => self.cluster.lock().unwrap().start(&GO_ON).unwrap(),
+                    false => self.stop.store(true, Ordering::Relaxed),
+                }
+            }
+            Event::Warning(Warning::NotTakenDown(line)) => {
+                self.told.lock().unwrap().push(line.clone());
+            }
+            _ => {}
+        }
+    }
+}
+
+#[test]
+fn a_server_that_is_restarted_as_a_run_ends_is_waited_for_and_left_as_it_was() {
+    let mut theirs = Theirs::start();
+    let sets = ["factors.checkpoint_timeout=[\"11min\"]", "postgres.alter_system=true"];
+    for comes_back in [true, false] {
+        let (prepared, store) = (theirs.prepared(&sets), theirs.store());
+        let away = GoesAway {
+            cluster: Mutex::new(&mut theirs.cluster),
+            comes_back,
+            stop: AtomicBool::new(false),
+            told: Mutex::default(),
+        };
+        let outcome = run::run(&prepared, &store, &away, &away.stop).unwrap();
+        assert_eq!(outcome.end, SessionEnd::Completed);
+        let told = away.told.into_inner().unwrap();
+        if comes_back {
+            assert_eq!(told, [""; 0]);
+            assert_eq!((theirs.altered().as_str(), theirs.schemas()), ("", 0));
+            continue;
+        }
+        // All that stays is named, with the command that removes it.
+        let names = ["checkpoint_timeout of server", "schema pgdyno of server"];
+        let is_told = |name| told.iter().any(|l| l.contains(name) && l.contains("pgdyno clean"));
+        assert!(told.len() == 2 && names.into_iter().all(is_told), "{told:?}");
+    }
+}
+
 #[test]
 fn what_others_put_beside_or_upon_our_tables_stays_and_is_named() {
     let theirs = Theirs::start();
     let sql = "CREATE TABLE IF NOT EXISTS pgdyno.precious (a int); \
                CREATE OR REPLACE VIEW upon AS SELECT bid FROM pgdyno.pgbench_branches";
-    let meanwhile = Meanwhile(&theirs, sql, std::sync::Mutex::default());
+    let meanwhile = Meanwhile(&theirs, sql, Mutex::default());
     let outcome =
         run::run(&theirs.prepared(&["factors.clients=[1]"]), &theirs.store(), &meanwhile, &GO_ON)
             .unwrap();
@@ -337,11 +392,8 @@ fn a_schema_that_the_file_names_keeps_what_was_in_it() {
     assert_eq!(theirs.number(tables), 1, "theirs is left, and none of the workload's");
 
     // What others make there while the run goes on is theirs too.
-    let meanwhile = Meanwhile(
-        &theirs,
-        "CREATE TABLE IF NOT EXISTS public.late (a int)",
-        std::sync::Mutex::default(),
-    );
+    let meanwhile =
+        Meanwhile(&theirs, "CREATE TABLE IF NOT EXISTS public.late (a int)", Mutex::default());
     let prepared = theirs.prepared(&["factors.clients=[1]", "postgres.schema=public"]);
     assert_eq!(
         run::run(&prepared, &theirs.store(), &meanwhile, &GO_ON).unwrap().end,

@@ -242,6 +242,9 @@ pub fn activity(activity: &Activity) -> String {
             let doing = if *confirming { "confirming" } else { "trying" };
             format!("{doing} {rate:.1} transactions/s: does that keep {objective}?")
         }
+        Activity::AwaitingServer { server } => {
+            format!("waiting for {server} to take connections again, to put back what was changed")
+        }
         Activity::MakingTestBed { subject } => {
             format!("crash: making storage and cluster for {subject}")
         }
