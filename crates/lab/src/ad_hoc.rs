@@ -54,6 +54,7 @@ pub fn keep(path: &Path, run: AdHocRun) -> Result<String, LabError> {
             find: None,
             stopping: None,
             extended_after: Vec::new(),
+            crashed: Vec::new(),
             answer: None,
         },
     };

@@ -9,7 +9,7 @@ use pgdyno_model::crash::{CrashOptions, States};
 use pgdyno_model::experiment::{Length, ProbeKind};
 use pgdyno_model::units::Bytes;
 
-use crate::crash::feasibility::{control_rounds, crashed_treatments};
+use crate::crash::feasibility::control_rounds;
 use crate::prepare::Prepared;
 use crate::provisioner::RoomNeeded;
 
@@ -91,7 +91,7 @@ pub(crate) fn time(prepared: &Prepared) -> (Duration, Duration, bool) {
 /// Time for the crash tests after the trials: treatments that are crashed alike are crashed once.
 fn crashes(prepared: &Prepared) -> Duration {
     let Some(crash) = &prepared.experiment.crash else { return Duration::ZERO };
-    let sessions = crashed_treatments(&prepared.plan.treatments).len();
+    let sessions = prepared.plan.crashed.len();
     let sessions = u32::try_from(sessions).unwrap_or(u32::MAX);
     if crash.states != States::Drawn {
         return stretch(crash).saturating_mul(sessions);

@@ -87,11 +87,16 @@ pub fn resolve(
         ));
     }
     let trials = order(experiment, treatments.len(), seed);
+    let crashed = match experiment.crash {
+        Some(_) => Treatment::crashed_apart(&treatments),
+        None => Vec::new(),
+    };
     let plan = Plan {
         name: experiment.name.clone(),
         question: experiment.question.clone(),
         answer: experiment.answer.clone(),
         extended_after: Vec::new(),
+        crashed,
         factors: experiment.factors.iter().map(|f| f.name.clone()).collect(),
         treatments,
         trials,

@@ -57,6 +57,10 @@ pub struct Plan {
     /// experiment leaves it to its form.
     #[serde(default)]
     pub answer: Option<Answer>,
+    /// Treatments, by index, that are crashed once the trials are over; none in the stores of
+    /// earlier versions.
+    #[serde(default)]
+    pub crashed: Vec<usize>,
 }
 
 /// One combination of levels, and what it comes to.
@@ -121,6 +125,17 @@ impl Treatment {
             && self.postgres_version == other.postgres_version
             && self.postgres_bindir == other.postgres_bindir
             && self.settings == other.settings
+    }
+
+    /// Returns the first of `all` that is crashed alike as the one `at` a place.
+    pub fn first_crashed_alike(all: &[Self], at: usize) -> usize {
+        all[..at].iter().position(|other| other.is_crashed_alike(&all[at])).unwrap_or(at)
+    }
+
+    /// Returns those of `all`, by index, that have crash tests of their own: of those that are
+    /// crashed alike the first.
+    pub fn crashed_apart(all: &[Self]) -> Vec<usize> {
+        (0..all.len()).filter(|at| Self::first_crashed_alike(all, *at) == *at).collect()
     }
 }
 

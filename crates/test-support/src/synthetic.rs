@@ -71,6 +71,7 @@ pub fn plan(levels: &[&str], repeats: u32, random: &mut Random) -> Plan {
         find: None,
         answer: None,
         extended_after: Vec::new(),
+        crashed: Vec::new(),
     }
 }
 

@@ -11,6 +11,7 @@ const run = (id: string, change: Partial<RunRow> = {}): RunRow => ({
   trials_done: 1,
   trials_planned: 1,
   attempts_failed: 0,
+  not_crashed: 0,
   host: 'one',
   badge: 'answered',
   headline: null,

@@ -6,6 +6,7 @@ use std::path::Path;
 use clap::Args;
 use pgdyno_lab::Bytes;
 use pgdyno_lab::clean::{KeptCrash, kept_crashes};
+use pgdyno_model::record::RunState;
 use pgdyno_results::report::text::plain;
 use pgdyno_results::store::{
     CrashSummary, ImportSummary, ProbeSummary, RunSummary, Store, StoreError,
@@ -111,7 +112,13 @@ fn run_table(runs: &[RunSummary]) -> Option<String> {
     let row = |r: &RunSummary| {
         let trials = format!("{}/{}", r.trials_done, r.trials_planned);
         let ad_hoc = if r.ad_hoc { ", ad hoc" } else { "" };
-        [r.id.clone(), format!("{}{ad_hoc}", r.state.name()), trials, r.started_at.to_string()]
+        let not_crashed = match r.not_crashed {
+            0 => String::new(),
+            _ if r.state == RunState::Running => String::new(),
+            n => format!(", {n} not crashed"),
+        };
+        let state = format!("{}{ad_hoc}{not_crashed}", r.state.name());
+        [r.id.clone(), state, trials, r.started_at.to_string()]
     };
     let rows: Vec<_> = runs.iter().map(row).collect();
     // One machine needs no name.

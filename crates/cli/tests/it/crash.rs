@@ -314,7 +314,15 @@ fn a_treatment_that_could_not_be_crashed_is_tried_again_by_resume() {
     let ran = world.run(&["run", file.to_str().unwrap()]);
     assert_eq!(ran.code, Some(2), "{}{}", ran.out, ran.err);
     assert!(ran.err.contains("could not be crashed"), "{}", ran.err);
-    assert_eq!(world.show("latest")["run"]["state"], "completed");
+    let shown = world.show("latest");
+    assert_eq!(shown["run"]["state"], "completed", "its trials are");
+    // Wherever one looks, the crash tests are missed.
+    assert_eq!(shown["run"]["not_crashed"].as_array().unwrap().len(), 1, "{}", shown["run"]);
+    let note = "Crash tests were asked for and are not done to the end: ";
+    assert!(world.run(&["show", "latest"]).out.contains(note));
+    assert!(world.run(&["list"]).out.contains("completed, 1 not crashed"));
+    let listed: Value = serde_json::from_str(&world.run(&["list", "--json"]).out).unwrap();
+    assert_eq!(listed[0]["not_crashed"], 1);
     let again = world.run(&["run", "--resume", "latest"]);
     assert_eq!(again.code, Some(2), "{}{}", again.out, again.err);
     assert!(again.err.contains("could not be crashed"), "{}", again.err);

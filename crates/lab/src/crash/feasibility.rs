@@ -39,17 +39,6 @@ pub(super) fn struck_storages(storages: &BTreeMap<String, Storage>, storage: &st
     std::iter::once(storage.to_owned()).chain(wal).collect()
 }
 
-/// Returns the treatments that have crash tests of their own: of those that are crashed alike the
-/// first.
-pub(crate) fn crashed_treatments(treatments: &[Treatment]) -> Vec<usize> {
-    (0..treatments.len()).filter(|at| first_alike(treatments, *at) == *at).collect()
-}
-
-/// Returns the first of `treatments` that is crashed alike as the one `at` a place.
-fn first_alike(treatments: &[Treatment], at: usize) -> usize {
-    treatments[..at].iter().position(|t| t.is_crashed_alike(&treatments[at])).unwrap_or(at)
-}
-
 /// Refuses the fault that only a hand brings about.
 ///
 /// # Errors
@@ -181,7 +170,7 @@ pub(crate) fn planted(experiment: &Experiment, treatment: &Treatment) -> Vec<Fau
 fn check_planted(experiment: &Experiment, plan: &Plan) -> Result<(), LabError> {
     let treatments = &plan.treatments;
     for (at, treatment) in treatments.iter().enumerate() {
-        let first = &treatments[first_alike(treatments, at)];
+        let first = &treatments[Treatment::first_crashed_alike(treatments, at)];
         if planted(experiment, first) != planted(experiment, treatment) {
             return Err(LabError::Crash {
                 what: treatment.levels.to_string(),

@@ -9,7 +9,6 @@ use pgdyno_model::crash::{CrashOptions, States};
 use pgdyno_model::storage::Backing;
 use pgdyno_model::units::Bytes;
 
-use super::feasibility::crashed_treatments;
 use crate::LabError;
 use crate::prepare::Prepared;
 use crate::provisioner::RoomNeeded;
@@ -90,8 +89,8 @@ pub(crate) fn check_log_rooms(prepared: &Prepared) -> Result<(), LabError> {
 fn by_storage(prepared: &Prepared) -> impl Iterator<Item = (&String, LogRoom)> {
     let treatments = &prepared.plan.treatments;
     let options = prepared.experiment.crash.as_ref();
-    let crashed = options.map(|_| crashed_treatments(treatments)).unwrap_or_default();
-    let names: BTreeSet<&String> = crashed.iter().map(|at| &treatments[*at].storage).collect();
+    let crashed = prepared.plan.crashed.iter();
+    let names: BTreeSet<&String> = crashed.map(|at| &treatments[*at].storage).collect();
     names.into_iter().filter_map(move |name| {
         Some((name, LogRoom::new(options?, &prepared.experiment.storage[name].backing)?))
     })

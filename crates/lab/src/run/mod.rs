@@ -89,7 +89,7 @@ pub fn resume(
     extend::check(&id, more)?;
     let state = store.state(&id)?;
     store.check(&id)?;
-    let record = store.run(&id)?;
+    let mut record = store.run(&id)?;
     let source = Source {
         name: record.recipe.clone(),
         shown: format!("the experiment of run {id}"),
@@ -105,6 +105,10 @@ pub fn resume(
         .with_trust(trust, None)?
         .with_wipe(wipe)?;
     prepared.plan = extend::continued(&id, (&record.plan, state), prepared.plan, more)?;
+    if record.plan.crashed.is_empty() {
+        // Earlier versions did not note what is crashed.
+        record.plan.crashed.clone_from(&prepared.plan.crashed);
+    }
     let as_begun = Plan {
         trials: record.plan.trials.clone(),
         extended_after: record.plan.extended_after.clone(),

@@ -373,10 +373,7 @@ fn live_run(
 /// The treatments that `[crash]` asks to crash and that were not to the end yet; of those that are
 /// crashed alike the first.
 fn crashes_left(prepared: &Prepared, store: &Store, run: &str) -> Result<Vec<usize>, LabError> {
-    if prepared.experiment.crash.is_none() {
-        return Ok(Vec::new());
-    }
-    let mut left = crash::feasibility::crashed_treatments(&prepared.plan.treatments);
+    let mut left = prepared.plan.crashed.clone();
     for done in store.crashes_of(run)?.into_iter().filter(|crash| crash.outcome.complete) {
         left.retain(|index| Some(*index) != done.treatment);
     }

@@ -122,6 +122,7 @@ pub(super) fn gather(store: &Store, run: &str) -> Result<Gathered, StoreError> {
             trials_planned: if over { completed.len() } else { plan.trials.len() },
             trials_completed: completed.len(),
             attempts_failed: trials.iter().filter(|t| t.state == TrialState::Failed).count(),
+            not_crashed: Vec::new(),
         },
         ad_hoc: record.experiment.is_empty(),
         thinned: store.thinnings(run)?,
@@ -196,6 +197,13 @@ fn add_crashes(view: &mut RunView) {
         shown.unavailable = storage.filter(|_| shown.trials == 0).and_then(|s| s.failure.clone());
         shown.crash = crash_of(treatment, &view.plan.treatments, &view.crashes);
     }
+    let is_done = |index: &usize| {
+        view.crashes.iter().any(|crash| crash.treatment == Some(*index) && crash.complete)
+    };
+    let left = view.plan.crashed.iter().filter(|index| !is_done(index));
+    let left = left.filter_map(|index| view.treatments.get(*index));
+    let left = left.filter(|treatment| treatment.unavailable.is_none());
+    view.run.not_crashed = left.map(|treatment| treatment.label.clone()).collect();
 }
 
 /// Finds the newest crash test of `treatment`, or of one that differs in its load only.

@@ -126,6 +126,16 @@ fn progress(view: &RunView, out: &mut Notes) {
             ));
         }
     }
+    let not_crashed = &view.run.not_crashed;
+    if !not_crashed.is_empty() && view.run.state != RunState::Running {
+        out.add(
+            NoteKind::NotCrashed,
+            format!(
+                "Crash tests were asked for and are not done to the end: {}; {resume}.",
+                not_crashed.join("; ")
+            ),
+        );
+    }
     for t in &view.treatments {
         if let Some(why) = &t.unavailable {
             out.add(NoteKind::NotAvailable, format!("Not available here: {}: {why}.", t.label));

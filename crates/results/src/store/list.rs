@@ -33,6 +33,8 @@ pub struct RunSummary {
     pub trials_planned: u32,
     /// Attempts that failed (count), also those whose trial was completed later.
     pub attempts_failed: u32,
+    /// Treatments whose crash tests were asked for and are not done to the end (count).
+    pub not_crashed: u32,
     /// Whether `pgdyno pgbench --store` stored it.
     pub ad_hoc: bool,
     /// Machines that its sessions ran on, by name, or as `--hosts` named the machine; those of
@@ -85,11 +87,14 @@ impl Store {
                     experiment = '',
                     (SELECT json_group_array(DISTINCT json_extract(host, '$.name')) FROM session
                      WHERE run = run.id AND json_valid(host) AND json_type(host, '$.name') = 'text'),
+                    max(0, coalesce(json_array_length(plan, '$.crashed'), 0) -
+                        (SELECT count(DISTINCT treatment) FROM crash_record
+                         WHERE run = run.id AND json_extract(outcome, '$.complete'))),
                     (SELECT source FROM arrival WHERE record = run.id ORDER BY id DESC LIMIT 1)
              FROM run ORDER BY started_at DESC, rowid DESC",
             params![],
             |row| {
-                let source: Option<String> = row.get(11)?;
+                let source: Option<String> = row.get(12)?;
                 let hosts = match source.as_deref().and_then(host_of) {
                     Some(name) => vec![name],
                     None => serde_json::from_str(&row.get::<_, String>(10)?).unwrap_or_default(),
@@ -103,6 +108,7 @@ impl Store {
                     trials_planned: row.get(4)?,
                     trials_done: row.get(5)?,
                     attempts_failed: row.get(6)?,
+                    not_crashed: row.get(11)?,
                     ad_hoc: row.get(9)?,
                     hosts,
                 };

@@ -102,6 +102,7 @@ pub fn plan(repeats: u32) -> Plan {
         find: None,
         answer: None,
         extended_after: Vec::new(),
+        crashed: Vec::new(),
     }
 }
 

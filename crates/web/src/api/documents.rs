@@ -89,6 +89,8 @@ pub(crate) struct RunRow {
     pub(crate) trials_planned: u32,
     /// Attempts that failed (count).
     pub(crate) attempts_failed: u32,
+    /// Treatments whose crash tests were asked for and are not done to the end (count).
+    pub(crate) not_crashed: u32,
     /// The last session's machine, in words; null while it is not known.
     pub(crate) host: Option<String>,
     /// How far the run answers its question; null while that is not known.

@@ -3787,6 +3787,10 @@ export interface Plan {
    */
   answer: Answer | null;
   /**
+   * Treatments, by index, that are crashed once the trials are over; none in the stores of earlier versions.
+   */
+  crashed: number[];
+  /**
    * The seed of the data sets' rows; none in plans of earlier versions, where `seed` was that too.
    */
   data_seed: Seed | null;
@@ -4096,6 +4100,10 @@ export interface RunHead {
    * Its name in the store.
    */
   id: string;
+  /**
+   * Treatments whose crash tests were asked for and are not done to the end, by label. Those whose storage is not available are left out.
+   */
+  not_crashed: string[];
   /**
    * The pgdyno that ran it.
    */
@@ -6112,6 +6120,10 @@ export interface RunRow {
    * Whether its process is at work and can be watched.
    */
   is_live: boolean;
+  /**
+   * Treatments whose crash tests were asked for and are not done to the end (count).
+   */
+  not_crashed: number;
   /**
    * The user's note; empty where there is none.
    */

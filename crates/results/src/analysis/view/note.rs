@@ -48,6 +48,8 @@ impl Notes {
 pub enum NoteKind {
     /// The run is not complete.
     Progress,
+    /// Crash tests that were asked for are not done to the end.
+    NotCrashed,
     /// A treatment's storage is not available on this machine.
     NotAvailable,
     /// A treatment has no completed trial.
@@ -152,6 +154,7 @@ impl NoteKind {
     pub fn tier(self) -> Tier {
         match self {
             Self::Progress
+            | Self::NotCrashed
             | Self::NotAvailable
             | Self::NoTrial
             | Self::TrialFailed

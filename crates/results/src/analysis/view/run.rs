@@ -121,6 +121,9 @@ pub struct RunHead {
     pub trials_completed: usize,
     /// Attempts that failed (count).
     pub attempts_failed: usize,
+    /// Treatments whose crash tests were asked for and are not done to the end, by label. Those
+    /// whose storage is not available are left out.
+    pub not_crashed: Vec<String>,
 }
 
 /// What the fsync probe found on a storage.
