@@ -16,12 +16,12 @@ use pgdyno_exec::paths;
 use pgdyno_model::crash::States;
 use pgdyno_model::experiment::ProbeKind;
 use pgdyno_model::units::Span;
-use pgdyno_postgres::{ClusterSpec, Judgement, judge};
+use pgdyno_postgres::{ClusterSpec, Judgement};
 use storages::Planned;
 
 use crate::crash::log_room::describe_log_rooms;
 use crate::prepare::{Build, ClusterKey, Prepared};
-use crate::programs::{Programs, base_settings, find_programs};
+use crate::programs::{Programs, base_settings, find_programs, judge_settings};
 use crate::provisioner::RoomNeeded;
 use crate::{LabError, estimate};
 
@@ -63,7 +63,7 @@ fn surroundings(prepared: &Prepared) -> Result<Surroundings, LabError> {
     for build in prepared.builds() {
         let found = find_programs(&build)?;
         if let Programs::Here(install) = &found {
-            judged.insert(build.clone(), judge(install, &prepared.settings_on(Some(&build)))?);
+            judged.insert(build.clone(), judge_settings(install, prepared, &build)?);
         }
         programs_by_build.insert(build, found);
     }

@@ -3,9 +3,11 @@
 use std::collections::BTreeMap;
 
 use pgdyno_exec::account::{Account, server_account};
+use pgdyno_model::Treatment;
 use pgdyno_model::progress::{Activity, Event, Notice};
 use pgdyno_postgres as postgres;
-use pgdyno_postgres::{FetchProgress, Install};
+use pgdyno_postgres::settings::may_be_one_value;
+use pgdyno_postgres::{FetchProgress, Install, Judgement};
 
 use crate::LabError;
 use crate::context::Context;
@@ -74,10 +76,62 @@ pub(crate) fn install_programs(
                     .map_err(|error| LabError::not_fetched(error, build.version))?
             }
         };
-        postgres::judge(&install, &prepared.settings_on(Some(&build)))?;
+        judge_settings(&install, prepared, &build)?;
         installs.insert(build, install);
     }
     Ok(installs)
+}
+
+/// Lets the server program of `install` judge the settings of the treatments on `build`.
+///
+/// # Errors
+/// It refuses a setting, or two treatments differ in how a value is spelled and in nothing else.
+pub(crate) fn judge_settings(
+    install: &Install,
+    prepared: &Prepared,
+    build: &Build,
+) -> Result<Judgement, LabError> {
+    let judged = postgres::judge(install, &prepared.settings_on(Some(build)))?;
+    let treatments = prepared.plan.treatments.iter();
+    let treatments: Vec<&Treatment> = treatments.filter(|t| prepared.build(t) == *build).collect();
+    for (at, one) in treatments.iter().enumerate() {
+        for other in &treatments[at + 1..] {
+            if let Some(what) = spelled_twice(install, one, other) {
+                return Err(LabError::refused(
+                    what,
+                    "leave one of the two out: a treatment would be compared with itself",
+                ));
+            }
+        }
+    }
+    Ok(judged)
+}
+
+/// Says how the settings of two treatments come to the same values, if nothing else tells the
+/// treatments apart.
+fn spelled_twice(install: &Install, one: &Treatment, other: &Treatment) -> Option<String> {
+    let differ = |(name, a): (&String, &String)| {
+        let b = other.settings.get(name)?;
+        (a != b).then(|| (name.clone(), a.clone(), b.clone()))
+    };
+    let differing: Vec<_> = one.settings.iter().filter_map(differ).collect();
+    let (name, a, b) = differing.first()?;
+    let settings_apart =
+        Treatment { levels: one.levels.clone(), settings: one.settings.clone(), ..other.clone() };
+    let is_alike = settings_apart == *one
+        && one.settings.keys().eq(other.settings.keys())
+        && differing.iter().all(|(_, a, b)| may_be_one_value(a, b));
+    let read = |name: &str, value: &str| postgres::value_read(install, name, value);
+    let is_one = |(name, a, b): &(String, String, String)| {
+        read(name, a).is_some_and(|value| read(name, b) == Some(value))
+    };
+    if !is_alike || !differing.iter().all(is_one) {
+        return None;
+    }
+    let (value, version) = (read(name, a)?, &install.version);
+    Some(format!(
+        "two levels are one: {name} = {a} and {name} = {b} are both {value} to PostgreSQL {version}"
+    ))
 }
 
 /// Returns `done` as a fraction of `total`, where the total is known.

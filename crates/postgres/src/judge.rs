@@ -27,7 +27,7 @@ pub enum Judgement {
 /// # Errors
 /// [`SettingsError::Refused`]: all refused settings, with the nearest names of unknown ones.
 pub fn judge(install: &Install, settings: &[(String, String)]) -> Result<Judgement, SettingsError> {
-    let asked = |settings: &[(String, String)]| match ask(install, settings) {
+    let asked = |settings: &[(String, String)]| match ask(install, "port", settings) {
         Ok(output) if output.status.success() => Ok(None),
         Ok(output) => Ok(Some(output)),
         Err(e) => Err(e.to_string()),
@@ -72,12 +72,20 @@ pub fn judge(install: &Install, settings: &[(String, String)]) -> Result<Judgeme
     if problems.is_empty() { Ok(Judgement::Taken) } else { Err(SettingsError::Refused(problems)) }
 }
 
-/// Lets `postgres` read `settings` and print the value of any one.
-fn ask(install: &Install, settings: &[(String, String)]) -> Result<Output, ToolError> {
+/// Returns what the `postgres` of `install` makes of `value` for the setting `name`, in the unit that it
+/// keeps it in: `1024` of `1GB` for `max_wal_size`. None if it does not say.
+pub fn value_read(install: &Install, name: &str, value: &str) -> Option<String> {
+    let output = ask(install, name, &[(name.to_owned(), value.to_owned())]).ok()?;
+    let read = String::from_utf8_lossy(&output.stdout).trim_end().to_owned();
+    output.status.success().then_some(read)
+}
+
+/// Lets `postgres` read `settings` and print the value of the setting `shown`.
+fn ask(install: &Install, shown: &str, settings: &[(String, String)]) -> Result<Output, ToolError> {
     // Root may run `postgres` if `-C` is the first argument. The directory must exist and is not
     // read.
     let mut args =
-        ["-C", "port", "-D", "/", "-c", "config_file=/dev/null"].map(str::to_owned).to_vec();
+        ["-C", shown, "-D", "/", "-c", "config_file=/dev/null"].map(str::to_owned).to_vec();
     for (name, value) in settings {
         args.extend(["-c".to_owned(), format!("{name}={value}")]);
     }

@@ -62,7 +62,7 @@ pub use external::{ExternalServer, ExternalServerError};
 pub use fetch::{FETCHABLE, FetchError, FetchProgress, cached, fetch};
 pub use find::{FindError, find, find_all};
 pub use install::Install;
-pub use judge::{Judgement, judge};
+pub use judge::{Judgement, judge, value_read};
 pub use pgdyno_exec::journal::RecordedSettings;
 pub use schema::RecordedSchema;
 pub use server_wide::{ServerWide, ServerWideError};

@@ -363,6 +363,18 @@ fn placeholder_difference(
     })
 }
 
+/// Whether two texts may be one value to a server, which knows: numbers with different units, or two
+/// words for yes or no.
+pub fn may_be_one_value(a: &str, b: &str) -> bool {
+    let unit = |text: &str| {
+        let is_number = |c: char| c.is_ascii_digit() || "+-. ".contains(c);
+        let unit = text.trim_start_matches(is_number);
+        (unit.len() < text.len()).then(|| unit.to_owned())
+    };
+    let are_numbers = unit(a).zip(unit(b)).is_some_and(|(a, b)| a != b);
+    a != b && (are_numbers || boolean(a).is_some_and(|a| boolean(b) == Some(a)))
+}
+
 /// Whether `asked` and `setting` are equal. None if only the server knows.
 pub(super) fn same_value(
     asked: &str,
@@ -461,6 +473,24 @@ mod tests {
         assert_eq!(same("Remote_Apply", "remote_apply", None, "enum"), Some(true));
         assert_eq!(same("true", "on", None, "enum"), None);
         assert_eq!(same("5 parsecs", "5", Some("s"), "integer"), None);
+    }
+
+    #[test]
+    fn only_a_server_knows_whether_numbers_with_different_units_are_one() {
+        for (a, b, may) in [
+            ("1GB", "1024", true),
+            ("1GB", "1024MB", true),
+            ("60s", "1 min", true),
+            ("on", "yes", true),
+            ("true", "t", true),
+            ("1GB", "2GB", false),
+            ("1024", "2048", false),
+            ("on", "off", false),
+            ("replica", "logical", false),
+            ("1GB", "1GB", false),
+        ] {
+            assert_eq!(may_be_one_value(a, b), may, "{a} {b}");
+        }
     }
 
     #[test]

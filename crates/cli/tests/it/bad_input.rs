@@ -48,6 +48,14 @@ fn settings_are_judged_by_the_server_before_anything_is_measured() {
     assert!(error.contains("shared_bufers") && error.contains("shared_buffers"), "{error}");
     let error = refused(&world, &["factors.port=[5433]"]);
     assert!(error.contains("pgdyno sets it itself"), "{error}");
+    for (levels, one) in [
+        ("factors.max_wal_size=[\"1GB\", \"2GB\", 1024]", "both 1024"),
+        ("factors.work_mem=[\"4MB\", \"4096kB\"]", "both 4096"),
+        ("factors.enable_sort=[\"on\", \"yes\"]", "both on"),
+    ] {
+        let error = refused(&world, &[levels, "factors.clients=[1, 2]"]);
+        assert!(error.contains("two levels are one") && error.contains(one), "{error}");
+    }
 }
 
 #[test]
