@@ -166,7 +166,10 @@ fn a_flush_that_fails_reaches_the_caller_of_fsync() {
         let on = Selector::all(Operation::Flush);
         control.arm(&Rule { on, hits: Hits::From(1), effect: Effect::Fail(error) }).unwrap();
         let told = write_synced(&made.path().join("file"), "text").unwrap_err();
-        assert!(told.raw_os_error() == Some(number) || told.raw_os_error() == Some(5), "{told}");
+        // The filesystem is read-only already where the kernel's own flush came first.
+        let read_only = rustix::io::Errno::ROFS.raw_os_error();
+        let known = [number, 5, read_only].map(Some);
+        assert!(known.contains(&told.raw_os_error()), "{told}");
         assert!(control.status().unwrap().counters.failed > 0);
         drop(control);
         assert_eq!(made.take_down(), [""; 0]);
