@@ -325,6 +325,11 @@ impl<'a> Handshake<'a> {
         }
     }
 
+    /// Waits until the server closes the connection, within the limit.
+    pub(crate) fn wait_closed(&mut self) {
+        while self.receive(&mut [0; 64], "wait for the end of a cancel request").is_ok() {}
+    }
+
     /// Receives the next message and passes it to `take`. An `ErrorResponse` becomes an error.
     fn next<T>(
         &mut self,

@@ -61,8 +61,9 @@ fn connect_until(
     })
 }
 
-/// Asks the server of `target` to cancel the statement of the session with `key`, without waiting
-/// for an answer. The request is encrypted if the session is.
+/// Asks the server of `target` to cancel the statement of the session with `key`, and waits until it
+/// has read that, as libpq does: then it closes the connection. The request is encrypted if the
+/// session is.
 ///
 /// # Errors
 /// [`ConnectError`]: no connection within `limit`, or the request cannot be sent.
@@ -84,5 +85,7 @@ pub fn cancel(target: &Target, key: &(u32, Vec<u8>), limit: Duration) -> Result<
     let mut out = Vec::new();
     frontend::cancel_request(&mut out, key.0, &key.1)
         .map_err(|cause| ConnectError::Protocol { address: target.address.clone(), cause })?;
-    handshake.send(&out)
+    handshake.send(&out)?;
+    handshake.wait_closed();
+    Ok(())
 }

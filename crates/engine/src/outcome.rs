@@ -10,8 +10,6 @@ pub(crate) struct ThreadOutcome {
     pub(crate) tally: Tally,
     /// End of the event loop.
     pub(crate) ended: Moment,
-    /// Clients, by index, whose statement was under way when the load was stopped.
-    pub(crate) interrupted: Vec<usize>,
     /// Reactor that carried the bytes; none until the thread's worker adds it.
     pub(crate) reactor: Option<ReactorKind>,
 }

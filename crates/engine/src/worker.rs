@@ -6,9 +6,9 @@
 use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::rc::Rc;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, Sender};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use pgdyno_connect::{CONNECT_TIMEOUT, Connection};
@@ -34,7 +34,7 @@ use crate::schedule::{Clock, Schedule};
 use crate::seeds::{ClientSeeds, ThreadSeeds};
 
 /// Time that all cancel requests of a thread may take together.
-const CANCEL: Duration = Duration::from_millis(100);
+const CANCEL: Duration = Duration::from_millis(500);
 
 /// Reports of a thread to the calling thread.
 pub(crate) enum WorkerReport {
@@ -72,11 +72,20 @@ pub(crate) struct Worker {
     pub(crate) reports: Sender<WorkerReport>,
 }
 
+/// How to cancel the statement of each client's connection, by the client's index. None for a client
+/// without one, and where the server gave no key. It is locked when a connection is made, never for a
+/// statement.
+type CancelTargets = Arc<Mutex<Vec<Option<CancelTarget>>>>;
+
 /// Where and how to cancel a client's statement.
 struct CancelTarget {
     /// Server that the client is connected to.
     target: Target,
     key: (u32, Vec<u8>),
+}
+
+fn lock(targets: &CancelTargets) -> MutexGuard<'_, Vec<Option<CancelTarget>>> {
+    targets.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl Worker {
@@ -103,7 +112,8 @@ impl Worker {
 
     fn load(self) -> Result<Option<ThreadOutcome>, LoadError> {
         let mut streams = Vec::with_capacity(self.clients.len());
-        let mut keys = Vec::with_capacity(self.clients.len());
+        let targets: CancelTargets = Arc::default();
+        lock(&targets).resize_with(self.clients.len(), || None);
         let servers = Arc::clone(&self.servers);
         let mut balance = Random::new(self.thread.balance);
         let stop = Arc::clone(&self.stop);
@@ -115,36 +125,43 @@ impl Worker {
         let renewed = reconnects || policy.reconnect_lost != ReconnectLost::Never;
         // With a connection for each transaction, the first transaction makes its own, too.
         let first = if reconnects { &[] } else { &self.clients[..] };
-        for client in first {
+        for (index, client) in first.iter().enumerate() {
             if self.stop.load(Ordering::Relaxed) {
                 return Ok(None);
             }
             let (Connection { stream, key }, target) = connect(&mut balance)
                 .map_err(|cause| LoadError::Connect { client: client.id, cause })?;
             streams.push(stream);
-            keys.push(key.map(|key| CancelTarget { key, target }));
+            lock(&targets)[index] = key.map(|key| CancelTarget { key, target });
         }
+        let renewed_targets = Arc::clone(&targets);
         let connector = renewed.then(|| -> Connector {
-            Box::new(move |_| connect(&mut balance).map(|(connection, _)| connection.stream))
+            Box::new(move |index| {
+                let (Connection { stream, key }, target) = connect(&mut balance)?;
+                lock(&renewed_targets)[index] = key.map(|key| CancelTarget { key, target });
+                Ok(stream)
+            })
         });
         let chosen = choose(self.reactor, &streams, reconnects);
         let clock = self.clock;
         let outcome = match &chosen {
-            ReactorKind::Uring => self.offer(Uring::new(clock, streams, connector), &keys),
+            ReactorKind::Uring => self.offer(Uring::new(clock, streams, connector), &targets),
             ReactorKind::Epoll { .. } if reconnects => {
                 let count = self.clients.len();
-                self.offer(Epoll::without_connections(clock, count, connector), &keys)
+                self.offer(Epoll::without_connections(clock, count, connector), &targets)
             }
-            ReactorKind::Epoll { .. } => self.offer(Epoll::new(clock, streams, connector), &keys),
+            ReactorKind::Epoll { .. } => {
+                self.offer(Epoll::new(clock, streams, connector), &targets)
+            }
         };
         Ok(outcome?.map(|outcome| ThreadOutcome { reactor: Some(chosen), ..outcome }))
     }
 
-    /// Runs the load on `reactor`; `keys` cancel statements on its connections.
+    /// Runs the load on `reactor`; `targets` are those of its connections.
     fn offer<R: Reactor>(
         mut self,
         reactor: io::Result<R>,
-        keys: &[Option<CancelTarget>],
+        targets: &CancelTargets,
     ) -> Result<Option<ThreadOutcome>, LoadError> {
         let mut reactor = reactor.map_err(LoadError::System)?;
         let reconnects = self.program.policy.reconnect_each;
@@ -197,20 +214,17 @@ impl Worker {
         if self.stays_open {
             pacer.keep_open(&schedule);
         }
-        let outcome = event_loop::run(&mut reactor, clients, recorder, pacer, &self.stop)
+        let cancel = |interrupted: &[usize]| Self::cancel(interrupted, &lock(targets));
+        let outcome = event_loop::run(&mut reactor, clients, recorder, pacer, &self.stop, cancel)
             .map_err(LoadError::System)?;
-        // Connections made later have other keys; the key of a lost one fits nothing.
-        if !reconnects {
-            Self::cancel(&outcome.interrupted, keys);
-        }
         Ok(Some(outcome))
     }
 
     /// Asks the server to cancel statements of stopped clients: best effort, within a time limit.
-    fn cancel(interrupted: &[usize], keys: &[Option<CancelTarget>]) {
+    fn cancel(interrupted: &[usize], targets: &[Option<CancelTarget>]) {
         let end = Instant::now() + CANCEL;
         for CancelTarget { target, key } in
-            interrupted.iter().filter_map(|index| keys.get(*index)?.as_ref())
+            interrupted.iter().filter_map(|index| targets.get(*index)?.as_ref())
         {
             let left = end.saturating_duration_since(Instant::now());
             if left.is_zero() || pgdyno_connect::cancel(target, key, left).is_err() {

@@ -202,7 +202,7 @@ fn a_lock_that_somebody_holds_is_no_reason_to_be_deaf() {
                'pgbench_branches'::regclass",
             "1",
         );
-        for args in ["pgbench -S our", "pgbench -i our"] {
+        for args in ["pgbench -S our", "pgbench -S -C our", "pgbench -i our"] {
             for name in ["INT", "TERM"] {
                 let mut command = server.pgdyno_command();
                 command.args(args.split_whitespace());

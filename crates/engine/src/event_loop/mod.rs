@@ -179,22 +179,24 @@ impl Clients {
             || self.pacer.is_open(now) && self.recorder.aborted_clients() < self.clients.len()
     }
 
-    /// Stops clients that have not ended; returns those whose statement was under way.
-    fn stop_on<R: Reactor>(&mut self, reactor: &mut R) -> Vec<usize> {
-        let mut interrupted = Vec::new();
+    /// Returns the clients, by index, whose statement is under way.
+    fn under_way(&self) -> Vec<usize> {
+        let clients = self.clients.iter().enumerate();
+        let under_way = clients.filter(|(_, client)| !client.has_ended() && client.awaits_reply());
+        under_way.map(|(index, _)| index).collect()
+    }
+
+    /// Stops clients that have not ended.
+    fn stop_on<R: Reactor>(&mut self, reactor: &mut R) {
         for (index, client) in self.clients.iter_mut().enumerate() {
             if client.has_ended() {
                 continue;
-            }
-            if client.awaits_reply() {
-                interrupted.push(index);
             }
             reactor.send(index, &mut |out| {
                 client.stop(out);
                 AfterSend::Close
             });
         }
-        interrupted
     }
 }
 
@@ -223,12 +225,16 @@ impl ReactorHandler for Clients {
 }
 
 /// Runs `clients` until all have ended or `stop` is set. Client n uses the reactor's connection n.
+///
+/// `cancel` has the statements of clients cancelled that nobody waits for any more, while they are
+/// still connected: a pooler forgets whose statement it was once the connection is closed.
 pub(crate) fn run<R: Reactor>(
     reactor: &mut R,
     clients: Vec<Client>,
     recorder: Recorder,
     pacer: Pacer,
     stop: &AtomicBool,
+    mut cancel: impl FnMut(&[usize]),
 ) -> io::Result<ThreadOutcome> {
     let schedule = *recorder.schedule();
     let mut all = Clients::new(clients, recorder, pacer);
@@ -241,6 +247,7 @@ pub(crate) fn run<R: Reactor>(
     while all.goes_on(now) && !stop.load(Ordering::Relaxed) {
         all.recorder.tick(now);
         if now >= deadline {
+            cancel(&all.under_way());
             for index in 0..all.clients.len() {
                 reactor.send(index, &mut |out| all.expire(index, now, out));
             }
@@ -274,10 +281,11 @@ pub(crate) fn run<R: Reactor>(
             .filter(|_| all.timers.is_empty() && all.next_turn.is_empty())
             .unwrap_or_else(|| reactor.now());
     }
-    let interrupted = all.stop_on(reactor);
     let ended = reactor.now();
+    cancel(&all.under_way());
+    all.stop_on(reactor);
     let tally = all.recorder.finish(ended);
-    Ok(ThreadOutcome { tally, ended, interrupted, reactor: None })
+    Ok(ThreadOutcome { tally, ended, reactor: None })
 }
 
 #[cfg(test)]

@@ -2,7 +2,8 @@
 
 use std::io::Write as _; // past the test runner, which keeps what passing tests print to itself
 use std::num::NonZeroU32;
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
 
 use pgdyno_connect::control::ControlError;
 use pgdyno_engine::run_load;
@@ -59,6 +60,43 @@ fn more_clients_than_server_connections_are_served_through_a_pooler() {
             let rows = session.count("SELECT count(*) FROM history");
             assert_eq!(rows - before, 180, "{database} {protocol:?} {mode}");
             before = rows;
+        }
+    }
+}
+
+#[test]
+fn a_load_that_is_stopped_leaves_no_statement_active() {
+    const NAME: &str = "a_load_that_is_stopped_leaves_no_statement_active";
+    let Some(program) = program() else {
+        let _ = writeln!(std::io::stderr(), "\nskipped: {NAME}: no pgbouncer here");
+        return;
+    };
+    let server = Server::start();
+    let mut session = Session::new(&server.unix());
+    let pooler = Pooler::start(&program, &server);
+    let mut comes_to = |wanted: u64| {
+        let active = "SELECT count(*) FROM pg_stat_activity WHERE state = 'active' \
+             AND query LIKE '%pg_sleep(600)%' AND pid <> pg_backend_pid()";
+        let patience = Instant::now() + Duration::from_secs(60);
+        while session.count(active) != wanted && Instant::now() < patience {
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        session.count(active) == wanted
+    };
+    for target in [server.unix(), pooler.target("postgres", SslMode::Disable)] {
+        for reconnects in [false, true] {
+            let mut spec = spec(target.clone(), "SELECT pg_sleep(600);");
+            spec.clients = NonZeroU32::new(2).unwrap();
+            spec.options.reconnect = reconnects;
+            let stop = AtomicBool::new(false);
+            let is_begun = std::thread::scope(|scope| {
+                let load = scope.spawn(|| run_load(&spec, &unwatched(&stop)));
+                let is_begun = comes_to(2);
+                stop.store(true, Ordering::Relaxed);
+                let _ = load.join().unwrap();
+                is_begun
+            });
+            assert!(is_begun && comes_to(0), "reconnects: {reconnects}, {:?}", target.address);
         }
     }
 }

@@ -123,7 +123,8 @@ impl Load {
             }
         };
         let clients = (0..self.clients.into()).map(client).collect();
-        let outcome = crate::event_loop::run(&mut sim, clients, recorder, pacer, &stop).unwrap();
+        let outcome =
+            crate::event_loop::run(&mut sim, clients, recorder, pacer, &stop, |_| {}).unwrap();
         let mut aggregate = Aggregate::new(schedule, schedule.start, 1);
         for interval in intervals.lock().unwrap().drain(..) {
             aggregate.add(0, interval);
