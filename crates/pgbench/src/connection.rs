@@ -23,7 +23,7 @@ pub(crate) struct Connected {
     pub(crate) client: ControlClient,
     /// The server of that session.
     pub(crate) target: Target,
-    /// Schemas of the user's search_path, in order.
+    /// Schemas of the user's search_path, in order; none where nothing is asked.
     pub(crate) schemas: Vec<String>,
     /// Notes for the user.
     pub(crate) notes: Vec<String>,
@@ -46,10 +46,12 @@ impl Notices {
 /// Connects for setup. If the server wants a password and none is given, asks for it once, at the
 /// terminal.
 ///
-/// `purpose` is that of the session: `initialization` or `setup`.
+/// `purpose` is that of the session: `initialization` or `setup`. Unless it `asks`, the server is sent
+/// no statement.
 pub(crate) fn connect(
     connect: &ConnectOptions,
     purpose: &str,
+    asks: bool,
     stop: &AtomicBool,
 ) -> Result<Connected, Stopped> {
     let failure = || format!("could not create connection for {purpose}");
@@ -62,17 +64,24 @@ pub(crate) fn connect(
         // Nobody listens any more once the session is over.
         let _ = sender.send(server_error(notice).libpq_text(None));
     });
-    let mut connected = resolved.connect_with(Some(&handler));
+    let open = |target: &Target| match asks {
+        true => ControlClient::connect(target, Some(&handler)),
+        false => ControlClient::connect_unasked(target, Some(&handler)),
+    };
+    let mut connected = resolved.connect_by(open);
     if connected.as_ref().is_err_and(ControlError::needs_password)
         && let Some(password) = password::ask(stop)?
     {
         for target in &mut resolved.servers.targets {
             target.password.get_or_insert_with(|| password.clone());
         }
-        connected = resolved.connect_with(Some(&handler));
+        connected = resolved.connect_by(open);
     }
     let (client, target) = connected.map_err(|e| refused(&e).then(failure()))?;
-    let schemas = control::schemas_of_user(&target).map_err(|e| refused(&e).then(failure()))?;
+    let schemas = match asks {
+        true => control::schemas_of_user(&target).map_err(|e| refused(&e).then(failure()))?,
+        false => Vec::new(),
+    };
     let notices = Notices(receiver);
     Ok(Connected {
         servers: resolved.servers,

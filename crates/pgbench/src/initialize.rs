@@ -93,8 +93,8 @@ pub(crate) fn initialize(
     err: &mut (dyn Write + Send),
     stop: &AtomicBool,
 ) -> Result<(), Stopped> {
-    let Connected { mut client, notices, schemas, .. } = connected;
-    let server = server_version(&mut client)?;
+    let Connected { client, notices, schemas, .. } = connected;
+    let server = server_version(&client);
     let token = client.cancel_token();
     let done = AtomicBool::new(false);
     let made = std::thread::scope(|scope| {

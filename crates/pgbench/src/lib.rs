@@ -146,13 +146,16 @@ impl Invocation {
                 let _ = err.write_all(text.as_bytes());
                 Ok(exit_status::SUCCESS)
             }
-            Request::Initialize(what) => connection::connect(&what.connect, "initialization", stop)
-                .and_then(|connected| {
-                    tell(err, &connected.notes);
-                    initialize::initialize(connected, what, err, stop)
-                        .map(|()| exit_status::SUCCESS)
-                }),
-            Request::Run(what) => connection::connect(&what.connect, "setup", stop)
+            Request::Initialize(what) => {
+                connection::connect(&what.connect, "initialization", true, stop).and_then(
+                    |connected| {
+                        tell(err, &connected.notes);
+                        initialize::initialize(connected, what, err, stop)
+                            .map(|()| exit_status::SUCCESS)
+                    },
+                )
+            }
+            Request::Run(what) => connection::connect(&what.connect, "setup", what.asks(), stop)
                 .and_then(|connected| {
                     tell(err, &connected.notes);
                     run::run(connected, what, (out, err), stop, measured).map_err(Stopped::Error)

@@ -155,6 +155,11 @@ impl Run {
         self.scripts.iter().any(|s| s.is_builtin)
     }
 
+    /// Whether the run asks the server something before the load: about pgbench's tables.
+    pub(crate) fn asks(&self) -> bool {
+        self.uses_builtin() || self.vacuum
+    }
+
     /// Adds a script.
     pub(crate) fn add(&mut self, script: Chosen) -> Result<(), UsageError> {
         if self.scripts.len() == MAX_SCRIPTS {

@@ -56,7 +56,7 @@ pub(crate) fn run(
     let seed = run.seed.unwrap_or_else(|| fastrand::u64(..));
     let run = &Run { seed: Some(seed), ..run.clone() };
     let Connected { servers, client: mut control, target, schemas, notices, .. } = connected;
-    let server = server_version(&mut control)?;
+    let server = server_version(&control);
     let _ = writeln!(
         out,
         "pgbench ({}.0 compatible, pgdyno {}, server {})",

@@ -268,6 +268,24 @@ fn the_password_is_not_sent_in_clear_unless_that_is_asked_for_by_name() {
 }
 
 #[test]
+fn a_script_of_the_users_own_is_all_that_a_server_is_sent() {
+    let world = World::new();
+    let server = FakeServer::start(0, Mode::KnowsNoCatalog);
+    let dsn = dsn(&server, "sslmode=disable");
+    let script = world.file("one.sql", "SELECT 1;\n");
+    let run = |more: &[&str]| {
+        let own = ["pgbench", "-n", "-t", "3", "-f", script.to_str().unwrap()];
+        end_of(quiet(world.command(&[&own, more, &[&dsn]].concat())), "a script")
+    };
+    for more in [&[][..], &["-C"]] {
+        let ended = run(more);
+        assert_eq!(ended.code, Some(0), "{more:?}: {}", ended.err);
+        assert!(ended.out.contains("processed: 3/3"), "{more:?}: {}", ended.out);
+        assert!(ended.out.contains("server 15.4"), "as it announced: {}", ended.out);
+    }
+}
+
+#[test]
 fn a_server_that_answers_more_than_was_asked_measures_nothing() {
     let world = World::new();
     for reactor in ["epoll", "io_uring", "blocking"] {

@@ -15,7 +15,7 @@ use super::error::ConninfoError;
 use super::files::{PasswordFile, read_service};
 use super::keywords::{KEYWORDS, Support};
 use super::parse::{self, Options};
-use crate::control::{ControlClient, ControlError, NoticeHandler};
+use crate::control::{ControlClient, ControlError};
 
 /// The port where none is named.
 const DEFAULT_PORT: u16 = 5432;
@@ -65,18 +65,17 @@ impl Resolved {
     /// # Errors
     /// [`ControlError::NoneServes`], or the error of the only server.
     pub fn connect(&self) -> Result<(ControlClient, Target), ControlError> {
-        self.connect_with(None)
+        self.connect_by(|target| ControlClient::connect(target, None))
     }
 
-    /// Connects as [`Resolved::connect`] does. `notices` receives the session's notices.
+    /// Connects as [`Resolved::connect`] does; `connect` opens each session.
     ///
     /// # Errors
     /// As [`Resolved::connect`].
-    pub fn connect_with(
+    pub fn connect_by(
         &self,
-        notices: Option<&NoticeHandler>,
+        connect: impl FnMut(&Target) -> Result<ControlClient, ControlError>,
     ) -> Result<(ControlClient, Target), ControlError> {
-        let connect = |target: &Target| ControlClient::connect(target, notices);
         let connected =
             self.servers.find(|n| fastrand::usize(..n), connect, ControlError::ends_search);
         connected.map_err(|mut errors| match errors.len() {

@@ -23,20 +23,17 @@ use tokio_postgres::types::ToSql;
 use tokio_postgres::{AsyncMessage, Connection, CopyInSink};
 use tokio_postgres::{Error, Row, SimpleQueryMessage, Statement, ToStatement};
 
+use super::cancel::{CLOSE_LIMIT, CancelToken};
 use super::error::{error_text, server_error};
-use super::transport::{Encrypted, Guarded, Outcome, Reason, within};
+use super::transport::{Encrypted, Guarded, Outcome, Reason, runtime, within};
 use super::watcher::{Watch, Watcher};
 use crate::error::ConnectError;
 use crate::handshake::{Encryption, FailedAttempt, Handshake, with_encryption};
 use crate::limit::Limit;
-use crate::tls::Connector;
 use crate::{interruption, socket};
 
 /// How often a waiting call checks for a signal.
 const POLL_INTERVAL: Duration = Duration::from_millis(50);
-
-/// How long a cancel request or the end of a session may take.
-const CLOSE_LIMIT: Duration = Duration::from_millis(300);
 
 /// How many bytes of a COPY are sent together.
 const COPY_BUFFER: usize = 64 * 1024;
@@ -64,51 +61,6 @@ struct Link {
     /// How statements without a limit are watched.
     watch: Option<Watch>,
     cancel: CancelToken,
-}
-
-/// Cancels a session's statement from another thread.
-#[derive(Clone)]
-pub struct CancelToken {
-    token: tokio_postgres::CancelToken,
-    target: Target,
-    is_encrypted: bool,
-}
-
-impl CancelToken {
-    /// Asks the server to cancel the session's statement, without waiting for an answer.
-    ///
-    /// # Errors
-    /// There is no connection, or the request cannot be sent.
-    pub fn cancel_query(&self) -> io::Result<()> {
-        let runtime = runtime()?;
-        let sent = self.send(&runtime);
-        runtime.shutdown_background();
-        sent
-    }
-
-    fn send(&self, runtime: &Runtime) -> io::Result<()> {
-        let limit = Limit::new(CLOSE_LIMIT, &|| false);
-        let connector = match self.is_encrypted {
-            true => Some(Connector::shared(&self.target.tls).map_err(io::Error::other)?),
-            false => None,
-        };
-        let encryption = connector.as_ref().map_or(Encryption::No, Encryption::Must);
-        let socket = socket::open(&self.target, limit).map_err(io::Error::other)?;
-        let mut handshake = Handshake::new(&self.target, socket, limit);
-        handshake.negotiate_encryption(encryption).map_err(io::Error::other)?;
-        let stream = handshake.into_session().map_err(io::Error::other)?.stream;
-        let sent = runtime.block_on(within(limit.left(), async {
-            let stream =
-                Guarded::new(stream, Inspector::new(AuthPolicy::default()), Outcome::default())?;
-            let sent = self.token.cancel_query_raw(stream, Encrypted).await;
-            sent.map_err(io::Error::other)
-        }));
-        sent.unwrap_or_else(|| Err(Reason::Late(CLOSE_LIMIT).into()))
-    }
-}
-
-fn runtime() -> io::Result<Runtime> {
-    tokio::runtime::Builder::new_current_thread().enable_all().build()
 }
 
 /// Polls until `poll` is ready. Sets the reason in `outcome` at a signal, when `limit` is over, and
@@ -196,8 +148,7 @@ impl Client {
         });
         match connected {
             Ok((client, connection)) => {
-                let token = client.cancel_token();
-                let cancel = CancelToken { token, target: target.clone(), is_encrypted };
+                let cancel = CancelToken::new(client.cancel_token(), target.clone(), is_encrypted);
                 let link = Link {
                     runtime: Some(runtime),
                     connection: Some(connection),
@@ -224,6 +175,11 @@ impl Client {
     /// Has what statements without a limit wait for be asked by `watch`; by nobody at first.
     pub(super) fn watch(&mut self, watch: Option<Watch>) {
         self.link.watch = watch;
+    }
+
+    /// Returns the server's version, as it announced it when the session began: `15.4 (Debian …)`.
+    pub(super) fn announced_version(&self) -> Option<&str> {
+        self.link.connection.as_ref()?.parameter("server_version")
     }
 
     /// Returns a token by which another thread can cancel this session's statement.

@@ -17,6 +17,7 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+mod cancel;
 mod client;
 mod config;
 mod error;
@@ -27,7 +28,8 @@ mod transport;
 pub mod wait;
 mod watcher;
 
-pub use client::{CancelToken, Client, CopyInWriter, NoticeHandler, Transaction};
+pub use cancel::CancelToken;
+pub use client::{Client, CopyInWriter, NoticeHandler, Transaction};
 pub use config::SEARCH_PATH;
 pub use error::{ControlError, error_text, server_error};
 pub use open::{

@@ -6,7 +6,8 @@
 use pgdyno_model::target::Target;
 use tokio_postgres::{Error, Row, SimpleQueryMessage};
 
-use super::client::{CancelToken, Client, CopyInWriter, NoticeHandler, Parameters, Transaction};
+use super::cancel::CancelToken;
+use super::client::{Client, CopyInWriter, NoticeHandler, Parameters, Transaction};
 use super::config::SEARCH_PATH;
 use super::error::ControlError;
 use super::open::{check_kind, holds_path, open, path_of_schema, refuses_parameter};
@@ -40,6 +41,26 @@ impl ControlClient {
             client.watch(None);
         }
         Ok(Self { client, holds_path, in_block: false })
+    }
+
+    /// Connects to `target` without a question, unless the kind of server is one. For servers that
+    /// may lack PostgreSQL's catalogues. Every transaction sets the path, as behind a pooler.
+    ///
+    /// # Errors
+    /// [`ControlError::Connect`], [`ControlError::Query`].
+    pub fn connect_unasked(
+        target: &Target,
+        notices: Option<&NoticeHandler>,
+    ) -> Result<Self, ControlError> {
+        let mut client = open(target, None, notices)?;
+        check_kind(target, &mut client)?;
+        client.watch(None);
+        Ok(Self { client, holds_path: false, in_block: false })
+    }
+
+    /// Returns the server's version, as it announced it when the session began: `15.4 (Debian …)`.
+    pub fn announced_version(&self) -> Option<&str> {
+        self.client.announced_version()
     }
 
     /// Whether the session is behind a pooler, so that settings last for one transaction only.

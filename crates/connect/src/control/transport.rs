@@ -217,3 +217,8 @@ impl TlsConnect<Guarded> for Encrypted {
 pub(super) async fn within<F: Future>(limit: Duration, future: F) -> Option<F::Output> {
     tokio::time::timeout(limit, future).await.ok()
 }
+
+/// Returns a runtime for one session, which runs on the thread that waits.
+pub(super) fn runtime() -> io::Result<tokio::runtime::Runtime> {
+    tokio::runtime::Builder::new_current_thread().enable_all().build()
+}

@@ -12,6 +12,8 @@ use std::thread::park;
 pub(crate) enum Mode {
     /// Answers every query with one row.
     Honest,
+    /// Answers `SELECT 1` and refuses every other query, as a server without PostgreSQL's catalogues.
+    KnowsNoCatalog,
     /// Accepts and says nothing.
     Silent,
     /// Says nothing to the request for TLS but that it takes it.
@@ -214,7 +216,10 @@ impl Peer {
             Mode::CopyData => message(b'd', b"x"),
             _ => Vec::new(),
         };
-        let _ = body;
+        if mode == Mode::KnowsNoCatalog && !body.starts_with(b"SELECT 1;") {
+            let refused = message(b'E', b"SERROR\0VERROR\0C42P01\0Mno such relation\0\0");
+            return self.stream.write_all(&[refused, ready].concat());
+        }
         self.stream.write_all(&[reply, ready, lie].concat())
     }
 }
