@@ -111,7 +111,9 @@ def name_of(node):
 
 
 def loss(error):
-    return str(error).splitlines()[0]
+    """Returns Ray's words, or the words of an exception in an actor, which come last."""
+    lines = str(error).splitlines()
+    return lines[-1 if isinstance(error, ray.exceptions.RayTaskError) else 0]
 
 
 def run_workers(workers, cpus, host, port, program):
