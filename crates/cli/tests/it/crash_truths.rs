@@ -4,6 +4,8 @@
 #![allow(clippy::unwrap_used, clippy::print_stdout, reason = "helpers of tests fail as tests do")]
 
 use std::fmt::Write as _;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use crate::support;
 use crate::support::World;
@@ -145,8 +147,23 @@ fn table(name: &str, all: &[Series]) {
     // A part of them, for whoever looks for the cause of one row; then the table is printed and not
     // written.
     let only = std::env::var("PGDYNO_ONLY").unwrap_or_default();
-    for series in all.iter().filter(|series| series.options.contains(&only)) {
-        let (rows, not_so) = series.play();
+    let chosen: Vec<&Series> = all.iter().filter(|s| s.options.contains(&only)).collect();
+    // Two at a time: most of the time each waits for its load and its disks.
+    let next = AtomicUsize::new(0);
+    let played = Mutex::new(vec![(String::new(), String::new()); chosen.len()]);
+    std::thread::scope(|scope| {
+        for _ in 0..2 {
+            scope.spawn(|| {
+                loop {
+                    let at = next.fetch_add(1, Ordering::Relaxed);
+                    let Some(series) = chosen.get(at) else { break };
+                    let rows = series.play();
+                    played.lock().unwrap()[at] = rows;
+                }
+            });
+        }
+    });
+    for (rows, not_so) in played.into_inner().unwrap() {
         table.push_str(&rows);
         broken.push_str(&not_so);
     }
