@@ -7,6 +7,7 @@ use std::path::Path;
 
 use pgdyno_exec::mountinfo::{self, MountEntry};
 use pgdyno_exec::tool::{ToolError, ask_tool};
+use rustix::fs::IFlags;
 
 use super::device::{named, of_mount};
 use super::health::TOOL_LIMIT;
@@ -59,7 +60,29 @@ pub(super) fn details(
 /// Tells whether files made in `directory` are written in place.
 pub(super) fn no_copy_on_write(directory: &Path) -> Option<bool> {
     let flags = rustix::fs::ioctl_getflags(File::open(directory).ok()?).ok()?;
-    Some(flags.contains(rustix::fs::IFlags::NOCOW))
+    Some(flags.contains(IFlags::NOCOW))
+}
+
+/// Returns what new files in `directory` take over from it, as [`StorageFacts::attributes`] has it.
+///
+/// [`StorageFacts::attributes`]: pgdyno_model::facts::StorageFacts::attributes
+pub(super) fn attributes(directory: &Path) -> Vec<String> {
+    const FLAGS: [(IFlags, &str); 4] = [
+        (IFlags::SYNC, "+S"),
+        (IFlags::DIRSYNC, "+D"),
+        (IFlags::JOURNALING, "+j"),
+        (IFlags::COMPRESSED, "+c"),
+    ];
+    // A filesystem without attributes refuses.
+    let flags = File::open(directory).ok().and_then(|d| rustix::fs::ioctl_getflags(d).ok());
+    let set = FLAGS.iter().filter(|(flag, _)| flags.is_some_and(|flags| flags.contains(*flag)));
+    let mut all: Vec<String> = set.map(|(_, letter)| (*letter).to_owned()).collect();
+    let mut value = [0; 64];
+    if let Ok(length) = rustix::fs::getxattr(directory, "btrfs.compression", &mut value) {
+        let value = String::from_utf8_lossy(&value[..length]);
+        all.push(format!("compression={value}"));
+    }
+    all
 }
 
 fn btrfs(tree: &Tree, mount: &MountEntry) -> FilesystemDetails {

@@ -15,6 +15,7 @@
 //! # Ok::<(), pgdyno_exec::DirectoryError>(())
 //! ```
 
+mod beneath;
 mod cgroup;
 mod cpu;
 mod device;
@@ -147,6 +148,7 @@ fn look(
     if mount.filesystem == "btrfs" {
         facts.no_copy_on_write = filesystem::no_copy_on_write(&real);
     }
+    facts.attributes = filesystem::attributes(&real);
     Ok(facts)
 }
 
@@ -159,7 +161,8 @@ fn on_mount(
     programs: Option<health::Question<'_>>,
 ) -> StorageFacts {
     let mut told = filesystem::details(tree, mounts, mount, programs.is_some());
-    let device = device::of_mount(tree, mount).or_else(|| told.devices.first().cloned());
+    let lowest = beneath::under_overlays(mounts, mount);
+    let device = device::of_mount(tree, lowest).or_else(|| told.devices.first().cloned());
     if told.devices.is_empty() {
         told.devices.extend(device.clone());
     }
@@ -178,7 +181,8 @@ fn on_mount(
         disk,
         ..StorageFacts::default()
     };
-    with_its_disk(facts)
+    let beneath = beneath::beneath(mounts, mount, &facts.layers());
+    with_its_disk(StorageFacts { beneath, ..facts })
 }
 
 /// Returns `facts` with model, scheduler and cache of their whole disk.

@@ -9,7 +9,10 @@ pub use host::{
 };
 use serde::{Deserialize, Serialize};
 pub use smart::{SmartReport, SmartType, SmartTypeError};
-pub use storage::{BlockDevice, DeviceKind, Health, LoopFacts, RaidFacts, StorageFacts};
+pub use storage::{
+    BlockDevice, DeviceKind, FilesystemBeneath, Health, LoopFacts, MountedFilesystem, RaidFacts,
+    StorageFacts,
+};
 
 /// Where the server's programs came from.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

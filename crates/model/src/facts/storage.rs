@@ -47,6 +47,10 @@ pub struct StorageFacts {
     /// (`chattr +C`).
     #[serde(default)]
     pub no_copy_on_write: Option<bool>,
+    /// What new files in the directory take over from it, beside that: attributes of chattr(1) (`+S`),
+    /// btrfs's properties (`compression=zstd`).
+    #[serde(default)]
+    pub attributes: Vec<String>,
     /// What else the filesystem tells of itself, by its own names: ZFS's properties, btrfs's
     /// profiles.
     #[serde(default)]
@@ -57,6 +61,9 @@ pub struct StorageFacts {
     /// The devices that the filesystem lies on, each with those that it lies on itself.
     #[serde(default)]
     pub devices: Vec<BlockDevice>,
+    /// Filesystems beneath the directory's own, upper ones first; none in records of earlier versions.
+    #[serde(default)]
+    pub beneath: Vec<FilesystemBeneath>,
     /// What the experiment asked for; none before pgdyno knew stacks, and where no experiment asks.
     #[serde(default)]
     pub asked: Option<Storage>,
@@ -70,6 +77,48 @@ pub struct StorageFacts {
     /// out and none failed.
     #[serde(default)]
     pub not_available_here: bool,
+}
+
+/// A filesystem beneath another one: it holds the upper directory of an overlay, or the file of a
+/// loop device.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct FilesystemBeneath {
+    /// The upper directory or the file.
+    pub holds: String,
+    /// Its type, from `/proc/self/mountinfo`.
+    pub filesystem: String,
+    /// Where it is mounted.
+    pub mount_point: String,
+    /// Its mount and superblock options.
+    pub mount_options: String,
+}
+
+/// A mounted filesystem that has a directory's files: the directory's own, or one beneath it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct MountedFilesystem<'a> {
+    /// Its type.
+    pub filesystem: &'a str,
+    /// Where it is mounted.
+    pub mount_point: &'a str,
+    /// Its mount and superblock options.
+    pub mount_options: &'a str,
+}
+
+impl<'a> MountedFilesystem<'a> {
+    /// Whether it keeps its files in main memory.
+    pub fn is_memory(&self) -> bool {
+        matches!(self.filesystem, "tmpfs" | "ramfs")
+    }
+
+    /// Returns the mount option by which it passes no flush on to what it lies on.
+    pub fn unflushed_by(&self) -> Option<&'a str> {
+        // ext4(5), btrfs(5), xfs(5) before Linux 4.19; overlayfs, whose kernels from 6.18 on show
+        // `volatile` as `fsync=volatile`.
+        const OPTIONS: [&str; 5] =
+            ["barrier=0", "nobarrier", "barrier=none", "volatile", "fsync=volatile"];
+        self.mount_options.split(',').find(|option| OPTIONS.contains(option))
+    }
 }
 
 /// What a block device is.
@@ -269,6 +318,50 @@ impl StorageFacts {
         };
         self.asked.as_ref().is_some_and(|asked| !asked.backing.emulated().is_empty())
             || self.layers().into_iter().any(served)
+    }
+
+    /// Every filesystem that has the directory's files, its own first.
+    pub fn filesystems(&self) -> impl Iterator<Item = MountedFilesystem<'_>> {
+        let own = MountedFilesystem {
+            filesystem: &self.filesystem,
+            mount_point: &self.mount_point,
+            mount_options: &self.mount_options,
+        };
+        let beneath = self.beneath.iter().map(|beneath| MountedFilesystem {
+            filesystem: &beneath.filesystem,
+            mount_point: &beneath.mount_point,
+            mount_options: &beneath.mount_options,
+        });
+        std::iter::once(own).chain(beneath)
+    }
+
+    /// Returns the filesystem or device by which the directory lies in main memory, if it does.
+    pub fn memory(&self) -> Option<&str> {
+        let filesystem = self.filesystems().find(MountedFilesystem::is_memory);
+        let device = || self.layers().into_iter().find(|device| device.kind == DeviceKind::Ram);
+        // Records of earlier versions know the disk alone.
+        let is_ram = |disk: &&str| disk.starts_with("ram") || disk.starts_with("zram");
+        let disk = || self.disk.as_deref().filter(is_ram);
+        filesystem.map(|f| f.filesystem).or_else(|| Some(device()?.name.as_str())).or_else(disk)
+    }
+
+    /// Returns the filesystems that pass no flush on, each with the option by which they do not.
+    pub fn unflushed(&self) -> impl Iterator<Item = (MountedFilesystem<'_>, &str)> {
+        self.filesystems().filter_map(|mounted| Some((mounted, mounted.unflushed_by()?)))
+    }
+
+    /// Returns what new files in the directory take over from it, in words; empty where that is nothing.
+    pub fn taken_over(&self) -> Vec<String> {
+        let in_place = self.no_copy_on_write.filter(|no| *no);
+        let in_place = in_place.map(|_| "written in place (chattr +C)".to_owned());
+        let words = |attribute: &String| match attribute.as_str() {
+            "+S" => "every write synchronous (chattr +S)".to_owned(),
+            "+D" => "directories synchronous (chattr +D)".to_owned(),
+            "+j" => "contents through the journal (chattr +j)".to_owned(),
+            "+c" => "compressed (chattr +c)".to_owned(),
+            other => other.to_owned(),
+        };
+        in_place.into_iter().chain(self.attributes.iter().map(words)).collect()
     }
 
     /// Whether the mount has `option`, as a word (`noatime`) or with its value (`barrier=0`).

@@ -21,6 +21,7 @@ mod record;
 mod scaling;
 mod shell;
 mod stopping;
+mod storage;
 mod unsteady;
 mod why;
 

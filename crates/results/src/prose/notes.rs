@@ -9,7 +9,7 @@ use pgdyno_model::{Treatment, TrialRecord, format};
 
 use super::idle_device::IdleDevice;
 use super::noise_floor::noise_floor;
-use super::{capacity, flush_accounting, growth, record, scaling, unsteady};
+use super::{capacity, flush_accounting, growth, record, scaling, storage, unsteady};
 use crate::analysis::rates::resets;
 use crate::analysis::treatment::label;
 use crate::analysis::{Note, NoteKind, Notes, RunView, SessionView, TrialState, TrialView};
@@ -77,7 +77,8 @@ pub(crate) fn notes(view: &RunView, watched: &Watched) -> Vec<Note> {
     let mut doubts = Notes::default();
     let mut context = Notes::default();
     progress(view, &mut doubts);
-    emulated(view, &mut doubts);
+    storage::emulated(view, &mut doubts);
+    storage::not_durable(view, &mut doubts);
     doubts.add_all(NoteKind::AdHoc, record::ad_hoc(view));
     failures(view, &mut doubts);
     flush_accounting::notes(view, &mut doubts);
@@ -358,29 +359,6 @@ fn data(view: &RunView, out: &mut Notes) {
         false => format!("; they were loaded under {}", settings.join(", ")),
     };
     out.add(NoteKind::Data, format!("Filler in the rows was {filler}{partitions}{settings}."));
-}
-
-/// Names emulated storages, with their latencies.
-fn emulated(view: &RunView, out: &mut Notes) {
-    let storages = view.sessions.iter().flat_map(|s| &s.storage).filter(|s| s.is_emulated());
-    let told: BTreeSet<String> = storages
-        .map(|storage| {
-            let disks = storage.asked.iter().flat_map(|asked| asked.backing.emulated());
-            let latency: BTreeSet<String> =
-                disks.map(|d| d.latency.to_string()).filter(|told| !told.is_empty()).collect();
-            match latency.into_iter().collect::<Vec<_>>().join("; ") {
-                none if none.is_empty() => storage.name.clone(),
-                latency => format!("{} ({latency})", storage.name),
-            }
-        })
-        .collect();
-    if !told.is_empty() {
-        let told: Vec<String> = told.into_iter().collect();
-        out.add(NoteKind::Emulated, format!(
-            "Emulated by pgdyno, so that nothing measured on it is a real device's: storage {}.",
-            told.join(", ")
-        ));
-    }
 }
 
 /// Says how much of its threads the load generator used.

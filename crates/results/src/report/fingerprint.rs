@@ -1,6 +1,8 @@
 //! Describes a machine, and the storage under a directory.
 
-use pgdyno_model::facts::{BlockDevice, DeviceKind, Health, HostFacts, StorageFacts};
+use pgdyno_model::facts::{
+    BlockDevice, DeviceKind, FilesystemBeneath, Health, HostFacts, StorageFacts,
+};
 use pgdyno_model::format::{self, counted};
 use pgdyno_model::units::Bytes;
 
@@ -163,6 +165,10 @@ pub fn storage(facts: &StorageFacts) -> Vec<Row> {
     }
     rows.extend(facts.obtained.iter().flat_map(stack::obtained));
     rows.extend([row("Directory", facts.directory.clone()), row("Filesystem", filesystem(facts))]);
+    rows.extend(facts.beneath.iter().map(|f| {
+        let FilesystemBeneath { holds, filesystem, mount_point, mount_options } = f;
+        row("Beneath", format!("{holds} lies on {filesystem} at {mount_point} ({mount_options})"))
+    }));
     // ramfs and its like count nothing.
     if facts.size.0 > 0 {
         rows.push(row("Free", format!("{} of {}", facts.available, facts.size)));
@@ -194,9 +200,7 @@ fn filesystem(facts: &StorageFacts) -> String {
     ));
     words.maybe(facts.block_bytes, |n| format!("blocks of {n} bytes"));
     words.0.extend(facts.geometry.iter().map(|(name, value)| format!("{name} {value}")));
-    words.maybe(facts.no_copy_on_write.filter(|no| *no), |_| {
-        "written in place (chattr +C)".to_owned()
-    });
+    words.0.extend(facts.taken_over());
     words.0.join(", ")
 }
 
@@ -287,10 +291,12 @@ pub fn storage_in_brief(facts: &StorageFacts) -> String {
             if facts.not_available_here { "not available here" } else { "could not be made" };
         return format!("{what}{}", asked.unwrap_or_default());
     }
+    let options = std::iter::once(facts.mount_options.clone()).chain(facts.taken_over());
+    let filesystem = format!("{} ({})", facts.filesystem, options.collect::<Vec<_>>().join(", "));
     let layers = facts.layers();
     if layers.is_empty() {
         let on = facts.disk.as_ref().map_or_else(String::new, |disk| format!(" on {disk}"));
-        return format!("{} ({}){on}", facts.filesystem, facts.mount_options);
+        return format!("{filesystem}{on}");
     }
     let each = layers.iter().map(|d| {
         let mut words = Words::default();
@@ -311,12 +317,7 @@ pub fn storage_in_brief(facts: &StorageFacts) -> String {
             format!("{} ({})", d.name, words.0.join(", "))
         }
     });
-    format!(
-        "{} ({}) on {}",
-        facts.filesystem,
-        facts.mount_options,
-        each.collect::<Vec<_>>().join(" on ")
-    )
+    format!("{filesystem} on {}", each.collect::<Vec<_>>().join(" on "))
 }
 
 #[cfg(test)]

@@ -261,6 +261,8 @@ fn cases() -> Vec<Case> {
         host("memory", |h| h.memory = Bytes(16_000_000_000)),
         storage("filesystem", |s| s.filesystem = "xfs".into()),
         storage("mount options", |s| s.mount_options = "rw,noatime,nobarrier".into()),
+        storage("filesystem", |s| s.no_copy_on_write = Some(true)),
+        storage("filesystem", |s| s.attributes = vec!["compression=zstd".into()]),
         storage("device", |s| s.disk = Some("vdb".into())),
         storage("device settings", |s| s.scheduler = Some("none".into())),
         planned("workload", |p| each(p, |t| t.workload = "simple-update".into())),

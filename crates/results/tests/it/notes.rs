@@ -1,6 +1,7 @@
 //! Notes on what was under test, and on what a rate comes to.
 #![allow(missing_docs, clippy::unwrap_used)]
 
+use pgdyno_model::facts::{FilesystemBeneath, StorageFacts};
 use pgdyno_model::record::{ServerCount, SessionEnd};
 use pgdyno_model::telemetry::{Column, Kind, Sample, Table};
 use pgdyno_model::{Answer, AnswerKind};
@@ -49,6 +50,43 @@ fn a_device_that_idles_beside_busy_processors_is_said_where_a_disk_is_the_questi
     assert!(found.contains("In 8 of 8 trials") && found.contains("vda, was 50%"), "{found}");
     assert_eq!(cautioned(AnswerKind::Acceptance, 4_900.0), None, "98% utilised");
     assert_eq!(cautioned(AnswerKind::Leader, 2_500.0), None, "no disk is asked about");
+}
+
+#[test]
+fn a_storage_that_keeps_nothing_in_a_power_cut_is_named() {
+    let noted = |change: fn(&mut StorageFacts)| -> Vec<String> {
+        let record = run_record(plan(2));
+        let (_folder, mut store) = store();
+        store.begin_run(&record).unwrap();
+        let mut session = session_record();
+        change(&mut session.storage[0]);
+        store.begin_session(RUN, &session).unwrap();
+        let notes = analyse(&store, RUN).unwrap().notes.into_iter();
+        notes.filter(|note| note.kind == NoteKind::NotDurable).map(|note| note.text).collect()
+    };
+    fn beneath(storage: &mut StorageFacts, filesystem: &str, options: &str) {
+        storage.beneath.push(FilesystemBeneath {
+            filesystem: filesystem.into(),
+            mount_point: "/under".into(),
+            mount_options: options.into(),
+            ..FilesystemBeneath::default()
+        });
+    }
+    assert_eq!(noted(|_| {}), [""; 0]);
+    assert_eq!(noted(|s| beneath(s, "ext4", "rw,relatime")), [""; 0]);
+    for (change, word) in [
+        ((|s| s.filesystem = "tmpfs".into()) as fn(&mut StorageFacts), "main memory (tmpfs)"),
+        (|s| s.disk = Some("ram0".into()), "main memory (ram0)"),
+        (|s| s.mount_options.push_str(",nobarrier"), "/, which is mounted with `nobarrier`"),
+        (|s| beneath(s, "tmpfs", "rw"), "main memory (tmpfs)"),
+        (
+            |s| beneath(s, "overlay", "rw,fsync=volatile"),
+            "/under, which is mounted with `fsync=vol",
+        ),
+    ] {
+        let told = noted(change);
+        assert!(told.len() == 1 && told[0].contains(word), "{word}: {told:?}");
+    }
 }
 
 #[test]

@@ -29,8 +29,18 @@ fn without_sentences(value: Value) -> Value {
 }
 
 /// Keys that later versions added, within objects that 0.1.0 had.
-const LATER_KEYS: [&str; 6] =
-    ["stddev", "device_type", "errors_logged", "report", "filesystems", "generators"];
+const LATER_KEYS: [&str; 10] = [
+    "stddev",
+    "device_type",
+    "errors_logged",
+    "report",
+    "filesystems",
+    "generators",
+    "crashed",
+    "not_crashed",
+    "beneath",
+    "attributes",
+];
 
 /// `now` without what later versions added: `LATER_KEYS`, and charts of telemetry whose group `then`
 /// has not.

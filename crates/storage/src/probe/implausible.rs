@@ -1,6 +1,6 @@
 //! Results that a medium can hardly have given: suspicions with their reasons, never verdicts.
 
-use pgdyno_model::facts::StorageFacts;
+use pgdyno_model::facts::{MountedFilesystem, StorageFacts};
 use pgdyno_model::probe::{DiskProbe, FsyncGroup, FsyncProbe, Pattern, Suspicion};
 
 /// Turns a second of the fastest disks sold, 15,000 a minute: the same block passes the head no
@@ -25,17 +25,17 @@ const FLUSH_OVER_WRITE: f64 = 1.5;
 pub(super) fn fsync(storage: &StorageFacts, probe: &FsyncProbe) -> (Vec<String>, Vec<Suspicion>) {
     let mut warnings = about_the_place(storage);
     let mut suspicions = Vec::new();
-    if is_memory(storage) {
+    if storage.memory().is_some() {
         suspicions.push(Suspicion::Memory);
     }
-    if NO_BARRIERS.iter().any(|option| has_option(storage, option)) {
+    if storage.unflushed().next().is_some() {
         suspicions.push(Suspicion::NoBarriers);
     }
     let Some(flushes) = probe.flushes(FsyncGroup::OneBlock, "fdatasync") else {
         return (warnings, suspicions);
     };
     let (rate, us) = (flushes.per_second(), flushes.latency.us_p50);
-    let memory = is_memory(storage);
+    let memory = storage.memory().is_some();
     if is_rotating(storage) && rate > FASTEST_ROTATION && !memory {
         suspicions.push(Suspicion::QuickerThanRotation);
         warnings.push(format!(
@@ -74,13 +74,6 @@ pub(super) fn fsync(storage: &StorageFacts, probe: &FsyncProbe) -> (Vec<String>,
     (warnings, suspicions)
 }
 
-/// Mount options that leave the disk without flushes.
-const NO_BARRIERS: [&str; 2] = ["barrier=0", "nobarrier"];
-
-fn has_option(storage: &StorageFacts, option: &str) -> bool {
-    storage.mount_options.split(',').any(|o| o == option)
-}
-
 /// What is suspicious about the curves.
 pub(super) fn disk_curves(storage: &StorageFacts, probe: &DiskProbe) -> Vec<String> {
     let mut warnings = about_the_place(storage);
@@ -108,18 +101,21 @@ pub(super) fn disk_curves(storage: &StorageFacts, probe: &DiskProbe) -> Vec<Stri
 /// Returns the warnings that need no measurement.
 fn about_the_place(storage: &StorageFacts) -> Vec<String> {
     let mut warnings = Vec::new();
-    if is_memory(storage) {
-        warnings
-            .push(format!("{} is memory: nothing in it survives a power loss", medium(storage)));
+    if let Some(memory) = storage.memory() {
+        warnings.push(format!("{memory} is memory: nothing in it survives a power loss"));
     }
-    for option in NO_BARRIERS {
-        if has_option(storage, option) {
-            warnings.push(format!(
-                "{} is mounted with {option}: the filesystem sends the disk no flushes, so that what a volatile write \
-                 cache holds is lost with the power (ext4(5), btrfs(5))",
-                storage.mount_point
-            ));
-        }
+    for (mounted, option) in storage.unflushed() {
+        let MountedFilesystem { filesystem, mount_point, .. } = mounted;
+        warnings.push(match filesystem {
+            "overlay" => format!(
+                "{mount_point} is an overlay mounted with {option}: it passes no flush on, so that what the page cache \
+                 holds is lost with the power (Linux documentation, filesystems/overlayfs)"
+            ),
+            _ => format!(
+                "{mount_point} is mounted with {option}: the filesystem sends the disk no flushes, so that what a \
+                 volatile write cache holds is lost with the power (ext4(5), btrfs(5))"
+            ),
+        });
     }
     if storage.is_emulated() {
         warnings.push(format!(
@@ -134,12 +130,6 @@ fn about_the_place(storage: &StorageFacts) -> Vec<String> {
         ));
     }
     warnings
-}
-
-fn is_memory(storage: &StorageFacts) -> bool {
-    let memory_disk = |d: &str| d.starts_with("ram") || d.starts_with("zram");
-    matches!(storage.filesystem.as_str(), "tmpfs" | "ramfs")
-        || storage.disk.as_deref().is_some_and(memory_disk)
 }
 
 /// What a virtual disk says of its rotation means nothing: virtio's claim to rotate, whatever is
@@ -159,13 +149,9 @@ fn disk(storage: &StorageFacts) -> &str {
     storage.disk.as_deref().unwrap_or(&storage.source)
 }
 
-fn medium(storage: &StorageFacts) -> &str {
-    if storage.filesystem.is_empty() { disk(storage) } else { &storage.filesystem }
-}
-
 #[cfg(test)]
 mod tests {
-    use pgdyno_model::facts::{BlockDevice, LoopFacts};
+    use pgdyno_model::facts::{BlockDevice, FilesystemBeneath, LoopFacts};
     use pgdyno_model::probe::{Flushes, FsyncOutcome, FsyncTest, LatencySummary};
 
     use super::*;
@@ -246,6 +232,20 @@ mod tests {
         let no_barrier =
             StorageFacts { mount_options: "rw,barrier=0".into(), ..on("sda", false, "write back") };
         assert!(warned(&no_barrier, &probe(500.0, 3.0)).contains("barrier=0"));
+        let beneath = |filesystem: &str, options: &str| FilesystemBeneath {
+            filesystem: filesystem.into(),
+            mount_point: "/under".into(),
+            mount_options: options.into(),
+            ..FilesystemBeneath::default()
+        };
+        let mut looped = on("loop3", false, "write back");
+        looped.beneath = vec![beneath("overlay", "rw,fsync=volatile"), beneath("tmpfs", "rw")];
+        assert!(warned(&looped, &probe(500.0, 3.0)).contains("/under is an overlay"));
+        assert_eq!(
+            kinds(&looped, &probe(500.0, 3.0)),
+            [Suspicion::Memory, Suspicion::NoBarriers],
+            "whatever the figures are"
+        );
         let mut plain = on("loop3", false, "write back");
         assert!(warned(&plain, &probe(500.0, 3.0)).contains("loop device"));
         let file = LoopFacts {

@@ -3003,9 +3003,17 @@ export interface StorageFacts {
    */
   asked: Storage | null;
   /**
+   * What new files in the directory take over from it, beside that: attributes of chattr(1) (`+S`), btrfs's properties (`compression=zstd`).
+   */
+  attributes: string[];
+  /**
    * Room that an unprivileged user may still fill.
    */
   available: Bytes;
+  /**
+   * Filesystems beneath the directory's own, upper ones first; none in records of earlier versions.
+   */
+  beneath: FilesystemBeneath[];
   /**
    * The filesystem's block size (bytes), from statvfs.
    */
@@ -3360,6 +3368,27 @@ export interface Limit {
    * Writes a second.
    */
   write_iops: number | null;
+}
+/**
+ * A filesystem beneath another one: it holds the upper directory of an overlay, or the file of a loop device.
+ */
+export interface FilesystemBeneath {
+  /**
+   * Its type, from `/proc/self/mountinfo`.
+   */
+  filesystem: string;
+  /**
+   * The upper directory or the file.
+   */
+  holds: string;
+  /**
+   * Its mount and superblock options.
+   */
+  mount_options: string;
+  /**
+   * Where it is mounted.
+   */
+  mount_point: string;
 }
 /**
  * A block device, from `/sys/class/block`.

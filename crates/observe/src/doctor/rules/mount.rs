@@ -22,7 +22,7 @@ pub(super) const RULES: &[Rule] = &[
     Rule {
         name: "sync-option",
         fine: "the mount does not make every write synchronous",
-        source: "mount(8), sync",
+        source: "mount(8), sync; chattr(1), S",
         judge: sync,
     },
     Rule {
@@ -46,21 +46,22 @@ fn remount(facts: &Facts<'_>, option: &str) -> String {
 
 fn barriers(facts: &Facts<'_>) -> Judged {
     let storage = facts.storage;
-    if storage.devices.is_empty() {
+    if storage.devices.is_empty() && storage.beneath.is_empty() {
         return Judged::NotApplicable;
     }
-    let off =
-        ["nobarrier", "barrier=0", "barrier=none"].into_iter().find(|o| storage.has_option(o));
-    let found = off.map(|option| {
+    // Another rule judges overlays.
+    let off = storage.unflushed().filter(|(mounted, _)| mounted.filesystem != "overlay");
+    let told = off.map(|(mounted, option)| {
+        let on = if option == "nobarrier" { "barrier" } else { "barrier=1" };
         danger(format!(
             "{} is mounted with `{option}`: the disk's cache is not flushed. A power cut loses \
              acknowledged commits and can ruin the filesystem, unless every cache below keeps its \
              contents without power.",
-            storage.mount_point
+            mounted.mount_point
         ))
-        .remedy(remount(facts, if option == "nobarrier" { "barrier" } else { "barrier=1" }))
+        .remedy(format!("mount -o remount,{on} {}   # and in /etc/fstab", mounted.mount_point))
     });
-    found.into()
+    told.collect::<Vec<_>>().into()
 }
 
 fn data_mode(facts: &Facts<'_>) -> Judged {
@@ -88,14 +89,18 @@ fn data_mode(facts: &Facts<'_>) -> Judged {
 }
 
 fn sync(facts: &Facts<'_>) -> Judged {
-    let found = facts.storage.has_option("sync").then(|| {
-        warning(format!(
-            "{} is mounted with `sync`: every write waits for the disk, also those that PostgreSQL \
-             does not need to wait for.",
-            facts.storage.mount_point
-        ))
-        .remedy(remount(facts, "async"))
-    });
+    const WAITS: &str =
+        "every write waits for the disk, also those that PostgreSQL does not need to wait for.";
+    let storage = facts.storage;
+    let mut found = Vec::new();
+    if storage.has_option("sync") {
+        let what = format!("{} is mounted with `sync`: {WAITS}", storage.mount_point);
+        found.push(warning(what).remedy(remount(facts, "async")));
+    }
+    if storage.attributes.iter().any(|attribute| attribute == "+S") {
+        let what = format!("{} has the attribute `S` (chattr): {WAITS}", storage.directory);
+        found.push(warning(what).remedy(format!("chattr -S {}", storage.directory)));
+    }
     found.into()
 }
 

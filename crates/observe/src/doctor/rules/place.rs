@@ -1,7 +1,5 @@
 //! Where the directory lies: what kind of filesystem, and how full.
 
-use pgdyno_model::facts::DeviceKind;
-
 use crate::doctor::rule::{Facts, Judged, Rule, danger, warning};
 
 /// Filesystems on other machines, as mountinfo names them.
@@ -77,10 +75,7 @@ fn network(facts: &Facts<'_>) -> Judged {
 
 fn memory(facts: &Facts<'_>) -> Judged {
     let storage = facts.storage;
-    let filesystem = matches!(storage.filesystem.as_str(), "tmpfs" | "ramfs");
-    let device = storage.layers().into_iter().find(|d| d.kind == DeviceKind::Ram);
-    let found = (filesystem || device.is_some()).then(|| {
-        let what = device.map_or(&storage.filesystem, |d| &d.name);
+    let found = storage.memory().map(|what| {
         danger(format!(
             "{} lies in main memory ({what}): all data is lost in a power cut or restart, and \
              trials measure no disk.",
@@ -93,20 +88,18 @@ fn memory(facts: &Facts<'_>) -> Judged {
 
 fn overlay(facts: &Facts<'_>) -> Judged {
     let storage = facts.storage;
-    if storage.filesystem != "overlay" {
-        return Judged::Fine;
-    }
-    let found = if storage.has_option("volatile") {
-        danger(format!(
-            "{} is an overlay mounted `volatile`: no flush is ever carried out.",
-            storage.mount_point
-        ))
-    } else {
-        warning(format!(
+    let mut volatile = storage.unflushed().filter(|(mounted, _)| mounted.filesystem == "overlay");
+    let found = match volatile.next() {
+        Some((mounted, option)) => danger(format!(
+            "{} is an overlay mounted with `{option}`: no flush is ever carried out.",
+            mounted.mount_point
+        )),
+        None if storage.filesystem == "overlay" => warning(format!(
             "{} is an overlay: trials measure it too, and the first change of a file in the lower \
              layer copies the whole file.",
             storage.mount_point
-        ))
+        )),
+        None => return Judged::Fine,
     };
     found.remedy("put PGDATA on a volume (container: --volume DIR:/data)").into()
 }

@@ -3,8 +3,8 @@
 use std::collections::BTreeSet;
 
 use pgdyno_model::facts::{
-    BlockDevice, CpuFacts, DeviceKind, Health, HostFacts, KernelFacts, LoopFacts, MemoryFacts,
-    RaidFacts, StorageFacts, Virtualization,
+    BlockDevice, CpuFacts, DeviceKind, FilesystemBeneath, Health, HostFacts, KernelFacts,
+    LoopFacts, MemoryFacts, RaidFacts, StorageFacts, Virtualization,
 };
 use pgdyno_model::units::Bytes;
 
@@ -119,6 +119,16 @@ fn array(storage: &mut StorageFacts, degraded: u32, sync_action: &str) {
     );
 }
 
+/// Has a filesystem hold what the directory's own lies on.
+fn beneath(storage: &mut StorageFacts, filesystem: &str, options: &str) {
+    storage.beneath.push(FilesystemBeneath {
+        filesystem: filesystem.into(),
+        mount_point: "/under".into(),
+        mount_options: options.into(),
+        ..FilesystemBeneath::default()
+    });
+}
+
 fn loop_device(storage: &mut StorageFacts, direct_io: bool) {
     let backing =
         LoopFacts { file: "/images/1".into(), direct_io: Some(direct_io), ..LoopFacts::default() };
@@ -161,6 +171,13 @@ const CASES: &[Case] = &[
         s.filesystem = "overlay".into();
         s.mount_options.push_str(",volatile");
     }),
+    ("overlay", Danger, |_, s| {
+        s.filesystem = "overlay".into();
+        s.mount_options.push_str(",fsync=volatile");
+    }),
+    ("overlay", Danger, |_, s| beneath(s, "overlay", "rw,volatile")),
+    ("memory-filesystem", Danger, |_, s| beneath(s, "tmpfs", "rw")),
+    ("barriers", Danger, |_, s| beneath(s, "ext4", "rw,nobarrier")),
     ("nearly-full", Warning, |_, s| s.available = Bytes(1 << 30)),
     ("barriers", Danger, |_, s| s.mount_options.push_str(",nobarrier")),
     ("barriers", Danger, |_, s| s.mount_options.push_str(",barrier=0")),
@@ -172,6 +189,7 @@ const CASES: &[Case] = &[
         s.filesystem = "ext3".into();
         s.mount_options.push_str(",data=writeback");
     }),
+    ("sync-option", Warning, |_, s| s.attributes.push("+S".into())),
     ("sync-option", Warning, |_, s| s.mount_options.push_str(",sync")),
     ("discard", Note, |_, s| s.mount_options.push_str(",discard")),
     ("access-time", Note, |_, s| s.mount_options = "rw,relatime".into()),

@@ -91,7 +91,8 @@ const HOST: &[&str] = &[
 pub(super) const MACHINE: &str = "host";
 
 /// What of a storage must be equal.
-const STORAGE: [&str; 4] = ["filesystem", "mount options", "device", "device settings"];
+const STORAGE: [&str; 5] =
+    ["filesystem", "mount options", "device", "filesystems beneath", "device settings"];
 
 /// Whether the difference `what` is one of machines.
 pub(super) fn belongs_to_machine(what: &str) -> bool {
@@ -352,6 +353,11 @@ fn storages(a: &Side<'_>, b: &Side<'_>, out: &mut Found) {
         Some(y.mount_options.clone()),
     );
     out.add("device", &["device", "storage"], device(&x), device(&y));
+    // Records of earlier versions know of none.
+    if !x.beneath.is_empty() && !y.beneath.is_empty() {
+        let names = ["filesystems beneath", "storage"];
+        out.add("filesystems beneath", &names, Some(beneath(&x)), Some(beneath(&y)));
+    }
     let queue = |s: &StorageFacts| {
         let each = |d: &&BlockDevice| {
             format!("{:?}", (&d.scheduler, d.read_ahead_kb, d.nr_requests, &d.write_cache))
@@ -397,7 +403,14 @@ fn filesystem(s: &StorageFacts) -> String {
     let geometry: String =
         s.geometry.iter().map(|(name, value)| format!(", {name} {value}")).collect();
     let blocks = s.block_bytes.map_or_else(String::new, |n| format!(", blocks of {n} bytes"));
-    shortened(&format!("{}{blocks}{geometry}", s.filesystem))
+    let taken_over: String = s.taken_over().iter().map(|what| format!(", {what}")).collect();
+    shortened(&format!("{}{blocks}{geometry}{taken_over}", s.filesystem))
+}
+
+/// The filesystems beneath, without names that change from mount to mount.
+fn beneath(s: &StorageFacts) -> String {
+    let each = s.beneath.iter().map(|f| format!("{} ({})", f.filesystem, f.mount_options));
+    each.collect::<Vec<_>>().join(", ")
 }
 
 /// What the filesystem lies on, without names that change from mount to mount.

@@ -62,6 +62,8 @@ pub enum NoteKind {
     RowsDiffer,
     /// Transactions ended in an error.
     Errors,
+    /// A storage is memory, or passes no flush on.
+    NotDurable,
     /// Something measured was emulated by pgdyno.
     Emulated,
     /// The run is one of `pgdyno pgbench --store`.
@@ -162,6 +164,7 @@ impl NoteKind {
             | Self::RowsDiffer
             | Self::Errors
             | Self::Emulated
+            | Self::NotDurable
             | Self::AdHoc
             | Self::MixedBuilds
             | Self::DifferentBuilds
