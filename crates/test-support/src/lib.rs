@@ -14,6 +14,7 @@
 //! - [`RELEASE_MOUNTS`]: how a mount namespace of a test lets go of other tests' mounts.
 //! - [`write_program`], [`wrap_postgres`]: a program that can be run at once; PostgreSQL's with another
 //!   `postgres`.
+//! - [`small_workload`]: a workload that is loaded in no time.
 //! - [`traces()`]: mounts, loop devices and emulated disks that a test left behind.
 //! - [`wait_for`]: polls for a result, and fails the test after a minute.
 //!
@@ -41,6 +42,7 @@ mod scratch;
 mod server;
 pub mod shop;
 mod skip;
+mod small_workload;
 mod statistics;
 #[cfg(feature = "stores")]
 pub mod synthetic;
@@ -56,6 +58,7 @@ pub use quick_initdb::quick_install;
 pub use scratch::Scratch;
 pub use server::{PASSWORD, Server, Session, create_cluster, install};
 pub use skip::{is_root, skip};
+pub use small_workload::small_workload;
 pub use statistics::Interval;
 pub use traces::traces;
 pub use wait::{RUN, wait_for};

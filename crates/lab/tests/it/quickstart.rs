@@ -1,12 +1,18 @@
 //! The quickstart, short and at a rate that leaves the CPUs to the tests beside it.
 
+use std::path::Path;
+
 use pgdyno_lab::file::Override;
 use pgdyno_lab::{Prepared, recipes};
+use pgdyno_test_support::small_workload;
 
 /// Returns the short quickstart with `overrides` and then with `sets`, of which the later take the
 /// place of the earlier.
 pub(crate) fn quickstart(mut overrides: Vec<Override>, sets: &[&str]) -> Prepared {
+    let workload = small_workload(Path::new(env!("CARGO_TARGET_TMPDIR")));
+    let workload = format!("workload.name={}", workload.display());
     let short = [
+        workload.as_str(),
         "load.duration=1s",
         "load.rate=100",
         "load.warm_up=100ms",

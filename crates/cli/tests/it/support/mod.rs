@@ -14,7 +14,7 @@ use std::net::TcpStream;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 
-use pgdyno_test_support::{Scratch, quick_install, traces, wait_for};
+use pgdyno_test_support::{Scratch, quick_install, small_workload, traces, wait_for};
 
 /// A directory tree for one test. The PostgreSQL cache is the user's own, so that a build is
 /// fetched once.
@@ -205,6 +205,11 @@ pub fn quick<'a>(world: &World, what: &'a str, sets: &[&'a str]) -> Vec<String> 
 pub fn at_full_speed<'a>(world: &World, what: &'a str, sets: &[&'a str]) -> Vec<String> {
     let mut args = vec!["run".to_owned(), what.to_owned()];
     let disk = format!("storage.disk.directory={}", world.disk().display());
+    // A file of the test's own names its workload.
+    let workload = (what == "quickstart").then(|| {
+        let small = small_workload(world.root.path());
+        format!("workload.name={}", small.display())
+    });
     let short = [
         disk.as_str(),
         "load.duration=1s",
@@ -212,8 +217,9 @@ pub fn at_full_speed<'a>(world: &World, what: &'a str, sets: &[&'a str]) -> Vec<
         "workload.scale=1",
         "telemetry.fsync=20ms",
     ];
-    for set in short.iter().chain(sets) {
-        args.extend(["--set".to_owned(), (*set).to_owned()]);
+    let short = short.into_iter().chain(workload.as_deref());
+    for set in short.chain(sets.iter().copied()) {
+        args.extend(["--set".to_owned(), set.to_owned()]);
     }
     args
 }
