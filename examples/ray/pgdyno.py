@@ -24,6 +24,7 @@ import subprocess
 import sys
 import tempfile
 import threading
+import time
 
 try:
     import ray
@@ -35,18 +36,34 @@ except ImportError as missing:
 
 REACHED_WITHIN_S = 30
 PLACED_WITHIN_S = 10
+SHIPPED_WITHIN_S = 60
 LOOK_EVERY_S = 0.25
 PR_SET_PDEATHSIG = 1
+
+
+def make_runnable(size):
+    """Waits until the program of `size` bytes is whole in the working directory, where Ray puts it.
+
+    Nodes of one machine share that folder. One that finds it takes it as it is, while another one
+    still unpacks.
+    """
+    until = time.monotonic() + SHIPPED_WITHIN_S
+    while time.monotonic() < until:
+        with contextlib.suppress(FileNotFoundError):
+            if os.path.getsize("pgdyno") == size:
+                break
+        time.sleep(LOOK_EVERY_S)
+    os.chmod("pgdyno", 0o700)
 
 
 @ray.remote(max_restarts=0)
 class Worker:
     """Supervises a worker, whose program Ray has put into the working directory."""
 
-    def run(self, address, token, names):
+    def run(self, address, token, names, size):
         """Returns the worker's name, its status and its words."""
         name = names[ray.get_runtime_context().get_node_id()]
-        os.chmod("pgdyno", 0o700)
+        make_runnable(size)
         libc = ctypes.CDLL(None)
         worker = subprocess.Popen(
             ["./pgdyno", "worker", "--join", address, "--token-file", "-", "--name", name],
@@ -142,7 +159,7 @@ def run_workers(workers, cpus, host, port, program):
     for index in range(workers):
         place = PlacementGroupSchedulingStrategy(group, placement_group_bundle_index=index)
         worker = Worker.options(num_cpus=cpus, scheduling_strategy=place).remote()
-        running.append(worker.run.remote(address, token.decode(), names))
+        running.append(worker.run.remote(address, token.decode(), names, os.path.getsize(program)))
     while running:
         done, running = ray.wait(running)
         try:
@@ -162,8 +179,8 @@ def ship():
 class Command:
     """A command of the program, and its standard streams."""
 
-    def __init__(self, command):
-        os.chmod("pgdyno", 0o700)
+    def __init__(self, command, size):
+        make_runnable(size)
         # Ray kills the children of an actor that ends. This one is nobody's child: its standard input
         # ends then, and it ends in order.
         self.process = subprocess.Popen(
@@ -193,7 +210,8 @@ def run_on_host(host, program, command):
     place = NodeAffinitySchedulingStrategy(found[0]["NodeID"], soft=False)
     cpus = found[0]["Resources"].get("CPU", 0)
     ray.get(ship.options(scheduling_strategy=place).remote())
-    actor = Command.options(num_cpus=cpus, scheduling_strategy=place).remote(command)
+    actor = Command.options(num_cpus=cpus, scheduling_strategy=place).remote(
+        command, os.path.getsize(program))
     placed, _ = ray.wait([actor.__ray_ready__.remote()], timeout=PLACED_WITHIN_S)
     if not placed:
         fail(f"the {cpus:g} CPUs of {host} were not free within {PLACED_WITHIN_S} s")

@@ -2,6 +2,7 @@
 //! left behind.
 
 use std::fs;
+use std::os::unix::fs::symlink;
 use std::path::PathBuf;
 
 use crate::support::{Ended, World, is_root};
@@ -82,6 +83,38 @@ fn without_fsync_a_process_crash_loses_nothing_and_a_power_loss_what_was_acknowl
         page.out
     );
     assert!(world.run(&["list"]).out.contains(id));
+    assert_kept_until_it_is_removed(&world);
+}
+
+/// What a failed session left in `world` is listed and removed on request, and its record says so.
+fn assert_kept_until_it_is_removed(world: &World) {
+    let listed = || -> Value {
+        serde_json::from_str(&world.run(&["list", "--crashes", "--json"]).out).unwrap()
+    };
+    let all = listed();
+    let [kept] = &all.as_array().unwrap()[..] else { panic!("one session: {all}") };
+    assert!(kept["kept_bytes"].as_u64().unwrap() > 1_000_000, "{kept}");
+    let (id, folder) = (kept["id"].as_str().unwrap(), kept["kept"].as_str().unwrap());
+    let theirs = world.file("data/pgdyno/crashes/mine/image-0", "mine");
+    symlink(world.disk(), format!("{folder}/power-2")).unwrap();
+    assert!(world.run(&["clean"]).out.contains("`pgdyno clean --crashes` removes it"));
+    let planned = world.run(&["clean", "--crashes", "--dry-run"]);
+    assert!(
+        planned.out.contains(folder) && planned.out.contains("symbolic link"),
+        "{}",
+        planned.out
+    );
+    assert!(!world.run(&["show", id]).out.contains("not there any more"));
+    let cleaned = world.run(&["clean", "--crashes"]);
+    assert_eq!(cleaned.code, Some(1), "{}{}", cleaned.out, cleaned.err);
+    assert!(cleaned.out.contains("freed") && cleaned.out.contains("left: "), "{}", cleaned.out);
+    assert!(theirs.exists() && world.disk().exists());
+    let page = world.run(&["show", id]).out.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(page.contains("(not there any more)"), "{page}");
+    std::fs::remove_file(format!("{folder}/power-2")).unwrap();
+    std::fs::remove_dir_all(theirs.parent().unwrap()).unwrap();
+    assert_eq!(world.run(&["clean", "--crashes"]).code, Some(0));
+    assert_eq!(listed()[0]["kept"], Value::Null);
 }
 
 /// Cuts the power of an honest `filesystem`: every round passes, and every control is seen.

@@ -103,6 +103,7 @@ fn honest_disks_keep_what_was_acknowledged_under_other_filesystems() {
 }
 
 #[test]
+#[ignore = "long: crash rounds on further filesystems"]
 fn a_filesystem_that_sends_no_flushes_loses_what_was_acknowledged() {
     if emulates_disks("a_filesystem_that_sends_no_flushes_loses_what_was_acknowledged") {
         assert_without_flushes("ext4 --emulated --mount barrier=0");
@@ -319,13 +320,27 @@ fn a_disk_that_lies_under_one_of_pgdata_and_pg_wal_is_caught() {
     if !emulates_disks("a_disk_that_lies_under_one_of_pgdata_and_pg_wal_is_caught") {
         return;
     }
-    for under in ["data", "wal"] {
-        let options = format!(
-            "--fault emulated-lie --under {under} --filesystem ext4 --rounds 1 --no-controls"
-        );
-        let (verdict, shown) = crash(&options);
-        assert!(verdict.starts_with("as planted"), "{under}: {}", shown["reason"]);
+    let lie = "--fault emulated-lie --filesystem ext4 --rounds 1 --no-controls --under";
+    let (verdict, shown) = crash(&format!("{lie} data"));
+    assert!(verdict.starts_with("as planted"), "{}", shown["reason"]);
+    // Which is no verdict on a drive, and where the log alone is lied to it is the same.
+    let world = World::new();
+    let disk = world.disk();
+    let mut args = vec!["crash", "--load", "500ms", "--storage", disk.to_str().unwrap()];
+    args.extend(lie.split(' ').chain(["wal"]));
+    let ended = world.run(&args);
+    assert_eq!(ended.code, Some(0), "{}{}", ended.out, ended.err);
+    let page = ended.out.split_whitespace().collect::<Vec<_>>().join(" ");
+    for words in [
+        "as planted (",
+        "says nothing about a drive of",
+        "pgdyno fsync DIR",
+        "--fault plug --witness ADDR",
+    ] {
+        assert!(page.contains(words), "{words}: {page}");
     }
+    assert!(!world.path("data/pgdyno/crashes").exists(), "what was meant to fail is not kept");
+    assert_gone(&world);
 }
 
 #[test]

@@ -1,8 +1,6 @@
 //! What crash tests come to: planted failures, controls, exit statuses, and what is kept of
 //! failures.
 
-use std::os::unix::fs::symlink;
-
 use crate::support::{Ended, World, is_root};
 use serde_json::Value;
 
@@ -116,78 +114,4 @@ fn without_a_control_nothing_passes_and_a_server_that_ends_as_it_is_told_is_star
     let reason = shown["reason"].as_str().unwrap();
     assert!(reason.contains("no control of backend was run"), "{reason}");
     assert_eq!(shown["faults"][0]["each"][0]["verdict"], "pass", "{shown}");
-}
-
-#[test]
-fn a_lie_that_is_emulated_is_no_verdict_on_a_drive() {
-    if !is_root("a_lie_that_is_emulated_is_no_verdict_on_a_drive") {
-        return;
-    }
-    let world = World::new();
-    let disk = world.disk();
-    let args = [
-        "crash",
-        "--fault",
-        "lying-disk",
-        "--filesystem",
-        "ext4",
-        "--rounds",
-        "1",
-        "--load",
-        "500ms",
-    ];
-    let ended = world.run(&[&args[..], &["--storage", disk.to_str().unwrap()]].concat());
-    assert_eq!(ended.code, Some(0), "{}{}", ended.out, ended.err);
-    for words in [
-        "as planted (",
-        "says nothing about a drive of",
-        "pgdyno fsync DIR",
-        "--fault plug --witness ADDR",
-    ] {
-        assert!(ended.out.contains(words), "{words}: {}", ended.out);
-    }
-    assert!(!world.path("data/pgdyno/crashes").exists(), "what was meant to fail is not kept");
-    assert_eq!(world.traces(), [""; 0]);
-    world.assert_nothing_left();
-}
-
-#[test]
-fn what_a_failure_left_is_listed_and_removed_on_request_and_its_record_says_so() {
-    if !is_root("what_a_failure_left_is_listed_and_removed_on_request_and_its_record_says_so") {
-        return;
-    }
-    let world = World::new();
-    let disk = world.disk();
-    let args =
-        ["crash", "--fault", "power", "--filesystem", "ext4", "--rounds", "1", "--load", "500ms"];
-    let options = ["--no-controls", "--setting", "fsync=off", "--storage", disk.to_str().unwrap()];
-    let ended = world.run(&[&args[..], &options].concat());
-    assert_eq!(ended.code, Some(4), "{}{}", ended.out, ended.err);
-    let listed = |world: &World| -> Value {
-        serde_json::from_str(&world.run(&["list", "--crashes", "--json"]).out).unwrap()
-    };
-    let all = listed(&world);
-    let [kept] = &all.as_array().unwrap()[..] else { panic!("one session: {all}") };
-    assert!(kept["kept_bytes"].as_u64().unwrap() > 1_000_000, "{kept}");
-    let (id, folder) = (kept["id"].as_str().unwrap(), kept["kept"].as_str().unwrap());
-    let theirs = world.file("data/pgdyno/crashes/mine/image-0", "mine");
-    symlink(world.disk(), format!("{folder}/power-2")).unwrap();
-    assert!(world.run(&["clean"]).out.contains("`pgdyno clean --crashes` removes it"));
-    let planned = world.run(&["clean", "--crashes", "--dry-run"]);
-    assert!(
-        planned.out.contains(folder) && planned.out.contains("symbolic link"),
-        "{}",
-        planned.out
-    );
-    assert!(!world.run(&["show", id]).out.contains("not there any more"));
-    let cleaned = world.run(&["clean", "--crashes"]);
-    assert_eq!(cleaned.code, Some(1), "{}{}", cleaned.out, cleaned.err);
-    assert!(cleaned.out.contains("freed") && cleaned.out.contains("left: "), "{}", cleaned.out);
-    assert!(theirs.exists() && world.disk().exists());
-    let page = world.run(&["show", id]).out.split_whitespace().collect::<Vec<_>>().join(" ");
-    assert!(page.contains("(not there any more)"), "{page}");
-    std::fs::remove_file(format!("{folder}/power-2")).unwrap();
-    std::fs::remove_dir_all(theirs.parent().unwrap()).unwrap();
-    assert_eq!(world.run(&["clean", "--crashes"]).code, Some(0));
-    assert_eq!(listed(&world)[0]["kept"], Value::Null);
 }

@@ -51,11 +51,10 @@ fn tables_keys_and_rows_are_pgbenchs() {
             ),
             ("-i -q --foreign-keys", vec!["creating foreign keys...", "foreign keys "]),
             ("-i -I dtGvp", vec!["generating data (server-side)...", "server-side generate "]),
-            ("-i -I dtpfg", vec!["client-side generate "]),
             ("-i -I dtp --partitions=3 --unlogged-tables -F 80", vec!["creating 3 partitions..."]),
             (
-                "-i --partitions=7 --partition-method=hash --foreign-keys",
-                vec!["creating 7 partitions..."],
+                "-i -I dtpfg --partitions=7 --partition-method=hash",
+                vec!["creating 7 partitions...", "client-side generate "],
             ),
             ("-i --partitions=1 -I dtG", vec!["creating 1 partitions..."]),
             ("-i -I dtp --unlogged-tables -n", vec!["primary keys "]),
@@ -84,8 +83,8 @@ fn tables_keys_and_rows_are_pgbenchs() {
                 assert_same(&server, args, ROWS);
             }
         }
-        // A second load into the tables of a first; the filling is one transaction.
-        server.same("-i -I dtg", &[always]);
+        // Into the tables of another load; the filling is one transaction.
+        server.same("-i -I dtG", &[always]);
         server.same("-i -I g", &["client-side generate "]);
         assert_same(&server, "-i -I g", ROWS);
         let ours = server.same("-i -I tt", &["already exists"]);
