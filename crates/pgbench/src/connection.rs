@@ -25,8 +25,6 @@ pub(crate) struct Connected {
     pub(crate) target: Target,
     /// Schemas of the user's search_path, in order; none where nothing is asked.
     pub(crate) schemas: Vec<String>,
-    /// Notes for the user.
-    pub(crate) notes: Vec<String>,
     /// Notices that the server sent for the session's statements.
     pub(crate) notices: Notices,
 }
@@ -47,11 +45,13 @@ impl Notices {
 /// terminal.
 ///
 /// `purpose` is that of the session: `initialization` or `setup`. Unless it `asks`, the server is sent
-/// no statement.
+/// no statement. Notes on the options go to `err`, however the connection ends: a password file that is
+/// not used may be why it fails.
 pub(crate) fn connect(
     connect: &ConnectOptions,
     purpose: &str,
     asks: bool,
+    err: &mut dyn Write,
     stop: &AtomicBool,
 ) -> Result<Connected, Stopped> {
     let failure = || format!("could not create connection for {purpose}");
@@ -59,6 +59,7 @@ pub(crate) fn connect(
         ConnectOptions { fallback_application_name: Some("pgbench".to_owned()), ..connect.clone() };
     let mut resolved =
         conninfo::resolve(&options).map_err(|e| unresolved(&e, connect).then(failure()))?;
+    tell(err, &resolved.notes);
     let (sender, receiver) = channel();
     let handler: NoticeHandler = Arc::new(move |notice: &DbError| {
         // Nobody listens any more once the session is over.
@@ -83,14 +84,14 @@ pub(crate) fn connect(
         false => Vec::new(),
     };
     let notices = Notices(receiver);
-    Ok(Connected {
-        servers: resolved.servers,
-        client,
-        target,
-        schemas,
-        notes: resolved.notes,
-        notices,
-    })
+    Ok(Connected { servers: resolved.servers, client, target, schemas, notices })
+}
+
+/// Writes `notes` to `err`.
+pub(crate) fn tell(err: &mut dyn Write, notes: &[String]) {
+    for note in notes {
+        let _ = writeln!(err, "pgbench: note: {note}");
+    }
 }
 
 fn unresolved(error: &ConninfoError, connect: &ConnectOptions) -> UsageError {

@@ -136,7 +136,7 @@ impl Invocation {
         stop: &AtomicBool,
         measured: &mut Option<AdHocRun>,
     ) -> i32 {
-        tell(err, &self.notes);
+        connection::tell(err, &self.notes);
         let ended = match &self.request {
             Request::Print(text) => {
                 let _ = out.write_all(text.as_bytes());
@@ -147,24 +147,25 @@ impl Invocation {
                 Ok(exit_status::SUCCESS)
             }
             Request::Initialize(what) => {
-                connection::connect(&what.connect, "initialization", true, stop).and_then(
+                connection::connect(&what.connect, "initialization", true, err, stop).and_then(
                     |connected| {
-                        tell(err, &connected.notes);
                         initialize::initialize(connected, what, err, stop)
                             .map(|()| exit_status::SUCCESS)
                     },
                 )
             }
-            Request::Run(what) => connection::connect(&what.connect, "setup", what.asks(), stop)
-                .and_then(|connected| {
-                    tell(err, &connected.notes);
-                    run::run(connected, what, (out, err), stop, measured).map_err(Stopped::Error)
-                })
-                .map(|ended| match ended {
-                    run::RunEnd::Well => exit_status::SUCCESS,
-                    run::RunEnd::Incomplete => exit_status::INCOMPLETE,
-                    run::RunEnd::Interrupted => exit_status::INTERRUPTED,
-                }),
+            Request::Run(what) => {
+                connection::connect(&what.connect, "setup", what.asks(), err, stop)
+                    .and_then(|connected| {
+                        run::run(connected, what, (out, err), stop, measured)
+                            .map_err(Stopped::Error)
+                    })
+                    .map(|ended| match ended {
+                        run::RunEnd::Well => exit_status::SUCCESS,
+                        run::RunEnd::Incomplete => exit_status::INCOMPLETE,
+                        run::RunEnd::Interrupted => exit_status::INTERRUPTED,
+                    })
+            }
         };
         let _ = out.flush();
         match ended {
@@ -188,11 +189,5 @@ pub fn main(
     match Invocation::read(args, CalledAs::Pgdyno, err) {
         Ok(invocation) => invocation.run(out, err, stop),
         Err(status) => status,
-    }
-}
-
-fn tell(err: &mut dyn Write, notes: &[String]) {
-    for note in notes {
-        let _ = writeln!(err, "pgbench: note: {note}");
     }
 }

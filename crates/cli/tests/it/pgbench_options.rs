@@ -276,6 +276,21 @@ fn a_signal_ends_it_while_it_reads_a_script() {
 }
 
 #[test]
+fn a_password_file_that_is_not_used_is_told_of_however_the_connection_ends() {
+    let home = tempfile::tempdir().unwrap();
+    let file = home.path().join(".pgpass");
+    std::fs::write(&file, "*:*:*:*:secret\n").unwrap();
+    let mode = std::os::unix::fs::PermissionsExt::from_mode(0o644);
+    std::fs::set_permissions(&file, mode).unwrap();
+    let mut command = std::process::Command::new(env!("CARGO_BIN_EXE_pgdyno"));
+    command.args(["pgbench", "-n", "-S"]).env("HOME", home.path());
+    // Nobody listens there.
+    let output = command.env("PGHOST", "/nonexistent").output().unwrap();
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(said.contains(".pgpass") && said.contains("0600"), "{said}");
+}
+
+#[test]
 fn called_by_the_name_pgbench_it_is_pgbench() {
     let directory = tempfile::tempdir().unwrap();
     let link = directory.path().join("pgbench");

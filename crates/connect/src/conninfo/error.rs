@@ -83,6 +83,10 @@ impl ConninfoError {
                     .into(),
             ),
             Self::Keyword { nearest } => nearest.map(|nearest| format!("perhaps `{nearest}`?")),
+            Self::Unsupported { .. } => Some(
+                "leave it out; docs/pgbench.md lists what is not supported of libpq's options"
+                    .into(),
+            ),
             Self::NoUser => Some("name one with `user=…` or PGUSER".into()),
             _ => None,
         }

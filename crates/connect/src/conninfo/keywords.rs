@@ -99,3 +99,27 @@ pub(super) fn nearest(name: &str) -> Option<&'static str> {
     let known: Vec<&'static str> = KEYWORDS.iter().map(|known| known.name).collect();
     probable(name, &known)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_docs_list_every_option_that_is_refused_or_ignored() {
+        let docs = include_str!("../../../../docs/pgbench.md");
+        let ignored = docs.split("These change nothing").nth(1).unwrap();
+        let ignored = ignored.split(". A file").next().unwrap();
+        for Keyword { name, support, .. } in KEYWORDS {
+            let row = match support {
+                Support::Full => continue,
+                Support::Ignored => {
+                    assert!(ignored.contains(&format!("`{name}`")), "{name}");
+                    continue;
+                }
+                Support::Never => format!("| `{name}` | |"),
+                Support::Only(values) => format!("| `{name}` | `{}` |", values.join("`, `")),
+            };
+            assert!(docs.contains(&row), "{row}");
+        }
+    }
+}
