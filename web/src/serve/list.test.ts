@@ -38,6 +38,11 @@ describe('the list', () => {
     expect(factorOf(rows, ['1', '3'])).toBe('');
   });
 
+  it('does not take a host that is not known yet for another one', () => {
+    const unknown = rowsOf({ pending: 1, runs: [run('1'), run('2', { host: null })], others: [] });
+    expect(factorOf(unknown, ['1', '2'])).toBe('');
+  });
+
   it('has live runs on top, then the newest', () => {
     expect(ids({})).toEqual(['1', 'p', '3', '2']);
     expect(ids({ sort: 'oldest' })).toEqual(['1', '2', '3', 'p']);

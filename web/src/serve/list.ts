@@ -117,9 +117,9 @@ export function choicesOf(rows: Row[]): Record<'state' | 'recipe' | 'host' | 'ta
   };
 }
 
-/** What differs on purpose where these runs are compared: the host, if they ran on two. */
+/** What differs on purpose where these runs are compared: the host, if they ran on two that are known. */
 export function factorOf(rows: Row[], ids: string[]): string {
-  const hosts = new Set(rows.filter((row) => ids.includes(row.id)).map((row) => row.host));
+  const hosts = new Set(rows.filter((row) => ids.includes(row.id) && row.host).map((row) => row.host));
   return hosts.size > 1 ? 'host' : '';
 }
 
