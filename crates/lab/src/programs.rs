@@ -116,16 +116,17 @@ fn spelled_twice(install: &Install, one: &Treatment, other: &Treatment) -> Optio
     };
     let differing: Vec<_> = one.settings.iter().filter_map(differ).collect();
     let (name, a, b) = differing.first()?;
+    let are_names_alike = one.settings.keys().eq(other.settings.keys());
+    if !are_names_alike || !differing.iter().all(|(_, a, b)| may_be_one_value(a, b)) {
+        return None;
+    }
     let settings_apart =
         Treatment { levels: one.levels.clone(), settings: one.settings.clone(), ..other.clone() };
-    let is_alike = settings_apart == *one
-        && one.settings.keys().eq(other.settings.keys())
-        && differing.iter().all(|(_, a, b)| may_be_one_value(a, b));
     let read = |name: &str, value: &str| postgres::value_read(install, name, value);
     let is_one = |(name, a, b): &(String, String, String)| {
         read(name, a).is_some_and(|value| read(name, b) == Some(value))
     };
-    if !is_alike || !differing.iter().all(is_one) {
+    if settings_apart != *one || !differing.iter().all(is_one) {
         return None;
     }
     let (value, version) = (read(name, a)?, &install.version);
