@@ -64,6 +64,17 @@ impl MountEntry {
         Some(PathBuf::from(file.trim_end_matches('\n')))
     }
 
+    /// Returns the directory in which an overlay's files lie, if it is one and the directory can be
+    /// seen: a container does not see it, and one that was named relative to a directory is lost.
+    pub fn upper_directory(&self) -> Option<PathBuf> {
+        if self.filesystem != "overlay" {
+            return None;
+        }
+        let upper = self.super_options.iter().find_map(|o| o.strip_prefix("upperdir="))?;
+        let upper = Path::new(upper);
+        upper.is_absolute().then(|| upper.canonicalize().ok()).flatten()
+    }
+
     /// Returns the kernel's name of the block device (`vda1`), where there is one.
     pub fn device(&self) -> Option<String> {
         let by_number = fs::canonicalize(Path::new("/sys/dev/block").join(&self.numbers)).ok();
@@ -76,10 +87,8 @@ impl MountEntry {
             let name = real.strip_prefix("/dev").ok()?.file_name()?;
             Path::new("/sys/class/block").join(name).exists().then_some(real)
         };
-        // An overlay's files lie where its upper directory does; a container does not see that.
         if self.filesystem == "overlay" {
-            let upper = self.super_options.iter().find_map(|o| o.strip_prefix("upperdir="))?;
-            let upper = Path::new(upper).canonicalize().ok()?;
+            let upper = self.upper_directory()?;
             let mounts = mounts().ok()?;
             return holding(&mounts, &upper).filter(|m| m.filesystem != "overlay")?.device();
         }

@@ -1,6 +1,6 @@
 //! Filesystems beneath the one that a directory lies on.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use pgdyno_exec::mountinfo::{self, MountEntry};
 use pgdyno_model::facts::{BlockDevice, FilesystemBeneath};
@@ -18,7 +18,7 @@ pub(super) fn beneath(
     let files = files.map(|backing| PathBuf::from(&backing.file));
     let mut found = Vec::new();
     let mut known = vec![&mount.point];
-    for held in upper_directory(mount).into_iter().chain(files) {
+    for held in mount.upper_directory().into_iter().chain(files) {
         let mut held = Some(held);
         while let Some(path) = held.take() {
             let Some(under) = mountinfo::holding(mounts, &path) else { break };
@@ -32,7 +32,7 @@ pub(super) fn beneath(
                 mount_point: under.point.display().to_string(),
                 mount_options: under.options().join(","),
             });
-            held = upper_directory(under);
+            held = under.upper_directory();
         }
     }
     found
@@ -44,7 +44,7 @@ pub(super) fn under_overlays<'a>(
     mounts: &'a [MountEntry],
     mount: &'a MountEntry,
 ) -> &'a MountEntry {
-    let under = |mount: &MountEntry| mountinfo::holding(mounts, &upper_directory(mount)?);
+    let under = |mount: &MountEntry| mountinfo::holding(mounts, &mount.upper_directory()?);
     let mut lowest = mount;
     // overlayfs allows two of them on each other. One that is found in itself, as in a container,
     // leads nowhere.
@@ -55,19 +55,10 @@ pub(super) fn under_overlays<'a>(
     lowest
 }
 
-/// Returns the directory in which an overlay's files lie, if it is one and the directory is there.
-fn upper_directory(mount: &MountEntry) -> Option<PathBuf> {
-    if mount.filesystem != "overlay" {
-        return None;
-    }
-    let upper = mount.super_options.iter().find_map(|o| o.strip_prefix("upperdir="))?;
-    let upper = Path::new(upper);
-    // As it was named when it was mounted: relative to a directory that nobody knows any more.
-    upper.is_absolute().then(|| upper.canonicalize().ok()).flatten()
-}
-
 #[cfg(test)]
 mod tests {
+    use std::path::Path;
+
     use pgdyno_model::facts::LoopFacts;
 
     use super::*;

@@ -57,24 +57,22 @@ pub(super) fn details(
     }
 }
 
-/// Tells whether files made in `directory` are written in place.
-pub(super) fn no_copy_on_write(directory: &Path) -> Option<bool> {
-    let flags = rustix::fs::ioctl_getflags(File::open(directory).ok()?).ok()?;
-    Some(flags.contains(IFlags::NOCOW))
+/// Returns the attributes of chattr(1) that `directory` has; none on a filesystem without them.
+pub(super) fn flags(directory: &Path) -> Option<IFlags> {
+    rustix::fs::ioctl_getflags(File::open(directory).ok()?).ok()
 }
 
-/// Returns what new files in `directory` take over from it, as [`StorageFacts::attributes`] has it.
+/// Returns what new files in `directory`, which has `flags`, take over from it, as
+/// [`StorageFacts::attributes`] has it.
 ///
 /// [`StorageFacts::attributes`]: pgdyno_model::facts::StorageFacts::attributes
-pub(super) fn attributes(directory: &Path) -> Vec<String> {
+pub(super) fn attributes(directory: &Path, flags: Option<IFlags>) -> Vec<String> {
     const FLAGS: [(IFlags, &str); 4] = [
         (IFlags::SYNC, "+S"),
         (IFlags::DIRSYNC, "+D"),
         (IFlags::JOURNALING, "+j"),
         (IFlags::COMPRESSED, "+c"),
     ];
-    // A filesystem without attributes refuses.
-    let flags = File::open(directory).ok().and_then(|d| rustix::fs::ioctl_getflags(d).ok());
     let set = FLAGS.iter().filter(|(flag, _)| flags.is_some_and(|flags| flags.contains(*flag)));
     let mut all: Vec<String> = set.map(|(_, letter)| (*letter).to_owned()).collect();
     let mut value = [0; 64];

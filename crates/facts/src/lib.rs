@@ -41,6 +41,7 @@ use pgdyno_exec::process::digest_of_machine_id;
 use pgdyno_exec::tool::ask_tool;
 use pgdyno_model::facts::{HostFacts, SmartType, StorageFacts};
 use pgdyno_model::units::Bytes;
+use rustix::fs::IFlags;
 pub use serials::Serials;
 pub use text::kilobytes;
 use text::value_of;
@@ -145,10 +146,11 @@ fn look(
     facts.size = Bytes(stat.f_blocks.saturating_mul(stat.f_frsize));
     facts.available = Bytes(stat.f_bavail.saturating_mul(stat.f_frsize));
     facts.block_bytes = Some(stat.f_bsize);
+    let flags = filesystem::flags(&real);
     if mount.filesystem == "btrfs" {
-        facts.no_copy_on_write = filesystem::no_copy_on_write(&real);
+        facts.no_copy_on_write = flags.map(|flags| flags.contains(IFlags::NOCOW));
     }
-    facts.attributes = filesystem::attributes(&real);
+    facts.attributes = filesystem::attributes(&real, flags);
     Ok(facts)
 }
 

@@ -94,11 +94,17 @@ pub(crate) fn judge_settings(
     let judged = postgres::judge(install, &prepared.settings_on(Some(build)))?;
     let treatments = prepared.plan.treatments.iter();
     let treatments: Vec<&Treatment> = treatments.filter(|t| prepared.build(t) == *build).collect();
+    // Each takes a process.
+    let mut known: BTreeMap<(String, String), Option<String>> = BTreeMap::new();
+    let mut read = |name: &str, value: &str| {
+        let asked = known.entry((name.to_owned(), value.to_owned()));
+        asked.or_insert_with(|| postgres::value_read(install, name, value)).clone()
+    };
     for (at, one) in treatments.iter().enumerate() {
         for other in &treatments[at + 1..] {
-            if let Some(what) = spelled_twice(install, one, other) {
+            if let Some(what) = spelled_twice(one, other, &mut read) {
                 return Err(LabError::refused(
-                    what,
+                    format!("{what} to PostgreSQL {}", install.version),
                     "leave one of the two out: a treatment would be compared with itself",
                 ));
             }
@@ -109,7 +115,11 @@ pub(crate) fn judge_settings(
 
 /// Says how the settings of two treatments come to the same values, if nothing else tells the
 /// treatments apart.
-fn spelled_twice(install: &Install, one: &Treatment, other: &Treatment) -> Option<String> {
+fn spelled_twice(
+    one: &Treatment,
+    other: &Treatment,
+    read: &mut impl FnMut(&str, &str) -> Option<String>,
+) -> Option<String> {
     let differ = |(name, a): (&String, &String)| {
         let b = other.settings.get(name)?;
         (a != b).then(|| (name.clone(), a.clone(), b.clone()))
@@ -122,17 +132,14 @@ fn spelled_twice(install: &Install, one: &Treatment, other: &Treatment) -> Optio
     }
     let settings_apart =
         Treatment { levels: one.levels.clone(), settings: one.settings.clone(), ..other.clone() };
-    let read = |name: &str, value: &str| postgres::value_read(install, name, value);
-    let is_one = |(name, a, b): &(String, String, String)| {
+    let mut is_one = |(name, a, b): &(String, String, String)| {
         read(name, a).is_some_and(|value| read(name, b) == Some(value))
     };
-    if settings_apart != *one || !differing.iter().all(is_one) {
+    if settings_apart != *one || !differing.iter().all(&mut is_one) {
         return None;
     }
-    let (value, version) = (read(name, a)?, &install.version);
-    Some(format!(
-        "two levels are one: {name} = {a} and {name} = {b} are both {value} to PostgreSQL {version}"
-    ))
+    let value = read(name, a)?;
+    Some(format!("two levels are one: {name} = {a} and {name} = {b} are both {value}"))
 }
 
 /// Returns `done` as a fraction of `total`, where the total is known.

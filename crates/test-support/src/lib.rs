@@ -14,6 +14,7 @@
 //! - [`RELEASE_MOUNTS`]: how a mount namespace of a test lets go of other tests' mounts.
 //! - [`write_program`], [`wrap_postgres`]: a program that can be run at once; PostgreSQL's with another
 //!   `postgres`.
+//! - [`beneath()`]: a filesystem beneath that of a storage.
 //! - [`small_workload`]: a workload that is loaded in no time.
 //! - [`traces()`]: mounts, loop devices and emulated disks that a test left behind.
 //! - [`wait_for`]: polls for a result, and fails the test after a minute.
@@ -29,6 +30,7 @@
 // Helpers of tests fail as tests do.
 #![allow(clippy::unwrap_used)]
 
+mod beneath;
 pub mod load;
 mod majors;
 mod namespace;
@@ -50,6 +52,7 @@ mod traces;
 mod wait;
 pub mod zfs;
 
+pub use beneath::beneath;
 pub use majors::pgbench_folders;
 pub use namespace::RELEASE_MOUNTS;
 pub use place::Place;

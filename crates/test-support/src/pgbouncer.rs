@@ -13,6 +13,7 @@ use pgdyno_model::target::{Address, Secret, SslMode, Target, Tls};
 use rcgen::{CertificateParams, KeyPair};
 
 use crate::server::{PASSWORD, Server, Session};
+use crate::skip::skip;
 
 /// PgBouncer before a server, for this test alone.
 pub struct Pooler {
@@ -35,6 +36,15 @@ pub fn program() -> Option<PathBuf> {
     let mut folders: Vec<PathBuf> = std::env::split_paths(&path).collect();
     folders.push("/usr/sbin".into());
     folders.into_iter().map(|folder| folder.join("pgbouncer")).find(|program| program.is_file())
+}
+
+/// Returns the path of PgBouncer. Where it is not installed, says that `test` is skipped.
+pub fn program_or_skip(test: &str) -> Option<PathBuf> {
+    let found = program();
+    if found.is_none() {
+        skip(test, "no pgbouncer here");
+    }
+    found
 }
 
 /// Whether it has prepared statements in transaction mode: from 1.21 on.

@@ -113,9 +113,8 @@ fn run_table(runs: &[RunSummary]) -> Option<String> {
         let trials = format!("{}/{}", r.trials_done, r.trials_planned);
         let ad_hoc = if r.ad_hoc { ", ad hoc" } else { "" };
         let not_crashed = match r.not_crashed {
-            0 => String::new(),
-            _ if r.state == RunState::Running => String::new(),
-            n => format!(", {n} not crashed"),
+            n if n > 0 && r.state != RunState::Running => format!(", {n} not crashed"),
+            _ => String::new(),
         };
         let state = format!("{}{ad_hoc}{not_crashed}", r.state.name());
         [r.id.clone(), state, trials, r.started_at.to_string()]

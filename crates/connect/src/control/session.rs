@@ -27,7 +27,7 @@ impl ControlClient {
     /// [`ControlError::Connect`], [`ControlError::Query`]. A pooler is not an error.
     pub fn connect(target: &Target, notices: Option<&NoticeHandler>) -> Result<Self, ControlError> {
         let direct = open(target, Some(SEARCH_PATH), notices);
-        let (mut client, holds_path) = match direct {
+        let (client, holds_path) = match direct {
             Ok(mut client) => {
                 let holds_path = holds_path(&mut client)?;
                 (client, holds_path)
@@ -35,12 +35,7 @@ impl ControlClient {
             Err(e) if refuses_parameter(&e) => (open(target, None, notices)?, false),
             Err(e) => return Err(e),
         };
-        check_kind(target, &mut client)?;
-        if !holds_path {
-            // A pooler's key is no process of the server's.
-            client.watch(None);
-        }
-        Ok(Self { client, holds_path, in_block: false })
+        Self::of(target, client, holds_path)
     }
 
     /// Connects to `target` without a question, unless the kind of server is one. For servers that
@@ -52,10 +47,16 @@ impl ControlClient {
         target: &Target,
         notices: Option<&NoticeHandler>,
     ) -> Result<Self, ControlError> {
-        let mut client = open(target, None, notices)?;
+        Self::of(target, open(target, None, notices)?, false)
+    }
+
+    fn of(target: &Target, mut client: Client, holds_path: bool) -> Result<Self, ControlError> {
         check_kind(target, &mut client)?;
-        client.watch(None);
-        Ok(Self { client, holds_path: false, in_block: false })
+        if !holds_path {
+            // A pooler's key is no process of the server's.
+            client.watch(None);
+        }
+        Ok(Self { client, holds_path, in_block: false })
     }
 
     /// Returns the server's version, as it announced it when the session began: `15.4 (Debian …)`.

@@ -130,18 +130,20 @@ impl Trial<'_> {
         let server = ready.server;
         begun.server_log = server.log_since(mark);
         self.context.check_stop()?;
-        Ok(match measured {
+        let mut attempt = match measured {
             Ok(phase) => Attempt { record: self.record(begun, phase, server), may_pass: false },
             Err(error) => {
                 // A server that died explains more than the statement that noticed it.
                 let error = server.death().unwrap_or(error);
                 let may_pass =
                     error.cause::<GeneratorsError>().is_some_and(GeneratorsError::may_pass);
-                let failure = Some(server.with_full_folder(error.message()));
-                let record = TrialRecord { failure, ..begun };
+                let record = TrialRecord { failure: Some(error.message()), ..begun };
                 Attempt { record, may_pass }
             }
-        })
+        };
+        let failure = attempt.record.failure.take();
+        attempt.record.failure = failure.map(|failure| server.with_full_folder(failure));
+        Ok(attempt)
     }
 
     /// Measures. Returns the server's facts too, unless an error came before they were read.
@@ -194,7 +196,6 @@ impl Trial<'_> {
             (None, Err(e)) => (None, Some(server.death().unwrap_or(e).message())),
             (None, Ok(count)) => (Some(count), disagreement.or(unfound)),
         };
-        let failure = failure.map(|failure| server.with_full_folder(failure));
         TrialRecord {
             measured_at: opened.map(|o| Epoch::of(SystemTime::now() - o.elapsed())),
             failure,

@@ -1,6 +1,5 @@
 //! Loads through PgBouncer.
 
-use std::io::Write as _; // past the test runner, which keeps what passing tests print to itself
 use std::num::NonZeroU32;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
@@ -15,22 +14,18 @@ use pgdyno_model::target::{Secret, SslMode};
 use pgdyno_postgres::ExternalServer;
 use pgdyno_test_support::load::{TPCB, TPCB_TABLES, spec, unwatched};
 use pgdyno_test_support::pgbouncer::{
-    Pooler, STARTUP_PARAMETERS, assert_unharmed, in_shop, keeps_prepared, program, trapped_shop,
+    Pooler, STARTUP_PARAMETERS, assert_unharmed, in_shop, keeps_prepared, program, program_or_skip,
+    trapped_shop,
 };
 use pgdyno_test_support::shop::TRAPS;
-use pgdyno_test_support::{Server, Session};
+use pgdyno_test_support::{Server, Session, skip};
 
 static GO_ON: AtomicBool = AtomicBool::new(false);
 
 #[test]
 fn more_clients_than_server_connections_are_served_through_a_pooler() {
-    let Some(program) = program() else {
-        let _ = writeln!(
-            std::io::stderr(),
-            "\nskipped: more_clients_than_server_connections_are_served_through_a_pooler: no pgbouncer here"
-        );
-        return;
-    };
+    const NAME: &str = "more_clients_than_server_connections_are_served_through_a_pooler";
+    let Some(program) = program_or_skip(NAME) else { return };
     let server = Server::start();
     let mut session = Session::new(&server.unix());
     session.ask(TPCB_TABLES);
@@ -67,10 +62,7 @@ fn more_clients_than_server_connections_are_served_through_a_pooler() {
 #[test]
 fn a_load_that_is_stopped_leaves_no_statement_active() {
     const NAME: &str = "a_load_that_is_stopped_leaves_no_statement_active";
-    let Some(program) = program() else {
-        let _ = writeln!(std::io::stderr(), "\nskipped: {NAME}: no pgbouncer here");
-        return;
-    };
+    let Some(program) = program_or_skip(NAME) else { return };
     let server = Server::start();
     let mut session = Session::new(&server.unix());
     let pooler = Pooler::start(&program, &server);
@@ -105,8 +97,7 @@ fn a_load_that_is_stopped_leaves_no_statement_active() {
 fn prepared_statements_go_through_a_pooler_in_transaction_mode() {
     const NAME: &str = "prepared_statements_go_through_a_pooler_in_transaction_mode";
     let Some(program) = program().filter(keeps_prepared) else {
-        let _ =
-            writeln!(std::io::stderr(), "\nskipped: {NAME}: no pgbouncer of 1.21 or later here");
+        skip(NAME, "no pgbouncer of 1.21 or later here");
         return;
     };
     let server = Server::start();
@@ -147,10 +138,7 @@ fn load(dsn: &str) -> Result<Loaded, LabError> {
 #[test]
 fn a_databases_owner_gets_no_superuser_through_a_pooler_either() {
     const NAME: &str = "a_databases_owner_gets_no_superuser_through_a_pooler_either";
-    let Some(program) = program() else {
-        let _ = writeln!(std::io::stderr(), "\nskipped: {NAME}: no pgbouncer here");
-        return;
-    };
+    let Some(program) = program_or_skip(NAME) else { return };
     let server = trapped_shop(TRAPS);
     for lines in STARTUP_PARAMETERS {
         let pooler = Pooler::with(&program, &server, lines);

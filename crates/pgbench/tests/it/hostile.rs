@@ -1,12 +1,13 @@
 //! A database whose owner plants functions, operators, views and types against whoever has more
 //! rights: `pgdyno pgbench` works in it as a superuser and calls none of them.
 
-use std::io::Write as _; // past the test runner, which keeps what passing tests print to itself
 use std::sync::atomic::AtomicBool;
 
 use pgdyno_pgbench::{CalledAs, Invocation};
 use pgdyno_test_support::pgbouncer;
-use pgdyno_test_support::pgbouncer::{Pooler, STARTUP_PARAMETERS, in_shop, program, trapped_shop};
+use pgdyno_test_support::pgbouncer::{
+    Pooler, STARTUP_PARAMETERS, in_shop, program_or_skip, trapped_shop,
+};
 use pgdyno_test_support::shop::{Shop, TRAPS};
 
 static GO_ON: AtomicBool = AtomicBool::new(false);
@@ -46,10 +47,7 @@ fn a_databases_owner_gets_no_superuser_out_of_initialization_or_a_run() {
 #[test]
 fn a_databases_owner_gets_no_superuser_out_of_initialization_through_a_pooler() {
     const NAME: &str = "a_databases_owner_gets_no_superuser_out_of_initialization_through_a_pooler";
-    let Some(program) = program() else {
-        let _ = writeln!(std::io::stderr(), "\nskipped: {NAME}: no pgbouncer here");
-        return;
-    };
+    let Some(program) = program_or_skip(NAME) else { return };
     let server = trapped_shop(TRAPS);
     for lines in STARTUP_PARAMETERS {
         let pooler = Pooler::with(&program, &server, lines);

@@ -1,7 +1,7 @@
 //! Notes on what was under test, and on what a rate comes to.
 #![allow(missing_docs, clippy::unwrap_used)]
 
-use pgdyno_model::facts::{FilesystemBeneath, StorageFacts};
+use pgdyno_model::facts::StorageFacts;
 use pgdyno_model::record::{ServerCount, SessionEnd};
 use pgdyno_model::telemetry::{Column, Kind, Sample, Table};
 use pgdyno_model::{Answer, AnswerKind};
@@ -65,12 +65,7 @@ fn a_storage_that_keeps_nothing_in_a_power_cut_is_named() {
         notes.filter(|note| note.kind == NoteKind::NotDurable).map(|note| note.text).collect()
     };
     fn beneath(storage: &mut StorageFacts, filesystem: &str, options: &str) {
-        storage.beneath.push(FilesystemBeneath {
-            filesystem: filesystem.into(),
-            mount_point: "/under".into(),
-            mount_options: options.into(),
-            ..FilesystemBeneath::default()
-        });
+        storage.beneath.push(pgdyno_test_support::beneath(filesystem, options));
     }
     assert_eq!(noted(|_| {}), [""; 0]);
     assert_eq!(noted(|s| beneath(s, "ext4", "rw,relatime")), [""; 0]);

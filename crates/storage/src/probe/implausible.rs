@@ -151,8 +151,9 @@ fn disk(storage: &StorageFacts) -> &str {
 
 #[cfg(test)]
 mod tests {
-    use pgdyno_model::facts::{BlockDevice, FilesystemBeneath, LoopFacts};
+    use pgdyno_model::facts::{BlockDevice, LoopFacts};
     use pgdyno_model::probe::{Flushes, FsyncOutcome, FsyncTest, LatencySummary};
+    use pgdyno_test_support::beneath;
 
     use super::*;
 
@@ -232,12 +233,6 @@ mod tests {
         let no_barrier =
             StorageFacts { mount_options: "rw,barrier=0".into(), ..on("sda", false, "write back") };
         assert!(warned(&no_barrier, &probe(500.0, 3.0)).contains("barrier=0"));
-        let beneath = |filesystem: &str, options: &str| FilesystemBeneath {
-            filesystem: filesystem.into(),
-            mount_point: "/under".into(),
-            mount_options: options.into(),
-            ..FilesystemBeneath::default()
-        };
         let mut looped = on("loop3", false, "write back");
         looped.beneath = vec![beneath("overlay", "rw,fsync=volatile"), beneath("tmpfs", "rw")];
         assert!(warned(&looped, &probe(500.0, 3.0)).contains("/under is an overlay"));

@@ -3,8 +3,8 @@
 use std::collections::BTreeSet;
 
 use pgdyno_model::facts::{
-    BlockDevice, CpuFacts, DeviceKind, FilesystemBeneath, Health, HostFacts, KernelFacts,
-    LoopFacts, MemoryFacts, RaidFacts, StorageFacts, Virtualization,
+    BlockDevice, CpuFacts, DeviceKind, Health, HostFacts, KernelFacts, LoopFacts, MemoryFacts,
+    RaidFacts, StorageFacts, Virtualization,
 };
 use pgdyno_model::units::Bytes;
 
@@ -121,12 +121,7 @@ fn array(storage: &mut StorageFacts, degraded: u32, sync_action: &str) {
 
 /// Has a filesystem hold what the directory's own lies on.
 fn beneath(storage: &mut StorageFacts, filesystem: &str, options: &str) {
-    storage.beneath.push(FilesystemBeneath {
-        filesystem: filesystem.into(),
-        mount_point: "/under".into(),
-        mount_options: options.into(),
-        ..FilesystemBeneath::default()
-    });
+    storage.beneath.push(pgdyno_test_support::beneath(filesystem, options));
 }
 
 fn loop_device(storage: &mut StorageFacts, direct_io: bool) {
