@@ -92,11 +92,14 @@ impl FaultOutcome {
         let counting = if self.fault.tests_storage() { self.power().rounds } else { count };
         let lacking = self.lacking();
         if counting == 0 {
-            self.verdict = Verdict::Unknown;
             self.reason = format!(
                 "nothing that a storage could have skipped was under test: {}",
                 lacking.join(", ")
             );
+            if self.verdict == Verdict::BoundedLoss {
+                self.reason = format!("{}; {}", self.reason, self.worst());
+            }
+            self.verdict = Verdict::Unknown;
             return;
         }
         self.chance_at_most = chance_at_most(counting as u64);

@@ -181,7 +181,9 @@ fn rounds_that_put_nothing_under_test_bound_nothing() {
     assert_eq!((process.verdict, process.chance_at_most), (Verdict::Pass, chance_at_most(3)));
     let mut lossy = with_power(&[idle; 2]);
     lossy[0].verdict = Verdict::BoundedLoss;
-    assert_eq!(FaultOutcome::of(Fault::Power, lossy).verdict, Verdict::Unknown);
+    let lossy = FaultOutcome::of(Fault::Power, lossy);
+    assert_eq!(lossy.verdict, Verdict::Unknown);
+    assert!(lossy.reason.contains("; 1 of 2 rounds; round 1: "), "{}", lossy.reason);
     let mut failed = with_power(&[idle; 2]);
     failed[0].verdict = LOST;
     assert_eq!(FaultOutcome::of(Fault::Power, failed).verdict, LOST, "a failure needs no power");
