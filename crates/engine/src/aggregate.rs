@@ -259,6 +259,7 @@ impl Aggregate {
             sums,
             event_loop_lag: EventLoopLag::of(&tally.event_loop_lag),
             busiest_thread: self.busiest_thread(measured_s),
+            allowed_cpu_used: None,
             counters: tally.counters,
             search: None,
             generators: Vec::new(),

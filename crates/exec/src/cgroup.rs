@@ -1,8 +1,9 @@
-//! Where control groups are mounted.
+//! Where control groups are mounted, and how much CPU time they allow.
 
+use std::fs;
 use std::path::{Path, PathBuf};
 
-use crate::mountinfo::MountEntry;
+use crate::mountinfo::{self, MountEntry};
 
 /// Returns the group in `membership`, the text of a `/proc/PID/cgroup`: of version 2, or of the
 /// version 1 hierarchy with `controller`.
@@ -31,4 +32,38 @@ pub fn directories(mounts: &[MountEntry], controller: Option<&str>, path: &str) 
     let inside = Path::new(path).strip_prefix(&mount.root).unwrap_or(Path::new(""));
     let own = mount.point.join(inside);
     own.ancestors().take_while(|p| p.starts_with(&mount.point)).map(Path::to_owned).collect()
+}
+
+/// Returns the CPUs' worth of time (count) that the groups in `membership`, as in [`member_of`],
+/// and those above them allow: the least that `cpu.max` or `cpu.cfs_quota_us` says. None where no
+/// group sets a limit. `read` returns the text of a file.
+pub fn cpu_quota(
+    membership: &str,
+    mounts: &[MountEntry],
+    read: impl Fn(&Path) -> Option<String>,
+) -> Option<f64> {
+    let groups = |controller: Option<&str>| {
+        let path = member_of(membership, controller);
+        path.map_or_else(Vec::new, |path| directories(mounts, controller, path))
+    };
+    let unified = groups(None).into_iter().filter_map(|group| read(&group.join("cpu.max")));
+    let legacy = groups(Some("cpu")).into_iter().filter_map(|group| {
+        let quota = read(&group.join("cpu.cfs_quota_us"))?;
+        Some(format!("{quota} {}", read(&group.join("cpu.cfs_period_us"))?))
+    });
+    let cpus = |text: String| {
+        let mut words = text.split_whitespace().map(str::parse::<f64>);
+        match (words.next()?, words.next()?) {
+            // A quota of `max` or -1 is none.
+            (Ok(quota), Ok(period)) if quota > 0.0 && period > 0.0 => Some(quota / period),
+            _ => None,
+        }
+    };
+    unified.chain(legacy).filter_map(cpus).min_by(f64::total_cmp)
+}
+
+/// Returns [`cpu_quota`] of this process; none, too, where that cannot be read.
+pub fn own_cpu_quota() -> Option<f64> {
+    let membership = fs::read_to_string("/proc/self/cgroup").ok()?;
+    cpu_quota(&membership, &mountinfo::mounts().ok()?, |path| fs::read_to_string(path).ok())
 }

@@ -1,19 +1,23 @@
-//! Control groups: what this process may use of the machine.
+//! What this process and the servers that it starts may use of the machine: control groups and CPU
+//! affinity.
 
+use std::collections::BTreeSet;
 use std::path::Path;
 
-use pgdyno_exec::cgroup::directories;
+use pgdyno_exec::cgroup::{cpu_quota, directories};
 use pgdyno_exec::mountinfo::MountEntry;
 use pgdyno_model::facts::CgroupFacts;
 use pgdyno_model::units::Bytes;
 
+use super::text::value_of;
 use super::tree::Tree;
 
 /// Returns the tightest limits of this process's own groups and of all above them. `memory` is the
 /// machine's; a limit beyond it is none.
 pub(super) fn read(tree: &Tree, mounts: &[MountEntry], memory: Bytes) -> CgroupFacts {
     let membership = tree.read("proc/self/cgroup").unwrap_or_default();
-    let mut facts = CgroupFacts::default();
+    let cpus = cpu_quota(&membership, mounts, |path| tree.read(path));
+    let mut facts = CgroupFacts { cpus, ..CgroupFacts::default() };
     let mut limits = Limits { tree, memory, facts: &mut facts };
     for line in membership.lines() {
         let mut fields = line.splitn(3, ':').skip(1);
@@ -28,10 +32,26 @@ pub(super) fn read(tree: &Tree, mounts: &[MountEntry], memory: Bytes) -> CgroupF
             }
         }
     }
+    // What `taskset` allows, within what the groups do. A control group's own set may be missing here
+    // where a container does not see it.
+    let status = tree.read("proc/self/status").unwrap_or_default();
+    let allowed = value_of(&status, "Cpus_allowed_list");
+    facts.cpuset = allowed.or(facts.cpuset);
     // All the CPUs there are is no limit.
-    let online = tree.read("sys/devices/system/cpu/online");
-    facts.cpuset = facts.cpuset.filter(|set| Some(set) != online.as_ref());
+    if let Some(online) = tree.read("sys/devices/system/cpu/online") {
+        let online = numbers(&online);
+        facts.cpuset = facts.cpuset.filter(|set| !online.is_subset(&numbers(set)));
+    }
     facts
+}
+
+/// Returns the numbers in a list of the kernel's: `0-2,5`.
+fn numbers(list: &str) -> BTreeSet<u32> {
+    let range = |part: &str| {
+        let (first, last) = part.split_once('-').unwrap_or((part, part));
+        Some(first.trim().parse().ok()?..=last.trim().parse().ok()?)
+    };
+    list.split(',').filter_map(range).flatten().collect()
 }
 
 struct Limits<'a> {
@@ -42,12 +62,6 @@ struct Limits<'a> {
 
 impl Limits<'_> {
     fn unified(&mut self, group: &Path) {
-        if let Some(text) = self.tree.read(group.join("cpu.max")) {
-            let mut words = text.split_whitespace().map(str::parse::<f64>);
-            if let (Some(Ok(quota)), Some(Ok(period))) = (words.next(), words.next()) {
-                self.cpus(quota, period);
-            }
-        }
         for file in ["memory.max", "memory.high"] {
             self.bytes(group, file);
         }
@@ -57,13 +71,6 @@ impl Limits<'_> {
 
     fn legacy(&mut self, controller: &str, group: &Path) {
         match controller {
-            "cpu" => {
-                let quota = self.tree.number::<f64>(group.join("cpu.cfs_quota_us"));
-                let period = self.tree.number::<f64>(group.join("cpu.cfs_period_us"));
-                if let (Some(quota), Some(period)) = (quota, period) {
-                    self.cpus(quota, period);
-                }
-            }
             "memory" => self.bytes(group, "memory.limit_in_bytes"),
             "cpuset" => self.cpuset(group, "cpuset.effective_cpus"),
             "blkio" => {
@@ -72,14 +79,6 @@ impl Limits<'_> {
                 }
             }
             _ => {}
-        }
-    }
-
-    fn cpus(&mut self, quota: f64, period: f64) {
-        // A quota of -1 is none.
-        if quota > 0.0 && period > 0.0 {
-            let cpus = quota / period;
-            self.facts.cpus = Some(self.facts.cpus.map_or(cpus, |known| known.min(cpus)));
         }
     }
 
@@ -155,6 +154,23 @@ mod tests {
              41 31 0:33 /docker/abc /sys/fs/cgroup/cpu rw - cgroup cgroup rw,cpu,cpuacct\n";
         let found = facts(&made, mounts);
         assert_eq!(found, CgroupFacts { memory: Some(Bytes(1 << 30)), ..CgroupFacts::default() });
+    }
+
+    #[test]
+    fn an_affinity_counts_where_it_leaves_out_a_cpu_that_is_online() {
+        for (allowed, expected) in
+            [("2", Some("2")), ("0,2-3", Some("0,2-3")), ("0-3", None), ("0-127", None)]
+        {
+            let made = MadeTree::new();
+            let status =
+                format!("Name:\tpgdyno\nCpus_allowed:\tff\nCpus_allowed_list:\t{allowed}\n");
+            made.files(&[
+                ("proc/self/cgroup", "0::/\n"),
+                ("proc/self/status", &status),
+                ("sys/devices/system/cpu/online", "0-3\n"),
+            ]);
+            assert_eq!(facts(&made, "").cpuset.as_deref(), expected, "{allowed}");
+        }
     }
 
     #[test]

@@ -64,6 +64,11 @@ pub struct Measurement {
     /// share of one core).
     #[serde(default)]
     pub busiest_thread: f64,
+    /// CPU time that the process used within the window, divided by what its affinity and control
+    /// group allow (a share: 1 is all of it); of several generators the largest. None where an
+    /// earlier version measured, or what is allowed cannot be read.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub allowed_cpu_used: Option<f64>,
     /// Where the highest rate was looked for: every rate that was tried. All else is then of the
     /// step that confirmed the answer, or of the last where none did.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -112,11 +117,14 @@ impl Measurement {
     }
 
     /// Whether the generator may have been the limit: one of its threads was busy nine tenths of
-    /// the time, or its event loops made up a tenth of the median latency or half of the 99th
+    /// the time, all of them used nine tenths of what they may, or its event loops made up a tenth of the median latency or half of the 99th
     /// percentile. A window of less than a second is mostly its beginning, and says nothing.
     pub fn generator_limit(&self) -> Option<GeneratorLimit> {
         if let Some(share) = pinned(self.busiest_thread, self.measured_s) {
             return Some(GeneratorLimit::Pinned(share));
+        }
+        if let Some(share) = self.allowed_cpu_used.and_then(|used| pinned(used, self.measured_s)) {
+            return Some(GeneratorLimit::HeldBack(share));
         }
         if self.measured_s < 1.0 {
             return None;
@@ -169,6 +177,8 @@ impl EventLoopLag {
 pub enum GeneratorLimit {
     /// A thread had hardly any time left: this share of a core.
     Pinned(f64),
+    /// All threads together had used hardly less CPU time than they may: this share of it.
+    HeldBack(f64),
     /// Much of the latency was waiting for the event loop.
     Lag(EventLoopLag),
 }
@@ -180,6 +190,11 @@ impl fmt::Display for GeneratorLimit {
             Self::Pinned(share) => {
                 write!(f, "a thread of the generator was busy {:.0}% of the time", share * 100.0)
             }
+            Self::HeldBack(share) => write!(
+                f,
+                "the generator used {:.0}% of the CPU time that it may (CPU affinity or control group)",
+                share * 100.0
+            ),
             Self::Lag(lag) => write!(
                 f,
                 "what the server sent waited for the generator's event loop (p50 {:.3} ms, p99 {:.3} ms)",
@@ -429,6 +444,8 @@ mod tests {
         assert_eq!(m.generator_limit(), m.event_loop_lag.map(GeneratorLimit::Lag));
         m.event_loop_lag = lag(10.0, 600.0);
         assert!(m.generator_limit().unwrap().to_string().contains("p99 0.600 ms"));
+        m.allowed_cpu_used = Some(0.93);
+        assert_eq!(m.generator_limit(), Some(GeneratorLimit::HeldBack(0.93)));
         m.busiest_thread = 0.97;
         assert_eq!(m.generator_limit(), Some(GeneratorLimit::Pinned(0.97)));
         m.measured_s = 0.5;

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use pgdyno_model::measurement::ScriptMeasurement;
+use pgdyno_model::measurement::{GeneratorLimit, ScriptMeasurement};
 use pgdyno_model::{Latencies, Measurement};
 
 use crate::report::three;
@@ -122,10 +122,12 @@ fn load_lines(m: &Measurement, run: &Run) -> String {
         );
     }
     if let Some(limit) = m.generator_limit() {
-        let remedy = if run.threads < run.clients {
-            format!("use more threads (-j {})", run.clients.min(run.threads * 2))
-        } else {
-            "use fewer clients, or spread the load over more generators".to_owned()
+        let remedy = match limit {
+            GeneratorLimit::HeldBack(_) => "let it have more, or use fewer clients".to_owned(),
+            _ if run.threads < run.clients => {
+                format!("use more threads (-j {})", run.clients.min(run.threads * 2))
+            }
+            _ => "use fewer clients, or spread the load over more generators".to_owned(),
         };
         let _ = writeln!(text, "pgdyno: warning: {limit}, so it may be the limit: {remedy}");
     }

@@ -156,7 +156,8 @@ pub struct Virtualization {
 pub struct CgroupFacts {
     /// CPUs' worth of time (count), from `cpu.max` or `cpu.cfs_quota_us`.
     pub cpus: Option<f64>,
-    /// The CPUs that may be used, where not all: `cpuset.cpus.effective`.
+    /// The CPUs that may be used, where not all: `Cpus_allowed_list`, which `taskset` sets within
+    /// what the control group allows, else `cpuset.cpus.effective`.
     pub cpuset: Option<String>,
     /// Memory, page cache included, from `memory.max`, `memory.high` or `memory.limit_in_bytes`.
     pub memory: Option<Bytes>,

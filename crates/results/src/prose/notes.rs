@@ -378,10 +378,10 @@ fn generator(view: &RunView, watched: &Watched, out: &mut Notes, context: &mut N
                 ),
             );
         } else if let Some((limit, threads, clients)) = watched.limit {
-            let remedy = if threads < clients {
-                "more `load.threads`"
-            } else {
-                "fewer `load.clients`, or a generator on another machine"
+            let remedy = match limit {
+                GeneratorLimit::HeldBack(_) => "more CPU time for pgdyno",
+                _ if threads < clients => "more `load.threads`",
+                _ => "fewer `load.clients`, or a generator on another machine",
             };
             let many = if watched.limited == 1 { "a trial" } else { "several trials" };
             out.add(

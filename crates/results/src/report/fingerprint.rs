@@ -129,7 +129,7 @@ fn limits(host: &HostFacts) -> Words {
     let cgroup = &host.cgroup;
     let mut words = Words::default();
     words.maybe(cgroup.cpus, |cpus| format!("at most {cpus} CPUs' worth of time"));
-    words.maybe(cgroup.cpuset.as_ref(), |set| format!("CPUs {set} only"));
+    words.maybe(cgroup.cpuset.as_ref(), |set| format!("CPU {set} only"));
     words.maybe(cgroup.memory, |bytes| format!("at most {bytes} of memory"));
     words.0.extend(cgroup.io.iter().cloned());
     words

@@ -37,7 +37,7 @@ pub(super) const RULES: &[Rule] = &[
     },
     Rule {
         name: "cgroup-cpu",
-        fine: "no control group limits CPU time",
+        fine: "neither a control group nor taskset limits CPU time",
         source: "Linux documentation, admin-guide/cgroup-v2, CPU and Cpuset",
         judge: cgroup_cpu,
     },
@@ -137,14 +137,18 @@ fn cgroup_cpu(facts: &Facts<'_>) -> Judged {
              when it is used up, for up to a period of 100 ms.",
             facts.host.cpus
         );
-        found.push(warning(words).remedy("raise cpu.max (container: --cpus)"));
+        found.push(warning(words).remedy("raise cpu.max, or cpu.cfs_quota_us (container: --cpus)"));
     }
     if let Some(set) = &cgroup.cpuset {
-        let words = format!("a control group allows only the CPUs {set} of {}.", facts.host.cpus);
-        found.push(
-            note(words)
-                .remedy("widen cpuset.cpus (container: --cpuset-cpus), unless that is intended"),
+        let words = format!(
+            "pgdyno, and the servers that it starts, may run on CPU {set} of {} only (`taskset`, or a \
+             control group's cpuset).",
+            facts.host.cpus
         );
+        found.push(note(words).remedy(
+            "start pgdyno without taskset, or widen cpuset.cpus (container: --cpuset-cpus), unless \
+             that is intended",
+        ));
     }
     found.into()
 }
