@@ -10,7 +10,9 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use pgdyno_connect::Stream;
+use seccompiler::{BpfProgram, SeccompAction, SeccompFilter};
 
+use super::choice::{ReactorChoice, ReactorKind, choose};
 use super::epoll::Epoll;
 use super::uring::Uring;
 use super::{AfterSend, Connector, Reactor, ReactorHandler};
@@ -284,4 +286,29 @@ fn an_end_in_the_middle<R: Reactor>(
 #[test]
 fn what_was_to_be_sent_is_sent_before_the_end() {
     on_every_reactor!(an_end_in_the_middle, 300);
+}
+
+/// Has the kernel refuse the system call `number` to the thread that calls this, as the profiles of
+/// containers do.
+fn refuse(number: i64) {
+    let refused = SeccompAction::Errno(rustix::io::Errno::PERM.raw_os_error().unsigned_abs());
+    let arch = std::env::consts::ARCH.try_into().unwrap();
+    let rules = [(number, Vec::new())].into();
+    let filter = SeccompFilter::new(rules, SeccompAction::Allow, refused, arch).unwrap();
+    let program: BpfProgram = filter.try_into().unwrap();
+    seccompiler::apply_filter(&program).unwrap();
+}
+
+#[test]
+fn epoll_serves_whichever_call_of_io_uring_is_refused() {
+    // io_uring_setup, io_uring_enter and io_uring_register, on every architecture.
+    for call in 425..=427 {
+        let chosen = std::thread::spawn(move || {
+            refuse(call);
+            choose(ReactorChoice::IoUring, &[], false)
+        });
+        let ReactorKind::Epoll { instead } = chosen.join().unwrap() else { panic!("{call}") };
+        let why = instead.unwrap();
+        assert!(why.starts_with("the kernel refuses io_uring: Operation not permitted"), "{why}");
+    }
 }

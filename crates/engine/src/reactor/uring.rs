@@ -7,7 +7,7 @@
 
 use std::io;
 use std::mem::ManuallyDrop;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use io_uring::types::{Fd, SubmitArgs, TimeoutFlags, Timespec};
 use io_uring::{IoUring, cqueue, opcode, squeue};
@@ -96,12 +96,12 @@ pub struct Uring {
 }
 
 impl Uring {
-    /// Checks whether the kernel lets this process use `io_uring` as this reactor needs it.
+    /// Checks whether the kernel lets this process use `io_uring` as this reactor does.
     ///
     /// # Errors
     /// Containers and `kernel.io_uring_disabled` may forbid it; kernels before 6.1 lack parts.
     pub fn probe() -> io::Result<()> {
-        ring(8).map(drop)
+        Self::new(Clock::new(Instant::now()), Vec::new(), None)?.submit()
     }
 
     /// Creates a reactor of `streams`, which are not encrypted; `connector` makes new connections.
