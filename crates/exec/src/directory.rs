@@ -252,12 +252,25 @@ pub fn barrier(path: &Path, account: &Account) -> io::Result<Option<Barrier>> {
 /// # Errors
 /// [`DirectoryError`]: the directory cannot be asked.
 pub fn room(directory: &Path) -> Result<Option<Bytes>, DirectoryError> {
-    let stat = rustix::fs::statvfs(directory).map_err(|e| DirectoryError::Io {
-        what: "ask for the room in",
+    let stat = statvfs("ask for the room in", directory)?;
+    Ok((stat.f_blocks > 0).then(|| Bytes(stat.f_bavail.saturating_mul(stat.f_frsize))))
+}
+
+/// Whether programs may be run from the filesystem of `directory`: it is not mounted `noexec`.
+///
+/// # Errors
+/// [`DirectoryError`]: the directory cannot be asked.
+pub fn runs_programs(directory: &Path) -> Result<bool, DirectoryError> {
+    let stat = statvfs("ask for the mount options of", directory)?;
+    Ok(!stat.f_flag.contains(rustix::fs::StatVfsMountFlags::NOEXEC))
+}
+
+fn statvfs(what: &'static str, directory: &Path) -> Result<rustix::fs::StatVfs, DirectoryError> {
+    rustix::fs::statvfs(directory).map_err(|e| DirectoryError::Io {
+        what,
         path: directory.to_owned(),
         source: e.into(),
-    })?;
-    Ok((stat.f_blocks > 0).then(|| Bytes(stat.f_bavail.saturating_mul(stat.f_frsize))))
+    })
 }
 
 /// Returns the room below `directory` if it is known to be less than `needed`.

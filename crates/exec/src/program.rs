@@ -371,12 +371,12 @@ pub enum ToolError {
         program: String,
     },
     /// The tool could not be run.
-    #[error("cannot run {program}: {source}")]
+    #[error("cannot run {program}: {cause}")]
     Run {
         /// Its name.
         program: String,
         /// The cause.
-        source: io::Error,
+        cause: io::Error,
     },
     /// The tool took longer than allowed.
     #[error("{program} did not answer within {} s", limit.as_secs())]
@@ -404,7 +404,7 @@ pub fn ask_tool<S: AsRef<OsStr>>(
         Ok(Some(output)) => Ok(output),
         Ok(None) => Err(ToolError::Late { program, limit }),
         Err(e) if e.kind() == io::ErrorKind::NotFound => Err(ToolError::Missing { program }),
-        Err(source) => Err(ToolError::Run { program, source }),
+        Err(cause) => Err(ToolError::Run { program, cause }),
     }
 }
 

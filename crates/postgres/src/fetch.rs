@@ -27,7 +27,7 @@ use error::{NEEDED, io_error};
 use manifest::Checked;
 use names::{digest, own_name};
 use pgdyno_exec::account::Account;
-use pgdyno_exec::directory::{barrier, too_little_room};
+use pgdyno_exec::directory::{barrier, runs_programs, too_little_room};
 use pgdyno_exec::files::sync_directory;
 use pgdyno_exec::paths::cache_dir;
 use pgdyno_exec::process::Identity;
@@ -172,6 +172,9 @@ impl Fetcher {
             if let Some(available) = too_little_room(directory, NEEDED)? {
                 return Err(FetchError::NoRoom { path: directory.clone(), available });
             }
+        }
+        if !runs_programs(&builds)? {
+            return Err(FetchError::NoExec { builds });
         }
         let archive = self.archive(&artifact, &archives, stop, progress)?;
         progress(FetchProgress::Unpacking);

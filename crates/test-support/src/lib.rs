@@ -48,6 +48,7 @@ mod small_workload;
 mod statistics;
 #[cfg(feature = "stores")]
 pub mod synthetic;
+mod tmpfs;
 mod traces;
 mod wait;
 pub mod zfs;
@@ -63,5 +64,6 @@ pub use server::{PASSWORD, Server, Session, create_cluster, install};
 pub use skip::{is_root, skip};
 pub use small_workload::small_workload;
 pub use statistics::Interval;
+pub use tmpfs::Tmpfs;
 pub use traces::traces;
 pub use wait::{RUN, wait_for};

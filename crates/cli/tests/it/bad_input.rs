@@ -2,6 +2,7 @@
 
 use crate::support;
 use crate::support::{Ended, World, quick};
+use pgdyno_test_support::Tmpfs;
 
 /// Exit code 1, an error, and nothing on disk or in the store.
 fn refused(world: &World, sets: &[&str]) -> String {
@@ -99,7 +100,7 @@ fn a_disk_that_fills_up_fails_its_trials_and_says_so() {
         return;
     }
     let world = World::new();
-    let small = Tmpfs::mount(&world, "1300m");
+    let small = Tmpfs::mount(&world.path("small"), "size=1300m");
     let disk = format!("storage.disk.directory={}", small.0.display());
     let child = world.spawn(&quick(
         &world,
@@ -128,27 +129,4 @@ fn a_disk_that_fills_up_fails_its_trials_and_says_so() {
     let left: Vec<_> =
         std::fs::read_dir(&small.0).unwrap().flatten().map(|e| e.file_name()).collect();
     assert_eq!(left, ["ballast"]);
-}
-
-/// A file system of this test's own, unmounted when it goes out of scope.
-struct Tmpfs(std::path::PathBuf);
-
-impl Tmpfs {
-    fn mount(world: &World, size: &str) -> Self {
-        let at = world.path("small");
-        std::fs::create_dir(&at).unwrap();
-        let options = format!("size={size},mode=755");
-        let status = std::process::Command::new("mount")
-            .args(["-t", "tmpfs", "-o", &options, "pgdyno-test"])
-            .arg(&at)
-            .status();
-        assert!(status.unwrap().success());
-        Self(at)
-    }
-}
-
-impl Drop for Tmpfs {
-    fn drop(&mut self) {
-        let _ = std::process::Command::new("umount").arg(&self.0).status();
-    }
 }

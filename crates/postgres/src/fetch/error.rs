@@ -61,6 +61,12 @@ pub enum FetchError {
         /// Free space.
         available: Bytes,
     },
+    /// No program may be run from the cache.
+    #[error("cannot run PostgreSQL from {}: its filesystem is mounted noexec", builds.display())]
+    NoExec {
+        /// The folder for builds.
+        builds: PathBuf,
+    },
     /// An operation on the cache failed.
     #[error("cannot {what} {}", path.display())]
     Io {
@@ -127,6 +133,9 @@ impl FetchError {
                 "make room and let this user write there, or set XDG_CACHE_HOME to another directory"
                     .to_owned()
             }
+            Self::NoExec { .. } => format!(
+                "set XDG_CACHE_HOME to a directory of a filesystem without noexec; or {install}"
+            ),
             Self::Untrusted(e) => return e.help(),
             Self::Changed { build, .. } => {
                 format!("`rm -rf {}`: it is unpacked anew when it is needed", build.display())

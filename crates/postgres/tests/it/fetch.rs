@@ -12,7 +12,7 @@ use lzma_rust2::{XzOptions, XzWriter};
 use pgdyno_exec::server_account;
 use pgdyno_postgres::fetch::{Artifact, Fetcher};
 use pgdyno_postgres::{Cluster, FETCHABLE, FetchError, FetchProgress};
-use pgdyno_test_support::{Place, RUN};
+use pgdyno_test_support::{Place, RUN, Tmpfs, is_root};
 use sha2::Digest as _;
 
 /// Answers every GET with `body` and `status`, `announced` bytes long; counts the requests.
@@ -205,6 +205,22 @@ fn a_cache_that_others_can_write_to_is_refused() {
     fs::set_permissions(fetcher.cache.join("postgres"), fs::Permissions::from_mode(0o755)).unwrap();
     fetcher.fetch(17, &account, &RUN, &|_| {}).unwrap();
     assert_eq!(asked.load(Ordering::SeqCst), 1);
+}
+
+#[test]
+fn nothing_is_fetched_into_a_cache_from_which_no_program_may_be_run() {
+    const TEST: &str = "nothing_is_fetched_into_a_cache_from_which_no_program_may_be_run";
+    if !is_root(TEST, "mounting a tmpfs needs root") {
+        return;
+    }
+    let root = tempfile::tempdir().unwrap();
+    let entries = [("./bin/postgres", Ok(PROGRAM)), ("./bin/initdb", Ok(PROGRAM))];
+    let (fetcher, asked) = fetcher_of(root.path(), archive(&entries, 0));
+    let _cache = Tmpfs::mount(&fetcher.cache, "noexec");
+    let error = refused(&fetcher);
+    let builds = fetcher.cache.join("postgres");
+    assert!(matches!(&error, FetchError::NoExec { builds: found } if *found == builds), "{error}");
+    assert_eq!(asked.load(Ordering::SeqCst), 0);
 }
 
 #[test]
