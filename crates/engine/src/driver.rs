@@ -14,7 +14,7 @@ use pgdyno_model::Measurement;
 use pgdyno_model::experiment::Length;
 
 use crate::aggregate::Aggregate;
-use crate::cpu_time::{cpus_allowed, process_cpu_seconds};
+use crate::cpu_time::process_cpu_seconds;
 use crate::error::LoadError;
 use crate::ledger::LedgerBindings;
 use crate::observer::LoadObserver;
@@ -337,10 +337,6 @@ impl LoadSupervisor<'_> {
             (self.observer.on_open)(self.clock.instant(self.schedule.opening));
         }
         let cpu = cpu_at_closing.unwrap_or(cpu_now) - cpu_at_opening.unwrap_or(cpu_now);
-        let mut measurement = aggregate.measurement(self.spec, stopped_at, cpu.max(0.0));
-        let allowed = cpus_allowed().map(|cpus| cpus * measurement.measured_s);
-        measurement.allowed_cpu_used =
-            allowed.filter(|seconds| *seconds > 0.0).map(|seconds| cpu.max(0.0) / seconds);
-        Ok(measurement)
+        Ok(aggregate.measurement(self.spec, stopped_at, cpu.max(0.0)))
     }
 }

@@ -1,4 +1,4 @@
-//! Where control groups are mounted, and how much CPU time they allow.
+//! Where control groups are mounted, and how much CPU time they and the CPU affinity allow.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -62,8 +62,33 @@ pub fn cpu_quota(
     unified.chain(legacy).filter_map(cpus).min_by(f64::total_cmp)
 }
 
-/// Returns [`cpu_quota`] of this process; none, too, where that cannot be read.
-pub fn own_cpu_quota() -> Option<f64> {
-    let membership = fs::read_to_string("/proc/self/cgroup").ok()?;
-    cpu_quota(&membership, &mountinfo::mounts().ok()?, |path| fs::read_to_string(path).ok())
+/// Returns the CPUs' worth of time that this process may use (count): the CPUs of its affinity, or
+/// less where its control group says so. None where the kernel does not tell.
+pub fn cpus_allowed() -> Option<f64> {
+    let affinity = f64::from(rustix::thread::sched_getaffinity(None).ok()?.count());
+    let membership = fs::read_to_string("/proc/self/cgroup").unwrap_or_default();
+    let mounts = mountinfo::mounts().unwrap_or_default();
+    let quota = cpu_quota(&membership, &mounts, |path| fs::read_to_string(path).ok());
+    Some(quota.map_or(affinity, |quota| quota.min(affinity)))
+}
+
+#[cfg(test)]
+mod tests {
+    use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
+
+    use super::*;
+
+    #[test]
+    fn a_process_may_use_the_cpus_of_its_affinity_at_most() {
+        // Of this test's own thread.
+        let all = sched_getaffinity(None).unwrap();
+        let first = (0..CpuSet::MAX_CPU).find(|cpu| all.is_set(*cpu)).unwrap();
+        let mut one = CpuSet::new();
+        one.set(first);
+        sched_setaffinity(None, &one).unwrap();
+        let allowed = cpus_allowed().unwrap();
+        assert!(allowed > 0.0 && allowed <= 1.0, "{allowed}");
+        sched_setaffinity(None, &all).unwrap();
+        assert!(cpus_allowed().unwrap() <= f64::from(all.count()));
+    }
 }

@@ -286,7 +286,6 @@ fn done(spec: &LoadSpec, outcome: &ShareOutcome, seconds: u64) -> Done {
         ended: ended.nanoseconds_since(schedule.start),
         cpu_s: measurement.generator_cpu_s,
         busiest_thread: measurement.busiest_thread,
-        allowed_cpu_used: measurement.allowed_cpu_used,
         pinned_since: *pinned_since,
         reactor: measurement.reactor.clone(),
         reactor_reason: measurement.reactor_reason.clone(),

@@ -65,8 +65,8 @@ pub struct Measurement {
     #[serde(default)]
     pub busiest_thread: f64,
     /// CPU time that the process used within the window, divided by what its affinity and control
-    /// group allow (a share: 1 is all of it); of several generators the largest. None where an
-    /// earlier version measured, or what is allowed cannot be read.
+    /// group allow (a share: 1 is all of it). None of several generators, where an earlier version
+    /// measured, and where what is allowed cannot be read.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub allowed_cpu_used: Option<f64>,
     /// Where the highest rate was looked for: every rate that was tried. All else is then of the
@@ -93,6 +93,14 @@ impl Measurement {
     #[allow(clippy::cast_precision_loss)]
     pub fn tps(&self) -> Option<f64> {
         (self.measured_s > 0.0).then(|| self.transactions as f64 / self.measured_s)
+    }
+
+    /// The same measurement of a process that may use `cpus` CPUs' worth of time (count).
+    #[must_use]
+    pub fn with_cpus_allowed(self, cpus: Option<f64>) -> Self {
+        let allowed_s = cpus.map(|cpus| cpus * self.measured_s).filter(|allowed| *allowed > 0.0);
+        let allowed_cpu_used = allowed_s.map(|allowed| self.generator_cpu_s / allowed);
+        Self { allowed_cpu_used, ..self }
     }
 
     /// What treatments are compared by: the highest rate that was confirmed, where one was looked
@@ -193,7 +201,7 @@ impl fmt::Display for GeneratorLimit {
             Self::HeldBack(share) => write!(
                 f,
                 "the generator used {:.0}% of the CPU time that it may (CPU affinity or control group)",
-                share * 100.0
+                share.min(1.0) * 100.0
             ),
             Self::Lag(lag) => write!(
                 f,
@@ -444,7 +452,8 @@ mod tests {
         assert_eq!(m.generator_limit(), m.event_loop_lag.map(GeneratorLimit::Lag));
         m.event_loop_lag = lag(10.0, 600.0);
         assert!(m.generator_limit().unwrap().to_string().contains("p99 0.600 ms"));
-        m.allowed_cpu_used = Some(0.93);
+        m.generator_cpu_s = 0.93;
+        m = m.with_cpus_allowed(Some(0.2));
         assert_eq!(m.generator_limit(), Some(GeneratorLimit::HeldBack(0.93)));
         m.busiest_thread = 0.97;
         assert_eq!(m.generator_limit(), Some(GeneratorLimit::Pinned(0.97)));

@@ -13,6 +13,7 @@ use pgdyno_engine::{
     ClientLogKind, LiveSecond, LoadError, LoadObserver, LoadSpec, TransactionLog, WeightedScript,
     run_load,
 };
+use pgdyno_exec::cgroup::cpus_allowed;
 use pgdyno_exec::program::start_piped;
 use pgdyno_generators::{GeneratorsError, Hands};
 use pgdyno_model::Measurement;
@@ -201,7 +202,9 @@ fn load(
         };
         let observer = LoadObserver { stop, on_open: &on_open, on_second: &on_second };
         let driven = match &run.generators {
-            None => run_load(&spec, &observer).map_err(Failure::Load),
+            None => run_load(&spec, &observer)
+                .map(|measured| measured.with_cpus_allowed(cpus_allowed()))
+                .map_err(Failure::Load),
             Some(generators) => {
                 let notice = |text: &str| drop(news.send(format!("pgdyno: {text}\n")));
                 let hands = Hands { start: start_piped, notice: &notice, admission: None };

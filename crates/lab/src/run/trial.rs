@@ -14,6 +14,7 @@ use pgdyno_dataset::workload::Workload;
 use pgdyno_durability::{Agreement, agreement};
 use pgdyno_engine::script::Value;
 use pgdyno_engine::{LiveSecond, LoadError, LoadObserver, LoadSpec, Phase, run_load};
+use pgdyno_exec::cgroup::cpus_allowed;
 use pgdyno_exec::program::start_piped;
 use pgdyno_generators::{Admission, Generators, GeneratorsError, Hands};
 use pgdyno_model::counters::LoadCounters;
@@ -365,7 +366,8 @@ fn offer(
     admission: Option<Admission<'_>>,
 ) -> Result<Measurement, LabError> {
     let Some(generators) = generators else {
-        return run_load(spec, observer).map_err(|error| match error {
+        let driven = run_load(spec, observer).map(|m| m.with_cpus_allowed(cpus_allowed()));
+        return driven.map_err(|error| match error {
             LoadError::Interrupted => LabError::Interrupted,
             error => error.into(),
         });

@@ -2561,7 +2561,7 @@ export interface CgroupFacts {
    */
   cpus: number | null;
   /**
-   * The CPUs that may be used, where not all: `cpuset.cpus.effective`.
+   * The CPUs that may be used, where not all: `Cpus_allowed_list`, which `taskset` sets within what the control group allows, else `cpuset.cpus.effective`.
    */
   cpuset: string | null;
   /**
