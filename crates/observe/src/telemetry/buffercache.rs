@@ -22,10 +22,9 @@ pub(super) fn make(context: &TelemetryContext) -> Result<Option<Box<dyn Probe>>,
         return Ok(None);
     }
     let (session, schema) = context.with_extension(NAME)?;
-    let mut client = session.client();
     // From PostgreSQL 16 on there is a function that takes no locks. The view visits every buffer.
     let summary = format!("{schema}.pg_buffercache_summary()");
-    let has_summary: bool = client.query_one(HAS_SUMMARY, &[])?.try_get(0)?;
+    let has_summary: bool = session.row_once(HAS_SUMMARY, &[])?.try_get(0)?;
     let query = if has_summary {
         format!(
             "SELECT buffers_used::float8, buffers_dirty::float8, buffers_pinned::float8, usagecount_avg::float8 \
@@ -37,8 +36,7 @@ pub(super) fn make(context: &TelemetryContext) -> Result<Option<Box<dyn Probe>>,
              count(*) FILTER (WHERE pinning_backends > 0)::float8, avg(usagecount)::float8 FROM {schema}.{NAME}"
         )
     };
-    let query = client.prepare(&query)?;
-    drop(client);
+    let mut query = session.prepare(query)?;
     let columns = [
         ("used", "buffers"),
         ("dirty", "buffers"),
@@ -49,7 +47,8 @@ pub(super) fn make(context: &TelemetryContext) -> Result<Option<Box<dyn Probe>>,
     .map(|(name, unit)| column(name, unit, Kind::Gauge))
     .collect();
     Ok(fixed_columns(NAME, SLOW, columns, move || {
-        let row = session.client().query_one(&query, &[])?;
+        let rows = session.rows(&mut query, &[])?;
+        let row = rows.first().ok_or("pg_buffercache has no row")?;
         Ok((0..row.len()).map(|i| row.try_get(i)).collect::<Result<_, _>>()?)
     }))
 }

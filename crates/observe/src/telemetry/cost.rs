@@ -14,7 +14,10 @@ use super::probe::{ProbeError, read};
 pub(super) struct ObserverCost {
     /// PGDATA on this host. The cost of backends on another host is unknown.
     data: Option<PathBuf>,
-    backends: Mutex<Vec<i32>>,
+    /// Each backend's pid, and its CPU time when last read.
+    backends: Mutex<Vec<(i32, Duration)>>,
+    /// CPU time of backends that were replaced (as last read).
+    replaced: Mutex<Duration>,
     /// CPU time that sampling threads other than the sampler's reported last (nanoseconds).
     threads: Mutex<Vec<Arc<AtomicU64>>>,
 }
@@ -23,12 +26,26 @@ impl ObserverCost {
     /// Starts counting for a server with the data directory `data`.
     pub(super) fn new(data: Option<PathBuf>) -> Self {
         let data = data.map(|d| d.canonicalize().unwrap_or(d));
-        Self { data, backends: Mutex::default(), threads: Mutex::default() }
+        Self {
+            data,
+            backends: Mutex::default(),
+            replaced: Mutex::default(),
+            threads: Mutex::default(),
+        }
     }
 
     /// Adds the cost of the backend `pid`.
     pub(super) fn add_backend(&self, pid: i32) {
-        self.backends.lock().unwrap_or_else(PoisonError::into_inner).push(pid);
+        self.backends.lock().unwrap_or_else(PoisonError::into_inner).push((pid, Duration::ZERO));
+    }
+
+    /// Counts the backend `new` in place of `old`, whose connection was lost.
+    pub(super) fn replace_backend(&self, old: i32, new: i32) {
+        let mut backends = self.backends.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(backend) = backends.iter_mut().find(|(pid, _)| *pid == old) {
+            *self.replaced.lock().unwrap_or_else(PoisonError::into_inner) += backend.1;
+            *backend = (new, Duration::ZERO);
+        }
     }
 
     /// Returns the counter into which one more sampling thread writes [`thread_cpu`]
@@ -48,8 +65,13 @@ impl ObserverCost {
     /// Returns the CPU time of the backends.
     pub(super) fn backends_cpu(&self) -> Result<Duration, ProbeError> {
         let data = self.data.as_deref().ok_or("the server is on another machine")?;
-        let backends = self.backends.lock().unwrap_or_else(PoisonError::into_inner);
-        backends.iter().try_fold(Duration::ZERO, |sum, pid| Ok(sum + backend_cpu(*pid, data)?))
+        let mut backends = self.backends.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut sum = *self.replaced.lock().unwrap_or_else(PoisonError::into_inner);
+        for (pid, used) in backends.iter_mut() {
+            *used = backend_cpu(*pid, data)?;
+            sum += *used;
+        }
+        Ok(sum)
     }
 }
 

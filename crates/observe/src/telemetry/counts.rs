@@ -16,9 +16,9 @@ fn make(
     session: Session,
     query: &str,
 ) -> Result<Option<Box<dyn Probe>>, ProbeError> {
-    let query = session.client().prepare(query)?;
+    let mut query = session.prepare(query)?;
     Ok(growing_columns(name, move |row| {
-        for found in session.client().query(&query, &[])? {
+        for found in session.rows(&mut query, &[])? {
             let count = u64::try_from(found.try_get::<_, i64>(1)?).unwrap_or(0);
             row.set(found.try_get(0)?, "count", Kind::Gauge, float(count));
         }

@@ -41,9 +41,8 @@ fn view(
     interval: Duration,
 ) -> Result<Option<Box<dyn Probe>>, ProbeError> {
     let session = context.session()?.clone();
-    let mut client = session.client();
-    let rows = client
-        .query(
+    let rows = session
+        .rows_once(
             "SELECT attname::text FROM pg_catalog.pg_attribute \
              WHERE attrelid = pg_catalog.to_regclass('pg_catalog.' || $1) AND attnum > 0 AND NOT attisdropped \
              AND (atttypid IN ('int4'::regtype, 'int8'::regtype, 'float8'::regtype, 'numeric'::regtype) \
@@ -61,7 +60,7 @@ fn view(
     };
     let list = names.iter().map(select).collect::<Vec<_>>().join(", ");
     let which = if of_database { " WHERE datname = $1" } else { "" };
-    let query = client.prepare(&format!("SELECT {list} FROM pg_catalog.{name}{which}"))?;
+    let mut query = session.prepare(format!("SELECT {list} FROM pg_catalog.{name}{which}"))?;
     let columns = names
         .iter()
         .map(|n| {
@@ -73,14 +72,12 @@ fn view(
         })
         .collect();
     let database = of_database.then(|| context.server.loaded.database.clone());
-    drop(client);
     Ok(fixed_columns(name, interval, columns, move || {
-        let mut client = session.client();
-        let row = match &database {
-            Some(database) => client.query_opt(&query, &[database]),
-            None => client.query_opt(&query, &[]),
-        };
-        let row = row?.ok_or_else(|| match &database {
+        let rows = match &database {
+            Some(database) => session.rows(&mut query, &[database]),
+            None => session.rows(&mut query, &[]),
+        }?;
+        let row = rows.first().ok_or_else(|| match &database {
             Some(database) => format!("{name} has no row for database {database}"),
             None => format!("{name} has no row"),
         })?;

@@ -19,7 +19,8 @@ pub trait Probe: Send {
     /// none where the source has none.
     ///
     /// # Errors
-    /// [`ProbeError`]: there is no sample. The sampler does not call this probe again.
+    /// [`ProbeError`]: there is no sample. The sampler calls this probe again only after
+    /// [`ProbeError::Lost`].
     fn sample(&mut self) -> Result<Vec<Option<f64>>, ProbeError>;
 
     /// Returns the least time between two samples, for sources that are costly to read.
@@ -47,6 +48,9 @@ pub enum ProbeError {
     /// There is no session with the server.
     #[error("{0}")]
     Connect(String),
+    /// The session with the server ended, or there is no new one yet: the probe is read again.
+    #[error("{0}")]
+    Lost(String),
     /// The server refused a query, or answered with other columns.
     #[error("{0}")]
     Query(String),

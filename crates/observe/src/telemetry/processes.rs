@@ -11,11 +11,10 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use pgdyno_model::telemetry::{Column, Kind};
-use tokio_postgres::Statement;
 
 use super::context::TelemetryContext;
 use super::probe::{Probe, ProbeError, column, float, read};
-use super::session::Session;
+use super::session::{Query, Session};
 
 /// Reading a rollup walks the page tables of a process, under a lock that its page faults need.
 const INTERVAL: Duration = Duration::from_secs(5);
@@ -33,7 +32,7 @@ const PROCESSES: &str = "SELECT pid, COALESCE(datid = (SELECT oid FROM pg_catalo
 
 struct Processes {
     session: Session,
-    processes: Statement,
+    processes: Query,
     loaded: String,
     data: PathBuf,
     columns: Vec<Column>,
@@ -44,7 +43,7 @@ pub(super) fn make(context: &TelemetryContext) -> Result<Option<Box<dyn Probe>>,
     let data = context.server.data.clone().ok_or("the server is on another machine")?;
     let data = data.canonicalize().unwrap_or(data);
     let session = context.session()?.clone();
-    let processes = session.client().prepare(PROCESSES)?;
+    let processes = session.prepare(PROCESSES)?;
     let columns = [
         ("backends", "count", Kind::Gauge),
         ("backends_pss", "bytes", Kind::Gauge),
@@ -75,7 +74,7 @@ impl Probe for Processes {
     }
 
     fn sample(&mut self) -> Result<Vec<Option<f64>>, ProbeError> {
-        let rows = self.session.client().query(&self.processes, &[&self.loaded])?;
+        let rows = self.session.rows(&mut self.processes, &[&self.loaded])?;
         let (mut backends, mut others) = (Vec::new(), Vec::new());
         for row in rows {
             let (pid, is_backend): (i32, bool) = (row.try_get(0)?, row.try_get(1)?);

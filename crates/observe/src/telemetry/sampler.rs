@@ -24,12 +24,22 @@ struct Taken {
     probe: Box<dyn Probe>,
     samples: Vec<(Instant, Vec<Option<f64>>)>,
     failed: Option<ProbeError>,
+    gaps: Vec<Gap>,
     /// When the probe may be read again.
     due: Instant,
 }
 
+/// A time without samples, because the server was away.
+struct Gap {
+    from: Instant,
+    /// None for one that has not ended.
+    to: Option<Instant>,
+    why: String,
+}
+
 impl Sampler {
-    /// Starts to sample, at once and then every `interval`. A probe that fails is not read again.
+    /// Starts to sample, at once and then every `interval`. A probe that fails is not read again,
+    /// unless its server went away: that may come back.
     pub fn start(probes: Vec<Box<dyn Probe>>, interval: Duration) -> Self {
         let (end, ended) = channel();
         // At least 10 ms, so that a zero does not keep a CPU busy.
@@ -88,7 +98,7 @@ fn watch(
     let mut due = Instant::now();
     let mut all: Vec<Taken> = probes
         .into_iter()
-        .map(|probe| Taken { probe, samples: Vec::new(), failed: None, due })
+        .map(|probe| Taken { probe, samples: Vec::new(), failed: None, gaps: Vec::new(), due })
         .collect();
     loop {
         let now = Instant::now();
@@ -118,9 +128,24 @@ impl Taken {
         let before = Instant::now();
         self.due = before + self.probe.interval();
         match self.probe.sample() {
-            Ok(values) => self.samples.push((before + before.elapsed() / 2, values)),
+            Ok(values) => {
+                let at = before + before.elapsed() / 2;
+                self.open_gap().into_iter().for_each(|gap| gap.to = Some(at));
+                self.samples.push((at, values));
+            }
+            Err(ProbeError::Lost(why)) => {
+                // It is asked again soon, however seldom it is read.
+                self.due = before;
+                if self.open_gap().is_none() {
+                    self.gaps.push(Gap { from: before, to: None, why });
+                }
+            }
             Err(why) => self.failed = Some(why),
         }
+    }
+
+    fn open_gap(&mut self) -> Option<&mut Gap> {
+        self.gaps.last_mut().filter(|gap| gap.to.is_none())
     }
 
     /// Returns the waits between the last two samples; none for another probe, and before them.
@@ -146,8 +171,23 @@ impl Taken {
                 Sample { t_s: seconds_from(opened, at), values }
             })
             .collect();
-        let unavailable = self.failed.map(|e| e.to_string()).or_else(|| self.probe.missing_data());
+        let gaps = (!self.gaps.is_empty()).then(|| {
+            let gaps: Vec<String> = self.gaps.iter().map(|gap| gap.words(opened)).collect();
+            gaps.join("; ")
+        });
+        let unavailable =
+            self.failed.map(|e| e.to_string()).or(gaps).or_else(|| self.probe.missing_data());
         Table { probe: self.probe.name().to_owned(), columns, samples, unavailable }
+    }
+}
+
+impl Gap {
+    /// `no samples from 2 s to 4 s: connection closed`, by the time of samples.
+    fn words(&self, opened: Instant) -> String {
+        // A zero has no sign.
+        let seconds = |at| format!("{:.0} s", seconds_from(opened, at).round() + 0.0);
+        let to = self.to.map_or_else(|| "on".to_owned(), |to| format!("to {}", seconds(to)));
+        format!("no samples from {} {to}: {}", seconds(self.from), self.why)
     }
 }
 

@@ -1,65 +1,213 @@
-//! A probe's connection to the server.
+//! A probe's connection to the server, which is made anew where it was lost.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
 
 use pgdyno_connect::control;
-use pgdyno_connect::control::Client;
+use pgdyno_connect::control::{Client, error_text};
 use pgdyno_model::target::Target;
 use postgres_protocol::escape::escape_identifier;
+use tokio_postgres::error::SqlState;
+use tokio_postgres::types::ToSql;
+use tokio_postgres::{Row, Statement};
 
 use super::cost::ObserverCost;
 use super::probe::ProbeError;
 
 /// How long a statement may take (seconds): longer than the server itself lets it run.
 const STATEMENT_LIMIT: Duration = Duration::from_secs(15);
+/// Least time between two attempts to connect anew.
+const PAUSE: Duration = Duration::from_millis(500);
 
 /// A connection that several probes may share.
 #[derive(Clone)]
-pub(super) struct Session(Arc<Mutex<Client>>);
+pub(super) struct Session(Arc<Mutex<Connection>>);
+
+/// A query that is prepared once on each connection.
+pub(super) struct Query {
+    text: String,
+    /// The statement, and the number of its connection.
+    prepared: Option<(u64, Statement)>,
+}
+
+impl Query {
+    pub(super) fn new(text: impl Into<String>) -> Self {
+        Self { text: text.into(), prepared: None }
+    }
+}
+
+struct Connection {
+    target: Target,
+    cost: Arc<ObserverCost>,
+    state: State,
+    /// How many connections there were before the present one (count).
+    number: u64,
+}
+
+enum State {
+    /// A client, and the pid of its backend.
+    Open(Box<Client>, i32),
+    /// No connection since the backend with this pid; the next attempt is due, or under way in a
+    /// thread of its own, so that a server that does not answer holds up no other probe.
+    Lost { backend: i32, why: String, due: Instant, attempt: Option<Attempt> },
+}
+
+type Attempt = JoinHandle<Result<(Client, i32), ProbeError>>;
+
+fn connect(target: &Target) -> Result<(Client, i32), ProbeError> {
+    let mut client = control::connect(target)?;
+    // A server that hangs, or a table that is locked, must not hold up the other probes for good;
+    // nor may watching start parallel workers.
+    let ready = "SET statement_timeout = '10s'; SET lock_timeout = '200ms'; \
+        SET max_parallel_workers_per_gather = 0";
+    client.set_statement_limit(Some(STATEMENT_LIMIT));
+    client.batch_execute(ready)?;
+    let pid = client.query_one("SELECT pg_catalog.pg_backend_pid()", &[])?.try_get(0)?;
+    Ok((client, pid))
+}
+
+impl Connection {
+    /// Returns the client and the number of its connection.
+    ///
+    /// # Errors
+    /// [`ProbeError::Lost`]: there is none now. A new one is on its way.
+    fn client(&mut self) -> Result<(&mut Client, u64), ProbeError> {
+        if let State::Lost { backend, why, due, attempt } = &mut self.state {
+            match attempt.take_if(|attempt| attempt.is_finished()).map(JoinHandle::join) {
+                Some(Ok(Ok((client, pid)))) => {
+                    self.cost.replace_backend(*backend, pid);
+                    self.number += 1;
+                    self.state = State::Open(Box::new(client), pid);
+                }
+                Some(Ok(Err(again))) => {
+                    (*why, *due) = (again.to_string(), Instant::now() + PAUSE);
+                }
+                Some(Err(_)) => *due = Instant::now() + PAUSE,
+                None if attempt.is_none() && *due <= Instant::now() => {
+                    let target = self.target.clone();
+                    let thread = std::thread::Builder::new().name("telemetry again".into());
+                    *attempt = thread.spawn(move || connect(&target)).ok();
+                }
+                None => {}
+            }
+        }
+        match &mut self.state {
+            State::Open(client, _) => Ok((client, self.number)),
+            State::Lost { why, .. } => Err(ProbeError::Lost(why.clone())),
+        }
+    }
+
+    /// Does `work` with the client.
+    fn with<T>(
+        &mut self,
+        work: impl FnOnce(&mut Client, u64) -> Result<T, tokio_postgres::Error>,
+    ) -> Result<T, ProbeError> {
+        let (client, number) = self.client()?;
+        let error = match work(client, number) {
+            Ok(done) => return Ok(done),
+            Err(error) => error,
+        };
+        let ends = [SqlState::ADMIN_SHUTDOWN, SqlState::CRASH_SHUTDOWN];
+        let is_over = client.is_closed()
+            || error.is_closed()
+            || error.code().is_some_and(|code| ends.contains(code));
+        if let State::Open(_, backend) = self.state
+            && is_over
+        {
+            let why = error_text(&error);
+            let due = Instant::now();
+            self.state = State::Lost { backend, why: why.clone(), due, attempt: None };
+            return Err(ProbeError::Lost(why));
+        }
+        Err(error.into())
+    }
+}
 
 impl Session {
     /// Connects, and has what the backend costs counted among what watching costs.
-    pub(super) fn open(target: &Target, cost: &ObserverCost) -> Result<Self, ProbeError> {
-        let mut client = control::connect(target)?;
-        // A server that hangs, or a table that is locked, must not hold up the other probes for
-        // good; nor may watching start parallel workers.
-        let ready = "SET statement_timeout = '10s'; SET lock_timeout = '200ms'; \
-            SET max_parallel_workers_per_gather = 0";
-        client.set_statement_limit(Some(STATEMENT_LIMIT));
-        client.batch_execute(ready)?;
-        let pid: i32 = client.query_one("SELECT pg_catalog.pg_backend_pid()", &[])?.try_get(0)?;
+    pub(super) fn open(target: &Target, cost: &Arc<ObserverCost>) -> Result<Self, ProbeError> {
+        let (client, pid) = connect(target)?;
         cost.add_backend(pid);
-        Ok(Self(Arc::new(Mutex::new(client))))
+        let (target, cost) = (target.clone(), Arc::clone(cost));
+        let state = State::Open(Box::new(client), pid);
+        let connection = Connection { target, cost, state, number: 0 };
+        Ok(Self(Arc::new(Mutex::new(connection))))
     }
 
-    pub(super) fn client(&self) -> MutexGuard<'_, Client> {
+    fn lock(&self) -> MutexGuard<'_, Connection> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Returns the rows of `query`.
+    ///
+    /// # Errors
+    /// [`ProbeError::Lost`]: the connection is lost, and made anew meanwhile.
+    /// [`ProbeError::Query`]: the server refuses the query.
+    pub(super) fn rows(
+        &self,
+        query: &mut Query,
+        values: &[&(dyn ToSql + Sync)],
+    ) -> Result<Vec<Row>, ProbeError> {
+        self.lock().with(|client, number| {
+            let statement = match &query.prepared {
+                Some((of, statement)) if *of == number => statement.clone(),
+                _ => client.prepare(&query.text)?,
+            };
+            query.prepared = Some((number, statement.clone()));
+            client.query(&statement, values)
+        })
+    }
+
+    /// Returns the rows of a query that is asked once.
+    pub(super) fn rows_once(
+        &self,
+        query: &str,
+        values: &[&(dyn ToSql + Sync)],
+    ) -> Result<Vec<Row>, ProbeError> {
+        self.lock().with(|client, _| client.query(query, values))
+    }
+
+    /// Returns the one row of a query that is asked once.
+    pub(super) fn row_once(
+        &self,
+        query: &str,
+        values: &[&(dyn ToSql + Sync)],
+    ) -> Result<Row, ProbeError> {
+        self.lock().with(|client, _| client.query_one(query, values))
+    }
+
+    /// Prepares `query`: one that this server does not know is refused now.
+    pub(super) fn prepare(&self, query: impl Into<String>) -> Result<Query, ProbeError> {
+        let mut query = Query::new(query);
+        self.lock().with(|client, number| {
+            query.prepared = Some((number, client.prepare(&query.text)?));
+            Ok(())
+        })?;
+        Ok(query)
     }
 
     /// Whether the server has a view of that name.
     pub(super) fn has_relation(&self, name: &str) -> Result<bool, ProbeError> {
-        let row =
-            self.client().query_one("SELECT pg_catalog.to_regclass($1) IS NOT NULL", &[&name]);
+        let row = self.row_once("SELECT pg_catalog.to_regclass($1) IS NOT NULL", &[&name]);
         Ok(row?.try_get(0)?)
     }
 
     /// The schema of an extension that is there; on a server of pgdyno's own it is created if need
     /// be.
     pub(super) fn extension(&self, name: &str, create: bool) -> Result<Option<String>, ProbeError> {
-        let mut client = self.client();
         if create {
-            client
-                .batch_execute(&format!(
-                    "SET client_min_messages = 'error'; CREATE EXTENSION IF NOT EXISTS {name} SCHEMA public"
-                ))?;
+            let create = format!(
+                "SET client_min_messages = 'error'; CREATE EXTENSION IF NOT EXISTS {name} SCHEMA public"
+            );
+            self.lock().with(|client, _| client.batch_execute(&create))?;
         }
-        let row = client.query_opt(
+        let rows = self.rows_once(
             "SELECT n.nspname::text FROM pg_catalog.pg_extension e JOIN pg_catalog.pg_namespace n ON n.oid = e.extnamespace \
              WHERE e.extname = $1",
             &[&name],
-        );
-        let schema: Option<String> = row?.map(|r| r.try_get(0)).transpose()?;
+        )?;
+        let schema: Option<String> = rows.first().map(|row| row.try_get(0)).transpose()?;
         Ok(schema.map(|schema| escape_identifier(&schema)))
     }
 }

@@ -4,12 +4,11 @@
 use std::time::Duration;
 
 use pgdyno_model::telemetry::{Column, Kind};
-use tokio_postgres::Statement;
 
 use super::columns::Columns;
 use super::context::TelemetryContext;
 use super::probe::{Probe, ProbeError, SLOW};
-use super::session::Session;
+use super::session::{Query, Session};
 
 /// The largest relations at the trial's start. All others count in the database's size only.
 const LARGEST: &str = "SELECT c.oid FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace \
@@ -25,7 +24,7 @@ const SIZES: &str = "SELECT oid::regclass::text, \
 struct Sizes {
     control: Session,
     /// A session with the loaded database, since other catalogs do not have its relations.
-    loaded: Result<(Session, Statement, Vec<u32>), ProbeError>,
+    loaded: Result<(Session, Query, Vec<u32>), ProbeError>,
     database: String,
     columns: Columns,
     missing: Option<String>,
@@ -34,8 +33,8 @@ struct Sizes {
 pub(super) fn make(context: &TelemetryContext) -> Result<Option<Box<dyn Probe>>, ProbeError> {
     let control = context.session()?.clone();
     let loaded = context.own_session(&context.server.loaded).and_then(|session| {
-        let rows = session.client().query(LARGEST, &[])?;
-        let query = session.client().prepare(SIZES)?;
+        let rows = session.rows_once(LARGEST, &[])?;
+        let query = session.prepare(SIZES)?;
         Ok((session, query, rows.iter().map(|r| r.try_get(0)).collect::<Result<_, _>>()?))
     });
     let database = context.server.loaded.database.clone();
@@ -53,26 +52,23 @@ type Named = Vec<(String, f64)>;
 impl Sizes {
     fn database(&self) -> Result<Named, ProbeError> {
         let query = "SELECT 'database', pg_catalog.pg_database_size(oid)::float8 FROM pg_catalog.pg_database WHERE datname = $1";
-        named(self.control.client().query(query, &[&self.database]))
+        named(self.control.rows_once(query, &[&self.database])?)
     }
 
     fn wal(&self) -> Result<Named, ProbeError> {
-        named(self.control.client().query(
+        named(self.control.rows_once(
             "SELECT 'pg_wal', pg_catalog.sum(size)::float8 FROM pg_catalog.pg_ls_waldir()",
             &[],
-        ))
+        )?)
     }
 
-    fn relations(&self) -> Result<Named, ProbeError> {
-        let (session, query, oids) = self.loaded.as_ref().map_err(Clone::clone)?;
-        named(session.client().query(query, &[oids]))
+    fn relations(&mut self) -> Result<Named, ProbeError> {
+        let (session, query, oids) = self.loaded.as_mut().map_err(|why| why.clone())?;
+        named(session.rows(query, &[oids])?)
     }
 }
 
-fn named(
-    rows: Result<Vec<tokio_postgres::Row>, tokio_postgres::Error>,
-) -> Result<Named, ProbeError> {
-    let rows = rows?;
+fn named(rows: Vec<tokio_postgres::Row>) -> Result<Named, ProbeError> {
     let mut named = Named::new();
     for row in rows {
         if let Some(value) = row.try_get::<_, Option<f64>>(1)? {
@@ -97,6 +93,11 @@ impl Probe for Sizes {
             ("the size of pg_wal", self.wal()),
             ("the sizes of relations", self.relations()),
         ];
+        let is_lost =
+            |result: &Result<Named, ProbeError>| matches!(result, Err(ProbeError::Lost(_)));
+        if let Some((_, Err(lost))) = found.iter().find(|(_, result)| is_lost(result)) {
+            return Err(lost.clone());
+        }
         let failed = |(what, result): &(&str, Result<Named, ProbeError>)| {
             result.as_ref().err().map(|why| format!("{what} could not be read: {why}"))
         };

@@ -4,13 +4,12 @@
 use std::time::Duration;
 
 use pgdyno_model::telemetry::{Column, Kind};
-use tokio_postgres::Statement;
 
 use super::columns::Columns;
 use super::context::TelemetryContext;
 use super::pg_stat::unit;
 use super::probe::{Probe, ProbeError, SLOW};
-use super::session::Session;
+use super::session::{Query, Session};
 
 const WANTED: &[&str] = &[
     "calls",
@@ -26,7 +25,7 @@ const WANTED: &[&str] = &[
 
 struct Statements {
     session: Session,
-    query: Statement,
+    query: Query,
     database: String,
     columns: Columns,
 }
@@ -47,7 +46,7 @@ pub(super) fn make(context: &TelemetryContext) -> Result<Option<Box<dyn Probe>>,
          WHERE d.datname = $1 AND queryid IS NOT NULL GROUP BY queryid ORDER BY sum(total_exec_time) DESC LIMIT 50",
         WANTED.iter().map(|c| format!("sum({c})::float8")).collect::<Vec<_>>().join(", ")
     );
-    let query = session.client().prepare(&query)?;
+    let query = session.prepare(query)?;
     let database = context.server.loaded.database.clone();
     Ok(Some(Box::new(Statements { session, query, database, columns: Columns::default() })))
 }
@@ -62,7 +61,7 @@ impl Probe for Statements {
     }
 
     fn sample(&mut self) -> Result<Vec<Option<f64>>, ProbeError> {
-        let rows = self.session.client().query(&self.query, &[&self.database])?;
+        let rows = self.session.rows(&mut self.query, &[&self.database])?;
         // A statement that is not among the costliest has no value in this sample.
         let mut row = self.columns.row_unknown();
         for found in rows {

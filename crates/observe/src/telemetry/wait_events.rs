@@ -18,13 +18,12 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use pgdyno_model::telemetry::{Column, Kind};
-use tokio_postgres::Statement;
 
 use super::columns::Columns;
 use super::context::TelemetryContext;
 use super::cost::thread_cpu;
 use super::probe::{Probe, ProbeError, float};
-use super::session::Session;
+use super::session::{Query, Session};
 
 /// `$1` is the loaded database's oid. The view itself joins more than is needed.
 const LOOK: &str = "SELECT CASE WHEN backend_type IN ('client backend', 'parallel worker') THEN 'load' ELSE backend_type END, \
@@ -68,9 +67,8 @@ pub(super) fn make(context: &TelemetryContext) -> Result<Option<Box<dyn Probe>>,
         return Ok(None);
     }
     let session = context.own_session(&context.server.control)?;
-    let mut client = session.client();
-    let row = client
-        .query_one(
+    let row = session
+        .row_once(
             "SELECT (SELECT oid FROM pg_catalog.pg_database WHERE datname = $1), \
              pg_catalog.pg_has_role(current_user, 'pg_read_all_stats', 'USAGE'), current_user::text",
             &[&context.server.loaded.database],
@@ -83,8 +81,7 @@ pub(super) fn make(context: &TelemetryContext) -> Result<Option<Box<dyn Probe>>,
             "{who} sees only the waits of its own sessions; GRANT pg_read_all_stats shows the others'"
         )
     });
-    let look = client.prepare(LOOK)?;
-    drop(client);
+    let look = session.prepare(LOOK)?;
     let seen = Arc::new(Mutex::new(Seen::default()));
     let clock = context.cost.add_thread();
     let (end, ended) = channel();
@@ -100,7 +97,7 @@ pub(super) fn make(context: &TelemetryContext) -> Result<Option<Box<dyn Probe>>,
 /// The state of the polling thread.
 struct Looker {
     session: Session,
-    look: Statement,
+    look: Query,
     database: u32,
     interval: Duration,
     seen: Arc<Mutex<Seen>>,
@@ -108,21 +105,23 @@ struct Looker {
 }
 
 impl Looker {
-    fn run(self, ended: &Receiver<()>) {
+    fn run(mut self, ended: &Receiver<()>) {
         let mut due = Instant::now();
         loop {
-            let rows = self.session.client().query(&self.look, &[&self.database]);
+            let rows = self.session.rows(&mut self.look, &[&self.database]);
             let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
             match rows {
                 Ok(rows) => {
                     seen.polls += 1;
+                    seen.failed = None;
                     if let Err(e) = rows.iter().try_for_each(|row| seen.add_row(row)) {
                         seen.failed = Some(e.into());
                         return;
                     }
                 }
+                Err(lost @ ProbeError::Lost(_)) => seen.failed = Some(lost),
                 Err(e) => {
-                    seen.failed = Some(e.into());
+                    seen.failed = Some(e);
                     return;
                 }
             }

@@ -391,6 +391,37 @@ fn a_server_that_dies_ends_its_own_probes_only() {
 }
 
 #[test]
+fn a_server_that_comes_back_is_watched_again_and_the_gap_is_told() {
+    let place = Place::new();
+    let mut cluster = place.cluster();
+    cluster.start(&RUN).unwrap();
+    let sessions = |cluster: &Cluster| -> i64 {
+        let query = "SELECT count(*) FROM pg_stat_activity \
+                     WHERE application_name = 'pgdyno control' AND pid <> pg_backend_pid()";
+        cluster.control("postgres").unwrap().query_one(query, &[]).unwrap().get(0)
+    };
+    let watched = TelemetryContext::new(subject(&cluster, "postgres"), wanted());
+    let sampler = CountedSampler::start(&watched);
+    let opened = Instant::now();
+    let before = sessions(&cluster);
+    assert!(before > 1, "the probes that share a session, and those with one of their own");
+    cluster.stop(pgdyno_postgres::StopMode::Immediate);
+    sampler.wait_rounds(2);
+    cluster.start(&RUN).unwrap();
+    let back = opened.elapsed().as_secs_f64();
+    wait_for("the probes' sessions", || (sessions(&cluster) >= before).then_some(()));
+    sampler.wait_rounds(2);
+    let tables = sampler.finish(opened);
+    for name in ["pg_stat_wal", "pg_stat_database", "wait_events", "pg_locks", "sizes"] {
+        let table = table(&tables, name);
+        assert!(table.samples.last().unwrap().t_s > back, "{table:?}");
+        let gap = table.unavailable.as_deref().unwrap();
+        assert!(gap.starts_with("no samples from ") && gap.contains(" s to "), "{name}: {gap}");
+    }
+    assert_eq!(table(&tables, "cpu").unavailable, None);
+}
+
+#[test]
 fn a_given_server_is_driven_by_uri_and_by_keywords_without_showing_its_password() {
     let place = Place::new();
     let mut spec = place.spec();

@@ -446,8 +446,12 @@ fn environment(view: &RunView, watched: &Watched, out: &mut Notes) {
         ));
     }
     observer(view, out);
+    let mut by_reason: BTreeMap<&str, Vec<String>> = BTreeMap::new();
+    for (probe, why) in &watched.unavailable {
+        by_reason.entry(why).or_default().push(format!("`{probe}`"));
+    }
     let missing: Vec<String> =
-        watched.unavailable.iter().map(|(probe, why)| format!("`{probe}` ({why})")).collect();
+        by_reason.iter().map(|(why, probes)| format!("{} ({why})", probes.join(", "))).collect();
     if !missing.is_empty() {
         out.add(
             NoteKind::TelemetryMissing,
