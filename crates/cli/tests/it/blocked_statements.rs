@@ -25,11 +25,12 @@ fn a_crash_test_whose_server_waits_for_a_standby_is_unknown() {
 }
 
 #[test]
-fn a_level_whose_server_waits_for_a_standby_costs_its_own_trials_only() {
+fn a_level_with_which_no_data_can_be_loaded_costs_its_own_trials_only() {
     let world = World::new();
     let sets = [
         "factors={}",
-        "factors.synchronous_standby_names=[\"nobody\", \"\"]",
+        "factors.v={ waits = { synchronous_standby_names = \"nobody\" }, \
+         reads = { default_transaction_read_only = true }, good = { work_mem = \"5MB\" } }",
         "experiment.order=\"sequential\"",
         "experiment.repeats=1",
     ];
@@ -38,8 +39,9 @@ fn a_level_whose_server_waits_for_a_standby_costs_its_own_trials_only() {
     let shown = world.show("latest");
     let trials = shown["trials"].as_array().unwrap();
     let failures: Vec<Option<&str>> = trials.iter().map(|t| t["failure"].as_str()).collect();
-    let [Some(failure), None] = failures[..] else { panic!("{failures:?}") };
-    assert!(failure.contains("for a standby to confirm its commit"), "{failure}");
+    let [Some(waits), Some(reads), None] = failures[..] else { panic!("{failures:?}") };
+    assert!(waits.contains("for a standby to confirm its commit"), "{waits}");
+    assert!(reads.contains("in a read-only transaction"), "{reads}");
     world.assert_nothing_left();
 }
 

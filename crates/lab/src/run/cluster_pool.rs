@@ -37,43 +37,33 @@ pub(super) struct ClusterPool<'a> {
     storages: Option<StoragePool<'a>>,
 }
 
+#[derive(Default)]
 struct Slot {
     /// None while the server's storage is taken down for another one.
     server: Option<Server>,
-    data: Data,
+    /// Whether the server's data set is loaded.
+    is_loaded: bool,
+    /// Why loading failed, by the settings that the server had. Others may let it be loaded.
+    failed: BTreeMap<BTreeMap<String, String>, String>,
 }
 
 impl Slot {
     fn new(server: Server) -> Self {
-        Self { server: Some(server), data: Data::Missing }
+        Self { server: Some(server), ..Self::default() }
+    }
+
+    /// Whether loading failed, and not yet with `settings`.
+    fn may_load_with(&self, settings: &BTreeMap<String, String>) -> bool {
+        !self.is_loaded && !self.failed.is_empty() && !self.failed.contains_key(settings)
     }
 
     /// Removes pgdyno's own cluster, if there is one.
     fn remove_cluster(&mut self) -> Result<(), LabError> {
-        self.data = Data::Missing;
+        self.is_loaded = false;
         match self.server.take() {
             Some(Server::Managed(cluster)) => Ok(cluster.remove()?),
             Some(Server::External(_)) | None => Ok(()),
         }
-    }
-}
-
-/// The state of a server's data set.
-enum Data {
-    Missing,
-    Loaded,
-    /// Loading failed; every trial on the server fails alike.
-    Broken {
-        reason: String,
-        /// The settings with which it failed, if others may let it be loaded.
-        with: Option<BTreeMap<String, String>>,
-    },
-}
-
-impl Data {
-    /// Whether loading failed for the settings that the server had, and it has others now.
-    fn may_load_with(&self, settings: &BTreeMap<String, String>) -> bool {
-        matches!(self, Self::Broken { with: Some(with), .. } if with != settings)
     }
 }
 
@@ -316,16 +306,17 @@ impl<'a> ClusterPool<'a> {
                 prepared.experiment.storage[&key.storage].device.overlaid(&treatment.device);
             storages.set(&key.storage, &device, &self.provisioner)?;
             if let Some(slot) = self.slots.get_mut(&key)
-                && slot.data.may_load_with(&treatment.settings)
+                && slot.may_load_with(&treatment.settings)
             {
                 slot.remove_cluster()?;
             }
             if self.slots.get(&key).is_none_or(|slot| slot.server.is_none()) {
                 let server = self.cluster(&key)?;
-                self.slots.insert(key.clone(), Slot::new(server));
+                self.slots.entry(key.clone()).or_default().server = Some(server);
             }
         }
-        let Some(Slot { server: Some(server), data }) = self.slots.get_mut(&key) else {
+        let Some(Slot { server: Some(server), is_loaded, failed }) = self.slots.get_mut(&key)
+        else {
             unreachable!("a treatment's cluster was made just now, or its server before any trial");
         };
         // Not with the settings of another treatment: the server may not start with those.
@@ -334,25 +325,20 @@ impl<'a> ClusterPool<'a> {
         {
             cluster.apply(&treatment.settings, context.stop)?;
         }
-        match data {
-            Data::Loaded => {}
-            Data::Broken { reason, .. } => {
+        if !*is_loaded {
+            // A server that is not pgdyno's own is not emptied for another attempt.
+            let any = failed.values().next().filter(|_| self.storages.is_none());
+            if let Some(reason) = failed.get(&treatment.settings).or(any) {
                 return Err(LabError::Sql {
                     doing: format!("use data set {}", key.data),
                     found: reason.clone(),
                 });
             }
-            Data::Missing => {
-                let loaded = self.templates.fill(server, prepared, treatment, context);
-                *data = match &loaded {
-                    Ok(()) => Data::Loaded,
-                    Err(e) => Data::Broken {
-                        reason: e.message(),
-                        with: e.is_wait().then(|| treatment.settings.clone()),
-                    },
-                };
-                loaded?;
+            if let Err(e) = self.templates.fill(server, prepared, treatment, context) {
+                failed.insert(treatment.settings.clone(), e.message());
+                return Err(e);
             }
+            *is_loaded = true;
         }
         let lies_on = prepared.lies_on(&treatment.storage);
         let storages = self.storages.as_ref();
