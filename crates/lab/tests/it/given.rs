@@ -6,6 +6,7 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use pgdyno_exec::journal::Journal;
+use pgdyno_exec::paths::state_dir;
 use pgdyno_lab::file::Override;
 use pgdyno_lab::{Consent, LabError, Prepared, SessionEnd, run};
 use pgdyno_model::progress::{Activity, Event, Notice, Progress, Silent, Warning};
@@ -57,6 +58,18 @@ impl Theirs {
 
     fn store(&self) -> PathBuf {
         self.home.path().join("store.sqlite3")
+    }
+
+    /// Takes what is to be put back on this server, which is gone for good, out of the journal of
+    /// whoever runs the test.
+    fn forget(&self) {
+        let Address::Tcp { port, .. } = self.cluster.target("postgres").address else { return };
+        let named = format!("port='{port}'");
+        for entry in std::fs::read_dir(state_dir().join("made")).unwrap().flatten() {
+            if std::fs::read_to_string(entry.path()).is_ok_and(|text| text.contains(&named)) {
+                std::fs::remove_file(entry.path()).unwrap();
+            }
+        }
     }
 
     /// What `postgresql.auto.conf` holds.
@@ -353,6 +366,7 @@ fn a_server_that_is_restarted_as_a_run_ends_is_waited_for_and_left_as_it_was() {
         let is_told = |name| told.iter().any(|l| l.contains(name) && l.contains("pgdyno clean"));
         assert!(told.len() == 2 && names.into_iter().all(is_told), "{told:?}");
     }
+    theirs.forget();
 }
 
 #[test]
