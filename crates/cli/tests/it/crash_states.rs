@@ -250,9 +250,10 @@ fn one_flush_in_a_hundred_that_is_left_out_is_found_without_a_crash() {
     let (early, acknowledged) = (count(&stretch["early"]), count(&stretch["acknowledged"]));
     // Clients that commit together share a flush.
     assert!(early > 0 && early < acknowledged / 20, "{stretch}");
-    // Where the flush of the last commits is left out, their records do not reach the disk at all.
+    // Where the last flush of all is left out, or the last of a segment, records do not reach the
+    // disk, and none is found behind them.
     let by_record = count(&stretch["by_record"]);
-    assert!((acknowledged - 2..=acknowledged).contains(&by_record), "{stretch}");
+    assert!(by_record > 0 && by_record <= acknowledged, "{stretch}");
     let named = stretch["first_early"].as_array().unwrap();
     assert_eq!(named.len() as u64, early.min(10), "{stretch}");
     world.assert_nothing_left();
