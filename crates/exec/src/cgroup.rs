@@ -7,7 +7,7 @@ use crate::mountinfo::{self, MountEntry};
 
 /// Returns the group in `membership`, the text of a `/proc/PID/cgroup`: of version 2, or of the
 /// version 1 hierarchy with `controller`.
-pub fn member_of<'a>(membership: &'a str, controller: Option<&str>) -> Option<&'a str> {
+fn member_of<'a>(membership: &'a str, controller: Option<&str>) -> Option<&'a str> {
     membership.lines().find_map(|line| {
         let mut parts = line.splitn(3, ':').skip(1);
         let (controllers, path) = (parts.next()?, parts.next()?);
@@ -34,6 +34,13 @@ pub fn directories(mounts: &[MountEntry], controller: Option<&str>, path: &str) 
     own.ancestors().take_while(|p| p.starts_with(&mount.point)).map(Path::to_owned).collect()
 }
 
+/// Returns the directories of the group in `membership`, and of those above it, as [`member_of`] and
+/// [`directories`] do.
+pub fn groups(membership: &str, mounts: &[MountEntry], controller: Option<&str>) -> Vec<PathBuf> {
+    let path = member_of(membership, controller);
+    path.map_or_else(Vec::new, |path| directories(mounts, controller, path))
+}
+
 /// Returns the CPUs' worth of time (count) that the groups in `membership`, as in [`member_of`],
 /// and those above them allow: the least that `cpu.max` or `cpu.cfs_quota_us` says. None where no
 /// group sets a limit. `read` returns the text of a file.
@@ -42,12 +49,10 @@ pub fn cpu_quota(
     mounts: &[MountEntry],
     read: impl Fn(&Path) -> Option<String>,
 ) -> Option<f64> {
-    let groups = |controller: Option<&str>| {
-        let path = member_of(membership, controller);
-        path.map_or_else(Vec::new, |path| directories(mounts, controller, path))
-    };
-    let unified = groups(None).into_iter().filter_map(|group| read(&group.join("cpu.max")));
-    let legacy = groups(Some("cpu")).into_iter().filter_map(|group| {
+    let unified = groups(membership, mounts, None);
+    let unified = unified.into_iter().filter_map(|group| read(&group.join("cpu.max")));
+    let legacy = groups(membership, mounts, Some("cpu"));
+    let legacy = legacy.into_iter().filter_map(|group| {
         let quota = read(&group.join("cpu.cfs_quota_us"))?;
         Some(format!("{quota} {}", read(&group.join("cpu.cfs_period_us"))?))
     });

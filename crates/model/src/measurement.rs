@@ -125,8 +125,9 @@ impl Measurement {
     }
 
     /// Whether the generator may have been the limit: one of its threads was busy nine tenths of
-    /// the time, all of them used nine tenths of what they may, or its event loops made up a tenth of the median latency or half of the 99th
-    /// percentile. A window of less than a second is mostly its beginning, and says nothing.
+    /// the time, all of them used nine tenths of what they may, or its event loops made up a tenth
+    /// of the median latency or half of the 99th percentile. A window of less than a second is
+    /// mostly its beginning, and says nothing.
     pub fn generator_limit(&self) -> Option<GeneratorLimit> {
         if let Some(share) = pinned(self.busiest_thread, self.measured_s) {
             return Some(GeneratorLimit::Pinned(share));

@@ -16,6 +16,7 @@
 //!   `postgres`.
 //! - [`beneath()`]: a filesystem beneath that of a storage.
 //! - [`small_workload`]: a workload that is loaded in no time.
+//! - [`Tmpfs`]: a filesystem in memory, with mount options of the test's choice.
 //! - [`traces()`]: mounts, loop devices and emulated disks that a test left behind.
 //! - [`wait_for`]: polls for a result, and fails the test after a minute.
 //!

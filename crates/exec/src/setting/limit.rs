@@ -94,8 +94,7 @@ pub fn line_of(text: &str, set: &str) -> String {
 /// Returns the folder of this process's group: of version 2, or of the version 1 hierarchy with
 /// `controller`.
 fn group(groups: &str, mounts: &[MountEntry], controller: Option<&str>) -> Option<PathBuf> {
-    let path = cgroup::member_of(groups, controller)?;
-    cgroup::directories(mounts, controller, path).into_iter().next()
+    cgroup::groups(groups, mounts, controller).into_iter().next()
 }
 
 #[cfg(test)]

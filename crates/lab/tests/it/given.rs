@@ -63,7 +63,9 @@ impl Theirs {
     /// Takes what is to be put back on this server, which is gone for good, out of the journal of
     /// whoever runs the test.
     fn forget(&self) {
-        let Address::Tcp { port, .. } = self.cluster.target("postgres").address else { return };
+        let Address::Tcp { port, .. } = self.cluster.target("postgres").address else {
+            panic!("asked for TCP")
+        };
         let named = format!("port='{port}'");
         for entry in std::fs::read_dir(state_dir().join("made")).unwrap().flatten() {
             if std::fs::read_to_string(entry.path()).is_ok_and(|text| text.contains(&named)) {

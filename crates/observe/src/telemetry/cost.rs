@@ -3,7 +3,7 @@
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use rustix::time::ClockId;
@@ -14,36 +14,40 @@ use super::probe::{ProbeError, read};
 pub(super) struct ObserverCost {
     /// PGDATA on this host. The cost of backends on another host is unknown.
     data: Option<PathBuf>,
-    /// Each backend's pid, and its CPU time when last read.
-    backends: Mutex<Vec<(i32, Duration)>>,
-    /// CPU time of backends that were replaced (as last read).
-    replaced: Mutex<Duration>,
+    backends: Mutex<Backends>,
     /// CPU time that sampling threads other than the sampler's reported last (nanoseconds).
     threads: Mutex<Vec<Arc<AtomicU64>>>,
+}
+
+#[derive(Default)]
+struct Backends {
+    /// Each one's pid, and its CPU time when last read.
+    present: Vec<(i32, Duration)>,
+    /// CPU time of those that were replaced, when last read.
+    replaced: Duration,
 }
 
 impl ObserverCost {
     /// Starts counting for a server with the data directory `data`.
     pub(super) fn new(data: Option<PathBuf>) -> Self {
         let data = data.map(|d| d.canonicalize().unwrap_or(d));
-        Self {
-            data,
-            backends: Mutex::default(),
-            replaced: Mutex::default(),
-            threads: Mutex::default(),
-        }
+        Self { data, backends: Mutex::default(), threads: Mutex::default() }
+    }
+
+    fn backends(&self) -> MutexGuard<'_, Backends> {
+        self.backends.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Adds the cost of the backend `pid`.
     pub(super) fn add_backend(&self, pid: i32) {
-        self.backends.lock().unwrap_or_else(PoisonError::into_inner).push((pid, Duration::ZERO));
+        self.backends().present.push((pid, Duration::ZERO));
     }
 
     /// Counts the backend `new` in place of `old`, whose connection was lost.
     pub(super) fn replace_backend(&self, old: i32, new: i32) {
-        let mut backends = self.backends.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(backend) = backends.iter_mut().find(|(pid, _)| *pid == old) {
-            *self.replaced.lock().unwrap_or_else(PoisonError::into_inner) += backend.1;
+        let Backends { present, replaced } = &mut *self.backends();
+        if let Some(backend) = present.iter_mut().find(|(pid, _)| *pid == old) {
+            *replaced += backend.1;
             *backend = (new, Duration::ZERO);
         }
     }
@@ -65,9 +69,9 @@ impl ObserverCost {
     /// Returns the CPU time of the backends.
     pub(super) fn backends_cpu(&self) -> Result<Duration, ProbeError> {
         let data = self.data.as_deref().ok_or("the server is on another machine")?;
-        let mut backends = self.backends.lock().unwrap_or_else(PoisonError::into_inner);
-        let mut sum = *self.replaced.lock().unwrap_or_else(PoisonError::into_inner);
-        for (pid, used) in backends.iter_mut() {
+        let Backends { present, replaced } = &mut *self.backends();
+        let mut sum = *replaced;
+        for (pid, used) in present {
             *used = backend_cpu(*pid, data)?;
             sum += *used;
         }

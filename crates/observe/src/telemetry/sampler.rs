@@ -130,7 +130,9 @@ impl Taken {
         match self.probe.sample() {
             Ok(values) => {
                 let at = before + before.elapsed() / 2;
-                self.open_gap().into_iter().for_each(|gap| gap.to = Some(at));
+                if let Some(gap) = self.open_gap() {
+                    gap.to = Some(at);
+                }
                 self.samples.push((at, values));
             }
             Err(ProbeError::Lost(why)) => {

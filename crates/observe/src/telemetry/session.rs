@@ -32,8 +32,16 @@ pub(super) struct Query {
 }
 
 impl Query {
-    pub(super) fn new(text: impl Into<String>) -> Self {
-        Self { text: text.into(), prepared: None }
+    /// Returns the statement on the connection `number`, which `client` has.
+    fn on(&mut self, client: &mut Client, number: u64) -> Result<Statement, tokio_postgres::Error> {
+        if let Some((of, statement)) = &self.prepared
+            && *of == number
+        {
+            return Ok(statement.clone());
+        }
+        let statement = client.prepare(&self.text)?;
+        self.prepared = Some((number, statement.clone()));
+        Ok(statement)
     }
 }
 
@@ -41,16 +49,21 @@ struct Connection {
     target: Target,
     cost: Arc<ObserverCost>,
     state: State,
+    /// The pid of the last connection's backend.
+    backend: i32,
     /// How many connections there were before the present one (count).
     number: u64,
 }
 
 enum State {
-    /// A client, and the pid of its backend.
-    Open(Box<Client>, i32),
-    /// No connection since the backend with this pid; the next attempt is due, or under way in a
-    /// thread of its own, so that a server that does not answer holds up no other probe.
-    Lost { backend: i32, why: String, due: Instant, attempt: Option<Attempt> },
+    Open(Box<Client>),
+    /// The next attempt to connect is due, or under way in a thread of its own, so that a server that
+    /// does not answer holds up no other probe.
+    Lost {
+        why: String,
+        due: Instant,
+        attempt: Option<Attempt>,
+    },
 }
 
 type Attempt = JoinHandle<Result<(Client, i32), ProbeError>>;
@@ -73,12 +86,12 @@ impl Connection {
     /// # Errors
     /// [`ProbeError::Lost`]: there is none now. A new one is on its way.
     fn client(&mut self) -> Result<(&mut Client, u64), ProbeError> {
-        if let State::Lost { backend, why, due, attempt } = &mut self.state {
+        if let State::Lost { why, due, attempt } = &mut self.state {
             match attempt.take_if(|attempt| attempt.is_finished()).map(JoinHandle::join) {
                 Some(Ok(Ok((client, pid)))) => {
-                    self.cost.replace_backend(*backend, pid);
-                    self.number += 1;
-                    self.state = State::Open(Box::new(client), pid);
+                    self.cost.replace_backend(self.backend, pid);
+                    (self.backend, self.number) = (pid, self.number + 1);
+                    self.state = State::Open(Box::new(client));
                 }
                 Some(Ok(Err(again))) => {
                     (*why, *due) = (again.to_string(), Instant::now() + PAUSE);
@@ -93,7 +106,7 @@ impl Connection {
             }
         }
         match &mut self.state {
-            State::Open(client, _) => Ok((client, self.number)),
+            State::Open(client) => Ok((client, self.number)),
             State::Lost { why, .. } => Err(ProbeError::Lost(why.clone())),
         }
     }
@@ -112,26 +125,23 @@ impl Connection {
         let is_over = client.is_closed()
             || error.is_closed()
             || error.code().is_some_and(|code| ends.contains(code));
-        if let State::Open(_, backend) = self.state
-            && is_over
-        {
-            let why = error_text(&error);
-            let due = Instant::now();
-            self.state = State::Lost { backend, why: why.clone(), due, attempt: None };
-            return Err(ProbeError::Lost(why));
+        if !is_over {
+            return Err(error.into());
         }
-        Err(error.into())
+        let why = error_text(&error);
+        self.state = State::Lost { why: why.clone(), due: Instant::now(), attempt: None };
+        Err(ProbeError::Lost(why))
     }
 }
 
 impl Session {
     /// Connects, and has what the backend costs counted among what watching costs.
     pub(super) fn open(target: &Target, cost: &Arc<ObserverCost>) -> Result<Self, ProbeError> {
-        let (client, pid) = connect(target)?;
-        cost.add_backend(pid);
+        let (client, backend) = connect(target)?;
+        cost.add_backend(backend);
         let (target, cost) = (target.clone(), Arc::clone(cost));
-        let state = State::Open(Box::new(client), pid);
-        let connection = Connection { target, cost, state, number: 0 };
+        let state = State::Open(Box::new(client));
+        let connection = Connection { target, cost, state, backend, number: 0 };
         Ok(Self(Arc::new(Mutex::new(connection))))
     }
 
@@ -150,11 +160,7 @@ impl Session {
         values: &[&(dyn ToSql + Sync)],
     ) -> Result<Vec<Row>, ProbeError> {
         self.lock().with(|client, number| {
-            let statement = match &query.prepared {
-                Some((of, statement)) if *of == number => statement.clone(),
-                _ => client.prepare(&query.text)?,
-            };
-            query.prepared = Some((number, statement.clone()));
+            let statement = query.on(client, number)?;
             client.query(&statement, values)
         })
     }
@@ -179,11 +185,8 @@ impl Session {
 
     /// Prepares `query`: one that this server does not know is refused now.
     pub(super) fn prepare(&self, query: impl Into<String>) -> Result<Query, ProbeError> {
-        let mut query = Query::new(query);
-        self.lock().with(|client, number| {
-            query.prepared = Some((number, client.prepare(&query.text)?));
-            Ok(())
-        })?;
+        let mut query = Query { text: query.into(), prepared: None };
+        self.lock().with(|client, number| query.on(client, number))?;
         Ok(query)
     }
 

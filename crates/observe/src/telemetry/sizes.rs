@@ -93,9 +93,8 @@ impl Probe for Sizes {
             ("the size of pg_wal", self.wal()),
             ("the sizes of relations", self.relations()),
         ];
-        let is_lost =
-            |result: &Result<Named, ProbeError>| matches!(result, Err(ProbeError::Lost(_)));
-        if let Some((_, Err(lost))) = found.iter().find(|(_, result)| is_lost(result)) {
+        let mut errors = found.iter().filter_map(|(_, result)| result.as_ref().err());
+        if let Some(lost) = errors.find(|error| matches!(error, ProbeError::Lost(_))) {
             return Err(lost.clone());
         }
         let failed = |(what, result): &(&str, Result<Named, ProbeError>)| {
