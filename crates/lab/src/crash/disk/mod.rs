@@ -146,31 +146,47 @@ fn lose(rig: Rig<'_>) -> Met {
     Ok(Ok(told))
 }
 
+/// Takes a segment of WAL each time.
+const TAKE_SEGMENTS: [&str; 1] = ["SELECT pg_catalog.pg_switch_wal()"];
+/// Takes a megabyte beside the load's tables each time, until its session ends.
+const TAKE_PAGES: [&str; 2] = [
+    "CREATE TEMP TABLE IF NOT EXISTS pgdyno_room (filler text)",
+    "INSERT INTO pgdyno_room SELECT repeat('x', 1000) FROM generate_series(1, 1000)",
+];
+
 /// The filesystem of PGDATA or of pg_wal has no room left until the server has run into that.
 fn fill(rig: Rig<'_>) -> Met {
-    let Rig { target, draws, context, .. } = rig;
+    let Rig { target, under, draws, context, .. } = rig;
     let mut client = control::connect_to_own(&target)?;
     let row = client.query_one("SHOW data_directory", &[]);
     let data: String = row.map_err(|e| LabError::sql("ask where PGDATA lies", &e))?.get(0);
-    drop(client);
-    let directory = match drawn(draws, 2) {
-        0 => PathBuf::from(&data),
-        _ => Path::new(&data).join("pg_wal"),
+    let data = PathBuf::from(data);
+    let (of_data, of_wal) = (mount_point(&data)?, mount_point(&data.join("pg_wal"))?);
+    let is_data = match under {
+        Under::Data => true,
+        Under::Wal => false,
+        Under::Both => drawn(draws, 2) == 0,
     };
-    let point = mount_point(&directory)?;
-    let ballast = DiskFiller::fill(&point)?;
-    // Each takes a segment, and none is there to be recycled.
-    let switches = Repeated::begin(&["SELECT pg_switch_wal()"], Duration::ZERO, &target);
-    let has_ended = || Ok(switches.has_ended().then_some(()));
+    let point = if is_data { &of_data } else { &of_wal };
+    // As long as this session lasts no checkpoint gives segments free. A server that allows no slot
+    // may make room for itself again and again; that the fault was missed is then told.
+    let keep =
+        "SELECT pg_catalog.pg_create_physical_replication_slot('pgdyno_disk_full', true, true)";
+    let _ = client.batch_execute(keep);
+    let ballast = DiskFiller::fill(point)?;
+    let taking: &'static [&'static str] =
+        if *point == of_wal { &TAKE_SEGMENTS } else { &TAKE_PAGES };
+    let taking = Repeated::begin(taking, Duration::ZERO, &target);
+    let has_ended = || Ok(taking.has_ended().then_some(()));
     let met = context.poll(PATIENCE, Duration::from_millis(10), has_ended);
     // Before the power goes: whoever runs out of room makes some before the next start.
     drop(ballast);
-    drop(switches);
+    drop(taking);
     // Its filesystem may have given up; then there is nothing to make durable.
-    let _ = make_durable(&point);
+    let _ = make_durable(point);
     Ok(match met? {
         Some(()) => Ok(vec![format!("{} was full, and the server ran into it", point.display())]),
-        None => Err(Missed::NeededNoRoom { on: point, within: PATIENCE }),
+        None => Err(Missed::NeededNoRoom { on: point.clone(), within: PATIENCE }),
     })
 }
 
