@@ -19,8 +19,13 @@ pub(super) const APPLICATION: &str = "pgdyno control";
 /// of whoever connects.
 pub const SEARCH_PATH: &str = "pg_catalog, pg_temp";
 
-/// Returns the library's own description of `target`, with the search path `path`, or else with the
-/// path of the target's settings.
+/// Limits that a role or a database sets for its applications, and that PostgreSQL has had since 9.6.
+/// pgdyno's own statements have bounds of their own.
+const LIMITS: [&str; 3] =
+    ["statement_timeout", "lock_timeout", "idle_in_transaction_session_timeout"];
+
+/// Returns the library's own description of `target`, with the search path `path` and without the
+/// role's limits of time, or else with the path and limits of the target's settings.
 pub(super) fn config(target: &Target, path: Option<&str>) -> Config {
     let mut config = Config::new();
     config
@@ -51,11 +56,29 @@ pub(super) fn config(target: &Target, path: Option<&str>) -> Config {
         "options" => value.clone(),
         _ => setting(name, value),
     });
+    let limits = LIMITS.map(|name| setting(name, "0"));
+    let of_path = path.map(|path| [setting("search_path", path)].into_iter().chain(limits));
     // Of several values the last counts.
-    let options: Vec<String> =
-        of_target.chain(path.map(|path| setting("search_path", path))).collect();
+    let options: Vec<String> = of_target.chain(of_path.into_iter().flatten()).collect();
     if !options.is_empty() {
         config.options(options.join(" "));
     }
     config
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn limits_of_time_bind_the_users_sessions_and_not_pgdynos_own() {
+        let address = Address::Unix { directory: "/run".into(), port: 5432 };
+        let mut target = Target::new(address, "postgres", "postgres");
+        target.settings = vec![("statement_timeout".into(), "5s".into())];
+        let users = config(&target, None);
+        assert_eq!(users.get_options(), Some("-c statement_timeout=5s"));
+        let own = config(&target, Some(SEARCH_PATH));
+        let (_, last) = own.get_options().unwrap().split_once("statement_timeout=5s ").unwrap();
+        assert!(last.contains("-c statement_timeout=0") && last.contains("-c lock_timeout=0"));
+    }
 }

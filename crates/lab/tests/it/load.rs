@@ -120,10 +120,10 @@ fn every_way_of_authentication_works_and_a_wrong_password_is_named() {
             target
         };
         let mut good = spec(target(Some(PASSWORD)), "SELECT 1;");
-        good.servers.targets[0].settings.push(("statement_timeout".into(), "7s".into()));
+        good.servers.targets[0].settings.push(("work_mem".into(), "7MB".into()));
         assert_eq!(run_load(&good, &unwatched(&RUNNING)).unwrap().transactions, 10);
-        let asked = Session::new(&good.servers.targets[0]).ask("SHOW statement_timeout");
-        assert_eq!(asked.as_deref(), Some("7s"));
+        let asked = Session::new(&good.servers.targets[0]).ask("SHOW work_mem");
+        assert_eq!(asked.as_deref(), Some("7MB"));
 
         let wrong = spec(target(Some("wrong")), "SELECT 1;");
         let error = run_load(&wrong, &unwatched(&RUNNING)).unwrap_err();
