@@ -10,7 +10,7 @@ use pgdyno_model::target::Address;
 use crate::coordinator::{Coordinator, CoordinatorAction};
 use crate::error::GeneratorsError;
 use crate::fleet::{Fleet, News, OurClock};
-use crate::generators::{Generators, Place};
+use crate::generators::{Generator, Generators, Place};
 use crate::join::gather;
 use crate::launch::{Hands, starter};
 
@@ -72,7 +72,11 @@ pub fn run_load(
         act(&mut coordinator, &fleet, (spec, observer, hands), clock);
     }
     drop(fleet);
-    coordinator.finish(spec)
+    let measurement = coordinator.finish(spec)?;
+    // Those of one machine share what it allows.
+    let is_local = |generator: &Generator| generator.place == Place::Local;
+    let all_here = generators.join.is_none() && generators.list.iter().all(is_local);
+    Ok(if all_here { measurement.with_cpus_allowed(hands.cpus_allowed) } else { measurement })
 }
 
 /// Does what the coordinator asks for.

@@ -36,6 +36,7 @@ const SPIN: Duration = Duration::from_millis(1);
 
 /// What both threads share.
 struct Shared<W> {
+    cpus_allowed: Option<f64>,
     reports: Mutex<W>,
     stop: AtomicBool,
     /// Whether the orders have ended.
@@ -69,7 +70,8 @@ enum Step {
     Start(Nanos),
 }
 
-/// Serves one load: takes orders from `orders` and sends reports to `reports`.
+/// Serves one load: takes orders from `orders` and sends reports to `reports`. The process may use
+/// `cpus_allowed` CPUs' worth of time (count; none where that is not known).
 ///
 /// Once the orders end, or nothing came for ten seconds, the process ends within a second, even if the
 /// load does not.
@@ -79,8 +81,10 @@ enum Step {
 pub fn serve(
     orders: impl Read + Send + 'static,
     reports: impl Write + Send + 'static,
+    cpus_allowed: Option<f64>,
 ) -> Result<(), WorkerError> {
     let shared = Arc::new(Shared {
+        cpus_allowed,
         reports: Mutex::new(reports),
         stop: AtomicBool::new(false),
         is_over: AtomicBool::new(false),
@@ -226,7 +230,8 @@ fn offer<W: Write + Send + 'static>(
         return Err(WorkerError::Abandoned);
     }
     match driven {
-        Ok(outcome) => {
+        Ok(mut outcome) => {
+            outcome.measurement = outcome.measurement.with_cpus_allowed(shared.cpus_allowed);
             let done = Box::new(done(&spec, &outcome, number.get()));
             shared.send(|| Report::Done(done));
             Ok(())
@@ -286,6 +291,7 @@ fn done(spec: &LoadSpec, outcome: &ShareOutcome, seconds: u64) -> Done {
         ended: ended.nanoseconds_since(schedule.start),
         cpu_s: measurement.generator_cpu_s,
         busiest_thread: measurement.busiest_thread,
+        allowed_cpu_used: measurement.allowed_cpu_used,
         pinned_since: *pinned_since,
         reactor: measurement.reactor.clone(),
         reactor_reason: measurement.reactor_reason.clone(),

@@ -86,6 +86,7 @@ pub use pgdyno_emulated_disk::{
     Content, DataPlace, DiskEvent, DiskLog, EventKind, LogError, LoggedPage,
     serve as serve_emulated_disk,
 };
+pub use pgdyno_exec::cgroup::cpus_allowed;
 pub use pgdyno_facts::Serials;
 pub use pgdyno_model::crash::{CrashRecord, Fault, States, Verdict};
 pub use pgdyno_model::experiment::Loading;

@@ -65,8 +65,8 @@ pub struct Measurement {
     #[serde(default)]
     pub busiest_thread: f64,
     /// CPU time that the process used within the window, divided by what its affinity and control
-    /// group allow (a share: 1 is all of it). None of several generators, where an earlier version
-    /// measured, and where what is allowed cannot be read.
+    /// group allow (a share: 1 is all of it). Of several generators the largest. None where an
+    /// earlier version measured, and where what is allowed cannot be read.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub allowed_cpu_used: Option<f64>,
     /// Where the highest rate was looked for: every rate that was tried. All else is then of the

@@ -207,7 +207,12 @@ fn load(
                 .map_err(Failure::Load),
             Some(generators) => {
                 let notice = |text: &str| drop(news.send(format!("pgdyno: {text}\n")));
-                let hands = Hands { start: start_piped, notice: &notice, admission: None };
+                let hands = Hands {
+                    start: start_piped,
+                    notice: &notice,
+                    admission: None,
+                    cpus_allowed: cpus_allowed(),
+                };
                 pgdyno_generators::run_load(&spec, &observer, generators, &hands)
                     .map_err(Failure::Generators)
             }

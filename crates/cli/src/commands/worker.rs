@@ -5,7 +5,7 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use pgdyno_lab::serve_host_telemetry;
+use pgdyno_lab::{cpus_allowed, serve_host_telemetry};
 
 use crate::error::CommandError;
 use crate::exit_status::ExitStatus;
@@ -38,11 +38,12 @@ pub(crate) fn run(options: &Options) -> Result<ExitStatus, CommandError> {
             .map_err(CommandError::Connection)?;
         return Ok(ExitStatus::Success);
     }
+    let cpus = cpus_allowed();
     let served = match (&options.join, &options.token_file) {
         (Some(address), Some(file)) => {
-            pgdyno_generators::serve_joined(address, file, options.name.as_deref())
+            pgdyno_generators::serve_joined(address, file, options.name.as_deref(), cpus)
         }
-        _ => pgdyno_generators::serve(std::io::stdin(), std::io::stdout()),
+        _ => pgdyno_generators::serve(std::io::stdin(), std::io::stdout(), cpus),
     };
     served.map_err(CommandError::Worker)?;
     Ok(ExitStatus::Success)

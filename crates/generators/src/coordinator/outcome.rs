@@ -30,6 +30,7 @@ impl Coordinator {
         let dones = || self.members.iter().filter_map(|member| member.done.as_ref());
         let cpu_s = dones().map(|done| done.cpu_s).sum();
         let busiest_thread = dones().map(|done| done.busiest_thread).fold(0.0, f64::max);
+        let allowed_cpu_used = dones().filter_map(|done| done.allowed_cpu_used).reduce(f64::max);
         let reactors: BTreeSet<&str> = dones().flat_map(|done| done.reactor.split(", ")).collect();
         let reactor = reactors.into_iter().collect::<Vec<_>>().join(", ");
         let reactor_reason = dones().find_map(|done| done.reactor_reason.clone());
@@ -43,6 +44,7 @@ impl Coordinator {
             #[allow(clippy::cast_precision_loss)]
             connect_s: connecting as f64 / 1e9,
             busiest_thread,
+            allowed_cpu_used,
             reactor,
             reactor_reason,
             aborted_thread,

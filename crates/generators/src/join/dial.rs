@@ -23,10 +23,11 @@ pub fn serve_joined(
     address: &str,
     token_file: &Path,
     name: Option<&str>,
+    cpus_allowed: Option<f64>,
 ) -> Result<(), WorkerError> {
     let name = name.map_or_else(host, str::to_owned);
     let (reader, writer) = join(address, token_file, name).map_err(WorkerError::Join)?;
-    serve(reader, writer)
+    serve(reader, writer, cpus_allowed)
 }
 
 fn join(address: &str, token_file: &Path, host: String) -> Result<(Reader, Writer), JoinError> {

@@ -33,6 +33,9 @@ pub struct Hands<'a> {
     pub notice: &'a dyn Fn(&str),
     /// Has the server let generators in, where it knows only those that it is told of.
     pub admission: Option<Admission<'a>>,
+    /// CPUs' worth of time that this process and those that it starts may use together (count), where
+    /// that is known.
+    pub cpus_allowed: Option<f64>,
 }
 
 /// How a server lets generators in.

@@ -372,7 +372,8 @@ fn offer(
             error => error.into(),
         });
     };
-    let hands = Hands { start: start_piped, notice: &|_| {}, admission };
+    let hands =
+        Hands { start: start_piped, notice: &|_| {}, admission, cpus_allowed: cpus_allowed() };
     pgdyno_generators::run_load(spec, observer, generators, &hands).map_err(|error| match error {
         GeneratorsError::Interrupted => LabError::Interrupted,
         error => error.into(),
