@@ -37,6 +37,25 @@ test('what is searched stands in the URL, and comes back with it', async ({ page
   await expect(page.locator('ol.rows > li')).toHaveCount(runs(server.file).length);
 });
 
+test('what is filtered and ordered stands in the URL, and comes back with it', async ({ page, server, trouble }) => {
+  await page.goto(server.url);
+  const rows = page.locator('ol.rows > li');
+  const ids = () => rows.evaluateAll((list) => list.map((row) => row.getAttribute('data-id')));
+  const all = runs(server.file).map((run) => run.id);
+  await expect(rows).toHaveCount(all.length);
+  await page.getByLabel('Order').selectOption('oldest');
+  await expect.poll(ids).toEqual(all.toReversed());
+  await page.reload();
+  await expect.poll(ids).toEqual(all.toReversed());
+  await page.getByLabel('Kind').selectOption('probe');
+  await expect(rows).toHaveCount(0);
+  const { searchParams } = new URL(page.url());
+  expect([searchParams.get('kind'), searchParams.get('sort')]).toEqual(['probe', 'oldest']);
+  await page.getByRole('button', { name: 'Show all' }).click();
+  await expect(rows).toHaveCount(all.length);
+  expect(trouble).toEqual([]);
+});
+
 test('a note and its tags are written in place, found, and kept as text', async ({ page, server, trouble }) => {
   await page.goto(server.url);
   const [newest] = runs(server.file);
@@ -69,15 +88,45 @@ test('a result has the page of its report, and a trial opens', { tag: '@smoke' }
   expect(trouble).toEqual([]);
 });
 
-test('two runs of the list are compared', async ({ page, server }) => {
+test('two runs of the list are compared', async ({ page, server, trouble }) => {
   await page.goto(server.url);
   const [b, a] = runs(server.file);
   await page.getByLabel(`Compare ${a.id}`).check();
   await page.getByLabel(`Compare ${b.id}`).check();
   await page.getByRole('link', { name: `Compare ${a.id} with ${b.id}` }).click();
   await expect(page).toHaveURL(`${server.url}/compare?a=${a.id}&b=${b.id}`);
-  // They differ in a setting: a comparison, or why there is none.
-  await expect(page.locator('article.card, .problem').first()).toBeVisible();
+  await expect(page.locator('article.card')).toBeVisible();
+  expect(trouble).toEqual([]);
+});
+
+test('two runs that differ in what must be equal are compared by that, or all the same', async ({ page, server }) => {
+  test.setTimeout(120_000);
+  const sets = ['load.duration=2s', 'load.warm_up=100ms', 'load.rate=50', 'workload.scale=1', 'experiment.repeats=1', 'factors.clients=[1]'];
+  pgdyno(['run', 'quickstart', '--quiet', '-o', '/dev/null', '--store', server.file, ...sets.flatMap((pair) => ['--set', pair])]);
+  const [b, a] = runs(server.file);
+  const comparison = `${server.url}/compare?a=${a.id}&b=${b.id}`;
+  await page.goto(comparison);
+  await expect(page.getByRole('alert')).toContainText('what must be equal is not');
+  expect(await serious(page)).toEqual([]);
+  await page.getByRole('link', { name: /^Compare them by / }).click();
+  await expect(page).toHaveURL(/[?&]by=/);
+  await expect(page.locator('article.card')).toBeVisible();
+  await page.goto(comparison);
+  await page.getByRole('link', { name: 'Compare them all the same' }).click();
+  await expect(page).toHaveURL(/[?&]force=true/);
+  await expect(page.locator('article.card')).toBeVisible();
+});
+
+test('two treatments are compared on a page that fits a phone', async ({ page, server, trouble }) => {
+  const [run] = runs(server.file);
+  const query = new URLSearchParams({ a: `${run.id}:1`, b: `${run.id}:2`, by: 'clients,synchronous_commit', force: 'true' });
+  await page.setViewportSize({ width: 390, height: 844 });
+  await page.goto(`${server.url}/compare?${query.toString()}`);
+  await expect(page.locator('article.card')).toBeVisible();
+  await expect(page.getByRole('link', { name: `${run.id}:2` })).toHaveAttribute('href', `/runs/${run.id}`);
+  expect(await overflow(page)).toBeLessThanOrEqual(0);
+  expect(await serious(page)).toEqual([]);
+  expect(trouble).toEqual([]);
 });
 
 test('a history has every run of its recipe, and a point opens its run', async ({ page, server, trouble }) => {

@@ -23,6 +23,11 @@ test('a live run is watched from its start to its end', async ({ page }) => {
     await watch(page, server.url);
     await expect(page.locator('.now')).toContainText('tps', { timeout: 60_000 });
     await expect(page.locator('[data-panel=tps] canvas')).toBeVisible();
+    await expect(page.locator('.state')).toContainText(/ left\s*\d of 2 trials/);
+    // Second by second.
+    const elapsed = async () => Number.parseInt((await page.locator('.now dd').first().textContent()) ?? '', 10);
+    const seen = await elapsed();
+    await expect.poll(elapsed, { timeout: 20_000 }).not.toBe(seen);
     await page.setViewportSize({ width: 390, height: 844 });
     expect(await overflow(page)).toBeLessThanOrEqual(0);
     expect(await serious(page)).toEqual([]);
@@ -37,12 +42,13 @@ test('a live run is watched from its start to its end', async ({ page }) => {
   }
 });
 
-test('a run is stopped after its trial where that is allowed', async ({ page }) => {
-  test.setTimeout(180_000);
+test('a run that ends by itself says how far it is, and is stopped after its trial where that is allowed', async ({ page }) => {
+  test.setTimeout(240_000);
   const server = await serve('quickstart', '--allow-control');
-  const run = start([...RUN, '--store', server.file, ...sets('load.duration=5s', 'experiment.repeats=9')]);
+  const run = start([...RUN, '--store', server.file, ...sets('load.duration=2s', 'experiment.precision=1%')]);
   try {
     await watch(page, server.url);
+    await expect(page.locator('.outlook')).toContainText('comparisons decided after', { timeout: 120_000 });
     await page.getByRole('button', { name: 'End after this trial' }).click({ timeout: 60_000 });
     await page.getByRole('button', { name: 'Really end it after this trial' }).click();
     await expect(page.locator('.state')).toContainText('Ended: interrupted', { timeout: 90_000 });

@@ -61,14 +61,14 @@ pub fn open_store_for_reading(path: &Path) -> Result<Store, LabError> {
 }
 
 /// Looks anew which open sessions of `store` belong to dead processes: they count as interrupted.
+/// Returns whether others did before.
 ///
 /// # Errors
 /// The store cannot be read.
-pub fn look_for_dead_sessions(store: &mut Store) -> Result<(), LabError> {
+pub fn look_for_dead_sessions(store: &mut Store) -> Result<bool, LabError> {
     let dead: Vec<_> =
         store.open_sessions()?.into_iter().filter(is_over).map(|open| open.id).collect();
-    store.assume_ended(dead);
-    Ok(())
+    Ok(store.assume_ended(dead))
 }
 
 /// Returns whether nobody works on an open session any more: a killed process could not record its

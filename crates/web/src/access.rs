@@ -152,7 +152,9 @@ pub(crate) async fn check(
     }
     let Some(token) = &access.token else { return next.run(request).await };
     if let Some(rest) = visit(token, &request) {
-        let cookie = format!("{}={}; Path=/; HttpOnly; SameSite=Strict", access.cookie, token.text);
+        // `Strict` would keep the cookie from the page that a link of another site, a mail or a chat
+        // leads to. What asks for data is refused there by its origin.
+        let cookie = format!("{}={}; Path=/; HttpOnly; SameSite=Lax", access.cookie, token.text);
         let headers = [(header::LOCATION, rest), (header::SET_COOKIE, cookie)];
         return (StatusCode::SEE_OTHER, headers).into_response();
     }

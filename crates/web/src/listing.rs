@@ -1,6 +1,7 @@
 //! The list of what the store holds, read again only when the store has changed.
 
 use std::path::Path;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use pgdyno_lab::run::look_for_dead_sessions;
@@ -14,6 +15,8 @@ use crate::stores::Connection;
 
 /// What a store holds, newest first.
 pub(crate) struct Contents {
+    /// Another one for each state of the store that was read.
+    pub(crate) version: u64,
     pub(crate) runs: Vec<ListedRun>,
     pub(crate) others: Vec<OtherRow>,
 }
@@ -70,7 +73,11 @@ impl OtherRow {
 
 /// Reads the list of a store.
 #[derive(Default)]
-pub(crate) struct Listing(Mutex<Option<Known>>);
+pub(crate) struct Listing {
+    known: Mutex<Option<Known>>,
+    /// How often the store was read (count).
+    reads: AtomicU64,
+}
 
 /// The list as it was read last.
 struct Known {
@@ -85,29 +92,32 @@ impl Listing {
     /// # Errors
     /// The store cannot be opened or read.
     pub(crate) fn read(&self, path: &Path) -> Result<Arc<Contents>, ApiError> {
-        let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let connection = match known.take().filter(|known| known.connection.is_current()) {
-            Some(last) => {
+        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut connection = match known.take().filter(|known| known.connection.is_current()) {
+            Some(mut last) => {
                 let is_same = last.connection.store.data_version()? == last.data_version;
                 // A process that dies changes nothing in the store.
-                if is_same && !last.contents.has_running() {
+                let has_died = is_same
+                    && last.contents.has_running()
+                    && look_for_dead_sessions(&mut last.connection.store)?;
+                if is_same && !has_died {
                     return Ok(Arc::clone(&known.insert(last).contents));
                 }
                 last.connection
             }
             None => Connection::open(path)?,
         };
-        let mut connection = connection;
         // Before the list is read: what is written meanwhile makes it be read again.
         let data_version = connection.store.data_version()?;
         look_for_dead_sessions(&mut connection.store)?;
-        let contents = Arc::new(read(&connection.store)?);
+        let version = self.reads.fetch_add(1, Ordering::Relaxed);
+        let contents = Arc::new(read(&connection.store, version)?);
         let read = known.insert(Known { connection, data_version, contents });
         Ok(Arc::clone(&read.contents))
     }
 }
 
-fn read(store: &Store) -> Result<Contents, ApiError> {
+fn read(store: &Store, version: u64) -> Result<Contents, ApiError> {
     let state = |complete: bool| if complete { "completed" } else { "incomplete" }.to_owned();
     let probes = store.probes()?.into_iter().map(|probe| OtherRow {
         id: probe.id,
@@ -135,5 +145,34 @@ fn read(store: &Store) -> Result<Contents, ApiError> {
     });
     let mut others: Vec<OtherRow> = probes.chain(crashes).chain(imports).collect();
     others.sort_by(|a, b| b.started_at.cmp(&a.started_at));
-    Ok(Contents { runs: store.listed_runs()?, others })
+    Ok(Contents { version, runs: store.listed_runs()?, others })
+}
+
+#[cfg(test)]
+mod tests {
+    use pgdyno_test_support::records::Random;
+    use pgdyno_test_support::synthetic;
+
+    use super::*;
+
+    #[test]
+    fn a_list_is_read_again_once_the_store_has_changed_or_a_process_is_gone() {
+        let home = synthetic::folder();
+        let path = home.path().join("store.sqlite3");
+        let mut store = Store::open(&path).unwrap();
+        let plan = synthetic::plan(&["a"], 2, &mut Random(1));
+        let session = synthetic::begin(&mut store, "run", "recipe", 0, &plan);
+        let listing = Listing::default();
+        let read = || listing.read(&path).unwrap();
+        let first = read();
+        assert!(first.has_running());
+        assert!(Arc::ptr_eq(&first, &read()), "nothing was written");
+        let trial = synthetic::trial(&plan, &plan.trials[0], 1.0, 20);
+        store.add_trial("run", session, &trial).unwrap();
+        let second = read();
+        assert!(second.version > first.version && second.has_running());
+        drop(store);
+        let third = read();
+        assert!(third.version > second.version && !third.has_running());
+    }
 }

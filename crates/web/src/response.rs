@@ -8,6 +8,7 @@ use axum::response::{IntoResponse, Response};
 use pgdyno_lab::LabError;
 use pgdyno_lab::live::LiveError;
 use pgdyno_model::printable::escape_text;
+use pgdyno_results::analysis::compare_runs::CompareError;
 use pgdyno_results::notes::NoteError;
 use pgdyno_results::report::ReportError;
 use pgdyno_results::report::json::for_browser;
@@ -25,12 +26,15 @@ pub(crate) struct ApiError {
     error: String,
     /// What to do; none where there is nothing to recommend.
     help: Option<String>,
+    /// Of two results that differ in what must be equal: what could be what is compared (`by`). Null
+    /// of another error.
+    comparable_by: Option<Vec<String>>,
 }
 
 impl ApiError {
     /// Creates an error without advice.
     pub(crate) fn new(status: StatusCode, error: impl Into<String>) -> Self {
-        Self { status, error: plain(&error.into()), help: None }
+        Self { status, error: plain(&error.into()), help: None, comparable_by: None }
     }
 
     /// Adds advice.
@@ -50,7 +54,8 @@ impl ApiError {
             text.push_str(&format!(": {inner}"));
             cause = inner.source();
         }
-        Self { status, error: escape_text(&text).into_owned(), help: help.map(|help| plain(&help)) }
+        let error = escape_text(&text).into_owned();
+        Self { status, error, help: help.map(|help| plain(&help)), comparable_by: None }
     }
 }
 
@@ -82,8 +87,11 @@ impl From<ReportError> for ApiError {
     fn from(error: ReportError) -> Self {
         match error {
             ReportError::Store(error) => error.into(),
-            ReportError::Compare(_) => {
-                Self::of(StatusCode::UNPROCESSABLE_ENTITY, &error, error.help())
+            ReportError::Compare(ref refused) => {
+                let by = matches!(refused, CompareError::Unequal { .. })
+                    .then(|| refused.comparable_by().into_iter().map(plain).collect());
+                let answer = Self::of(StatusCode::UNPROCESSABLE_ENTITY, &error, error.help());
+                Self { comparable_by: by, ..answer }
             }
             _ => Self::of(StatusCode::INTERNAL_SERVER_ERROR, &error, error.help()),
         }

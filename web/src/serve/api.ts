@@ -4,6 +4,18 @@ import { SourceError } from '../data/source';
 interface Refusal {
   error?: unknown;
   help?: unknown;
+  comparable_by?: unknown;
+}
+
+/** Two results that differ in what must be equal. */
+export class DifferError extends SourceError {
+  /** `by` names what they could be compared by. */
+  constructor(
+    message: string,
+    readonly by: string[],
+  ) {
+    super(message);
+  }
 }
 
 function words(status: number, refusal: Refusal): string {
@@ -20,6 +32,10 @@ async function answer(what: string, path: string, init?: RequestInit): Promise<R
   }
   if (!response.ok) {
     const refusal = (await response.json().catch(() => ({}))) as Refusal;
+    if (Array.isArray(refusal.comparable_by)) {
+      // Its advice is for a command line.
+      throw new DifferError(words(response.status, { error: refusal.error }), refusal.comparable_by.map(String));
+    }
     throw new SourceError(`cannot ${what}: ${words(response.status, refusal)}`);
   }
   return response;

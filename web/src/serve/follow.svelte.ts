@@ -1,6 +1,6 @@
 // Follows a live run: the server sends its state, then each record. A browser that lost the
 // connection comes back by itself, and gets the state anew.
-import type { LiveRecord, LiveState } from '../data/types';
+import type { LiveDocument, LiveRecord, LiveState } from '../data/types';
 import { api } from './api';
 import { added, NO_STATE } from './live';
 
@@ -22,18 +22,18 @@ export class Follower {
       this.isConnected = false;
       this.isRefused = events.readyState === EventSource.CLOSED && this.state.run === null;
     });
-    this.#on<LiveState>('state', (state) => {
+    this.#on<LiveDocument>('state', (state) => {
       this.state = state;
+      this.isDead = state.has_died;
       this.#endIfOver();
     });
     this.#on<LiveRecord>('record', (record) => {
       this.state = added(this.state, record);
+      // Another session goes on with it.
+      this.isDead &&= record.event !== 'begun';
       this.#endIfOver();
     });
-    events.addEventListener('died', () => {
-      this.isDead = true;
-      events.close();
-    });
+    events.addEventListener('died', () => (this.isDead = true));
     return () => events.close();
   }
 

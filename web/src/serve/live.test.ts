@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import sums from '../../../crates/model/src/live/sums.json?raw';
 import type { LiveRecord, LiveRun, LiveState, LoadSecond } from '../data/types';
 import { added, byTreatment, doneCount, DRAWN, livePanels, NO_STATE, outlookWords } from './live';
 import { timeLeft } from './words';
@@ -34,6 +35,14 @@ const second = (elapsed_s: number, change: Partial<LoadSecond> = {}): LoadSecond
 const sum = (records: LiveRecord[], from: LiveState = NO_STATE) => records.reduce(added, from);
 
 describe('a live run', () => {
+  it('is what Rust makes of the same records', () => {
+    const cases = JSON.parse(sums) as { records: LiveRecord[]; state: LiveState }[];
+    expect(cases.length).toBeGreaterThan(5);
+    for (const { records, state } of cases) {
+      expect(sum(records)).toEqual(state);
+    }
+  });
+
   it('is added up from its records', () => {
     const state = sum([
       { event: 'begun', ...run([0]) },

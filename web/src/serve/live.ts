@@ -24,6 +24,13 @@ function begun(run: LiveRun): LiveState {
   return { ...NO_STATE, run, trials };
 }
 
+/** What a record tells, without what it is. */
+function of<T extends LiveRecord>(record: T): Omit<T, 'event'> {
+  const told: Partial<T> = { ...record };
+  delete told.event;
+  return told as Omit<T, 'event'>;
+}
+
 function withTrial(state: LiveState, ordinal: number, trial: LiveTrialState): LiveTrialState[] {
   return state.trials.map((other, i) => (i === ordinal ? trial : other));
 }
@@ -32,25 +39,24 @@ function withTrial(state: LiveState, ordinal: number, trial: LiveTrialState): Li
 export function added(state: LiveState, record: LiveRecord): LiveState {
   switch (record.event) {
     case 'begun':
-      return begun(record);
-    case 'working':
-      return { ...state, working: [record.what, record.share] };
+      return begun(of(record));
+    case 'working': {
+      const { what, share, detail } = record;
+      return { ...state, working: [detail ? `${what}: ${detail}` : what, share] };
+    }
     case 'note':
       return { ...state, messages: [...state.messages, record.text] };
     case 'warning':
       return { ...state, messages: [...state.messages, `warning: ${record.text}`] };
-    case 'trial':
-      return {
-        ...state,
-        trials: withTrial(state, record.ordinal, { state: 'running' }),
-        current: { ...record, seconds: [] },
-        working: null,
-        left_s: record.left_s,
-      };
+    case 'trial': {
+      const { left_s, ...trial } = of(record);
+      const trials = withTrial(state, record.ordinal, { state: 'running' });
+      return { ...state, trials, current: { ...trial, seconds: [] }, working: null, left_s };
+    }
     case 'second': {
       const { current } = state;
-      const seconds = current && [...current.seconds, record];
-      return { ...state, working: null, left_s: record.left_s, current: current && { ...current, seconds: seconds ?? [] } };
+      const next = current && { ...current, seconds: [...current.seconds, of(record)] };
+      return { ...state, working: null, left_s: record.left_s, current: next };
     }
     case 'trial_done': {
       const { failure, tps, latency_us_p99 } = record;
@@ -58,7 +64,7 @@ export function added(state: LiveState, record: LiveRecord): LiveState {
       return { ...state, trials: withTrial(state, record.ordinal, trial), current: null, left_s: record.left_s };
     }
     case 'outlook':
-      return { ...state, outlook: record };
+      return { ...state, outlook: of(record) };
     case 'stopping':
       return { ...state, is_stopping: true };
     case 'taking_down':

@@ -5,7 +5,7 @@ import { choices } from '../state/choices.svelte';
 export type Route =
   | { page: 'runs' }
   | { page: 'result' | 'live'; id: string }
-  | { page: 'compare'; a: string; b: string; by: string }
+  | { page: 'compare'; a: string; b: string; by: string; force: boolean }
   | { page: 'history'; recipe: string | null; treatment: string | null }
   | { page: 'unknown' };
 
@@ -32,7 +32,7 @@ export function routeOf(path: string, search: string): Route {
       return id === null ? unknown : { page: 'live', id };
     case 'compare': {
       const [a, b] = [query.get('a'), query.get('b')];
-      return a && b ? { page: 'compare', a, b, by: query.get('by') ?? '' } : unknown;
+      return a && b ? { page: 'compare', a, b, by: query.get('by') ?? '', force: query.get('force') === 'true' } : unknown;
     }
     case 'history':
       return { page: 'history', recipe: query.get('recipe'), treatment: query.get('treatment') };
@@ -98,7 +98,8 @@ export const router = new Router();
 export const resultLink = (id: string) => `/runs/${encodeURIComponent(id)}`;
 /** Link to a live run. */
 export const liveLink = (id: string) => `/live/${encodeURIComponent(id)}`;
-/** Link to a comparison; `by` names what is meant to differ. */
-export const compareLink = (a: string, b: string, by = '') => `/compare?${new URLSearchParams({ a, b, ...(by && { by }) }).toString()}`;
+/** Link to a comparison; `by` names what is meant to differ, and `force` compares whatever does. */
+export const compareLink = (a: string, b: string, by = '', force = false) =>
+  `/compare?${new URLSearchParams({ a, b, ...(by && { by }), ...(force && { force: 'true' }) }).toString()}`;
 /** Link to the history of a recipe. */
 export const historyLink = (recipe: string) => `/history?${new URLSearchParams({ recipe }).toString()}`;

@@ -16,8 +16,9 @@ it('a path leads to its page', () => {
 it('links lead where they say, whatever is in a name', () => {
   const name = 'a/b?c=<d>&e %';
   expect(at(resultLink(name))).toEqual({ page: 'result', id: name });
-  expect(at(compareLink(name, 'latest:clients=8'))).toEqual({ page: 'compare', a: name, b: 'latest:clients=8', by: '' });
-  expect(at(compareLink('a', 'b', 'host'))).toEqual({ page: 'compare', a: 'a', b: 'b', by: 'host' });
+  expect(at(compareLink(name, 'latest:clients=8'))).toEqual({ page: 'compare', a: name, b: 'latest:clients=8', by: '', force: false });
+  expect(at(compareLink('a', 'b', 'host'))).toEqual({ page: 'compare', a: 'a', b: 'b', by: 'host', force: false });
+  expect(at(compareLink('a', 'b', '', true))).toEqual({ page: 'compare', a: 'a', b: 'b', by: '', force: true });
   expect(at(historyLink(name))).toEqual({ page: 'history', recipe: name, treatment: null });
 });
 

@@ -17,9 +17,10 @@ export class ServerSource implements Source {
     return new ServerSource(api('page', id), id);
   }
 
-  /** The page of a comparison; `by` names what is meant to differ. */
-  static comparison(a: string, b: string, by: string): ServerSource {
-    return new ServerSource(`/api/compare?${new URLSearchParams({ a, b, by }).toString()}`, null);
+  /** The page of a comparison; `by` names what is meant to differ, and `force` compares whatever does. */
+  static comparison(a: string, b: string, by: string, force: boolean): ServerSource {
+    const query = new URLSearchParams({ a, b, by, force: String(force) });
+    return new ServerSource(`/api/compare?${query.toString()}`, null);
   }
 
   async document(): Promise<PageDocument> {

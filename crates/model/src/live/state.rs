@@ -194,6 +194,29 @@ mod tests {
         assert_eq!(state.left_s, Some(9.0));
     }
 
+    /// The front end adds up records itself, and is held to the same file. PGDYNO_SCHEMA_WRITE writes
+    /// the states into it.
+    #[test]
+    fn the_sums_that_the_front_end_is_held_to_are_these() {
+        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/src/live/sums.json");
+        let committed: serde_json::Value =
+            serde_json::from_str(&std::fs::read_to_string(path).unwrap()).unwrap();
+        let mut cases = committed.clone();
+        for case in cases.as_array_mut().unwrap() {
+            let mut state = LiveState::default();
+            for record in case["records"].as_array().unwrap() {
+                state.add(serde_json::from_value(record.clone()).unwrap());
+            }
+            case["state"] = serde_json::to_value(state).unwrap();
+        }
+        if std::env::var_os("PGDYNO_SCHEMA_WRITE").is_some() {
+            let text = serde_json::to_string_pretty(&cases).unwrap();
+            std::fs::write(path, text + "\n").unwrap();
+        } else {
+            assert_eq!(cases, committed);
+        }
+    }
+
     #[test]
     fn records_that_fit_nothing_change_nothing() {
         let mut state = LiveState::default();

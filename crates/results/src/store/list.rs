@@ -155,9 +155,10 @@ impl Store {
     }
 
     /// Treats open sessions as interrupted from now on: their processes are gone. The store is not
-    /// written.
-    pub fn assume_ended(&mut self, sessions: impl IntoIterator<Item = SessionId>) {
-        self.dead = sessions.into_iter().collect();
+    /// written. Returns whether others were before.
+    pub fn assume_ended(&mut self, sessions: impl IntoIterator<Item = SessionId>) -> bool {
+        let dead = sessions.into_iter().collect();
+        std::mem::replace(&mut self.dead, dead) != self.dead
     }
 
     /// A number that differs from an earlier one if another connection has written since.

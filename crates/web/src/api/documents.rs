@@ -184,6 +184,9 @@ pub(crate) struct NoteHistory {
 pub(crate) struct LiveRuns {
     /// The runs.
     pub(crate) runs: Vec<LiveRow>,
+    /// Another number once the store holds something else than before: `/api/runs` is to be read
+    /// again. Notes and headlines do not count.
+    pub(crate) version: u64,
 }
 
 /// A run that can be watched.

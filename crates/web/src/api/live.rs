@@ -25,7 +25,8 @@ pub(crate) async fn live_runs(State(app): Shared) -> Result<Response, ApiError> 
                 error: error.flatten(),
             }
         });
-        respond(&LiveRuns { runs: runs.collect() })
+        let version = app.contents()?.version;
+        respond(&LiveRuns { runs: runs.collect(), version })
     };
     blocking(&app, work).await
 }

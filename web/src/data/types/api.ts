@@ -1500,6 +1500,10 @@ export interface LiveRuns {
    * The runs.
    */
   runs: LiveRow[];
+  /**
+   * Another number once the store holds something else than before: `/api/runs` is to be read again. Notes and headlines do not count.
+   */
+  version: number;
 }
 /**
  * A run that can be watched.
@@ -6194,6 +6198,10 @@ export interface RunRow {
  * Why a request cannot be answered.
  */
 export interface ApiError {
+  /**
+   * Of two results that differ in what must be equal: what could be what is compared (`by`). Null of another error.
+   */
+  comparable_by: string[] | null;
   /**
    * What was attempted, on what, and what was found.
    */

@@ -72,6 +72,19 @@ fn listed(unequal: &[Unequal]) -> String {
 }
 
 impl CompareError {
+    /// Returns the names of what differs and could be what is compared (`by`); none of another error.
+    pub fn comparable_by(&self) -> Vec<&str> {
+        let Self::Unequal { unequal, on_two_hosts, .. } = self else { return Vec::new() };
+        let name = |what| if *on_two_hosts && belongs_to_machine(what) { MACHINE } else { what };
+        let mut names: Vec<&str> = Vec::new();
+        for what in unequal.iter().map(|u| name(u.what.as_str())) {
+            if what != GENERATOR && !names.contains(&what) {
+                names.push(what);
+            }
+        }
+        names
+    }
+
     /// What to do, where there is something.
     pub fn help(&self) -> Option<String> {
         match self {
@@ -92,11 +105,8 @@ impl CompareError {
                 "name the factor that is compared (`--by storage`), or one treatment of each run (`RUN:2`)"
                     .into(),
             ),
-            Self::Unequal { unequal, on_two_hosts, .. } => {
-                let first = unequal.iter().map(|u| u.what.as_str()).find(|what| *what != GENERATOR);
-                let by = first.map_or_else(String::new, |what| {
-                    let is_part = *on_two_hosts && belongs_to_machine(what);
-                    let what = if is_part { MACHINE } else { what };
+            Self::Unequal { .. } => {
+                let by = self.comparable_by().first().map_or_else(String::new, |what| {
                     let quote = if what.contains(' ') { "\"" } else { "" };
                     format!("`--by {quote}{what}{quote}` where that is what is compared; ")
                 });
