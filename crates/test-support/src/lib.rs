@@ -15,7 +15,7 @@
 //! - [`write_program`], [`wrap_postgres`]: a program that can be run at once; PostgreSQL's with another
 //!   `postgres`.
 //! - [`beneath()`]: a filesystem beneath that of a storage.
-//! - [`small_workload`]: a workload that is loaded in no time.
+//! - [`small_workload()`]: a workload that is loaded in no time.
 //! - [`Tmpfs`]: a filesystem in memory, with mount options of the test's choice.
 //! - [`traces()`]: mounts, loop devices and emulated disks that a test left behind.
 //! - [`wait_for`]: polls for a result, and fails the test after a minute.

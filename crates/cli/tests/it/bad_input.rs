@@ -3,6 +3,7 @@
 use crate::support;
 use crate::support::{Ended, World, quick};
 use pgdyno_test_support::Tmpfs;
+use rustix::fs::FallocateFlags;
 
 /// Exit code 1, an error, and nothing on disk or in the store.
 fn refused(world: &World, sets: &[&str]) -> String {
@@ -109,12 +110,18 @@ fn a_disk_that_fills_up_fails_its_trials_and_says_so() {
     ));
     // The room is there when it is asked for; then somebody else takes it.
     world.until("the first trial to be stored", || world.trials_stored() >= 1);
-    let ballast = std::process::Command::new("dd")
-        .args(["if=/dev/zero", "bs=1M", &format!("of={}", small.0.join("ballast").display())])
-        .stderr(std::process::Stdio::null())
-        .status()
-        .unwrap();
-    assert!(!ballast.success(), "dd must have met the end of the disk");
+    let ballast = std::fs::File::create(small.0.join("ballast")).unwrap();
+    let mut size = 0;
+    world.until("the disk to be full", || {
+        let room = rustix::fs::statvfs(&small.0).unwrap();
+        let free = room.f_bavail * room.f_bsize;
+        // The server may have taken some meanwhile.
+        if free > 0 && rustix::fs::fallocate(&ballast, FallocateFlags::empty(), size, free).is_ok()
+        {
+            size += free;
+        }
+        free == 0
+    });
     let ended = support::ended(child.wait_with_output().unwrap());
     assert_eq!(ended.code, Some(2), "{}", ended.err);
     let trials = world.show("latest")["trials"].clone();

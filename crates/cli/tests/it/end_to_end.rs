@@ -298,8 +298,10 @@ fn a_level_that_the_server_does_not_start_with_costs_its_own_trials_and_no_other
          minimal = {{ wal_level = \"minimal\" }}\nhuge = {{ shared_buffers = \"4TB\" }}\n\
          library = {{ shared_preload_libraries = \"no_such_library\" }}\n\
          good = {{ work_mem = \"5MB\" }}\n\
-         [load]\nrate = 100\nduration = \"1s\"\nwarm_up = \"100ms\"\n[workload]\nscale = 1\n\
+         [load]\nrate = 100\nduration = \"1s\"\nwarm_up = \"100ms\"\n\
+         [workload]\nname = \"{}\"\nscale = 1\n\
          [telemetry]\nfsync = \"0s\"\n[storage.disk]\ndirectory = \"{}\"\n",
+        world.small_workload(),
         world.disk().display()
     );
     let file = world.file("levels.toml", &text);

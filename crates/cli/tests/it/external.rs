@@ -48,6 +48,7 @@ fn an_external_server_has_the_same_catalogue_after_runs_and_after_a_killed_one()
         "postgres.dsn=\"host={} user=postgres dbname=our\"",
         server.directory("server").display()
     );
+    let small = format!("workload.name={}", world.small_workload());
     let mut run = vec!["run", "quickstart"];
     for set in [
         dsn.as_str(),
@@ -60,7 +61,7 @@ fn an_external_server_has_the_same_catalogue_after_runs_and_after_a_killed_one()
         "postgres.alter_system=true",
         "between.prewarm=true",
         "experiment.repeats=1",
-        "workload.name=\"user-login\"",
+        &small,
     ] {
         run.extend(["--set", set]);
     }
@@ -87,7 +88,7 @@ fn an_external_server_has_the_same_catalogue_after_runs_and_after_a_killed_one()
     // Somebody has found it meanwhile.
     server.ask(
         "our",
-        "create table pgdyno.precious (a int); create view theirs.upon as select * from pgdyno.user_info",
+        "create table pgdyno.precious (a int); create view theirs.upon as select * from pgdyno.pgbench_branches",
     );
     let cleaned = world.run(&["clean"]);
     for named in ["theirs.upon", "pgdyno.precious"] {
@@ -100,7 +101,7 @@ fn an_external_server_has_the_same_catalogue_after_runs_and_after_a_killed_one()
     }
     let tables = "select string_agg(relname, ' ' order by relname) from pg_class where relkind = 'r' \
                   and relnamespace = 'pgdyno'::regnamespace";
-    assert_eq!(server.ask("our", tables), "precious user_info");
+    assert_eq!(server.ask("our", tables), "pgbench_branches precious");
     server.ask("our", "drop view theirs.upon; drop table pgdyno.precious");
     let cleaned = world.run(&["clean"]);
     assert_eq!(cleaned.code, Some(0), "{} {}", cleaned.out, cleaned.err);

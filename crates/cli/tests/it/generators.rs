@@ -76,7 +76,7 @@ fn several_processes_draw_what_one_would_draw() {
 #[test]
 fn the_report_and_the_json_tell_of_each_generator() {
     let Some(server) = server("the_report_and_the_json_tell_of_each_generator") else { return };
-    let args = "-n -c 4 -T 2 -P 1 -r --json=run.json --hdr-log=run.hdr --generators local:2";
+    let args = "-n -c 4 -T 2 -R 200 -P 1 -r --json=run.json --hdr-log=run.hdr --generators local:2";
     let run = server.run("our", &format!("{args} {ANY_SKEW}"));
     assert_eq!(run.code, Some(0), "{}", run.err);
     assert!(run.err.contains("progress: 1.0 s"), "{}", run.err);
@@ -111,9 +111,10 @@ fn a_trial_in_which_a_worker_is_killed_is_tried_again() {
     let world = World::new();
     let text = format!(
         "[experiment]\nrepeats = 1\n[load]\nclients = 2\nrate = 100\nduration = \"2s\"\n\
-         warm_up = \"200ms\"\n[workload]\nscale = 1\n[telemetry]\nfsync = \"0s\"\n\
+         warm_up = \"200ms\"\n[workload]\nname = \"{}\"\nscale = 1\n[telemetry]\nfsync = \"0s\"\n\
          [generators]\nlaunch = \"local:2\"\nmax_start_skew = \"60s\"\nretry = 1\n\
          [storage.disk]\ndirectory = \"{}\"\n",
+        world.small_workload(),
         world.disk().display()
     );
     world.file("again.toml", &text);
@@ -144,8 +145,9 @@ fn one_process_and_two_are_levels_of_one_run() {
     let text = format!(
         "[experiment]\nrepeats = 2\n[factors]\ngenerators = [\"none\", \"local:2\"]\n\
          [load]\nclients = 2\nthreads = 2\nrate = 200\nduration = \"1s\"\nwarm_up = \"200ms\"\n\
-         [workload]\nscale = 1\n[telemetry]\nfsync = \"0s\"\n\
+         [workload]\nname = \"{}\"\nscale = 1\n[telemetry]\nfsync = \"0s\"\n\
          [generators]\nmax_start_skew = \"60s\"\n[storage.disk]\ndirectory = \"{}\"\n",
+        world.small_workload(),
         world.disk().display()
     );
     world.file("levels.toml", &text);

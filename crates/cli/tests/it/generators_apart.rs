@@ -125,12 +125,15 @@ fn telemetry_of_an_external_server_is_read_on_its_host() {
     let world = World::new();
     let socket = server.directory("server");
     let dsn = format!("postgres.dsn=\"host={} user=postgres dbname=our\"", socket.display());
+    let small = format!("workload.name={}", world.small_workload());
     let run = |host: &str| {
         let observe = format!("postgres.observe=ssh:{host}");
         let mut args = vec!["run", "quickstart"];
         for set in [
             dsn.as_str(),
             &observe,
+            &small,
+            "load.rate=200",
             "load.duration=2s",
             "load.warm_up=200ms",
             "workload.scale=1",

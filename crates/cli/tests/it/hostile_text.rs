@@ -343,7 +343,9 @@ fn a_servers_words_move_no_terminal() {
     let home = server.directory("server");
     let dsn = format!("host={} user=postgres dbname=our", home.display());
     let world = World::new();
+    let small = format!("workload.name={}", world.small_workload());
     let sets = [
+        &small,
         "load.duration=1s",
         "load.rate=200",
         "load.warm_up=100ms",

@@ -109,10 +109,6 @@ fn an_hour_is_watched_thinned_archived_and_removed() {
     }
 }
 
-fn store(world: &World) -> PathBuf {
-    world.path("data/pgdyno/store.sqlite3")
-}
-
 /// Runs pgdyno, which must succeed.
 fn done(world: &World, args: &[&str]) -> Ended {
     let ended = world.run(args);
@@ -149,10 +145,10 @@ fn begin(world: &World, window: Duration) -> Run {
     let (id, rest) = out.strip_prefix("run ").unwrap().split_once(' ').unwrap();
     let (_, pid) = rest.split_once("as process ").unwrap();
     let pid = pid.lines().next().unwrap().parse().unwrap();
-    let mut run = Run { store: store(world), id: id.to_owned(), pid, metrics: 0 };
+    let mut run = Run { store: world.store(), id: id.to_owned(), pid, metrics: 0 };
     assert_eq!(terminal.hang_up().signal(), Some(1), "it ends the shell");
     signal(pid, "HUP");
-    let log = live::folder(&store(world)).join(format!("{id}.log"));
+    let log = live::folder(&world.store()).join(format!("{id}.log"));
     let log = fs::read_to_string(log).unwrap();
     let (_, rest) = log.split_once("http://127.0.0.1:").unwrap();
     run.metrics = rest.split_once("/metrics").unwrap().0.parse().unwrap();
@@ -161,7 +157,7 @@ fn begin(world: &World, window: Duration) -> Run {
 
 /// Watches the run until it ends.
 fn watch(world: &World, run: &Run, window: Duration) -> Watch {
-    let served = Served::start(world, &store(world), &[]);
+    let served = Served::start(world, &world.store(), &[]);
     let through = watch_through(&served, &run.id);
     let mut attach = Attach::start(world, &run.id, "attach.txt");
     let mut memory = vec![
@@ -204,7 +200,7 @@ fn watch(world: &World, run: &Run, window: Duration) -> Watch {
     let (told, states) = through.join().unwrap();
     assert_eq!(served.end(), Some(0));
     world.until("the run's process to end", || !run.is_alive());
-    let live = live::folder(&store(world)).join(format!("{}.jsonl", run.id));
+    let live = live::folder(&world.store()).join(format!("{}.jsonl", run.id));
     let text = fs::read_to_string(&live).unwrap();
     let all = read_live_file(&text);
     let told = attached.into_iter().chain([("`serve`", told)]);
@@ -283,8 +279,8 @@ fn keep_once(world: &World, id: &str, name: &str) -> [u64; 3] {
     }
     done(world, &["report", id, "-o", &report]);
     let size = json(world, &["store", "size", "--json"]);
-    assert_eq!(size["bytes"].as_u64(), Some(bytes(store(world))));
-    [bytes(store(world)), bytes(archive), bytes(report)]
+    assert_eq!(size["bytes"].as_u64(), Some(bytes(world.store())));
+    [bytes(world.store()), bytes(archive), bytes(report)]
 }
 
 /// Asserts that no process, mount, device or file of the run is left.

@@ -8,28 +8,15 @@ use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 
 use crate::support;
+use crate::support::live::{live_run, until_load};
 use crate::support::{World, at_full_speed, ended, quick, signal};
-use pgdyno_lab::live::{self, Follower, LiveSummary};
+use pgdyno_lab::live::{self, Follower};
 use pgdyno_model::live::{LiveRecord, LiveState, TrialState};
 use pgdyno_test_support::skip;
 use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 
 const FOUR_TRIALS: [&str; 3] =
     ["factors.clients=[1, 2]", "experiment.repeats=1", "load.duration=2s"];
-
-fn store(world: &World) -> PathBuf {
-    world.path("data/pgdyno/store.sqlite3")
-}
-
-/// Waits until a run has a live file.
-fn live_run(world: &World) -> LiveSummary {
-    let mut found = None;
-    world.until("a run to be live", || {
-        found = live::runs(&store(world)).unwrap().into_iter().find(|run| run.is_alive);
-        found.is_some()
-    });
-    found.unwrap()
-}
 
 /// Returns the arguments of a quick run of four trials.
 fn four_trials(world: &World) -> Vec<String> {
@@ -53,13 +40,6 @@ fn until_gone(world: &World, pid: i32) {
     });
 }
 
-/// Waits for a second of load.
-fn until_load(world: &World, follower: &mut Follower) {
-    world.until("load", || {
-        follower.poll().unwrap().iter().any(|record| matches!(record, LiveRecord::Second(_)))
-    });
-}
-
 fn completed_trials(world: &World) -> usize {
     let shown = world.show("latest");
     let trials = shown["trials"].as_array().unwrap();
@@ -76,13 +56,13 @@ fn a_run_is_watched_from_its_first_record_to_its_last() {
     let sets = [&["factors.clients=[4, 8]"], &FOUR_TRIALS[1..], &more].concat();
     let child = world.spawn(&at_full_speed(&world, "quickstart", &sets));
     let run = live_run(&world);
-    let folder = live::folder(&store(&world));
+    let folder = live::folder(&world.store());
     let mode = |path: PathBuf| std::fs::metadata(path).unwrap().permissions().mode() & 0o777;
     assert_eq!(mode(folder.clone()), 0o700);
     assert_eq!(mode(folder.join(format!("{}.jsonl", run.run))), 0o600);
     assert_eq!(run.ended, None);
 
-    let mut follower = Follower::open(&store(&world), &run.run).unwrap();
+    let mut follower = Follower::open(&world.store(), &run.run).unwrap();
     let (mut state, mut records) = (LiveState::default(), Vec::new());
     world.until("the run to end", || {
         for record in follower.poll().unwrap() {
@@ -111,7 +91,7 @@ fn a_run_is_watched_from_its_first_record_to_its_last() {
     assert!(seconds.iter().any(|second| second.event_loop_lag_us_p99.is_some()));
     assert!(seconds.iter().any(|second| !second.waits.is_empty()));
     assert!(seconds.iter().flat_map(|s| &s.waits).all(|(event, _)| event != "Client:ClientRead"));
-    let last = live::find(&store(&world), "latest").unwrap();
+    let last = live::find(&world.store(), "latest").unwrap();
     assert_eq!((last.is_alive, last.ended.unwrap().0.as_str()), (false, "completed"));
 }
 
@@ -120,7 +100,7 @@ fn stop_ends_a_run_after_the_trial_and_resume_goes_on() {
     let world = World::new();
     let child = world.spawn(&four_trials(&world));
     let run = live_run(&world);
-    let mut follower = Follower::open(&store(&world), &run.run).unwrap();
+    let mut follower = Follower::open(&world.store(), &run.run).unwrap();
     until_load(&world, &mut follower);
     let asked = world.run(&["stop", "latest"]);
     assert_eq!(asked.code, Some(0), "{}", asked.err);
@@ -130,7 +110,7 @@ fn stop_ends_a_run_after_the_trial_and_resume_goes_on() {
     assert_eq!(world.show("latest")["run"]["state"], "interrupted");
     let stored = completed_trials(&world);
     assert!((1..4).contains(&stored), "the trial in progress was measured to its end: {stored}");
-    assert!(!live::folder(&store(&world)).join(format!("{}.stop", run.run)).exists());
+    assert!(!live::folder(&world.store()).join(format!("{}.stop", run.run)).exists());
     world.assert_nothing_left();
 
     let again = world.run(&["stop", &run.run]);
@@ -176,7 +156,7 @@ fn a_detached_run_goes_on_without_the_terminal_through_a_hangup() {
     signal(pid, "HUP");
     until_gone(&world, pid);
     assert_eq!(world.show(&run)["run"]["state"], "completed");
-    let log = live::folder(&store(&world)).join(format!("{run}.log"));
+    let log = live::folder(&world.store()).join(format!("{run}.log"));
     assert!(std::fs::read_to_string(log).unwrap().contains("tps"));
     let outcome: serde_json::Value =
         serde_json::from_str(&std::fs::read_to_string(told).unwrap()).unwrap();
@@ -191,7 +171,7 @@ fn a_detached_run_that_cannot_begin_says_why() {
     let failed = world.run(&["run", "no-such-recipe", "--detach"]);
     assert_eq!(failed.code, Some(1));
     assert!(failed.err.contains("no-such-recipe"), "{}", failed.err);
-    let logs = std::fs::read_dir(live::folder(&store(&world))).unwrap().count();
+    let logs = std::fs::read_dir(live::folder(&world.store())).unwrap().count();
     assert_eq!(logs, 0, "no log is left of a run that is not there");
 }
 
@@ -222,19 +202,19 @@ fn a_killed_run_is_seen_as_dead_and_its_live_file_goes_with_the_next_start() {
     let world = World::new();
     let mut child = world.spawn(&four_trials(&world));
     let run = live_run(&world).run;
-    let mut follower = Follower::open(&store(&world), &run).unwrap();
+    let mut follower = Follower::open(&world.store(), &run).unwrap();
     until_load(&world, &mut follower);
     child.kill().unwrap();
     child.wait().unwrap();
     follower.poll().unwrap();
     assert!(!follower.is_alive());
-    let dead = live::find(&store(&world), &run).unwrap();
+    let dead = live::find(&world.store(), &run).unwrap();
     assert_eq!((dead.is_alive, dead.ended), (false, None));
     let asked = world.run(&["stop", &run]);
     assert_eq!(asked.code, Some(1));
     let next = world.run(&two_trials(&world, &[]));
     assert_eq!(next.code, Some(0), "{}", next.err);
-    let left = live::runs(&store(&world)).unwrap();
+    let left = live::runs(&world.store()).unwrap();
     assert!(left.len() == 1 && left[0].run != run, "{left:?}");
     world.assert_nothing_left();
 }
@@ -329,7 +309,7 @@ fn metrics_are_scraped_while_slow_clients_wait() {
 #[test]
 fn a_live_folder_that_is_not_the_runs_own_is_left_alone_and_the_run_goes_on() {
     let world = World::new();
-    let (folder, elsewhere) = (live::folder(&store(&world)), world.path("elsewhere"));
+    let (folder, elsewhere) = (live::folder(&world.store()), world.path("elsewhere"));
     std::fs::create_dir_all(&elsewhere).unwrap();
     std::fs::create_dir_all(folder.parent().unwrap()).unwrap();
     std::os::unix::fs::symlink(&elsewhere, &folder).unwrap();

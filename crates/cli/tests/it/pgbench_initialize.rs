@@ -39,12 +39,12 @@ fn tables_keys_and_rows_are_pgbenchs() {
         let always = "done in ";
         for (args, phrases) in [
             (
-                "-i -s 2 -F 70",
+                "-i -F 70",
                 vec![
                     "dropping old tables...",
                     "creating tables...",
                     "generating data (client-side)...",
-                    "200000 of 200000 tuples (100%)",
+                    "100000 of 100000 tuples (100%)",
                     "vacuuming...",
                     "creating primary keys...",
                 ],
@@ -56,7 +56,7 @@ fn tables_keys_and_rows_are_pgbenchs() {
                 "-i -I dtpfg --partitions=7 --partition-method=hash",
                 vec!["creating 7 partitions...", "client-side generate "],
             ),
-            ("-i --partitions=1 -I dtG", vec!["creating 1 partitions..."]),
+            ("-i --partitions=1 -I dt", vec!["creating 1 partitions..."]),
             ("-i -I dtp --unlogged-tables -n", vec!["primary keys "]),
             (
                 "-i -I dtpf --unlogged-tables --partitions=2 --foreign-keys",

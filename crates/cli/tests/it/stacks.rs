@@ -12,9 +12,10 @@ use serde_json::Value;
 
 /// An experiment of short trials with `storages`, its loop files in the world's disk.
 fn experiment(world: &World, factors: &str, storages: &str) -> PathBuf {
+    let workload = world.small_workload();
     let text = format!(
-        "[experiment]\nrepeats = 1\norder = \"interleaved\"\n[factors]\n{factors}\n[workload]\nscale = 1\n\
-         [postgres.settings]\nmax_wal_size = \"64MB\"\n\
+        "[experiment]\nrepeats = 1\norder = \"interleaved\"\n[factors]\n{factors}\n\
+         [workload]\nname = \"{workload}\"\nscale = 1\n[postgres.settings]\nmax_wal_size = \"64MB\"\n\
          [load]\nclients = 2\nrate = 200\nduration = \"1s\"\nwarm_up = \"200ms\"\n[telemetry]\nfsync = \"20ms\"\n{storages}"
     );
     world.file("stacks.toml", &text)

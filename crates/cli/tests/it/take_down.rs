@@ -1,6 +1,8 @@
 //! Whatever ends a run, nothing stays behind, what was complete is kept, and the run can go on.
 
+use crate::support::live::{live_run, until_load_of};
 use crate::support::{World, ended, quick, signal};
+use pgdyno_lab::live::Follower;
 
 const FOUR_SHORT_TRIALS: [&str; 2] = ["factors.clients=[1, 2]", "experiment.repeats=1"];
 
@@ -57,16 +59,6 @@ fn after_a_sigkill_the_next_start_clears_what_is_left_and_resume_completes_the_r
     world.assert_nothing_left();
 }
 
-/// Whether a session of the server `postmaster` executes an UPDATE, by the titles of its processes.
-fn is_updating(postmaster: i32) -> bool {
-    let children = format!("/proc/{postmaster}/task/{postmaster}/children");
-    let children = std::fs::read_to_string(children).unwrap_or_default();
-    children.split_whitespace().any(|pid| {
-        let title = std::fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
-        String::from_utf8_lossy(&title).contains(" UPDATE")
-    })
-}
-
 #[test]
 fn a_server_that_dies_costs_its_trial_and_no_other() {
     let world = World::new();
@@ -74,12 +66,11 @@ fn a_server_that_dies_costs_its_trial_and_no_other() {
         "factors.clients=[1]",
         "factors.synchronous_commit=[\"on\", \"local\", \"off\"]",
         "experiment.repeats=1",
-        "load.duration=2s",
-        "load.rate=1000",
+        "load.duration=3s",
     ];
     let child = world.spawn(&quick(&world, "quickstart", &sets));
-    world.until("the first trial to be stored", || world.trials_stored() >= 1);
-    world.until("the second trial's load", || world.servers().into_iter().any(is_updating));
+    let mut follower = Follower::open(&world.store(), &live_run(&world).run).unwrap();
+    until_load_of(&world, &mut follower, 1);
     for server in world.servers() {
         signal(server, "KILL");
     }

@@ -178,8 +178,11 @@ mod tests {
     fn outcome(answer: fn() -> Answer) -> Option<Reason> {
         let ask: Ask = Arc::new(move |_| Box::new(answer));
         let watch = Watch { ask, is_direct: true };
-        let mut watcher = Watcher::new(&watch, 4711);
-        let until = Instant::now() + SHORT + Duration::from_secs(1);
+        let now = Instant::now();
+        let began = now.checked_sub(SHORT).unwrap();
+        let mut watcher = Watcher { began, ..Watcher::new(&watch, 4711) };
+        // There is time for a second question.
+        let until = now + INTERVAL + Duration::from_millis(200);
         loop {
             match watcher.look() {
                 None if Instant::now() < until => std::thread::sleep(Duration::from_millis(20)),

@@ -6,6 +6,7 @@
 pub mod alike;
 pub mod docs;
 pub mod fake_server;
+pub mod live;
 pub mod lying_server;
 pub mod terminal;
 
@@ -97,6 +98,11 @@ impl World {
 
     pub fn spawn<S: AsRef<std::ffi::OsStr>>(&self, args: &[S]) -> Child {
         self.command(args).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
+    }
+
+    /// The name of a workload that loads few rows.
+    pub fn small_workload(&self) -> String {
+        small_workload(self.root.path()).display().to_string()
     }
 
     /// `show RUN --json`.
@@ -206,10 +212,8 @@ pub fn at_full_speed<'a>(world: &World, what: &'a str, sets: &[&'a str]) -> Vec<
     let mut args = vec!["run".to_owned(), what.to_owned()];
     let disk = format!("storage.disk.directory={}", world.disk().display());
     // A file of the test's own names its workload.
-    let workload = (what == "quickstart").then(|| {
-        let small = small_workload(world.root.path());
-        format!("workload.name={}", small.display())
-    });
+    let workload =
+        (what == "quickstart").then(|| format!("workload.name={}", world.small_workload()));
     let short = [
         disk.as_str(),
         "load.duration=1s",
