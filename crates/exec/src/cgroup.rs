@@ -21,7 +21,8 @@ fn member_of<'a>(membership: &'a str, controller: Option<&str>) -> Option<&'a st
 
 /// Returns the directories of the group `path` and of the groups above it, the innermost first.
 ///
-/// `controller` names the hierarchy as in [`member_of`]. The list is empty if it is not mounted.
+/// `controller` names a hierarchy of version 1; without one it is that of version 2. The list is
+/// empty if it is not mounted.
 pub fn directories(mounts: &[MountEntry], controller: Option<&str>, path: &str) -> Vec<PathBuf> {
     let mounted = |m: &&MountEntry| match controller {
         None => m.filesystem == "cgroup2",
@@ -34,15 +35,15 @@ pub fn directories(mounts: &[MountEntry], controller: Option<&str>, path: &str) 
     own.ancestors().take_while(|p| p.starts_with(&mount.point)).map(Path::to_owned).collect()
 }
 
-/// Returns the directories of the group in `membership`, and of those above it, as [`member_of`] and
-/// [`directories`] do.
+/// Returns the directories of the group in `membership`, the text of a `/proc/PID/cgroup`, and of
+/// those above it, as [`directories`] does.
 pub fn groups(membership: &str, mounts: &[MountEntry], controller: Option<&str>) -> Vec<PathBuf> {
     let path = member_of(membership, controller);
     path.map_or_else(Vec::new, |path| directories(mounts, controller, path))
 }
 
-/// Returns the CPUs' worth of time (count) that the groups in `membership`, as in [`member_of`],
-/// and those above them allow: the least that `cpu.max` or `cpu.cfs_quota_us` says. None where no
+/// Returns the CPUs' worth of time (count) that the groups in `membership`, the text of a
+/// `/proc/PID/cgroup`, and those above them allow: the least that `cpu.max` or `cpu.cfs_quota_us` says. None where no
 /// group sets a limit. `read` returns the text of a file.
 pub fn cpu_quota(
     membership: &str,
