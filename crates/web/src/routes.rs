@@ -1,20 +1,25 @@
 //! Which handler answers which path.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use axum::Router;
-use axum::extract::DefaultBodyLimit;
+use axum::extract::{DefaultBodyLimit, Request};
 use axum::http::{StatusCode, header};
-use axum::middleware::{from_fn, from_fn_with_state};
+use axum::middleware::{Next, from_fn, from_fn_with_state};
 use axum::response::{Html, IntoResponse, Response};
-use axum::routing::{any, get, post};
+use axum::routing::{any, get, post, put};
 
 use crate::access::{self, Access};
 use crate::api;
 use crate::app::App;
+use crate::response::ApiError;
 
 /// Most bytes of a request's body: a note of the longest text in any writing.
 const BODY_MOST: usize = 64 << 10;
+
+/// Time that a client has to send a request's body.
+const BODY_WITHIN: Duration = Duration::from_secs(10);
 
 /// Returns the server's routes.
 pub(crate) fn router(app: Arc<App>, access: Arc<Access>) -> Router {
@@ -30,7 +35,7 @@ pub(crate) fn router(app: Arc<App>, access: Arc<Access>) -> Router {
         .route("/api/live", get(api::live_runs))
         .route("/api/live/{run}", get(api::watch))
         .route("/api/live/{run}/stop", post(api::stop))
-        .route("/api/notes/{id}", get(api::note).put(api::write_note))
+        .route("/api/notes/{id}", put(api::write_note).layer(from_fn(in_time)).get(api::note))
         .route("/api/{*path}", any(api::unknown))
         .route("/favicon.ico", get(StatusCode::NO_CONTENT))
         .fallback(get(front_end))
@@ -38,6 +43,18 @@ pub(crate) fn router(app: Arc<App>, access: Arc<Access>) -> Router {
         .layer(from_fn_with_state(access, access::check))
         .layer(from_fn(access::add_headers))
         .with_state(app)
+}
+
+/// Refuses a note that does not come in time.
+async fn in_time(request: Request, next: Next) -> Response {
+    match tokio::time::timeout(BODY_WITHIN, next.run(request)).await {
+        Ok(response) => response,
+        Err(_) => ApiError::new(
+            StatusCode::REQUEST_TIMEOUT,
+            format!("cannot read the note: it did not come within {} s", BODY_WITHIN.as_secs()),
+        )
+        .into_response(),
+    }
 }
 
 /// Returns the front end: it finds its page by the path.

@@ -28,6 +28,9 @@ const CONNECTIONS_MOST: usize = 256;
 /// Time that a client has to send the head of a request.
 const HEAD_WITHIN: Duration = Duration::from_secs(10);
 
+/// Time after which a client that takes nothing of an answer is given up (milliseconds).
+const TAKEN_WITHIN_MS: u32 = 30_000;
+
 /// Most bytes of a request's head.
 const HEAD_MOST: usize = 32 << 10;
 
@@ -156,6 +159,8 @@ async fn next(
 async fn connection(stream: TcpStream, router: Router, mut ending: watch::Receiver<bool>) {
     // Small responses are sent at once; where that cannot be set they are merely later.
     let _ = stream.set_nodelay(true);
+    // Else whoever stops reading keeps a place for good.
+    let _ = rustix::net::sockopt::set_tcp_user_timeout(&stream, TAKEN_WITHIN_MS);
     let mut builder = http1::Builder::new();
     builder.timer(TokioTimer::new()).header_read_timeout(HEAD_WITHIN).max_buf_size(HEAD_MOST);
     let service = TowerToHyperService::new(router);

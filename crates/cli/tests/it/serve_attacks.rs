@@ -270,3 +270,28 @@ fn a_slow_client_costs_nobody_else_anything() {
     assert_eq!(served.end(), Some(0), "also with slow clients");
     drop(slow);
 }
+
+#[test]
+#[ignore = "long: whoever stands still is waited for"]
+fn clients_that_stand_still_keep_no_place_for_good() {
+    let world = World::new();
+    let served = Served::start(&world, &store_of(&world, "run-1"), &[]);
+    let host = format!("Host: {}\r\n", served.address);
+    let half = format!("PUT /api/notes/run-1 HTTP/1.1\r\n{host}Content-Length: 9\r\n\r\n{{");
+    // More than the kernel keeps for whoever reads nothing.
+    let many = format!("GET / HTTP/1.1\r\n{host}\r\n").repeat(60);
+    for request in [half, many] {
+        // There are 256 places.
+        let still: Vec<_> = (0..260)
+            .map(|_| {
+                let mut stream = served.connect();
+                stream.write_all(request.as_bytes()).unwrap();
+                stream
+            })
+            .collect();
+        // The test waits for a minute at most.
+        assert_eq!(served.get("/api/info").status, 200);
+        drop(still);
+    }
+    assert_eq!(served.end(), Some(0));
+}
