@@ -18,7 +18,7 @@ fn assert_gone(world: &World) {
 
 /// `crash` in the world's disk, with loads that are short and yet meet a checkpoint.
 fn crash(world: &World, options: &str) -> (Ended, Value) {
-    crash_under(world, "700ms", options)
+    crash_under(world, "400ms", options)
 }
 
 /// As [`crash`], with loads of `load`.

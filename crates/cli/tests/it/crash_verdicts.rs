@@ -104,7 +104,7 @@ fn a_planted_failure_that_does_not_come_is_invalid() {
 fn without_a_control_nothing_passes_and_a_server_that_ends_as_it_is_told_is_started() {
     let world = World::new();
     let disk = world.disk();
-    let options = "crash --json --fault backend --rounds 1 --load 500ms --no-controls \
+    let options = "crash --json --fault backend --rounds 1 --load 300ms --no-controls \
                    --setting restart_after_crash=off --storage";
     let args: Vec<&str> = options.split_whitespace().chain([disk.to_str().unwrap()]).collect();
     let ended = world.run(&args);

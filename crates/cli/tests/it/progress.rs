@@ -156,6 +156,15 @@ fn the_help_has_colours_by_the_same_rules() {
     let mut command = world.command(&["show", "--help"]);
     command.env("CLICOLOR_FORCE", "1").env("NO_COLOR", "1");
     assert!(!support::ended(command.output().unwrap()).out.contains('\x1b'));
+    // On a terminal they are there until somebody turns them off.
+    let on_terminal = |value: &str| {
+        let mut command = world.command(&["show", "--help"]);
+        command.env_remove("NO_COLOR").env_remove("CLICOLOR_FORCE");
+        command.env("TERM", "xterm-256color").env("CLICOLOR", value);
+        let (ended, _) = Terminal::start(command, (80, 24), None).end();
+        (ended.out + &ended.err).contains("\x1b[")
+    };
+    assert!(on_terminal("1") && !on_terminal("0"));
 }
 
 #[test]

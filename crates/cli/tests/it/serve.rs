@@ -61,6 +61,11 @@ fn a_merged_store_names_the_machine_of_each_run_and_follows_the_next_merge() {
     // Into the store that is served.
     merge("db3");
     assert_eq!(hosts(&complete_list(&world, &served)), ["db3", "db2", "db1"]);
+    let history = served.document("/api/history?recipe=synthetic");
+    let points = history["treatments"][0]["points"].as_array().unwrap();
+    let machine =
+        |point: &Value| point["host"].as_str().unwrap().split(':').next().unwrap().to_owned();
+    assert_eq!(points.iter().map(machine).collect::<Vec<_>>(), ["db1", "db2", "db3"]);
     let compared = served.document("/api/compare?a=run-db1&b=run-db3");
     assert_eq!(compared["view"]["a"]["hosts"][0], "db1");
     assert_eq!(compared["view"]["b"]["hosts"][0], "db3");

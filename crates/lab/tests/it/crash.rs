@@ -134,7 +134,7 @@ fn prepared(disk: &Path) -> Prepared {
     let text = format!(
         "[experiment]\nrepeats = 1\n[storage.disk]\ndirectory = \"{}\"\n\
          [postgres]\nbindir = {:?}\n[crash]\nfaults = [\"process\"]\nrounds = 1\n\
-         clients = 8\nload = \"1s\"\ncontrols = false\n",
+         clients = 8\nload = \"500ms\"\ncontrols = false\n",
         disk.display(),
         install(None).bindir
     );

@@ -25,7 +25,7 @@ fn crash_logins(keys: &str, interference: Interference) -> CrashRecord {
     let text = format!(
         "[experiment]\nrepeats = 1\n[storage.disk]\ndirectory = \"{}\"\n\
          [postgres]\nbindir = {:?}\nsettings = {{ autovacuum = \"off\" }}\n\
-         [crash]\nworkload = \"user-login\"\nload = \"400ms\"\n{keys}\n",
+         [crash]\nworkload = \"user-login\"\nload = \"150ms\"\n{keys}\n",
         disk.display(),
         install(None).bindir
     );
