@@ -8,7 +8,6 @@ use axum::response::{IntoResponse, Response};
 use pgdyno_lab::LabError;
 use pgdyno_lab::live::LiveError;
 use pgdyno_model::printable::escape_text;
-use pgdyno_results::analysis::compare_runs::CompareError;
 use pgdyno_results::notes::NoteError;
 use pgdyno_results::report::ReportError;
 use pgdyno_results::report::json::for_browser;
@@ -88,8 +87,8 @@ impl From<ReportError> for ApiError {
         match error {
             ReportError::Store(error) => error.into(),
             ReportError::Compare(ref refused) => {
-                let by = matches!(refused, CompareError::Unequal { .. })
-                    .then(|| refused.comparable_by().into_iter().map(plain).collect());
+                let names = refused.comparable_by();
+                let by = names.map(|names| names.into_iter().map(plain).collect());
                 let answer = Self::of(StatusCode::UNPROCESSABLE_ENTITY, &error, error.help());
                 Self { comparable_by: by, ..answer }
             }

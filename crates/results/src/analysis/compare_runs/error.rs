@@ -72,9 +72,10 @@ fn listed(unequal: &[Unequal]) -> String {
 }
 
 impl CompareError {
-    /// Returns the names of what differs and could be what is compared (`by`); none of another error.
-    pub fn comparable_by(&self) -> Vec<&str> {
-        let Self::Unequal { unequal, on_two_hosts, .. } = self else { return Vec::new() };
+    /// Of what must be equal and is not: the names that could be what is compared (`by`). None of
+    /// another error.
+    pub fn comparable_by(&self) -> Option<Vec<&str>> {
+        let Self::Unequal { unequal, on_two_hosts, .. } = self else { return None };
         let name = |what| if *on_two_hosts && belongs_to_machine(what) { MACHINE } else { what };
         let mut names: Vec<&str> = Vec::new();
         for what in unequal.iter().map(|u| name(u.what.as_str())) {
@@ -82,7 +83,7 @@ impl CompareError {
                 names.push(what);
             }
         }
-        names
+        Some(names)
     }
 
     /// What to do, where there is something.
@@ -106,7 +107,8 @@ impl CompareError {
                     .into(),
             ),
             Self::Unequal { .. } => {
-                let by = self.comparable_by().first().map_or_else(String::new, |what| {
+                let names = self.comparable_by().unwrap_or_default();
+                let by = names.first().map_or_else(String::new, |what| {
                     let quote = if what.contains(' ') { "\"" } else { "" };
                     format!("`--by {quote}{what}{quote}` where that is what is compared; ")
                 });
