@@ -169,9 +169,9 @@ ledger-cost *args:
 attacks:
     PGDYNO_ATTACKS=all cargo test -p pgdyno-storage --all-features --test it -- attacks
 
-# What a live file costs the load that is watched, in turn (docs/benchmarks.md keeps the last result)
+# What a live file and watchers through serve cost the load, in turn (docs/benchmarks.md keeps the last result)
 bench-live *args:
-    cargo bench -p pgdyno-lab --bench live_cost -- {{args}}
+    cargo bench -p pgdyno-web --bench live_cost -- {{args}}
 
 # The list of a store of 10,000 runs beside one plain query of them, in turn
 bench-serve *args:

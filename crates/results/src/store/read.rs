@@ -125,13 +125,16 @@ impl Store {
     /// # Errors
     /// [`StoreError::Sqlite`].
     pub fn open_sessions(&self) -> Result<Vec<OpenSession>, StoreError> {
-        // Lists ask this: a machine that cannot be read is for those who read the run.
+        // Lists ask this: a machine that cannot be read is for those who read the run. Numbers alone
+        // come from an index: the machines of all sessions are many pages.
         let mut open = self.rows(
             "list the open sessions",
             "SELECT id, run, owner_pid, owner_started_ticks, owner_boot_id, started_at,
                     CASE WHEN json_valid(host) THEN json_extract(host, '$.id') END,
                     CASE WHEN json_valid(host) THEN json_extract(host, '$.name') END
-             FROM session WHERE id NOT IN (SELECT session FROM session_end) ORDER BY id",
+             FROM session WHERE id IN (
+                 SELECT id FROM session s WHERE NOT EXISTS (SELECT 1 FROM session_end WHERE session = s.id)
+             ) ORDER BY id",
             params![],
             |row| {
                 Ok(OpenSession {
