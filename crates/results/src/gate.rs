@@ -170,11 +170,13 @@ fn one(form: Form, given: &str, begin: usize, part: &str) -> Result<Gate, GateEr
             "a change is given in percent: -3%, +10%",
         ));
     };
-    let percent = number.parse::<f64>().ok().filter(|p| p.is_finite());
+    // The minus that pgdyno prints is taken, too.
+    let ascii = number.replace('−', "-");
+    let percent = ascii.parse::<f64>().ok().filter(|p| p.is_finite());
     let Some(percent) = percent else {
         return Err(wrong(number, format!("`{number}` is no number"), "such as -3% or +0.5%"));
     };
-    if percent != 0.0 && !number.starts_with(['+', '-']) {
+    if percent != 0.0 && !ascii.starts_with(['+', '-']) {
         return Err(wrong(
             change,
             format!("`{change}` has no sign"),
@@ -201,6 +203,7 @@ mod tests {
         let shown: Vec<String> = gates.iter().map(ToString::to_string).collect();
         assert_eq!(shown, ["tps < -3%", "p99 > +10%", "p50 > 0%"]);
         assert_eq!((gates[0].below, gates[0].margin, gates[0].bound()), (true, -0.03, 0.97));
+        assert_eq!(parse("tps > −3%", Form::FailUnless), parse("tps > -3%", Form::FailUnless));
         assert_eq!(parse("tps > -0.5%", Form::FailUnless).unwrap()[0].to_string(), "tps > -0.5%");
     }
 

@@ -1,7 +1,7 @@
 //! `pgdyno compare`: two runs, two treatments, or a run beside imported figures.
 
 use clap::Args;
-use pgdyno_results::analysis::compare_runs::{CompareOptions, Outcome};
+use pgdyno_results::analysis::compare_runs::{CompareOptions, GateState, Outcome};
 use pgdyno_results::analysis::side_by_side::{find_import, side_by_side};
 use pgdyno_results::analysis::{analyse, compare_runs};
 use pgdyno_results::gate::{self, Form, Gate};
@@ -46,7 +46,8 @@ pub(crate) struct Options {
     /// not fall by 3% or more
     #[arg(long, value_name = "CONDITION", allow_hyphen_values = true)]
     pub(crate) fail_unless: Vec<String>,
-    /// Exit with 0 (pass) or 3 (fail) if the data are not enough to decide
+    /// Exit with 0 (pass) or 3 (fail) if the data are not enough to decide. Neither passes what
+    /// `--fail-unless` asks for and the data do not show, nor a side without a completed trial
     #[arg(long, value_enum, value_name = "OUTCOME")]
     pub(crate) undecided: Option<Undecided>,
     /// Print JSON
@@ -105,13 +106,14 @@ pub(crate) fn run(options: &Options, context: &Context) -> Result<ExitStatus, Co
     } else {
         report::compare(&view, context.width(), context.detail())
     });
+    // A side without a completed trial is no lack of data: what it runs may not work at all.
+    let works = !view.gates.iter().any(|gate| gate.state == GateState::NoTrial);
     Ok(match (view.outcome, options.undecided) {
-        (None | Some(Outcome::Passed), _) | (Some(Outcome::Undecided), Some(Undecided::Pass)) => {
-            ExitStatus::Success
-        }
+        (None | Some(Outcome::Passed), _) => ExitStatus::Success,
+        (Some(Outcome::Undecided), Some(Undecided::Pass)) if works => ExitStatus::Success,
         (Some(Outcome::Exceeded), _) | (Some(Outcome::Undecided), Some(Undecided::Fail)) => {
             ExitStatus::Exceeded
         }
-        (Some(Outcome::Undecided), None) => ExitStatus::Undecided,
+        (Some(Outcome::Undecided), _) => ExitStatus::Undecided,
     })
 }

@@ -1,6 +1,11 @@
 //! From an experiment file to a report, with a real PostgreSQL.
 
 use crate::support::{FORCE, World, at_full_speed, is_filled, quick};
+use pgdyno_model::PlannedTrial;
+use pgdyno_model::record::SessionEnd;
+use pgdyno_results::store::Store;
+use pgdyno_test_support::records::Random;
+use pgdyno_test_support::synthetic;
 use serde_json::Value;
 
 fn sum(series: &Value, of: impl Fn(&Value) -> f64) -> f64 {
@@ -96,6 +101,41 @@ fn assert_gates_decide(world: &World) {
     assert!(misspelt.err.contains("\n  |            ^^^\n"), "{}", misspelt.err);
     let itself = world.run(&["compare", "latest", "latest"]);
     assert!(itself.code == Some(1) && itself.err.contains("with itself"), "{}", itself.err);
+}
+
+#[test]
+fn a_gate_passes_neither_without_proof_nor_where_nothing_runs() {
+    let world = World::new();
+    let mut store = Store::open(world.path("store")).unwrap();
+    let plan = synthetic::plan(&["a", "b"], 1, &mut Random(7));
+    let tps = |planned: &PlannedTrial| if planned.treatment == 0 { 1000.0 } else { 571.0 };
+    synthetic::add(&mut store, ("once", 0), &plan, tps);
+    // All trials of the second failed.
+    let session = synthetic::begin(&mut store, "crashed", "synthetic", 1, &plan);
+    let first = plan.trials.iter().find(|planned| planned.treatment == 0).unwrap();
+    let trial = synthetic::trial(&plan, first, 1000.0, 2000);
+    store.add_trial("crashed", session, &trial).unwrap();
+    store.end_session(session, SessionEnd::Completed).unwrap();
+    drop(store);
+    let (fail_if, fail_unless) = (["--fail-if", "tps < -3%"], ["--fail-unless", "tps > −3%"]);
+    for (run, gate, undecided, code) in [
+        ("once", fail_unless, "pass", 3),
+        ("once", fail_if, "pass", 0),
+        ("once", fail_if, "fail", 3),
+        ("crashed", fail_unless, "pass", 3),
+        ("crashed", fail_if, "pass", 5),
+        ("crashed", fail_if, "fail", 3),
+    ] {
+        let sides = ["compare", &format!("{run}:1"), &format!("{run}:2"), "--store", "store"];
+        let ended = world.run(&[&sides[..], &gate, &["--undecided", undecided]].concat());
+        assert_eq!(
+            ended.code,
+            Some(code),
+            "{run} {gate:?} {undecided}: {}{}",
+            ended.out,
+            ended.err
+        );
+    }
 }
 
 #[test]

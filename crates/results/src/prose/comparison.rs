@@ -32,10 +32,17 @@ fn no_verdict(judged: &Judged, or: &'static str) -> String {
 pub(super) fn withheld(why: &Withheld) -> String {
     match why {
         Withheld::RunNotFinished => "no verdict before the run is finished".to_owned(),
-        Withheld::TooFewRuns { found } => format!(
-            "undecided across runs, since how far equal runs differ here is not known ({found} of {FEWEST_RUNS} earlier runs of this experiment on this host)"
-        ),
+        Withheld::TooFewRuns { found } => {
+            format!("undecided across runs, since {}", equal_runs_unknown(*found))
+        }
     }
+}
+
+/// Says that `found` earlier runs are too few for a verdict across runs.
+pub(super) fn equal_runs_unknown(found: usize) -> String {
+    format!(
+        "how far equal runs differ here is not known ({found} of {FEWEST_RUNS} earlier runs of this experiment on this host)"
+    )
 }
 
 pub(crate) fn comparison(

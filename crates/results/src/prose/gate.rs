@@ -3,21 +3,40 @@
 use pgdyno_model::format;
 use pgdyno_stats::{NoInterval, POWER};
 
-use super::comparison::{HOPELESS, reason, withheld};
+use super::comparison::{HOPELESS, equal_runs_unknown, reason};
 use crate::analysis::Withheld;
 use crate::analysis::compare_runs::{GateState, GateView};
-use crate::gate::{Form, Gate, Measure};
+use crate::gate::Form;
+
+/// Why nothing is known of a gate's condition.
+pub(crate) struct Unknown {
+    /// There is a ratio, and no verdict may be drawn from it.
+    pub(crate) withheld: Option<Withheld>,
+    /// A trial has too few transactions for the percentile.
+    pub(crate) lacks: bool,
+    /// There is no interval.
+    pub(crate) why: Option<NoInterval>,
+}
+
+impl Unknown {
+    fn words(&self) -> String {
+        match self.withheld {
+            _ if self.lacks => "a trial has too few transactions for that percentile".to_owned(),
+            Some(Withheld::RunNotFinished) => "the run is not finished".to_owned(),
+            Some(Withheld::TooFewRuns { found }) => equal_runs_unknown(found),
+            None => reason(self.why, "no interval"),
+        }
+    }
+}
 
 /// Renders the result of a gate for the pair `label`.
 ///
-/// `within_runs` is the interval (as ratios) that the trials of two runs give by themselves;
-/// `verdict_withheld` and `why` say what there is no verdict or no interval for.
+/// `within_runs` is the interval (as ratios) that the trials of two runs give by themselves.
 pub(crate) fn gate(
     view: &GateView,
     label: &str,
     within_runs: Option<[f64; 2]>,
-    verdict_withheld: Option<Withheld>,
-    why: Option<NoInterval>,
+    unknown: &Unknown,
 ) -> String {
     let measured = match (view.change, view.ci95) {
         (Some(change), Some([lo, hi])) => {
@@ -54,24 +73,23 @@ pub(crate) fn gate(
             asks_less
                 .unwrap_or_else(|| "the interval does not lie wholly beyond the limit".to_owned())
         ),
-        GateState::Unknown => match verdict_withheld {
-            Some(why) => withheld(&why),
-            None => format!("undecided: {}{}", few(&view.gate), reason(why, "no interval")),
-        },
+        GateState::Unknown | GateState::NoTrial => {
+            let found = match view.form {
+                Form::FailIf => "undecided",
+                Form::FailUnless => "not shown",
+            };
+            let why = match view.state {
+                GateState::NoTrial => NoInterval::OneSideEmpty.to_string(),
+                _ => unknown.words(),
+            };
+            format!("{found}: {why}")
+        }
     };
     let power =
         view.catches.map_or_else(String::new, |change| format!(" {}", power(view.form, change)));
     let of = if label.is_empty() { String::new() } else { format!(", {label}") };
     let unless = if view.form == Form::FailUnless { "unless " } else { "" };
     format!("{unless}{}{of}: {measured}; {verdict}.{power}", view.gate)
-}
-
-/// Says that a percentile may lack transactions; nothing of tps.
-fn few(gate: &Gate) -> &'static str {
-    match gate.measure {
-        Measure::Tps => "",
-        _ => "too few transactions for that percentile, or ",
-    }
 }
 
 /// Says which true change such a gate shows.

@@ -33,7 +33,7 @@ pub(crate) use comparison::{
     HOPELESS, comparison, minimum_detectable, ratio_to_best, reason, verdict, view,
 };
 pub(crate) use flush_accounting::flush_accounting;
-pub(crate) use gate::gate;
+pub(crate) use gate::{Unknown, gate};
 pub(crate) use headline::{
     cautions, comparison_headline, crash_headline, import_headline, joined_by_fault,
     plain_cautions, probe_headline, round_command, run_headline, side_by_side_headline,

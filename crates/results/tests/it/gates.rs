@@ -2,7 +2,7 @@
 //! runs.
 #![allow(missing_docs, clippy::unwrap_used)]
 
-use pgdyno_model::{LevelValue, Levels, Plan, RunRecord, TrialRecord};
+use pgdyno_model::{Latencies, LevelValue, Levels, Plan, RunRecord, TrialRecord};
 use pgdyno_results::Store;
 use pgdyno_results::analysis::Withheld;
 use pgdyno_results::analysis::compare_runs::{
@@ -72,7 +72,7 @@ fn state(store: &Store, a: &str, b: &str, text: &str) -> (GateState, Outcome) {
     if let (Some([lo, hi]), true) = (g.ci95, view.exceeded) {
         assert!(if g.gate.below { hi < g.gate.margin } else { lo > g.gate.margin }, "{g:?}");
     }
-    assert_eq!(g.outcome, g.state.outcome());
+    assert_eq!(g.outcome, g.state.outcome(g.form));
     (g.state, g.outcome)
 }
 
@@ -141,6 +141,60 @@ fn proof_is_asked_by_the_other_form_and_what_is_not_shown_fails() {
     assert_eq!(state("noisy"), (GateState::NotShown, Some(Outcome::Exceeded)));
     assert_eq!(state("slower"), (GateState::NotShown, Some(Outcome::Exceeded)));
     assert_eq!(within(&store, "noisy", "tps < -3%").1, Outcome::Undecided);
+}
+
+/// A run of two treatments with `repeats` trials each; the second has the tps `of_b`.
+fn beside(store: &mut Store, id: &str, repeats: u32, of_b: impl Fn(u32) -> Option<f64>) {
+    let mut plan = same(&["a", "b"], repeats);
+    plan.treatments[1].clients += 1;
+    let record = RunRecord { id: id.into(), ..run_record(plan) };
+    fill_with(store, &record, |t| match (t.treatment, of_b(t.block)) {
+        (0, _) => tps(t, 100_000.0),
+        (_, Some(value)) => tps(t, value),
+        (_, None) => {
+            t.measurement = None;
+            t.failure = Some("the server did not start".into());
+        }
+    });
+}
+
+#[test]
+fn a_proof_that_is_not_there_does_not_pass_and_says_why_it_is_not() {
+    let (_folder, mut store) = store();
+    beside(&mut store, "once", 1, |_| Some(57_100.0));
+    beside(&mut store, "equal", 4, |_| Some(57_100.0));
+    beside(&mut store, "crashed", 4, |_| None);
+    beside(&mut store, "empty", 4, |block| Some(if block == 1 { 0.0 } else { 57_100.0 }));
+    let record = RunRecord { id: "few".into(), ..run_record(same(&["a", "b"], 4)) };
+    fill_with(&mut store, &record, |t| {
+        let m = t.measurement.as_mut().unwrap();
+        m.latency = Latencies::new();
+        (0..20).for_each(|i| m.latency.record(1_000_000 + i));
+    });
+    one(&mut store, "before", 100_000.0);
+    one(&mut store, "after", 57_100.0);
+    let mut words = Vec::new();
+    for (run, condition, state) in [
+        ("once", "tps > -3%", GateState::Unknown),
+        ("equal", "tps > -3%", GateState::Unknown),
+        ("crashed", "tps > -3%", GateState::NoTrial),
+        ("empty", "tps > -3%", GateState::Unknown),
+        ("few", "p99 < +10%", GateState::Unknown),
+        ("before", "tps > -3%", GateState::Unknown),
+    ] {
+        let sides = match run {
+            "before" => ["before".to_owned(), "after".to_owned()],
+            _ => [1, 2].map(|treatment| format!("{run}:{treatment}")),
+        };
+        for (form, outcome) in
+            [(Form::FailUnless, Outcome::Exceeded), (Form::FailIf, Outcome::Undecided)]
+        {
+            let view = gated(&store, &sides[0], &sides[1], form, condition);
+            assert_eq!((view.gates[0].state, view.outcome), (state, Some(outcome)), "{run}");
+            words.push(format!("{run}: {}", view.gates[0].words));
+        }
+    }
+    insta::assert_snapshot!("no_proof", words.join("\n"));
 }
 
 #[test]

@@ -8,6 +8,7 @@ use super::ratios::{Found, Ratios};
 use super::view::{GateState, GateView};
 use crate::gate::{Form, Gate};
 use crate::prose;
+use crate::prose::Unknown;
 
 /// Where a gate's verdicts begin, as ratios.
 #[derive(Clone, Copy)]
@@ -71,15 +72,18 @@ pub(super) fn judge(
             let p = if is_together(&gate) { alone.and_then(|_| together.next()) } else { alone };
             let state = match (p, found.ratio.ci95) {
                 (Some(p), Some(ci95)) => state(&gate, limits, p, ci95),
+                _ if ratios.lacks_trial(pair) => GateState::NoTrial,
                 _ => GateState::Unknown,
             };
             let share = if is_together(&gate) { first } else { 1.0 };
             let catches =
                 alone.and_then(|_| found.ratio.shown_beyond(limits.holds, gate.below, share));
             let Found { ratio, within_runs, withheld } = found;
+            let unknown =
+                Unknown { withheld, lacks: ratios.lacks(pair, gate.measure), why: ratio.why };
             let mut view = GateView {
                 words: String::new(),
-                outcome: state.outcome(),
+                outcome: state.outcome(gate.form),
                 noise_floor: limits.floor,
                 form: gate.form,
                 gate,
@@ -89,7 +93,7 @@ pub(super) fn judge(
                 state,
                 catches: catches.map(|ratio| ratio - 1.0),
             };
-            view.words = prose::gate(&view, &labels[pair], within_runs, withheld, ratio.why);
+            view.words = prose::gate(&view, &labels[pair], within_runs, &unknown);
             view
         })
         .collect()

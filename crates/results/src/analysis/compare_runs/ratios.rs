@@ -4,6 +4,7 @@ use pgdyno_stats::Ratio;
 
 use super::super::family::is_provisional;
 use super::super::pairing::Pairing;
+use super::super::treatment::TreatmentSamples;
 use super::super::view::Withheld;
 use super::chosen::Selection;
 use super::history::{Earlier, History};
@@ -27,7 +28,7 @@ pub(super) struct Found {
     /// The interval that the two runs' own trials give, where two runs are compared: it leaves out
     /// how far equal runs differ.
     pub(super) within_runs: Option<[f64; 2]>,
-    /// Why there is no verdict although trials were repeated.
+    /// Why there is no verdict although there is a ratio.
     pub(super) withheld: Option<Withheld>,
 }
 
@@ -68,13 +69,28 @@ impl<'a> Ratios<'a> {
         match earlier.ratio(measure, a, b, &self.pairing).filter(|_| alone.value.is_some()) {
             Some(ratio) => Found { ratio, within_runs, withheld: not_finished },
             None => Found {
-                withheld: within_runs
+                withheld: alone
+                    .value
                     .is_some()
                     .then_some(Withheld::TooFewRuns { found: earlier.count() }),
                 ratio: alone.without_interval(),
                 within_runs,
             },
         }
+    }
+
+    /// Whether one of `pair` has no completed trial.
+    pub(super) fn lacks_trial(&self, pair: usize) -> bool {
+        let (i, j) = self.pairs[pair];
+        [&self.a.sums[i], &self.b.sums[j]].iter().any(|sums| sums.values(Measure::Tps).is_empty())
+    }
+
+    /// Whether a trial of `pair` has too few transactions for `measure`.
+    pub(super) fn lacks(&self, pair: usize, measure: Measure) -> bool {
+        let (i, j) = self.pairs[pair];
+        let lacks =
+            |sums: &TreatmentSamples| sums.values(measure).len() < sums.values(Measure::Tps).len();
+        lacks(&self.a.sums[i]) || lacks(&self.b.sums[j])
     }
 
     /// The fewest and the most earlier runs that a pair has (count); none within one run.

@@ -160,6 +160,8 @@ pub enum GateState {
     NotShown,
     /// There is no interval, or no verdict may be drawn from it.
     Unknown,
+    /// One of the two has no completed trial: nothing shows that it works at all.
+    NoTrial,
 }
 
 /// Outcome of a gate, the best first.
@@ -176,12 +178,13 @@ pub enum Outcome {
 }
 
 impl GateState {
-    /// What it comes to.
-    pub fn outcome(self) -> Outcome {
-        match self {
-            Self::Kept => Outcome::Passed,
-            Self::Open | Self::Unknown => Outcome::Undecided,
-            Self::Exceeded | Self::NotShown => Outcome::Exceeded,
+    /// Returns what it comes to in a gate of that form. Where proof is asked for, what is not known
+    /// is not shown.
+    pub fn outcome(self, form: Form) -> Outcome {
+        match (self, form) {
+            (Self::Kept, _) => Outcome::Passed,
+            (Self::Open | Self::Unknown | Self::NoTrial, Form::FailIf) => Outcome::Undecided,
+            _ => Outcome::Exceeded,
         }
     }
 }
