@@ -1,6 +1,8 @@
 // `pgdyno serve`: the list of runs, notes, pages of results, histories and comparisons.
-import { overflow, serious } from './support/open';
-import { pgdyno } from './support/program';
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { overflow, serious, tabTo } from './support/open';
+import { OUT, pgdyno } from './support/program';
 import { expect, test } from './support/server';
 
 interface Listed {
@@ -8,6 +10,9 @@ interface Listed {
   recipe: string;
   started_at: string;
 }
+const SETS = ['load.duration=2s', 'load.warm_up=100ms', 'load.rate=50', 'workload.scale=1', 'experiment.repeats=1', 'factors.clients=[1]'];
+/** One more run of the store's recipe, at a rate of its own. */
+const RUN = ['run', 'quickstart', '--quiet', '-o', '/dev/null', ...SETS.flatMap((pair) => ['--set', pair])];
 const runs = (file: string) =>
   (JSON.parse(pgdyno(['list', '--json', '--store', file])) as Listed[]).sort((a, b) => b.started_at.localeCompare(a.started_at));
 
@@ -101,8 +106,7 @@ test('two runs of the list are compared', async ({ page, server, trouble }) => {
 
 test('two runs that differ in what must be equal are compared by that, or all the same', async ({ page, server }) => {
   test.setTimeout(120_000);
-  const sets = ['load.duration=2s', 'load.warm_up=100ms', 'load.rate=50', 'workload.scale=1', 'experiment.repeats=1', 'factors.clients=[1]'];
-  pgdyno(['run', 'quickstart', '--quiet', '-o', '/dev/null', '--store', server.file, ...sets.flatMap((pair) => ['--set', pair])]);
+  pgdyno([...RUN, '--store', server.file]);
   const [b, a] = runs(server.file);
   const comparison = `${server.url}/compare?a=${a.id}&b=${b.id}`;
   await page.goto(comparison);
@@ -141,21 +145,64 @@ test('a history has every run of its recipe, and a point opens its run', async (
   expect(trouble).toEqual([]);
 });
 
-test('the list is used by the keyboard alone', async ({ page, server }) => {
+test('a history tells two machines apart by their markers', async ({ page, server, trouble }) => {
+  test.setTimeout(120_000);
+  pgdyno([...RUN, '--store', server.file], 'elsewhere');
+  await page.goto(`${server.url}/history?recipe=quickstart`);
+  await expect(page.locator('tbody tr')).toHaveCount(runs(server.file).length, { timeout: 30_000 });
+  await expect(page.locator('.legend').first()).toContainText('elsewhere');
+  const markers = page.locator('svg.chart').first().locator('.dot > path:last-of-type');
+  const shapes = await markers.evaluateAll((paths) => paths.map((path) => path.getAttribute('d')));
+  expect(new Set(shapes).size).toBe(2);
+  expect(await serious(page)).toEqual([]);
+  expect(trouble).toEqual([]);
+});
+
+test('the list is used by the keyboard alone', async ({ page, server, trouble }) => {
   await page.goto(server.url);
-  await page.locator('ol.rows > li').first().waitFor();
-  const [newest] = runs(server.file);
-  for (let i = 0; i < 40; i += 1) {
-    await page.keyboard.press('Tab');
-    if ((await page.evaluate(() => document.activeElement?.getAttribute('href'))) === `/runs/${newest.id}`) {
-      break;
-    }
-  }
+  const rows = page.locator('ol.rows > li');
+  await rows.first().waitFor();
+  const [b, a] = runs(server.file);
+  const row = page.locator(`ol.rows > li[data-id="${b.id}"]`);
+
+  await tabTo(page, row.getByRole('button', { name: /Write a note/ }));
   await page.keyboard.press('Enter');
-  await expect(page).toHaveURL(`${server.url}/runs/${newest.id}`);
-  await expect(page.locator('header h1')).toBeVisible();
+  await page.keyboard.type('by hand');
+  await tabTo(page, row.getByLabel(/Tags/));
+  await page.keyboard.type('keys');
+  await tabTo(page, row.getByRole('button', { name: 'Save' }));
+  await page.keyboard.press('Enter');
+  await expect(row.locator('.text')).toHaveText('by hand');
+
+  await page.reload();
+  await rows.first().waitFor();
+  await tabTo(page, page.getByLabel('Search'));
+  await page.keyboard.type('keys');
+  await expect(rows).toHaveCount(1);
+  await tabTo(page, page.getByRole('button', { name: 'Show all' }));
+  await page.keyboard.press('Enter');
+  await expect(rows).toHaveCount(runs(server.file).length);
+  await tabTo(page, page.getByLabel('Order'));
+  await page.keyboard.press('o');
+  await expect(rows.first()).not.toHaveAttribute('data-id', b.id);
+
+  await page.goto(server.url);
+  await rows.first().waitFor();
+  await tabTo(page, page.getByLabel(`Compare ${b.id}`));
+  await page.keyboard.press('Space');
+  await tabTo(page, page.getByLabel(`Compare ${a.id}`));
+  await page.keyboard.press('Space');
+  await tabTo(page, page.getByRole('link', { name: `Compare ${b.id} with ${a.id}` }));
+  await page.keyboard.press('Enter');
+  await expect(page.locator('article.card')).toBeVisible();
+
   await page.goBack();
-  await expect(page.locator('ol.rows > li').first()).toBeVisible();
+  await rows.first().waitFor();
+  await tabTo(page, row.locator(`a[href="/runs/${b.id}"]`).first());
+  await page.keyboard.press('Enter');
+  await expect(page).toHaveURL(`${server.url}/runs/${b.id}`);
+  await expect(page.locator('header h1')).toBeVisible();
+  expect(trouble).toEqual([]);
 });
 
 for (const path of ['/', '/history?recipe=quickstart', '/runs/latest', '/moon']) {
@@ -174,13 +221,37 @@ for (const path of ['/', '/history?recipe=quickstart', '/runs/latest', '/moon'])
 test.describe('a hostile store', () => {
   test.use({ served: 'hostile' });
 
-  test('stays text in list, page and history', async ({ page, server, trouble }) => {
-    for (const path of ['/', '/history', '/runs/latest']) {
+  test('stays text in list, pages, history and comparison', async ({ page, server, trouble }) => {
+    const markup = `<img src=x onerror=document.title='owned'>`;
+    const folder = mkdtempSync(join(OUT, 'hostile-'));
+    mkdirSync(join(folder, markup));
+    writeFileSync(join(folder, `${markup}.txt`), `tps = 1000.0 ${markup}\n\nFilesystem | tps\n${markup} | 1000\nxfs | 900\n`);
+    pgdyno(['fsync', join(folder, markup), '--duration', '50ms', '--store', server.file]);
+    pgdyno(['audit', join(folder, `${markup}.txt`), '--store', server.file]);
+    rmSync(folder, { recursive: true });
+    await page.goto(server.url);
+    const results = page.locator('ol.rows > li');
+    await expect(results).toHaveCount(3);
+    await expect(results.filter({ hasText: markup })).toHaveCount(2);
+    const ids = await results.evaluateAll((list) => list.map((row) => row.getAttribute('data-id')));
+    const compared = '/compare?a=latest:1&b=latest:2&force=true';
+    for (const path of ['/', '/history', '/history?recipe=hostile', compared, ...ids.map((id) => `/runs/${id}`)]) {
       await page.goto(server.url + path);
       await page.locator('#content:not([aria-busy=true])').waitFor();
       expect(await page.title()).not.toBe('owned');
       expect(await page.locator('#pgdyno-app :is(script, iframe, object, embed, img)').count()).toBe(0);
     }
+    expect(trouble).toEqual([]);
+  });
+});
+
+test.describe('crash tests that found a loss', () => {
+  test.use({ served: 'crashfail' });
+
+  test('look like that in the list', async ({ page, server, trouble }) => {
+    await page.goto(server.url);
+    await expect(page.locator('ol.rows > li .badge.heavy')).toHaveText(/fail/i);
+    expect(await serious(page)).toEqual([]);
     expect(trouble).toEqual([]);
   });
 });

@@ -1,7 +1,7 @@
 // Opens pages as a reader does, and notes what a reader must never meet.
 import { readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
-import { test as base, type Page } from '@playwright/test';
+import { test as base, type Locator, type Page } from '@playwright/test';
 import { address, type PageName } from './pages';
 
 const AXE = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
@@ -73,4 +73,16 @@ export async function serious(page: Page): Promise<string[]> {
 /** Pixels by which a page is wider than its window. */
 export async function overflow(page: Page): Promise<number> {
   return page.evaluate(() => document.documentElement.scrollWidth - document.documentElement.clientWidth);
+}
+
+/** Presses Tab until `wanted` has the focus, as who has no mouse does. */
+export async function tabTo(page: Page, wanted: Locator): Promise<void> {
+  const stops = 80;
+  for (let i = 0; i < stops; i += 1) {
+    if (await wanted.evaluate((element) => element === document.activeElement)) {
+      return;
+    }
+    await page.keyboard.press('Tab');
+  }
+  throw new Error(`Tab does not lead to ${wanted}`);
 }

@@ -28,12 +28,14 @@ export function environment(): NodeJS.ProcessEnv {
   };
 }
 
-/** Runs pgdyno; returns what it printed. Fails if it left no result. */
-export function pgdyno(args: string[]): string {
+/** Runs pgdyno, on a machine that is called `host` if that is given; returns what it printed. Fails if it left no result. */
+export function pgdyno(args: string[], host?: string): string {
   if (!existsSync(PGDYNO)) {
     throw new Error(`cannot test the pages: there is no program ${PGDYNO}\nhelp: build it, or name it in PGDYNO`);
   }
-  const ended = spawnSync(PGDYNO, args, { env: environment(), encoding: 'utf8', maxBuffer: 1 << 30 });
+  const renamed = ['--uts', 'sh', '-c', 'hostname "$0" && exec "$@"'];
+  const [program, words] = host ? ['unshare', [...renamed, host, PGDYNO, ...args]] : [PGDYNO, args];
+  const ended = spawnSync(program, words, { env: environment(), encoding: 'utf8', maxBuffer: 1 << 30 });
   if (ended.status === null || !RESULTS.includes(ended.status)) {
     throw new Error(`pgdyno ${args.join(' ')}: status ${ended.status ?? ended.signal}\n${ended.stderr}`);
   }

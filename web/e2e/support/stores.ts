@@ -25,8 +25,8 @@ function experiment(name: string, text: string): string {
   return path;
 }
 
-/** An experiment whose every name is markup. */
-function hostile(): string {
+/** Writes an experiment whose every name is markup; returns its path. */
+export function hostile(): string {
   const workload = join(OUT, 'experiments/hostile-workload');
   mkdirSync(workload, { recursive: true });
   writeFileSync(

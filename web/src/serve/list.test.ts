@@ -12,6 +12,7 @@ const run = (id: string, change: Partial<RunRow> = {}): RunRow => ({
   trials_planned: 1,
   attempts_failed: 0,
   not_crashed: 0,
+  ad_hoc: false,
   host: 'one',
   badge: 'answered',
   headline: null,
@@ -26,7 +27,7 @@ const rows = rowsOf({
   runs: [
     run('1', { is_live: true, state: 'running' }),
     run('2', { recipe: 'ssd', host: 'two', note: 'New Cable', tags: ['lab', 'slow disk'] }),
-    run('3', { headline: 'xfs is ahead', state: 'failed' }),
+    run('3', { headline: 'xfs is ahead', state: 'failed', ad_hoc: true }),
   ],
   others: [{ id: 'p', kind: 'probe', name: '/mnt', run: null, started_at: '2026-01-09T00:00:00Z', state: 'completed', note: '', tags: [] }],
 });
@@ -52,6 +53,7 @@ describe('the list', () => {
     expect(ids({ search: 'cable new' })).toEqual(['2']);
     expect(ids({ search: 'XFS' })).toEqual(['3']);
     expect(ids({ search: 'slow' })).toEqual(['2']);
+    expect(ids({ search: 'ad hoc' })).toEqual(['3']);
     expect(ids({ search: 'nowhere' })).toEqual([]);
   });
 

@@ -44,7 +44,7 @@ export const KINDS: Record<Kind, string> = { run: 'Run', probe: 'Probe', crash: 
 
 function withText(row: Omit<Row, 'text'>): Row {
   const { id, kind, name, state, host, note, tags, run } = row;
-  const parts = [id, KINDS[kind], name, state, host, note, ...tags, run?.question, run?.headline, run?.badge];
+  const parts = [id, KINDS[kind], name, state, host, note, ...tags, run?.question, run?.headline, run?.badge, run?.ad_hoc && 'ad hoc'];
   return { ...row, text: parts.filter(Boolean).join('\n').toLowerCase() };
 }
 

@@ -91,6 +91,8 @@ pub(crate) struct RunRow {
     pub(crate) attempts_failed: u32,
     /// Treatments whose crash tests were asked for and are not done to the end (count).
     pub(crate) not_crashed: u32,
+    /// Whether `pgdyno pgbench --store` stored it: nothing but the load was controlled.
+    pub(crate) ad_hoc: bool,
     /// The last session's machine, in words; null while it is not known.
     pub(crate) host: Option<String>,
     /// How far the run answers its question; null while that is not known.

@@ -44,8 +44,9 @@ fn row(
     // A run that goes on shows its trials so far, and an answer only once it is that of all.
     let (last, now) = (digests.last(&run.summary.id), digests.get(run));
     let RunSummary { id, recipe, question, started_at, .. } = run.summary.clone();
-    let RunSummary { state, trials_done, trials_planned, attempts_failed, not_crashed, .. } =
-        run.summary;
+    let RunSummary {
+        state, trials_done, trials_planned, attempts_failed, not_crashed, ad_hoc, ..
+    } = run.summary;
     let Note { text, tags } = notes.remove(&id).unwrap_or_default();
     RunRow {
         is_live: live.contains(&id),
@@ -58,6 +59,7 @@ fn row(
         trials_planned,
         attempts_failed,
         not_crashed,
+        ad_hoc,
         host: last.and_then(|digest| digest.host.clone()),
         badge: now.map(|digest| digest.badge),
         headline: now.map(|digest| digest.headline.clone()),

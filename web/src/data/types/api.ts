@@ -54,7 +54,7 @@ export type Outcome = 'passed' | 'undecided' | 'exceeded';
 /**
  * Evidence of the data for the condition of a gate.
  */
-export type GateState = 'exceeded' | 'kept' | 'open' | 'not-shown' | 'unknown';
+export type GateState = 'exceeded' | 'kept' | 'open' | 'not-shown' | 'unknown' | 'no-trial';
 export type LevelValue = string | number | boolean;
 /**
  * Method of an interval.
@@ -6129,6 +6129,10 @@ export interface NotedRow {
  * A run in the list.
  */
 export interface RunRow {
+  /**
+   * Whether `pgdyno pgbench --store` stored it: nothing but the load was controlled.
+   */
+  ad_hoc: boolean;
   /**
    * Attempts that failed (count).
    */
