@@ -43,8 +43,8 @@ pub fn groups(membership: &str, mounts: &[MountEntry], controller: Option<&str>)
 }
 
 /// Returns the CPUs' worth of time (count) that the groups in `membership`, the text of a
-/// `/proc/PID/cgroup`, and those above them allow: the least that `cpu.max` or `cpu.cfs_quota_us` says. None where no
-/// group sets a limit. `read` returns the text of a file.
+/// `/proc/PID/cgroup`, and those above them allow: the least that `cpu.max` or `cpu.cfs_quota_us`
+/// says. None where no group sets a limit. `read` returns the text of a file.
 pub fn cpu_quota(
     membership: &str,
     mounts: &[MountEntry],

@@ -254,6 +254,23 @@ mod tests {
     }
 
     #[test]
+    fn notes_of_a_newer_version_are_left_alone() {
+        let folder = tempfile::tempdir().unwrap();
+        let store = folder.path().join("store.sqlite3");
+        std::fs::write(&store, "").unwrap();
+        let notes = Notes::open(&store).unwrap();
+        notes.0.connection.execute_batch("PRAGMA user_version = 99").unwrap();
+        drop(notes);
+        let found = [Notes::open(&store).err(), Notes::open_for_reading(&store).err()];
+        for error in found {
+            assert!(
+                matches!(error, Some(SideFileError::OtherSchema { found: 99, .. })),
+                "{error:?}"
+            );
+        }
+    }
+
+    #[test]
     fn notes_go_along_once_with_all_their_versions() {
         let folder = tempfile::tempdir().unwrap();
         let notes_of = |name: &str| {

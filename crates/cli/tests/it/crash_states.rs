@@ -270,7 +270,7 @@ fn a_server_that_leaves_out_one_flush_of_wal_in_fifty_is_caught_with_and_without
     let world = World::new();
     let programs = lying_server::unflushing(&world, "/pg_wal/", 50);
     let options = format!(
-        "--exhaustive=flushes --jobs 2 --load 400ms --budget 20s --filesystem ext4 \
+        "--exhaustive=flushes --jobs 2 --load 2s --budget 20s --filesystem ext4 \
          --set postgres.bindir={}",
         programs.display()
     );

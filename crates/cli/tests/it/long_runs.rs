@@ -124,7 +124,11 @@ fn stop_ends_a_run_after_the_trial_and_resume_goes_on() {
 #[test]
 fn stop_now_ends_a_run_at_once() {
     let world = World::new();
-    let args = quick(&world, "quickstart", &["factors.clients=[1]", "load.duration=10min"]);
+    let told = world.path("told.json");
+    let notify = format!("cat > '{}'", told.display());
+    let sets = ["factors.clients=[1]", "load.duration=10min"];
+    let mut args = quick(&world, "quickstart", &sets);
+    args.extend(["--notify".to_owned(), notify]);
     let child = world.spawn(&args);
     live_run(&world);
     world.until("a server to work", || !world.servers().is_empty());
@@ -132,6 +136,10 @@ fn stop_now_ends_a_run_at_once() {
     assert_eq!(asked.code, Some(0), "{}", asked.err);
     let stopped = ended(child.wait_with_output().unwrap());
     assert_eq!(stopped.code, Some(130), "{}", stopped.err);
+    let outcome: serde_json::Value =
+        serde_json::from_str(&std::fs::read_to_string(told).unwrap()).unwrap();
+    let state = (&outcome["state"], &outcome["exit_status"]);
+    assert_eq!(state, (&"interrupted".into(), &130.into()), "{outcome}");
     world.assert_nothing_left();
 }
 

@@ -412,9 +412,14 @@ fn thinning_keeps_figures_and_says_what_it_took() {
     assert_refused(&unasked, &["--yes"]);
     assert!(unasked.out.contains("lost: ") && unasked.out.contains("kept: "), "{}", unasked.out);
     assert_eq!(world.show(&id), before);
-    let thinned = world.run(&["store", "thin", "--yes", "--json", &id]);
+    // By date, only what began before it: this run on the 23rd, the others on the 21st.
+    let others = world.run(&["store", "thin", "--yes", "--before", "2026-11-23"]);
+    assert!(others.code == Some(0) && others.out.contains(SMALL[0]), "{}", others.out);
+    assert!(!others.out.contains(OLD), "{}", others.out);
+    let thinned = world.run(&["store", "thin", "--yes", "--json", "--before", "2026-11-24"]);
     assert_eq!(thinned.code, Some(0), "{}", thinned.err);
     let thinned: Value = serde_json::from_str(&thinned.out).unwrap();
+    assert_eq!(thinned[0]["run"], id.as_str(), "{thinned}");
     assert!(thinned[0]["samples"].as_u64().unwrap() > 0, "{thinned}");
 
     let after = world.show(&id);
@@ -433,7 +438,6 @@ fn thinning_keeps_figures_and_says_what_it_took() {
     assert!(exported["trials"][0]["thinned_at"].is_string());
     let again = world.run(&["store", "thin", "--yes", &id]);
     assert!(again.code == Some(0) && again.out.contains("nothing to thin"), "{}", again.out);
-    // By date, only what began before it.
     let none = world.run(&["store", "thin", "--yes", "--before", "2020-01-01"]);
     assert!(none.code == Some(0) && none.out.contains("nothing was removed"), "{}", none.out);
     let wrong = world.run(&["store", "thin", "--yes", "--before", "yesterday"]);

@@ -126,7 +126,7 @@ pub struct Done {
     pub cpu_s: f64,
     /// CPU time of the busiest event loop's thread, as a share of one core.
     pub busiest_thread: f64,
-    /// That CPU time as a share of what the worker may use; none where that is not known.
+    /// `cpu_s` as a share of what the worker may use; none where that is not known.
     pub allowed_cpu_used: Option<f64>,
     /// First second of the window in which that thread had hardly any time left.
     pub pinned_since: Option<u32>,
