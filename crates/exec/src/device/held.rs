@@ -15,6 +15,7 @@ use rustix::fs::OFlags;
 
 use super::identity::BlockDevice;
 use super::refusal::{Refusal, SafetyError};
+use crate::error::StepError;
 
 /// A block device that is open.
 #[derive(Debug)]
@@ -113,6 +114,22 @@ impl HeldDevice {
         }
         Err(Refusal::Changed { was: self.device.numbers(), is: now.numbers() })
     }
+}
+
+/// How long a step that meets a device in use is tried again.
+pub(crate) const BUSY_FOR: Duration = Duration::from_secs(5);
+
+/// Failures that pass, after which nothing was changed.
+///
+/// `wipefs` opens its device for itself alone. Whoever looks at a device in passing, such as a
+/// volume manager, lets go of it soon; one that is really in use was refused before. `mkfs.btrfs`
+/// looks at all that is mounted, and fails if the server of a filesystem dies meanwhile; the next
+/// time it does without that one.
+pub(crate) fn passes(error: &StepError) -> bool {
+    const PASSING: [(&str, &str); 2] =
+        [("wipefs", "resource busy"), ("mkfs.btrfs", "cannot check mount status")];
+    matches!(error, StepError::Failed { program, output, .. }
+        if PASSING.iter().any(|(name, said)| program == Path::new(name) && output.contains(said)))
 }
 
 /// Makes an `attempt` on a device, and makes it again for up to `limit` while its error is one that

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use rustix::fs::OFlags;
 
-use super::held::{self, HeldDevice};
+use super::held::{self, BUSY_FOR, HeldDevice, once_free};
 use super::identity::BlockDevice;
 use super::refusal::{Refusal, SafetyError};
 use super::{edge, safety};
@@ -39,11 +39,16 @@ pub fn erase_labelled(
     if !is_labelled {
         return Ok(());
     }
+    // Somebody may look at it in passing, or have a copy of the mount that was just taken away.
+    let is_used = |found: &Refusal| matches!(found, Refusal::InUse);
+    let exclusive =
+        |access| once_free(BUSY_FOR, is_used, || held.exclusive(access)).map_err(failed);
     // A mkfs that outlived its killed pgdyno would write it anew.
-    drop(held.exclusive(OFlags::empty()).map_err(failed)?);
-    run_tool("wipefs", &["--all".as_ref(), node.as_os_str()])?;
+    drop(exclusive(OFlags::empty())?);
+    let args = ["--all".as_ref(), node.as_os_str()];
+    once_free(BUSY_FOR, held::passes, || run_tool("wipefs", &args))?;
     // Else the next run would take what is left for somebody's data.
-    let file = held.exclusive(OFlags::RDWR).map_err(failed)?;
+    let file = exclusive(OFlags::RDWR)?;
     edge::clear(&file).map_err(|e| io_error("clear both ends of", device, e))?;
     Ok(held.check()?)
 }

@@ -4,7 +4,6 @@ use std::ffi::OsStr;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::Path;
 use std::sync::atomic::Ordering;
-use std::time::Duration;
 use std::{fs, io};
 
 use super::{Effect, Executor, undo};
@@ -66,22 +65,6 @@ impl Executor for ExecContext<'_> {
     }
 }
 
-/// How long a step is tried again.
-const BUSY_FOR: Duration = Duration::from_secs(5);
-
-/// Failures that pass, after which nothing was changed.
-///
-/// `wipefs` opens its device for itself alone. Whoever looks at a device in passing, such as a
-/// volume manager, lets go of it soon; one that is really in use was refused before. `mkfs.btrfs`
-/// looks at all that is mounted, and fails if the server of a filesystem dies meanwhile; the next
-/// time it does without that one.
-fn passes(error: &StepError) -> bool {
-    const PASSING: [(&str, &str); 2] =
-        [("wipefs", "resource busy"), ("mkfs.btrfs", "cannot check mount status")];
-    matches!(error, StepError::Failed { program, output, .. }
-        if PASSING.iter().any(|(name, said)| program == Path::new(name) && output.contains(said)))
-}
-
 impl ExecContext<'_> {
     /// Runs the program of a step to its end, again where its failure passes.
     fn run_once_free<S: AsRef<OsStr>>(
@@ -89,7 +72,7 @@ impl ExecContext<'_> {
         program: &Program<'_, S>,
         log: &Path,
     ) -> Result<(), StepError> {
-        held::once_free(BUSY_FOR, passes, || program.run(log, self.stop))
+        held::once_free(held::BUSY_FOR, held::passes, || program.run(log, self.stop))
     }
 
     /// Ends the server in the data directory `data` of a cluster that this context made. The

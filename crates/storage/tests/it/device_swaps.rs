@@ -1,9 +1,10 @@
 //! Another device under the name that the user gave, or under the number of the one that was looked
 //! at, at every moment between the first look and the last step: it keeps what it holds.
-use std::fs;
-use std::os::unix::fs::symlink;
+use std::fs::{self, File};
+use std::os::unix::fs::{OpenOptionsExt as _, symlink};
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::time::Duration;
 
 use crate::common;
 use crate::common::disks::{Disk, can, run};
@@ -14,6 +15,7 @@ use pgdyno_exec::{ExecContext, Executor as _, Step, StepError};
 use pgdyno_model::storage::Backing;
 use pgdyno_storage::{Stack, Wipe};
 use pgdyno_test_support::write_program;
+use rustix::fs::OFlags;
 
 const SIZE: u64 = 24 << 20;
 
@@ -224,6 +226,32 @@ fn a_twin_with_the_same_label_is_left_alone_at_the_end() {
     scene.perform_all(&own(stack.steps())).unwrap();
     scene.swap();
     scene.assert_kept("at the end", || scene.take_down(&stack));
+    assert_eq!(run("wipefs", &["--noheadings", scene.given.path()]), "");
+}
+
+#[test]
+fn a_device_that_somebody_looks_at_as_it_is_given_back_is_wiped_all_the_same() {
+    if !can("a_device_that_somebody_looks_at_as_it_is_given_back_is_wiped_all_the_same") {
+        return;
+    }
+    let scene = Scene::new();
+    let stack = scene.plan();
+    scene.perform_all(&own(stack.steps())).unwrap();
+    let excl = OFlags::EXCL.bits().cast_signed();
+    let open = || File::options().read(true).custom_flags(excl).open(&scene.given.device).ok();
+    let mut looked = None;
+    for step in own(stack.take_down_steps()) {
+        scene.perform(&step).unwrap();
+        // As soon as it is not mounted, for longer than a look in passing takes.
+        looked = looked.or_else(|| {
+            let file = open()?;
+            Some(std::thread::spawn(|| {
+                std::thread::sleep(Duration::from_secs(1));
+                drop(file);
+            }))
+        });
+    }
+    looked.unwrap().join().unwrap();
     assert_eq!(run("wipefs", &["--noheadings", scene.given.path()]), "");
 }
 
