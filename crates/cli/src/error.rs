@@ -145,6 +145,10 @@ pub(crate) enum CommandError {
     #[cfg(feature = "serve")]
     #[error(transparent)]
     Serve(#[from] pgdyno_web::ServeError),
+    /// What a proxy is said to offer the server under is no path.
+    #[cfg(feature = "serve")]
+    #[error("cannot take `--base-path`")]
+    BasePath(#[from] pgdyno_web::BasePathError),
     /// This build has no server.
     #[cfg(not(feature = "serve"))]
     #[error("cannot serve the store: this pgdyno was built without its server")]
@@ -262,6 +266,8 @@ impl CommandError {
             }
             #[cfg(feature = "serve")]
             Self::Serve(error) => return error.help(),
+            #[cfg(feature = "serve")]
+            Self::BasePath(_) => "name the path at which visitors find the proxy's pages",
             #[cfg(not(feature = "serve"))]
             Self::NoServe => {
                 "build it without `--no-default-features`, or use a released package; \

@@ -29,7 +29,7 @@ use pgdyno_model::measurement::Measurement;
 use pgdyno_model::units::{Epoch, Span};
 use pgdyno_results::Store;
 use pgdyno_test_support::{Interval, Server};
-use pgdyno_web::{AccessOptions, Options, serve};
+use pgdyno_web::{AccessOptions, BasePath, Options, serve};
 
 /// The run that is watched.
 const RUN: &str = "bench";
@@ -135,6 +135,7 @@ fn serving<T>(store: &Path, work: impl FnOnce(SocketAddr) -> T) -> T {
         listen: SocketAddr::from(([127, 0, 0, 1], 0)),
         access: AccessOptions::default(),
         allow_control: false,
+        base_path: BasePath::default(),
     };
     let stop = AtomicBool::new(false);
     let (send, receive) = mpsc::channel();

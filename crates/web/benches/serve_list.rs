@@ -18,7 +18,7 @@ use std::time::{Duration, Instant};
 use pgdyno_results::Store;
 use pgdyno_test_support::records::Random;
 use pgdyno_test_support::{Interval, synthetic};
-use pgdyno_web::{AccessOptions, Options, serve};
+use pgdyno_web::{AccessOptions, BasePath, Options, serve};
 
 static STOP: AtomicBool = AtomicBool::new(false);
 
@@ -109,6 +109,7 @@ fn main() {
         listen: SocketAddr::from(([127, 0, 0, 1], 0)),
         access: AccessOptions::default(),
         allow_control: false,
+        base_path: BasePath::default(),
     };
     let (send, receive) = mpsc::channel();
     std::thread::scope(|scope| {

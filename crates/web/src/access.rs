@@ -22,6 +22,7 @@ use hmac::{Hmac, KeyInit, Mac};
 use sha2::Sha256;
 
 use crate::ServeError;
+use crate::base_path::BasePath;
 use crate::response::{ApiError, html_error};
 
 /// Most bytes of a token's file.
@@ -45,6 +46,8 @@ pub(crate) struct Access {
     hosts: Vec<String>,
     /// Name of the cookie. Ports share cookies: the port makes it this server's own.
     cookie: String,
+    /// Path under which visitors see the server.
+    base: BasePath,
 }
 
 /// What a visitor must know. It has no `Debug`: it is a secret.
@@ -55,12 +58,16 @@ struct Token {
 }
 
 impl Access {
-    /// Decides who may ask a server that listens on `address`. Draws a token if others than this
+    /// Decides who may ask a server that listens on `address`, under the path `base`. Draws a token if others than this
     /// machine may reach it and there is no file with one.
     ///
     /// # Errors
     /// [`ServeError::TokenFile`], [`ServeError::Token`] or [`ServeError::Random`].
-    pub(crate) fn new(options: &AccessOptions, address: SocketAddr) -> Result<Self, ServeError> {
+    pub(crate) fn new(
+        options: &AccessOptions,
+        address: SocketAddr,
+        base: &BasePath,
+    ) -> Result<Self, ServeError> {
         let text = match &options.token_file {
             Some(path) => Some(read_token(path)?),
             None if address.ip().is_loopback() => None,
@@ -71,7 +78,8 @@ impl Access {
             None => None,
         };
         let hosts = options.hosts.iter().map(|host| host.to_ascii_lowercase()).collect();
-        Ok(Self { token, hosts, cookie: format!("pgdyno_{}", address.port()) })
+        let cookie = format!("pgdyno_{}", address.port());
+        Ok(Self { token, hosts, cookie, base: base.clone() })
     }
 
     /// Returns the token that a first visit needs.
@@ -154,8 +162,9 @@ pub(crate) async fn check(
     if let Some(rest) = visit(token, &request) {
         // `Strict` would keep the cookie from the page that a link of another site, a mail or a chat
         // leads to. What asks for data is refused there by its origin.
-        let cookie = format!("{}={}; Path=/; HttpOnly; SameSite=Lax", access.cookie, token.text);
-        let headers = [(header::LOCATION, rest), (header::SET_COOKIE, cookie)];
+        let Access { cookie, base, .. } = &*access;
+        let cookie = format!("{cookie}={}; Path={base}/; HttpOnly; SameSite=Lax", token.text);
+        let headers = [(header::LOCATION, format!("{base}{rest}")), (header::SET_COOKIE, cookie)];
         return (StatusCode::SEE_OTHER, headers).into_response();
     }
     if access.has_token(token, request.headers()) {
@@ -185,6 +194,9 @@ fn check_origin(
         Err(ApiError::new(
             StatusCode::FORBIDDEN,
             format!("cannot answer a page of another site ({from})"),
+        )
+        .with_help(
+            "where that is a proxy before this server: let it pass `Host` on (docs/serve.md)",
         ))
     };
     if let Some(origin) = text("origin") {

@@ -8,8 +8,10 @@ use axum::extract::State;
 use axum::http::StatusCode;
 use pgdyno_lab::live;
 use pgdyno_results::digest::DigestCache;
+use pgdyno_results::report::front_end;
 use tokio::sync::watch;
 
+use crate::base_path::BasePath;
 use crate::listing::{Contents, Listing};
 use crate::live::Watched;
 use crate::pages::Pages;
@@ -22,6 +24,10 @@ pub(crate) struct App {
     pub(crate) pages: Pages,
     /// Whether runs may be asked to stop.
     pub(crate) allow_control: bool,
+    /// Path under which a proxy offers the server.
+    pub(crate) base_path: BasePath,
+    /// The front end, for every path that is not the API's.
+    pub(crate) front_end: String,
     /// Runs that are watched.
     pub(crate) watched: Watched,
     ending: watch::Sender<bool>,
@@ -31,11 +37,18 @@ pub(crate) struct App {
 
 impl App {
     /// Serves the store that `stores` opens, with the digests that are known.
-    pub(crate) fn new(stores: Stores, digests: DigestCache, allow_control: bool) -> Self {
+    pub(crate) fn new(
+        stores: Stores,
+        digests: DigestCache,
+        allow_control: bool,
+        base: BasePath,
+    ) -> Self {
         Self {
             stores,
             pages: Pages::default(),
             allow_control,
+            front_end: front_end().html_under(&base.to_string()),
+            base_path: base,
             watched: Watched::default(),
             ending: watch::Sender::new(false),
             listing: Listing::default(),

@@ -14,6 +14,7 @@
 mod access;
 mod api;
 mod app;
+mod base_path;
 mod digests;
 mod error;
 mod listing;
@@ -27,5 +28,6 @@ mod server;
 mod stores;
 
 pub use access::AccessOptions;
+pub use base_path::{BasePath, BasePathError};
 pub use error::ServeError;
 pub use server::{Options, Ready, serve};

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use axum::Router;
-use axum::extract::{DefaultBodyLimit, Request};
+use axum::extract::{DefaultBodyLimit, Request, State};
 use axum::http::{StatusCode, header};
 use axum::middleware::{Next, from_fn, from_fn_with_state};
 use axum::response::{Html, IntoResponse, Response};
@@ -12,7 +12,7 @@ use axum::routing::{any, get, post, put};
 
 use crate::access::{self, Access};
 use crate::api;
-use crate::app::App;
+use crate::app::{App, Shared};
 use crate::response::ApiError;
 
 /// Most bytes of a request's body: a note of the longest text in any writing.
@@ -58,7 +58,6 @@ async fn in_time(request: Request, next: Next) -> Response {
 }
 
 /// Returns the front end: it finds its page by the path.
-async fn front_end() -> Response {
-    let page = Html(pgdyno_results::report::front_end().html.as_str());
-    ([(header::CACHE_CONTROL, "no-cache")], page).into_response()
+async fn front_end(State(app): Shared) -> Response {
+    ([(header::CACHE_CONTROL, "no-cache")], Html(app.front_end.clone())).into_response()
 }

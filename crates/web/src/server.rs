@@ -7,7 +7,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use axum::Router;
+use hyper::Request;
+use hyper::body::Incoming;
 use hyper::server::conn::http1;
+use hyper::service::{Service as _, service_fn};
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::service::TowerToHyperService;
 use pgdyno_results::SideFileError;
@@ -18,6 +21,7 @@ use tokio::sync::{Semaphore, watch};
 use crate::ServeError;
 use crate::access::{Access, AccessOptions};
 use crate::app::App;
+use crate::base_path::BasePath;
 use crate::live::ended;
 use crate::stores::Stores;
 use crate::{digests, routes};
@@ -54,6 +58,8 @@ pub struct Options {
     pub access: AccessOptions,
     /// Whether visitors may ask a run to stop.
     pub allow_control: bool,
+    /// Path under which a proxy offers this server; empty without one.
+    pub base_path: BasePath,
 }
 
 /// A server that listens.
@@ -99,16 +105,17 @@ async fn listen(
     let failed = |source| ServeError::Listen { address: options.listen, source };
     let listener = TcpListener::bind(options.listen).await.map_err(failed)?;
     let address = listener.local_addr().map_err(failed)?;
-    let access = Access::new(&options.access, address)?;
+    let base = &options.base_path;
+    let access = Access::new(&options.access, address, base)?;
     let (cache, reason) = DigestCache::open(&options.store);
     let stores = Stores::new(options.store.clone());
-    let app = Arc::new(App::new(stores, cache, options.allow_control));
+    let app = Arc::new(App::new(stores, cache, options.allow_control, base.clone()));
     let filler = Arc::clone(&app);
     let filling = std::thread::Builder::new()
         .name("digests".to_owned())
         .spawn(move || digests::fill(&filler))
         .map_err(ServeError::Threads)?;
-    on_ready(Ready { url: url(address, access.token()), cache: reason });
+    on_ready(Ready { url: url(address, base, access.token()), cache: reason });
     let router = routes::router(Arc::clone(&app), Arc::new(access));
     accept(&listener, router, &app, stop).await;
     // It ends by itself, after the run that it analyses: nothing waits for it.
@@ -126,9 +133,9 @@ async fn accept(listener: &TcpListener, router: Router, app: &Arc<App>, stop: &A
             (place, stream) = next(listener, &places) => {
                 let (Some(place), Some(stream)) = (place, stream) else { continue };
                 let ending = app.ending();
-                let router = router.clone();
+                let (router, base) = (router.clone(), app.base_path.clone());
                 tokio::spawn(async move {
-                    connection(stream, router, ending).await;
+                    connection(stream, router, base, ending).await;
                     drop(place);
                 });
             }
@@ -156,14 +163,23 @@ async fn next(
 }
 
 /// Serves one connection. A slow or broken one ends here and costs nobody else anything.
-async fn connection(stream: TcpStream, router: Router, mut ending: watch::Receiver<bool>) {
+async fn connection(
+    stream: TcpStream,
+    router: Router,
+    base: BasePath,
+    mut ending: watch::Receiver<bool>,
+) {
     // Small responses are sent at once; where that cannot be set they are merely later.
     let _ = stream.set_nodelay(true);
     // Else whoever stops reading keeps a place for good.
     let _ = rustix::net::sockopt::set_tcp_user_timeout(&stream, TAKEN_WITHIN_MS);
     let mut builder = http1::Builder::new();
     builder.timer(TokioTimer::new()).header_read_timeout(HEAD_WITHIN).max_buf_size(HEAD_MOST);
-    let service = TowerToHyperService::new(router);
+    let router = TowerToHyperService::new(router);
+    let service = service_fn(move |mut request: Request<Incoming>| {
+        base.take_off(request.uri_mut());
+        router.call(request)
+    });
     let serving = builder.serve_connection(TokioIo::new(stream), service);
     tokio::pin!(serving);
     tokio::select! {
@@ -177,7 +193,7 @@ async fn connection(stream: TcpStream, router: Router, mut ending: watch::Receiv
 }
 
 /// Returns the address for a browser.
-fn url(address: SocketAddr, token: Option<&str>) -> String {
+fn url(address: SocketAddr, base: &BasePath, token: Option<&str>) -> String {
     let host = match address.ip() {
         // Nobody can visit "any address": the visitor puts the machine's name there.
         ip if ip.is_unspecified() => "localhost".to_owned(),
@@ -185,5 +201,5 @@ fn url(address: SocketAddr, token: Option<&str>) -> String {
         ip => ip.to_string(),
     };
     let query = token.map_or_else(String::new, |token| format!("?token={token}"));
-    format!("http://{host}:{}/{query}", address.port())
+    format!("http://{host}:{}{base}/{query}", address.port())
 }

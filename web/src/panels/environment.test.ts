@@ -15,9 +15,9 @@ const server = {
   version: 'PostgreSQL 18.3 on x86_64-pc-linux-gnu, compiled by gcc',
   trials: [1, 2, 3],
   settings: [
-    { name: 'shared_buffers', unit: '8kB', source: 'configuration file', value: '16384', values: [] },
-    { name: 'synchronous_commit', unit: null, source: 'configuration file', value: null, values: [['on', [1, 2]], ['off', [3]]] },
-    { name: 'work_mem', unit: 'kB', source: 'default', value: '4096', values: [] },
+    { name: 'shared_buffers', unit: '8kB', source: 'configuration file', value: '16384', values: [], shown: ['128MB'] },
+    { name: 'synchronous_commit', unit: null, source: 'configuration file', value: null, values: [['on', [1, 2]], ['off', [3]]], shown: ['on', 'off'] },
+    { name: 'work_mem', unit: 'kB', source: 'default', value: '4096', values: [], shown: ['4MB'] },
   ],
 } as unknown as ServerView;
 
@@ -36,7 +36,7 @@ it('several sessions are told apart', () => {
 
 it('a setting that varied shows its values with the trials of each; defaults are details', () => {
   const rows = groups([], [server])[0].rows;
-  expect(rows[1]).toEqual({ name: 'shared_buffers', text: '16384 × 8kB (configuration file)', detail: false });
+  expect(rows[1]).toEqual({ name: 'shared_buffers', text: '128MB (configuration file)', detail: false });
   expect(rows[2].text).toBe('on (2 trials); off (1 trial)');
   expect(rows[3].detail).toBe(true);
 });

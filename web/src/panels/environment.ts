@@ -7,12 +7,12 @@ export interface Group {
 }
 
 function settingText(setting: ServerView['settings'][number]): string {
-  const unit = setting.unit ? ` × ${setting.unit}` : '';
+  const shown = setting.shown ?? [];
   if (setting.value !== null && setting.value !== undefined) {
-    return `${setting.value}${unit} (${setting.source})`;
+    return `${shown[0]} (${setting.source})`;
   }
   return (setting.values ?? [])
-    .map(([value, trials]) => `${value}${unit} (${trials.length} ${trials.length === 1 ? 'trial' : 'trials'})`)
+    .map(([, trials], place) => `${shown[place]} (${trials.length} ${trials.length === 1 ? 'trial' : 'trials'})`)
     .join('; ');
 }
 

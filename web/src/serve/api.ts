@@ -1,5 +1,6 @@
 // Requests to the server that this page came from.
 import { SourceError } from '../data/source';
+import { BASE } from './base';
 
 interface Refusal {
   error?: unknown;
@@ -26,7 +27,7 @@ function words(status: number, refusal: Refusal): string {
 async function answer(what: string, path: string, init?: RequestInit): Promise<Response> {
   let response: Response;
   try {
-    response = await fetch(path, init);
+    response = await fetch(BASE + path, init);
   } catch {
     throw new SourceError(`cannot ${what}: no answer from ${location.host}; does \`pgdyno serve\` still run?`);
   }

@@ -2,6 +2,7 @@
 // connection comes back by itself, and gets the state anew.
 import type { LiveDocument, LiveRecord, LiveState } from '../data/types';
 import { api } from './api';
+import { BASE } from './base';
 import { added, NO_STATE } from './live';
 
 export class Follower {
@@ -15,7 +16,7 @@ export class Follower {
 
   /** Opens the connection; the returned function closes it. */
   follow(run: string): () => void {
-    const events = new EventSource(api('live', run));
+    const events = new EventSource(BASE + api('live', run));
     this.#events = events;
     events.addEventListener('open', () => (this.isConnected = true));
     events.addEventListener('error', () => {

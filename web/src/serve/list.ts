@@ -1,5 +1,6 @@
 // Rows of the list of runs: what is searched, filtered and sorted, and how the URL says it. Pure.
 import type { NotedRow, Runs, RunRow } from '../data/types';
+import { BASE } from './base';
 
 export type Kind = 'run' | NotedRow['kind'];
 
@@ -145,5 +146,5 @@ export function toUrl(query: Query): string {
   const { search, sort, ...filters } = query;
   const parts = Object.entries({ q: search, ...filters, sort: sort === 'newest' ? '' : sort });
   parts.filter(([, value]) => value).forEach(([name, value]) => to.set(name, value));
-  return to.size ? `/?${to.toString()}` : '/';
+  return to.size ? `${BASE}/?${to.toString()}` : `${BASE}/`;
 }

@@ -1,6 +1,7 @@
 // Which page of the server is looked at: the path and query of the URL.
 import { tick } from 'svelte';
 import { choices } from '../state/choices.svelte';
+import { BASE } from './base';
 
 export type Route =
   | { page: 'runs' }
@@ -9,10 +10,11 @@ export type Route =
   | { page: 'history'; recipe: string | null; treatment: string | null }
   | { page: 'unknown' };
 
-/** The page that a path and a query lead to. */
-export function routeOf(path: string, search: string): Route {
+/** The page that a path and a query lead to, on a server under the path `base`. */
+export function routeOf(path: string, search: string, base = BASE): Route {
   const query = new URLSearchParams(search);
-  const [first = '', second, ...rest] = path.replace(/^\/|\/$/g, '').split('/');
+  const own = path.startsWith(`${base}/`) || path === base ? path.slice(base.length) : path;
+  const [first = '', second, ...rest] = own.replace(/^\/|\/$/g, '').split('/');
   const unknown: Route = { page: 'unknown' };
   if (rest.length) {
     return unknown;
@@ -85,7 +87,7 @@ class Router {
     const link = event.target instanceof Element ? event.target.closest('a') : null;
     const isPlain = event.button === 0 && !(event.metaKey || event.ctrlKey || event.shiftKey || event.altKey);
     const href = link?.getAttribute('href');
-    if (link && href?.startsWith('/') && isPlain && !event.defaultPrevented && link.origin === location.origin) {
+    if (link && href?.startsWith(`${BASE}/`) && isPlain && !event.defaultPrevented && link.origin === location.origin) {
       event.preventDefault();
       this.go(href);
     }
@@ -95,11 +97,12 @@ class Router {
 export const router = new Router();
 
 /** Link to a stored result. */
-export const resultLink = (id: string) => `/runs/${encodeURIComponent(id)}`;
+export const resultLink = (id: string) => `${BASE}/runs/${encodeURIComponent(id)}`;
 /** Link to a live run. */
-export const liveLink = (id: string) => `/live/${encodeURIComponent(id)}`;
+export const liveLink = (id: string) => `${BASE}/live/${encodeURIComponent(id)}`;
 /** Link to a comparison; `by` names what is meant to differ, and `force` compares whatever does. */
 export const compareLink = (a: string, b: string, by = '', force = false) =>
-  `/compare?${new URLSearchParams({ a, b, ...(by && { by }), ...(force && { force: 'true' }) }).toString()}`;
-/** Link to the history of a recipe. */
-export const historyLink = (recipe: string) => `/history?${new URLSearchParams({ recipe }).toString()}`;
+  `${BASE}/compare?${new URLSearchParams({ a, b, ...(by && { by }), ...(force && { force: 'true' }) }).toString()}`;
+/** Link to the history of a recipe, of one of its treatments if that is named. */
+export const historyLink = (recipe: string, treatment = '') =>
+  `${BASE}/history?${new URLSearchParams({ recipe, ...(treatment && { treatment }) }).toString()}`;

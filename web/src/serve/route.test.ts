@@ -13,6 +13,14 @@ it('a path leads to its page', () => {
   expect(at('/history')).toEqual({ page: 'history', recipe: null, treatment: null });
 });
 
+it('a server under a path has its pages there', () => {
+  expect(routeOf('/pgdyno/runs/x', '', '/pgdyno')).toEqual({ page: 'result', id: 'x' });
+  expect(routeOf('/pgdyno', '', '/pgdyno')).toEqual({ page: 'runs' });
+  expect(routeOf('/pgdynos/runs/x', '', '/pgdyno')).toEqual({ page: 'unknown' });
+  // As a proxy that takes the path away has it, and who asks the server itself.
+  expect(routeOf('/runs/x', '', '/pgdyno')).toEqual({ page: 'result', id: 'x' });
+});
+
 it('links lead where they say, whatever is in a name', () => {
   const name = 'a/b?c=<d>&e %';
   expect(at(resultLink(name))).toEqual({ page: 'result', id: name });

@@ -27,6 +27,9 @@ pub(crate) struct Options {
     /// repeated
     #[arg(long = "host", value_name = "NAME")]
     pub(crate) hosts: Vec<String>,
+    /// Be under PATH of a proxy, as `/pgdyno`. The proxy may pass the path on or take it off
+    #[arg(long, value_name = "PATH", default_value = "")]
+    pub(crate) base_path: String,
     /// Let visitors ask a run to stop after the trial in progress
     #[arg(long)]
     pub(crate) allow_control: bool,
@@ -63,6 +66,7 @@ pub(crate) fn run(options: &Options, context: &Context) -> Result<ExitStatus, Co
             hosts: options.hosts.clone(),
         },
         allow_control: options.allow_control,
+        base_path: options.base_path.parse()?,
     };
     let on_ready = |Ready { url, cache }: Ready| {
         print_line(&format!("serving {} at {url}", store.display()));

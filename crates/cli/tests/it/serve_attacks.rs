@@ -115,6 +115,35 @@ fn without_the_token_nothing_is_said() {
 }
 
 #[test]
+fn under_a_path_of_a_proxy_pages_requests_and_the_cookie_stay_there() {
+    let world = World::new();
+    let path = store_of(&world, "run-1");
+    let file = token_file(&world, TOKEN, 0o600);
+    let options = ["--base-path", "/lab/pgdyno/", "--token-file", file.to_str().unwrap()];
+    let served = Served::start(&world, &path, &options);
+    assert!(served.url.ends_with(&format!("/lab/pgdyno/?token={TOKEN}")), "{}", served.url);
+    // A proxy may take the path off.
+    for base in ["/lab/pgdyno", ""] {
+        let visit = served.get(&format!("{base}/runs/run-1?token={TOKEN}"));
+        assert_eq!(visit.status, 303);
+        assert!(visit.head.contains("location: /lab/pgdyno/runs/run-1\r\n"), "{}", visit.head);
+        assert!(visit.head.contains("; path=/lab/pgdyno/; "), "{}", visit.head);
+        assert_eq!(served.get(&format!("{base}/api/runs")).status, 401);
+        let bearer = format!("Authorization: Bearer {TOKEN}\r\n");
+        let list = served.get_with(&format!("{base}/api/runs"), &bearer);
+        assert!(list.status == 200 && list.body.contains("run-1"), "{}", list.body);
+        let page = served.get_with(&format!("{base}/runs/run-1"), &bearer);
+        assert!(page.body.contains("{\"base\":\"/lab/pgdyno\"}"), "{}", page.head);
+    }
+    let error = refused(&world, &path, &["--base-path", "lab/<b>"]);
+    assert!(error.contains("`lab/<b>` is no path"), "{error}");
+    // A proxy that does not pass the host on.
+    let headers = format!("Authorization: Bearer {TOKEN}\r\nOrigin: https://bench.example.org\r\n");
+    let note = served.write_note("run-1", &json!({ "text": "x", "tags": [] }), &headers);
+    assert!(note.status == 403 && note.error().1.unwrap().contains("`Host`"), "{}", note.body);
+}
+
+#[test]
 fn beyond_this_machine_a_token_is_drawn() {
     let world = World::new();
     let path = store_of(&world, "run-1");

@@ -4274,6 +4274,10 @@ export interface SettingView {
    */
   name: string;
   /**
+   * The value, or each of `values` in their order, as `SHOW` prints it.
+   */
+  shown: string[];
+  /**
    * Where the value came from.
    */
   source: string;

@@ -22,6 +22,16 @@ pub struct FrontEnd {
     pub policy: String,
 }
 
+impl FrontEnd {
+    /// Returns the HTML file of a server that a proxy offers under the path `base`, such as
+    /// `/pgdyno`; empty for one with a host of its own. `base` has no characters that JSON or HTML
+    /// would take for their own.
+    pub fn html_under(&self, base: &str) -> String {
+        let (before, after) = (template::NO_SERVER, template::server_under(base));
+        self.html.replacen(before, &after, 1)
+    }
+}
+
 /// Returns the front end for a server.
 pub fn front_end() -> &'static FrontEnd {
     static FRONT_END: LazyLock<FrontEnd> = LazyLock::new(|| {

@@ -15,6 +15,15 @@ const VERSION: &str = "<!--pgdyno:version-->";
 const STATIC: &str = "<!--pgdyno:static-->";
 const DATA: &str = "<!--pgdyno:data-->";
 
+/// What stands in the place of data where a server gives the page out.
+pub(super) const NO_SERVER: &str =
+    "<script type=\"application/json\" id=\"pgdyno-server\">{}</script>";
+
+/// The same for a server that a proxy offers under a path.
+pub(super) fn server_under(base: &str) -> String {
+    NO_SERVER.replacen("{}", &format!("{{\"base\":\"{base}\"}}"), 1)
+}
+
 /// Parts of a page.
 pub(super) struct Parts<'a> {
     /// Title, as text.
@@ -51,7 +60,7 @@ fn serve(template: &str) -> (String, String) {
             (TITLE, "pgdyno".to_owned()),
             (VERSION, escape(env!("CARGO_PKG_VERSION"))),
             (STATIC, String::new()),
-            (DATA, "<script type=\"application/json\" id=\"pgdyno-server\">{}</script>".to_owned()),
+            (DATA, NO_SERVER.to_owned()),
         ],
     );
     (html, format!("{own}; frame-ancestors 'none'"))
