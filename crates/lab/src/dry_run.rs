@@ -15,6 +15,7 @@ use pgdyno_exec::account::{Account, server_account};
 use pgdyno_exec::paths;
 use pgdyno_model::crash::States;
 use pgdyno_model::experiment::ProbeKind;
+use pgdyno_model::format::counted;
 use pgdyno_model::units::Span;
 use pgdyno_postgres::{ClusterSpec, Judgement};
 use storages::Planned;
@@ -425,7 +426,7 @@ fn closing(prepared: &Prepared, surroundings: Option<&Surroundings>, out: &mut S
     if let Some(crash) = &prepared.experiment.crash {
         let faults: Vec<&str> = crash.faults.iter().map(|fault| fault.name()).collect();
         let rounds = match crash.states {
-            States::Drawn => format!("{} rounds", crash.rounds),
+            States::Drawn => counted(crash.rounds, "round"),
             States::Flushes | States::All => format!("states of a stretch of {}", crash.load),
         };
         line!(

@@ -1,5 +1,6 @@
 //! What an experiment needs and changes: told before anything starts.
 
+use pgdyno_model::format::counted;
 use pgdyno_model::storage::{Backing, DeviceSettings};
 use pgdyno_model::units::Bytes;
 use pgdyno_storage::StorageError;
@@ -119,16 +120,16 @@ impl Prepared {
         let (least, most) = (hours(least), hours(most));
         let time = if least == most { most } else { format!("{least} to {most}") };
         let repeats = match &self.plan.stopping {
-            Some(s) => format!("{} to {}", s.floor, s.ceiling),
-            None => self.experiment.repeats.to_string(),
+            Some(s) => format!("{} to {} repeats", s.floor, s.ceiling),
+            None => counted(self.experiment.repeats.get(), "repeat"),
         };
         let more = if by_count { " and what the counted transactions take" } else { "" };
         let (room, what) = self.room();
         let room =
             if room.0 == 0 { String::new() } else { format!(", up to {room} of disk for {what}") };
         format!(
-            "{} treatments x {repeats} repeats, about {time}{more}{room}",
-            self.plan.treatments.len(),
+            "{} x {repeats}, about {time}{more}{room}",
+            counted(self.plan.treatments.len() as u64, "treatment"),
         )
     }
 }

@@ -62,6 +62,17 @@ pub fn seconds(value: f64) -> String {
     }
 }
 
+/// Formats a length of time with its unit: seconds, or ms and µs where it is shorter.
+pub fn duration(seconds: f64) -> String {
+    let (value, unit) = match seconds {
+        1.0.. => (seconds, "s"),
+        0.001.. => (seconds * 1e3, "ms"),
+        _ if seconds > 0.0 => (seconds * 1e6, "µs"),
+        _ => (seconds, "s"),
+    };
+    format!("{} {unit}", self::seconds(value))
+}
+
 /// Formats a count.
 pub fn count(value: u64) -> String {
     grouped(&value.to_string())
@@ -157,6 +168,10 @@ mod tests {
         assert_eq!(
             (seconds(5.0), seconds(0.25), seconds(300.0)),
             ("5".into(), "0.25".into(), "300".into())
+        );
+        assert_eq!(
+            [0.000_47, 0.25, 300.0, 0.0].map(duration),
+            ["470 µs", "250 ms", "300 s", "0 s"]
         );
         assert_eq!([-0.001, 0.931, -0.12].map(whole_percent), ["0", "93", "-12"]);
         assert_eq!(plus_minus(0.0, [0.0, 0.0]), None);

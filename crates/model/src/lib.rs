@@ -55,6 +55,7 @@ pub mod require_auth;
 pub mod schema;
 pub mod search;
 pub mod second_latencies;
+pub mod setting_value;
 pub mod stopping;
 pub mod storage;
 mod sums;

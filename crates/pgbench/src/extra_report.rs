@@ -18,6 +18,9 @@ pub(crate) const QUANTILES: [(&str, f64); 6] = [
     ("p99.99", 0.9999),
 ];
 
+/// A window (seconds) below which the generator's CPU time is mostly that of its beginning.
+const SHORT_S: f64 = 1.0;
+
 /// Returns the lines that pgdyno adds; each begins with `pgdyno:`.
 pub(crate) fn text(m: &Measurement, run: &Run) -> String {
     let mut text = String::new();
@@ -101,12 +104,12 @@ fn load_lines(m: &Measurement, run: &Run) -> String {
             done => format!(", {:.1} us a transaction", m.generator_cpu_s * 1e6 / done as f64),
         };
         let cores = m.generator_cpu_s / m.measured_s;
-        let _ = writeln!(
-            text,
-            "pgdyno: generator CPU: {:.3} s{each}, {:.0}% of one core",
-            m.generator_cpu_s,
-            cores * 100.0
-        );
+        // Of a short window, beginning and end of threads are the larger part.
+        let share = match m.measured_s < SHORT_S {
+            true => String::new(),
+            false => format!(", {:.0}% of one core", cores * 100.0),
+        };
+        let _ = writeln!(text, "pgdyno: generator CPU: {:.3} s{each}{share}", m.generator_cpu_s);
     }
     if !m.reactor.is_empty() {
         let _ = writeln!(text, "pgdyno: bytes carried by {}", m.carried_by());

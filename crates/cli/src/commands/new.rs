@@ -12,6 +12,7 @@ use clap::Args;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use pgdyno_lab::Span;
 use pgdyno_lab::draft::{Draft, DraftFactor, Preset, RunSize};
+use pgdyno_model::format::counted;
 
 use crate::ask::Answers;
 use crate::context::Context;
@@ -95,8 +96,11 @@ pub(crate) fn run(options: &Options, context: &Context) -> Result<ExitStatus, Co
     write(&draft.file, &draft.text())?;
     let file = draft.file.display();
     print_line(&format!(
-        "{file}: {} treatments x {} repeats of {}, about {} in all",
-        size.treatments, draft.repeats, draft.duration, size.time
+        "{file}: {} x {} of {}, about {} in all",
+        counted(size.treatments as u64, "treatment"),
+        counted(draft.repeats.get(), "repeat"),
+        draft.duration,
+        size.time
     ));
     print("");
     print_line(&format!("pgdyno run {file} --dry-run    # the plan; nothing is changed"));

@@ -13,6 +13,7 @@ use pgdyno_lab::file::Override;
 use pgdyno_lab::notify::notify;
 use pgdyno_lab::run::{self as lab, Outcome};
 use pgdyno_lab::{Consent, LabError, SessionEnd, recipes};
+use pgdyno_model::format::counted;
 use pgdyno_results::analysis::analyse;
 use pgdyno_results::report::Page;
 use pgdyno_results::store::Store;
@@ -164,12 +165,16 @@ fn status_of(outcome: &Outcome, view: &RunView) -> ExitStatus {
             let trials = outcome.failed - outcome.not_crashed;
             let mut failed = Vec::new();
             if trials > 0 {
-                failed.push(format!("{trials} of the trials failed; the others are kept"));
+                let others = match view.run.trials_completed {
+                    0 => "none is completed",
+                    _ => "the others are kept",
+                };
+                failed.push(format!("{} failed; {others}", counted(trials, "trial")));
             }
             if outcome.not_crashed > 0 {
                 failed.push(format!(
-                    "crash tests of {} treatments were not done to the end",
-                    outcome.not_crashed
+                    "crash tests of {} were not done to the end",
+                    counted(outcome.not_crashed, "treatment")
                 ));
             }
             print_stderr(&format!(

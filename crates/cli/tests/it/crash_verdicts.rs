@@ -74,7 +74,12 @@ fn a_failed_trial_does_not_hide_a_broken_promise() {
     let wrong = "[workload]\nscripts = [{ file = \"wrong.sql\" }]\n";
     let run = |more: &str| -> Ended { world.run(&["run", &experiment(&world, "[\"off\"]", more)]) };
     let broken = run(wrong);
-    assert!(broken.err.contains("1 of the trials failed"), "{}{}", broken.out, broken.err);
+    assert!(
+        broken.err.contains("1 trial failed; none is completed"),
+        "{}{}",
+        broken.out,
+        broken.err
+    );
     assert_eq!(broken.code, Some(4), "{}{}", broken.out, broken.err);
     let planted = run(&format!("{PLANTED}{wrong}"));
     assert_eq!(planted.code, Some(2), "{}{}", planted.out, planted.err);

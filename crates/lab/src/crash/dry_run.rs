@@ -3,6 +3,7 @@
 use std::fmt::Write as _;
 
 use pgdyno_model::crash::{CrashOptions, States};
+use pgdyno_model::format::counted;
 
 use super::aim::aims;
 use super::feasibility::options;
@@ -57,7 +58,8 @@ fn rounds(out: &mut String, options: &CrashOptions, prepared: &Prepared) {
         let storage = &prepared.experiment.storage[&prepared.plan.treatments[0].storage];
         let emulated = takes_emulated(storage, *fault);
         let aims: Vec<&str> = aims(*fault, emulated).iter().map(|a| a.name()).collect();
-        let _ = writeln!(out, "\n{fault}, {} rounds: {}", options.rounds, fault.models());
+        let _ =
+            writeln!(out, "\n{fault}, {}: {}", counted(options.rounds, "round"), fault.models());
         let _ = writeln!(out, "  aimed in turn at {}", aims.join(", "));
     }
     let controls = if options.controls {

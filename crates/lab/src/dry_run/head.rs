@@ -1,6 +1,7 @@
 //! The head of a plan in words: the experiment, its load and its treatments.
 
 use pgdyno_model::experiment::{Connect, Length, LoadOptions, OnError, Order, ReconnectLost};
+use pgdyno_model::format::counted;
 use pgdyno_model::storage::DeviceSettings;
 use pgdyno_model::{Stopping, Treatment};
 use pgdyno_stats::InterimAnalyses;
@@ -20,19 +21,16 @@ pub(super) fn head(prepared: &Prepared, out: &mut String) {
     if let Some(question) = &plan.question {
         line!(out, "{question}");
     }
-    let treatments = plan.treatments.len();
+    let treatments = counted(plan.treatments.len() as u64, "treatment");
+    let most = plan.trials.len();
     let (repeats, trials) = match &plan.stopping {
-        None => (experiment.repeats.to_string(), plan.trials.len().to_string()),
+        None => (counted(experiment.repeats.get(), "repeat"), counted(most as u64, "trial")),
         Some(s) => {
             let least = plan.trials.iter().filter(|t| t.block <= s.floor).count();
-            (format!("{} to {}", s.floor, s.ceiling), format!("{least} to {}", plan.trials.len()))
+            (format!("{} to {} repeats", s.floor, s.ceiling), format!("{least} to {most} trials"))
         }
     };
-    line!(
-        out,
-        "{treatments} treatments x {repeats} repeats = {trials} trials, {order}, seed {}",
-        plan.seed
-    );
+    line!(out, "{treatments} x {repeats} = {trials}, {order}, seed {}", plan.seed);
     if experiment.seed.is_none() {
         line!(
             out,
@@ -192,8 +190,4 @@ pub(super) fn device(device: &DeviceSettings) -> String {
         }
     }
     out
-}
-
-fn counted(n: u32, noun: &str) -> String {
-    if n == 1 { format!("{n} {noun}") } else { format!("{n} {noun}s") }
 }

@@ -168,10 +168,20 @@ fn reworded(message: &str) -> (String, Option<String>) {
         };
         return (format!("{ours}`{found}`"), Some(help));
     }
-    (
-        message
-            .replace("a nonzero u32", "a whole number from 1")
-            .replace("a nonzero u64", "a whole number from 1"),
-        None,
-    )
+    (expected_in_words(message), None)
+}
+
+/// Names the type that was expected as people do.
+fn expected_in_words(message: &str) -> String {
+    const EXPECTED: &str = "expected ";
+    let Some((found, wanted)) = message.rsplit_once(EXPECTED) else { return message.to_owned() };
+    let wanted = match wanted {
+        "a nonzero u32" | "a nonzero u64" => "a whole number from 1",
+        "u8" | "u16" | "u32" | "u64" | "usize" => "a whole number from 0",
+        "i8" | "i16" | "i32" | "i64" | "isize" => "a whole number",
+        "f32" | "f64" => "a number",
+        "a boolean" => "true or false",
+        other => other,
+    };
+    format!("{found}{EXPECTED}{wanted}")
 }

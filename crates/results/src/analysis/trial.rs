@@ -2,6 +2,7 @@
 
 use pgdyno_model::facts::{ServerFacts, Setting};
 use pgdyno_model::measurement::{Measurement, ScriptMeasurement, Second};
+use pgdyno_model::setting_value::as_shown;
 use pgdyno_model::{Treatment, TrialRecord};
 
 use super::view::{
@@ -152,7 +153,8 @@ fn settings(trials: &[(u32, Vec<Setting>)]) -> Vec<SettingView> {
         for s in settings {
             let index = out.iter().position(|known| known.name == s.name).unwrap_or_else(|| {
                 let (name, unit, source) = (s.name.clone(), s.unit.clone(), s.source.clone());
-                out.push(SettingView { name, unit, source, value: None, values: Vec::new() });
+                let (values, shown) = (Vec::new(), Vec::new());
+                out.push(SettingView { name, unit, source, value: None, values, shown });
                 out.len() - 1
             });
             let values = &mut out[index].values;
@@ -163,6 +165,8 @@ fn settings(trials: &[(u32, Vec<Setting>)]) -> Vec<SettingView> {
         }
     }
     for setting in &mut out {
+        let show = |(value, _): &(String, _)| as_shown(value, setting.unit.as_deref());
+        setting.shown = setting.values.iter().map(show).collect();
         if let [(value, ordinals)] = setting.values.as_slice()
             && ordinals.len() == trials.len()
         {

@@ -328,8 +328,8 @@ fn server(view: &RunView, watched: &Watched, out: &mut Notes, context: &mut Note
     }
     if let Some((measured, timeout)) = watched.shorter_than_checkpoints {
         out.add(NoteKind::NoCheckpoint, format!(
-            "Trials of {} s are shorter than checkpoint_timeout ({} s): what checkpoints cost is not in these numbers.",
-            format::seconds(measured),
+            "Trials of {} are shorter than checkpoint_timeout ({} s): what checkpoints cost is not in these numbers.",
+            format::duration(measured),
             format::seconds(timeout)
         ));
     }

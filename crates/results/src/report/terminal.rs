@@ -8,7 +8,7 @@ use super::table::{NONE, right, table_lines};
 use super::text::{Detail, plain, wrap};
 use super::{fingerprint, generators};
 use crate::analysis::{
-    Comparison, FsyncView, LatencyView, NoteKind, RatioView, RunView, StageProbeView,
+    Comparison, FsyncView, LatencyView, Note, NoteKind, RatioView, RunView, StageProbeView,
     StatementView, TreatmentView,
 };
 use crate::prose;
@@ -69,6 +69,7 @@ pub fn terminal(view: &RunView, width: u16, detail: Detail) -> String {
         ("Probes", view.probes.iter().map(probed).collect()),
         ("Statements", if detail == Detail::Full { statements(view) } else { Vec::new() }),
         ("Not available here", unavailable(view)),
+        ("Failed trials", failed(view, detail)),
         ("Ceiling", detail.lines(newest(&view.fsync).into_iter().map(ceiling).collect(), width)),
         ("Machine", detail.lines(machine(view), width)),
         ("Notes", detail.notes(notes(view), width)),
@@ -363,10 +364,25 @@ fn has_mounts(view: &RunView) -> bool {
     view.crashes.iter().any(|crash| crash.filesystems.is_some())
 }
 
-/// Returns the notes' texts; what is not available has a section of its own.
+/// Returns the notes' texts; what is not available and what failed have sections of their own.
 fn notes(view: &RunView) -> Vec<String> {
-    let others = view.notes.iter().filter(|note| note.kind != NoteKind::NotAvailable);
+    let own = [NoteKind::NotAvailable, NoteKind::TrialFailed];
+    let others = view.notes.iter().filter(|note| !own.contains(&note.kind));
     others.map(|note| note.text.clone()).collect()
+}
+
+/// Renders the trials that failed, each with its whole reason.
+fn failed(view: &RunView, detail: Detail) -> Vec<String> {
+    const SHOWN: usize = 3;
+    let failed = view.notes.iter().filter(|note| note.kind == NoteKind::TrialFailed);
+    let reason = |note: &Note| note.text.trim_start_matches("Failed: ").to_owned();
+    let mut out: Vec<String> = failed.map(reason).collect();
+    let more = out.len().saturating_sub(SHOWN);
+    if detail == Detail::Brief && more > 0 {
+        out.truncate(SHOWN);
+        out.push(format!("{more} more with `--verbose`."));
+    }
+    out
 }
 
 /// Renders the storages that the newest session's machine lacks: why, and what would run them.

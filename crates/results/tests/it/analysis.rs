@@ -193,6 +193,26 @@ fn trials_without_a_transaction_have_no_ratio() {
 }
 
 #[test]
+fn what_cannot_be_compared_is_not_said_to_be_alike() {
+    let mut said = Vec::new();
+    for counts in [[[1, 0, 2], [244, 243, 245]], [[40, 40, 40], [95, 95, 95]]] {
+        let (_folder, mut store) = store();
+        let mut two = plan(3);
+        two.treatments.truncate(2);
+        two.trials.retain(|planned| planned.treatment < 2);
+        (0..).zip(&mut two.trials).for_each(|(ordinal, planned)| planned.ordinal = ordinal);
+        let view = fill_with(&mut store, &run_record(two), |t| {
+            let m = t.measurement.as_mut().unwrap();
+            m.transactions = counts[t.treatment][t.repeat as usize - 1];
+            m.measured_s = 5.0;
+        });
+        said.push(serde_json::to_value(&view).unwrap()["headline"].clone());
+        said.push(serde_json::json!(view.answer));
+    }
+    insta::assert_snapshot!(serde_json::to_string_pretty(&said).unwrap());
+}
+
+#[test]
 fn equal_treatments_cannot_be_told_apart() {
     let (_folder, mut store) = store();
     let record = run_record(plan(3));

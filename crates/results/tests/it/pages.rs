@@ -213,7 +213,7 @@ fn a_comparison_shows_what_differs_between_environments_and_nothing_else() {
             ("storage here", "Filesystem")
         ]
     );
-    assert_eq!(shown["differences"][2]["a"], "16384 × 8kB");
+    assert_eq!(shown["differences"][2]["a"], "128MB");
 }
 
 #[test]

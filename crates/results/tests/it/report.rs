@@ -5,7 +5,7 @@ use crate::page_support::document;
 use pgdyno_model::crash::{Failing, FaultOutcome, RoundPower};
 use pgdyno_model::record::SessionEnd;
 use pgdyno_model::{Fault, Verdict};
-use pgdyno_results::analysis::Badge;
+use pgdyno_results::analysis::{Badge, NoteKind};
 use pgdyno_results::{RunView, analyse, report};
 use pgdyno_test_support::records::probes::disk_probe;
 use pgdyno_test_support::records::{
@@ -29,14 +29,19 @@ fn a_brief_report_has_the_notes_that_could_change_a_verdict() {
     // Wide enough that each note is one line.
     let full = notes(&report::terminal(&view, 2000, report::Detail::Full));
     let brief = notes(&report::terminal(&view, 2000, report::Detail::Brief));
-    assert_eq!(full.len(), view.notes.len());
+    // Failed trials have a section of their own, with the whole reason of each.
+    let failed = view.notes.iter().filter(|note| note.kind == NoteKind::TrialFailed).count();
+    assert_eq!(full.len(), view.notes.len() - failed);
+    let narrow = report::terminal(&view, 80, report::Detail::Brief);
+    let (_, reasons) = narrow.split_once("\nFailed trials\n").unwrap();
+    assert!(reasons.contains("No space left on device."), "{reasons}");
     assert_eq!(brief[..5], full[..5]);
     assert_eq!(
         brief[5..],
         [format!("{} more, and all of them whole, with `--verbose`.", full.len() - 5)]
     );
     let at = |words: &str| full.iter().position(|note| note.contains(words)).unwrap();
-    for doubt in ["Trials failed", "Failed: trial", "checkpoint_timeout"] {
+    for doubt in ["Trials failed", "checkpoint_timeout"] {
         for context in ["(Holm)", "Filler in the rows", "Watching cost"] {
             assert!(at(doubt) < at(context), "{doubt}, {context}: {full:#?}");
         }

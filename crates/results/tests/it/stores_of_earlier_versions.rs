@@ -29,7 +29,7 @@ fn without_sentences(value: Value) -> Value {
 }
 
 /// Keys that later versions added, within objects that 0.1.0 had.
-const LATER_KEYS: [&str; 10] = [
+const LATER_KEYS: [&str; 11] = [
     "stddev",
     "device_type",
     "errors_logged",
@@ -40,6 +40,7 @@ const LATER_KEYS: [&str; 10] = [
     "not_crashed",
     "beneath",
     "attributes",
+    "shown",
 ];
 
 /// `now` without what later versions added: `LATER_KEYS`, and charts of telemetry whose group `then`

@@ -315,27 +315,19 @@ fn settings(side: &Side<'_>, servers: &[ServerView]) -> BTreeMap<String, String>
         if INCIDENTAL.contains(&setting.name.as_str()) && !asked {
             continue;
         }
-        let unit = setting.unit.as_deref().unwrap_or_default();
+        let is_mine = |(place, _): &(usize, &String)| match setting.values.get(*place) {
+            Some((_, ordinals)) => ordinals.iter().any(|ordinal| mine.contains(ordinal)),
+            None => true,
+        };
+        let shown = setting.shown.iter().enumerate().filter(is_mine);
         let entry = values.entry(setting.name.clone()).or_default();
-        entry.extend(setting.value.iter().map(|value| with_unit(value, unit)));
-        let of_mine =
-            setting.values.iter().filter(|(_, ordinals)| ordinals.iter().any(|o| mine.contains(o)));
-        entry.extend(of_mine.map(|(value, _)| with_unit(value, unit)));
+        entry.extend(shown.map(|(_, shown)| shown.clone()));
     }
     values.retain(|_, values| !values.is_empty());
     values
         .into_iter()
         .map(|(name, values)| (name, values.into_iter().collect::<Vec<_>>().join(" and ")))
         .collect()
-}
-
-/// `16384 × 8kB`, `300 s`, `on`.
-fn with_unit(value: &str, unit: &str) -> String {
-    match unit.chars().next() {
-        None => value.to_owned(),
-        Some(c) if c.is_ascii_digit() => format!("{value} × {unit}"),
-        Some(_) => format!("{value} {unit}"),
-    }
 }
 
 fn storages(a: &Side<'_>, b: &Side<'_>, out: &mut Found) {

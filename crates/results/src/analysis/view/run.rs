@@ -212,6 +212,8 @@ pub struct SettingView {
     pub value: Option<String>,
     /// Otherwise: each value and the trials (ordinals) that had it.
     pub values: Vec<(String, Vec<u32>)>,
+    /// The value, or each of `values` in their order, as `SHOW` prints it.
+    pub shown: Vec<String>,
 }
 
 /// What a treatment's trials tried.

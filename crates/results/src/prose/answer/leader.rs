@@ -107,19 +107,35 @@ pub(super) fn ahead(view: &RunView) -> Option<String> {
     Some(format!("{said}."))
 }
 
-/// Names the treatments that may be as fast as the best, with the minimum detectable difference.
+/// Names the treatments that may be as fast as the best, with the minimum detectable difference,
+/// and those of which no ratio to it, or no interval, can be formed.
 fn beside(equals: &[&TreatmentView]) -> String {
-    let (some, more) = equals.split_at(equals.len().min(2));
-    let names: Vec<&str> = some.iter().map(|t| t.label.as_str()).collect();
-    let mut said =
-        format!(", but there is no significant difference from {}", names.join(" and from "));
-    if !more.is_empty() {
-        said.push_str(&format!(" and {} more", more.len()));
+    let to_best = |t: &TreatmentView| t.ratio_to_best.clone();
+    let (alike, unknown): (Vec<&TreatmentView>, Vec<&TreatmentView>) =
+        equals.iter().partition(|t| to_best(t).is_some_and(|r| r.significant.is_some()));
+    let mut said = String::new();
+    if !alike.is_empty() {
+        let detectable =
+            alike.iter().filter_map(|t| to_best(t)?.minimum_detectable).reduce(f64::max);
+        said = format!(
+            ", but there is no significant difference from {}{}",
+            names(&alike, " and from "),
+            minimum_detectable(detectable)
+        );
     }
-    let detectable =
-        equals.iter().filter_map(|t| t.ratio_to_best.as_ref()?.minimum_detectable).reduce(f64::max);
-    said.push_str(&minimum_detectable(detectable));
+    if let Some(why) = unknown.first().and_then(|t| to_best(t)) {
+        let names = names(&unknown, " and ");
+        said.push_str(&format!("; beside {names} there is no verdict: {}", why.verdict));
+    }
     said
+}
+
+/// Names the first two of `treatments`, and how many more there are.
+fn names(treatments: &[&TreatmentView], and: &str) -> String {
+    let (some, more) = treatments.split_at(treatments.len().min(2));
+    let names: Vec<&str> = some.iter().map(|t| t.label.as_str()).collect();
+    let more = if more.is_empty() { String::new() } else { format!(" and {} more", more.len()) };
+    format!("{}{more}", names.join(and))
 }
 
 /// Says what the factor's strongest change does under each combination of the other factors.

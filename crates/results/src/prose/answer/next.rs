@@ -43,6 +43,14 @@ pub(crate) fn command(view: &RunView, kind: AnswerKind) -> Option<Next> {
         let more = if kind == AnswerKind::Sweep { "" } else { precise };
         return Some(Next { sentence: format!("{again}{more}."), command: None });
     }
+    let of_all = format!("{} of {} comparisons", open.len(), view.comparisons.len());
+    if open.iter().all(|c| c.ratio.ci95.is_none()) {
+        let sentence = format!(
+            "{of_all}: no interval, and more repeats give none. Longer trials do: run it anew with \
+             `--set load.duration=…`."
+        );
+        return Some(Next { sentence, command: None });
+    }
     let more = if repeats < 5 { 10 } else { 2 * repeats };
     #[allow(clippy::cast_precision_loss)]
     let gain = (more as f64 / repeats.max(1) as f64).sqrt();
@@ -53,10 +61,8 @@ pub(crate) fn command(view: &RunView, kind: AnswerKind) -> Option<Next> {
     let repeats = format!("experiment.repeats={more}");
     let command = command_line(&["pgdyno", "run", "--resume", &view.run.id, "--set", &repeats]);
     let sentence = format!(
-        "{} of {} comparisons undecided. More repeats: `pgdyno run --resume {} --set experiment.repeats={more}`{then}; or anew with \
+        "{of_all} undecided. More repeats: `pgdyno run --resume {} --set experiment.repeats={more}`{then}; or anew with \
          `--set experiment.precision=2%`, for as many as it takes.",
-        open.len(),
-        view.comparisons.len(),
         view.run.id,
     );
     Some(Next { sentence, command })

@@ -127,15 +127,7 @@ fn without_steal(host: &HostFacts) -> HostFacts {
 }
 
 fn values(setting: &SettingView) -> String {
-    let unit = match setting.unit.as_deref() {
-        None | Some("") => String::new(),
-        Some(unit) if unit.starts_with(|c: char| c.is_ascii_digit()) => format!(" × {unit}"),
-        Some(unit) => format!(" {unit}"),
-    };
-    let mut all: Vec<&String> = setting.value.iter().collect();
-    all.extend(setting.values.iter().map(|(value, _)| value));
+    let mut all = setting.shown.clone();
     all.sort();
-    all.dedup();
-    let each: Vec<String> = all.iter().map(|value| format!("{value}{unit}")).collect();
-    each.join(" and ")
+    all.join(" and ")
 }
