@@ -84,11 +84,6 @@ fn wrong_values_are_answered_with_their_place() {
     2 | scale = 0
       |         ^
     ");
-    insta::assert_snapshot!(error("[experiment]\nseed = -3\n"), @"
-    try.toml:2:8: invalid value: integer `-3`, expected a whole number from 0
-    2 | seed = -3
-      |        ^^
-    ");
     insta::assert_snapshot!(error("[experiment]\norder = \"interleavd\"\n"), @r#"
     try.toml:2:9: unknown value `interleavd`
     2 | order = "interleavd"
@@ -212,7 +207,7 @@ fn options_of_a_load_that_cannot_be_are_answered_with_their_place() {
         ("[load]\nrate = \"fast\"\n", "try.toml:2:8", "`fast` is no rate"),
         ("[load]\nlatency_limit = 50\n", "try.toml:2:17", "no length of time"),
         ("[load]\nlatency_limit = \"0s\"\n", "try.toml:2:17", "would be late"),
-        ("[load]\nmax_tries = -1\n", "try.toml:2:13", "-1"),
+        ("[load]\nmax_tries = -1\n", "try.toml:2:13", "a whole number from 0"),
         ("[load]\non_error = \"abort\"\n", "try.toml:2:12", "abort-client"),
         ("[load]\nreconnect = 1\n", "try.toml:2:13", "true or false"),
         ("[load]\ndefine = { a-b = 1 }\n", "try.toml:2:12", "variable's name"),
