@@ -12,7 +12,7 @@ use crate::support::live::{live_run, until_load};
 use crate::support::{World, at_full_speed, ended, quick, signal};
 use pgdyno_lab::live::{self, Follower};
 use pgdyno_model::live::{LiveRecord, LiveState, TrialState};
-use pgdyno_test_support::skip;
+use pgdyno_test_support::{RELEASE_MOUNTS, is_root, skip, write_program};
 use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 
 const FOUR_TRIALS: [&str; 3] =
@@ -181,6 +181,41 @@ fn a_detached_run_that_cannot_begin_says_why() {
     assert!(failed.err.contains("no-such-recipe"), "{}", failed.err);
     let logs = std::fs::read_dir(live::folder(&world.store())).unwrap().count();
     assert_eq!(logs, 0, "no log is left of a run that is not there");
+}
+
+#[test]
+fn a_detached_run_gets_a_scope_of_systemd_where_a_manager_answers() {
+    if !is_root(
+        "a_detached_run_gets_a_scope_of_systemd_where_a_manager_answers",
+        "only root mounts filesystems",
+    ) {
+        return;
+    }
+    let script = format!(
+        "{RELEASE_MOUNTS}mount -t tmpfs none /run && mkdir -p /run/systemd/system && exec \"$@\""
+    );
+    let scope = ["--scope --quiet --collect -- true", "--scope --quiet --collect -- PGDYNO run"];
+    for (answer, calls) in [("exec \"$@\"", &scope[..]), ("exit 1", &scope[..1])] {
+        let world = World::new();
+        let (bin, told) = (world.path("bin"), world.path("told"));
+        std::fs::create_dir(&bin).unwrap();
+        let manager = format!(
+            "#!/bin/sh\necho \"$@\" >> {}\nwhile [ \"$1\" != -- ]; do shift; done\nshift\n{answer}\n",
+            told.display()
+        );
+        write_program(&bin.join("systemd-run"), &manager);
+        let args = ["run", "no-such-recipe", "--detach"];
+        let mut command = world.wrapped(&["unshare", "-m", "sh", "-c", &script, "sh"], &args);
+        let path = format!("{}:{}", bin.display(), std::env::var("PATH").unwrap());
+        let begun = ended(command.env("PATH", path).output().unwrap());
+        assert!(begun.err.contains("no-such-recipe"), "{answer}: {}{}", begun.out, begun.err);
+        let told = std::fs::read_to_string(told).unwrap();
+        let told = told.replace(env!("CARGO_BIN_EXE_pgdyno"), "PGDYNO");
+        assert_eq!(told.lines().count(), calls.len(), "{answer}: {told}");
+        for (line, call) in told.lines().zip(calls) {
+            assert!(line.starts_with(call), "{answer}: {line}");
+        }
+    }
 }
 
 #[test]

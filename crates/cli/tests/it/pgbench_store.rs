@@ -1,8 +1,11 @@
 //! `pgdyno pgbench --store`: runs of the drop-in are kept, and known as such.
 use std::path::PathBuf;
+use std::process::Stdio;
 
 use crate::pgbench_support;
 use crate::pgbench_support::Server;
+use crate::support::signal;
+use pgdyno_test_support::wait_for;
 use serde_json::Value;
 
 fn json(text: &str) -> Value {
@@ -47,6 +50,26 @@ fn a_run_is_kept_and_shown_as_ad_hoc() {
     assert!(resumed.code == Some(1) && resumed.err.contains("ad hoc run"), "{}", resumed.err);
     let sound = server.pgdyno("verify --store kept");
     assert_eq!(sound.code, Some(0), "{}", sound.out);
+}
+
+#[test]
+fn a_run_that_a_signal_ends_is_kept_as_interrupted() {
+    let Some(server) = Server::newest("a_run_that_a_signal_ends_is_kept_as_interrupted") else {
+        return;
+    };
+    assert_eq!(server.run("our", "-i -q").code, Some(0));
+    let mut command = server.command("our");
+    command.args(["-n", "-S", "-T", "600", "--store=kept"]);
+    let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let load = "select count(*) from pg_stat_activity where query like 'SELECT abalance%'";
+    wait_for("the load", || (server.ask("our", load) != "0").then_some(()));
+    signal(child.id().cast_signed(), "INT");
+    let ended = pgbench_support::ended(&child.wait_with_output().unwrap());
+    assert_eq!(ended.code, Some(130), "{}", ended.err);
+    let shown = json(&server.pgdyno("show latest --json --store kept").out);
+    assert_eq!((&shown["run"]["state"], &shown["ad_hoc"]), (&"interrupted".into(), &true.into()));
+    let failure = shown["trials"][0]["failure"].as_str().unwrap();
+    assert!(failure.starts_with("a signal ended it"), "{failure}");
 }
 
 #[test]
