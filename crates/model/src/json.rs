@@ -24,7 +24,7 @@ use std::fmt::Write as _;
 
 use serde::Serialize;
 
-use crate::printable::is_hazard;
+use crate::printable::{escape_text, is_hazard};
 
 /// A JSON object with a schema of its own. It serializes as a map without a key `schema`.
 pub trait Document: Serialize {
@@ -98,6 +98,30 @@ fn escape(json: String) -> String {
     out
 }
 
+/// Escapes JSON so that an HTML parser reads it as text only, and a page that shows its texts holds
+/// nothing that is obeyed.
+pub fn for_browser(json: &str) -> String {
+    let is_escaped = |c: char| matches!(c, '<' | '>' | '&') || is_hazard(c);
+    let mut out = String::with_capacity(json.len() + json.len() / 16);
+    let mut rest = json;
+    while let Some(at) = rest.find(is_escaped) {
+        let (plain, from) = rest.split_at(at);
+        out.push_str(plain);
+        let mut chars = from.chars();
+        match chars.next() {
+            Some('<') => out.push_str("\\u003c"),
+            Some('>') => out.push_str("\\u003e"),
+            Some('&') => out.push_str("\\u0026"),
+            // The page shows it: written out as it is on a terminal.
+            Some(c) => out.push_str(&escape_text(&c.to_string()).replace('\\', "\\\\")),
+            None => {}
+        }
+        rest = chars.as_str();
+    }
+    out.push_str(rest);
+    out
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -136,5 +160,14 @@ mod tests {
         let text = json(&Named { name }).unwrap();
         assert!(!text.chars().any(is_hazard), "{text}");
         assert_eq!(serde_json::from_str::<serde_json::Value>(&text).unwrap()["name"], name);
+    }
+
+    #[test]
+    fn data_end_no_script_and_hold_nothing_that_is_obeyed() {
+        let json = serde_json::to_string("a</script><!--\u{202e}\u{9b}\u{1b}\u{2028}&é").unwrap();
+        let escaped = for_browser(&json);
+        assert!(!escaped.contains('<') && !escaped.chars().any(is_hazard), "{escaped}");
+        let read: String = serde_json::from_str(&escaped).unwrap();
+        assert_eq!(read, "a</script><!--\\u{202e}\\x9b\u{1b}\\u{2028}&é");
     }
 }

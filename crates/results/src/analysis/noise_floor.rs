@@ -2,7 +2,7 @@
 
 use pgdyno_model::facts::HostFacts;
 use pgdyno_model::record::RunState;
-use pgdyno_model::{Levels, Plan, Treatment};
+use pgdyno_model::{Levels, Plan, RunRecord, Treatment};
 
 use super::pairing::Pairing;
 use super::treatment::{label, percentile};
@@ -16,10 +16,13 @@ pub(crate) fn farther([lo, hi]: [f64; 2]) -> f64 {
 
 /// The floor of `host`, from the newest completed run there with two treatments that set the same.
 pub(crate) fn of(store: &Store, host: &HostFacts) -> Result<Option<NoiseFloor>, StoreError> {
-    for summary in store.runs()?.into_iter().filter(|run| run.state == RunState::Completed) {
-        let plan = store.run(&summary.id)?.plan;
+    for id in store.runs_with_equal_treatments()? {
+        let RunRecord { plan, started_at, .. } = store.run(&id)?;
         let Some(pair) = same_pair(&plan) else { continue };
-        let sessions = store.sessions(&summary.id)?;
+        if store.state(&id)? != RunState::Completed {
+            continue;
+        }
+        let sessions = store.sessions(&id)?;
         if sessions.is_empty()
             || !sessions.iter().all(|(_, s, _)| s.host.differences(host).is_empty())
         {
@@ -28,7 +31,7 @@ pub(crate) fn of(store: &Store, host: &HostFacts) -> Result<Option<NoiseFloor>, 
         let mut tps = [Vec::new(), Vec::new()];
         let mut latency: [[Vec<(u32, f64)>; 2]; PERCENTILES.len()] = Default::default();
         let mut seen = Vec::new();
-        for trial in store.trials(&summary.id)? {
+        for trial in store.trials(&id)? {
             let Some(side) = pair.iter().position(|index| *index == trial.treatment) else {
                 continue;
             };
@@ -47,8 +50,8 @@ pub(crate) fn of(store: &Store, host: &HostFacts) -> Result<Option<NoiseFloor>, 
         // One that found no interval is no floor; an older one may be.
         let (Some(value), Some(ci95)) = (ratio.value, ratio.ci95) else { continue };
         return Ok(Some(NoiseFloor {
-            run: summary.id,
-            started_at: summary.started_at,
+            run: id,
+            started_at,
             names: pair.map(|index| label(&plan.treatments[index].levels)),
             ratio: value,
             ci95,

@@ -1,7 +1,6 @@
 //! Schemas of the JSON documents of this crate. [`pgdyno_model::json`] writes them.
 
-pub use pgdyno_model::json::{Document, json, json_list};
-use pgdyno_model::printable::{escape_text, is_hazard};
+pub use pgdyno_model::json::{Document, for_browser, json, json_list};
 
 use super::audit::AuditView;
 use super::{CrashView, ReportError};
@@ -43,23 +42,6 @@ documents! {
     Merged => "pgdyno.merged/1",
 }
 
-/// Escapes JSON so that an HTML parser reads it as text only, and a page that shows its texts holds
-/// nothing that is obeyed.
-pub fn for_browser(json: &str) -> String {
-    let mut out = String::with_capacity(json.len() + json.len() / 16);
-    for c in json.chars() {
-        match c {
-            '<' => out.push_str("\\u003c"),
-            '>' => out.push_str("\\u003e"),
-            '&' => out.push_str("\\u0026"),
-            // The page shows it: written out as it is on a terminal.
-            c if is_hazard(c) => out.push_str(&escape_text(&c.to_string()).replace('\\', "\\\\")),
-            c => out.push(c),
-        }
-    }
-    out
-}
-
 /// Writes a stored result as `pgdyno show --json` prints it.
 ///
 /// # Errors
@@ -87,14 +69,5 @@ mod tests {
             assert!(!SCHEMAS[..n].contains(schema), "{schema} twice");
             assert!(docs.contains(&format!("| `{schema}` |")), "docs/json.md lacks {schema}");
         }
-    }
-
-    #[test]
-    fn data_end_no_script_and_hold_nothing_that_is_obeyed() {
-        let json = serde_json::to_string("</script><!--\u{202e}\u{9b}\u{1b}\u{2028}").unwrap();
-        let escaped = for_browser(&json);
-        assert!(!escaped.contains('<') && !escaped.chars().any(is_hazard), "{escaped}");
-        let read: String = serde_json::from_str(&escaped).unwrap();
-        assert_eq!(read, "</script><!--\\u{202e}\\x9b\u{1b}\\u{2028}");
     }
 }

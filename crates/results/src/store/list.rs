@@ -10,6 +10,7 @@ use pgdyno_model::units::Epoch;
 use rusqlite::params;
 
 use super::archive::host_of;
+use super::equal_treatments::EqualTreatments;
 use super::read::time;
 use super::{SessionId, Store, StoreError};
 
@@ -152,6 +153,34 @@ impl Store {
         };
         let end = self.session_end(end.as_deref())?;
         Ok(self.runs_with_open_sessions()?.state(run, done >= planned, end))
+    }
+
+    /// Runs whose plan has two treatments that set the same, newest first.
+    ///
+    /// # Errors
+    /// [`StoreError::Sqlite`].
+    pub fn runs_with_equal_treatments(&self) -> Result<Vec<String>, StoreError> {
+        const LAST: &str =
+            "SELECT coalesce((SELECT max(id) FROM removal), 0), coalesce(max(rowid), 0) FROM run";
+        // Treatments of one plan were written alike, so that equal ones are equal as text.
+        const EQUAL: &str = "SELECT started_at, id FROM run WHERE rowid > ? AND json_valid(plan) AND
+            (SELECT count(*) > count(DISTINCT json_remove(value, '$.levels')) FROM json_each(plan, '$.treatments'))";
+        let mut known = self.equal_treatments.borrow_mut();
+        let last = self.rows("look for new runs", LAST, params![], |row| {
+            Ok((row.get(0)?, row.get::<_, i64>(1)?))
+        })?;
+        let (removals, last) = last.first().copied().unwrap_or_default();
+        if removals != known.removals {
+            *known = EqualTreatments { removals, ..EqualTreatments::default() };
+        }
+        if last > known.searched {
+            let new = self.rows("look for equal treatments", EQUAL, [known.searched], |row| {
+                Ok((row.get(0)?, row.get(1)?))
+            })?;
+            known.found.extend(new);
+            known.searched = last;
+        }
+        Ok(known.found.iter().rev().map(|(_, id)| id.clone()).collect())
     }
 
     /// Treats open sessions as interrupted from now on: their processes are gone. The store is not

@@ -19,6 +19,7 @@ mod amend;
 mod archive;
 mod copy;
 mod crash;
+mod equal_treatments;
 mod error;
 mod imported;
 mod list;
@@ -37,6 +38,7 @@ mod thin;
 mod verify;
 mod write;
 
+use std::cell::RefCell;
 use std::collections::BTreeSet;
 use std::fs::{DirBuilder, OpenOptions};
 use std::path::{Path, PathBuf};
@@ -44,6 +46,7 @@ use std::time::Duration;
 
 pub use amend::Compacted;
 pub use crash::CrashSummary;
+use equal_treatments::EqualTreatments;
 pub use error::StoreError;
 use error::sqlite;
 pub use imported::ImportSummary;
@@ -75,6 +78,7 @@ pub struct Store {
     /// Open sessions whose process is known to be gone.
     dead: BTreeSet<SessionId>,
     locks: SessionLocks,
+    equal_treatments: RefCell<EqualTreatments>,
 }
 
 impl Store {
@@ -176,7 +180,8 @@ impl Store {
 
     fn of(connection: Connection, path: &Path, is_writable: bool) -> Self {
         let (dead, locks) = (BTreeSet::new(), SessionLocks::default());
-        Self { connection, path: path.into(), is_writable, dead, locks }
+        let equal_treatments = RefCell::default();
+        Self { connection, path: path.into(), is_writable, dead, locks, equal_treatments }
     }
 
     fn begin(path: &Path, access: OpenFlags) -> Result<Connection, StoreError> {

@@ -399,7 +399,7 @@ fn hidden(
 ) -> rusqlite::Result<Vec<Damage>> {
     let listed: BTreeSet<String> = roots.iter().map(|(key, _)| text(key)).collect();
     let mut statement =
-        connection.prepare_cached("SELECT key FROM seal WHERE chain = ? AND part = ?")?;
+        connection.prepare_cached("SELECT key FROM seal WHERE chain = ? AND +part = ?")?;
     let sealed = statement.query_map([record, part.name], |row| Ok(text(&row.get(0)?)))?;
     let sealed = sealed.collect::<rusqlite::Result<BTreeSet<String>>>()?;
     let damage = |key: &String| Damage {

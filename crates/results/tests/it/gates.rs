@@ -9,6 +9,7 @@ use pgdyno_results::analysis::compare_runs::{
     CompareOptions, CompareView, GateState, Outcome, compare,
 };
 use pgdyno_results::gate::{self, Form};
+use pgdyno_results::store::Stored;
 use pgdyno_test_support::records;
 use pgdyno_test_support::records::{fill_with, plan, run_record, store};
 
@@ -112,6 +113,20 @@ fn a_gate_that_asks_for_less_than_the_noise_floor_is_undecided_unless_the_change
     assert_eq!(within(&store, "doubled", "tps < -3%"), (GateState::Kept, Outcome::Passed));
     // Asked for more than the floor, it decides as without one.
     assert_eq!(within(&store, "less", "tps < -30%"), (GateState::Kept, Outcome::Passed));
+}
+
+#[test]
+fn runs_of_one_treatment_under_two_names_are_found_also_after_others_went() {
+    let (_folder, mut store) = store();
+    pair(&mut store, "other", 0.9, 0.01);
+    pair(&mut store, "floor", 1.0, 0.01);
+    assert_eq!(store.runs_with_equal_treatments().unwrap(), ["floor"]);
+    // Its number in the store passes on to the next.
+    store.remove(&[Stored::Run("floor".into())], "rm").unwrap();
+    assert_eq!(store.runs_with_equal_treatments().unwrap(), [""; 0]);
+    let record = RunRecord { id: "again".into(), ..run_record(same(&["a", "b"], 2)) };
+    fill_with(&mut store, &record, |_| ());
+    assert_eq!(store.runs_with_equal_treatments().unwrap(), ["again"]);
 }
 
 #[test]
