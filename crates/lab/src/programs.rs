@@ -100,17 +100,31 @@ pub(crate) fn judge_settings(
         let asked = known.entry((name.to_owned(), value.to_owned()));
         asked.or_insert_with(|| postgres::value_read(install, name, value)).clone()
     };
+    refuse_twins(&treatments, &mut read, &format!("PostgreSQL {}", install.version))?;
+    Ok(judged)
+}
+
+/// Refuses two of `treatments` that differ in how a value is spelled and in nothing else. `read`
+/// returns what `server` makes of the value of a setting.
+///
+/// # Errors
+/// There are two such treatments.
+pub(crate) fn refuse_twins(
+    treatments: &[&Treatment],
+    mut read: impl FnMut(&str, &str) -> Option<String>,
+    server: &str,
+) -> Result<(), LabError> {
     for (at, one) in treatments.iter().enumerate() {
         for other in &treatments[at + 1..] {
             if let Some(what) = spelled_twice(one, other, &mut read) {
                 return Err(LabError::refused(
-                    format!("{what} to PostgreSQL {}", install.version),
+                    format!("{what} to {server}"),
                     "leave one of the two out: a treatment would be compared with itself",
                 ));
             }
         }
     }
-    Ok(judged)
+    Ok(())
 }
 
 /// Says how the settings of two treatments come to the same values, if nothing else tells the

@@ -21,7 +21,7 @@ use super::storage_pool::StoragePool;
 use super::templates::Templates;
 use crate::context::Context;
 use crate::prepare::{Build, ClusterKey, Prepared};
-use crate::programs::base_settings;
+use crate::programs::{base_settings, refuse_twins};
 use crate::provisioner::{ClusterRequest, Provisioner, RoomNeeded};
 use crate::{LabError, estimate};
 
@@ -159,10 +159,16 @@ impl<'a> ClusterPool<'a> {
             *number += 1;
             let mut external = ExternalSchema::connect(dsn, schema, *number, context.journal)?;
             let mut notes = external.claim_schema()?;
-            let treatments = prepared.plan.treatments.iter().filter(|t| prepared.key(t) == key);
+            let treatments = prepared.plan.treatments.iter();
+            let treatments: Vec<&Treatment> =
+                treatments.filter(|t| prepared.key(t) == key).collect();
             let settings: Vec<&BTreeMap<String, String>> =
-                treatments.map(|t| &t.settings).collect();
-            notes.extend(external.check_settings(&settings, asked, dsn, context.journal)?);
+                treatments.iter().map(|t| &t.settings).collect();
+            let (more, read) = external.check_settings(&settings, asked, dsn, context.journal)?;
+            notes.extend(more);
+            let read =
+                |name: &str, value: &str| read.get(&(name.to_owned(), value.to_owned())).cloned();
+            refuse_twins(&treatments, read, "the server")?;
             for note in notes {
                 context.note(Notice::ExternalServer(note));
             }

@@ -34,6 +34,10 @@ const RETURN_TICK: Duration = Duration::from_millis(200);
 /// The remedy for a setting that only a restart changes.
 const RESTART: &str = "leave it out, or compare two servers that were started with different values: `postgres.dsn` as a factor";
 
+/// What a server made of the value of a setting: by name and value as they were asked for, in the
+/// unit of `pg_settings`.
+pub(super) type ReadValues = BTreeMap<(String, String), String>;
+
 /// A schema on an external server. It holds one data set.
 pub(super) struct ExternalSchema {
     server: ExternalServer,
@@ -157,14 +161,14 @@ impl ExternalSchema {
 
     /// Finds how each setting of `treatments` can be changed, and tries all of them: before
     /// anything is measured. What holds for the whole server is put back until a trial asks for it.
-    /// Notes are worth showing.
+    /// Returns notes that are worth showing, and what the server made of each value.
     pub(super) fn check_settings(
         &mut self,
         treatments: &[&BTreeMap<String, String>],
         postgres: &Postgres,
         dsn: &Secret,
         journal: &Journal,
-    ) -> Result<Vec<String>, LabError> {
+    ) -> Result<(Vec<String>, ReadValues), LabError> {
         let notes = put_back_leftovers(&self.server, journal)?;
         let mut server_wide: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
         let contexts = self.contexts()?;
@@ -203,11 +207,37 @@ impl ExternalSchema {
         if !server_wide.is_empty() {
             self.server_wide = Some(ServerWide::record(&self.server, dsn, &server_wide, journal)?);
         }
+        let mut read = ReadValues::new();
         for settings in treatments {
             self.apply(settings)?;
+            self.read_back(settings, &mut read)?;
         }
         self.reset_settings()?;
-        Ok(notes)
+        Ok((notes, read))
+    }
+
+    /// Adds what the server makes of `settings`, which hold now.
+    fn read_back(
+        &self,
+        settings: &BTreeMap<String, String>,
+        read: &mut ReadValues,
+    ) -> Result<(), LabError> {
+        let sql = "SELECT setting FROM pg_catalog.pg_settings WHERE pg_catalog.lower(name) = $1";
+        let doing = "read settings back from a server that pgdyno does not own";
+        let asked = settings.iter().map(|(name, value)| (name.clone(), value.clone()));
+        let unknown: Vec<_> = asked.filter(|asked| !read.contains_key(asked)).collect();
+        if unknown.is_empty() {
+            return Ok(());
+        }
+        let mut client = control::connect(&self.target(settings))?;
+        for (name, value) in unknown {
+            let rows = client
+                .query(sql, &[&name.to_ascii_lowercase()])
+                .map_err(|e| LabError::sql(doing, &e))?;
+            let found = rows.first().map(|row| row.get(0));
+            read.extend(found.map(|found| ((name, value), found)));
+        }
+        Ok(())
     }
 
     /// Every setting's context, by its name in lower case.

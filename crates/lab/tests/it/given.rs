@@ -146,6 +146,14 @@ fn what_cannot_be_changed_is_refused_by_name_before_anything_is_measured() {
         let error = theirs.run(&[&factor, "postgres.alter_system=true"]).unwrap_err().to_string();
         assert!(error.contains(setting) && error.contains(why), "{error}");
     }
+    for (twice, alter_system) in [
+        ("work_mem=[\"4MB\", 8192, \"4096kB\"]", "false"),
+        ("checkpoint_timeout=[\"1h\", 3600]", "true"),
+    ] {
+        let sets = [format!("factors.{twice}"), format!("postgres.alter_system={alter_system}")];
+        let error = theirs.run(&sets.each_ref().map(String::as_str)).unwrap_err().to_string();
+        assert!(error.contains("two levels are one") && error.contains("to the server"), "{error}");
+    }
     let error = theirs
         .run(&["factors.checkpoint_timeout=[\"1h\", \"maybe\"]", "postgres.alter_system=true"]);
     assert!(error.unwrap_err().to_string().contains("checkpoint_timeout"));
