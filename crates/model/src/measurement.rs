@@ -81,11 +81,14 @@ pub struct Measurement {
 /// Share of a core from which on a thread of the generator has hardly any time left.
 pub const PINNED: f64 = 0.9;
 
+/// A window (seconds) below which the generator's CPU time and lag are mostly those of its
+/// beginning, and say nothing.
+pub const TELLING_WINDOW_S: f64 = 1.0;
+
 /// Returns the share of a core that the generator's busiest thread took, if that left hardly any
-/// time in a window of `window_s` seconds. A window of less than a second is mostly its beginning,
-/// and says nothing.
+/// time in a window of `window_s` seconds, and the window is not below [`TELLING_WINDOW_S`].
 pub fn pinned(busiest_thread: f64, window_s: f64) -> Option<f64> {
-    (window_s >= 1.0 && busiest_thread >= PINNED).then_some(busiest_thread)
+    (window_s >= TELLING_WINDOW_S && busiest_thread >= PINNED).then_some(busiest_thread)
 }
 
 impl Measurement {
@@ -135,7 +138,7 @@ impl Measurement {
         if let Some(share) = self.allowed_cpu_used.and_then(|used| pinned(used, self.measured_s)) {
             return Some(GeneratorLimit::HeldBack(share));
         }
-        if self.measured_s < 1.0 {
+        if self.measured_s < TELLING_WINDOW_S {
             return None;
         }
         let lag = self.event_loop_lag?;

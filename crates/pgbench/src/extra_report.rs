@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use pgdyno_model::measurement::{GeneratorLimit, ScriptMeasurement};
+use pgdyno_model::measurement::{GeneratorLimit, ScriptMeasurement, TELLING_WINDOW_S};
 use pgdyno_model::{Latencies, Measurement};
 
 use crate::report::three;
@@ -17,9 +17,6 @@ pub(crate) const QUANTILES: [(&str, f64); 6] = [
     ("p99.9", 0.999),
     ("p99.99", 0.9999),
 ];
-
-/// A window (seconds) below which the generator's CPU time is mostly that of its beginning.
-const SHORT_S: f64 = 1.0;
 
 /// Returns the lines that pgdyno adds; each begins with `pgdyno:`.
 pub(crate) fn text(m: &Measurement, run: &Run) -> String {
@@ -104,8 +101,7 @@ fn load_lines(m: &Measurement, run: &Run) -> String {
             done => format!(", {:.1} us a transaction", m.generator_cpu_s * 1e6 / done as f64),
         };
         let cores = m.generator_cpu_s / m.measured_s;
-        // Of a short window, beginning and end of threads are the larger part.
-        let share = match m.measured_s < SHORT_S {
+        let share = match m.measured_s < TELLING_WINDOW_S {
             true => String::new(),
             false => format!(", {:.0}% of one core", cores * 100.0),
         };

@@ -8,12 +8,14 @@
 
 #![allow(clippy::unwrap_used, clippy::print_stdout, missing_docs)]
 
-use std::io::{BufRead as _, BufReader, Read as _, Write as _};
-use std::net::{SocketAddr, TcpStream};
+mod support;
+
+use std::io::{BufRead as _, BufReader, Read as _};
+use std::net::SocketAddr;
 use std::num::NonZeroU32;
 use std::path::Path;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, mpsc};
 use std::time::Duration;
 
 use pgdyno_engine::script::Script;
@@ -29,7 +31,7 @@ use pgdyno_model::measurement::Measurement;
 use pgdyno_model::units::{Epoch, Span};
 use pgdyno_results::Store;
 use pgdyno_test_support::{Interval, Server};
-use pgdyno_web::{AccessOptions, BasePath, Options, serve};
+use support::{get, serving};
 
 /// The run that is watched.
 const RUN: &str = "bench";
@@ -126,35 +128,6 @@ fn live_run() -> LiveRun {
 fn record(live: &LiveSecond) -> LoadSecond {
     let waits = vec![("IO:WalSync".into(), 1.0); LoadSecond::WAITS];
     load_second(live, waits, Duration::from_secs(1))
-}
-
-/// Does `work` with the address of a server of `store`.
-fn serving<T>(store: &Path, work: impl FnOnce(SocketAddr) -> T) -> T {
-    let options = Options {
-        store: store.to_owned(),
-        listen: SocketAddr::from(([127, 0, 0, 1], 0)),
-        access: AccessOptions::default(),
-        allow_control: false,
-        base_path: BasePath::default(),
-    };
-    let stop = AtomicBool::new(false);
-    let (send, receive) = mpsc::channel();
-    std::thread::scope(|scope| {
-        let serving = scope.spawn(|| serve(&options, &stop, |ready| send.send(ready).unwrap()));
-        let url = receive.recv().unwrap().url;
-        let address = url.trim_start_matches("http://").trim_end_matches('/').parse().unwrap();
-        let result = work(address);
-        stop.store(true, Ordering::Relaxed);
-        serving.join().unwrap().unwrap();
-        result
-    })
-}
-
-fn get(address: SocketAddr, path: &str) -> TcpStream {
-    let mut stream = TcpStream::connect(address).unwrap();
-    let request = format!("GET {path} HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\n\r\n");
-    stream.write_all(request.as_bytes()).unwrap();
-    stream
 }
 
 /// Watches the run until its end. Returns how many records each watcher was sent.

@@ -8,19 +8,17 @@
 
 #![allow(clippy::unwrap_used, clippy::print_stdout, missing_docs)]
 
-use std::io::{Read as _, Write as _};
-use std::net::{SocketAddr, TcpStream};
+mod support;
+
+use std::io::Read as _;
+use std::net::SocketAddr;
 use std::path::Path;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc;
 use std::time::{Duration, Instant};
 
 use pgdyno_results::Store;
 use pgdyno_test_support::records::Random;
 use pgdyno_test_support::{Interval, synthetic};
-use pgdyno_web::{AccessOptions, BasePath, Options, serve};
-
-static STOP: AtomicBool = AtomicBool::new(false);
+use support::{get, serving};
 
 /// Makes a store with `runs` completed runs of four trials.
 fn make(path: &Path, runs: u64) {
@@ -35,11 +33,8 @@ fn make(path: &Path, runs: u64) {
 
 /// Returns the body of `GET /api/runs`.
 fn list(address: SocketAddr) -> String {
-    let mut stream = TcpStream::connect(address).unwrap();
-    let request = format!("GET /api/runs HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\n\r\n");
-    stream.write_all(request.as_bytes()).unwrap();
     let mut answer = String::new();
-    stream.read_to_string(&mut answer).unwrap();
+    get(address, "/api/runs").read_to_string(&mut answer).unwrap();
     let (head, body) = answer.split_once("\r\n\r\n").unwrap();
     assert!(head.starts_with("HTTP/1.1 200"), "{head}");
     body.to_owned()
@@ -104,21 +99,5 @@ fn main() {
     let home = synthetic::folder();
     let store = home.path().join("store.sqlite3");
     println!("{runs} runs made in {:.0} s", seconds(|| make(&store, runs)).0);
-    let options = Options {
-        store: store.clone(),
-        listen: SocketAddr::from(([127, 0, 0, 1], 0)),
-        access: AccessOptions::default(),
-        allow_control: false,
-        base_path: BasePath::default(),
-    };
-    let (send, receive) = mpsc::channel();
-    std::thread::scope(|scope| {
-        let serving =
-            scope.spawn(move || serve(&options, &STOP, |ready| send.send(ready).unwrap()));
-        let url = receive.recv().unwrap().url;
-        let address = url.trim_start_matches("http://").trim_end_matches('/').parse().unwrap();
-        measure(address, &store, runs, turns);
-        STOP.store(true, Ordering::Relaxed);
-        serving.join().unwrap().unwrap();
-    });
+    serving(&store, |address| measure(address, &store, runs, turns));
 }

@@ -58,8 +58,8 @@ struct Token {
 }
 
 impl Access {
-    /// Decides who may ask a server that listens on `address`, under the path `base`. Draws a token if others than this
-    /// machine may reach it and there is no file with one.
+    /// Decides who may ask a server that listens on `address`, under the path `base`. Draws a token
+    /// if others than this machine may reach it and there is no file with one.
     ///
     /// # Errors
     /// [`ServeError::TokenFile`], [`ServeError::Token`] or [`ServeError::Random`].

@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use axum::body::Bytes;
 use axum::extract::State;
 use axum::http::StatusCode;
 use pgdyno_lab::live;
@@ -27,7 +28,7 @@ pub(crate) struct App {
     /// Path under which a proxy offers the server.
     pub(crate) base_path: BasePath,
     /// The front end, for every path that is not the API's.
-    pub(crate) front_end: String,
+    pub(crate) front_end: Bytes,
     /// Runs that are watched.
     pub(crate) watched: Watched,
     ending: watch::Sender<bool>,
@@ -47,7 +48,7 @@ impl App {
             stores,
             pages: Pages::default(),
             allow_control,
-            front_end: front_end().html_under(&base.to_string()),
+            front_end: front_end().html_under(&base.to_string()).into(),
             base_path: base,
             watched: Watched::default(),
             ending: watch::Sender::new(false),

@@ -104,10 +104,17 @@ impl HeldDevice {
     /// # Errors
     /// [`Refusal`]: somebody uses it; it cannot be opened.
     pub fn exclusive(&self, access: OFlags) -> Result<File, Refusal> {
+        self.exclusive_within(Duration::from_millis(500), access)
+    }
+
+    /// As [`Self::exclusive`], and waits for a use that ends within `limit`.
+    pub(crate) fn exclusive_within(
+        &self,
+        limit: Duration,
+        access: OFlags,
+    ) -> Result<File, Refusal> {
         let is_used = |found: &Refusal| matches!(found, Refusal::InUse);
-        let file = once_free(Duration::from_millis(500), is_used, || {
-            open(&self.device.node(), access | OFlags::EXCL)
-        })?;
+        let file = once_free(limit, is_used, || open(&self.device.node(), access | OFlags::EXCL))?;
         let now = BlockDevice::opened(&self.device.path, &file).map_err(Refusal::Unreadable)?;
         if self.device.is_same(&now) {
             return Ok(file);

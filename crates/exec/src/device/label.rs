@@ -40,9 +40,7 @@ pub fn erase_labelled(
         return Ok(());
     }
     // Somebody may look at it in passing, or have a copy of the mount that was just taken away.
-    let is_used = |found: &Refusal| matches!(found, Refusal::InUse);
-    let exclusive =
-        |access| once_free(BUSY_FOR, is_used, || held.exclusive(access)).map_err(failed);
+    let exclusive = |access| held.exclusive_within(BUSY_FOR, access).map_err(failed);
     // A mkfs that outlived its killed pgdyno would write it anew.
     drop(exclusive(OFlags::empty())?);
     let args = ["--all".as_ref(), node.as_os_str()];

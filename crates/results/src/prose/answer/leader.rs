@@ -110,20 +110,19 @@ pub(super) fn ahead(view: &RunView) -> Option<String> {
 /// Names the treatments that may be as fast as the best, with the minimum detectable difference,
 /// and those of which no ratio to it, or no interval, can be formed.
 fn beside(equals: &[&TreatmentView]) -> String {
-    let to_best = |t: &TreatmentView| t.ratio_to_best.clone();
-    let (alike, unknown): (Vec<&TreatmentView>, Vec<&TreatmentView>) =
-        equals.iter().partition(|t| to_best(t).is_some_and(|r| r.significant.is_some()));
+    let (alike, unknown): (Vec<&TreatmentView>, Vec<&TreatmentView>) = equals
+        .iter()
+        .partition(|t| t.ratio_to_best.as_ref().is_some_and(|r| r.significant.is_some()));
     let mut said = String::new();
     if !alike.is_empty() {
-        let detectable =
-            alike.iter().filter_map(|t| to_best(t)?.minimum_detectable).reduce(f64::max);
+        let detectable = alike.iter().filter_map(|t| t.ratio_to_best.as_ref()?.minimum_detectable);
         said = format!(
             ", but there is no significant difference from {}{}",
             names(&alike, " and from "),
-            minimum_detectable(detectable)
+            minimum_detectable(detectable.reduce(f64::max))
         );
     }
-    if let Some(why) = unknown.first().and_then(|t| to_best(t)) {
+    if let Some(why) = unknown.first().and_then(|t| t.ratio_to_best.as_ref()) {
         let names = names(&unknown, " and ");
         said.push_str(&format!("; beside {names} there is no verdict: {}", why.verdict));
     }
