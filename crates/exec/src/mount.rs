@@ -21,7 +21,8 @@ pub(crate) mod holders;
 
 pub use error::MountError;
 
-/// How long an unmount waits for processes that still use the filesystem.
+/// How long an unmount waits for processes that still use the filesystem, and a mount for a btrfs of
+/// the same identity to be gone.
 const PATIENCE: Duration = Duration::from_secs(5);
 
 /// A filesystem to be mounted.
@@ -45,25 +46,7 @@ impl Mount {
     pub fn mount(&self) -> Result<(), MountError> {
         let target = self.open_target()?;
         let log = KernelLog::from_now();
-        let context =
-            rustix::mount::fsopen(self.filesystem.as_str(), FsOpenFlags::FSOPEN_CLOEXEC).map_err(
-                |e| MountError::Open { filesystem: self.filesystem.clone(), source: e.into() },
-            )?;
-        let source = real_source(&self.source);
-        rustix::mount::fsconfig_set_string(&context, "source", source.as_path())
-            .map_err(|e| self.refused(e, &context, &log))?;
-        let mut attributes = Attributes::none();
-        for option in &self.options {
-            if attributes.take(option) {
-                continue;
-            }
-            configure(&context, option).map_err(|e| MountError::Option {
-                filesystem: self.filesystem.clone(),
-                option: option.clone(),
-                kernel: in_words(e, &context, &log, &[&self.filesystem]),
-            })?;
-        }
-        rustix::mount::fsconfig_create(&context).map_err(|e| self.refused(e, &context, &log))?;
+        let (context, attributes) = self.created(&log)?;
         let mount =
             rustix::mount::fsmount(&context, FsMountFlags::FSMOUNT_CLOEXEC, attributes.flags())
                 .map_err(|e| self.refused(e, &context, &log))?;
@@ -71,6 +54,48 @@ impl Mount {
             MoveMountFlags::MOVE_MOUNT_F_EMPTY_PATH | MoveMountFlags::MOVE_MOUNT_T_EMPTY_PATH;
         rustix::mount::move_mount(&mount, "", &target, "", to_the_open_directory)
             .map_err(|e| self.refused(e, &context, &log))
+    }
+
+    /// Has the kernel make the filesystem ready in a context of its own.
+    ///
+    /// Of two btrfs of one identity, as an image and its copy, most kernels mount one at a time. One that
+    /// was unmounted stays until the last mount namespace has let go of it: a program that is started in
+    /// one of its own has it for a moment.
+    fn created(&self, log: &KernelLog) -> Result<(OwnedFd, Attributes), MountError> {
+        let until = Instant::now() + PATIENCE;
+        loop {
+            match self.create(log) {
+                Ok(created) => return Ok(created),
+                Err((Errno::EXIST, _)) if Instant::now() < until => {
+                    std::thread::sleep(Duration::from_millis(100));
+                }
+                Err((_, refused)) => return Err(refused),
+            }
+        }
+    }
+
+    /// Tries to once; an error comes with the kernel's.
+    fn create(&self, log: &KernelLog) -> Result<(OwnedFd, Attributes), (Errno, MountError)> {
+        let filesystem = || self.filesystem.clone();
+        let context = rustix::mount::fsopen(self.filesystem.as_str(), FsOpenFlags::FSOPEN_CLOEXEC)
+            .map_err(|e| (e, MountError::Open { filesystem: filesystem(), source: e.into() }))?;
+        let source = real_source(&self.source);
+        rustix::mount::fsconfig_set_string(&context, "source", source.as_path())
+            .map_err(|e| (e, self.refused(e, &context, log)))?;
+        let mut attributes = Attributes::none();
+        for option in &self.options {
+            if attributes.take(option) {
+                continue;
+            }
+            configure(&context, option).map_err(|e| {
+                let kernel = in_words(e, &context, log, &[&self.filesystem]);
+                let option = option.clone();
+                (e, MountError::Option { filesystem: filesystem(), option, kernel })
+            })?;
+        }
+        rustix::mount::fsconfig_create(&context)
+            .map_err(|e| (e, self.refused(e, &context, log)))?;
+        Ok((context, attributes))
     }
 
     /// Returns the mount point, open, empty and not a mount point.

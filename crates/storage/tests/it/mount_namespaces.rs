@@ -4,12 +4,14 @@ use std::fs;
 use std::io::{BufRead as _, BufReader};
 use std::path::Path;
 use std::process::{Command, Stdio};
+use std::time::Duration;
 
 use crate::common;
 use crate::common::disks::{Disk, Running, run};
 use crate::common::stacks::{assert_nothing_left, can, loop_file, on, plan};
 use crate::common::{Place, RUN};
 use pgdyno_exec::account::server_account;
+use pgdyno_exec::mount::{Mount, unmount};
 use pgdyno_storage::{StorageError, Wipe};
 use pgdyno_test_support::{RELEASE_MOUNTS, wait_for, zfs};
 
@@ -73,4 +75,40 @@ fn a_device_that_is_mounted_in_another_mount_namespace_is_refused() {
     });
     let error = disk.refused(&disk.wipe());
     assert!(error.to_string().contains(&format!("(seen by process {})", child.0.id())), "{error}");
+}
+
+#[test]
+fn a_btrfs_whose_twin_is_still_held_elsewhere_is_mounted_once_that_is_gone() {
+    let test = "a_btrfs_whose_twin_is_still_held_elsewhere_is_mounted_once_that_is_gone";
+    if !common::disks::can(test) {
+        return;
+    }
+    let _no_pools = zfs::keep_away();
+    let place = Place::new();
+    // Of two devices each: of one device, newer kernels mount twins beside each other.
+    let [a1, a2, b1, b2] = ["a1", "a2", "b1", "b2"].map(|name| Disk::new(&place, name, &[]));
+    run("mkfs.btrfs", &["-q", a1.path(), a2.path()]);
+    for (from, to) in [(&a1, &b1), (&a2, &b2)] {
+        let (from, to) = (format!("if={}", from.path()), format!("of={}", to.path()));
+        run("dd", &[&from, &to, "bs=1M", "conv=fsync", "status=none"]);
+    }
+    let mount = |first: &Disk, second: &Disk, name: &str| {
+        let target = place.path().join(name);
+        fs::create_dir(&target).unwrap();
+        let options = [first, second].map(|disk| format!("device={}", disk.path())).to_vec();
+        Mount { filesystem: "btrfs".to_owned(), source: first.path().into(), target, options }
+    };
+    let (a, b) = (mount(&a1, &a2, "a"), mount(&b1, &b2, "b"));
+    a.mount().unwrap();
+    let namespace = namespace_with(&a.target);
+    unmount(&a.target, "btrfs", &a.source).unwrap();
+    let mounted = std::thread::scope(|scope| {
+        scope.spawn(move || {
+            std::thread::sleep(Duration::from_secs(1));
+            drop(namespace);
+        });
+        b.mount()
+    });
+    mounted.unwrap();
+    unmount(&b.target, "btrfs", &b.source).unwrap();
 }
