@@ -21,7 +21,10 @@ pub(crate) fn flag() -> Arc<AtomicBool> {
 }
 
 /// Handles signals from now on. A closed terminal (SIGHUP) asks for the end too, unless the command
-/// `outlives_terminal` or was started with `nohup`.
+/// `outlives_terminal`.
+///
+/// A signal that was ignored when the process started stays ignored: `nohup` starts programs so, and
+/// a shell's script what it leaves in the background.
 ///
 /// # Errors
 /// [`CommandError::Signals`]: a handler or its thread cannot be installed.
@@ -31,9 +34,10 @@ pub(crate) fn handle(outlives_terminal: bool) -> Result<(), CommandError> {
     if outlives_terminal {
         // A handler, since programs that are started would inherit a signal that is ignored.
         register(SIGHUP, Arc::default()).map_err(CommandError::Signals)?;
-    } else if !is_ignored(SIGHUP) {
+    } else {
         ending.push(SIGHUP);
     }
+    ending.retain(|signal| !is_ignored(*signal));
     for &signal in &ending {
         // In this order: at the first signal the flag is not set yet.
         register_conditional_shutdown(signal, 128 + signal, Arc::clone(&stop))

@@ -277,7 +277,7 @@ impl Aggregate {
         let after_last = tally.last_done.map_or(self.schedule.opening, |done| Moment(done.0 + 1));
         let ended = match stopped_at {
             Some(at) => at,
-            None if self.schedule.closing == Moment::NEVER => after_last,
+            None if self.schedule.last_begin == Moment::NEVER => after_last,
             // Before the schedule says so, if all clients gave up or had nothing more to do.
             None => self.last_end,
         };
@@ -343,6 +343,7 @@ mod tests {
         let schedule = Schedule {
             start: Moment(0),
             opening: Moment(SECOND),
+            last_begin: Moment(3 * SECOND + SECOND / 2),
             closing: Moment(3 * SECOND + SECOND / 2),
             transactions: None,
             grace: Duration::ZERO,

@@ -18,16 +18,17 @@ use crate::cpu_time::process_cpu_seconds;
 use crate::error::LoadError;
 use crate::ledger::LedgerBindings;
 use crate::observer::LoadObserver;
+use crate::open_files::allow_open_files;
 use crate::program::{ClientPolicy, Program};
 use crate::recorder::RecorderOptions;
 use crate::schedule::{Clock, Moment, Schedule};
 use crate::seeds::Seeds;
 use crate::share::{Share, ShareOutcome};
-use crate::spec::LoadSpec;
+use crate::spec::{LoadSpec, WindowEnd};
 use crate::worker::{Worker, WorkerReport};
 
-/// Time after the window's closing in which a transaction under way may still end.
-const GRACE: Duration = Duration::from_secs(30);
+/// Files that cancelling a statement takes (count).
+const CANCELLING: usize = 2;
 /// Interval at which the calling thread looks at the stop flag.
 const WATCH: Duration = Duration::from_millis(25);
 
@@ -98,13 +99,7 @@ fn run(
         Some(share) => clock.moment((share.start)().ok_or(LoadError::Interrupted)?),
         None => clock.now(),
     };
-    let opening = start.after(spec.warm_up);
-    let closing = match spec.length {
-        Length::Duration(span) => opening.after(span.0),
-        Length::Transactions(_) => Moment::NEVER,
-    };
-    let transactions = transactions_of(spec);
-    let schedule = Schedule { start, opening, closing, transactions, grace: GRACE };
+    let schedule = spec.schedule(start);
     for thread in &threads {
         // A thread that is gone has reported why.
         let _ = thread.go.send(schedule);
@@ -175,7 +170,10 @@ fn start_threads(
     let mut threads = Vec::new();
     let dealt = share.map_or(0..spec.event_loops(), |share| share.threads.clone());
     let here = seeds.threads.into_iter().skip(dealt.start as usize).take(dealt.len());
-    for (index, (clients, thread)) in here.enumerate() {
+    let here: Vec<_> = here.collect();
+    let clients = here.iter().map(|(clients, _)| clients.len()).sum();
+    allow_open_files(clients, here.len(), CANCELLING)?;
+    for (index, (clients, thread)) in here.into_iter().enumerate() {
         let (go, wait) = channel();
         let log = match &spec.log {
             Some(log) => Some((log.open(index).map_err(LoadError::Log)?, base)),
@@ -191,7 +189,7 @@ fn start_threads(
             thread,
             transactions: transactions_of(spec),
             rate: spec.options.rate.map(|rate| rate / f64::from(spec.event_loops())),
-            stays_open: spec.stays_open,
+            stays_open: spec.window_end == WindowEnd::AtTime,
             options: RecorderOptions {
                 log,
                 tallies_seconds: share.is_some(),

@@ -46,6 +46,14 @@ pub enum LoadError {
     /// A client's ledger cannot be opened.
     #[error("cannot keep a ledger of the load: {0}")]
     Ledger(io::Error),
+    /// The load needs more open files than the process may have.
+    #[error("need at least {needed} open files, but system limit is {limit}")]
+    OpenFiles {
+        /// Files that are needed (count).
+        needed: u64,
+        /// The process's hard limit (count).
+        limit: u64,
+    },
     /// The system refused a thread or an event loop.
     #[error("cannot run an event loop: {0}")]
     System(io::Error),
@@ -61,6 +69,9 @@ impl LoadError {
             Self::Connect { cause, .. } => cause.help(),
             Self::Program(ProgramError::NothingToRun) => {
                 Some("give a script, with a weight above 0".to_owned())
+            }
+            Self::OpenFiles { .. } => {
+                Some("use fewer clients, or raise the limit (ulimit -Hn)".to_owned())
             }
             Self::System(e) if e.raw_os_error() == Some(24) => {
                 Some("raise the limit of open files (ulimit -n), or use fewer clients".to_owned())

@@ -39,7 +39,7 @@ impl Pacer {
     /// pgbench then ends.
     pub fn keep_open(&mut self, schedule: &Schedule) {
         if schedule.transactions.is_none() {
-            self.open_until = schedule.closing;
+            self.open_until = schedule.last_begin;
         }
     }
 

@@ -104,19 +104,36 @@ impl Clock {
 }
 
 /// When load is offered and when it counts.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+///
+/// The default begins at once, without a warm-up, and never ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Schedule {
     /// Beginning of the load.
     pub start: Moment,
     /// Opening of the measured window.
     pub opening: Moment,
-    /// Closing of the window; [`Moment::NEVER`] where a count of transactions ends it.
+    /// When clients begin their last transactions; [`Moment::NEVER`] where a count ends the load.
+    pub last_begin: Moment,
+    /// Closing of the window; [`Moment::NEVER`] where its last transaction closes it.
     pub closing: Moment,
     /// Transactions that each client starts at or after the opening; none where time ends the
     /// window.
     pub transactions: Option<u64>,
-    /// Time after the closing in which a transaction under way may still end.
+    /// Time after `last_begin` in which a transaction under way may still end.
     pub grace: Duration,
+}
+
+impl Default for Schedule {
+    fn default() -> Self {
+        Self {
+            start: Moment(0),
+            opening: Moment(0),
+            last_begin: Moment::NEVER,
+            closing: Moment::NEVER,
+            transactions: None,
+            grace: Duration::ZERO,
+        }
+    }
 }
 
 /// Phase of a load.
@@ -126,7 +143,7 @@ pub enum Phase {
     WarmUp,
     /// The measured window is open.
     Measuring,
-    /// The window has closed; what was under way is finished.
+    /// The window has closed; what was under way is finished and does not count.
     Draining,
 }
 
@@ -177,7 +194,7 @@ impl Schedule {
         match phase {
             Phase::WarmUp => self.opening,
             Phase::Measuring => self.closing,
-            Phase::Draining => self.closing.after(self.grace),
+            Phase::Draining => self.last_begin.after(self.grace),
         }
     }
 }

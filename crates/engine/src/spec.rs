@@ -11,8 +11,24 @@ use crate::client_log::ClientLog;
 use crate::flushes::DiskFlushes;
 use crate::ledger::Ledger;
 use crate::reactor::choice::ReactorChoice;
+use crate::schedule::{Moment, Schedule};
 use crate::script::{VariableValue, WeightedScript};
 use crate::transaction_log::TransactionLog;
+
+/// Time after the last begin of a transaction in which those under way may still end.
+const GRACE: Duration = Duration::from_secs(30);
+
+/// What closes a measured window whose length is a time.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum WindowEnd {
+    /// The time. A transaction that is under way then does not count, and the load lasts to the end
+    /// although, with a rate, nothing more is due.
+    #[default]
+    AtTime,
+    /// The last transaction that began in the time, as in pgbench: whatever began counts, and the
+    /// load ends once nothing more is due.
+    WithLastTransaction,
+}
 
 /// The load to offer, and the servers to offer it to.
 ///
@@ -77,9 +93,8 @@ pub struct LoadSpec {
     /// Each client draws pgbench's values. Which script it chooses, and when with a rate, equals
     /// pgbench's if each thread has one client.
     pub draws_as_pgbench: bool,
-    /// Whether the load lasts to the end of its window although, with a rate, nothing more is due in
-    /// it. pgbench ends then.
-    pub stays_open: bool,
+    /// What closes a window whose length is a time.
+    pub window_end: WindowEnd,
     /// Reactor that carries the bytes.
     pub reactor: ReactorChoice,
 }
@@ -106,9 +121,23 @@ impl LoadSpec {
             log_failures: false,
             log_steps: false,
             draws_as_pgbench: false,
-            stays_open: true,
+            window_end: WindowEnd::default(),
             reactor: ReactorChoice::default(),
         }
+    }
+
+    /// Returns the schedule of the load if it begins at `start`.
+    pub fn schedule(&self, start: Moment) -> Schedule {
+        let opening = start.after(self.warm_up);
+        let (last_begin, transactions) = match self.length {
+            Length::Duration(span) => (opening.after(span.0), None),
+            Length::Transactions(count) => (Moment::NEVER, Some(count)),
+        };
+        let closing = match self.window_end {
+            WindowEnd::AtTime => last_begin,
+            WindowEnd::WithLastTransaction => Moment::NEVER,
+        };
+        Schedule { start, opening, last_begin, closing, transactions, grace: GRACE }
     }
 
     /// Event loops that run (count): not more than clients.

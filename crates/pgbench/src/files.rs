@@ -58,7 +58,6 @@ pub(crate) fn json(
             value["statements"][n]["first_byte_us"] = quantiles(&statement.first_byte);
         }
     }
-    let done = m.transactions + m.counters.drained_transactions;
     let all = Results(json!({
         "pgdyno": env!("CARGO_PKG_VERSION"),
         "clients": run.clients,
@@ -66,7 +65,7 @@ pub(crate) fn json(
         "protocol": run.protocol,
         "scale": tables.scale,
         "rate": run.rate,
-        "tps": (m.total_s > 0.0).then(|| done as f64 / m.total_s),
+        "tps": (m.total_s > 0.0).then(|| m.transactions as f64 / m.total_s),
         "measurement": measurement,
     }));
     let text = format!("{}\n", pgdyno_model::json::json(&all).map_err(|e| wrong(&e))?);

@@ -3,6 +3,7 @@
 //! `getopt` recognises options by this table, `help` prints it, and [`Flag::argument`] has the
 //! function that puts an option's value into a [`Reading`].
 
+use std::ffi::OsStr;
 use std::path::PathBuf;
 
 use pgdyno_engine::script::is_variable_name;
@@ -40,11 +41,12 @@ impl Reading {
             self.request = Some(Request::Say(scripts::list()));
             return Ok(());
         }
-        let (name, weight) = scripts::weighted(text)?;
+        let (name, weight) = scripts::weighted(OsStr::new(text))?;
+        let name = name.to_str().unwrap_or_default();
         self.run.add(Chosen::builtin(Builtin::find(name)?, weight)?)
     }
 
-    fn add_file(&mut self, text: &str) -> Result<(), UsageError> {
+    fn add_file(&mut self, text: &OsStr) -> Result<(), UsageError> {
         let (file, weight) = scripts::weighted(text)?;
         let (script, note) = Chosen::file(file, weight, self.asked)?;
         self.run.add(script)?;
@@ -85,8 +87,40 @@ pub(crate) enum Mode {
 pub(crate) enum Argument {
     None(fn(&mut Reading) -> Result<(), UsageError>),
     Required(&'static str, fn(&mut Reading, &str) -> Result<(), UsageError>),
-    /// `--name` or `--name=ARGUMENT`.
-    Optional(&'static str, fn(&mut Reading, Option<&str>) -> Result<(), UsageError>),
+    /// A file's name, which may hold any bytes.
+    File(&'static str, fn(&mut Reading, &OsStr) -> Result<(), UsageError>),
+    /// A file's name or none: `--name` or `--name=FILE`.
+    OptionalFile(&'static str, fn(&mut Reading, Option<&OsStr>) -> Result<(), UsageError>),
+}
+
+/// How many arguments an option takes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Arity {
+    None,
+    One,
+    /// One or none: `--name` or `--name=ARGUMENT`.
+    Optional,
+}
+
+impl Argument {
+    /// Returns how many arguments are taken.
+    pub(crate) fn arity(&self) -> Arity {
+        match self {
+            Self::None(_) => Arity::None,
+            Self::Required(..) | Self::File(..) => Arity::One,
+            Self::OptionalFile(..) => Arity::Optional,
+        }
+    }
+
+    /// Returns the argument's name in the help.
+    pub(crate) fn name(&self) -> Option<&'static str> {
+        match self {
+            Self::None(_) => None,
+            Self::Required(name, _) | Self::File(name, _) | Self::OptionalFile(name, _) => {
+                Some(name)
+            }
+        }
+    }
 }
 
 /// One option.
@@ -97,18 +131,18 @@ pub(crate) struct Flag {
     pub(crate) argument: Argument,
     pub(crate) mode: Mode,
     /// The first version that has it.
-    since: u16,
+    since: u8,
     /// The last version that has it.
-    until: u16,
+    until: u8,
     pub(crate) meaning: &'static str,
 }
 
 impl Flag {
-    const fn since(self, since: u16) -> Self {
+    const fn since(self, since: u8) -> Self {
         Self { since, ..self }
     }
 
-    const fn until(self, until: u16) -> Self {
+    const fn until(self, until: u8) -> Self {
         Self { until, ..self }
     }
 
@@ -121,12 +155,23 @@ impl Flag {
     pub(crate) fn take(
         &self,
         reading: &mut Reading,
-        value: Option<&str>,
+        value: Option<&OsStr>,
     ) -> Result<(), UsageError> {
         match self.argument {
             Argument::None(set) => set(reading),
-            Argument::Required(_, set) => set(reading, value.unwrap_or_default()),
-            Argument::Optional(_, set) => set(reading, value),
+            Argument::Required(_, set) => {
+                let value = value.unwrap_or_default();
+                let text = value.to_str().ok_or_else(|| {
+                    UsageError::new(format!(
+                        "invalid value \"{}\" for option --{}: it is not UTF-8",
+                        value.display(),
+                        self.long
+                    ))
+                })?;
+                set(reading, text)
+            }
+            Argument::File(_, set) => set(reading, value.unwrap_or_default()),
+            Argument::OptionalFile(_, set) => set(reading, value),
         }
     }
 }
@@ -157,7 +202,7 @@ fn text(place: &mut Option<String>, value: &str) -> Result<(), UsageError> {
     Ok(())
 }
 
-use Argument::{None as No, Optional as Maybe, Required as Takes};
+use Argument::{File, None as No, OptionalFile as Maybe, Required as Takes};
 use Mode::{Benchmark as Bench, Both, Initialization as Init, Own};
 
 /// The table.
@@ -168,7 +213,7 @@ pub(crate) const FLAGS: &[Flag] = &[
     flag(Some('I'), "init-steps", Init,
         "steps in this order: d drop, t tables, g rows sent by COPY, G rows made by the server, \
         v vacuum, p primary keys, f foreign keys [dtgvp]",
-        Takes("STEPS", |r, v| set(&mut r.init.steps, values::steps(v)))).since(1100),
+        Takes("STEPS", |r, v| set(&mut r.init.steps, values::steps(v)))),
     flag(Some('F'), "fillfactor", Init, "fillfactor of the tables (10 to 100) [100]",
         Takes("NUM", |r, v| set(&mut r.init.fillfactor, integer(v, "-F/--fillfactor", 10, 100)))),
     flag(Some('n'), "no-vacuum", Both, "no vacuum, neither while tables are made nor before a run",
@@ -184,10 +229,10 @@ pub(crate) const FLAGS: &[Flag] = &[
         Takes("TABLESPACE", |r, v| text(&mut r.init.index_tablespace, v))),
     flag(None, "partition-method", Init, "how pgbench_accounts is partitioned [range]",
         Takes("range|hash", |r, v|
-            set(&mut r.partition_method, values::partition_method(v).map(Some)))).since(1300),
+            set(&mut r.partition_method, values::partition_method(v).map(Some)))),
     flag(None, "partitions", Init, "partitions of pgbench_accounts; 0 means an ordinary table [0]",
         Takes("NUM", |r, v|
-            set(&mut r.init.partitions, integer(v, "--partitions", 0, INT_MAX)))).since(1300),
+            set(&mut r.init.partitions, integer(v, "--partitions", 0, INT_MAX)))),
     flag(None, "tablespace", Init, "where tables go",
         Takes("TABLESPACE", |r, v| text(&mut r.init.tablespace, v))),
     flag(None, "unlogged-tables", Init, "make the tables unlogged",
@@ -195,16 +240,17 @@ pub(crate) const FLAGS: &[Flag] = &[
 
     flag(Some('b'), "builtin", Bench,
         "add a built-in script, or list them (-b list), with weight W [1]",
-        Takes("NAME[@W]", Reading::add_builtin)).since(906),
+        Takes("NAME[@W]", Reading::add_builtin)),
     flag(Some('f'), "file", Bench, "add the script of FILE (-: standard input) with weight W [1]",
-        Takes("FILE[@W]", Reading::add_file)),
+        File("FILE[@W]", Reading::add_file)),
     flag(Some('N'), "skip-some-updates", Bench, "-b simple-update",
         No(|r| r.run.add(Chosen::builtin(Builtin::SimpleUpdate, 1)?))),
     flag(Some('S'), "select-only", Bench, "-b select-only",
         No(|r| r.run.add(Chosen::builtin(Builtin::SelectOnly, 1)?))),
 
     flag(Some('c'), "client", Bench, "clients, each with a connection [1]",
-        Takes("NUM", |r, v| set(&mut r.run.clients, values::clients(v)))),
+        Takes("NUM", |r, v|
+            set(&mut r.run.clients, integer(v, "-c/--client", 1, INT_MAX)))),
     flag(Some('C'), "connect", Bench, "a new connection for every transaction",
         No(|r| on(&mut r.run.reconnect))),
     flag(Some('D'), "define", Bench, "set a variable for the scripts",
@@ -215,15 +261,13 @@ pub(crate) const FLAGS: &[Flag] = &[
         No(|r| on(&mut r.is_logged))),
     flag(Some('L'), "latency-limit", Bench,
         "count transactions that take longer; with -R skip those that are late already",
-        Takes("MS", |r, v| set(&mut r.run.latency_limit_ms, values::latency_limit(v)))).since(905),
+        Takes("MS", |r, v| set(&mut r.run.latency_limit_ms, values::latency_limit(v)))),
     flag(Some('M'), "protocol", Bench, "how statements are sent [simple]",
         Takes("simple|extended|prepared", |r, v| set(&mut r.run.protocol, values::protocol(v)))),
     flag(Some('P'), "progress", Bench, "a progress line every S seconds",
         Takes("S", |r, v| set(&mut r.run.progress, values::progress(v).map(Some)))),
     flag(Some('r'), "report-per-command", Bench, "latency, failures and retries of every command",
-        No(|r| on(&mut r.run.per_command))).since(1500),
-    flag(Some('r'), "report-latencies", Bench, "latency of every command",
-        No(|r| on(&mut r.run.per_command))).until(1400),
+        No(|r| on(&mut r.run.per_command))),
     flag(Some('R'), "rate", Bench,
         "offer so many transactions per second, latency counted from when each was due",
         Takes("TPS", |r, v| set(&mut r.run.rate, values::rate(v)))),
@@ -240,36 +284,36 @@ pub(crate) const FLAGS: &[Flag] = &[
             set(&mut r.log.aggregate, integer(v, "--aggregate-interval", 1, INT_MAX).map(Some)))),
     flag(None, "failures-detailed", Bench,
         "tell serialization failures, deadlocks and other failures apart",
-        No(|r| on(&mut r.run.failures_detailed))).since(1500),
+        No(|r| on(&mut r.run.failures_detailed))),
     flag(None, "log-prefix", Bench, "beginning of the log files' names [pgbench_log]",
-        Takes("PREFIX", |r, v| text(&mut r.log.prefix, v))).since(1000),
+        File("PREFIX", |r, v| set(&mut r.log.prefix, Ok(Some(v.to_owned()))))),
     flag(None, "max-tries", Bench,
         "how often a transaction that met a serialization failure or a deadlock is tried; 0: no \
         limit [1]",
-        Takes("NUM", |r, v| set(&mut r.run.max_tries, values::max_tries(v)))).since(1500),
+        Takes("NUM", |r, v| set(&mut r.run.max_tries, values::max_tries(v)))),
     flag(None, "progress-timestamp", Bench, "progress lines with Unix time",
-        No(|r| on(&mut r.run.progress_timestamp))).since(905),
+        No(|r| on(&mut r.run.progress_timestamp))),
     flag(None, "random-seed", Bench, "time, rand or an unsigned number",
         Takes("SEED", |r, v|
-            set(&mut r.run.seed, values::seed(v, "--random-seed option").map(Some)))).since(1100),
+            set(&mut r.run.seed, values::seed(v, "--random-seed option").map(Some)))),
     flag(None, "sampling-rate", Bench, "with -l: the share of transactions that are written",
         Takes("SHARE", |r, v|
             set(&mut r.log.sampling, values::positive(v, "sampling rate", 1.0).map(Some)))),
     flag(None, "show-script", Both, "print a built-in script",
         Takes("NAME", |r, v|
             set(&mut r.request, Builtin::find(v)
-                .map(|script| Some(Request::Say(script.shown())))))).since(1300),
+                .map(|script| Some(Request::Say(script.shown())))))),
     flag(None, "verbose-errors", Bench, "print every error that a transaction met",
-        No(|r| on(&mut r.run.verbose_errors))).since(1500),
+        No(|r| on(&mut r.run.verbose_errors))),
     flag(None, "exit-on-abort", Bench, "end the run when one client has given up",
-        No(|r| on(&mut r.run.exit_on_abort))).since(1700),
+        No(|r| on(&mut r.run.exit_on_abort))).since(17),
 
     flag(Some('d'), "debug", Both, "say what is connected to and every step of the clients",
-        No(|r| on(&mut r.run.debug))).until(1600),
+        No(|r| on(&mut r.run.debug))).until(16),
     flag(None, "debug", Both, "say what is connected to and every step of the clients",
-        No(|r| on(&mut r.run.debug))).since(1700),
+        No(|r| on(&mut r.run.debug))).since(17),
     flag(Some('d'), "dbname", Both, "the database",
-        Takes("DBNAME", |r, v| text(&mut r.run.connect.dsn_or_dbname, v))).since(1700),
+        Takes("DBNAME", |r, v| text(&mut r.run.connect.dsn_or_dbname, v))).since(17),
     flag(Some('h'), "host", Both, "host, or directory of the server's socket",
         Takes("HOST", |r, v| text(&mut r.run.connect.host, v))),
     flag(Some('p'), "port", Both, "port",
@@ -283,7 +327,7 @@ pub(crate) const FLAGS: &[Flag] = &[
 
     flag(None, "dialect", Own,
         "the version of pgbench whose options these are [the newest that accepts them]",
-        Takes("9.4|…|18", |_, _| Ok(()))),
+        Takes("15|16|17|18", |_, _| Ok(()))),
     flag(None, "continue-on-error", Own,
         "a client goes on after an SQL error of any kind, as from pgbench 19 on",
         No(|r| on(&mut r.run.continue_on_error))),
@@ -291,14 +335,17 @@ pub(crate) const FLAGS: &[Flag] = &[
         "a client whose connection is lost makes another, and ends after NUM in a row [never]",
         Takes("never|NUM|always", |r, v|
             set(&mut r.run.reconnect_lost, values::reconnect_lost(v)))),
-    flag(None, "json", Own, "write the results as JSON, to FILE or after the report",
-        Maybe("FILE", |r, v| set(&mut r.run.json, Ok(Some(v.map(PathBuf::from)))))),
+    flag(None, "json", Own,
+        "write the results as JSON to FILE; after the report without it, and for -",
+        Maybe("FILE", |r, v|
+            set(&mut r.run.json, Ok(Some(v.filter(|file| *file != "-").map(PathBuf::from)))))),
     flag(None, "hdr-log", Own, "write the latency histogram as an HdrHistogram interval log",
-        Takes("FILE", |r, v| set(&mut r.run.hdr_log, Ok(Some(PathBuf::from(v)))))),
+        File("FILE", |r, v| set(&mut r.run.hdr_log, values::own_file(v, "--hdr-log").map(Some)))),
     flag(None, "store", Own,
         "keep the run in pgdyno's store, or in the store FILE: `pgdyno show`, `list`, `report` and \
         `compare` know it as an ad hoc run",
-        Maybe("FILE", |r, v| set(&mut r.run.store, Ok(Some(v.map(PathBuf::from)))))),
+        Maybe("FILE", |r, v| set(&mut r.run.store,
+            v.map(|file| values::own_file(file, "--store")).transpose().map(Some)))),
     flag(None, "extra-report", Own,
         "percentiles and more after pgbench's report, in lines that begin with \"pgdyno:\" [as \
         it is unless called as pgbench]",
@@ -306,7 +353,7 @@ pub(crate) const FLAGS: &[Flag] = &[
     flag(None, "trust", Own,
         "as root: run \\shell of this script, or of those below this folder, although others \
         may change it",
-        Takes("PATH", |r, v| { r.trusted.push(PathBuf::from(v)); Ok(()) })),
+        File("PATH", |r, v| { r.trusted.push(PathBuf::from(v)); Ok(()) })),
     flag(None, "reactor", Own,
         "how bytes are carried: auto, epoll or io_uring; blocking means epoll [auto]",
         Takes("NAME", |r, v| set(&mut r.run.reactor, values::reactor(v)))),

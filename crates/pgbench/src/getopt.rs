@@ -1,7 +1,10 @@
 //! Options as `getopt_long` reads them: bundles, abbreviations, options after operands.
 
+use std::ffi::{OsStr, OsString};
+use std::os::unix::ffi::OsStrExt as _;
+
 use crate::dialect::Dialect;
-use crate::flags::{Argument, FLAGS, Flag, Mode};
+use crate::flags::{Arity, FLAGS, Flag, Mode};
 
 /// A command line taken apart.
 #[derive(Debug)]
@@ -9,7 +12,7 @@ pub(crate) struct Parsed {
     /// Options in order, with their arguments.
     pub(crate) options: Vec<Given>,
     /// Arguments that are not options.
-    pub(crate) operands: Vec<String>,
+    pub(crate) operands: Vec<OsString>,
     /// Where it could not be read to its end, the reason: an option that this version does not
     /// have, or one whose argument is missing or superfluous. What stands before it counts, as in
     /// pgbench, which acts as it reads.
@@ -17,7 +20,7 @@ pub(crate) struct Parsed {
 }
 
 /// An option of the command line, and its argument.
-pub(crate) type Given = (&'static Flag, Option<String>);
+pub(crate) type Given = (&'static Flag, Option<OsString>);
 
 /// Why a command line cannot be read, in the words of `getopt_long`.
 #[derive(Debug, PartialEq, thiserror::Error)]
@@ -34,29 +37,32 @@ pub(crate) enum OptionError {
     MissingArgument(&'static str),
     #[error("option requires an argument -- '{0}'")]
     MissingArgumentOfLetter(char),
-    #[error("unknown dialect \"{asked}\"; known are {}", Dialect::ALL.iter().rev().map(ToString::to_string).collect::<Vec<_>>().join(", "))]
+    #[error("unknown dialect \"{asked}\"; known are {}: the report of an older pgbench is another", Dialect::all().rev().map(|known| known.to_string()).collect::<Vec<_>>().join(", "))]
     UnknownDialect { asked: String },
 }
 
 /// Takes `args` apart as pgbench of version `dialect` does.
-pub(crate) fn parse(args: &[String], dialect: Dialect) -> Parsed {
+pub(crate) fn parse(args: &[OsString], dialect: Dialect) -> Parsed {
     let mut parsed = Parsed { options: Vec::new(), operands: Vec::new(), error: None };
     parsed.error = read(args, dialect, &mut parsed).err();
     parsed
 }
 
-fn read(args: &[String], dialect: Dialect, parsed: &mut Parsed) -> Result<(), OptionError> {
+fn read(args: &[OsString], dialect: Dialect, parsed: &mut Parsed) -> Result<(), OptionError> {
     let mut args = args.iter();
     while let Some(arg) = args.next() {
-        if arg == "--" {
-            parsed.operands.extend(args.cloned());
-            break;
-        } else if let Some(long) = arg.strip_prefix("--") {
-            parsed.options.push(long_option(long, dialect, &mut args)?);
-        } else if let Some(bundle) = arg.strip_prefix('-').filter(|b| !b.is_empty()) {
-            short_options(bundle, dialect, &mut args, &mut parsed.options)?;
-        } else {
-            parsed.operands.push(arg.clone());
+        match arg.as_bytes() {
+            b"--" => {
+                parsed.operands.extend(args.cloned());
+                break;
+            }
+            [b'-', b'-', long @ ..] => {
+                parsed.options.push(long_option(long, dialect, &mut args)?);
+            }
+            [b'-', bundle @ ..] if !bundle.is_empty() => {
+                short_options(bundle, dialect, &mut args, &mut parsed.options)?;
+            }
+            _ => parsed.operands.push(arg.clone()),
         }
     }
     Ok(())
@@ -67,36 +73,39 @@ fn known(dialect: Dialect) -> impl Iterator<Item = &'static Flag> {
     FLAGS.iter().filter(move |f| f.is_in(dialect) && !matches!(f.long, "help" | "version"))
 }
 
+fn owned(bytes: &[u8]) -> OsString {
+    OsStr::from_bytes(bytes).to_owned()
+}
+
 fn long_option<'a>(
-    text: &str,
+    text: &[u8],
     dialect: Dialect,
-    rest: &mut impl Iterator<Item = &'a String>,
+    rest: &mut impl Iterator<Item = &'a OsString>,
 ) -> Result<Given, OptionError> {
-    let (name, value) = match text.split_once('=') {
-        Some((name, value)) => (name, Some(value.to_owned())),
+    let (name, value) = match text.iter().position(|byte| *byte == b'=') {
+        Some(at) => (&text[..at], Some(owned(&text[at + 1..]))),
         None => (text, None),
     };
-    let flag = match known(dialect).find(|f| f.long == name) {
+    let flag = match known(dialect).find(|f| f.long.as_bytes() == name) {
         Some(flag) => flag,
         None => {
             let prefixed: Vec<&'static Flag> = known(dialect)
-                .filter(|f| f.mode != Mode::Own && f.long.starts_with(name))
+                .filter(|f| f.mode != Mode::Own && f.long.as_bytes().starts_with(name))
                 .collect();
+            let text = || String::from_utf8_lossy(text).into_owned();
             match prefixed.as_slice() {
                 [one] => *one,
-                [] => return Err(OptionError::Unrecognized(text.to_owned())),
+                [] => return Err(OptionError::Unrecognized(text())),
                 several => {
                     let names = several.iter().map(|f| f.long).collect();
-                    return Err(OptionError::Ambiguous { text: text.to_owned(), names });
+                    return Err(OptionError::Ambiguous { text: text(), names });
                 }
             }
         }
     };
-    let value = match (&flag.argument, value) {
-        (Argument::None(_), Some(_)) => {
-            return Err(OptionError::SuperfluousArgument(flag.long));
-        }
-        (Argument::Required(..), None) => {
+    let value = match (flag.argument.arity(), value) {
+        (Arity::None, Some(_)) => return Err(OptionError::SuperfluousArgument(flag.long)),
+        (Arity::One, None) => {
             Some(rest.next().cloned().ok_or(OptionError::MissingArgument(flag.long))?)
         }
         (_, value) => value,
@@ -105,24 +114,24 @@ fn long_option<'a>(
 }
 
 fn short_options<'a>(
-    bundle: &str,
+    bundle: &[u8],
     dialect: Dialect,
-    rest: &mut impl Iterator<Item = &'a String>,
+    rest: &mut impl Iterator<Item = &'a OsString>,
     options: &mut Vec<Given>,
 ) -> Result<(), OptionError> {
-    for (at, letter) in bundle.char_indices() {
-        let flag = known(dialect)
-            .find(|f| f.short == Some(letter))
-            .ok_or(OptionError::InvalidLetter(letter))?;
-        if matches!(flag.argument, Argument::None(_)) {
+    for (at, byte) in bundle.iter().enumerate() {
+        let letter = char::from(*byte);
+        let Some(flag) = known(dialect).find(|f| f.short == Some(letter)) else {
+            let rest = String::from_utf8_lossy(&bundle[at..]);
+            return Err(OptionError::InvalidLetter(rest.chars().next().unwrap_or(letter)));
+        };
+        if flag.argument.arity() == Arity::None {
             options.push((flag, None));
             continue;
         }
-        let attached = &bundle[at + letter.len_utf8()..];
-        let value = if attached.is_empty() {
-            rest.next().cloned().ok_or(OptionError::MissingArgumentOfLetter(letter))?
-        } else {
-            attached.to_owned()
+        let value = match &bundle[at + 1..] {
+            [] => rest.next().cloned().ok_or(OptionError::MissingArgumentOfLetter(letter))?,
+            attached => owned(attached),
         };
         options.push((flag, Some(value)));
         break;
@@ -136,13 +145,14 @@ fn short_options<'a>(
 ///
 /// # Errors
 /// `--dialect` names an unknown version.
-pub(crate) fn choose(args: &[String]) -> Result<(Dialect, Parsed, Option<String>), OptionError> {
+pub(crate) fn choose(args: &[OsString]) -> Result<(Dialect, Parsed, Option<String>), OptionError> {
     let mut refused: Option<(Dialect, String)> = None;
-    for dialect in Dialect::ALL {
+    for dialect in Dialect::all() {
         let parsed = parse(args, dialect);
         if let Some((_, Some(asked))) = parsed.options.iter().rfind(|(f, _)| f.long == "dialect") {
-            let asked = Dialect::parse(asked)
-                .ok_or_else(|| OptionError::UnknownDialect { asked: asked.clone() })?;
+            let asked = asked.to_string_lossy();
+            let asked = Dialect::parse(&asked)
+                .ok_or_else(|| OptionError::UnknownDialect { asked: asked.into_owned() })?;
             return Ok((asked, parse(args, asked), None));
         }
         if let Some(error) = parsed.error {
@@ -152,10 +162,11 @@ pub(crate) fn choose(args: &[String]) -> Result<(Dialect, Parsed, Option<String>
         let mut names = parsed.options.iter().filter(|(f, _)| f.long == "dbname");
         let is_named = names.clone().next().is_some();
         // `-d -c 4`: nobody's database is called `-c`.
-        if let Some(name) = names.find_map(|(_, name)| name.as_ref().filter(|n| n.starts_with('-')))
-        {
-            refused
-                .get_or_insert_with(|| (dialect, format!("-d would name a database \"{name}\"")));
+        let is_option = |name: &&OsString| name.as_bytes().starts_with(b"-");
+        if let Some(name) = names.find_map(|(_, name)| name.as_ref().filter(is_option)) {
+            refused.get_or_insert_with(|| {
+                (dialect, format!("-d would name a database \"{}\"", name.display()))
+            });
             continue;
         }
         // Two databases: the older meaning of -d is the one that leaves one.
@@ -184,7 +195,7 @@ pub(crate) fn choose(args: &[String]) -> Result<(Dialect, Parsed, Option<String>
 }
 
 /// Returns whether `dialect` accepts `args`, and `is_right` holds of the result.
-fn is_read_by(args: &[String], dialect: Dialect, is_right: impl Fn(&Parsed) -> bool) -> bool {
+fn is_read_by(args: &[OsString], dialect: Dialect, is_right: impl Fn(&Parsed) -> bool) -> bool {
     let parsed = parse(args, dialect);
     parsed.error.is_none() && is_right(&parsed)
 }
@@ -193,13 +204,16 @@ fn is_read_by(args: &[String], dialect: Dialect, is_right: impl Fn(&Parsed) -> b
 mod tests {
     use super::*;
 
-    fn args(line: &str) -> Vec<String> {
-        line.split_whitespace().map(str::to_owned).collect()
+    fn args(line: &str) -> Vec<OsString> {
+        line.split_whitespace().map(OsString::from).collect()
     }
 
     /// Names of the options with their arguments.
     fn names(parsed: &Parsed) -> Vec<(&str, Option<&str>)> {
-        parsed.options.iter().map(|(flag, value)| (flag.long, value.as_deref())).collect()
+        let given = parsed.options.iter();
+        given
+            .map(|(flag, value)| (flag.long, value.as_deref().map(|value| value.to_str().unwrap())))
+            .collect()
     }
 
     fn chosen(line: &str) -> (String, Parsed, bool) {
@@ -227,10 +241,27 @@ mod tests {
         assert!(matches!(wrong("--c=3"), OptionError::Ambiguous { .. }));
         assert!(wrong("--c=3").to_string().contains("'--client' '--connect'"));
         assert_eq!(wrong("-Z"), OptionError::InvalidLetter('Z'));
+        assert_eq!(wrong("-nä"), OptionError::InvalidLetter('ä'));
         assert_eq!(wrong("-nc"), OptionError::MissingArgumentOfLetter('c'));
         assert_eq!(wrong("--connect=3"), OptionError::SuperfluousArgument("connect"));
         // pgdyno's own options do not make pgbench's abbreviations ambiguous.
         assert_eq!(names(&chosen("--j=3").1), [("jobs", Some("3"))]);
+    }
+
+    #[test]
+    fn a_value_may_hold_any_bytes() {
+        let name = OsStr::from_bytes(b"a\xff=b.sql");
+        let joined = |option: &str| [option.as_bytes(), name.as_bytes()].concat();
+        for args in [
+            vec![OsString::from("-f"), name.to_owned()],
+            vec![owned(&joined("-f"))],
+            vec![owned(&joined("--file="))],
+        ] {
+            let (_, parsed, _) = choose(&args).unwrap();
+            assert_eq!(parsed.options[0].1.as_deref(), Some(name), "{args:?}");
+        }
+        let wrong = choose(&[owned(b"--\xff")]).unwrap().1.error.unwrap();
+        assert_eq!(wrong, OptionError::Unrecognized("\u{fffd}".to_owned()));
     }
 
     #[test]
@@ -240,10 +271,13 @@ mod tests {
         let (dialect, parsed, said) = chosen("-d -c 2 mydb");
         assert_eq!((dialect.as_str(), names(&parsed)[0], said), ("16", ("debug", None), true));
         assert_eq!(chosen("-d mydb otherdb -c 3").0, "18", "for 16 that would be two databases");
-        assert_eq!(chosen("--report-latencies").0, "14");
         assert_eq!(chosen("--exit-on-abort --dialect 17").0, "17");
         assert!(choose(&args("--exit-on-abort --dialect 16")).unwrap().1.error.is_some());
-        assert!(choose(&args("--dialect 8.4")).unwrap_err().to_string().contains("9.4"));
+        // Their reports are others than those that are printed.
+        for older in ["9.4", "13", "14"] {
+            let refused = choose(&args(&format!("--dialect {older}"))).unwrap_err().to_string();
+            assert!(refused.contains("known are 15, 16, 17, 18:"), "{refused}");
+        }
         assert!(!chosen("-c 2 mydb").2);
     }
 }

@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use crate::dialect::Dialect;
-use crate::flags::{Argument, FLAGS, Flag, Mode};
+use crate::flags::{Arity, FLAGS, Flag, Mode};
 
 /// Where meanings begin (columns).
 const INDENT: usize = 27;
@@ -64,10 +64,7 @@ pub fn options() -> impl Iterator<Item = OptionHelp> {
         heading: belongs_to(flag).map_or(BENCHMARKING, |(heading, _)| heading),
         short: flag.short,
         long: flag.long,
-        argument: match flag.argument {
-            Argument::None(_) => None,
-            Argument::Required(name, _) | Argument::Optional(name, _) => Some(name),
-        },
+        argument: flag.argument.name(),
         meaning: flag.meaning,
     })
 }
@@ -105,10 +102,11 @@ fn option(text: &mut String, flag: &Flag) {
         Some(short) => format!("  -{short}, --{}", flag.long),
         None => format!("  --{}", flag.long),
     };
-    match flag.argument {
-        Argument::None(_) => {}
-        Argument::Required(name, _) => left = format!("{left}={name}"),
-        Argument::Optional(name, _) => left = format!("{left}[={name}]"),
+    if let Some(name) = flag.argument.name() {
+        left = match flag.argument.arity() {
+            Arity::Optional => format!("{left}[={name}]"),
+            Arity::None | Arity::One => format!("{left}={name}"),
+        };
     }
     if left.len() >= INDENT {
         let _ = writeln!(text, "{left}");

@@ -196,8 +196,7 @@ impl Work<'_> {
             // From PostgreSQL 18 on a partitioned table cannot be unlogged; its partitions can. And
             // the tables that a foreign key joins are all permanent or all unlogged: pgbench 18
             // leaves the others permanent too.
-            let partitions_alone =
-                self.server >= 180_000 || self.what.dialect.unlogs_partitions_alone();
+            let partitions_alone = self.what.dialect.unlogs_partitions_alone();
             let unlogged = self.what.unlogged && !(self.what.partitions > 0 && partitions_alone);
             let name = self.new_name(table)?;
             let mut statement = format!(

@@ -12,8 +12,7 @@
 //! use std::sync::atomic::AtomicBool;
 //!
 //! let (mut out, mut err) = (Vec::new(), Vec::new());
-//! let arguments = ["--help".to_owned()];
-//! let status = pgdyno_pgbench::main(&arguments, &mut out, &mut err, &AtomicBool::new(false));
+//! let status = pgdyno_pgbench::main(&["--help"], &mut out, &mut err, &AtomicBool::new(false));
 //! assert_eq!(status, 0);
 //! assert!(String::from_utf8(out)?.contains("--initialize"));
 //! # Ok::<(), std::string::FromUtf8Error>(())
@@ -25,7 +24,7 @@
 //! use std::sync::atomic::AtomicBool;
 //! use pgdyno_pgbench::{CalledAs, Invocation};
 //!
-//! let arguments = ["-S", "-c", "8", "-T", "10", "bench"].map(str::to_owned);
+//! let arguments = ["-S", "-c", "8", "-T", "10", "bench"];
 //! let (mut out, mut err) = (std::io::stdout(), std::io::stderr());
 //! let status = match Invocation::read(&arguments, CalledAs::Pgbench, &mut err) {
 //!     Ok(invocation) => invocation.run(&mut out, &mut err, &AtomicBool::new(false)),
@@ -57,6 +56,7 @@ mod tables;
 mod usage_error;
 mod values;
 
+use std::ffi::{OsStr, OsString};
 use std::io::Write;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -92,14 +92,15 @@ impl Invocation {
     /// # Errors
     /// The exit status, if the arguments or a script cannot be understood.
     pub fn read(
-        args: &[String],
+        args: &[impl AsRef<OsStr>],
         called_as: CalledAs,
         err: &mut (dyn Write + Send),
     ) -> Result<Self, i32> {
         let mut say = |words: &str| {
             let _ = writeln!(err, "pgbench: {words}");
         };
-        match options::read(args, &mut say) {
+        let args: Vec<OsString> = args.iter().map(|arg| arg.as_ref().to_owned()).collect();
+        match options::read(&args, &mut say) {
             Ok((mut request, notes)) => {
                 if let Request::Run(run) = &mut request {
                     run.extra_report |= called_as == CalledAs::Pgdyno;
@@ -181,7 +182,7 @@ impl Invocation {
 
 /// Reads `args` and carries them out. Returns pgbench's exit status.
 pub fn main(
-    args: &[String],
+    args: &[impl AsRef<OsStr>],
     out: &mut dyn Write,
     err: &mut (dyn Write + Send),
     stop: &AtomicBool,

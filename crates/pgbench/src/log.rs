@@ -2,6 +2,7 @@
 
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
+use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
@@ -24,7 +25,7 @@ pub(crate) struct Logs {
 
 /// A log file. On a full disk lines are lost, and the run goes on; the first error is kept.
 struct LogFile {
-    name: String,
+    name: PathBuf,
     file: File,
     lost: Arc<Mutex<Option<String>>>,
 }
@@ -36,7 +37,7 @@ impl LogFile {
         {
             let why = system_words(&error);
             lost.get_or_insert_with(|| {
-                format!("could not write to logfile \"{}\": {why}", self.name)
+                format!("could not write to logfile \"{}\": {why}", self.name.display())
             });
         }
         error
@@ -72,15 +73,17 @@ impl Logs {
 impl TransactionLog for Logs {
     fn open(&self, thread: usize) -> io::Result<Box<dyn TransactionSink>> {
         let pid = std::process::id();
-        let prefix = self.log.prefix.as_deref().unwrap_or("pgbench_log");
-        let name = match thread {
-            0 => format!("{prefix}.{pid}"),
-            n => format!("{prefix}.{pid}.{n}"),
-        };
+        let mut name = self.log.prefix.clone().unwrap_or_else(|| "pgbench_log".into());
+        name.push(format!(".{pid}"));
+        if thread > 0 {
+            name.push(format!(".{thread}"));
+        }
+        let name = PathBuf::from(name);
         let file = File::create(&name).inspect_err(|e| {
             if let Ok(mut refused) = self.refused.lock() {
                 let why = system_words(e);
-                refused.get_or_insert_with(|| format!("could not open logfile \"{name}\": {why}"));
+                let shown = name.display();
+                refused.get_or_insert_with(|| format!("could not open logfile \"{shown}\": {why}"));
             }
         })?;
         let file = LogFile { name, file, lost: Arc::clone(&self.lost) };

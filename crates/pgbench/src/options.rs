@@ -1,8 +1,10 @@
 //! What the options ask for, judged as pgbench judges it.
 
+use std::ffi::OsString;
 use std::io::IsTerminal as _;
 
 use pgdyno_dataset::trust::Trust;
+use pgdyno_engine::allow_open_files;
 
 use crate::dialect::Dialect;
 use crate::flags::{Flag, Mode, Reading};
@@ -12,18 +14,25 @@ use crate::scripts::{Builtin, Chosen};
 use crate::usage_error::UsageError;
 use crate::values::seed;
 
+/// Files beside the load's: of signals, of the session that sets up, of results (count).
+const BESIDE_LOAD: usize = 8;
+
 /// Judges a command line; with notes where its reading depends on the version of pgbench.
 ///
 /// # Errors
 /// pgbench would refuse the command line.
 pub(crate) fn read(
-    args: &[String],
+    args: &[OsString],
     say: &mut dyn FnMut(&str),
 ) -> Result<(Request, Vec<String>), UsageError> {
+    let is_told =
+        |arg: &OsString| matches!(arg.to_str(), Some("-?" | "--help" | "-V" | "--version"));
+    let read = &args[usize::from(args.first().is_some_and(is_told))..];
     let (dialect, parsed, note) =
-        getopt::choose(args).map_err(|e| UsageError::usage(e.to_string()))?;
+        getopt::choose(read).map_err(|e| UsageError::usage(e.to_string()))?;
     // pgbench looks at these before anything else, and only in the first place.
-    let first = match args.iter().map(String::as_str).collect::<Vec<_>>()[..] {
+    let words: Vec<&str> = args.iter().map(|arg| arg.to_str().unwrap_or_default()).collect();
+    let first = match words[..] {
         ["--dialect", _, first, ..] => Some(first),
         [own, first, ..] if own.starts_with("--dialect=") => Some(first),
         [first, ..] => Some(first),
@@ -33,7 +42,7 @@ pub(crate) fn read(
         Some("-?" | "--help") => {
             return Ok((Request::Print(crate::help::text(dialect)), Vec::new()));
         }
-        Some("-V" | "--version") => return Ok((Request::Print(version()), Vec::new())),
+        Some("-V" | "--version") => return Ok((Request::Print(version(dialect)), Vec::new())),
         _ => {}
     }
     let mut reading = Reading {
@@ -78,21 +87,23 @@ pub(crate) fn read(
 }
 
 /// `--version`.
-fn version() -> String {
-    format!(
-        "pgbench (PostgreSQL) {}.0 compatible (pgdyno {})\n",
-        Dialect::NEWEST,
-        env!("CARGO_PKG_VERSION")
-    )
+fn version(dialect: Dialect) -> String {
+    let pgdyno = env!("CARGO_PKG_VERSION");
+    format!("pgbench (PostgreSQL) {dialect}.0 compatible (pgdyno {pgdyno})\n")
 }
 
 impl Reading {
     /// Checks rules that concern several options, and makes the request.
-    fn judge(mut self, given: &[Given], operands: &[String]) -> Result<Request, UsageError> {
+    fn judge(mut self, given: &[Given], operands: &[OsString]) -> Result<Request, UsageError> {
         let mut operands = operands.iter();
         let run = &mut self.run;
-        if run.connect.dsn_or_dbname.is_none() {
-            run.connect.dsn_or_dbname = operands.next().cloned();
+        if run.connect.dsn_or_dbname.is_none()
+            && let Some(name) = operands.next()
+        {
+            let text = name.to_str().ok_or_else(|| {
+                UsageError::new(format!("invalid database \"{}\": it is not UTF-8", name.display()))
+            })?;
+            run.connect.dsn_or_dbname = Some(text.to_owned());
         }
         if run.scripts.is_empty() {
             run.scripts.push(Chosen::builtin(Builtin::TpcbLike, 1)?);
@@ -104,7 +115,8 @@ impl Reading {
         run.threads = run.threads.min(run.clients);
         if let Some(extra) = operands.next() {
             return Err(UsageError::new(format!(
-                "too many command-line arguments (first is \"{extra}\")"
+                "too many command-line arguments (first is \"{}\")",
+                extra.display()
             ))
             .try_help());
         }
@@ -147,7 +159,8 @@ impl Reading {
         Ok(Request::Run(Box::new(self.run)))
     }
 
-    /// Deals the run to its generators, which may take more threads.
+    /// Deals the run to its generators, which may take more threads; without any, this process is to
+    /// have the open files that it needs.
     fn judge_generators(&mut self) -> Result<(), UsageError> {
         let run = &mut self.run;
         require(
@@ -158,7 +171,10 @@ impl Reading {
             run.generators.is_some() || !run.allow_saturated,
             "--allow-saturated is allowed only with --generators",
         )?;
-        let Some(generators) = &mut run.generators else { return Ok(()) };
+        let Some(generators) = &mut run.generators else {
+            return allow_open_files(run.clients as usize, run.threads as usize, BESIDE_LOAD)
+                .map_err(|e| UsageError::new(e.to_string()).help(e.help()));
+        };
         require(run.log.is_none(), "--generators cannot be used with a log of transactions (-l)")?;
         let limits = &mut generators.limits;
         limits.allow_saturated = run.allow_saturated;

@@ -32,7 +32,7 @@ fn percent(part: u64, whole: u64) -> f64 {
     100.0 * part as f64 / whole as f64
 }
 
-/// Counts as pgbench reports them: all transactions that began in time, even if they ended late.
+/// Counts as pgbench reports them.
 struct Counts<'a> {
     done: u64,
     failed: u64,
@@ -100,8 +100,7 @@ fn latency_lines(text: &mut String, mark: &str, count: u64, sums: &Sums) {
 #[allow(clippy::cast_precision_loss)]
 pub(crate) fn pgbench(m: &Measurement, run: &Run, tables: &Tables) -> String {
     let mut text = String::new();
-    let done = m.transactions + m.counters.drained_transactions + m.counters.warm_up_transactions;
-    let counts = Counts::new(done, &m.sums, run);
+    let counts = Counts::new(m.transactions, &m.sums, run);
     header(&mut text, run, tables);
     let _ = match run.transactions {
         Some(each) => {

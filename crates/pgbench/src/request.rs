@@ -1,5 +1,6 @@
 //! Requests: an initialization or a run, with the values of all options.
 
+use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -106,7 +107,7 @@ pub(crate) struct Run {
 /// Options of the transaction log (`-l`).
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Log {
-    pub(crate) prefix: Option<String>,
+    pub(crate) prefix: Option<OsString>,
     /// Seconds in a line; none: a line for each transaction.
     pub(crate) aggregate: Option<u32>,
     /// The share of transactions that are written.

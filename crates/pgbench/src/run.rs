@@ -11,7 +11,7 @@ use pgdyno_connect::ConnectError;
 use pgdyno_engine::script::Value;
 use pgdyno_engine::{
     ClientLogKind, LiveSecond, LoadError, LoadObserver, LoadSpec, TransactionLog, WeightedScript,
-    run_load,
+    WindowEnd, run_load,
 };
 use pgdyno_exec::cgroup::cpus_allowed;
 use pgdyno_exec::program::start_piped;
@@ -270,7 +270,7 @@ fn load_spec(
         log_failures: run.verbose_errors,
         log_steps: run.debug,
         draws_as_pgbench: true,
-        stays_open: false,
+        window_end: WindowEnd::WithLastTransaction,
         reactor: run.reactor,
         ..LoadSpec::new(servers, scripts.collect())
     }

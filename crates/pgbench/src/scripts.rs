@@ -1,7 +1,9 @@
 //! Built-in scripts and script files, by name and weight.
 
+use std::ffi::OsStr;
 use std::fmt::Write as _;
 use std::io::Read as _;
+use std::os::unix::ffi::OsStrExt as _;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -106,12 +108,14 @@ impl Chosen {
 
     /// Reads `file`, or standard input for `-`.
     ///
-    /// The language is that of `asked`, else it is recognised; a note tells of the old language.
+    /// Without a dialect that is `asked` for, the old language is recognised; a note tells of it.
     pub(crate) fn file(
-        file: &str,
+        file: &OsStr,
         weight: u32,
         asked: Option<Dialect>,
     ) -> Result<(Self, Option<String>), UsageError> {
+        let name = file.to_string_lossy();
+        let name = name.as_ref();
         let mut bytes = Vec::new();
         let read = if file == "-" {
             std::io::stdin().read_to_end(&mut bytes).map(|_| ())
@@ -121,17 +125,16 @@ impl Chosen {
         read.map_err(|e| {
             // Opening a directory succeeds.
             let what = if e.kind() == std::io::ErrorKind::IsADirectory { "read" } else { "open" };
-            UsageError::new(format!("could not {what} file \"{file}\": {}", system_words(&e)))
+            UsageError::new(format!("could not {what} file \"{name}\": {}", system_words(&e)))
         })?;
         let whole = String::from_utf8(bytes).map_err(|_| {
-            UsageError::new(format!("could not read file \"{file}\": it is not UTF-8"))
+            UsageError::new(format!("could not read file \"{name}\": it is not UTF-8"))
         })?;
         // pgbench reads it as a C string.
         let text = whole.split('\0').next().unwrap_or_default();
         let (parsed, note) = match asked {
-            Some(dialect) if dialect.has_old_language() => (Script::parse_old(file, text), None),
-            Some(_) => (Script::parse(file, text), None),
-            None => match Script::parse_auto(file, text) {
+            Some(_) => (Script::parse(name, text), None),
+            None => match Script::parse_auto(name, text) {
                 Ok((script, note)) => (Ok(script), note),
                 Err(error) => (Err(error), None),
             },
@@ -146,7 +149,7 @@ impl Chosen {
         {
             let (line, text) = (command.line, &command.text);
             return Err(UsageError::new(format!(
-                "{file}:{line}: invalid command in command \"syncpipeline\"\n  {text}"
+                "{name}:{line}: invalid command in command \"syncpipeline\"\n  {text}"
             ))
             .hint("it is of pgbench 17 and later: --dialect=17"));
         }
@@ -181,12 +184,16 @@ impl Chosen {
 }
 
 /// Splits `NAME@WEIGHT`; the weight is 1 unless given.
-pub(crate) fn weighted(text: &str) -> Result<(&str, u32), UsageError> {
-    let Some(at) = text.rfind('@') else { return Ok((text, 1)) };
-    let (name, weight) = (&text[..at], text[at + 1..].trim_start());
+pub(crate) fn weighted(text: &OsStr) -> Result<(&OsStr, u32), UsageError> {
+    let bytes = text.as_bytes();
+    let Some(at) = bytes.iter().rposition(|byte| *byte == b'@') else { return Ok((text, 1)) };
+    let name = OsStr::from_bytes(&bytes[..at]);
+    let shown = String::from_utf8_lossy(&bytes[at..]);
+    let weight = shown[1..].trim_start();
     let digits = weight.strip_prefix(['+', '-']).unwrap_or(weight);
+    let invalid = || UsageError::new(format!("invalid weight specification: {shown}"));
     if digits.is_empty() || !digits.bytes().all(|b| b.is_ascii_digit()) {
-        return Err(UsageError::new(format!("invalid weight specification: {}", &text[at..])));
+        return Err(invalid());
     }
     match weight
         .parse::<i64>()
@@ -195,9 +202,7 @@ pub(crate) fn weighted(text: &str) -> Result<(&str, u32), UsageError> {
         .filter(|n| *n <= i32::MAX as u32)
     {
         Some(weight) => Ok((name, weight)),
-        None if digits.parse::<i64>().is_err() => {
-            Err(UsageError::new(format!("invalid weight specification: {}", &text[at..])))
-        }
+        None if digits.parse::<i64>().is_err() => Err(invalid()),
         None => Err(UsageError::new(format!(
             "weight specification out of range (0 .. {}): {weight}",
             i32::MAX
@@ -212,7 +217,7 @@ mod tests {
     #[test]
     fn a_command_of_pgbench_17_is_not_one_of_16() {
         let file = tempfile::NamedTempFile::new().unwrap();
-        let path = file.path().to_str().unwrap();
+        let path = file.path().as_os_str();
         std::fs::write(
             path,
             "\\startpipeline\nSELECT 1;\n\\syncpipeline\nSELECT 2;\n\\endpipeline\n",
@@ -229,7 +234,8 @@ mod tests {
 
     #[test]
     fn weights_and_prefixes_are_judged() {
-        assert_eq!(weighted("a@b@3").unwrap(), ("a@b", 3));
+        let weighted = |text: &'static str| weighted(OsStr::new(text));
+        assert_eq!(weighted("a@b@3").unwrap(), (OsStr::new("a@b"), 3));
         assert!(weighted("a@x").is_err() && weighted("a@-1").is_err() && weighted("a@").is_err());
         assert_eq!(Builtin::find("t").unwrap(), Builtin::TpcbLike);
         assert!(

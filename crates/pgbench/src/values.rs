@@ -1,12 +1,13 @@
 //! Values of options, as pgbench reads them.
 
+use std::ffi::OsStr;
+use std::path::PathBuf;
 use std::time::Duration;
 
 use pgdyno_engine::ReactorChoice;
 use pgdyno_engine::script::leading_integer;
 use pgdyno_generators::Generators;
 use pgdyno_model::experiment::{Protocol, ReconnectLost};
-use rustix::process::{Resource, getrlimit};
 
 use crate::request::PartitionMethod;
 use crate::usage_error::UsageError;
@@ -81,19 +82,6 @@ pub(crate) fn seed(text: &str, from: &str) -> Result<u64, UsageError> {
     }
 }
 
-/// The number of clients, for which this process must have enough open files.
-pub(crate) fn clients(text: &str) -> Result<u32, UsageError> {
-    let clients = integer(text, "-c/--client", 1, INT_MAX)?;
-    let needed = u64::from(clients) + 3;
-    match getrlimit(Resource::Nofile).current {
-        Some(limit) if limit < needed => Err(UsageError::new(format!(
-            "need at least {needed} open files, but system limit is {limit}"
-        ))
-        .hint("use fewer clients, or raise the limit (ulimit -n)")),
-        _ => Ok(clients),
-    }
-}
-
 /// The steps of `-I`.
 pub(crate) fn steps(text: &str) -> Result<Vec<char>, UsageError> {
     const ALLOWED: &str = "dtgGvpf";
@@ -161,6 +149,15 @@ pub(crate) fn reactor(text: &str) -> Result<ReactorChoice, UsageError> {
         let names = ReactorChoice::NAMES.join(", ");
         UsageError::new(format!("unrecognized reactor \"{text}\"; known are {names}"))
     })
+}
+
+/// Returns the file called `name`, which `option` writes to. Standard output has the report.
+pub(crate) fn own_file(name: &OsStr, option: &str) -> Result<PathBuf, UsageError> {
+    match name == "-" {
+        false => Ok(PathBuf::from(name)),
+        true => Err(UsageError::new(format!("{option} cannot write to standard output"))
+            .hint("name a file; ./- is one called \"-\"")),
+    }
 }
 
 /// Returns the generators that `text` names.

@@ -19,18 +19,18 @@ use crate::{output, signals};
 /// another command was called.
 pub(crate) fn arguments(
     mut words: impl Iterator<Item = OsString>,
-) -> Option<(Vec<String>, CalledAs)> {
+) -> Option<(Vec<OsString>, CalledAs)> {
     let program = words.next()?;
     let called = Path::new(&program).file_name() == Some(OsStr::new("pgbench"));
     if !called && words.next()? != "pgbench" {
         return None;
     }
     let name = if called { CalledAs::Pgbench } else { CalledAs::Pgdyno };
-    Some((words.map(|word| word.to_string_lossy().into_owned()).collect(), name))
+    Some((words.collect(), name))
 }
 
 /// Runs pgbench. Signals end the process at once until the scripts are read, and in order after it.
-pub(crate) fn run(arguments: &[String], called_as: CalledAs) -> ExitCode {
+pub(crate) fn run(arguments: &[OsString], called_as: CalledAs) -> ExitCode {
     // Not locked: the load's threads speak while the run lasts.
     let invocation = match Invocation::read(arguments, called_as, &mut Visible::new(stderr())) {
         Ok(invocation) => invocation,

@@ -51,6 +51,7 @@ mod pgbench_run;
 mod pgbench_scripts;
 mod pgbench_store;
 mod pgbench_support;
+mod pgbench_surroundings;
 mod probes;
 mod progress;
 mod raid_cache;

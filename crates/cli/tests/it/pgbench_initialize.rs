@@ -83,6 +83,20 @@ fn tables_keys_and_rows_are_pgbenchs() {
                 assert_same(&server, args, ROWS);
             }
         }
+        // What is unlogged is the dialect's to say, not the server's.
+        for (dialect, unlogged) in [(17, "7"), (18, "3")] {
+            let args = format!("-i -I dt --unlogged-tables --partitions=3 --dialect={dialect}");
+            let made = server.run_undialected(&args);
+            if (dialect, server.major) == (17, 18) {
+                assert_eq!(made.code, Some(1), "{}", made.err);
+                assert!(made.err.contains("cannot be unlogged"), "{}", made.err);
+                continue;
+            }
+            assert_eq!(made.code, Some(0), "{}", made.err);
+            let count = "select count(*) from pg_class where relname like 'pgbench%' \
+                         and relkind in ('r', 'p') and relpersistence = 'u'";
+            assert_eq!(server.ask("our", count), unlogged, "{args}");
+        }
         // Into the tables of another load; the filling is one transaction.
         server.same("-i -I dtG", &[always]);
         server.same("-i -I g", &["client-side generate "]);

@@ -296,7 +296,29 @@ fn called_by_the_name_pgbench_it_is_pgbench() {
     let link = directory.path().join("pgbench");
     std::os::unix::fs::symlink(env!("CARGO_BIN_EXE_pgdyno"), &link).unwrap();
     let said = std::process::Command::new(link).arg("--version").output().unwrap();
-    assert!(String::from_utf8_lossy(&said.stdout).starts_with("pgbench (PostgreSQL) "));
+    assert!(String::from_utf8_lossy(&said.stdout).starts_with("pgbench (PostgreSQL) 18.0 "));
+}
+
+#[test]
+fn a_dialect_is_named_by_its_version_and_one_without_a_report_is_refused() {
+    let run = |args: &[&str]| {
+        let mut command = std::process::Command::new(env!("CARGO_BIN_EXE_pgdyno"));
+        ended(&command.arg("pgbench").args(args).output().unwrap())
+    };
+    for args in [["--dialect=15", "--version"], ["-V", "--dialect=15"]] {
+        let said = run(&args);
+        assert!(said.out.starts_with("pgbench (PostgreSQL) 15.0 "), "{args:?}: {}", said.out);
+    }
+    for older in ["9.4", "13", "14"] {
+        let refused = run(&["--dialect", older, "-n"]);
+        let known = format!("unknown dialect \"{older}\"; known are 15, 16, 17, 18:");
+        assert!(refused.code == Some(1) && refused.err.contains(&known), "{}", refused.err);
+    }
+    for (args, option) in [("--hdr-log=-", "--hdr-log"), ("--store=-", "--store")] {
+        let refused = run(&[args, "-n"]);
+        let why = format!("{option} cannot write to standard output");
+        assert!(refused.code == Some(1) && refused.err.contains(&why), "{}", refused.err);
+    }
 }
 
 #[test]

@@ -104,11 +104,11 @@ impl Client {
     /// Goes on after a failed transaction was rolled back.
     pub(super) fn after_failure(&mut self, context: &mut ClientContext<'_>) -> Wait {
         let Some(fault) = self.failure.take() else { return self.next_transaction(context) };
-        let closing = context.recorder.schedule().closing;
+        let last_begin = context.recorder.schedule().last_begin;
         if FailureKind::from_sqlstate(&fault.error.code).is_transient()
             && self.has_tries_left(context.now)
         {
-            if context.now >= closing {
+            if context.now >= last_begin {
                 // The load ends before the outcome can be known.
                 context.recorder.record_abandoned();
                 return self.note_failure(context).unwrap_or_else(|| self.finish(context));

@@ -24,8 +24,7 @@
 //! let script = Arc::new(Script::parse("one.sql", "SELECT 1;")?);
 //! let scripts = [WeightedScript { script, weight: 1 }];
 //! let program = Rc::new(Program::link(&scripts, Protocol::Simple, 1, &[])?);
-//! let schedule = Schedule { closing: Moment::NEVER, ..Schedule::default() };
-//! let mut recorder = Recorder::new(&program, schedule, Box::new(|_| {}));
+//! let mut recorder = Recorder::new(&program, Schedule::default(), Box::new(|_| {}));
 //! let (mut pacer, mut out) = (Pacer::default(), Vec::new());
 //! let mut client = Client::new(0, program, Random::new(1), Random::new(2), None);
 //!
@@ -234,7 +233,7 @@ impl Client {
             _ => {}
         }
         let grace = context.recorder.schedule().grace;
-        let reason = format!("its transaction was not done {grace:?} after the window closed");
+        let reason = format!("its transaction was not done {grace:?} after the last could begin");
         self.abort(&Abort::internal(sqlstate::QUERY_CANCELED, &reason), context)
     }
 

@@ -74,7 +74,7 @@ impl Client {
         if self.state == State::Ended {
             return Wait::Close;
         }
-        if context.now >= context.recorder.schedule().closing {
+        if context.now >= context.recorder.schedule().last_begin {
             return self.finish(context);
         }
         let policy = &self.program.policy;

@@ -30,7 +30,7 @@ impl Client {
     fn may_start_another(&mut self, context: &ClientContext<'_>) -> bool {
         let schedule = context.recorder.schedule();
         let counts = context.now >= schedule.opening;
-        if context.now >= schedule.closing || (counts && self.quota == Some(0)) {
+        if context.now >= schedule.last_begin || (counts && self.quota == Some(0)) {
             return false;
         }
         if counts && let Some(left) = &mut self.quota {
@@ -63,9 +63,9 @@ impl Client {
             self.due = context.now;
             return self.start_transaction(context);
         };
-        let closing = context.recorder.schedule().closing;
+        let last_begin = context.recorder.schedule().last_begin;
         if let Some(limit) = self.program.policy.latency_limit {
-            while due.after(limit) < context.now && due < closing {
+            while due.after(limit) < context.now && due < last_begin {
                 self.due = due;
                 self.sent_at = context.now;
                 context.recorder.record_skipped(&self.finished_transaction(context.now));
@@ -76,7 +76,7 @@ impl Client {
                 due = context.pacer.next_due(context.now).unwrap_or(context.now);
             }
         }
-        if due >= closing {
+        if due >= last_begin {
             return self.finish(context);
         }
         self.due = due;

@@ -14,7 +14,7 @@ use crate::outcome::ThreadOutcome;
 use crate::pace::Pacer;
 use crate::reactor::{AfterSend, Reactor, ReactorHandler};
 use crate::recorder::Recorder;
-use crate::schedule::Moment;
+use crate::schedule::{Moment, Phase};
 
 /// Time within which a stop is noticed.
 const STOP_CHECK: Duration = Duration::from_millis(50);
@@ -241,7 +241,7 @@ pub(crate) fn run<R: Reactor>(
     for index in 0..all.clients.len() {
         all.wake_on(reactor, index);
     }
-    let deadline = schedule.closing.after(schedule.grace);
+    let deadline = schedule.end_of(Phase::Draining);
     let mut now = reactor.now();
     let mut skipped_turns = 0;
     while all.goes_on(now) && !stop.load(Ordering::Relaxed) {

@@ -33,7 +33,7 @@ pub use eval::Scope;
 pub use expr::{BinaryOp, Expr, Function, UnaryOp};
 use parser::Parser;
 pub use slot::Slot;
-use split::ScriptPart;
+use split::{Replacement, ScriptPart};
 pub use value::{Value, VariableValue};
 
 impl Script {
@@ -59,12 +59,13 @@ impl Script {
         let mut at = 0;
         while let Some(part) = split::next(text.as_bytes(), &mut at) {
             match part {
-                ScriptPart::Sql { begin, end, is_ended, escapes } => {
+                ScriptPart::Sql { begin, end, is_ended, replacements } => {
                     let mut sql = String::with_capacity(end - begin);
                     let mut copied = begin;
-                    for escape in escapes {
-                        sql.push_str(&text[copied..escape]);
-                        copied = escape + 1;
+                    for Replacement { range, with } in replacements {
+                        sql.push_str(&text[copied..range.start]);
+                        sql.push_str(with);
+                        copied = range.end;
                     }
                     sql.push_str(&text[copied..end]);
                     parser.push_sql(begin, &sql, is_ended);

@@ -1,13 +1,23 @@
 //! Cutting a script into commands, by psql's rules for quotes, comments and parentheses.
 
+use std::ops::Range;
+
 use super::characters::{is_name_start, is_space};
+
+/// Bytes of an SQL command that are sent as others: a backslash before a semicolon or a colon as
+/// nothing, `:{?name}` as `FALSE`. psql tells there whether a variable exists; pgbench knows none of
+/// psql's.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Replacement {
+    pub(super) range: Range<usize>,
+    pub(super) with: &'static str,
+}
 
 /// Range of a command in the text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum ScriptPart {
     /// An SQL command. `is_ended` says whether the last byte is the semicolon that ends it.
-    /// `escapes` are offsets of backslashes before semicolons and colons, which are not sent.
-    Sql { begin: usize, end: usize, is_ended: bool, escapes: Vec<usize> },
+    Sql { begin: usize, end: usize, is_ended: bool, replacements: Vec<Replacement> },
     /// A meta command, from its backslash on. Trailing blanks may be included.
     Meta(usize, usize),
 }
@@ -30,9 +40,9 @@ pub(super) fn next(text: &[u8], at: &mut usize) -> Option<ScriptPart> {
                 }
             }
             Some(_) => {
-                let Sql { end, next, is_ended, escapes } = sql_end(text, begin);
+                let Sql { end, next, is_ended, replacements } = sql_end(text, begin);
                 *at = next;
-                return Some(ScriptPart::Sql { begin, end, is_ended, escapes });
+                return Some(ScriptPart::Sql { begin, end, is_ended, replacements });
             }
         }
     }
@@ -81,20 +91,26 @@ struct Sql {
     /// Beginning of the next command.
     next: usize,
     is_ended: bool,
-    /// Backslashes before semicolons and colons.
-    escapes: Vec<usize>,
+    replacements: Vec<Replacement>,
+}
+
+/// Returns the length of the `:{?name}` that `text` begins with.
+fn existence_test(text: &[u8]) -> Option<usize> {
+    let name = text.strip_prefix(b":{?")?;
+    let length = name.iter().take_while(|&&b| is_name_start(b) || b.is_ascii_digit()).count();
+    (length > 0 && name.get(length) == Some(&b'}')).then_some(length + 4)
 }
 
 fn sql_end(text: &[u8], begin: usize) -> Sql {
     let mut at = begin;
     let mut parentheses = 0_u32;
     let mut body = FunctionBody::default();
-    let mut escapes = Vec::new();
+    let mut replacements = Vec::new();
     while let Some(&byte) = text.get(at) {
         let rest = &text[at..];
         match byte {
             b';' if parentheses == 0 && body.depth == 0 => {
-                return Sql { end: at + 1, next: at + 1, is_ended: true, escapes };
+                return Sql { end: at + 1, next: at + 1, is_ended: true, replacements };
             }
             b'\\' => {
                 if !matches!(rest.get(1), Some(b';' | b':')) {
@@ -103,9 +119,17 @@ fn sql_end(text: &[u8], begin: usize) -> Sql {
                 if rest[1] == b';' {
                     body = FunctionBody::default();
                 }
-                escapes.push(at);
+                replacements.push(Replacement { range: at..at + 1, with: "" });
                 at += 2;
                 continue;
+            }
+            b':' if rest.starts_with(b"::") => at += 1,
+            b':' => {
+                if let Some(length) = existence_test(rest) {
+                    replacements.push(Replacement { range: at..at + length, with: "FALSE" });
+                    at += length;
+                    continue;
+                }
             }
             b'-' if rest.starts_with(b"--") => {
                 at = comment_line_end(text, at);
@@ -139,7 +163,7 @@ fn sql_end(text: &[u8], begin: usize) -> Sql {
     let next = at.min(text.len());
     // pgbench sends all but one newline.
     let end = if text[begin..next].ends_with(b"\n") { next - 1 } else { next };
-    Sql { end, next, is_ended: false, escapes }
+    Sql { end, next, is_ended: false, replacements }
 }
 
 /// Tracks the body of a function in standard SQL (`BEGIN ATOMIC …; END`), whose semicolons end no

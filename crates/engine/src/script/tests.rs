@@ -139,6 +139,15 @@ const EXPRESSIONS: &[(&str, &str)] = &[
 ];
 
 #[test]
+fn a_test_whether_a_variable_exists_is_false_as_in_pgbench() {
+    assert_eq!(commands("SELECT :{?x}, :{?é}, :{?1}y;"), ["1: SELECT FALSE, FALSE, FALSEy"]);
+    assert_eq!(parse("SELECT :x:{?x};").variables, ["xFALSE"]);
+    let sent_as_it_is =
+        "SELECT ':{?x}', \":{?x}\", $$:{?x}$$, 1::{?x}, :{?a-b}, :{ ?x} /* :{?x} */ -- :{?x}";
+    assert_eq!(commands(sent_as_it_is), [format!("1: {sent_as_it_is}")]);
+}
+
+#[test]
 fn expressions_have_pgbenchs_precedence_types_and_limits() {
     for &(expression, expected) in EXPRESSIONS {
         assert_eq!(value(expression).as_deref(), Ok(expected), "{expression}");

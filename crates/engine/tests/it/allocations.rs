@@ -2,7 +2,7 @@
 
 use std::rc::Rc;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use pgdyno_engine::WeightedScript;
 use pgdyno_engine::client::{Client, ClientContext, Wait};
@@ -47,13 +47,7 @@ fn a_transaction_allocates_nothing() {
         let program = Rc::new(
             Program::link(&scripts, protocol, 1, &[("given".to_owned(), "10".into())]).unwrap(),
         );
-        let schedule = Schedule {
-            start: Moment(0),
-            opening: Moment(0),
-            closing: Moment::NEVER,
-            transactions: None,
-            grace: Duration::ZERO,
-        };
+        let schedule = Schedule::default();
         let mut recorder = Recorder::new(&program, schedule, Box::new(|_| {}));
         let mut client = Client::new(0, program, Random::new(1), Random::new(2), None);
         let mut out = Vec::with_capacity(1024);
@@ -104,13 +98,7 @@ fn a_transaction_with_a_ledger_allocates_nothing() {
     let scripts =
         [WeightedScript { script: Arc::new(Script::parse("test", text).unwrap()), weight: 1 }];
     let program = Rc::new(Program::link(&scripts, Protocol::Simple, 1, &[]).unwrap());
-    let schedule = Schedule {
-        start: Moment(0),
-        opening: Moment(0),
-        closing: Moment::NEVER,
-        transactions: None,
-        grace: Duration::ZERO,
-    };
+    let schedule = Schedule::default();
     let mut recorder = Recorder::new(&program, schedule, Box::new(|_| {}));
     let folder = tempfile::tempdir().unwrap();
     let ledger = MappedLedger::create(&folder.path().join("ledger"), 1, 10_000, 1).unwrap();

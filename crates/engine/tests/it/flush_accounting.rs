@@ -5,7 +5,6 @@ use std::os::unix::fs::FileExt;
 use std::path::PathBuf;
 use std::rc::Rc;
 use std::sync::Arc;
-use std::time::Duration;
 
 use pgdyno_engine::client::{Client, ClientContext};
 use pgdyno_engine::pace::Pacer;
@@ -64,13 +63,7 @@ impl Load {
         let script = Arc::new(Script::parse("test", text).unwrap());
         let scripts = [WeightedScript { script, weight: 1 }];
         let program = Rc::new(Program::link(&scripts, protocol, 1, &[]).unwrap());
-        let schedule = Schedule {
-            start: Moment(0),
-            opening: Moment(5_000),
-            closing: Moment::NEVER,
-            transactions: None,
-            grace: Duration::ZERO,
-        };
+        let schedule = Schedule { opening: Moment(5_000), ..Schedule::default() };
         let options = RecorderOptions { accounts_flushes: true, ..RecorderOptions::default() };
         let recorder = Recorder::with_options(&program, schedule, Box::new(|_| {}), options);
         let client = Client::new(0, program, Random::new(1), Random::new(2), None);

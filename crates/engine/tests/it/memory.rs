@@ -51,13 +51,7 @@ impl Clients {
         let scripts = [WeightedScript { script, weight: 1 }];
         let scale = ("scale".to_owned(), pgdyno_engine::script::Value::Int(1).into());
         let program = Rc::new(Program::link(&scripts, Protocol::Prepared, 1, &[scale]).unwrap());
-        let schedule = Schedule {
-            start: Moment(0),
-            opening: Moment(0),
-            closing: Moment::NEVER,
-            transactions: None,
-            grace: Duration::ZERO,
-        };
+        let schedule = Schedule::default();
         let recorder = Recorder::new(&program, schedule, Box::new(|_| {}));
         let client = |id: usize| {
             let (random, choice) = (Random::new(id as u64), Random::new(id as u64));

@@ -21,7 +21,6 @@ use pgdyno_engine::aggregate::Aggregate;
 use pgdyno_engine::schedule::{Moment, Schedule};
 use pgdyno_engine::tally::Tally;
 use pgdyno_engine::{LiveSecond, LoadSpec};
-use pgdyno_model::experiment::Length;
 use pgdyno_model::measurement::pinned;
 
 use crate::clock::{Exchange, Nanos};
@@ -93,13 +92,7 @@ impl Coordinator {
         limits: Limits,
         now: Nanos,
     ) -> Self {
-        let opening = Moment(0).after(spec.warm_up);
-        let (closing, transactions) = match spec.length {
-            Length::Duration(span) => (opening.after(span.0), None),
-            Length::Transactions(count) => (Moment::NEVER, Some(count)),
-        };
-        let schedule =
-            Schedule { start: Moment(0), opening, closing, transactions, grace: Duration::ZERO };
+        let schedule = spec.schedule(Moment(0));
         let count = shares.len();
         let member = |(name, share): (String, Range<u32>)| Member::new(name, spec, share);
         Self {

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use pgdyno_engine::script::{Script, ScriptError, ScriptSource, Value, VariableValue};
-use pgdyno_engine::{LoadSpec, ReactorChoice, WeightedScript};
+use pgdyno_engine::{LoadSpec, ReactorChoice, WeightedScript, WindowEnd};
 use pgdyno_model::experiment::{Length, LoadOptions, Protocol};
 use serde::{Deserialize, Serialize};
 
@@ -85,6 +85,7 @@ pub struct LoadDescription {
     logs_failures: bool,
     logs_steps: bool,
     draws_as_pgbench: bool,
+    ends_with_last_transaction: bool,
     reactor: String,
     /// Event loops that the worker runs.
     share: Range<u32>,
@@ -116,6 +117,7 @@ impl LoadDescription {
             logs_failures: spec.log_failures,
             logs_steps: spec.log_steps,
             draws_as_pgbench: spec.draws_as_pgbench,
+            ends_with_last_transaction: spec.window_end == WindowEnd::WithLastTransaction,
             reactor: <&str>::from(spec.reactor).to_owned(),
             share,
         }
@@ -155,6 +157,10 @@ impl LoadDescription {
             log_failures: self.logs_failures,
             log_steps: self.logs_steps,
             draws_as_pgbench: self.draws_as_pgbench,
+            window_end: match self.ends_with_last_transaction {
+                true => WindowEnd::WithLastTransaction,
+                false => WindowEnd::AtTime,
+            },
             reactor: ReactorChoice::parse(&self.reactor)
                 .ok_or_else(|| LoadError::Reactor(self.reactor.clone()))?,
             ..LoadSpec::new(self.servers.read(), scripts)

@@ -32,7 +32,7 @@ use serde::{Deserialize, Serialize};
 use crate::clock::Nanos;
 
 /// Version of the protocol. Every change of a message raises it.
-pub const VERSION: u32 = 2;
+pub const VERSION: u32 = 3;
 
 /// What the coordinator sends.
 #[derive(Clone, Debug, Serialize, Deserialize)]

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::common::{Recorded, load, reports, schedule};
+use crate::common::{Recorded, load, reports};
 use pgdyno_engine::LoadSpec;
 use pgdyno_engine::aggregate::Aggregate;
 use pgdyno_engine::schedule::Moment;
@@ -15,7 +15,7 @@ const SECOND: u64 = 1_000_000_000;
 
 /// Adds up what `workers` report, who have every n-th client each and clocks of their own.
 fn measured(spec: &LoadSpec, stream: &[Recorded], workers: u32) -> Measurement {
-    let mut sum = Aggregate::new(schedule(spec, Moment(0)), Moment(0), workers as usize);
+    let mut sum = Aggregate::new(spec.schedule(Moment(0)), Moment(0), workers as usize);
     for worker in 0..workers {
         let part: Vec<Recorded> =
             stream.iter().filter(|t| t.client % workers == worker).copied().collect();

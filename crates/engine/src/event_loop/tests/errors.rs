@@ -319,7 +319,7 @@ fn a_transaction_that_does_not_end_is_given_up_after_the_grace() {
         (0, 0, 2, 2)
     );
     assert!(
-        m.counters.abort_reasons[0].contains("3s after the window closed"),
+        m.counters.abort_reasons[0].contains("3s after the last could begin"),
         "{:?}",
         m.counters.abort_reasons
     );

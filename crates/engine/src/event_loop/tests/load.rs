@@ -22,7 +22,7 @@ use crate::reactor::sim::{Network, Sim};
 use crate::recorder::{Interval, Recorder, RecorderOptions};
 use crate::schedule::{Clock, Moment, Schedule};
 use crate::script::{Script, WeightedScript};
-use crate::spec::LoadSpec;
+use crate::spec::{LoadSpec, WindowEnd};
 
 /// A simulated load: tests change what they are about.
 pub(super) struct Load {
@@ -74,20 +74,11 @@ impl Load {
         spec
     }
 
-    fn schedule(&self) -> Schedule {
-        let opening = Moment(0).after(self.warm_up);
-        let (closing, transactions) = match self.length {
-            Length::Duration(span) => (opening.after(span.0), None),
-            Length::Transactions(n) => (Moment::NEVER, Some(n)),
-        };
-        Schedule { start: Moment(0), opening, closing, transactions, grace: self.grace }
-    }
-
     pub(super) fn run(&self, answer: impl Fn(usize) -> Answer) -> Seen {
         let spec = self.spec();
         let stop = Arc::new(AtomicBool::new(false));
         let program = linked(&spec, &stop);
-        let schedule = self.schedule();
+        let schedule = Schedule { grace: self.grace, ..spec.schedule(Moment(0)) };
         let transactions = schedule.transactions;
         let asked: Vec<Arc<Mutex<Vec<String>>>> =
             (0..self.clients).map(|_| Arc::default()).collect();
@@ -107,7 +98,7 @@ impl Load {
         if let Some(rate) = spec.options.rate {
             pacer.throttle(rate, &schedule, Random::new(3));
         }
-        if spec.stays_open {
+        if spec.window_end == WindowEnd::AtTime {
             pacer.keep_open(&schedule);
         }
         let client = |id| {

@@ -8,6 +8,7 @@ use pgdyno_model::units::Span;
 
 use super::*;
 use crate::failure::FailureKind;
+use crate::spec::WindowEnd;
 use crate::transaction_log::{LoggedOutcome, LoggedTransaction, TransactionLog, TransactionSink};
 
 /// A log that keeps all it is told.
@@ -42,11 +43,31 @@ fn a_window_in_which_nothing_is_due_lasts_to_its_end_where_pgbench_would_end() {
     assert!((6.0..6.2).contains(&quiet.total_s), "{}", quiet.total_s);
     let as_pgbench = |spec: &mut LoadSpec| {
         spec.options.rate = Some(0.01);
-        spec.stays_open = false;
+        spec.window_end = WindowEnd::WithLastTransaction;
     };
     let load = Load { change: as_pgbench, ..Load::new("SELECT 1;") };
     let ended = load.run(at_once).measurement;
     assert!(ended.total_s < 1.0 && ended.measured_s < 1.0, "{ended:?}");
+}
+
+#[test]
+fn a_window_that_its_last_transaction_closes_counts_whatever_began_in_its_time() {
+    let as_pgbench = |spec: &mut LoadSpec| spec.window_end = WindowEnd::WithLastTransaction;
+    let length = Length::Duration(Span(SECOND));
+    let load = Load { clients: 2, change: as_pgbench, length, ..Load::new("SELECT 1;") };
+    let m = load.run(steady(2_500 * MS)).measurement;
+    assert_eq!((m.transactions, m.counters.drained_transactions), (2, 0));
+    assert_eq!((m.latency.count(), m.sums.latency_count), (2, 2));
+    assert_eq!(m.series.iter().map(|s| s.transactions).collect::<Vec<_>>(), [0, 0, 2]);
+    assert!((2.5..2.6).contains(&m.measured_s), "{}", m.measured_s);
+    assert!((m.tps().unwrap() - 2.0 / m.total_s).abs() < 1e-6, "{m:?}");
+    // A failure counts as well, and what does not end within the grace.
+    let fails = |_| -> Answer { Box::new(|_, _| after(2_500 * MS, error("40001", b'I'))) };
+    let m = load.run(fails).measurement;
+    assert_eq!((m.transactions, m.failed, m.counters.failed_outside), (0, 2, 0));
+    let hangs = |_| -> Answer { Box::new(|_, _| Vec::new()) };
+    let m = Load { grace: SECOND, ..load }.run(hangs).measurement;
+    assert_eq!((m.failed, m.counters.failed_outside), (2, 0));
 }
 
 #[test]

@@ -9,7 +9,7 @@ use std::time::Duration;
 use pgdyno_engine::LoadSpec;
 use pgdyno_engine::program::Program;
 use pgdyno_engine::recorder::{FinishedTransaction, Interval, Recorder, RecorderOptions};
-use pgdyno_engine::schedule::{Exchange, Moment, Schedule, Timeline};
+use pgdyno_engine::schedule::{Exchange, Moment, Timeline};
 use pgdyno_engine::script::{Script, WeightedScript};
 use pgdyno_engine::tally::Tally;
 use pgdyno_generators::protocol::{Done, IntervalCounts, TallyCounts};
@@ -50,14 +50,6 @@ pub fn load(clients: u32, threads: u32, warm_up: Duration, seconds: u64) -> Load
     }
 }
 
-/// The schedule of `spec`, begun at `start`.
-pub fn schedule(spec: &LoadSpec, start: Moment) -> Schedule {
-    let opening = start.after(spec.warm_up);
-    let Length::Duration(span) = spec.length else { panic!("a load of a duration") };
-    let grace = Duration::from_secs(30);
-    Schedule { start, opening, closing: opening.after(span.0), transactions: None, grace }
-}
-
 /// What a worker reports of its part of a stream that lasts until `end` (nanoseconds): its seconds
 /// and its totals. None means all.
 pub fn reports(
@@ -66,7 +58,7 @@ pub fn reports(
     part: &[Recorded],
     end: Option<u64>,
 ) -> (Vec<IntervalCounts>, Done) {
-    let schedule = schedule(spec, start);
+    let schedule = spec.schedule(start);
     let is_whole = end.is_none();
     let end = match end {
         Some(end) => Moment(start.0 + end),
