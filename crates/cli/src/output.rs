@@ -32,6 +32,15 @@ static QUIET: AtomicBool = AtomicBool::new(false);
 pub(crate) struct StandardOutput;
 
 impl StandardOutput {
+    /// # Errors
+    /// It was closed when the process started: Rust opened `/dev/null` in its place.
+    fn open() -> io::Result<io::Stdout> {
+        match pgdyno_stdio::standard_output_was_closed() {
+            true => Err(Self::keep(rustix::io::Errno::BADF.into())),
+            false => Ok(io::stdout()),
+        }
+    }
+
     fn keep(error: io::Error) -> io::Error {
         // A signal came: the write is tried again.
         if error.kind() != io::ErrorKind::Interrupted {
@@ -46,7 +55,7 @@ impl StandardOutput {
 
 impl Write for StandardOutput {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        io::stdout().write(bytes).map_err(Self::keep)
+        Self::open()?.write(bytes).map_err(Self::keep)
     }
 
     fn flush(&mut self) -> io::Result<()> {
@@ -141,7 +150,9 @@ pub(crate) fn print_usage(usage: &clap::Error) -> u8 {
         let has_lines = std::env::args_os().any(|word| word.as_encoded_bytes().contains(&b'\n'));
         let shown = if has_lines { indented(&usage) } else { escape_text(&usage).into_owned() };
         let _ = write!(io::stderr(), "{shown}");
-    } else if let Err(error) = usage.print() {
+    } else if StandardOutput::open().is_ok()
+        && let Err(error) = usage.print()
+    {
         StandardOutput::keep(error);
     }
     status

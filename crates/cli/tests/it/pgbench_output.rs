@@ -67,3 +67,21 @@ fn a_report_that_cannot_be_written_is_told() {
         assert!(!said.contains("error") && !said.contains("panic"), "{said}");
     }
 }
+
+#[test]
+fn a_standard_output_that_is_closed_is_told() {
+    for args in ["pgbench --version", "pgbench --show-script=select-only", "--version", "help run"]
+    {
+        let mut shell = std::process::Command::new("sh");
+        shell.args(["-c", &format!("exec \"$0\" {args} >&-"), env!("CARGO_BIN_EXE_pgdyno")]);
+        let ended = shell.output().unwrap();
+        let said = String::from_utf8_lossy(&ended.stderr);
+        // Built-in scripts are shown on standard error, as by pgbench.
+        if args.contains("show-script") {
+            assert_eq!(ended.status.code(), Some(0), "{args}: {said}");
+            continue;
+        }
+        assert_eq!(ended.status.code(), Some(1), "{args}: {said}");
+        assert!(said.contains("standard output") && said.contains("Bad file"), "{args}: {said}");
+    }
+}
