@@ -35,3 +35,12 @@ impl Words {
 pub(crate) fn split(text: &str) -> Vec<&str> {
     text.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty()).collect()
 }
+
+/// Returns a heading without its marks.
+pub(crate) fn heading(text: &str) -> &str {
+    text.trim()
+        .trim_start_matches(['#', '*', '=', '-', '•'])
+        .trim()
+        .trim_end_matches([':', '：', '*', '='])
+        .trim()
+}

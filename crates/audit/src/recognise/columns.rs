@@ -105,3 +105,27 @@ pub(super) fn names_time(name: &str) -> bool {
     let lower = name.to_lowercase();
     TIMES.any_in(&lower) && !OTHERWISE.any_in(&lower)
 }
+
+/// Whether a column is called what was varied: what its rows have in common they do not repeat.
+pub(super) fn names_condition(name: &str) -> bool {
+    const CONDITIONS: Words = Words(
+        "clients|client|connections|concurrency|users|threads|thread|jobs|workers|cores|cpus|scale|\
+         size|block|blocksize|recordsize|rate|mode|filesystem|fs|mount|options|device|disk|raid|\
+         version|config|configuration|setting|setup|server|host|pooler",
+    );
+    words::split(&name.to_lowercase()).into_iter().any(|word| CONDITIONS.has(word))
+}
+
+/// Whether a column counts clients.
+pub(super) fn names_clients(name: &str) -> bool {
+    const NAMES: Words = Words("clients|client|connections|concurrency");
+    matches!(words::split(&name.to_lowercase())[..], [only] if NAMES.has(only))
+}
+
+/// Whether a column has the mean latency in milliseconds.
+pub(super) fn names_mean_latency_ms(name: &str) -> bool {
+    const OTHERWISE: Words =
+        Words("p50|p90|p95|p99|percentile|max|min|stddev|std|median|95|99|connect|diff|delta");
+    let lower = name.to_lowercase();
+    lower.contains("latency") && words::split(&lower).contains(&"ms") && !OTHERWISE.any_in(&lower)
+}

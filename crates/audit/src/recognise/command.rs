@@ -10,7 +10,17 @@ pub(crate) struct Command {
     pub(crate) line: usize,
     /// What decides what it runs and on what: its words behind a prompt, without where output goes.
     pub(crate) options: String,
+    /// Whether the whole command stands there, by itself: no part of a sentence, no variables, nothing
+    /// left out.
+    pub(crate) is_whole: bool,
     pub(crate) clients: Option<Figure>,
+    pub(crate) threads: Option<Figure>,
+    /// `-M`: the query mode.
+    pub(crate) protocol: Option<String>,
+    /// `-R`: transactions in a second.
+    pub(crate) rate: Option<Figure>,
+    /// What its options ask to run, in order.
+    pub(crate) kinds: Vec<Kind>,
     pub(crate) duration_s: Option<Figure>,
     pub(crate) transactions_per_client: Option<Figure>,
     /// `-s`: the scale.
@@ -18,6 +28,106 @@ pub(crate) struct Command {
     /// Whether it changes data; none for scripts that are not known.
     pub(crate) writes: Option<bool>,
     pub(crate) rate_limited: bool,
+}
+
+/// What a command asks to run, or a report says was run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Kind {
+    TpcB,
+    SimpleUpdate,
+    SelectOnly,
+    /// A script that is not built in.
+    File,
+    Several,
+}
+
+impl Kind {
+    /// Reads `transaction type`.
+    pub(crate) fn of_report(text: &str) -> Self {
+        let lower = text.to_lowercase();
+        if lower.contains("multiple scripts") {
+            Self::Several
+        } else if lower.contains("tpc-b") {
+            Self::TpcB
+        } else if lower.contains("simple update") || lower.starts_with("update only") {
+            Self::SimpleUpdate
+        } else if lower.contains("select only") {
+            Self::SelectOnly
+        } else {
+            Self::File
+        }
+    }
+
+    /// Reads the name behind `-b`; none if it is none that is known.
+    fn of_builtin(name: &str) -> Option<Self> {
+        let all = [
+            ("tpcb-like", Self::TpcB),
+            ("simple-update", Self::SimpleUpdate),
+            ("select-only", Self::SelectOnly),
+        ];
+        let name = name.split('@').next().unwrap_or_default();
+        let mut found = all.into_iter().filter(|(known, _)| known.starts_with(name));
+        found.next().filter(|_| found.next().is_none()).map(|(_, kind)| kind)
+    }
+
+    /// Returns how a report's reader knows it.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::TpcB => "TPC-B",
+            Self::SimpleUpdate => "simple update",
+            Self::SelectOnly => "select only",
+            Self::File => "a script of its own",
+            Self::Several => "several scripts",
+        }
+    }
+}
+
+impl Command {
+    /// Takes what pgbench takes where none of the options `seen` says otherwise.
+    fn take_defaults(&mut self, seen: &[&str]) {
+        let one = |value| Some(Figure { value, half: 0.0, line: self.line });
+        let (single, ten) = (one(1.0), one(10.0));
+        let has = |names: [&str; 2]| names.iter().any(|name| seen.contains(name));
+        if !has(["-c", "--client"]) {
+            self.clients = single;
+        }
+        if !has(["-j", "--jobs"]) {
+            self.threads = single;
+        }
+        if !has(["-M", "--protocol"]) {
+            self.protocol = Some("simple".to_owned());
+        }
+        if !has(["-t", "--transactions"]) && !has(["-T", "--time"]) {
+            self.transactions_per_client = ten;
+        }
+    }
+
+    /// Returns what it asks to run.
+    pub(crate) fn kind(&self) -> Kind {
+        match self.kinds.as_slice() {
+            [] => Kind::TpcB,
+            [only] => *only,
+            _ => Kind::Several,
+        }
+    }
+}
+
+/// Whether the line is the whole command: behind a prompt at most, and with nothing left open.
+fn is_whole(text: &str) -> bool {
+    const BEFORE: Words = Words("$|#|%|>|❯|sudo|time|nohup|exec|-u|postgres|./");
+    let text = text.trim().trim_matches('`').trim();
+    let words: Vec<&str> = text.split_whitespace().collect();
+    let Some(at) = words.iter().position(|word| *word == "pgbench" || word.ends_with("/pgbench"))
+    else {
+        return false;
+    };
+    let is_before = |word: &&str| {
+        BEFORE.has(word) || word.ends_with(['$', '#', '%', '>']) || word.contains('=')
+    };
+    const OPEN: Words = Words("$|…|...|<|[|{|*|`|?");
+    words[..at].iter().all(is_before)
+        && !words[at..].iter().any(|word| OPEN.any_in(word))
+        && !text.ends_with('\\')
 }
 
 /// Finds all in the document. Their lines stay open to others: prose may stand on them too.
@@ -55,8 +165,12 @@ fn options_of(text: &str) -> String {
     words.join(" ")
 }
 
-/// The scale that `pgbench -i` filled a database with, where one line does it.
-pub(super) fn initialised_scale(text: &str) -> Option<f64> {
+/// Returns the scales that lines with `pgbench -i` filled a database with.
+pub(super) fn initialised_scales(scan: &Scan<'_>) -> Vec<f64> {
+    scan.lines.iter().filter_map(|line| initialised_scale(line.text.trim())).collect()
+}
+
+fn initialised_scale(text: &str) -> Option<f64> {
     let (_, rest) = text.split_once("pgbench ")?;
     let words: Vec<&str> =
         rest.split_whitespace().map(|w| w.trim_matches(['`', '"', '\''])).collect();
@@ -75,8 +189,9 @@ fn read(text: &str, line: usize) -> Option<Command> {
         word == "pgbench" || word.ends_with("/pgbench")
     })?;
     let mut command = Command { line, writes: Some(true), ..Command::default() };
-    let mut options = 0;
+    let (mut options, mut seen) = (0, Vec::new());
     command.options = options_of(text);
+    command.is_whole = is_whole(text);
     let mut words = words.map(|w| w.trim_matches(['`', '"', '\'', ',', ')'])).peekable();
     while let Some(word) = words.next() {
         if matches!(word, "|" | ";" | "&" | "&&" | "||" | ">" | ">>") {
@@ -91,6 +206,7 @@ fn read(text: &str, line: usize) -> Option<Command> {
             }
             _ => (word, None),
         };
+        seen.push(name);
         let mut value = || joined.or_else(|| words.next_if(|next| !next.starts_with('-')));
         match name {
             "-i" | "--initialize" => return None,
@@ -99,29 +215,43 @@ fn read(text: &str, line: usize) -> Option<Command> {
             "-t" | "--transactions" => {
                 command.transactions_per_client = value().and_then(|v| Figure::count(v, line));
             }
-            "-S" | "--select-only" => command.writes = Some(false),
-            "-N" | "--skip-some-updates" => command.writes = Some(true),
+            "-S" | "--select-only" => {
+                command.writes = Some(false);
+                command.kinds.push(Kind::SelectOnly);
+            }
+            "-N" | "--skip-some-updates" => {
+                command.writes = Some(true);
+                command.kinds.push(Kind::SimpleUpdate);
+            }
             "-f" | "--file" => {
                 value();
                 command.writes = None;
+                command.kinds.push(Kind::File);
             }
             "-b" | "--builtin" => {
                 let name = value().unwrap_or_default().to_ascii_lowercase();
                 command.writes = Some(!name.starts_with("se"));
+                let kind = Kind::of_builtin(&name);
+                command.is_whole &= kind.is_some();
+                command.kinds.extend(kind);
             }
             "-R" | "--rate" => {
-                value();
+                command.rate = value().and_then(|v| Figure::read(v, line));
                 command.rate_limited = true;
             }
+            "-j" | "--jobs" => command.threads = value().and_then(|v| Figure::count(v, line)),
+            "-M" | "--protocol" => command.protocol = value().map(str::to_lowercase),
             "-s" | "--scale" => command.scale = value().and_then(|v| Figure::count(v, line)),
-            "-j" | "--jobs" | "-M" | "--protocol" | "-P" | "--progress" | "-L"
-            | "--latency-limit" => {
+            "-P" | "--progress" | "-L" | "--latency-limit" => {
                 value();
             }
             "-n" | "-r" | "-C" | "-l" => {}
             _ => continue,
         }
         options += 1;
+    }
+    if command.is_whole {
+        command.take_defaults(&seen);
     }
     (options > 0).then_some(command)
 }

@@ -2,13 +2,14 @@
 
 use std::collections::BTreeSet;
 
-use super::changes::ChangeClaim;
-use super::claims::{RatioClaim, SpreadClaim};
+use super::claims::Claim;
 use super::command::Command;
+use super::loads::RowOfLoad;
 use super::pgbench_run::PgbenchRun;
 use super::properties::Property;
 use super::recognised::Recognised;
-use super::said::Said;
+use super::shares::PrintedShare;
+use crate::figure::Figure;
 
 /// What the rules judge: what was recognised, and what only they need.
 pub(crate) struct Evidence {
@@ -22,11 +23,20 @@ pub(crate) struct Evidence {
     pub(crate) sysbench_groups: Vec<Vec<usize>>,
     /// First lines of runs that only warm up.
     pub(crate) warm_ups: BTreeSet<usize>,
-    /// What prose says of runs and settings.
-    pub(crate) said: Said,
-    pub(crate) changes: Vec<ChangeClaim>,
-    pub(crate) ratios: Vec<RatioClaim>,
-    pub(crate) spreads: Vec<SpreadClaim>,
+    /// Percentages that pgbench prints, by run.
+    pub(crate) shares: Vec<Vec<PrintedShare>>,
+    /// Rows of tables that have clients, tps and latency.
+    pub(crate) loads: Vec<RowOfLoad>,
+    /// Clients of pgbench that were aborted: their lines.
+    pub(crate) aborted: Vec<usize>,
+    /// Scales that `pgbench -i` made.
+    pub(crate) scales: Vec<f64>,
+    /// Filesystems of which it is told how they were made or mounted, in lower case.
+    pub(crate) described: BTreeSet<&'static str>,
+    /// Percentiles of sysbench that are the greatest that its histogram knows.
+    pub(crate) capped: Vec<Figure>,
+    /// Ratios that prose claims.
+    pub(crate) claims: Vec<Claim>,
 }
 
 impl Evidence {

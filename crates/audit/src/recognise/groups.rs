@@ -6,7 +6,6 @@
 
 use std::collections::BTreeSet;
 
-use super::claims;
 use super::command::Command;
 use super::pgbench_run::PgbenchRun;
 use super::scan::Scan;
@@ -147,7 +146,7 @@ const FILLERS: Words =
 
 /// `Run 2`, `=== 3rd repeat ===`, `pgbench, run 2 of 3`: a heading that only counts.
 pub(super) fn counts_runs(text: &str) -> bool {
-    let lower = claims::name_of(text).to_lowercase();
+    let lower = words::heading(text).to_lowercase();
     let words: Vec<&str> = words::split(&lower);
     let is_number = |word: &str| {
         let digits =

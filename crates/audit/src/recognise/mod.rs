@@ -4,46 +4,49 @@
 //! the next. To add a recogniser, write a module with a `find(&mut Scan)` that marks the lines it
 //! reads, give [`Recognised`] or [`Evidence`] a field for its results, and call it in [`recognise`].
 
-mod changes;
 mod claims;
 mod columns;
 mod command;
 mod evidence;
 mod groups;
+mod loads;
 mod pgbench;
 mod pgbench_run;
 mod probes;
 mod properties;
 mod recognised;
-mod said;
+mod repeats;
 mod scan;
 mod settings;
+mod shares;
 mod storage;
 mod sysbench;
 mod table;
+mod tables;
 mod taken;
 
-pub(crate) use changes::{Change, ChangeClaim};
-pub(crate) use claims::SpreadClaim;
-pub(crate) use command::Command;
+pub(crate) use command::{Command, Kind};
 pub(crate) use evidence::Evidence;
 use groups::Span;
+pub(crate) use loads::RowOfLoad;
 pub use pgbench_run::{PgbenchRun, Progress, Script, Statement};
 pub use probes::{CpuLine, DeviceLine, FsyncLine};
 pub(crate) use properties::{Origin, Property, PropertyKind};
 pub use recognised::Recognised;
-pub(crate) use said::named_filesystems;
+pub(crate) use repeats::numbered;
 use scan::Scan;
 pub use settings::Setting;
+pub(crate) use shares::{Counted, PrintedShare};
+pub(crate) use storage::named_filesystems;
 pub use storage::{StorageFact, StorageWhat};
 pub use sysbench::SysbenchRun;
+pub(crate) use table::mean_holds;
 pub use table::{Meaning, Row, Table};
-pub(crate) use table::{mean_holds, numbered};
 
 use crate::document::Document;
 use crate::figure::{Decimals, Figure, proof};
 use crate::finding::NotUnderstood;
-use crate::words::Words;
+use crate::words::{self, Words};
 
 /// All that is recognised, and what looks like a figure and is not.
 pub(super) fn recognise(document: &Document) -> (Evidence, Vec<NotUnderstood>) {
@@ -71,17 +74,18 @@ pub(super) fn recognise(document: &Document) -> (Evidence, Vec<NotUnderstood>) {
     let (cpus, devices) = probes::iostat(scan);
     let settings = settings::find(scan);
     let storage = storage::find(scan);
-    let tables = table::find(scan);
+    let tables = tables::find(scan);
     for run in &mut runs {
         run.label = label(scan, run.line);
     }
-    let spreads = claims::spreads(scan);
-    let names = claims::names(scan, &runs, &tables);
-    let ratios = claims::ratios(scan, &names);
-    let changes = changes::find(scan, &names);
-    let said = said::find(scan);
+    let claims = claims::find(scan, &tables, &runs, &groups);
+    let shares = runs.iter().map(|run| shares::of_run(scan, run)).collect();
+    let loads = loads::find(scan, &tables);
     let properties = properties::find(scan, &storage, &settings);
     leftover(scan);
+    let (aborted, scales) = (pgbench::aborted(scan), command::initialised_scales(scan));
+    let described = storage::described(scan);
+    let capped = sysbench.iter().filter_map(|run| sysbench::capped(scan, run)).collect();
     let recognised = Recognised { runs, sysbench, tables, fsync, cpus, devices, settings, storage };
     let mut not_understood = std::mem::take(&mut scan.not_understood);
     for one in &mut not_understood {
@@ -95,10 +99,13 @@ pub(super) fn recognise(document: &Document) -> (Evidence, Vec<NotUnderstood>) {
         groups,
         sysbench_groups,
         warm_ups,
-        said,
-        changes,
-        ratios,
-        spreads,
+        shares,
+        loads,
+        aborted,
+        scales,
+        described,
+        capped,
+        claims,
     };
     (evidence, not_understood)
 }
@@ -126,7 +133,7 @@ fn label(scan: &Scan<'_>, line: usize) -> Option<String> {
     if scan.read[over] {
         return None;
     }
-    let name = claims::name_of(&scan.lines[over].text);
+    let name = words::heading(&scan.lines[over].text);
     let short = name.chars().count() <= 40 && name.chars().any(char::is_alphabetic);
     (short && !name.ends_with(['.', '。', ',', ';', '!', '?'])).then(|| name.to_owned())
 }
@@ -176,12 +183,15 @@ fn leftover(scan: &mut Scan<'_>) {
     const PERFORMANCE: Words = Words("performance|výkonu|leistung|性能|производительность");
     for (at, line) in scan.lines.iter().enumerate() {
         let lower = line.text.to_lowercase();
-        let number = lower.contains(|c: char| c.is_ascii_digit());
+        let number = lower.contains(|c: char| c.is_ascii_digit()) || lower.contains("twice");
         if scan.read[at] || !number || lower.len() > 2000 {
             continue;
         }
         let mut words = lower.split(|c: char| !(c.is_alphanumeric() || c == '/'));
-        let why = if columns::names_tps(&lower) || SIGNS.any_in(&lower) {
+        let is_claim = || line.cells.is_empty() && claims::seems_to_claim(&lower);
+        let why = if is_claim() {
+            "a claim that is not checked: only `A is 25% faster than B` and its like are, where A and B have one tps each in the figures"
+        } else if columns::names_tps(&lower) || SIGNS.any_in(&lower) {
             "it seems to hold a figure, and no recogniser reads it"
         } else if lower.contains('%') && words.any(|word| PERFORMANCE.has(word)) {
             "a percentage, and it is not clear of what"

@@ -74,6 +74,18 @@ pub(super) fn find(scan: &mut Scan<'_>) -> Vec<PgbenchRun> {
     runs
 }
 
+/// Returns the lines that tell of a client that was aborted.
+pub(super) fn aborted(scan: &Scan<'_>) -> Vec<usize> {
+    let is_aborted = |text: &str| {
+        let lower = text.to_lowercase();
+        let (number, rest) = lower.split_once("client ")?.1.split_once(' ')?;
+        let is_number = !number.is_empty() && number.bytes().all(|b| b.is_ascii_digit());
+        (is_number && rest.starts_with("aborted in ")).then_some(())
+    };
+    let lines = scan.lines.iter().filter(|line| is_aborted(&line.text).is_some());
+    lines.map(|line| line.number).collect()
+}
+
 /// Lines that begin a report, whole or partly copied.
 fn begins(text: &str) -> bool {
     const FIRST: Words = Words(
@@ -171,7 +183,7 @@ impl Open {
             }
         }
         let first =
-            |value: &str| value.trim().split([' ', '/']).next().unwrap_or_default().to_owned();
+            |value: &str| value.trim().split([' ', '/', '(']).next().unwrap_or_default().to_owned();
         for (key, slot) in [
             ("scaling factor:", &mut run.scale),
             ("number of clients:", &mut run.clients),
@@ -185,9 +197,10 @@ impl Open {
         ] {
             if let Some(value) = text.strip_prefix(key) {
                 let value = first(value);
+                let value = value.trim_end_matches('s');
                 return once(
                     slot,
-                    Figure::count(&value, line).or_else(|| Figure::read(&value, line)),
+                    Figure::count(value, line).or_else(|| Figure::read(value, line)),
                 );
             }
         }

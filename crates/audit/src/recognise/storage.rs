@@ -1,10 +1,12 @@
 //! Storage: mount options, `zfs get`, caches and what protects them.
 
+use std::collections::BTreeSet;
+
 use serde::{Deserialize, Serialize};
 
 use super::scan::Scan;
 use crate::document::Line;
-use crate::words::Words;
+use crate::words::{self, Words};
 
 /// Something that the report says of its storage.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -40,6 +42,25 @@ pub enum StorageWhat {
         /// Its value.
         value: String,
     },
+}
+
+/// Filesystems that reports compare.
+const FILESYSTEMS: Words = Words("ext2|ext3|ext4|xfs|btrfs|zfs|jfs|reiserfs|f2fs");
+
+/// Returns the filesystems that `lower` names as words of their own.
+pub(crate) fn named_filesystems(lower: &str) -> impl Iterator<Item = &'static str> {
+    let words: BTreeSet<&str> = words::split(lower).into_iter().collect();
+    FILESYSTEMS.iter().filter(move |name| words.contains(name))
+}
+
+/// Returns the filesystems of which a line tells how they were made: on which devices, with which
+/// options.
+pub(super) fn described(scan: &Scan<'_>) -> BTreeSet<&'static str> {
+    const LAYOUT: Words =
+        Words("mkfs|mount|/dev/|mdadm|lvcreate|raid|stripe|fstab|agcount|xfs_info");
+    let lines = scan.lines.iter().map(|line| line.text.to_lowercase());
+    let told = lines.filter(|lower| LAYOUT.any_in(lower));
+    told.flat_map(|lower| named_filesystems(&lower).collect::<Vec<_>>()).collect()
 }
 
 /// Finds all.

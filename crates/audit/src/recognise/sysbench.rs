@@ -104,6 +104,20 @@ impl SysbenchRun {
     }
 }
 
+/// The greatest latency that sysbench's histogram knows (ms).
+const CAP: f64 = 100_000.0;
+
+/// Returns the percentile of `run` that is the greatest that its histogram knows.
+pub(super) fn capped(scan: &Scan<'_>, run: &SysbenchRun) -> Option<Figure> {
+    let mut lines =
+        scan.lines.iter().filter(|line| (run.line..=run.last_line).contains(&line.number));
+    lines.find_map(|line| {
+        let (name, value) = line.text.trim().split_once("th percentile:")?;
+        let value = Figure::read(value.trim().trim_end_matches("ms"), line.number)?;
+        (name.parse::<u8>().is_ok() && value.value >= CAP).then_some(value)
+    })
+}
+
 /// Strange lines that may stand in a report: warnings, folded text.
 const PATIENCE: usize = 3;
 

@@ -30,14 +30,8 @@ pub(super) const RULES: &[Rule] = &[
         judge: unequal_runs,
     },
     Rule {
-        name: "best-of-n",
-        looks_for: "`best of 3 runs` and its like: a maximum, which grows with the number of runs",
-        source: "docs/statistics.md",
-        judge: best_of_n,
-    },
-    Rule {
         name: "cached-read-only",
-        looks_for: "read-only runs that compare filesystems or storage, of data (16 MB for each unit of scale) that fit into the memory that is said",
+        looks_for: "read-only runs that compare filesystems or storage, of data (16 MB for each unit of scale) that fit into shared_buffers",
         source: "PostgreSQL documentation, shared_buffers; pgbench documentation, -s",
         judge: cached_read_only,
     },
@@ -62,7 +56,7 @@ fn untold_layout(evidence: &Evidence, verdicts: &mut Verdicts) {
     let Some((filesystem, line)) = runs.next() else { return };
     let lines = [line, first.line];
     let json = json!({ "filesystem": filesystem });
-    if evidence.said.described.contains(filesystem) {
+    if evidence.described.contains(filesystem) {
         let message = format!("how {filesystem} was made or mounted is told");
         return verdicts.right(&lines, message, json);
     }
@@ -140,7 +134,7 @@ fn unequal_runs(evidence: &Evidence, verdicts: &mut Verdicts) {
         runs.iter().filter_map(|r| r.duration_s.map(|d| d.value)).collect();
     durations.sort_by(f64::total_cmp);
     durations.dedup();
-    let (mut pairs, mut unequal) = (0_usize, Vec::new());
+    let (mut pairs, mut equal, mut unequal) = (0_usize, 0_usize, Vec::new());
     for (a, b) in runs.iter().zip(runs.iter().skip(1)) {
         // Other scripts are other things; what is not printed is not known to be the same.
         let alike = a.transaction_type.is_some()
@@ -158,6 +152,7 @@ fn unequal_runs(evidence: &Evidence, verdicts: &mut Verdicts) {
             said.insert(0, format!("duration ({} and {} s)", before.value, after.value));
             lines.extend([after.line, before.line]);
         }
+        equal += usize::from(varied == 0 && before.value == after.value);
         if other_length || varied >= 2 {
             lines.sort_unstable_by(|x, y| y.cmp(x));
             unequal.push((said.join(", "), lines));
@@ -169,24 +164,13 @@ fn unequal_runs(evidence: &Evidence, verdicts: &mut Verdicts) {
         );
         verdicts.found(Warning, Possible, lines, message, json!({ "differ_in": said }));
     }
-    if unequal.is_empty() && pairs > 0 {
+    if equal > 0 && equal == pairs {
         let lines: Vec<usize> = runs.iter().map(|r| r.line).collect();
-        let message =
-            format!("{} runs do not differ in duration, nor in two parameters at once", runs.len());
-        verdicts.right(&lines, message, json!({ "pairs": pairs }));
-    }
-}
-
-fn best_of_n(evidence: &Evidence, verdicts: &mut Verdicts) {
-    if !evidence.recognised.has_figures() {
-        return;
-    }
-    for (line, words) in &evidence.said.best {
         let message = format!(
-            "`{words}`: the best of several runs is no estimate of what is to be expected; it grows with the number of runs, and most where \
-             runs vary most. The others, or their mean and spread, are not shown"
+            "{} runs do not differ in duration, scale, clients, query mode or version",
+            runs.len()
         );
-        verdicts.found(Warning, Likely, &[*line], message, json!({ "words": words }));
+        verdicts.right(&lines, message, json!({ "pairs": pairs }));
     }
 }
 
@@ -240,9 +224,8 @@ fn cached_read_only(evidence: &Evidence, verdicts: &mut Verdicts) {
     let buffers = buffers
         .filter_map(|s| Some((megabytes(&s.value)?, s.line)))
         .max_by(|a, b| a.0.total_cmp(&b.0));
-    let memory = evidence.said.memory.map(|(gb, line)| (gb * 1024.0, line));
-    let Some((size, said_at)) = memory.or(buffers) else { return };
-    let made = match evidence.said.scales.as_slice() {
+    let Some((size, said_at)) = buffers else { return };
+    let made = match evidence.scales.as_slice() {
         [only] => Some(*only),
         _ => None,
     };
@@ -261,7 +244,7 @@ fn cached_read_only(evidence: &Evidence, verdicts: &mut Verdicts) {
     let data = scale * MB_PER_SCALE;
     let computed = json!({ "data_mb": data, "memory_mb": size, "storages": storages });
     let words = format!(
-        "about {} MB of data (scale {scale}), {} MB of memory (line {said_at})",
+        "about {} MB of data (scale {scale}), shared_buffers of {} MB (line {said_at})",
         number(data),
         exact(size)
     );

@@ -28,6 +28,16 @@ fn judge(evidence: &Evidence, verdicts: &mut Verdicts) {
             }
             continue;
         }
+        // Once it was listed as asked for, another value is a later change.
+        let was_listed = |p: &&Property| {
+            p.origin.is_listed()
+                && reaches(last, p)
+                && p.line < line
+                && is_equal(&p.value, &last.value) == Some(true)
+        };
+        if all.iter().any(|p| was_listed(&p)) {
+            continue;
+        }
         let lost = |value: &str| {
             matches!((name.as_str(), value), ("sync", "disabled") | ("barrier", "0"))
                 || matches!(name.as_str(), "fsync" | "full_page_writes")

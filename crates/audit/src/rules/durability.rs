@@ -69,9 +69,6 @@ fn off(
     let (off, on): (Vec<&Setting>, Vec<&Setting>) = shown.into_iter().partition(|s| s.is_off());
     let lines: Vec<usize> = off.iter().map(|s| s.line).collect();
     let computed = json!({ "off": off.len(), "otherwise": on.len() });
-    if off.is_empty() && said_off(evidence, name, severity, message, !on.is_empty(), verdicts) {
-        return;
-    }
     if off.is_empty() {
         let lines: Vec<usize> = on.iter().map(|s| s.line).collect();
         if let Some(first) = on.first() {
@@ -86,37 +83,6 @@ fn off(
         );
         verdicts.found(severity, Certain, &lines, message, computed);
     }
-}
-
-/// Judges a setting that only prose says to be off; whether there is one.
-fn said_off(
-    evidence: &Evidence,
-    name: &str,
-    severity: Severity,
-    message: &str,
-    also_on: bool,
-    verdicts: &mut Verdicts,
-) -> bool {
-    let said: Vec<_> = evidence.said.off.iter().filter(|s| s.name == name).collect();
-    let Some(first) = said.first().map(|s| s.line).filter(|_| evidence.recognised.has_figures())
-    else {
-        return false;
-    };
-    let runs = &evidence.recognised.runs;
-    let varied = also_on
-        || said.iter().any(|s| s.varied)
-        || runs.iter().any(|r| r.last_line < first) && runs.iter().any(|r| r.line > first);
-    let lines: Vec<usize> = said.iter().map(|s| s.line).collect();
-    let computed = json!({ "said_off": said.len(), "varied": varied });
-    // A sentence may be of something else than what was measured: never more than a warning.
-    let (severity, more) = match (varied, severity) {
-        (false, severity) => (severity.min(Warning), ""),
-        (true, _) => {
-            (Note, ". The report varies it: where it is off, figures are of another promise")
-        }
-    };
-    verdicts.found(severity, Likely, &lines, format!("{message}{more}"), computed);
-    true
 }
 
 /// Whether what is turned off was turned off between two runs.

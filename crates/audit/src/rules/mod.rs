@@ -1,7 +1,7 @@
 //! The rules: each an item of its own, registered in the list of its file.
 
-mod changes;
 mod claims;
+mod commands;
 mod comparability;
 mod contradictions;
 mod design;
@@ -12,6 +12,7 @@ mod repeats;
 mod rising;
 mod rule;
 mod runs;
+mod shares;
 mod sysbench;
 mod tables;
 mod zfs;
@@ -27,10 +28,11 @@ use crate::recognise::Evidence;
 pub fn rules() -> impl Iterator<Item = &'static Rule> {
     [
         runs::RULES,
+        shares::RULES,
+        commands::RULES,
         sysbench::RULES,
         tables::RULES,
         claims::RULES,
-        changes::RULES,
         repeats::RULES,
         comparability::RULES,
         progress::RULES,

@@ -163,7 +163,7 @@ fn failed(evidence: &Evidence, verdicts: &mut Verdicts) {
     let mut from = 0;
     for run in &evidence.recognised.runs {
         let aborted: Vec<usize> =
-            evidence.said.aborted.iter().copied().filter(|l| *l > from && *l < run.line).collect();
+            evidence.aborted.iter().copied().filter(|l| *l > from && *l < run.line).collect();
         if let (Some(clients), [first, ..]) = (run.clients, aborted.as_slice()) {
             let near = run.line - first < aborted.len() + 30;
             if near && aborted.len() as f64 <= clients.value {

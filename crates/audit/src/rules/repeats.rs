@@ -1,6 +1,6 @@
 //! What repeats can show, and what a single measurement cannot.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use pgdyno_stats::{holm, mean_ci95, ratio};
 use serde_json::{Value, json};
@@ -11,6 +11,7 @@ use super::tables::joined;
 use crate::finding::Confidence::{Certain, Likely, Possible};
 use crate::finding::Severity::{Note, Warning};
 use crate::recognise::{Evidence, Meaning, numbered};
+use crate::words::{self, Words};
 
 pub(super) const RULES: &[Rule] = &[
     Rule {
@@ -33,20 +34,31 @@ pub(super) const RULES: &[Rule] = &[
     },
 ];
 
-/// What is compared with each other: the rows of a table, the runs of a report.
+/// What is compared with each other: the rows of a table that have one unit, the runs of a report.
 fn sets(evidence: &Evidence) -> Vec<Vec<Sample>> {
     let known = evidence.recognised.tables.iter().filter(|t| t.meaning != Meaning::Unknown);
-    let mut sets: Vec<Vec<Sample>> = known
-        .map(|table| {
-            let rows = table.rows.iter().filter(|r| !r.repeats.is_empty());
-            rows.map(|r| Sample { label: r.label.clone(), lines: vec![r.line], values: r.values() })
-                .collect()
-        })
-        .collect();
+    let mut sets = Vec::new();
+    for table in known {
+        let mut by_unit: BTreeMap<Option<&str>, Vec<Sample>> = BTreeMap::new();
+        for row in table.rows.iter().filter(|row| !row.repeats.is_empty()) {
+            let (label, lines, values) = (row.label.clone(), vec![row.line], row.values());
+            let set = by_unit.entry(unit_of(&row.label)).or_default();
+            set.push(Sample { label, lines, values });
+        }
+        sets.extend(by_unit.into_values());
+    }
     sets.push(run_samples(evidence));
     sets.push(sysbench_samples(evidence));
     sets.retain(|set| !set.is_empty());
     sets
+}
+
+/// Returns the unit that a row's name has; none where it names none.
+fn unit_of(label: &str) -> Option<&'static str> {
+    const UNITS: Words = Words("tps|ktps|tpm|tpmc|nopm|qps|kqps|iops|ops|latency|ms");
+    let lower = label.to_lowercase();
+    let words = words::split(&lower);
+    UNITS.iter().find(|unit| words.contains(unit))
 }
 
 fn run_samples(evidence: &Evidence) -> Vec<Sample> {
@@ -74,7 +86,7 @@ fn sysbench_samples(evidence: &Evidence) -> Vec<Sample> {
 fn one_repeat(evidence: &Evidence, verdicts: &mut Verdicts) {
     for table in &evidence.recognised.tables {
         if table.meaning == Meaning::Unknown {
-            unknown_repeats(table, evidence.said.repeats, verdicts);
+            unknown_repeats(table, verdicts);
             continue;
         }
         for row in table.rows.iter().filter(|r| !r.repeats.is_empty()) {
@@ -127,11 +139,7 @@ fn one_repeat(evidence: &Evidence, verdicts: &mut Verdicts) {
 }
 
 /// A table of which nobody says what was repeated.
-fn unknown_repeats(
-    table: &crate::recognise::Table,
-    said_at: Option<usize>,
-    verdicts: &mut Verdicts,
-) {
+fn unknown_repeats(table: &crate::recognise::Table, verdicts: &mut Verdicts) {
     let rows: Vec<_> = table
         .rows
         .iter()
@@ -151,15 +159,12 @@ fn unknown_repeats(
     if rows.iter().all(|r| r.mean.is_some()) {
         let message = "means of a number of repeats that is not said, without a spread: no interval can be had";
         verdicts.found(Note, Likely, &lines, message, computed);
-    } else if let Some(line) = said_at {
-        let message = "figures are of several measurements by what is said";
-        verdicts.right(&[line, table.line], message, computed);
     } else if (times || table.has_tps_column()) && !table.summarised {
         let rows =
             if rows.len() == 1 { "1 row".to_owned() } else { format!("{} rows", rows.len()) };
         let what = if times { "times" } else { "tps" };
         let message = format!(
-            "{rows} of {what}, and no word of repeats: each figure seems to be n = 1, so no interval can be had, and differences cannot be told from noise"
+            "{rows} of {what} with one figure each and no spread: no interval can be had, and differences cannot be told from noise"
         );
         verdicts.found(Warning, Likely, &lines, message, computed);
     }

@@ -6,7 +6,7 @@ use super::rule::{Rule, SERIOUS, Verdicts, exact, number, weight};
 use crate::figure::Figure;
 use crate::finding::Confidence::{Certain, Likely};
 use crate::finding::Severity::{Note, Serious, Warning};
-use crate::recognise::{Evidence, PgbenchRun, Statement};
+use crate::recognise::{Evidence, PgbenchRun, RowOfLoad, Statement};
 
 /// What clocks and the edges of a run may take, beside rounding.
 const EDGES: f64 = 0.01;
@@ -21,14 +21,14 @@ pub(super) const RULES: &[Rule] = &[
     Rule {
         name: "transactions",
         looks_for: "transactions ÷ tps is not the duration: shorter by more than the connection time, 1% and 0.1 s, or longer by more \
-                    than 1% (2% where no deviation is printed; at least 1 s) and five mean latencies with their deviations; counts that are not clients × transactions",
+                    than 1% (2% where no deviation is printed; at least 1 s) and five mean latencies with their deviations; counts that are not clients × transactions; more threads than clients",
         source: "pgbench documentation, tps and -T; pgbench finishes the transactions under way",
         judge: transactions,
     },
     Rule {
         name: "littles-law",
-        looks_for: "mean latency × tps above the clients by more than rounding and 1%, or 5% below them, in closed loops \
-                    without failures",
+        looks_for: "mean latency × tps above the clients by more than rounding and 1%, or, of reports of pgbench, 5% below them, in closed \
+                    loops without failures; rows of tables with clients, tps and latency in ms likewise",
         source: "J. D. C. Little, A proof for the queuing formula L = λW, Operations Research 9 (1961)",
         judge: littles_law,
     },
@@ -54,16 +54,46 @@ pub(super) const RULES: &[Rule] = &[
 
 fn transactions(evidence: &Evidence, verdicts: &mut Verdicts) {
     for run in &evidence.recognised.runs {
+        threads(run, verdicts);
         counted(run, verdicts);
         lasted(run, verdicts);
     }
 }
 
+/// Threads against clients.
+fn threads(run: &PgbenchRun, verdicts: &mut Verdicts) {
+    let (Some(clients), Some(threads)) = (run.clients, run.threads) else { return };
+    if threads.value > clients.value {
+        let message = format!(
+            "{} threads of {} clients: pgbench runs no more threads than clients",
+            threads.value, clients.value
+        );
+        let computed = json!({ "threads": threads.value, "clients": clients.value });
+        verdicts.found(Serious, Certain, &[threads.line, clients.line], message, computed);
+    }
+}
+
 /// Transactions against clients × transactions of each.
 fn counted(run: &PgbenchRun, verdicts: &mut Verdicts) {
-    let (Some(done), Some(wanted)) = (run.transactions, run.transactions_wanted) else { return };
+    let Some(done) = run.transactions else { return };
+    let of_clients = run.clients.zip(run.transactions_per_client);
+    let Some(wanted) = run.transactions_wanted else {
+        if let Some((clients, each)) = of_clients
+            && done.value > clients.value * each.value
+        {
+            let product = clients.value * each.value;
+            let message = format!(
+                "{} transactions were done, and {} clients × {} are {product}",
+                done.value, clients.value, each.value
+            );
+            let computed = json!({ "done": done.value, "wanted": product });
+            let lines = [done.line, clients.line, each.line];
+            verdicts.found(Serious, Certain, &lines, message, computed);
+        }
+        return;
+    };
     let lines = [done.line];
-    if let (Some(clients), Some(each)) = (run.clients, run.transactions_per_client) {
+    if let Some((clients, each)) = of_clients {
         let product = clients.value * each.value;
         if product != wanted.value {
             let message = format!(
@@ -152,7 +182,37 @@ fn latency_of(run: &PgbenchRun) -> Option<(Figure, Vec<usize>, bool)> {
     Some((Figure { value: sum, half, line: run.statements[0].latency_ms.line }, lines, false))
 }
 
+/// Rows of tables: no more clients can be at work than there are, with a rate or without.
+fn littles_law_of_rows(evidence: &Evidence, verdicts: &mut Verdicts) {
+    let mut right = Vec::new();
+    for RowOfLoad { clients, tps, latency_ms } in &evidence.loads {
+        let at_least = latency_ms.low() * tps.low() / 1000.0;
+        if at_least <= clients.value * (1.0 + EDGES) {
+            right.push(tps.line);
+            continue;
+        }
+        let busy = latency_ms.value * tps.value / 1000.0;
+        let message = format!(
+            "mean latency × tps, {} ms × {}, are {} clients at work of {}: more than there are",
+            exact(latency_ms.value),
+            exact(tps.value),
+            exact(busy),
+            clients.value
+        );
+        let computed = json!({
+            "clients_at_work": busy, "clients": clients.value, "latency_ms": latency_ms.value, "tps": tps.value,
+        });
+        let severity = weight(at_least / clients.value - 1.0);
+        verdicts.found(severity, Certain, &[tps.line], message, computed);
+    }
+    if !right.is_empty() {
+        let message = format!("{} rows have no more clients at work than there are", right.len());
+        verdicts.right(&right, message, json!({ "rows": right.len() }));
+    }
+}
+
 fn littles_law(evidence: &Evidence, verdicts: &mut Verdicts) {
+    littles_law_of_rows(evidence, verdicts);
     for run in &evidence.recognised.runs {
         let limited = |c: &&crate::recognise::Command| {
             c.line < run.line && run.line - c.line < 12 && c.rate_limited

@@ -5,19 +5,35 @@ use serde_json::json;
 use super::rule::{Rule, Verdicts, exact, weight};
 use crate::figure::Figure;
 use crate::finding::Confidence::Certain;
+use crate::finding::Severity::Warning;
 use crate::recognise::{Evidence, SysbenchRun};
 
 /// What clocks and the edges of a run may take, beside rounding.
 const EDGES: f64 = 0.01;
 
-pub(super) const RULES: &[Rule] = &[Rule {
+pub(super) const RULES: &[Rule] = &[ARITHMETIC, CAPPED];
+
+const CAPPED: Rule = Rule {
+    name: "capped-percentile",
+    looks_for: "a percentile of sysbench's of 100000.00 ms, the greatest that its histogram knows",
+    source: "sysbench, sb_histogram: latencies beyond its range count as its greatest",
+    judge: |evidence, verdicts| {
+        for figure in &evidence.capped {
+            let message = "a percentile of 100000 ms is the greatest that sysbench's histogram knows: the true one may be any that is longer";
+            let computed = json!({ "printed": figure.value });
+            verdicts.found(Warning, Certain, &[figure.line], message, computed);
+        }
+    },
+};
+
+const ARITHMETIC: Rule = Rule {
     name: "sysbench-arithmetic",
     looks_for: "sysbench's transactions and queries ÷ total time that are not what it prints per second, queries that are not their sum, mean \
                 latency × events that is not the sum of latencies, events and time of a thread × threads that are not the whole: by more than \
                 rounding and 1%",
     source: "sysbench, lib/db_common: what each line is computed of",
     judge: arithmetic,
-}];
+};
 
 /// A sum that is printed, and the figures that make it.
 struct Sum {

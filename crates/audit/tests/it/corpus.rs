@@ -17,6 +17,9 @@ const NEAR: usize = 5;
 /// Labels that no rule is meant to find.
 const WITHOUT_RULE: &str = "other";
 
+/// Faults that readers labelled and that no rule looks for any more: they count as missed.
+const NOT_LOOKED_FOR: &[&str] = &["best-of-n"];
+
 /// Rules that name what is worth knowing and no fault: nothing is labelled for them.
 const WITHOUT_LABEL: &[&str] = &["latency-gap"];
 
@@ -32,8 +35,10 @@ const OF_A_PLACE: &[&str] = &[
     "percentages",
     "fsync-arithmetic",
     "claimed-ratio",
-    "claimed-change",
-    "claimed-spread",
+    "command-contradiction",
+    "printed-shares",
+    "rate-reached",
+    "capped-percentile",
     "sysbench-arithmetic",
     "unsteady-progress",
     "failed-transactions",
@@ -115,8 +120,7 @@ impl Count {
 /// The rule whose labels a finding answers to.
 fn label_of(rule: &str) -> &str {
     match rule {
-        "property-contradiction" => "contradiction",
-        "claimed-change" => "claimed-ratio",
+        "property-contradiction" | "command-contradiction" => "contradiction",
         rule => rule,
     }
 }
@@ -174,8 +178,14 @@ fn table(set: &str, folder: &Path, said: &mut Vec<String>) -> String {
     let corpus = corpus();
     let reports: Vec<&Report> = corpus.reports.iter().filter(|r| r.set == set).collect();
     let (mut counts, mut serious) = (BTreeMap::<String, Count>::new(), Count::default());
-    for report in &reports {
-        let bytes = std::fs::read(folder.join(&report.name)).unwrap();
+    let texts = reports.iter().filter_map(|report| {
+        // Not every text can be had again.
+        let bytes = std::fs::read(folder.join(&report.name)).ok()?;
+        Some((report, bytes))
+    });
+    let mut read = 0;
+    for (report, bytes) in texts {
+        read += 1;
         assert_eq!(
             hexadecimal(&bytes),
             report.sha256,
@@ -191,10 +201,11 @@ fn table(set: &str, folder: &Path, said: &mut Vec<String>) -> String {
             all.into_iter().filter(|finding| finding.severity != Severity::Note).collect();
         score(report, &grave, &mut Vec::new()).into_values().for_each(|count| serious.add(count));
     }
+    assert!(read > 0, "none of the texts is in {}", folder.display());
     let mut total = Count::default();
     counts.values().for_each(|count| total.add(*count));
     let mut lines = vec![
-        format!("{set}: {} reports", reports.len()),
+        format!("{set}: {read} of {} reports", reports.len()),
         String::new(),
         "| rule | labels | right | false alarms | precision | recall |".to_owned(),
         "|---|---|---|---|---|---|".to_owned(),
@@ -221,7 +232,7 @@ fn precision_and_recall() {
 #[test]
 fn the_corpus_is_split_by_where_its_reports_were_found_alone() {
     let corpus = corpus();
-    let mut drawn: Vec<&Report> = corpus.reports.iter().collect();
+    let mut drawn: Vec<&Report> = corpus.reports.iter().filter(|r| r.set != "later").collect();
     drawn.sort_by_key(|report| report.drawn.as_str());
     for (at, report) in drawn.iter().enumerate() {
         assert_eq!(report.set, if at < 20 { "aside" } else { "working" }, "{}", report.name);
@@ -237,7 +248,9 @@ fn every_label_names_a_rule_and_the_corpus_holds_no_sentences() {
     for report in corpus().reports {
         for label in &report.labels {
             assert!(
-                label.rule == WITHOUT_RULE || names.contains(label.rule.as_str()),
+                label.rule == WITHOUT_RULE
+                    || NOT_LOOKED_FOR.contains(&label.rule.as_str())
+                    || names.contains(label.rule.as_str()),
                 "{}: {}",
                 report.name,
                 label.rule

@@ -1,9 +1,11 @@
 //! Reports that others wrote, audited: whole ones, each rule by itself, and arbitrary text.
 #![allow(missing_docs, clippy::unwrap_used, unreachable_pub)] // helpers of tests fail as tests do
 
+mod claims;
 mod corpus;
 mod design;
 mod docs;
+mod printed;
 mod random;
 mod reports;
 mod rules;

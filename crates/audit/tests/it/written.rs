@@ -1,10 +1,10 @@
 //! Reports as people write them: repeats under headings, warm-ups, quotations, settings, claims and
 //! heads of tables.
 
-use pgdyno_audit::{Confidence, Severity};
+use pgdyno_audit::Severity;
 
 use super::rules::{clean, run};
-use super::{checked, close, finding, found, of};
+use super::{checked, finding, found, of};
 
 /// Two runs that differ a little.
 fn two() -> [String; 2] {
@@ -135,23 +135,11 @@ fn settings_are_read_as_people_write_them() {
             "{text}"
         );
     }
-    for said in [
-        "All of this with fsync off.",
-        "fsync was disabled",
-        "We turned off fsync for it.",
-        "## fsync=off",
-    ] {
-        let audit = of(&format!("{said}\n\n{}", clean()));
-        let f = finding(&audit, "fsync-off");
-        assert_eq!(
-            (f.severity, f.sure, f.line),
-            (Severity::Warning, Confidence::Likely, 1),
-            "{said}"
-        );
+    // Prose is not believed: it may be of anything.
+    for said in ["All of this with fsync off.", "fsync was disabled", "We turned off fsync for it."]
+    {
+        assert_eq!(found(&of(&format!("{said}\n\n{}", clean()))), [], "{said}");
     }
-    let rows =
-        of("| setup | tps |\n|---|---|\n| disk, fsync=off | 900 |\n| disk, fsync=on | 300 |\n");
-    assert_eq!(finding(&rows, "fsync-off").severity, Severity::Note, "what is compared");
     for fine in [
         "Never run with fsync off.",
         "What if fsync is off?",
@@ -164,57 +152,6 @@ fn settings_are_read_as_people_write_them() {
     ] {
         assert_eq!(found(&of(&format!("{fine}\n\n{}", clean()))), [], "{fine}");
     }
-}
-
-#[test]
-fn a_claimed_change_is_judged_where_its_figures_are_clear() {
-    let table = "| fs | tps | stddev |\n|---|---|---|\n| xfs | 10904 | 9 |\n| zfs | 7530 | 9 |\n\n";
-    let said = |words: &str| of(&format!("{table}{words}\n"));
-    for right in [
-        "xfs is 45% faster than zfs.",
-        "zfs is 31% slower than xfs",
-        "xfs is 1.5 times faster than zfs",
-        "zfs is 45% slower than xfs",
-    ] {
-        assert_eq!(checked(&said(right), "claimed-change").len(), 1, "{right}");
-    }
-    let f = said("xfs is twice as fast as zfs, that is, faster than it.");
-    assert_eq!(f.findings.len() + checked(&f, "claimed-change").len(), 1);
-    assert_eq!(
-        finding(&said("xfs is 25% faster than zfs."), "claimed-change").sure,
-        Confidence::Certain
-    );
-    for open in [
-        "xfs is up to 25% faster than zfs",
-        "it is 25% faster than before",
-        "xfs uses 25% less cpu and is faster than zfs",
-        "xfs should be 25% faster than zfs",
-        "xfs is 10-25% faster than zfs",
-    ] {
-        let audit = said(open);
-        assert!(
-            checked(&audit, "claimed-change").is_empty()
-                && audit.findings.iter().all(|f| f.rule != "claimed-change"),
-            "{open}"
-        );
-    }
-    let [a, _] = two();
-    let fast = run(7_200_000, 8000.0, 1.999, "");
-    let runs = |words: &str| of(&format!("## default\n{a}\n## tuned\n{fast}\n{words}\n"));
-    let f = runs("The throughput is 4 times higher.");
-    close(&finding(&f, "claimed-change").computed["ratio"], 2.0);
-    assert_eq!(
-        checked(&runs("Performance doubled, throughput is higher."), "claimed-change").len(),
-        1
-    );
-    assert_eq!(
-        finding(&runs("## tps = 8000.000000 (+50% to the default)"), "claimed-change").severity,
-        Severity::Warning
-    );
-    assert_eq!(
-        checked(&runs("## tps = 8000.000000 (+100% to the default)"), "claimed-change").len(),
-        1
-    );
 }
 
 #[test]
@@ -245,10 +182,16 @@ fn tables_are_read_whatever_their_throughput_is_called() {
     ] {
         assert_eq!(found(&table(other)), [], "{other}");
     }
-    let said = of(
-        "Each test was run 3 times.\n\n| fs | tps |\n|---|---|\n| xfs | 10904 |\n| zfs | 7530 |\n",
-    );
-    assert_eq!(found(&said), [], "what repeats there were is said");
+    // Whatever is said above: the table has no spread.
+    for said in [
+        "Each test was run 3 times.",
+        "These are one-shot runs.",
+        "No repeats were made.",
+        "best viewed on paper",
+    ] {
+        let text = format!("{said}\n\n| fs | tps |\n|---|---|\n| xfs | 10904 |\n| zfs | 7530 |\n");
+        assert_eq!(found(&of(&text)), [("one-repeat", Severity::Warning)], "{said}");
+    }
     // A row without figures is no head.
     let audit = of(
         "| cpu | tps |\n|---|---|\n| this one is the client | |\n| first | 160.9 |\n| second | 158.2 |\n",
