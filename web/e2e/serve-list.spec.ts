@@ -218,6 +218,16 @@ for (const path of ['/', '/history?recipe=quickstart', '/runs/latest', '/moon'])
   }
 }
 
+test('a history is there although the list of runs comes later', async ({ page, server }) => {
+  await page.route('**/api/runs', async (route) => {
+    await page.locator('figure').first().waitFor();
+    await route.continue();
+  });
+  await page.goto(`${server.url}/history?recipe=quickstart`);
+  await expect(page.locator('select').first()).toBeVisible();
+  await expect(page.locator('#content')).toHaveAttribute('aria-busy', 'false');
+});
+
 test.describe('a hostile store', () => {
   test.use({ served: 'hostile' });
 
