@@ -41,19 +41,23 @@ LOOK_EVERY_S = 0.25
 PR_SET_PDEATHSIG = 1
 
 
-def make_runnable(size):
-    """Waits until the program of `size` bytes is whole in the working directory, where Ray puts it.
+def start(words, size, **options):
+    """Starts `words` once the program of `size` bytes is whole in the working directory, where Ray puts it.
 
-    Nodes of one machine share that folder. One that finds it takes it as it is, while another one
-    still unpacks.
+    Nodes of one machine share that folder, and each removes what another has unpacked there before it
+    unpacks itself. Who stands in a folder that was removed goes to the one that has its name now.
     """
+    folder = os.readlink("/proc/self/cwd").removesuffix(" (deleted)")
     until = time.monotonic() + SHIPPED_WITHIN_S
-    while time.monotonic() < until:
+    while True:
         with contextlib.suppress(FileNotFoundError):
+            os.chdir(folder)
             if os.path.getsize("pgdyno") == size:
-                break
+                os.chmod("pgdyno", 0o700)
+                return subprocess.Popen(words, **options)
+        if time.monotonic() > until:
+            raise TimeoutError(f"the program was not there within {SHIPPED_WITHIN_S} s")
         time.sleep(LOOK_EVERY_S)
-    os.chmod("pgdyno", 0o700)
 
 
 @ray.remote(max_restarts=0)
@@ -63,10 +67,10 @@ class Worker:
     def run(self, address, token, names, size):
         """Returns the worker's name, its status and its words."""
         name = names[ray.get_runtime_context().get_node_id()]
-        make_runnable(size)
         libc = ctypes.CDLL(None)
-        worker = subprocess.Popen(
+        worker = start(
             ["./pgdyno", "worker", "--join", address, "--token-file", "-", "--name", name],
+            size,
             stdin=subprocess.PIPE,
             stdout=subprocess.DEVNULL,
             stderr=subprocess.PIPE,
@@ -180,11 +184,10 @@ class Command:
     """A command of the program, and its standard streams."""
 
     def __init__(self, command, size):
-        make_runnable(size)
         # Ray kills the children of an actor that ends. This one is nobody's child: its standard input
         # ends then, and it ends in order.
-        self.process = subprocess.Popen(
-            ["setsid", "--fork", "./pgdyno", command],
+        self.process = start(
+            ["setsid", "--fork", "./pgdyno", command], size,
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, bufsize=0,
             # Ray blocks SIGINT, and what it starts would inherit that.
             preexec_fn=lambda: signal.pthread_sigmask(signal.SIG_SETMASK, []))
