@@ -151,8 +151,8 @@ fn failed(evidence: &Evidence, verdicts: &mut Verdicts) {
         if share >= FAILED {
             let message = format!(
                 "{} of {} {what} ({}%): what is left of the load is measured, and not the one that was asked for",
-                number(failed),
-                number(whole),
+                exact(failed),
+                exact(whole),
                 number(share * 100.0)
             );
             verdicts.found(Warning, Certain, lines, message, computed);

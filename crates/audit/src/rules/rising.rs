@@ -2,7 +2,7 @@
 
 use pgdyno_stats::{CONFIDENCE, Trend, share_of_orders_with_trend, trend};
 
-use super::rule::number;
+use super::rule::exact;
 use super::tables::joined;
 use crate::figure::Figure;
 
@@ -96,7 +96,7 @@ impl<'a> Rising<'a> {
             "{} of {} rows rise or fall over their repeats, as warm-up or drift makes them: {names}; {what} by chance in 1 of {} such reports",
             self.rows.len(),
             self.tested,
-            number((1.0 / chance).round())
+            exact((1.0 / chance).round())
         )
     }
 }

@@ -119,7 +119,7 @@ fn counted(run: &PgbenchRun, verdicts: &mut Verdicts) {
         );
         verdicts.right(&lines, message, computed);
     } else if done.value < wanted.value {
-        let missing = number(wanted.value - done.value - lost);
+        let missing = exact(wanted.value - done.value - lost);
         let message = format!(
             "{missing} of {} transactions were not done: clients ended early",
             wanted.value
