@@ -5940,7 +5940,7 @@ export interface ReportTable {
    */
   rows: ReportRow[];
   /**
-   * Whether the table or its caption mentions medians, intervals or numbers of repeats.
+   * Whether the table itself mentions medians, intervals or numbers of repeats.
    */
   summarised: boolean;
   /**
