@@ -73,7 +73,7 @@ pub(super) fn find(
     let sets = sets(tables, runs, groups);
     let names: Vec<String> = sets.iter().flatten().map(Named::lower).take(MOST_NAMES).collect();
     let names: Vec<&str> = names.iter().map(String::as_str).collect();
-    let mut found = Vec::new();
+    let (mut found, mut open) = (Vec::new(), Vec::new());
     for (at, line) in scan.lines.iter().enumerate() {
         if scan.read[at] || !line.cells.is_empty() || line.text.len() > LONGEST {
             continue;
@@ -82,13 +82,22 @@ pub(super) fn find(
         for sentence in sentences(&line.text.to_lowercase()) {
             let Some(said) = Said::read(sentence, &names) else { continue };
             let mut meant = said.meant(&sets, line.number);
-            let Some(first) = meant.next() else { continue };
-            // Where several tables have both, and not all agree, nobody says which is meant.
-            if meant.all(|other| other.is_right() == first.is_right()) {
-                found.push(first);
+            match meant.next() {
+                Some(first) if meant.all(|other| other.is_right() == first.is_right()) => {
+                    found.push(first);
+                }
+                Some(_) => open
+                    .push((at, "of two tables that have both names one says so, and one does not")),
+                None => open.push((at, "no table of tps and no runs have both names")),
             }
         }
         scan.read[at] = found.len() > before;
+    }
+    for (at, why) in open {
+        let number = scan.lines[at].number;
+        if !std::mem::replace(&mut scan.read[at], true) {
+            scan.not_understood(number, format!("a claim that is not checked: {why}"));
+        }
     }
     found
 }

@@ -9,6 +9,7 @@ use super::pgbench_run::PgbenchRun;
 use super::properties::Property;
 use super::recognised::Recognised;
 use super::shares::PrintedShare;
+use super::sysbench::SysbenchCommand;
 use crate::figure::Figure;
 
 /// What the rules judge: what was recognised, and what only they need.
@@ -35,6 +36,7 @@ pub(crate) struct Evidence {
     pub(crate) described: BTreeSet<&'static str>,
     /// Percentiles of sysbench that are the greatest that its histogram knows.
     pub(crate) capped: Vec<Figure>,
+    pub(crate) sysbench_commands: Vec<SysbenchCommand>,
     /// Ratios that prose claims.
     pub(crate) claims: Vec<Claim>,
 }

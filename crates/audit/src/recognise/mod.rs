@@ -85,6 +85,7 @@ pub(super) fn recognise(document: &Document) -> (Evidence, Vec<NotUnderstood>) {
     leftover(scan);
     let (aborted, scales) = (pgbench::aborted(scan), command::initialised_scales(scan));
     let described = storage::described(scan);
+    let sysbench_commands = sysbench::commands(scan);
     let capped = sysbench.iter().filter_map(|run| sysbench::capped(scan, run)).collect();
     let recognised = Recognised { runs, sysbench, tables, fsync, cpus, devices, settings, storage };
     let mut not_understood = std::mem::take(&mut scan.not_understood);
@@ -105,6 +106,7 @@ pub(super) fn recognise(document: &Document) -> (Evidence, Vec<NotUnderstood>) {
         scales,
         described,
         capped,
+        sysbench_commands,
         claims,
     };
     (evidence, not_understood)

@@ -104,6 +104,38 @@ impl SysbenchRun {
     }
 }
 
+/// A command of sysbench that runs a load.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct SysbenchCommand {
+    pub(crate) line: usize,
+    pub(crate) threads: Option<Figure>,
+    pub(crate) time_s: Option<Figure>,
+}
+
+/// Finds the commands. Their lines stay open to others.
+pub(super) fn commands(scan: &Scan<'_>) -> Vec<SysbenchCommand> {
+    scan.lines.iter().filter_map(|line| command(&line.text, line.number)).collect()
+}
+
+/// `sysbench oltp.lua --num-threads=10 --max-time=600 run`
+fn command(text: &str, line: usize) -> Option<SysbenchCommand> {
+    let (_, rest) = text.split_once("sysbench ")?;
+    let words: Vec<&str> = rest.split_whitespace().map(|word| word.trim_matches('`')).collect();
+    words.contains(&"run").then_some(())?;
+    let value = |names: [&str; 2]| {
+        let mut given = words.iter().filter_map(|word| {
+            let (name, value) = word.split_once('=')?;
+            names.contains(&name).then(|| Figure::count(value, line)).flatten()
+        });
+        given.next()
+    };
+    Some(SysbenchCommand {
+        line,
+        threads: value(["--threads", "--num-threads"]),
+        time_s: value(["--time", "--max-time"]),
+    })
+}
+
 /// The greatest latency that sysbench's histogram knows (ms).
 const CAP: f64 = 100_000.0;
 

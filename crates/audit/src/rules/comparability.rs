@@ -100,7 +100,7 @@ fn scale_below_clients(evidence: &Evidence, verdicts: &mut Verdicts) {
         verdicts.found(Warning, Likely, &lines(&below), message, computed);
     } else if !right.is_empty() {
         let message =
-            format!("{} runs of TPC-B have a scale of their clients or more", right.len());
+            format!("runs of TPC-B with a scale of their clients or more: {}", right.len());
         verdicts.right(&lines(&right), message, json!({ "runs": right.len() }));
     }
 }

@@ -206,7 +206,7 @@ fn littles_law_of_rows(evidence: &Evidence, verdicts: &mut Verdicts) {
         verdicts.found(severity, Certain, &[tps.line], message, computed);
     }
     if !right.is_empty() {
-        let message = format!("{} rows have no more clients at work than there are", right.len());
+        let message = format!("rows with no more clients at work than there are: {}", right.len());
         verdicts.right(&right, message, json!({ "rows": right.len() }));
     }
 }

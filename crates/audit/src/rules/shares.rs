@@ -38,7 +38,8 @@ fn judge(evidence: &Evidence, verdicts: &mut Verdicts) {
             verdicts.found(Serious, Certain, &lines, message, computed);
         }
         if !right.is_empty() {
-            let message = format!("{} counts and percentages of pgbench's agree", right.len());
+            let message =
+                format!("counts and percentages of pgbench's that agree: {}", right.len());
             verdicts.right(&right, message, json!({ "figures": right.len() }));
         }
     }

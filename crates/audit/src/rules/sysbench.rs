@@ -4,14 +4,22 @@ use serde_json::json;
 
 use super::rule::{Rule, Verdicts, exact, weight};
 use crate::figure::Figure;
-use crate::finding::Confidence::Certain;
+use crate::finding::Confidence::{Certain, Likely};
 use crate::finding::Severity::Warning;
 use crate::recognise::{Evidence, SysbenchRun};
 
 /// What clocks and the edges of a run may take, beside rounding.
 const EDGES: f64 = 0.01;
 
-pub(super) const RULES: &[Rule] = &[ARITHMETIC, CAPPED];
+pub(super) const RULES: &[Rule] = &[ARITHMETIC, CAPPED, COMMAND];
+
+const COMMAND: Rule = Rule {
+    name: "sysbench-command",
+    looks_for: "the only command of sysbench above a report whose threads are not those of the report, or whose time the report exceeds by \
+                more than 5%",
+    source: "sysbench, --threads and --time (0.5: --num-threads and --max-time)",
+    judge: command,
+};
 
 const CAPPED: Rule = Rule {
     name: "capped-percentile",
@@ -101,6 +109,41 @@ fn sums(run: &SysbenchRun) -> Vec<Sum> {
     sums
 }
 
+/// More than this share beyond the time that was asked for is no edge of a run.
+const LONGER: f64 = 0.05;
+
+fn command(evidence: &Evidence, verdicts: &mut Verdicts) {
+    let mut before = 0;
+    for run in &evidence.recognised.sysbench {
+        let begin = run.progress.first().map_or(run.line, |progress| progress.at_s.line);
+        let commands = evidence.sysbench_commands.iter();
+        let between: Vec<_> = commands.filter(|c| c.line > before && c.line < begin).collect();
+        before = run.last_line;
+        let [command] = between.as_slice() else { continue };
+        let mut found = |asked: String, reported: String, line: usize| {
+            let message = format!(
+                "the command above (line {}) asks for {asked}, and the report is of {reported}: which of them was measured is not known",
+                command.line
+            );
+            let computed = json!({ "asked": asked, "reported": reported });
+            verdicts.found(Warning, Likely, &[line, command.line], message, computed);
+        };
+        if let (Some(asked), Some(reported)) = (command.threads, run.threads)
+            && asked.value != reported.value
+        {
+            let threads = |figure: Figure| format!("{} threads", figure.value);
+            found(threads(asked), threads(reported), reported.line);
+        }
+        if let (Some(asked), Some(reported)) = (command.time_s, run.total_time_s)
+            && asked.value > 0.0
+            && reported.value > asked.value * (1.0 + LONGER) + 1.0
+        {
+            let seconds = |figure: Figure| format!("{} s", exact(figure.value));
+            found(seconds(asked), seconds(reported), reported.line);
+        }
+    }
+}
+
 fn arithmetic(evidence: &Evidence, verdicts: &mut Verdicts) {
     for run in &evidence.recognised.sysbench {
         let mut right = Vec::new();
@@ -119,7 +162,7 @@ fn arithmetic(evidence: &Evidence, verdicts: &mut Verdicts) {
         }
         if !right.is_empty() {
             let message = format!(
-                "{} figures of sysbench agree with those that they are computed of",
+                "figures of sysbench that agree with those that they are computed of: {}",
                 right.len()
             );
             verdicts.right(&right, message, json!({ "figures": right.len() }));

@@ -196,7 +196,8 @@ fn fsync_arithmetic(evidence: &Evidence, verdicts: &mut Verdicts) {
         }
     }
     if !right.is_empty() {
-        let message = format!("{} rates of pg_test_fsync agree with their times", right.len());
+        let message =
+            format!("rates of pg_test_fsync that agree with their times: {}", right.len());
         verdicts.right(&right, message, json!({}));
     }
 }

@@ -71,6 +71,7 @@ fn a_name_that_two_tables_have_is_not_clear() {
     let text =
         format!("{}And more:\n\n{}ext4 is 3 times faster than xfs\n", table(30, 10), table(20, 10));
     assert_eq!(judged(&of(&text)), NOT_CHECKED);
+    assert!(of(&text).not_understood[0].why.contains("of two tables"));
     // Times are no tps: the smaller is the faster.
     let times =
         "| fs | runtime (s) | stddev |\n|---|---|---|\n| ext4 | 20 | 1 |\n| xfs | 10 | 1 |\n\n";

@@ -36,6 +36,7 @@ const OF_A_PLACE: &[&str] = &[
     "fsync-arithmetic",
     "claimed-ratio",
     "command-contradiction",
+    "sysbench-command",
     "printed-shares",
     "rate-reached",
     "capped-percentile",
@@ -120,7 +121,7 @@ impl Count {
 /// The rule whose labels a finding answers to.
 fn label_of(rule: &str) -> &str {
     match rule {
-        "property-contradiction" | "command-contradiction" => "contradiction",
+        "property-contradiction" | "command-contradiction" | "sysbench-command" => "contradiction",
         rule => rule,
     }
 }

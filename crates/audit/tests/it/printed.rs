@@ -98,6 +98,34 @@ fn a_percentile_at_the_end_of_sysbenchs_histogram_is_told() {
 }
 
 #[test]
+fn a_report_of_sysbench_is_of_what_its_command_asks_for() {
+    let report = |command: &str| {
+        of(&format!(
+            "{command}\n\nRunning the test with following options:\nNumber of threads: 256\n\nSQL statistics:\n    transactions:                        36026  (10.00 per sec.)\n\
+             General statistics:\n    total time:                          3602.6152s\n"
+        ))
+    };
+    let rule = "sysbench-command";
+    for (wrong, asked) in [
+        ("sysbench oltp.lua --num-threads=10 --max-time=3600 run", "10 threads"),
+        ("sysbench oltp_read_write --threads=256 --time=1800 run", "1800 s"),
+    ] {
+        let audit = report(wrong);
+        let f = finding(&audit, rule);
+        assert!(f.message.contains(&format!("asks for {asked},")), "{wrong}: {}", f.message);
+    }
+    for fine in [
+        "sysbench oltp_read_write --threads=256 --time=3600 run",
+        // It may end by its number of events.
+        "sysbench oltp_read_write --threads=256 --time=9000 run",
+        "sysbench oltp_read_write --threads=16 prepare",
+        "sysbench oltp_read_write --threads=$n run",
+    ] {
+        assert!(!speaks(&report(fine), rule), "{fine}");
+    }
+}
+
+#[test]
 fn a_report_is_of_what_the_command_above_it_asks_for() {
     let report = run(3_600_000, 4000.0, 3.999, "");
     let above = |command: &str| of(&format!("{command}\n{report}"));
