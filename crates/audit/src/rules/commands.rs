@@ -1,5 +1,6 @@
 //! Whether a report of pgbench is of what the command above it asks for.
 
+use pgdyno_model::format::counted;
 use serde_json::json;
 
 use super::rule::{Rule, Verdicts, exact, number};
@@ -51,27 +52,24 @@ fn pairs(run: &PgbenchRun, command: &Command) -> Vec<(String, String)> {
         None => threads.value,
     });
     let value = |figure: Option<crate::figure::Figure>| figure.map(|figure| figure.value);
-    for (asked, reported, what) in [
-        (value(command.clients), value(run.clients), "clients"),
-        (threads, value(run.threads), "threads"),
-        (value(command.duration_s), value(run.duration_s), "s"),
-        (
-            value(command.transactions_per_client),
-            value(run.transactions_per_client),
-            "transactions per client",
-        ),
-    ] {
+    let of_client = |each: f64| format!("{} per client", counted(each as u64, "transaction"));
+    let in_seconds = |seconds: f64| format!("{seconds} s");
+    let each_of: [(Option<f64>, Option<f64>, &dyn Fn(f64) -> String); 4] = [
+        (value(command.clients), value(run.clients), &|n| counted(n as u64, "client")),
+        (threads, value(run.threads), &|n| counted(n as u64, "thread")),
+        (value(command.duration_s), value(run.duration_s), &in_seconds),
+        (value(command.transactions_per_client), value(run.transactions_per_client), &of_client),
+    ];
+    for (asked, reported, words) in each_of {
         if let (Some(asked), Some(reported)) = (asked, reported) {
-            pairs.push((format!("{asked} {what}"), format!("{reported} {what}")));
+            pairs.push((words(asked), words(reported)));
         }
     }
     if let (Some(seconds), Some(each)) = (command.duration_s, run.transactions_per_client) {
-        let each = format!("{} transactions per client", each.value);
-        pairs.push((format!("{} s", seconds.value), each));
+        pairs.push((in_seconds(seconds.value), of_client(each.value)));
     }
     if let (Some(each), Some(seconds)) = (command.transactions_per_client, run.duration_s) {
-        let each = format!("{} transactions per client", each.value);
-        pairs.push((each, format!("{} s", seconds.value)));
+        pairs.push((of_client(each.value), in_seconds(seconds.value)));
     }
     if let (Some(asked), Some(reported)) = (&command.protocol, &run.query_mode) {
         pairs.push((format!("query mode {asked}"), format!("query mode {reported}")));
