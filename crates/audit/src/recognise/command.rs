@@ -83,21 +83,61 @@ impl Kind {
 }
 
 impl Command {
-    /// Takes what pgbench takes where none of the options `seen` says otherwise.
-    fn take_defaults(&mut self, seen: &[&str]) {
+    /// Takes an option; returns whether it is one that runs a load.
+    fn take(&mut self, name: &str, value: Option<&str>) -> bool {
+        let line = self.line;
+        let count = || value.and_then(|text| Figure::count(text, line));
+        match name {
+            "c" | "--client" => self.clients = count(),
+            "T" | "--time" => self.duration_s = count(),
+            "t" | "--transactions" => self.transactions_per_client = count(),
+            "S" | "--select-only" => {
+                self.writes = Some(false);
+                self.kinds.push(Kind::SelectOnly);
+            }
+            "N" | "--skip-some-updates" => {
+                self.writes = Some(true);
+                self.kinds.push(Kind::SimpleUpdate);
+            }
+            "f" | "--file" => {
+                self.writes = None;
+                self.kinds.push(Kind::File);
+            }
+            "b" | "--builtin" => {
+                let name = value.unwrap_or_default().to_ascii_lowercase();
+                self.writes = Some(!name.starts_with("se"));
+                let kind = Kind::of_builtin(&name);
+                self.is_whole &= kind.is_some();
+                self.kinds.extend(kind);
+            }
+            "R" | "--rate" => {
+                self.rate = value.and_then(|text| Figure::read(text, line));
+                self.rate_limited = true;
+            }
+            "j" | "--jobs" => self.threads = count(),
+            "M" | "--protocol" => self.protocol = value.map(str::to_lowercase),
+            "s" | "--scale" => self.scale = count(),
+            "P" | "--progress" | "L" | "--latency-limit" | "n" | "r" | "C" | "l" => {}
+            _ => return false,
+        }
+        true
+    }
+
+    /// Takes what pgbench takes where none of `options` says otherwise.
+    fn take_defaults(&mut self, options: &[(&str, Option<&str>)]) {
         let one = |value| Some(Figure { value, half: 0.0, line: self.line });
         let (single, ten) = (one(1.0), one(10.0));
-        let has = |names: [&str; 2]| names.iter().any(|name| seen.contains(name));
-        if !has(["-c", "--client"]) {
+        let has = |names: [&str; 2]| options.iter().any(|(name, _)| names.contains(name));
+        if !has(["c", "--client"]) {
             self.clients = single;
         }
-        if !has(["-j", "--jobs"]) {
+        if !has(["j", "--jobs"]) {
             self.threads = single;
         }
-        if !has(["-M", "--protocol"]) {
+        if !has(["M", "--protocol"]) {
             self.protocol = Some("simple".to_owned());
         }
-        if !has(["-t", "--transactions"]) && !has(["-T", "--time"]) {
+        if !has(["t", "--transactions"]) && !has(["T", "--time"]) {
             self.transactions_per_client = ten;
         }
     }
@@ -182,78 +222,60 @@ fn initialised_scale(text: &str) -> Option<f64> {
     separate.or_else(joined).and_then(|scale| scale.parse().ok())
 }
 
+/// Letters of pgbench's options that take no argument; several may stand behind one dash.
+const WITHOUT_ARGUMENT: &str = "CNSilnqrv";
+
+/// The options of a command line up to what the shell does with it, each with its argument.
+fn options<'a>(words: impl Iterator<Item = &'a str>) -> Vec<(&'a str, Option<&'a str>)> {
+    let mut words = words.map(|w| w.trim_matches(['`', '"', '\'', ',', ')'])).peekable();
+    let mut options = Vec::new();
+    while let Some(word) = words.next() {
+        if matches!(word, "|" | ";" | "&" | "&&" | "||" | ">" | ">>") {
+            break;
+        }
+        let mut value = || words.next_if(|next| !next.starts_with('-'));
+        if word.starts_with("--") {
+            options.push(match word.split_once('=') {
+                Some((name, value)) => (name, Some(value)),
+                None => (word, value()),
+            });
+        } else if let Some(letters) = word.strip_prefix('-').filter(|letters| letters.is_ascii()) {
+            for at in 0..letters.len() {
+                let (letter, rest) = (&letters[at..=at], &letters[at + 1..]);
+                if WITHOUT_ARGUMENT.contains(letter) {
+                    options.push((letter, None));
+                    continue;
+                }
+                options.push((letter, if rest.is_empty() { value() } else { Some(rest) }));
+                break;
+            }
+        }
+    }
+    options
+}
+
 fn read(text: &str, line: usize) -> Option<Command> {
     let mut words = text.split_whitespace();
     words.find(|word| {
         let word = word.trim_start_matches(['`', '"', '(', '$', '#']);
         word == "pgbench" || word.ends_with("/pgbench")
     })?;
-    let mut command = Command { line, writes: Some(true), ..Command::default() };
-    let (mut options, mut seen) = (0, Vec::new());
-    command.options = options_of(text);
-    command.is_whole = is_whole(text);
-    let mut words = words.map(|w| w.trim_matches(['`', '"', '\'', ',', ')'])).peekable();
-    while let Some(word) = words.next() {
-        if matches!(word, "|" | ";" | "&" | "&&" | "||" | ">" | ">>") {
-            break;
-        }
-        let (name, joined) = match word.split_once('=') {
-            Some((name, value)) if name.starts_with("--") => (name, Some(value)),
-            _ if word.starts_with("--") => (word, None),
-            // `-c32`
-            _ if word.starts_with('-') && word.is_char_boundary(2) && word.len() > 2 => {
-                (&word[..2], Some(&word[2..]))
-            }
-            _ => (word, None),
-        };
-        seen.push(name);
-        let mut value = || joined.or_else(|| words.next_if(|next| !next.starts_with('-')));
-        match name {
-            "-i" | "--initialize" => return None,
-            "-c" | "--client" => command.clients = value().and_then(|v| Figure::count(v, line)),
-            "-T" | "--time" => command.duration_s = value().and_then(|v| Figure::count(v, line)),
-            "-t" | "--transactions" => {
-                command.transactions_per_client = value().and_then(|v| Figure::count(v, line));
-            }
-            "-S" | "--select-only" => {
-                command.writes = Some(false);
-                command.kinds.push(Kind::SelectOnly);
-            }
-            "-N" | "--skip-some-updates" => {
-                command.writes = Some(true);
-                command.kinds.push(Kind::SimpleUpdate);
-            }
-            "-f" | "--file" => {
-                value();
-                command.writes = None;
-                command.kinds.push(Kind::File);
-            }
-            "-b" | "--builtin" => {
-                let name = value().unwrap_or_default().to_ascii_lowercase();
-                command.writes = Some(!name.starts_with("se"));
-                let kind = Kind::of_builtin(&name);
-                command.is_whole &= kind.is_some();
-                command.kinds.extend(kind);
-            }
-            "-R" | "--rate" => {
-                command.rate = value().and_then(|v| Figure::read(v, line));
-                command.rate_limited = true;
-            }
-            "-j" | "--jobs" => command.threads = value().and_then(|v| Figure::count(v, line)),
-            "-M" | "--protocol" => command.protocol = value().map(str::to_lowercase),
-            "-s" | "--scale" => command.scale = value().and_then(|v| Figure::count(v, line)),
-            "-P" | "--progress" | "-L" | "--latency-limit" => {
-                value();
-            }
-            "-n" | "-r" | "-C" | "-l" => {}
-            _ => continue,
-        }
-        options += 1;
+    let mut command = Command {
+        line,
+        options: options_of(text),
+        is_whole: is_whole(text),
+        writes: Some(true),
+        ..Command::default()
+    };
+    let options = options(words);
+    if options.iter().any(|(name, _)| matches!(*name, "i" | "--initialize")) {
+        return None;
     }
+    let known = options.iter().filter(|(name, value)| command.take(name, *value)).count();
     if command.is_whole {
-        command.take_defaults(&seen);
+        command.take_defaults(&options);
     }
-    (options > 0).then_some(command)
+    (known > 0).then_some(command)
 }
 
 /// Whether a builtin script changes data, by what `transaction type` says of it in lower case.
@@ -307,6 +329,13 @@ mod tests {
             (None, None, Some(120.0))
         );
         assert_eq!(read("pgbench -S -T 60", 1).unwrap().writes, Some(false));
+        let bundled = read("pgbench -nSc 4 -rj2 -T60 db", 1).unwrap();
+        assert_eq!(
+            (value(bundled.clients), value(bundled.threads), value(bundled.duration_s)),
+            (Some(4.0), Some(2.0), Some(60.0))
+        );
+        assert_eq!(bundled.kinds, [Kind::SelectOnly]);
+        assert_eq!(read("pgbench -is 32", 1), None);
         for none in ["pgbench -i -s 32", "pgbench is a program", "pgbench", "pgbench |"] {
             assert_eq!(read(none, 1), None, "{none}");
         }

@@ -129,9 +129,12 @@ fn a_report_of_sysbench_is_of_what_its_command_asks_for() {
 fn a_report_is_of_what_the_command_above_it_asks_for() {
     let report = run(3_600_000, 4000.0, 3.999, "");
     let above = |command: &str| of(&format!("{command}\n{report}"));
-    let fits = "$ pgbench -M prepared -c 16 -j 8 -T 900 bench";
-    let audit = above(fits);
-    assert_eq!(checked(&audit, "command-contradiction").len(), 1, "{:#?}", audit.findings);
+    for fits in
+        ["$ pgbench -M prepared -c 16 -j 8 -T 900 bench", "pgbench -nrM prepared -c16 -j8 -T900"]
+    {
+        let audit = above(fits);
+        assert_eq!(checked(&audit, "command-contradiction").len(), 1, "{:#?}", audit.findings);
+    }
     for (wrong, asked) in [
         ("pgbench -M prepared -c 65 -j 8 -T 900 bench", "65 clients"),
         ("pgbench -M prepared -c 16 -j 4 -T 900 bench", "4 threads"),
