@@ -54,17 +54,16 @@ fn pairs(run: &PgbenchRun, command: &Command) -> Vec<(String, String)> {
     let value = |figure: Option<crate::figure::Figure>| figure.map(|figure| figure.value);
     let of_client = |each: f64| format!("{} per client", counted(each as u64, "transaction"));
     let in_seconds = |seconds: f64| format!("{seconds} s");
-    let each_of: [(Option<f64>, Option<f64>, &dyn Fn(f64) -> String); 4] = [
-        (value(command.clients), value(run.clients), &|n| counted(n as u64, "client")),
-        (threads, value(run.threads), &|n| counted(n as u64, "thread")),
-        (value(command.duration_s), value(run.duration_s), &in_seconds),
-        (value(command.transactions_per_client), value(run.transactions_per_client), &of_client),
-    ];
-    for (asked, reported, words) in each_of {
-        if let (Some(asked), Some(reported)) = (asked, reported) {
-            pairs.push((words(asked), words(reported)));
-        }
-    }
+    let clients = |n: f64| counted(n as u64, "client");
+    let in_threads = |n: f64| counted(n as u64, "thread");
+    let mut compare = |asked: Option<f64>, reported: Option<f64>, words: &dyn Fn(f64) -> String| {
+        pairs.extend(asked.zip(reported).map(|(asked, reported)| (words(asked), words(reported))));
+    };
+    compare(value(command.clients), value(run.clients), &clients);
+    compare(threads, value(run.threads), &in_threads);
+    compare(value(command.duration_s), value(run.duration_s), &in_seconds);
+    let each = value(run.transactions_per_client);
+    compare(value(command.transactions_per_client), each, &of_client);
     if let (Some(seconds), Some(each)) = (command.duration_s, run.transactions_per_client) {
         pairs.push((in_seconds(seconds.value), of_client(each.value)));
     }
