@@ -17,7 +17,7 @@ const COMMAND: Rule = Rule {
     name: "sysbench-command",
     looks_for: "the only command of sysbench above a report whose threads are not those of the report, or whose time the report exceeds by \
                 more than 5%",
-    source: "sysbench, --threads and --time (0.5: --num-threads and --max-time)",
+    source: "sysbench, its options on threads and time (0.5 calls them num-threads and max-time)",
     judge: command,
 };
 
