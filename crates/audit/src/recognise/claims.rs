@@ -4,11 +4,15 @@
 //! Both names must stand in the figures, and the sentence must say which way the ratio goes and
 //! nothing more. Whatever else seems to claim a ratio is told as not checked.
 
+use std::collections::BTreeMap;
+
+use pgdyno_stats::mean_ci95;
+
 use super::pgbench_run::PgbenchRun;
 use super::scan::Scan;
 use super::table::Table;
 use crate::figure::written;
-use crate::words::Words;
+use crate::words::{Words, split};
 
 /// A claim that one configuration has so many times the throughput of another.
 #[derive(Clone, Debug, PartialEq)]
@@ -106,10 +110,7 @@ pub(super) fn find(
 fn sets(tables: &[Table], runs: &[PgbenchRun], groups: &[Vec<usize>]) -> Vec<Vec<Named>> {
     let of_tables = tables.iter().filter(|table| table.tps).map(|table| {
         let rows = table.rows.iter().filter_map(|row| {
-            let mean = || {
-                let values = row.values();
-                (!values.is_empty()).then(|| values.iter().sum::<f64>() / values.len() as f64)
-            };
+            let mean = || mean_ci95(&row.values()).mean;
             let tps = row.value().map(|figure| figure.value).or_else(mean)?;
             Some(Named { name: row.label.clone(), tps, line: row.line })
         });
@@ -119,14 +120,17 @@ fn sets(tables: &[Table], runs: &[PgbenchRun], groups: &[Vec<usize>]) -> Vec<Vec
         let first = &runs[*group.first()?];
         let tps: Vec<f64> =
             group.iter().filter_map(|at| Some(runs[*at].tps_connected()?.value)).collect();
-        let mean = tps.iter().sum::<f64>() / tps.len().max(1) as f64;
+        let mean = mean_ci95(&tps).mean.unwrap_or_default();
         Some(Named { name: first.label.clone()?, tps: mean, line: first.line })
     });
     let mut sets: Vec<Vec<Named>> = of_tables.collect();
     sets.push(of_runs.collect());
     for set in &mut sets {
-        let names: Vec<String> = set.iter().map(Named::lower).collect();
-        let is_one = |named: &Named| names.iter().filter(|n| **n == named.lower()).count() == 1;
+        let mut times: BTreeMap<String, usize> = BTreeMap::new();
+        for named in set.iter() {
+            *times.entry(named.lower()).or_default() += 1;
+        }
+        let is_one = |named: &Named| times[&named.lower()] == 1;
         set.retain(|named| is_one(named) && named.name.chars().count() >= 2 && named.tps > 0.0);
     }
     sets
@@ -163,15 +167,13 @@ impl Said {
         let [(of, of_at), (to, to_at)] = mentioned.as_slice() else { return None };
         let (before, between) = (&sentence[..of_at.start], &sentence[of_at.end..to_at.start]);
         let after = &sentence[to_at.end..];
-        if !words(before).all(|word| BEFORE.has(word)) || !ends(after) {
+        if !split(before).iter().all(|word| BEFORE.has(word)) || !ends(after) {
             return None;
         }
         let (ratio, words) = comparison(between)?;
         Some(Self { of: (*of).to_owned(), to: (*to).to_owned(), ratio, words })
     }
-}
 
-impl Said {
     /// Returns what it claims in each of `sets` that has both names.
     fn meant<'a>(
         &'a self,
@@ -193,15 +195,11 @@ const BEFORE: Words =
 /// Words that may stand between a name and its verb, or before the other name.
 const OF_NAME: Words = Words("s|the|tps|throughput|performance|speed|on|that|those|of|with|what");
 
-fn words(text: &str) -> impl Iterator<Item = &str> {
-    text.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty())
-}
-
 /// Whether nothing behind the second name says of what it is said: another load, another size.
 fn ends(after: &str) -> bool {
     const AFTER: Words = Words("s|tps|throughput|performance|speed|does|did|here|in");
     let clause = after.split([',', '(', ':', ')', '.']).next().unwrap_or_default();
-    words(clause).all(|word| AFTER.has(word))
+    split(clause).iter().all(|word| AFTER.has(word))
         && !after.contains(|c: char| c.is_ascii_digit())
         && !after.contains('?')
 }

@@ -70,6 +70,15 @@ impl Kind {
         found.next().filter(|_| found.next().is_none()).map(|(_, kind)| kind)
     }
 
+    /// Whether it changes data; none where its scripts decide.
+    pub(super) fn writes(self) -> Option<bool> {
+        match self {
+            Self::TpcB | Self::SimpleUpdate => Some(true),
+            Self::SelectOnly => Some(false),
+            Self::File | Self::Several => None,
+        }
+    }
+
     /// Returns how a report's reader knows it.
     pub(crate) fn name(self) -> &'static str {
         match self {
@@ -276,20 +285,6 @@ fn read(text: &str, line: usize) -> Option<Command> {
         command.take_defaults(&options);
     }
     (known > 0).then_some(command)
-}
-
-/// Whether a builtin script changes data, by what `transaction type` says of it in lower case.
-pub(super) fn builtin_writes(kind: &str) -> Option<bool> {
-    if kind.contains("select only") {
-        Some(false)
-    } else if kind.contains("tpc-b")
-        || kind.contains("simple update")
-        || kind.starts_with("update only")
-    {
-        Some(true)
-    } else {
-        None
-    }
 }
 
 /// Whether a script of these commands changes data; none without any, or where functions may.

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::command::{builtin_writes, statements_write};
+use super::command::{Kind, statements_write};
 use crate::figure::Figure;
 
 /// What one run of pgbench printed. Each part is none where it was not printed, or not copied.
@@ -132,9 +132,8 @@ impl PgbenchRun {
 
     /// Whether it changes data; none where nobody can tell from what is printed.
     pub(crate) fn writes(&self) -> Option<bool> {
-        let kind = self.transaction_type.as_deref().unwrap_or_default().to_ascii_lowercase();
-        let known = builtin_writes(&kind);
-        known.or_else(|| {
+        let kind = self.transaction_type.as_deref().map(Kind::of_report);
+        kind.and_then(Kind::writes).or_else(|| {
             let statements =
                 || self.statements.iter().chain(self.scripts.iter().flat_map(|s| &s.statements));
             statements_write(statements().map(|s| s.text.as_str()))

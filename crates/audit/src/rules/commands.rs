@@ -4,7 +4,7 @@ use pgdyno_model::format::counted;
 use serde_json::json;
 
 use super::rule::{Rule, Verdicts, exact, number};
-use crate::finding::Confidence::{Certain, Likely};
+use crate::finding::Confidence::Certain;
 use crate::finding::Severity::Warning;
 use crate::recognise::{Command, Evidence, Kind, PgbenchRun};
 
@@ -102,12 +102,7 @@ fn contradictions(evidence: &Evidence, verdicts: &mut Verdicts) {
             continue;
         }
         for (asked, reported) in wrong {
-            let message = format!(
-                "the command above (line {}) asks for {asked}, and the report is of {reported}: which of them was measured is not known",
-                command.line
-            );
-            let computed = json!({ "asked": asked, "reported": reported });
-            verdicts.found(Warning, Likely, &lines, message, computed);
+            verdicts.asked_otherwise(lines, asked, reported);
         }
     }
 }

@@ -1,6 +1,6 @@
 //! A rule, and what it reports.
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::finding::{Checked, Confidence, Finding, Severity};
 use crate::recognise::Evidence;
@@ -43,6 +43,21 @@ impl Verdicts {
             message: message.into(),
             computed,
         });
+    }
+
+    /// Reports that the command on line `command` asks for one thing, and the report, on line
+    /// `report`, is of another.
+    pub(super) fn asked_otherwise(
+        &mut self,
+        [report, command]: [usize; 2],
+        asked: &str,
+        reported: &str,
+    ) {
+        let message = format!(
+            "the command above (line {command}) asks for {asked}, and the report is of {reported}: which of them was measured is not known"
+        );
+        let computed = json!({ "asked": asked, "reported": reported });
+        self.found(Severity::Warning, Confidence::Likely, &[report, command], message, computed);
     }
 
     pub(super) fn right(&mut self, lines: &[usize], message: impl Into<String>, computed: Value) {

@@ -4,7 +4,7 @@ use serde_json::json;
 
 use super::rule::{Rule, Verdicts, exact, weight};
 use crate::figure::Figure;
-use crate::finding::Confidence::{Certain, Likely};
+use crate::finding::Confidence::Certain;
 use crate::finding::Severity::Warning;
 use crate::recognise::{Evidence, SysbenchRun};
 
@@ -121,12 +121,7 @@ fn command(evidence: &Evidence, verdicts: &mut Verdicts) {
         before = run.last_line;
         let [command] = between.as_slice() else { continue };
         let mut found = |asked: String, reported: String, line: usize| {
-            let message = format!(
-                "the command above (line {}) asks for {asked}, and the report is of {reported}: which of them was measured is not known",
-                command.line
-            );
-            let computed = json!({ "asked": asked, "reported": reported });
-            verdicts.found(Warning, Likely, &[line, command.line], message, computed);
+            verdicts.asked_otherwise([line, command.line], &asked, &reported);
         };
         if let (Some(asked), Some(reported)) = (command.threads, run.threads)
             && asked.value != reported.value
