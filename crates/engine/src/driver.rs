@@ -24,7 +24,7 @@ use crate::recorder::RecorderOptions;
 use crate::schedule::{Clock, Moment, Schedule};
 use crate::seeds::Seeds;
 use crate::share::{Share, ShareOutcome};
-use crate::spec::{LoadSpec, WindowEnd};
+use crate::spec::LoadSpec;
 use crate::worker::{Worker, WorkerReport};
 
 /// Files that cancelling a statement takes (count).
@@ -189,7 +189,6 @@ fn start_threads(
             thread,
             transactions: transactions_of(spec),
             rate: spec.options.rate.map(|rate| rate / f64::from(spec.event_loops())),
-            stays_open: spec.window_end == WindowEnd::AtTime,
             options: RecorderOptions {
                 log,
                 tallies_seconds: share.is_some(),

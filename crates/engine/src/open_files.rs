@@ -6,6 +6,7 @@ use crate::error::LoadError;
 
 /// Files of an event loop: its reactor's two, and its log.
 const PER_LOOP: usize = 3;
+
 /// Raises this process's soft limit of open files if `clients` clients on `event_loops` event loops,
 /// and `others` files that will be opened beside them, are more than it allows.
 ///

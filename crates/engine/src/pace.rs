@@ -24,8 +24,6 @@ pub struct Pacer {
     throttle: Option<Throttle>,
     /// Random numbers that choose scripts; none where each client has its own.
     pub script_random: Option<Random>,
-    /// Until when load lasts although nothing more is due.
-    open_until: Moment,
 }
 
 impl Pacer {
@@ -33,19 +31,6 @@ impl Pacer {
     pub fn throttle(&mut self, rate: f64, schedule: &Schedule, random: Random) {
         let (due, opening) = (schedule.start, schedule.opening);
         self.throttle = Some(Throttle { random, mean_us: 1e6 / rate, due, opening });
-    }
-
-    /// Has load last to the end of `schedule` although nothing more is due in it, if time ends it.
-    /// pgbench then ends.
-    pub fn keep_open(&mut self, schedule: &Schedule) {
-        if schedule.transactions.is_none() {
-            self.open_until = schedule.last_begin;
-        }
-    }
-
-    /// Returns whether load lasts at `now` without a client that has something to do.
-    pub(crate) fn is_open(&self, now: Moment) -> bool {
-        now < self.open_until
     }
 
     /// Returns whether load is a closed loop: transactions are due as soon as they can be sent.

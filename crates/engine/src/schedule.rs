@@ -160,6 +160,13 @@ impl Schedule {
         }
     }
 
+    /// Returns whether load lasts at `now` although nothing more is due: up to a closing at a
+    /// set time. Where the last transaction closes the window it ends, as pgbench then does.
+    #[inline]
+    pub(crate) fn is_open(&self, now: Moment) -> bool {
+        self.closing != Moment::NEVER && now < self.closing
+    }
+
     /// Returns whether a transaction that was sent at `sent` is left over from the warm-up.
     ///
     /// It must not count where a count of transactions ends the window: only transactions that were

@@ -62,8 +62,6 @@ pub(crate) struct Worker {
     pub(crate) transactions: Option<u64>,
     /// Rate of the thread (transactions per second), if the load has one.
     pub(crate) rate: Option<f64>,
-    /// Whether the load lasts to the end of its window although nothing more is due.
-    pub(crate) stays_open: bool,
     pub(crate) options: RecorderOptions,
     pub(crate) ledger: Option<Arc<dyn Ledger>>,
     pub(crate) flushes: Option<DiskFlushes>,
@@ -210,9 +208,6 @@ impl Worker {
         pacer.script_random = self.thread.script_random.map(Random::new);
         if let Some(rate) = self.rate {
             pacer.throttle(rate, &schedule, Random::new(self.thread.throttle));
-        }
-        if self.stays_open {
-            pacer.keep_open(&schedule);
         }
         let cancel = |interrupted: &[usize]| Self::cancel(interrupted, &lock(targets));
         let outcome = event_loop::run(&mut reactor, clients, recorder, pacer, &self.stop, cancel)

@@ -176,7 +176,8 @@ impl Clients {
     #[inline]
     fn goes_on(&self, now: Moment) -> bool {
         self.active > 0
-            || self.pacer.is_open(now) && self.recorder.aborted_clients() < self.clients.len()
+            || self.recorder.schedule().is_open(now)
+                && self.recorder.aborted_clients() < self.clients.len()
     }
 
     /// Returns the clients, by index, whose statement is under way.

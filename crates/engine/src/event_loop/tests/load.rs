@@ -22,7 +22,7 @@ use crate::reactor::sim::{Network, Sim};
 use crate::recorder::{Interval, Recorder, RecorderOptions};
 use crate::schedule::{Clock, Moment, Schedule};
 use crate::script::{Script, WeightedScript};
-use crate::spec::{LoadSpec, WindowEnd};
+use crate::spec::LoadSpec;
 
 /// A simulated load: tests change what they are about.
 pub(super) struct Load {
@@ -97,9 +97,6 @@ impl Load {
         let mut pacer = Pacer::default();
         if let Some(rate) = spec.options.rate {
             pacer.throttle(rate, &schedule, Random::new(3));
-        }
-        if spec.window_end == WindowEnd::AtTime {
-            pacer.keep_open(&schedule);
         }
         let client = |id| {
             let random = Random::new(id);
