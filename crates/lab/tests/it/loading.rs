@@ -93,6 +93,18 @@ impl Empty {
         )
     }
 
+    /// Pages of accounts that hold rows and are not known to be visible to all. Connections that fill
+    /// a table side by side may leave pages at its end that hold none.
+    fn pages_to_vacuum(&self, database: &str) -> String {
+        self.execute(database, "CREATE EXTENSION pg_visibility");
+        self.ask(
+            database,
+            "SELECT count(*) FROM pg_class c, pg_visibility_map(c.oid) v \
+             WHERE c.relname LIKE 'pgbench_accounts%' AND c.relkind = 'r' AND NOT v.all_visible AND EXISTS \
+             (SELECT FROM pgbench_accounts a WHERE a.tableoid = c.oid AND (a.ctid::text::point)[0] = v.blkno)",
+        )
+    }
+
     fn assert_no_trace(&self, database: &str) {
         let traces =
             self.ask(database, "SELECT count(*) FROM pg_class WHERE relname LIKE 'pgdyno%'");
@@ -144,22 +156,20 @@ fn the_rows_are_the_same_whatever_the_way_they_are_loaded() {
     let filler =
         "SELECT min(length(rtrim(filler))) || ' ' || count(DISTINCT filler) FROM pgbench_accounts";
     assert_eq!(server.ask("plain", filler), "42 200000");
-    let frozen = "SELECT count(*) FROM pg_class WHERE relname LIKE 'pgbench_accounts%' AND relkind = 'r' \
-                  AND relallvisible < relpages";
-    assert_eq!(server.ask("plain", frozen), "0", "VACUUM has nothing left to do");
+    assert_eq!(server.pages_to_vacuum("plain"), "0", "VACUUM has nothing left to do");
 
     let three = NonZeroU32::new(3);
     let mut chunks = server.load_of("tpcb-like", "chunks");
     (chunks.loading.jobs, chunks.strategy) = (three, Some(LoadStrategy::Chunks));
     quietly(&chunks).unwrap();
     assert_eq!((server.checksum("chunks"), server.keys("chunks")), (rows.clone(), keys.clone()));
-    assert_eq!(server.ask("chunks", frozen), "0");
+    assert_eq!(server.pages_to_vacuum("chunks"), "0");
 
     let mut parts = server.load_of("tpcb-like", "parts");
     (parts.loading.jobs, parts.loading.partitions) = (three, 3);
     quietly(&parts).unwrap();
     assert_eq!((server.checksum("parts"), server.keys("parts")), (rows.clone(), keys));
-    assert_eq!(server.ask("parts", frozen), "0");
+    assert_eq!(server.pages_to_vacuum("parts"), "0");
     let bounds = "SELECT string_agg(pg_get_expr(relpartbound, oid) || ' ' || array_to_string(reloptions, ','), '; ' ORDER BY relname) \
                   FROM pg_class WHERE relispartition AND relkind = 'r'";
     assert_eq!(
