@@ -38,6 +38,9 @@ pub use super::spec::{ClusterSpec, SUPERUSER, cluster_directory};
 
 /// How long a reload may take.
 const RELOAD_LIMIT: Duration = Duration::from_secs(30);
+/// How long the shared memory of an ended server may still be in use. The kernel takes it from a
+/// process that ended only once nobody reads that process's `/proc` entries any more.
+const MEMORY_HELD: Duration = Duration::from_secs(10);
 
 /// What [`Cluster::apply`] did.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -183,7 +186,8 @@ impl Cluster {
             return Ok(());
         }
         end_remains(&self.spec.data(), Vec::new());
-        for attempt in 0_u8.. {
+        let held_until = Instant::now() + MEMORY_HELD;
+        for attempt in 0_u16.. {
             self.write_settings(stop)?;
             let mark = self.log_mark();
             let target = self.control_target("postgres");
@@ -201,6 +205,11 @@ impl Cluster {
                     if let Some(host) = self.spec.host().filter(|_| taken && attempt < 5) {
                         // Another process took the port after it was found free.
                         self.port = free_port(host)?;
+                        continue;
+                    }
+                    let held = log.contains("pre-existing shared memory block");
+                    if held && Instant::now() < held_until {
+                        std::thread::sleep(Duration::from_millis(100));
                         continue;
                     }
                     return Err(ClusterError::DidNotStart { status, log: last_lines(&log, 15) });

@@ -1,13 +1,15 @@
 //! A managed cluster from its making to its removal, on a real server.
 use std::collections::BTreeMap;
+use std::io::{BufRead, BufReader};
 use std::net::Ipv4Addr;
 use std::os::unix::fs::MetadataExt;
+use std::process::{Command, Stdio};
 use std::sync::atomic::AtomicBool;
 
 use pgdyno_model::experiment::Connect;
 use pgdyno_model::target::Address;
 use pgdyno_postgres::{Applied, Cluster, ClusterError, SettingsError, StopMode};
-use pgdyno_test_support::{Place, RUN};
+use pgdyno_test_support::{Place, RUN, skip};
 
 fn settings(pairs: &[(&str, &str)]) -> BTreeMap<String, String> {
     pairs.iter().map(|(n, v)| ((*n).to_owned(), (*v).to_owned())).collect()
@@ -127,6 +129,36 @@ fn a_server_that_dies_is_noticed_and_comes_back() {
     assert!(cluster.log_since(mark).contains("automatic recovery in progress"));
     drop(cluster);
     assert!(place.is_clean());
+}
+
+#[test]
+fn memory_that_an_ended_server_still_holds_is_waited_for() {
+    /// Attaches the segment with the given id, says so, and lets go of it a second later.
+    const HOLD: &str = "import ctypes, sys, time
+libc = ctypes.CDLL(None)
+libc.shmat.restype = ctypes.c_ssize_t
+assert libc.shmat(int(sys.argv[1]), None, 0) != -1
+print('held', flush=True)
+time.sleep(1)";
+    let test = "memory_that_an_ended_server_still_holds_is_waited_for";
+    let place = Place::new();
+    let mut cluster = place.cluster();
+    cluster.start(&RUN).unwrap();
+    let lock_file = std::fs::read_to_string(cluster.data().join("postmaster.pid")).unwrap();
+    let segment = lock_file.lines().nth(6).and_then(|line| line.split_whitespace().nth(1)).unwrap();
+    cluster.kill();
+    assert!(cluster.wait_dead());
+    let mut python = Command::new("python3");
+    let python = python.args(["-c", HOLD, segment]).stdout(Stdio::piped()).spawn();
+    let Ok(mut holder) = python else { return skip(test, "there is no python3") };
+    let mut said = String::new();
+    BufReader::new(holder.stdout.take().unwrap()).read_line(&mut said).unwrap();
+    assert_eq!(said, "held\n");
+
+    let mark = cluster.log_mark();
+    cluster.start(&RUN).unwrap();
+    assert!(cluster.log_since(mark).contains("pre-existing shared memory block"));
+    assert!(holder.wait().unwrap().success());
 }
 
 #[test]
