@@ -92,6 +92,10 @@ crash-states load="250ms":
 states-a-minute *args:
     cargo run --release --all-features -- crash --exhaustive=flushes --filesystem ext4 --load 1s --budget 3m --jobs 2 {{args}}
 
+# Treatments judged together whose truth is known: false differences, power (docs/statistics.md keeps the last result)
+pairs:
+    cargo test -p pgdyno-stats --lib -- --ignored simulations::pairs --nocapture
+
 # What is said within a trial beside known truths (docs/statistics.md keeps the last result)
 seconds:
     cargo test --release -p pgdyno-stats --lib -- --ignored truth --nocapture

@@ -1,6 +1,6 @@
 //! A plan: all names resolved, all trials in order. Plain data; the store keeps it whole.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
@@ -108,6 +108,16 @@ impl Plan {
     /// Trials of every treatment, at most (count).
     pub fn repeats(&self) -> u32 {
         self.trials.iter().map(|trial| trial.repeat).max().unwrap_or(0)
+    }
+
+    /// Whether all repeats of a treatment run before the next treatment: with more than one of each,
+    /// the trials of a block are no neighbours in time.
+    pub fn is_sequential(&self) -> bool {
+        let blocks: Vec<u32> = self.trials.iter().map(|t| t.block).collect();
+        let runs = 1 + blocks.windows(2).filter(|pair| pair[0] != pair[1]).count();
+        let distinct = blocks.iter().collect::<BTreeSet<_>>().len();
+        let one_by_one = self.trials.windows(2).all(|pair| pair[0].treatment <= pair[1].treatment);
+        self.treatments.len() > 1 && distinct > 1 && runs > distinct && one_by_one
     }
 
     /// The seed of the data sets' rows.

@@ -6,10 +6,11 @@
 //! Three kinds of question are answered:
 //!
 //! - *How fast is one treatment?* [`mean_ci95`] gives the mean over repeats with its interval.
-//! - *Do two treatments differ?* [`ratio()`] compares trials of one run, block by block.
-//!   [`unpaired_ratio`] and [`ratio_across`] compare two runs. A family of comparisons is then judged
-//!   together by [`holm()`]. A run that may end early plans its looks with [`InterimAnalyses`] and uses
-//!   [`ratio_over`].
+//! - *Which treatments differ?* [`all_pairs`] judges all treatments of a run together, and
+//!   [`p_of_best`] tells which may be the fastest. [`ratio()`]
+//!   compares two of them, block by block. [`unpaired_ratio`] and [`ratio_across`] compare two runs;
+//!   several such comparisons are judged together by [`holm()`]. A run that may end early plans its
+//!   looks with [`InterimAnalyses`].
 //! - *Is a series steady?* [`warm_up`] finds where it becomes steady, [`changes()`] where its mean
 //!   changes, [`trend()`] whether repeats rise or fall.
 //!
@@ -35,28 +36,35 @@
 //! 1908). Two groups of unequal variance follow B. L. Welch, *The generalization of "Student's"
 //! problem*, Biometrika 34 (1947).
 
+mod additive;
+mod all_pairs;
+mod best;
 mod changes;
 mod estimate;
+mod even_spread;
 mod holm;
 mod interim;
 mod long_run;
 mod no_interval;
 mod power;
-#[cfg(test)]
 pub(crate) mod random;
 mod ratio;
 mod runs;
+mod scale;
 mod scaling;
 mod series;
 mod share;
 #[cfg(test)]
 mod simulations;
 mod student;
+mod studentized_range;
 mod trend;
 
+pub use all_pairs::{Pair, all_pairs};
+pub use best::p_of_best;
 pub use changes::changes;
 pub use estimate::{Estimate, geometric_mean_ci95, mean_ci95, mean_ci95_at};
-pub use holm::{holm, holm_weighted};
+pub use holm::holm;
 pub use interim::InterimAnalyses;
 pub use long_run::{Autocorrelation, LEAST_EFFECTIVE, autocorrelation, relative_error_of_mean};
 pub use no_interval::{NoFit, NoInterval};

@@ -4,8 +4,9 @@
 //! The noncentral t distribution as any textbook has it: with noncentrality λ the statistic is (Z +
 //! λ) / S, where Z is normal and νS² is χ² with ν degrees of freedom.
 
-use statrs::distribution::{ChiSquared, Continuous, ContinuousCDF, Normal};
+use statrs::distribution::{ContinuousCDF, Normal};
 
+use crate::scale::Scale;
 use crate::student::t_quantile;
 
 /// How often a difference of that size is to be found for it to count as one that would have been
@@ -47,43 +48,21 @@ struct TTest {
     /// Its statistic rejects beyond this, on either side.
     critical: f64,
     normal: Normal,
-    /// S at the nodes of Simpson's rule, and what each weighs: the rule's weight times the density.
-    nodes: Vec<(f64, f64)>,
-    /// The distance of two nodes.
-    width: f64,
+    scale: Scale,
 }
 
 impl TTest {
     /// Returns none outside the domain.
     fn new(freedom: f64, alpha: f64) -> Option<Self> {
-        const STEPS: u32 = 400;
         let critical = t_quantile(1.0 - alpha / 2.0, freedom).filter(|c| c.is_finite())?;
-        let chi_squared = ChiSquared::new(freedom).ok()?;
-        // S is not beyond this but once in 10⁹.
-        let most = (chi_squared.inverse_cdf(1.0 - 1e-9) / freedom).sqrt();
-        let density = |s: f64| {
-            // The density of S from that of νS²; at 0 the rule's end point, where only one degree
-            // of freedom has any.
-            let s = s.max(1e-9);
-            chi_squared.pdf(freedom * s * s) * 2.0 * freedom * s
-        };
-        let width = most / f64::from(STEPS);
-        let node = |i: u32| {
-            let s = f64::from(i) * width;
-            let weight = if i == 0 || i == STEPS { 1.0 } else { 2.0 + 2.0 * f64::from(i % 2) };
-            (s, weight * density(s))
-        };
-        let nodes = (0..=STEPS).map(node).collect();
-        Some(Self { critical, normal: Normal::new(0.0, 1.0).ok()?, nodes, width })
+        let (normal, scale) = (Normal::new(0.0, 1.0).ok()?, Scale::new(freedom)?);
+        Some(Self { critical, normal, scale })
     }
 
-    /// P(|(Z + λ) / S| > critical), by Simpson's rule over S.
+    /// P(|(Z + λ) / S| > critical).
     fn rejected(&self, lambda: f64) -> Option<f64> {
-        let Self { critical, normal, .. } = self;
-        let beyond = |s: f64| normal.sf(critical * s - lambda) + normal.cdf(-critical * s - lambda);
-        let sum: f64 = self.nodes.iter().map(|&(s, weight)| weight * beyond(s)).sum();
-        let p = sum * self.width / 3.0;
-        p.is_finite().then_some(p)
+        let Self { critical, normal, scale } = self;
+        scale.mean(|s| normal.sf(critical * s - lambda) + normal.cdf(-critical * s - lambda))
     }
 }
 

@@ -18,6 +18,7 @@ impl Normal {
 }
 
 /// A first-order autoregression of mean 0, standard deviation 1 and coefficient `r`.
+#[cfg(test)]
 pub(crate) fn autoregression(random: &mut Normal, n: usize, r: f64) -> Vec<f64> {
     let mut last = random.draw();
     (0..n)
@@ -29,6 +30,7 @@ pub(crate) fn autoregression(random: &mut Normal, n: usize, r: f64) -> Vec<f64> 
 }
 
 /// How many of `times` experiments have the truth in their interval (percent).
+#[cfg(test)]
 pub(crate) fn coverage(times: u32, mut holds: impl FnMut(&mut Normal) -> bool) -> f64 {
     let mut normal = Normal(0x9E37_79B9_7F4A_7C15);
     let held = (0..times).filter(|_| holds(&mut normal)).count();

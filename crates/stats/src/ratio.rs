@@ -15,6 +15,8 @@ use crate::student::{CONFIDENCE, ROUNDING, moments, t_one_sided, t_quantile, t_t
 pub enum Method {
     /// Student's interval of the log ratio within each block. A disturbance of the whole block cancels.
     Paired,
+    /// Student's interval from the noise that all treatments of the run share.
+    Pooled,
     /// Welch's interval of the difference of mean logarithms.
     Welch,
     /// Student's interval with the run as the unit, from the spread of earlier runs.
@@ -44,14 +46,24 @@ pub struct Ratio {
 struct Look {
     log: LogDifference,
     alpha_share: f64,
+    noise: Noise,
+}
+
+/// Trials that a difference's error was estimated from.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) enum Noise {
+    /// Those of the two treatments.
+    Own,
+    /// Those of so many treatments that spread alike.
+    Shared { treatments: usize },
 }
 
 /// A difference of mean logarithms, its standard error and degrees of freedom.
 #[derive(Clone, Copy, Debug, PartialEq)]
-struct LogDifference {
-    difference: f64,
-    error: f64,
-    freedom: f64,
+pub(crate) struct LogDifference {
+    pub(crate) difference: f64,
+    pub(crate) error: f64,
+    pub(crate) freedom: f64,
 }
 
 /// Returns the ratio `a` ÷ `b` of trials of one run, each given as (block, value).
@@ -122,7 +134,12 @@ pub fn unpaired_ratio(alpha_share: f64, a: &[(u32, f64)], b: &[(u32, f64)]) -> R
 
 /// Computes the ratio from the differences of logarithms `within` blocks; by Welch's method if these
 /// are fewer than two.
-fn of_differences(a: &[(u32, f64)], b: &[(u32, f64)], within: &[f64], alpha_share: f64) -> Ratio {
+pub(crate) fn of_differences(
+    a: &[(u32, f64)],
+    b: &[(u32, f64)],
+    within: &[f64],
+    alpha_share: f64,
+) -> Ratio {
     let without = Ratio::without;
     if a.is_empty() || b.is_empty() {
         return without(None, NoInterval::OneSideEmpty);
@@ -146,7 +163,7 @@ fn of_differences(a: &[(u32, f64)], b: &[(u32, f64)], within: &[f64], alpha_shar
             return without(finite(difference.exp()), NoInterval::OneRepeat);
         }
     };
-    Ratio::from_log(method, log, alpha_share)
+    Ratio::from_log(method, log, alpha_share, Noise::Own)
 }
 
 fn finite(value: f64) -> Option<f64> {
@@ -170,12 +187,22 @@ impl Ratio {
         freedom: f64,
         alpha_share: f64,
     ) -> Option<Self> {
-        let ratio =
-            Self::from_log(method, LogDifference { difference, error, freedom }, alpha_share);
+        let ratio = Self::from_log(
+            method,
+            LogDifference { difference, error, freedom },
+            alpha_share,
+            Noise::Own,
+        );
         ratio.ci95.is_some().then_some(ratio)
     }
 
-    fn from_log(method: Method, log: LogDifference, alpha_share: f64) -> Self {
+    /// Creates a ratio from `log`; without an interval where that has no spread.
+    pub(crate) fn from_log(
+        method: Method,
+        log: LogDifference,
+        alpha_share: f64,
+        noise: Noise,
+    ) -> Self {
         let LogDifference { difference, error, freedom } = log;
         let value = finite(difference.exp());
         if error <= ROUNDING {
@@ -198,12 +225,12 @@ impl Ratio {
             method: Some(method),
             p,
             why: None,
-            looks: vec![Look { log, alpha_share }],
+            looks: vec![Look { log, alpha_share, noise }],
         }
     }
 
     /// Combines this look with `earlier` ones.
-    fn after(mut self, earlier: Self) -> Self {
+    pub(crate) fn after(mut self, earlier: Self) -> Self {
         self.ci95 = self.ci95.map(|now| self.in_common(now, earlier.ci95));
         self.p = match (self.p, earlier.p) {
             (Some(now), Some(then)) => Some(now.min(then)),
@@ -222,11 +249,19 @@ impl Ratio {
         Self::without(self.value, why)
     }
 
+    /// Returns the ratio with the interval of [`Ratio::ci95_at`] in place of its own.
+    pub(crate) fn with_interval_at(self, alpha_share: f64) -> Self {
+        match self.ci95_at(alpha_share) {
+            None if self.ci95.is_some() => Self::without(self.value, NoInterval::TooWide),
+            ci95 => Self { ci95, ..self },
+        }
+    }
+
     /// Returns the inverse ratio: `b` ÷ `a` of `a` ÷ `b`.
     pub fn inverse(&self) -> Self {
         let turned = |look: &Look| Look {
             log: LogDifference { difference: -look.log.difference, ..look.log },
-            alpha_share: look.alpha_share,
+            ..*look
         };
         Self {
             value: self.value.map(f64::recip),
@@ -306,7 +341,7 @@ impl Ratio {
     /// Biopharmaceutics 15 (1987). None without an interval, or for a margin that is not positive.
     pub fn equivalence_p(&self, margin: f64) -> Option<f64> {
         let bound = (margin > 0.0).then(|| margin.ln_1p()).filter(|b| b.is_finite())?;
-        self.least_p(|LogDifference { difference, error, freedom }| {
+        self.least_p(|LogDifference { difference, error, freedom }, _| {
             let above = t_one_sided((difference + bound) / error, freedom)?;
             let below = t_one_sided((bound - difference) / error, freedom)?;
             Some(above.max(below))
@@ -319,7 +354,7 @@ impl Ratio {
     /// a positive number.
     pub fn below_p(&self, bound: f64) -> Option<f64> {
         let bound = ratio_bound(bound)?;
-        self.least_p(|log| t_one_sided((bound - log.difference) / log.error, log.freedom))
+        self.least_p(|log, _| t_one_sided((bound - log.difference) / log.error, log.freedom))
     }
 
     /// Returns the p-value of the hypothesis that the true ratio is `bound` or less.
@@ -327,14 +362,18 @@ impl Ratio {
     /// A small value shows that the ratio lies above. None as in [`Ratio::below_p`].
     pub fn above_p(&self, bound: f64) -> Option<f64> {
         let bound = ratio_bound(bound)?;
-        self.least_p(|log| t_one_sided((log.difference - bound) / log.error, log.freedom))
+        self.least_p(|log, _| t_one_sided((log.difference - bound) / log.error, log.freedom))
     }
 
     /// Returns the least p-value of all looks, each divided by its share of the level.
     ///
     /// None without a look, or if one has no p-value.
-    fn least_p(&self, p: impl Fn(LogDifference) -> Option<f64>) -> Option<f64> {
-        let each = self.looks.iter().map(|look| Some((p(look.log)? / look.alpha_share).min(1.0)));
+    pub(crate) fn least_p(
+        &self,
+        mut p: impl FnMut(LogDifference, Noise) -> Option<f64>,
+    ) -> Option<f64> {
+        let of = |look: &Look| Some((p(look.log, look.noise)? / look.alpha_share).min(1.0));
+        let each = self.looks.iter().map(of);
         each.collect::<Option<Vec<f64>>>()?.into_iter().reduce(f64::min)
     }
 }

@@ -28,13 +28,19 @@ pub(super) fn rank(view: &mut RunView, sums: &[TreatmentSamples], family: &Famil
         .max_by(|a, b| a.1.total_cmp(&b.1))
         .map(|(index, _)| index);
     view.best = best;
-    let measured = view.treatments.iter().filter(|t| t.trials > 0).count();
+    let is_candidate = |t: &&TreatmentView| t.trials > 0 && t.not_ranked.is_none();
+    let candidates: Vec<usize> =
+        view.treatments.iter().filter(is_candidate).map(|t| t.index).collect();
+    let may_be_best = family.may_be_best(&candidates);
     for t in view.treatments.iter_mut().filter(|t| t.trials > 0) {
         let without = |value, verdict: &str| RatioView {
             value,
             verdict: verdict.into(),
             ..RatioView::default()
         };
+        let is_candidate = candidates.contains(&t.index);
+        t.may_be_best =
+            may_be_best.as_ref().filter(|_| is_candidate).map(|all| all.contains(&t.index));
         t.ratio_to_best = match best {
             None => {
                 Some(without(None, "no transaction was completed, so that no ratio can be formed"))
@@ -42,12 +48,9 @@ pub(super) fn rank(view: &mut RunView, sums: &[TreatmentSamples], family: &Famil
             Some(best) if best == t.index => {
                 Some(without(Some(1.0), "the best: the highest geometric mean"))
             }
-            Some(best) => family.judged(t.index, best).map(|judged| {
-                prose::ratio_to_best(
-                    &judged.beside_the_best(measured),
-                    limited(sums, t.index, best),
-                )
-            }),
+            Some(best) => family
+                .judged(t.index, best)
+                .map(|judged| prose::ratio_to_best(&judged, limited(sums, t.index, best))),
         };
     }
 }

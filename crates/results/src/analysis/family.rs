@@ -1,10 +1,12 @@
 //! Families of comparisons: ratios that are judged together.
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use pgdyno_model::record::RunState;
 use pgdyno_model::{LevelValue, Plan, Treatment};
-use pgdyno_stats::{self as stats, Ratio};
+use pgdyno_stats::{self as stats, Pair, Ratio};
 
-use super::pairing::Pairing;
+use super::pairing::interim_analyses;
 use super::treatment::TreatmentSamples;
 use super::view::Withheld;
 
@@ -15,9 +17,7 @@ pub(crate) const ALPHA: f64 = 1.0 - stats::CONFIDENCE;
 #[derive(Clone)]
 pub(crate) struct Judged {
     pub(crate) ratio: Ratio,
-    /// Comparisons that are judged together (count).
-    pub(crate) comparisons: usize,
-    /// Share of the family's 5% at which Holm's rule judges this ratio first.
+    /// Share of the family's 5% at which this ratio alone would be judged as strictly.
     pub(crate) share: f64,
     /// Joint p-value; none without an interval.
     pub(crate) p: Option<f64>,
@@ -50,21 +50,6 @@ impl Judged {
     fn inverse(&self) -> Self {
         Self { ratio: self.ratio.inverse(), ..self.clone() }
     }
-
-    /// Corrects a ratio to the best of `treatments` for the fact that the data chose the best.
-    ///
-    /// The interval holds whichever treatment was chosen (Bonferroni). A difference is significant
-    /// only if the p-value that belongs to that interval is small as well.
-    pub(crate) fn beside_the_best(mut self, treatments: usize) -> Self {
-        #[allow(clippy::cast_precision_loss)]
-        let share = 1.0 / treatments.saturating_sub(1).max(1) as f64;
-        self.ratio.ci95 = self.ratio.ci95_at(share);
-        self.p = self
-            .p
-            .zip(self.ratio.p)
-            .map(|(together, alone)| together.max((alone / share).min(1.0)));
-        self
-    }
 }
 
 /// Returns the measure that compares the treatments of `plan`.
@@ -72,83 +57,73 @@ pub(crate) fn measure(plan: &Plan) -> &'static str {
     if plan.find.is_some() { "maximum rate" } else { "tps" }
 }
 
-/// Judges `ratios` together by Holm's rule; `weights` has one weight for each.
+/// Judges `ratios` together by Holm's rule, each with the interval of its own.
 ///
 /// A ratio without an interval was not tested, and does not make the other verdicts stricter.
-pub(crate) fn judge(
-    ratios: Vec<Ratio>,
-    weights: &[f64],
-    measure: &'static str,
-    margin: Option<f64>,
-) -> Vec<Judged> {
-    let tested =
-        || ratios.iter().zip(weights).filter_map(|(ratio, weight)| Some((ratio.p?, *weight)));
-    let (p, tested): (Vec<f64>, Vec<f64>) = tested().unzip();
-    let (comparisons, whole) = (p.len(), tested.iter().sum::<f64>());
-    let mut together = stats::holm_weighted(&p, &tested).into_iter();
-    let equivalence =
-        |ratio: &Ratio| margin.and_then(|margin| Some((margin, ratio.equivalence_p(margin)?)));
-    let alone: Vec<Option<(f64, f64)>> = ratios.iter().map(equivalence).collect();
-    let known =
-        alone.iter().zip(weights).filter_map(|(alone, weight)| Some((alone.as_ref()?.1, *weight)));
-    let (p, known): (Vec<f64>, Vec<f64>) = known.unzip();
-    let mut equivalent = stats::holm_weighted(&p, &known).into_iter();
+pub(crate) fn judge(ratios: Vec<Ratio>, measure: &'static str, margin: Option<f64>) -> Vec<Judged> {
+    let p: Vec<f64> = ratios.iter().filter_map(|ratio| ratio.p).collect();
+    #[allow(clippy::cast_precision_loss)]
+    let share = 1.0 / p.len().max(1) as f64;
+    let mut together = stats::holm(&p).into_iter();
+    let equivalences = equivalences(&ratios, margin);
     ratios
         .into_iter()
-        .zip(weights)
-        .zip(alone)
-        .map(|((ratio, weight), alone)| Judged {
-            comparisons,
-            share: if whole > 0.0 { weight / whole } else { 1.0 },
+        .zip(equivalences)
+        .map(|(ratio, equivalence)| Judged {
+            share,
             measure,
             p: ratio.p.and_then(|_| together.next()),
-            equivalence: alone.and_then(|(margin, _)| Some((margin, equivalent.next()?))),
+            equivalence,
             ratio,
             withheld: None,
         })
         .collect()
 }
 
+/// Returns the `margin` with the joint p-value of a difference at least as large (Holm); none for a
+/// ratio without an interval.
+fn equivalences(ratios: &[Ratio], margin: Option<f64>) -> Vec<Option<(f64, f64)>> {
+    let alone =
+        |ratio: &Ratio| margin.and_then(|margin| Some((margin, ratio.equivalence_p(margin)?)));
+    let alone: Vec<Option<(f64, f64)>> = ratios.iter().map(alone).collect();
+    let p: Vec<f64> = alone.iter().flatten().map(|(_, p)| *p).collect();
+    let mut together = stats::holm(&p).into_iter();
+    alone
+        .into_iter()
+        .map(|alone| alone.and_then(|(margin, _)| Some((margin, together.next()?))))
+        .collect()
+}
+
 /// Ratios of all pairs of a run's treatments, judged as one family.
 ///
 /// The chance that any equal pair is called different is at most 5%, whichever pairs a reader looks
-/// at. Pairs that differ in one factor are what the plan is about: they have [`PLANNED_SHARE`] of
-/// the weight. The other pairs matter since the data choose the best.
+/// at, and also where the data chose the pair: the best beside another.
 pub(crate) struct Family {
-    pairs: Vec<(usize, usize)>,
-    judged: Vec<Judged>,
+    judged: BTreeMap<(usize, usize), Judged>,
+    pairs: BTreeMap<(usize, usize), Pair>,
 }
-
-/// Weight of the planned comparisons in a family of all pairs.
-const PLANNED_SHARE: f64 = 0.8;
 
 impl Family {
     /// Judges the pairs of `plan`, from the (block, value) of each treatment's trials.
     ///
     /// A treatment without trials forms no pair.
     pub(crate) fn new(plan: &Plan, values: &[&[(u32, f64)]]) -> Self {
-        let measured: Vec<usize> = (0..values.len()).filter(|t| !values[*t].is_empty()).collect();
-        let after = |(i, a): (usize, &usize)| {
-            let a = *a;
-            measured[i + 1..].iter().map(move |b| (a, *b)).collect::<Vec<_>>()
-        };
-        let pairs: Vec<(usize, usize)> = measured.iter().enumerate().flat_map(after).collect();
-        let planned = planned_pairs(plan);
-        let is_planned = |(a, b): &(usize, usize)| {
-            planned.iter().any(|(_, x, y)| (x, y) == (a, b) || (x, y) == (b, a))
-        };
-        let of_plan = pairs.iter().filter(|pair| is_planned(pair)).count();
-        #[allow(clippy::cast_precision_loss)]
-        let weight = |pair: &(usize, usize)| match (of_plan, pairs.len() - of_plan) {
-            (0, _) | (_, 0) => 1.0,
-            (n, _) if is_planned(pair) => PLANNED_SHARE / n as f64,
-            (_, n) => (1.0 - PLANNED_SHARE) / n as f64,
-        };
-        let weights: Vec<f64> = pairs.iter().map(weight).collect();
-        let pairing = Pairing::of(plan);
-        let ratios = pairs.iter().map(|(a, b)| pairing.ratio(values[*a], values[*b])).collect();
-        let judged = judge(ratios, &weights, measure(plan), plan.margin);
-        Self { pairs, judged }
+        let looks = interim_analyses(plan);
+        let pairs = stats::all_pairs(values, !plan.is_sequential(), looks.as_ref());
+        let ratios: Vec<Ratio> = pairs.values().map(|pair| pair.ratio.clone()).collect();
+        let judged = pairs.iter().zip(equivalences(&ratios, plan.margin));
+        let judged = judged.map(|((treatments, pair), equivalence)| {
+            let judged = Judged {
+                ratio: pair.ratio.clone(),
+                p: pair.p,
+                share: pair.share,
+                measure: measure(plan),
+                equivalence,
+                withheld: None,
+            };
+            (*treatments, judged)
+        });
+        Self { judged: judged.collect(), pairs }
     }
 
     /// Judges the pairs of a run in `state`.
@@ -160,19 +135,29 @@ impl Family {
         let mut family = Self::new(plan, &values);
         if is_provisional(plan, state) {
             let with_interval =
-                family.judged.iter_mut().filter(|judged| judged.ratio.ci95.is_some());
+                family.judged.values_mut().filter(|judged| judged.ratio.ci95.is_some());
             with_interval.for_each(|judged| judged.withheld = Some(Withheld::RunNotFinished));
         }
         family
     }
 
+    /// Returns those of `candidates` that may be the fastest: in 95% of runs the fastest is among
+    /// them. None without a verdict on any of them.
+    pub(crate) fn may_be_best(&self, candidates: &[usize]) -> Option<BTreeSet<usize>> {
+        let is_judged = |(a, b): &(usize, usize)| {
+            let both = candidates.contains(a) && candidates.contains(b);
+            both && self.judged[&(*a, *b)].significant().is_some()
+        };
+        self.judged.keys().any(is_judged).then(|| {
+            let p = stats::p_of_best(&self.pairs, candidates);
+            p.into_iter().filter(|(_, p)| *p > ALPHA).map(|(treatment, _)| treatment).collect()
+        })
+    }
+
     /// Returns the ratio `a` ÷ `b`; none if either was not measured.
     pub(crate) fn judged(&self, a: usize, b: usize) -> Option<Judged> {
-        let of = |pair: (usize, usize)| {
-            let found = self.pairs.iter().position(|known| *known == pair)?;
-            Some(&self.judged[found])
-        };
-        of((a, b)).cloned().or_else(|| of((b, a)).map(Judged::inverse))
+        let known = self.judged.get(&(a, b)).cloned();
+        known.or_else(|| self.judged.get(&(b, a)).map(Judged::inverse))
     }
 }
 

@@ -169,6 +169,7 @@ impl TreatmentSamples {
             drift: None,
             service_us: self.service.as_ref().and_then(LatencyView::of),
             not_ranked: None,
+            may_be_best: None,
             ratio_to_best: None,
             transactions: self.transactions,
             failed: self.failed,

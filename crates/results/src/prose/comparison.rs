@@ -3,7 +3,7 @@
 use pgdyno_model::{Levels, format};
 use pgdyno_stats::{FEWEST_RUNS, NoInterval};
 
-use crate::analysis::family::{ALPHA, Judged};
+use crate::analysis::family::Judged;
 use crate::analysis::{Comparison, RatioView, Withheld};
 
 pub(crate) fn ratio_to_best(judged: &Judged, generator_limited: bool) -> RatioView {
@@ -144,30 +144,21 @@ fn interval(judged: &Judged) -> String {
 
 /// What a verdict of no difference leaves open.
 fn unseen(judged: &Judged) -> String {
-    let alone = judged.ratio.p.is_some_and(|p| p <= ALPHA);
-    let alone = if alone {
-        format!("; it would be one by itself, but not beside {} comparisons", judged.comparisons)
-    } else {
-        String::new()
-    };
-    let seen = match judged.minimum_detectable() {
-        Some(share) if share > HOPELESS => {
-            " (the repeats differ so much that a tenfold difference could be missed)".to_owned()
-        }
-        share => minimum_detectable(share),
-    };
-    format!("{seen}{alone}")
+    minimum_detectable(judged.minimum_detectable())
 }
 
-/// Repeats of which a difference of this share could be missed say nothing of any size.
-pub(crate) const HOPELESS: f64 = 9.0;
+/// Differences beyond this share are no figure to plan with: the repeats say nothing of any size.
+pub(crate) const HOPELESS: f64 = 1.0;
 
-/// ` (minimum detectable: 3.0%)`; nothing where it is not known, or hopeless.
+/// ` (minimum detectable: 3.0%)`; nothing where it is not known.
 pub(crate) fn minimum_detectable(share: Option<f64>) -> String {
-    let known = share.filter(|share| *share <= HOPELESS);
-    known.map_or_else(String::new, |share| {
-        format!(" (minimum detectable: {}%)", format::percent(share))
-    })
+    match share {
+        None => String::new(),
+        Some(share) if share > HOPELESS => {
+            " (even a twofold difference could be missed)".to_owned()
+        }
+        Some(share) => format!(" (minimum detectable: {}%)", format::percent(share)),
+    }
 }
 
 /// Whether the difference is known to be less than the margin.

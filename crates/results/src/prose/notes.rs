@@ -220,11 +220,11 @@ fn statistics(view: &RunView, out: &mut Notes, context: &mut Notes) {
     let judged = view.comparisons.iter().filter(|c| c.ratio.ci95.is_some()).count();
     if judged > 1 {
         context.add(NoteKind::JudgedTogether, format!(
-            "Every interval is one pair's own. Verdicts judge all {judged} comparisons together (Holm): were nothing \
-             different, 19 of 20 such runs would find nothing."
+            "Verdicts and intervals hold for all {judged} comparisons together: were nothing different, 19 of 20 such \
+             runs would find nothing."
         ));
     }
-    if sequential(view) {
+    if view.plan.is_sequential() {
         out.add(NoteKind::Sequential,
             "The repeats of a treatment ran one after the other: a drift of the machine would look like a difference. \
              `order = \"randomized\"` guards against that."
@@ -266,16 +266,6 @@ fn generator_limited(view: &RunView, out: &mut Notes) {
             ),
         );
     }
-}
-
-/// Whether the plan's blocks are not rounds in time: with more than one treatment and repeat, some
-/// block's trials are not neighbours.
-fn sequential(view: &RunView) -> bool {
-    let blocks: Vec<u32> = view.plan.trials.iter().map(|t| t.block).collect();
-    let runs = 1 + blocks.windows(2).filter(|pair| pair[0] != pair[1]).count();
-    let distinct: BTreeSet<u32> = blocks.iter().copied().collect();
-    let one_by_one = view.plan.trials.windows(2).all(|pair| pair[0].treatment <= pair[1].treatment);
-    view.plan.treatments.len() > 1 && distinct.len() > 1 && runs > distinct.len() && one_by_one
 }
 
 fn ceiling(view: &RunView, out: &mut Notes) {

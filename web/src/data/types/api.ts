@@ -59,7 +59,7 @@ export type LevelValue = string | number | boolean;
 /**
  * Method of an interval.
  */
-export type Method = 'paired' | 'welch' | 'runs';
+export type Method = 'paired' | 'pooled' | 'welch' | 'runs';
 /**
  * A part of a transaction's latency.
  */
@@ -1091,7 +1091,7 @@ export interface LatencyRatio {
  */
 export interface RatioView {
   /**
-   * 95% confidence interval of this ratio alone. For a ratio to the best it is wider, since the data chose the best.
+   * 95% confidence interval. Within a run it is simultaneous: 95% of runs have all ratios in their intervals, whichever of them the data choose.
    *
    * @minItems 2
    * @maxItems 2
@@ -1114,7 +1114,7 @@ export interface RatioView {
    */
   p: number | null;
   /**
-   * p-value when all pairs of the run's treatments are judged together (Holm, weighted).
+   * p-value when all pairs of the run's treatments are judged together.
    */
   p_together: number | null;
   /**
@@ -4447,6 +4447,10 @@ export interface TreatmentView {
    * tps × mean latency ÷ clients. Little's law gives 1 in a closed loop. None for an open loop, or with failures.
    */
   little: number | null;
+  /**
+   * Whether it may be the fastest: in 95% of runs the fastest is among those that may. None if it is not ranked, and without verdicts.
+   */
+  may_be_best: boolean | null;
   /**
    * Reason why it cannot be the best: it is known to break its promise.
    */

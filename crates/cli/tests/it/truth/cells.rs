@@ -38,7 +38,11 @@ pub(crate) struct Cell {
     pub(crate) is_true: fn(&mut Random) -> bool,
 }
 
-const fn cell(name: &'static str, promise: Promise, is_true: fn(&mut Random) -> bool) -> Cell {
+pub(super) const fn cell(
+    name: &'static str,
+    promise: Promise,
+    is_true: fn(&mut Random) -> bool,
+) -> Cell {
     Cell { name, promise, is_true }
 }
 
@@ -155,15 +159,15 @@ const ANY_LESS: &str = "tps < 0%";
 
 /// A trial's noise (logarithms).
 const SPREAD: f64 = 0.01;
-const TPS: f64 = 10_000.0;
+pub(super) const TPS: f64 = 10_000.0;
 
-struct World {
+pub(super) struct World {
     folder: tempfile::TempDir,
-    store: Store,
+    pub(super) store: Store,
 }
 
 impl World {
-    fn new() -> Self {
+    pub(super) fn new() -> Self {
         let folder = synthetic::folder();
         let store = Store::open(folder.path().join("store.sqlite3")).unwrap();
         Self { folder, store }

@@ -91,7 +91,7 @@ pub fn compare(
     let margin = a.view.plan.margin.filter(|margin| b.view.plan.margin == Some(*margin));
     let measure = measure(&b.view.plan);
     let alone = found.iter().map(|f| f.ratio.clone()).collect();
-    let mut judged = judge(alone, &vec![1.0; pairs.len()], measure, margin);
+    let mut judged = judge(alone, measure, margin);
     for (judged, found) in judged.iter_mut().zip(&found) {
         judged.withheld = found.withheld;
     }

@@ -11,8 +11,8 @@ use super::latency::LatencyRatio;
 pub struct RatioView {
     /// Geometric mean of the ratio; none where none can be formed.
     pub value: Option<f64>,
-    /// 95% confidence interval of this ratio alone. For a ratio to the best it is wider, since the
-    /// data chose the best.
+    /// 95% confidence interval. Within a run it is simultaneous: 95% of runs have all ratios in their
+    /// intervals, whichever of them the data choose.
     pub ci95: Option<[f64; 2]>,
     /// Interval from the trials of two runs alone. It lacks the spread between equal runs. None
     /// within one run.
@@ -21,7 +21,7 @@ pub struct RatioView {
     pub method: Option<Method>,
     /// p-value of no difference, for this comparison alone.
     pub p: Option<f64>,
-    /// p-value when all pairs of the run's treatments are judged together (Holm, weighted).
+    /// p-value when all pairs of the run's treatments are judged together.
     pub p_together: Option<f64>,
     /// Whether `p_together` is at most 5%; none without an interval, or where `withheld` says why.
     #[serde(rename = "told_apart")]

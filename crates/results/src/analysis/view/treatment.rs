@@ -76,6 +76,9 @@ pub struct TreatmentView {
     pub service_us: Option<LatencyView>,
     /// Reason why it cannot be the best: it is known to break its promise.
     pub not_ranked: Option<NotRanked>,
+    /// Whether it may be the fastest: in 95% of runs the fastest is among those that may. None if it
+    /// is not ranked, and without verdicts.
+    pub may_be_best: Option<bool>,
     /// Ratio of its tps to that of the best treatment; none without a completed trial.
     pub ratio_to_best: Option<RatioView>,
     /// Transactions in the windows of completed trials (count).

@@ -99,7 +99,7 @@ pub(super) fn ahead(view: &RunView) -> Option<String> {
     } else if !so_far.is_empty() {
         said.push_str("; a verdict waits for the end of the run");
     } else {
-        said.push_str(&beside(&equals));
+        said.push_str(&beside(best, &equals));
     }
     if measured.iter().any(|(t, _)| t.generator_limited > 0) {
         said.push_str(" (in some trials the load generator may have been the limit)");
@@ -107,34 +107,44 @@ pub(super) fn ahead(view: &RunView) -> Option<String> {
     Some(format!("{said}."))
 }
 
-/// Names the treatments that may be as fast as the best, with the minimum detectable difference,
-/// and those of which no ratio to it, or no interval, can be formed.
-fn beside(equals: &[&TreatmentView]) -> String {
+/// Names the treatments of which one is the fastest, with the minimum detectable difference, and
+/// those of which no ratio to the best, or no interval, can be formed. `equals` are not told from the
+/// `best`.
+fn beside(best: &TreatmentView, equals: &[&TreatmentView]) -> String {
     let (alike, unknown): (Vec<&TreatmentView>, Vec<&TreatmentView>) = equals
         .iter()
         .partition(|t| t.ratio_to_best.as_ref().is_some_and(|r| r.significant.is_some()));
     let mut said = String::new();
-    if !alike.is_empty() {
-        let detectable = alike.iter().filter_map(|t| t.ratio_to_best.as_ref()?.minimum_detectable);
+    let mut fastest = vec![best];
+    fastest.extend(alike.iter().filter(|t| t.may_be_best == Some(true)));
+    if fastest.len() > 1 {
+        let detectable =
+            fastest.iter().filter_map(|t| t.ratio_to_best.as_ref()?.minimum_detectable);
         said = format!(
-            ", but there is no significant difference from {}{}",
-            names(&alike, " and from "),
+            "; the fastest is {} (95% confidence){}",
+            names(&fastest, " or ", "one of "),
             minimum_detectable(detectable.reduce(f64::max))
         );
+    } else if !alike.is_empty() {
+        said = "; none of the others is faster (95% confidence)".to_owned();
     }
     if let Some(why) = unknown.first().and_then(|t| t.ratio_to_best.as_ref()) {
-        let names = names(&unknown, " and ");
+        let names = names(&unknown, " and ", "");
         said.push_str(&format!("; beside {names} there is no verdict: {}", why.verdict));
     }
     said
 }
 
-/// Names the first two of `treatments`, and how many more there are.
-fn names(treatments: &[&TreatmentView], and: &str) -> String {
-    let (some, more) = treatments.split_at(treatments.len().min(2));
-    let names: Vec<&str> = some.iter().map(|t| t.label.as_str()).collect();
-    let more = if more.is_empty() { String::new() } else { format!(" and {} more", more.len()) };
-    format!("{}{more}", names.join(and))
+/// Names the first three of `treatments`, and how many more there are; `link` precedes the last name,
+/// `of_more` their number.
+fn names(treatments: &[&TreatmentView], link: &str, of_more: &str) -> String {
+    let (some, more) = treatments.split_at(treatments.len().min(3));
+    let mut names: Vec<String> = some.iter().map(|t| t.label.clone()).collect();
+    if !more.is_empty() {
+        names.push(format!("{of_more}{} more", more.len()));
+    }
+    let end = names.pop().unwrap_or_default();
+    if names.is_empty() { end } else { format!("{}{link}{end}", names.join(", ")) }
 }
 
 /// Says what the factor's strongest change does under each combination of the other factors.

@@ -1,0 +1,174 @@
+//! The additive model of a run: log value = treatment + block + rest, by least squares.
+
+use crate::ratio::LogDifference;
+
+/// A fitted model: the treatments' effects and the variance of the rest.
+pub(crate) struct Additive {
+    effects: Vec<f64>,
+    /// Covariances of the effects ÷ the variance of the rest. The first treatment is the origin.
+    covariance: Vec<Vec<f64>>,
+    variance: f64,
+    freedom: f64,
+}
+
+impl Additive {
+    /// Fits `trials`: for each treatment its (block, logarithm), blocks numbered from 0.
+    ///
+    /// Without `has_blocks` all trials count as one block. None where treatments and blocks cannot
+    /// be told apart, or nothing is left to estimate the rest from.
+    pub(crate) fn fit(trials: &[Vec<(usize, f64)>], has_blocks: bool) -> Option<Self> {
+        let block = |number: usize| if has_blocks { number } else { 0 };
+        let blocks = trials.iter().flatten().map(|(number, _)| block(*number) + 1).max()?;
+        let mut sizes = vec![0.0; blocks];
+        let mut totals = vec![0.0; blocks];
+        let mut incidence = vec![vec![0.0; blocks]; trials.len()];
+        for (row, trials) in incidence.iter_mut().zip(trials) {
+            for (number, value) in trials {
+                let block = block(*number);
+                sizes[block] += 1.0;
+                totals[block] += value;
+                row[block] += 1.0;
+            }
+        }
+        let used = sizes.iter().filter(|size| **size > 0.0).count();
+        let (information, adjusted) = normal_equations(trials, &incidence, &sizes, &totals);
+        // The first treatment's effect is 0.
+        let inverse = inverted(information.iter().skip(1).map(|row| row[1..].to_vec()).collect())?;
+        let mut effects = vec![0.0];
+        effects.extend(inverse.iter().map(|row| dot(row, &adjusted[1..])));
+        let of_block = |block: usize| {
+            let expected: f64 = incidence.iter().zip(&effects).map(|(n, e)| n[block] * e).sum();
+            (totals[block] - expected) / sizes[block].max(1.0)
+        };
+        let of_blocks: Vec<f64> = (0..blocks).map(of_block).collect();
+        let rest = |(effect, trials): (&f64, &Vec<(usize, f64)>)| -> f64 {
+            let of = |(number, value): &(usize, f64)| {
+                (value - effect - of_blocks[block(*number)]).powi(2)
+            };
+            trials.iter().map(of).sum()
+        };
+        let squares: f64 = effects.iter().zip(trials).map(rest).sum();
+        let count = trials.iter().map(Vec::len).sum::<usize>();
+        let left = (count + 1).checked_sub(trials.len() + used).filter(|left| *left > 0)?;
+        #[allow(clippy::cast_precision_loss)]
+        let freedom = left as f64;
+        let mut covariance = vec![vec![0.0; trials.len()]];
+        covariance.extend(inverse.into_iter().map(|row| std::iter::once(0.0).chain(row).collect()));
+        Some(Self { effects, covariance, variance: squares / freedom, freedom })
+    }
+
+    /// Returns the difference of the effects of treatments `a` and `b`.
+    pub(crate) fn difference(&self, a: usize, b: usize) -> LogDifference {
+        let of = &self.covariance;
+        let variance = (of[a][a] + of[b][b] - 2.0 * of[a][b]) * self.variance;
+        LogDifference {
+            difference: self.effects[a] - self.effects[b],
+            error: variance.max(0.0).sqrt(),
+            freedom: self.freedom,
+        }
+    }
+
+    pub(crate) fn freedom(&self) -> f64 {
+        self.freedom
+    }
+}
+
+/// Returns the treatments' information matrix with the blocks eliminated, and the treatments' totals
+/// adjusted for them.
+fn normal_equations(
+    trials: &[Vec<(usize, f64)>],
+    incidence: &[Vec<f64>],
+    sizes: &[f64],
+    totals: &[f64],
+) -> (Vec<Vec<f64>>, Vec<f64>) {
+    let by_size = |row: &[f64], other: &[f64]| -> f64 {
+        let terms = row.iter().zip(other).zip(sizes).filter(|(_, size)| **size > 0.0);
+        terms.map(|((a, b), size)| a * b / size).sum()
+    };
+    let information = (0..trials.len()).map(|a| {
+        let entry = |b: usize| {
+            let own: f64 = if a == b { incidence[a].iter().sum() } else { 0.0 };
+            own - by_size(&incidence[a], &incidence[b])
+        };
+        (0..trials.len()).map(entry).collect()
+    });
+    let adjusted = trials.iter().zip(incidence).map(|(trials, row)| {
+        trials.iter().map(|(_, value)| value).sum::<f64>() - by_size(row, totals)
+    });
+    (information.collect(), adjusted.collect())
+}
+
+/// Inverts a symmetric, positive definite matrix by Gauss and Jordan; none if it is singular.
+fn inverted(mut matrix: Vec<Vec<f64>>) -> Option<Vec<Vec<f64>>> {
+    let n = matrix.len();
+    for (i, row) in matrix.iter_mut().enumerate() {
+        row.extend((0..n).map(|j| if i == j { 1.0 } else { 0.0 }));
+    }
+    for i in 0..n {
+        let pivot = matrix[i][i];
+        if pivot < 1e-9 {
+            return None;
+        }
+        matrix[i].iter_mut().for_each(|value| *value /= pivot);
+        let row = matrix[i].clone();
+        for (_, other) in matrix.iter_mut().enumerate().filter(|(j, _)| *j != i) {
+            let factor = other[i];
+            other.iter_mut().zip(&row).for_each(|(value, of_row)| *value -= factor * of_row);
+        }
+    }
+    Some(matrix.into_iter().map(|row| row[n..].to_vec()).collect())
+}
+
+fn dot(a: &[f64], b: &[f64]) -> f64 {
+    a.iter().zip(b).map(|(a, b)| a * b).sum()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_complete_table_computed_by_hand() {
+        // Effects 0, 1, 3 and blocks 0, 10, 20; the rest is ±0.1 in four cells: squares 0.04, on
+        // (3 − 1)(3 − 1) degrees of freedom, in directions that effects and blocks do not share.
+        let rest = [[0.1, -0.1, 0.0], [-0.1, 0.1, 0.0], [0.0, 0.0, 0.0]];
+        let trials: Vec<Vec<(usize, f64)>> = [0.0, 1.0, 3.0]
+            .iter()
+            .zip(rest)
+            .map(|(effect, rest)| {
+                let at =
+                    |(block, rest): (usize, f64)| (block, effect + [0.0, 10.0, 20.0][block] + rest);
+                rest.into_iter().enumerate().map(at).collect()
+            })
+            .collect();
+        let found = Additive::fit(&trials, true).unwrap();
+        let LogDifference { difference, error, freedom } = found.difference(2, 1);
+        assert!((difference - 2.0).abs() < 1e-9);
+        assert!((error - (0.01 * 2.0 / 3.0_f64).sqrt()).abs() < 1e-9);
+        assert!((freedom - 4.0).abs() < 1e-9);
+        // Without blocks their 10 and 20 are part of the rest.
+        let found = Additive::fit(&trials, false).unwrap().difference(2, 1);
+        assert!(found.error > 5.0 && (found.freedom - 6.0).abs() < 1e-9);
+    }
+
+    #[test]
+    fn a_missing_trial_is_no_shift_of_its_treatment() {
+        // Blocks differ by 10; the second treatment lacks the last one. Its mean alone would be 5 too
+        // low.
+        let trials = vec![
+            vec![(0, 0.0), (1, 10.0), (2, 20.01)],
+            vec![(0, 1.0), (1, 11.01)],
+            vec![(0, 2.01), (1, 12.0), (2, 22.0)],
+        ];
+        let found = Additive::fit(&trials, true).unwrap().difference(1, 0);
+        assert!((found.difference - 1.0).abs() < 0.02 && (found.freedom - 3.0).abs() < 1e-9);
+        assert!(
+            Additive::fit(&[vec![(0, 1.0)], vec![(1, 2.0)]], true).is_none(),
+            "no common block"
+        );
+        assert!(
+            Additive::fit(&[vec![(0, 1.0)], vec![(0, 2.0)]], true).is_none(),
+            "nothing is left"
+        );
+    }
+}

@@ -1,0 +1,202 @@
+//! All pairs of a run's treatments, judged together: false differences, power, intervals.
+
+use std::collections::BTreeMap;
+
+use super::{Host, Order, PROMISED, TIMES, is_apart, pairs_of, run, share, share_of};
+use crate::random::Normal;
+use crate::{Pair, all_pairs, p_of_best};
+
+/// Judges a run with the given trials.
+fn judged(trials: &[Vec<(u32, f64)>], has_blocks: bool) -> BTreeMap<(usize, usize), Pair> {
+    let trials: Vec<&[(u32, f64)]> = trials.iter().map(Vec::as_slice).collect();
+    all_pairs(&trials, has_blocks, None)
+}
+
+/// Returns a run of independent trials: of each treatment the true tps and its spread (logarithms).
+fn trials(random: &mut Normal, treatments: &[(f64, f64)], repeats: u32) -> Vec<Vec<(u32, f64)>> {
+    let mut one = |tps: f64, spread: f64| {
+        (1..=repeats).map(|block| (block, tps * (spread * random.draw()).exp())).collect()
+    };
+    treatments.iter().map(|(tps, spread)| one(*tps, *spread)).collect()
+}
+
+/// Returns the share of runs in which any of equal treatments with these `spreads` differ.
+fn false_differences(spreads: &[f64], repeats: u32, has_blocks: bool) -> f64 {
+    let equal: Vec<(f64, f64)> = spreads.iter().map(|spread| (1000.0, *spread)).collect();
+    let found = share(21, |random| {
+        judged(&trials(random, &equal, repeats), has_blocks).values().any(is_apart)
+    });
+    let order = if has_blocks { "blocks" } else { "no blocks" };
+    eprintln!("falsely different, spreads {spreads:?}, {repeats} repeats, {order}: {found:.1}%");
+    found
+}
+
+#[test]
+fn among_equal_treatments_at_most_5_of_100_runs_find_a_difference() {
+    assert_rarely_false(&[(Host::Blocks, Order::Randomized)]);
+}
+
+#[test]
+#[ignore = "long: eight kinds of hosts"]
+fn among_equal_treatments_at_most_5_of_100_runs_find_a_difference_on_any_host() {
+    assert_rarely_false(&PROMISED);
+}
+
+/// On each of the `hosts`, runs of equal treatments rarely find a difference.
+fn assert_rarely_false(hosts: &[(Host, Order)]) {
+    for host in hosts {
+        for (treatments, blocks) in [(2, 5), (3, 3), (3, 4), (4, 3), (6, 5), (16, 3)] {
+            let share = share(2, |random| {
+                let trials = run(random, *host, &vec![1000.0; treatments], blocks);
+                judged(&trials, true).values().any(is_apart)
+            });
+            eprintln!(
+                "falsely different, {host:?}, {treatments} treatments, {blocks} blocks: {share:.1}%"
+            );
+            // Three standard errors above 5%.
+            assert!(share <= 6.5, "{host:?}, {treatments} treatments, {blocks} blocks: {share}%");
+        }
+    }
+}
+
+#[test]
+fn one_wild_treatment_makes_no_difference_of_equal_ones() {
+    let wild = 0.1;
+    for spreads in [
+        &[0.01, 0.01, wild][..],
+        &[0.01, 0.01, 0.01, wild, wild, wild],
+        &[0.01, 0.01, 0.01, 0.01, 0.01, wild],
+    ] {
+        for has_blocks in [false, true] {
+            let found = false_differences(spreads, 4, has_blocks);
+            // 6%, and two standard errors.
+            assert!(found <= 7.1, "{spreads:?}: {found}%");
+        }
+    }
+}
+
+#[test]
+#[ignore = "long: prints the figures of docs/statistics.md"]
+fn how_far_uneven_spreads_raise_false_differences() {
+    for (ratio, repeats) in [
+        (1.0, 3),
+        (2.0, 3),
+        (3.0, 3),
+        (5.0, 3),
+        (10.0, 3),
+        (1.0, 4),
+        (2.0, 4),
+        (3.0, 4),
+        (5.0, 4),
+        (10.0, 4),
+        (3.0, 8),
+        (5.0, 8),
+    ] {
+        let (quiet, wild) = (0.01, 0.01 * ratio);
+        let (mut half, mut one) = ([quiet; 6], [quiet; 6]);
+        half[3..].fill(wild);
+        one[5] = wild;
+        for spreads in [half, one] {
+            for has_blocks in [true, false] {
+                assert!(false_differences(&spreads, repeats, has_blocks) < 15.0);
+            }
+        }
+    }
+}
+
+/// Returns the share of runs in which all of `pairs` are told apart.
+fn found(
+    treatments: &[(f64, f64)],
+    repeats: u32,
+    has_blocks: bool,
+    pairs: &[(usize, usize)],
+) -> f64 {
+    let found = share_of(TIMES / 2, 22, |random| {
+        let judged = judged(&trials(random, treatments, repeats), has_blocks);
+        pairs.iter().all(|pair| is_apart(&judged[pair]))
+    });
+    eprintln!("found, {treatments:?}, {repeats} repeats: {found:.1}%");
+    found
+}
+
+#[test]
+fn one_that_is_faster_is_found_among_many_with_few_repeats() {
+    let quick = |tps: f64, others: usize, spread: f64| {
+        let mut all = vec![(1000.0, spread); others + 1];
+        all[0].0 = tps;
+        let pairs: Vec<(usize, usize)> = (1..=others).map(|other| (0, other)).collect();
+        (all, pairs)
+    };
+    for (tps, others, spread) in [(1100.0, 15, 0.01), (1400.0, 3, 0.05)] {
+        let (all, pairs) = quick(tps, others, spread);
+        // 95%, less two standard errors.
+        assert!(found(&all, 3, true, &pairs) >= 93.6);
+    }
+    // Two alike, 5% apart, keep their verdict beside a third that is ten times as wild.
+    let beside_wild = [(1050.0, 0.01), (1000.0, 0.01), (1000.0, 0.1)];
+    assert!(found(&beside_wild, 4, true, &[(0, 1)]) >= 77.5);
+    found(&beside_wild, 3, true, &[(0, 1)]);
+    let (mut all, pairs) = quick(1050.0, 4, 0.01);
+    all.push((1000.0, 0.1));
+    found(&all, 4, true, &pairs);
+}
+
+#[test]
+fn all_intervals_of_a_run_hold_their_truths() {
+    for (speeds, spreads) in [
+        (&[1000.0, 1010.0, 1020.0, 1030.0][..], &[0.03; 4][..]),
+        (&[1000.0; 16], &[0.03; 16]),
+        (&[1000.0, 1300.0, 900.0, 1000.0, 500.0, 700.0], &[0.01, 0.01, 0.01, 0.01, 0.01, 0.1]),
+    ] {
+        let treatments: Vec<(f64, f64)> =
+            speeds.iter().copied().zip(spreads.iter().copied()).collect();
+        let held = share(23, |random| {
+            let judged = judged(&trials(random, &treatments, 4), true);
+            pairs_of(speeds.len()).into_iter().all(|(i, j)| {
+                let [low, high] = judged[&(i, j)].ratio.ci95.unwrap();
+                (low..=high).contains(&(speeds[i] / speeds[j]))
+            })
+        });
+        eprintln!("simultaneous intervals, {treatments:?}: {held:.1}%");
+        assert!(held >= 93.0, "{treatments:?}: {held}%");
+    }
+}
+
+#[test]
+fn the_fastest_is_among_those_that_may_be_it() {
+    for (treatments, repeats, least) in [
+        (&[(1000.0, 0.01); 16][..], 3, 0.0),
+        (&[(1030.0, 0.01), (1020.0, 0.01), (1010.0, 0.01), (1000.0, 0.01)], 3, 0.0),
+        (&[(1100.0, 0.01), (1000.0, 0.01), (1000.0, 0.01), (1000.0, 0.01)], 3, 1.0),
+        (&[(1010.0, 0.1), (1000.0, 0.01), (1000.0, 0.01), (1000.0, 0.01)], 4, 0.0),
+    ] {
+        let (mut held, mut size, mut runs) = (0.0, 0.0, 0.0);
+        let all: Vec<usize> = (0..treatments.len()).collect();
+        share_of(TIMES / 2, 25, |random| {
+            let judged = judged(&trials(random, treatments, repeats), true);
+            let p = p_of_best(&judged, &all);
+            held += f64::from(u32::from(p[&0] > 0.05));
+            size += f64::from(u32::try_from(p.values().filter(|p| **p > 0.05).count()).unwrap());
+            runs += 1.0;
+            true
+        });
+        let (held, size) = (100.0 * held / runs, size / runs);
+        eprintln!("may be the best, {treatments:?}: holds it in {held:.1}%, mean size {size:.2}");
+        // 95%, less two standard errors.
+        assert!(held >= 93.6, "{treatments:?}: {held}%");
+        assert!(least < 1.0 || size < 1.1, "{treatments:?}: {size}");
+    }
+}
+
+#[test]
+fn a_missing_trial_costs_no_verdict() {
+    let host = (Host::Blocks, Order::Randomized);
+    let found = share(24, |random| {
+        let mut trials = run(random, host, &[1300.0, 1000.0, 1000.0, 1000.0], 4);
+        // A block that is ten times as uneven as trials are: a plain mean would be far off.
+        trials[0].pop();
+        let judged = judged(&trials, true);
+        (1..4).all(|other| is_apart(&judged[&(0, other)])) && !is_apart(&judged[&(1, 2)])
+    });
+    assert!(found >= 95.0, "{found}%");
+}
