@@ -66,23 +66,23 @@ fetch-postgresql folder="/var/tmp/pgdyno-test-postgresql":
 
 # Random scripts of meta commands beside pgbench 15 to 18 (docs/pgbench.md keeps the last result)
 random-scripts count="1000":
-    PGDYNO_TEST_SCRIPTS={{count}} cargo test -p pgdyno-cli --test it -- pgbench_scripts::scripts_at_random
+    PGDYNO_TEST_SCRIPTS={{count}} cargo test -p pgdyno-cli --all-features --test it -- pgbench_scripts::scripts_at_random
 
 # Judgements beside known truths, through the binary; writes the table of docs/statistics.md
 truth count="1000":
-    PGDYNO_TRUTH={{count}} PGDYNO_TRUTH_WRITE=1 cargo test --release -p pgdyno-cli --test it -- --ignored truth::judgements --nocapture
+    PGDYNO_TRUTH={{count}} PGDYNO_TRUTH_WRITE=1 cargo test --release -p pgdyno-cli --all-features --test it -- --ignored truth::judgements --nocapture
 
 # Honest filesystems without a false alarm, in long series; writes a table of docs/crash-tests.md (root)
 crash-honest rounds="100":
-    PGDYNO_ROUNDS={{rounds}} PGDYNO_TRUTH_WRITE=1 cargo test -p pgdyno-cli --test it -- --ignored crash_truths::honest --nocapture
+    PGDYNO_ROUNDS={{rounds}} PGDYNO_TRUTH_WRITE=1 cargo test -p pgdyno-cli --all-features --test it -- --ignored crash_truths::honest --nocapture
 
 # Planted failures that must be seen, in series; writes a table of docs/crash-tests.md (root)
 crash-truths:
-    PGDYNO_TRUTH_WRITE=1 cargo test -p pgdyno-cli --test it -- --ignored crash_truths::what_is_planted --nocapture
+    PGDYNO_TRUTH_WRITE=1 cargo test -p pgdyno-cli --all-features --test it -- --ignored crash_truths::what_is_planted --nocapture
 
 # A disk that skips 1 flush in k beside what crash tests say of it; writes a table of docs/crash-tests.md (root)
 crash-power rounds="40":
-    PGDYNO_ROUNDS={{rounds}} PGDYNO_TRUTH_WRITE=1 cargo test -p pgdyno-cli --test it -- --ignored crash_truths::a_disk_that_skips --nocapture
+    PGDYNO_ROUNDS={{rounds}} PGDYNO_TRUTH_WRITE=1 cargo test -p pgdyno-cli --all-features --test it -- --ignored crash_truths::a_disk_that_skips --nocapture
 
 # Honest filesystems at every flush of a longer stretch than CI's (root; docs/crash-tests.md keeps the last result)
 crash-states load="250ms":
