@@ -183,16 +183,6 @@ fn the_difference_that_would_have_been_seen_is_seen() {
     assert!((70.0..=85.0).contains(&found), "{found}%");
 }
 
-#[test]
-fn an_alternating_order_promises_less_where_neighbours_resemble_each_other() {
-    let share = share(7, |random| {
-        let trials = run(random, (Host::Autocorrelated, Order::Interleaved), &[1000.0, 1000.0], 5);
-        ratio(&trials[0], &trials[1]).p.unwrap() <= 0.05
-    });
-    eprintln!("falsely different, autocorrelated, alternating order: {share:.1}%");
-    assert!((5.0..=9.0).contains(&share), "{share}%: docs/statistics.md says about 7%");
-}
-
 /// The looks of the default floor and ceiling.
 fn default_looks() -> InterimAnalyses {
     InterimAnalyses::between(4, 30)
@@ -278,7 +268,10 @@ fn assert_rarely_false(hosts: &[(Host, Order)]) {
             eprintln!(
                 "falsely different, stopping by itself, {host:?}, {treatments} treatments: {found:.1}%"
             );
-            assert!(found <= 6.5, "{host:?}, {treatments} treatments: {found}%");
+            // Where neighbours resemble each other, an alternating order promises less.
+            let is_promised = !matches!(host, (Host::Autocorrelated, Order::Interleaved));
+            let most = if is_promised { 6.5 } else { 10.0 };
+            assert!(found <= most, "{host:?}, {treatments} treatments: {found}%");
         }
     }
 }

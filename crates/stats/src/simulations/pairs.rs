@@ -60,6 +60,18 @@ fn assert_rarely_false(hosts: &[(Host, Order)]) {
 }
 
 #[test]
+fn an_alternating_order_promises_less_where_neighbours_resemble_each_other() {
+    for treatments in [2, 4, 6] {
+        let share = share(7, |random| {
+            let host = (Host::Autocorrelated, Order::Interleaved);
+            judged(&run(random, host, &vec![1000.0; treatments], 5), true).values().any(is_apart)
+        });
+        eprintln!("falsely different, autocorrelated, alternating, {treatments}: {share:.1}%");
+        assert!((5.0..=12.0).contains(&share), "{treatments}: {share}%");
+    }
+}
+
+#[test]
 fn one_wild_treatment_makes_no_difference_of_equal_ones() {
     let wild = 0.1;
     for spreads in [
