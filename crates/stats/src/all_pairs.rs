@@ -96,16 +96,18 @@ fn at_one_look(
     has_blocks: bool,
     alpha_share: f64,
 ) -> BTreeMap<(usize, usize), Pair> {
-    let mut judged = by_pair(trials, has_blocks, alpha_share);
-    judged.extend(with_common_noise(trials, has_blocks, alpha_share).unwrap_or_default());
+    let mut judged = with_common_noise(trials, has_blocks, alpha_share).unwrap_or_default();
+    let others = by_pair(trials, has_blocks, alpha_share, |pair| !judged.contains_key(pair));
+    judged.extend(others);
     judged
 }
 
-/// Judges each pair by its own trials, all pairs together by Holm's rule.
+/// Judges each wanted pair by its own trials, all of them together by Holm's rule.
 fn by_pair(
     trials: &[Trials],
     has_blocks: bool,
     alpha_share: f64,
+    is_wanted: impl Fn(&(usize, usize)) -> bool,
 ) -> BTreeMap<(usize, usize), Pair> {
     let measured: Vec<usize> = (0..trials.len()).filter(|t| !trials[*t].is_empty()).collect();
     let ratio = |a: usize, b: usize| {
@@ -118,7 +120,8 @@ fn by_pair(
     };
     let pairs =
         measured.iter().enumerate().flat_map(|(i, a)| measured[i + 1..].iter().map(|b| (*a, *b)));
-    let ratios: Vec<((usize, usize), Ratio)> = pairs.map(|(a, b)| ((a, b), ratio(a, b))).collect();
+    let ratios: Vec<((usize, usize), Ratio)> =
+        pairs.filter(is_wanted).map(|(a, b)| ((a, b), ratio(a, b))).collect();
     let alone: Vec<f64> = ratios.iter().filter_map(|(_, ratio)| ratio.p).collect();
     #[allow(clippy::cast_precision_loss)]
     let share = 1.0 / alone.len().max(1) as f64;

@@ -201,6 +201,24 @@ fn the_fastest_is_among_those_that_may_be_it() {
 }
 
 #[test]
+fn two_hundred_treatments_are_judged_and_one_without_a_transaction_costs_no_other_its_verdict() {
+    let mut random = Normal(26);
+    let mut trials = trials(&mut random, &[(1000.0, 0.01); 200], 3);
+    trials[7].iter_mut().for_each(|(_, tps)| *tps *= 1.2);
+    trials[9][1].1 = 0.0;
+    let judged = judged(&trials, true);
+    assert_eq!(judged.len(), 200 * 199 / 2);
+    for ((a, b), pair) in &judged {
+        let is_known = *a != 9 && *b != 9;
+        assert_eq!(pair.p.is_some(), is_known, "{a} {b} {pair:?}");
+        assert_eq!(is_apart(pair), is_known && (*a == 7 || *b == 7), "{a} {b} {pair:?}");
+    }
+    let all: Vec<usize> = (0..200).filter(|t| *t != 9).collect();
+    let p = p_of_best(&judged, &all);
+    assert!(p.iter().all(|(treatment, p)| (*p > 0.05) == (*treatment == 7)));
+}
+
+#[test]
 fn a_missing_trial_costs_no_verdict() {
     let host = (Host::Blocks, Order::Randomized);
     let found = share(24, |random| {
