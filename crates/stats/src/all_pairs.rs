@@ -4,13 +4,13 @@
 //! noise, and the largest of all differences is judged by the studentized range. Otherwise each pair
 //! has its own noise, within blocks, and Holm's rule judges them together.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use crate::additive::Additive;
 use crate::even_spread::spread_is_even;
 use crate::holm::holm;
 use crate::interim::InterimAnalyses;
-use crate::ratio::{LogDifference, Method, Noise, Ratio, of_differences};
+use crate::ratio::{LogDifference, Method, Noise, Ratio, paired_ratio, unpaired_ratio};
 use crate::student::{CONFIDENCE, t_two_sided};
 use crate::studentized_range::{Compared, LargestT};
 
@@ -52,20 +52,12 @@ pub fn all_pairs(
     looks: Option<&InterimAnalyses>,
 ) -> BTreeMap<(usize, usize), Pair> {
     let Some(looks) = looks else { return at_one_look(trials, has_blocks, 1.0) };
-    let mut blocks: Vec<u32> =
-        trials.iter().flat_map(|t| t.iter().map(|(block, _)| *block)).collect();
-    blocks.sort_unstable();
-    blocks.dedup();
-    let n = u32::try_from(blocks.len()).unwrap_or(u32::MAX);
+    let blocks = blocks(trials);
     let mut judged: BTreeMap<(usize, usize), Pair> = BTreeMap::new();
-    for (look, alpha_share) in looks.until(n) {
-        // The floor may lie below what an interval takes.
-        let last =
-            usize::try_from(look).ok().filter(|look| *look >= 2).and_then(|l| blocks.get(l - 1));
-        let Some(last) = last else { continue };
+    for (last, alpha_share) in looks.at_blocks(&blocks) {
         let until: Vec<Vec<(u32, f64)>> = trials
             .iter()
-            .map(|t| t.iter().filter(|(block, _)| block <= last).copied().collect())
+            .map(|t| t.iter().filter(|(block, _)| *block <= last).copied().collect())
             .collect();
         let until: Vec<Trials> = until.iter().map(Vec::as_slice).collect();
         for (pair, found) in at_one_look(&until, has_blocks, alpha_share) {
@@ -76,7 +68,18 @@ pub fn all_pairs(
             judged.insert(pair, found);
         }
     }
-    if judged.is_empty() { at_one_look(trials, has_blocks, looks.alpha_share(n)) } else { judged }
+    if judged.is_empty() {
+        let n = u32::try_from(blocks.len()).unwrap_or(u32::MAX);
+        return at_one_look(trials, has_blocks, looks.alpha_share(n));
+    }
+    judged
+}
+
+/// Returns the blocks of `trials`, ascending.
+fn blocks(trials: &[Trials]) -> Vec<u32> {
+    let all: BTreeSet<u32> =
+        trials.iter().flat_map(|t| t.iter().map(|(block, _)| *block)).collect();
+    all.into_iter().collect()
 }
 
 impl Pair {
@@ -110,14 +113,8 @@ fn by_pair(
     is_wanted: impl Fn(&(usize, usize)) -> bool,
 ) -> BTreeMap<(usize, usize), Pair> {
     let measured: Vec<usize> = (0..trials.len()).filter(|t| !trials[*t].is_empty()).collect();
-    let ratio = |a: usize, b: usize| {
-        let within = |(block, value): &(u32, f64)| {
-            let (_, base) = trials[b].iter().find(|(other, _)| has_blocks && other == block)?;
-            Some(value.ln() - base.ln())
-        };
-        let within: Vec<f64> = trials[a].iter().filter_map(within).collect();
-        of_differences(trials[a], trials[b], &within, alpha_share)
-    };
+    let ratio_of = if has_blocks { paired_ratio } else { unpaired_ratio };
+    let ratio = |a: usize, b: usize| ratio_of(alpha_share, trials[a], trials[b]);
     let pairs =
         measured.iter().enumerate().flat_map(|(i, a)| measured[i + 1..].iter().map(|b| (*a, *b)));
     let ratios: Vec<((usize, usize), Ratio)> =
@@ -159,17 +156,15 @@ fn with_common_noise(
             && trials[*t].iter().all(|(_, value)| value.is_finite() && *value > 0.0)
     };
     let usable: Vec<usize> = (0..trials.len()).filter(is_usable).collect();
-    let mut blocks: Vec<u32> =
-        usable.iter().flat_map(|t| trials[*t].iter().map(|(b, _)| *b)).collect();
-    blocks.sort_unstable();
-    blocks.dedup();
-    let logs: Vec<Vec<(usize, f64)>> = usable
+    let used: Vec<Trials> = usable.iter().map(|t| trials[*t]).collect();
+    let blocks = blocks(&used);
+    let logs: Vec<Vec<(usize, f64)>> = used
         .iter()
-        .map(|t| {
+        .map(|trials| {
             let log = |(block, value): &(u32, f64)| {
                 blocks.binary_search(block).map(|block| (block, value.ln())).ok()
             };
-            trials[*t].iter().filter_map(log).collect()
+            trials.iter().filter_map(log).collect()
         })
         .collect();
     if !spread_is_even(&complete(&logs, blocks.len()), has_blocks) {

@@ -2,36 +2,37 @@
 
 use std::collections::BTreeMap;
 
-use crate::all_pairs::{Pair, level};
-use crate::ratio::{LogDifference, Noise};
+use crate::all_pairs::level;
+use crate::ratio::{LogDifference, Noise, Ratio};
 use crate::student::t_one_sided;
 use crate::studentized_range::{Compared, LargestT};
 
 /// Returns the p-value of each of `candidates` being the fastest. In 95% of runs the fastest is among
-/// those with more than 5%.
+/// those with more than 5%. `ratio` returns the ratio of two of them, as [`all_pairs`] judges it.
 ///
 /// It is small for a treatment that another leads by more than chance lets any other lead the fastest:
 /// multiple comparisons with the best (J. C. Hsu, *Simultaneous confidence intervals for all distances
 /// from the "best"*, Annals of Statistics 9, 1981). Where treatments share no noise the chance is
 /// multiplied by the number of others (Bonferroni). A pair without an interval tells nothing.
 ///
+/// [`all_pairs`]: crate::all_pairs()
+///
 /// ```
 /// let quick = [(1, 131.0), (2, 128.0), (3, 130.0)];
 /// let slow = [(1, 100.0), (2, 102.0), (3, 101.0)];
 /// let also_quick = [(1, 128.0), (2, 130.0), (3, 129.0)];
 /// let pairs = pgdyno_stats::all_pairs(&[&quick, &slow, &also_quick], true, None);
-/// let p = pgdyno_stats::p_of_best(&pairs, &[0, 1, 2]);
+/// let p = pgdyno_stats::p_of_best(|a, b| pairs.get(&(a, b)).map(|pair| &pair.ratio), &[0, 1, 2]);
 /// assert!(p[&0] > 0.05 && p[&1] < 0.05 && p[&2] > 0.05);
 /// ```
-pub fn p_of_best(
-    pairs: &BTreeMap<(usize, usize), Pair>,
+pub fn p_of_best<'a>(
+    ratio: impl Fn(usize, usize) -> Option<&'a Ratio>,
     candidates: &[usize],
 ) -> BTreeMap<usize, f64> {
     let mut leads = Leads { candidates: candidates.len(), known: Vec::new() };
     let mut lead = |this: usize, other: usize| {
         let sign = if this < other { -1.0 } else { 1.0 };
-        let pair = pairs.get(&(this.min(other), this.max(other)))?;
-        pair.ratio.least_p(|log, noise| {
+        ratio(this.min(other), this.max(other))?.least_p(|log, noise| {
             leads.p(LogDifference { difference: sign * log.difference, ..log }, noise)
         })
     };

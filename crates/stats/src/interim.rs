@@ -66,6 +66,18 @@ impl InterimAnalyses {
             .collect()
     }
 
+    /// Returns the looks at a run of these `blocks`, ascending: the last block of each, with its share
+    /// of the 5% error chance. A look at fewer than two blocks, which no interval can be made of, is
+    /// left out.
+    pub(crate) fn at_blocks(&self, blocks: &[u32]) -> Vec<(u32, f64)> {
+        let n = u32::try_from(blocks.len()).unwrap_or(u32::MAX);
+        let last = |(look, alpha_share): (u32, f64)| {
+            let count = usize::try_from(look).ok().filter(|count| *count >= 2)?;
+            Some((*blocks.get(count - 1)?, alpha_share))
+        };
+        self.until(n).into_iter().filter_map(last).collect()
+    }
+
     /// Returns the share of the 5% error chance that the look at `n` repeats spends.
     pub fn alpha_share(&self, n: u32) -> f64 {
         self.until(n).last().map_or(1.0, |(_, alpha_share)| *alpha_share)

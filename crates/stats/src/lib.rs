@@ -6,7 +6,7 @@
 //! Three kinds of question are answered:
 //!
 //! - *How fast is one treatment?* [`mean_ci95`] gives the mean over repeats with its interval.
-//! - *Which treatments differ?* [`all_pairs`] judges all treatments of a run together, and
+//! - *Which treatments differ?* [`all_pairs()`] judges all treatments of a run together, and
 //!   [`p_of_best`] tells which may be the fastest. [`ratio()`]
 //!   compares two of them, block by block. [`unpaired_ratio`] and [`ratio_across`] compare two runs;
 //!   several such comparisons are judged together by [`holm()`]. A run that may end early plans its

@@ -6,7 +6,7 @@
 
 use statrs::distribution::{ContinuousCDF, Normal};
 
-use crate::scale::Scale;
+use crate::scale::{Scale, least};
 use crate::student::t_quantile;
 
 /// How often a difference of that size is to be found for it to count as one that would have been
@@ -24,23 +24,7 @@ pub(crate) fn t_power(lambda: f64, freedom: f64, alpha: f64) -> Option<f64> {
 /// `power`; none outside the domain.
 pub(crate) fn minimum_detectable(freedom: f64, alpha: f64, power: f64) -> Option<f64> {
     let test = TTest::new(freedom, alpha)?;
-    let (mut lo, mut hi) = (0.0, 1.0);
-    while test.rejected(hi)? < power {
-        lo = hi;
-        hi *= 2.0;
-        if hi > 1e9 {
-            return None;
-        }
-    }
-    for _ in 0..60 {
-        let middle = f64::midpoint(lo, hi);
-        if test.rejected(middle)? < power {
-            lo = middle;
-        } else {
-            hi = middle;
-        }
-    }
-    Some(hi)
+    least(|lambda| Some(test.rejected(lambda)? >= power))
 }
 
 /// A two-sided t test whose power is asked for.

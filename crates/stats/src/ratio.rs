@@ -79,10 +79,15 @@ pub(crate) struct LogDifference {
 /// Trials are paired by block if at least two blocks have both treatments. Otherwise Welch's method
 /// compares the means.
 pub fn ratio(a: &[(u32, f64)], b: &[(u32, f64)]) -> Ratio {
+    paired_ratio(1.0, a, b)
+}
+
+/// As [`ratio()`], with `alpha_share` of the 5% error chance.
+pub(crate) fn paired_ratio(alpha_share: f64, a: &[(u32, f64)], b: &[(u32, f64)]) -> Ratio {
     let within = |(block, value): &(u32, f64)| {
         b.iter().find(|(other, _)| other == block).map(|(_, base)| value.ln() - base.ln())
     };
-    of_differences(a, b, &a.iter().filter_map(within).collect::<Vec<_>>(), 1.0)
+    of_differences(a, b, &a.iter().filter_map(within).collect::<Vec<_>>(), alpha_share)
 }
 
 /// Returns the ratio `a` ÷ `b` of a run that interim analyses may have ended.
@@ -98,23 +103,12 @@ pub fn ratio_over(looks: &InterimAnalyses, a: &[(u32, f64)], b: &[(u32, f64)]) -
         return unpaired_ratio(looks.alpha_share(n), a, b);
     }
     let mut over: Option<Ratio> = None;
-    for (look, alpha_share) in looks.until(n) {
-        // The floor may lie below what an interval takes.
-        let Some(last) =
-            usize::try_from(look).ok().filter(|n| *n >= 2).and_then(|n| blocks.get(n - 1))
-        else {
-            continue;
-        };
+    for (last, alpha_share) in looks.at_blocks(&blocks) {
         let first = |trials: &[(u32, f64)]| -> Vec<(u32, f64)> {
-            let known = |block: &u32| block <= last && blocks.contains(block);
+            let known = |block: &u32| *block <= last && blocks.contains(block);
             trials.iter().filter(|(block, _)| known(block)).copied().collect()
         };
-        let (a, b) = (first(a), first(b));
-        let difference = |(block, value): &(u32, f64)| {
-            b.iter().find(|(other, _)| other == block).map(|(_, base)| value.ln() - base.ln())
-        };
-        let within: Vec<f64> = a.iter().filter_map(difference).collect();
-        let found = of_differences(&a, &b, &within, alpha_share);
+        let found = paired_ratio(alpha_share, &first(a), &first(b));
         over = Some(match over {
             Some(earlier) => found.after(earlier),
             None => found,
@@ -134,12 +128,7 @@ pub fn unpaired_ratio(alpha_share: f64, a: &[(u32, f64)], b: &[(u32, f64)]) -> R
 
 /// Computes the ratio from the differences of logarithms `within` blocks; by Welch's method if these
 /// are fewer than two.
-pub(crate) fn of_differences(
-    a: &[(u32, f64)],
-    b: &[(u32, f64)],
-    within: &[f64],
-    alpha_share: f64,
-) -> Ratio {
+fn of_differences(a: &[(u32, f64)], b: &[(u32, f64)], within: &[f64], alpha_share: f64) -> Ratio {
     let without = Ratio::without;
     if a.is_empty() || b.is_empty() {
         return without(None, NoInterval::OneSideEmpty);

@@ -1,4 +1,5 @@
-//! The estimated spread's own distribution: integrals over it.
+//! The estimated spread's own distribution: integrals over it, and the least value that one of them
+//! allows.
 
 use statrs::distribution::{ChiSquared, Continuous, ContinuousCDF};
 
@@ -35,4 +36,26 @@ impl Scale {
         let sum: f64 = self.nodes.iter().map(|&(s, weight)| weight * value(s)).sum();
         sum.is_finite().then_some(sum)
     }
+}
+
+/// Returns the least number from 0 that is `enough`, as all above it are; none beyond 10⁹, or where it
+/// is not known.
+pub(crate) fn least(enough: impl Fn(f64) -> Option<bool>) -> Option<f64> {
+    let (mut lo, mut hi) = (0.0, 1.0);
+    while !enough(hi)? {
+        lo = hi;
+        hi *= 2.0;
+        if hi > 1e9 {
+            return None;
+        }
+    }
+    for _ in 0..60 {
+        let middle = f64::midpoint(lo, hi);
+        if enough(middle)? {
+            hi = middle;
+        } else {
+            lo = middle;
+        }
+    }
+    Some(hi)
 }

@@ -16,7 +16,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use statrs::distribution::{ContinuousCDF, Normal};
 
-use crate::scale::Scale;
+use crate::scale::{Scale, least};
 
 /// Distance of two nodes, in z and in the range.
 const STEP: f64 = 0.05;
@@ -57,23 +57,7 @@ impl LargestT {
 
     /// Returns the t that the largest exceeds with chance `alpha`; none outside the domain.
     pub(crate) fn critical(&self, alpha: f64) -> Option<f64> {
-        let (mut lo, mut hi) = (0.0, 1.0);
-        while self.p(hi)? > alpha {
-            lo = hi;
-            hi *= 2.0;
-            if hi > 1e9 {
-                return None;
-            }
-        }
-        while hi - lo > 1e-9 * hi {
-            let middle = f64::midpoint(lo, hi);
-            if self.p(middle)? > alpha {
-                lo = middle;
-            } else {
-                hi = middle;
-            }
-        }
-        Some(hi)
+        least(|t| Some(self.p(t)? <= alpha))
     }
 
     /// Returns the chance of a difference beyond `difference`, by the cubic through the four nearest nodes.

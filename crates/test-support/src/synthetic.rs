@@ -21,6 +21,12 @@ const START: u64 = 1_795_244_400_000_000_000;
 /// The window of every trial (seconds).
 pub const WINDOW_S: f64 = 60.0;
 
+/// A plan as [`plan`]'s, of so many builds.
+pub fn builds(count: usize, repeats: u32, random: &mut Random) -> Plan {
+    let names: Vec<String> = (0..count).map(|i| format!("b{i}")).collect();
+    plan(&names.iter().map(String::as_str).collect::<Vec<_>>(), repeats, random)
+}
+
 /// A plan of one factor `build` with these levels, each block in an order of its own.
 pub fn plan(levels: &[&str], repeats: u32, random: &mut Random) -> Plan {
     let treatment = |level: &&str| Treatment {

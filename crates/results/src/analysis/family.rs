@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use pgdyno_model::record::RunState;
 use pgdyno_model::{LevelValue, Plan, Treatment};
-use pgdyno_stats::{self as stats, Pair, Ratio};
+use pgdyno_stats::{self as stats, Ratio};
 
 use super::pairing::interim_analyses;
 use super::treatment::TreatmentSamples;
@@ -100,7 +100,6 @@ fn equivalences(ratios: &[Ratio], margin: Option<f64>) -> Vec<Option<(f64, f64)>
 /// at, and also where the data chose the pair: the best beside another.
 pub(crate) struct Family {
     judged: BTreeMap<(usize, usize), Judged>,
-    pairs: BTreeMap<(usize, usize), Pair>,
 }
 
 impl Family {
@@ -111,19 +110,19 @@ impl Family {
         let looks = interim_analyses(plan);
         let pairs = stats::all_pairs(values, !plan.is_sequential(), looks.as_ref());
         let ratios: Vec<Ratio> = pairs.values().map(|pair| pair.ratio.clone()).collect();
-        let judged = pairs.iter().zip(equivalences(&ratios, plan.margin));
+        let judged = pairs.into_iter().zip(equivalences(&ratios, plan.margin));
         let judged = judged.map(|((treatments, pair), equivalence)| {
             let judged = Judged {
-                ratio: pair.ratio.clone(),
+                ratio: pair.ratio,
                 p: pair.p,
                 share: pair.share,
                 measure: measure(plan),
                 equivalence,
                 withheld: None,
             };
-            (*treatments, judged)
+            (treatments, judged)
         });
-        Self { judged: judged.collect(), pairs }
+        Self { judged: judged.collect() }
     }
 
     /// Judges the pairs of a run in `state`.
@@ -149,7 +148,8 @@ impl Family {
             both && self.judged[&(*a, *b)].significant().is_some()
         };
         self.judged.keys().any(is_judged).then(|| {
-            let p = stats::p_of_best(&self.pairs, candidates);
+            let ratio = |a, b| self.judged.get(&(a, b)).map(|judged| &judged.ratio);
+            let p = stats::p_of_best(ratio, candidates);
             p.into_iter().filter(|(_, p)| *p > ALPHA).map(|(treatment, _)| treatment).collect()
         })
     }

@@ -17,7 +17,10 @@ pub(crate) fn ratio_to_best(judged: &Judged, generator_limited: bool) -> RatioVi
                 interval(judged)
             )
         }
-        (_, Some(_)) => format!("no significant difference from the best{}", unseen(judged)),
+        (_, Some(_)) => format!(
+            "no significant difference from the best{}",
+            minimum_detectable(judged.minimum_detectable())
+        ),
         (_, None) => no_verdict(judged, "no interval"),
     };
     view(judged, format!("{verdict}{}{}", equivalence(judged), limit(generator_limited)))
@@ -95,7 +98,7 @@ pub(crate) fn verdict(
             "no significant difference between {this} and {that} (ratio {}{}){}",
             format::times(value),
             judged.ratio.ci95.map_or_else(String::new, |ci95| format!(", 95% CI {}", range(ci95))),
-            unseen(judged)
+            minimum_detectable(judged.minimum_detectable())
         ),
         (Some(value), None) => {
             let alone = within_runs
@@ -140,11 +143,6 @@ fn range([lo, hi]: [f64; 2]) -> String {
 
 fn interval(judged: &Judged) -> String {
     judged.ratio.ci95.map_or_else(String::new, |ci95| format!(" (95% CI {})", range(ci95)))
-}
-
-/// What a verdict of no difference leaves open.
-fn unseen(judged: &Judged) -> String {
-    minimum_detectable(judged.minimum_detectable())
 }
 
 /// Differences beyond this share are no figure to plan with: the repeats say nothing of any size.

@@ -4,12 +4,16 @@ use std::collections::BTreeMap;
 
 use super::{Host, Order, PROMISED, TIMES, is_apart, pairs_of, run, share, share_of};
 use crate::random::Normal;
-use crate::{Pair, all_pairs, p_of_best};
+use crate::{Pair, all_pairs};
 
 /// Judges a run with the given trials.
 fn judged(trials: &[Vec<(u32, f64)>], has_blocks: bool) -> BTreeMap<(usize, usize), Pair> {
     let trials: Vec<&[(u32, f64)]> = trials.iter().map(Vec::as_slice).collect();
     all_pairs(&trials, has_blocks, None)
+}
+
+fn p_of_best(judged: &BTreeMap<(usize, usize), Pair>, all: &[usize]) -> BTreeMap<usize, f64> {
+    crate::p_of_best(|a, b| judged.get(&(a, b)).map(|pair| &pair.ratio), all)
 }
 
 /// Returns a run of independent trials: of each treatment the true tps and its spread (logarithms).

@@ -253,9 +253,7 @@ fn caught(random: &mut Random) -> bool {
 
 fn any_difference(random: &mut Random, speeds: &[f64], repeats: u32) -> bool {
     let mut world = World::new();
-    let names: Vec<String> = (0..speeds.len()).map(|i| format!("b{i}")).collect();
-    let names: Vec<&str> = names.iter().map(String::as_str).collect();
-    let plan = synthetic::plan(&names, repeats, random);
+    let plan = synthetic::builds(speeds.len(), repeats, random);
     world.run(random, ("run", 1), &plan, 0.0, speeds);
     let view = world.show("run");
     let apart = |ratio: &Value| ratio["told_apart"] == true;
@@ -301,9 +299,7 @@ fn unfinished(random: &mut Random) -> bool {
 
 fn any_trend(random: &mut Random) -> bool {
     let mut world = World::new();
-    let names: Vec<String> = (0..16).map(|i| format!("b{i}")).collect();
-    let names: Vec<&str> = names.iter().map(String::as_str).collect();
-    let plan = synthetic::plan(&names, 10, random);
+    let plan = synthetic::builds(16, 10, random);
     world.run(random, ("run", 1), &plan, 0.0, &[1.0; 16]);
     let view = world.show("run");
     let notes = view["notes"].as_array().unwrap();

@@ -114,9 +114,7 @@ impl Found {
         is_sequential: bool,
     ) -> Self {
         let mut world = World::new();
-        let names: Vec<String> = (0..treatments.len()).map(|i| format!("b{i}")).collect();
-        let names: Vec<&str> = names.iter().map(String::as_str).collect();
-        let mut plan = synthetic::plan(&names, repeats, random);
+        let mut plan = synthetic::builds(treatments.len(), repeats, random);
         if is_sequential {
             plan.trials.sort_by_key(|trial| (trial.treatment, trial.block));
             plan.trials.iter_mut().zip(0..).for_each(|(trial, ordinal)| trial.ordinal = ordinal);
