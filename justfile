@@ -94,7 +94,11 @@ states-a-minute *args:
 
 # Treatments judged together whose truth is known: false differences, power (docs/statistics.md keeps the last result)
 pairs:
-    cargo test -p pgdyno-stats --lib -- --ignored simulations::pairs --nocapture
+    PGDYNO_SIMULATIONS=2000 cargo test -p pgdyno-stats --lib -- --ignored simulations::pairs --nocapture
+
+# Error rates, coverage and power of verdicts beside known truths (docs/statistics.md keeps the last result)
+simulations:
+    PGDYNO_SIMULATIONS=2000 cargo test -p pgdyno-stats --lib -- simulations host_noise variance --nocapture
 
 # What is said within a trial beside known truths (docs/statistics.md keeps the last result)
 seconds:

@@ -4,8 +4,8 @@ use clap::{Parser, Subcommand};
 
 use crate::commands::{
     archive, attach, audit, clean, compare, completions, crash, disk, disk_log, doctor, export,
-    fsync, import, list, load, new, recipes, report, rm, run, serve, show, stop, store, verify,
-    worker,
+    fsync, import, list, load, new, noise, recipes, report, rm, run, serve, show, stop, store,
+    verify, worker,
 };
 use crate::exit_status::exit_codes;
 use crate::parts::LONG_VERSION;
@@ -89,6 +89,9 @@ pub(crate) enum Command {
     Store(store::Command),
     /// Compare two runs or two treatments, and fail if a change is too large
     Compare(compare::Options),
+    /// Show where the noise of this store's hosts lives: seconds, trials, runs, days; and how small a
+    /// difference can be told beside it
+    Noise(noise::Options),
     /// Examine this machine: PostgreSQL, privileges, the storage under a directory, missing
     /// programs, and settings to change
     Doctor(doctor::Options),

@@ -46,8 +46,8 @@ use arguments::{Arguments, Command, FIRST_STEPS};
 use clap::{CommandFactory, Parser};
 use commands::{
     archive, attach, audit, clean, compare, completions, crash, disk, disk_log, doctor,
-    emulated_disk, export, filesystems, fsync, host_run, import, list, load, new, pgbench, recipes,
-    report, rm, run, serve, show, stop, store, verify, worker,
+    emulated_disk, export, filesystems, fsync, host_run, import, list, load, new, noise, pgbench,
+    recipes, report, rm, run, serve, show, stop, store, verify, worker,
 };
 use context::Context;
 use error::CommandError;
@@ -94,6 +94,7 @@ fn run_command(arguments: Arguments) -> Result<ExitStatus, CommandError> {
         }
         Command::Recipes(options) => recipes::run(&options),
         Command::List(options) => list::run(&options),
+        Command::Noise(options) => noise::run(&options, &context),
         Command::Serve(options) => serve::run(&options, &context),
         Command::Show(options) => show::run(&options, &context),
         Command::Verify(options) => verify::run(&options, &context),

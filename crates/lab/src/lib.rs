@@ -87,7 +87,7 @@ pub use pgdyno_emulated_disk::{
     serve as serve_emulated_disk,
 };
 pub use pgdyno_exec::cgroup::cpus_allowed;
-pub use pgdyno_facts::Serials;
+pub use pgdyno_facts::{Serials, host};
 pub use pgdyno_model::crash::{CrashRecord, Fault, States, Verdict};
 pub use pgdyno_model::experiment::Loading;
 pub use pgdyno_model::record::SessionEnd;

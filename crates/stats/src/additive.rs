@@ -1,5 +1,7 @@
 //! The additive model of a run: log value = treatment + block + rest, by least squares.
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use crate::ratio::LogDifference;
 
 /// A fitted model: the treatments' effects and the variance of the rest.
@@ -71,6 +73,20 @@ impl Additive {
     pub(crate) fn freedom(&self) -> f64 {
         self.freedom
     }
+
+    /// Returns the variance of the rest.
+    pub(crate) fn variance(&self) -> f64 {
+        self.variance
+    }
+}
+
+/// Returns `trials`, as (block, value), as (number of the block from 0, logarithm).
+pub(crate) fn logarithms(trials: &[&[(u32, f64)]]) -> Vec<Vec<(usize, f64)>> {
+    let blocks: BTreeSet<u32> =
+        trials.iter().flat_map(|t| t.iter().map(|(block, _)| *block)).collect();
+    let numbers: BTreeMap<u32, usize> = blocks.into_iter().zip(0..).collect();
+    let logs = |t: &&[(u32, f64)]| t.iter().map(|(b, value)| (numbers[b], value.ln())).collect();
+    trials.iter().map(logs).collect()
 }
 
 /// Returns the treatments' information matrix with the blocks eliminated, and the treatments' totals

@@ -6,7 +6,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::additive::Additive;
+use crate::additive::{Additive, logarithms};
 use crate::even_spread::spread_is_even;
 use crate::holm::holm;
 use crate::interim::InterimAnalyses;
@@ -157,24 +157,14 @@ fn with_common_noise(
     };
     let usable: Vec<usize> = (0..trials.len()).filter(is_usable).collect();
     let used: Vec<Trials> = usable.iter().map(|t| trials[*t]).collect();
-    let blocks = blocks(&used);
-    let logs: Vec<Vec<(usize, f64)>> = used
-        .iter()
-        .map(|trials| {
-            let log = |(block, value): &(u32, f64)| {
-                blocks.binary_search(block).map(|block| (block, value.ln())).ok()
-            };
-            trials.iter().filter_map(log).collect()
-        })
-        .collect();
-    if !spread_is_even(&complete(&logs, blocks.len()), has_blocks) {
+    let logs = logarithms(&used);
+    if !spread_is_even(&complete(&logs, blocks(&used).len()), has_blocks) {
         return None;
     }
     let model = Additive::fit(&logs, has_blocks)?;
     let largest = LargestT::new(Compared::AllPairs, usable.len(), model.freedom())?;
     let level = alpha_share * level(usable.len());
-    let critical = largest.critical(ALPHA * level)?;
-    let share = t_two_sided(critical, model.freedom())? / (ALPHA * alpha_share);
+    let share = alike_share(&largest, level, model.freedom())? / alpha_share;
     let noise = Noise::Shared { treatments: usable.len() };
     let judged = |i: usize, j: usize| {
         let log = model.difference(i, j);
@@ -186,6 +176,21 @@ fn with_common_noise(
     };
     let pairs = (0..usable.len()).flat_map(|i| (i + 1..usable.len()).map(move |j| (i, j)));
     Some(pairs.map(|(i, j)| judged(i, j)).collect())
+}
+
+/// Returns the share of the 5% at which one pair alone would be judged as strictly as the `largest`
+/// of all at `level`.
+fn alike_share(largest: &LargestT, level: f64, freedom: f64) -> Option<f64> {
+    Some(t_two_sided(largest.critical(ALPHA * level)?, freedom)? / ALPHA)
+}
+
+/// Returns that share for a pair of `treatments` (at least 2) whose spreads are alike.
+pub(crate) fn share_of_pairs(treatments: usize, freedom: f64) -> Option<f64> {
+    if treatments == 2 {
+        return Some(1.0);
+    }
+    let largest = LargestT::new(Compared::AllPairs, treatments, freedom)?;
+    alike_share(&largest, level(treatments), freedom)
 }
 
 /// Returns the share of the 5% that the studentized range is given.

@@ -3,7 +3,7 @@
 //! This crate is pure. It knows no clock, no store and no words: a missing interval is a
 //! [`NoInterval`], which the reports render.
 //!
-//! Three kinds of question are answered:
+//! Four kinds of question are answered:
 //!
 //! - *How fast is one treatment?* [`mean_ci95`] gives the mean over repeats with its interval.
 //! - *Which treatments differ?* [`all_pairs()`] judges all treatments of a run together, and
@@ -11,6 +11,8 @@
 //!   compares two of them, block by block. [`unpaired_ratio`] and [`ratio_across`] compare two runs;
 //!   several such comparisons are judged together by [`holm()`]. A run that may end early plans its
 //!   looks with [`InterimAnalyses`].
+//! - *Where does the noise live?* [`rest()`] has the variance of a run's trials, [`HostNoise`] that of
+//!   equal runs, [`days()`] that of days; [`detectable`] tells what a plan will find beside it.
 //! - *Is a series steady?* [`warm_up`] finds where it becomes steady, [`changes()`] where its mean
 //!   changes, [`trend()`] whether repeats rise or fall.
 //!
@@ -43,6 +45,7 @@ mod changes;
 mod estimate;
 mod even_spread;
 mod holm;
+mod host_noise;
 mod interim;
 mod long_run;
 mod no_interval;
@@ -59,22 +62,28 @@ mod simulations;
 mod student;
 mod studentized_range;
 mod trend;
+mod variance;
 
 pub use all_pairs::{Pair, all_pairs};
 pub use best::p_of_best;
 pub use changes::changes;
 pub use estimate::{Estimate, geometric_mean_ci95, mean_ci95, mean_ci95_at};
 pub use holm::holm;
+pub use host_noise::{HostNoise, NoHostNoise};
 pub use interim::InterimAnalyses;
-pub use long_run::{Autocorrelation, LEAST_EFFECTIVE, autocorrelation, relative_error_of_mean};
+pub use long_run::{
+    Autocorrelation, LEAST_EFFECTIVE, autocorrelation, relative_error_of_mean,
+    standard_error_of_mean,
+};
 pub use no_interval::{NoFit, NoInterval};
 pub use power::POWER;
 #[cfg(test)]
 pub(crate) use power::t_power;
 pub use ratio::{Method, Ratio, ratio, ratio_over, unpaired_ratio};
-pub use runs::{EarlierRuns, FEWEST_RUNS, ratio_across};
+pub use runs::{EarlierRuns, FEWEST_RUNS, RunSpread, ratio_across};
 pub use scaling::{Fitted, Scaling, scaling};
 pub use series::{WarmUp, warm_up};
 pub use share::{Gap, Share, share};
 pub use student::CONFIDENCE;
 pub use trend::{Trend, share_of_orders_with_trend, trend, trends};
+pub use variance::{Days, Variance, days, detectable, rest};

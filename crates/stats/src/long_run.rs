@@ -36,14 +36,23 @@ pub fn relative_error_of_mean(series: &[f64]) -> Option<f64> {
     /// interval of exactly 20 is widened. From simulations, so that it holds the truth in 95% of
     /// those too.
     const CAUTION: f64 = 0.15;
-    let found = LongRun::of(series).filter(|found| found.mean > 0.0)?;
+    let found = judged(series)?;
     let effective = found.effective();
-    if effective < LEAST_EFFECTIVE {
-        return None;
-    }
     let t = t_quantile(0.5 + CONFIDENCE / 2.0, found.freedom())?;
     let caution = 1.0 + CAUTION * (LEAST_EFFECTIVE / effective).powi(2);
     Some(caution * t * found.error_of_mean() / found.mean)
+}
+
+/// The standard error of the mean of `series` as a share of it; none where
+/// [`relative_error_of_mean`] has none.
+pub fn standard_error_of_mean(series: &[f64]) -> Option<f64> {
+    judged(series).map(|found| found.error_of_mean() / found.mean)
+}
+
+/// What `series` is known by, if its elements are worth enough independent ones.
+fn judged(series: &[f64]) -> Option<LongRun> {
+    let is_enough = |found: &LongRun| found.mean > 0.0 && found.effective() >= LEAST_EFFECTIVE;
+    LongRun::of(series).filter(is_enough)
 }
 
 /// What a mean over a series rests on.

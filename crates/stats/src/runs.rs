@@ -4,11 +4,23 @@
 //! So the run is the unit, and the spread of earlier runs is the measure of what two of them differ
 //! by without any cause.
 
+use crate::host_noise::HostNoise;
 use crate::ratio::{Method, Ratio, unpaired_ratio};
 use crate::student::moments;
 
 /// Earlier runs that an interval across runs needs at least (count).
 pub const FEWEST_RUNS: usize = 3;
+
+/// How far equal runs differ.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct RunSpread {
+    /// Variance of a run's mean logarithm.
+    pub of_runs: f64,
+    /// What of it the spread of a run's own trials makes (0 where no run has two).
+    pub of_trials: f64,
+    /// Degrees of freedom of the first.
+    pub freedom: f64,
+}
 
 /// The values of earlier runs, in groups of runs that should be equal: the logarithms of each run's
 /// trials.
@@ -27,50 +39,60 @@ impl EarlierRuns {
         self.groups.push(runs.into_iter().map(logs).filter(sound).collect());
     }
 
-    /// Degrees of freedom that the runs' spread has: one less than runs in each group.
-    pub fn freedom(&self) -> usize {
-        self.groups.iter().map(|group| group.len().saturating_sub(1)).sum()
+    /// The spread of runs, pooled over groups that have no run in common.
+    pub(crate) fn spread(&self) -> Option<RunSpread> {
+        self.pooled(count(self.groups.iter().map(|group| group.len().saturating_sub(1)).sum()))
     }
 
-    /// The variance of a run's mean logarithm, pooled over groups; and of it, what the spread of a
-    /// run's own trials makes (0 where no run has two).
-    #[allow(clippy::cast_precision_loss)]
-    fn variances(&self) -> Option<(f64, f64)> {
-        let mut squares = 0.0;
+    /// The spread of the runs of one experiment, pooled over its treatments: each is a group of the
+    /// same runs. None without two runs.
+    ///
+    /// What a run draws once is the same in all its treatments, so that these tell of the runs no
+    /// more than one of them would: the degrees of freedom are those of the largest group.
+    pub fn spread_of_experiment(&self) -> Option<RunSpread> {
+        self.pooled(count(self.groups.iter().map(|g| g.len().saturating_sub(1)).max()?))
+    }
+
+    /// The spread over all groups, which is known by `freedom`.
+    fn pooled(&self, freedom: f64) -> Option<RunSpread> {
+        let (mut squares, mut weight) = (0.0, 0.0);
         let mut within = Vec::new();
         for group in &self.groups {
             let means: Vec<f64> = group.iter().map(|logs| mean(logs)).collect();
             if let Some((_, sd)) = moments(&means) {
-                squares += sd * sd * (means.len() - 1) as f64;
+                squares += sd * sd * count(means.len() - 1);
+                weight += count(means.len() - 1);
             }
             within.extend(group.iter().filter_map(|logs| own(logs)));
         }
-        let freedom = self.freedom();
-        (freedom > 0).then(|| {
-            (squares / freedom as f64, if within.is_empty() { 0.0 } else { mean(&within) })
-        })
+        let of_trials = if within.is_empty() { 0.0 } else { mean(&within) };
+        (weight > 0.0).then(|| RunSpread { of_runs: squares / weight, of_trials, freedom })
     }
 }
 
-/// The ratio `a` ÷ `b` of two runs, as sure as `earlier` runs let it be. None where these are too
-/// few, or have no spread.
+/// The ratio `a` ÷ `b` of two runs, as sure as `earlier` runs, and those of other experiments on the
+/// `host`, let it be. None where these are too few, or have no spread.
 ///
 /// The error of the difference of mean logarithms is √(2 S²), S² the variance of earlier runs'
 /// means, on their degrees of freedom. Where the two runs' own trials spread more than those of
 /// earlier runs (fewer repeats, a noisier day), what they spread more is added. Where the interval
 /// by the trials alone (Welch's) is wider all the same, that one holds. `share` is as in
 /// [`unpaired_ratio`].
-#[allow(clippy::cast_precision_loss)]
 pub fn ratio_across(
     share: f64,
     a: &[(u32, f64)],
     b: &[(u32, f64)],
     earlier: &EarlierRuns,
+    host: Option<&HostNoise>,
 ) -> Option<Ratio> {
-    if earlier.freedom() + 1 < FEWEST_RUNS || a.is_empty() || b.is_empty() {
+    let own_spread = earlier.spread();
+    let RunSpread { of_runs, of_trials, freedom } = match host {
+        Some(host) => host.with(own_spread)?,
+        None => own_spread?,
+    };
+    if freedom + 1.0 < count(FEWEST_RUNS) || a.is_empty() || b.is_empty() {
         return None;
     }
-    let (of_runs, of_trials) = earlier.variances()?;
     let alone = unpaired_ratio(share, a, b);
     let logs =
         |trials: &[(u32, f64)]| trials.iter().map(|(_, value)| value.ln()).collect::<Vec<f64>>();
@@ -81,7 +103,7 @@ pub fn ratio_across(
         Method::Runs,
         mean(&a) - mean(&b),
         variance.sqrt(),
-        earlier.freedom() as f64,
+        freedom,
         share,
     );
     let width = |ratio: &Ratio| ratio.ci95.map_or(0.0, |[lo, hi]| hi / lo);
@@ -89,14 +111,17 @@ pub fn ratio_across(
 }
 
 /// What a run's own trials say of the variance of its mean; none for fewer than two.
-#[allow(clippy::cast_precision_loss)]
 fn own(logs: &[f64]) -> Option<f64> {
-    moments(logs).map(|(_, sd)| sd * sd / logs.len() as f64)
+    moments(logs).map(|(_, sd)| sd * sd / count(logs.len()))
+}
+
+fn mean(values: &[f64]) -> f64 {
+    values.iter().sum::<f64>() / count(values.len())
 }
 
 #[allow(clippy::cast_precision_loss)]
-fn mean(values: &[f64]) -> f64 {
-    values.iter().sum::<f64>() / values.len() as f64
+fn count(n: usize) -> f64 {
+    n as f64
 }
 
 #[cfg(test)]
@@ -116,7 +141,7 @@ mod tests {
             [0.0f64, 0.01, 0.02].iter().map(|m| trials(&[m.exp()])).collect();
         let mut earlier = EarlierRuns::default();
         earlier.add_group(runs.iter().map(Vec::as_slice));
-        let ratio = ratio_across(1.0, &trials(&[1.1]), &trials(&[1.0]), &earlier).unwrap();
+        let ratio = ratio_across(1.0, &trials(&[1.1]), &trials(&[1.0]), &earlier, None).unwrap();
         let [lo, hi] = ratio.ci95.unwrap();
         assert!(
             (hi.ln() - 1.1f64.ln() - 0.060_849).abs() < 1e-5
@@ -125,10 +150,24 @@ mod tests {
         // Two runs tell nothing; nor do three in groups of their own.
         let mut two = EarlierRuns::default();
         two.add_group(runs[..2].iter().map(Vec::as_slice));
-        assert_eq!(ratio_across(1.0, &trials(&[1.1]), &trials(&[1.0]), &two), None);
+        assert_eq!(ratio_across(1.0, &trials(&[1.1]), &trials(&[1.0]), &two, None), None);
         let mut apart = EarlierRuns::default();
         runs.iter().for_each(|run| apart.add_group([run.as_slice()]));
-        assert_eq!(ratio_across(1.0, &trials(&[1.1]), &trials(&[1.0]), &apart), None);
+        assert_eq!(ratio_across(1.0, &trials(&[1.1]), &trials(&[1.0]), &apart, None), None);
+    }
+
+    #[test]
+    fn treatments_of_the_same_runs_are_one_witness() {
+        // Means 0, 0.01, 0.02 and 0, 0.02, 0.04 of the same three runs: variances 0.0001 and 0.0004,
+        // together 0.00025, by two degrees of freedom and not four.
+        let runs = |step: f64| [0.0, 1.0, 2.0].map(|m: f64| trials(&[(m * step).exp()]));
+        let mut earlier = EarlierRuns::default();
+        for runs in [runs(0.01), runs(0.02)] {
+            earlier.add_group(runs.iter().map(Vec::as_slice));
+        }
+        let RunSpread { of_runs, freedom, .. } = earlier.spread_of_experiment().unwrap();
+        assert!((of_runs - 0.00025).abs() < 1e-12 && (freedom - 2.0).abs() < 1e-12);
+        assert!((earlier.spread().unwrap().freedom - 4.0).abs() < 1e-12);
     }
 
     #[test]
@@ -146,8 +185,10 @@ mod tests {
                 let before: Vec<_> = (0..earlier).map(|_| run(normal)).collect();
                 let mut known = EarlierRuns::default();
                 known.add_group(before.iter().map(Vec::as_slice));
-                let [lo, hi] =
-                    ratio_across(1.0, &run(normal), &run(normal), &known).unwrap().ci95.unwrap();
+                let [lo, hi] = ratio_across(1.0, &run(normal), &run(normal), &known, None)
+                    .unwrap()
+                    .ci95
+                    .unwrap();
                 (lo..=hi).contains(&1.0)
             });
             eprintln!(

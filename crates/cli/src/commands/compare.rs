@@ -25,6 +25,18 @@ pub(crate) struct EqualityOptions {
     /// Compare even if things differ that must be equal
     #[arg(long)]
     pub(crate) force: bool,
+    /// Judge two runs by earlier runs of their own experiment only, not by repeated runs of others on
+    /// the host (`pgdyno noise`)
+    #[arg(long)]
+    pub(crate) own_runs: bool,
+}
+
+impl EqualityOptions {
+    /// Returns what is asked of a comparison with `gates`.
+    pub(super) fn asked(&self, gates: Vec<Gate>) -> CompareOptions {
+        let Self { by, force, own_runs } = self.clone();
+        CompareOptions { by, force, own_runs_only: own_runs, gates }
+    }
 }
 
 #[derive(Args, Debug)]
@@ -96,8 +108,7 @@ pub(crate) fn run(options: &Options, context: &Context) -> Result<ExitStatus, Co
         });
         return Ok(ExitStatus::Success);
     }
-    let EqualityOptions { by, force } = options.equality.clone();
-    let asked = CompareOptions { by, force, gates };
+    let asked = options.equality.asked(gates);
     let view = compare_runs::compare(&store, &options.a, &options.b, &asked)?;
     print(&if options.json {
         to_json(&view)?

@@ -21,6 +21,7 @@ pub(crate) mod load;
 #[cfg(feature = "man-pages")]
 pub(crate) mod man_pages;
 pub(crate) mod new;
+pub(crate) mod noise;
 pub(crate) mod pgbench;
 pub(crate) mod recipes;
 pub(crate) mod report;

@@ -3,7 +3,6 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use pgdyno_results::analysis::compare_runs::CompareOptions;
 use pgdyno_results::report::{ComparedPage, Page};
 use pgdyno_results::store::Store;
 
@@ -68,9 +67,7 @@ fn comparison(
     options: &Options,
     other: &str,
 ) -> Result<(String, Page), CommandError> {
-    let EqualityOptions { by, force } = options.equality.clone();
-    let gates = gates(&options.fail_if, &options.fail_unless)?;
-    let asked = CompareOptions { by, force, gates };
+    let asked = options.equality.asked(gates(&options.fail_if, &options.fail_unless)?);
     let ComparedPage { page, a, b } = Page::comparison(store, &options.id, other, &asked)?;
     Ok((format!("{}-{}", side(&a, &options.id), side(&b, other)), page))
 }

@@ -12,9 +12,10 @@ use pgdyno_audit::{Audit, ImportedRun};
 use pgdyno_lab::file::Override;
 use pgdyno_lab::notify::notify;
 use pgdyno_lab::run::{self as lab, Outcome};
-use pgdyno_lab::{Consent, LabError, SessionEnd, recipes};
+use pgdyno_lab::{Consent, LabError, Prepared, SessionEnd, recipes};
 use pgdyno_model::format::counted;
 use pgdyno_results::analysis::analyse;
+use pgdyno_results::analysis::host_noise::{self, Forecast, NoForecast};
 use pgdyno_results::report::Page;
 use pgdyno_results::store::Store;
 use pgdyno_results::{RunView, report};
@@ -68,6 +69,7 @@ fn measure(
         if options.dry_run {
             prepared.check_programs(&trust, file)?;
             print(&pgdyno_lab::dry_run(&prepared)?);
+            print(&report::forecast(&forecast(&prepared, &store)?, context.width()));
             return Ok(ExitStatus::Success);
         }
         let prepared = prepared.with_trust(trust, file)?;
@@ -101,6 +103,18 @@ fn measure(
         Err(error) => drop(report_error(&error)),
     }
     Ok(status)
+}
+
+/// Tells what a plan will find, by the runs of the store, if there is one.
+fn forecast(
+    prepared: &Prepared,
+    store: &Path,
+) -> Result<Result<Forecast, NoForecast>, CommandError> {
+    if !store.exists() {
+        return Ok(Err(NoForecast::NoRun));
+    }
+    let store = Store::open_existing(store)?;
+    Ok(host_noise::forecast(&store, prepared.plan(), &pgdyno_lab::host())?)
 }
 
 fn resume(

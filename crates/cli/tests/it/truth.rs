@@ -4,6 +4,7 @@
 //! finds what is wrong by far; `just truth` runs many and writes the table of docs/statistics.md.
 
 mod cells;
+mod noise;
 mod pairs;
 
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -50,7 +51,7 @@ fn judgements_keep_their_promises_on_stores_whose_truth_is_known() {
     let times = times();
     let mut table = String::new();
     let mut broken = Vec::new();
-    for cell in CELLS.iter().chain(pairs::CELLS) {
+    for cell in CELLS.iter().chain(pairs::CELLS).chain(noise::CELLS) {
         let found = found(cell, times);
         let row = format!("| {} | {} | {found:.1}% |\n", cell.name, cell.promise);
         eprint!("{row}");

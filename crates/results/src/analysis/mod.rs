@@ -1,7 +1,7 @@
 //! Analysis: from a run in the store to what can be said about it.
 //!
-//! [`analyse`] is the entry point for one run, [`compare_runs::compare`] for two, and
-//! [`stopping::wanted`] tells a run in progress which treatments to measure next.
+//! [`analyse`] is the entry point for one run, [`compare_runs::compare`] for two,
+//! [`host_noise::noise`] for a host, and [`stopping::wanted`] tells a run in progress which treatments to measure next.
 
 pub(crate) mod badge;
 mod burst_credit;
@@ -14,6 +14,7 @@ pub(crate) mod effect;
 pub(crate) mod family;
 mod generators;
 mod growth;
+pub mod host_noise;
 pub(crate) mod noise_floor;
 mod pairing;
 mod pairs;

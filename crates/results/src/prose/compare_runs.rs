@@ -1,11 +1,12 @@
 //! Sentences on all pairs of a comparison, and on the runs that are compared.
 
+use pgdyno_model::format::{self, counted};
 use pgdyno_model::record::RunState;
-use pgdyno_stats::FEWEST_RUNS;
+use pgdyno_stats::{FEWEST_RUNS, NoHostNoise};
 
 use super::noise_floor::noise_floor;
 use crate::analysis::RunView;
-use crate::analysis::compare_runs::PairView;
+use crate::analysis::compare_runs::{EarlierCount, PairView};
 
 /// Counts the verdicts of all pairs; of one pair, its own sentence.
 pub(crate) fn pairs(pairs: &[PairView], measure: &str) -> Vec<String> {
@@ -36,11 +37,11 @@ pub(crate) fn pairs(pairs: &[PairView], measure: &str) -> Vec<String> {
 
 /// Says how the sides were compared, and what is not as it should be in their runs.
 ///
-/// `earlier_runs` are the fewest and the most earlier runs that a pair has; none within one run.
+/// `earlier_runs` is none within one run.
 pub(crate) fn compare_notes(
     a: &RunView,
     b: &RunView,
-    earlier_runs: Option<(usize, usize)>,
+    earlier_runs: Option<&EarlierCount>,
 ) -> Vec<String> {
     let mut notes = vec![how_compared(earlier_runs)];
     let sides = if a.run.id == b.run.id { vec![("A", a)] } else { vec![("A", a), ("B", b)] };
@@ -93,20 +94,48 @@ fn other_hosts(a: &RunView, b: &RunView) -> bool {
 }
 
 /// Says how trials are paired, or how far earlier runs allow a verdict.
-fn how_compared(earlier_runs: Option<(usize, usize)>) -> String {
+fn how_compared(earlier_runs: Option<&EarlierCount>) -> String {
     const ONE_RUN: &str = "As levels of one factor in one run the two need no earlier run, and smaller differences show \
                            (docs/comparing.md).";
-    match earlier_runs {
-        None => "Both sides are of one run: trials of the same block are paired.".to_owned(),
-        Some((least, _)) if least + 1 > FEWEST_RUNS => format!(
-            "Two runs: intervals hold how far equal runs differ here, by {least} earlier runs of this experiment on this host. {ONE_RUN}"
-        ),
-        Some((_, most)) => format!(
-            "Two runs differ by more than their trials tell: what a run draws once (initdb, where files lie, the hour) is the same \
-             in all its trials. A verdict takes {FEWEST_RUNS} earlier runs of this experiment on this host; {most} {} found. {ONE_RUN}",
-            if most == 1 { "was" } else { "were" }
-        ),
+    let Some(EarlierCount { least, most, host, own_are_wider }) = earlier_runs else {
+        return "Both sides are of one run: trials of the same block are paired.".to_owned();
+    };
+    let own = format!("{} of this experiment on this host", counted(*least as u64, "earlier run"));
+    let known = |by: &str| {
+        format!("Two runs: intervals hold how far equal runs differ here, by {by}. {ONE_RUN}")
+    };
+    match host {
+        Some(Ok(host)) if !own_are_wider => {
+            let others = format!(
+                "repeated runs of {} here ({} degrees of freedom)",
+                counted(host.experiments as u64, "other experiment"),
+                format::count(whole(host.pooled.freedom))
+            );
+            known(&if *least == 0 { others } else { format!("{own} and {others}") })
+        }
+        _ if *least >= FEWEST_RUNS => known(&own),
+        why => {
+            let others = match why {
+                Some(Ok(_)) => "they differ by more than those of other experiments here",
+                Some(Err(NoHostNoise::Unlike)) => {
+                    "other experiments here differ too much in how far their runs differ"
+                }
+                _ => "no other experiment was run twice here",
+            };
+            format!(
+                "Two runs differ by more than their trials tell: what a run draws once (initdb, where files lie, the hour) is the same \
+                 in all its trials. A verdict takes {FEWEST_RUNS} earlier runs of this experiment on this host, or repeated runs of \
+                 others; {most} {} found, and {others} (`pgdyno noise`). {ONE_RUN}",
+                if *most == 1 { "was" } else { "were" }
+            )
+        }
     }
+}
+
+/// Rounds a number of degrees of freedom.
+#[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
+fn whole(freedom: f64) -> u64 {
+    freedom.round() as u64
 }
 
 /// Says what keeps an imported report and a run apart, and which side has nothing to show.

@@ -12,6 +12,7 @@ mod flush_accounting;
 mod gate;
 mod growth;
 mod headline;
+mod host_noise;
 mod idle_device;
 mod noise_floor;
 mod notes;
@@ -38,6 +39,7 @@ pub(crate) use headline::{
     cautions, comparison_headline, crash_headline, import_headline, joined_by_fault,
     plain_cautions, probe_headline, round_command, run_headline, side_by_side_headline,
 };
+pub(crate) use host_noise::{allowance, forecast};
 pub(crate) use notes::{Watched, notes};
 pub(crate) use scaling::scaling;
 pub(crate) use stopping::stopping;

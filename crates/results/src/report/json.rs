@@ -5,6 +5,7 @@ pub use pgdyno_model::json::{Document, for_browser, json, json_list};
 use super::audit::AuditView;
 use super::{CrashView, ReportError};
 use crate::analysis::compare_runs::CompareView;
+use crate::analysis::host_noise::NoiseView;
 use crate::analysis::side_by_side::SideBySideView;
 use crate::store::{
     CrashSummary, ImportSummary, Imported, Merged, ProbeSummary, RunSummary, Store, StoreSize,
@@ -28,6 +29,7 @@ macro_rules! documents {
 documents! {
     RunView => "pgdyno.run/1",
     CompareView => "pgdyno.compare/1",
+    NoiseView => "pgdyno.noise/1",
     SideBySideView => "pgdyno.beside/1",
     CrashView => "pgdyno.crash/1",
     AuditView<'_> => "pgdyno.audit/1",

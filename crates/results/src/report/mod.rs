@@ -14,6 +14,7 @@ mod generators;
 mod hosts;
 pub mod json;
 pub mod metrics;
+mod noise;
 mod page;
 mod probe;
 pub mod progress;
@@ -33,6 +34,7 @@ pub use error::ReportError;
 pub use file::is_report;
 pub(crate) use file::replace;
 pub use hosts::hosts;
+pub use noise::{forecast, noise};
 #[cfg(feature = "schema")]
 pub use page::schema;
 pub use page::{ComparedPage, FrontEnd, Page, front_end};

@@ -8,6 +8,7 @@ mod compare_sides;
 mod damage;
 mod export;
 mod gates;
+mod host_noise;
 mod merge;
 mod notes;
 mod page_sizes;

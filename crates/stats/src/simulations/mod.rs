@@ -11,8 +11,15 @@ use pgdyno_model::experiment::Order;
 use super::random::Normal;
 use super::*;
 
-/// Experiments in each scenario: a share of 5% is known to ±1 point (two standard errors).
-const TIMES: u32 = 2000;
+/// Returns the experiments in each scenario: 500, so that a share of 5% is known to ±2 points (two
+/// standard errors), or as many as `PGDYNO_SIMULATIONS` says.
+fn times() -> u32 {
+    std::env::var("PGDYNO_SIMULATIONS")
+        .map_or(500, |times| times.parse().expect("PGDYNO_SIMULATIONS is a number"))
+}
+
+/// Experiments where that is cheap: a share of 5% is known to ±1 point.
+const MANY: u32 = 2000;
 
 /// How a host disturbs trials: one number a trial, on the log scale, in the order of time.
 #[derive(Clone, Copy, Debug)]
@@ -89,7 +96,7 @@ fn run(
 
 /// The share of experiments (percent) for which `holds`.
 fn share(seed: u64, holds: impl FnMut(&mut Normal) -> bool) -> f64 {
-    share_of(TIMES, seed, holds)
+    share_of(times(), seed, holds)
 }
 
 /// The same of as many as `times`.
@@ -103,7 +110,7 @@ fn share_of(times: u32, seed: u64, mut holds: impl FnMut(&mut Normal) -> bool) -
 fn intervals_hold_the_truth_in_93_to_97_of_100_experiments() {
     for host in PROMISED {
         for blocks in [3, 5, 10] {
-            let share = share(1, |random| {
+            let share = share_of(MANY, 1, |random| {
                 let trials = run(random, host, &[1300.0, 1000.0], blocks);
                 let [lo, hi] = ratio(&trials[0], &trials[1]).ci95.unwrap();
                 (lo..=hi).contains(&1.3)
@@ -141,7 +148,7 @@ fn differences_are_found_as_often_as_predicted() {
                 let error = SPREAD * 2f64.sqrt() / f64::from(blocks).sqrt();
                 let lambda = f64::ln_1p(difference) / error;
                 let predicted = 100.0 * t_power(lambda, f64::from(blocks) - 1.0, 0.05).unwrap();
-                let found = share(4, |random| {
+                let found = share_of(MANY, 4, |random| {
                     let trials = run(random, host, &[1000.0 * (1.0 + difference), 1000.0], blocks);
                     ratio(&trials[0], &trials[1]).p.unwrap() <= 0.05
                 });
@@ -163,7 +170,7 @@ fn the_difference_that_would_have_been_seen_is_seen() {
     // Each run states what it would have seen; over runs, a difference of the median statement is
     // found about that often.
     let mut random = Normal(5);
-    let mut stated: Vec<f64> = (0..TIMES)
+    let mut stated: Vec<f64> = (0..times())
         .map(|_| {
             let trials = run(&mut random, (Host::Blocks, Order::Interleaved), &[1000.0, 1000.0], 6);
             ratio(&trials[0], &trials[1]).minimum_detectable(1).unwrap()
@@ -261,7 +268,7 @@ fn assert_rarely_false(hosts: &[(Host, Order)]) {
     let looks = default_looks();
     for &host in hosts {
         for treatments in [2, 4] {
-            let found = share_of(TIMES / 2, 9, |random| {
+            let found = share_of(times() / 2, 9, |random| {
                 let ended = sequential_run(random, host, &vec![1000.0; treatments], &looks, 0.02);
                 ended.apart.contains(&true)
             });
@@ -291,7 +298,7 @@ fn intervals_after_a_run_that_stops_by_itself_hold_the_truth() {
     let looks = default_looks();
     for host in PROMISED {
         for truth in [1.0, 1.03, 1.3] {
-            let holds = share_of(TIMES / 4, 11, |random| {
+            let holds = share_of(times() / 4, 11, |random| {
                 let ended = sequential_run(random, host, &[1000.0 * truth, 1000.0], &looks, 0.02);
                 let [lo, hi] = ended.ratios[0].ci95.unwrap();
                 (lo..=hi).contains(&truth)
@@ -312,7 +319,7 @@ fn what_stopping_by_itself_costs_and_saves_in_repeats() {
             |n: u32| t_power(f64::ln_1p(difference) / error(n), f64::from(n) - 1.0, 0.05).unwrap();
         let fixed = (2..).find(|n| power(*n) >= 0.8).unwrap();
         let (mut blocks, mut runs) = (0.0, 0.0);
-        let found = share_of(TIMES / 2, 12, |random| {
+        let found = share_of(times() / 2, 12, |random| {
             let speeds = [1000.0 * (1.0 + difference), 1000.0];
             let ended =
                 sequential_run(random, (Host::Blocks, Order::Randomized), &speeds, &looks, 0.0);

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::{Host, Order, PROMISED, TIMES, is_apart, pairs_of, run, share, share_of};
+use super::{Host, Order, PROMISED, is_apart, pairs_of, run, share, share_of, times};
 use crate::random::Normal;
 use crate::{Pair, all_pairs};
 
@@ -127,7 +127,7 @@ fn found(
     has_blocks: bool,
     pairs: &[(usize, usize)],
 ) -> f64 {
-    let found = share_of(TIMES / 2, 22, |random| {
+    let found = share_of(times() / 2, 22, |random| {
         let judged = judged(&trials(random, treatments, repeats), has_blocks);
         pairs.iter().all(|pair| is_apart(&judged[pair]))
     });
@@ -188,7 +188,7 @@ fn the_fastest_is_among_those_that_may_be_it() {
     ] {
         let (mut held, mut size, mut runs) = (0.0, 0.0, 0.0);
         let all: Vec<usize> = (0..treatments.len()).collect();
-        share_of(TIMES / 2, 25, |random| {
+        share_of(times() / 2, 25, |random| {
             let judged = judged(&trials(random, treatments, repeats), true);
             let p = p_of_best(&judged, &all);
             held += f64::from(u32::from(p[&0] > 0.05));

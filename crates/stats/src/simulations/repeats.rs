@@ -18,7 +18,7 @@ fn of_runs_of_steady_treatments_at_most_5_in_100_are_told_that_one_rises_or_fall
                 one_by_one += u32::from(runs.iter().any(|run| trend(run).is_some_and(alone)));
                 trends(&runs).into_iter().flatten().any(|t| t.is_significant())
             });
-            let alone = 100.0 * f64::from(one_by_one) / f64::from(super::TIMES);
+            let alone = 100.0 * f64::from(one_by_one) / f64::from(super::times());
             eprintln!(
                 "falsely rising or falling, {treatments} treatments of {repeats} repeats, {hosts}: {told:.1}%; \
                  each one-sided at 5%: {alone:.1}%"

@@ -147,15 +147,15 @@ pub(crate) const CELLS: &[Cell] = &[
 
 /// How a comparison with a gate ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Gate {
+pub(super) enum Gate {
     Passed,
     Exceeded,
     Undecided,
 }
 
 /// A gate that lets 3% less through, and one that lets nothing through that is shown to be less.
-const LESS: &str = "tps < -3%";
-const ANY_LESS: &str = "tps < 0%";
+pub(super) const LESS: &str = "tps < -3%";
+pub(super) const ANY_LESS: &str = "tps < 0%";
 
 /// A trial's noise (logarithms).
 const SPREAD: f64 = 0.01;
@@ -187,7 +187,7 @@ impl World {
         (output.status.code(), String::from_utf8(output.stdout).unwrap())
     }
 
-    fn gate(&self, a: &str, b: &str, condition: &str) -> Gate {
+    pub(super) fn gate(&self, a: &str, b: &str, condition: &str) -> Gate {
         let (code, _) = self.ask(&["compare", a, b, "--fail-if", condition]);
         match code {
             Some(0) => Gate::Passed,
@@ -208,7 +208,7 @@ impl World {
 
     /// A run of `plan` whose trials have noise of which neighbours share `alike`, and the true
     /// `speeds`.
-    fn run(
+    pub(super) fn run(
         &mut self,
         random: &mut Random,
         id: (&str, u64),

@@ -34,15 +34,15 @@ pub(crate) const INCIDENTAL: &[&str] = &[
 ];
 
 /// One side of a pair, as far as it must be equal.
-pub(super) struct Side<'a> {
-    pub(super) view: &'a RunView,
-    pub(super) sums: &'a TreatmentSamples,
-    pub(super) treatment: &'a Treatment,
-    pub(super) index: usize,
+pub(in crate::analysis) struct Side<'a> {
+    pub(in crate::analysis) view: &'a RunView,
+    pub(in crate::analysis) sums: &'a TreatmentSamples,
+    pub(in crate::analysis) treatment: &'a Treatment,
+    pub(in crate::analysis) index: usize,
 }
 
 /// A difference, and the names under which it can be compared on purpose.
-pub(super) struct Difference {
+pub(in crate::analysis) struct Difference {
     pub(super) what: String,
     pub(super) a: String,
     pub(super) b: String,
@@ -112,7 +112,7 @@ pub(super) fn names() -> Vec<&'static str> {
 const LOAD: [&str; 4] = ["slo", "warm-up", "window", "conditions"];
 
 /// All in which the two sides differ beside their results.
-pub(super) fn differences(a: &Side<'_>, b: &Side<'_>) -> Vec<Difference> {
+pub(in crate::analysis) fn differences(a: &Side<'_>, b: &Side<'_>) -> Vec<Difference> {
     let mut out = Found(Vec::new());
     if a.view.run.id != b.view.run.id {
         hosts(a.view, b.view, &mut out);

@@ -1,12 +1,16 @@
 //! What earlier runs say of two runs that are compared: how far equal ones differ on this host.
 //!
 //! An earlier run counts for a pair of treatments if one of its treatments differs from side A's in
-//! nothing but what is compared on purpose. [`History::load`] reads the candidates once;
+//! nothing but what is compared on purpose. Runs of other experiments on the same host tell of it too
+//! ([`HostNoise`]). [`History::load`] reads the candidates once;
 //! [`History::of_pair`] then picks for each pair and [`Earlier::ratio`] judges.
 
+use pgdyno_model::Plan;
+use pgdyno_model::facts::HostFacts;
 use pgdyno_model::record::RunState;
-use pgdyno_stats::{self as stats, EarlierRuns, Ratio};
+use pgdyno_stats::{self as stats, EarlierRuns, HostNoise, NoHostNoise, Ratio, RunSpread};
 
+use super::super::host_noise::{Experiment, MOST_RUNS, experiments, ran_on, tells_noise};
 use super::super::pairing::Pairing;
 use super::super::run::{Gathered, gather};
 use super::super::treatment::TreatmentSamples;
@@ -16,43 +20,64 @@ use super::equal::{self, Side};
 use crate::gate::Measure;
 use crate::store::{Store, StoreError};
 
-/// The most runs that are read: older ones tell little of the host as it is, and reading takes
-/// time.
-const MOST_RUNS: usize = 24;
-
-/// Completed runs of the store that might be of the experiment that two runs are of.
+/// Completed runs of the store that may tell how far two runs differ without a cause, newest first.
 #[derive(Default)]
 pub(super) struct History {
     runs: Vec<Gathered>,
+    /// Those that might be of the experiment that the two are of.
+    alike: Vec<usize>,
+    /// The experiments of the host that both ran on; nothing where that is not wanted.
+    experiments: Vec<Experiment>,
 }
 
 impl History {
     /// Reads the newest completed runs, begun before the later of `a` and `b`, that have the window
-    /// and warm-up of either.
-    pub(super) fn load(store: &Store, a: &Selection, b: &Selection) -> Result<Self, StoreError> {
+    /// and warm-up of either; and those of all experiments `on_host`.
+    pub(super) fn load(
+        store: &Store,
+        a: &Selection,
+        b: &Selection,
+        on_host: bool,
+    ) -> Result<Self, StoreError> {
         let (of_a, of_b) = (&a.view, &b.view);
-        let mut runs = Vec::new();
+        let latest = of_a.run.started_at.max(of_b.run.started_at);
+        let hosts: Vec<&HostFacts> =
+            of_a.sessions.iter().chain(&of_b.sessions).map(|session| &session.host).collect();
+        let (mut runs, mut alike, mut here) = (Vec::new(), Vec::new(), Vec::new());
         for summary in store.runs()? {
             let is_side = summary.id == of_a.run.id || summary.id == of_b.run.id;
-            let is_earlier = summary.started_at <= of_a.run.started_at.max(of_b.run.started_at);
+            let is_earlier = summary.started_at <= latest;
             if is_side || !is_earlier || summary.state != RunState::Completed {
                 continue;
             }
-            let plan = store.run(&summary.id)?.plan;
-            let alike = [&of_a.plan, &of_b.plan].iter().any(|other| {
-                plan.length == other.length
-                    && plan.warm_up == other.warm_up
-                    && plan.find == other.find
-            });
-            if !alike {
-                continue;
+            let is_alike = alike.len() < MOST_RUNS && {
+                let plan = store.run(&summary.id)?.plan;
+                [&of_a.plan, &of_b.plan].iter().any(|other| is_measured_alike(&plan, other))
+            };
+            let is_here = on_host
+                && here.len() < MOST_RUNS
+                && tells_noise(&summary)
+                && ran_on(store, &summary.id, &hosts)?;
+            if is_alike || is_here {
+                alike.extend(is_alike.then_some(runs.len()));
+                here.extend(is_here.then_some(runs.len()));
+                runs.push(gather(store, &summary.id)?);
             }
-            runs.push(gather(store, &summary.id)?);
-            if runs.len() == MOST_RUNS {
+            if alike.len() == MOST_RUNS && (here.len() == MOST_RUNS || !on_host) {
                 break;
             }
         }
-        Ok(Self { runs })
+        Ok(Self { experiments: experiments(&runs, &here), runs, alike })
+    }
+
+    /// The experiments on the host that have no run of `own` and were run more than once.
+    fn others(&self, own: &[usize]) -> Vec<&Experiment> {
+        let is_other = |e: &&Experiment| {
+            let runs = e.runs();
+            let is_own = |run: &usize| own.contains(run);
+            runs.len() > 1 && !runs.iter().any(is_own)
+        };
+        self.experiments.iter().filter(is_other).collect()
     }
 
     /// The earlier runs that tell of treatment `i` of A beside treatment `j` of B, where `by` is
@@ -63,10 +88,11 @@ impl History {
         (b, j): (&Selection, usize),
         by: &[String],
     ) -> Earlier<'_> {
-        let mut earlier = Earlier::default();
+        let (mut own, mut runs) = (Vec::new(), Vec::new());
         let (of_a, of_b) = (a.treatment(i), b.treatment(j));
         let by_machine = by.iter().any(|name| name == equal::MACHINE);
-        for Gathered { view, sums, .. } in &self.runs {
+        for run in &self.alike {
+            let Gathered { view, sums, .. } = &self.runs[*run];
             let candidate = view.treatments.iter().map(|t| t.index).find_map(|index| {
                 if sums[index].tps.is_empty() {
                     return None;
@@ -94,10 +120,18 @@ impl History {
                 };
                 Some((like, &sums[index]))
             });
-            earlier.runs.extend(candidate);
+            if let Some(found) = candidate {
+                own.push(*run);
+                runs.push(found);
+            }
         }
-        earlier
+        Earlier { runs, others: self.others(&own), all: &self.runs }
     }
+}
+
+/// Whether the trials of two plans are measured alike.
+fn is_measured_alike(a: &Plan, b: &Plan) -> bool {
+    a.length == b.length && a.warm_up == b.warm_up && a.find == b.find
 }
 
 /// Which side's treatment an earlier run measured.
@@ -110,9 +144,12 @@ enum Like {
 }
 
 /// The earlier runs of one pair, newest first.
-#[derive(Default)]
 pub(super) struct Earlier<'a> {
     runs: Vec<(Like, &'a TreatmentSamples)>,
+    /// Other experiments of the host.
+    others: Vec<&'a Experiment>,
+    /// Runs that these refer to.
+    all: &'a [Gathered],
 }
 
 impl Earlier<'_> {
@@ -121,11 +158,22 @@ impl Earlier<'_> {
         self.runs.len()
     }
 
+    /// What repeated runs of other experiments on the host tell.
+    ///
+    /// # Errors
+    /// [`NoHostNoise`].
+    pub(super) fn host_noise(&self, measure: Measure) -> Result<HostNoise, NoHostNoise> {
+        let spreads: Vec<RunSpread> =
+            self.others.iter().filter_map(|e| e.spread(self.all, measure)).collect();
+        HostNoise::pool(&spreads)
+    }
+
     /// The ratio `b` ÷ `a` of two runs' trials, with an interval of the spread of earlier runs;
     /// none where these are too few.
     ///
-    /// Runs that should be equal to either side are enough where there are three of them; else all
-    /// are taken together, and what they differ in on purpose counts as spread.
+    /// Runs that should be equal to either side count, beside the host's noise. Where both are too
+    /// few, all earlier runs are taken together, and what they differ in on purpose counts as
+    /// spread.
     pub(super) fn ratio(
         &self,
         measure: Measure,
@@ -147,7 +195,8 @@ impl Earlier<'_> {
         all.add_group(of(&[Like::A, Like::B, Like::Neither]));
         let (of_a, of_b) = (a.values(measure), b.values(measure));
         let share = pairing.share(of_b, of_a);
-        stats::ratio_across(share, of_b, of_a, &equal)
-            .or_else(|| stats::ratio_across(share, of_b, of_a, &all))
+        let host = self.host_noise(measure).ok();
+        stats::ratio_across(share, of_b, of_a, &equal, host.as_ref())
+            .or_else(|| stats::ratio_across(share, of_b, of_a, &all, None))
     }
 }

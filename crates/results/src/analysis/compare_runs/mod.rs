@@ -1,7 +1,7 @@
 //! Treatments of two runs, or of two parts of one, beside each other.
 
 mod chosen;
-mod equal;
+pub(super) mod equal;
 mod error;
 mod gates;
 mod history;
@@ -16,6 +16,7 @@ use history::History;
 use pgdyno_model::Levels;
 use pgdyno_model::level::Key;
 use pgdyno_model::nearest::nearest;
+pub(crate) use ratios::EarlierCount;
 use ratios::{Found, Ratios};
 pub use view::{
     CompareView, GateState, GateView, MemberView, Outcome, PairView, SideView, Unequal,
@@ -37,6 +38,9 @@ pub struct CompareOptions {
     pub by: Vec<String>,
     /// Whether to compare although what must be equal is not.
     pub force: bool,
+    /// Whether earlier runs of the experiment alone tell how far two runs differ, and not those of
+    /// others on the host.
+    pub own_runs_only: bool,
     /// What is not to be let through.
     pub gates: Vec<Gate>,
 }
@@ -84,7 +88,11 @@ pub fn compare(
         let pairs = (0..pairs.len()).collect();
         unequal.insert(0, Unequal { what: MACHINE.into(), a, b, on_purpose: true, pairs });
     }
-    let history = if same_run { History::default() } else { History::load(store, &a, &b)? };
+    let history = if same_run {
+        History::default()
+    } else {
+        History::load(store, &a, &b, !asked.own_runs_only)?
+    };
     let ratios = Ratios::new(&a, &b, &pairs, &by, &history);
     let found: Vec<Found> = (0..pairs.len()).map(|pair| ratios.of(pair, Measure::Tps)).collect();
     // Equivalence is judged by the margin that both name.
@@ -106,7 +114,7 @@ pub fn compare(
     let (lonely_a, lonely_b) = (unmatched(&a, |pair| pair.0), unmatched(&b, |pair| pair.1));
     Ok(CompareView {
         answer: prose::pairs(&views, measure),
-        notes: prose::compare_notes(&a.view, &b.view, ratios.earlier_runs()),
+        notes: prose::compare_notes(&a.view, &b.view, ratios.earlier_runs().as_ref()),
         measure,
         a: a.side(lonely_a),
         b: b.side(lonely_b),

@@ -1,6 +1,6 @@
 //! The ratios of a comparison's pairs, and what may be said of each.
 
-use pgdyno_stats::Ratio;
+use pgdyno_stats::{HostNoise, NoHostNoise, Ratio};
 
 use super::super::family::is_provisional;
 use super::super::pairing::Pairing;
@@ -20,6 +20,19 @@ pub(super) struct Ratios<'a> {
     /// Of each pair, where two runs are compared.
     earlier: Option<Vec<Earlier<'a>>>,
     is_provisional: bool,
+}
+
+/// Earlier runs that the pairs of a comparison have.
+pub(crate) struct EarlierCount {
+    /// The fewest runs of the experiment (count).
+    pub(crate) least: usize,
+    /// The most (count).
+    pub(crate) most: usize,
+    /// What other experiments on the host tell of the pair that has least of them; none where
+    /// nothing is compared.
+    pub(crate) host: Option<Result<HostNoise, NoHostNoise>>,
+    /// Whether a pair's own earlier runs are few, and differ by more than those of others here.
+    pub(crate) own_are_wider: bool,
 }
 
 /// One ratio, B ÷ A, and what may be said of it.
@@ -93,9 +106,21 @@ impl<'a> Ratios<'a> {
         lacks(&self.a.sums[i]) || lacks(&self.b.sums[j])
     }
 
-    /// The fewest and the most earlier runs that a pair has (count); none within one run.
-    pub(super) fn earlier_runs(&self) -> Option<(usize, usize)> {
-        let counts = || self.earlier.as_ref().map(|all| all.iter().map(Earlier::count));
-        Some((counts()?.min().unwrap_or(0), counts()?.max().unwrap_or(0)))
+    /// The earlier runs that the pairs have; none within one run.
+    pub(super) fn earlier_runs(&self) -> Option<EarlierCount> {
+        let all = self.earlier.as_ref()?;
+        let counts = || all.iter().map(Earlier::count);
+        let hosts = all.iter().map(|earlier| earlier.host_noise(Measure::Tps));
+        let is_wider = |pair: usize| {
+            let found = self.of(pair, Measure::Tps);
+            matches!(found.withheld, Some(Withheld::TooFewRuns { .. }))
+                && all[pair].host_noise(Measure::Tps).is_ok()
+        };
+        Some(EarlierCount {
+            own_are_wider: (0..all.len()).any(is_wider),
+            least: counts().min().unwrap_or(0),
+            most: counts().max().unwrap_or(0),
+            host: hosts.min_by_key(|host| host.as_ref().map_or(0, |host| host.experiments)),
+        })
     }
 }

@@ -1,0 +1,28 @@
+//! `pgdyno noise`: where the noise of this store's hosts lives.
+
+use clap::Args;
+use pgdyno_results::analysis::host_noise::noise;
+use pgdyno_results::report;
+
+use crate::context::Context;
+use crate::error::CommandError;
+use crate::exit_status::ExitStatus;
+use crate::output::print;
+use crate::render::to_json;
+use crate::shared_options::StoreOption;
+
+#[derive(Args, Debug)]
+pub(crate) struct Options {
+    /// Print JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+    #[command(flatten)]
+    pub(crate) store: StoreOption,
+}
+
+/// Prints the noise of each host, and what can be told beside it.
+pub(crate) fn run(options: &Options, context: &Context) -> Result<ExitStatus, CommandError> {
+    let view = noise(&options.store.open()?)?;
+    print(&if options.json { to_json(&view)? } else { report::noise(&view, context.width()) });
+    Ok(ExitStatus::Success)
+}

@@ -1,0 +1,173 @@
+//! Runs of one host, sorted into experiments: runs that should be equal.
+
+use pgdyno_model::facts::HostFacts;
+use pgdyno_model::record::RunState;
+use pgdyno_stats::{self as stats, Days, EarlierRuns, RunSpread, Variance};
+
+use super::super::compare_runs::equal::{Side, differences};
+use super::super::run::{Gathered, gather};
+use super::super::treatment::TreatmentSamples;
+use super::super::view::RunView;
+use crate::gate::Measure;
+use crate::store::{RunSummary, Store, StoreError};
+
+/// The most runs that are read: older ones tell little of the host as it is, and reading takes time.
+pub(in crate::analysis) const MOST_RUNS: usize = 24;
+
+const NANOSECONDS_A_DAY: u64 = 86_400_000_000_000;
+
+/// Returns whether a run tells noise: it is complete, and known is what else ran beside it.
+pub(in crate::analysis) fn tells_noise(run: &RunSummary) -> bool {
+    run.state == RunState::Completed && !run.ad_hoc
+}
+
+/// Reads the newest runs that tell noise and are wanted, at most [`MOST_RUNS`].
+pub(in crate::analysis) fn newest_runs(
+    store: &Store,
+    mut is_wanted: impl FnMut(&RunSummary) -> Result<bool, StoreError>,
+) -> Result<Vec<Gathered>, StoreError> {
+    let mut runs = Vec::new();
+    for summary in store.runs()?.iter().filter(|run| tells_noise(run)) {
+        if is_wanted(summary)? {
+            runs.push(gather(store, &summary.id)?);
+        }
+        if runs.len() == MOST_RUNS {
+            break;
+        }
+    }
+    Ok(runs)
+}
+
+/// Returns whether all sessions of the run `id` were on a machine with the facts of all `hosts`.
+pub(in crate::analysis) fn ran_on(
+    store: &Store,
+    id: &str,
+    hosts: &[&HostFacts],
+) -> Result<bool, StoreError> {
+    let sessions = store.sessions(id)?;
+    let is_same = |host: &&HostFacts| {
+        sessions.iter().all(|(_, session, _)| is_same_host(&session.host, host))
+    };
+    Ok(!sessions.is_empty() && hosts.iter().all(is_same))
+}
+
+/// Returns whether two sessions ran on one machine in one state.
+pub(super) fn is_same_host(a: &HostFacts, b: &HostFacts) -> bool {
+    !a.is_other_than(b) && a.differences(b).is_empty()
+}
+
+/// Runs that should be equal, by the treatments that they have in common.
+pub(in crate::analysis) struct Experiment {
+    /// For each treatment, where it was measured: (run, treatment).
+    groups: Vec<Vec<(usize, usize)>>,
+}
+
+/// Sorts the runs of one host into experiments: those at the places `here` of `runs`.
+///
+/// Two treatments are equal if they set the same, and if nothing differs that `compare` asks to be
+/// equal. Runs that have a treatment in common are of one experiment.
+pub(in crate::analysis) fn experiments(runs: &[Gathered], here: &[usize]) -> Vec<Experiment> {
+    let mut groups: Vec<Vec<(usize, usize)>> = Vec::new();
+    for run in here.iter().copied() {
+        for treatment in 0..runs[run].sums.len() {
+            if runs[run].sums[treatment].tps.is_empty() {
+                continue;
+            }
+            let is_its = |group: &&mut Vec<(usize, usize)>| {
+                group.iter().all(|(other, _)| *other != run)
+                    && are_equal(runs, group[0], (run, treatment))
+            };
+            match groups.iter_mut().find(is_its) {
+                Some(group) => group.push((run, treatment)),
+                None => groups.push(vec![(run, treatment)]),
+            }
+        }
+    }
+    let mut experiments: Vec<Experiment> = Vec::new();
+    for group in groups {
+        let mut together = Experiment { groups: vec![group] };
+        let shares = |other: &mut Experiment| other.runs().iter().any(|run| together.has(*run));
+        let joined: Vec<Experiment> = experiments.extract_if(.., shares).collect();
+        joined.into_iter().for_each(|other| together.groups.extend(other.groups));
+        experiments.push(together);
+    }
+    experiments
+}
+
+fn are_equal(runs: &[Gathered], a: (usize, usize), b: (usize, usize)) -> bool {
+    let side = |(run, index): (usize, usize)| {
+        let Gathered { view, sums, .. } = &runs[run];
+        Side { view, sums: &sums[index], treatment: &view.plan.treatments[index], index }
+    };
+    let (a, b) = (side(a), side(b));
+    a.treatment == b.treatment && differences(&a, &b).is_empty()
+}
+
+impl Experiment {
+    /// Its runs, each once, ascending.
+    pub(in crate::analysis) fn runs(&self) -> Vec<usize> {
+        let mut runs: Vec<usize> = self.groups.iter().flatten().map(|(run, _)| *run).collect();
+        runs.sort_unstable();
+        runs.dedup();
+        runs
+    }
+
+    pub(in crate::analysis) fn has(&self, run: usize) -> bool {
+        self.groups.iter().flatten().any(|(other, _)| *other == run)
+    }
+
+    /// Treatments (count).
+    pub(in crate::analysis) fn treatments(&self) -> usize {
+        self.groups.len()
+    }
+
+    /// How far its runs differ by `measure`; none if it was run once.
+    pub(in crate::analysis) fn spread(
+        &self,
+        runs: &[Gathered],
+        measure: Measure,
+    ) -> Option<RunSpread> {
+        let mut earlier = EarlierRuns::default();
+        for group in &self.groups {
+            let values = |(run, treatment): &(usize, usize)| {
+                TreatmentSamples::values(&runs[*run].sums[*treatment], measure)
+            };
+            earlier.add_group(group.iter().map(values));
+        }
+        earlier.spread_of_experiment()
+    }
+
+    /// How far trials of one of its runs differ in tps, pooled over runs.
+    pub(super) fn trials(&self, runs: &[Gathered]) -> Option<Variance> {
+        Variance::pooled(self.runs().into_iter().filter_map(|run| trials_of(&runs[run])))
+    }
+
+    /// Splits the difference of its runs into days and runs of one day.
+    pub(super) fn days(&self, runs: &[Gathered]) -> Option<Days> {
+        let at = |(run, treatment): &(usize, usize)| {
+            let Gathered { view, sums, .. } = &runs[*run];
+            let logs = sums[*treatment].tps.iter().map(|(_, tps)| tps.ln());
+            #[allow(clippy::cast_precision_loss)]
+            let mean = logs.sum::<f64>() / sums[*treatment].tps.len() as f64;
+            (view.run.started_at.0 / NANOSECONDS_A_DAY, mean)
+        };
+        let groups: Vec<Vec<(u64, f64)>> =
+            self.groups.iter().map(|group| group.iter().map(at).collect()).collect();
+        stats::days(&groups)
+    }
+}
+
+/// How far trials of one run differ in tps.
+fn trials_of(run: &Gathered) -> Option<Variance> {
+    let values: Vec<&[(u32, f64)]> = run.sums.iter().map(|sums| sums.tps.as_slice()).collect();
+    stats::rest(&values, !run.view.plan.is_sequential())
+}
+
+/// The squared relative standard errors that the seconds of `view`'s trials give their means.
+pub(super) fn seconds(view: &RunView) -> impl Iterator<Item = f64> + '_ {
+    view.trials.iter().filter(|trial| trial.tps.is_some()).filter_map(|trial| {
+        let whole = trial.series.iter().take_while(|s| s.second.length_s > 0.999);
+        let tps: Vec<f64> = whole.filter_map(|second| second.tps).collect();
+        stats::standard_error_of_mean(&tps).map(|error| error * error)
+    })
+}

@@ -1,0 +1,78 @@
+//! What a plan will be able to see on a host whose noise is known.
+
+use pgdyno_model::Plan;
+use pgdyno_model::facts::HostFacts;
+use pgdyno_stats::{self as stats, Variance};
+use serde::Serialize;
+
+use super::super::run::Gathered;
+use super::experiments::{Experiment, experiments, newest_runs, ran_on};
+use super::spread;
+use super::view::{Finds, SpreadView};
+use crate::store::{Store, StoreError};
+
+/// Degrees of freedom from which a recipe's own runs tell its noise, without those of others.
+const ENOUGH: f64 = 6.0;
+
+/// What a plan finds beside the noise of its host.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Forecast {
+    /// Noise between trials of one run that it rests on.
+    pub trials: SpreadView,
+    /// Whether that is the noise of the recipe's own runs.
+    pub is_own: bool,
+    /// Runs that it was estimated from (count).
+    pub runs: usize,
+    /// What the plan finds with its own repeats, and with other numbers of them.
+    pub finds: Vec<Finds>,
+}
+
+/// Reason for a plan without a forecast.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum NoForecast {
+    /// It compares nothing, or repeats nothing.
+    #[error("it takes two treatments and two repeats")]
+    NothingToCompare,
+    /// No run of this host tells its noise.
+    #[error("no completed run on this host has repeats to tell its noise from")]
+    NoRun,
+}
+
+/// Tells what `plan` will find on `host`, by the store's runs there.
+///
+/// # Errors
+/// [`StoreError::Damaged`]; [`StoreError::Sqlite`] or [`StoreError::Corrupt`].
+pub fn forecast(
+    store: &Store,
+    plan: &Plan,
+    host: &HostFacts,
+) -> Result<Result<Forecast, NoForecast>, StoreError> {
+    let repeats = plan.repeats();
+    if plan.treatments.len() < 2 || repeats < 2 {
+        return Ok(Err(NoForecast::NothingToCompare));
+    }
+    let runs = newest_runs(store, |run| ran_on(store, &run.id, &[host]))?;
+    Ok(of_runs(&runs, plan).ok_or(NoForecast::NoRun))
+}
+
+fn of_runs(runs: &[Gathered], plan: &Plan) -> Option<Forecast> {
+    let all = experiments(runs, &(0..runs.len()).collect::<Vec<_>>());
+    let is_own = |e: &&Experiment| e.runs().iter().any(|r| runs[*r].view.plan.name == plan.name);
+    let pooled = |of: &[&Experiment]| Variance::pooled(of.iter().filter_map(|e| e.trials(runs)));
+    let own: Vec<&Experiment> = all.iter().filter(is_own).collect();
+    let known_by_own = pooled(&own).filter(|found| found.freedom >= ENOUGH);
+    let used = if known_by_own.is_some() { own } else { all.iter().collect() };
+    let noise = pooled(&used)?;
+    let repeats = plan.repeats();
+    let finds = |repeats: u32| {
+        let has_blocks = !plan.is_sequential();
+        let found = stats::detectable(plan.treatments.len(), repeats, has_blocks, noise.value);
+        found.map(|difference| Finds { repeats, difference })
+    };
+    Some(Forecast {
+        trials: spread(noise),
+        is_own: known_by_own.is_some(),
+        runs: used.iter().map(|e| e.runs().len()).sum(),
+        finds: [repeats, 2 * repeats].into_iter().filter_map(finds).collect(),
+    })
+}
