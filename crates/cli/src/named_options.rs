@@ -18,7 +18,6 @@ const OTHERS: &[(&str, &[&str])] = &[
             "features",
             "locked",
             "no-default-features",
-            "nocapture",
             "path",
             "prefix",
             "profile",

@@ -52,6 +52,7 @@ mod no_interval;
 mod power;
 pub(crate) mod random;
 mod ratio;
+mod run_spread;
 mod runs;
 mod scale;
 mod scaling;
@@ -80,7 +81,8 @@ pub use power::POWER;
 #[cfg(test)]
 pub(crate) use power::t_power;
 pub use ratio::{Method, Ratio, ratio, ratio_over, unpaired_ratio};
-pub use runs::{EarlierRuns, FEWEST_RUNS, RunSpread, ratio_across};
+pub use run_spread::RunSpread;
+pub use runs::{EarlierRuns, FEWEST_RUNS, ratio_across};
 pub use scaling::{Fitted, Scaling, scaling};
 pub use series::{WarmUp, warm_up};
 pub use share::{Gap, Share, share};

@@ -6,21 +6,11 @@
 
 use crate::host_noise::HostNoise;
 use crate::ratio::{Method, Ratio, unpaired_ratio};
+use crate::run_spread::RunSpread;
 use crate::student::moments;
 
 /// Earlier runs that an interval across runs needs at least (count).
 pub const FEWEST_RUNS: usize = 3;
-
-/// How far equal runs differ.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct RunSpread {
-    /// Variance of a run's mean logarithm.
-    pub of_runs: f64,
-    /// What of it the spread of a run's own trials makes (0 where no run has two).
-    pub of_trials: f64,
-    /// Degrees of freedom of the first.
-    pub freedom: f64,
-}
 
 /// The values of earlier runs, in groups of runs that should be equal: the logarithms of each run's
 /// trials.

@@ -199,7 +199,7 @@ fn watch(world: &World, run: &Run, window: Duration) -> Watch {
     ];
     let (told, states) = through.join().unwrap();
     assert_eq!(served.end(), Some(0));
-    world.until("the run's process to end", || !run.is_alive());
+    world.until_gone(run.pid);
     let live = live::folder(&world.store()).join(format!("{}.jsonl", run.id));
     let text = fs::read_to_string(&live).unwrap();
     let all = read_live_file(&text);

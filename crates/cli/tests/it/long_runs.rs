@@ -30,16 +30,6 @@ fn two_trials(world: &World, more: &[&str]) -> Vec<String> {
     args
 }
 
-/// Waits until a process ends that is no child of this test's. It is later than its run: it tells
-/// the command of `--notify`.
-fn until_gone(world: &World, pid: i32) {
-    world.until("the process to end", || {
-        let stat = std::fs::read_to_string(format!("/proc/{pid}/stat"));
-        // Its parent may take its time to ask how it ended.
-        stat.map_or(true, |stat| stat.rsplit_once(") ").is_none_or(|(_, f)| f.starts_with('Z')))
-    });
-}
-
 fn completed_trials(world: &World) -> usize {
     let shown = world.show("latest");
     let trials = shown["trials"].as_array().unwrap();
@@ -162,7 +152,7 @@ fn a_detached_run_goes_on_without_the_terminal_through_a_hangup() {
     let fields: Vec<&str> = stat.rsplit_once(')').unwrap().1.split_whitespace().collect();
     assert_eq!((fields[3], fields[4]), (pid.to_string().as_str(), "0"), "its own session, no tty");
     signal(pid, "HUP");
-    until_gone(&world, pid);
+    world.until_gone(pid);
     assert_eq!(world.show(&run)["run"]["state"], "completed");
     let log = live::folder(&world.store()).join(format!("{run}.log"));
     assert!(std::fs::read_to_string(log).unwrap().contains("tps"));

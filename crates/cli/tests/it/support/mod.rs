@@ -162,6 +162,16 @@ impl World {
         wait_for(what, || happened().then_some(()));
     }
 
+    /// Waits until a process ends that is no child of this test's. It is later than its run: it
+    /// tells the command of `--notify`.
+    pub fn until_gone(&self, pid: i32) {
+        self.until("the process to end", || {
+            let stat = std::fs::read_to_string(format!("/proc/{pid}/stat"));
+            // Its parent may take its time to ask how it ended.
+            stat.map_or(true, |stat| stat.rsplit_once(") ").is_none_or(|(_, f)| f.starts_with('Z')))
+        });
+    }
+
     /// The completed trials of the newest run, read from the store beside a process that may be
     /// writing it.
     pub fn trials_stored(&self) -> i64 {

@@ -22,13 +22,15 @@ pub(crate) const CELLS: &[Cell] = &[
         Host { others: &[10], differ: 0.3 }.gate(r, 1.0, ANY_LESS) == Gate::Exceeded
     }),
     cell(
-        "three others run 4 times, the second build 10% slower: exceeded",
+        "three other experiments run 4 times, the second build 10% slower: exceeded",
         Promise::AtLeast(80.0),
         |r| Host { others: &[4, 4, 4], differ: 0.0 }.gate(r, 0.9, ANY_LESS) == Gate::Exceeded,
     ),
-    cell("the same for `tps < -3%`", Promise::AtLeast(50.0), |r| {
-        Host { others: &[4, 4, 4], differ: 0.0 }.gate(r, 0.9, LESS) == Gate::Exceeded
-    }),
+    cell(
+        "the same beside three other experiments: `tps < -3%` is exceeded",
+        Promise::AtLeast(50.0),
+        |r| Host { others: &[4, 4, 4], differ: 0.0 }.gate(r, 0.9, LESS) == Gate::Exceeded,
+    ),
     cell(
         "a run of 4 builds, 5 repeats, one faster by what its plan was said to find: found",
         Promise::About(80.0, 5.0),

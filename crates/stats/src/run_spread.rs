@@ -1,0 +1,25 @@
+//! The spread of equal runs.
+
+/// How far equal runs differ.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct RunSpread {
+    /// Variance of a run's mean logarithm.
+    pub of_runs: f64,
+    /// What of it the spread of a run's own trials makes (0 where no run has two).
+    pub of_trials: f64,
+    /// Degrees of freedom of the first.
+    pub freedom: f64,
+}
+
+impl RunSpread {
+    /// Returns both as one, each by its degrees of freedom.
+    pub(crate) fn pooled_with(self, other: Self) -> Self {
+        let freedom = self.freedom + other.freedom;
+        let mean = |a: f64, b: f64| (a * self.freedom + b * other.freedom) / freedom;
+        Self {
+            of_runs: mean(self.of_runs, other.of_runs),
+            of_trials: mean(self.of_trials, other.of_trials),
+            freedom,
+        }
+    }
+}
