@@ -11,7 +11,7 @@
 use statrs::distribution::{ChiSquared, ContinuousCDF, FisherSnedecor};
 
 use crate::power::{POWER, minimum_detectable};
-use crate::run_spread::RunSpread;
+use crate::run_spread::{RunSpread, is_enough};
 use crate::student::{CONFIDENCE, ROUNDING};
 
 /// How far the logarithms of experiments' true spreads are taken to differ (standard deviation): most
@@ -64,9 +64,17 @@ impl HostNoise {
         Ok(Self { pooled, experiments: known.len(), for_another })
     }
 
+    /// Returns whether the pool alone lets two runs of another experiment be compared.
+    pub fn is_enough(&self) -> bool {
+        is_enough(self.for_another)
+    }
+
     /// Returns the smallest true difference of two runs of another experiment that a comparison finds
-    /// in 80% of cases (a share).
+    /// in 80% of cases (a share); none where the pool alone is too little for a comparison.
     pub fn detectable(&self) -> Option<f64> {
+        if !self.is_enough() {
+            return None;
+        }
         let alpha = 1.0 - CONFIDENCE;
         let lambda = minimum_detectable(self.for_another, alpha, POWER)?;
         Some((lambda * (2.0 * self.pooled.of_runs).sqrt()).exp_m1())

@@ -81,8 +81,8 @@ pub use power::POWER;
 #[cfg(test)]
 pub(crate) use power::t_power;
 pub use ratio::{Method, Ratio, ratio, ratio_over, unpaired_ratio};
-pub use run_spread::RunSpread;
-pub use runs::{EarlierRuns, FEWEST_RUNS, ratio_across};
+pub use run_spread::{FEWEST_RUNS, RunSpread};
+pub use runs::{EarlierRuns, ratio_across};
 pub use scaling::{Fitted, Scaling, scaling};
 pub use series::{WarmUp, warm_up};
 pub use share::{Gap, Share, share};

@@ -1,5 +1,14 @@
 //! The spread of equal runs.
 
+/// Earlier runs that an interval across runs needs at least (count).
+pub const FEWEST_RUNS: usize = 3;
+
+/// Returns whether a spread with so many degrees of freedom lets two runs be compared.
+#[allow(clippy::cast_precision_loss)]
+pub(crate) fn is_enough(freedom: f64) -> bool {
+    freedom + 1.0 >= FEWEST_RUNS as f64
+}
+
 /// How far equal runs differ.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct RunSpread {

@@ -6,11 +6,8 @@
 
 use crate::host_noise::HostNoise;
 use crate::ratio::{Method, Ratio, unpaired_ratio};
-use crate::run_spread::RunSpread;
+use crate::run_spread::{RunSpread, is_enough};
 use crate::student::moments;
-
-/// Earlier runs that an interval across runs needs at least (count).
-pub const FEWEST_RUNS: usize = 3;
 
 /// The values of earlier runs, in groups of runs that should be equal: the logarithms of each run's
 /// trials.
@@ -80,7 +77,7 @@ pub fn ratio_across(
         Some(host) => host.with(own_spread)?,
         None => own_spread?,
     };
-    if freedom + 1.0 < count(FEWEST_RUNS) || a.is_empty() || b.is_empty() {
+    if !is_enough(freedom) || a.is_empty() || b.is_empty() {
         return None;
     }
     let alone = unpaired_ratio(share, a, b);

@@ -106,6 +106,7 @@ fn a_runs_results_reports_and_json() {
     output_of_a_run(&world);
     places_of_reports(&world);
     notes(&world);
+    noise_of_two_runs(&world);
     schemas(&world);
 }
 
@@ -178,6 +179,15 @@ fn notes(world: &World) {
     assert!(brief.contains(&more), "{brief}");
 }
 
+/// Two equal runs of one repeat tell how far equal runs differ, and nothing of their trials.
+fn noise_of_two_runs(world: &World) {
+    let noise = world.run(&["noise"]).out;
+    assert!(noise.contains("1 degree of freedom"), "{noise}");
+    assert!(noise.contains("the noise of its trials is not known"), "{noise}");
+    let planned = world.run(&["run", "quickstart", "--dry-run"]).out;
+    assert!(planned.contains("\nWhat the run can tell\n- Not known"), "{planned}");
+}
+
 /// The schema of a document that `arguments` print.
 fn schema(world: &World, arguments: &[&str]) -> String {
     let printed = world.run(arguments);
@@ -225,6 +235,7 @@ fn schemas(world: &World) {
         ("pgdyno.crash/1", &["show", "crash-", "--json"]),
         ("pgdyno.import/1", &["show", "import-report", "--json"]),
         ("pgdyno.compare/1", &["compare", FORCE, "latest:1", "latest:2", "--json"]),
+        ("pgdyno.noise/1", &["noise", "--json"]),
         ("pgdyno.beside/1", &["compare", "import-report", "latest", "--json"]),
         ("pgdyno.listed-run/1", &["list", "--json"]),
         ("pgdyno.listed-probe/1", &["list", "--probes", "--json"]),

@@ -6,7 +6,7 @@ use pgdyno_stats::{FEWEST_RUNS, NoHostNoise};
 
 use super::noise_floor::noise_floor;
 use crate::analysis::RunView;
-use crate::analysis::compare_runs::{EarlierCount, PairView};
+use crate::analysis::compare_runs::{EarlierCount, Others, PairView};
 
 /// Counts the verdicts of all pairs; of one pair, its own sentence.
 pub(crate) fn pairs(pairs: &[PairView], measure: &str) -> Vec<String> {
@@ -97,39 +97,37 @@ fn other_hosts(a: &RunView, b: &RunView) -> bool {
 fn how_compared(earlier_runs: Option<&EarlierCount>) -> String {
     const ONE_RUN: &str = "As levels of one factor in one run the two need no earlier run, and smaller differences show \
                            (docs/comparing.md).";
-    let Some(EarlierCount { least, most, host, own_are_wider }) = earlier_runs else {
+    let Some(EarlierCount { least, most, others }) = earlier_runs else {
         return "Both sides are of one run: trials of the same block are paired.".to_owned();
     };
     let own = format!("{} of this experiment on this host", counted(*least as u64, "earlier run"));
     let known = |by: &str| {
         format!("Two runs: intervals hold how far equal runs differ here, by {by}. {ONE_RUN}")
     };
-    match host {
-        Some(Ok(host)) if !own_are_wider => {
+    let lack = match others {
+        Others::Used(host) => {
             let others = format!(
                 "repeated runs of {} here ({} degrees of freedom)",
                 counted(host.experiments as u64, "other experiment"),
                 format::count(whole(host.pooled.freedom))
             );
-            known(&if *least == 0 { others } else { format!("{own} and {others}") })
+            return known(&if *least == 0 { others } else { format!("{own} and {others}") });
         }
-        _ if *least >= FEWEST_RUNS => known(&own),
-        why => {
-            let others = match why {
-                Some(Ok(_)) => "they differ by more than those of other experiments here",
-                Some(Err(NoHostNoise::Unlike)) => {
-                    "other experiments here differ too much in how far their runs differ"
-                }
-                _ => "no other experiment was run twice here",
-            };
-            format!(
-                "Two runs differ by more than their trials tell: what a run draws once (initdb, where files lie, the hour) is the same \
-                 in all its trials. A verdict takes {FEWEST_RUNS} earlier runs of this experiment on this host, or repeated runs of \
-                 others; {most} {} found, and {others} (`pgdyno noise`). {ONE_RUN}",
-                if *most == 1 { "was" } else { "were" }
-            )
+        _ if *least >= FEWEST_RUNS => return known(&own),
+        Others::NotAsked => "repeated runs of others were not to count (`--own-runs`)",
+        Others::Quieter => "they differ by more than those of other experiments here",
+        Others::TooFew => "repeated runs of others are too few yet",
+        Others::Unknown(NoHostNoise::Unlike) => {
+            "other experiments here differ too much in how far their runs differ"
         }
-    }
+        Others::Unknown(NoHostNoise::NotRepeated) => "no other experiment was run twice here",
+    };
+    format!(
+        "Two runs differ by more than their trials tell: what a run draws once (initdb, where files lie, the hour) is the same \
+         in all its trials. A verdict takes {FEWEST_RUNS} earlier runs of this experiment on this host, or repeated runs of \
+         others; {most} {} found, and {lack} (`pgdyno noise`). {ONE_RUN}",
+        if *most == 1 { "was" } else { "were" }
+    )
 }
 
 /// Rounds a number of degrees of freedom.

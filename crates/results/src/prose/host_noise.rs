@@ -22,7 +22,7 @@ pub(crate) fn allowance(view: &HostNoiseView) -> Vec<String> {
     out.extend(longer_or_more(view));
     out.push(match (view.two_runs_find, view.unknown) {
         (Some(share), _) => format!(
-            "Two runs of any experiment, compared: a difference of {} (`pgdyno compare`).",
+            "In 80% of cases `pgdyno compare` of two runs of another experiment finds a difference of {}.",
             difference(share)
         ),
         (None, Some(NoHostNoise::Unlike)) => {
@@ -30,7 +30,11 @@ pub(crate) fn allowance(view: &HostNoiseView) -> Vec<String> {
              needs three earlier runs of the experiment itself."
                 .to_owned()
         }
-        (None, _) => {
+        (None, None) => {
+            "How far equal runs of another experiment differ is not known well enough yet: run one of these again, unchanged."
+                .to_owned()
+        }
+        (None, Some(NoHostNoise::NotRepeated)) => {
             "How far equal runs differ is not known: no experiment was run twice here, unchanged. `pgdyno run` one again, on \
              another day if it may."
                 .to_owned()
@@ -81,7 +85,9 @@ pub(crate) fn forecast(found: &Result<Forecast, NoForecast>) -> String {
 
 /// Lists differences by repeats: `7.6% with 3 repeats, 4.1% with 5`.
 fn with_repeats(finds: &[Finds]) -> String {
-    let each = finds.iter().enumerate().map(|(index, finds)| {
+    // Of those that are beyond use the last says it.
+    let beyond = finds.iter().take_while(|finds| finds.difference > HOPELESS).count();
+    let each = finds[beyond.saturating_sub(1)..].iter().enumerate().map(|(index, finds)| {
         let repeats = match index {
             0 => counted(finds.repeats, "repeat"),
             _ => finds.repeats.to_string(),

@@ -37,10 +37,10 @@ pub fn noise(view: &NoiseView, width: u16) -> String {
     lines.join("\n")
 }
 
-/// Renders what a plan will find, with a newline at the end.
+/// Renders what a plan will find, as a section below the plan with a newline at the end.
 pub fn forecast(found: &Result<Forecast, NoForecast>, width: u16) -> String {
     let lines = section("What the run can tell", &[prose::forecast(found)], width.max(40));
-    lines[1..].join("\n") + "\n"
+    lines.join("\n") + "\n"
 }
 
 fn of_host(host: &HostNoiseView, width: u16) -> Vec<String> {
@@ -62,7 +62,10 @@ fn of_host(host: &HostNoiseView, width: u16) -> Vec<String> {
     lines.push(String::new());
     let header = vec![Cell::new("noise of tps"), right("spread"), Cell::new("known by")];
     let rows = levels(host).map(|(what, spread, unit)| {
-        let known_by = spread.map_or_else(String::new, |s| format!("{:.0} {unit}", s.known_by));
+        let known_by = spread.map_or_else(String::new, |s| match format!("{:.0}", s.known_by) {
+            one if one == "1" => unit[0].to_owned(),
+            many => format!("{many} {}", unit[1]),
+        });
         vec![Cell::new(what), right(cell(spread)), Cell::new(known_by)]
     });
     lines.extend(table_lines(header, rows.into(), width));
@@ -85,10 +88,10 @@ fn of_host(host: &HostNoiseView, width: u16) -> Vec<String> {
 }
 
 /// The levels of noise, from the innermost, with what counts as knowledge of each.
-fn levels(host: &HostNoiseView) -> [(&'static str, Option<SpreadView>, &'static str); 5] {
-    const FREEDOM: &str = "degrees of freedom";
+fn levels(host: &HostNoiseView) -> [(&'static str, Option<SpreadView>, [&'static str; 2]); 5] {
+    const FREEDOM: [&str; 2] = ["1 degree of freedom", "degrees of freedom"];
     [
-        ("seconds, as a trial's mean has it", host.seconds, "trials"),
+        ("seconds, as a trial's mean has it", host.seconds, ["1 trial", "trials"]),
         ("trials of one run", host.trials, FREEDOM),
         ("equal runs, beyond their trials", host.between_runs, FREEDOM),
         ("equal runs of one day", host.runs_of_a_day, FREEDOM),

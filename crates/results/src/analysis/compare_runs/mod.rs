@@ -16,7 +16,7 @@ use history::History;
 use pgdyno_model::Levels;
 use pgdyno_model::level::Key;
 use pgdyno_model::nearest::nearest;
-pub(crate) use ratios::EarlierCount;
+pub(crate) use ratios::{EarlierCount, Others};
 use ratios::{Found, Ratios};
 pub use view::{
     CompareView, GateState, GateView, MemberView, Outcome, PairView, SideView, Unequal,
@@ -107,6 +107,7 @@ pub fn compare(
     let views = pair_views(&judged, &found, &ratios, machines.as_deref());
     let labels: Vec<String> = views.iter().map(|p| p.label.clone()).collect();
     let gates = gates::judge(&ratios, &labels, &asked.gates, b.view.noise_floor.as_ref());
+    let earlier_runs = ratios.earlier_runs(asked.own_runs_only);
     let unmatched = |side: &Selection, of: fn(&(usize, usize)) -> usize| {
         let lonely = side.treatments.iter().filter(|t| !pairs.iter().any(|pair| of(pair) == **t));
         lonely.map(|t| side.view.treatments[*t].label.clone()).collect::<Vec<_>>()
@@ -114,7 +115,7 @@ pub fn compare(
     let (lonely_a, lonely_b) = (unmatched(&a, |pair| pair.0), unmatched(&b, |pair| pair.1));
     Ok(CompareView {
         answer: prose::pairs(&views, measure),
-        notes: prose::compare_notes(&a.view, &b.view, ratios.earlier_runs().as_ref()),
+        notes: prose::compare_notes(&a.view, &b.view, earlier_runs.as_ref()),
         measure,
         a: a.side(lonely_a),
         b: b.side(lonely_b),

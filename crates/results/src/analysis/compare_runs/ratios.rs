@@ -28,11 +28,23 @@ pub(crate) struct EarlierCount {
     pub(crate) least: usize,
     /// The most (count).
     pub(crate) most: usize,
-    /// What other experiments on the host tell of the pair that has least of them; none where
-    /// nothing is compared.
-    pub(crate) host: Option<Result<HostNoise, NoHostNoise>>,
-    /// Whether a pair's own earlier runs are few, and differ by more than those of others here.
-    pub(crate) own_are_wider: bool,
+    /// What other experiments on the host tell of a pair: of one without a verdict, if there is any.
+    pub(crate) others: Others,
+}
+
+/// What repeated runs of other experiments on the host tell of two runs.
+#[derive(Clone, Copy)]
+pub(crate) enum Others {
+    /// They were not to count.
+    NotAsked,
+    /// They were used.
+    Used(HostNoise),
+    /// Nothing, for that reason.
+    Unknown(NoHostNoise),
+    /// They are too few yet.
+    TooFew,
+    /// They differ by less than the pair's own earlier runs, which are too few.
+    Quieter,
 }
 
 /// One ratio, B ÷ A, and what may be said of it.
@@ -106,21 +118,23 @@ impl<'a> Ratios<'a> {
         lacks(&self.a.sums[i]) || lacks(&self.b.sums[j])
     }
 
-    /// The earlier runs that the pairs have; none within one run.
-    pub(super) fn earlier_runs(&self) -> Option<EarlierCount> {
+    /// The earlier runs that the pairs have, with `own_only` those of the experiment; none within one
+    /// run.
+    pub(super) fn earlier_runs(&self, own_only: bool) -> Option<EarlierCount> {
         let all = self.earlier.as_ref()?;
         let counts = || all.iter().map(Earlier::count);
-        let hosts = all.iter().map(|earlier| earlier.host_noise(Measure::Tps));
-        let is_wider = |pair: usize| {
-            let found = self.of(pair, Measure::Tps);
-            matches!(found.withheld, Some(Withheld::TooFewRuns { .. }))
-                && all[pair].host_noise(Measure::Tps).is_ok()
+        let is_withheld = |pair: usize| {
+            matches!(self.of(pair, Measure::Tps).withheld, Some(Withheld::TooFewRuns { .. }))
         };
-        Some(EarlierCount {
-            own_are_wider: (0..all.len()).any(is_wider),
-            least: counts().min().unwrap_or(0),
-            most: counts().max().unwrap_or(0),
-            host: hosts.min_by_key(|host| host.as_ref().map_or(0, |host| host.experiments)),
-        })
+        let withheld = (0..all.len()).find(|pair| is_withheld(*pair));
+        let others = match all.get(withheld.unwrap_or(0))?.host_noise(Measure::Tps) {
+            _ if own_only => Others::NotAsked,
+            Err(why) => Others::Unknown(why),
+            Ok(noise) if withheld.is_none() => Others::Used(noise),
+            Ok(noise) if noise.is_enough() => Others::Quieter,
+            Ok(_) => Others::TooFew,
+        };
+        let (least, most) = (counts().min().unwrap_or(0), counts().max().unwrap_or(0));
+        Some(EarlierCount { least, most, others })
     }
 }
