@@ -4,6 +4,7 @@ use pgdyno_audit::ImportedRun;
 use pgdyno_model::format;
 use pgdyno_model::record::RunState;
 
+use super::super::HOPELESS;
 use super::super::shell::command_line;
 use super::{SENTENCES, figure, joined, range};
 use crate::analysis::badge::is_settled;
@@ -51,7 +52,8 @@ fn figures(view: &CompareView) -> Vec<KeyFigure> {
         let detail = joined([latency.ci95.map(range), label.clone()]);
         figure("p99 latency, B to A", multiple(latency.value), detail)
     });
-    let detectable = pair.ratio.minimum_detectable.filter(|share| *share < 10.0).map(|share| {
+    let detectable = pair.ratio.minimum_detectable.filter(|share| *share <= HOPELESS);
+    let detectable = detectable.map(|share| {
         figure("minimum detectable difference", format!("{}%", format::percent(share)), None)
     });
     [tps, p99, detectable].into_iter().flatten().collect()
