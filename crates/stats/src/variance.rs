@@ -55,11 +55,15 @@ pub struct Days {
 
 /// Splits the variance of runs in `groups` of equal ones, each (day, mean logarithm).
 ///
+/// Groups are the treatments of the same runs, so that both are known by the degrees of freedom of the
+/// largest group.
+///
 /// A nested analysis of variance with unequal numbers (S. R. Searle, *Linear Models*, 1971). None
 /// unless a group has two runs of one day, and one has runs of two days.
 pub fn days(groups: &[Vec<(u64, f64)>]) -> Option<Days> {
     let (mut within, mut within_freedom) = (0.0, 0.0);
     let (mut between, mut between_freedom, mut runs_a_day) = (0.0, 0.0, 0.0);
+    let (mut most_within, mut most_between) = (0.0_f64, 0.0_f64);
     for group in groups.iter().filter(|group| !group.is_empty()) {
         let mut days: Vec<u64> = group.iter().map(|(day, _)| *day).collect();
         days.sort_unstable();
@@ -75,13 +79,15 @@ pub fn days(groups: &[Vec<(u64, f64)>]) -> Option<Days> {
         }
         within_freedom += count(group.len() - days.len());
         between_freedom += count(days.len() - 1);
+        most_within = most_within.max(count(group.len() - days.len()));
+        most_between = most_between.max(count(days.len() - 1));
         runs_a_day += count(group.len()) - squared_sizes / count(group.len());
     }
     (within_freedom > 0.0 && between_freedom > 0.0).then(|| {
-        let within = Variance { value: within / within_freedom, freedom: within_freedom };
+        let within = Variance { value: within / within_freedom, freedom: most_within };
         let excess = between / between_freedom - within.value;
         let value = excess / (runs_a_day / between_freedom);
-        Days { within, between: Variance { value, freedom: between_freedom } }
+        Days { within, between: Variance { value, freedom: most_between } }
     })
 }
 

@@ -17,7 +17,7 @@ use pgdyno_model::format::counted;
 use pgdyno_results::analysis::analyse;
 use pgdyno_results::analysis::host_noise::{self, Forecast, NoForecast};
 use pgdyno_results::report::Page;
-use pgdyno_results::store::Store;
+use pgdyno_results::store::{Store, StoreError};
 use pgdyno_results::{RunView, report};
 
 pub(crate) use self::options::Options;
@@ -69,7 +69,10 @@ fn measure(
         if options.dry_run {
             prepared.check_programs(&trust, file)?;
             print(&pgdyno_lab::dry_run(&prepared)?);
-            print(&report::forecast(&forecast(&prepared, &store)?, context.width()));
+            let found = forecast(&prepared, &store);
+            let unreadable =
+                |error: StoreError| Err(NoForecast::Unreadable { why: error.to_string() });
+            print(&report::forecast(&found.unwrap_or_else(unreadable), context.width()));
             return Ok(ExitStatus::Success);
         }
         let prepared = prepared.with_trust(trust, file)?;
@@ -106,15 +109,12 @@ fn measure(
 }
 
 /// Tells what a plan will find, by the runs of the store, if there is one.
-fn forecast(
-    prepared: &Prepared,
-    store: &Path,
-) -> Result<Result<Forecast, NoForecast>, CommandError> {
+fn forecast(prepared: &Prepared, store: &Path) -> Result<Result<Forecast, NoForecast>, StoreError> {
     if !store.exists() {
         return Ok(Err(NoForecast::NoRun));
     }
     let store = Store::open_existing(store)?;
-    Ok(host_noise::forecast(&store, prepared.plan(), &pgdyno_lab::host())?)
+    host_noise::forecast(&store, prepared.plan(), &pgdyno_lab::host())
 }
 
 fn resume(

@@ -80,6 +80,7 @@ pub(crate) fn forecast(found: &Result<Forecast, NoForecast>) -> String {
         Err(NoForecast::NoRun) => {
             "Not known: no completed run on this host has repeats that tell its noise.".to_owned()
         }
+        Err(NoForecast::Unreadable { why }) => format!("Not known: {why}."),
     }
 }
 

@@ -48,7 +48,7 @@ pub(in crate::analysis) fn ran_on(
     let is_same = |host: &&HostFacts| {
         sessions.iter().all(|(_, session, _)| is_same_host(&session.host, host))
     };
-    Ok(!sessions.is_empty() && hosts.iter().all(is_same))
+    Ok(!sessions.is_empty() && !hosts.is_empty() && hosts.iter().all(is_same))
 }
 
 /// Returns whether two sessions ran on one machine in one state.
@@ -112,12 +112,12 @@ impl Experiment {
         runs
     }
 
-    pub(in crate::analysis) fn has(&self, run: usize) -> bool {
+    fn has(&self, run: usize) -> bool {
         self.groups.iter().flatten().any(|(other, _)| *other == run)
     }
 
     /// Treatments (count).
-    pub(in crate::analysis) fn treatments(&self) -> usize {
+    pub(super) fn treatments(&self) -> usize {
         self.groups.len()
     }
 
@@ -151,9 +151,9 @@ impl Experiment {
             let mean = logs.sum::<f64>() / sums[*treatment].tps.len() as f64;
             (view.run.started_at.0 / NANOSECONDS_A_DAY, mean)
         };
-        let groups: Vec<Vec<(u64, f64)>> =
-            self.groups.iter().map(|group| group.iter().map(at).collect()).collect();
-        stats::days(&groups)
+        let is_positive = |(_, mean): &(u64, f64)| mean.is_finite();
+        let group = |of: &Vec<(usize, usize)>| of.iter().map(at).filter(is_positive).collect();
+        stats::days(&self.groups.iter().map(group).collect::<Vec<_>>())
     }
 }
 

@@ -28,7 +28,7 @@ pub struct Forecast {
 }
 
 /// Reason for a plan without a forecast.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum NoForecast {
     /// It compares nothing, or repeats nothing.
     #[error("it takes two treatments and two repeats")]
@@ -36,6 +36,12 @@ pub enum NoForecast {
     /// No run of this host tells its noise.
     #[error("no completed run on this host has repeats to tell its noise from")]
     NoRun,
+    /// The store's runs cannot be read.
+    #[error("{why}")]
+    Unreadable {
+        /// The cause.
+        why: String,
+    },
 }
 
 /// Tells what `plan` will find on `host`, by the store's runs there.
