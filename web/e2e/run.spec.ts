@@ -123,12 +123,12 @@ test.describe('treatments', () => {
   });
 
   test('an interval that the axis cuts ends in an arrow', async ({ page }) => {
-    await open(page, 'heat');
-    const pairs = pageDocument('heat').pairs as PairsView;
-    const isWide = pairs.rows.some(([, , , low, high]) => low !== null && high !== null && high / low > 100);
-    // Two repeats of every treatment: Student's t has one degree of freedom.
-    expect(isWide).toBe(true);
-    expect(await page.locator('#treatments .ratio path.cut').count()).toBeGreaterThan(0);
+    // How wide measured ones are is chance.
+    const document = pageDocument('heat');
+    const pairs = document.pairs as PairsView;
+    const rows = pairs.rows.map(([a, b, ratio, , , ...verdict]) => [a, b, ratio, ratio / 1000, ratio * 1000, ...verdict]);
+    await page.goto(edited('heat', 'wide', { ...document, pairs: { ...pairs, rows } }));
+    await expect(page.locator('#treatments .ratio path.cut').first()).toBeVisible();
   });
 });
 
@@ -256,10 +256,11 @@ test.describe('over time', () => {
   });
 
   test('idle backends are left out of the waits, which are grey but for one', async ({ page }) => {
-    await open(page, 'quickstart', '#at=time');
-    const names = await page.locator('[data-panel="wait_events"] .readout li').allInnerTexts();
-    expect(names.length).toBeGreaterThan(0);
-    expect(names.join()).not.toContain('ClientRead');
+    // In a trial of a second the one sample may find every backend idle.
+    await open(page, 'long', '#at=time');
+    const names = page.locator('[data-panel="wait_events"] .readout li');
+    await expect(names.first()).toBeVisible();
+    expect((await names.allInnerTexts()).join()).not.toContain('ClientRead');
   });
 });
 
