@@ -80,11 +80,21 @@ impl Additive {
     }
 }
 
+/// Returns whether `trials`, as (block, value), can be fitted: there are some, and all have logarithms.
+pub(crate) fn is_usable(trials: &[(u32, f64)]) -> bool {
+    !trials.is_empty() && trials.iter().all(|(_, value)| value.is_finite() && *value > 0.0)
+}
+
+/// Returns the blocks of `trials`, ascending.
+pub(crate) fn blocks(trials: &[&[(u32, f64)]]) -> Vec<u32> {
+    let all: BTreeSet<u32> =
+        trials.iter().flat_map(|t| t.iter().map(|(block, _)| *block)).collect();
+    all.into_iter().collect()
+}
+
 /// Returns `trials`, as (block, value), as (number of the block from 0, logarithm).
 pub(crate) fn logarithms(trials: &[&[(u32, f64)]]) -> Vec<Vec<(usize, f64)>> {
-    let blocks: BTreeSet<u32> =
-        trials.iter().flat_map(|t| t.iter().map(|(block, _)| *block)).collect();
-    let numbers: BTreeMap<u32, usize> = blocks.into_iter().zip(0..).collect();
+    let numbers: BTreeMap<u32, usize> = blocks(trials).into_iter().zip(0..).collect();
     let logs = |t: &&[(u32, f64)]| t.iter().map(|(b, value)| (numbers[b], value.ln())).collect();
     trials.iter().map(logs).collect()
 }

@@ -4,9 +4,9 @@
 //! noise, and the largest of all differences is judged by the studentized range. Otherwise each pair
 //! has its own noise, within blocks, and Holm's rule judges them together.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
-use crate::additive::{Additive, logarithms};
+use crate::additive::{Additive, blocks, is_usable, logarithms};
 use crate::even_spread::spread_is_even;
 use crate::holm::holm;
 use crate::interim::InterimAnalyses;
@@ -73,13 +73,6 @@ pub fn all_pairs(
         return at_one_look(trials, has_blocks, looks.alpha_share(n));
     }
     judged
-}
-
-/// Returns the blocks of `trials`, ascending.
-fn blocks(trials: &[Trials]) -> Vec<u32> {
-    let all: BTreeSet<u32> =
-        trials.iter().flat_map(|t| t.iter().map(|(block, _)| *block)).collect();
-    all.into_iter().collect()
 }
 
 impl Pair {
@@ -151,11 +144,7 @@ fn with_common_noise(
     has_blocks: bool,
     alpha_share: f64,
 ) -> Option<BTreeMap<(usize, usize), Pair>> {
-    let is_usable = |t: &usize| {
-        !trials[*t].is_empty()
-            && trials[*t].iter().all(|(_, value)| value.is_finite() && *value > 0.0)
-    };
-    let usable: Vec<usize> = (0..trials.len()).filter(is_usable).collect();
+    let usable: Vec<usize> = (0..trials.len()).filter(|t| is_usable(trials[*t])).collect();
     let used: Vec<Trials> = usable.iter().map(|t| trials[*t]).collect();
     let logs = logarithms(&used);
     if !spread_is_even(&complete(&logs, blocks(&used).len()), has_blocks) {

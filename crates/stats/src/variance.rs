@@ -1,7 +1,7 @@
 //! Components of the noise: variances of logarithms, each with what it is known by, and what a plan can
 //! tell with them.
 
-use crate::additive::{Additive, logarithms};
+use crate::additive::{Additive, is_usable, logarithms};
 use crate::all_pairs::share_of_pairs;
 use crate::power::{POWER, minimum_detectable};
 use crate::student::CONFIDENCE;
@@ -35,10 +35,7 @@ impl Variance {
 /// `trials` are each treatment's as (block, value). `has_blocks` is as in
 /// [`all_pairs()`](crate::all_pairs()). None where nothing is left to estimate it from.
 pub fn rest(trials: &[&[(u32, f64)]], has_blocks: bool) -> Option<Variance> {
-    let is_usable = |t: &&&[(u32, f64)]| {
-        !t.is_empty() && t.iter().all(|(_, value)| value.is_finite() && *value > 0.0)
-    };
-    let usable: Vec<&[(u32, f64)]> = trials.iter().filter(is_usable).copied().collect();
+    let usable: Vec<&[(u32, f64)]> = trials.iter().copied().filter(|t| is_usable(t)).collect();
     // The blocks of a single treatment are its repeats.
     let model = Additive::fit(&logarithms(&usable), has_blocks && usable.len() > 1)?;
     Some(Variance { value: model.variance(), freedom: model.freedom() })

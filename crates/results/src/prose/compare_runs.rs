@@ -1,10 +1,11 @@
 //! Sentences on all pairs of a comparison, and on the runs that are compared.
 
-use pgdyno_model::format::{self, counted};
+use pgdyno_model::format::counted;
 use pgdyno_model::record::RunState;
 use pgdyno_stats::{FEWEST_RUNS, NoHostNoise};
 
 use super::noise_floor::noise_floor;
+use super::phrases::degrees_of_freedom;
 use crate::analysis::RunView;
 use crate::analysis::compare_runs::{EarlierCount, Others, PairView};
 
@@ -107,9 +108,9 @@ fn how_compared(earlier_runs: Option<&EarlierCount>) -> String {
     let lack = match others {
         Others::Used(host) => {
             let others = format!(
-                "repeated runs of {} here ({} degrees of freedom)",
+                "repeated runs of {} here ({})",
                 counted(host.experiments as u64, "other experiment"),
-                format::count(whole(host.pooled.freedom))
+                degrees_of_freedom(host.pooled.freedom)
             );
             return known(&if *least == 0 { others } else { format!("{own} and {others}") });
         }
@@ -128,12 +129,6 @@ fn how_compared(earlier_runs: Option<&EarlierCount>) -> String {
          others; {most} {} found, and {lack} (`pgdyno noise`). {ONE_RUN}",
         if *most == 1 { "was" } else { "were" }
     )
-}
-
-/// Rounds a number of degrees of freedom.
-#[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
-fn whole(freedom: f64) -> u64 {
-    freedom.round() as u64
 }
 
 /// Says what keeps an imported report and a run apart, and which side has nothing to show.

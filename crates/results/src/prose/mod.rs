@@ -41,6 +41,7 @@ pub(crate) use headline::{
 };
 pub(crate) use host_noise::{allowance, forecast};
 pub(crate) use notes::{Watched, notes};
+pub(crate) use phrases::degrees_of_freedom;
 pub(crate) use scaling::scaling;
 pub(crate) use stopping::stopping;
 pub(crate) use unsteady::not_judged;

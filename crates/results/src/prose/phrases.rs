@@ -14,6 +14,14 @@ pub(super) fn listed(all: &[String], shown: usize, between: &str) -> String {
     text
 }
 
+/// Renders degrees of freedom as a whole number: `8 degrees of freedom`.
+pub(crate) fn degrees_of_freedom(freedom: f64) -> String {
+    match format!("{freedom:.0}") {
+        one if one == "1" => "1 degree of freedom".to_owned(),
+        many => format!("{many} degrees of freedom"),
+    }
+}
+
 /// Returns `So far, ` for a run whose result may still change; else nothing.
 pub(super) fn so_far(view: &RunView) -> &'static str {
     if is_provisional(&view.plan, view.run.state) { "So far, " } else { "" }

@@ -61,11 +61,8 @@ fn of_host(host: &HostNoiseView, width: u16) -> Vec<String> {
     }
     lines.push(String::new());
     let header = vec![Cell::new("noise of tps"), right("spread"), Cell::new("known by")];
-    let rows = levels(host).map(|(what, spread, unit)| {
-        let known_by = spread.map_or_else(String::new, |s| match format!("{:.0}", s.known_by) {
-            one if one == "1" => unit[0].to_owned(),
-            many => format!("{many} {}", unit[1]),
-        });
+    let rows = levels(host).map(|(what, spread, known_by)| {
+        let known_by = spread.map_or_else(String::new, |s| known_by(s.known_by));
         vec![Cell::new(what), right(cell(spread)), Cell::new(known_by)]
     });
     lines.extend(table_lines(header, rows.into(), width));
@@ -87,16 +84,23 @@ fn of_host(host: &HostNoiseView, width: u16) -> Vec<String> {
     lines
 }
 
+/// Renders what a level of noise is known by.
+type KnownBy = fn(f64) -> String;
+
 /// The levels of noise, from the innermost, with what counts as knowledge of each.
-fn levels(host: &HostNoiseView) -> [(&'static str, Option<SpreadView>, [&'static str; 2]); 5] {
-    const FREEDOM: [&str; 2] = ["1 degree of freedom", "degrees of freedom"];
+fn levels(host: &HostNoiseView) -> [(&'static str, Option<SpreadView>, KnownBy); 5] {
+    let freedom = prose::degrees_of_freedom;
     [
-        ("seconds, as a trial's mean has it", host.seconds, ["1 trial", "trials"]),
-        ("trials of one run", host.trials, FREEDOM),
-        ("equal runs, beyond their trials", host.between_runs, FREEDOM),
-        ("equal runs of one day", host.runs_of_a_day, FREEDOM),
-        ("days, beyond their runs", host.days, FREEDOM),
+        ("seconds, as a trial's mean has it", host.seconds, trials),
+        ("trials of one run", host.trials, freedom),
+        ("equal runs, beyond their trials", host.between_runs, freedom),
+        ("equal runs of one day", host.runs_of_a_day, freedom),
+        ("days, beyond their runs", host.days, freedom),
     ]
+}
+
+fn trials(count: f64) -> String {
+    if count > 1.0 { format!("{count:.0} trials") } else { "1 trial".to_owned() }
 }
 
 fn cell(spread: Option<SpreadView>) -> String {

@@ -67,7 +67,7 @@ impl History {
                 break;
             }
         }
-        Ok(Self { experiments: experiments(&runs, &here), runs, alike })
+        Ok(Self { experiments: experiments(&runs, here), runs, alike })
     }
 
     /// The experiments on the host that have no run of `own` and were run more than once.

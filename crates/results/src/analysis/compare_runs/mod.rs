@@ -107,7 +107,7 @@ pub fn compare(
     let views = pair_views(&judged, &found, &ratios, machines.as_deref());
     let labels: Vec<String> = views.iter().map(|p| p.label.clone()).collect();
     let gates = gates::judge(&ratios, &labels, &asked.gates, b.view.noise_floor.as_ref());
-    let earlier_runs = ratios.earlier_runs(asked.own_runs_only);
+    let earlier_runs = ratios.earlier_runs(&found, asked.own_runs_only);
     let unmatched = |side: &Selection, of: fn(&(usize, usize)) -> usize| {
         let lonely = side.treatments.iter().filter(|t| !pairs.iter().any(|pair| of(pair) == **t));
         lonely.map(|t| side.view.treatments[*t].label.clone()).collect::<Vec<_>>()

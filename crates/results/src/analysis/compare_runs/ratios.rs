@@ -118,15 +118,13 @@ impl<'a> Ratios<'a> {
         lacks(&self.a.sums[i]) || lacks(&self.b.sums[j])
     }
 
-    /// The earlier runs that the pairs have, with `own_only` those of the experiment; none within one
-    /// run.
-    pub(super) fn earlier_runs(&self, own_only: bool) -> Option<EarlierCount> {
+    /// The earlier runs that the pairs have, whose ratios of tps are `found`; with `own_only` those of
+    /// the experiment. None within one run.
+    pub(super) fn earlier_runs(&self, found: &[Found], own_only: bool) -> Option<EarlierCount> {
         let all = self.earlier.as_ref()?;
         let counts = || all.iter().map(Earlier::count);
-        let is_withheld = |pair: usize| {
-            matches!(self.of(pair, Measure::Tps).withheld, Some(Withheld::TooFewRuns { .. }))
-        };
-        let withheld = (0..all.len()).find(|pair| is_withheld(*pair));
+        let is_withheld = |of: &Found| matches!(of.withheld, Some(Withheld::TooFewRuns { .. }));
+        let withheld = found.iter().position(is_withheld);
         let others = match all.get(withheld.unwrap_or(0))?.host_noise(Measure::Tps) {
             _ if own_only => Others::NotAsked,
             Err(why) => Others::Unknown(why),

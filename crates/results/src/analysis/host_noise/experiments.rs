@@ -66,9 +66,12 @@ pub(in crate::analysis) struct Experiment {
 ///
 /// Two treatments are equal if they set the same, and if nothing differs that `compare` asks to be
 /// equal. Runs that have a treatment in common are of one experiment.
-pub(in crate::analysis) fn experiments(runs: &[Gathered], here: &[usize]) -> Vec<Experiment> {
+pub(in crate::analysis) fn experiments(
+    runs: &[Gathered],
+    here: impl IntoIterator<Item = usize>,
+) -> Vec<Experiment> {
     let mut groups: Vec<Vec<(usize, usize)>> = Vec::new();
-    for run in here.iter().copied() {
+    for run in here {
         for treatment in 0..runs[run].sums.len() {
             if runs[run].sums[treatment].tps.is_empty() {
                 continue;

@@ -62,7 +62,7 @@ pub fn forecast(
 }
 
 fn of_runs(runs: &[Gathered], plan: &Plan) -> Option<Forecast> {
-    let all = experiments(runs, &(0..runs.len()).collect::<Vec<_>>());
+    let all = experiments(runs, 0..runs.len());
     let is_own = |e: &&Experiment| e.runs().iter().any(|r| runs[*r].view.plan.name == plan.name);
     let pooled = |of: &[&Experiment]| Variance::pooled(of.iter().filter_map(|e| e.trials(runs)));
     let own: Vec<&Experiment> = all.iter().filter(is_own).collect();

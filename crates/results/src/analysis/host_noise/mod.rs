@@ -56,7 +56,7 @@ pub fn noise(store: &Store) -> Result<NoiseView, StoreError> {
 
 /// Analyses the noise of one host's `runs`, newest first.
 fn of_host(runs: &[Gathered]) -> HostNoiseView {
-    let experiments = experiments(runs, &(0..runs.len()).collect::<Vec<_>>());
+    let experiments = experiments(runs, 0..runs.len());
     let spreads: Vec<RunSpread> =
         experiments.iter().filter_map(|e| e.spread(runs, Measure::Tps)).collect();
     let pool = HostNoise::pool(&spreads);
