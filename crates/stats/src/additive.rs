@@ -4,6 +4,9 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::ratio::LogDifference;
 
+/// A treatment and its weight in a contrast, a sum whose weights come to 0.
+pub(crate) type Weight = (usize, f64);
+
 /// A fitted model: the treatments' effects and the variance of the rest.
 pub(crate) struct Additive {
     effects: Vec<f64>,
@@ -61,13 +64,25 @@ impl Additive {
 
     /// Returns the difference of the effects of treatments `a` and `b`.
     pub(crate) fn difference(&self, a: usize, b: usize) -> LogDifference {
-        let of = &self.covariance;
-        let variance = (of[a][a] + of[b][b] - 2.0 * of[a][b]) * self.variance;
+        self.contrast(&[(a, 1.0), (b, -1.0)])
+    }
+
+    /// Returns the effects' weighted sum.
+    pub(crate) fn contrast(&self, contrast: &[Weight]) -> LogDifference {
+        let variance = self.covariance(contrast, contrast) * self.variance;
         LogDifference {
-            difference: self.effects[a] - self.effects[b],
+            difference: contrast.iter().map(|(t, weight)| weight * self.effects[*t]).sum(),
             error: variance.max(0.0).sqrt(),
             freedom: self.freedom,
         }
+    }
+
+    /// Returns the covariance of two weighted sums of effects ÷ the variance of the rest.
+    pub(crate) fn covariance(&self, a: &[Weight], b: &[Weight]) -> f64 {
+        let with_b = |t: usize| -> f64 {
+            b.iter().map(|(other, weight)| weight * self.covariance[t][*other]).sum()
+        };
+        a.iter().map(|(t, weight)| weight * with_b(*t)).sum()
     }
 
     pub(crate) fn freedom(&self) -> f64 {
@@ -125,7 +140,7 @@ fn normal_equations(
 }
 
 /// Inverts a symmetric, positive definite matrix by Gauss and Jordan; none if it is singular.
-fn inverted(mut matrix: Vec<Vec<f64>>) -> Option<Vec<Vec<f64>>> {
+pub(crate) fn inverted(mut matrix: Vec<Vec<f64>>) -> Option<Vec<Vec<f64>>> {
     let n = matrix.len();
     for (i, row) in matrix.iter_mut().enumerate() {
         row.extend((0..n).map(|j| if i == j { 1.0 } else { 0.0 }));

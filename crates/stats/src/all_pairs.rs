@@ -1,13 +1,13 @@
 //! All pairs of a run's treatments, judged together.
 //!
-//! Where the treatments' repeats spread alike ([`spread_is_even`]), all trials together estimate one
+//! Where the treatments' repeats spread alike ([`CommonNoise`]), all trials together estimate one
 //! noise, and the largest of all differences is judged by the studentized range. Otherwise each pair
 //! has its own noise, within blocks, and Holm's rule judges them together.
 
 use std::collections::BTreeMap;
 
-use crate::additive::{Additive, blocks, is_usable, logarithms};
-use crate::even_spread::spread_is_even;
+use crate::additive::blocks;
+use crate::common_noise::{CommonNoise, Trials, level};
 use crate::holm::holm;
 use crate::interim::InterimAnalyses;
 use crate::ratio::{LogDifference, Method, Noise, Ratio, paired_ratio, unpaired_ratio};
@@ -16,9 +16,6 @@ use crate::studentized_range::{Compared, LargestT};
 
 /// Chance of any false verdict.
 const ALPHA: f64 = 1.0 - CONFIDENCE;
-
-/// Trials of one treatment as (block, value).
-type Trials<'a> = &'a [(u32, f64)];
 
 /// Ratio of two treatments that was judged together with all other pairs of their run.
 #[derive(Clone, Debug, PartialEq)]
@@ -144,15 +141,10 @@ fn with_common_noise(
     has_blocks: bool,
     alpha_share: f64,
 ) -> Option<BTreeMap<(usize, usize), Pair>> {
-    let usable: Vec<usize> = (0..trials.len()).filter(|t| is_usable(trials[*t])).collect();
-    let used: Vec<Trials> = usable.iter().map(|t| trials[*t]).collect();
-    let logs = logarithms(&used);
-    if !spread_is_even(&complete(&logs, blocks(&used).len()), has_blocks) {
-        return None;
-    }
-    let model = Additive::fit(&logs, has_blocks)?;
+    let common = CommonNoise::new(trials, has_blocks)?;
+    let CommonNoise { usable, model } = &common;
     let largest = LargestT::new(Compared::AllPairs, usable.len(), model.freedom())?;
-    let level = alpha_share * level(usable.len());
+    let level = alpha_share * common.level();
     let share = alike_share(&largest, level, model.freedom())? / alpha_share;
     let noise = Noise::Shared { treatments: usable.len() };
     let judged = |i: usize, j: usize| {
@@ -180,23 +172,4 @@ pub(crate) fn share_of_pairs(treatments: usize, freedom: f64) -> Option<f64> {
     }
     let largest = LargestT::new(Compared::AllPairs, treatments, freedom)?;
     alike_share(&largest, level(treatments), freedom)
-}
-
-/// Returns the share of the 5% that the studentized range is given.
-///
-/// The rest pays for tables whose spreads differ and look even. Simulated with the rule
-/// ([`spread_is_even`]): any false difference of equal means in 3 to 6% with one spread, and in at most
-/// 6% with a tenfold one and four repeats.
-pub(crate) fn level(treatments: usize) -> f64 {
-    if treatments == 3 { 0.4 } else { 0.6 }
-}
-
-/// Returns the values of the blocks that all treatments have.
-fn complete(logs: &[Vec<(usize, f64)>], blocks: usize) -> Vec<Vec<f64>> {
-    let has = |trials: &Vec<(usize, f64)>, block: usize| {
-        trials.iter().find(|(number, _)| *number == block).map(|(_, value)| *value)
-    };
-    let whole: Vec<usize> =
-        (0..blocks).filter(|block| logs.iter().all(|t| has(t, *block).is_some())).collect();
-    logs.iter().map(|t| whole.iter().filter_map(|block| has(t, *block)).collect()).collect()
 }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::all_pairs::level;
+use crate::common_noise::level;
 use crate::ratio::{LogDifference, Noise, Ratio};
 use crate::student::t_one_sided;
 use crate::studentized_range::{Compared, LargestT};

@@ -42,13 +42,17 @@ mod additive;
 mod all_pairs;
 mod best;
 mod changes;
+mod common_noise;
 mod estimate;
 mod even_spread;
 mod holm;
 mod host_noise;
+mod interaction;
 mod interim;
 mod long_run;
+mod max_t;
 mod no_interval;
+mod ordered;
 mod power;
 pub(crate) mod random;
 mod ratio;
@@ -71,12 +75,14 @@ pub use changes::changes;
 pub use estimate::{Estimate, geometric_mean_ci95, mean_ci95, mean_ci95_at};
 pub use holm::holm;
 pub use host_noise::{HostNoise, NoHostNoise};
+pub use interaction::{Cells, Interaction, interactions};
 pub use interim::InterimAnalyses;
 pub use long_run::{
     Autocorrelation, LEAST_EFFECTIVE, autocorrelation, relative_error_of_mean,
     standard_error_of_mean,
 };
 pub use no_interval::{NoFit, NoInterval};
+pub use ordered::{Course, Fit, courses};
 pub use power::POWER;
 #[cfg(test)]
 pub(crate) use power::t_power;

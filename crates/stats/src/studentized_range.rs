@@ -26,7 +26,7 @@ const HALF: usize = 180;
 const RANGES: usize = 280;
 
 /// P(the largest difference of k normal deviates > i × [`STEP`]), for each i.
-type Differences = Arc<[f64]>;
+pub(crate) type Differences = Arc<[f64]>;
 
 /// Differences of means that are compared.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -47,7 +47,12 @@ impl LargestT {
     /// Creates the distribution for `means` (at least 2) and the error's degrees of `freedom`; none
     /// outside the domain.
     pub(crate) fn new(compared: Compared, means: usize, freedom: f64) -> Option<Self> {
-        Some(Self { beyond: differences(compared, means)?, scale: Scale::new(freedom)? })
+        Self::of(differences(compared, means)?, freedom)
+    }
+
+    /// Creates the distribution of the largest difference with the chances `beyond` ÷ an error's estimate.
+    pub(crate) fn of(beyond: Differences, freedom: f64) -> Option<Self> {
+        Some(Self { beyond, scale: Scale::new(freedom)? })
     }
 
     /// Returns the p-value of `t`, not negative: the chance that the largest is at least as large.
@@ -76,6 +81,17 @@ impl LargestT {
             + d * x * (x - 1.0) * (x - 2.0) / 6.0;
         cubic.clamp(0.0, 1.0)
     }
+}
+
+/// Returns the distribution of the largest difference that was `drawn`.
+#[allow(clippy::cast_precision_loss)]
+pub(crate) fn tabulated(mut drawn: Vec<f64>) -> Differences {
+    drawn.sort_by(f64::total_cmp);
+    let beyond = |node: usize| {
+        let within = drawn.partition_point(|difference| *difference <= node as f64 * STEP);
+        (drawn.len() - within) as f64 / drawn.len().max(1) as f64
+    };
+    (0..RANGES).map(beyond).collect()
 }
 
 /// Returns the distribution of the largest difference of `means` deviates; computed once in a

@@ -11,6 +11,7 @@ mod compare;
 pub mod compare_runs;
 mod devices;
 pub(crate) mod effect;
+mod factors;
 pub(crate) mod family;
 mod generators;
 mod growth;
@@ -36,14 +37,13 @@ mod waits;
 mod why;
 
 pub use run::analyse;
-pub(crate) use view::PeakPlace;
 pub use view::{
-    Badge, CapacityView, Cause, Caution, Change, Comparison, CurvePoint, Decision, Ended,
-    FigureView, FsyncView, GapView, GeneratorView, Headline, KeyFigure, LatencyFloor,
-    LatencyInterval, LatencyRatio, LatencyView, LogEvent, NoiseFloor, NotJudged, NotRanked, Note,
-    NoteKind, Notes, ObjectiveView, ObserverView, PairRow, PairsView, Panel, Part, PartView, Proof,
-    ProofKind, RateLine, RateTable, RatioView, RelationSize, RunHead, RunView, ScalingView,
-    SecondView, ServerView, SessionView, SettingView, StageProbeView, StatementView, Steadiness,
-    StoppingView, Tier, TpsView, TreatmentCrash, TreatmentView, TrialState, TrialView, WaitView,
-    WhyView, Withheld,
+    Badge, CapacityView, Cause, Caution, Change, Comparison, CoursePoint, CourseView, CurvePoint,
+    Decision, Ended, FigureView, FsyncView, GapView, GeneratorView, Headline, InteractionView,
+    KeyFigure, LatencyFloor, LatencyInterval, LatencyRatio, LatencyView, LogEvent, NoiseFloor,
+    NotJudged, NotRanked, Note, NoteKind, Notes, ObjectiveView, ObserverView, PairRow, PairsView,
+    Panel, Part, PartView, Proof, ProofKind, RateLine, RateTable, RatioView, RelationSize, RunHead,
+    RunView, ScalingView, SecondView, ServerView, SessionView, SettingView, StageProbeView,
+    StatementView, Steadiness, StoppingView, Tier, TpsView, TreatmentCrash, TreatmentView,
+    TrialState, TrialView, WaitView, WhyView, Withheld,
 };

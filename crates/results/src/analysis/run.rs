@@ -17,8 +17,8 @@ use super::view::{
     TrialState, TrialView,
 };
 use super::{
-    capacity, compare, noise_floor, pairs, promise, scaling, stages, stopping, treatment, trial,
-    why,
+    capacity, compare, factors, noise_floor, pairs, promise, scaling, stages, stopping, treatment,
+    trial, why,
 };
 use crate::prose::{self, Watched, notes};
 use crate::report::CrashView;
@@ -58,7 +58,9 @@ pub(super) fn read(
     view.pairs = pairs::pairs(&view, &family);
     view.capacity = capacity::views(&view);
     view.why = why::of_run(&view, &sums);
-    view.scaling = scaling::sweeps(&view.plan, view.run.state, &sums);
+    view.scaling = scaling::sweeps(&view.plan, &sums);
+    view.courses = factors::courses(&view.plan, view.run.state, &sums);
+    view.interactions = factors::interactions(&view.plan, view.run.state, &sums);
     view.stopping = stopping::view(&view, &sums);
     if let Some(session) = view.sessions.last() {
         view.noise_floor = noise_floor::of(store, &session.host)?;
@@ -136,6 +138,8 @@ pub(super) fn gather(store: &Store, run: &str) -> Result<Gathered, StoreError> {
         why: Vec::new(),
         capacity: Vec::new(),
         scaling: Vec::new(),
+        courses: Vec::new(),
+        interactions: Vec::new(),
         noise_floor: None,
         stopping: None,
         notes: Vec::new(),

@@ -18,6 +18,8 @@ const RUN: &[&str] = &[
     "best",
     "capacity",
     "comparisons",
+    "courses",
+    "interactions",
     "noise_floor",
     "run",
     "scaling",

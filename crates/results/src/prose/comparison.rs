@@ -137,7 +137,7 @@ pub(crate) fn view(judged: &Judged, verdict: String) -> RatioView {
     }
 }
 
-fn range([lo, hi]: [f64; 2]) -> String {
+pub(super) fn range([lo, hi]: [f64; 2]) -> String {
     format!("{}–{}", format::times(lo), format::times(hi))
 }
 

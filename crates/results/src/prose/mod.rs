@@ -8,6 +8,7 @@ mod capacity;
 mod cause;
 mod compare_runs;
 mod comparison;
+mod factors;
 mod flush_accounting;
 mod gate;
 mod growth;

@@ -9,7 +9,7 @@ use pgdyno_model::{Treatment, TrialRecord, format};
 
 use super::idle_device::IdleDevice;
 use super::noise_floor::noise_floor;
-use super::{capacity, flush_accounting, growth, record, scaling, storage, unsteady};
+use super::{capacity, factors, flush_accounting, growth, record, scaling, storage, unsteady};
 use crate::analysis::rates::resets;
 use crate::analysis::treatment::label;
 use crate::analysis::{Note, NoteKind, Notes, RunView, SessionView, TrialState, TrialView};
@@ -94,6 +94,8 @@ pub(crate) fn notes(view: &RunView, watched: &Watched) -> Vec<Note> {
     if view.treatments.iter().any(|t| t.trials > 0) {
         context.add(NoteKind::NoiseFloor, noise_floor(view.noise_floor.as_ref()));
     }
+    context.add_all(NoteKind::Interaction, factors::interactions(view));
+    context.add_all(NoteKind::Course, factors::courses(view));
     context.add_all(NoteKind::Scaling, view.scaling.iter().map(|s| s.words.clone()));
     ceiling(view, &mut context);
     data(view, &mut context);

@@ -3,39 +3,14 @@
 use pgdyno_model::{Treatment, format};
 use pgdyno_stats::{Fitted, NoFit, Scaling};
 
-use crate::analysis::{PeakPlace, TreatmentView};
+use crate::analysis::TreatmentView;
 
 /// Renders the law of one client sweep, or why there is none; `given` are the levels it is under.
-pub(crate) fn scaling(
-    given: &str,
-    law: Result<&Scaling, &NoFit>,
-    peak: Option<&PeakPlace>,
-) -> String {
+pub(crate) fn scaling(given: &str, law: Result<&Scaling, &NoFit>) -> String {
     let with = if given.is_empty() { String::new() } else { format!("With {given}: ") };
-    let law = match law {
+    match law {
         Ok(law) => format!("{with}{}", sentence(law)),
         Err(why) => format!("{with}no law of scaling is fitted: {why}."),
-    };
-    let peak = peak.map(|peak| {
-        let others =
-            others(peak).unwrap_or_else(|| "no other number of clients is as high".to_owned());
-        format!(
-            " Measured highest with {}; {others} (95% confidence, of {} measured).",
-            peak.highest,
-            peak.measured.len()
-        )
-    });
-    law + &peak.unwrap_or_default()
-}
-
-/// Names the other numbers of clients that may have the highest tps: `8 and 32 may be as high`;
-/// none if there are none.
-pub(super) fn others(peak: &PeakPlace) -> Option<String> {
-    let beside: Vec<String> = peak.beside.iter().map(ToString::to_string).collect();
-    match beside.as_slice() {
-        [] => None,
-        [one] => Some(format!("{one} may be as high")),
-        [first @ .., last] => Some(format!("{} and {last} may be as high", first.join(", "))),
     }
 }
 

@@ -63,7 +63,7 @@ pub fn terminal(view: &RunView, width: u16, detail: Detail) -> String {
     for (title, items) in [
         ("Flush accounting", prose::flush_accounting(view)),
         ("Crash tests", view.crashes.iter().flat_map(crashed).collect()),
-        ("Differences", comparisons(view)),
+        ("Differences", differences(view)),
         ("Maximum rates", view.capacity.iter().map(|c| c.words.clone()).collect()),
         ("Why", why(view)),
         ("Probes", view.probes.iter().map(probed).collect()),
@@ -366,7 +366,8 @@ fn has_mounts(view: &RunView) -> bool {
 
 /// Returns the notes' texts; what is not available and what failed have sections of their own.
 fn notes(view: &RunView) -> Vec<String> {
-    let own = [NoteKind::NotAvailable, NoteKind::TrialFailed];
+    let own =
+        [NoteKind::NotAvailable, NoteKind::TrialFailed, NoteKind::Interaction, NoteKind::Course];
     let others = view.notes.iter().filter(|note| !own.contains(&note.kind));
     others.map(|note| note.text.clone()).collect()
 }
@@ -419,8 +420,9 @@ fn why(view: &RunView) -> Vec<String> {
     out
 }
 
-/// Returns the significant differences, the largest first, then the others.
-fn comparisons(view: &RunView) -> Vec<String> {
+/// Returns the significant differences, the largest first, then the others; then what factors do over
+/// all their levels.
+fn differences(view: &RunView) -> Vec<String> {
     let size = |c: &&Comparison| match (c.ratio.value, c.ratio.significant) {
         (Some(value), Some(true)) if value > 0.0 => 1.0 + value.ln().abs(),
         (_, Some(_)) => 0.5,
@@ -431,6 +433,14 @@ fn comparisons(view: &RunView) -> Vec<String> {
     let mut out: Vec<String> = sorted.iter().take(COMPARISONS).map(|c| c.words.clone()).collect();
     if sorted.len() > COMPARISONS {
         out.push(format!("{} more in the report.", sorted.len() - COMPARISONS));
+    }
+    let is_of_factors =
+        |note: &&Note| matches!(note.kind, NoteKind::Interaction | NoteKind::Course);
+    let of_factors: Vec<String> =
+        view.notes.iter().filter(is_of_factors).map(|note| note.text.clone()).collect();
+    out.extend(of_factors.iter().take(COMPARISONS).cloned());
+    if of_factors.len() > COMPARISONS {
+        out.push(format!("{} more in the report.", of_factors.len() - COMPARISONS));
     }
     out
 }

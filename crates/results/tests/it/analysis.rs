@@ -429,7 +429,16 @@ fn a_client_sweep_has_its_law_knee_and_peak() {
         view.notes
     );
     // 16 clients reach 7.3 thousand, 32 reach 7.2, 8 reach 5.5: at 4% of noise 8 are told apart.
-    assert!(says(&view, "highest with 16; 32 may be as high"), "{:#?}", view.notes);
+    let course = &view.courses[0];
+    assert!(course.rises && !course.falls && course.peak == Some([4, 5]), "{course:?}");
+    let holds = |point: &pgdyno_results::analysis::CoursePoint, t: &usize| {
+        let tps = view.treatments[*t].tps.as_ref().unwrap().mean;
+        (point.band[0]..=point.band[1]).contains(&tps)
+    };
+    assert_eq!(course.treatments, [0, 1, 2, 3, 4, 5]);
+    assert!(course.curve.iter().zip(&course.treatments).all(|(point, t)| holds(point, t)));
+    assert!(says(&view, "highest between clients=16 and clients=32"), "{:#?}", view.notes);
+    assert!(view.interactions.is_empty(), "one factor");
     // The latencies are those of one client's trials.
     assert!(says(&view, "(Little's law)"));
 }

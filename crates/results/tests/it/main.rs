@@ -7,6 +7,7 @@ mod compare;
 mod compare_sides;
 mod damage;
 mod export;
+mod factors;
 mod gates;
 mod host_noise;
 mod merge;

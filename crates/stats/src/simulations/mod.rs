@@ -2,6 +2,7 @@
 //! every count is the same everywhere. The figures in docs/statistics.md are what these tests print
 //! with `--nocapture`.
 
+mod factors;
 mod pairs;
 mod repeats;
 mod within;

@@ -7,7 +7,10 @@ use crate::random::Normal;
 use crate::{Pair, all_pairs};
 
 /// Judges a run with the given trials.
-fn judged(trials: &[Vec<(u32, f64)>], has_blocks: bool) -> BTreeMap<(usize, usize), Pair> {
+pub(super) fn judged(
+    trials: &[Vec<(u32, f64)>],
+    has_blocks: bool,
+) -> BTreeMap<(usize, usize), Pair> {
     let trials: Vec<&[(u32, f64)]> = trials.iter().map(Vec::as_slice).collect();
     all_pairs(&trials, has_blocks, None)
 }
@@ -17,7 +20,11 @@ fn p_of_best(judged: &BTreeMap<(usize, usize), Pair>, all: &[usize]) -> BTreeMap
 }
 
 /// Returns a run of independent trials: of each treatment the true tps and its spread (logarithms).
-fn trials(random: &mut Normal, treatments: &[(f64, f64)], repeats: u32) -> Vec<Vec<(u32, f64)>> {
+pub(super) fn trials(
+    random: &mut Normal,
+    treatments: &[(f64, f64)],
+    repeats: u32,
+) -> Vec<Vec<(u32, f64)>> {
     let mut one = |tps: f64, spread: f64| {
         (1..=repeats).map(|block| (block, tps * (spread * random.draw()).exp())).collect()
     };

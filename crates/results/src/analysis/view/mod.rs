@@ -3,6 +3,7 @@
 //! Keys are only ever added: scripts rely on them. [`RunView`] holds all others.
 
 mod comparison;
+mod factors;
 mod generator;
 mod headline;
 mod latency;
@@ -14,13 +15,13 @@ mod trial;
 mod why;
 
 pub use comparison::{Comparison, RatioView, Withheld};
+pub use factors::{CoursePoint, CourseView, InteractionView};
 pub use generator::GeneratorView;
 pub use headline::{Badge, Caution, Headline, KeyFigure, Panel, Proof, ProofKind, Tier};
 pub(crate) use latency::PERCENTILES;
 pub use latency::{LatencyInterval, LatencyRatio, LatencyView};
 pub use note::{Note, NoteKind, Notes};
 pub use pairs::{PairRow, PairsView};
-pub(crate) use run::PeakPlace;
 pub use run::{
     CapacityView, CurvePoint, Decision, Ended, FsyncView, LatencyFloor, NoiseFloor, ObjectiveView,
     RunHead, RunView, ScalingView, ServerView, SessionView, SettingView, StageProbeView,

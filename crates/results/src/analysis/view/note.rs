@@ -122,6 +122,10 @@ pub enum NoteKind {
     Extended,
     /// How far equal treatments differ on this host.
     NoiseFloor,
+    /// Whether the effect of a factor depends on another.
+    Interaction,
+    /// Where tps rises, falls and is highest over an ordered factor.
+    Course,
     /// How tps grows with the number of clients.
     Scaling,
     /// How near one client came to the rate of flushes.
@@ -192,6 +196,8 @@ impl NoteKind {
             | Self::Stopping
             | Self::Extended
             | Self::NoiseFloor
+            | Self::Interaction
+            | Self::Course
             | Self::Scaling
             | Self::Ceiling
             | Self::ClosedLoop

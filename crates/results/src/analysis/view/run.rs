@@ -8,6 +8,7 @@ use pgdyno_stats::Scaling;
 use serde::Serialize;
 
 use super::comparison::Comparison;
+use super::factors::{CourseView, InteractionView};
 use super::headline::{Caution, Headline};
 use super::latency::LatencyView;
 use super::note::Note;
@@ -51,6 +52,10 @@ pub struct RunView {
     pub capacity: Vec<CapacityView>,
     /// Growth of tps with the number of clients; empty for fewer than three numbers of clients.
     pub scaling: Vec<ScalingView>,
+    /// Courses over ordered factors of three levels or more; empty before a run is complete.
+    pub courses: Vec<CourseView>,
+    /// Interactions of each two factors; empty before a run is complete.
+    pub interactions: Vec<InteractionView>,
     /// Noise floor of the last session's host; none where it is not known.
     pub noise_floor: Option<NoiseFloor>,
     /// State of a run that may end by itself; none for fixed repeats.
@@ -272,23 +277,8 @@ pub struct ScalingView {
     pub treatments: Vec<usize>,
     /// The Universal Scalability Law through them; none where `words` say why.
     pub law: Option<Scaling>,
-    /// Where the highest tps lies; none without intervals.
-    #[serde(skip)]
-    pub(crate) peak: Option<PeakPlace>,
     /// All of it in a sentence.
     pub words: String,
-}
-
-/// Place of a sweep's highest tps: a set that holds, with 95% confidence, the number of clients
-/// with the highest true tps among those that were measured.
-#[derive(Clone, Debug, PartialEq)]
-pub(crate) struct PeakPlace {
-    /// Number of clients with the highest tps.
-    pub(crate) highest: u32,
-    /// Other numbers of clients that may have the highest tps, ascending.
-    pub(crate) beside: Vec<u32>,
-    /// Numbers of clients that were measured, ascending.
-    pub(crate) measured: Vec<u32>,
 }
 
 /// A probe of one of the run's storages. All of it: `pgdyno show ID`.

@@ -2,6 +2,7 @@
 
 use pgdyno_model::format;
 
+use super::super::factors::dependence;
 use super::super::phrases::capital;
 use super::super::{minimum_detectable, reason};
 use super::leader;
@@ -24,6 +25,7 @@ pub(super) fn answer(view: &RunView, family: &Family) -> Vec<String> {
         ));
     } else {
         out.push(said(&words, &format!("{factor}={against}"), &effects, measure(&view.plan)));
+        out.extend(dependence(view, &factor));
     }
     out.extend(leader::ahead(view));
     out

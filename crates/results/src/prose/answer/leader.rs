@@ -4,6 +4,7 @@ use std::cmp::Ordering;
 
 use pgdyno_model::format;
 
+use super::super::factors::dependence;
 use super::super::minimum_detectable;
 use super::super::phrases::{capital, rate, so_far};
 use crate::analysis::family::measure;
@@ -46,6 +47,7 @@ pub(super) fn answer(view: &RunView) -> Vec<String> {
     if view.treatments.len() > 1 {
         out.extend(effects.take(2));
     }
+    out.extend(view.plan.factors.first().and_then(|factor| dependence(view, factor)));
     if let Some(pair) = noise_floor::same_pair(&view.plan) {
         let [a, b] = pair.map(|index| view.treatments[index].label.as_str());
         out.push(format!(

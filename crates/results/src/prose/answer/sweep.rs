@@ -2,8 +2,8 @@
 
 use pgdyno_model::format;
 
+use super::super::factors::peak_between;
 use super::super::phrases::{capital, rate, so_far};
-use super::super::scaling::others;
 use super::leader;
 use crate::analysis::{RunView, ScalingView, TreatmentView};
 
@@ -48,8 +48,7 @@ fn one(view: &RunView, sweep: &ScalingView) -> Option<String> {
         "" => String::new(),
         given => format!("{given}: "),
     };
-    let others =
-        sweep.peak.as_ref().and_then(others).map(|others| format!("; {others} (95% confidence)"));
+    let peak = peak_between(view, &sweep.treatments).map(|peak| format!("; {peak}"));
     let once = measured.iter().all(|t| t.trials <= 1).then_some(" (one trial each)");
     let said = format!(
         "{}{given}highest with {}, {}{}{}{}{}.",
@@ -58,7 +57,7 @@ fn one(view: &RunView, sweep: &ScalingView) -> Option<String> {
         rate(view, highest),
         grown.unwrap_or_default(),
         once.unwrap_or_default(),
-        others.unwrap_or_default(),
+        peak.unwrap_or_default(),
         still.unwrap_or_default()
     );
     Some(capital(&said))

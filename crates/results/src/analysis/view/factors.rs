@@ -1,0 +1,60 @@
+//! What factors do over all their levels: courses over ordered ones, interactions of two.
+
+use serde::Serialize;
+
+/// Course of tps, or of the maximum rate, over the levels of an ordered factor.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct CourseView {
+    /// The factor.
+    pub factor: String,
+    /// The other factors' levels in one line; empty where this factor is all that varies.
+    pub given: String,
+    /// Indices of the measured treatments, by ascending level.
+    pub treatments: Vec<usize>,
+    /// Whether it rises somewhere.
+    pub rises: bool,
+    /// Whether it falls somewhere.
+    pub falls: bool,
+    /// First and last of `treatments` (positions) that may be the highest, with 95% confidence, if
+    /// there is one peak; none where it falls and rises again.
+    pub peak: Option<[usize; 2]>,
+    /// Fitted curve, a point for each of `treatments`; empty where the treatments share no noise.
+    pub curve: Vec<CoursePoint>,
+}
+
+/// Point of a fitted curve.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct CoursePoint {
+    /// Fitted tps, or maximum rate (1/s).
+    pub value: f64,
+    /// Band that holds the whole curve's shape in 95% of runs, if it has one peak.
+    pub band: [f64; 2],
+}
+
+/// Interaction of two factors: whether the effect of one depends on the other.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct InteractionView {
+    /// The factor whose effect is looked at.
+    pub factor: String,
+    /// The factor on which that may depend.
+    pub on: String,
+    /// p-value of no interaction, beside all other pairs of factors.
+    pub p: f64,
+    /// Whether `p` is at most 5%.
+    pub depends: bool,
+    /// Level of `factor` whose ratio to `against` differs most clearly.
+    pub level: String,
+    /// Level of `factor` that it is compared with.
+    pub against: String,
+    /// Level of `on` where that ratio is higher.
+    pub higher_with: String,
+    /// Level of `on` where it is lower.
+    pub lower_with: String,
+    /// How many times as high it is there: 1 or more.
+    pub ratio: f64,
+    /// Its 95% confidence interval; it holds for all levels of both factors together.
+    pub ci95: [f64; 2],
+}

@@ -1,0 +1,139 @@
+//! Courses over ordered factors and interactions of two, from the store to sentences.
+
+use pgdyno_model::record::{RunState, SessionEnd};
+use pgdyno_model::{LevelValue, Levels, Plan};
+use pgdyno_results::analysis::NoteKind;
+use pgdyno_results::{RunView, Store, analyse};
+use pgdyno_test_support::records::Random;
+use pgdyno_test_support::synthetic::{add, begin, folder, plan, trial};
+
+const BUILDS: [&str; 2] = ["old", "new"];
+
+/// Returns a plan of two builds with each of `levels` of `factor`.
+fn crossed(factor: &str, levels: &[LevelValue], repeats: u32) -> Plan {
+    let names: Vec<String> = (0..BUILDS.len() * levels.len()).map(|t| t.to_string()).collect();
+    let names: Vec<&str> = names.iter().map(String::as_str).collect();
+    let mut plan = plan(&names, repeats, &mut Random(5));
+    plan.factors = vec!["build".into(), factor.into()];
+    for (index, treatment) in plan.treatments.iter_mut().enumerate() {
+        let build = LevelValue::Text(BUILDS[index / levels.len()].into());
+        let level = levels[index % levels.len()].clone();
+        treatment.levels = Levels(vec![("build".into(), build), (factor.into(), level)]);
+    }
+    plan
+}
+
+fn texts(levels: &[&str]) -> Vec<LevelValue> {
+    levels.iter().map(|level| LevelValue::Text((*level).into())).collect()
+}
+
+/// Measures `plan` with these tps, each with a noise of 1%.
+fn measured(plan: &Plan, tps: &[f64]) -> RunView {
+    let folder = folder();
+    let mut store = Store::open(folder.path().join("store.sqlite3")).unwrap();
+    let mut random = Random(9);
+    let mut noisy = |t: usize| tps[t] * (1.0 + 0.02 * (random.uniform() - 0.5));
+    add(&mut store, ("run", 1), plan, |planned| noisy(planned.treatment));
+    analyse(&store, "run").unwrap()
+}
+
+fn notes(view: &RunView, kind: NoteKind) -> Vec<&str> {
+    view.notes.iter().filter(|note| note.kind == kind).map(|note| note.text.as_str()).collect()
+}
+
+#[test]
+fn sizes_are_ordered_by_what_they_are_and_an_effect_that_depends_on_them_is_told() {
+    // In an order that is not the sizes' own: 2 GB is the largest.
+    let plan = crossed("shared_buffers", &texts(&["512MB", "2GB", "128MB"]), 4);
+    // The old build rises with the size; the new one has its peak at 512 MB.
+    let view = measured(&plan, &[1500.0, 2000.0, 1000.0, 2600.0, 2000.0, 1100.0]);
+    let [old, new] = view.courses.as_slice() else { panic!("{:?}", view.courses) };
+    assert_eq!((old.given.as_str(), old.treatments.as_slice()), ("build=old", &[2, 0, 1][..]));
+    assert_eq!((old.rises, old.falls, old.peak), (true, false, Some([2, 2])));
+    assert_eq!((new.given.as_str(), new.treatments.as_slice()), ("build=new", &[5, 3, 4][..]));
+    assert_eq!((new.rises, new.falls, new.peak), (true, true, Some([1, 1])));
+    for (point, tps) in new.curve.iter().zip([1100.0, 2600.0, 2000.0]) {
+        assert!((point.value / tps - 1.0).abs() < 0.03, "{new:?}");
+        assert!(point.band[0] < point.value && point.value < point.band[1]);
+    }
+    let [found] = view.interactions.as_slice() else { panic!("{:?}", view.interactions) };
+    assert_eq!((found.factor.as_str(), found.on.as_str()), ("build", "shared_buffers"));
+    assert!(found.depends && found.p < 0.001);
+    assert_eq!((found.level.as_str(), found.against.as_str()), ("new", "old"));
+    assert_eq!((found.higher_with.as_str(), found.lower_with.as_str()), ("512MB", "2GB"));
+    // 2600 / 1500 beside 2000 / 2000.
+    assert!((found.ratio / 1.733 - 1.0).abs() < 0.03 && found.ci95[0] > 1.6, "{found:?}");
+    let said: Vec<&str> = [NoteKind::Interaction, NoteKind::Course]
+        .iter()
+        .flat_map(|kind| notes(&view, *kind))
+        .collect();
+    insta::assert_snapshot!("depends", said.join("\n"));
+    assert!(
+        view.answer.contains(&"This depends on shared_buffers.".to_owned()),
+        "{:?}",
+        view.answer
+    );
+}
+
+#[test]
+fn an_equal_effect_and_a_flat_course_are_not_said_to_be_anything_else() {
+    let numbers = [1, 10, 100].map(LevelValue::Int);
+    let view =
+        measured(&crossed("commit_delay", &numbers, 4), &[1e3, 1e3, 1e3, 1.5e3, 1.5e3, 1.5e3]);
+    assert!(view.courses.iter().all(|course| !course.rises && !course.falls));
+    assert!(view.courses.iter().all(|course| course.peak == Some([0, 2])));
+    assert!(view.interactions.iter().all(|found| !found.depends && found.ci95[0] < 1.0));
+    let said: Vec<&str> = [NoteKind::Interaction, NoteKind::Course]
+        .iter()
+        .flat_map(|kind| notes(&view, *kind))
+        .collect();
+    insta::assert_snapshot!("flat", said.join("\n"));
+}
+
+#[test]
+fn a_course_that_falls_and_rises_again_has_no_peak() {
+    let view = measured(
+        &crossed("commit_delay", &[1, 2, 3, 4].map(LevelValue::Int), 4),
+        &[1e3, 500.0, 1e3, 500.0, 1e3, 1e3, 1e3, 1e3],
+    );
+    assert_eq!((view.courses[0].peak, view.courses[0].curve.len()), (None, 0));
+    let said = notes(&view, NoteKind::Course);
+    assert!(said[0].contains("falls and rises again"), "{said:?}");
+}
+
+#[test]
+fn factors_without_order_have_no_course_and_half_a_table_no_interaction() {
+    let names = texts(&["ext4", "xfs", "btrfs"]);
+    let view = measured(&crossed("storage", &names, 3), &[1e3; 6]);
+    assert!(view.courses.is_empty() && view.interactions.len() == 1);
+    // Sizes beside times have no order.
+    let mixed = texts(&["1GB", "10s", "20s"]);
+    assert!(measured(&crossed("mixed", &mixed, 3), &[1e3; 6]).courses.is_empty());
+    let mut plan = crossed("storage", &names, 3);
+    plan.treatments.pop();
+    plan.trials.retain(|planned| planned.treatment < 5);
+    assert!(measured(&plan, &[1e3; 5]).interactions.is_empty());
+    // A rate sets tps.
+    let mut plan = crossed("commit_delay", &[1, 2, 3].map(LevelValue::Int), 3);
+    plan.treatments.iter_mut().for_each(|t| t.options.rate = Some(100.0));
+    let view = measured(&plan, &[1e3; 6]);
+    assert!(view.courses.is_empty() && view.interactions.is_empty());
+}
+
+#[test]
+fn a_run_that_may_still_change_says_nothing_of_its_factors() {
+    let plan = crossed("commit_delay", &[1, 2, 3].map(LevelValue::Int), 4);
+    let folder = folder();
+    let mut store = Store::open(folder.path().join("store.sqlite3")).unwrap();
+    let session = begin(&mut store, "run", "synthetic", 1, &plan);
+    let mut random = Random(9);
+    for planned in &plan.trials[..plan.trials.len() - 1] {
+        let level = f64::from(u32::try_from(planned.treatment).unwrap());
+        let tps = 1000.0 + 300.0 * level + 10.0 * random.uniform();
+        store.add_trial("run", session, &trial(&plan, planned, tps, 20)).unwrap();
+    }
+    store.end_session(session, SessionEnd::Interrupted).unwrap();
+    let view = analyse(&store, "run").unwrap();
+    assert_eq!(view.run.state, RunState::Interrupted);
+    assert!(view.courses.is_empty() && view.interactions.is_empty());
+}

@@ -1,0 +1,267 @@
+//! Whether the effect of one factor depends on the level of another.
+
+use statrs::distribution::{ContinuousCDF, FisherSnedecor};
+
+use crate::additive::{Weight, inverted, is_usable};
+use crate::common_noise::{CommonNoise, Trials};
+use crate::interim::InterimAnalyses;
+use crate::ordered::last_share;
+use crate::ratio::LogDifference;
+use crate::student::{CONFIDENCE, ROUNDING, moments, t_quantile, t_two_sided};
+
+/// Interaction of two factors: how the ratio of two rows differs between two columns.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Interaction {
+    /// p-value of effects that do not depend on each other, beside all interactions that were asked for.
+    pub p: f64,
+    /// The rows of the clearest difference: the one whose ratio to the other is formed, and the other.
+    pub rows: [usize; 2],
+    /// Its columns: that ratio in the first ÷ that in the second is `ratio`, 1 or more.
+    pub columns: [usize; 2],
+    /// Ratio of the ratios.
+    pub ratio: f64,
+    /// Its 95% confidence interval; it holds for all rows and columns together.
+    pub ci95: [f64; 2],
+}
+
+/// Table of two factors: for each row and column the treatments with these levels. With more factors
+/// these are several, the same in every cell but for the two.
+pub type Cells = Vec<Vec<Vec<usize>>>;
+
+/// Returns the interaction in each of `tables`. In 95% of runs none of them is said to be one that is
+/// none.
+///
+/// Where the treatments share one noise, the F test of all differences of differences, and intervals
+/// by H. Scheffé, *A method for judging all contrasts in the analysis of variance*, Biometrika 40
+/// (1953). Otherwise each difference of differences with the first row and column has its own noise,
+/// and Bonferroni's inequality judges them together. `trials`, `has_blocks` and `looks` are those of
+/// [`all_pairs`](crate::all_pairs()). None where a treatment is missing, or nothing is left to tell the
+/// noise from.
+///
+/// ```
+/// let of = |tps: f64| [(1, tps), (2, 1.01 * tps), (3, 0.99 * tps)];
+/// // off is 1.2 times as fast as on with one client, and twice as fast with eight.
+/// let (one, eight) = ([of(100.0), of(120.0)], [of(300.0), of(606.0)]);
+/// let trials: [&[(u32, f64)]; 4] = [&one[0], &one[1], &eight[0], &eight[1]];
+/// let table = vec![vec![vec![0], vec![2]], vec![vec![1], vec![3]]];
+/// let found = pgdyno_stats::interactions(&trials, &[table], false, None).remove(0).unwrap();
+/// assert!(found.p < 0.05 && (found.ratio - 2.02 / 1.2).abs() < 1e-6);
+/// assert_eq!((found.rows, found.columns), ([1, 0], [1, 0]));
+/// ```
+pub fn interactions(
+    trials: &[Trials],
+    tables: &[Cells],
+    has_blocks: bool,
+    looks: Option<&InterimAnalyses>,
+) -> Vec<Option<Interaction>> {
+    #[allow(clippy::cast_precision_loss)]
+    let share = last_share(trials, looks) / tables.len().max(1) as f64;
+    let common = CommonNoise::new(trials, has_blocks);
+    let of = |cells: &Cells| {
+        let known = |t: &usize| is_usable(trials[*t]);
+        if !cells.iter().flatten().all(|cell| !cell.is_empty() && cell.iter().all(known)) {
+            return None;
+        }
+        match &common {
+            Some(common) => by_common_noise(common, cells, share),
+            None => by_own_noise(trials, cells, has_blocks, share),
+        }
+    };
+    tables.iter().map(of).collect()
+}
+
+/// Returns the weights of (row ÷ other row in a column) ÷ (the same in another column).
+#[allow(clippy::cast_precision_loss)]
+fn contrast(cells: &Cells, rows: [usize; 2], columns: [usize; 2]) -> Vec<Weight> {
+    let corners = [
+        (rows[0], columns[0], 1.0),
+        (rows[1], columns[0], -1.0),
+        (rows[0], columns[1], -1.0),
+        (rows[1], columns[1], 1.0),
+    ];
+    let mean = |(row, column, sign): (usize, usize, f64)| {
+        let cell = &cells[row][column];
+        cell.iter().map(move |t| (*t, sign / cell.len() as f64))
+    };
+    corners.into_iter().flat_map(mean).collect()
+}
+
+/// Returns all ([row, earlier row], [column, earlier column]).
+fn corners(cells: &Cells) -> Vec<([usize; 2], [usize; 2])> {
+    let pairs =
+        |n: usize| (1..n).flat_map(|this| (0..this).map(move |that| [this, that])).collect();
+    let (rows, columns): (Vec<_>, Vec<_>) =
+        (pairs(cells.len()), pairs(cells.first().map_or(0, Vec::len)));
+    rows.iter().flat_map(|rows| columns.iter().map(|columns| (*rows, *columns))).collect()
+}
+
+fn by_common_noise(common: &CommonNoise, cells: &Cells, share: f64) -> Option<Interaction> {
+    let model = &common.model;
+    let in_model = |contrast: Vec<Weight>| -> Option<Vec<Weight>> {
+        contrast.into_iter().map(|(t, weight)| Some((common.place(t)?, weight))).collect()
+    };
+    let corners = corners(cells);
+    let all: Vec<Vec<Weight>> = corners
+        .iter()
+        .map(|(rows, columns)| in_model(contrast(cells, *rows, *columns)))
+        .collect::<Option<_>>()?;
+    let is_basis = |(rows, columns): &([usize; 2], [usize; 2])| rows[1] == 0 && columns[1] == 0;
+    let basis: Vec<&Vec<Weight>> =
+        corners.iter().zip(&all).filter(|(corner, _)| is_basis(corner)).map(|(_, c)| c).collect();
+    let covariance = basis.iter().map(|a| basis.iter().map(|b| model.covariance(a, b)).collect());
+    let inverse = inverted(covariance.collect())?;
+    let values: Vec<f64> = basis.iter().map(|c| model.contrast(c).difference).collect();
+    let form: f64 = inverse
+        .iter()
+        .zip(&values)
+        .map(|(row, a)| a * row.iter().zip(&values).map(|(entry, b)| entry * b).sum::<f64>())
+        .sum();
+    #[allow(clippy::cast_precision_loss)]
+    let count = basis.len() as f64;
+    if model.variance().sqrt() <= ROUNDING {
+        return None;
+    }
+    let f = FisherSnedecor::new(count, model.freedom()).ok()?;
+    let level = common.level() * share;
+    let p = (f.sf(form / count / model.variance()) / level).min(1.0);
+    let critical = (count * f.inverse_cdf(1.0 - (1.0 - CONFIDENCE) * level)).sqrt();
+    let each = corners.into_iter().zip(all.iter().map(|c| model.contrast(c)));
+    clearest(each, p, |_| Some(critical))
+}
+
+fn by_own_noise(
+    trials: &[Trials],
+    cells: &Cells,
+    has_blocks: bool,
+    share: f64,
+) -> Option<Interaction> {
+    let from_first: Vec<_> = corners(cells)
+        .into_iter()
+        .filter(|(rows, columns)| rows[1] == 0 && columns[1] == 0)
+        .map(|(rows, columns)| {
+            let contrast = contrast(cells, rows, columns);
+            let log = if has_blocks {
+                within_blocks(trials, &contrast)
+            } else {
+                of_means(trials, &contrast)
+            };
+            Some(((rows, columns), log.filter(|log| log.error > ROUNDING)?))
+        })
+        .collect::<Option<_>>()?;
+    #[allow(clippy::cast_precision_loss)]
+    let share = share / from_first.len() as f64;
+    let alone =
+        |(_, log): &(_, LogDifference)| t_two_sided(log.difference / log.error, log.freedom);
+    let p = from_first.iter().filter_map(alone).fold(1.0, f64::min);
+    clearest(from_first.into_iter(), (p / share).min(1.0), |log| {
+        t_quantile(1.0 - (1.0 - CONFIDENCE) * share / 2.0, log.freedom)
+    })
+}
+
+/// Returns the interaction with the largest |t|, turned so that its ratio is not below 1.
+fn clearest(
+    each: impl Iterator<Item = (([usize; 2], [usize; 2]), LogDifference)>,
+    p: f64,
+    critical: impl Fn(&LogDifference) -> Option<f64>,
+) -> Option<Interaction> {
+    let t = |log: &LogDifference| (log.difference / log.error).abs();
+    let ((rows, [this, that]), log) =
+        each.filter(|(_, log)| log.error > ROUNDING).max_by(|a, b| t(&a.1).total_cmp(&t(&b.1)))?;
+    let half = critical(&log)? * log.error;
+    let columns = if log.difference < 0.0 { [that, this] } else { [this, that] };
+    let difference = log.difference.abs();
+    let ci95 = [(difference - half).exp(), (difference + half).exp()];
+    let is_known = p.is_finite() && ci95.iter().all(|end| *end > 0.0 && end.is_finite());
+    is_known.then_some(Interaction { p, rows, columns, ratio: difference.exp(), ci95 })
+}
+
+/// Estimates `contrast` from its values within the blocks that have all of its treatments.
+fn within_blocks(trials: &[Trials], contrast: &[Weight]) -> Option<LogDifference> {
+    let at = |block: u32| -> Option<f64> {
+        let log = |t: usize| {
+            trials[t].iter().find(|(number, _)| *number == block).map(|(_, value)| value.ln())
+        };
+        contrast.iter().map(|(t, weight)| Some(weight * log(*t)?)).sum()
+    };
+    let values: Vec<f64> = crate::additive::blocks(trials).into_iter().filter_map(at).collect();
+    let (difference, sd) = moments(&values)?;
+    #[allow(clippy::cast_precision_loss)]
+    let n = values.len() as f64;
+    Some(LogDifference { difference, error: sd / n.sqrt(), freedom: n - 1.0 })
+}
+
+/// Estimates `contrast` from its treatments' means, with the degrees of freedom of F. E.
+/// Satterthwaite, *An approximate distribution of estimates of variance components*, Biometrics
+/// Bulletin 2 (1946).
+fn of_means(trials: &[Trials], contrast: &[Weight]) -> Option<LogDifference> {
+    let (mut difference, mut variance, mut by_freedom) = (0.0, 0.0, 0.0);
+    for (t, weight) in contrast {
+        let logs: Vec<f64> = trials[*t].iter().map(|(_, value)| value.ln()).collect();
+        let (mean, sd) = moments(&logs)?;
+        #[allow(clippy::cast_precision_loss)]
+        let n = logs.len() as f64;
+        let part = (weight * sd).powi(2) / n;
+        difference += weight * mean;
+        variance += part;
+        by_freedom += part * part / (n - 1.0);
+    }
+    let freedom = variance * variance / by_freedom;
+    freedom.is_finite().then_some(LogDifference { difference, error: variance.sqrt(), freedom })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn repeats(values: &[f64]) -> Vec<(u32, f64)> {
+        (1..).zip(values.iter().map(|log| log.exp())).collect()
+    }
+
+    fn of(trials: &[Vec<(u32, f64)>], has_blocks: bool) -> Option<Interaction> {
+        let trials: Vec<Trials> = trials.iter().map(Vec::as_slice).collect();
+        let table = vec![vec![vec![0], vec![1]], vec![vec![2], vec![3]]];
+        interactions(&trials, &[table], has_blocks, None).remove(0)
+    }
+
+    #[test]
+    fn two_rows_and_columns_computed_by_hand() {
+        // Effects 0, 1, 2 and 5: row 1 adds 2 in column 0 and 4 in column 1. The rest is ±0.1 in a
+        // direction of its own for each treatment: squares 8 × 0.01, on 4 (3 − 1) degrees of freedom.
+        let rest = [-0.1, 0.0, 0.1];
+        let trials = [0.0, 1.0, 2.0, 5.0].map(|effect| repeats(&rest.map(|r| r + effect)));
+        let found = of(&trials, false).unwrap();
+        assert_eq!((found.rows, found.columns), ([1, 0], [1, 0]));
+        assert!((found.ratio - 2f64.exp()).abs() < 1e-9);
+        // t = 2 / √(0.01 × 4 / 3) = 17.32 on 8 degrees of freedom, at 60% of 5%: 2.634.
+        let half = 2.634 * (0.04f64 / 3.0).sqrt();
+        assert!((found.ci95[0].ln() - (2.0 - half)).abs() < 1e-3, "{found:?}");
+        assert!(found.p < 1e-5);
+        // The same numbers in blocks leave nothing that varies.
+        assert_eq!(of(&trials, true), None);
+    }
+
+    #[test]
+    fn one_wild_treatment_leaves_each_its_own_noise() {
+        let wild = [0.0, 1.0, 2.0, 3.0].map(|effect| {
+            let by = if effect > 2.5 { 1.0 } else { 0.001 };
+            repeats(&[-1.0, 0.3, 0.1, 0.6].map(|r| by * r * (1.0 + effect) + effect))
+        });
+        let in_blocks = of(&wild, true).unwrap();
+        assert!(in_blocks.p > 0.05 && in_blocks.ci95[0] < 1.0, "{in_blocks:?}");
+        let by_means = of(&wild, false).unwrap();
+        assert!((by_means.ratio - in_blocks.ratio).abs() < 1e-9);
+    }
+
+    #[test]
+    fn what_cannot_be_judged_has_no_interaction() {
+        let trials = [0.0, 1.0, 2.0, 5.0].map(|effect| repeats(&[effect, effect + 0.1]));
+        let mut missing = trials.clone();
+        missing[3].clear();
+        assert_eq!(of(&missing, false), None);
+        missing[3] = vec![(1, 0.0), (2, 1.0)];
+        assert_eq!(of(&missing, false), None);
+        let once = trials.map(|t| t[..1].to_vec());
+        assert_eq!(of(&once, false), None);
+        assert_eq!(of(&[0.0, 1.0, 2.0, 5.0].map(|effect| repeats(&[effect; 3])), false), None);
+    }
+}
