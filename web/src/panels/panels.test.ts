@@ -2,13 +2,14 @@ import { describe, expect, it } from 'vitest';
 import type { GapView, RunView, TreatmentView } from '../data/types';
 import { inTiers } from '../parts/cautions';
 import { badgeLook } from '../parts/badge';
-import { chosenFamilies, families, grid, lawAt, lawCurve, points, remaining, sweptFactors } from './shape/sweep';
+import { bandOf, chosenFamilies, families, grid, lawAt, lawCurve, points, remaining, sweptFactors } from './shape/sweep';
 import { bars, groupOf } from './why/waterfall';
 
 function run(levels: Record<string, unknown>[]): RunView {
   return {
     plan: { factors: Object.keys(levels[0]) },
     scaling: [{ treatments: [0, 2], law: { lambda: { value: 100 }, sigma: { value: 0.1 }, kappa: { value: 0.01 }, measured_to: 16 } }],
+    courses: [{ factor: 'clients', treatments: [1, 3, 5], curve: [[180, 220], [350, 450], [500, 700]].map((band) => ({ value: 0, band })) }],
     treatments: levels.map((factors, index) => ({
       index, factors, label: '', fsync_per_second: factors.commit === 'on' ? 470 : null,
       tps: { mean: 100 * (index + 1), ci95: [90, 110] }, latency_intervals: [], latency_us: { p99: 5000 },
@@ -34,6 +35,13 @@ describe('a sweep', () => {
     const all = families(view, 'clients');
     expect(chosenFamilies(all, (t) => t === 0, 1)).toEqual([all[0]]);
     expect(chosenFamilies(all, () => false, 1)).toEqual([all[1]]);
+  });
+
+  it('has the band of its own course only', () => {
+    const [on, off] = families(view, 'clients');
+    expect(on.course).toBeNull();
+    expect(bandOf(on, 'clients')).toEqual([]);
+    expect(bandOf(off, 'clients')).toEqual([{ x: 1, low: 180, high: 220 }, { x: 4, low: 350, high: 450 }, { x: 16, low: 500, high: 700 }]);
   });
 
   it('evaluates the scalability law no further than was measured', () => {

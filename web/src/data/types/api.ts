@@ -1863,6 +1863,10 @@ export interface RunView {
    */
   comparisons: Comparison[];
   /**
+   * Courses over ordered factors of three levels or more; empty before a run is complete.
+   */
+  courses: CourseView[];
+  /**
    * Crash tests of the treatments, in order; treatments that differ in their load only share one.
    */
   crashes: CrashView[];
@@ -1878,6 +1882,10 @@ export interface RunView {
    * Verdict card: badge, key figures, next command.
    */
   headline: Headline;
+  /**
+   * Interactions of each two factors; empty before a run is complete.
+   */
+  interactions: InteractionView[];
   /**
    * Noise floor of the last session's host; none where it is not known.
    */
@@ -2046,6 +2054,58 @@ export interface Comparison {
    * Comparison as a sentence.
    */
   words: string;
+}
+/**
+ * Course of tps, or of the maximum rate, over the levels of an ordered factor.
+ */
+export interface CourseView {
+  /**
+   * Fitted curve, a point for each of `treatments`; empty where the treatments share no noise.
+   */
+  curve: CoursePoint[];
+  /**
+   * The factor.
+   */
+  factor: string;
+  /**
+   * Whether it falls somewhere.
+   */
+  falls: boolean;
+  /**
+   * The other factors' levels in one line; empty where this factor is all that varies.
+   */
+  given: string;
+  /**
+   * First and last of `treatments` (positions) that may be the highest, with 95% confidence, if there is one peak; none where it falls and rises again.
+   *
+   * @minItems 2
+   * @maxItems 2
+   */
+  peak: [number, number] | null;
+  /**
+   * Whether it rises somewhere.
+   */
+  rises: boolean;
+  /**
+   * Indices of the measured treatments, by ascending level.
+   */
+  treatments: number[];
+}
+/**
+ * Point of a fitted curve.
+ */
+export interface CoursePoint {
+  /**
+   * Band that holds the whole curve's shape in 95% of runs, if it has one peak.
+   *
+   * @minItems 2
+   * @maxItems 2
+   */
+  band: [number, number];
+  /**
+   * Fitted tps, or maximum rate (1/s).
+   */
+  value: number;
 }
 /**
  * Crash tests as JSON has them: sums over all faults, then each fault.
@@ -3754,6 +3814,54 @@ export interface FsyncView {
    * The storage's name.
    */
   storage: string;
+}
+/**
+ * Interaction of two factors: whether the effect of one depends on the other.
+ */
+export interface InteractionView {
+  /**
+   * Level of `factor` that it is compared with.
+   */
+  against: string;
+  /**
+   * Its 95% confidence interval; it holds for all levels of both factors together.
+   *
+   * @minItems 2
+   * @maxItems 2
+   */
+  ci95: [number, number];
+  /**
+   * Whether `p` is at most 5%.
+   */
+  depends: boolean;
+  /**
+   * The factor whose effect is looked at.
+   */
+  factor: string;
+  /**
+   * Level of `on` where that ratio is higher.
+   */
+  higher_with: string;
+  /**
+   * Level of `factor` whose ratio to `against` differs most clearly.
+   */
+  level: string;
+  /**
+   * Level of `on` where it is lower.
+   */
+  lower_with: string;
+  /**
+   * The factor on which that may depend.
+   */
+  on: string;
+  /**
+   * p-value of no interaction, beside all other pairs of factors.
+   */
+  p: number;
+  /**
+   * How many times as high it is there: 1 or more.
+   */
+  ratio: number;
 }
 /**
  * What the newest completed A/A run on a host found.

@@ -1,5 +1,5 @@
 // Treatments as curves over a numeric factor, and as a grid over two factors. Pure.
-import type { Interval, Levels, RunView, Scaling, TreatmentView } from '../../data/types';
+import type { CourseView, Interval, Levels, RunView, Scaling, TreatmentView } from '../../data/types';
 
 export interface Point {
   x: number;
@@ -18,6 +18,8 @@ export interface Family {
   /** Flushes per second that one writer gets; null where commits do not wait or differ. */
   ceiling: number | null;
   law: Scaling | null;
+  /** Where it rises, falls and is highest; null where that is not judged. */
+  course: CourseView | null;
 }
 
 export type Measure = 'tps' | 'p99';
@@ -58,8 +60,9 @@ export function families(view: RunView, factor: string): Family[] {
   return [...groups.values()].map((group) => {
     const ceilings = group.map((t) => t.fsync_per_second);
     const members = new Set(group.map((t) => t.index));
+    const isWithin = (treatments: number[]) => treatments.every((t) => members.has(t));
     const law =
-      factor === 'clients' ? view.scaling.find((s) => s.treatments.every((t) => members.has(t)))?.law : null;
+      factor === 'clients' ? view.scaling.find((s) => isWithin(s.treatments))?.law : null;
     return {
       brief: others(group[0], [factor])
         .map(([, level]) => levelText(level))
@@ -70,6 +73,7 @@ export function families(view: RunView, factor: string): Family[] {
       treatments: [...group].sort((a, b) => Number(a.factors[factor]) - Number(b.factors[factor])),
       ceiling: ceilings.every((c) => c !== null && c === ceilings[0]) ? ceilings[0] : null,
       law: law ?? null,
+      course: view.courses.find((c) => c.factor === factor && isWithin(c.treatments)) ?? null,
     };
   });
 }
@@ -108,6 +112,13 @@ export function lawCurve(law: Scaling, from: number, steps = 48): [number, numbe
     const n = from * (to / from) ** (i / steps);
     return [n, lawAt(law, n)];
   }).filter(([x, y]) => Number.isFinite(x) && Number.isFinite(y)) as [number, number][];
+}
+
+/** Band of the fitted curve at each measured level. */
+export function bandOf(family: Family, factor: string): { x: number; low: number; high: number }[] {
+  const { treatments, curve } = family.course ?? { treatments: [], curve: [] };
+  const levels = new Map(family.treatments.map((t) => [t.index, Number(t.factors[factor])]));
+  return curve.map(({ band: [low, high] }, i) => ({ x: levels.get(treatments[i]) ?? NaN, low, high }));
 }
 
 export interface Cell {
