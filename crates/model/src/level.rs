@@ -72,6 +72,13 @@ impl Levels {
     pub fn get(&self, factor: &str) -> Option<&LevelValue> {
         self.0.iter().find(|(name, _)| name == factor).map(|(_, level)| level)
     }
+
+    /// The levels of all factors but `factors`.
+    #[must_use]
+    pub fn without(&self, factors: &[&str]) -> Self {
+        let is_other = |(name, _): &&(String, LevelValue)| !factors.contains(&name.as_str());
+        Self(self.0.iter().filter(is_other).cloned().collect())
+    }
 }
 
 impl fmt::Display for Levels {

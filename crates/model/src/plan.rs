@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use crate::experiment::{Length, LoadOptions, Loading, Protocol};
 use crate::storage::DeviceSettings;
 use crate::units::Span;
-use crate::{Answer, Find, Levels, Stopping};
+use crate::{Answer, Find, LevelValue, Levels, Stopping};
 
 /// Every treatment, and every trial in the order in which they run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -118,6 +118,17 @@ impl Plan {
         let distinct = blocks.iter().collect::<BTreeSet<_>>().len();
         let one_by_one = self.trials.windows(2).all(|pair| pair[0].treatment <= pair[1].treatment);
         self.treatments.len() > 1 && distinct > 1 && runs > distinct && one_by_one
+    }
+
+    /// The levels of `factor`, in the order in which treatments have them.
+    pub fn levels(&self, factor: &str) -> Vec<&LevelValue> {
+        let mut levels: Vec<&LevelValue> = Vec::new();
+        for level in self.treatments.iter().filter_map(|t| t.levels.get(factor)) {
+            if !levels.contains(&level) {
+                levels.push(level);
+            }
+        }
+        levels
     }
 
     /// The seed of the data sets' rows.

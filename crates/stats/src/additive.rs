@@ -62,6 +62,25 @@ impl Additive {
         Some(Self { effects, covariance, variance: squares / freedom, freedom })
     }
 
+    /// Creates the model of a complete table whose effects are 0 and whose rest has the variance 1, as
+    /// if each treatment had one repeat.
+    pub(crate) fn complete(treatments: usize, freedom: f64) -> Self {
+        // The first treatment's own error is in every difference from it.
+        let entry = |a: usize, b: usize| match (a, b) {
+            (0, _) | (_, 0) => 0.0,
+            _ => {
+                if a == b {
+                    2.0
+                } else {
+                    1.0
+                }
+            }
+        };
+        let row = |a: usize| (0..treatments).map(|b| entry(a, b)).collect();
+        let covariance = (0..treatments).map(row).collect();
+        Self { effects: vec![0.0; treatments], covariance, variance: 1.0, freedom }
+    }
+
     /// Returns the difference of the effects of treatments `a` and `b`.
     pub(crate) fn difference(&self, a: usize, b: usize) -> LogDifference {
         self.contrast(&[(a, 1.0), (b, -1.0)])

@@ -4,15 +4,16 @@
 //! noise, and the largest of all differences is judged by the studentized range. Otherwise each pair
 //! has its own noise, within blocks, and Holm's rule judges them together.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
-use crate::additive::blocks;
+use crate::additive::{Additive, blocks};
 use crate::common_noise::{CommonNoise, Trials, level};
 use crate::holm::holm;
 use crate::interim::InterimAnalyses;
+use crate::max_t::largest_t;
 use crate::ratio::{LogDifference, Method, Noise, Ratio, paired_ratio, unpaired_ratio};
 use crate::student::{CONFIDENCE, t_two_sided};
-use crate::studentized_range::{Compared, LargestT};
+use crate::studentized_range::{LargestT, Means};
 
 /// Chance of any false verdict.
 const ALPHA: f64 = 1.0 - CONFIDENCE;
@@ -29,9 +30,14 @@ pub struct Pair {
     pub share: f64,
 }
 
+/// Part of the 5% of those pairs that the run's question asks for. All others share the rest.
+const OF_ASKED: f64 = 0.6;
+
 /// Judges all pairs of treatments; the key is (a, b) with a < b, for the ratio `a` ÷ `b`.
 ///
-/// A pair without trials on a side is left out. `has_blocks` tells that trials of one block ran side
+/// A pair without trials on a side is left out. `asked` are the pairs that the run's question is about:
+/// if they are at most a third of all, they get the larger part of the 5%, and so narrower intervals.
+/// Otherwise every pair is judged alike. `has_blocks` tells that trials of one block ran side
 /// by side; otherwise a block is just a repeat. `looks` are the interim analyses of a run that may
 /// end early: they share the 5%.
 ///
@@ -39,16 +45,17 @@ pub struct Pair {
 /// let quick = [(1, 131.0), (2, 128.0), (3, 130.0)];
 /// let slow = [(1, 100.0), (2, 102.0), (3, 101.0)];
 /// let other = [(1, 101.0), (2, 99.0), (3, 102.0)];
-/// let judged = pgdyno_stats::all_pairs(&[&quick, &slow, &other], true, None);
+/// let judged = pgdyno_stats::all_pairs(&[&quick, &slow, &other], &[].into(), true, None);
 /// assert!(judged[&(0, 1)].p.is_some_and(|p| p < 0.05));
 /// assert!(judged[&(1, 2)].p.is_some_and(|p| p > 0.05));
 /// ```
 pub fn all_pairs(
     trials: &[Trials],
+    asked: &BTreeSet<(usize, usize)>,
     has_blocks: bool,
     looks: Option<&InterimAnalyses>,
 ) -> BTreeMap<(usize, usize), Pair> {
-    let Some(looks) = looks else { return at_one_look(trials, has_blocks, 1.0) };
+    let Some(looks) = looks else { return at_one_look(trials, asked, has_blocks, 1.0) };
     let blocks = blocks(trials);
     let mut judged: BTreeMap<(usize, usize), Pair> = BTreeMap::new();
     for (last, alpha_share) in looks.at_blocks(&blocks) {
@@ -57,7 +64,7 @@ pub fn all_pairs(
             .map(|t| t.iter().filter(|(block, _)| *block <= last).copied().collect())
             .collect();
         let until: Vec<Trials> = until.iter().map(Vec::as_slice).collect();
-        for (pair, found) in at_one_look(&until, has_blocks, alpha_share) {
+        for (pair, found) in at_one_look(&until, asked, has_blocks, alpha_share) {
             let found = match judged.remove(&pair) {
                 Some(earlier) => found.after(earlier),
                 None => found,
@@ -67,7 +74,7 @@ pub fn all_pairs(
     }
     if judged.is_empty() {
         let n = u32::try_from(blocks.len()).unwrap_or(u32::MAX);
-        return at_one_look(trials, has_blocks, looks.alpha_share(n));
+        return at_one_look(trials, asked, has_blocks, looks.alpha_share(n));
     }
     judged
 }
@@ -86,43 +93,117 @@ impl Pair {
 /// Judges all pairs with `alpha_share` of the 5%.
 fn at_one_look(
     trials: &[Trials],
+    asked: &BTreeSet<(usize, usize)>,
     has_blocks: bool,
     alpha_share: f64,
-) -> BTreeMap<(usize, usize), Pair> {
-    let mut judged = with_common_noise(trials, has_blocks, alpha_share).unwrap_or_default();
-    let others = by_pair(trials, has_blocks, alpha_share, |pair| !judged.contains_key(pair));
-    judged.extend(others);
-    judged
-}
-
-/// Judges each wanted pair by its own trials, all of them together by Holm's rule.
-fn by_pair(
-    trials: &[Trials],
-    has_blocks: bool,
-    alpha_share: f64,
-    is_wanted: impl Fn(&(usize, usize)) -> bool,
 ) -> BTreeMap<(usize, usize), Pair> {
     let measured: Vec<usize> = (0..trials.len()).filter(|t| !trials[*t].is_empty()).collect();
-    let ratio_of = if has_blocks { paired_ratio } else { unpaired_ratio };
-    let ratio = |a: usize, b: usize| ratio_of(alpha_share, trials[a], trials[b]);
-    let pairs =
-        measured.iter().enumerate().flat_map(|(i, a)| measured[i + 1..].iter().map(|b| (*a, *b)));
-    let ratios: Vec<((usize, usize), Ratio)> =
-        pairs.filter(is_wanted).map(|(a, b)| ((a, b), ratio(a, b))).collect();
-    let alone: Vec<f64> = ratios.iter().filter_map(|(_, ratio)| ratio.p).collect();
-    #[allow(clippy::cast_precision_loss)]
-    let share = 1.0 / alone.len().max(1) as f64;
-    let mut together = holm(&alone).into_iter();
-    let judged = |(pair, ratio): ((usize, usize), Ratio)| {
-        let p = ratio.p.and_then(|_| together.next());
-        let mut ratio = ratio.with_interval_at(share);
-        if p.is_some_and(|p| p <= ALPHA) {
-            ratio.ci95 = ratio.ci95.zip(ratio.value).map(|(ci95, value)| on_one_side(ci95, value));
-        }
-        let p = p.filter(|_| ratio.ci95.is_some());
-        (pair, Pair { ratio, p, share })
+    let from = |i: usize| measured[i + 1..].iter().map(move |b| (i, *b));
+    let all = (0..measured.len()).flat_map(from).map(|(i, b)| (measured[i], b));
+    let (asked, others): (Vec<_>, Vec<_>) = all.partition(|pair| asked.contains(pair));
+    let common = CommonNoise::new(trials, has_blocks);
+    let judged = |pairs: &[(usize, usize)], compared: Compared, part: f64| {
+        let judgement = Judgement { alpha_share, part };
+        let by_common =
+            common.as_ref().and_then(|it| judgement.by_common_noise(it, pairs, compared));
+        let mut judged = by_common.unwrap_or_default();
+        let left = pairs.iter().filter(|pair| !judged.contains_key(*pair));
+        let by_pair = judgement.by_pair(trials, has_blocks, left.copied());
+        judged.extend(by_pair);
+        judged
     };
-    ratios.into_iter().map(judged).collect()
+    if !are_few(asked.len(), asked.len() + others.len()) {
+        return judged(&[asked, others].concat(), Compared::AllPairs, 1.0);
+    }
+    let mut all = judged(&asked, Compared::Listed, OF_ASKED);
+    all.extend(judged(&others, Compared::AllPairs, 1.0 - OF_ASKED));
+    all
+}
+
+/// Returns whether so many pairs that were asked for gain by a part of their own: they are at most a
+/// third of all.
+fn are_few(asked: usize, all: usize) -> bool {
+    asked > 0 && 3 * asked <= all
+}
+
+/// Pairs whose largest difference judges them.
+#[derive(Clone, Copy)]
+enum Compared {
+    /// All pairs of the treatments.
+    AllPairs,
+    /// Those that are judged, and no others.
+    Listed,
+}
+
+/// Judgement of pairs that are judged together.
+#[derive(Clone, Copy)]
+struct Judgement {
+    /// Share of the 5% that this look may spend.
+    alpha_share: f64,
+    /// Part of it that these pairs may spend.
+    part: f64,
+}
+
+impl Judgement {
+    /// Judges each pair by its own trials, all of them together by Holm's rule.
+    fn by_pair(
+        self,
+        trials: &[Trials],
+        has_blocks: bool,
+        pairs: impl Iterator<Item = (usize, usize)>,
+    ) -> BTreeMap<(usize, usize), Pair> {
+        let ratio_of = if has_blocks { paired_ratio } else { unpaired_ratio };
+        let ratios: Vec<((usize, usize), Ratio)> = pairs
+            .map(|(a, b)| ((a, b), ratio_of(self.alpha_share, trials[a], trials[b])))
+            .collect();
+        let alone: Vec<f64> = ratios.iter().filter_map(|(_, ratio)| ratio.p).collect();
+        #[allow(clippy::cast_precision_loss)]
+        let share = self.part / alone.len().max(1) as f64;
+        let mut together = holm(&alone).into_iter();
+        let judged = |(pair, ratio): ((usize, usize), Ratio)| {
+            let p = ratio.p.and_then(|_| together.next()).map(|p| (p / self.part).min(1.0));
+            let mut ratio = ratio.with_interval_at(share);
+            if p.is_some_and(|p| p <= ALPHA) {
+                ratio.ci95 =
+                    ratio.ci95.zip(ratio.value).map(|(ci95, value)| on_one_side(ci95, value));
+            }
+            let p = p.filter(|_| ratio.ci95.is_some());
+            (pair, Pair { ratio, p, share })
+        };
+        ratios.into_iter().map(judged).collect()
+    }
+
+    /// Judges those of `pairs` whose treatments share the `common` noise, by the largest difference of
+    /// the `compared`.
+    fn by_common_noise(
+        self,
+        common: &CommonNoise,
+        pairs: &[(usize, usize)],
+        compared: Compared,
+    ) -> Option<BTreeMap<(usize, usize), Pair>> {
+        let CommonNoise { usable, model } = common;
+        let place =
+            |(a, b): &(usize, usize)| Some(((*a, *b), (common.place(*a)?, common.place(*b)?)));
+        let pairs: Vec<_> = pairs.iter().filter_map(place).collect();
+        let largest = match compared {
+            Compared::AllPairs => LargestT::new(Means::AllPairs, usable.len(), model.freedom())?,
+            Compared::Listed => {
+                largest_t(model, pairs.iter().map(|(_, (i, j))| vec![(*i, 1.0), (*j, -1.0)]))?
+            }
+        };
+        let level = self.alpha_share * self.part * common.level();
+        let share = alike_share(&largest, level, model.freedom())? / self.alpha_share;
+        let noise = Noise::Shared { treatments: usable.len() };
+        let judged = |(pair, (i, j)): &((usize, usize), (usize, usize))| {
+            let log = model.difference(*i, *j);
+            let LogDifference { difference, error, .. } = log;
+            let ratio = Ratio::from_log(Method::Pooled, log, self.alpha_share, noise)
+                .with_interval_at(share);
+            let p = largest.p((difference / error).abs()).filter(|_| ratio.ci95.is_some());
+            (*pair, Pair { ratio, p: p.map(|p| (p / level).min(1.0)), share })
+        };
+        Some(pairs.iter().map(judged).collect())
+    }
 }
 
 /// Ends an interval at 1, on the side where the `value` is not.
@@ -134,42 +215,28 @@ fn on_one_side([low, high]: [f64; 2], value: f64) -> [f64; 2] {
     if value > 1.0 { [low.max(1.0), high] } else { [low, high.min(1.0)] }
 }
 
-/// Judges all pairs by the noise that their treatments share; none where they share none, or where
-/// it cannot be estimated.
-fn with_common_noise(
-    trials: &[Trials],
-    has_blocks: bool,
-    alpha_share: f64,
-) -> Option<BTreeMap<(usize, usize), Pair>> {
-    let common = CommonNoise::new(trials, has_blocks)?;
-    let CommonNoise { usable, model } = &common;
-    let largest = LargestT::new(Compared::AllPairs, usable.len(), model.freedom())?;
-    let level = alpha_share * common.level();
-    let share = alike_share(&largest, level, model.freedom())? / alpha_share;
-    let noise = Noise::Shared { treatments: usable.len() };
-    let judged = |i: usize, j: usize| {
-        let log = model.difference(i, j);
-        let LogDifference { difference, error, .. } = log;
-        let ratio =
-            Ratio::from_log(Method::Pooled, log, alpha_share, noise).with_interval_at(share);
-        let p = largest.p((difference / error).abs()).filter(|_| ratio.ci95.is_some());
-        ((usable[i], usable[j]), Pair { ratio, p: p.map(|p| (p / level).min(1.0)), share })
-    };
-    let pairs = (0..usable.len()).flat_map(|i| (i + 1..usable.len()).map(move |j| (i, j)));
-    Some(pairs.map(|(i, j)| judged(i, j)).collect())
-}
-
 /// Returns the share of the 5% at which one pair alone would be judged as strictly as the `largest`
 /// of all at `level`.
 fn alike_share(largest: &LargestT, level: f64, freedom: f64) -> Option<f64> {
     Some(t_two_sided(largest.critical(ALPHA * level)?, freedom)? / ALPHA)
 }
 
-/// Returns that share for a pair of `treatments` (at least 2) whose spreads are alike.
-pub(crate) fn share_of_pairs(treatments: usize, freedom: f64) -> Option<f64> {
+/// Returns that share for an `asked` pair of `treatments` (at least 2) whose spreads are alike; for any
+/// pair where all are judged alike.
+pub(crate) fn share_of_pairs(
+    treatments: usize,
+    asked: &BTreeSet<(usize, usize)>,
+    freedom: f64,
+) -> Option<f64> {
     if treatments == 2 {
         return Some(1.0);
     }
-    let largest = LargestT::new(Compared::AllPairs, treatments, freedom)?;
-    alike_share(&largest, level(treatments), freedom)
+    let all = treatments * (treatments - 1) / 2;
+    if !are_few(asked.len(), all) {
+        let largest = LargestT::new(Means::AllPairs, treatments, freedom)?;
+        return alike_share(&largest, level(treatments), freedom);
+    }
+    let model = Additive::complete(treatments, freedom);
+    let largest = largest_t(&model, asked.iter().map(|(a, b)| vec![(*a, 1.0), (*b, -1.0)]))?;
+    alike_share(&largest, OF_ASKED * level(treatments), freedom)
 }

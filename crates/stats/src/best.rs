@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use crate::common_noise::level;
 use crate::ratio::{LogDifference, Noise, Ratio};
 use crate::student::t_one_sided;
-use crate::studentized_range::{Compared, LargestT};
+use crate::studentized_range::{LargestT, Means};
 
 /// Returns the p-value of each of `candidates` being the fastest. In 95% of runs the fastest is among
 /// those with more than 5%. `ratio` returns the ratio of two of them, as [`all_pairs`] judges it.
@@ -21,7 +21,7 @@ use crate::studentized_range::{Compared, LargestT};
 /// let quick = [(1, 131.0), (2, 128.0), (3, 130.0)];
 /// let slow = [(1, 100.0), (2, 102.0), (3, 101.0)];
 /// let also_quick = [(1, 128.0), (2, 130.0), (3, 129.0)];
-/// let pairs = pgdyno_stats::all_pairs(&[&quick, &slow, &also_quick], true, None);
+/// let pairs = pgdyno_stats::all_pairs(&[&quick, &slow, &also_quick], &[].into(), true, None);
 /// let p = pgdyno_stats::p_of_best(|a, b| pairs.get(&(a, b)).map(|pair| &pair.ratio), &[0, 1, 2]);
 /// assert!(p[&0] > 0.05 && p[&1] < 0.05 && p[&2] > 0.05);
 /// ```
@@ -65,7 +65,7 @@ impl Leads {
         };
         let is_it = |(freedom, _): &&(f64, LargestT)| (freedom - log.freedom).abs() < 1e-9;
         if !self.known.iter().any(|known| is_it(&known)) {
-            let largest = LargestT::new(Compared::LeadsOverOne, self.candidates, log.freedom)?;
+            let largest = LargestT::new(Means::LeadsOverOne, self.candidates, log.freedom)?;
             self.known.push((log.freedom, largest));
         }
         let (_, largest) = self.known.iter().find(is_it)?;

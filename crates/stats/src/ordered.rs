@@ -7,6 +7,8 @@
 //! the band: with values that rise to a peak and fall after it, no level left of the peak lies below
 //! the mean of those before it.
 
+use std::collections::BTreeSet;
+
 use crate::additive::Weight;
 use crate::all_pairs::all_pairs;
 use crate::common_noise::{CommonNoise, Trials};
@@ -131,7 +133,7 @@ fn by_common_noise(common: &CommonNoise, sweep: &[usize], alpha_share: f64) -> O
     let levels: Vec<Stretch> = stretches.into_iter().filter(|stretch| *stretch != all).collect();
     contrasts.extend(levels.iter().map(|stretch| contrast(*stretch, all)));
     let alpha = (1.0 - CONFIDENCE) * common.level() * alpha_share;
-    let critical = largest_t(model, &contrasts)?.critical(alpha)?;
+    let critical = largest_t(model, contrasts.iter().cloned())?.critical(alpha)?;
     let estimates: Vec<(f64, f64)> = contrasts
         .iter()
         .map(|contrast| {
@@ -165,7 +167,7 @@ fn by_pairs(
     share: f64,
 ) -> Option<Course> {
     let members: Vec<Trials> = sweep.iter().map(|t| trials[*t]).collect();
-    let pairs = all_pairs(&members, has_blocks, looks);
+    let pairs = all_pairs(&members, &BTreeSet::new(), has_blocks, looks);
     if pairs.values().all(|pair| pair.p.is_none()) || members.iter().any(|t| t.is_empty()) {
         return None;
     }

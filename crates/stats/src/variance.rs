@@ -1,6 +1,8 @@
 //! Components of the noise: variances of logarithms, each with what it is known by, and what a plan can
 //! tell with them.
 
+use std::collections::BTreeSet;
+
 use crate::additive::{Additive, is_usable, logarithms};
 use crate::all_pairs::share_of_pairs;
 use crate::power::{POWER, minimum_detectable};
@@ -90,13 +92,22 @@ pub fn days(groups: &[Vec<(u64, f64)>]) -> Option<Days> {
 
 /// Returns the smallest true difference that a run finds in 80% of cases (a share: 0.1 for 10% more).
 ///
-/// The run has `treatments` with `repeats` each, all pairs are judged together, and its trials vary by
-/// `noise`. None with fewer than two of either.
-pub fn detectable(treatments: usize, repeats: u32, has_blocks: bool, noise: f64) -> Option<f64> {
+/// The run has `treatments` with `repeats` each, its pairs are judged together by [`all_pairs()`], and
+/// its trials vary by `noise`. The difference is one of those that were `asked` for. None with fewer
+/// than two treatments or repeats.
+///
+/// [`all_pairs()`]: crate::all_pairs()
+pub fn detectable(
+    treatments: usize,
+    asked: &BTreeSet<(usize, usize)>,
+    repeats: u32,
+    has_blocks: bool,
+    noise: f64,
+) -> Option<f64> {
     let left = f64::from(repeats.checked_sub(1).filter(|left| *left > 0)?);
     let others = count(treatments.checked_sub(1).filter(|others| *others > 0)?);
     let freedom = left * if has_blocks { others } else { others + 1.0 };
-    let alpha = (1.0 - CONFIDENCE) * share_of_pairs(treatments, freedom)?;
+    let alpha = (1.0 - CONFIDENCE) * share_of_pairs(treatments, asked, freedom)?;
     let error = (2.0 * noise / f64::from(repeats)).sqrt();
     let share = (minimum_detectable(freedom, alpha, POWER)? * error).exp_m1();
     share.is_finite().then_some(share)
@@ -161,8 +172,18 @@ mod tests {
 
     #[test]
     fn a_plan_finds_what_it_was_said_to_find_in_four_of_five_runs() {
-        for (treatments, repeats) in [(2, 5), (4, 3), (4, 6), (8, 3)] {
-            let effect = detectable(treatments, repeats, true, 0.01_f64.powi(2)).unwrap();
+        let none = BTreeSet::new();
+        let two = BTreeSet::from([(0, 1), (2, 3)]);
+        let with_first = (1..8).map(|other| (0, other)).collect();
+        for (treatments, asked, repeats) in [
+            (2, &none, 5),
+            (4, &none, 3),
+            (4, &two, 3),
+            (4, &none, 6),
+            (8, &none, 3),
+            (8, &with_first, 3),
+        ] {
+            let effect = detectable(treatments, asked, repeats, true, 0.01_f64.powi(2)).unwrap();
             let found = coverage(2000, |normal| {
                 let blocks: Vec<f64> = (0..repeats).map(|_| 0.05 * normal.draw()).collect();
                 let trials: Vec<Vec<(u32, f64)>> = (0..treatments)
@@ -175,11 +196,16 @@ mod tests {
                     })
                     .collect();
                 let trials: Vec<&[(u32, f64)]> = trials.iter().map(Vec::as_slice).collect();
-                all_pairs(&trials, true, None)[&(0, 1)].p.is_some_and(|p| p <= 0.05)
+                all_pairs(&trials, asked, true, None)[&(0, 1)].p.is_some_and(|p| p <= 0.05)
             });
-            eprintln!("{treatments} × {repeats}: +{:.2}% found in {found}%", effect * 100.0);
+            eprintln!(
+                "{treatments} × {repeats}, {} asked: +{:.2}% found in {found}%",
+                asked.len(),
+                effect * 100.0
+            );
             assert!((76.0..=84.0).contains(&found), "{treatments} × {repeats}: {found}%");
         }
-        assert_eq!((detectable(1, 5, true, 0.1), detectable(3, 1, true, 0.1)), (None, None));
+        let of = |treatments, repeats| detectable(treatments, &none, repeats, true, 0.1);
+        assert_eq!((of(1, 5), of(3, 1)), (None, None));
     }
 }

@@ -2,8 +2,9 @@
 
 use pgdyno_stats::Ratio;
 
-use super::family::{Family, planned_pairs};
+use super::family::Family;
 use super::pairing::Pairing;
+use super::question::planned_pairs;
 use super::treatment::TreatmentSamples;
 use super::view::{Comparison, LatencyRatio, PERCENTILES, RatioView, RunView, TreatmentView};
 use crate::gate::Measure;

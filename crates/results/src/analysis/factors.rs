@@ -4,7 +4,7 @@ use std::cmp::Ordering;
 
 use pgdyno_model::record::RunState;
 use pgdyno_model::units::{Bytes, Span};
-use pgdyno_model::{LevelValue, Levels, Plan, Treatment};
+use pgdyno_model::{LevelValue, Levels, Plan};
 use pgdyno_stats::{self as stats, Cells};
 
 use super::family::{ALPHA, is_provisional};
@@ -76,7 +76,7 @@ fn sweeps(plan: &Plan, factor: &str, sums: &[TreatmentSamples]) -> Vec<Sweep> {
     let mut sweeps: Vec<Sweep> = Vec::new();
     let measured = (0..plan.treatments.len()).filter(|t| !sums[*t].tps.is_empty());
     for index in measured {
-        let given = others(&plan.treatments[index], &[factor]).to_string();
+        let given = plan.treatments[index].levels.without(&[factor]).to_string();
         match sweeps.iter_mut().find(|sweep| sweep.given == given) {
             Some(sweep) => sweep.treatments.push(index),
             None => {
@@ -115,11 +115,6 @@ impl Place {
             }
         }
     }
-}
-
-fn others(treatment: &Treatment, without: &[&str]) -> Levels {
-    let is_other = |(name, _): &&(String, LevelValue)| !without.contains(&name.as_str());
-    Levels(treatment.levels.0.iter().filter(is_other).cloned().collect())
 }
 
 /// Returns the interaction of each two factors of which every combination was measured; none of a run
@@ -173,16 +168,21 @@ fn pairs_of_factors(plan: &Plan) -> Vec<(&str, &str)> {
 struct Table<'a> {
     factor: &'a str,
     on: &'a str,
-    rows: Vec<LevelValue>,
-    columns: Vec<LevelValue>,
+    rows: Vec<&'a LevelValue>,
+    columns: Vec<&'a LevelValue>,
     cells: Cells,
 }
 
 impl<'a> Table<'a> {
     /// Collects the treatments whose other levels were measured in every cell; none if there are none,
     /// or if a factor has one level only.
-    fn new(plan: &Plan, sums: &[TreatmentSamples], factor: &'a str, on: &'a str) -> Option<Self> {
-        let (rows, columns) = (levels(plan, factor), levels(plan, on));
+    fn new(
+        plan: &'a Plan,
+        sums: &[TreatmentSamples],
+        factor: &'a str,
+        on: &'a str,
+    ) -> Option<Self> {
+        let (rows, columns) = (plan.levels(factor), plan.levels(on));
         if rows.len() < 2 || columns.len() < 2 {
             return None;
         }
@@ -190,16 +190,16 @@ impl<'a> Table<'a> {
         let measured = |given: &Levels, row: &LevelValue, column: &LevelValue| {
             plan.treatments.iter().zip(sums).position(|(t, sums)| {
                 let is_cell = t.levels.get(factor) == Some(row) && t.levels.get(on) == Some(column);
-                is_cell && others(t, &[factor, on]) == *given && !sums.tps.is_empty()
+                is_cell && t.levels.without(&[factor, on]) == *given && !sums.tps.is_empty()
             })
         };
         let mut known: Vec<Levels> = Vec::new();
         for treatment in &plan.treatments {
-            let given = others(treatment, &[factor, on]);
+            let given = treatment.levels.without(&[factor, on]);
             if known.contains(&given) {
                 continue;
             }
-            let of_row = |row: &LevelValue| -> Option<Vec<usize>> {
+            let of_row = |row: &&LevelValue| -> Option<Vec<usize>> {
                 columns.iter().map(|column| measured(&given, row, column)).collect()
             };
             if let Some(whole) = rows.iter().map(of_row).collect::<Option<Vec<Vec<usize>>>>() {
@@ -211,15 +211,4 @@ impl<'a> Table<'a> {
         let is_whole = !cells[0][0].is_empty();
         is_whole.then_some(Self { factor, on, rows, columns, cells })
     }
-}
-
-/// Returns the levels of `factor`, in the plan's order.
-fn levels(plan: &Plan, factor: &str) -> Vec<LevelValue> {
-    let mut levels: Vec<LevelValue> = Vec::new();
-    for level in plan.treatments.iter().filter_map(|t| t.levels.get(factor)) {
-        if !levels.contains(level) {
-            levels.push(level.clone());
-        }
-    }
-    levels
 }

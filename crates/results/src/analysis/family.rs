@@ -2,11 +2,12 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use pgdyno_model::Plan;
 use pgdyno_model::record::RunState;
-use pgdyno_model::{LevelValue, Plan, Treatment};
 use pgdyno_stats::{self as stats, Ratio};
 
 use super::pairing::interim_analyses;
+use super::question::asked_pairs;
 use super::treatment::TreatmentSamples;
 use super::view::Withheld;
 
@@ -108,7 +109,8 @@ impl Family {
     /// A treatment without trials forms no pair.
     pub(crate) fn new(plan: &Plan, values: &[&[(u32, f64)]]) -> Self {
         let looks = interim_analyses(plan);
-        let pairs = stats::all_pairs(values, !plan.is_sequential(), looks.as_ref());
+        let asked = asked_pairs(plan);
+        let pairs = stats::all_pairs(values, &asked, !plan.is_sequential(), looks.as_ref());
         let ratios: Vec<Ratio> = pairs.values().map(|pair| pair.ratio.clone()).collect();
         let judged = pairs.into_iter().zip(equivalences(&ratios, plan.margin));
         let judged = judged.map(|((treatments, pair), equivalence)| {
@@ -164,28 +166,4 @@ impl Family {
 /// Whether a run of fixed repeats may still go on.
 pub(crate) fn is_provisional(plan: &Plan, state: RunState) -> bool {
     plan.stopping.is_none() && matches!(state, RunState::Running | RunState::Interrupted)
-}
-
-/// For every factor: each treatment and the one that differs in that factor only and has its first
-/// level.
-pub(crate) fn planned_pairs(plan: &Plan) -> Vec<(&String, usize, usize)> {
-    let mut pairs = Vec::new();
-    for factor in &plan.factors {
-        for (index, t) in plan.treatments.iter().enumerate() {
-            if let Some(first) = plan.treatments.iter().position(|o| alike_but(factor, o, t))
-                && first != index
-            {
-                pairs.push((factor, index, first));
-            }
-        }
-    }
-    pairs
-}
-
-/// Whether two treatments agree in all factors but `factor`.
-fn alike_but(factor: &str, a: &Treatment, b: &Treatment) -> bool {
-    let others = |t: &Treatment| -> Vec<(String, LevelValue)> {
-        t.levels.0.iter().filter(|(name, _)| name != factor).cloned().collect()
-    };
-    others(a) == others(b)
 }

@@ -21,6 +21,7 @@ mod pairing;
 mod pairs;
 mod profile;
 mod promise;
+pub(crate) mod question;
 pub(crate) mod rates;
 mod run;
 mod scaling;

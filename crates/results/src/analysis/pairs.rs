@@ -1,6 +1,7 @@
 //! Ratios of any two treatments of a run.
 
-use super::family::{Family, planned_pairs};
+use super::family::Family;
+use super::question::planned_pairs;
 use super::view::{PairRow, PairsView, RunView};
 
 /// Most treatments of which every pair is kept: 2,016 pairs.

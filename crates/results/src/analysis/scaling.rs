@@ -17,10 +17,7 @@ pub(super) fn sweeps(plan: &Plan, sums: &[TreatmentSamples]) -> Vec<ScalingView>
         threads: 0,
         ..t.clone()
     };
-    let given = |t: &Treatment| {
-        Levels(t.levels.0.iter().filter(|(name, _)| name != "clients").cloned().collect())
-            .to_string()
-    };
+    let given = |t: &Treatment| t.levels.without(&["clients"]).to_string();
     let mut groups: Vec<(Treatment, String, Vec<usize>)> = Vec::new();
     for (index, t) in plan.treatments.iter().enumerate() {
         // With a rate, tps is what was asked for and not what the clients reach.

@@ -7,8 +7,9 @@ use pgdyno_model::record::RunState;
 use pgdyno_model::{Plan, Stopping};
 use pgdyno_stats as stats;
 
-use super::family::{Family, planned_pairs};
+use super::family::Family;
 use super::pairing::{Pairing, interim_analyses};
+use super::question::planned_pairs;
 use super::treatment::{TreatmentSamples, label};
 use super::view::{Decision, Ended, RunView, StoppingView};
 use crate::prose;

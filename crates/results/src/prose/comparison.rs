@@ -58,8 +58,7 @@ pub(crate) fn comparison(
     let level = |levels: &Levels| {
         levels.get(factor).map_or_else(String::new, |level| format!("{factor}={level}"))
     };
-    let given =
-        Levels(levels.0.iter().filter(|(name, _)| name != factor).cloned().collect()).to_string();
+    let given = levels.without(&[factor]).to_string();
     let with = if given.is_empty() { String::new() } else { format!("With {given}: ") };
     let (this, that) = (level(levels), level(base));
     let verdict = verdict(&this, &that, judged, None, generator_limited);

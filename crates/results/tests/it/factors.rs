@@ -1,8 +1,8 @@
 //! Courses over ordered factors and interactions of two, from the store to sentences.
 
 use pgdyno_model::record::{RunState, SessionEnd};
-use pgdyno_model::{LevelValue, Levels, Plan};
-use pgdyno_results::analysis::NoteKind;
+use pgdyno_model::{Answer, AnswerKind, LevelValue, Levels, Plan, Stopping};
+use pgdyno_results::analysis::{NoteKind, PairRow};
 use pgdyno_results::{RunView, Store, analyse};
 use pgdyno_test_support::records::Random;
 use pgdyno_test_support::synthetic::{add, begin, folder, plan, trial};
@@ -73,6 +73,36 @@ fn sizes_are_ordered_by_what_they_are_and_an_effect_that_depends_on_them_is_told
         "{:?}",
         view.answer
     );
+}
+
+#[test]
+fn pairs_that_the_question_asks_for_have_narrower_intervals() {
+    let mut plan = crossed("storage", &texts(&["ext4", "xfs", "btrfs"]), 4);
+    let tps = [1000.0, 1010.0, 1020.0, 1030.0, 1040.0, 1050.0];
+    // Widths of new beside old on each storage, and of the other pairs.
+    let widths = |plan: &Plan| -> (Vec<f64>, Vec<f64>) {
+        let rows = measured(plan, &tps).pairs.rows;
+        let (asked, others): (Vec<&PairRow>, Vec<&PairRow>) =
+            rows.iter().partition(|row| row.0 + 3 == row.1);
+        let width = |row: &&PairRow| (row.4.unwrap() / row.3.unwrap()).ln();
+        (asked.iter().map(width).collect(), others.iter().map(width).collect())
+    };
+    let (before, others_before) = widths(&plan);
+    plan.answer = Some(Answer {
+        kind: AnswerKind::Effect,
+        level: Some("new".into()),
+        against: Some("old".into()),
+        words: None,
+    });
+    let (now, others_now) = widths(&plan);
+    assert_eq!((now.len(), others_now.len()), (3, 12));
+    let narrower = |now: &[f64], before: &[f64]| now.iter().zip(before).all(|(a, b)| a < b);
+    assert!(narrower(&now, &before) && narrower(&others_before, &others_now));
+    // Of 15 pairs 3 are of builds and 4 of storages: what a run that ends by itself decides are too
+    // many to gain.
+    plan.answer = None;
+    plan.stopping = Some(Stopping { floor: 4, ceiling: 4, precision: Some(0.01), budget: None });
+    assert_eq!(widths(&plan), (before, others_before));
 }
 
 #[test]

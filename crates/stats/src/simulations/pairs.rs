@@ -1,6 +1,6 @@
 //! All pairs of a run's treatments, judged together: false differences, power, intervals.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::{Host, Order, PROMISED, is_apart, pairs_of, run, share, share_of, times};
 use crate::random::Normal;
@@ -11,8 +11,17 @@ pub(super) fn judged(
     trials: &[Vec<(u32, f64)>],
     has_blocks: bool,
 ) -> BTreeMap<(usize, usize), Pair> {
+    judged_asking(trials, &BTreeSet::new(), has_blocks)
+}
+
+/// Judges a run whose question is about these pairs.
+fn judged_asking(
+    trials: &[Vec<(u32, f64)>],
+    asked: &BTreeSet<(usize, usize)>,
+    has_blocks: bool,
+) -> BTreeMap<(usize, usize), Pair> {
     let trials: Vec<&[(u32, f64)]> = trials.iter().map(Vec::as_slice).collect();
-    all_pairs(&trials, has_blocks, None)
+    all_pairs(&trials, asked, has_blocks, None)
 }
 
 fn p_of_best(judged: &BTreeMap<(usize, usize), Pair>, all: &[usize]) -> BTreeMap<usize, f64> {
@@ -227,6 +236,49 @@ fn two_hundred_treatments_are_judged_and_one_without_a_transaction_costs_no_othe
     let all: Vec<usize> = (0..200).filter(|t| *t != 9).collect();
     let p = p_of_best(&judged, &all);
     assert!(p.iter().all(|(treatment, p)| (*p > 0.05) == (*treatment == 7)));
+}
+
+#[test]
+fn pairs_that_were_asked_for_are_known_better_and_all_together_no_worse() {
+    let with_first = |others: usize| (1..=others).map(|other| (0, other)).collect();
+    for (spreads, asked, repeats) in [
+        (&[0.03; 4][..], BTreeSet::from([(0, 2), (1, 3)]), 3),
+        (&[0.03; 3], BTreeSet::from([(0, 2)]), 3),
+        (&[0.03; 6], BTreeSet::from([(0, 1), (2, 3), (4, 5)]), 4),
+        (&[0.03; 16], with_first(15), 3),
+        (&[0.01, 0.01, 0.01, 0.01, 0.01, 0.1], with_first(5), 4),
+    ] {
+        let equal: Vec<(f64, f64)> = spreads.iter().map(|spread| (1000.0, *spread)).collect();
+        let (mut held, mut narrower, mut even) = (0.0, 0.0, 0.0);
+        let wrong = share(27, |random| {
+            let trials = trials(random, &equal, repeats);
+            let now = judged_asking(&trials, &asked, true);
+            let alike = judged(&trials, true);
+            let width = |judged: &BTreeMap<(usize, usize), Pair>, pair: &(usize, usize)| {
+                judged[pair].ratio.ci95.map(|[low, high]| (high / low).ln())
+            };
+            if now.values().all(|pair| pair.ratio.method == Some(crate::Method::Pooled)) {
+                let pair = asked.first().unwrap();
+                narrower += width(&now, pair).unwrap() / width(&alike, pair).unwrap();
+                even += 1.0;
+            }
+            let holds =
+                |pair: &Pair| pair.ratio.ci95.is_none_or(|[low, high]| low <= 1.0 && 1.0 <= high);
+            held += f64::from(u32::from(now.values().all(holds)));
+            now.values().any(is_apart)
+        });
+        let (held, narrower) = (100.0 * held / f64::from(times()), narrower / even);
+        eprintln!(
+            "{} of {} treatments' pairs asked, {repeats} repeats: falsely different {wrong:.1}%, all intervals hold {held:.1}%, \
+             those asked {:.0}% narrower",
+            asked.len(),
+            spreads.len(),
+            100.0 * (1.0 - narrower)
+        );
+        // Two standard errors above 5%, and above 6% where one is wild.
+        assert!(wrong <= 8.1 && held >= 91.9, "{wrong}%, {held}%");
+        assert!(narrower < 0.97 || spreads[0] < spreads[spreads.len() - 1], "{narrower}");
+    }
 }
 
 #[test]

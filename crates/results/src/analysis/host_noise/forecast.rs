@@ -5,6 +5,7 @@ use pgdyno_model::facts::HostFacts;
 use pgdyno_stats::{self as stats, Variance};
 use serde::Serialize;
 
+use super::super::question::asked_pairs;
 use super::super::run::Gathered;
 use super::experiments::{Experiment, experiments, newest_runs, ran_on};
 use super::spread;
@@ -70,9 +71,11 @@ fn of_runs(runs: &[Gathered], plan: &Plan) -> Option<Forecast> {
     let used = if known_by_own.is_some() { own } else { all.iter().collect() };
     let noise = pooled(&used)?;
     let repeats = plan.repeats();
+    let asked = asked_pairs(plan);
     let finds = |repeats: u32| {
         let has_blocks = !plan.is_sequential();
-        let found = stats::detectable(plan.treatments.len(), repeats, has_blocks, noise.value);
+        let treatments = plan.treatments.len();
+        let found = stats::detectable(treatments, &asked, repeats, has_blocks, noise.value);
         found.map(|difference| Finds { repeats, difference })
     };
     Some(Forecast {

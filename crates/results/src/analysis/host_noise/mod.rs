@@ -7,6 +7,8 @@ mod experiments;
 mod forecast;
 mod view;
 
+use std::collections::BTreeSet;
+
 pub(super) use experiments::{Experiment, MOST_RUNS, experiments, ran_on, tells_noise};
 use experiments::{is_same_host, newest_runs};
 pub use forecast::{Forecast, NoForecast, forecast};
@@ -63,7 +65,8 @@ fn of_host(runs: &[Gathered]) -> HostNoiseView {
     let trials = Variance::pooled(experiments.iter().filter_map(|e| e.trials(runs)));
     let days: Vec<Days> = experiments.iter().filter_map(|e| e.days(runs)).collect();
     let finds = |repeats: &u32| {
-        let difference = stats::detectable(TREATMENTS, *repeats, true, trials?.value)?;
+        let difference =
+            stats::detectable(TREATMENTS, &BTreeSet::new(), *repeats, true, trials?.value)?;
         Some(Finds { repeats: *repeats, difference })
     };
     let began = |run: Option<&Gathered>| run.map_or(Epoch(0), |run| run.view.run.started_at);

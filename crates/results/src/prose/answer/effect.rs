@@ -7,14 +7,17 @@ use super::super::phrases::capital;
 use super::super::{minimum_detectable, reason};
 use super::leader;
 use crate::analysis::RunView;
-use crate::analysis::effect::{Effect, asked_levels, effects};
+use crate::analysis::effect::{Effect, effects};
 use crate::analysis::family::{Family, Judged, measure};
+use crate::analysis::question::asked_levels;
 
 /// Most combinations of the other factors' levels that are named one by one.
 const SHOWN: usize = 3;
 
 pub(super) fn answer(view: &RunView, family: &Family) -> Vec<String> {
-    let Some((factor, level, against)) = asked_levels(view) else { return leader::answer(view) };
+    let Some((factor, level, against)) = asked_levels(&view.plan) else {
+        return leader::answer(view);
+    };
     let words = view.plan.answer.as_ref().and_then(|answer| answer.words.clone());
     let words = words.unwrap_or_else(|| format!("{factor}={level}"));
     let effects = effects(view, family, &factor, &level, &against);

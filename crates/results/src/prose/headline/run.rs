@@ -8,7 +8,8 @@ use super::super::phrases::interval;
 use super::super::shell::command_line;
 use super::{SENTENCES, figure, joined, range};
 use crate::analysis::badge::{answer_kind, badge};
-use crate::analysis::effect::{asked_comparisons, asked_levels};
+use crate::analysis::effect::asked_comparisons;
+use crate::analysis::question::asked_levels;
 use crate::analysis::{
     Badge, Comparison, Headline, KeyFigure, NoteKind, Panel, Proof, ProofKind, RunView,
     TreatmentView, TrialState, TrialView, noise_floor,
@@ -80,7 +81,7 @@ fn floor(view: &RunView) -> Option<KeyFigure> {
 }
 
 fn effect(view: &RunView) -> Option<KeyFigure> {
-    let (factor, level, against) = asked_levels(view)?;
+    let (factor, level, against) = asked_levels(&view.plan)?;
     let size = |c: &Comparison| c.ratio.value.filter(|v| *v > 0.0).map_or(0.0, |v| v.ln().abs());
     let weight = |c: &Comparison| (c.ratio.significant == Some(true), size(c));
     let most = asked_comparisons(view)
