@@ -81,6 +81,29 @@ pub fn plan(levels: &[&str], repeats: u32, random: &mut Random) -> Plan {
     }
 }
 
+/// A plan of builds with each of the levels of another factor: all levels of the first build first.
+pub fn crossed(
+    builds: &[&str],
+    factor: &str,
+    levels: &[LevelValue],
+    repeats: u32,
+    random: &mut Random,
+) -> Plan {
+    let names: Vec<String> = (0..builds.len() * levels.len()).map(|t| t.to_string()).collect();
+    let names: Vec<&str> = names.iter().map(String::as_str).collect();
+    let mut plan = plan(&names, repeats, random);
+    plan.factors = vec!["build".into(), factor.into()];
+    for (index, treatment) in plan.treatments.iter_mut().enumerate() {
+        let build = LevelValue::Text(builds[index / levels.len()].into());
+        let level = levels[index % levels.len()].clone();
+        if let ("clients", LevelValue::Int(clients)) = (factor, &level) {
+            treatment.clients = u32::try_from(*clients).unwrap();
+        }
+        treatment.levels = Levels(vec![("build".into(), build), (factor.into(), level)]);
+    }
+    plan
+}
+
 /// The machine and the storage of all runs.
 pub fn session(storages: &[String]) -> SessionRecord {
     let storage = |name: &String| StorageFacts {

@@ -4,6 +4,7 @@
 //! finds what is wrong by far; `just truth` runs many and writes the table of docs/statistics.md.
 
 mod cells;
+mod factors;
 mod noise;
 mod pairs;
 
@@ -53,7 +54,7 @@ fn judgements_keep_their_promises_on_stores_whose_truth_is_known() {
     let mut broken = Vec::new();
     // Rows alone, for whoever works on them: the table is that of all.
     let only = std::env::var("PGDYNO_ONLY").unwrap_or_default();
-    let cells = CELLS.iter().chain(pairs::CELLS).chain(noise::CELLS);
+    let cells = CELLS.iter().chain(pairs::CELLS).chain(factors::CELLS).chain(noise::CELLS);
     for cell in cells.filter(|cell| cell.name.contains(&only)) {
         let found = found(cell, times);
         let row = format!("| {} | {} | {found:.1}% |\n", cell.name, cell.promise);

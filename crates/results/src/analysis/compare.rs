@@ -3,7 +3,6 @@
 use pgdyno_stats::Ratio;
 
 use super::family::Family;
-use super::pairing::Pairing;
 use super::question::planned_pairs;
 use super::treatment::TreatmentSamples;
 use super::view::{Comparison, LatencyRatio, PERCENTILES, RatioView, RunView, TreatmentView};
@@ -62,7 +61,12 @@ pub(super) fn compare(
     sums: &[TreatmentSamples],
     family: &Family,
 ) -> Vec<Comparison> {
-    let pairing = Pairing::of(&view.plan);
+    // Each percentile is a family of its own.
+    let families = PERCENTILES.map(|(name, _)| {
+        let measure = Measure::from_name(name)?;
+        let values: Vec<&[(u32, f64)]> = sums.iter().map(|sums| sums.values(measure)).collect();
+        Some((measure, Family::new(&view.plan, &values)))
+    });
     let comparison = |(factor, treatment, to): (&String, usize, usize)| {
         let judged = family.judged(treatment, to)?;
         let levels = |index: usize| &view.plan.treatments[index].levels;
@@ -73,7 +77,10 @@ pub(super) fn compare(
             &judged,
             limited(sums, treatment, to),
         );
-        let ratio = |m: Measure| pairing.ratio(sums[treatment].values(m), sums[to].values(m));
+        let ratio = |measure: Measure| {
+            let (_, family) = families.iter().flatten().find(|(known, _)| *known == measure)?;
+            Some(family.judged(treatment, to)?.ratio)
+        };
         Some(Comparison { latency: latency(ratio), ..words })
     };
     planned_pairs(&view.plan).into_iter().filter_map(comparison).collect()
@@ -85,9 +92,9 @@ fn limited(sums: &[TreatmentSamples], a: usize, b: usize) -> bool {
 }
 
 /// The percentiles of latency that `ratio` forms a ratio of.
-pub(super) fn latency(ratio: impl Fn(Measure) -> Ratio) -> Vec<LatencyRatio> {
+pub(super) fn latency(ratio: impl Fn(Measure) -> Option<Ratio>) -> Vec<LatencyRatio> {
     let of = |(name, _): &(&'static str, f64)| {
-        let ratio = ratio(Measure::from_name(name)?);
+        let ratio = ratio(Measure::from_name(name)?)?;
         Some(LatencyRatio {
             percentile: name,
             value: ratio.value?,

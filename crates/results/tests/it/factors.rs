@@ -1,26 +1,15 @@
 //! Courses over ordered factors and interactions of two, from the store to sentences.
 
 use pgdyno_model::record::{RunState, SessionEnd};
-use pgdyno_model::{Answer, AnswerKind, LevelValue, Levels, Plan, Stopping};
+use pgdyno_model::{Answer, AnswerKind, LevelValue, Plan, Stopping};
 use pgdyno_results::analysis::{NoteKind, PairRow};
 use pgdyno_results::{RunView, Store, analyse};
 use pgdyno_test_support::records::Random;
-use pgdyno_test_support::synthetic::{add, begin, folder, plan, trial};
-
-const BUILDS: [&str; 2] = ["old", "new"];
+use pgdyno_test_support::synthetic::{self, add, begin, folder, trial};
 
 /// Returns a plan of two builds with each of `levels` of `factor`.
 fn crossed(factor: &str, levels: &[LevelValue], repeats: u32) -> Plan {
-    let names: Vec<String> = (0..BUILDS.len() * levels.len()).map(|t| t.to_string()).collect();
-    let names: Vec<&str> = names.iter().map(String::as_str).collect();
-    let mut plan = plan(&names, repeats, &mut Random(5));
-    plan.factors = vec!["build".into(), factor.into()];
-    for (index, treatment) in plan.treatments.iter_mut().enumerate() {
-        let build = LevelValue::Text(BUILDS[index / levels.len()].into());
-        let level = levels[index % levels.len()].clone();
-        treatment.levels = Levels(vec![("build".into(), build), (factor.into(), level)]);
-    }
-    plan
+    synthetic::crossed(&["old", "new"], factor, levels, repeats, &mut Random(5))
 }
 
 fn texts(levels: &[&str]) -> Vec<LevelValue> {

@@ -197,7 +197,7 @@ impl World {
         }
     }
 
-    fn show(&self, run: &str) -> Value {
+    pub(super) fn show(&self, run: &str) -> Value {
         serde_json::from_str(&self.ask(&["show", run, "--json"]).1).unwrap()
     }
 

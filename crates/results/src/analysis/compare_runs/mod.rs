@@ -154,7 +154,7 @@ fn pair_views(
             a: member(x),
             b: member(y),
             ratio: RatioView { within_runs: found.within_runs, ..prose::view(judged, verdict) },
-            latency: latency(|measure| ratios.of(pair, measure).ratio),
+            latency: latency(|measure| Some(ratios.of(pair, measure).ratio)),
             why: why(judged, (a, i), (b, j), &ratios.pairing),
             generator_limited: limited,
         }

@@ -64,7 +64,8 @@ pub struct LatencyRatio {
     pub percentile: &'static str,
     /// The geometric mean of the ratio.
     pub value: f64,
-    /// Its 95% confidence interval, for itself alone.
+    /// Its 95% confidence interval: within a run simultaneous with those of all pairs, between two runs
+    /// for itself alone.
     pub ci95: Option<[f64; 2]>,
     /// How the interval was made.
     pub method: Option<Method>,
