@@ -27,7 +27,7 @@ pub fn noise(view: &NoiseView, width: u16) -> String {
     if view.read < view.completed {
         lines.push(String::new());
         let text = format!(
-            "Of {} the newest {} count.",
+            "Of {} {} count: the newest of each host.",
             counted(view.completed as u64, "completed run"),
             view.read
         );

@@ -51,7 +51,9 @@ const JUDGED_KEYS: [&str; 7] =
 
 /// Whether `key` of a report's `object` is a judgement.
 fn is_judged(object: &Map<String, Value>, key: &str) -> bool {
-    key == "holm" || (object.contains_key("p_together") && JUDGED_KEYS.contains(&key))
+    let is_ratio = object.contains_key("p_together")
+        || (object.contains_key("percentile") && object.contains_key("method"));
+    key == "holm" || (is_ratio && JUDGED_KEYS.contains(&key))
 }
 
 /// `now` without what later versions added, and with the judgements of `then`: `LATER_KEYS`, and charts of telemetry whose group `then`

@@ -11,7 +11,7 @@ use super::super::view::RunView;
 use crate::gate::Measure;
 use crate::store::{RunSummary, Store, StoreError};
 
-/// The most runs that are read: older ones tell little of the host as it is, and reading takes time.
+/// The most runs of a host that are read: older ones tell little of the host as it is, and reading takes time.
 pub(in crate::analysis) const MOST_RUNS: usize = 24;
 
 const NANOSECONDS_A_DAY: u64 = 86_400_000_000_000;

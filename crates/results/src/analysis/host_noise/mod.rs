@@ -9,42 +9,48 @@ mod view;
 
 use std::collections::BTreeSet;
 
+use experiments::is_same_host;
 pub(super) use experiments::{Experiment, MOST_RUNS, experiments, ran_on, tells_noise};
-use experiments::{is_same_host, newest_runs};
 pub use forecast::{Forecast, NoForecast, forecast};
 use pgdyno_model::facts::HostFacts;
+use pgdyno_model::record::SessionRecord;
 use pgdyno_model::units::Epoch;
 use pgdyno_stats::{self as stats, Days, HostNoise, RunSpread, Variance};
 pub use view::{ExperimentNoise, Finds, HostNoiseView, NoiseView, SpreadView};
 
-use super::run::Gathered;
+use super::run::{Gathered, gather};
 use crate::gate::Measure;
-use crate::store::{Store, StoreError};
+use crate::store::{RunSummary, Store, StoreError};
 
 /// Repeats for which it is told what a run finds.
 const REPEATS: [u32; 4] = [3, 5, 10, 20];
 /// Treatments of such a run.
 const TREATMENTS: usize = 4;
 
-/// Analyses the noise of the store's hosts, from its newest completed runs.
+/// Analyses the noise of the store's hosts, each from its newest completed runs.
 ///
 /// # Errors
 /// [`StoreError::Damaged`]; [`StoreError::Sqlite`] or [`StoreError::Corrupt`].
 pub fn noise(store: &Store) -> Result<NoiseView, StoreError> {
-    let completed = store.runs()?.iter().filter(|run| tells_noise(run)).count();
-    let runs = newest_runs(store, |_| Ok(true))?;
-    let read = runs.len();
+    let all = store.runs()?;
+    let completed: Vec<&RunSummary> = all.iter().filter(|run| tells_noise(run)).collect();
     let mut hosts: Vec<(HostFacts, Vec<Gathered>)> = Vec::new();
-    for run in runs {
-        let Some(host) = run.view.sessions.last().map(|session| session.host.clone()) else {
+    for run in &completed {
+        let Some((_, SessionRecord { host, .. }, _)) = store.sessions(&run.id)?.pop() else {
             continue;
         };
-        match hosts.iter_mut().find(|(known, _)| is_same_host(known, &host)) {
-            Some((_, runs)) => runs.push(run),
-            None => hosts.push((host, vec![run])),
+        let known = hosts.iter().position(|(known, _)| is_same_host(known, &host));
+        let place = known.unwrap_or_else(|| {
+            hosts.push((host, Vec::new()));
+            hosts.len() - 1
+        });
+        let of_host = &mut hosts[place].1;
+        if of_host.len() < MOST_RUNS {
+            of_host.push(gather(store, &run.id)?);
         }
     }
     let newest = hosts.first().map(|(host, _)| host.clone()).unwrap_or_default();
+    let read = hosts.iter().map(|(_, runs)| runs.len()).sum();
     let hosts = hosts
         .iter()
         .map(|(host, runs)| HostNoiseView {
@@ -53,7 +59,7 @@ pub fn noise(store: &Store) -> Result<NoiseView, StoreError> {
             ..of_host(runs)
         })
         .collect();
-    Ok(NoiseView { hosts, read, completed })
+    Ok(NoiseView { hosts, read, completed: completed.len() })
 }
 
 /// Analyses the noise of one host's `runs`, newest first.

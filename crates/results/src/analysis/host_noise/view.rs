@@ -10,7 +10,7 @@ pub struct NoiseView {
     /// Hosts, that of the newest run first. Machines with other facts are other hosts, also where
     /// they bear the same name.
     pub hosts: Vec<HostNoiseView>,
-    /// Runs that were read (count): the newest completed ones.
+    /// Runs that were read (count): the newest completed ones of each host.
     pub read: usize,
     /// Completed runs in the store (count), without ad hoc ones.
     pub completed: usize,
