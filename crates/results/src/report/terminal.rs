@@ -7,6 +7,7 @@ use super::crash::{CrashView, FaultView, FilesystemsView};
 use super::table::{NONE, right, table_lines};
 use super::text::{Detail, plain, wrap};
 use super::{fingerprint, generators};
+use crate::analysis::question::asked_pairs;
 use crate::analysis::{
     Comparison, FsyncView, LatencyView, Note, NoteKind, RatioView, RunView, StageProbeView,
     StatementView, TreatmentView,
@@ -420,16 +421,18 @@ fn why(view: &RunView) -> Vec<String> {
     out
 }
 
-/// Returns the significant differences, the largest first, then the others; then what factors do over
-/// all their levels.
+/// Returns what the question asks for, the other significant differences, the largest first, then the
+/// others; then what factors do over all their levels.
 fn differences(view: &RunView) -> Vec<String> {
     let size = |c: &&Comparison| match (c.ratio.value, c.ratio.significant) {
         (Some(value), Some(true)) if value > 0.0 => 1.0 + value.ln().abs(),
         (_, Some(_)) => 0.5,
         _ => 0.0,
     };
+    let asked = asked_pairs(&view.plan);
+    let is_asked = |c: &Comparison| asked.contains(&(c.treatment.min(c.to), c.treatment.max(c.to)));
     let mut sorted: Vec<&Comparison> = view.comparisons.iter().collect();
-    sorted.sort_by(|a, b| size(b).total_cmp(&size(a)));
+    sorted.sort_by(|a, b| is_asked(b).cmp(&is_asked(a)).then(size(b).total_cmp(&size(a))));
     let mut out: Vec<String> = sorted.iter().take(COMPARISONS).map(|c| c.words.clone()).collect();
     if sorted.len() > COMPARISONS {
         out.push(format!("{} more in the report.", sorted.len() - COMPARISONS));
