@@ -143,6 +143,11 @@ test.describe('shape', () => {
     for (const t of view.treatments) {
       expect(cells.find((c) => c[0] === t.label)?.[2]).toBe(significant(t.tps?.mean));
     }
+    // The band of each curve that has one, and what is said of the curves.
+    await expect(figure.locator('.band')).toHaveCount(view.courses.filter((course) => course.curve.length).length);
+    const said = view.cautions.filter((caution) => caution.kind === 'course');
+    expect(said.length).toBe(view.courses.length);
+    for (const caution of said) await expect(page.locator('#shape')).toContainText(caution.text);
     const last = view.treatments[view.treatments.length - 1];
     await figure.locator('.dot').filter({ hasText: `${last.label}:` }).click();
     expect(view.trials[Number(stated(page, 'trial'))].treatment).toBe(last.index);
