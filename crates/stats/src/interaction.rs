@@ -4,10 +4,10 @@ use statrs::distribution::{ContinuousCDF, FisherSnedecor};
 
 use crate::additive::{Weight, inverted, is_usable};
 use crate::common_noise::{CommonNoise, Trials};
+use crate::contrast::{by_own_trials, last_share};
 use crate::interim::InterimAnalyses;
-use crate::ordered::last_share;
 use crate::ratio::LogDifference;
-use crate::student::{CONFIDENCE, ROUNDING, moments, t_quantile, t_two_sided};
+use crate::student::{CONFIDENCE, ROUNDING, t_quantile, t_two_sided};
 
 /// Interaction of two factors: how the ratio of two rows differs between two columns.
 #[derive(Clone, Debug, PartialEq)]
@@ -140,11 +140,7 @@ fn by_own_noise(
         .filter(|(rows, columns)| rows[1] == 0 && columns[1] == 0)
         .map(|(rows, columns)| {
             let contrast = contrast(cells, rows, columns);
-            let log = if has_blocks {
-                within_blocks(trials, &contrast)
-            } else {
-                of_means(trials, &contrast)
-            };
+            let log = by_own_trials(trials, &contrast, has_blocks);
             Some(((rows, columns), log.filter(|log| log.error > ROUNDING)?))
         })
         .collect::<Option<_>>()?;
@@ -173,40 +169,6 @@ fn clearest(
     let ci95 = [(difference - half).exp(), (difference + half).exp()];
     let is_known = p.is_finite() && ci95.iter().all(|end| *end > 0.0 && end.is_finite());
     is_known.then_some(Interaction { p, rows, columns, ratio: difference.exp(), ci95 })
-}
-
-/// Estimates `contrast` from its values within the blocks that have all of its treatments.
-fn within_blocks(trials: &[Trials], contrast: &[Weight]) -> Option<LogDifference> {
-    let at = |block: u32| -> Option<f64> {
-        let log = |t: usize| {
-            trials[t].iter().find(|(number, _)| *number == block).map(|(_, value)| value.ln())
-        };
-        contrast.iter().map(|(t, weight)| Some(weight * log(*t)?)).sum()
-    };
-    let values: Vec<f64> = crate::additive::blocks(trials).into_iter().filter_map(at).collect();
-    let (difference, sd) = moments(&values)?;
-    #[allow(clippy::cast_precision_loss)]
-    let n = values.len() as f64;
-    Some(LogDifference { difference, error: sd / n.sqrt(), freedom: n - 1.0 })
-}
-
-/// Estimates `contrast` from its treatments' means, with the degrees of freedom of F. E.
-/// Satterthwaite, *An approximate distribution of estimates of variance components*, Biometrics
-/// Bulletin 2 (1946).
-fn of_means(trials: &[Trials], contrast: &[Weight]) -> Option<LogDifference> {
-    let (mut difference, mut variance, mut by_freedom) = (0.0, 0.0, 0.0);
-    for (t, weight) in contrast {
-        let logs: Vec<f64> = trials[*t].iter().map(|(_, value)| value.ln()).collect();
-        let (mean, sd) = moments(&logs)?;
-        #[allow(clippy::cast_precision_loss)]
-        let n = logs.len() as f64;
-        let part = (weight * sd).powi(2) / n;
-        difference += weight * mean;
-        variance += part;
-        by_freedom += part * part / (n - 1.0);
-    }
-    let freedom = variance * variance / by_freedom;
-    freedom.is_finite().then_some(LogDifference { difference, error: variance.sqrt(), freedom })
 }
 
 #[cfg(test)]

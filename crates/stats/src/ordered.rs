@@ -12,6 +12,7 @@ use std::collections::BTreeSet;
 use crate::additive::Weight;
 use crate::all_pairs::all_pairs;
 use crate::common_noise::{CommonNoise, Trials};
+use crate::contrast::last_share;
 use crate::interim::InterimAnalyses;
 use crate::max_t::largest_t;
 use crate::student::{CONFIDENCE, ROUNDING};
@@ -78,12 +79,6 @@ pub fn courses(
         shared.or_else(|| by_pairs(trials, sweep, has_blocks, looks, share))
     };
     sweeps.iter().map(of).collect()
-}
-
-/// Returns the share of the 5% that the last look at `trials` may spend.
-pub(crate) fn last_share(trials: &[Trials], looks: Option<&InterimAnalyses>) -> f64 {
-    let blocks = crate::additive::blocks(trials).len();
-    looks.map_or(1.0, |looks| looks.alpha_share(u32::try_from(blocks).unwrap_or(u32::MAX)))
 }
 
 /// A stretch of neighbouring levels: the first and the last.

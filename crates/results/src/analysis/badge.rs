@@ -45,7 +45,10 @@ fn is_decided(view: &RunView) -> bool {
         AnswerKind::Acceptance => is_measured && view.crashes.iter().all(has_verdict),
         AnswerKind::AA => view.comparisons.iter().any(|c| c.ratio.ci95.is_some()),
         _ if view.treatments.len() < 2 => is_measured,
-        AnswerKind::Effect => asked_comparisons(view).iter().any(|c| is_settled(&c.ratio)),
+        AnswerKind::Effect => {
+            view.effect.as_ref().is_some_and(|effect| effect.significant)
+                || asked_comparisons(view).iter().any(|c| is_settled(&c.ratio))
+        }
         AnswerKind::Leader | AnswerKind::Sweep | AnswerKind::Capacity => {
             let to_best = view.treatments.iter().filter_map(|t| t.ratio_to_best.as_ref());
             view.comparisons.iter().map(|c| &c.ratio).chain(to_best).any(is_settled)

@@ -1,4 +1,5 @@
-//! What factors do over all their levels: courses over ordered ones, interactions of two.
+//! What factors do over all their levels: courses over ordered ones, an effect averaged over the
+//! others, interactions of two.
 
 use std::cmp::Ordering;
 
@@ -9,8 +10,9 @@ use pgdyno_stats::{self as stats, Cells};
 
 use super::family::{ALPHA, is_provisional};
 use super::pairing::interim_analyses;
+use super::question::{asked_levels, effect_pairs};
 use super::treatment::TreatmentSamples;
-use super::view::{CoursePoint, CourseView, InteractionView};
+use super::view::{CoursePoint, CourseView, EffectView, InteractionView};
 
 /// Returns the course over each ordered factor, under each combination of the others; none of a run
 /// in `state` that may still change, and none with a rate, which sets tps.
@@ -115,6 +117,36 @@ impl Place {
             }
         }
     }
+}
+
+/// Returns the effect that the question asks for, averaged over all combinations that were measured;
+/// none of fewer than two, none of a run in `state` that may still change, and none with a rate.
+pub(super) fn average_effect(
+    plan: &Plan,
+    state: RunState,
+    sums: &[TreatmentSamples],
+) -> Option<EffectView> {
+    if is_provisional(plan, state) || has_rate(plan) {
+        return None;
+    }
+    let (factor, level, against) = asked_levels(plan)?;
+    let is_measured = |t: usize| !sums[t].tps.is_empty();
+    let mut pairs = effect_pairs(plan);
+    pairs.retain(|(this, that)| is_measured(*this) && is_measured(*that));
+    let trials: Vec<&[(u32, f64)]> = sums.iter().map(|sums| sums.tps.as_slice()).collect();
+    let looks = interim_analyses(plan);
+    let ratio = (pairs.len() > 1)
+        .then(|| stats::average_ratio(&trials, &pairs, !plan.is_sequential(), looks.as_ref()))??;
+    Some(EffectView {
+        factor,
+        level,
+        against,
+        combinations: pairs.len(),
+        ratio: ratio.value?,
+        ci95: ratio.ci95?,
+        p: ratio.p?,
+        significant: ratio.p? <= ALPHA,
+    })
 }
 
 /// Returns the interaction of each two factors of which every combination was measured; none of a run

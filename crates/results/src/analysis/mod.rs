@@ -40,11 +40,11 @@ mod why;
 pub use run::analyse;
 pub use view::{
     Badge, CapacityView, Cause, Caution, Change, Comparison, CoursePoint, CourseView, CurvePoint,
-    Decision, Ended, FigureView, FsyncView, GapView, GeneratorView, Headline, InteractionView,
-    KeyFigure, LatencyFloor, LatencyInterval, LatencyRatio, LatencyView, LogEvent, NoiseFloor,
-    NotJudged, NotRanked, Note, NoteKind, Notes, ObjectiveView, ObserverView, PairRow, PairsView,
-    Panel, Part, PartView, Proof, ProofKind, RateLine, RateTable, RatioView, RelationSize, RunHead,
-    RunView, ScalingView, SecondView, ServerView, SessionView, SettingView, StageProbeView,
-    StatementView, Steadiness, StoppingView, Tier, TpsView, TreatmentCrash, TreatmentView,
-    TrialState, TrialView, WaitView, WhyView, Withheld,
+    Decision, EffectView, Ended, FigureView, FsyncView, GapView, GeneratorView, Headline,
+    InteractionView, KeyFigure, LatencyFloor, LatencyInterval, LatencyRatio, LatencyView, LogEvent,
+    NoiseFloor, NotJudged, NotRanked, Note, NoteKind, Notes, ObjectiveView, ObserverView, PairRow,
+    PairsView, Panel, Part, PartView, Proof, ProofKind, RateLine, RateTable, RatioView,
+    RelationSize, RunHead, RunView, ScalingView, SecondView, ServerView, SessionView, SettingView,
+    StageProbeView, StatementView, Steadiness, StoppingView, Tier, TpsView, TreatmentCrash,
+    TreatmentView, TrialState, TrialView, WaitView, WhyView, Withheld,
 };

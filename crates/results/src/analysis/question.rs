@@ -45,13 +45,19 @@ pub(crate) fn asked_levels(plan: &Plan) -> Option<(String, String, String)> {
 ///
 /// Those are the effect that is asked for, and of a run that may end by itself what it decides.
 pub(crate) fn asked_pairs(plan: &Plan) -> BTreeSet<(usize, usize)> {
-    let ordered = |a: usize, b: usize| (a.min(b), a.max(b));
+    let ordered = |(a, b): (usize, usize)| (a.min(b), a.max(b));
     if plan.stopping.is_some() {
-        return planned_pairs(plan).into_iter().map(|(_, a, b)| ordered(a, b)).collect();
+        return planned_pairs(plan).into_iter().map(|(_, a, b)| ordered((a, b))).collect();
     }
+    effect_pairs(plan).into_iter().map(ordered).collect()
+}
+
+/// Returns the pairs of treatments (with the level whose effect is asked for, with the other) that
+/// differ in these levels alone; none where no effect is asked for.
+pub(super) fn effect_pairs(plan: &Plan) -> Vec<(usize, usize)> {
     let is_effect = plan.answer.as_ref().is_some_and(|it| it.kind == AnswerKind::Effect);
     let Some((factor, level, against)) = asked_levels(plan).filter(|_| is_effect) else {
-        return BTreeSet::new();
+        return Vec::new();
     };
     let with = |label: &str| -> Vec<usize> {
         let has = |t: &usize| {
@@ -64,7 +70,7 @@ pub(crate) fn asked_pairs(plan: &Plan) -> BTreeSet<(usize, usize)> {
     let given = |t: usize| plan.treatments[t].levels.without(&[&factor]);
     let pair = |this: &usize| {
         let that = those.iter().find(|that| given(**that) == given(*this))?;
-        Some(ordered(*this, *that))
+        Some((*this, *that))
     };
     these.iter().filter_map(pair).collect()
 }

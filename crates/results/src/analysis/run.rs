@@ -59,6 +59,7 @@ pub(super) fn read(
     view.capacity = capacity::views(&view);
     view.why = why::of_run(&view, &sums);
     view.scaling = scaling::sweeps(&view.plan, &sums);
+    view.effect = factors::average_effect(&view.plan, view.run.state, &sums);
     view.courses = factors::courses(&view.plan, view.run.state, &sums);
     view.interactions = factors::interactions(&view.plan, view.run.state, &sums);
     view.stopping = stopping::view(&view, &sums);
@@ -138,6 +139,7 @@ pub(super) fn gather(store: &Store, run: &str) -> Result<Gathered, StoreError> {
         why: Vec::new(),
         capacity: Vec::new(),
         scaling: Vec::new(),
+        effect: None,
         courses: Vec::new(),
         interactions: Vec::new(),
         noise_floor: None,

@@ -19,6 +19,7 @@ const RUN: &[&str] = &[
     "capacity",
     "comparisons",
     "courses",
+    "effect",
     "interactions",
     "noise_floor",
     "run",

@@ -95,6 +95,35 @@ fn pairs_that_the_question_asks_for_have_narrower_intervals() {
 }
 
 #[test]
+fn an_effect_is_told_on_average_and_one_by_one() {
+    let effect = |levels: &[&str], tps: &[f64]| {
+        let mut plan = crossed("storage", &texts(levels), 4);
+        plan.answer = Some(Answer {
+            kind: AnswerKind::Effect,
+            level: Some("new".into()),
+            against: Some("old".into()),
+            words: Some("the new build".into()),
+        });
+        measured(&plan, tps)
+    };
+    // 0.8 and 0.9 of the old build: 0.8485 on average.
+    let slower = effect(&["ext4", "xfs"], &[1000.0, 1000.0, 800.0, 900.0]);
+    let found = slower.effect.clone().unwrap();
+    assert_eq!((found.factor.as_str(), found.combinations), ("build", 2));
+    assert!((found.ratio / 0.8485 - 1.0).abs() < 0.01 && found.significant, "{found:?}");
+    let figure = &slower.headline.figures[1];
+    assert_eq!(figure.value, format!("{}×", pgdyno_model::format::times(found.ratio)));
+    // 1% is less than each pair shows.
+    let names = ["ext4", "xfs", "btrfs", "zfs"];
+    let four = effect(&names, &[1e3, 1e3, 1e3, 1e3, 1010.0, 1010.0, 1010.0, 1010.0]);
+    let none = effect(&names, &[1e3; 8]);
+    assert!(none.effect.as_ref().is_some_and(|found| !found.significant && found.ci95[1] > 1.0));
+    assert!(effect(&["ext4"], &[1e3, 900.0]).effect.is_none(), "one combination is no average");
+    let answers = [&slower, &four, &none].map(|view| view.answer[..3].join("\n"));
+    insta::assert_snapshot!("effects", answers.join("\n\n"));
+}
+
+#[test]
 fn an_equal_effect_and_a_flat_course_are_not_said_to_be_anything_else() {
     let numbers = [1, 10, 100].map(LevelValue::Int);
     let view =

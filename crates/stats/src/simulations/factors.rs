@@ -2,7 +2,7 @@
 
 use super::pairs::{judged, trials};
 use super::{is_apart, share, times};
-use crate::{Cells, courses, interactions};
+use crate::{Cells, average_ratio, courses, interactions};
 
 const FLAT: [f64; 6] = [1000.0; 6];
 const PEAK: [f64; 6] = [700.0, 900.0, 1000.0, 1030.0, 1010.0, 950.0];
@@ -106,6 +106,39 @@ fn effects_that_do_not_depend_on_each_other_seldom_seem_to() {
                 "interaction of {rows} × {columns}, one {wild} times as wild, blocks {has_blocks}: falsely found in {wrong:.1}%, interval holds {held:.1}%"
             );
             assert!(wrong <= 7.1 && held >= 92.9, "{rows} × {columns}: {wrong}%, {held}%");
+        }
+    }
+}
+
+#[test]
+fn an_average_effect_that_is_none_is_seldom_told_and_one_that_is_not_mostly() {
+    let pairs = [(0, 3), (1, 4), (2, 5)];
+    for (wild, repeats) in [(1.0, 3), (3.0, 4), (10.0, 4)] {
+        for has_blocks in [true, false] {
+            let mut told = 0.0;
+            let wrong = share(35, |random| {
+                let mut of = |effect: f64| {
+                    let spread = |t: usize| if t == 0 { 0.05 * wild } else { 0.05 };
+                    let level = |t: usize| {
+                        [1000.0, 3000.0, 2000.0][t % 3] * if t < 3 { effect } else { 1.0 }
+                    };
+                    let treatments: Vec<(f64, f64)> =
+                        (0..6).map(|t| (level(t), spread(t))).collect();
+                    let trials = trials(random, &treatments, repeats);
+                    let trials: Vec<&[(u32, f64)]> = trials.iter().map(Vec::as_slice).collect();
+                    let found = average_ratio(&trials, &pairs, has_blocks, None).unwrap();
+                    found.p.is_some_and(|p| p <= 0.05)
+                };
+                told += f64::from(u32::from(of(0.8)));
+                of(1.0)
+            });
+            let told = 100.0 * told / f64::from(times());
+            eprintln!(
+                "average over 3, spread 5%, one {wild} times as wild, {repeats} repeats, blocks {has_blocks}: falsely told \
+                 {wrong:.1}%, 20% told {told:.1}%"
+            );
+            assert!(wrong <= 7.1, "{wild}, {has_blocks}: {wrong}%");
+            assert!(wild > 1.0 || told >= 90.0, "{told}%");
         }
     }
 }

@@ -1,4 +1,5 @@
-//! What factors do over all their levels: courses over ordered ones, interactions of two.
+//! What factors do over all their levels: courses over ordered ones, an effect averaged over the
+//! others, interactions of two.
 
 use serde::Serialize;
 
@@ -31,6 +32,28 @@ pub struct CoursePoint {
     pub value: f64,
     /// Band that holds the whole curve's shape in 95% of runs, if it has one peak.
     pub band: [f64; 2],
+}
+
+/// Effect that the question asks for, averaged over all combinations of the other factors' levels.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct EffectView {
+    /// The factor.
+    pub factor: String,
+    /// Its level whose effect is asked for.
+    pub level: String,
+    /// Its level that it is compared with.
+    pub against: String,
+    /// Combinations of the other factors' levels (count): 2 or more.
+    pub combinations: usize,
+    /// Geometric mean of the ratios of tps, or of maximum rates.
+    pub ratio: f64,
+    /// Its 95% confidence interval.
+    pub ci95: [f64; 2],
+    /// p-value of no effect.
+    pub p: f64,
+    /// Whether `p` is at most 5%.
+    pub significant: bool,
 }
 
 /// Interaction of two factors: whether the effect of one depends on the other.

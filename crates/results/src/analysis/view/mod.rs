@@ -15,7 +15,7 @@ mod trial;
 mod why;
 
 pub use comparison::{Comparison, RatioView, Withheld};
-pub use factors::{CoursePoint, CourseView, InteractionView};
+pub use factors::{CoursePoint, CourseView, EffectView, InteractionView};
 pub use generator::GeneratorView;
 pub use headline::{Badge, Caution, Headline, KeyFigure, Panel, Proof, ProofKind, Tier};
 pub(crate) use latency::PERCENTILES;

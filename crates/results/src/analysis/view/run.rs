@@ -8,7 +8,7 @@ use pgdyno_stats::Scaling;
 use serde::Serialize;
 
 use super::comparison::Comparison;
-use super::factors::{CourseView, InteractionView};
+use super::factors::{CourseView, EffectView, InteractionView};
 use super::headline::{Caution, Headline};
 use super::latency::LatencyView;
 use super::note::Note;
@@ -52,6 +52,9 @@ pub struct RunView {
     pub capacity: Vec<CapacityView>,
     /// Growth of tps with the number of clients; empty for fewer than three numbers of clients.
     pub scaling: Vec<ScalingView>,
+    /// Average effect that the question asks for; none without such a question, with one combination of
+    /// the other factors, or before a run is complete.
+    pub effect: Option<EffectView>,
     /// Courses over ordered factors of three levels or more; empty before a run is complete.
     pub courses: Vec<CourseView>,
     /// Interactions of each two factors; empty before a run is complete.

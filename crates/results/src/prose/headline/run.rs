@@ -82,6 +82,13 @@ fn floor(view: &RunView) -> Option<KeyFigure> {
 
 fn effect(view: &RunView) -> Option<KeyFigure> {
     let (factor, level, against) = asked_levels(&view.plan)?;
+    if let Some(effect) = &view.effect {
+        let significant = not_significant(Some(effect.significant));
+        let over = format!("on average over {} combinations", effect.combinations);
+        let detail = joined([Some(range(effect.ci95)), significant, Some(over)]);
+        let name = format!("{factor}={level} against {factor}={against}");
+        return Some(figure(&name, format!("{}×", format::times(effect.ratio)), detail));
+    }
     let size = |c: &Comparison| c.ratio.value.filter(|v| *v > 0.0).map_or(0.0, |v| v.ln().abs());
     let weight = |c: &Comparison| (c.ratio.significant == Some(true), size(c));
     let most = asked_comparisons(view)

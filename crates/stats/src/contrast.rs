@@ -1,0 +1,135 @@
+//! Weighted sums of several treatments' logarithms: one figure of many trials.
+
+use crate::additive::{Weight, blocks, is_usable};
+use crate::common_noise::{CommonNoise, Trials};
+use crate::interim::InterimAnalyses;
+use crate::ratio::{LogDifference, Method, Noise, Ratio};
+use crate::student::moments;
+
+/// Returns the geometric mean of the ratios `a` ÷ `b` of `pairs` (a, b) of a run's treatments.
+///
+/// It is judged by itself, with the noise that all treatments share, or else with that of its own
+/// trials. `trials`, `has_blocks` and `looks` are those of [`all_pairs`](crate::all_pairs()). None
+/// without a pair, or where a treatment has no trial or one without a logarithm.
+///
+/// ```
+/// let of = |tps: f64| [(1, tps), (2, 1.01 * tps), (3, 0.99 * tps)];
+/// let all = [of(100.0), of(120.0), of(300.0), of(432.0)];
+/// let trials: Vec<&[(u32, f64)]> = all.iter().map(|t| &t[..]).collect();
+/// // 1.2 and 1.44 times.
+/// let found = pgdyno_stats::average_ratio(&trials, &[(1, 0), (3, 2)], false, None).unwrap();
+/// assert!(found.value.is_some_and(|value| (value - 1.2f64.powf(1.5)).abs() < 1e-9));
+/// ```
+pub fn average_ratio(
+    trials: &[Trials],
+    pairs: &[(usize, usize)],
+    has_blocks: bool,
+    looks: Option<&InterimAnalyses>,
+) -> Option<Ratio> {
+    let is_known = |t: usize| trials.get(t).is_some_and(|trials| is_usable(trials));
+    if pairs.is_empty() || !pairs.iter().all(|(a, b)| is_known(*a) && is_known(*b)) {
+        return None;
+    }
+    #[allow(clippy::cast_precision_loss)]
+    let weight = 1.0 / pairs.len() as f64;
+    let contrast: Vec<Weight> =
+        pairs.iter().flat_map(|(a, b)| [(*a, weight), (*b, -weight)]).collect();
+    let share = last_share(trials, looks);
+    if let Some(common) = CommonNoise::new(trials, has_blocks) {
+        let place = |(t, weight): &Weight| Some((common.place(*t)?, *weight));
+        let contrast: Vec<Weight> = contrast.iter().map(place).collect::<Option<_>>()?;
+        let noise = Noise::Shared { treatments: common.usable.len() };
+        let log = common.model.contrast(&contrast);
+        return Some(Ratio::from_log(Method::Pooled, log, share * common.level(), noise));
+    }
+    let log = by_own_trials(trials, &contrast, has_blocks)?;
+    let method = if has_blocks { Method::Paired } else { Method::Welch };
+    Some(Ratio::from_log(method, log, share, Noise::Own))
+}
+
+/// Returns the share of the 5% that the last look at `trials` may spend.
+pub(crate) fn last_share(trials: &[Trials], looks: Option<&InterimAnalyses>) -> f64 {
+    let blocks = crate::additive::blocks(trials).len();
+    looks.map_or(1.0, |looks| looks.alpha_share(u32::try_from(blocks).unwrap_or(u32::MAX)))
+}
+
+/// Estimates `contrast` from the trials of its own treatments.
+pub(crate) fn by_own_trials(
+    trials: &[Trials],
+    contrast: &[Weight],
+    has_blocks: bool,
+) -> Option<LogDifference> {
+    if has_blocks { within_blocks(trials, contrast) } else { of_means(trials, contrast) }
+}
+
+/// Estimates `contrast` from its values within the blocks that have all of its treatments.
+fn within_blocks(trials: &[Trials], contrast: &[Weight]) -> Option<LogDifference> {
+    let at = |block: u32| -> Option<f64> {
+        let log = |t: usize| {
+            trials[t].iter().find(|(number, _)| *number == block).map(|(_, value)| value.ln())
+        };
+        contrast.iter().map(|(t, weight)| Some(weight * log(*t)?)).sum()
+    };
+    let values: Vec<f64> = blocks(trials).into_iter().filter_map(at).collect();
+    let (difference, sd) = moments(&values)?;
+    #[allow(clippy::cast_precision_loss)]
+    let n = values.len() as f64;
+    Some(LogDifference { difference, error: sd / n.sqrt(), freedom: n - 1.0 })
+}
+
+/// Estimates `contrast` from its treatments' means, with the degrees of freedom of F. E.
+/// Satterthwaite, *An approximate distribution of estimates of variance components*, Biometrics
+/// Bulletin 2 (1946).
+fn of_means(trials: &[Trials], contrast: &[Weight]) -> Option<LogDifference> {
+    let (mut difference, mut variance, mut by_freedom) = (0.0, 0.0, 0.0);
+    for (t, weight) in contrast {
+        let logs: Vec<f64> = trials[*t].iter().map(|(_, value)| value.ln()).collect();
+        let (mean, sd) = moments(&logs)?;
+        #[allow(clippy::cast_precision_loss)]
+        let n = logs.len() as f64;
+        let part = (weight * sd).powi(2) / n;
+        difference += weight * mean;
+        variance += part;
+        by_freedom += part * part / (n - 1.0);
+    }
+    let freedom = variance * variance / by_freedom;
+    freedom.is_finite().then_some(LogDifference { difference, error: variance.sqrt(), freedom })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn repeats(logs: &[f64]) -> Vec<(u32, f64)> {
+        (1..).zip(logs.iter().map(|log| log.exp())).collect()
+    }
+
+    #[test]
+    fn an_average_is_known_better_than_each_of_its_ratios() {
+        // Effects 1 and 2; the rest is ±0.1 or 0: squares 8 × 0.01 on 8 degrees of freedom without blocks.
+        let rest = [-0.1, 0.0, 0.1];
+        let trials = [0.0, 1.0, 5.0, 7.0].map(|effect| repeats(&rest.map(|r| r + effect)));
+        let trials: Vec<Trials> = trials.iter().map(Vec::as_slice).collect();
+        let found = average_ratio(&trials, &[(1, 0), (3, 2)], false, None).unwrap();
+        assert!((found.value.unwrap().ln() - 1.5).abs() < 1e-9);
+        // t(0.985; 8) = 2.634 at 60% of 5%; the error is √(0.01 × 4 / (4 × 3)).
+        let half = 2.634 * (0.01f64 / 3.0).sqrt();
+        assert!((found.ci95.unwrap()[0].ln() - (1.5 - half)).abs() < 1e-3, "{found:?}");
+        let alone = average_ratio(&trials, &[(1, 0)], false, None).unwrap();
+        let width = |ratio: &Ratio| ratio.ci95.map(|[low, high]| (high / low).ln()).unwrap();
+        assert!((width(&alone) / width(&found) - 2f64.sqrt()).abs() < 1e-9);
+    }
+
+    #[test]
+    fn without_a_common_noise_it_is_that_of_the_blocks() {
+        // Two treatments share none. Differences 1.1, 0.9, 1.0.
+        let (a, b) = (repeats(&[1.1, 1.9, 3.0]), repeats(&[0.0, 1.0, 2.0]));
+        let found = average_ratio(&[&a, &b], &[(0, 1)], true, None).unwrap();
+        assert_eq!(found.method, Some(Method::Paired));
+        let half = 4.302_65 * 0.1 / 3f64.sqrt();
+        assert!((found.ci95.unwrap()[1].ln() - (1.0 + half)).abs() < 1e-4, "{found:?}");
+        assert_eq!(average_ratio(&[&a, &b], &[], true, None), None);
+        assert_eq!(average_ratio(&[&a, &[]], &[(0, 1)], true, None), None);
+        assert_eq!(average_ratio(&[&a], &[(0, 1)], true, None), None);
+    }
+}
