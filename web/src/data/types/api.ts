@@ -1067,7 +1067,7 @@ export interface TpsView {
  */
 export interface LatencyRatio {
   /**
-   * Its 95% confidence interval, for itself alone.
+   * Its 95% confidence interval: within a run simultaneous with those of all pairs, between two runs for itself alone.
    *
    * @minItems 2
    * @maxItems 2
@@ -1870,6 +1870,10 @@ export interface RunView {
    * Crash tests of the treatments, in order; treatments that differ in their load only share one.
    */
   crashes: CrashView[];
+  /**
+   * Average effect that the question asks for; none without such a question, with one combination of the other factors, or before a run is complete.
+   */
+  effect: EffectView | null;
   /**
    * The experiment file's text.
    */
@@ -3777,6 +3781,46 @@ export interface FilesystemFacts {
    * The programs that made it, as they call themselves: `mke2fs 1.47.0 (5-Feb-2023)`.
    */
   tools: string;
+}
+/**
+ * Effect that the question asks for, averaged over all combinations of the other factors' levels.
+ */
+export interface EffectView {
+  /**
+   * Its level that it is compared with.
+   */
+  against: string;
+  /**
+   * Its 95% confidence interval.
+   *
+   * @minItems 2
+   * @maxItems 2
+   */
+  ci95: [number, number];
+  /**
+   * Combinations of the other factors' levels (count): 2 or more.
+   */
+  combinations: number;
+  /**
+   * The factor.
+   */
+  factor: string;
+  /**
+   * Its level whose effect is asked for.
+   */
+  level: string;
+  /**
+   * p-value of no effect.
+   */
+  p: number;
+  /**
+   * Geometric mean of the ratios of tps, or of maximum rates.
+   */
+  ratio: number;
+  /**
+   * Whether `p` is at most 5%.
+   */
+  significant: boolean;
 }
 /**
  * What the fsync probe found on a storage.

@@ -57,6 +57,15 @@ pub(crate) const CELLS: &[Cell] = &[
         },
     ),
     cell(
+        "two builds with six numbers of clients, spread 5%, 3 repeats: an effect on average that is none",
+        Promise::AtMost(5.0),
+        |r| judged(r, asked, 3, 0.05, &|_, level| PEAK[level])["effect"]["significant"] == true,
+    ),
+    cell("the same, each is 7% slower: told", Promise::AtLeast(80.0), |r| {
+        let said = judged(r, asked, 3, 0.05, &|build, level| [1.0, 0.93][build] * PEAK[level]);
+        said["effect"]["significant"] == true
+    }),
+    cell(
         "12 equal treatments, an effect of 6 pairs is asked for, 3 repeats: any difference",
         Promise::AtMost(5.0),
         |r| {
