@@ -19,6 +19,8 @@ use crate::student::{CONFIDENCE, ROUNDING};
 
 /// Most neighbouring levels whose mean is compared.
 const WIDEST: usize = 4;
+/// Most levels that are judged by neighbours: the stretches grow with their square.
+const MOST_LEVELS: usize = 24;
 
 /// Course of a value over the levels of an ordered factor.
 #[derive(Clone, Debug, PartialEq)]
@@ -30,8 +32,8 @@ pub struct Course {
     /// First and last of the levels that may be the highest, if the value rises up to it and falls
     /// after it; none if it falls and rises again.
     pub peak: Option<[usize; 2]>,
-    /// Curve that rises to a peak and falls after it; empty without such a peak, or where the
-    /// treatments share no noise.
+    /// Curve that rises to a peak and falls after it; empty without such a peak, with more than 24
+    /// levels, or where the treatments share no noise.
     pub curve: Vec<Fit>,
 }
 
@@ -72,7 +74,8 @@ pub fn courses(
         if sweep.len() < 3 {
             return None;
         }
-        let shared = common.as_ref().and_then(|common| {
+        let is_short = sweep.len() <= MOST_LEVELS;
+        let shared = common.as_ref().filter(|_| is_short).and_then(|common| {
             let alpha_share = share * last_share(trials, looks);
             by_common_noise(common, sweep, alpha_share)
         });
@@ -314,6 +317,16 @@ mod tests {
     /// Returns three repeats of `tps`, whose last digits differ.
     fn repeats(tps: f64) -> Vec<(u32, f64)> {
         vec![(1, tps), (2, 1.01 * tps), (3, 0.992 * tps)]
+    }
+
+    #[test]
+    fn many_levels_are_judged_by_their_pairs() {
+        let trials: Vec<Vec<(u32, f64)>> =
+            (0..200).map(|level| repeats(if level < 100 { 100.0 } else { 150.0 })).collect();
+        let trials: Vec<Trials> = trials.iter().map(Vec::as_slice).collect();
+        let found = courses(&trials, &[(0..200).collect()], false, None).remove(0).unwrap();
+        assert!(found.rises && !found.falls && found.curve.is_empty());
+        assert_eq!(found.peak, Some([100, 199]));
     }
 
     #[test]
