@@ -68,13 +68,8 @@ impl Additive {
         // The first treatment's own error is in every difference from it.
         let entry = |a: usize, b: usize| match (a, b) {
             (0, _) | (_, 0) => 0.0,
-            _ => {
-                if a == b {
-                    2.0
-                } else {
-                    1.0
-                }
-            }
+            _ if a == b => 2.0,
+            _ => 1.0,
         };
         let row = |a: usize| (0..treatments).map(|b| entry(a, b)).collect();
         let covariance = (0..treatments).map(row).collect();

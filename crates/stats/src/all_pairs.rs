@@ -13,7 +13,7 @@ use crate::interim::InterimAnalyses;
 use crate::max_t::largest_t;
 use crate::ratio::{LogDifference, Method, Noise, Ratio, paired_ratio, unpaired_ratio};
 use crate::student::{CONFIDENCE, t_two_sided};
-use crate::studentized_range::{LargestT, Means};
+use crate::studentized_range::{Compared, LargestT};
 
 /// Chance of any false verdict.
 const ALPHA: f64 = 1.0 - CONFIDENCE;
@@ -102,10 +102,9 @@ fn at_one_look(
     let all = (0..measured.len()).flat_map(from).map(|(i, b)| (measured[i], b));
     let (asked, others): (Vec<_>, Vec<_>) = all.partition(|pair| asked.contains(pair));
     let common = CommonNoise::new(trials, has_blocks);
-    let judged = |pairs: &[(usize, usize)], compared: Compared, part: f64| {
-        let judgement = Judgement { alpha_share, part };
-        let by_common =
-            common.as_ref().and_then(|it| judgement.by_common_noise(it, pairs, compared));
+    let judged = |pairs: &[(usize, usize)], part: f64, is_alone: bool| {
+        let judgement = Judgement { alpha_share, part, is_alone };
+        let by_common = common.as_ref().and_then(|it| judgement.by_common_noise(it, pairs));
         let mut judged = by_common.unwrap_or_default();
         let left = pairs.iter().filter(|pair| !judged.contains_key(*pair));
         let by_pair = judgement.by_pair(trials, has_blocks, left.copied());
@@ -113,10 +112,10 @@ fn at_one_look(
         judged
     };
     if !are_few(asked.len(), asked.len() + others.len()) {
-        return judged(&[asked, others].concat(), Compared::AllPairs, 1.0);
+        return judged(&[asked, others].concat(), 1.0, false);
     }
-    let mut all = judged(&asked, Compared::Listed, OF_ASKED);
-    all.extend(judged(&others, Compared::AllPairs, 1.0 - OF_ASKED));
+    let mut all = judged(&asked, OF_ASKED, true);
+    all.extend(judged(&others, 1.0 - OF_ASKED, false));
     all
 }
 
@@ -126,15 +125,6 @@ fn are_few(asked: usize, all: usize) -> bool {
     asked > 0 && 3 * asked <= all
 }
 
-/// Pairs whose largest difference judges them.
-#[derive(Clone, Copy)]
-enum Compared {
-    /// All pairs of the treatments.
-    AllPairs,
-    /// Those that are judged, and no others.
-    Listed,
-}
-
 /// Judgement of pairs that are judged together.
 #[derive(Clone, Copy)]
 struct Judgement {
@@ -142,6 +132,8 @@ struct Judgement {
     alpha_share: f64,
     /// Part of it that these pairs may spend.
     part: f64,
+    /// Whether the largest difference of these pairs judges them, or that of all pairs.
+    is_alone: bool,
 }
 
 impl Judgement {
@@ -173,23 +165,20 @@ impl Judgement {
         ratios.into_iter().map(judged).collect()
     }
 
-    /// Judges those of `pairs` whose treatments share the `common` noise, by the largest difference of
-    /// the `compared`.
+    /// Judges those of `pairs` whose treatments share the `common` noise, by the largest difference.
     fn by_common_noise(
         self,
         common: &CommonNoise,
         pairs: &[(usize, usize)],
-        compared: Compared,
     ) -> Option<BTreeMap<(usize, usize), Pair>> {
         let CommonNoise { usable, model } = common;
         let place =
             |(a, b): &(usize, usize)| Some(((*a, *b), (common.place(*a)?, common.place(*b)?)));
         let pairs: Vec<_> = pairs.iter().filter_map(place).collect();
-        let largest = match compared {
-            Compared::AllPairs => LargestT::new(Means::AllPairs, usable.len(), model.freedom())?,
-            Compared::Listed => {
-                largest_t(model, pairs.iter().map(|(_, (i, j))| vec![(*i, 1.0), (*j, -1.0)]))?
-            }
+        let largest = if self.is_alone {
+            largest_difference(model, pairs.iter().map(|(_, places)| *places))?
+        } else {
+            LargestT::new(Compared::AllPairs, usable.len(), model.freedom())?
         };
         let level = self.alpha_share * self.part * common.level();
         let share = alike_share(&largest, level, model.freedom())? / self.alpha_share;
@@ -215,6 +204,14 @@ fn on_one_side([low, high]: [f64; 2], value: f64) -> [f64; 2] {
     if value > 1.0 { [low.max(1.0), high] } else { [low, high.min(1.0)] }
 }
 
+/// Returns the distribution of the largest |t| of `pairs` of the model's treatments.
+fn largest_difference(
+    model: &Additive,
+    pairs: impl Iterator<Item = (usize, usize)>,
+) -> Option<LargestT> {
+    largest_t(model, &pairs.map(|(a, b)| vec![(a, 1.0), (b, -1.0)]).collect::<Vec<_>>())
+}
+
 /// Returns the share of the 5% at which one pair alone would be judged as strictly as the `largest`
 /// of all at `level`.
 fn alike_share(largest: &LargestT, level: f64, freedom: f64) -> Option<f64> {
@@ -233,10 +230,10 @@ pub(crate) fn share_of_pairs(
     }
     let all = treatments * (treatments - 1) / 2;
     if !are_few(asked.len(), all) {
-        let largest = LargestT::new(Means::AllPairs, treatments, freedom)?;
+        let largest = LargestT::new(Compared::AllPairs, treatments, freedom)?;
         return alike_share(&largest, level(treatments), freedom);
     }
     let model = Additive::complete(treatments, freedom);
-    let largest = largest_t(&model, asked.iter().map(|(a, b)| vec![(*a, 1.0), (*b, -1.0)]))?;
+    let largest = largest_difference(&model, asked.iter().copied())?;
     alike_share(&largest, OF_ASKED * level(treatments), freedom)
 }

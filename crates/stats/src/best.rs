@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use crate::common_noise::level;
 use crate::ratio::{LogDifference, Noise, Ratio};
 use crate::student::t_one_sided;
-use crate::studentized_range::{LargestT, Means};
+use crate::studentized_range::{Compared, LargestT};
 
 /// Returns the p-value of each of `candidates` being the fastest. In 95% of runs the fastest is among
 /// those with more than 5%. `ratio` returns the ratio of two of them, as [`all_pairs`] judges it.
@@ -65,7 +65,7 @@ impl Leads {
         };
         let is_it = |(freedom, _): &&(f64, LargestT)| (freedom - log.freedom).abs() < 1e-9;
         if !self.known.iter().any(|known| is_it(&known)) {
-            let largest = LargestT::new(Means::LeadsOverOne, self.candidates, log.freedom)?;
+            let largest = LargestT::new(Compared::LeadsOverOne, self.candidates, log.freedom)?;
             self.known.push((log.freedom, largest));
         }
         let (_, largest) = self.known.iter().find(is_it)?;

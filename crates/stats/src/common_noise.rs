@@ -1,6 +1,6 @@
 //! The noise that all treatments of a run share.
 
-use crate::additive::{Additive, blocks, is_usable, logarithms};
+use crate::additive::{Additive, Weight, blocks, is_usable, logarithms};
 use crate::even_spread::spread_is_even;
 
 /// Trials of one treatment as (block, value).
@@ -34,6 +34,11 @@ impl CommonNoise {
     /// Returns the place of a treatment in the model; none if it is not usable.
     pub(crate) fn place(&self, treatment: usize) -> Option<usize> {
         self.usable.binary_search(&treatment).ok()
+    }
+
+    /// Returns a contrast of treatments as one of the model's; none if one of them is not usable.
+    pub(crate) fn in_model(&self, contrast: &[Weight]) -> Option<Vec<Weight>> {
+        contrast.iter().map(|(t, weight)| Some((self.place(*t)?, *weight))).collect()
     }
 }
 

@@ -4,62 +4,82 @@ use crate::additive::{Weight, blocks, is_usable};
 use crate::common_noise::{CommonNoise, Trials};
 use crate::interim::InterimAnalyses;
 use crate::ratio::{LogDifference, Method, Noise, Ratio};
-use crate::student::moments;
+use crate::student::{ROUNDING, moments};
+
+/// Trials of one run, with the noise that its treatments share: what whole factors are judged by.
+pub struct RunTrials<'a> {
+    pub(crate) trials: &'a [Trials<'a>],
+    pub(crate) has_blocks: bool,
+    pub(crate) looks: Option<&'a InterimAnalyses>,
+    /// None where the treatments do not spread alike, or not at all.
+    pub(crate) common: Option<CommonNoise>,
+}
+
+impl<'a> RunTrials<'a> {
+    /// Creates them from each treatment's (block, value); `has_blocks` and `looks` are those of
+    /// [`all_pairs`](crate::all_pairs()).
+    pub fn new(
+        trials: &'a [Trials<'a>],
+        has_blocks: bool,
+        looks: Option<&'a InterimAnalyses>,
+    ) -> Self {
+        let varies = |common: &CommonNoise| common.model.variance().sqrt() > ROUNDING;
+        let common = CommonNoise::new(trials, has_blocks).filter(varies);
+        Self { trials, has_blocks, looks, common }
+    }
+
+    /// Returns the share of the 5% that the last look may spend.
+    pub(crate) fn last_share(&self) -> f64 {
+        let blocks = blocks(self.trials).len();
+        let blocks = u32::try_from(blocks).unwrap_or(u32::MAX);
+        self.looks.map_or(1.0, |looks| looks.alpha_share(blocks))
+    }
+
+    /// Returns whether a treatment has trials, all of which have logarithms.
+    pub(crate) fn is_known(&self, treatment: usize) -> bool {
+        self.trials.get(treatment).is_some_and(|trials| is_usable(trials))
+    }
+
+    /// Estimates `contrast` from the trials of its own treatments.
+    pub(crate) fn by_own_trials(&self, contrast: &[Weight]) -> Option<LogDifference> {
+        match self.has_blocks {
+            true => within_blocks(self.trials, contrast),
+            false => of_means(self.trials, contrast),
+        }
+    }
+}
 
 /// Returns the geometric mean of the ratios `a` ÷ `b` of `pairs` (a, b) of a run's treatments.
 ///
 /// It is judged by itself, with the noise that all treatments share, or else with that of its own
-/// trials. `trials`, `has_blocks` and `looks` are those of [`all_pairs`](crate::all_pairs()). None
-/// without a pair, or where a treatment has no trial or one without a logarithm.
+/// trials. None without a pair, or where a treatment has no trial or one without a logarithm.
 ///
 /// ```
+/// use pgdyno_stats::{RunTrials, average_ratio};
+///
 /// let of = |tps: f64| [(1, tps), (2, 1.01 * tps), (3, 0.99 * tps)];
 /// let all = [of(100.0), of(120.0), of(300.0), of(432.0)];
 /// let trials: Vec<&[(u32, f64)]> = all.iter().map(|t| &t[..]).collect();
 /// // 1.2 and 1.44 times.
-/// let found = pgdyno_stats::average_ratio(&trials, &[(1, 0), (3, 2)], false, None).unwrap();
+/// let found = average_ratio(&RunTrials::new(&trials, false, None), &[(1, 0), (3, 2)]).unwrap();
 /// assert!(found.value.is_some_and(|value| (value - 1.2f64.powf(1.5)).abs() < 1e-9));
 /// ```
-pub fn average_ratio(
-    trials: &[Trials],
-    pairs: &[(usize, usize)],
-    has_blocks: bool,
-    looks: Option<&InterimAnalyses>,
-) -> Option<Ratio> {
-    let is_known = |t: usize| trials.get(t).is_some_and(|trials| is_usable(trials));
-    if pairs.is_empty() || !pairs.iter().all(|(a, b)| is_known(*a) && is_known(*b)) {
+pub fn average_ratio(run: &RunTrials, pairs: &[(usize, usize)]) -> Option<Ratio> {
+    if pairs.is_empty() || !pairs.iter().all(|(a, b)| run.is_known(*a) && run.is_known(*b)) {
         return None;
     }
     #[allow(clippy::cast_precision_loss)]
     let weight = 1.0 / pairs.len() as f64;
     let contrast: Vec<Weight> =
         pairs.iter().flat_map(|(a, b)| [(*a, weight), (*b, -weight)]).collect();
-    let share = last_share(trials, looks);
-    if let Some(common) = CommonNoise::new(trials, has_blocks) {
-        let place = |(t, weight): &Weight| Some((common.place(*t)?, *weight));
-        let contrast: Vec<Weight> = contrast.iter().map(place).collect::<Option<_>>()?;
+    let share = run.last_share();
+    if let Some(common) = &run.common {
         let noise = Noise::Shared { treatments: common.usable.len() };
-        let log = common.model.contrast(&contrast);
+        let log = common.model.contrast(&common.in_model(&contrast)?);
         return Some(Ratio::from_log(Method::Pooled, log, share * common.level(), noise));
     }
-    let log = by_own_trials(trials, &contrast, has_blocks)?;
-    let method = if has_blocks { Method::Paired } else { Method::Welch };
-    Some(Ratio::from_log(method, log, share, Noise::Own))
-}
-
-/// Returns the share of the 5% that the last look at `trials` may spend.
-pub(crate) fn last_share(trials: &[Trials], looks: Option<&InterimAnalyses>) -> f64 {
-    let blocks = crate::additive::blocks(trials).len();
-    looks.map_or(1.0, |looks| looks.alpha_share(u32::try_from(blocks).unwrap_or(u32::MAX)))
-}
-
-/// Estimates `contrast` from the trials of its own treatments.
-pub(crate) fn by_own_trials(
-    trials: &[Trials],
-    contrast: &[Weight],
-    has_blocks: bool,
-) -> Option<LogDifference> {
-    if has_blocks { within_blocks(trials, contrast) } else { of_means(trials, contrast) }
+    let method = if run.has_blocks { Method::Paired } else { Method::Welch };
+    Some(Ratio::from_log(method, run.by_own_trials(&contrast)?, share, Noise::Own))
 }
 
 /// Estimates `contrast` from its values within the blocks that have all of its treatments.
@@ -110,12 +130,13 @@ mod tests {
         let rest = [-0.1, 0.0, 0.1];
         let trials = [0.0, 1.0, 5.0, 7.0].map(|effect| repeats(&rest.map(|r| r + effect)));
         let trials: Vec<Trials> = trials.iter().map(Vec::as_slice).collect();
-        let found = average_ratio(&trials, &[(1, 0), (3, 2)], false, None).unwrap();
+        let run = RunTrials::new(&trials, false, None);
+        let found = average_ratio(&run, &[(1, 0), (3, 2)]).unwrap();
         assert!((found.value.unwrap().ln() - 1.5).abs() < 1e-9);
         // t(0.985; 8) = 2.634 at 60% of 5%; the error is √(0.01 × 4 / (4 × 3)).
         let half = 2.634 * (0.01f64 / 3.0).sqrt();
         assert!((found.ci95.unwrap()[0].ln() - (1.5 - half)).abs() < 1e-3, "{found:?}");
-        let alone = average_ratio(&trials, &[(1, 0)], false, None).unwrap();
+        let alone = average_ratio(&run, &[(1, 0)]).unwrap();
         let width = |ratio: &Ratio| ratio.ci95.map(|[low, high]| (high / low).ln()).unwrap();
         assert!((width(&alone) / width(&found) - 2f64.sqrt()).abs() < 1e-9);
     }
@@ -124,12 +145,15 @@ mod tests {
     fn without_a_common_noise_it_is_that_of_the_blocks() {
         // Two treatments share none. Differences 1.1, 0.9, 1.0.
         let (a, b) = (repeats(&[1.1, 1.9, 3.0]), repeats(&[0.0, 1.0, 2.0]));
-        let found = average_ratio(&[&a, &b], &[(0, 1)], true, None).unwrap();
+        let average = |trials: &[Trials], pairs: &[(usize, usize)]| {
+            average_ratio(&RunTrials::new(trials, true, None), pairs)
+        };
+        let found = average(&[&a, &b], &[(0, 1)]).unwrap();
         assert_eq!(found.method, Some(Method::Paired));
         let half = 4.302_65 * 0.1 / 3f64.sqrt();
         assert!((found.ci95.unwrap()[1].ln() - (1.0 + half)).abs() < 1e-4, "{found:?}");
-        assert_eq!(average_ratio(&[&a, &b], &[], true, None), None);
-        assert_eq!(average_ratio(&[&a, &[]], &[(0, 1)], true, None), None);
-        assert_eq!(average_ratio(&[&a], &[(0, 1)], true, None), None);
+        assert_eq!(average(&[&a, &b], &[]), None);
+        assert_eq!(average(&[&a, &[]], &[(0, 1)]), None);
+        assert_eq!(average(&[&a], &[(0, 1)]), None);
     }
 }

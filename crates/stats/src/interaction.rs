@@ -2,10 +2,9 @@
 
 use statrs::distribution::{ContinuousCDF, FisherSnedecor};
 
-use crate::additive::{Weight, inverted, is_usable};
-use crate::common_noise::{CommonNoise, Trials};
-use crate::contrast::{by_own_trials, last_share};
-use crate::interim::InterimAnalyses;
+use crate::additive::{Weight, inverted};
+use crate::common_noise::CommonNoise;
+use crate::contrast::RunTrials;
 use crate::ratio::LogDifference;
 use crate::student::{CONFIDENCE, ROUNDING, t_quantile, t_two_sided};
 
@@ -34,9 +33,8 @@ pub type Cells = Vec<Vec<Vec<usize>>>;
 /// Where the treatments share one noise, the F test of all differences of differences, and intervals
 /// by H. Scheffé, *A method for judging all contrasts in the analysis of variance*, Biometrika 40
 /// (1953). Otherwise each difference of differences with the first row and column has its own noise,
-/// and Bonferroni's inequality judges them together. `trials`, `has_blocks` and `looks` are those of
-/// [`all_pairs`](crate::all_pairs()). None where a treatment is missing, or nothing is left to tell the
-/// noise from.
+/// and Bonferroni's inequality judges them together. None where a treatment is missing, or nothing is
+/// left to tell the noise from.
 ///
 /// ```
 /// let of = |tps: f64| [(1, tps), (2, 1.01 * tps), (3, 0.99 * tps)];
@@ -44,27 +42,24 @@ pub type Cells = Vec<Vec<Vec<usize>>>;
 /// let (one, eight) = ([of(100.0), of(120.0)], [of(300.0), of(606.0)]);
 /// let trials: [&[(u32, f64)]; 4] = [&one[0], &one[1], &eight[0], &eight[1]];
 /// let table = vec![vec![vec![0], vec![2]], vec![vec![1], vec![3]]];
-/// let found = pgdyno_stats::interactions(&trials, &[table], false, None).remove(0).unwrap();
+/// let run = pgdyno_stats::RunTrials::new(&trials, false, None);
+/// let found = pgdyno_stats::interactions(&run, &[table]).remove(0).unwrap();
 /// assert!(found.p < 0.05 && (found.ratio - 2.02 / 1.2).abs() < 1e-6);
 /// assert_eq!((found.rows, found.columns), ([1, 0], [1, 0]));
 /// ```
-pub fn interactions(
-    trials: &[Trials],
-    tables: &[Cells],
-    has_blocks: bool,
-    looks: Option<&InterimAnalyses>,
-) -> Vec<Option<Interaction>> {
+pub fn interactions(run: &RunTrials, tables: &[Cells]) -> Vec<Option<Interaction>> {
     #[allow(clippy::cast_precision_loss)]
-    let share = last_share(trials, looks) / tables.len().max(1) as f64;
-    let common = CommonNoise::new(trials, has_blocks);
+    let share = run.last_share() / tables.len().max(1) as f64;
     let of = |cells: &Cells| {
-        let known = |t: &usize| is_usable(trials[*t]);
-        if !cells.iter().flatten().all(|cell| !cell.is_empty() && cell.iter().all(known)) {
+        let is_known = |cell: &Vec<usize>| {
+            !cell.is_empty() && cell.iter().all(|treatment| run.is_known(*treatment))
+        };
+        if !cells.iter().flatten().all(is_known) {
             return None;
         }
-        match &common {
+        match &run.common {
             Some(common) => by_common_noise(common, cells, share),
-            None => by_own_noise(trials, cells, has_blocks, share),
+            None => by_own_noise(run, cells, share),
         }
     };
     tables.iter().map(of).collect()
@@ -86,8 +81,11 @@ fn contrast(cells: &Cells, rows: [usize; 2], columns: [usize; 2]) -> Vec<Weight>
     corners.into_iter().flat_map(mean).collect()
 }
 
+/// Two rows and two columns.
+type Corners = ([usize; 2], [usize; 2]);
+
 /// Returns all ([row, earlier row], [column, earlier column]).
-fn corners(cells: &Cells) -> Vec<([usize; 2], [usize; 2])> {
+fn corners(cells: &Cells) -> Vec<Corners> {
     let pairs =
         |n: usize| (1..n).flat_map(|this| (0..this).map(move |that| [this, that])).collect();
     let (rows, columns): (Vec<_>, Vec<_>) =
@@ -95,19 +93,24 @@ fn corners(cells: &Cells) -> Vec<([usize; 2], [usize; 2])> {
     rows.iter().flat_map(|rows| columns.iter().map(|columns| (*rows, *columns))).collect()
 }
 
+/// Whether both earlier ones are the first: these make up all others.
+fn is_from_first((rows, columns): &Corners) -> bool {
+    rows[1] == 0 && columns[1] == 0
+}
+
 fn by_common_noise(common: &CommonNoise, cells: &Cells, share: f64) -> Option<Interaction> {
     let model = &common.model;
-    let in_model = |contrast: Vec<Weight>| -> Option<Vec<Weight>> {
-        contrast.into_iter().map(|(t, weight)| Some((common.place(t)?, weight))).collect()
-    };
     let corners = corners(cells);
     let all: Vec<Vec<Weight>> = corners
         .iter()
-        .map(|(rows, columns)| in_model(contrast(cells, *rows, *columns)))
+        .map(|(rows, columns)| common.in_model(&contrast(cells, *rows, *columns)))
         .collect::<Option<_>>()?;
-    let is_basis = |(rows, columns): &([usize; 2], [usize; 2])| rows[1] == 0 && columns[1] == 0;
-    let basis: Vec<&Vec<Weight>> =
-        corners.iter().zip(&all).filter(|(corner, _)| is_basis(corner)).map(|(_, c)| c).collect();
+    let basis: Vec<&Vec<Weight>> = corners
+        .iter()
+        .zip(&all)
+        .filter(|(corner, _)| is_from_first(corner))
+        .map(|(_, contrast)| contrast)
+        .collect();
     let covariance = basis.iter().map(|a| basis.iter().map(|b| model.covariance(a, b)).collect());
     let inverse = inverted(covariance.collect())?;
     let values: Vec<f64> = basis.iter().map(|c| model.contrast(c).difference).collect();
@@ -118,9 +121,6 @@ fn by_common_noise(common: &CommonNoise, cells: &Cells, share: f64) -> Option<In
         .sum();
     #[allow(clippy::cast_precision_loss)]
     let count = basis.len() as f64;
-    if model.variance().sqrt() <= ROUNDING {
-        return None;
-    }
     let f = FisherSnedecor::new(count, model.freedom()).ok()?;
     let level = common.level() * share;
     let p = (f.sf(form / count / model.variance()) / level).min(1.0);
@@ -129,18 +129,12 @@ fn by_common_noise(common: &CommonNoise, cells: &Cells, share: f64) -> Option<In
     clearest(each, p, |_| Some(critical))
 }
 
-fn by_own_noise(
-    trials: &[Trials],
-    cells: &Cells,
-    has_blocks: bool,
-    share: f64,
-) -> Option<Interaction> {
+fn by_own_noise(run: &RunTrials, cells: &Cells, share: f64) -> Option<Interaction> {
     let from_first: Vec<_> = corners(cells)
         .into_iter()
-        .filter(|(rows, columns)| rows[1] == 0 && columns[1] == 0)
+        .filter(is_from_first)
         .map(|(rows, columns)| {
-            let contrast = contrast(cells, rows, columns);
-            let log = by_own_trials(trials, &contrast, has_blocks);
+            let log = run.by_own_trials(&contrast(cells, rows, columns));
             Some(((rows, columns), log.filter(|log| log.error > ROUNDING)?))
         })
         .collect::<Option<_>>()?;
@@ -156,7 +150,7 @@ fn by_own_noise(
 
 /// Returns the interaction with the largest |t|, turned so that its ratio is not below 1.
 fn clearest(
-    each: impl Iterator<Item = (([usize; 2], [usize; 2]), LogDifference)>,
+    each: impl Iterator<Item = (Corners, LogDifference)>,
     p: f64,
     critical: impl Fn(&LogDifference) -> Option<f64>,
 ) -> Option<Interaction> {
@@ -174,6 +168,7 @@ fn clearest(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::common_noise::Trials;
 
     fn repeats(values: &[f64]) -> Vec<(u32, f64)> {
         (1..).zip(values.iter().map(|log| log.exp())).collect()
@@ -182,7 +177,7 @@ mod tests {
     fn of(trials: &[Vec<(u32, f64)>], has_blocks: bool) -> Option<Interaction> {
         let trials: Vec<Trials> = trials.iter().map(Vec::as_slice).collect();
         let table = vec![vec![vec![0], vec![1]], vec![vec![2], vec![3]]];
-        interactions(&trials, &[table], has_blocks, None).remove(0)
+        interactions(&RunTrials::new(&trials, has_blocks, None), &[table]).remove(0)
     }
 
     #[test]

@@ -73,7 +73,7 @@ mod variance;
 pub use all_pairs::{Pair, all_pairs};
 pub use best::p_of_best;
 pub use changes::changes;
-pub use contrast::average_ratio;
+pub use contrast::{RunTrials, average_ratio};
 pub use estimate::{Estimate, geometric_mean_ci95, mean_ci95, mean_ci95_at};
 pub use holm::holm;
 pub use host_noise::{HostNoise, NoHostNoise};

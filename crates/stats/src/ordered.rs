@@ -12,10 +12,9 @@ use std::collections::BTreeSet;
 use crate::additive::Weight;
 use crate::all_pairs::all_pairs;
 use crate::common_noise::{CommonNoise, Trials};
-use crate::contrast::last_share;
-use crate::interim::InterimAnalyses;
+use crate::contrast::RunTrials;
 use crate::max_t::largest_t;
-use crate::student::{CONFIDENCE, ROUNDING};
+use crate::student::CONFIDENCE;
 
 /// Most neighbouring levels whose mean is compared.
 const WIDEST: usize = 4;
@@ -48,38 +47,29 @@ pub struct Fit {
 
 /// Returns the course over each of `sweeps`, which list treatments in the order of their levels.
 ///
-/// `trials`, `has_blocks` and `looks` are those of [`all_pairs`]. In 95% of runs nothing is said of any
-/// sweep that is not so. None for a sweep of fewer than three levels, or with a level of which nothing
+/// In 95% of runs nothing is said of any sweep that is not so. None for a sweep of fewer than three levels, or with a level of which nothing
 /// is known.
 ///
 /// ```
 /// let trials = [100.0, 150.0, 200.0, 190.0].map(|tps| [(1, tps), (2, 1.01 * tps), (3, 0.99 * tps)]);
 /// let [a, b, c, d] = &trials;
 /// let noisy = [(1, 180.0), (2, 182.0), (3, 177.0)];
-/// let courses = pgdyno_stats::courses(&[a, b, c, d, &noisy], &[vec![0, 1, 2, 3]], false, None);
+/// let trials: [&[(u32, f64)]; 5] = [a, b, c, d, &noisy];
+/// let run = pgdyno_stats::RunTrials::new(&trials, false, None);
+/// let courses = pgdyno_stats::courses(&run, &[vec![0, 1, 2, 3]]);
 /// let course = courses[0].as_ref().unwrap();
 /// assert!(course.rises && course.falls);
 /// assert_eq!(course.peak, Some([2, 2]));
 /// ```
-pub fn courses(
-    trials: &[Trials],
-    sweeps: &[Vec<usize>],
-    has_blocks: bool,
-    looks: Option<&InterimAnalyses>,
-) -> Vec<Option<Course>> {
+pub fn courses(run: &RunTrials, sweeps: &[Vec<usize>]) -> Vec<Option<Course>> {
     #[allow(clippy::cast_precision_loss)]
     let share = 1.0 / sweeps.len().max(1) as f64;
-    let common = CommonNoise::new(trials, has_blocks);
+    let last_share = share * run.last_share();
     let of = |sweep: &Vec<usize>| {
-        if sweep.len() < 3 {
-            return None;
-        }
-        let is_short = sweep.len() <= MOST_LEVELS;
-        let shared = common.as_ref().filter(|_| is_short).and_then(|common| {
-            let alpha_share = share * last_share(trials, looks);
-            by_common_noise(common, sweep, alpha_share)
-        });
-        shared.or_else(|| by_pairs(trials, sweep, has_blocks, looks, share))
+        let by_neighbours = (3..=MOST_LEVELS).contains(&sweep.len());
+        let common = run.common.as_ref().filter(|_| by_neighbours);
+        let shared = common.and_then(|common| by_common_noise(common, sweep, last_share));
+        shared.or_else(|| by_pairs(run, sweep, share))
     };
     sweeps.iter().map(of).collect()
 }
@@ -109,9 +99,6 @@ fn slope(sweep: &[usize], (first, last): Stretch) -> Vec<Weight> {
 
 fn by_common_noise(common: &CommonNoise, sweep: &[usize], alpha_share: f64) -> Option<Course> {
     let model = &common.model;
-    if model.variance().sqrt() <= ROUNDING {
-        return None;
-    }
     let places: Vec<usize> = sweep.iter().map(|t| common.place(*t)).collect::<Option<_>>()?;
     let contrast = |plus: Stretch, minus: Stretch| {
         [mean_over(&places, plus, 1.0), mean_over(&places, minus, -1.0)].concat()
@@ -131,7 +118,7 @@ fn by_common_noise(common: &CommonNoise, sweep: &[usize], alpha_share: f64) -> O
     let levels: Vec<Stretch> = stretches.into_iter().filter(|stretch| *stretch != all).collect();
     contrasts.extend(levels.iter().map(|stretch| contrast(*stretch, all)));
     let alpha = (1.0 - CONFIDENCE) * common.level() * alpha_share;
-    let critical = largest_t(model, contrasts.iter().cloned())?.critical(alpha)?;
+    let critical = largest_t(model, &contrasts)?.critical(alpha)?;
     let estimates: Vec<(f64, f64)> = contrasts
         .iter()
         .map(|contrast| {
@@ -157,16 +144,13 @@ fn by_common_noise(common: &CommonNoise, sweep: &[usize], alpha_share: f64) -> O
 }
 
 /// Judges by the pairs of the sweep's treatments, each by its own trials.
-fn by_pairs(
-    trials: &[Trials],
-    sweep: &[usize],
-    has_blocks: bool,
-    looks: Option<&InterimAnalyses>,
-    share: f64,
-) -> Option<Course> {
-    let members: Vec<Trials> = sweep.iter().map(|t| trials[*t]).collect();
-    let pairs = all_pairs(&members, &BTreeSet::new(), has_blocks, looks);
-    if pairs.values().all(|pair| pair.p.is_none()) || members.iter().any(|t| t.is_empty()) {
+fn by_pairs(run: &RunTrials, sweep: &[usize], share: f64) -> Option<Course> {
+    let members: Vec<Trials> = sweep.iter().map(|t| run.trials[*t]).collect();
+    if members.len() < 3 || members.iter().any(|trials| trials.is_empty()) {
+        return None;
+    }
+    let pairs = all_pairs(&members, &BTreeSet::new(), run.has_blocks, run.looks);
+    if pairs.values().all(|pair| pair.p.is_none()) {
         return None;
     }
     let shown = |rises: bool| -> Vec<Stretch> {
@@ -324,7 +308,8 @@ mod tests {
         let trials: Vec<Vec<(u32, f64)>> =
             (0..200).map(|level| repeats(if level < 100 { 100.0 } else { 150.0 })).collect();
         let trials: Vec<Trials> = trials.iter().map(Vec::as_slice).collect();
-        let found = courses(&trials, &[(0..200).collect()], false, None).remove(0).unwrap();
+        let run = RunTrials::new(&trials, false, None);
+        let found = courses(&run, &[(0..200).collect()]).remove(0).unwrap();
         assert!(found.rises && !found.falls && found.curve.is_empty());
         assert_eq!(found.peak, Some([100, 199]));
     }
@@ -334,7 +319,7 @@ mod tests {
         let trials: Vec<Vec<(u32, f64)>> = [100.0, 150.0, 180.0, 170.0].map(repeats).into();
         let known = |trials: &[Vec<(u32, f64)>], sweep: Vec<usize>| {
             let trials: Vec<Trials> = trials.iter().map(Vec::as_slice).collect();
-            courses(&trials, &[sweep], false, None).remove(0)
+            courses(&RunTrials::new(&trials, false, None), &[sweep]).remove(0)
         };
         assert!(known(&trials, vec![0, 1, 2, 3]).is_some_and(|course| course.rises));
         assert_eq!(known(&trials, vec![0, 1]), None, "two levels are a pair");

@@ -30,7 +30,7 @@ pub(crate) type Differences = Arc<[f64]>;
 
 /// Differences of means that are compared.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Means {
+pub(crate) enum Compared {
     /// Each with each other, in both directions.
     AllPairs,
     /// How far the others lie above one of them.
@@ -46,7 +46,7 @@ pub(crate) struct LargestT {
 impl LargestT {
     /// Creates the distribution for `means` (at least 2) and the error's degrees of `freedom`; none
     /// outside the domain.
-    pub(crate) fn new(compared: Means, means: usize, freedom: f64) -> Option<Self> {
+    pub(crate) fn new(compared: Compared, means: usize, freedom: f64) -> Option<Self> {
         Self::of(differences(compared, means)?, freedom)
     }
 
@@ -96,8 +96,8 @@ pub(crate) fn tabulated(mut drawn: Vec<f64>) -> Differences {
 
 /// Returns the distribution of the largest difference of `means` deviates; computed once in a
 /// process. None for fewer than 2.
-fn differences(compared: Means, means: usize) -> Option<Differences> {
-    static KNOWN: Mutex<BTreeMap<(Means, usize), Differences>> = Mutex::new(BTreeMap::new());
+fn differences(compared: Compared, means: usize) -> Option<Differences> {
+    static KNOWN: Mutex<BTreeMap<(Compared, usize), Differences>> = Mutex::new(BTreeMap::new());
     let mut known = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
     if let Some(found) = known.get(&(compared, means)) {
         return Some(Arc::clone(found));
@@ -113,11 +113,11 @@ fn differences(compared: Means, means: usize) -> Option<Differences> {
     // The chance that all others lie within `steps` of the deviate at `node`.
     let others_within = |node: usize, steps: usize| match compared {
         // It is the highest of all.
-        Means::AllPairs => {
+        Compared::AllPairs => {
             let low = node.checked_sub(steps).map_or(0.0, |low| below[low]);
             all_means * (below[node] - low).powi(others)
         }
-        Means::LeadsOverOne => below.get(node + steps).map_or(1.0, |high| high.powi(others)),
+        Compared::LeadsOverOne => below.get(node + steps).map_or(1.0, |high| high.powi(others)),
     };
     let within = |steps: usize| -> f64 {
         let at = |node: usize| density[node] * others_within(node, steps);
@@ -144,7 +144,7 @@ mod tests {
             (20, 60.0, 5.241),
         ] {
             let found =
-                LargestT::new(Means::AllPairs, means, freedom).unwrap().critical(0.05).unwrap()
+                LargestT::new(Compared::AllPairs, means, freedom).unwrap().critical(0.05).unwrap()
                     * SQRT_2;
             assert!((found - q).abs() < 1.5e-3, "k={means} ν={freedom}: {found} is not {q}");
         }
@@ -157,7 +157,7 @@ mod tests {
         for (others, freedom, t) in
             [(1, 10.0, 1.81), (2, 10.0, 2.15), (3, 6.0, 2.558), (5, 20.0, 2.387), (9, 60.0, 2.475)]
         {
-            let leads = LargestT::new(Means::LeadsOverOne, others + 1, freedom).unwrap();
+            let leads = LargestT::new(Compared::LeadsOverOne, others + 1, freedom).unwrap();
             let found = leads.critical(0.05).unwrap();
             assert!((found - t).abs() < 6e-3, "k={others} ν={freedom}: {found} is not {t}");
         }
@@ -166,12 +166,12 @@ mod tests {
     #[test]
     fn the_largest_of_one_pair_is_students() {
         for freedom in [1.0, 2.0, 5.0, 40.0] {
-            let pair = LargestT::new(Means::AllPairs, 2, freedom).unwrap();
+            let pair = LargestT::new(Compared::AllPairs, 2, freedom).unwrap();
             for t in [0.0, 0.5, 2.0, 6.0] {
                 let (found, wanted) = (pair.p(t).unwrap(), t_two_sided(t, freedom).unwrap());
                 assert!((found - wanted).abs() < 2e-4, "ν={freedom} t={t}: {found}, {wanted}");
             }
         }
-        assert!(LargestT::new(Means::AllPairs, 1, 5.0).is_none());
+        assert!(LargestT::new(Compared::AllPairs, 1, 5.0).is_none());
     }
 }

@@ -62,11 +62,12 @@ pub(super) fn compare(
     family: &Family,
 ) -> Vec<Comparison> {
     // Each percentile is a family of its own.
-    let families = PERCENTILES.map(|(name, _)| {
+    let of_percentile = |(name, _): &(&'static str, f64)| {
         let measure = Measure::from_name(name)?;
         let values: Vec<&[(u32, f64)]> = sums.iter().map(|sums| sums.values(measure)).collect();
         Some((measure, Family::new(&view.plan, &values)))
-    });
+    };
+    let families: Vec<(Measure, Family)> = PERCENTILES.iter().filter_map(of_percentile).collect();
     let comparison = |(factor, treatment, to): (&String, usize, usize)| {
         let judged = family.judged(treatment, to)?;
         let levels = |index: usize| &view.plan.treatments[index].levels;
@@ -78,7 +79,7 @@ pub(super) fn compare(
             limited(sums, treatment, to),
         );
         let ratio = |measure: Measure| {
-            let (_, family) = families.iter().flatten().find(|(known, _)| *known == measure)?;
+            let (_, family) = families.iter().find(|(known, _)| *known == measure)?;
             Some(family.judged(treatment, to)?.ratio)
         };
         Some(Comparison { latency: latency(ratio), ..words })

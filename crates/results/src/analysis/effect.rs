@@ -1,10 +1,8 @@
 //! Effect of one level of a factor against another, under each combination of the other levels.
 
-use pgdyno_model::Levels;
-
 use super::family::{Family, Judged};
-use super::question::asked_levels;
-use super::view::{Comparison, RunView, TreatmentView};
+use super::question::{asked_levels, effect_pairs};
+use super::view::{Comparison, RunView};
 
 /// Effect under one combination of the other factors' levels.
 pub(crate) struct Effect {
@@ -14,36 +12,22 @@ pub(crate) struct Effect {
     pub(crate) judged: Judged,
 }
 
-/// Returns the effect for each two treatments that differ in these levels alone.
-pub(crate) fn effects(
-    view: &RunView,
-    family: &Family,
-    factor: &str,
-    level: &str,
-    against: &str,
-) -> Vec<Effect> {
-    let has =
-        |levels: &Levels, label: &str| levels.get(factor).is_some_and(|l| l.to_string() == label);
-    let of = |t: &TreatmentView| {
-        let given = t.factors.without(&[factor]);
-        let other = view
-            .treatments
-            .iter()
-            .find(|o| has(&o.factors, against) && o.factors.without(&[factor]) == given)?;
-        Some(Effect { given: given.to_string(), judged: family.judged(t.index, other.index)? })
+/// Returns the effect for each two treatments that differ in the asked levels of `factor` alone.
+pub(crate) fn effects(view: &RunView, family: &Family, factor: &str) -> Vec<Effect> {
+    let effect = |(this, that): (usize, usize)| {
+        let given = view.plan.treatments[this].levels.without(&[factor]).to_string();
+        Some(Effect { given, judged: family.judged(this, that)? })
     };
-    view.treatments.iter().filter(|t| has(&t.factors, level)).filter_map(of).collect()
+    effect_pairs(&view.plan).into_iter().filter_map(effect).collect()
 }
 
 /// Returns the comparisons between the two levels that the question is about; all comparisons of
 /// the factor if the plan compares neither with the other.
 pub(crate) fn asked_comparisons(view: &RunView) -> Vec<&Comparison> {
-    let Some((factor, level, against)) = asked_levels(&view.plan) else { return Vec::new() };
-    let label = |index: usize| Some(view.treatments.get(index)?.factors.get(&factor)?.to_string());
+    let Some((factor, ..)) = asked_levels(&view.plan) else { return Vec::new() };
+    let pairs = effect_pairs(&view.plan);
     let is_asked = |c: &&Comparison| {
-        let (this, that) = (label(c.treatment), label(c.to));
-        let both = [this.as_ref(), that.as_ref()];
-        c.factor == factor && [&level, &against].iter().all(|wanted| both.contains(&Some(*wanted)))
+        pairs.contains(&(c.treatment, c.to)) || pairs.contains(&(c.to, c.treatment))
     };
     let asked: Vec<&Comparison> = view.comparisons.iter().filter(is_asked).collect();
     if asked.is_empty() {

@@ -6,7 +6,7 @@ use std::cmp::Ordering;
 use pgdyno_model::record::RunState;
 use pgdyno_model::units::{Bytes, Span};
 use pgdyno_model::{LevelValue, Levels, Plan};
-use pgdyno_stats::{self as stats, Cells};
+use pgdyno_stats::{self as stats, Cells, RunTrials};
 
 use super::family::{ALPHA, is_provisional};
 use super::pairing::interim_analyses;
@@ -14,22 +14,44 @@ use super::question::{asked_levels, effect_pairs};
 use super::treatment::TreatmentSamples;
 use super::view::{CoursePoint, CourseView, EffectView, InteractionView};
 
-/// Returns the course over each ordered factor, under each combination of the others; none of a run
-/// in `state` that may still change, and none with a rate, which sets tps.
-pub(super) fn courses(plan: &Plan, state: RunState, sums: &[TreatmentSamples]) -> Vec<CourseView> {
-    if is_provisional(plan, state) || has_rate(plan) {
-        return Vec::new();
+/// What a run says of whole factors.
+#[derive(Default)]
+pub(super) struct Factors {
+    pub(super) effect: Option<EffectView>,
+    pub(super) courses: Vec<CourseView>,
+    pub(super) interactions: Vec<InteractionView>,
+}
+
+impl Factors {
+    /// Judges the factors of a run in `state`. Nothing is said of one that may still change, nor of one
+    /// with a rate, which sets tps.
+    pub(super) fn of_run(plan: &Plan, state: RunState, sums: &[TreatmentSamples]) -> Self {
+        let has_rate =
+            plan.find.is_none() && plan.treatments.iter().any(|t| t.options.rate.is_some());
+        if is_provisional(plan, state) || has_rate {
+            return Self::default();
+        }
+        let trials: Vec<&[(u32, f64)]> = sums.iter().map(|sums| sums.tps.as_slice()).collect();
+        let looks = interim_analyses(plan);
+        let run = RunTrials::new(&trials, !plan.is_sequential(), looks.as_ref());
+        Self {
+            effect: average_effect(plan, sums, &run),
+            courses: courses(plan, sums, &run),
+            interactions: interactions(plan, sums, &run),
+        }
     }
+}
+
+/// Returns the course over each ordered factor, under each combination of the others.
+fn courses(plan: &Plan, sums: &[TreatmentSamples], run: &RunTrials) -> Vec<CourseView> {
     let of_factor = |factor: &String| sweeps(plan, factor, sums);
     let sweeps: Vec<Sweep> = plan.factors.iter().flat_map(of_factor).collect();
-    let trials: Vec<&[(u32, f64)]> = sums.iter().map(|sums| sums.tps.as_slice()).collect();
     let members: Vec<Vec<usize>> = sweeps.iter().map(|sweep| sweep.treatments.clone()).collect();
-    let looks = interim_analyses(plan);
-    let found = stats::courses(&trials, &members, !plan.is_sequential(), looks.as_ref());
+    let found = stats::courses(run, &members);
     let view = |(sweep, course): (Sweep, Option<stats::Course>)| {
         let Sweep { factor, given, treatments } = sweep;
         let stats::Course { rises, falls, peak, curve } = course?;
-        let curve = in_tps(&curve, &treatments, &trials);
+        let curve = in_tps(&curve, &treatments, sums);
         Some(CourseView { factor, given, treatments, rises, falls, peak, curve })
     };
     sweeps.into_iter().zip(found).filter_map(view).collect()
@@ -47,21 +69,17 @@ struct Sweep {
 fn in_tps(
     curve: &[stats::Fit],
     treatments: &[usize],
-    trials: &[&[(u32, f64)]],
+    sums: &[TreatmentSamples],
 ) -> Vec<CoursePoint> {
     #[allow(clippy::cast_precision_loss)]
     let mean = |logs: &[f64]| logs.iter().sum::<f64>() / logs.len() as f64;
-    let of = |t: &usize| mean(&trials[*t].iter().map(|(_, tps)| tps.ln()).collect::<Vec<f64>>());
+    let of = |t: &usize| mean(&sums[*t].tps.iter().map(|(_, tps)| tps.ln()).collect::<Vec<f64>>());
     let level = mean(&treatments.iter().map(of).collect::<Vec<f64>>()).exp();
     let point = |fit: &stats::Fit| CoursePoint {
         value: level * fit.value,
         band: fit.band.map(|end| level * end),
     };
     curve.iter().map(point).collect()
-}
-
-fn has_rate(plan: &Plan) -> bool {
-    plan.find.is_none() && plan.treatments.iter().any(|t| t.options.rate.is_some())
 }
 
 /// Returns the sweeps over `factor`; none of fewer than three levels, or where its levels have no
@@ -120,23 +138,13 @@ impl Place {
 }
 
 /// Returns the effect that the question asks for, averaged over all combinations that were measured;
-/// none of fewer than two, none of a run in `state` that may still change, and none with a rate.
-pub(super) fn average_effect(
-    plan: &Plan,
-    state: RunState,
-    sums: &[TreatmentSamples],
-) -> Option<EffectView> {
-    if is_provisional(plan, state) || has_rate(plan) {
-        return None;
-    }
+/// none of fewer than two.
+fn average_effect(plan: &Plan, sums: &[TreatmentSamples], run: &RunTrials) -> Option<EffectView> {
     let (factor, level, against) = asked_levels(plan)?;
     let is_measured = |t: usize| !sums[t].tps.is_empty();
     let mut pairs = effect_pairs(plan);
     pairs.retain(|(this, that)| is_measured(*this) && is_measured(*that));
-    let trials: Vec<&[(u32, f64)]> = sums.iter().map(|sums| sums.tps.as_slice()).collect();
-    let looks = interim_analyses(plan);
-    let ratio = (pairs.len() > 1)
-        .then(|| stats::average_ratio(&trials, &pairs, !plan.is_sequential(), looks.as_ref()))??;
+    let ratio = (pairs.len() > 1).then(|| stats::average_ratio(run, &pairs))??;
     Some(EffectView {
         factor,
         level,
@@ -149,24 +157,14 @@ pub(super) fn average_effect(
     })
 }
 
-/// Returns the interaction of each two factors of which every combination was measured; none of a run
-/// in `state` that may still change, and none with a rate, which sets tps.
-pub(super) fn interactions(
-    plan: &Plan,
-    state: RunState,
-    sums: &[TreatmentSamples],
-) -> Vec<InteractionView> {
-    if is_provisional(plan, state) || has_rate(plan) {
-        return Vec::new();
-    }
+/// Returns the interaction of each two factors of which every combination was measured.
+fn interactions(plan: &Plan, sums: &[TreatmentSamples], run: &RunTrials) -> Vec<InteractionView> {
     let tables: Vec<Table> = pairs_of_factors(plan)
         .into_iter()
         .filter_map(|(factor, on)| Table::new(plan, sums, factor, on))
         .collect();
-    let trials: Vec<&[(u32, f64)]> = sums.iter().map(|sums| sums.tps.as_slice()).collect();
     let cells: Vec<Cells> = tables.iter().map(|table| table.cells.clone()).collect();
-    let looks = interim_analyses(plan);
-    let found = stats::interactions(&trials, &cells, !plan.is_sequential(), looks.as_ref());
+    let found = stats::interactions(run, &cells);
     let view = |(table, found): (Table, Option<stats::Interaction>)| {
         let stats::Interaction { p, rows: [level, against], columns, ratio, ci95 } = found?;
         let [higher, lower] = columns.map(|column| table.columns[column].to_string());
@@ -187,7 +185,7 @@ pub(super) fn interactions(
 }
 
 /// Returns all pairs of factors: the one whose effect is looked at, and the one on which it may
-/// depend. The factor that the question is about comes first, clients and storage sizes last.
+/// depend: clients and scale come last.
 fn pairs_of_factors(plan: &Plan) -> Vec<(&str, &str)> {
     let is_load = |factor: &str| factor == "clients" || factor == "scale";
     let mut factors: Vec<&str> = plan.factors.iter().map(String::as_str).collect();

@@ -9,6 +9,7 @@ use std::collections::BTreeSet;
 use pgdyno_model::record::{RunState, SessionEnd, SessionRecord};
 use pgdyno_model::{Plan, Treatment, TrialRecord};
 
+use super::factors::Factors;
 use super::family::Family;
 use super::pairing::Pairing;
 use super::treatment::TreatmentSamples;
@@ -17,8 +18,8 @@ use super::view::{
     TrialState, TrialView,
 };
 use super::{
-    capacity, compare, factors, noise_floor, pairs, promise, scaling, stages, stopping, treatment,
-    trial, why,
+    capacity, compare, noise_floor, pairs, promise, scaling, stages, stopping, treatment, trial,
+    why,
 };
 use crate::prose::{self, Watched, notes};
 use crate::report::CrashView;
@@ -59,9 +60,9 @@ pub(super) fn read(
     view.capacity = capacity::views(&view);
     view.why = why::of_run(&view, &sums);
     view.scaling = scaling::sweeps(&view.plan, &sums);
-    view.effect = factors::average_effect(&view.plan, view.run.state, &sums);
-    view.courses = factors::courses(&view.plan, view.run.state, &sums);
-    view.interactions = factors::interactions(&view.plan, view.run.state, &sums);
+    let factors = Factors::of_run(&view.plan, view.run.state, &sums);
+    (view.effect, view.courses) = (factors.effect, factors.courses);
+    view.interactions = factors.interactions;
     view.stopping = stopping::view(&view, &sums);
     if let Some(session) = view.sessions.last() {
         view.noise_floor = noise_floor::of(store, &session.host)?;

@@ -3,6 +3,7 @@
 use pgdyno_model::{Levels, format};
 use pgdyno_stats::{FEWEST_RUNS, NoInterval};
 
+use super::phrases::with;
 use crate::analysis::family::Judged;
 use crate::analysis::{Comparison, RatioView, Withheld};
 
@@ -59,7 +60,7 @@ pub(crate) fn comparison(
         levels.get(factor).map_or_else(String::new, |level| format!("{factor}={level}"))
     };
     let given = levels.without(&[factor]).to_string();
-    let with = if given.is_empty() { String::new() } else { format!("With {given}: ") };
+    let with = with(&given);
     let (this, that) = (level(levels), level(base));
     let verdict = verdict(&this, &that, judged, None, generator_limited);
     Comparison {

@@ -1,24 +1,23 @@
 //! Sentences on courses over ordered factors, and on interactions of two factors.
 
-use pgdyno_model::{Treatment, format};
+use pgdyno_model::format;
 
 use super::comparison::range;
+use super::phrases::{capital, with};
 use crate::analysis::family::measure;
 use crate::analysis::{CourseView, InteractionView, RunView};
 
 /// Renders where each course rises, falls and is highest.
 pub(super) fn courses(view: &RunView) -> impl Iterator<Item = String> {
     view.courses.iter().map(|course| {
-        let given = match course.given.as_str() {
-            "" => "Over".to_owned(),
-            given => format!("With {given}: over"),
-        };
-        let levels = course.treatments.len();
-        format!(
-            "{given} {levels} levels of {}, {} (95% confidence).",
+        let said = format!(
+            "{}over {} levels of {}, {} (95% confidence).",
+            with(&course.given),
+            course.treatments.len(),
             course.factor,
             shape(course, view)
-        )
+        );
+        capital(&said)
     })
 }
 
@@ -39,15 +38,11 @@ fn shape(course: &CourseView, view: &RunView) -> String {
 
 /// Renders the levels that may be the highest: `at clients=16`, `between clients=8 and clients=32`.
 fn place(course: &CourseView, [first, last]: [usize; 2], view: &RunView) -> String {
-    let level = |position: usize| {
-        let treatment: Option<&Treatment> =
-            course.treatments.get(position).and_then(|t| view.plan.treatments.get(*t));
-        treatment
-            .and_then(|t| t.levels.get(&course.factor))
-            .map_or_else(String::new, ToString::to_string)
-    };
-    let [low, high] =
-        [first, last].map(|position| format!("{}={}", course.factor, level(position)));
+    let factor = &course.factor;
+    let [low, high] = [first, last].map(|position| {
+        let levels = &view.plan.treatments[course.treatments[position]].levels;
+        levels.get(factor).map_or_else(String::new, |level| format!("{factor}={level}"))
+    });
     let beyond =
         if first + 1 == course.treatments.len() { ", the last that was measured" } else { "" };
     if first == last { format!("at {low}{beyond}") } else { format!("between {low} and {high}") }

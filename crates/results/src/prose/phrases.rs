@@ -22,6 +22,11 @@ pub(crate) fn degrees_of_freedom(freedom: f64) -> String {
     }
 }
 
+/// Renders under which levels something holds: `With clients=8: `; empty without levels.
+pub(super) fn with(given: &str) -> String {
+    if given.is_empty() { String::new() } else { format!("With {given}: ") }
+}
+
 /// Returns `So far, ` for a run whose result may still change; else nothing.
 pub(super) fn so_far(view: &RunView) -> &'static str {
     if is_provisional(&view.plan, view.run.state) { "So far, " } else { "" }

@@ -3,11 +3,12 @@
 use pgdyno_model::{Treatment, format};
 use pgdyno_stats::{Fitted, NoFit, Scaling};
 
+use super::phrases::with;
 use crate::analysis::TreatmentView;
 
 /// Renders the law of one client sweep, or why there is none; `given` are the levels it is under.
 pub(crate) fn scaling(given: &str, law: Result<&Scaling, &NoFit>) -> String {
-    let with = if given.is_empty() { String::new() } else { format!("With {given}: ") };
+    let with = with(given);
     match law {
         Ok(law) => format!("{with}{}", sentence(law)),
         Err(why) => format!("{with}no law of scaling is fitted: {why}."),

@@ -2,6 +2,7 @@
 
 use pgdyno_model::format;
 
+use super::super::comparison::range;
 use super::super::factors::dependence;
 use super::super::phrases::capital;
 use super::super::{minimum_detectable, reason};
@@ -20,7 +21,7 @@ pub(super) fn answer(view: &RunView, family: &Family) -> Vec<String> {
     };
     let words = view.plan.answer.as_ref().and_then(|answer| answer.words.clone());
     let words = words.unwrap_or_else(|| format!("{factor}={level}"));
-    let effects = effects(view, family, &factor, &level, &against);
+    let effects = effects(view, family, &factor);
     let mut out = Vec::new();
     if effects.is_empty() {
         out.push(format!(
@@ -46,9 +47,8 @@ fn average(subject: &str, effect: &EffectView, measure: &str) -> String {
     if effect.significant {
         format!("{subject} {change} {over}{interval}.")
     } else {
-        let [low, high] = effect.ci95.map(format::times);
-        let ratio = format::times(effect.ratio);
-        format!("{subject}: no significant difference {over} (ratio {ratio}, 95% CI {low}–{high}).")
+        let (ratio, ci95) = (format::times(effect.ratio), range(effect.ci95));
+        format!("{subject}: no significant difference {over} (ratio {ratio}, 95% CI {ci95}).")
     }
 }
 
@@ -114,19 +114,14 @@ fn size(value: f64, ci95: Option<[f64; 2]>, measure: &str) -> Size {
         v => format!("gives {}× the {measure}", format::times(v)),
     };
     let interval = ci95.map_or_else(String::new, |[lo, hi]| match value {
-        v if v >= MULTIPLE => format!(" (95% CI {}–{}×)", format::times(lo), format::times(hi)),
+        v if v >= MULTIPLE => format!(" (95% CI {}×)", range([lo, hi])),
         v if v < 1.0 && hi < 1.0 => {
             format!(" (95% CI {}–{}%)", percent(1.0 - hi), percent(1.0 - lo))
         }
         v if v >= 1.0 && lo >= 1.0 => {
             format!(" (95% CI {}–{}%)", percent(lo - 1.0), percent(hi - 1.0))
         }
-        _ => format!(
-            " (ratio {}, 95% CI {}–{})",
-            format::times(value),
-            format::times(lo),
-            format::times(hi)
-        ),
+        _ => format!(" (ratio {}, 95% CI {})", format::times(value), range([lo, hi])),
     });
     Size { change, interval }
 }

@@ -82,12 +82,13 @@ fn floor(view: &RunView) -> Option<KeyFigure> {
 
 fn effect(view: &RunView) -> Option<KeyFigure> {
     let (factor, level, against) = asked_levels(&view.plan)?;
+    let name = |this: &str, that: &str| format!("{factor}={this} against {factor}={that}");
+    let times = |ratio: f64| format!("{}×", format::times(ratio));
     if let Some(effect) = &view.effect {
         let significant = not_significant(Some(effect.significant));
         let over = format!("on average over {} combinations", effect.combinations);
         let detail = joined([Some(range(effect.ci95)), significant, Some(over)]);
-        let name = format!("{factor}={level} against {factor}={against}");
-        return Some(figure(&name, format!("{}×", format::times(effect.ratio)), detail));
+        return Some(figure(&name(&level, &against), times(effect.ratio), detail));
     }
     let size = |c: &Comparison| c.ratio.value.filter(|v| *v > 0.0).map_or(0.0, |v| v.ln().abs());
     let weight = |c: &Comparison| (c.ratio.significant == Some(true), size(c));
@@ -102,8 +103,7 @@ fn effect(view: &RunView) -> Option<KeyFigure> {
     let (value, ci95) = if is_turned { turned(value, ci95) } else { (value, ci95) };
     let given = (!most.given.is_empty()).then(|| format!("with {}", most.given));
     let detail = joined([ci95.map(range), not_significant(most.ratio.significant), given]);
-    let name = format!("{factor}={this} against {factor}={that}");
-    Some(figure(&name, format!("{}×", format::times(value)), detail))
+    Some(figure(&name(&this, &that), times(value), detail))
 }
 
 fn runner_up(view: &RunView) -> Option<KeyFigure> {
