@@ -107,7 +107,8 @@ fn assert_unflushed(planted: &str, load: &str) {
     let (ended, shown) = exhaustive(&world, &options);
     assert!(shown["verdict"].as_str().unwrap().starts_with("FAIL"), "{planted}: {shown}");
     assert_eq!(ended.code, Some(4));
-    assert!(count(&shown["states"]["lost"]) > 0, "{planted}: {}", shown["states"]);
+    let (states, stretch) = (&shown["states"], &shown["states"]["stretch"]);
+    assert!(count(&states["lost"]) > 0 && count(&stretch["early"]) > 0, "{planted}: {states}");
     assert_cause(&shown["states"]["cause"], planted);
     let kept = Path::new(shown["states"]["kept"].as_str().unwrap());
     for file in ["image-0", "disk-log"] {
@@ -231,6 +232,7 @@ fn data_that_are_never_flushed_under_honest_wal_are_missed_after_a_checkpoint() 
 }
 
 #[test]
+#[ignore = "long: many states of a disk"]
 fn one_flush_in_a_hundred_that_is_left_out_is_found_without_a_crash() {
     if !emulates_disks("one_flush_in_a_hundred_that_is_left_out_is_found_without_a_crash") {
         return;
@@ -480,6 +482,8 @@ fn without_root_no_stretch_is_recorded() {
         .args(["crash", "--exhaustive", "--filesystem", "ext4", "--storage"])
         .arg(world.disk())
         .env("HOME", world.path("home"))
+        .env_remove("XDG_DATA_HOME")
+        .env_remove("XDG_STATE_HOME")
         .current_dir(world.path("home"))
         .output();
     let ended = support::ended(ended.unwrap());

@@ -8,10 +8,11 @@ use crate::ssh_support::Hosts;
 use crate::support::{Ended, FORCE, World, ended, read_column, signal};
 
 /// One treatment, whose clusters lie in another folder on each host.
-fn experiment(hosts: &Hosts, repeats: u32) -> String {
+fn experiment(world: &World, hosts: &Hosts, repeats: u32) -> String {
+    let workload = world.small_workload();
     let mut text = format!(
         "[experiment]\nname = \"lab\"\nrepeats = {repeats}\n[load]\nclients = 1\n\
-         rate = 200\nduration = \"1s\"\nwarm_up = \"200ms\"\n[workload]\nscale = 1\n\
+         rate = 200\nduration = \"1s\"\nwarm_up = \"200ms\"\n[workload]\nname = \"{workload}\"\nscale = 1\n\
          [telemetry]\nfsync = \"20ms\"\n\
          [storage.disk]\ndirectory = \"/nowhere\"\n"
     );
@@ -53,7 +54,7 @@ fn an_experiment_runs_on_every_host_and_one_that_fails_is_named() {
     let test = "an_experiment_runs_on_every_host_and_one_that_fails_is_named";
     let Some(hosts) = Hosts::start(test, 2) else { return };
     let world = World::new();
-    world.file("lab.toml", &experiment(&hosts, 1));
+    world.file("lab.toml", &experiment(&world, &hosts, 1));
     let store = world.store();
 
     // The plan of each host, and nothing more.
@@ -118,7 +119,7 @@ fn interrupted_hosts_are_resumed_by_the_same_command() {
     let test = "interrupted_hosts_are_resumed_by_the_same_command";
     let Some(hosts) = Hosts::start(test, 3) else { return };
     let world = World::new();
-    world.file("lab.toml", &experiment(&hosts, 5));
+    world.file("lab.toml", &experiment(&world, &hosts, 5));
     let all = ["run", "lab.toml", "--hosts", "ssh:gen1,gen2,gen3"];
     let trials = |store: &PathBuf| read(store, "SELECT run FROM trial").len();
     let mut command = world.command(&all);

@@ -66,7 +66,7 @@ fn a_server_that_dies_costs_its_trial_and_no_other() {
         "factors.clients=[1]",
         "factors.synchronous_commit=[\"on\", \"local\", \"off\"]",
         "experiment.repeats=1",
-        "load.duration=3s",
+        "load.duration=2s",
     ];
     let child = world.spawn(&quick(&world, "quickstart", &sets));
     let mut follower = Follower::open(&world.store(), &live_run(&world).run).unwrap();

@@ -24,6 +24,9 @@ use pgdyno_test_support::{install, wrap_postgres};
 /// PostgreSQL's page.
 const PAGE: usize = 8192;
 
+/// The header of a page.
+const HEADER: usize = 24;
+
 /// What looks at rows by their number and constants, at index entries, at the visibility map, and
 /// beyond a clean stop.
 const COUNTING: [&str; 7] = [
@@ -155,6 +158,7 @@ fn eleven_pages_of_zeros_without_a_balance_are_seen() {
 }
 
 #[test]
+#[ignore = "long: one of several damages that a scan and an index miss"]
 fn a_table_cut_by_forty_blocks_is_seen() {
     only_counting_sees(&[COUNTING[0], COUNTING[1], COUNTING[2]], |client, data| {
         // What lies last has no balance, so that no sum tells.
@@ -176,11 +180,15 @@ fn an_overwritten_filler_is_seen() {
 }
 
 #[test]
-fn a_visibility_map_of_all_ones_is_seen() {
-    /// The header of a page.
-    const HEADER: usize = 24;
-    only_counting_sees(&[COUNTING[3]], |client, data| {
+fn a_visibility_map_of_all_ones_and_an_index_entry_that_leads_to_no_tuple_are_seen() {
+    only_counting_sees(&[COUNTING[2], COUNTING[3]], |client, data| {
         execute(client, "VACUUM pgbench_accounts");
+        let sql = "INSERT INTO pgbench_accounts VALUES (100001, 2, 0, '') \
+                   RETURNING (ctid::text::point)[0]::int4, (ctid::text::point)[1]::int4";
+        let row = client.query_one(sql, &[]).unwrap();
+        execute(client, "DELETE FROM pgbench_accounts WHERE aid = 100001");
+        // Leaves the entry in the index, and a dead line pointer for it in the table.
+        execute(client, "VACUUM (INDEX_CLEANUP off) pgbench_accounts");
         execute(
             client,
             "UPDATE pgbench_accounts SET abalance = abalance WHERE aid BETWEEN 100 AND 110",
@@ -188,22 +196,9 @@ fn a_visibility_map_of_all_ones_is_seen() {
         evict(client);
         let (_, map) = accounts(client, data, "_vm");
         map.write_all_at(&[0xff; PAGE - HEADER], HEADER as u64).unwrap();
-    });
-}
-
-#[test]
-fn an_index_entry_that_leads_to_no_tuple_is_seen() {
-    only_counting_sees(&[COUNTING[2]], |client, data| {
-        let sql = "INSERT INTO pgbench_accounts VALUES (100001, 2, 0, '') \
-                   RETURNING (ctid::text::point)[0]::int4, (ctid::text::point)[1]::int4";
-        let row = client.query_one(sql, &[]).unwrap();
         let (block, pointer): (i32, i32) = (row.get(0), row.get(1));
-        execute(client, "DELETE FROM pgbench_accounts WHERE aid = 100001");
-        // Leaves the entry in the index, and a dead line pointer for it in the table.
-        execute(client, "VACUUM (INDEX_CLEANUP off) pgbench_accounts");
-        evict(client);
         let at = u64::try_from(block).unwrap() * PAGE as u64
-            + 24
+            + HEADER as u64
             + 4 * (u64::try_from(pointer).unwrap() - 1);
         let (_, table) = accounts(client, data, "");
         let mut was = [0; 4];
@@ -401,6 +396,7 @@ fn a_segmentation_fault_in_the_log_is_damage() {
 }
 
 #[test]
+#[ignore = "long: one of several objects that are gone"]
 fn a_table_that_is_gone_is_damage() {
     let (verdict, reason, _) = judged(|client, _| execute(client, "DROP TABLE pgbench_tellers"));
     assert_eq!(verdict, Verdict::Fail(Failing::Corrupt), "{reason}");
@@ -428,6 +424,7 @@ fn a_lock_that_is_held_makes_the_round_unknown_within_the_limit() {
 }
 
 #[test]
+#[ignore = "long: another way to wait until the limit"]
 fn a_server_that_stands_still_makes_the_round_unknown() {
     let stall: AfterRecovery = Arc::new(|_: &Target, data: &Path| {
         let lock = std::fs::read_to_string(data.join("postmaster.pid")).unwrap();

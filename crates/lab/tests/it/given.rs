@@ -168,8 +168,8 @@ fn settings_of_the_whole_server_change_between_trials_and_are_put_back() {
     let outcome = theirs
         .run(&[
             "factors={}",
-            "factors.checkpoint_timeout=[\"10min\", \"20min\"]",
-            "factors.wal={ small = { Max_Wal_Size = \"100MB\" }, usual = {} }",
+            "factors.wal={ small = { checkpoint_timeout = \"10min\", Max_Wal_Size = \"100MB\" }, \
+             usual = { checkpoint_timeout = \"20min\" } }",
             // Another data set on the same server.
             "factors.scale=[1, 2]",
             "factors.synchronous_commit=[\"off\"]",
@@ -180,22 +180,14 @@ fn settings_of_the_whole_server_change_between_trials_and_are_put_back() {
     let store = Store::open_existing(theirs.store()).unwrap();
     let plan = store.run(&outcome.run).unwrap().plan;
     let trials = store.trials(&outcome.run).unwrap();
-    assert_eq!(trials.len(), 8);
+    assert_eq!(trials.len(), 4);
     for trial in trials {
         let (levels, facts) = (&plan.treatments[trial.treatment].levels, trial.server.unwrap());
-        let seconds = if levels.get("checkpoint_timeout").unwrap().to_string() == "10min" {
-            "600"
-        } else {
-            "1200"
-        };
+        let is_small = levels.get("wal").unwrap().to_string() == "small";
+        let seconds = if is_small { "600" } else { "1200" };
         assert_eq!(facts.setting("checkpoint_timeout"), Some(seconds), "{levels}");
-        let small = levels.get("wal").unwrap().to_string() == "small";
-        assert_eq!(
-            facts.setting("max_wal_size") == Some("100"),
-            small,
-            "{levels} {:?}",
-            facts.setting("max_wal_size")
-        );
+        let size = facts.setting("max_wal_size");
+        assert_eq!(size == Some("100"), is_small, "{levels} {size:?}");
     }
     assert_eq!(theirs.altered(), "checkpoint_timeout=7min", "what they had set is as it was");
     assert_eq!(
@@ -292,7 +284,7 @@ fn what_a_killed_process_left_changed_is_put_back_by_the_journal() {
 fn a_schema_that_is_somebody_elses_is_left_whatever_its_comment_says() {
     let theirs = Theirs::start();
     theirs.sql("CREATE SCHEMA pgdyno; CREATE TABLE pgdyno.precious (a int)");
-    let error = theirs.run(&["factors.clients=[1]"]).unwrap_err();
+    let error = theirs.run(&["factors={}"]).unwrap_err();
     assert!(
         error.to_string().contains("pgdyno did not make it") && error.help().is_some(),
         "{error}"
@@ -302,7 +294,7 @@ fn a_schema_that_is_somebody_elses_is_left_whatever_its_comment_says() {
     // A comment alone makes it no more ours: the journal has to name it.
     for comment in ["made by pgdyno", "made by pgdyno 00112233445566778899aabbccddeeff"] {
         theirs.sql(&format!("COMMENT ON SCHEMA pgdyno IS '{comment}'"));
-        let error = theirs.run(&["factors.clients=[1]"]).unwrap_err();
+        let error = theirs.run(&["factors={}"]).unwrap_err();
         assert!(error.to_string().contains("journal") && error.help().is_some(), "{error}");
         assert_eq!(theirs.number("SELECT count(*) FROM pgdyno.precious"), 0);
     }
@@ -354,7 +346,8 @@ impl Progress for GoesAway<'_> {
 #[test]
 fn a_server_that_is_restarted_as_a_run_ends_is_waited_for_and_left_as_it_was() {
     let mut theirs = Theirs::start();
-    let sets = ["factors.checkpoint_timeout=[\"11min\"]", "postgres.alter_system=true"];
+    let sets =
+        ["factors={}", "factors.checkpoint_timeout=[\"11min\"]", "postgres.alter_system=true"];
     for comes_back in [true, false] {
         let (prepared, store) = (theirs.prepared(&sets), theirs.store());
         let away = GoesAway {
@@ -386,8 +379,7 @@ fn what_others_put_beside_or_upon_our_tables_stays_and_is_named() {
                CREATE OR REPLACE VIEW upon AS SELECT bid FROM pgdyno.pgbench_branches";
     let meanwhile = Meanwhile(&theirs, sql, Mutex::default());
     let outcome =
-        run::run(&theirs.prepared(&["factors.clients=[1]"]), &theirs.store(), &meanwhile, &GO_ON)
-            .unwrap();
+        run::run(&theirs.prepared(&["factors={}"]), &theirs.store(), &meanwhile, &GO_ON).unwrap();
     assert_eq!((outcome.end, outcome.failed), (SessionEnd::Completed, 0));
     let told = meanwhile.2.into_inner().unwrap().join("\n");
     for name in ["view public.upon", "pgdyno.precious", "pgdyno clean"] {
@@ -398,19 +390,19 @@ fn what_others_put_beside_or_upon_our_tables_stays_and_is_named() {
     let tables = "SELECT count(*) FROM pg_tables WHERE schemaname = 'pgdyno'";
     assert_eq!(theirs.number(tables), 2, "all of ours that could be dropped are");
     // As long as that is so, the schema cannot be used again.
-    let error = theirs.run(&["factors.clients=[1]"]).unwrap_err();
+    let error = theirs.run(&["factors={}"]).unwrap_err();
     assert!(error.to_string().contains("pgdyno.precious"), "{error}");
     assert_eq!(theirs.number(tables), 2);
     // Then it goes.
     theirs.sql("DROP VIEW upon; ALTER TABLE pgdyno.precious SET SCHEMA public");
-    assert_eq!(theirs.run(&["factors.clients=[1]"]).unwrap().end, SessionEnd::Completed);
+    assert_eq!(theirs.run(&["factors={}"]).unwrap().end, SessionEnd::Completed);
     assert_eq!((theirs.schemas(), theirs.number("SELECT count(*) FROM public.precious")), (0, 0));
 }
 
 #[test]
 fn a_schema_that_the_file_names_keeps_what_was_in_it() {
     let theirs = Theirs::start();
-    let outcome = theirs.run(&["factors.clients=[1]", "postgres.schema=public"]).unwrap();
+    let outcome = theirs.run(&["factors={}", "postgres.schema=public"]).unwrap();
     assert_eq!(outcome.end, SessionEnd::Completed);
     let tables = "SELECT count(*) FROM pg_tables WHERE schemaname = 'public'";
     assert_eq!(theirs.number(tables), 1, "theirs is left, and none of the workload's");
@@ -418,7 +410,7 @@ fn a_schema_that_the_file_names_keeps_what_was_in_it() {
     // What others make there while the run goes on is theirs too.
     let meanwhile =
         Meanwhile(&theirs, "CREATE TABLE IF NOT EXISTS public.late (a int)", Mutex::default());
-    let prepared = theirs.prepared(&["factors.clients=[1]", "postgres.schema=public"]);
+    let prepared = theirs.prepared(&["factors={}", "postgres.schema=public"]);
     assert_eq!(
         run::run(&prepared, &theirs.store(), &meanwhile, &GO_ON).unwrap().end,
         SessionEnd::Completed
@@ -428,7 +420,7 @@ fn a_schema_that_the_file_names_keeps_what_was_in_it() {
 
     // A table of theirs that has the name of one of the workload's is never dropped.
     theirs.sql("CREATE TABLE pgbench_tellers (mine int); INSERT INTO pgbench_tellers VALUES (7)");
-    let outcome = theirs.run(&["factors.clients=[1]", "postgres.schema=public"]).unwrap();
+    let outcome = theirs.run(&["factors={}", "postgres.schema=public"]).unwrap();
     assert_eq!(outcome.end, SessionEnd::Failed);
     assert_eq!(theirs.number("SELECT sum(mine) FROM pgbench_tellers"), 7);
     assert_eq!(theirs.number(tables), 2);

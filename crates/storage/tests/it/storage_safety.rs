@@ -383,7 +383,9 @@ fn assert_bears_nothing(filesystems: &[&str]) {
     let place = Place::new();
     let disk = Disk::of_size(320 << 20, &place, "disk", &[]);
     run("mkfs.ext4", &["-q", disk.path()]);
-    let on = |filesystem: &str| Storage {
+    let small = Disk::new(&place, "small", &[]);
+    run("mkfs.ext4", &["-q", small.path()]);
+    let on = |disk: &Disk, filesystem: &str| Storage {
         backing: Backing::Device(disk.device.clone()),
         filesystem: Some(FilesystemChoice {
             name: filesystem.into(),
@@ -392,18 +394,19 @@ fn assert_bears_nothing(filesystems: &[&str]) {
         ..Storage::default()
     };
     let account = server_account().unwrap();
-    let plan = |filesystem: &str, wipe: &Wipe| {
+    let plan = |disk: &Disk, filesystem: &str, wipe: &Wipe| {
         let around = Surroundings { default_directory: place.path(), account: &account, wipe };
-        Stack::plan("disk", &on(filesystem), &around)
+        Stack::plan("disk", &on(disk, filesystem), &around)
     };
-    for wipe in [Wipe::default(), Wipe { overwrite_signature: false, ..disk.wipe() }] {
-        let before = disk.checksum();
-        let error = plan("ext4", &wipe).unwrap().make(&account, &place.journal, &RUN).unwrap_err();
+    for wipe in [Wipe::default(), Wipe { overwrite_signature: false, ..small.wipe() }] {
+        let before = small.checksum();
+        let stack = plan(&small, "ext4", &wipe).unwrap();
+        let error = stack.make(&account, &place.journal, &RUN).unwrap_err();
         assert!(matches!(error, StorageError::Unsafe { .. }), "{error:?}");
-        assert_eq!(disk.checksum(), before);
+        assert_eq!(small.checksum(), before);
     }
     for &filesystem in filesystems {
-        let stack = match plan(filesystem, &disk.wipe()) {
+        let stack = match plan(&disk, filesystem, &disk.wipe()) {
             Ok(stack) => stack,
             // Said by the tests of filesystems.
             Err(StorageError::Filesystem { .. }) => continue,
