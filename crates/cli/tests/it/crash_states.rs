@@ -107,20 +107,21 @@ fn assert_unflushed(planted: &str, load: &str) {
     let (ended, shown) = exhaustive(&world, &options);
     assert!(shown["verdict"].as_str().unwrap().starts_with("FAIL"), "{planted}: {shown}");
     assert_eq!(ended.code, Some(4));
-    let (states, stretch) = (&shown["states"], &shown["states"]["stretch"]);
+    let states = &shown["states"];
+    let stretch = &states["stretch"];
     assert!(count(&states["lost"]) > 0 && count(&stretch["early"]) > 0, "{planted}: {states}");
-    assert_cause(&shown["states"]["cause"], planted);
-    let kept = Path::new(shown["states"]["kept"].as_str().unwrap());
+    assert_cause(&states["cause"], planted);
+    let kept = Path::new(states["kept"].as_str().unwrap());
     for file in ["image-0", "disk-log"] {
         assert!(kept.join(file).exists(), "{file}");
     }
     let log = kept.join("disk-log");
     let printed = world.run(&["disk-log", log.to_str().unwrap()]);
     assert_eq!(printed.code, Some(0), "{}", printed.err);
-    let events = count(&shown["states"]["stretch"]["writes"]);
+    let events = count(&stretch["writes"]);
     assert!(printed.out.lines().count() as u64 > events, "a line for each event");
     let (log, image) = (log.to_str().unwrap(), kept.join("state.img"));
-    let newest = shown["states"]["failures"][0]["newest"].to_string();
+    let newest = states["failures"][0]["newest"].to_string();
     let of = ["disk-log", log, "--newest", &newest, "--image", image.to_str().unwrap()];
     let made = world.run(&of);
     assert_eq!((made.code, made.err.as_str()), (Some(0), ""), "{}", made.out);
@@ -130,7 +131,7 @@ fn assert_unflushed(planted: &str, load: &str) {
     let again = world.run(&of);
     assert_eq!(again.code, Some(1), "what is there is not overwritten");
     assert!(again.err.contains("cannot make"), "{}", again.err);
-    assert_fails_again(&world, kept, &shown["states"]["failures"][0]);
+    assert_fails_again(&world, kept, &states["failures"][0]);
 }
 
 /// Has a state that failed judged again, from what was kept; it fails as it did. With all writes it

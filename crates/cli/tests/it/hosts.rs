@@ -12,7 +12,8 @@ fn experiment(world: &World, hosts: &Hosts, repeats: u32) -> String {
     let workload = world.small_workload();
     let mut text = format!(
         "[experiment]\nname = \"lab\"\nrepeats = {repeats}\n[load]\nclients = 1\n\
-         rate = 200\nduration = \"1s\"\nwarm_up = \"200ms\"\n[workload]\nname = \"{workload}\"\nscale = 1\n\
+         rate = 200\nduration = \"1s\"\nwarm_up = \"200ms\"\n\
+         [workload]\nname = \"{workload}\"\nscale = 1\n\
          [telemetry]\nfsync = \"20ms\"\n\
          [storage.disk]\ndirectory = \"/nowhere\"\n"
     );

@@ -168,7 +168,7 @@ fn lists_of_removed_records_are_joined_and_remove_nothing() {
 
 #[test]
 fn a_record_that_another_process_is_writing_is_there_or_not() {
-    const RUNS: u32 = 10;
+    const RUNS: u32 = 30;
     let folder = tempfile::tempdir().unwrap();
     let (from, to) = (folder.path().join("from.sqlite3"), folder.path().join("to.sqlite3"));
     let mut store = Store::open(&from).unwrap();
