@@ -24,7 +24,7 @@ pub(crate) fn t_power(lambda: f64, freedom: f64, alpha: f64) -> Option<f64> {
 /// `power`; none outside the domain.
 pub(crate) fn minimum_detectable(freedom: f64, alpha: f64, power: f64) -> Option<f64> {
     let test = TTest::new(freedom, alpha)?;
-    least(|lambda| Some(test.rejected(lambda)? >= power))
+    least(|lambda| Some(test.rejected(lambda)? - power))
 }
 
 /// A two-sided t test whose power is asked for.

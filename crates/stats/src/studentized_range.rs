@@ -62,7 +62,7 @@ impl LargestT {
 
     /// Returns the t that the largest exceeds with chance `alpha`; none outside the domain.
     pub(crate) fn critical(&self, alpha: f64) -> Option<f64> {
-        least(|t| Some(self.p(t)? <= alpha))
+        least(|t| Some(alpha - self.p(t)?))
     }
 
     /// Returns the chance of a difference beyond `difference`, by the cubic through the four nearest nodes.
