@@ -58,7 +58,9 @@ fn within(trial: &TrialView, budget: usize) -> serde_json::Result<Option<String>
 
 fn encode(detail: &TrialDetail) -> serde_json::Result<String> {
     let mut encoder = GzEncoder::new(Vec::new(), Compression::default());
-    serde_json::to_writer(&mut encoder, detail)?;
-    let bytes = encoder.flush().and_then(|()| encoder.finish()).map_err(serde_json::Error::io)?;
+    // At once: the encoder clears its buffer at each write, and JSON is written in small parts.
+    let json = serde_json::to_vec(detail)?;
+    let written = encoder.write_all(&json).and_then(|()| encoder.finish());
+    let bytes = written.map_err(serde_json::Error::io)?;
     Ok(BASE64_STANDARD.encode(bytes))
 }
