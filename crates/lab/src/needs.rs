@@ -1,8 +1,9 @@
 //! What an experiment needs and changes: told before anything starts.
 
-use pgdyno_model::format::counted;
+use pgdyno_model::format::{counted, percent, whole_percent};
 use pgdyno_model::storage::{Backing, DeviceSettings};
 use pgdyno_model::units::Bytes;
+use pgdyno_results::analysis::host_noise::{self, BUSY};
 use pgdyno_storage::StorageError;
 
 use crate::crash::log_room::{LogRoom, log_rooms};
@@ -128,9 +129,20 @@ impl Prepared {
         let room =
             if room.0 == 0 { String::new() } else { format!(", up to {room} of disk for {what}") };
         format!(
-            "{} x {repeats}, about {time}{more}{room}",
+            "{} x {repeats}, about {time}{more}{room}{}",
             counted(self.plan.treatments.len() as u64, "treatment"),
+            self.finds_in_words()
         )
+    }
+
+    /// The difference that it finds on a busy host; empty if it compares nothing.
+    fn finds_in_words(&self) -> String {
+        let found = host_noise::found_on_a_busy_host(&self.plan);
+        let noise = whole_percent(BUSY);
+        found.map_or_else(String::new, |found| match found {
+            0.0..1.0 => format!("; finds {}% beside {noise}% of noise", percent(found)),
+            _ => format!("; finds nothing below 100% beside {noise}% of noise"),
+        })
     }
 }
 
@@ -227,6 +239,26 @@ mod tests {
                     prepared.unwrap_err()
                 );
             }
+        }
+    }
+
+    #[test]
+    fn at_their_usual_size_recipes_tell_a_fifth_on_a_busy_host() {
+        for recipe in recipes::all() {
+            let found = |overrides| {
+                let prepared = Prepared::new(recipe.clone(), overrides).unwrap();
+                host_noise::found_on_a_busy_host(prepared.plan())
+            };
+            let quick = found(Vec::new());
+            assert_eq!(quick, found(overrides_of(&recipe, "quick").unwrap()), "{}", recipe.name);
+            let most = match recipe.name.as_str() {
+                // So many repeats of them would be no matter of minutes.
+                "big-table" | "filesystem-options" => 0.52,
+                // Their treatments differ by more, or their question is no difference.
+                "flush-latency" | "crash-matrix" => 0.85,
+                _ => 0.2,
+            };
+            assert!(quick.unwrap() <= most, "{}: {quick:?}", recipe.name);
         }
     }
 

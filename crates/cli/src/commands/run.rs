@@ -110,11 +110,8 @@ fn measure(
 
 /// Tells what a plan will find, by the runs of the store, if there is one.
 fn forecast(prepared: &Prepared, store: &Path) -> Result<Result<Forecast, NoForecast>, StoreError> {
-    if !store.exists() {
-        return Ok(Err(NoForecast::NoRun));
-    }
-    let store = Store::open_existing(store)?;
-    host_noise::forecast(&store, prepared.plan(), &pgdyno_lab::host())
+    let store = store.exists().then(|| Store::open_existing(store)).transpose()?;
+    host_noise::forecast(store.as_ref(), prepared.plan(), &pgdyno_lab::host())
 }
 
 fn resume(

@@ -4,6 +4,8 @@
 //! it. The tables on a page are made from its run again, and must stand there as they are.
 //! `PGDYNO_TRUTH_WRITE=1`, with `-- --test-threads=1`, writes them.
 
+use pgdyno_results::analysis::host_noise::BUSY;
+
 use crate::figures_support::bars::{Row, svg};
 use crate::figures_support::{
     Run, Table, Treatment, assert_drawn, count, milliseconds, operations, percent, ratio,
@@ -444,6 +446,21 @@ fn page_004_has_both_filesystems_and_their_statements() {
         of_xfs("UPDATE pgbench_accounts", 3.357 / 1.522, (update(zfs) / update(xfs), None)),
     ];
     assert_drawn("004-zfs-xfs.md", "004-zfs-xfs", &svg(&rows, percent));
+}
+
+#[test]
+fn trials_differ_by_5_to_12_percent_and_recipes_are_planned_for_10() {
+    let runs = [
+        "000-ssd-acceptance",
+        "001-filesystems",
+        "002-commit-loss",
+        "002-group-commit",
+        "004-zfs-xfs",
+    ];
+    let noise = runs.map(|run| Run::open(run).noise());
+    assert!(noise.iter().all(|noise| (0.045..0.125).contains(noise)), "{noise:?}");
+    let quieter = noise.iter().filter(|noise| **noise < BUSY).count();
+    assert!((2..=3).contains(&quieter), "{BUSY} is about their median: {noise:?}");
 }
 
 /// Median and 99th percentile of the latency, in milliseconds.

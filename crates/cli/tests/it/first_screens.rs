@@ -121,6 +121,6 @@ fn an_answer_that_is_not_conclusive_names_the_next_command() {
     let screen = show("zfs-xfs", 0.0, nothing);
     let screen = screen.split_whitespace().collect::<Vec<_>>().join(" ");
     assert!(screen.contains("no significant difference"), "{screen}");
-    assert!(screen.contains("pgdyno run --resume run-1 --set experiment.repeats=10"), "{screen}");
+    assert!(screen.contains("pgdyno run --resume run-1 --set experiment.repeats=16"), "{screen}");
     assert!(screen.contains("--set experiment.precision="), "{screen}");
 }

@@ -4,7 +4,7 @@ use pgdyno_model::format::{self, counted};
 use pgdyno_stats::NoHostNoise;
 
 use super::comparison::HOPELESS;
-use crate::analysis::host_noise::{Finds, Forecast, HostNoiseView, NoForecast};
+use crate::analysis::host_noise::{BUSY, Finds, Forecast, HostNoiseView, NoForecast};
 
 /// Says what the noise of a host allows, and what to do to see less.
 pub(crate) fn allowance(view: &HostNoiseView) -> Vec<String> {
@@ -77,8 +77,18 @@ pub(crate) fn forecast(found: &Result<Forecast, NoForecast>) -> String {
         Err(NoForecast::NothingToCompare) => {
             "Nothing: a difference takes two treatments and two repeats.".to_owned()
         }
-        Err(NoForecast::NoRun) => {
-            "Not known: no completed run on this host has repeats that tell its noise.".to_owned()
+        Err(NoForecast::NoRun { on_a_busy_host }) => {
+            let mut words =
+                "Not known: no completed run on this host has repeats that tell its noise."
+                    .to_owned();
+            if let Some(found) = on_a_busy_host {
+                words.push_str(&format!(
+                    " Where trials differ by {}%, as on two busy cores, it finds a difference of {} in 80% of cases.",
+                    format::whole_percent(BUSY),
+                    difference(*found)
+                ));
+            }
+            words
         }
         Err(NoForecast::Unreadable { why }) => format!("Not known: {why}."),
     }

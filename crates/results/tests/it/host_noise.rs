@@ -194,7 +194,7 @@ fn a_machine_that_was_changed_is_another_host() {
     assert!(said.contains("Of 27 completed runs 26 count: the newest of each host."), "{said}");
     let found = world.compare(&CompareOptions::default());
     assert!(found.pairs[0].ratio.withheld.is_some(), "{:?}", found.notes);
-    let told = forecast(&world.store, &plan, &changed).unwrap().unwrap();
+    let told = forecast(Some(&world.store), &plan, &changed).unwrap().unwrap();
     assert_eq!(told.runs, 2);
 }
 
@@ -202,15 +202,21 @@ fn a_machine_that_was_changed_is_another_host() {
 fn a_forecast_rests_on_the_experiments_own_runs_or_on_those_of_the_host() {
     let mut world = World::new();
     let (plan, host) = (world.plan(1), session_record().host);
-    assert_eq!(forecast(&world.store, &plan, &host).unwrap(), Err(NoForecast::NoRun));
+    for store in [Some(&world.store), None] {
+        let unknown = forecast(store, &plan, &host).unwrap();
+        let Err(NoForecast::NoRun { on_a_busy_host }) = unknown else { panic!("{unknown:?}") };
+        assert!((0.1..0.3).contains(&on_a_busy_host.unwrap()), "{on_a_busy_host:?}");
+        let text = report::forecast(&unknown, 400);
+        assert!(text.contains("no completed run") && text.contains("differ by 10%"), "{text}");
+    }
     world.run("other", 2, 0.0);
-    let told = forecast(&world.store, &plan, &host).unwrap().unwrap();
+    let told = forecast(Some(&world.store), &plan, &host).unwrap().unwrap();
     assert_eq!((told.is_own, told.runs), (false, 1));
     assert_eq!(told.finds.iter().map(|f| f.repeats).collect::<Vec<_>>(), [5, 10]);
     assert!(told.finds[0].difference > told.finds[1].difference, "{told:?}");
     world.run("own-1", 1, 0.0);
     world.run("own-2", 1, 0.0);
-    let told = forecast(&world.store, &plan, &host).unwrap().unwrap();
+    let told = forecast(Some(&world.store), &plan, &host).unwrap().unwrap();
     assert_eq!((told.is_own, told.runs), (true, 2));
     let text = report::forecast(&Ok(told), 100);
     assert!(
@@ -218,7 +224,7 @@ fn a_forecast_rests_on_the_experiments_own_runs_or_on_those_of_the_host() {
         "{text}"
     );
     let once = synthetic::plan(&["base", "head"], 1, &mut world.random);
-    let nothing = forecast(&world.store, &once, &host).unwrap();
+    let nothing = forecast(Some(&world.store), &once, &host).unwrap();
     assert_eq!(nothing, Err(NoForecast::NothingToCompare));
 }
 

@@ -75,6 +75,20 @@ impl Run {
         one
     }
 
+    /// How far trials of one treatment differ, by the noise that all share: the standard deviation of
+    /// the logarithm of their tps.
+    pub fn noise(&self) -> f64 {
+        let trials = self.view["trials"].as_array().unwrap();
+        let of = |treatment: Treatment<'_>| -> Vec<(u32, f64)> {
+            let its = trials.iter().filter(|trial| trial["factors"] == treatment.of["factors"]);
+            let value = |trial: &Value| Some((trial["block"].as_u64()?, trial["tps"].as_f64()?));
+            its.filter_map(value).map(|(block, tps)| (block.try_into().unwrap(), tps)).collect()
+        };
+        let each: Vec<_> = self.treatments().map(of).collect();
+        let each: Vec<&[(u32, f64)]> = each.iter().map(Vec::as_slice).collect();
+        pgdyno_stats::rest(&each, true).unwrap().value.sqrt()
+    }
+
     /// The ratio of `a`'s tps to `b`'s with its interval, as the run's own comparison has it.
     pub fn ratio(&self, a: &Treatment<'_>, b: &Treatment<'_>) -> (f64, Option<[f64; 2]>) {
         let (a, b) = (&a.of["index"], &b.of["index"]);

@@ -230,6 +230,7 @@ pub fn at_full_speed<'a>(world: &World, what: &'a str, sets: &[&'a str]) -> Vec<
         "load.warm_up=100ms",
         "workload.scale=1",
         "telemetry.fsync=20ms",
+        "experiment.repeats=3",
     ];
     let short = short.into_iter().chain(workload.as_deref());
     for set in short.chain(sets.iter().copied()) {

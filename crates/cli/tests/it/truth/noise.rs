@@ -91,7 +91,7 @@ fn found_as_forecast(random: &mut Random) -> bool {
     let before = synthetic::builds(16, 10, random);
     world.run(random, ("before", 1), &before, 0.0, &[1.0; 16]);
     let plan = synthetic::builds(4, 5, random);
-    let told = forecast(&world.store, &plan, &session_record().host).unwrap().unwrap();
+    let told = forecast(Some(&world.store), &plan, &session_record().host).unwrap().unwrap();
     let faster = 1.0 + told.finds[0].difference;
     world.run(random, ("run", 2), &plan, 0.0, &[faster, 1.0, 1.0, 1.0]);
     let view = analyse(&world.store, "run").unwrap();

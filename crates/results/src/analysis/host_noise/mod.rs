@@ -11,7 +11,7 @@ use std::collections::BTreeSet;
 
 use experiments::is_same_host;
 pub(super) use experiments::{Experiment, MOST_RUNS, experiments, ran_on, tells_noise};
-pub use forecast::{Forecast, NoForecast, forecast};
+pub use forecast::{BUSY, Forecast, NoForecast, forecast, found_on_a_busy_host};
 use pgdyno_model::facts::HostFacts;
 use pgdyno_model::record::SessionRecord;
 use pgdyno_model::units::Epoch;
