@@ -86,7 +86,7 @@ fn assert_honest(test: &str, load: &str, is_asked: impl Fn(&str, &str) -> bool) 
 #[test]
 fn a_server_that_sends_no_flushes_loses_what_was_acknowledged() {
     if emulates_disks("a_server_that_sends_no_flushes_loses_what_was_acknowledged") {
-        assert_unflushed("--setting fsync=off", "20ms");
+        assert_unflushed("--setting fsync=off", "10ms");
     }
 }
 

@@ -47,6 +47,8 @@ fn three_hosts_offer_one_load_and_need_nothing_installed() {
     assert_eq!(copied[0].metadata().unwrap().modified().unwrap(), written);
     assert_eq!((hosts.logins(2), hosts.logins(3)), (1, 1));
 
+    assert_killed_without_trace(&server, &hosts);
+
     // A host whose key changed is refused, with ssh's own words.
     hosts.forge_known_hosts();
     let (code, (_, err)) =
@@ -58,22 +60,19 @@ fn three_hosts_offer_one_load_and_need_nothing_installed() {
     assert!(err.contains("generator nowhere.invalid"), "{err}");
 }
 
-#[test]
-fn a_killed_coordinator_leaves_nothing_on_its_hosts_and_shows_no_password() {
-    let test = "a_killed_coordinator_leaves_nothing_on_its_hosts_and_shows_no_password";
-    let Some(hosts) = Hosts::start(test, 3) else { return };
-    let server = server_with_tables();
+/// Kills a coordinator of three hosts: nothing is left on them, and no process showed the password.
+fn assert_killed_without_trace(server: &Server, hosts: &Hosts) {
     let mut session = Session::new(&server.unix());
     let all = "ssh:gen1,gen2,gen3";
     let args = ["-n", "-S", "-c", "6", "-R", "100", "-T", "120", ANY_SKEW, "--generators", all];
-    let mut coordinator = pgbench(&server, &hosts)
+    let mut coordinator = pgbench(server, hosts)
         .args(args)
         .stdout(Stdio::null())
         .stderr(Stdio::null())
         .spawn()
         .unwrap();
     wait_for("six clients", || (session.count(CLIENTS) == 6).then_some(()));
-    let workers: Vec<String> = words_of_processes(&hosts);
+    let workers: Vec<String> = words_of_processes(hosts);
     assert_eq!(workers.len(), 3, "{workers:?}");
     let launchers = children(i32::try_from(coordinator.id()).unwrap());
     assert_eq!(launchers.len(), 3);
@@ -82,7 +81,7 @@ fn a_killed_coordinator_leaves_nothing_on_its_hosts_and_shows_no_password() {
     }
     coordinator.kill().unwrap();
     coordinator.wait().unwrap();
-    wait_for("the workers' end", || words_of_processes(&hosts).is_empty().then_some(()));
+    wait_for("the workers' end", || words_of_processes(hosts).is_empty().then_some(()));
     wait_for("the connections' end", || (session.count(CLIENTS) == 0).then_some(()));
 }
 

@@ -386,6 +386,7 @@ fn a_rate_is_kept_and_every_transaction_can_have_its_own_connection() {
     assert!(m.sums.lag_sum_ns > 0 && m.sums.lag_max_ns > 0);
     // Closed, the same server does far more.
     spec.options.rate = None;
+    spec.length = lasting(Duration::from_secs(1));
     let closed = run_load(&spec, &unwatched(&RUNNING)).unwrap();
     assert!(closed.transactions > m.transactions);
     assert_eq!(closed.sums.lag_sum_ns, 0);

@@ -1,6 +1,7 @@
 //! Integration tests of the crate `storage`, one module for each subject.
 #![allow(clippy::unwrap_used, reason = "tests and their helpers fail by panicking")]
 
+mod another_namespace;
 mod attacks_files;
 mod attacks_journal;
 mod attacks_removal;
@@ -8,10 +9,10 @@ mod common;
 mod device_swaps;
 mod emulated;
 mod executors;
+mod filesystem_pools;
 mod filesystems;
 mod fsck;
 mod module_parameters;
-mod mount_namespaces;
 mod probe;
 mod steps;
 mod storage;

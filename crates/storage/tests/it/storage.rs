@@ -21,7 +21,6 @@ use pgdyno_postgres::sweep::{Outcome, leftovers, sweep};
 use pgdyno_postgres::{Cluster, ClusterSpec};
 use pgdyno_storage::{StorageError, Wipe};
 use pgdyno_test_support::skip;
-use pgdyno_test_support::zfs::Daemon;
 
 /// Set for the process that is to be killed: where it is to work, on which storage, and after how
 /// many steps it stops.
@@ -41,14 +40,8 @@ fn postgresql_runs_on_each_filesystem_and_nothing_is_left() {
     assert_runs_on("postgresql_runs_on_each_filesystem_and_nothing_is_left", &all);
 }
 
-#[test]
-fn postgresql_runs_on_zfs_and_nothing_is_left() {
-    let _zfs = Daemon::new();
-    assert_runs_on("postgresql_runs_on_zfs_and_nothing_is_left", &[("zfs", 2)]);
-}
-
 /// Has a server start and stop on each of the filesystems, with as many members.
-fn assert_runs_on(test: &str, filesystems: &[(&str, usize)]) {
+pub(crate) fn assert_runs_on(test: &str, filesystems: &[(&str, usize)]) {
     let account = server_account().unwrap();
     for &(filesystem, members) in filesystems {
         let place = Place::new();
@@ -384,28 +377,9 @@ fn a_process_killed_after_any_step_leaves_nothing_that_the_next_does_not_remove(
     assert_removed_after(test, &place, &overlay, |_| true);
 }
 
-#[test]
-fn a_process_killed_once_its_pool_is_made_leaves_nothing_that_the_next_does_not_remove() {
-    let test =
-        "a_process_killed_once_its_pool_is_made_leaves_nothing_that_the_next_does_not_remove";
-    let _zfs = Daemon::new();
-    let place = Place::new();
-    assert_removed_after(test, &place, &striped(place.path(), "zfs"), |left| left == 0);
-}
-
-#[test]
-#[ignore = "long: a pool is made for each of its steps"]
-fn a_process_killed_after_any_step_to_a_pool_leaves_nothing_that_the_next_does_not_remove() {
-    let test =
-        "a_process_killed_after_any_step_to_a_pool_leaves_nothing_that_the_next_does_not_remove";
-    let _zfs = Daemon::new();
-    let place = Place::new();
-    assert_removed_after(test, &place, &striped(place.path(), "zfs"), |_| true);
-}
-
 /// Kills a process that makes `storage` after its first step, the second and so on, as far as
 /// `is_asked` says so of how many are left; the next start removes what it left.
-fn assert_removed_after(
+pub(crate) fn assert_removed_after(
     test: &str,
     place: &Place,
     storage: &Storage,

@@ -17,7 +17,6 @@ use pgdyno_exec::device::safety;
 use pgdyno_exec::{ExecContext, Executor as _, Step, StepError};
 use pgdyno_model::storage::{Backing, FilesystemChoice, Storage};
 use pgdyno_storage::{Stack, StorageError, Surroundings, Wipe};
-use pgdyno_test_support::zfs::Daemon;
 
 #[test]
 fn what_is_no_free_block_device_is_refused() {
@@ -369,17 +368,9 @@ fn a_named_device_is_made_only_with_consent_and_bears_nothing_afterwards() {
     }
 }
 
-#[test]
-fn a_named_device_that_was_a_pools_bears_nothing_afterwards() {
-    if can("a_named_device_that_was_a_pools_bears_nothing_afterwards") {
-        let _zfs = Daemon::new();
-        assert_bears_nothing(&["zfs"]);
-    }
-}
-
 /// A device with a signature is refused without consent; each of the filesystems is made on it, and
 /// taken down without a trace.
-fn assert_bears_nothing(filesystems: &[&str]) {
+pub(crate) fn assert_bears_nothing(filesystems: &[&str]) {
     let place = Place::new();
     let disk = Disk::of_size(320 << 20, &place, "disk", &[]);
     run("mkfs.ext4", &["-q", disk.path()]);

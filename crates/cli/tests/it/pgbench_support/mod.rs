@@ -119,11 +119,17 @@ impl Server {
         let process = Process(child);
         let server = Self { major, programs, process, root };
         let patience = Instant::now() + Duration::from_secs(60);
-        while !server.psql("postgres", "select 1").status.success() {
+        while !server.is_ready() {
             assert!(Instant::now() < patience, "the server did not come up within a minute");
-            std::thread::sleep(Duration::from_millis(20));
+            std::thread::sleep(Duration::from_millis(10));
         }
         server
+    }
+
+    /// Whether the server takes connections, as the eighth line of its `postmaster.pid` says.
+    fn is_ready(&self) -> bool {
+        let said = std::fs::read_to_string(self.root.path().join("server/data/postmaster.pid"));
+        said.is_ok_and(|said| said.lines().nth(7).is_some_and(|state| state.trim_end() == "ready"))
     }
 
     /// Stops the server in good order; its directory stays.

@@ -15,8 +15,10 @@ use pgdyno_exec::mount::{Mount, unmount};
 use pgdyno_storage::{StorageError, Wipe};
 use pgdyno_test_support::{RELEASE_MOUNTS, wait_for, zfs};
 
-/// A process in a mount namespace that somebody else has made, with the mount at `kept`.
+/// A process in a mount namespace that somebody else has made, with no mount but that at `kept`.
 fn namespace_with(kept: &Path) -> Running {
+    // For a moment it has all mounts.
+    let _no_pools = zfs::keep_away();
     let mut child = Command::new("unshare")
         .args(["--mount", "--propagation", "private", "sh", "-c"])
         .arg(format!("{RELEASE_MOUNTS}echo made; exec sleep 600"))
@@ -35,7 +37,6 @@ fn namespace_with(kept: &Path) -> Running {
 fn a_filesystem_that_another_mount_namespace_holds_is_not_mounted_again_as_if_it_were_new() {
     let test =
         "a_filesystem_that_another_mount_namespace_holds_is_not_mounted_again_as_if_it_were_new";
-    let _no_pools = zfs::keep_away();
     let place = Place::new();
     let storage = on(loop_file(place.path()), "ext4");
     if !can(test, &storage, place.path()) {
@@ -83,7 +84,6 @@ fn a_btrfs_whose_twin_is_still_held_elsewhere_is_mounted_once_that_is_gone() {
     if !common::disks::can(test) {
         return;
     }
-    let _no_pools = zfs::keep_away();
     let place = Place::new();
     // Of two devices each: of one device, newer kernels mount twins beside each other.
     let [a1, a2, b1, b2] = ["a1", "a2", "b1", "b2"].map(|name| Disk::new(&place, name, &[]));
