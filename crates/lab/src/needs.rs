@@ -252,8 +252,8 @@ mod tests {
             let quick = found(Vec::new());
             assert_eq!(quick, found(overrides_of(&recipe, "quick").unwrap()), "{}", recipe.name);
             let most = match recipe.name.as_str() {
-                // So many repeats of them would be no matter of minutes.
-                "big-table" | "filesystem-options" => 0.52,
+                // So many repeats of it would be no matter of minutes.
+                "filesystem-options" => 0.5,
                 // Their treatments differ by more, or their question is no difference.
                 "flush-latency" | "crash-matrix" => 0.85,
                 _ => 0.2,
