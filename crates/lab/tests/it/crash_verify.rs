@@ -19,7 +19,7 @@ use pgdyno_lab::{CrashRecord, LabError, Prepared, Verdict};
 use pgdyno_model::crash::{CheckOutcome, Failing};
 use pgdyno_model::progress::Silent;
 use pgdyno_model::target::Target;
-use pgdyno_test_support::{install, wrap_postgres};
+use pgdyno_test_support::{install, wait_for, wrap_postgres};
 
 /// PostgreSQL's page.
 const PAGE: usize = 8192;
@@ -372,16 +372,18 @@ fn an_object_that_is_gone_is_missed_and_a_damaged_database_beside_the_loads_is_n
 #[test]
 fn a_segmentation_fault_in_the_log_is_damage() {
     let damage: AfterRecovery = Arc::new(|target: &Target, _: &Path| {
+        let checkpointer = || -> Option<i32> {
+            let mut client = control::connect_to_own(target).ok()?;
+            let sql = "SELECT pid FROM pg_stat_activity WHERE backend_type = 'checkpointer'";
+            client.query_opt(sql, &[]).ok()?.map(|row| row.get(0))
+        };
+        let before = checkpointer().unwrap();
         let mut victim = control::connect_to_own(target).unwrap();
         let pid: i32 = victim.query_one("SELECT pg_backend_pid()", &[]).unwrap().get(0);
         send("-SEGV", pid);
-        // The server resets itself: its other connections break, and then it takes new ones.
-        while victim.query_one("SELECT 1", &[]).is_ok() {
-            std::thread::sleep(Duration::from_millis(10));
-        }
-        while control::connect_to_own(target).is_err() {
-            std::thread::sleep(Duration::from_millis(10));
-        }
+        // The server resets itself with all its processes. Until it sees the end of this one it takes
+        // connections, and breaks them then.
+        wait_for("the server to reset itself", || checkpointer().filter(|pid| *pid != before));
     });
     let record = round_with("60s", &AtomicBool::new(false), damage).unwrap();
     let round = &record.outcome.faults[0].rounds[0];
