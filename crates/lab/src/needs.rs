@@ -1,9 +1,10 @@
 //! What an experiment needs and changes: told before anything starts.
 
-use pgdyno_model::format::{counted, percent, whole_percent};
+use pgdyno_model::format::counted;
 use pgdyno_model::storage::{Backing, DeviceSettings};
 use pgdyno_model::units::Bytes;
-use pgdyno_results::analysis::host_noise::{self, BUSY};
+use pgdyno_results::analysis::host_noise;
+use pgdyno_results::report;
 use pgdyno_storage::StorageError;
 
 use crate::crash::log_room::{LogRoom, log_rooms};
@@ -128,21 +129,12 @@ impl Prepared {
         let (room, what) = self.room();
         let room =
             if room.0 == 0 { String::new() } else { format!(", up to {room} of disk for {what}") };
+        let found = host_noise::found_on_a_busy_host(&self.plan);
         format!(
             "{} x {repeats}, about {time}{more}{room}{}",
             counted(self.plan.treatments.len() as u64, "treatment"),
-            self.finds_in_words()
+            found.map_or_else(String::new, |found| format!("; {}", report::on_a_busy_host(found)))
         )
-    }
-
-    /// The difference that it finds on a busy host; empty if it compares nothing.
-    fn finds_in_words(&self) -> String {
-        let found = host_noise::found_on_a_busy_host(&self.plan);
-        let noise = whole_percent(BUSY);
-        found.map_or_else(String::new, |found| match found {
-            0.0..1.0 => format!("; finds {}% beside {noise}% of noise", percent(found)),
-            _ => format!("; finds nothing below 100% beside {noise}% of noise"),
-        })
     }
 }
 

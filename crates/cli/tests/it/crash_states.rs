@@ -15,16 +15,10 @@ use serde_json::Value;
 /// There if the kernel mounts two clones of a btrfs at a time.
 const CLONES: &str = "/sys/fs/btrfs/features/temp_fsid";
 
-/// `crash --exhaustive` with a short load of two clients in `world`, and what it shows.
+/// `crash --exhaustive` with a short load in `world`, and what it shows.
 fn exhaustive(world: &World, options: &str) -> (Ended, Value) {
-    exhaustive_of(world, "2", options)
-}
-
-/// The same with so many clients.
-fn exhaustive_of(world: &World, clients: &str, options: &str) -> (Ended, Value) {
     let disk = world.disk();
-    let mut args = vec!["crash", "--json", "--clients", clients];
-    args.extend(["--storage", disk.to_str().unwrap()]);
+    let mut args = vec!["crash", "--json", "--clients", "2", "--storage", disk.to_str().unwrap()];
     args.extend(options.split(' '));
     let ended = world.run(&args);
     let shown = serde_json::from_str(&ended.out).unwrap_or_else(|e| panic!("{e}: {}", ended.err));
@@ -39,8 +33,7 @@ fn count(value: &Value) -> u64 {
 #[test]
 fn honest_filesystems_keep_what_was_acknowledged_at_every_flush() {
     let test = "honest_filesystems_keep_what_was_acknowledged_at_every_flush";
-    let is_asked = |filesystem: &str, program: &str| filesystem == "ext4" && program.is_empty();
-    assert_honest(test, "1", "10ms", is_asked);
+    assert_honest(test, "10ms", |filesystem, program| filesystem == "ext4" && program.is_empty());
 }
 
 #[test]
@@ -48,13 +41,13 @@ fn honest_filesystems_keep_what_was_acknowledged_at_every_flush() {
 fn honest_filesystems_keep_what_was_acknowledged_in_longer_stretches() {
     let load = std::env::var("PGDYNO_STATES_LOAD").unwrap_or("250ms".into());
     let test = "honest_filesystems_keep_what_was_acknowledged_in_longer_stretches";
-    assert_honest(test, "2", &load, |_, _| true);
+    assert_honest(test, &load, |_, _| true);
 }
 
-/// Judges every flush of stretches of `load` by `clients` on the filesystems that `is_asked` names with
-/// the option of the PostgreSQL on them: the machine's own has none. Where PGDYNO_TEST_POSTGRESQL names a
+/// Judges every flush of stretches of `load` on the filesystems that `is_asked` names with the
+/// option of the PostgreSQL on them: the machine's own has none. Where PGDYNO_TEST_POSTGRESQL names a
 /// folder, version 18 takes part.
-fn assert_honest(test: &str, clients: &str, load: &str, is_asked: impl Fn(&str, &str) -> bool) {
+fn assert_honest(test: &str, load: &str, is_asked: impl Fn(&str, &str) -> bool) {
     if !emulates_disks(test) {
         return;
     }
@@ -67,7 +60,7 @@ fn assert_honest(test: &str, clients: &str, load: &str, is_asked: impl Fn(&str, 
         let on = format!("{filesystem}{of}");
         let world = World::new();
         let options = format!("--exhaustive=flushes --jobs 2 --load {load} --filesystem {on}");
-        let (ended, shown) = exhaustive_of(&world, clients, &options);
+        let (ended, shown) = exhaustive(&world, &options);
         assert_eq!(shown["verdict"], "pass", "{on}: {}", shown["reason"]);
         assert_eq!(ended.code, Some(0));
         let states = &shown["states"];

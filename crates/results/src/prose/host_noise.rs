@@ -94,6 +94,11 @@ pub(crate) fn forecast(found: &Result<Forecast, NoForecast>) -> String {
     }
 }
 
+/// Says the smallest difference that a plan finds on a busy host, as a clause.
+pub fn on_a_busy_host(found: f64) -> String {
+    format!("finds {} beside {}% of noise", difference(found), format::whole_percent(BUSY))
+}
+
 /// Lists differences by repeats: `7.6% with 3 repeats, 4.1% with 5`.
 fn with_repeats(finds: &[Finds]) -> String {
     // Of those that are beyond use the last says it.

@@ -25,6 +25,7 @@ mod table;
 mod terminal;
 pub mod text;
 
+pub use crate::prose::on_a_busy_host;
 pub(crate) use compare::escaped as markdown_text;
 pub use compare::{compare, compare_markdown};
 pub use crash::{

@@ -5,7 +5,7 @@ use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::thread::JoinHandle;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use crate::common::disks::{Disk, Mounted, Running, can, checked, run};
 use crate::common::{Place, RUN};
@@ -17,6 +17,7 @@ use pgdyno_exec::device::safety;
 use pgdyno_exec::{ExecContext, Executor as _, Step, StepError};
 use pgdyno_model::storage::{Backing, FilesystemChoice, Storage};
 use pgdyno_storage::{Stack, StorageError, Surroundings, Wipe};
+use pgdyno_test_support::wait_for;
 
 #[test]
 fn what_is_no_free_block_device_is_refused() {
@@ -44,14 +45,6 @@ fn what_is_no_free_block_device_is_refused() {
     }
     let read_only = Disk::new(&place, "read-only", &["--read-only"]);
     assert!(matches!(read_only.refused(&read_only.wipe()).found, Refusal::ReadOnly));
-}
-
-fn wait_for(what: &str, is_there: impl Fn() -> bool) {
-    let until = Instant::now() + Duration::from_secs(60);
-    while !is_there() {
-        assert!(Instant::now() < until, "waited in vain for {what}");
-        std::thread::sleep(Duration::from_millis(10));
-    }
 }
 
 /// A node of the test's own that leads to `disk`, as `mknod` makes it anywhere.
@@ -177,7 +170,7 @@ fn refused_while_mapped(disk: &Disk, place: &Place) {
     let ready = place.path().join("mapped");
     let mut python = Command::new("python3");
     let child = Running(python.args(["-c", text]).arg(&node).arg(&ready).spawn().unwrap());
-    wait_for("a mapping", || ready.exists());
+    wait_for("a mapping", || ready.exists().then_some(()));
     fs::remove_file(&node).unwrap();
     let error = disk.refused(&disk.wipe());
     assert!(error.to_string().contains(&format!("process {} (", child.0.id())), "{error}");

@@ -7,9 +7,8 @@ use std::os::unix::fs::{PermissionsExt, chown};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
-use std::time::{Duration, Instant};
 
-use pgdyno_test_support::pgbench_folders;
+use pgdyno_test_support::{pgbench_folders, wait_for};
 
 /// The account that runs the server: not root.
 fn account() -> Option<(u32, u32)> {
@@ -118,11 +117,7 @@ impl Server {
             .unwrap();
         let process = Process(child);
         let server = Self { major, programs, process, root };
-        let patience = Instant::now() + Duration::from_secs(60);
-        while !server.is_ready() {
-            assert!(Instant::now() < patience, "the server did not come up within a minute");
-            std::thread::sleep(Duration::from_millis(10));
-        }
+        wait_for("the server to come up", || server.is_ready().then_some(()));
         server
     }
 
@@ -180,14 +175,8 @@ impl Server {
         // The postmaster answers before it has read it.
         let read = "SELECT count(*) FROM pg_hba_file_rules WHERE auth_method = 'scram-sha-256' \
                     AND pg_conf_load_time() > pg_postmaster_start_time()";
-        let patience = Instant::now() + Duration::from_secs(60);
-        while self.ask("postgres", read) != "1" {
-            assert!(
-                Instant::now() < patience,
-                "the server did not read its pg_hba.conf within a minute"
-            );
-            std::thread::sleep(Duration::from_millis(50));
-        }
+        let is_read = || (self.ask("postgres", read) == "1").then_some(());
+        wait_for("the server to read its pg_hba.conf", is_read);
     }
 
     /// The directory that `who` works in.

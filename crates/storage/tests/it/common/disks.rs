@@ -125,13 +125,14 @@ impl Disk {
         self.device.to_str().unwrap()
     }
 
-    /// A sum over all that its file holds. Blocks of zeros are left out, whether they are holes or
+    /// A sum over its file's length and all that it holds. Blocks of zeros are left out, whether they are holes or
     /// were written, so that a disk that is nearly empty is read in no time.
     pub(crate) fn checksum(&self) -> Vec<u8> {
         const BLOCK: usize = 64 << 10;
         rustix::fs::sync();
         let file = File::open(&self.image).unwrap();
         let (mut sum, mut block) = (Sha256::new(), vec![0; BLOCK]);
+        sum.update(file.metadata().unwrap().len().to_le_bytes());
         let mut at = 0;
         loop {
             match rustix::fs::seek(&file, SeekFrom::Data(at)) {
