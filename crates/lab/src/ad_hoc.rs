@@ -55,6 +55,7 @@ pub fn keep(path: &Path, run: AdHocRun) -> Result<String, LabError> {
             stopping: None,
             extended_after: Vec::new(),
             crashed: Vec::new(),
+            noise_prior: None,
             answer: None,
         },
     };

@@ -56,7 +56,7 @@ pub struct Consent {
 }
 
 /// An experiment ready to be run.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Prepared {
     pub(crate) source: Source,
     pub(crate) overrides: Vec<Override>,
@@ -143,6 +143,11 @@ impl Prepared {
     /// Returns the plan.
     pub fn plan(&self) -> &Plan {
         &self.plan
+    }
+
+    /// Returns whether the noise of earlier runs on the host counts beside the run's own.
+    pub fn counts_host_noise(&self) -> bool {
+        self.experiment.host_noise
     }
 
     /// Returns whether serial numbers of devices are kept in records.

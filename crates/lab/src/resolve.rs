@@ -97,6 +97,7 @@ pub fn resolve(
         answer: experiment.answer.clone(),
         extended_after: Vec::new(),
         crashed,
+        noise_prior: None,
         factors: experiment.factors.iter().map(|f| f.name.clone()).collect(),
         treatments,
         trials,

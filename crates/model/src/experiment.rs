@@ -37,6 +37,8 @@ pub struct Experiment {
     /// The largest difference of tps that does not matter (a share: 0.03 for 3%); none: equivalence
     /// is not judged.
     pub margin: Option<f64>,
+    /// Whether the noise of earlier runs on the host counts beside the run's own.
+    pub host_noise: bool,
     /// What varies, in the file's order.
     pub factors: Vec<Factor>,
     /// Combinations to leave out: a treatment that agrees with all pairs of one element is left

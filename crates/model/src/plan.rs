@@ -61,6 +61,22 @@ pub struct Plan {
     /// earlier versions.
     #[serde(default)]
     pub crashed: Vec<usize>,
+    /// What earlier runs told of the noise when the run began; none where they told nothing or were not
+    /// to count, and in the stores of earlier versions.
+    #[serde(default)]
+    pub noise_prior: Option<NoisePrior>,
+}
+
+/// Noise between trials that earlier runs on a host tell of a run to come.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct NoisePrior {
+    /// Variance of the logarithms of trials' tps.
+    pub variance: f64,
+    /// Degrees of freedom that it counts for beside the run's own.
+    pub freedom: f64,
+    /// Runs that tell it (count).
+    pub runs: usize,
 }
 
 /// One combination of levels, and what it comes to.
@@ -105,6 +121,11 @@ pub struct Treatment {
 }
 
 impl Plan {
+    /// Returns whether a rate that is given sets the tps of a treatment.
+    pub fn has_rate(&self) -> bool {
+        self.treatments.iter().any(|t| t.options.rate.is_some())
+    }
+
     /// Trials of every treatment, at most (count).
     pub fn repeats(&self) -> u32 {
         self.trials.iter().map(|trial| trial.repeat).max().unwrap_or(0)

@@ -287,6 +287,11 @@ pub enum Warning {
         /// Why it could not be made.
         reason: String,
     },
+    /// What earlier runs tell of the noise could not be read; the run is judged without it.
+    NoiseUnread {
+        /// Why.
+        reason: String,
+    },
     /// A treatment could not be crashed.
     NotCrashed {
         /// The treatment.

@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::ratio::LogDifference;
+use crate::variance::Variance;
 
 /// A treatment and its weight in a contrast, a sum whose weights come to 0.
 pub(crate) type Weight = (usize, f64);
@@ -12,8 +13,7 @@ pub(crate) struct Additive {
     effects: Vec<f64>,
     /// Covariances of the effects ÷ the variance of the rest. The first treatment is the origin.
     covariance: Vec<Vec<f64>>,
-    variance: f64,
-    freedom: f64,
+    rest: Variance,
 }
 
 impl Additive {
@@ -59,7 +59,8 @@ impl Additive {
         let freedom = left as f64;
         let mut covariance = vec![vec![0.0; trials.len()]];
         covariance.extend(inverse.into_iter().map(|row| std::iter::once(0.0).chain(row).collect()));
-        Some(Self { effects, covariance, variance: squares / freedom, freedom })
+        let rest = Variance { value: squares / freedom, freedom };
+        Some(Self { effects, covariance, rest })
     }
 
     /// Creates the model of a complete table whose effects are 0 and whose rest has the variance 1, as
@@ -73,7 +74,7 @@ impl Additive {
         };
         let row = |a: usize| (0..treatments).map(|b| entry(a, b)).collect();
         let covariance = (0..treatments).map(row).collect();
-        Self { effects: vec![0.0; treatments], covariance, variance: 1.0, freedom }
+        Self { effects: vec![0.0; treatments], covariance, rest: Variance { value: 1.0, freedom } }
     }
 
     /// Returns the difference of the effects of treatments `a` and `b`.
@@ -83,11 +84,11 @@ impl Additive {
 
     /// Returns the effects' weighted sum.
     pub(crate) fn contrast(&self, contrast: &[Weight]) -> LogDifference {
-        let variance = self.covariance(contrast, contrast) * self.variance;
+        let variance = self.covariance(contrast, contrast) * self.rest.value;
         LogDifference {
             difference: contrast.iter().map(|(t, weight)| weight * self.effects[*t]).sum(),
             error: variance.max(0.0).sqrt(),
-            freedom: self.freedom,
+            freedom: self.rest.freedom,
         }
     }
 
@@ -99,13 +100,14 @@ impl Additive {
         a.iter().map(|(t, weight)| weight * with_b(*t)).sum()
     }
 
-    pub(crate) fn freedom(&self) -> f64 {
-        self.freedom
+    /// Returns the variance of the rest.
+    pub(crate) fn rest(&self) -> Variance {
+        self.rest
     }
 
-    /// Returns the variance of the rest.
-    pub(crate) fn variance(&self) -> f64 {
-        self.variance
+    /// Returns the model with another variance of the rest: one that more was known of.
+    pub(crate) fn with_rest(self, rest: Variance) -> Self {
+        Self { rest, ..self }
     }
 }
 

@@ -9,9 +9,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use crate::additive::{Additive, blocks};
 use crate::common_noise::{CommonNoise, Trials, level};
 use crate::holm::holm;
-use crate::interim::InterimAnalyses;
 use crate::max_t::largest_t;
 use crate::ratio::{LogDifference, Method, Noise, Ratio, paired_ratio, unpaired_ratio};
+use crate::run_design::RunDesign;
 use crate::student::{CONFIDENCE, t_two_sided};
 use crate::studentized_range::{Compared, LargestT};
 
@@ -37,25 +37,26 @@ const OF_ASKED: f64 = 0.6;
 ///
 /// A pair without trials on a side is left out. `asked` are the pairs that the run's question is about:
 /// if they are at most a third of all, they get the larger part of the 5%, and so narrower intervals.
-/// Otherwise every pair is judged alike. `has_blocks` tells that trials of one block ran side
-/// by side; otherwise a block is just a repeat. `looks` are the interim analyses of a run that may
-/// end early: they share the 5%.
+/// Otherwise every pair is judged alike.
 ///
 /// ```
 /// let quick = [(1, 131.0), (2, 128.0), (3, 130.0)];
 /// let slow = [(1, 100.0), (2, 102.0), (3, 101.0)];
 /// let other = [(1, 101.0), (2, 99.0), (3, 102.0)];
-/// let judged = pgdyno_stats::all_pairs(&[&quick, &slow, &other], &[].into(), true, None);
+/// let judged = pgdyno_stats::all_pairs(
+///     &[&quick, &slow, &other],
+///     &[].into(),
+///     pgdyno_stats::RunDesign::new(true),
+/// );
 /// assert!(judged[&(0, 1)].p.is_some_and(|p| p < 0.05));
 /// assert!(judged[&(1, 2)].p.is_some_and(|p| p > 0.05));
 /// ```
 pub fn all_pairs(
     trials: &[Trials],
     asked: &BTreeSet<(usize, usize)>,
-    has_blocks: bool,
-    looks: Option<&InterimAnalyses>,
+    design: RunDesign,
 ) -> BTreeMap<(usize, usize), Pair> {
-    let Some(looks) = looks else { return at_one_look(trials, asked, has_blocks, 1.0) };
+    let Some(looks) = design.looks else { return at_one_look(trials, asked, design, 1.0) };
     let blocks = blocks(trials);
     let mut judged: BTreeMap<(usize, usize), Pair> = BTreeMap::new();
     for (last, alpha_share) in looks.at_blocks(&blocks) {
@@ -64,7 +65,7 @@ pub fn all_pairs(
             .map(|t| t.iter().filter(|(block, _)| *block <= last).copied().collect())
             .collect();
         let until: Vec<Trials> = until.iter().map(Vec::as_slice).collect();
-        for (pair, found) in at_one_look(&until, asked, has_blocks, alpha_share) {
+        for (pair, found) in at_one_look(&until, asked, design, alpha_share) {
             let found = match judged.remove(&pair) {
                 Some(earlier) => found.after(earlier),
                 None => found,
@@ -74,7 +75,7 @@ pub fn all_pairs(
     }
     if judged.is_empty() {
         let n = u32::try_from(blocks.len()).unwrap_or(u32::MAX);
-        return at_one_look(trials, asked, has_blocks, looks.alpha_share(n));
+        return at_one_look(trials, asked, design, looks.alpha_share(n));
     }
     judged
 }
@@ -94,20 +95,20 @@ impl Pair {
 fn at_one_look(
     trials: &[Trials],
     asked: &BTreeSet<(usize, usize)>,
-    has_blocks: bool,
+    design: RunDesign,
     alpha_share: f64,
 ) -> BTreeMap<(usize, usize), Pair> {
     let measured: Vec<usize> = (0..trials.len()).filter(|t| !trials[*t].is_empty()).collect();
     let from = |i: usize| measured[i + 1..].iter().map(move |b| (i, *b));
     let all = (0..measured.len()).flat_map(from).map(|(i, b)| (measured[i], b));
     let (asked, others): (Vec<_>, Vec<_>) = all.partition(|pair| asked.contains(pair));
-    let common = CommonNoise::new(trials, has_blocks);
+    let common = CommonNoise::new(trials, design);
     let judged = |pairs: &[(usize, usize)], part: f64, is_alone: bool| {
         let judgement = Judgement { alpha_share, part, is_alone };
         let by_common = common.as_ref().and_then(|it| judgement.by_common_noise(it, pairs));
         let mut judged = by_common.unwrap_or_default();
         let left = pairs.iter().filter(|pair| !judged.contains_key(*pair));
-        let by_pair = judgement.by_pair(trials, has_blocks, left.copied());
+        let by_pair = judgement.by_pair(trials, design.has_blocks, left.copied());
         judged.extend(by_pair);
         judged
     };
@@ -178,10 +179,10 @@ impl Judgement {
         let largest = if self.is_alone {
             largest_difference(model, pairs.iter().map(|(_, places)| *places))?
         } else {
-            LargestT::new(Compared::AllPairs, usable.len(), model.freedom())?
+            LargestT::new(Compared::AllPairs, usable.len(), model.rest().freedom)?
         };
         let level = self.alpha_share * self.part * common.level();
-        let share = alike_share(&largest, level, model.freedom())? / self.alpha_share;
+        let share = alike_share(&largest, level, model.rest().freedom)? / self.alpha_share;
         let noise = Noise::Shared { treatments: usable.len() };
         let judged = |(pair, (i, j)): &((usize, usize), (usize, usize))| {
             let log = model.difference(*i, *j);
@@ -219,14 +220,15 @@ fn alike_share(largest: &LargestT, level: f64, freedom: f64) -> Option<f64> {
 }
 
 /// Returns that share for an `asked` pair of `treatments` (at least 2) whose spreads are alike; for any
-/// pair where all are judged alike.
+/// pair where all are judged alike. Two treatments share their noise only with a prior.
 pub(crate) fn share_of_pairs(
     treatments: usize,
     asked: &BTreeSet<(usize, usize)>,
     freedom: f64,
+    has_prior: bool,
 ) -> Option<f64> {
     if treatments == 2 {
-        return Some(1.0);
+        return Some(if has_prior { level(2) } else { 1.0 });
     }
     let all = treatments * (treatments - 1) / 2;
     if !are_few(asked.len(), all) {

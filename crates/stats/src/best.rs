@@ -21,7 +21,11 @@ use crate::studentized_range::{Compared, LargestT};
 /// let quick = [(1, 131.0), (2, 128.0), (3, 130.0)];
 /// let slow = [(1, 100.0), (2, 102.0), (3, 101.0)];
 /// let also_quick = [(1, 128.0), (2, 130.0), (3, 129.0)];
-/// let pairs = pgdyno_stats::all_pairs(&[&quick, &slow, &also_quick], &[].into(), true, None);
+/// let pairs = pgdyno_stats::all_pairs(
+///     &[&quick, &slow, &also_quick],
+///     &[].into(),
+///     pgdyno_stats::RunDesign::new(true),
+/// );
 /// let p = pgdyno_stats::p_of_best(|a, b| pairs.get(&(a, b)).map(|pair| &pair.ratio), &[0, 1, 2]);
 /// assert!(p[&0] > 0.05 && p[&1] < 0.05 && p[&2] > 0.05);
 /// ```

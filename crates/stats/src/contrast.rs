@@ -2,37 +2,31 @@
 
 use crate::additive::{Weight, blocks, is_usable};
 use crate::common_noise::{CommonNoise, Trials};
-use crate::interim::InterimAnalyses;
 use crate::ratio::{LogDifference, Method, Noise, Ratio};
+use crate::run_design::RunDesign;
 use crate::student::{ROUNDING, moments};
 
 /// Trials of one run, with the noise that its treatments share: what whole factors are judged by.
 pub struct RunTrials<'a> {
     pub(crate) trials: &'a [Trials<'a>],
-    pub(crate) has_blocks: bool,
-    pub(crate) looks: Option<&'a InterimAnalyses>,
+    pub(crate) design: RunDesign<'a>,
     /// None where the treatments do not spread alike, or not at all.
     pub(crate) common: Option<CommonNoise>,
 }
 
 impl<'a> RunTrials<'a> {
-    /// Creates them from each treatment's (block, value); `has_blocks` and `looks` are those of
-    /// [`all_pairs`](crate::all_pairs()).
-    pub fn new(
-        trials: &'a [Trials<'a>],
-        has_blocks: bool,
-        looks: Option<&'a InterimAnalyses>,
-    ) -> Self {
-        let varies = |common: &CommonNoise| common.model.variance().sqrt() > ROUNDING;
-        let common = CommonNoise::new(trials, has_blocks).filter(varies);
-        Self { trials, has_blocks, looks, common }
+    /// Creates them from each treatment's (block, value).
+    pub fn new(trials: &'a [Trials<'a>], design: RunDesign<'a>) -> Self {
+        let varies = |common: &CommonNoise| common.model.rest().value.sqrt() > ROUNDING;
+        let common = CommonNoise::new(trials, design).filter(varies);
+        Self { trials, design, common }
     }
 
     /// Returns the share of the 5% that the last look may spend.
     pub(crate) fn last_share(&self) -> f64 {
         let blocks = blocks(self.trials).len();
         let blocks = u32::try_from(blocks).unwrap_or(u32::MAX);
-        self.looks.map_or(1.0, |looks| looks.alpha_share(blocks))
+        self.design.looks.map_or(1.0, |looks| looks.alpha_share(blocks))
     }
 
     /// Returns whether a treatment has trials, all of which have logarithms.
@@ -42,7 +36,7 @@ impl<'a> RunTrials<'a> {
 
     /// Estimates `contrast` from the trials of its own treatments.
     pub(crate) fn by_own_trials(&self, contrast: &[Weight]) -> Option<LogDifference> {
-        match self.has_blocks {
+        match self.design.has_blocks {
             true => within_blocks(self.trials, contrast),
             false => of_means(self.trials, contrast),
         }
@@ -55,13 +49,13 @@ impl<'a> RunTrials<'a> {
 /// trials. None without a pair, or where a treatment has no trial or one without a logarithm.
 ///
 /// ```
-/// use pgdyno_stats::{RunTrials, average_ratio};
+/// use pgdyno_stats::{RunDesign, RunTrials, average_ratio};
 ///
 /// let of = |tps: f64| [(1, tps), (2, 1.01 * tps), (3, 0.99 * tps)];
 /// let all = [of(100.0), of(120.0), of(300.0), of(432.0)];
 /// let trials: Vec<&[(u32, f64)]> = all.iter().map(|t| &t[..]).collect();
 /// // 1.2 and 1.44 times.
-/// let found = average_ratio(&RunTrials::new(&trials, false, None), &[(1, 0), (3, 2)]).unwrap();
+/// let found = average_ratio(&RunTrials::new(&trials, RunDesign::new(false)), &[(1, 0), (3, 2)]).unwrap();
 /// assert!(found.value.is_some_and(|value| (value - 1.2f64.powf(1.5)).abs() < 1e-9));
 /// ```
 pub fn average_ratio(run: &RunTrials, pairs: &[(usize, usize)]) -> Option<Ratio> {
@@ -78,7 +72,7 @@ pub fn average_ratio(run: &RunTrials, pairs: &[(usize, usize)]) -> Option<Ratio>
         let log = common.model.contrast(&common.in_model(&contrast)?);
         return Some(Ratio::from_log(Method::Pooled, log, share * common.level(), noise));
     }
-    let method = if run.has_blocks { Method::Paired } else { Method::Welch };
+    let method = if run.design.has_blocks { Method::Paired } else { Method::Welch };
     Some(Ratio::from_log(method, run.by_own_trials(&contrast)?, share, Noise::Own))
 }
 
@@ -130,7 +124,7 @@ mod tests {
         let rest = [-0.1, 0.0, 0.1];
         let trials = [0.0, 1.0, 5.0, 7.0].map(|effect| repeats(&rest.map(|r| r + effect)));
         let trials: Vec<Trials> = trials.iter().map(Vec::as_slice).collect();
-        let run = RunTrials::new(&trials, false, None);
+        let run = RunTrials::new(&trials, RunDesign::new(false));
         let found = average_ratio(&run, &[(1, 0), (3, 2)]).unwrap();
         assert!((found.value.unwrap().ln() - 1.5).abs() < 1e-9);
         // t(0.985; 8) = 2.634 at 60% of 5%; the error is √(0.01 × 4 / (4 × 3)).
@@ -146,7 +140,7 @@ mod tests {
         // Two treatments share none. Differences 1.1, 0.9, 1.0.
         let (a, b) = (repeats(&[1.1, 1.9, 3.0]), repeats(&[0.0, 1.0, 2.0]));
         let average = |trials: &[Trials], pairs: &[(usize, usize)]| {
-            average_ratio(&RunTrials::new(trials, true, None), pairs)
+            average_ratio(&RunTrials::new(trials, RunDesign::new(true)), pairs)
         };
         let found = average(&[&a, &b], &[(0, 1)]).unwrap();
         assert_eq!(found.method, Some(Method::Paired));

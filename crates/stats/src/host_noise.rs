@@ -8,11 +8,13 @@
 //! few experiments for that. [`LOG_SPREAD_OF_SPREADS`] is taken instead, and spreads that differ by
 //! more are not pooled at all. Simulations judge the whole procedure.
 
-use statrs::distribution::{ChiSquared, ContinuousCDF, FisherSnedecor};
+use statrs::distribution::{ChiSquared, ContinuousCDF};
 
 use crate::power::{POWER, minimum_detectable};
+use crate::prior::{freedom_for_another, wider_by_chance};
 use crate::run_spread::{RunSpread, is_enough};
 use crate::student::{CONFIDENCE, ROUNDING};
+use crate::variance::Variance;
 
 /// How far the logarithms of experiments' true spreads are taken to differ (standard deviation): most
 /// lie within a fifth of the host's typical one.
@@ -87,8 +89,7 @@ impl HostNoise {
     pub(crate) fn with(&self, own: Option<RunSpread>) -> Option<RunSpread> {
         let prior = RunSpread { freedom: self.for_another, ..self.pooled };
         let Some(own) = own.filter(|own| own.freedom > 0.0) else { return Some(prior) };
-        let wider = FisherSnedecor::new(own.freedom, prior.freedom).ok()?;
-        if wider.sf(own.of_runs / prior.of_runs) < WIDER {
+        if wider_by_chance(of_runs(own), of_runs(prior))? < WIDER {
             return (own.freedom >= 2.0).then_some(own);
         }
         Some(prior.pooled_with(own))
@@ -106,15 +107,13 @@ fn unlike_by_chance(experiments: &[RunSpread], pooled: &RunSpread) -> Option<f64
     Some(ChiSquared::new(between).ok()?.sf(ratio / correction))
 }
 
-/// Returns the degrees of freedom by which a pooled variance with `freedom` knows that of another
-/// experiment, whose logarithm differs by 2 × [`LOG_SPREAD_OF_SPREADS`].
-///
-/// The logarithm of a variance with ν degrees of freedom has the variance ψ′(ν/2), about 1/x + 1/(2x²)
-/// at x = ν/2. The two variances add up, and the sum is turned back into degrees of freedom.
+/// Returns the degrees of freedom by which a pooled variance knows that of another experiment.
 fn of_another(freedom: f64) -> f64 {
-    let half = freedom / 2.0;
-    let variance = half.recip() + half.powi(-2) / 2.0 + (2.0 * LOG_SPREAD_OF_SPREADS).powi(2);
-    (1.0 + (1.0 + 2.0 * variance).sqrt()) / variance
+    freedom_for_another(freedom, (2.0 * LOG_SPREAD_OF_SPREADS).powi(2))
+}
+
+fn of_runs(spread: RunSpread) -> Variance {
+    Variance { value: spread.of_runs, freedom: spread.freedom }
 }
 
 #[cfg(test)]

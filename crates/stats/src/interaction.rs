@@ -42,7 +42,7 @@ pub type Cells = Vec<Vec<Vec<usize>>>;
 /// let (one, eight) = ([of(100.0), of(120.0)], [of(300.0), of(606.0)]);
 /// let trials: [&[(u32, f64)]; 4] = [&one[0], &one[1], &eight[0], &eight[1]];
 /// let table = vec![vec![vec![0], vec![2]], vec![vec![1], vec![3]]];
-/// let run = pgdyno_stats::RunTrials::new(&trials, false, None);
+/// let run = pgdyno_stats::RunTrials::new(&trials, pgdyno_stats::RunDesign::new(false));
 /// let found = pgdyno_stats::interactions(&run, &[table]).remove(0).unwrap();
 /// assert!(found.p < 0.05 && (found.ratio - 2.02 / 1.2).abs() < 1e-6);
 /// assert_eq!((found.rows, found.columns), ([1, 0], [1, 0]));
@@ -121,9 +121,9 @@ fn by_common_noise(common: &CommonNoise, cells: &Cells, share: f64) -> Option<In
         .sum();
     #[allow(clippy::cast_precision_loss)]
     let count = basis.len() as f64;
-    let f = FisherSnedecor::new(count, model.freedom()).ok()?;
+    let f = FisherSnedecor::new(count, model.rest().freedom).ok()?;
     let level = common.level() * share;
-    let p = (f.sf(form / count / model.variance()) / level).min(1.0);
+    let p = (f.sf(form / count / model.rest().value) / level).min(1.0);
     let critical = (count * f.inverse_cdf(1.0 - (1.0 - CONFIDENCE) * level)).sqrt();
     let each = corners.into_iter().zip(all.iter().map(|c| model.contrast(c)));
     clearest(each, p, |_| Some(critical))
@@ -169,6 +169,7 @@ fn clearest(
 mod tests {
     use super::*;
     use crate::common_noise::Trials;
+    use crate::run_design::RunDesign;
 
     fn repeats(values: &[f64]) -> Vec<(u32, f64)> {
         (1..).zip(values.iter().map(|log| log.exp())).collect()
@@ -177,7 +178,7 @@ mod tests {
     fn of(trials: &[Vec<(u32, f64)>], has_blocks: bool) -> Option<Interaction> {
         let trials: Vec<Trials> = trials.iter().map(Vec::as_slice).collect();
         let table = vec![vec![vec![0], vec![1]], vec![vec![2], vec![3]]];
-        interactions(&RunTrials::new(&trials, has_blocks, None), &[table]).remove(0)
+        interactions(&RunTrials::new(&trials, RunDesign::new(has_blocks)), &[table]).remove(0)
     }
 
     #[test]

@@ -17,7 +17,7 @@ const DRAWS: u32 = 10_000;
 /// Returns the distribution of the largest |t| of `contrasts`; none if one of them has no variance.
 pub(crate) fn largest_t(model: &Additive, contrasts: &[Vec<Weight>]) -> Option<LargestT> {
     let rows = standardised(model, contrasts)?;
-    LargestT::of(maxima(&rows), model.freedom())
+    LargestT::of(maxima(&rows), model.rest().freedom)
 }
 
 /// Returns the contrasts as sums of independent standard deviates, each of variance 1.
@@ -104,7 +104,8 @@ mod tests {
                 .flat_map(|i| (i + 1..treatments).map(move |j| vec![(i, 1.0), (j, -1.0)]))
                 .collect();
             let simulated = largest_t(&model, &pairs).unwrap().critical(0.05).unwrap();
-            let exact = LargestT::new(Compared::AllPairs, treatments, model.freedom()).unwrap();
+            let exact =
+                LargestT::new(Compared::AllPairs, treatments, model.rest().freedom).unwrap();
             let exact = exact.critical(0.05).unwrap();
             // The standard error of 0.2 points is 1.5% of the critical value.
             assert!((simulated / exact - 1.0).abs() < 0.02, "{treatments}: {simulated}, {exact}");
@@ -116,7 +117,7 @@ mod tests {
         // Two-sided 5% points for so many treatments against a control, as the printed tables have them.
         for (others, freedom, t) in [(3, 6.0, 3.10), (5, 10.0, 2.99)] {
             let model = model(others + 1);
-            assert!((model.freedom() - freedom).abs() < 1e-9);
+            assert!((model.rest().freedom - freedom).abs() < 1e-9);
             let found = largest_t(&model, &against_the_first(others + 1)).unwrap();
             let found = found.critical(0.05).unwrap();
             assert!((found / t - 1.0).abs() < 0.02, "{others}: {found} is not {t}");

@@ -55,7 +55,7 @@ pub struct Fit {
 /// let [a, b, c, d] = &trials;
 /// let noisy = [(1, 180.0), (2, 182.0), (3, 177.0)];
 /// let trials: [&[(u32, f64)]; 5] = [a, b, c, d, &noisy];
-/// let run = pgdyno_stats::RunTrials::new(&trials, false, None);
+/// let run = pgdyno_stats::RunTrials::new(&trials, pgdyno_stats::RunDesign::new(false));
 /// let courses = pgdyno_stats::courses(&run, &[vec![0, 1, 2, 3]]);
 /// let course = courses[0].as_ref().unwrap();
 /// assert!(course.rises && course.falls);
@@ -149,7 +149,7 @@ fn by_pairs(run: &RunTrials, sweep: &[usize], share: f64) -> Option<Course> {
     if members.len() < 3 || members.iter().any(|trials| trials.is_empty()) {
         return None;
     }
-    let pairs = all_pairs(&members, &BTreeSet::new(), run.has_blocks, run.looks);
+    let pairs = all_pairs(&members, &BTreeSet::new(), run.design);
     if pairs.values().all(|pair| pair.p.is_none()) {
         return None;
     }
@@ -277,6 +277,7 @@ fn not_falling(values: &[f64]) -> Vec<f64> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::run_design::RunDesign;
 
     #[test]
     fn a_fit_rises_to_its_peak_and_falls_after_it() {
@@ -308,7 +309,7 @@ mod tests {
         let trials: Vec<Vec<(u32, f64)>> =
             (0..200).map(|level| repeats(if level < 100 { 100.0 } else { 150.0 })).collect();
         let trials: Vec<Trials> = trials.iter().map(Vec::as_slice).collect();
-        let run = RunTrials::new(&trials, false, None);
+        let run = RunTrials::new(&trials, RunDesign::new(false));
         let found = courses(&run, &[(0..200).collect()]).remove(0).unwrap();
         assert!(found.rises && !found.falls && found.curve.is_empty());
         assert_eq!(found.peak, Some([100, 199]));
@@ -319,7 +320,7 @@ mod tests {
         let trials: Vec<Vec<(u32, f64)>> = [100.0, 150.0, 180.0, 170.0].map(repeats).into();
         let known = |trials: &[Vec<(u32, f64)>], sweep: Vec<usize>| {
             let trials: Vec<Trials> = trials.iter().map(Vec::as_slice).collect();
-            courses(&RunTrials::new(&trials, false, None), &[sweep]).remove(0)
+            courses(&RunTrials::new(&trials, RunDesign::new(false)), &[sweep]).remove(0)
         };
         assert!(known(&trials, vec![0, 1, 2, 3]).is_some_and(|course| course.rises));
         assert_eq!(known(&trials, vec![0, 1]), None, "two levels are a pair");

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use pgdyno_model::experiment::{Length, LoadOptions, Loading, Protocol};
-use pgdyno_model::facts::{BuildSource, ServerFacts, Setting, StorageFacts};
+use pgdyno_model::facts::{BuildSource, HostFacts, ServerFacts, Setting, StorageFacts};
 use pgdyno_model::measurement::{Measurement, Second};
 use pgdyno_model::record::{SessionEnd, SessionRecord};
 use pgdyno_model::units::{Bytes, Epoch, Span};
@@ -78,6 +78,7 @@ pub fn plan(levels: &[&str], repeats: u32, random: &mut Random) -> Plan {
         answer: None,
         extended_after: Vec::new(),
         crashed: Vec::new(),
+        noise_prior: None,
     }
 }
 
@@ -191,13 +192,19 @@ pub fn with_seconds(trial: &mut TrialRecord, tps: &[f64]) {
 
 /// Begins run `id`, the `number`th in time.
 pub fn begin(store: &mut Store, id: &str, recipe: &str, number: u64, plan: &Plan) -> SessionId {
-    begin_on(store, None, (id, recipe, number), plan)
+    begin_on(store, named(None), (id, recipe, number), plan)
 }
 
-/// As [`begin`], on a machine of that name.
+/// The facts of the machine of all runs, under another name.
+fn named(name: Option<&str>) -> HostFacts {
+    let id = name.map(|name| format!("id of {name}"));
+    HostFacts { name: name.map(str::to_owned), id, ..session(&[]).host }
+}
+
+/// As [`begin`], on that machine.
 fn begin_on(
     store: &mut Store,
-    host: Option<&str>,
+    host: HostFacts,
     (id, recipe, number): (&str, &str, u64),
     plan: &Plan,
 ) -> SessionId {
@@ -215,10 +222,7 @@ fn begin_on(
     storages.sort();
     storages.dedup();
     store.begin_run(&record).unwrap();
-    let mut session = session(&storages);
-    session.host.name = host.map(str::to_owned);
-    session.host.id = host.map(|host| format!("id of {host}"));
-    store.begin_session(id, &session).unwrap()
+    store.begin_session(id, &SessionRecord { host, ..session(&storages) }).unwrap()
 }
 
 /// A completed run whose trials have the tps that `tps` gives.
@@ -235,6 +239,17 @@ pub fn add(
 pub fn add_on(
     store: &mut Store,
     host: Option<&str>,
+    run: (&str, u64),
+    plan: &Plan,
+    tps: impl FnMut(&PlannedTrial) -> f64,
+) {
+    add_at(store, named(host), run, plan, tps);
+}
+
+/// As [`add`], on a machine with those facts.
+pub fn add_at(
+    store: &mut Store,
+    host: HostFacts,
     (id, number): (&str, u64),
     plan: &Plan,
     mut tps: impl FnMut(&PlannedTrial) -> f64,

@@ -111,7 +111,12 @@ fn measure(
 /// Tells what a plan will find, by the runs of the store, if there is one.
 fn forecast(prepared: &Prepared, store: &Path) -> Result<Result<Forecast, NoForecast>, StoreError> {
     let store = store.exists().then(|| Store::open_existing(store)).transpose()?;
-    host_noise::forecast(store.as_ref(), prepared.plan(), &pgdyno_lab::host())
+    host_noise::forecast(
+        store.as_ref(),
+        prepared.plan(),
+        &pgdyno_lab::host(),
+        prepared.counts_host_noise(),
+    )
 }
 
 fn resume(

@@ -39,6 +39,9 @@ pub(super) struct ExperimentTable {
     /// With `precision` or `budget`: the most trials of a treatment, 30 by default.
     #[cfg_attr(test, schemars(with = "NonZeroU32"))]
     max_repeats: Option<Spanned<NonZeroU32>>,
+    /// Judge with what earlier runs on the host tell of its noise, beside the run's own.
+    #[cfg_attr(test, schemars(extend("default" = true)))]
+    pub(super) host_noise: Option<bool>,
 }
 
 impl ExperimentTable {

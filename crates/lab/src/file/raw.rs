@@ -156,6 +156,7 @@ impl File {
         Ok(Experiment {
             answer: self.answer.map(super::answer::AnswerTable::into_answer).transpose()?,
             margin: self.experiment.margin()?,
+            host_noise: self.experiment.host_noise.unwrap_or(true),
             stopping,
             name: self.experiment.name.unwrap_or_else(|| source.name.clone()),
             question: self.experiment.question,

@@ -22,8 +22,9 @@ use std::sync::atomic::AtomicBool;
 
 use pgdyno_dataset::trust::Trust;
 use pgdyno_model::Plan;
-use pgdyno_model::progress::Progress;
+use pgdyno_model::progress::{Progress, Warning};
 use pgdyno_model::record::{RunState, SessionEnd};
+use pgdyno_results::analysis::host_noise::noise_prior;
 use pgdyno_results::{Store, StoreError};
 pub use session::Outcome;
 use session::{Continued, Session};
@@ -54,7 +55,20 @@ pub fn run(
     let journal = clear_leftovers(&feed, stop)?;
     let mut store = open_store_trusting(store, &prepared.trust)?;
     let context = Context { journal: &journal, progress: &feed, stop };
+    let prepared = &with_noise_prior(prepared, &store, context);
     watched(&feed, Session::begin(prepared, None, &mut store, context, &feed))
+}
+
+/// Returns `prepared` with what earlier runs in the `store` tell of this host's noise, where that is to
+/// count.
+fn with_noise_prior(prepared: &Prepared, store: &Store, context: Context<'_>) -> Prepared {
+    let mut prepared = prepared.clone();
+    if prepared.counts_host_noise() {
+        prepared.plan.noise_prior = noise_prior(store, &prepared.plan, &crate::host())
+            .inspect_err(|e| context.warn(Warning::NoiseUnread { reason: e.to_string() }))
+            .unwrap_or_default();
+    }
+    prepared
 }
 
 /// Goes on with run `named` of the store at `store`: runs its trials that are not complete.

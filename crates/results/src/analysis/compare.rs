@@ -65,7 +65,7 @@ pub(super) fn compare(
     let of_percentile = |(name, _): &(&'static str, f64)| {
         let measure = Measure::from_name(name)?;
         let values: Vec<&[(u32, f64)]> = sums.iter().map(|sums| sums.values(measure)).collect();
-        Some((measure, Family::new(&view.plan, &values)))
+        Some((measure, Family::of_percentile(&view.plan, &values)))
     };
     let families: Vec<(Measure, Family)> = PERCENTILES.iter().filter_map(of_percentile).collect();
     let comparison = |(factor, treatment, to): (&String, usize, usize)| {

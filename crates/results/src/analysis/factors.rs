@@ -9,7 +9,7 @@ use pgdyno_model::{LevelValue, Levels, Plan};
 use pgdyno_stats::{self as stats, Cells, RunTrials};
 
 use super::family::{ALPHA, is_provisional};
-use super::pairing::interim_analyses;
+use super::pairing::{design, interim_analyses};
 use super::question::{asked_levels, effect_pairs};
 use super::treatment::TreatmentSamples;
 use super::view::{CoursePoint, CourseView, EffectView, InteractionView};
@@ -26,14 +26,12 @@ impl Factors {
     /// Judges the factors of a run in `state`. Nothing is said of one that may still change, nor of one
     /// with a rate, which sets tps.
     pub(super) fn of_run(plan: &Plan, state: RunState, sums: &[TreatmentSamples]) -> Self {
-        let has_rate =
-            plan.find.is_none() && plan.treatments.iter().any(|t| t.options.rate.is_some());
-        if is_provisional(plan, state) || has_rate {
+        if is_provisional(plan, state) || plan.has_rate() {
             return Self::default();
         }
         let trials: Vec<&[(u32, f64)]> = sums.iter().map(|sums| sums.tps.as_slice()).collect();
         let looks = interim_analyses(plan);
-        let run = RunTrials::new(&trials, !plan.is_sequential(), looks.as_ref());
+        let run = RunTrials::new(&trials, design(plan, looks.as_ref(), plan.noise_prior));
         Self {
             effect: average_effect(plan, sums, &run),
             courses: courses(plan, sums, &run),

@@ -2,11 +2,11 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use pgdyno_model::Plan;
 use pgdyno_model::record::RunState;
+use pgdyno_model::{NoisePrior, Plan};
 use pgdyno_stats::{self as stats, Ratio};
 
-use super::pairing::interim_analyses;
+use super::pairing::{design, interim_analyses};
 use super::question::asked_pairs;
 use super::treatment::TreatmentSamples;
 use super::view::Withheld;
@@ -104,13 +104,22 @@ pub(crate) struct Family {
 }
 
 impl Family {
-    /// Judges the pairs of `plan`, from the (block, value) of each treatment's trials.
+    /// Judges the pairs of `plan`, from the (block, tps) of each treatment's trials.
     ///
     /// A treatment without trials forms no pair.
     pub(crate) fn new(plan: &Plan, values: &[&[(u32, f64)]]) -> Self {
+        Self::with_prior(plan, values, plan.noise_prior)
+    }
+
+    /// As [`Family::new`], from a percentile of latency: of its noise nothing is known beforehand.
+    pub(super) fn of_percentile(plan: &Plan, values: &[&[(u32, f64)]]) -> Self {
+        Self::with_prior(plan, values, None)
+    }
+
+    fn with_prior(plan: &Plan, values: &[&[(u32, f64)]], prior: Option<NoisePrior>) -> Self {
         let looks = interim_analyses(plan);
         let asked = asked_pairs(plan);
-        let pairs = stats::all_pairs(values, &asked, !plan.is_sequential(), looks.as_ref());
+        let pairs = stats::all_pairs(values, &asked, design(plan, looks.as_ref(), prior));
         let ratios: Vec<Ratio> = pairs.values().map(|pair| pair.ratio.clone()).collect();
         let judged = pairs.into_iter().zip(equivalences(&ratios, plan.margin));
         let judged = judged.map(|((treatments, pair), equivalence)| {

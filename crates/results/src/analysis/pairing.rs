@@ -1,7 +1,7 @@
 //! Pairing: how trials of two treatments come to a ratio.
 
-use pgdyno_model::Plan;
-use pgdyno_stats::{self as stats, InterimAnalyses, Ratio};
+use pgdyno_model::{NoisePrior, Plan};
+use pgdyno_stats::{self as stats, InterimAnalyses, Ratio, RunDesign, Variance};
 
 /// Returns the interim analyses of a run that may end by itself, or that was extended.
 pub(super) fn interim_analyses(plan: &Plan) -> Option<InterimAnalyses> {
@@ -10,6 +10,16 @@ pub(super) fn interim_analyses(plan: &Plan) -> Option<InterimAnalyses> {
         (!plan.extended_after.is_empty()).then(|| InterimAnalyses::at_repeats(looks))
     };
     plan.stopping.as_ref().map(|s| InterimAnalyses::between(s.floor, s.ceiling)).or_else(extended)
+}
+
+/// Returns how the trials of a run of `plan` are judged, with these looks and what was known of their noise.
+pub(super) fn design<'a>(
+    plan: &Plan,
+    looks: Option<&'a InterimAnalyses>,
+    prior: Option<NoisePrior>,
+) -> RunDesign<'a> {
+    let prior = prior.map(|known| Variance { value: known.variance, freedom: known.freedom });
+    RunDesign { has_blocks: !plan.is_sequential(), looks, prior }
 }
 
 /// Method by which trials of two treatments, as (block, value), are compared.

@@ -7,15 +7,16 @@
 use std::collections::BTreeSet;
 
 use pgdyno_model::record::{RunState, SessionEnd, SessionRecord};
-use pgdyno_model::{Plan, Treatment, TrialRecord};
+use pgdyno_model::{NoisePrior, Plan, Treatment, TrialRecord};
+use pgdyno_stats::{self as stats, Variance};
 
 use super::factors::Factors;
 use super::family::Family;
-use super::pairing::Pairing;
+use super::pairing::{Pairing, design};
 use super::treatment::TreatmentSamples;
 use super::view::{
-    FsyncView, Headline, PairsView, RunHead, RunView, SessionView, TreatmentCrash, TreatmentView,
-    TrialState, TrialView,
+    FsyncView, Headline, NoisePriorView, PairsView, RunHead, RunView, SessionView, TreatmentCrash,
+    TreatmentView, TrialState, TrialView,
 };
 use super::{
     capacity, compare, noise_floor, pairs, promise, scaling, stages, stopping, treatment, trial,
@@ -64,6 +65,7 @@ pub(super) fn read(
     (view.effect, view.courses) = (factors.effect, factors.courses);
     view.interactions = factors.interactions;
     view.stopping = stopping::view(&view, &sums);
+    view.noise_prior = noise_prior(&view.plan, &sums);
     if let Some(session) = view.sessions.last() {
         view.noise_floor = noise_floor::of(store, &session.host)?;
     }
@@ -72,6 +74,22 @@ pub(super) fn read(
     view.cautions = prose::cautions(&view.notes);
     view.headline = prose::run_headline(&view);
     Ok((view, sums))
+}
+
+/// Returns what earlier runs told of the noise when the run began, and whether it counts.
+fn noise_prior(plan: &Plan, sums: &[TreatmentSamples]) -> Option<NoisePriorView> {
+    let tps: Vec<&[(u32, f64)]> = sums.iter().map(|sums| sums.tps.as_slice()).collect();
+    let prior = plan.noise_prior?;
+    let (used, own) = stats::prior_use(&tps, design(plan, None, Some(prior)))?;
+    let NoisePrior { variance, freedom, runs } = prior;
+    Some(NoisePriorView {
+        used,
+        spread: Variance { value: variance, freedom }.spread(),
+        freedom,
+        runs,
+        own_spread: own.spread(),
+        own_freedom: own.freedom,
+    })
 }
 
 /// A run as the store holds it, before it is judged.
@@ -143,6 +161,7 @@ pub(super) fn gather(store: &Store, run: &str) -> Result<Gathered, StoreError> {
         effect: None,
         courses: Vec::new(),
         interactions: Vec::new(),
+        noise_prior: None,
         noise_floor: None,
         stopping: None,
         notes: Vec::new(),

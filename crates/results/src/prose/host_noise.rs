@@ -1,9 +1,11 @@
 //! Sentences on the noise of a host, and on what a plan will find there.
 
 use pgdyno_model::format::{self, counted};
-use pgdyno_stats::NoHostNoise;
+use pgdyno_stats::{NoHostNoise, PriorUse};
 
 use super::comparison::HOPELESS;
+use super::phrases::degrees_of_freedom;
+use crate::analysis::NoisePriorView;
 use crate::analysis::host_noise::{BUSY, Finds, Forecast, HostNoiseView, NoForecast};
 
 /// Says what the noise of a host allows, and what to do to see less.
@@ -91,6 +93,32 @@ pub(crate) fn forecast(found: &Result<Forecast, NoForecast>) -> String {
             words
         }
         Err(NoForecast::Unreadable { why }) => format!("Not known: {why}."),
+    }
+}
+
+/// Says whether what earlier runs told of the noise counts beside a run's own.
+pub(super) fn noise_prior(view: &NoisePriorView) -> String {
+    let spreads = format!(
+        "Trials of {} on this host differ by {}, those of this run by {}",
+        counted(view.runs as u64, "earlier run"),
+        share(view.spread),
+        share(view.own_spread)
+    );
+    match view.used {
+        PriorUse::Counts => format!(
+            "{spreads}. Both count: the noise is known by {} in place of {:.0}.",
+            degrees_of_freedom(view.freedom + view.own_freedom),
+            view.own_freedom
+        ),
+        PriorUse::Apart => format!("{spreads}. That is too far apart: only its own count."),
+        PriorUse::Uneven => {
+            format!("{spreads}, where treatments do not spread alike: only its own count.")
+        }
+        PriorUse::TooFewRepeats => {
+            format!(
+                "{spreads}, in too few repeats to tell whether both are one: only its own count."
+            )
+        }
     }
 }
 

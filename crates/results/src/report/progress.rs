@@ -197,6 +197,9 @@ pub fn warning(warning: &Warning) -> String {
         Warning::StorageFailed { storage, reason } => {
             format!("every trial on {storage} will fail: {reason}")
         }
+        Warning::NoiseUnread { reason } => format!(
+            "what earlier runs tell of this host's noise does not count, since it cannot be read: {reason}"
+        ),
         Warning::NotCrashed { subject, reason } => {
             format!("{subject} could not be crashed: {reason}")
         }

@@ -1,6 +1,6 @@
 //! Reading the store.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use pgdyno_model::facts::{HostFacts, Owner, ServerFacts, Setting};
 use pgdyno_model::measurement::Second;
@@ -174,6 +174,33 @@ impl Store {
     pub fn trials(&self, run: &str) -> Result<Vec<TrialRecord>, StoreError> {
         self.check(run)?;
         self.trial_ids(run)?.into_iter().map(|id| self.trial(id).map(|(_, trial)| trial)).collect()
+    }
+
+    /// What the treatments of a run are compared by: the (block, tps) of each one's completed trials.
+    /// Nothing else of the trials is read.
+    ///
+    /// # Errors
+    /// [`StoreError::Sqlite`] or [`StoreError::Corrupt`].
+    pub(crate) fn compared(
+        &self,
+        run: &str,
+    ) -> Result<BTreeMap<usize, Vec<(u32, f64)>>, StoreError> {
+        let rows = self.rows(
+            "read a run's tps",
+            "SELECT treatment, block, measurement FROM trial
+             WHERE id IN (SELECT MIN(id) FROM trial WHERE run = ? AND failure IS NULL GROUP BY ordinal)
+                   AND measurement IS NOT NULL
+             ORDER BY id",
+            [run],
+            |row| Ok((row.get(0)?, row.get(1)?, row.get::<_, String>(2)?)),
+        )?;
+        let mut compared: BTreeMap<usize, Vec<(u32, f64)>> = BTreeMap::new();
+        for (treatment, block, json) in rows {
+            let measurement: Measurement = self.json("a trial's measurement", &json)?;
+            let trial = measurement.compared().map(|tps| (block, tps));
+            compared.entry(treatment).or_default().extend(trial);
+        }
+        Ok(compared)
     }
 
     /// What identifies each attempt at a run's trials, in the order of recording: one whole trial

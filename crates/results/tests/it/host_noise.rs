@@ -1,13 +1,15 @@
 //! The noise of a host: where it lives, what it tells of two runs, and what a plan will find.
 #![allow(missing_docs, clippy::unwrap_used)]
 
-use pgdyno_model::Plan;
 use pgdyno_model::record::SessionEnd;
-use pgdyno_results::analysis::Withheld;
+use pgdyno_model::{Plan, PlannedTrial};
 use pgdyno_results::analysis::compare_runs::{CompareOptions, CompareView, compare};
-use pgdyno_results::analysis::host_noise::{HostNoiseView, NoForecast, forecast, noise};
-use pgdyno_results::{Store, report};
-use pgdyno_stats::NoHostNoise;
+use pgdyno_results::analysis::host_noise::{
+    HostNoiseView, NoForecast, forecast, noise, noise_prior,
+};
+use pgdyno_results::analysis::{NoteKind, RunView, Withheld};
+use pgdyno_results::{Store, analyse, report};
+use pgdyno_stats::{NoHostNoise, PriorUse};
 use pgdyno_test_support::records::{Random, session_record, store};
 use pgdyno_test_support::synthetic;
 
@@ -194,7 +196,7 @@ fn a_machine_that_was_changed_is_another_host() {
     assert!(said.contains("Of 27 completed runs 26 count: the newest of each host."), "{said}");
     let found = world.compare(&CompareOptions::default());
     assert!(found.pairs[0].ratio.withheld.is_some(), "{:?}", found.notes);
-    let told = forecast(Some(&world.store), &plan, &changed).unwrap().unwrap();
+    let told = forecast(Some(&world.store), &plan, &changed, true).unwrap().unwrap();
     assert_eq!(told.runs, 2);
 }
 
@@ -203,20 +205,20 @@ fn a_forecast_rests_on_the_experiments_own_runs_or_on_those_of_the_host() {
     let mut world = World::new();
     let (plan, host) = (world.plan(1), session_record().host);
     for store in [Some(&world.store), None] {
-        let unknown = forecast(store, &plan, &host).unwrap();
+        let unknown = forecast(store, &plan, &host, true).unwrap();
         let Err(NoForecast::NoRun { on_a_busy_host }) = unknown else { panic!("{unknown:?}") };
         assert!((0.1..0.3).contains(&on_a_busy_host.unwrap()), "{on_a_busy_host:?}");
         let text = report::forecast(&unknown, 400);
         assert!(text.contains("no completed run") && text.contains("differ by 10%"), "{text}");
     }
     world.run("other", 2, 0.0);
-    let told = forecast(Some(&world.store), &plan, &host).unwrap().unwrap();
+    let told = forecast(Some(&world.store), &plan, &host, true).unwrap().unwrap();
     assert_eq!((told.is_own, told.runs), (false, 1));
     assert_eq!(told.finds.iter().map(|f| f.repeats).collect::<Vec<_>>(), [5, 10]);
     assert!(told.finds[0].difference > told.finds[1].difference, "{told:?}");
     world.run("own-1", 1, 0.0);
     world.run("own-2", 1, 0.0);
-    let told = forecast(Some(&world.store), &plan, &host).unwrap().unwrap();
+    let told = forecast(Some(&world.store), &plan, &host, true).unwrap().unwrap();
     assert_eq!((told.is_own, told.runs), (true, 2));
     let text = report::forecast(&Ok(told), 100);
     assert!(
@@ -224,8 +226,62 @@ fn a_forecast_rests_on_the_experiments_own_runs_or_on_those_of_the_host() {
         "{text}"
     );
     let once = synthetic::plan(&["base", "head"], 1, &mut world.random);
-    let nothing = forecast(Some(&world.store), &once, &host).unwrap();
+    let nothing = forecast(Some(&world.store), &once, &host, true).unwrap();
     assert_eq!(nothing, Err(NoForecast::NothingToCompare));
+}
+
+#[test]
+fn what_earlier_runs_tell_of_the_noise_counts_beside_a_runs_own() {
+    let mut world = World::new();
+    let (plan, host) =
+        (synthetic::plan(&["base", "head"], 3, &mut Random(5)), session_record().host);
+    assert_eq!(noise_prior(&world.store, &plan, &host).unwrap(), None);
+    for clients in 2..5 {
+        world.experiment(clients, 2, 0.05);
+    }
+    // A rate makes all trials alike, and tells nothing of the noise.
+    let mut rated = world.plan(9);
+    rated.treatments.iter_mut().for_each(|t| t.options.rate = Some(100.0));
+    synthetic::add(&mut world.store, ("rated", 90), &rated, |_| 100.0);
+    assert_eq!(noise_prior(&world.store, &rated, &host).unwrap(), None);
+    let prior = noise_prior(&world.store, &plan, &host).unwrap().unwrap();
+    // Three experiments of two runs: (2 − 1) × (5 − 1) degrees of freedom each run.
+    assert_eq!(prior.runs, 6);
+    assert!((2.0..3.93).contains(&prior.freedom), "{prior:?}");
+    assert!((0.007..0.013).contains(&prior.variance.sqrt()), "{prior:?}");
+    let mut elsewhere = host;
+    elsewhere.kernel = "another".into();
+    assert_eq!(noise_prior(&world.store, &plan, &elsewhere).unwrap(), None);
+
+    let mut judged = |id: &str, noise: [f64; 3], noise_prior| {
+        let plan = Plan { noise_prior, ..plan.clone() };
+        let tps = |planned: &PlannedTrial| {
+            let sign = if planned.treatment == 0 { 1.0 } else { -1.0 };
+            1000.0 * (sign * (0.03 + noise[planned.block as usize - 1])).exp()
+        };
+        world.number += 1;
+        synthetic::add(&mut world.store, (id, 100 + world.number), &plan, tps);
+        analyse(&world.store, id).unwrap()
+    };
+    let alike = [-0.01, 0.01, 0.0];
+    let (alone, with) = (judged("alone", alike, None), judged("with", alike, Some(prior)));
+    let width = |view: &RunView| {
+        let [low, high] = view.comparisons[0].ratio.ci95.unwrap();
+        high / low
+    };
+    assert!(width(&with) < width(&alone), "{} {}", width(&with), width(&alone));
+    assert!(alone.noise_prior.is_none());
+    let told = with.noise_prior.as_ref().unwrap();
+    assert_eq!((told.used, told.own_freedom), (PriorUse::Counts, 2.0));
+    let wild = judged("wild", [-0.2, 0.2, 0.0], Some(prior));
+    assert_eq!(wild.noise_prior.as_ref().unwrap().used, PriorUse::Apart);
+    let notes: Vec<String> = [&with, &wild]
+        .into_iter()
+        .flat_map(|view| &view.notes)
+        .filter(|note| note.kind == NoteKind::NoisePrior)
+        .map(|note| note.text.clone())
+        .collect();
+    insta::assert_snapshot!("noise_prior", notes.join("\n"));
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 use super::pairs::{judged, trials};
 use super::{is_apart, share, times};
-use crate::{Cells, RunTrials, average_ratio, courses, interactions};
+use crate::{Cells, RunDesign, RunTrials, average_ratio, courses, interactions};
 
 const FLAT: [f64; 6] = [1000.0; 6];
 const PEAK: [f64; 6] = [700.0, 900.0, 1000.0, 1030.0, 1010.0, 950.0];
@@ -22,9 +22,10 @@ fn at_most_5_of_100_flat_sweeps_rise_or_fall_and_curves_hold_the_truth() {
         let wrong = share(31, |random| {
             let trials = trials(random, &treatments, repeats);
             let trials: Vec<&[(u32, f64)]> = trials.iter().map(Vec::as_slice).collect();
-            let course = courses(&RunTrials::new(&trials, true, None), &[(0..6).collect()])
-                .remove(0)
-                .unwrap();
+            let course =
+                courses(&RunTrials::new(&trials, RunDesign::new(true)), &[(0..6).collect()])
+                    .remove(0)
+                    .unwrap();
             let holds = |(fit, tps): (&crate::Fit, &f64)| {
                 let truth = (tps.ln() - mean).exp();
                 (fit.band[0]..=fit.band[1]).contains(&truth)
@@ -67,7 +68,7 @@ fn neighbours_tell_a_rise_more_often_than_pairs() {
             let trials = trials(random, &treatments, 5);
             by_pairs += f64::from(u32::from(judged(&trials, true).values().any(is_apart)));
             let trials: Vec<&[(u32, f64)]> = trials.iter().map(Vec::as_slice).collect();
-            courses(&RunTrials::new(&trials, true, None), &[(0..6).collect()])[0]
+            courses(&RunTrials::new(&trials, RunDesign::new(true)), &[(0..6).collect()])[0]
                 .as_ref()
                 .unwrap()
                 .rises
@@ -102,7 +103,7 @@ fn effects_that_do_not_depend_on_each_other_seldom_seem_to() {
                 let trials = trials(random, &treatments, repeats);
                 let trials: Vec<&[(u32, f64)]> = trials.iter().map(Vec::as_slice).collect();
                 let found = interactions(
-                    &RunTrials::new(&trials, has_blocks, None),
+                    &RunTrials::new(&trials, RunDesign::new(has_blocks)),
                     &[table(rows, columns)],
                 );
                 let found = found[0].as_ref().unwrap();
@@ -135,7 +136,8 @@ fn an_average_effect_that_is_none_is_seldom_told_and_one_that_is_not_mostly() {
                     let trials = trials(random, &treatments, repeats);
                     let trials: Vec<&[(u32, f64)]> = trials.iter().map(Vec::as_slice).collect();
                     let found =
-                        average_ratio(&RunTrials::new(&trials, has_blocks, None), &pairs).unwrap();
+                        average_ratio(&RunTrials::new(&trials, RunDesign::new(has_blocks)), &pairs)
+                            .unwrap();
                     found.p.is_some_and(|p| p <= 0.05)
                 };
                 told += f64::from(u32::from(of(0.8)));
@@ -160,7 +162,8 @@ fn an_effect_that_depends_on_another_factor_is_found() {
         let found = share(34, |random| {
             let trials = trials(random, &treatments, repeats);
             let trials: Vec<&[(u32, f64)]> = trials.iter().map(Vec::as_slice).collect();
-            let found = interactions(&RunTrials::new(&trials, true, None), &[table(2, 2)]);
+            let found =
+                interactions(&RunTrials::new(&trials, RunDesign::new(true)), &[table(2, 2)]);
             found[0].as_ref().is_some_and(|found| found.p <= 0.05)
         });
         eprintln!("1.2 beside 1.5 times, spread 5%, {repeats} repeats: found in {found:.1}%");

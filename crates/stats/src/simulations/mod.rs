@@ -237,7 +237,11 @@ fn sequential_run(
         };
         let so_far: Vec<Vec<(u32, f64)>> = (0..speeds.len()).map(until).collect();
         let so_far: Vec<&[(u32, f64)]> = so_far.iter().map(Vec::as_slice).collect();
-        let found = all_pairs(&so_far, &[].into(), true, Some(looks));
+        let found = all_pairs(
+            &so_far,
+            &[].into(),
+            RunDesign { looks: Some(looks), ..RunDesign::new(true) },
+        );
         let ratios: Vec<Ratio> = pairs.iter().map(|pair| found[pair].ratio.clone()).collect();
         let apart: Vec<bool> = pairs.iter().map(|pair| is_apart(&found[pair])).collect();
         for (k, open) in open.iter_mut().enumerate() {
@@ -398,7 +402,9 @@ fn no_input_makes_a_panic_or_a_number_that_is_none() {
         let (first, second) = (blocks(&a), blocks(&b));
         let third: Vec<(u32, f64)> = first.iter().map(|(block, x)| (*block, 1.5 * x)).collect();
         for has_blocks in [false, true] {
-            for (_, pair) in all_pairs(&[&first, &second, &third], &[].into(), has_blocks, None) {
+            for (_, pair) in
+                all_pairs(&[&first, &second, &third], &[].into(), RunDesign::new(has_blocks))
+            {
                 assert_eq!(pair.ratio.ci95.is_some(), pair.p.is_some(), "{a:?} {b:?} {pair:?}");
                 pair.ratio.value.into_iter().for_each(|value| sound(value, pair.ratio.ci95));
                 assert!(pair.p.is_none_or(|p| (0.0..=1.0).contains(&p)));

@@ -2,9 +2,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::{Host, Order, PROMISED, is_apart, pairs_of, run, share, share_of, times};
+use super::{Host, Order, PROMISED, SPREAD, is_apart, pairs_of, run, share, share_of, times};
 use crate::random::Normal;
-use crate::{Pair, all_pairs};
+use crate::{Pair, RunDesign, Variance, all_pairs, noise_prior, rest};
 
 /// Judges a run with the given trials.
 pub(super) fn judged(
@@ -20,8 +20,16 @@ fn judged_asking(
     asked: &BTreeSet<(usize, usize)>,
     has_blocks: bool,
 ) -> BTreeMap<(usize, usize), Pair> {
+    judged_as(trials, asked, RunDesign::new(has_blocks))
+}
+
+fn judged_as(
+    trials: &[Vec<(u32, f64)>],
+    asked: &BTreeSet<(usize, usize)>,
+    design: RunDesign,
+) -> BTreeMap<(usize, usize), Pair> {
     let trials: Vec<&[(u32, f64)]> = trials.iter().map(Vec::as_slice).collect();
-    all_pairs(&trials, asked, has_blocks, None)
+    all_pairs(&trials, asked, design)
 }
 
 fn p_of_best(judged: &BTreeMap<(usize, usize), Pair>, all: &[usize]) -> BTreeMap<usize, f64> {
@@ -292,4 +300,109 @@ fn a_missing_trial_costs_no_verdict() {
         (1..4).all(|other| is_apart(&judged[&(0, other)])) && !is_apart(&judged[&(1, 2)])
     });
     assert!(found >= 95.0, "{found}%");
+}
+
+/// A host with earlier experiments of 4 treatments and 3 repeats. Spreads are 3%, and differ.
+#[derive(Clone, Copy, Debug)]
+struct Earlier {
+    experiments: usize,
+    /// How far the logarithms of all spreads differ.
+    differ: f64,
+}
+
+impl Earlier {
+    /// Returns the trials of an experiment whose treatments have these `speeds`.
+    fn trials(self, random: &mut Normal, speeds: &[f64], repeats: u32) -> Vec<Vec<(u32, f64)>> {
+        let spread = SPREAD * (self.differ * random.draw()).exp();
+        let of: Vec<(f64, f64)> = speeds.iter().map(|speed| (1000.0 * speed, spread)).collect();
+        trials(random, &of, repeats)
+    }
+
+    fn noise_prior(self, random: &mut Normal) -> Option<Variance> {
+        let noise = |_| {
+            let trials = self.trials(random, &[1.0; 4], 3);
+            rest(&trials.iter().map(Vec::as_slice).collect::<Vec<_>>(), true)
+        };
+        noise_prior(&(0..self.experiments).filter_map(noise).collect::<Vec<_>>())
+    }
+
+    /// Returns how often a difference from the first of `speeds` is found on this host.
+    fn found(self, times: u32, speeds: &[f64], repeats: u32, design: RunDesign) -> f64 {
+        share_of(times, 31, |random| {
+            let prior = self.noise_prior(random);
+            let run = self.trials(random, speeds, repeats);
+            let design = RunDesign { prior: design.prior.and(prior), ..design };
+            let judged = judged_as(&run, &BTreeSet::new(), design);
+            judged.iter().any(|((a, _), pair)| {
+                let is_asked = *a == 0 || speeds[0] == speeds[1];
+                is_asked && is_apart(pair)
+            })
+        })
+    }
+}
+
+/// Stands for whatever prior the host has.
+const WITH_PRIOR: Option<Variance> = Some(Variance { value: 0.0, freedom: 0.0 });
+
+#[test]
+fn what_earlier_runs_tell_makes_no_difference_of_equal_treatments_and_finds_more() {
+    for (treatments, repeats) in [(2, 3), (4, 3)] {
+        let host = Earlier { experiments: 3, differ: 0.4 };
+        let mut speeds = vec![1.0; treatments];
+        let alone = RunDesign::new(true);
+        let with = RunDesign { prior: WITH_PRIOR, ..alone };
+        let equal = host.found(2 * times(), &speeds, repeats, with);
+        speeds[0] = 1.12;
+        let found = [alone, with].map(|design| host.found(times(), &speeds, repeats, design));
+        eprintln!("{treatments} × {repeats}, {host:?}: {equal:.1}% of equal; 12% found {found:?}");
+        // 5%, and two standard errors of 1,000.
+        assert!(equal <= 6.4, "{treatments} × {repeats}: {equal}%");
+        assert!(found[1] > found[0] + 3.0, "{treatments} × {repeats}: {found:?}");
+    }
+}
+
+#[test]
+#[ignore = "long: prints the figures of docs/statistics.md"]
+fn how_much_earlier_runs_tell() {
+    for (treatments, repeats) in [(2, 3), (2, 5), (3, 3), (4, 3), (6, 4)] {
+        for (experiments, differ) in
+            [(1, 0.0), (1, 0.4), (1, 0.8), (3, 0.0), (3, 0.4), (3, 0.8), (8, 0.4), (8, 0.8)]
+        {
+            let host = Earlier { experiments, differ };
+            let mut speeds = vec![1.0; treatments];
+            let designs = [true, false].map(RunDesign::new);
+            let [equal, sequential] = designs.map(|design| {
+                let with = RunDesign { prior: WITH_PRIOR, ..design };
+                host.found(4 * times(), &speeds, repeats, with)
+            });
+            speeds[0] = 1.12;
+            let alone = host.found(times(), &speeds, repeats, designs[0]);
+            let with = RunDesign { prior: WITH_PRIOR, ..designs[0] };
+            let with = host.found(times(), &speeds, repeats, with);
+            eprintln!(
+                "{treatments} × {repeats}, {host:?}: {equal:.1}% of equal, {sequential:.1}% without \
+                 blocks; 12% found in {with:.1}%, alone {alone:.1}%"
+            );
+            assert!(equal <= 8.0 && sequential <= 8.0);
+        }
+    }
+}
+
+#[test]
+fn a_quiet_host_makes_no_difference_of_wild_treatments() {
+    let quiet = Variance { value: 0.01_f64.powi(2), freedom: 3.9 };
+    for spreads in
+        [&[0.01, 0.1][..], &[0.1, 0.1], &[0.01, 0.01, 0.01, 0.1, 0.1, 0.1], &[0.03, 0.03, 0.03]]
+    {
+        for has_blocks in [true, false] {
+            let equal: Vec<(f64, f64)> = spreads.iter().map(|spread| (1000.0, *spread)).collect();
+            let found = share_of(2 * times(), 23, |random| {
+                let design = RunDesign { prior: Some(quiet), ..RunDesign::new(has_blocks) };
+                let trials = trials(random, &equal, 4);
+                judged_as(&trials, &BTreeSet::new(), design).values().any(is_apart)
+            });
+            eprintln!("falsely different, {spreads:?} where 1% is known: {found:.1}%");
+            assert!(found <= 9.0, "{spreads:?}: {found}%");
+        }
+    }
 }

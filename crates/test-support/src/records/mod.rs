@@ -103,6 +103,7 @@ pub fn plan(repeats: u32) -> Plan {
         answer: None,
         extended_after: Vec::new(),
         crashed: Vec::new(),
+        noise_prior: None,
     }
 }
 

@@ -3,9 +3,10 @@
 use pgdyno_model::Plan;
 use pgdyno_results::analyse;
 use pgdyno_results::analysis::PairRow;
-use pgdyno_results::analysis::host_noise::forecast;
+use pgdyno_results::analysis::host_noise::{forecast, noise_prior};
 
-use super::cells::{ANY_LESS, Cell, Gate, LESS, Promise, World, cell};
+use super::cells::{ANY_LESS, Cell, Gate, LESS, Promise, TPS, World, cell};
+use super::pairs::Found;
 use pgdyno_test_support::records::{Random, session_record};
 use pgdyno_test_support::synthetic;
 
@@ -32,11 +33,63 @@ pub(crate) const CELLS: &[Cell] = &[
         |r| Host { others: &[4, 4, 4], differ: 0.0 }.gate(r, 0.9, LESS) == Gate::Exceeded,
     ),
     cell(
+        "2 equal builds, 3 repeats, after one other experiment; spreads of 3% differ (40%): any difference",
+        Promise::AtMost(6.0),
+        |r| Before { experiments: 1, differ: 0.4 }.found(r, &[1.0; 2]).any(),
+    ),
+    cell("the same, after three other experiments", Promise::AtMost(6.0), |r| {
+        Before { experiments: 3, differ: 0.4 }.found(r, &[1.0; 2]).any()
+    }),
+    cell("the same, 4 builds", Promise::AtMost(5.0), |r| {
+        Before { experiments: 3, differ: 0.4 }.found(r, &[1.0; 4]).any()
+    }),
+    cell(
+        "2 builds, 3 repeats, one 12% faster, after nothing else: found",
+        Promise::AtLeast(55.0),
+        |r| Before { experiments: 0, differ: 0.4 }.found(r, &[1.12, 1.0]).is_apart(0, 1),
+    ),
+    cell("the same, after three other experiments", Promise::AtLeast(80.0), |r| {
+        Before { experiments: 3, differ: 0.4 }.found(r, &[1.12, 1.0]).is_apart(0, 1)
+    }),
+    cell(
         "a run of 4 builds, 5 repeats, one faster by what its plan was said to find: found",
         Promise::About(80.0, 5.0),
         found_as_forecast,
     ),
 ];
+
+/// A host with other experiments of four builds and three repeats, each run once. Spreads are 3%.
+struct Before {
+    experiments: u32,
+    /// How far the logarithms of all spreads differ.
+    differ: f64,
+}
+
+impl Before {
+    /// Judges a run of builds with these `speeds` and three repeats.
+    fn found(&self, random: &mut Random, speeds: &[f64]) -> Found {
+        let mut world = World::new();
+        for experiment in 1..=self.experiments {
+            let mut plan = synthetic::builds(4, 3, random);
+            plan.name = format!("experiment {experiment}");
+            let spread = self.spread(random);
+            let id = format!("run of {experiment}");
+            synthetic::add(&mut world.store, (&id, experiment.into()), &plan, |_| {
+                TPS * (spread * random.normal()).exp()
+            });
+        }
+        let spread = self.spread(random);
+        let mut plan = synthetic::builds(speeds.len(), 3, random);
+        plan.noise_prior = noise_prior(&world.store, &plan, &session_record().host).unwrap();
+        assert_eq!(plan.noise_prior.is_some(), self.experiments > 0);
+        let treatments: Vec<(f64, f64)> = speeds.iter().map(|speed| (*speed, spread)).collect();
+        Found::in_world(&mut world, random, &plan, &treatments)
+    }
+
+    fn spread(&self, random: &mut Random) -> f64 {
+        0.03 * (self.differ * random.normal()).exp()
+    }
+}
 
 /// A host with other experiments, run so many times each.
 struct Host {
@@ -90,8 +143,9 @@ fn found_as_forecast(random: &mut Random) -> bool {
     let mut world = World::new();
     let before = synthetic::builds(16, 10, random);
     world.run(random, ("before", 1), &before, 0.0, &[1.0; 16]);
-    let plan = synthetic::builds(4, 5, random);
-    let told = forecast(Some(&world.store), &plan, &session_record().host).unwrap().unwrap();
+    let (mut plan, host) = (synthetic::builds(4, 5, random), session_record().host);
+    plan.noise_prior = noise_prior(&world.store, &plan, &host).unwrap();
+    let told = forecast(Some(&world.store), &plan, &host, true).unwrap().unwrap();
     let faster = 1.0 + told.finds[0].difference;
     world.run(random, ("run", 2), &plan, 0.0, &[faster, 1.0, 1.0, 1.0]);
     let view = analyse(&world.store, "run").unwrap();

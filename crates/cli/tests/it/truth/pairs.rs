@@ -3,6 +3,7 @@
 //! The program's JSON has the planned pairs only, its pages have all. So these are judged by the call
 //! that both make.
 
+use pgdyno_model::Plan;
 use pgdyno_results::analyse;
 use pgdyno_results::analysis::PairRow;
 
@@ -86,7 +87,7 @@ pub(crate) const CELLS: &[Cell] = &[
 ];
 
 /// Verdicts of a run whose treatments' true speeds are known.
-struct Found {
+pub(super) struct Found {
     speeds: Vec<f64>,
     rows: Vec<PairRow>,
     /// Treatments that may be the fastest.
@@ -113,13 +114,22 @@ impl Found {
         repeats: u32,
         is_sequential: bool,
     ) -> Self {
-        let mut world = World::new();
         let mut plan = synthetic::builds(treatments.len(), repeats, random);
         if is_sequential {
             plan.trials.sort_by_key(|trial| (trial.treatment, trial.block));
             plan.trials.iter_mut().zip(0..).for_each(|(trial, ordinal)| trial.ordinal = ordinal);
         }
-        synthetic::add(&mut world.store, ("run", 1), &plan, |planned| {
+        Self::in_world(&mut World::new(), random, &plan, treatments)
+    }
+
+    /// Judges a run of `plan` in a store that may hold others.
+    pub(super) fn in_world(
+        world: &mut World,
+        random: &mut Random,
+        plan: &Plan,
+        treatments: &[(f64, f64)],
+    ) -> Self {
+        synthetic::add(&mut world.store, ("run", 1_000), plan, |planned| {
             let (speed, spread) = treatments[planned.treatment];
             TPS * speed * (spread * random.normal()).exp()
         });
@@ -133,12 +143,12 @@ impl Found {
         }
     }
 
-    fn is_apart(&self, a: usize, b: usize) -> bool {
+    pub(super) fn is_apart(&self, a: usize, b: usize) -> bool {
         let is_it = |row: &&PairRow| (row.0, row.1) == (a.min(b), a.max(b));
         self.rows.iter().find(is_it).unwrap().6 == Some(true)
     }
 
-    fn any(&self) -> bool {
+    pub(super) fn any(&self) -> bool {
         self.rows.iter().any(|row| row.6 == Some(true))
     }
 

@@ -1,11 +1,12 @@
 //! Runs of one host, sorted into experiments: runs that should be equal.
 
+use pgdyno_model::Plan;
 use pgdyno_model::facts::HostFacts;
 use pgdyno_model::record::RunState;
 use pgdyno_stats::{self as stats, Days, EarlierRuns, RunSpread, Variance};
 
 use super::super::compare_runs::equal::{Side, differences};
-use super::super::run::{Gathered, gather};
+use super::super::run::Gathered;
 use super::super::treatment::TreatmentSamples;
 use super::super::view::RunView;
 use crate::gate::Measure;
@@ -19,23 +20,6 @@ const NANOSECONDS_A_DAY: u64 = 86_400_000_000_000;
 /// Returns whether a run tells noise: it is complete, and known is what else ran beside it.
 pub(in crate::analysis) fn tells_noise(run: &RunSummary) -> bool {
     run.state == RunState::Completed && !run.ad_hoc
-}
-
-/// Reads the newest runs that tell noise and are wanted, at most [`MOST_RUNS`].
-pub(in crate::analysis) fn newest_runs(
-    store: &Store,
-    mut is_wanted: impl FnMut(&RunSummary) -> Result<bool, StoreError>,
-) -> Result<Vec<Gathered>, StoreError> {
-    let mut runs = Vec::new();
-    for summary in store.runs()?.iter().filter(|run| tells_noise(run)) {
-        if is_wanted(summary)? {
-            runs.push(gather(store, &summary.id)?);
-        }
-        if runs.len() == MOST_RUNS {
-            break;
-        }
-    }
-    Ok(runs)
 }
 
 /// Returns whether all sessions of the run `id` were on a machine with the facts of all `hosts`.
@@ -163,7 +147,18 @@ impl Experiment {
 /// How far trials of one run differ in tps.
 fn trials_of(run: &Gathered) -> Option<Variance> {
     let values: Vec<&[(u32, f64)]> = run.sums.iter().map(|sums| sums.tps.as_slice()).collect();
-    stats::rest(&values, !run.view.plan.is_sequential())
+    noise_of_trials(&run.view.plan, &values)
+}
+
+/// How far trials of a run of `plan` differ, from each treatment's (block, tps); none where these do not
+/// tell the noise of tps.
+pub(super) fn noise_of_trials(plan: &Plan, tps: &[&[(u32, f64)]]) -> Option<Variance> {
+    has_noise(plan).then(|| stats::rest(tps, !plan.is_sequential()))?
+}
+
+/// Returns whether trials of `plan` have the noise of tps: no rate sets theirs, and none is looked for.
+pub(super) fn has_noise(plan: &Plan) -> bool {
+    !plan.has_rate() && plan.find.is_none()
 }
 
 /// The squared relative standard errors that the seconds of `view`'s trials give their means.

@@ -6,14 +6,10 @@ use pgdyno_stats::{self as stats, Variance};
 use serde::Serialize;
 
 use super::super::question::asked_pairs;
-use super::super::run::Gathered;
-use super::experiments::{Experiment, experiments, newest_runs, ran_on};
+use super::known::Known;
 use super::spread;
 use super::view::{Finds, SpreadView};
 use crate::store::{Store, StoreError};
-
-/// Degrees of freedom from which a recipe's own runs tell its noise, without those of others.
-const ENOUGH: f64 = 6.0;
 
 /// Noise between trials of one run on a busy host: the standard deviation of the logarithm of their tps.
 ///
@@ -54,7 +50,8 @@ pub enum NoForecast {
     },
 }
 
-/// Tells what `plan` will find on `host`, by the store's runs there, if there is a store.
+/// Tells what `plan` will find on `host`, by the store's runs there, if there is a store. What these tell
+/// of the noise counts beside the plan's own if `has_prior`.
 ///
 /// # Errors
 /// [`StoreError::Damaged`]; [`StoreError::Sqlite`] or [`StoreError::Corrupt`].
@@ -62,49 +59,42 @@ pub fn forecast(
     store: Option<&Store>,
     plan: &Plan,
     host: &HostFacts,
+    has_prior: bool,
 ) -> Result<Result<Forecast, NoForecast>, StoreError> {
     let repeats = plan.repeats();
     if plan.treatments.len() < 2 || repeats < 2 {
         return Ok(Err(NoForecast::NothingToCompare));
     }
-    let runs = match store {
-        Some(store) => newest_runs(store, |run| ran_on(store, &run.id, &[host]))?,
-        None => Vec::new(),
-    };
+    let known = store.map(|store| Known::read(store, plan, host)).transpose()?.flatten();
     let no_run = || NoForecast::NoRun { on_a_busy_host: found_on_a_busy_host(plan) };
-    Ok(of_runs(&runs, plan).ok_or_else(no_run))
+    Ok(known.map(|known| beside(&known, plan, has_prior)).ok_or_else(no_run))
 }
 
 /// Returns the smallest difference that `plan` finds in 80% of cases beside [`BUSY`] noise (a share);
 /// none if it compares or repeats nothing.
 pub fn found_on_a_busy_host(plan: &Plan) -> Option<f64> {
-    found_beside(BUSY.powi(2), plan, plan.repeats())
+    found_beside(Variance { value: BUSY.powi(2), freedom: 0.0 }, plan, plan.repeats())
 }
 
 /// Returns the smallest difference that `plan` with so many `repeats` finds in 80% of cases, where the
-/// logarithms of its trials' tps have the variance `noise`.
-fn found_beside(noise: f64, plan: &Plan, repeats: u32) -> Option<f64> {
+/// logarithms of its trials' tps have the variance `noise`, of which its degrees of freedom count.
+fn found_beside(noise: Variance, plan: &Plan, repeats: u32) -> Option<f64> {
     let has_blocks = !plan.is_sequential();
     stats::detectable(plan.treatments.len(), &asked_pairs(plan), repeats, has_blocks, noise)
 }
 
-fn of_runs(runs: &[Gathered], plan: &Plan) -> Option<Forecast> {
-    let all = experiments(runs, 0..runs.len());
-    let is_own = |e: &&Experiment| e.runs().iter().any(|r| runs[*r].view.plan.name == plan.name);
-    let pooled = |of: &[&Experiment]| Variance::pooled(of.iter().filter_map(|e| e.trials(runs)));
-    let own: Vec<&Experiment> = all.iter().filter(is_own).collect();
-    let known_by_own = pooled(&own).filter(|found| found.freedom >= ENOUGH);
-    let used = if known_by_own.is_some() { own } else { all.iter().collect() };
-    let noise = pooled(&used)?;
+fn beside(known: &Known, plan: &Plan, has_prior: bool) -> Forecast {
+    let freedom = if has_prior { known.prior.freedom } else { 0.0 };
+    let noise = Variance { freedom, ..known.trials };
     let repeats = plan.repeats();
     let finds = |repeats: u32| {
-        let difference = found_beside(noise.value, plan, repeats)?;
+        let difference = found_beside(noise, plan, repeats)?;
         Some(Finds { repeats, difference })
     };
-    Some(Forecast {
-        trials: spread(noise),
-        is_own: known_by_own.is_some(),
-        runs: used.iter().map(|e| e.runs().len()).sum(),
+    Forecast {
+        trials: spread(known.trials),
+        is_own: known.is_own,
+        runs: known.prior.runs,
         finds: [repeats, 2 * repeats].into_iter().filter_map(finds).collect(),
-    })
+    }
 }

@@ -5,6 +5,7 @@
 
 mod experiments;
 mod forecast;
+mod known;
 mod view;
 
 use std::collections::BTreeSet;
@@ -12,6 +13,7 @@ use std::collections::BTreeSet;
 use experiments::is_same_host;
 pub(super) use experiments::{Experiment, MOST_RUNS, experiments, ran_on, tells_noise};
 pub use forecast::{BUSY, Forecast, NoForecast, forecast, found_on_a_busy_host};
+pub use known::noise_prior;
 use pgdyno_model::facts::HostFacts;
 use pgdyno_model::record::SessionRecord;
 use pgdyno_model::units::Epoch;
@@ -68,11 +70,13 @@ fn of_host(runs: &[Gathered]) -> HostNoiseView {
     let spreads: Vec<RunSpread> =
         experiments.iter().filter_map(|e| e.spread(runs, Measure::Tps)).collect();
     let pool = HostNoise::pool(&spreads);
-    let trials = Variance::pooled(experiments.iter().filter_map(|e| e.trials(runs)));
+    let of_trials: Vec<Variance> = experiments.iter().filter_map(|e| e.trials(runs)).collect();
+    let trials = Variance::pooled(of_trials.iter().copied());
+    // It counts beside a run's own.
+    let prior = stats::noise_prior(&of_trials);
     let days: Vec<Days> = experiments.iter().filter_map(|e| e.days(runs)).collect();
     let finds = |repeats: &u32| {
-        let difference =
-            stats::detectable(TREATMENTS, &BTreeSet::new(), *repeats, true, trials?.value)?;
+        let difference = stats::detectable(TREATMENTS, &BTreeSet::new(), *repeats, true, prior?)?;
         Some(Finds { repeats: *repeats, difference })
     };
     let began = |run: Option<&Gathered>| run.map_or(Epoch(0), |run| run.view.run.started_at);

@@ -23,9 +23,9 @@ pub use latency::{LatencyInterval, LatencyRatio, LatencyView};
 pub use note::{Note, NoteKind, Notes};
 pub use pairs::{PairRow, PairsView};
 pub use run::{
-    CapacityView, CurvePoint, Decision, Ended, FsyncView, LatencyFloor, NoiseFloor, ObjectiveView,
-    RunHead, RunView, ScalingView, ServerView, SessionView, SettingView, StageProbeView,
-    StoppingView,
+    CapacityView, CurvePoint, Decision, Ended, FsyncView, LatencyFloor, NoiseFloor, NoisePriorView,
+    ObjectiveView, RunHead, RunView, ScalingView, ServerView, SessionView, SettingView,
+    StageProbeView, StoppingView,
 };
 pub use treatment::{NotRanked, TpsView, TreatmentCrash, TreatmentView, WaitView};
 pub use trial::{

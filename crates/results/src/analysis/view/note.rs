@@ -94,6 +94,8 @@ pub enum NoteKind {
     GeneratorBusy,
     /// How much CPU the load generator used.
     GeneratorUse,
+    /// Whether what earlier runs told of the noise counts.
+    NoisePrior,
     /// There is one repeat only.
     OneRepeat,
     /// A treatment's mean has no interval.
@@ -196,6 +198,7 @@ impl NoteKind {
             | Self::Stopping
             | Self::Extended
             | Self::NoiseFloor
+            | Self::NoisePrior
             | Self::Interaction
             | Self::Course
             | Self::Scaling

@@ -4,7 +4,7 @@ use pgdyno_model::Plan;
 use pgdyno_model::facts::{BuildSource, HostFacts, StorageFacts};
 use pgdyno_model::record::{FsyncRate, RunState, SessionEnd};
 use pgdyno_model::units::Epoch;
-use pgdyno_stats::Scaling;
+use pgdyno_stats::{PriorUse, Scaling};
 use serde::Serialize;
 
 use super::comparison::Comparison;
@@ -59,6 +59,8 @@ pub struct RunView {
     pub courses: Vec<CourseView>,
     /// Interactions of each two factors; empty before a run is complete.
     pub interactions: Vec<InteractionView>,
+    /// What earlier runs told of the noise, and whether it counts; none where they told nothing.
+    pub noise_prior: Option<NoisePriorView>,
     /// Noise floor of the last session's host; none where it is not known.
     pub noise_floor: Option<NoiseFloor>,
     /// State of a run that may end by itself; none for fixed repeats.
@@ -85,6 +87,24 @@ pub struct RunView {
     pub experiment: String,
     /// The `--set key=value` that were given.
     pub overrides: Vec<String>,
+}
+
+/// What earlier runs on the host told of the noise between a run's trials.
+#[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct NoisePriorView {
+    /// Whether it counts beside the run's own.
+    pub used: PriorUse,
+    /// Relative standard deviation of their trials' tps (a share).
+    pub spread: f64,
+    /// Degrees of freedom that it counts for.
+    pub freedom: f64,
+    /// Runs that told it (count).
+    pub runs: usize,
+    /// The run's own spread (a share).
+    pub own_spread: f64,
+    /// Degrees of freedom that it is known by.
+    pub own_freedom: f64,
 }
 
 impl RunView {
