@@ -56,6 +56,7 @@ pub fn keep(path: &Path, run: AdHocRun) -> Result<String, LabError> {
             extended_after: Vec::new(),
             crashed: Vec::new(),
             noise_prior: None,
+            conditioning: None,
             answer: None,
         },
     };

@@ -98,6 +98,7 @@ pub fn resolve(
         extended_after: Vec::new(),
         crashed,
         noise_prior: None,
+        conditioning: None,
         factors: experiment.factors.iter().map(|f| f.name.clone()).collect(),
         treatments,
         trials,

@@ -71,7 +71,7 @@ pub use generator_choice::GeneratorChoice;
 pub use latency::{Latencies, LatencyCounts};
 pub use level::{Level, LevelValue, Levels};
 pub use measurement::Measurement;
-pub use plan::{NoisePrior, Plan, PlannedTrial, Treatment};
+pub use plan::{Conditioning, NoisePrior, Plan, PlannedTrial, Treatment};
 pub use probe::ProbeRecord;
 pub use record::{RunRecord, TrialRecord};
 pub use search::{Find, Search, Slo};

@@ -65,6 +65,9 @@ pub struct Plan {
     /// to count, and in the stores of earlier versions.
     #[serde(default)]
     pub noise_prior: Option<NoisePrior>,
+    /// Why a trial that is not measured opened the run; none where none did.
+    #[serde(default)]
+    pub conditioning: Option<Conditioning>,
 }
 
 /// Noise between trials that earlier runs on a host tell of a run to come.
@@ -75,6 +78,17 @@ pub struct NoisePrior {
     pub variance: f64,
     /// Degrees of freedom that it counts for beside the run's own.
     pub freedom: f64,
+    /// Runs that tell it (count).
+    pub runs: usize,
+}
+
+/// What earlier runs on a host tell of the first trial of a run to come.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Conditioning {
+    /// By how much the tps of their first trials differ from what was to be expected (a share: −0.1 for 10%
+    /// less).
+    pub difference: f64,
     /// Runs that tell it (count).
     pub runs: usize,
 }

@@ -29,7 +29,7 @@ use crate::live::{LiveRun, LoadSecond, Outlook};
 use crate::load_strategy::LoadStrategy;
 use crate::search::Slo;
 use crate::units::Bytes;
-use crate::{Levels, PlannedTrial};
+use crate::{Conditioning, Levels, PlannedTrial};
 
 /// Something that happened.
 #[derive(Debug)]
@@ -161,6 +161,8 @@ pub enum Notice {
     SeedDrawn(u64),
     /// A run ends before all of its trials.
     RunEnds(EndReason),
+    /// A trial that is not measured opens the run.
+    Conditioning(Conditioning),
     /// A trial in which a generator failed is tried again.
     TriedAgain {
         /// Further attempts that are left after this one (count).
@@ -292,6 +294,11 @@ pub enum Warning {
         /// Why.
         reason: String,
     },
+    /// The trial that is not measured and opens a run failed; the run goes on.
+    NotConditioned {
+        /// Why.
+        reason: String,
+    },
     /// A treatment could not be crashed.
     NotCrashed {
         /// The treatment.
@@ -380,6 +387,8 @@ pub enum Activity {
         /// The data set.
         data: String,
     },
+    /// A trial that is not measured opens a run.
+    Conditioning,
     /// The fsync rate of a storage is measured.
     MeasuringFsyncRate {
         /// The storage.

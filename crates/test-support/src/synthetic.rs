@@ -79,6 +79,7 @@ pub fn plan(levels: &[&str], repeats: u32, random: &mut Random) -> Plan {
         extended_after: Vec::new(),
         crashed: Vec::new(),
         noise_prior: None,
+        conditioning: None,
     }
 }
 

@@ -262,25 +262,31 @@ fn a_complete_run_is_given_more_repeats_and_pays_for_having_been_looked_at() {
     let world = World::new();
     let sets = ["factors.clients=[2]", "experiment.repeats=2", "experiment.order=randomized"];
     let args = at_full_speed(&world, "quickstart", &sets);
-    // What an earlier run of this machine told of its noise stays with the run.
+    // What earlier runs of this machine told of its noise, and of first trials, stays with the run.
     let mut store = Store::open(world.store()).unwrap();
     let earlier = synthetic::plan(&["a", "b", "c"], 5, &mut Random(7));
     let mut random = Random(8);
-    synthetic::add_at(&mut store, pgdyno_lab::host(), ("earlier", 0), &earlier, |_| {
-        1000.0 * (0.05 * random.normal()).exp()
-    });
+    for (id, number) in [("first", 0), ("second", 1), ("third", 2)] {
+        synthetic::add_at(&mut store, pgdyno_lab::host(), (id, number), &earlier, |planned| {
+            let first = if planned.ordinal == 0 { 0.9 } else { 1.0 };
+            1000.0 * first * (0.02 * random.normal()).exp()
+        });
+    }
     drop(store);
     let finds = |more: &str| -> f64 {
         let more = ["--set", "experiment.repeats=3", "--dry-run", "--set", more];
         let args: Vec<&str> = args.iter().map(String::as_str).chain(more).collect();
-        let told = world.run(&args).out;
+        let told = world.run(&args).out.split_whitespace().collect::<Vec<_>>().join(" ");
         told.rsplit_once("a difference of ").unwrap().1.split_once('%').unwrap().0.parse().unwrap()
     };
     assert!(finds("experiment.host_noise=true") < finds("experiment.host_noise=false"));
     let ended = world.run(&args);
     assert_eq!(ended.code, Some(0), "{}", ended.err);
     let before = world.show("latest");
-    assert_eq!(before["plan"]["noise_prior"]["runs"], 1, "{}", before["plan"]["noise_prior"]);
+    assert_eq!(before["plan"]["noise_prior"]["runs"], 3, "{}", before["plan"]["noise_prior"]);
+    let first = "a trial that is not measured comes first, since first trials of 3 earlier runs here had 0.";
+    assert!(ended.err.contains(first) && !ended.err.contains("failed"), "{}", ended.err);
+    assert_eq!(before["run"]["trials_completed"], 4);
     for (set, why) in [
         ("load.duration=1s", "only its number of repeats can change"),
         ("experiment.repeats=2", "as many already"),
@@ -299,7 +305,9 @@ fn a_complete_run_is_given_more_repeats_and_pays_for_having_been_looked_at() {
     let of = |view: &Value| view["plan"]["trials"].as_array().unwrap().clone();
     assert!(of(&after).starts_with(&of(&before)), "the first trials stay as they were planned");
     assert_eq!(after["plan"]["extended_after"], serde_json::json!([2]));
-    assert_eq!(after["plan"]["noise_prior"], before["plan"]["noise_prior"]);
+    for told in ["noise_prior", "conditioning"] {
+        assert_eq!(after["plan"][told], before["plan"][told]);
+    }
     let notes = after["notes"].to_string();
     assert!(notes.contains("complete after 2 repeats and was then given 3"), "{notes}");
     let listed = world.run(&["list"]);

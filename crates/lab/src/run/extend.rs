@@ -28,7 +28,7 @@ pub(super) fn continued(
     more: &[Override],
 ) -> Result<Plan, LabError> {
     plan.extended_after.clone_from(&old.extended_after);
-    plan.noise_prior = old.noise_prior;
+    (plan.noise_prior, plan.conditioning) = (old.noise_prior, old.conditioning);
     let Some(last) = more.last() else { return Ok(plan) };
     if old.stopping.is_some() {
         return Err(refused(run, last, "it decides itself how many repeats it takes"));

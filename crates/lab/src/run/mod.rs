@@ -24,7 +24,7 @@ use pgdyno_dataset::trust::Trust;
 use pgdyno_model::Plan;
 use pgdyno_model::progress::{Progress, Warning};
 use pgdyno_model::record::{RunState, SessionEnd};
-use pgdyno_results::analysis::host_noise::noise_prior;
+use pgdyno_results::analysis::host_noise::learn;
 use pgdyno_results::{Store, StoreError};
 pub use session::Outcome;
 use session::{Continued, Session};
@@ -55,18 +55,17 @@ pub fn run(
     let journal = clear_leftovers(&feed, stop)?;
     let mut store = open_store_trusting(store, &prepared.trust)?;
     let context = Context { journal: &journal, progress: &feed, stop };
-    let prepared = &with_noise_prior(prepared, &store, context);
+    let prepared = &informed(prepared, &store, context);
     watched(&feed, Session::begin(prepared, None, &mut store, context, &feed))
 }
 
-/// Returns `prepared` with what earlier runs in the `store` tell of this host's noise, where that is to
-/// count.
-fn with_noise_prior(prepared: &Prepared, store: &Store, context: Context<'_>) -> Prepared {
+/// Returns `prepared` with what earlier runs in the `store` tell of this host, where that is to count.
+fn informed(prepared: &Prepared, store: &Store, context: Context<'_>) -> Prepared {
     let mut prepared = prepared.clone();
-    if prepared.counts_host_noise() {
-        prepared.plan.noise_prior = noise_prior(store, &prepared.plan, &crate::host())
-            .inspect_err(|e| context.warn(Warning::NoiseUnread { reason: e.to_string() }))
-            .unwrap_or_default();
+    if prepared.counts_host_noise()
+        && let Err(error) = learn(store, &mut prepared.plan, &crate::host())
+    {
+        context.warn(Warning::NoiseUnread { reason: error.to_string() });
     }
     prepared
 }

@@ -28,6 +28,9 @@ use crate::provisioner::Provisioner;
 use crate::record_id::{new_record_id, stem};
 use crate::{LabError, crash, redact};
 
+/// The longest window of a trial that is not measured.
+const LONGEST_CONDITIONING: Duration = Duration::from_secs(30);
+
 /// The result of a session of a run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Outcome {
@@ -251,6 +254,10 @@ impl<'a> Session<'a> {
         let mut clock = Clock::new(self.prepared);
         let all = self.prepared.plan.trials.len();
         let todo = std::mem::take(&mut self.todo);
+        if let (Some(why), Some(first)) = (self.prepared.plan.conditioning, todo.first()) {
+            self.context.note(Notice::Conditioning(why));
+            self.condition(*first)?;
+        }
         let mut scheduler =
             TrialScheduler::new(&self.prepared.plan, &self.store.trials(&self.run)?);
         for (done, planned) in todo.iter().enumerate() {
@@ -278,6 +285,20 @@ impl<'a> Session<'a> {
             }
         }
         Ok(failed)
+    }
+
+    /// Runs a trial like `first`, and leaves nothing of it in the store: the trial after it is no first one.
+    fn condition(&mut self, first: PlannedTrial) -> Result<(), LabError> {
+        let mut prepared = self.prepared.clone();
+        if let Length::Duration(window) = &mut prepared.plan.length {
+            window.0 = window.0.min(LONGEST_CONDITIONING);
+        }
+        self.context.begin(Activity::Conditioning);
+        let failure = self.executed(&prepared, first, &|_| Duration::ZERO)?.record.failure;
+        if let Some(reason) = failure {
+            self.context.warn(Warning::NotConditioned { reason });
+        }
+        Ok(())
     }
 
     /// Runs one of the `of` trials of the plan, with which `todo` are left, and stores its record.
@@ -327,7 +348,18 @@ impl<'a> Session<'a> {
             planned,
             left: left(Duration::ZERO),
         });
-        let (prepared, context) = (self.prepared, self.context);
+        self.executed(self.prepared, planned, left)
+    }
+
+    /// Executes a trial as `prepared` has it.
+    fn executed(
+        &mut self,
+        prepared: &Prepared,
+        planned: PlannedTrial,
+        left: &(dyn Fn(Duration) -> Duration + Sync),
+    ) -> Result<Attempt, LabError> {
+        let treatment = &self.prepared.plan.treatments[planned.treatment];
+        let context = self.context;
         let trial = Trial { prepared, planned, treatment, context, left };
         let begun = trial.new_record();
         match self.pool.ready(treatment) {

@@ -1,10 +1,11 @@
 //! Sentences on the noise of a host, and on what a plan will find there.
 
+use pgdyno_model::Conditioning;
 use pgdyno_model::format::{self, counted};
 use pgdyno_stats::{NoHostNoise, PriorUse};
 
 use super::comparison::HOPELESS;
-use super::phrases::degrees_of_freedom;
+use super::phrases::{capital, degrees_of_freedom};
 use crate::analysis::NoisePriorView;
 use crate::analysis::host_noise::{BUSY, Finds, Forecast, HostNoiseView, NoForecast};
 
@@ -63,8 +64,15 @@ fn longer_or_more(view: &HostNoiseView) -> Option<String> {
     })
 }
 
-/// Says what a plan will find, as the last line of a dry run.
-pub(crate) fn forecast(found: &Result<Forecast, NoForecast>) -> String {
+/// Says what a plan will find, as the last lines of a dry run.
+pub(crate) fn forecast(found: &Result<Forecast, NoForecast>) -> Vec<String> {
+    let mut out = vec![finds(found)];
+    let why = found.as_ref().ok().and_then(|forecast| forecast.conditioning.as_ref());
+    out.extend(why.map(conditioned));
+    out
+}
+
+fn finds(found: &Result<Forecast, NoForecast>) -> String {
     match found {
         Ok(forecast) => format!(
             "In 80% of cases it finds a difference of {}: trials here differ by {} ({}; `pgdyno noise`).",
@@ -94,6 +102,21 @@ pub(crate) fn forecast(found: &Result<Forecast, NoForecast>) -> String {
         }
         Err(NoForecast::Unreadable { why }) => format!("Not known: {why}."),
     }
+}
+
+/// Says why a trial that is not measured comes first, as a clause.
+pub(crate) fn conditioning(why: &Conditioning) -> String {
+    format!(
+        "a trial that is not measured comes first, since first trials of {} here had {} the tps that was to \
+         be expected",
+        counted(why.runs as u64, "earlier run"),
+        format::times(1.0 + why.difference)
+    )
+}
+
+/// As [`conditioning`], a sentence.
+pub(super) fn conditioned(why: &Conditioning) -> String {
+    capital(&conditioning(why)) + "."
 }
 
 /// Says whether what earlier runs told of the noise counts beside a run's own.

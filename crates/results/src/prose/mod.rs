@@ -41,7 +41,7 @@ pub(crate) use headline::{
     plain_cautions, probe_headline, round_command, run_headline, side_by_side_headline,
 };
 pub use host_noise::on_a_busy_host;
-pub(crate) use host_noise::{allowance, forecast};
+pub(crate) use host_noise::{allowance, conditioning, forecast};
 pub(crate) use notes::{Watched, notes};
 pub(crate) use phrases::degrees_of_freedom;
 pub(crate) use scaling::scaling;

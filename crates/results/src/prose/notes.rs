@@ -7,7 +7,7 @@ use pgdyno_model::measurement::GeneratorLimit;
 use pgdyno_model::record::RunState;
 use pgdyno_model::{Treatment, TrialRecord, format};
 
-use super::host_noise::noise_prior;
+use super::host_noise::{conditioned, noise_prior};
 use super::idle_device::IdleDevice;
 use super::noise_floor::noise_floor;
 use super::{capacity, factors, flush_accounting, growth, record, scaling, storage, unsteady};
@@ -95,6 +95,7 @@ pub(crate) fn notes(view: &RunView, watched: &Watched) -> Vec<Note> {
     if view.treatments.iter().any(|t| t.trials > 0) {
         context.add(NoteKind::NoiseFloor, noise_floor(view.noise_floor.as_ref()));
     }
+    context.add_all(NoteKind::Conditioning, view.plan.conditioning.as_ref().map(conditioned));
     context.add_all(NoteKind::NoisePrior, view.noise_prior.as_ref().map(noise_prior));
     context.add_all(NoteKind::Interaction, factors::interactions(view));
     context.add_all(NoteKind::Course, factors::courses(view));

@@ -39,7 +39,7 @@ pub fn noise(view: &NoiseView, width: u16) -> String {
 
 /// Renders what a plan will find, as a section below the plan with a newline at the end.
 pub fn forecast(found: &Result<Forecast, NoForecast>, width: u16) -> String {
-    let lines = section("What the run can tell", &[prose::forecast(found)], width.max(40));
+    let lines = section("What the run can tell", &prose::forecast(found), width.max(40));
     lines.join("\n") + "\n"
 }
 

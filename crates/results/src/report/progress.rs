@@ -8,6 +8,8 @@ use pgdyno_model::load_strategy::LoadStrategy;
 use pgdyno_model::progress::{Activity, EndReason, Event, Notice, RoundStage, Warning};
 use pgdyno_model::units::Epoch;
 
+use crate::prose;
+
 /// Returns an event as a record of the live file; none for what that has no place for.
 pub fn live_record(event: &Event<'_>, now: Epoch) -> Option<LiveRecord> {
     Some(match event {
@@ -104,6 +106,7 @@ pub fn notice(notice: &Notice) -> String {
         Notice::SeedDrawn(seed) => format!(
             "seed {seed} was drawn for order and load; `--set experiment.seed={seed}` repeats them"
         ),
+        Notice::Conditioning(why) => prose::conditioning(why),
         Notice::RunEnds(EndReason::Decided { blocks }) => {
             format!("the run ends: everything is decided after {blocks} blocks")
         }
@@ -200,6 +203,9 @@ pub fn warning(warning: &Warning) -> String {
         Warning::NoiseUnread { reason } => format!(
             "what earlier runs tell of this host's noise does not count, since it cannot be read: {reason}"
         ),
+        Warning::NotConditioned { reason } => {
+            format!("the trial that is not measured failed, and the run goes on: {reason}")
+        }
         Warning::NotCrashed { subject, reason } => {
             format!("{subject} could not be crashed: {reason}")
         }
@@ -236,6 +242,7 @@ pub fn activity(activity: &Activity) -> String {
         Activity::UnpackingPostgres { version } => format!("unpacking PostgreSQL {version}"),
         Activity::CopyingData { data, storage } => format!("copying {data} onto {storage}"),
         Activity::MakingTemplate { data } => format!("keeping a copy of {data}"),
+        Activity::Conditioning => "running a trial that is not measured".to_owned(),
         Activity::MeasuringFsyncRate { storage } => {
             format!("measuring the fsync rate of {storage}")
         }

@@ -1,12 +1,11 @@
 //! The noise of a host: where it lives, what it tells of two runs, and what a plan will find.
 #![allow(missing_docs, clippy::unwrap_used)]
 
+use pgdyno_model::facts::HostFacts;
 use pgdyno_model::record::SessionEnd;
-use pgdyno_model::{Plan, PlannedTrial};
+use pgdyno_model::{NoisePrior, Plan, PlannedTrial};
 use pgdyno_results::analysis::compare_runs::{CompareOptions, CompareView, compare};
-use pgdyno_results::analysis::host_noise::{
-    HostNoiseView, NoForecast, forecast, noise, noise_prior,
-};
+use pgdyno_results::analysis::host_noise::{HostNoiseView, NoForecast, forecast, learn, noise};
 use pgdyno_results::analysis::{NoteKind, RunView, Withheld};
 use pgdyno_results::{Store, analyse, report};
 use pgdyno_stats::{NoHostNoise, PriorUse};
@@ -230,12 +229,19 @@ fn a_forecast_rests_on_the_experiments_own_runs_or_on_those_of_the_host() {
     assert_eq!(nothing, Err(NoForecast::NothingToCompare));
 }
 
+/// What a plan is told of its noise.
+fn told(world: &World, plan: &Plan, host: &HostFacts) -> Option<NoisePrior> {
+    let mut plan = plan.clone();
+    learn(&world.store, &mut plan, host).unwrap();
+    plan.noise_prior
+}
+
 #[test]
 fn what_earlier_runs_tell_of_the_noise_counts_beside_a_runs_own() {
     let mut world = World::new();
     let (plan, host) =
         (synthetic::plan(&["base", "head"], 3, &mut Random(5)), session_record().host);
-    assert_eq!(noise_prior(&world.store, &plan, &host).unwrap(), None);
+    assert_eq!(told(&world, &plan, &host), None);
     for clients in 2..5 {
         world.experiment(clients, 2, 0.05);
     }
@@ -243,15 +249,15 @@ fn what_earlier_runs_tell_of_the_noise_counts_beside_a_runs_own() {
     let mut rated = world.plan(9);
     rated.treatments.iter_mut().for_each(|t| t.options.rate = Some(100.0));
     synthetic::add(&mut world.store, ("rated", 90), &rated, |_| 100.0);
-    assert_eq!(noise_prior(&world.store, &rated, &host).unwrap(), None);
-    let prior = noise_prior(&world.store, &plan, &host).unwrap().unwrap();
+    assert_eq!(told(&world, &rated, &host), None);
+    let prior = told(&world, &plan, &host).unwrap();
     // Three experiments of two runs: (2 − 1) × (5 − 1) degrees of freedom each run.
     assert_eq!(prior.runs, 6);
     assert!((2.0..3.93).contains(&prior.freedom), "{prior:?}");
     assert!((0.007..0.013).contains(&prior.variance.sqrt()), "{prior:?}");
     let mut elsewhere = host;
     elsewhere.kernel = "another".into();
-    assert_eq!(noise_prior(&world.store, &plan, &elsewhere).unwrap(), None);
+    assert_eq!(told(&world, &plan, &elsewhere), None);
 
     let mut judged = |id: &str, noise: [f64; 3], noise_prior| {
         let plan = Plan { noise_prior, ..plan.clone() };
@@ -282,6 +288,48 @@ fn what_earlier_runs_tell_of_the_noise_counts_beside_a_runs_own() {
         .map(|note| note.text.clone())
         .collect();
     insta::assert_snapshot!("noise_prior", notes.join("\n"));
+}
+
+#[test]
+fn a_trial_that_is_not_measured_comes_first_where_first_trials_differ() {
+    let (mut world, host) = (World::new(), session_record().host);
+    let told = |world: &World, plan: &Plan| {
+        let mut plan = plan.clone();
+        learn(&world.store, &mut plan, &host).unwrap();
+        plan.conditioning
+    };
+    let add = |world: &mut World, plan: &Plan, number: u64, first: f64| {
+        let World { store, random, .. } = world;
+        synthetic::add(store, (&format!("run-{number}"), number), plan, |planned| {
+            let first = if planned.ordinal == 0 { first } else { 1.0 };
+            1000.0 * first * (0.02 * random.normal()).exp()
+        });
+    };
+    let plan = world.plan(1);
+    for number in 0..4 {
+        add(&mut world, &plan, number, 1.0);
+    }
+    assert_eq!(told(&world, &plan), None);
+    for number in 4..10 {
+        add(&mut world, &plan, number, 0.85);
+    }
+    let found = told(&world, &plan).unwrap();
+    assert_eq!(found.runs, 10);
+    assert!((-0.14..-0.04).contains(&found.difference), "{found:?}");
+    let mut rated = plan.clone();
+    rated.treatments[0].options.rate = Some(10.0);
+    assert_eq!(told(&world, &rated), None);
+    // Its first trial is none any more, and tells nothing: what was found goes on to hold.
+    let conditioned = Plan { conditioning: Some(found), ..plan.clone() };
+    for number in 10..34 {
+        add(&mut world, &conditioned, number, 1.0);
+    }
+    assert_eq!(told(&world, &plan), Some(found));
+    let told = forecast(Some(&world.store), &plan, &host, true).unwrap();
+    let text = report::forecast(&told, 400);
+    assert!(text.contains("A trial that is not measured comes first"), "{text}");
+    let view = analyse(&world.store, "run-33").unwrap();
+    assert!(view.notes.iter().any(|note| note.kind == NoteKind::Conditioning));
 }
 
 #[test]

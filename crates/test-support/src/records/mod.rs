@@ -104,6 +104,7 @@ pub fn plan(repeats: u32) -> Plan {
         extended_after: Vec::new(),
         crashed: Vec::new(),
         noise_prior: None,
+        conditioning: None,
     }
 }
 

@@ -3,7 +3,7 @@
 use pgdyno_model::Plan;
 use pgdyno_results::analyse;
 use pgdyno_results::analysis::PairRow;
-use pgdyno_results::analysis::host_noise::{forecast, noise_prior};
+use pgdyno_results::analysis::host_noise::{forecast, learn};
 
 use super::cells::{ANY_LESS, Cell, Gate, LESS, Promise, TPS, World, cell};
 use super::pairs::Found;
@@ -80,7 +80,7 @@ impl Before {
         }
         let spread = self.spread(random);
         let mut plan = synthetic::builds(speeds.len(), 3, random);
-        plan.noise_prior = noise_prior(&world.store, &plan, &session_record().host).unwrap();
+        learn(&world.store, &mut plan, &session_record().host).unwrap();
         assert_eq!(plan.noise_prior.is_some(), self.experiments > 0);
         let treatments: Vec<(f64, f64)> = speeds.iter().map(|speed| (*speed, spread)).collect();
         Found::in_world(&mut world, random, &plan, &treatments)
@@ -144,7 +144,7 @@ fn found_as_forecast(random: &mut Random) -> bool {
     let before = synthetic::builds(16, 10, random);
     world.run(random, ("before", 1), &before, 0.0, &[1.0; 16]);
     let (mut plan, host) = (synthetic::builds(4, 5, random), session_record().host);
-    plan.noise_prior = noise_prior(&world.store, &plan, &host).unwrap();
+    learn(&world.store, &mut plan, &host).unwrap();
     let told = forecast(Some(&world.store), &plan, &host, true).unwrap().unwrap();
     let faster = 1.0 + told.finds[0].difference;
     world.run(random, ("run", 2), &plan, 0.0, &[faster, 1.0, 1.0, 1.0]);

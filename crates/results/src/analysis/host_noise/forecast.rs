@@ -1,12 +1,12 @@
 //! What a plan will be able to see on a host whose noise is known.
 
-use pgdyno_model::Plan;
 use pgdyno_model::facts::HostFacts;
+use pgdyno_model::{Conditioning, Plan};
 use pgdyno_stats::{self as stats, Variance};
 use serde::Serialize;
 
 use super::super::question::asked_pairs;
-use super::known::Known;
+use super::earlier::{EarlierRuns, Known};
 use super::spread;
 use super::view::{Finds, SpreadView};
 use crate::store::{Store, StoreError};
@@ -26,6 +26,8 @@ pub struct Forecast {
     pub is_own: bool,
     /// Runs that it was estimated from (count).
     pub runs: usize,
+    /// Why a trial that is not measured will open the run; none where it will not.
+    pub conditioning: Option<Conditioning>,
     /// What the plan finds with its own repeats, and with other numbers of them.
     pub finds: Vec<Finds>,
 }
@@ -51,7 +53,7 @@ pub enum NoForecast {
 }
 
 /// Tells what `plan` will find on `host`, by the store's runs there, if there is a store. What these tell
-/// of the noise counts beside the plan's own if `has_prior`.
+/// counts for the plan if `counts`.
 ///
 /// # Errors
 /// [`StoreError::Damaged`]; [`StoreError::Sqlite`] or [`StoreError::Corrupt`].
@@ -59,15 +61,22 @@ pub fn forecast(
     store: Option<&Store>,
     plan: &Plan,
     host: &HostFacts,
-    has_prior: bool,
+    counts: bool,
 ) -> Result<Result<Forecast, NoForecast>, StoreError> {
     let repeats = plan.repeats();
     if plan.treatments.len() < 2 || repeats < 2 {
         return Ok(Err(NoForecast::NothingToCompare));
     }
-    let known = store.map(|store| Known::read(store, plan, host)).transpose()?.flatten();
+    let earlier = match store {
+        Some(store) => EarlierRuns::read(store, host)?,
+        None => EarlierRuns::default(),
+    };
     let no_run = || NoForecast::NoRun { on_a_busy_host: found_on_a_busy_host(plan) };
-    Ok(known.map(|known| beside(&known, plan, has_prior)).ok_or_else(no_run))
+    let forecast = earlier.noise(plan).map(|known| {
+        let conditioning = earlier.conditioning(plan).filter(|_| counts);
+        Forecast { conditioning, ..beside(&known, plan, counts) }
+    });
+    Ok(forecast.ok_or_else(no_run))
 }
 
 /// Returns the smallest difference that `plan` finds in 80% of cases beside [`BUSY`] noise (a share);
@@ -83,8 +92,8 @@ fn found_beside(noise: Variance, plan: &Plan, repeats: u32) -> Option<f64> {
     stats::detectable(plan.treatments.len(), &asked_pairs(plan), repeats, has_blocks, noise)
 }
 
-fn beside(known: &Known, plan: &Plan, has_prior: bool) -> Forecast {
-    let freedom = if has_prior { known.prior.freedom } else { 0.0 };
+fn beside(known: &Known, plan: &Plan, counts: bool) -> Forecast {
+    let freedom = if counts { known.prior.freedom } else { 0.0 };
     let noise = Variance { freedom, ..known.trials };
     let repeats = plan.repeats();
     let finds = |repeats: u32| {
@@ -95,6 +104,7 @@ fn beside(known: &Known, plan: &Plan, has_prior: bool) -> Forecast {
         trials: spread(known.trials),
         is_own: known.is_own,
         runs: known.prior.runs,
+        conditioning: None,
         finds: [repeats, 2 * repeats].into_iter().filter_map(finds).collect(),
     }
 }

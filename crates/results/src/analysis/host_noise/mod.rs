@@ -3,17 +3,17 @@
 //! The levels are those of T. Kalibera and R. Jones, *Rigorous benchmarking in reasonable time*
 //! (International Symposium on Memory Management, 2013).
 
+mod earlier;
 mod experiments;
 mod forecast;
-mod known;
 mod view;
 
 use std::collections::BTreeSet;
 
+pub use earlier::learn;
 use experiments::is_same_host;
 pub(super) use experiments::{Experiment, MOST_RUNS, experiments, ran_on, tells_noise};
 pub use forecast::{BUSY, Forecast, NoForecast, forecast, found_on_a_busy_host};
-pub use known::noise_prior;
 use pgdyno_model::facts::HostFacts;
 use pgdyno_model::record::SessionRecord;
 use pgdyno_model::units::Epoch;

@@ -96,6 +96,8 @@ pub enum NoteKind {
     GeneratorUse,
     /// Whether what earlier runs told of the noise counts.
     NoisePrior,
+    /// A trial that is not measured came first.
+    Conditioning,
     /// There is one repeat only.
     OneRepeat,
     /// A treatment's mean has no interval.
@@ -199,6 +201,7 @@ impl NoteKind {
             | Self::Extended
             | Self::NoiseFloor
             | Self::NoisePrior
+            | Self::Conditioning
             | Self::Interaction
             | Self::Course
             | Self::Scaling
