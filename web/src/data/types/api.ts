@@ -423,6 +423,10 @@ export type SmartType = string;
 export type DeviceKind =
   'disk' | 'partition' | 'md' | 'lvm' | 'crypt' | 'multipath' | 'dm' | 'loop' | 'ram';
 /**
+ * Whether what was known of the noise before a run counts beside its own.
+ */
+export type PriorUse = 'counts' | 'apart' | 'uneven' | 'too_few_repeats';
+/**
  * What an experiment's first sentence says.
  */
 export type AnswerKind =
@@ -1894,6 +1898,10 @@ export interface RunView {
    * Noise floor of the last session's host; none where it is not known.
    */
   noise_floor: NoiseFloor | null;
+  /**
+   * What earlier runs told of the noise, and whether it counts; none where they told nothing.
+   */
+  noise_prior: NoisePriorView | null;
   /**
    * Notes that a reader needs to trust or doubt the figures.
    */
@@ -3964,6 +3972,35 @@ export interface LatencyFloor {
   percentile: string;
 }
 /**
+ * What earlier runs on the host told of the noise between a run's trials.
+ */
+export interface NoisePriorView {
+  /**
+   * Degrees of freedom that it counts for.
+   */
+  freedom: number;
+  /**
+   * Degrees of freedom that it is known by.
+   */
+  own_freedom: number;
+  /**
+   * The run's own spread (a share).
+   */
+  own_spread: number;
+  /**
+   * Runs that told it (count).
+   */
+  runs: number;
+  /**
+   * Relative standard deviation of their trials' tps (a share).
+   */
+  spread: number;
+  /**
+   * Whether it counts beside the run's own.
+   */
+  used: PriorUse;
+}
+/**
  * Every treatment, and every trial in the order in which they run.
  */
 export interface Plan {
@@ -3971,6 +4008,10 @@ export interface Plan {
    * How the question is answered; none in the stores of earlier versions, and where the experiment leaves it to its form.
    */
   answer: Answer | null;
+  /**
+   * Why a trial that is not measured opened the run; none where none did.
+   */
+  conditioning: Conditioning | null;
   /**
    * Treatments, by index, that are crashed once the trials are over; none in the stores of earlier versions.
    */
@@ -4007,6 +4048,10 @@ export interface Plan {
    * The experiment's name.
    */
   name: string;
+  /**
+   * What earlier runs told of the noise when the run began; none where they told nothing or were not to count, and in the stores of earlier versions.
+   */
+  noise_prior: NoisePrior | null;
   /**
    * Its question.
    */
@@ -4054,6 +4099,19 @@ export interface Answer {
   words: string | null;
 }
 /**
+ * What earlier runs on a host tell of the first trial of a run to come.
+ */
+export interface Conditioning {
+  /**
+   * By how much the tps of their first trials differ from what was to be expected (a share: −0.1 for 10% less).
+   */
+  difference: number;
+  /**
+   * Runs that tell it (count).
+   */
+  runs: number;
+}
+/**
  * How a trial looks for its rate.
  */
 export interface Find {
@@ -4092,6 +4150,23 @@ export interface Loading {
   settings: {
     [k: string]: string;
   };
+}
+/**
+ * Noise between trials that earlier runs on a host tell of a run to come.
+ */
+export interface NoisePrior {
+  /**
+   * Degrees of freedom that it counts for beside the run's own.
+   */
+  freedom: number;
+  /**
+   * Runs that tell it (count).
+   */
+  runs: number;
+  /**
+   * Variance of the logarithms of trials' tps.
+   */
+  variance: number;
 }
 /**
  * A run that goes on, block by block, with the treatments whose comparison is still open.
