@@ -111,6 +111,17 @@ impl Additive {
     }
 }
 
+/// Returns the variance of a run's trials around their treatments and blocks.
+///
+/// `trials` are each treatment's as (block, value). `has_blocks` is as in
+/// [`all_pairs()`](crate::all_pairs()). None where nothing is left to estimate it from.
+pub fn rest(trials: &[&[(u32, f64)]], has_blocks: bool) -> Option<Variance> {
+    let usable: Vec<&[(u32, f64)]> = trials.iter().copied().filter(|t| is_usable(t)).collect();
+    // The blocks of a single treatment are its repeats.
+    let model = Additive::fit(&logarithms(&usable), has_blocks && usable.len() > 1)?;
+    Some(model.rest())
+}
+
 /// Returns whether `trials`, as (block, value), can be fitted: there are some, and all have logarithms.
 pub(crate) fn is_usable(trials: &[(u32, f64)]) -> bool {
     !trials.is_empty() && trials.iter().all(|(_, value)| value.is_finite() && *value > 0.0)
@@ -227,5 +238,28 @@ mod tests {
             Additive::fit(&[vec![(0, 1.0)], vec![(0, 2.0)]], true).is_none(),
             "nothing is left"
         );
+    }
+
+    #[test]
+    fn treatments_and_blocks_are_no_rest() {
+        // Effects 0, 1, 3 and blocks 0, 10, 20; ±0.1 in four cells: 0.04 on 4 degrees of freedom.
+        let rest_of = [[0.1, -0.1, 0.0], [-0.1, 0.1, 0.0], [0.0, 0.0, 0.0]];
+        let trials: Vec<Vec<(u32, f64)>> = [0.0, 1.0, 3.0]
+            .iter()
+            .zip(rest_of)
+            .map(|(effect, rest)| {
+                let of = |(block, rest): (u32, f64)| {
+                    (block, (effect + 10.0 * f64::from(block) + rest).exp())
+                };
+                (0..).zip(rest).map(of).collect()
+            })
+            .collect();
+        let trials: Vec<&[(u32, f64)]> = trials.iter().map(Vec::as_slice).collect();
+        let found = rest(&trials, true).unwrap();
+        assert!((found.value - 0.01).abs() < 1e-9 && (found.freedom - 4.0).abs() < 1e-9);
+        // Of one treatment alone the blocks are its repeats: 0.1, 9.9, 20.
+        let alone = rest(&trials[..1], true).unwrap();
+        assert!((alone.value - 99.01).abs() < 0.01 && (alone.freedom - 2.0).abs() < 1e-9);
+        assert_eq!(rest(&[&[(1, 0.0), (2, 1.0)]], true), None);
     }
 }

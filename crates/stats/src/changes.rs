@@ -1,5 +1,7 @@
 //! Where the mean of a series changes.
 
+use crate::mean::mean;
+
 /// The shortest stretch between two changes (elements).
 const SHORTEST: usize = 3;
 /// Below this many elements nothing is looked for.
@@ -68,11 +70,6 @@ fn sharpen(series: &[f64], at: &[usize], stretch: usize) -> Vec<usize> {
         distances.max_by(|a, b| a.1.total_cmp(&b.1)).map_or(at, |(split, _)| split)
     });
     sharpened.collect()
-}
-
-#[allow(clippy::cast_precision_loss)]
-fn mean(values: &[f64]) -> f64 {
-    values.iter().sum::<f64>() / values.len() as f64
 }
 
 /// The best changes for one coefficient, with how unlikely they make the series; none where it does

@@ -1,10 +1,10 @@
 //! The noise that all treatments of a run share.
 
-use crate::additive::{Additive, Weight, blocks, is_usable, logarithms};
+use crate::additive::{Additive, Weight, blocks, is_usable, logarithms, rest};
 use crate::even_spread::spread_is_even;
 use crate::prior::{is_enough, moderated};
 use crate::run_design::RunDesign;
-use crate::variance::{Variance, rest};
+use crate::variance::Variance;
 
 /// Trials of one treatment as (block, value).
 pub(crate) type Trials<'a> = &'a [(u32, f64)];

@@ -13,6 +13,7 @@
 use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
 
+use crate::mean::{count, mean};
 use crate::random::Normal;
 use crate::student::ROUNDING;
 
@@ -54,13 +55,7 @@ fn spreads(values: &[Vec<f64>], has_blocks: bool) -> Spreads {
     let repeats = values[0].len();
     let mut rows: Vec<Vec<f64>> = values.iter().map(|row| centred(row)).collect();
     let block_means: Vec<f64> = (0..repeats)
-        .map(|r| {
-            if has_blocks {
-                rows.iter().map(|row| row[r]).sum::<f64>() / count(rows.len())
-            } else {
-                0.0
-            }
-        })
+        .map(|r| if has_blocks { mean(rows.iter().map(|row| row[r])) } else { 0.0 })
         .collect();
     let residual = |row: &[f64]| -> f64 {
         row.iter().zip(&block_means).map(|(value, mean)| (value - mean).powi(2)).sum()
@@ -146,13 +141,8 @@ fn exceeded_by(part: f64, values: &mut [f64]) -> f64 {
 }
 
 fn centred(row: &[f64]) -> Vec<f64> {
-    let mean = row.iter().sum::<f64>() / count(row.len());
-    row.iter().map(|value| value - mean).collect()
-}
-
-#[allow(clippy::cast_precision_loss)]
-fn count(n: usize) -> f64 {
-    n as f64
+    let centre = mean(row);
+    row.iter().map(|value| value - centre).collect()
 }
 
 #[cfg(test)]

@@ -7,6 +7,7 @@ use statrs::function::erf::erfc;
 
 use crate::additive::{blocks, is_usable};
 use crate::common_noise::Trials;
+use crate::mean::{count, mean};
 use crate::student::{CONFIDENCE, t_one_sided};
 
 /// Fewest runs that are judged together.
@@ -35,19 +36,18 @@ pub fn first_trial(trials: &[Trials], has_blocks: bool, first: (usize, u32)) -> 
     if !trials.iter().all(|t| is_whole(&t)) || all.len() < 2 {
         return None;
     }
-    let mean = |values: &[f64]| values.iter().sum::<f64>() / count(values.len());
     let row = |t: &Trials| -> Option<Vec<f64>> {
         let at = |block: &u32| t.iter().find(|(b, _)| b == block).map(|(_, value)| value.ln());
         all.iter().map(at).collect()
     };
     let mut rows: Vec<Vec<f64>> = trials.iter().map(row).collect::<Option<_>>()?;
     for row in &mut rows {
-        let of_treatment = mean(row);
+        let of_treatment = mean(row.iter());
         row.iter_mut().for_each(|value| *value -= of_treatment);
     }
     let with_blocks = has_blocks && rows.len() > 1;
     for block in 0..if with_blocks { all.len() } else { 0 } {
-        let of_block = mean(&rows.iter().map(|row| row[block]).collect::<Vec<_>>());
+        let of_block = mean(rows.iter().map(|row| row[block]));
         rows.iter_mut().for_each(|row| row[block] -= of_block);
     }
     let (treatments, repeats) = (count(rows.len()), count(all.len()));
@@ -78,11 +78,6 @@ pub fn first_trials_differ(firsts: &[FirstTrial]) -> Option<f64> {
     let p = erfc(z.abs() / SQRT_2);
     let log = firsts.iter().map(|first| first.log).sum::<f64>() / n;
     (p <= 1.0 - CONFIDENCE).then(|| log.exp_m1())
-}
-
-#[allow(clippy::cast_precision_loss)]
-fn count(n: usize) -> f64 {
-    n as f64
 }
 
 #[cfg(test)]

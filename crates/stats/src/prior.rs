@@ -8,6 +8,7 @@
 use statrs::distribution::{ContinuousCDF, FisherSnedecor};
 use statrs::function::gamma::digamma;
 
+use crate::mean::{count, mean};
 use crate::variance::Variance;
 
 /// How far the logarithms of the spreads of experiments' trials are taken to differ at least (standard
@@ -28,8 +29,7 @@ pub fn noise_prior(experiments: &[Variance]) -> Option<Variance> {
     let pooled = Variance::pooled(known.iter().copied())?;
     let between = between(&known).unwrap_or(0.0).max((2.0 * LOG_SPREAD_OF_TRIALS).powi(2));
     // The pool is the mean of few, and so differs from what is typical.
-    #[allow(clippy::cast_precision_loss)]
-    let between = between * (1.0 + 1.0 / known.len() as f64);
+    let between = between * (1.0 + 1.0 / count(known.len()));
     Some(Variance { freedom: freedom_for_another(pooled.freedom, between), ..pooled })
 }
 
@@ -39,17 +39,15 @@ fn between(experiments: &[Variance]) -> Option<f64> {
     if experiments.len() < 3 {
         return None;
     }
-    #[allow(clippy::cast_precision_loss)]
-    let n = experiments.len() as f64;
     // The mean logarithm of χ² ÷ ν is ψ(ν/2) − ln(ν/2).
     let log = |of: &Variance| {
         let half = of.freedom / 2.0;
         of.value.ln() - digamma(half) + half.ln()
     };
     let logs: Vec<f64> = experiments.iter().map(log).collect();
-    let mean = logs.iter().sum::<f64>() / n;
-    let found = logs.iter().map(|log| (log - mean).powi(2)).sum::<f64>() / (n - 1.0);
-    Some(found - experiments.iter().map(|of| variance_of_log(of.freedom)).sum::<f64>() / n)
+    let centre = mean(&logs);
+    let found = logs.iter().map(|log| (log - centre).powi(2)).sum::<f64>() / count(logs.len() - 1);
+    Some(found - mean(experiments.iter().map(|of| variance_of_log(of.freedom))))
 }
 
 /// Returns whether a run's own noise is known well enough for a prior beside it: with one degree of

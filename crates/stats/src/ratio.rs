@@ -4,6 +4,7 @@
 //! interval reaches below 0.
 
 use crate::interim::InterimAnalyses;
+use crate::mean::{count, mean};
 use crate::no_interval::NoInterval;
 use crate::power::{POWER, minimum_detectable};
 use crate::student::{CONFIDENCE, ROUNDING, moments, t_one_sided, t_quantile, t_two_sided};
@@ -140,7 +141,7 @@ fn of_differences(a: &[(u32, f64)], b: &[(u32, f64)], within: &[f64], alpha_shar
         |trials: &[(u32, f64)]| trials.iter().map(|(_, value)| value.ln()).collect::<Vec<_>>();
     let (log, method) = match (moments(within), welch(&logs(a), &logs(b))) {
         (Some((mean, sd)), _) => {
-            let n = count(within);
+            let n = count(within.len());
             (
                 LogDifference { difference: mean, error: sd / n.sqrt(), freedom: n - 1.0 },
                 Method::Paired,
@@ -148,7 +149,7 @@ fn of_differences(a: &[(u32, f64)], b: &[(u32, f64)], within: &[f64], alpha_shar
         }
         (None, Some(log)) => (log, Method::Welch),
         (None, None) => {
-            let difference = mean(&logs(a)) - mean(&logs(b));
+            let difference = mean(logs(a)) - mean(logs(b));
             return without(finite(difference.exp()), NoInterval::OneRepeat);
         }
     };
@@ -376,23 +377,14 @@ fn ratio_bound(bound: f64) -> Option<f64> {
 /// None with fewer than two values on a side.
 fn welch(a: &[f64], b: &[f64]) -> Option<LogDifference> {
     let ((mean_a, sd_a), (mean_b, sd_b)) = (moments(a)?, moments(b)?);
-    let (va, vb) = (sd_a.powi(2) / count(a), sd_b.powi(2) / count(b));
+    let (va, vb) = (sd_a.powi(2) / count(a.len()), sd_b.powi(2) / count(b.len()));
     let together = va + vb;
-    let freedom =
-        together.powi(2) / (va.powi(2) / (count(a) - 1.0) + vb.powi(2) / (count(b) - 1.0));
+    let freedom = together.powi(2)
+        / (va.powi(2) / (count(a.len()) - 1.0) + vb.powi(2) / (count(b.len()) - 1.0));
     // Without any spread there are no degrees of freedom to speak of; the caller sees the error of
     // 0.
     let freedom = if freedom.is_finite() { freedom } else { 1.0 };
     Some(LogDifference { difference: mean_a - mean_b, error: together.sqrt(), freedom })
-}
-
-fn mean(values: &[f64]) -> f64 {
-    values.iter().sum::<f64>() / count(values)
-}
-
-#[allow(clippy::cast_precision_loss)]
-fn count(values: &[f64]) -> f64 {
-    values.len() as f64
 }
 
 #[cfg(test)]

@@ -5,6 +5,7 @@
 //! by without any cause.
 
 use crate::host_noise::HostNoise;
+use crate::mean::{count, mean};
 use crate::ratio::{Method, Ratio, unpaired_ratio};
 use crate::run_spread::{RunSpread, is_enough};
 use crate::student::moments;
@@ -45,7 +46,7 @@ impl EarlierRuns {
         let (mut squares, mut weight) = (0.0, 0.0);
         let mut within = Vec::new();
         for group in &self.groups {
-            let means: Vec<f64> = group.iter().map(|logs| mean(logs)).collect();
+            let means: Vec<f64> = group.iter().map(mean).collect();
             if let Some((_, sd)) = moments(&means) {
                 squares += sd * sd * count(means.len() - 1);
                 weight += count(means.len() - 1);
@@ -100,15 +101,6 @@ pub fn ratio_across(
 /// What a run's own trials say of the variance of its mean; none for fewer than two.
 fn own(logs: &[f64]) -> Option<f64> {
     moments(logs).map(|(_, sd)| sd * sd / count(logs.len()))
-}
-
-fn mean(values: &[f64]) -> f64 {
-    values.iter().sum::<f64>() / count(values.len())
-}
-
-#[allow(clippy::cast_precision_loss)]
-fn count(n: usize) -> f64 {
-    n as f64
 }
 
 #[cfg(test)]

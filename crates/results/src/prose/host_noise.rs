@@ -1,12 +1,11 @@
 //! Sentences on the noise of a host, and on what a plan will find there.
 
-use pgdyno_model::Conditioning;
 use pgdyno_model::format::{self, counted};
-use pgdyno_stats::{NoHostNoise, PriorUse};
+use pgdyno_stats::NoHostNoise;
 
 use super::comparison::HOPELESS;
-use super::phrases::{capital, degrees_of_freedom};
-use crate::analysis::NoisePriorView;
+use super::noise_prior::conditioned;
+use super::phrases::share;
 use crate::analysis::host_noise::{BUSY, Finds, Forecast, HostNoiseView, NoForecast};
 
 /// Says what the noise of a host allows, and what to do to see less.
@@ -104,47 +103,6 @@ fn finds(found: &Result<Forecast, NoForecast>) -> String {
     }
 }
 
-/// Says why a trial that is not measured comes first, as a clause.
-pub(crate) fn conditioning(why: &Conditioning) -> String {
-    format!(
-        "a trial that is not measured comes first, since first trials of {} here had {} the tps that was to \
-         be expected",
-        counted(why.runs as u64, "earlier run"),
-        format::times(1.0 + why.difference)
-    )
-}
-
-/// As [`conditioning`], a sentence.
-pub(super) fn conditioned(why: &Conditioning) -> String {
-    capital(&conditioning(why)) + "."
-}
-
-/// Says whether what earlier runs told of the noise counts beside a run's own.
-pub(super) fn noise_prior(view: &NoisePriorView) -> String {
-    let spreads = format!(
-        "Trials of {} on this host differ by {}, those of this run by {}",
-        counted(view.runs as u64, "earlier run"),
-        share(view.spread),
-        share(view.own_spread)
-    );
-    match view.used {
-        PriorUse::Counts => format!(
-            "{spreads}. Both count: the noise is known by {} in place of {:.0}.",
-            degrees_of_freedom(view.freedom + view.own_freedom),
-            view.own_freedom
-        ),
-        PriorUse::Apart => format!("{spreads}. That is too far apart: only its own count."),
-        PriorUse::Uneven => {
-            format!("{spreads}, where treatments do not spread alike: only its own count.")
-        }
-        PriorUse::TooFewRepeats => {
-            format!(
-                "{spreads}, in too few repeats to tell whether both are one: only its own count."
-            )
-        }
-    }
-}
-
 /// Says the smallest difference that a plan finds on a busy host, as a clause.
 pub fn on_a_busy_host(found: f64) -> String {
     format!("finds {} beside {}% of noise", difference(found), format::whole_percent(BUSY))
@@ -166,8 +124,4 @@ fn with_repeats(finds: &[Finds]) -> String {
 
 fn difference(found: f64) -> String {
     if found > HOPELESS { "more than 100%".to_owned() } else { share(found) }
-}
-
-fn share(value: f64) -> String {
-    format!("{}%", format::percent(value))
 }

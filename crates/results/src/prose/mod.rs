@@ -16,6 +16,7 @@ mod headline;
 mod host_noise;
 mod idle_device;
 mod noise_floor;
+mod noise_prior;
 mod notes;
 mod phrases;
 mod promise;
@@ -41,7 +42,8 @@ pub(crate) use headline::{
     plain_cautions, probe_headline, round_command, run_headline, side_by_side_headline,
 };
 pub use host_noise::on_a_busy_host;
-pub(crate) use host_noise::{allowance, conditioning, forecast};
+pub(crate) use host_noise::{allowance, forecast};
+pub(crate) use noise_prior::conditioning;
 pub(crate) use notes::{Watched, notes};
 pub(crate) use phrases::degrees_of_freedom;
 pub(crate) use scaling::scaling;

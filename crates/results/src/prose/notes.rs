@@ -7,9 +7,9 @@ use pgdyno_model::measurement::GeneratorLimit;
 use pgdyno_model::record::RunState;
 use pgdyno_model::{Treatment, TrialRecord, format};
 
-use super::host_noise::{conditioned, noise_prior};
 use super::idle_device::IdleDevice;
 use super::noise_floor::noise_floor;
+use super::noise_prior::{conditioned, noise_prior};
 use super::{capacity, factors, flush_accounting, growth, record, scaling, storage, unsteady};
 use crate::analysis::rates::resets;
 use crate::analysis::treatment::label;

@@ -14,6 +14,11 @@ pub(super) fn listed(all: &[String], shown: usize, between: &str) -> String {
     text
 }
 
+/// Renders a share: `4.8%`.
+pub(super) fn share(value: f64) -> String {
+    format!("{}%", format::percent(value))
+}
+
 /// Renders degrees of freedom as a whole number: `8 degrees of freedom`.
 pub(crate) fn degrees_of_freedom(freedom: f64) -> String {
     match format!("{freedom:.0}") {

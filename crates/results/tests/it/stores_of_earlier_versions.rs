@@ -29,7 +29,7 @@ fn without_sentences(value: Value) -> Value {
 }
 
 /// Keys that later versions added, within objects that 0.1.0 had.
-const LATER_KEYS: [&str; 12] = [
+const LATER_KEYS: [&str; 14] = [
     "stddev",
     "device_type",
     "errors_logged",
@@ -42,6 +42,8 @@ const LATER_KEYS: [&str; 12] = [
     "attributes",
     "shown",
     "may_be_best",
+    "noise_prior",
+    "conditioning",
 ];
 
 /// Figures of a ratio that are judgements: later versions judge the same measurements by other
