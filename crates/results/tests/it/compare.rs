@@ -104,7 +104,7 @@ fn the_ratio_is_b_over_a_and_trials_of_different_runs_are_not_paired() {
 }
 
 #[test]
-fn treatments_of_one_run_are_paired_by_block_and_compared_once() {
+fn treatments_of_one_run_share_its_noise_and_are_compared_once() {
     let (_folder, mut store) = store();
     fill_with(&mut store, &record("run", plan(4)), |_| {});
     let view = compare(&store, "latest", "latest", &by(&["synchronous_commit"])).unwrap();
@@ -115,7 +115,7 @@ fn treatments_of_one_run_are_paired_by_block_and_compared_once() {
     );
     assert!(
         view.same_run
-            && view.pairs.iter().all(|p| p.ratio.method == Some(pgdyno_stats::Method::Paired))
+            && view.pairs.iter().all(|p| p.ratio.method == Some(pgdyno_stats::Method::Pooled))
     );
     assert!(
         view.unequal.iter().all(|u| u.on_purpose && u.what == "setting synchronous_commit"),

@@ -1,9 +1,9 @@
 //! The ratios of a comparison's pairs, and what may be said of each.
 
-use pgdyno_stats::{HostNoise, NoHostNoise, Ratio};
+use pgdyno_stats::{self as stats, HostNoise, Method, NoHostNoise, Ratio, RunTrials};
 
 use super::super::family::is_provisional;
-use super::super::pairing::Pairing;
+use super::super::pairing::{Pairing, design};
 use super::super::treatment::TreatmentSamples;
 use super::super::view::Withheld;
 use super::chosen::Selection;
@@ -84,7 +84,9 @@ impl<'a> Ratios<'a> {
     pub(super) fn of(&self, pair: usize, measure: Measure) -> Found {
         let (i, j) = self.pairs[pair];
         let (a, b) = (&self.a.sums[i], &self.b.sums[j]);
-        let alone = self.pairing.ratio(b.values(measure), a.values(measure));
+        let alone = self
+            .by_common_noise((i, j), measure)
+            .unwrap_or_else(|| self.pairing.ratio(b.values(measure), a.values(measure)));
         let not_finished =
             (self.is_provisional && alone.ci95.is_some()).then_some(Withheld::RunNotFinished);
         let Some(earlier) = self.earlier.as_ref().map(|all| &all[pair]) else {
@@ -102,6 +104,19 @@ impl<'a> Ratios<'a> {
                 within_runs,
             },
         }
+    }
+
+    /// The ratio of treatment `j` ÷ `i` of one run, with the noise that all its treatments share; none
+    /// where they share none, and where interim analyses have each their own.
+    fn by_common_noise(&self, (i, j): (usize, usize), measure: Measure) -> Option<Ratio> {
+        if !matches!(self.pairing, Pairing::Blocks) {
+            return None;
+        }
+        let (plan, sums) = (&self.a.view.plan, &self.a.sums);
+        let values: Vec<&[(u32, f64)]> = sums.iter().map(|sums| sums.values(measure)).collect();
+        let prior = plan.noise_prior.filter(|_| measure == Measure::Tps);
+        let run = RunTrials::new(&values, design(plan, None, prior));
+        stats::average_ratio(&run, &[(j, i)]).filter(|ratio| ratio.method == Some(Method::Pooled))
     }
 
     /// Whether one of `pair` has no completed trial.
