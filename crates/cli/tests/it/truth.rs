@@ -57,15 +57,19 @@ fn judgements_keep_their_promises_on_stores_whose_truth_is_known() {
     let cells = CELLS.iter().chain(pairs::CELLS).chain(factors::CELLS).chain(noise::CELLS);
     for cell in cells.filter(|cell| cell.name.contains(&only)) {
         let found = found(cell, times);
-        let row = format!("| {} | {} | {found:.1}% |\n", cell.name, cell.promise);
-        eprint!("{row}");
-        // Four standard errors of a share that is just as promised.
-        let slack = |share: f64| {
-            400.0 * (share * (1.0 - share) / f64::from(times)).sqrt().max(0.5 / f64::from(times))
+        // Standard error of a share (percent).
+        let error = |share: f64| {
+            100.0 * (share * (1.0 - share) / f64::from(times)).sqrt().max(0.5 / f64::from(times))
         };
+        let own = error(found / 100.0);
+        let row = format!("| {} | {} | {found:.1}% ± {own:.1} |\n", cell.name, cell.promise);
+        eprint!("{row}");
+        // Four of a share that is just as promised.
+        let slack = |share: f64| 4.0 * error(share);
         let holds = match cell.promise {
             Promise::AtMost(percent) => found <= percent + slack(percent / 100.0),
             Promise::AtLeast(percent) => found >= percent - slack(percent / 100.0),
+            Promise::None => true,
             Promise::About(percent, by) => (found - percent).abs() <= by + slack(percent / 100.0),
         };
         if !holds {
@@ -82,7 +86,7 @@ fn judgements_keep_their_promises_on_stores_whose_truth_is_known() {
 /// Puts the table into docs/statistics.md, where that is asked for.
 fn write(table: &str, times: u32) {
     let head = format!(
-        "`just truth {times}`, on {}: {times} stores for each row.\n\n| truth | promise | found |\n|---|---|---|\n",
+        "`just truth {times}`, on {}: {times} stores for each row, with the standard error.\n\n| truth | promise | found |\n|---|---|---|\n",
         support::docs::date()
     );
     support::docs::write("statistics.md", "truth", &format!("{head}{table}"));

@@ -18,6 +18,8 @@ pub(crate) enum Promise {
     AtLeast(f64),
     /// About the first, within the second.
     About(f64, f64),
+    /// The share is stated.
+    None,
 }
 
 impl fmt::Display for Promise {
@@ -25,6 +27,7 @@ impl fmt::Display for Promise {
         match self {
             Self::AtMost(percent) => write!(f, "≤ {percent}%"),
             Self::AtLeast(percent) => write!(f, "≥ {percent}%"),
+            Self::None => f.write_str("–"),
             Self::About(percent, by) => write!(f, "{percent}% ± {by}"),
         }
     }
