@@ -51,6 +51,9 @@ pub(crate) enum CommandError {
     /// Tables were to be written to standard output.
     #[error("cannot write tables to standard output: each is a file")]
     TablesToStandardOutput,
+    /// A chart was to be exported.
+    #[error("an export has no charts: the page of a report does")]
+    ChartsArePages,
     /// A run's report cannot be written.
     #[error(transparent)]
     Report(Box<ReportError>),
@@ -239,6 +242,9 @@ impl CommandError {
             Self::Worker(error) => return error.help().map(str::to_owned),
             Self::TablesToStandardOutput => {
                 "name a new folder with `-o FOLDER`, or use `--format json`"
+            }
+            Self::ChartsArePages => {
+                "`pgdyno report RUN -o FILE.html`: *SVG* below each chart of the page saves it"
             }
             Self::Secret(error) => return error.help(),
             Self::Json(_)

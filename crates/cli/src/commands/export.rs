@@ -1,4 +1,4 @@
-//! `pgdyno export`: a stored run as tables or charts for other programs.
+//! `pgdyno export`: a stored run as tables for other programs.
 
 use std::path::{Path, PathBuf};
 
@@ -44,13 +44,17 @@ pub(crate) enum Format {
     Hdr,
     /// Answer and table of treatments
     Markdown,
-    /// Treatments with their intervals as a chart
+    /// Charts: earlier versions wrote one
+    #[value(hide = true)]
     Svg,
 }
 
 /// Exports a run.
 pub(crate) fn run(options: &Options) -> Result<ExitStatus, CommandError> {
     let output = options.output.as_deref().filter(|path| !is_standard_output(Some(path)));
+    if options.format == Format::Svg {
+        return Err(CommandError::ChartsArePages);
+    }
     let of_tables = matches!(options.format, Format::Csv | Format::Parquet);
     if of_tables && output.is_none() {
         return Err(CommandError::TablesToStandardOutput);
@@ -63,8 +67,7 @@ pub(crate) fn run(options: &Options) -> Result<ExitStatus, CommandError> {
         (Format::Parquet, Some(folder)) => return tables(&run, folder, export.parquet(folder)),
         (Format::Hdr, _) => export.hdr()?,
         (Format::Markdown, _) => export.markdown(),
-        (Format::Svg, _) => export.svg(),
-        (Format::Json | Format::Csv | Format::Parquet, _) => export.json()?,
+        (Format::Json | Format::Csv | Format::Parquet | Format::Svg, _) => export.json()?,
     };
     match output {
         None => print(&document),

@@ -1,9 +1,8 @@
-//! Exports: a run as tables or charts for other programs.
+//! Exports: a run as tables for other programs.
 //!
 //! [`Export::new`] analyses a run; with a redaction nothing of the export names the machine.
-//! [`Export::json`], [`Export::hdr`], [`Export::markdown`] and [`Export::svg`] make one document
-//! each; [`Export::csv`] and [`Export::parquet`] write one file for each [`TableName`]. Trials are
-//! read one at a time.
+//! [`Export::json`], [`Export::hdr`] and [`Export::markdown`] make one document each; [`Export::csv`]
+//! and [`Export::parquet`] write one file for each [`TableName`]. Trials are read one at a time.
 
 mod csv;
 mod error;
@@ -13,7 +12,6 @@ mod markdown;
 #[cfg(feature = "parquet")]
 mod parquet;
 mod redaction;
-mod svg;
 mod table;
 mod tables;
 

@@ -143,28 +143,23 @@ fn the_interval_log_holds_each_trial_and_each_treatment() {
 }
 
 #[test]
-fn markdown_and_svg_show_every_treatment() {
+fn markdown_shows_every_treatment() {
     let (_folder, store) = filled();
     let markdown = export(&store).markdown();
     let rows = markdown.lines().filter(|line| line.starts_with("| ")).count();
     assert_eq!(rows, 1 + 4, "{markdown}");
     assert!(markdown.contains("| synchronous\\_commit | clients | trials | tps |"), "{markdown}");
-    let svg = export(&store).svg();
-    assert!(svg.starts_with("<svg xmlns=") && svg.ends_with("</svg>\n"));
-    assert_eq!(svg.matches("<circle").count(), 4, "{svg}");
-    assert!(svg.contains("synchronous_commit=off clients=8"));
 }
 
 #[test]
-fn markup_in_names_stays_text_in_markdown_and_svg() {
+fn markup_in_names_stays_text_in_markdown() {
     let (_folder, mut store) = store();
     let mut record = run_record(plan(1));
     record.plan.treatments[0].levels.0[0].1 =
         LevelValue::Text("<script>alert(1)</script> | `x".into());
     fill(&mut store, &record, None);
-    let (markdown, svg) = (export(&store).markdown(), export(&store).svg());
-    assert!(!markdown.contains("<script>") && !svg.contains("<script>"));
-    assert!(markdown.contains("&lt;script&gt;") && svg.contains("&lt;script&gt;"));
+    let markdown = export(&store).markdown();
+    assert!(!markdown.contains("<script>") && markdown.contains("&lt;script&gt;"), "{markdown}");
     assert!(markdown.contains("\\| `x"), "{markdown}");
 }
 
@@ -284,7 +279,7 @@ fn a_redacted_export_names_no_machine_place_or_person_in_any_format() {
         let into = folder.path().join(format!("csv-{redact}"));
         export.csv(&into).unwrap();
         let mut texts = vec![export.json().unwrap(), export.hdr().unwrap()];
-        texts.extend([export.markdown(), export.svg()]);
+        texts.push(export.markdown());
         texts.extend(
             ["trials", "telemetry", "statements", "generators"]
                 .map(|t| read(&into, &format!("{t}.csv"))),
