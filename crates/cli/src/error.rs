@@ -154,7 +154,7 @@ pub(crate) enum CommandError {
     BasePath(#[from] pgdyno_web::BasePathError),
     /// This build has no server.
     #[cfg(not(feature = "serve"))]
-    #[error("cannot serve the store: this pgdyno was built without its server")]
+    #[error("cannot serve anything: this pgdyno was built without its server")]
     NoServe,
     /// A path of the command line cannot be made absolute.
     #[error("cannot use {}", path.display())]
@@ -193,6 +193,7 @@ pub(crate) enum CommandError {
     #[error("cannot detach the run: it ended before it was in the store; its messages are above")]
     NotBegun,
     /// The address of `--metrics` cannot be listened on.
+    #[cfg(feature = "serve")]
     #[error("cannot serve metrics at {address}")]
     Metrics {
         /// The address.
@@ -299,9 +300,11 @@ impl CommandError {
             }
             #[cfg(feature = "man-pages")]
             Self::ManPages { .. } => "name an existing folder that may be written to",
+            #[cfg(feature = "serve")]
             Self::Metrics { source, .. } if source.kind() == io::ErrorKind::AddrInUse => {
                 "name another port; with port 0 the system chooses one"
             }
+            #[cfg(feature = "serve")]
             Self::Metrics { .. } => "name an address of this machine and a port above 1023",
             Self::Setting { .. } => "write it like `--setting fsync=off`",
         };

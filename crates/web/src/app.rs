@@ -25,8 +25,6 @@ pub(crate) struct App {
     pub(crate) pages: Pages,
     /// Whether runs may be asked to stop.
     pub(crate) allow_control: bool,
-    /// Path under which a proxy offers the server.
-    pub(crate) base_path: BasePath,
     /// The front end, for every path that is not the API's.
     pub(crate) front_end: Bytes,
     /// Runs that are watched.
@@ -37,19 +35,18 @@ pub(crate) struct App {
 }
 
 impl App {
-    /// Serves the store that `stores` opens, with the digests that are known.
+    /// Serves the store that `stores` opens, with the digests that are known, under the path `base`.
     pub(crate) fn new(
         stores: Stores,
         digests: DigestCache,
         allow_control: bool,
-        base: BasePath,
+        base: &BasePath,
     ) -> Self {
         Self {
             stores,
             pages: Pages::default(),
             allow_control,
             front_end: front_end().html_under(&base.to_string()).into(),
-            base_path: base,
             watched: Watched::default(),
             ending: watch::Sender::new(false),
             listing: Listing::default(),

@@ -1,4 +1,4 @@
-//! Serves a store over HTTP: `pgdyno serve`.
+//! Serves a store over HTTP: `pgdyno serve`. And the figures of one run: [`serve_metrics`].
 //!
 //! [`serve`] listens, answers, and returns once its stop flag is set. The order of a request:
 //!
@@ -19,6 +19,7 @@ mod digests;
 mod error;
 mod listing;
 mod live;
+mod metrics;
 mod pages;
 mod response;
 mod routes;
@@ -30,4 +31,5 @@ mod stores;
 pub use access::AccessOptions;
 pub use base_path::{BasePath, BasePathError};
 pub use error::ServeError;
+pub use metrics::serve_metrics;
 pub use server::{Options, Ready, serve};

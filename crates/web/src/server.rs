@@ -109,7 +109,7 @@ async fn listen(
     let access = Access::new(&options.access, address, base)?;
     let (cache, reason) = DigestCache::open(&options.store);
     let stores = Stores::new(options.store.clone());
-    let app = Arc::new(App::new(stores, cache, options.allow_control, base.clone()));
+    let app = Arc::new(App::new(stores, cache, options.allow_control, base));
     let filler = Arc::clone(&app);
     let filling = std::thread::Builder::new()
         .name("digests".to_owned())
@@ -117,14 +117,24 @@ async fn listen(
         .map_err(ServeError::Threads)?;
     on_ready(Ready { url: url(address, base, access.token()), cache: reason });
     let router = routes::router(Arc::clone(&app), Arc::new(access));
-    accept(&listener, router, &app, stop).await;
+    let places = accept(&listener, router, base, || app.ending(), stop).await;
+    app.end();
+    let all = u32::try_from(CONNECTIONS_MOST).unwrap_or(u32::MAX);
+    let _ = tokio::time::timeout(END_WITHIN, places.acquire_many(all)).await;
     // It ends by itself, after the run that it analyses: nothing waits for it.
     drop(filling);
     Ok(())
 }
 
-/// Accepts connections until `stop` is set, then lets requests in progress end.
-async fn accept(listener: &TcpListener, router: Router, app: &Arc<App>, stop: &AtomicBool) {
+/// Accepts connections until `stop` is set. Returns the places of connections; each that is taken serves
+/// one, until that ends or the channel that `ending` returns says so.
+pub(crate) async fn accept(
+    listener: &TcpListener,
+    router: Router,
+    base: &BasePath,
+    ending: impl Fn() -> watch::Receiver<bool>,
+    stop: &AtomicBool,
+) -> Arc<Semaphore> {
     let places = Arc::new(Semaphore::new(CONNECTIONS_MOST));
     let mut looks = tokio::time::interval(LOOK_EVERY);
     while !stop.load(Ordering::Relaxed) {
@@ -132,8 +142,7 @@ async fn accept(listener: &TcpListener, router: Router, app: &Arc<App>, stop: &A
             _ = looks.tick() => {}
             (place, stream) = next(listener, &places) => {
                 let (Some(place), Some(stream)) = (place, stream) else { continue };
-                let ending = app.ending();
-                let (router, base) = (router.clone(), app.base_path.clone());
+                let (router, base, ending) = (router.clone(), base.clone(), ending());
                 tokio::spawn(async move {
                     connection(stream, router, base, ending).await;
                     drop(place);
@@ -141,9 +150,7 @@ async fn accept(listener: &TcpListener, router: Router, app: &Arc<App>, stop: &A
             }
         }
     }
-    app.end();
-    let all = u32::try_from(CONNECTIONS_MOST).unwrap_or(u32::MAX);
-    let _ = tokio::time::timeout(END_WITHIN, places.acquire_many(all)).await;
+    places
 }
 
 /// Waits for a free place, then for a connection.

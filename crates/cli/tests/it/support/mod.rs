@@ -244,9 +244,10 @@ pub fn is_filled(path: &Path) -> bool {
     std::fs::metadata(path).is_ok_and(|m| m.len() > 0)
 }
 
-/// The answer to an HTTP request on a port of this machine; none where nobody listens.
+/// The answer to an HTTP request, such as `GET /`, on a port of this machine; none where nobody listens.
 pub fn ask(port: u16, request: &str) -> Option<String> {
     let mut connection = TcpStream::connect(("127.0.0.1", port)).ok()?;
+    let request = format!("{request} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n");
     connection.write_all(request.as_bytes()).ok()?;
     let mut answer = Vec::new();
     let _ = connection.read_to_end(&mut answer);
