@@ -4,21 +4,14 @@ use std::path::PathBuf;
 
 /// Why a file could not be audited.
 #[derive(Debug, thiserror::Error)]
+#[allow(missing_docs, reason = "the messages say it")]
 pub enum AuditError {
     /// The file could not be read.
     #[error("cannot read the report {}", path.display())]
-    Read {
-        /// The file.
-        path: PathBuf,
-        /// What the system said.
-        source: std::io::Error,
-    },
+    Read { path: PathBuf, source: std::io::Error },
     /// The file is no text.
     #[error("cannot audit {}: it is no text", path.display())]
-    NoText {
-        /// The file.
-        path: PathBuf,
-    },
+    NoText { path: PathBuf },
 }
 
 impl AuditError {

@@ -77,10 +77,7 @@ pub(crate) enum CommandError {
     Connection(#[source] io::Error),
     /// Hosts of `run --hosts` have no result, or failed trials.
     #[error("failed on {}; the runs of all others are stored", .hosts.join(", "))]
-    HostsFailed {
-        /// Their names.
-        hosts: Vec<String>,
-    },
+    HostsFailed { hosts: Vec<String> },
     /// No handler of signals can be installed.
     #[error("cannot handle signals")]
     Signals(#[source] io::Error),
@@ -98,41 +95,20 @@ pub(crate) enum CommandError {
     GateOnImport(Form),
     /// The folder for reports cannot be created.
     #[error("cannot make the folder for reports, {}", folder.display())]
-    ReportFolder {
-        /// The folder.
-        folder: PathBuf,
-        /// Why not.
-        source: io::Error,
-    },
+    ReportFolder { folder: PathBuf, source: io::Error },
     /// Man pages cannot be written.
     #[cfg(feature = "man-pages")]
     #[error("cannot write man pages to {}", folder.display())]
-    ManPages {
-        /// The folder.
-        folder: PathBuf,
-        /// Why not.
-        source: io::Error,
-    },
+    ManPages { folder: PathBuf, source: io::Error },
     /// A result's id cannot be a file's name.
     #[error("cannot write the report of {name}: that is no file's name")]
-    NotAFileName {
-        /// The result.
-        name: String,
-    },
+    NotAFileName { name: String },
     /// The default file of a report exists and is not one of pgdyno's reports.
     #[error("cannot write the report to {}: the file there is not a report of pgdyno", file.display())]
-    NotAReport {
-        /// The file.
-        file: PathBuf,
-    },
+    NotAReport { file: PathBuf },
     /// The default file of a report exists and cannot be read.
     #[error("cannot write the report to {}: the file there cannot be read", file.display())]
-    ReportUnreadable {
-        /// The file.
-        file: PathBuf,
-        /// Why not.
-        source: io::Error,
-    },
+    ReportUnreadable { file: PathBuf, source: io::Error },
     /// `--witness` was given without `--fault plug`, or beside other faults.
     #[error("cannot use `--witness`: it goes with `--fault plug` alone")]
     WitnessWithoutPlug,
@@ -140,10 +116,7 @@ pub(crate) enum CommandError {
     #[error(
         "cannot speak with the witness at {address}: the secret that both sides share is missing"
     )]
-    NoSecret {
-        /// The witness's address.
-        address: String,
-    },
+    NoSecret { address: String },
     /// The store cannot be served.
     #[cfg(feature = "serve")]
     #[error(transparent)]
@@ -158,30 +131,16 @@ pub(crate) enum CommandError {
     NoServe,
     /// A path of the command line cannot be made absolute.
     #[error("cannot use {}", path.display())]
-    Path {
-        /// The path.
-        path: PathBuf,
-        /// Why not.
-        source: io::Error,
-    },
+    Path { path: PathBuf, source: io::Error },
     /// A `--setting` without name or value.
     #[error("cannot read `--setting {given}`: there is no `NAME=VALUE` in it")]
-    Setting {
-        /// The option's value.
-        given: String,
-    },
+    Setting { given: String },
     /// A run that was watched could not go on.
     #[error("run {run} could not go on: {error}")]
-    RunFailed {
-        /// The run.
-        run: String,
-        /// Why not.
-        error: String,
-    },
+    RunFailed { run: String, error: String },
     /// The process of a run that was watched is gone, and the run did not end.
     #[error("run {run} did not end: its process {pid} died")]
     RunDied {
-        /// The run.
         run: String,
         /// The process that worked on it.
         pid: i32,
@@ -195,12 +154,7 @@ pub(crate) enum CommandError {
     /// The address of `--metrics` cannot be listened on.
     #[cfg(feature = "serve")]
     #[error("cannot serve metrics at {address}")]
-    Metrics {
-        /// The address.
-        address: std::net::SocketAddr,
-        /// Why not.
-        source: io::Error,
-    },
+    Metrics { address: std::net::SocketAddr, source: io::Error },
     /// Something was to be removed, and nobody could be asked.
     #[error("will not remove anything unasked: standard input or error is no terminal")]
     NotConfirmed,
@@ -209,12 +163,7 @@ pub(crate) enum CommandError {
     NotAnswered,
     /// Something that is no run was to be thinned.
     #[error("cannot thin {kind} {id}: only runs hold seconds and telemetry")]
-    NothingToThin {
-        /// Its id.
-        id: String,
-        /// What it is.
-        kind: &'static str,
-    },
+    NothingToThin { id: String, kind: &'static str },
     /// Something that a killed pgdyno left behind could not be removed.
     #[error("not everything could be removed; what is left is listed above")]
     NotAllRemoved,

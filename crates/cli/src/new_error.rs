@@ -19,12 +19,7 @@ pub(crate) enum NewError {
     NoFolder(PathBuf),
     /// The file cannot be written.
     #[error("cannot write {}", file.display())]
-    Write {
-        /// The file.
-        file: PathBuf,
-        /// Why not.
-        source: io::Error,
-    },
+    Write { file: PathBuf, source: io::Error },
     /// Nothing says what varies, and nobody can be asked.
     #[error("cannot ask what the experiment varies: standard input or error is no terminal")]
     NoTerminal,
@@ -33,18 +28,10 @@ pub(crate) enum NewError {
     Interrupted,
     /// An answer is none of the numbers that were offered.
     #[error("`{answer}` is none of the numbers")]
-    NoNumber {
-        /// The answer.
-        answer: String,
-        /// The largest number.
-        most: usize,
-    },
+    NoNumber { answer: String, most: usize },
     /// An answer names no setting with values.
     #[error("`{answer}` names no setting with values")]
-    NoFactor {
-        /// The answer.
-        answer: String,
-    },
+    NoFactor { answer: String },
     /// An answer is no length of time.
     #[error(transparent)]
     NoTime(DurationError),

@@ -55,8 +55,8 @@ pub enum Purpose {
 /// A file that root does not use, because another account may change it.
 #[derive(Debug, thiserror::Error)]
 #[error("will not {purpose} as root: {}: {}", path.display(), self.reason())]
+#[allow(missing_docs, reason = "the messages say it")]
 pub struct NotTrusted {
-    /// The file.
     pub path: PathBuf,
     /// What root would do with the file.
     pub purpose: Purpose,

@@ -51,23 +51,14 @@ pub(super) enum Response {
 
 /// A question to an emulated disk that came to nothing.
 #[derive(Debug, thiserror::Error)]
+#[allow(missing_docs, reason = "the messages say it")]
 pub enum ControlError {
     /// The process that serves it does not answer.
     #[error("cannot reach the emulated disk in {}", directory.display())]
-    Unreachable {
-        /// The disk's directory.
-        directory: PathBuf,
-        /// The cause.
-        source: io::Error,
-    },
+    Unreachable { directory: PathBuf, source: io::Error },
     /// It refuses.
     #[error("the emulated disk in {} refuses: {why}", directory.display())]
-    Refused {
-        /// The disk's directory.
-        directory: PathBuf,
-        /// Its words.
-        why: String,
-    },
+    Refused { directory: PathBuf, why: String },
 }
 
 /// A connection to the process that serves a disk.

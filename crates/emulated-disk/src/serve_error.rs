@@ -7,6 +7,7 @@ use pgdyno_exec::service::DIRECTORY;
 
 /// A disk that cannot be served.
 #[derive(Debug, thiserror::Error)]
+#[allow(missing_docs, reason = "the messages say it")]
 pub enum ServeError {
     /// The environment names no disk.
     #[error("`emulated-disk` is started by pgdyno itself: {DIRECTORY} does not name a disk")]
@@ -19,9 +20,7 @@ pub enum ServeError {
     Io {
         /// The attempt, as a verb for the message.
         what: &'static str,
-        /// The path.
         path: PathBuf,
-        /// The cause.
         source: io::Error,
     },
     /// The process that started it is gone.

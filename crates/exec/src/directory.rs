@@ -13,23 +13,17 @@ use crate::trust::{self, TrustError};
 
 /// A directory that cannot carry a cluster.
 #[derive(Debug, thiserror::Error)]
+#[allow(missing_docs, reason = "the messages say it")]
 pub enum DirectoryError {
     /// The path does not exist.
     #[error("cannot use {} for data: it does not exist", path.display())]
-    Missing {
-        /// The directory.
-        path: PathBuf,
-    },
+    Missing { path: PathBuf },
     /// The path is no directory.
     #[error("cannot use {} for data: it is no directory", path.display())]
-    NotADirectory {
-        /// The path.
-        path: PathBuf,
-    },
+    NotADirectory { path: PathBuf },
     /// pgdyno may not write to it.
     #[error("cannot use {} for data: this user may not write to it{}", path.display(), read_only_note(*read_only))]
     NotWritable {
-        /// The directory.
         path: PathBuf,
         /// Its filesystem is mounted read-only.
         read_only: bool,
@@ -40,11 +34,8 @@ pub enum DirectoryError {
         path.display(), component.display()
     )]
     NotReachable {
-        /// The directory.
         path: PathBuf,
-        /// The server's account.
         account: String,
-        /// The component that stops it.
         component: PathBuf,
         /// That component's permissions.
         mode: u32,
@@ -54,29 +45,19 @@ pub enum DirectoryError {
     /// Another account can change where its path leads to.
     #[error("cannot use {} for data", path.display())]
     Untrusted {
-        /// The directory.
         path: PathBuf,
         /// The account that can, and the component of the path.
         source: Box<TrustError>,
     },
     /// The filesystem has too little room.
     #[error("cannot use {} for data: it has room for {available}, and {needed} is needed", path.display())]
-    NoRoom {
-        /// The directory.
-        path: PathBuf,
-        /// The free room.
-        available: Bytes,
-        /// The room that is needed.
-        needed: Bytes,
-    },
+    NoRoom { path: PathBuf, available: Bytes, needed: Bytes },
     /// The directory could not be read or made.
     #[error("cannot {what} {}", path.display())]
     Io {
         /// The attempt, as a verb for the message.
         what: &'static str,
-        /// The path.
         path: PathBuf,
-        /// The cause.
         source: io::Error,
     },
 }

@@ -13,37 +13,27 @@ use crate::trust::TrustError;
 
 /// A step that failed.
 #[derive(Debug, thiserror::Error)]
+#[allow(missing_docs, reason = "the messages say it")]
 pub enum StepError {
     /// A file or directory.
     #[error("cannot {what} {}", path.display())]
     Io {
         /// The attempt, as a verb for the message.
         what: &'static str,
-        /// The path.
         path: PathBuf,
-        /// The cause.
         source: io::Error,
     },
     /// A program that could not be run.
     #[error("cannot run {}{}", program.display(), as_whom(as_account.as_ref()))]
     Spawn {
-        /// The program.
         program: PathBuf,
         /// The account it runs as; none means this process's own.
         as_account: Option<Account>,
-        /// The cause.
         source: io::Error,
     },
     /// A program that ran and failed.
     #[error("{} ended with {status} and said:\n{output}", program.display())]
-    Failed {
-        /// The program.
-        program: PathBuf,
-        /// Its exit status.
-        status: std::process::ExitStatus,
-        /// The end of its output.
-        output: String,
-    },
+    Failed { program: PathBuf, status: std::process::ExitStatus, output: String },
     /// The journal.
     #[error(transparent)]
     Journal(#[from] JournalError),

@@ -44,6 +44,7 @@ const MARKER_LIMIT: u64 = 1 << 20;
 
 /// A directory that was not made.
 #[derive(Debug, thiserror::Error)]
+#[allow(missing_docs, reason = "the messages say it")]
 pub enum MakeError {
     /// Its parent can be changed by others.
     #[error(transparent)]
@@ -56,7 +57,6 @@ pub enum MakeError {
     Io {
         /// The attempt, as a verb for the message.
         what: &'static str,
-        /// The cause.
         source: io::Error,
     },
 }

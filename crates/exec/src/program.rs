@@ -363,25 +363,17 @@ fn read_all(mut from: impl Read + Send + 'static) -> JoinHandle<Vec<u8>> {
 
 /// A tool that gave no answer.
 #[derive(Debug, thiserror::Error)]
+#[allow(missing_docs, reason = "the messages say it")]
 pub enum ToolError {
     /// The tool is not installed.
     #[error("{program} is not installed")]
-    Missing {
-        /// Its name.
-        program: String,
-    },
+    Missing { program: String },
     /// The tool could not be run.
     #[error("cannot run {program}: {cause}")]
-    Run {
-        /// Its name.
-        program: String,
-        /// The cause.
-        cause: io::Error,
-    },
+    Run { program: String, cause: io::Error },
     /// The tool took longer than allowed.
     #[error("{program} did not answer within {} s", limit.as_secs())]
     Late {
-        /// Its name.
         program: String,
         /// The longest that it may take.
         limit: Duration,

@@ -12,13 +12,13 @@ use crate::account::entries;
 
 /// A path that another account can change.
 #[derive(Debug, thiserror::Error)]
+#[allow(missing_docs, reason = "the messages say it")]
 pub enum TrustError {
     /// A component belongs to another account.
     #[error("{} belongs to {owner}, who could put something else in place of {}", component.display(), path.display())]
     ForeignOwner {
         /// The path that was to be used.
         path: PathBuf,
-        /// The component.
         component: PathBuf,
         /// Its owner: the account's name, or `uid N`.
         owner: String,
@@ -31,19 +31,12 @@ pub enum TrustError {
     WritableByOthers {
         /// The path that was to be used.
         path: PathBuf,
-        /// The component.
         component: PathBuf,
-        /// Its permissions.
         mode: u32,
     },
     /// A component cannot be looked at.
     #[error("cannot look at {}", component.display())]
-    Io {
-        /// The component.
-        component: PathBuf,
-        /// The cause.
-        source: io::Error,
-    },
+    Io { component: PathBuf, source: io::Error },
 }
 
 impl TrustError {

@@ -13,31 +13,17 @@ const LIMIT_AFTER_SIGNAL: Duration = Duration::from_millis(1500);
 
 /// Why the command was not told.
 #[derive(Debug, thiserror::Error)]
+#[allow(missing_docs, reason = "the messages say it")]
 pub enum NotifyError {
     /// The shell cannot be started.
     #[error("cannot run `--notify {command}`: {source}")]
-    Start {
-        /// The command.
-        command: String,
-        /// The cause.
-        source: std::io::Error,
-    },
+    Start { command: String, source: std::io::Error },
     /// The command ended with another status than 0.
     #[error("`--notify {command}` ended with {status}")]
-    Failed {
-        /// The command.
-        command: String,
-        /// How it ended.
-        status: ExitStatus,
-    },
+    Failed { command: String, status: ExitStatus },
     /// The command did not end, and was ended.
     #[error("`--notify {command}` was ended after {} s", after.as_secs_f64())]
-    Late {
-        /// The command.
-        command: String,
-        /// How long it ran.
-        after: Duration,
-    },
+    Late { command: String, after: Duration },
 }
 
 /// Runs the user's `command` in a shell with `outcome` on its standard input. It has a minute; after

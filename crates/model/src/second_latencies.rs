@@ -154,6 +154,7 @@ impl From<&Latencies> for SecondLatencies {
 
 /// Error of reading an encoded [`SecondLatencies`].
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[allow(missing_docs, reason = "the messages say it")]
 pub enum SecondLatenciesError {
     /// The bytes end too early.
     #[error("the latencies of a second end too early")]
@@ -169,12 +170,7 @@ pub enum SecondLatenciesError {
     Bucket(u64),
     /// A count of 0, or counts whose sum is beyond 64 bits.
     #[error("the latencies of a second hold a count of {count} in bucket {bucket}")]
-    Count {
-        /// The bucket.
-        bucket: u16,
-        /// Its count.
-        count: u64,
-    },
+    Count { bucket: u16, count: u64 },
 }
 
 /// The bucket of a latency in nanoseconds.

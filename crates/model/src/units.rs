@@ -15,6 +15,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 /// Error of reading a quantity, with the text that was given.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
+#[allow(missing_docs, reason = "the messages say it")]
 pub enum UnitError {
     /// The text is not a length of time.
     #[error("`{0}` is no length of time; write it like \"5s\", \"250ms\", \"2m 30s\"")]
@@ -24,12 +25,7 @@ pub enum UnitError {
     Bytes(String),
     /// The text is not a time in RFC 3339.
     #[error("`{text}` is no time: {reason}")]
-    Epoch {
-        /// The text.
-        text: String,
-        /// Why it cannot be read.
-        reason: humantime::TimestampError,
-    },
+    Epoch { text: String, reason: humantime::TimestampError },
     /// The text does not say how often to reconnect.
     #[error("`{0}` is neither `never`, nor `always`, nor a number of connections")]
     Reconnections(String),

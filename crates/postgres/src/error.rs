@@ -19,6 +19,7 @@ pub(super) const SOCKET_PATH_MAX: usize = 108;
 
 /// A cluster could not be created, started, changed or removed.
 #[derive(Debug, thiserror::Error)]
+#[allow(missing_docs, reason = "the messages say it")]
 pub enum ClusterError {
     /// There is no account to run the server as.
     #[error(transparent)]
@@ -32,40 +33,29 @@ pub enum ClusterError {
         bindir.display(), component.display()
     )]
     BindirNotReachable {
-        /// The folder of the programs.
         bindir: PathBuf,
-        /// The server's account.
         account: String,
         /// The component of the path that the account may not pass.
         component: PathBuf,
-        /// The component's permissions.
         mode: u32,
-        /// The component's owner.
         uid: u32,
     },
     /// The socket's path is too long for the system.
     #[error("cannot make a socket in {}: its path has {length} bytes, the system takes {}", path.display(), SOCKET_PATH_MAX - 1)]
     SocketPath {
-        /// The socket directory.
         path: PathBuf,
         /// The length of the socket's path (bytes).
         length: usize,
     },
     /// A step of creating the cluster failed.
     #[error("cannot make a cluster in {}", directory.display())]
-    Make {
-        /// The cluster's directory.
-        directory: PathBuf,
-        /// The step that failed.
-        source: StepError,
-    },
+    Make { directory: PathBuf, source: StepError },
     /// A later step failed.
     #[error(transparent)]
     Step(StepError),
     /// The server exited during its start.
     #[error("the server did not start: it ended with {status}; its last lines:\n{log}")]
     DidNotStart {
-        /// The exit status.
         status: ExitStatus,
         /// The last lines of the server's log.
         log: String,
@@ -73,7 +63,6 @@ pub enum ClusterError {
     /// The server took no connection in time.
     #[error("the server accepts no connections after {} s: {why}", waited.as_secs())]
     NotReady {
-        /// The time limit.
         waited: Duration,
         /// The error of the last attempt.
         why: String,
@@ -81,7 +70,6 @@ pub enum ClusterError {
     /// The server should run and does not.
     #[error("the server ended by itself ({status}); its last lines:\n{log}")]
     Died {
-        /// The exit status.
         status: String,
         /// The last lines of the server's log.
         log: String,
@@ -89,19 +77,13 @@ pub enum ClusterError {
     /// The server did not reload its settings in time.
     #[error("the server did not reread its settings within {} s; its last lines:\n{log}", limit.as_secs())]
     NoReload {
-        /// The time limit.
         limit: Duration,
         /// The last lines of the server's log.
         log: String,
     },
     /// There is no free port, or the address is not one of this machine's.
     #[error("cannot find a free port on {host}")]
-    Port {
-        /// The address.
-        host: IpAddr,
-        /// The system's error.
-        source: io::Error,
-    },
+    Port { host: IpAddr, source: io::Error },
     /// No key and certificate can be made.
     #[error("cannot make a certificate for the server")]
     Certificate(#[source] rcgen::Error),
@@ -116,20 +98,10 @@ pub enum ClusterError {
     Journal(#[from] JournalError),
     /// A cluster of before the host's restart cannot be adopted.
     #[error("cannot take over the cluster {}", path.display())]
-    Adopt {
-        /// The cluster's directory.
-        path: PathBuf,
-        /// The system's error.
-        source: io::Error,
-    },
+    Adopt { path: PathBuf, source: io::Error },
     /// A part of the cluster could not be removed.
     #[error("cannot remove {}", path.display())]
-    Remove {
-        /// The path of that part.
-        path: PathBuf,
-        /// The system's error.
-        source: io::Error,
-    },
+    Remove { path: PathBuf, source: io::Error },
     /// The stop flag was set.
     #[error("interrupted")]
     Interrupted,

@@ -12,6 +12,7 @@ use pgdyno_model::target::{LoadBalanceHosts, Secret, Target};
 
 /// An external server cannot be used. No message holds any part of a password.
 #[derive(Debug, thiserror::Error)]
+#[allow(missing_docs, reason = "the messages say it")]
 pub enum ExternalServerError {
     /// The DSN has a syntax error. The message quotes none of it, since a misspelt password could
     /// be in any part.
@@ -22,16 +23,10 @@ pub enum ExternalServerError {
     Conninfo(#[from] ConninfoError),
     /// The DSN asks for something that pgdyno does not support.
     #[error("cannot use the DSN: {what}")]
-    Unsupported {
-        /// What the DSN asks for.
-        what: &'static str,
-        /// How to mend that.
-        help: &'static str,
-    },
+    Unsupported { what: &'static str, help: &'static str },
     /// None of the DSN's servers takes a connection.
     #[error("{error}")]
     Refused {
-        /// The errors of the servers.
         error: Box<ControlError>,
         /// Files that were not used, and why, since they may be the cause.
         notes: Vec<String>,

@@ -13,49 +13,33 @@ use super::install::{ANSWER_LIMIT, Install, InstallError, OLDEST_MAJOR};
 
 /// An explicit choice cannot be used. A search that finds nothing is not an error.
 #[derive(Debug, thiserror::Error)]
+#[allow(missing_docs, reason = "the messages say it")]
 pub enum FindError {
     /// The named folder is not an installation.
     #[error("cannot use the PostgreSQL that {how} names")]
     Unusable {
         /// `postgres.bindir` or `PG_CONFIG`.
         how: &'static str,
-        /// The reason.
         source: InstallError,
     },
     /// The named folder holds another major version.
     #[error("cannot use {} for PostgreSQL {wanted}: it holds {found}", bindir.display())]
-    OtherMajor {
-        /// The folder.
-        bindir: PathBuf,
-        /// The wanted major version.
-        wanted: u32,
-        /// The version that was found.
-        found: String,
-    },
+    OtherMajor { bindir: PathBuf, wanted: u32, found: String },
     /// The `PG_CONFIG` program does not answer.
     #[error("cannot ask {} (from PG_CONFIG) for its bindir: {found}", program.display())]
-    PgConfig {
-        /// The program.
-        program: PathBuf,
-        /// The reason.
-        found: PgConfigError,
-    },
+    PgConfig { program: PathBuf, found: PgConfigError },
 }
 
 /// A `pg_config` that names no folder of programs.
 #[derive(Debug, thiserror::Error)]
+#[allow(missing_docs, reason = "the messages say it")]
 pub enum PgConfigError {
     /// It gives no answer.
     #[error(transparent)]
     Tool(#[from] ToolError),
     /// It failed, or printed something else.
     #[error("it ended with {status} and printed `{text}`")]
-    Answer {
-        /// Its exit status.
-        status: ExitStatus,
-        /// What it printed.
-        text: String,
-    },
+    Answer { status: ExitStatus, text: String },
 }
 
 impl FindError {

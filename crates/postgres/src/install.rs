@@ -27,26 +27,17 @@ pub struct Install {
 
 /// A folder is not an installation.
 #[derive(Debug, thiserror::Error)]
+#[allow(missing_docs, reason = "the messages say it")]
 pub enum InstallError {
     /// A program is missing.
     #[error("{} has no `{program}`", bindir.display())]
-    Lacks {
-        /// The folder.
-        bindir: PathBuf,
-        /// The program.
-        program: &'static str,
-    },
+    Lacks { bindir: PathBuf, program: &'static str },
     /// `postgres -V` could not be run.
     #[error(transparent)]
     Run(#[from] ToolError),
     /// `postgres -V` printed no version.
     #[error("{} -V names no PostgreSQL version: `{said}`", program.display())]
-    NoVersion {
-        /// The program.
-        program: PathBuf,
-        /// Its output and errors.
-        said: String,
-    },
+    NoVersion { program: PathBuf, said: String },
 }
 
 impl Install {

@@ -97,16 +97,14 @@ impl Serialize for Gate {
 /// What is no gate, and where.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("cannot read `{}`: {what}\n  | {given}\n  | {}{}", form.option(), " ".repeat(at.start), "^".repeat(at.len().max(1)))]
+#[allow(missing_docs, reason = "the messages say it")]
 pub struct GateError {
-    /// What it was given to.
     pub form: Form,
     /// All that was given.
     pub given: String,
     /// The characters that it is about.
     pub at: Range<usize>,
-    /// What is wrong.
     pub what: String,
-    /// What to do.
     pub help: String,
 }
 

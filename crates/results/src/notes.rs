@@ -52,13 +52,11 @@ pub struct NoteVersion {
 
 /// Why a note was not written.
 #[derive(Debug, thiserror::Error)]
+#[allow(missing_docs, reason = "the messages say it")]
 pub enum NoteError {
     /// The note is larger than notes may be.
     #[error("cannot write the note: {found}")]
-    TooLarge {
-        /// What was found.
-        found: String,
-    },
+    TooLarge { found: String },
     /// The file of notes cannot be used.
     #[error(transparent)]
     File(#[from] SideFileError),

@@ -19,41 +19,26 @@ const BUSY: Duration = Duration::from_secs(5);
 
 /// Why a file beside a store cannot be used.
 #[derive(Debug, thiserror::Error)]
+#[allow(missing_docs, reason = "the messages say it")]
 pub enum SideFileError {
     /// The file or its folder belongs to others, or is no ordinary file.
     #[error("cannot use {}: {found}", path.display())]
-    NotTrusted {
-        /// The file.
-        path: PathBuf,
-        /// What was found.
-        found: &'static str,
-    },
+    NotTrusted { path: PathBuf, found: &'static str },
     /// The file cannot be made or looked at.
     #[error("cannot {doing} {}", path.display())]
     Io {
-        /// What was attempted.
         doing: &'static str,
         /// On what.
         path: PathBuf,
-        /// What the system said.
         source: io::Error,
     },
     /// SQLite refused.
     #[error("cannot {doing} in {}", path.display())]
-    Sqlite {
-        /// What was attempted.
-        doing: &'static str,
-        /// The file.
-        path: PathBuf,
-        /// What SQLite said.
-        source: rusqlite::Error,
-    },
+    Sqlite { doing: &'static str, path: PathBuf, source: rusqlite::Error },
     /// A newer pgdyno wrote the file, or another program.
     #[error("cannot use {}: it has schema {found}, and schema {known} is known here", path.display())]
     OtherSchema {
-        /// The file.
         path: PathBuf,
-        /// Its schema.
         found: i64,
         /// The schema that this version reads.
         known: i64,

@@ -15,13 +15,12 @@ use super::filesystem::{FilesystemError, Tool};
 
 /// A storage stack that cannot be made, or is not what was asked for.
 #[derive(Debug, thiserror::Error)]
+#[allow(missing_docs, reason = "the messages say it")]
 pub enum StorageError {
     /// What the file asks for does not go together.
     #[error("cannot make storage `{storage}`: {why}")]
     Contradiction {
-        /// Its name.
         storage: String,
-        /// What does not go together.
         why: String,
         /// Returns advice, where there is some.
         help: String,
@@ -31,163 +30,80 @@ pub enum StorageError {
         "cannot make storage `{storage}`: {on} has {size}, and {filesystem} takes at least {least}"
     )]
     TooSmall {
-        /// Its name.
         storage: String,
         /// The device, or what stands for one.
         on: String,
-        /// Its size.
         size: Bytes,
-        /// The filesystem.
         filesystem: &'static str,
-        /// The least that it takes.
         least: Bytes,
     },
     /// Only root may.
     #[error("cannot {what} for storage `{storage}`: pgdyno does not run as root")]
-    NotRoot {
-        /// Its name.
-        storage: String,
-        /// What root is needed for.
-        what: &'static str,
-    },
+    NotRoot { storage: String, what: &'static str },
     /// A program is missing.
     #[error("cannot make storage `{storage}`: the program {}, which {}, is not installed", tool.program, tool.purpose)]
-    ToolMissing {
-        /// Its name.
-        storage: String,
-        /// The program.
-        tool: Tool,
-    },
+    ToolMissing { storage: String, tool: Tool },
     /// The program of a RAID controller is missing.
     #[error("cannot set the RAID controller of storage `{storage}`: the program {} is not installed", tool.name())]
-    RaidToolMissing {
-        /// Its name.
-        storage: String,
-        /// The program.
-        tool: RaidTool,
-    },
+    RaidToolMissing { storage: String, tool: RaidTool },
     /// The kernel lacks it.
     #[error("cannot make storage `{storage}`: this kernel has no {what} ({looked_for} is missing)")]
-    NotInKernel {
-        /// Its name.
-        storage: String,
-        /// What.
-        what: &'static str,
-        /// The file that would show it.
-        looked_for: &'static str,
-    },
+    NotInKernel { storage: String, what: &'static str, looked_for: &'static str },
     /// A module of the kernel, or a parameter of it, is not there or cannot be set.
     #[error("cannot make storage `{storage}`: {source}")]
-    ModuleParameter {
-        /// Its name.
-        storage: String,
-        /// The cause.
-        source: SettingError,
-    },
+    ModuleParameter { storage: String, source: SettingError },
     /// The filesystem: it cannot be made, or was made and is not what was asked for.
     #[error("storage `{storage}`{}", and_left(left))]
     Filesystem {
-        /// Its name.
         storage: String,
-        /// What about it.
         source: Box<FilesystemError>,
         /// What could not be taken down again.
         left: Vec<String>,
     },
     /// The directory that is to hold it.
     #[error("storage `{storage}`")]
-    Directory {
-        /// Its name.
-        storage: String,
-        /// What about it.
-        source: DirectoryError,
-    },
+    Directory { storage: String, source: DirectoryError },
     /// A named device must not be written.
     #[error("storage `{storage}`")]
-    Unsafe {
-        /// Its name.
-        storage: String,
-        /// Which, and why.
-        source: Box<SafetyError>,
-    },
+    Unsafe { storage: String, source: Box<SafetyError> },
     /// A step failed; what was made before it is taken down.
     #[error("cannot make storage `{storage}`{}", and_left(left))]
     Make {
-        /// Its name.
         storage: String,
-        /// The step's error.
         source: Box<StepError>,
         /// What could not be taken down again.
         left: Vec<String>,
     },
     /// What was set on its devices could not be put back, so that nothing else is set.
     #[error("cannot put the devices of storage `{storage}` back as they were: {}", left.join("; "))]
-    PutBack {
-        /// Its name.
-        storage: String,
-        /// What is left, and why.
-        left: Vec<String>,
-    },
+    PutBack { storage: String, left: Vec<String> },
     /// A question to what was made failed.
     #[error("cannot read back storage `{storage}`")]
-    ReadBack {
-        /// Its name.
-        storage: String,
-        /// The cause.
-        source: Box<StepError>,
-    },
+    ReadBack { storage: String, source: Box<StepError> },
     /// A filesystem that was unmounted is still in use: mounted again it would be the same, its
     /// power cut as before.
     #[error("cannot mount storage `{storage}` anew: {found}, after it was unmounted")]
-    NotReleased {
-        /// Its name.
-        storage: String,
-        /// Who has it.
-        found: SafetyError,
-    },
+    NotReleased { storage: String, found: SafetyError },
     /// It could not be taken off its devices and put back on them; whether it mounts was not tried.
     #[error("cannot take storage `{storage}` off its devices and put it back on them")]
-    Remount {
-        /// Its name.
-        storage: String,
-        /// The cause.
-        source: Box<StepError>,
-    },
+    Remount { storage: String, source: Box<StepError> },
     /// This build of pgdyno lacks the emulated disk.
     #[error("cannot make storage `{storage}`: this build of pgdyno has no emulated disk")]
-    NoEmulatedDisk {
-        /// Its name.
-        storage: String,
-    },
+    NoEmulatedDisk { storage: String },
     /// FUSE is not to be had.
     #[error(
         "cannot make storage `{storage}`: an emulated disk is served through FUSE, and {FUSE} cannot be opened"
     )]
-    Fuse {
-        /// Its name.
-        storage: String,
-        /// The cause.
-        source: std::io::Error,
-    },
+    Fuse { storage: String, source: std::io::Error },
     /// An emulated disk does not do what it is told.
     #[error("storage `{storage}`")]
-    Emulated {
-        /// Its name.
-        storage: String,
-        /// The cause.
-        source: Box<ControlError>,
-    },
+    Emulated { storage: String, source: Box<ControlError> },
     /// Random numbers for a name.
     #[error(transparent)]
     Journal(#[from] JournalError),
     /// A path cannot be resolved.
     #[error("cannot resolve {}", path.display())]
-    Resolve {
-        /// The path.
-        path: PathBuf,
-        /// The cause.
-        source: std::io::Error,
-    },
+    Resolve { path: PathBuf, source: std::io::Error },
 }
 
 fn and_left(left: &[String]) -> String {

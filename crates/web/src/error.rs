@@ -8,34 +8,20 @@ use pgdyno_lab::LabError;
 
 /// Why a store cannot be served.
 #[derive(Debug, thiserror::Error)]
+#[allow(missing_docs, reason = "the messages say it")]
 pub enum ServeError {
     /// The store cannot be opened.
     #[error(transparent)]
     Store(#[from] LabError),
     /// The address cannot be listened on.
     #[error("cannot listen on {address}")]
-    Listen {
-        /// The address.
-        address: SocketAddr,
-        /// Why not.
-        source: io::Error,
-    },
+    Listen { address: SocketAddr, source: io::Error },
     /// The file of the token cannot be read.
     #[error("cannot read the token in {}", path.display())]
-    TokenFile {
-        /// The file.
-        path: PathBuf,
-        /// Why not.
-        source: io::Error,
-    },
+    TokenFile { path: PathBuf, source: io::Error },
     /// The token in the file cannot be used.
     #[error("cannot use the token in {}: {found}", path.display())]
-    Token {
-        /// The file.
-        path: PathBuf,
-        /// What was found.
-        found: String,
-    },
+    Token { path: PathBuf, found: String },
     /// The system gives no random numbers for a token.
     #[error("cannot draw a token: {0}")]
     Random(getrandom::Error),

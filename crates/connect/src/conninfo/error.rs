@@ -4,30 +4,25 @@ use std::path::PathBuf;
 
 /// Connection options cannot be used. No message holds any part of a connection string.
 #[derive(Debug, thiserror::Error)]
+#[allow(missing_docs, reason = "the messages say it")]
 pub enum ConninfoError {
     /// The connection string has a syntax error.
     #[error("cannot read the connection string: {0}")]
     Unreadable(&'static str),
     /// The connection string has a keyword that libpq does not know.
     #[error("cannot read the connection string: it holds an unknown keyword")]
-    Keyword {
-        /// The most similar keyword.
-        nearest: Option<&'static str>,
-    },
+    Keyword { nearest: Option<&'static str> },
     /// An option has an invalid value.
     #[error("invalid value{} for connection option `{keyword}`: {wanted}", shown.as_ref().map_or_else(String::new, |v| format!(" `{v}`")))]
     Value {
-        /// The keyword.
         keyword: &'static str,
         /// The value, if it may be shown.
         shown: Option<String>,
-        /// What the value should be.
         wanted: String,
     },
     /// A list of values and the list of hosts differ in length.
     #[error("cannot match {count} values of `{keyword}` to {hosts} hosts")]
     Count {
-        /// The keyword.
         keyword: &'static str,
         /// Values of the keyword (count).
         count: usize,
@@ -37,37 +32,19 @@ pub enum ConninfoError {
     /// libpq supports the option or its value, and pgdyno does not.
     #[error("connection option `{keyword}` is not supported yet{}", possible.map_or_else(String::new, |p| format!(", but for {}", p.join(", "))))]
     Unsupported {
-        /// The keyword.
         keyword: &'static str,
         /// The values that are supported.
         possible: Option<&'static [&'static str]>,
     },
     /// No service file has the service.
     #[error("no service `{name}` in {}", sought.iter().map(|p| p.display().to_string()).collect::<Vec<_>>().join(" or "))]
-    NoService {
-        /// The service.
-        name: String,
-        /// The files that were read.
-        sought: Vec<PathBuf>,
-    },
+    NoService { name: String, sought: Vec<PathBuf> },
     /// The named service file cannot be read.
     #[error("cannot read service file {}: {cause}", path.display())]
-    ServiceFile {
-        /// The file.
-        path: PathBuf,
-        /// The system's error.
-        cause: std::io::Error,
-    },
+    ServiceFile { path: PathBuf, cause: std::io::Error },
     /// A line of a service file is wrong.
     #[error("service file {}, line {line}: {found}", path.display())]
-    ServiceLine {
-        /// The file.
-        path: PathBuf,
-        /// The line's number.
-        line: usize,
-        /// What is wrong with the line.
-        found: &'static str,
-    },
+    ServiceLine { path: PathBuf, line: usize, found: &'static str },
     /// No option names a role, and this process's user has no name.
     #[error("nothing names a user, and this process's user has no name")]
     NoUser,

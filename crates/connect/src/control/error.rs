@@ -10,6 +10,7 @@ use crate::error::ConnectError;
 
 /// A control connection or one of its statements failed.
 #[derive(Debug, thiserror::Error)]
+#[allow(missing_docs, reason = "the messages say it")]
 pub enum ControlError {
     /// There is no connection.
     #[error(transparent)]
@@ -24,10 +25,7 @@ pub enum ControlError {
     },
     /// Each of several servers failed.
     #[error("none of {} servers serves: {}", errors.len(), errors.iter().map(ToString::to_string).collect::<Vec<_>>().join("; "))]
-    NoneServes {
-        /// The errors, one a server.
-        errors: Vec<ControlError>,
-    },
+    NoneServes { errors: Vec<ControlError> },
     /// A statement failed, or its answer has another shape than asked for.
     #[error("cannot {what}: {why}")]
     Query {

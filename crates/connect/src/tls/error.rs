@@ -7,35 +7,22 @@ use pgdyno_model::target::SslMode;
 
 /// A connection cannot be encrypted as `sslmode` demands.
 #[derive(Debug, thiserror::Error)]
+#[allow(missing_docs, reason = "the messages say it")]
 pub enum TlsError {
     /// A file cannot be read.
     #[error("cannot read the {what} {}: {cause}", path.display())]
-    Read {
-        /// What the file should hold.
-        what: &'static str,
-        /// The file.
-        path: PathBuf,
-        /// The system's error.
-        cause: io::Error,
-    },
+    Read { what: &'static str, path: PathBuf, cause: io::Error },
     /// A file has the wrong content.
     #[error("cannot use the {what} {}: {found}", path.display())]
     Content {
-        /// What the file should hold.
         what: &'static str,
-        /// The file.
         path: PathBuf,
         /// What is wrong with its content.
         found: String,
     },
     /// Other users may read the private key.
     #[error("cannot use the private key {}: its permissions are {mode:04o}, so that others may read it", path.display())]
-    KeyPermissions {
-        /// The file.
-        path: PathBuf,
-        /// Its permissions.
-        mode: u32,
-    },
+    KeyPermissions { path: PathBuf, mode: u32 },
     /// The client certificate has no private key.
     #[error("there is no private key for the certificate {}", .0.display())]
     NoKey(PathBuf),

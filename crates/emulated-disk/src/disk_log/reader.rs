@@ -8,34 +8,25 @@ use super::record::{DataPlace, DiskEvent, EventKind, Head, Line, VERSION};
 
 /// A log that cannot be read.
 #[derive(Debug, thiserror::Error)]
+#[allow(missing_docs, reason = "the messages say it")]
 pub enum LogError {
     /// The file, or what is made of it, cannot be read or written.
     #[error("cannot {what} {}", path.display())]
     Io {
         /// What was attempted, as a verb.
         what: &'static str,
-        /// The file.
         path: PathBuf,
-        /// The cause.
         source: io::Error,
     },
     /// The file is something else.
     #[error("{} is no log of an emulated disk", path.display())]
-    NotALog {
-        /// The file.
-        path: PathBuf,
-    },
+    NotALog { path: PathBuf },
     /// Another version of pgdyno wrote it.
     #[error(
         "the disk log {} has version {found} of the format, and this pgdyno reads version {VERSION}",
         path.display()
     )]
-    Version {
-        /// The file.
-        path: PathBuf,
-        /// Its version.
-        found: u32,
-    },
+    Version { path: PathBuf, found: u32 },
     /// An image is that of another disk.
     #[error(
         "{} has {found} bytes, and the disk of the log {size}: it is not the image that the log began \
@@ -43,7 +34,6 @@ pub enum LogError {
         image.display()
     )]
     OtherDisk {
-        /// The image.
         image: PathBuf,
         /// Its size (bytes).
         found: u64,
@@ -53,11 +43,9 @@ pub enum LogError {
     /// A record is not as the format has it.
     #[error("the disk log {} is damaged after event {after}: {found}", path.display())]
     Damaged {
-        /// The file.
         path: PathBuf,
         /// The last event before the damage; 0 if there is none.
         after: u64,
-        /// What was found.
         found: String,
     },
 }

@@ -33,15 +33,14 @@ pub struct CopySummary {
 
 /// A copy that failed.
 #[derive(Debug, thiserror::Error)]
+#[allow(missing_docs, reason = "the messages say it")]
 pub enum CopyError {
     /// A file or directory.
     #[error("cannot {what} {}", path.display())]
     Io {
         /// The attempt, as a verb for the message.
         what: &'static str,
-        /// The path.
         path: PathBuf,
-        /// The cause.
         source: io::Error,
     },
     /// The user interrupted it.

@@ -9,10 +9,9 @@ use crate::trust::TrustError;
 /// A device that must not be written.
 #[derive(Debug, thiserror::Error)]
 #[error("will not write to {}: {found}", device.display())]
+#[allow(missing_docs, reason = "the messages say it")]
 pub struct SafetyError {
-    /// The path that was named.
     pub device: PathBuf,
-    /// The cause.
     pub found: Refusal,
 }
 

@@ -7,15 +7,14 @@ use crate::trust::TrustError;
 
 /// The journal could not be kept; nothing is made without it.
 #[derive(Debug, thiserror::Error)]
+#[allow(missing_docs, reason = "the messages say it")]
 pub enum JournalError {
     /// Its directory or one of its files.
     #[error("cannot keep the journal of made things: cannot {what} {}", path.display())]
     Io {
         /// The attempt, as a verb for the message.
         what: &'static str,
-        /// The path.
         path: PathBuf,
-        /// The cause.
         source: io::Error,
     },
     /// Another account can change the journal.
@@ -24,7 +23,6 @@ pub enum JournalError {
     /// One of its entries is none that pgdyno wrote.
     #[error("cannot trust the journal of made things: {} {found}", path.display())]
     Foreign {
-        /// The entry.
         path: PathBuf,
         /// A description of the problem.
         found: String,

@@ -7,61 +7,37 @@ use rustix::io::Errno;
 
 /// A mount that failed.
 #[derive(Debug, thiserror::Error)]
+#[allow(missing_docs, reason = "the messages say it")]
 pub enum MountError {
     /// The mount point cannot be used at all.
     #[error("cannot mount on {}", target.display())]
-    Target {
-        /// Where.
-        target: PathBuf,
-        /// The cause.
-        source: io::Error,
-    },
+    Target { target: PathBuf, source: io::Error },
     /// The mount point holds files, which a mount would hide.
     #[error("cannot mount on {}: it is not empty, it holds `{found}`", target.display())]
     NotEmpty {
-        /// Where.
         target: PathBuf,
         /// One name in it.
         found: String,
     },
     /// Something is mounted there already.
     #[error("cannot mount on {}: {found} is mounted there", target.display())]
-    Occupied {
-        /// Where.
-        target: PathBuf,
-        /// What.
-        found: String,
-    },
+    Occupied { target: PathBuf, found: String },
     /// The kernel has no such filesystem or does not let us.
     #[error("cannot mount {filesystem}: the kernel does not open such a filesystem")]
-    Open {
-        /// The type.
-        filesystem: String,
-        /// The cause.
-        source: io::Error,
-    },
+    Open { filesystem: String, source: io::Error },
     /// One option.
     #[error("the kernel refuses the mount option `{option}` for {filesystem}: {kernel}")]
-    Option {
-        /// The type.
-        filesystem: String,
-        /// The option.
-        option: String,
-        /// The kernel's own words.
-        kernel: String,
-    },
+    Option { filesystem: String, option: String, kernel: String },
     /// The mount as a whole.
     #[error("the kernel refuses `{mount}`: {kernel}")]
     Refused {
         /// The mount, as mount(8) would be told.
         mount: String,
-        /// The kernel's own words.
         kernel: String,
     },
     /// Somebody uses it.
     #[error("cannot unmount {}: it is in use by {users}", target.display())]
     Busy {
-        /// Where.
         target: PathBuf,
         /// Processes, mounts and loop devices.
         users: String,
@@ -69,7 +45,6 @@ pub enum MountError {
     /// Something else is mounted there.
     #[error("left {} mounted: {expected} was mounted there, and now it is {found}", target.display())]
     NotOurs {
-        /// Where.
         target: PathBuf,
         /// The filesystem that was mounted.
         expected: String,
@@ -78,12 +53,7 @@ pub enum MountError {
     },
     /// The unmount failed otherwise.
     #[error("cannot unmount {}", target.display())]
-    Unmount {
-        /// Where.
-        target: PathBuf,
-        /// The cause.
-        source: io::Error,
-    },
+    Unmount { target: PathBuf, source: io::Error },
     /// The table of mounts.
     #[error("cannot read /proc/self/mountinfo")]
     Table(#[source] io::Error),

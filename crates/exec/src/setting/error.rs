@@ -5,35 +5,20 @@ use std::{fs, io};
 
 /// A setting that was not obtained.
 #[derive(Debug, thiserror::Error)]
+#[allow(missing_docs, reason = "the messages say it")]
 pub enum SettingError {
     /// The device under a directory, or the device itself, is not known.
     #[error("cannot set {what} of the device under {}", device.display())]
-    NoDevice {
-        /// The setting.
-        what: String,
-        /// The path.
-        device: PathBuf,
-        /// The cause.
-        source: io::Error,
-    },
+    NoDevice { what: String, device: PathBuf, source: io::Error },
     /// The file cannot be read or written.
     #[error("cannot set {} to {value}", file.display())]
-    Refused {
-        /// The file.
-        file: PathBuf,
-        /// The value.
-        value: String,
-        /// The cause.
-        source: io::Error,
-    },
+    Refused { file: PathBuf, value: String, source: io::Error },
     /// It was accepted, and shows another value.
     #[error("asked {of} for {asked}, and it shows {shown}")]
     NotObtained {
         /// Of what.
         of: String,
-        /// The wanted value.
         asked: String,
-        /// The value that was obtained.
         shown: String,
     },
     /// The answer of a program is not understood.
@@ -43,7 +28,6 @@ pub enum SettingError {
         device: String,
         /// The program with its arguments.
         program: String,
-        /// Its answer.
         answer: String,
     },
     /// The kernel has no such module.
@@ -51,40 +35,19 @@ pub enum SettingError {
         "cannot set {parameter} of the kernel module {module}: it is not loaded ({} is missing)",
         folder.display()
     )]
-    NoModule {
-        /// The module.
-        module: String,
-        /// The parameter.
-        parameter: String,
-        /// Where it would be shown.
-        folder: PathBuf,
-    },
+    NoModule { module: String, parameter: String, folder: PathBuf },
     /// The module has no such parameter.
     #[error(
         "cannot set {parameter} of the kernel module {module}: it has no such parameter ({} is missing)",
         file.display()
     )]
-    NoParameter {
-        /// The module.
-        module: String,
-        /// The parameter.
-        parameter: String,
-        /// Where it would be shown.
-        file: PathBuf,
-    },
+    NoParameter { module: String, parameter: String, file: PathBuf },
     /// The parameter can be set only while the module is loaded.
     #[error(
         "cannot set {parameter} of the kernel module {module}: {} is read-only",
         file.display()
     )]
-    ReadOnly {
-        /// The module.
-        module: String,
-        /// The parameter.
-        parameter: String,
-        /// The file.
-        file: PathBuf,
-    },
+    ReadOnly { module: String, parameter: String, file: PathBuf },
     /// Neither version of control groups can hold the device down.
     #[error(
         "cannot limit a device: this process's control group has neither `io.max` (version 2; \
@@ -92,12 +55,7 @@ pub enum SettingError {
         v2.as_deref().map_or("no group".into(), |p| p.display().to_string()),
         v1.as_deref().map_or("no group".into(), |p| p.display().to_string())
     )]
-    NoController {
-        /// The group in version 2.
-        v2: Option<PathBuf>,
-        /// The group in version 1.
-        v1: Option<PathBuf>,
-    },
+    NoController { v2: Option<PathBuf>, v1: Option<PathBuf> },
 }
 
 impl SettingError {

@@ -7,73 +7,36 @@ use crate::LabError;
 
 /// Why a run cannot be watched or asked to stop.
 #[derive(Debug, thiserror::Error)]
+#[allow(missing_docs, reason = "the messages say it")]
 pub enum LiveError {
     /// No live file is there for the run.
     #[error("cannot watch run {run}: no process works on it (nothing in {})", folder.display())]
-    NotRunning {
-        /// The run.
-        run: String,
-        /// The live folder.
-        folder: PathBuf,
-    },
+    NotRunning { run: String, folder: PathBuf },
     /// Several runs have the name.
     #[error("`{named}` names several runs: {}", runs.join(", "))]
-    Ambiguous {
-        /// What was given.
-        named: String,
-        /// The runs.
-        runs: Vec<String>,
-    },
+    Ambiguous { named: String, runs: Vec<String> },
     /// The run's process died, or ended already.
     #[error("cannot stop run {run}: its process {pid} is gone")]
     Gone {
-        /// The run.
         run: String,
         /// The process that worked on it.
         pid: i32,
     },
     /// The run's process belongs to another account.
     #[error("will not interrupt run {run}: its process {pid} belongs to uid {uid}")]
-    ForeignProcess {
-        /// The run.
-        run: String,
-        /// The process.
-        pid: i32,
-        /// Its account.
-        uid: u32,
-    },
+    ForeignProcess { run: String, pid: i32, uid: u32 },
     /// The run's process is one of another machine.
     #[error("cannot interrupt run {run}: its process {pid} works on another machine")]
-    OtherHost {
-        /// The run.
-        run: String,
-        /// The process, there.
-        pid: i32,
-    },
+    OtherHost { run: String, pid: i32 },
     /// The folder belongs to an account that does not own the store.
     #[error("will not use {}: it belongs to uid {uid}", path.display())]
-    ForeignOwner {
-        /// The folder.
-        path: PathBuf,
-        /// Its owner.
-        uid: u32,
-    },
+    ForeignOwner { path: PathBuf, uid: u32 },
     /// A live file does not begin with the record of a run.
     #[error("cannot read {}: it does not begin with the record of a run", path.display())]
-    NoRecord {
-        /// The file.
-        path: PathBuf,
-    },
+    NoRecord { path: PathBuf },
     /// A file or folder could not be made, read or written.
     #[error("cannot {what} {}", path.display())]
-    Io {
-        /// The attempt, as a verb.
-        what: &'static str,
-        /// The path.
-        path: PathBuf,
-        /// The cause.
-        source: io::Error,
-    },
+    Io { what: &'static str, path: PathBuf, source: io::Error },
 }
 
 impl LiveError {

@@ -36,15 +36,11 @@ pub trait Probe: Send {
 
 /// A probe has no sample.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[allow(missing_docs, reason = "the messages say it")]
 pub enum ProbeError {
     /// A file of the kernel cannot be read.
     #[error("cannot read {}: {cause}", path.display())]
-    Read {
-        /// The file.
-        path: PathBuf,
-        /// The system's error.
-        cause: String,
-    },
+    Read { path: PathBuf, cause: String },
     /// There is no session with the server.
     #[error("{0}")]
     Connect(String),

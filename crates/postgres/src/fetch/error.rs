@@ -14,13 +14,13 @@ pub(super) const NEEDED: Bytes = Bytes(128 << 20);
 
 /// No server could be fetched.
 #[derive(Debug, thiserror::Error)]
+#[allow(missing_docs, reason = "the messages say it")]
 pub enum FetchError {
     /// There is no build of this version for this host.
     #[error(
         "cannot fetch PostgreSQL {major}: there is no build for {machine} (there are: {available})"
     )]
     NoBuild {
-        /// The major version.
         major: u32,
         /// Operating system and processor.
         machine: String,
@@ -29,61 +29,32 @@ pub enum FetchError {
     },
     /// The download failed.
     #[error("cannot fetch {url}: {why}")]
-    Download {
-        /// The address.
-        url: String,
-        /// The reason.
-        why: String,
-    },
+    Download { url: String, why: String },
     /// The archive has another checksum than pinned.
     #[error("refused {url}: its SHA-256 is {found}, and {expected} is pinned")]
-    Checksum {
-        /// The address.
-        url: String,
-        /// The pinned checksum.
-        expected: &'static str,
-        /// The checksum of the archive.
-        found: String,
-    },
+    Checksum { url: String, expected: &'static str, found: String },
     /// The archive has an unexpected content.
     #[error("cannot unpack {}: {why}", archive.display())]
-    Unpack {
-        /// The archive.
-        archive: PathBuf,
-        /// The reason.
-        why: String,
-    },
+    Unpack { archive: PathBuf, why: String },
     /// The cache has too little free space.
     #[error("cannot put a PostgreSQL build into {}: it has room for {available}, and {NEEDED} is needed", path.display())]
     NoRoom {
-        /// The directory of the cache.
         path: PathBuf,
         /// Free space.
         available: Bytes,
     },
     /// No program may be run from the cache.
     #[error("cannot run PostgreSQL from {}: its filesystem is mounted noexec", builds.display())]
-    NoExec {
-        /// The folder for builds.
-        builds: PathBuf,
-    },
+    NoExec { builds: PathBuf },
     /// An operation on the cache failed.
     #[error("cannot {what} {}", path.display())]
-    Io {
-        /// The operation.
-        what: &'static str,
-        /// The path.
-        path: PathBuf,
-        /// The system's error.
-        source: io::Error,
-    },
+    Io { what: &'static str, path: PathBuf, source: io::Error },
     /// Other users could change the cache.
     #[error("cannot run PostgreSQL from the cache")]
     Untrusted(#[source] TrustError),
     /// A build was changed after it was unpacked.
     #[error("refused to run the PostgreSQL in {}: {what} since it was unpacked", build.display())]
     Changed {
-        /// The build's folder.
         build: PathBuf,
         /// The first difference: "`bin/postgres` was changed".
         what: String,
@@ -93,12 +64,7 @@ pub enum FetchError {
     Directory(#[from] DirectoryError),
     /// The fetched build does not run on this host.
     #[error("the fetched PostgreSQL {version} does not run on this machine")]
-    DoesNotRun {
-        /// The build's version.
-        version: &'static str,
-        /// The reason.
-        source: InstallError,
-    },
+    DoesNotRun { version: &'static str, source: InstallError },
     /// The stop flag was set.
     #[error("interrupted")]
     Interrupted,

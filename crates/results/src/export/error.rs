@@ -7,6 +7,7 @@ use crate::StoreError;
 
 /// Why a run could not be exported.
 #[derive(Debug, thiserror::Error)]
+#[allow(missing_docs, reason = "the messages say it")]
 pub enum ExportError {
     /// The run cannot be read.
     #[error(transparent)]
@@ -14,17 +15,13 @@ pub enum ExportError {
     /// A file or folder cannot be written.
     #[error("cannot write the export to {}", path.display())]
     Write {
-        /// The file or folder.
         path: PathBuf,
         /// Error of the system.
         source: io::Error,
     },
     /// The folder for tables holds something.
     #[error("cannot export tables to {}: the folder is not empty", folder.display())]
-    NotEmpty {
-        /// The folder.
-        folder: PathBuf,
-    },
+    NotEmpty { folder: PathBuf },
     /// A table cannot be written.
     #[error("cannot write a table")]
     Table(#[source] io::Error),

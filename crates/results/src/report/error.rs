@@ -8,6 +8,7 @@ use crate::store::StoreError;
 
 /// Why a report could not be made.
 #[derive(Debug, thiserror::Error)]
+#[allow(missing_docs, reason = "the messages say it")]
 pub enum ReportError {
     /// The result cannot be read.
     #[error(transparent)]
@@ -26,7 +27,6 @@ pub enum ReportError {
     /// The file could not be written; an earlier file is unchanged.
     #[error("cannot write the report to {}", path.display())]
     Write {
-        /// The file.
         path: PathBuf,
         /// Error of the system.
         source: io::Error,

@@ -9,96 +9,60 @@ use super::seal::Damage;
 
 /// Why the store could not do what was asked.
 #[derive(Debug, thiserror::Error)]
+#[allow(missing_docs, reason = "the messages say it")]
 pub enum StoreError {
     /// The file or its folder could not be made or looked at.
     #[error("cannot {doing} {}", path.display())]
     Io {
-        /// What was attempted.
         doing: &'static str,
         /// On what.
         path: PathBuf,
-        /// What the system said.
         source: io::Error,
     },
     /// There is no file of that name.
     #[error("there is no store at {}", path.display())]
-    Missing {
-        /// Where it was looked for.
-        path: PathBuf,
-    },
+    Missing { path: PathBuf },
     /// The file is something else.
     #[error("{} is not a pgdyno store: it is {found}", path.display())]
-    NotAStore {
-        /// The file.
-        path: PathBuf,
-        /// What it seems to be.
-        found: String,
-    },
+    NotAStore { path: PathBuf, found: String },
     /// The store was written by a newer pgdyno.
     #[error(
         "cannot open the store {}: a newer pgdyno wrote it (schema {version}; {} knows up to {known})",
         path.display(), env!("CARGO_PKG_VERSION")
     )]
     Newer {
-        /// The file.
         path: PathBuf,
-        /// Its version.
         version: u32,
         /// The newest version known here.
         known: u32,
     },
     /// SQLite refused.
     #[error("cannot {doing} in the store {}", path.display())]
-    Sqlite {
-        /// What was attempted.
-        doing: &'static str,
-        /// The store.
-        path: PathBuf,
-        /// What SQLite said.
-        source: rusqlite::Error,
-    },
+    Sqlite { doing: &'static str, path: PathBuf, source: rusqlite::Error },
     /// What the store holds cannot be understood.
     #[error("the store {} holds {what} that cannot be read: {found}", path.display())]
-    Corrupt {
-        /// The store.
-        path: PathBuf,
-        /// Which part.
-        what: String,
-        /// What was found.
-        found: String,
-    },
+    Corrupt { path: PathBuf, what: String, found: String },
     /// Rows are not as they were stored.
     #[error(
         "cannot use {id} of the store {}: it is damaged: {first}{}", path.display(), others(*more)
     )]
     Damaged {
-        /// The store.
         path: PathBuf,
         /// The run, probe, crash test or import.
         id: String,
-        /// The first of what was found.
         first: Box<Damage>,
         /// How much else was found (count).
         more: usize,
     },
     /// A record that could not be read back as it is, and was therefore not written.
     #[error("cannot store {what}: {found}")]
-    Unstorable {
-        /// Which record.
-        what: String,
-        /// What is wrong with it.
-        found: String,
-    },
+    Unstorable { what: String, found: String },
     /// The store holds no run at all.
     #[error("the store {} holds no run yet", path.display())]
-    NoRuns {
-        /// The store.
-        path: PathBuf,
-    },
+    NoRuns { path: PathBuf },
     /// No run has that name.
     #[error("no run or probe is named `{name}` in the store {}", path.display())]
     UnknownRun {
-        /// The store.
         path: PathBuf,
         /// As asked for.
         name: String,
@@ -126,38 +90,23 @@ pub enum StoreError {
     Latest,
     /// A probe or crash test of a run was to be removed or archived without its run.
     #[error("cannot take {kind} `{name}` by itself: it is a part of run {run}")]
-    PartOfRun {
-        /// The probe or crash test.
-        name: String,
-        /// What it is.
-        kind: &'static str,
-        /// Its run.
-        run: String,
-    },
+    PartOfRun { name: String, kind: &'static str, run: String },
     /// The file that a new store was to be written to is there.
     #[error("cannot write {}: there is a file of that name", path.display())]
-    Exists {
-        /// The file.
-        path: PathBuf,
-    },
+    Exists { path: PathBuf },
     /// Another account may put files of its own in the place of the new store.
     #[error(
         "will not write a store as root to {}: another account may rename files there",
         folder.display()
     )]
-    SharedFolder {
-        /// The folder.
-        folder: PathBuf,
-    },
+    SharedFolder { folder: PathBuf },
     /// A record of the same id has other content.
     #[error(
         "cannot take `{id}` from {}: {} has other content under that id: {}{}",
         from.display(), path.display(), parts.join(", "), others_differ(others)
     )]
     Differs {
-        /// The record.
         id: String,
-        /// The store that has it.
         path: PathBuf,
         /// The file that it was to be taken from.
         from: PathBuf,
@@ -168,14 +117,10 @@ pub enum StoreError {
     },
     /// Another process began to work on the run, or changed it, meanwhile.
     #[error("cannot change run {run}: another process works on it")]
-    AtWork {
-        /// The run.
-        run: String,
-    },
+    AtWork { run: String },
     /// Another process works on the run.
     #[error("run {run} is being worked on by process {pid}{} since {since}", on(host.as_deref()))]
     SessionOpen {
-        /// The run.
         run: String,
         /// The process that owns the open session.
         pid: i32,

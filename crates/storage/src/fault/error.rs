@@ -11,33 +11,24 @@ pub const CUTTABLE: [&str; 4] = ["ext4", "ext3", "ext2", "xfs"];
 
 /// A fault could not be injected, or the storage under it not restored.
 #[derive(Debug, thiserror::Error)]
+#[allow(missing_docs, reason = "the messages say it")]
 pub enum FaultError {
     /// Not pgdyno's, or not made in this way.
     #[error("cannot cut the power of storage `{storage}`: {found}")]
     NotOurs {
-        /// The storage.
         storage: String,
         /// A description of the finding.
         found: String,
     },
     /// The filesystem cannot be shut down.
     #[error("cannot cut the power of storage `{storage}`: {filesystem} refuses to be shut down")]
-    Refused {
-        /// The storage.
-        storage: String,
-        /// Its filesystem.
-        filesystem: String,
-        /// The cause.
-        source: io::Error,
-    },
+    Refused { storage: String, filesystem: String, source: io::Error },
     /// Making it durable, unmounting or mounting.
     #[error("cannot {what} {}", path.display())]
     Io {
         /// The attempt, as a verb for the message.
         what: &'static str,
-        /// The path.
         path: PathBuf,
-        /// The cause.
         source: io::Error,
     },
     /// A step on the way.
@@ -45,10 +36,7 @@ pub enum FaultError {
     Step(#[from] StepError),
     /// A process that is none of the server's.
     #[error("cannot kill process {pid}: it is none of the server's")]
-    NotTheServers {
-        /// The process.
-        pid: i32,
-    },
+    NotTheServers { pid: i32 },
 }
 
 impl FaultError {

@@ -9,11 +9,11 @@ use super::Tool;
 
 /// A filesystem cannot be made, or differs from the wanted one.
 #[derive(Debug, thiserror::Error)]
+#[allow(missing_docs, reason = "the messages say it")]
 pub enum FilesystemError {
     /// There is no such filesystem.
     #[error("pgdyno knows no filesystem `{name}`")]
     Unknown {
-        /// The unknown name.
         name: String,
         /// Every known one, the most alike first.
         nearest: Vec<&'static str>,
@@ -23,9 +23,7 @@ pub enum FilesystemError {
         "cannot mount {name}: this kernel ({kernel}) has no such filesystem, built in or as a module"
     )]
     NotInKernel {
-        /// The filesystem.
         name: &'static str,
-        /// The kernel's release.
         kernel: String,
         /// A kernel that has it.
         runs_on: &'static str,
@@ -37,69 +35,39 @@ pub enum FilesystemError {
         "cannot mount {filesystem} with blocks of {asked} bytes: this kernel ({kernel}) takes none beyond its memory's pages ({page} bytes)"
     )]
     LargeBlocks {
-        /// The filesystem.
         filesystem: &'static str,
         /// The block size (bytes).
         asked: u64,
         /// The kernel's page size (bytes).
         page: u64,
-        /// The kernel's release.
         kernel: String,
         /// The first version of Linux that takes larger ones (major, minor).
         since: Option<(u32, u32)>,
     },
     /// The kernel did not let itself be asked.
     #[error("cannot ask the kernel whether it has {name}")]
-    Kernel {
-        /// The filesystem.
-        name: &'static str,
-        /// The cause.
-        source: io::Error,
-    },
+    Kernel { name: &'static str, source: io::Error },
     /// A program is missing.
     #[error("cannot make {filesystem}: the program {}, which {}, is not installed", tool.program, tool.purpose)]
-    ToolMissing {
-        /// The filesystem.
-        filesystem: &'static str,
-        /// The program.
-        tool: &'static Tool,
-    },
+    ToolMissing { filesystem: &'static str, tool: &'static Tool },
     /// An argument or option that pgdyno does not pass on.
     #[error("cannot make {filesystem} with `{word}` in `{field}`: {why}")]
     Refused {
-        /// The filesystem.
         filesystem: &'static str,
         /// `mkfs`, `mount`, `pool`, `dataset`, …
         field: &'static str,
         /// The argument, option or property.
         word: String,
-        /// The cause.
         why: &'static str,
         /// Returns advice, where there is some.
         help: &'static str,
     },
     /// The kernel or the program took it and did something else.
     #[error("asked {filesystem} on {} for `{option}`, which it does not show as obtained: {shown}", mount_point.display())]
-    NotObtained {
-        /// The filesystem.
-        filesystem: &'static str,
-        /// Where it is mounted.
-        mount_point: PathBuf,
-        /// What was asked.
-        option: String,
-        /// What is there instead.
-        shown: String,
-    },
+    NotObtained { filesystem: &'static str, mount_point: PathBuf, option: String, shown: String },
     /// Nothing, or something else, is mounted there.
     #[error("cannot read back {filesystem} on {}: {found}", mount_point.display())]
-    NotMounted {
-        /// The filesystem.
-        filesystem: &'static str,
-        /// Where it was to be.
-        mount_point: PathBuf,
-        /// What is there.
-        found: String,
-    },
+    NotMounted { filesystem: &'static str, mount_point: PathBuf, found: String },
     /// A program that tells of it failed.
     #[error(transparent)]
     Program(Box<StepError>),
@@ -111,12 +79,7 @@ pub enum FilesystemError {
     },
     /// `/proc/self/mountinfo` or the like.
     #[error("cannot read {}", path.display())]
-    Io {
-        /// The path.
-        path: PathBuf,
-        /// The cause.
-        source: io::Error,
-    },
+    Io { path: PathBuf, source: io::Error },
 }
 
 impl From<StepError> for FilesystemError {

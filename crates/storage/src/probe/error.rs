@@ -28,27 +28,22 @@ impl SizeSource {
 
 /// The storage could not be probed.
 #[derive(Debug, thiserror::Error)]
+#[allow(missing_docs, reason = "the messages say it")]
 pub enum ProbeError {
     /// A file, directory or device.
     #[error("cannot {what} {} to probe it", path.display())]
     Io {
         /// The attempt, as a verb for the message.
         what: &'static str,
-        /// The path.
         path: PathBuf,
-        /// The cause.
         source: io::Error,
     },
     /// What was named is neither.
     #[error("cannot probe {}: it is neither a directory nor a block device", path.display())]
-    NoTarget {
-        /// What was named.
-        path: PathBuf,
-    },
+    NoTarget { path: PathBuf },
     /// Files are to be written, and what was named is no directory.
     #[error("cannot write files to {} to probe it: it is {}", path.display(), if *is_device { "a block device" } else { "no directory" })]
     NoDirectory {
-        /// What was named.
         path: PathBuf,
         /// Whether it is a block device.
         is_device: bool,
@@ -58,35 +53,24 @@ pub enum ProbeError {
     /// Not enough room for the files.
     #[error("cannot probe {}: the files take {needed}, where {available} are free", path.display())]
     NoRoom {
-        /// Where.
         path: PathBuf,
         /// What gives the files' size, where the user can.
         size: Option<SizeSource>,
-        /// What the files take.
         needed: Bytes,
-        /// The free room.
         available: Bytes,
     },
     /// Too small a span to measure anything.
     #[error("cannot probe {}: {span} are less than the {least} that the zones of the curves take", path.display())]
     TooSmall {
-        /// What was to be probed.
         path: PathBuf,
-        /// The size.
         span: Bytes,
-        /// The least that would do.
         least: Bytes,
         /// What gives the size, where the user can.
         size: Option<SizeSource>,
     },
     /// fio's answer.
     #[error("cannot read what fio measured ({point}): {found}")]
-    Fio {
-        /// Which point.
-        point: String,
-        /// What was found instead.
-        found: String,
-    },
+    Fio { point: String, found: String },
     /// What lies under the directory.
     #[error(transparent)]
     Directory(#[from] DirectoryError),

@@ -7,6 +7,7 @@ use crate::store::StoreError;
 /// Why two sides cannot be compared.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
+#[allow(missing_docs, reason = "the messages say it")]
 pub enum CompareError {
     /// The store.
     #[error(transparent)]
@@ -14,11 +15,8 @@ pub enum CompareError {
     /// What stands behind the colon names no treatment.
     #[error("cannot find treatment `{given}` in run {run}: {why}")]
     NoSuchTreatment {
-        /// The run.
         run: String,
-        /// What was given.
         given: String,
-        /// What is wrong with it.
         why: String,
         /// The run's treatments, each with its number.
         known: Vec<String>,
@@ -28,19 +26,13 @@ pub enum CompareError {
         "cannot compare by `{by}`: it is no factor of either run, and nothing that must be equal"
     )]
     NoSuchFactor {
-        /// What was given.
         by: String,
         /// What can be given, nearest first.
         known: Vec<String>,
     },
     /// Both sides are the same.
     #[error("cannot compare run {run} with itself")]
-    Itself {
-        /// The run.
-        run: String,
-        /// Its factors.
-        factors: Vec<String>,
-    },
+    Itself { run: String, factors: Vec<String> },
     /// No treatment of one side matches one of the other.
     #[error("cannot compare {a} with {b}: no treatment of one matches one of the other\n  A has {}\n  B has {}", of_a.join("; "), of_b.join("; "))]
     NoPairs {
@@ -48,7 +40,6 @@ pub enum CompareError {
         a: String,
         /// Side B's run.
         b: String,
-        /// Its treatments.
         of_a: Vec<String>,
         /// B's.
         of_b: Vec<String>,
@@ -60,7 +51,6 @@ pub enum CompareError {
         a: String,
         /// Side B's run.
         b: String,
-        /// What differs.
         unequal: Vec<Unequal>,
         /// Whether the runs ran on different machines.
         on_two_hosts: bool,

@@ -34,6 +34,7 @@ pub struct Forecast {
 
 /// Reason for a plan without a forecast.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
+#[allow(missing_docs, reason = "the messages say it")]
 pub enum NoForecast {
     /// It compares nothing, or repeats nothing.
     #[error("it takes two treatments and two repeats")]
@@ -46,10 +47,7 @@ pub enum NoForecast {
     },
     /// The store's runs cannot be read.
     #[error("{why}")]
-    Unreadable {
-        /// The cause.
-        why: String,
-    },
+    Unreadable { why: String },
 }
 
 /// Tells what `plan` will find on `host`, by the store's runs there, if there is a store. What these tell
