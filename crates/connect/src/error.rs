@@ -54,11 +54,11 @@ impl ServerKind {
 
 /// A connection cannot be made.
 #[derive(Debug, Error)]
+#[allow(missing_docs, reason = "the names say it")]
 pub enum ConnectError {
     /// The host's name cannot be resolved.
     #[error("cannot find host {host}: {cause}")]
     Resolve {
-        /// The name.
         host: String,
         /// The resolver's error.
         cause: io::Error,
@@ -66,7 +66,6 @@ pub enum ConnectError {
     /// No socket can be connected.
     #[error("cannot connect to {address}: {cause}")]
     Refused {
-        /// The server.
         address: Address,
         /// The system's error.
         cause: io::Error,
@@ -74,69 +73,42 @@ pub enum ConnectError {
     /// The time limit passed.
     #[error("cannot connect to {address}: no answer to {step} within {limit:?}")]
     Timeout {
-        /// The server.
         address: Address,
         /// The step that was under way.
         step: &'static str,
-        /// The limit.
         limit: Duration,
     },
     /// The caller's stop flag was set, or this process was told to end.
     #[error("cannot connect to {address}: interrupted")]
-    Interrupted {
-        /// The server.
-        address: Address,
-    },
+    Interrupted { address: Address },
     /// The server refused the session.
     #[error("{address} refuses user {user} on database {database}: {error}")]
     Server {
-        /// The server.
         address: Address,
-        /// The role.
         user: String,
-        /// The database.
         database: String,
         /// The server's error.
         error: Box<ServerError>,
     },
     /// Authentication failed on this side.
     #[error("cannot authenticate to {address} as {user}: {cause}")]
-    Authentication {
-        /// The server.
-        address: Address,
-        /// The role.
-        user: String,
-        /// The reason.
-        cause: AuthError,
-    },
+    Authentication { address: Address, user: String, cause: AuthError },
     /// The connection broke during start-up.
     #[error("lost the connection to {address} during start-up: {cause}")]
     Lost {
-        /// The server.
         address: Address,
         /// The system's error.
         cause: io::Error,
     },
     /// The peer breaks the protocol, or the start-up parameters cannot be encoded.
     #[error("cannot speak PostgreSQL's protocol with {address}: {cause}")]
-    Protocol {
-        /// The server.
-        address: Address,
-        /// The violation.
-        cause: WireError,
-    },
+    Protocol { address: Address, cause: WireError },
     /// TLS failed, or the server is not trusted.
     #[error("cannot connect to {address} by TLS: {cause}")]
-    Tls {
-        /// The server.
-        address: Address,
-        /// The reason.
-        cause: TlsError,
-    },
+    Tls { address: Address, cause: TlsError },
     /// The server does not take TLS.
     #[error("{address} does not take TLS, which sslmode={mode} asks for")]
     NoTls {
-        /// The server.
         address: Address,
         /// The mode that demands TLS.
         mode: SslMode,
@@ -144,7 +116,6 @@ pub enum ConnectError {
     /// The session is not of the kind that the target wants.
     #[error("{address} is {found}, and target_session_attrs={} is wanted", wanted.name())]
     NotWanted {
-        /// The server.
         address: Address,
         /// The kind that the target wants.
         wanted: SessionAttrs,
@@ -160,7 +131,6 @@ pub enum ConnectError {
     /// A message of a type that may not occur during start-up.
     #[error("cannot speak PostgreSQL's protocol with {address}: message `{}` during start-up", tag.escape_ascii())]
     Unexpected {
-        /// The server.
         address: Address,
         /// The type byte.
         tag: u8,

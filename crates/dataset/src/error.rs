@@ -9,6 +9,7 @@ use crate::bulk_load::BulkLoad;
 /// A data set that could not be loaded.
 #[derive(Debug, Error)]
 #[non_exhaustive]
+#[allow(missing_docs, reason = "the names say it")]
 pub enum DatasetError {
     /// The server refused a statement.
     #[error("cannot load {data}: {doing}: {found}")]
@@ -43,14 +44,7 @@ pub enum DatasetError {
     },
     /// A column that its generator cannot fill.
     #[error("cannot fill column `{column}` of `{table}`: {found}")]
-    Column {
-        /// The table.
-        table: String,
-        /// The column.
-        column: String,
-        /// Why not.
-        found: String,
-    },
+    Column { table: String, column: String, found: String },
     /// The load was refused; nothing was made.
     #[error("cannot {what}")]
     Refused {

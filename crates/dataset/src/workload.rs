@@ -214,6 +214,7 @@ pub struct Count {
 /// A workload that cannot be used.
 #[derive(Debug, Error)]
 #[non_exhaustive]
+#[allow(missing_docs, reason = "the names say it")]
 pub enum WorkloadError {
     /// Neither built in nor a folder.
     #[error(
@@ -228,9 +229,7 @@ pub enum WorkloadError {
     /// One of its files.
     #[error("cannot load workload `{workload}`: {file}: {found}")]
     File {
-        /// The workload.
         workload: String,
-        /// The file.
         file: String,
         /// The error in the file.
         found: String,

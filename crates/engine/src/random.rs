@@ -21,6 +21,7 @@ pub struct Random([u64; 2]);
 
 /// Arguments that a random function cannot draw with, in pgbench's words.
 #[derive(Clone, Copy, Debug, PartialEq, Error)]
+#[allow(missing_docs, reason = "the names say it")]
 pub enum DrawError {
     /// The lower bound lies above the upper one.
     #[error("empty range given to random")]
@@ -31,9 +32,7 @@ pub enum DrawError {
     /// A distribution's parameter is out of its range.
     #[error("{function} parameter must be {allowed} (not {})", six_decimals(*.value))]
     Parameter {
-        /// The distribution.
         function: &'static str,
-        /// The parameter.
         value: f64,
         /// The range in words.
         allowed: &'static str,

@@ -43,16 +43,14 @@ pub trait Executor {
 
 /// The effect of a step that did not fail.
 #[derive(Debug)]
+#[allow(missing_docs, reason = "the names say it")]
 pub enum Effect {
     /// The step was executed.
     Done,
     /// There was nothing to undo.
     NothingToUndo,
     /// A server was ended.
-    ServerEnded {
-        /// Its pid.
-        pid: i32,
-    },
+    ServerEnded { pid: i32 },
     /// A program was started that stays.
     Started(Child),
     /// The thing is not, or no longer, as pgdyno made or set it; it was left as it is.

@@ -36,12 +36,12 @@ pub struct DeviceSetting {
 
 /// The attribute and its value.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[allow(missing_docs, reason = "the names say it")]
 pub enum Setting {
     /// An attribute in the `queue` folder of the disk in sysfs.
     Queue {
         /// Its name: `scheduler`, `read_ahead_kb`, …
         attribute: String,
-        /// Its value.
         value: String,
     },
     /// The drive's volatile write cache: by hdparm on `sd*` and `hd*`, by nvme on `nvme*`, else
@@ -55,19 +55,12 @@ pub enum Setting {
         module: String,
         /// The parameter's name.
         parameter: String,
-        /// Its value.
         value: String,
     },
     /// The policy of the write cache of a RAID controller's volume.
-    RaidCache {
-        /// The volume.
-        volume: RaidVolume,
-        /// The policy.
-        policy: WritePolicy,
-    },
+    RaidCache { volume: RaidVolume, policy: WritePolicy },
     /// The user's own commands.
     Hook {
-        /// The commands.
         hook: Hook,
         /// The storage's name in the experiment file, by which the user finds them again.
         storage: String,

@@ -44,10 +44,10 @@ pub enum Contents {
 /// One thing done to the host.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case", tag = "step", content = "of")]
+#[allow(missing_docs, reason = "the names say it")]
 pub enum Step {
     /// Makes a directory, with its parents, unless it exists.
     EnsureDirectory {
-        /// The path.
         path: PathBuf,
         /// Its permissions, where it is made.
         mode: u32,
@@ -57,16 +57,13 @@ pub enum Step {
     MakeMarked {
         /// What, for the journal.
         made: OwnedResource,
-        /// Its permissions.
         mode: u32,
         /// Its owner; none means this process's account.
         owner: Option<Account>,
     },
     /// Makes a directory that must not exist yet.
     MakeDirectory {
-        /// The path.
         path: PathBuf,
-        /// Its permissions.
         mode: u32,
         /// Its owner; none means this process's account.
         owner: Option<Account>,
@@ -74,30 +71,22 @@ pub enum Step {
     /// Writes a file, replacing it whole: readers see the old text or the new, also after a power
     /// loss.
     WriteFile {
-        /// The path.
         path: PathBuf,
-        /// Its contents.
         contents: Contents,
-        /// Its permissions.
         mode: u32,
         /// Its owner; none means this process's account.
         owner: Option<Account>,
     },
     /// Appends text to an existing file.
     AppendToFile {
-        /// The path.
         path: PathBuf,
         /// The text to add.
         text: String,
     },
     /// Removes a file.
-    RemoveFile {
-        /// The path.
-        path: PathBuf,
-    },
+    RemoveFile { path: PathBuf },
     /// Runs a program to its end; anything but exit status 0 is an error.
     Run {
-        /// The program.
         program: PathBuf,
         /// Its arguments, as they are: no shell.
         args: Vec<OsString>,
@@ -108,9 +97,7 @@ pub enum Step {
     },
     /// Starts a program that stays: a server.
     Start {
-        /// The program.
         program: PathBuf,
-        /// Its arguments.
         args: Vec<OsString>,
         /// The account it runs as; none means this process's own.
         as_account: Option<Account>,
@@ -124,10 +111,7 @@ pub enum Step {
     },
     /// Removes a directory and all below it, if the journal names it and it bears pgdyno's marker
     /// with the journal's id.
-    RemoveMarked {
-        /// The path.
-        path: PathBuf,
-    },
+    RemoveMarked { path: PathBuf },
     /// Makes a file of its full size, which must not exist yet.
     AllocateFile(ImageFile),
     /// Makes an emulated disk and starts the process that serves it.
@@ -138,12 +122,7 @@ pub enum Step {
     ClaimDevice(Claim),
     /// Does another step while named devices are held open, and looks right before and right after
     /// that they still are the devices that were looked at.
-    Holding {
-        /// The devices.
-        devices: Vec<BlockDevice>,
-        /// The step.
-        step: Box<Step>,
-    },
+    Holding { devices: Vec<BlockDevice>, step: Box<Step> },
     /// Mounts a filesystem.
     Mount(Mount),
     /// Sets something on a device or on the kernel, and journals how it was.

@@ -37,6 +37,7 @@ pub struct CleanupResult {
 
 /// The result of cleaning up a leftover.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[allow(missing_docs, reason = "the names say it")]
 pub enum Outcome {
     /// It is gone now.
     Removed {
@@ -62,10 +63,7 @@ pub enum Outcome {
         what: String,
     },
     /// It is ours, and could not be removed; the entry stays.
-    Failed {
-        /// The cause.
-        why: String,
-    },
+    Failed { why: String },
 }
 
 impl std::fmt::Display for CleanupResult {

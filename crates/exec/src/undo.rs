@@ -17,10 +17,10 @@ use crate::service_paths::mount_point_of;
 /// One undo step. Each one also succeeds where there is nothing to undo.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", tag = "verb")]
+#[allow(missing_docs, reason = "the names say it")]
 pub enum Undo {
     /// Unmounts a filesystem, if that very one is mounted there.
     Unmount {
-        /// Where.
         target: PathBuf,
         /// Its type, as `mount -t` wants it.
         filesystem: String,
@@ -29,7 +29,6 @@ pub enum Undo {
     },
     /// Detaches every loop device over an image, and removes the link to it.
     DetachLoop {
-        /// The file.
         image: PathBuf,
         /// The symbolic link that leads to the device.
         link: PathBuf,
@@ -40,30 +39,20 @@ pub enum Undo {
         directory: PathBuf,
     },
     /// Stops the md array `/dev/md/NAME`.
-    StopArray {
-        /// Its name.
-        name: String,
-    },
+    StopArray { name: String },
     /// Removes a volume group of LVM's, and the labels from its members.
     RemoveVolumeGroup {
-        /// Its name.
         name: String,
-        /// Its members.
         members: Vec<PathBuf>,
         /// The user's devices among them, as they were looked at.
         #[serde(default)]
         looked_at: Vec<BlockDevice>,
     },
     /// Destroys a pool of ZFS.
-    DestroyPool {
-        /// Its name.
-        name: String,
-    },
+    DestroyPool { name: String },
     /// Removes the signatures from a device, if they bear pgdyno's label.
     EraseLabelled {
-        /// The device.
         device: PathBuf,
-        /// The label.
         label: String,
         /// The device as it was looked at before it was written; none where an earlier version did
         /// not note it.
@@ -88,7 +77,6 @@ pub enum Undo {
     },
     /// Sets the write cache of a RAID controller's volume back.
     SetRaidCache {
-        /// The volume.
         volume: RaidVolume,
         /// Its policy before.
         policy: WritePolicy,

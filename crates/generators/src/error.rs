@@ -31,6 +31,7 @@ impl fmt::Display for LoadTime {
 
 /// What went wrong with one generator.
 #[derive(Debug, Error)]
+#[allow(missing_docs, reason = "the names say it")]
 pub enum Fault {
     /// Its worker could not be started.
     #[error("its worker cannot be started: {0}")]
@@ -115,7 +116,6 @@ pub enum Fault {
     /// Its share of the load came to nothing.
     #[error("{reason}")]
     Load {
-        /// Why.
         reason: String,
         /// What the user can do about it.
         help: Option<String>,
@@ -124,6 +124,7 @@ pub enum Fault {
 
 /// Why a load of several generators gave no valid measurement.
 #[derive(Debug, Error)]
+#[allow(missing_docs, reason = "the names say it")]
 pub enum GeneratorsError {
     /// The load cannot be dealt to them.
     #[error("{0}")]
@@ -131,7 +132,6 @@ pub enum GeneratorsError {
     /// A generator failed; the others were stopped.
     #[error("generator {name} {when}: {fault}")]
     Generator {
-        /// Its name.
         name: String,
         /// When it began, or was noticed.
         when: LoadTime,

@@ -91,6 +91,7 @@ pub struct Generators {
 
 /// Why a load cannot be dealt to generators.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[allow(missing_docs, reason = "the names say it")]
 pub enum DealError {
     /// The launcher is unknown.
     #[error(
@@ -101,7 +102,6 @@ pub enum DealError {
     /// No number of workers in its range.
     #[error("`{launcher}:{text}`: a number from 1 to {MOST} is expected")]
     Number {
-        /// The launcher.
         launcher: &'static str,
         /// What stands in place of the number.
         text: String,

@@ -37,6 +37,7 @@ impl Error for Explained {
 /// Why an experiment could not be run.
 #[derive(Debug, Error)]
 #[non_exhaustive]
+#[allow(missing_docs, reason = "the names say it")]
 pub enum LabError {
     /// The file, the host, the server or the store does not allow it.
     #[error(transparent)]
@@ -91,9 +92,7 @@ pub enum LabError {
     Crash {
         /// The subject of the crash test.
         what: String,
-        /// Why not.
         found: String,
-        /// The remedy.
         help: String,
     },
     /// What was attempted cannot be done as it was asked for.
@@ -101,7 +100,6 @@ pub enum LabError {
     Refused {
         /// The attempt, and the obstacle.
         what: String,
-        /// The remedy.
         help: Option<String>,
     },
     /// A signal said stop.

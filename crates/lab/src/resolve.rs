@@ -19,13 +19,13 @@ use crate::shared::share_a_device;
 /// An experiment that does not come to a plan.
 #[derive(Debug, Error)]
 #[non_exhaustive]
+#[allow(missing_docs, reason = "the names say it")]
 pub enum ResolveError {
     /// Names and levels that come to no plan.
     #[error("{what}")]
     Refused {
         /// The attempt, and the obstacle.
         what: String,
-        /// The remedy.
         help: String,
     },
     /// A storage that does not go together with the treatment's device settings.

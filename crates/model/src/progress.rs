@@ -34,6 +34,7 @@ use crate::{Conditioning, Levels, PlannedTrial};
 /// Something that happened.
 #[derive(Debug)]
 #[non_exhaustive]
+#[allow(missing_docs, reason = "the names say it")]
 pub enum Event<'a> {
     /// Something worth keeping: a leftover cleared, a default chosen, an assumption made.
     Note(Notice),
@@ -41,7 +42,6 @@ pub enum Event<'a> {
     Warning(Warning),
     /// Work without transactions is under way.
     Working {
-        /// The work.
         activity: Activity,
         /// How much of the work is done (0 to 1), where that is known.
         share: Option<f64>,
@@ -109,12 +109,12 @@ pub enum Event<'a> {
 /// Something worth keeping.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
+#[allow(missing_docs, reason = "the names say it")]
 pub enum Notice {
     /// A script was read in a dialect other than the newest; the reader's words.
     Script(String),
     /// Percentiles are kept of a script's first statements only.
     StatementsWithoutPercentiles {
-        /// The script.
         script: String,
         /// Statements of the workload whose percentiles are kept (count).
         kept: usize,
@@ -131,25 +131,18 @@ pub enum Notice {
     ExternalServer(String),
     /// A storage is about to be made on a device.
     OverwritesDevice {
-        /// The storage.
         storage: String,
         /// The device and its contents.
         device: String,
     },
     /// A probe found a storage suspect.
     SuspectStorage {
-        /// The storage.
         storage: String,
         /// The probe's finding.
         finding: String,
     },
     /// `fstrim` failed on a storage, so that it is not probed after it.
-    NotTrimmed {
-        /// The storage.
-        storage: String,
-        /// Why not.
-        reason: String,
-    },
+    NotTrimmed { storage: String, reason: String },
     /// No PostgreSQL of the wanted version is installed; a small build is fetched.
     FetchingPrograms {
         /// The wanted major version; none: any.
@@ -213,7 +206,6 @@ pub enum Notice {
     },
     /// How a table is loaded.
     Strategy {
-        /// The table.
         table: String,
         /// How its rows are loaded.
         strategy: LoadStrategy,
@@ -228,7 +220,6 @@ pub enum Notice {
     },
     /// Settings under which a table's primary key is built.
     KeySettings {
-        /// The table.
         table: String,
         /// Settings, as `name = value`.
         settings: Vec<String>,
@@ -236,10 +227,7 @@ pub enum Notice {
     /// The server's WAL writer is kept awake by empty logical messages.
     WalWriterKeptAwake,
     /// A session of a plug test ended without a restart of the machine, and is begun again.
-    SessionBegunAgain {
-        /// The session.
-        session: String,
-    },
+    SessionBegunAgain { session: String },
     /// A recorded stretch of load and what was judged of it are kept, to be gone on with.
     StretchKept {
         /// The session that recorded it.
@@ -272,97 +260,64 @@ pub enum EndReason {
 /// Something that must not be missed.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
+#[allow(missing_docs, reason = "the names say it")]
 pub enum Warning {
     /// Something that pgdyno made could not be taken down.
     NotTakenDown(String),
     /// This machine lacks what a storage takes; the storage's trials are left out.
     StorageUnavailable {
-        /// The storage.
         storage: String,
         /// What is missing.
         reason: String,
     },
     /// A storage could not be made; every trial on it will fail.
     StorageFailed {
-        /// The storage.
         storage: String,
         /// Why it could not be made.
         reason: String,
     },
     /// What earlier runs tell of the noise could not be read; the run is judged without it.
-    NoiseUnread {
-        /// Why.
-        reason: String,
-    },
+    NoiseUnread { reason: String },
     /// The trial that is not measured and opens a run failed; the run goes on.
-    NotConditioned {
-        /// Why.
-        reason: String,
-    },
+    NotConditioned { reason: String },
     /// A treatment could not be crashed.
-    NotCrashed {
-        /// The treatment.
-        subject: String,
-        /// Why not.
-        reason: String,
-    },
+    NotCrashed { subject: String, reason: String },
     /// Crash tests ended before all of their rounds.
-    CrashTestsCutShort {
-        /// Why.
-        reason: String,
-    },
+    CrashTestsCutShort { reason: String },
     /// The remains of a failed crash round could not be kept.
     RemainsNotKept {
-        /// The fault.
         fault: Fault,
         /// The round's number.
         round: u32,
-        /// Why not.
         reason: String,
     },
     /// What a session has done cannot be kept for another one to go on with.
-    StretchNotKept {
-        /// Why not.
-        reason: String,
-    },
+    StretchNotKept { reason: String },
     /// A kept stretch of a run's treatment cannot be gone on with; another one is recorded.
-    StretchNotResumed {
-        /// Why not.
-        reason: String,
-    },
+    StretchNotResumed { reason: String },
     /// The run's live file cannot be written: nobody can watch it or ask it to stop.
     NotWatchable {
         /// The live folder.
         folder: PathBuf,
-        /// Why not.
         reason: String,
     },
     /// Load runs: the user is to pull the plug.
-    PullThePlug {
-        /// The session.
-        session: String,
-    },
+    PullThePlug { session: String },
 }
 
 /// Work that is under way.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
+#[allow(missing_docs, reason = "the names say it")]
 pub enum Activity {
     /// A storage is made.
-    MakingStorage {
-        /// The storage.
-        storage: String,
-    },
+    MakingStorage { storage: String },
     /// A storage is taken down for another one on its device.
-    TakingDownStorage {
-        /// The storage.
-        storage: String,
-    },
+    TakingDownStorage { storage: String },
     /// A cluster is made.
     MakingCluster {
         /// PostgreSQL's version.
         version: String,
-        /// The storage.
         storage: String,
     },
     /// A build of PostgreSQL is fetched.
@@ -379,7 +334,6 @@ pub enum Activity {
     CopyingData {
         /// The data set.
         data: String,
-        /// The storage.
         storage: String,
     },
     /// A template of loaded data is made.
@@ -390,10 +344,7 @@ pub enum Activity {
     /// A trial that is not measured opens a run.
     Conditioning,
     /// The fsync rate of a storage is measured.
-    MeasuringFsyncRate {
-        /// The storage.
-        storage: String,
-    },
+    MeasuringFsyncRate { storage: String },
     /// A probe runs.
     Probing {
         /// The storage; none for a probe that the user started by itself.
@@ -407,14 +358,10 @@ pub enum Activity {
         rate: f64,
         /// Whether the rate is the answer that is confirmed.
         confirming: bool,
-        /// The objective.
         objective: Slo,
     },
     /// A server that pgdyno does not own takes no connections, and something is to be put back on it.
-    AwaitingServer {
-        /// Its address.
-        server: String,
-    },
+    AwaitingServer { server: String },
     /// Storage and cluster for crash tests are made.
     MakingTestBed {
         /// What is crashed.
@@ -424,7 +371,6 @@ pub enum Activity {
     CrashRound {
         /// What is crashed.
         subject: String,
-        /// The fault.
         fault: Fault,
         /// The round's number and how many are asked for; none for a positive control.
         round: Option<(u32, u32)>,
@@ -444,7 +390,6 @@ pub enum Activity {
     },
     /// Load runs until somebody pulls the plug.
     AwaitingPlug {
-        /// The session.
         session: String,
         /// Transactions per second in the last second.
         tps: f64,
@@ -453,7 +398,6 @@ pub enum Activity {
     },
     /// The machine is back, and a plug test is judged.
     JudgingReturn {
-        /// The session.
         session: String,
         /// How far the judgement is.
         stage: RoundStage,

@@ -35,6 +35,7 @@ impl fmt::Debug for Secret {
 
 /// Where a server listens.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[allow(missing_docs, reason = "the names say it")]
 pub enum Address {
     /// A Unix socket: its directory and port, as libpq's `host=/directory port=…`.
     Unix {
@@ -47,7 +48,6 @@ pub enum Address {
     Tcp {
         /// A host name or an IP address.
         host: String,
-        /// The port.
         port: u16,
     },
 }

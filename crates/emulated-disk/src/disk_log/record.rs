@@ -74,6 +74,7 @@ pub struct DiskEvent {
 
 /// What an event was.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[allow(missing_docs, reason = "the names say it")]
 pub enum EventKind {
     /// A write or a discard.
     Write {
@@ -81,7 +82,6 @@ pub enum EventKind {
         offset: u64,
         /// How much (bytes).
         length: u64,
-        /// Its data.
         data: DataPlace,
     },
     /// A flush.

@@ -42,25 +42,16 @@ impl fmt::Display for MadeId {
 /// A thing that pgdyno makes and takes down again.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", tag = "kind")]
+#[allow(missing_docs, reason = "the names say it")]
 pub enum OwnedResource {
     /// A directory that holds a cluster in `data`, with a server that may run there.
-    Cluster {
-        /// The directory.
-        path: PathBuf,
-    },
+    Cluster { path: PathBuf },
     /// A directory.
-    Directory {
-        /// The directory.
-        path: PathBuf,
-    },
+    Directory { path: PathBuf },
     /// A file that begins with [`file_mark`].
-    File {
-        /// The file.
-        path: PathBuf,
-    },
+    File { path: PathBuf },
     /// A directory of a storage stack's: images, links to devices, the mount point.
     Stack {
-        /// The directory.
         path: PathBuf,
         /// The steps that take the stack down, in order. Its directories are removed after them.
         #[serde(default)]

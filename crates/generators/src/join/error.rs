@@ -8,11 +8,11 @@ use thiserror::Error;
 
 /// What is wrong with a token file. Its contents are never shown.
 #[derive(Debug, Error)]
+#[allow(missing_docs, reason = "the names say it")]
 pub enum TokenError {
     /// It cannot be read.
     #[error("cannot read the token file {}: {error}", path.display())]
     Read {
-        /// The file.
         path: PathBuf,
         /// The system's words.
         error: io::Error,
@@ -20,7 +20,6 @@ pub enum TokenError {
     /// It cannot be written.
     #[error("cannot write the token file {}: {error}", path.display())]
     Write {
-        /// The file.
         path: PathBuf,
         /// The system's words.
         error: io::Error,
@@ -38,6 +37,7 @@ pub enum TokenError {
 
 /// Why a worker could not join.
 #[derive(Debug, Error)]
+#[allow(missing_docs, reason = "the names say it")]
 pub enum JoinError {
     /// Its token file is of no use.
     #[error(transparent)]
@@ -45,7 +45,6 @@ pub enum JoinError {
     /// Nobody can be reached there.
     #[error("cannot reach a coordinator at {address}: {error}")]
     Connect {
-        /// Where.
         address: String,
         /// The system's words.
         error: io::Error,
@@ -56,23 +55,16 @@ pub enum JoinError {
     /// Who answers does not speak TLS, or not as we do.
     #[error("what answers at {address} is no coordinator: {reason}")]
     NoCoordinator {
-        /// Where.
         address: String,
         /// What it did.
         reason: String,
     },
     /// The coordinator refuses this worker.
     #[error("the coordinator at {address} refuses this worker: {reason}")]
-    Refused {
-        /// Where.
-        address: String,
-        /// Its words.
-        reason: String,
-    },
+    Refused { address: String, reason: String },
     /// The coordinator ended before all workers had come.
     #[error("the coordinator at {address} ended before the load began: {error}")]
     Ended {
-        /// Where.
         address: String,
         /// The system's words.
         error: String,
@@ -108,6 +100,7 @@ impl TokenError {
 
 /// Why the workers of a load did not come together.
 #[derive(Debug, Error)]
+#[allow(missing_docs, reason = "the names say it")]
 pub enum GatherError {
     /// A token file cannot be written.
     #[error(transparent)]
@@ -115,7 +108,6 @@ pub enum GatherError {
     /// Nobody can dial us.
     #[error("cannot listen for workers on {address}: {error}")]
     Listen {
-        /// Where.
         address: String,
         /// The system's words.
         error: io::Error,
@@ -138,7 +130,6 @@ pub enum GatherError {
     /// One that had come left.
     #[error("the worker on {host} left while others were awaited ({came} of {asked} had come)")]
     Left {
-        /// Its host.
         host: String,
         /// Workers that had come.
         came: usize,
@@ -148,7 +139,6 @@ pub enum GatherError {
     /// Their launcher cannot be started.
     #[error("workers cannot be started: {how}")]
     Start {
-        /// Why.
         how: String,
         /// What the user can do about it.
         help: &'static str,
@@ -160,7 +150,6 @@ pub enum GatherError {
         came: usize,
         /// Workers that were asked for.
         asked: usize,
-        /// Its words.
         how: String,
         /// What the user can do about it.
         help: &'static str,

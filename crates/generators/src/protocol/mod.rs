@@ -54,6 +54,7 @@ pub enum Order {
 
 /// What a worker sends.
 #[derive(Clone, Debug, Serialize, Deserialize)]
+#[allow(missing_docs, reason = "the names say it")]
 pub enum Report {
     /// Who the worker is: the first report.
     Hello(Hello),
@@ -88,7 +89,6 @@ pub enum Report {
     Log(LogKind, String),
     /// The load came to nothing: the last report.
     Failed {
-        /// Why.
         reason: String,
         /// What the user can do about it.
         help: Option<String>,

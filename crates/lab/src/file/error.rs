@@ -12,6 +12,7 @@ use super::source::Source;
 /// An experiment file that cannot be used.
 #[derive(Debug, Error)]
 #[non_exhaustive]
+#[allow(missing_docs, reason = "the names say it")]
 pub enum FileError {
     /// A word or value at a place in the file.
     #[error("{shown}:{line}:{column}: {what}\n{excerpt}")]
@@ -26,7 +27,6 @@ pub enum FileError {
         what: String,
         /// The line, and a caret under the word.
         excerpt: String,
-        /// The remedy.
         help: Option<String>,
     },
     /// A file that cannot be read, an option that does not fit, or values that are right one by one, but not together.
@@ -34,7 +34,6 @@ pub enum FileError {
     Refused {
         /// The file or the option, and the fault that was found.
         what: String,
-        /// The remedy.
         help: Option<String>,
     },
 }

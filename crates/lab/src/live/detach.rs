@@ -29,12 +29,11 @@ const MOST_LOG: u64 = 1 << 20;
 
 /// What became of a run that was started.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[allow(missing_docs, reason = "the names say it")]
 pub enum Detached {
     /// It goes on without the terminal.
     Running {
-        /// Its id.
         run: String,
-        /// Its process.
         pid: u32,
         /// Where it logs.
         log: PathBuf,

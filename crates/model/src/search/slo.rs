@@ -17,12 +17,12 @@ pub struct Slo(pub Vec<Limit>);
 
 /// One limit.
 #[derive(Clone, Copy, Debug, PartialEq)]
+#[allow(missing_docs, reason = "the names say it")]
 pub enum Limit {
     /// A percentile of latency, from due to done, below a time.
     Latency {
         /// The percentile: 99 for p99.
         percentile: f64,
-        /// The time.
         below: Span,
     },
     /// Transactions that failed or were skipped, as a share of all that were due, below this.

@@ -19,13 +19,13 @@ const LONGEST: usize = 1024;
 
 /// A secret that cannot be used.
 #[derive(Debug, Error)]
+#[allow(missing_docs, reason = "the names say it")]
 pub enum SecretError {
     /// The file cannot be read.
     #[error("cannot read the secret in {}", path.display())]
     Io {
         /// Which.
         path: PathBuf,
-        /// Why not.
         source: io::Error,
     },
     /// Others than its owner may read or write it, or it is somebody else's.
