@@ -12,7 +12,7 @@
 //!   several such comparisons are judged together by [`holm()`]. A run that may end early plans its
 //!   looks with [`InterimAnalyses`].
 //! - *Where does the noise live?* [`rest()`] has the variance of a run's trials, [`HostNoise`] that of
-//!   equal runs, [`days()`] that of days; [`detectable`] tells what a plan will find beside it.
+//!   equal runs, [`days()`] that of days; [`detectable()`] tells what a plan will find beside it.
 //! - *Is a series steady?* [`warm_up`] finds where it becomes steady, [`changes()`] where its mean
 //!   changes, [`trend()`] whether repeats rise or fall.
 //!
