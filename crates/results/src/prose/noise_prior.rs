@@ -10,8 +10,8 @@ use crate::analysis::NoisePriorView;
 /// Says why a trial that is not measured comes first, as a clause.
 pub(crate) fn conditioning(why: &Conditioning) -> String {
     format!(
-        "a trial that is not measured comes first, since first trials of {} here had {} the tps that was to \
-         be expected",
+        "a trial that is not measured comes first, since first trials of {} here had {} times the tps that \
+         was to be expected",
         counted(why.runs as u64, "earlier run"),
         format::times(1.0 + why.difference)
     )
