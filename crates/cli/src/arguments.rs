@@ -13,7 +13,7 @@ use crate::parts::LONG_VERSION;
 /// A dynamometer for PostgreSQL: how fast is it on this storage stack, and does the stack keep what
 /// it acknowledged?
 #[derive(Debug, Parser)]
-#[command(name = "pgdyno", version, long_version = LONG_VERSION.as_str(), max_term_width = 100, after_help = after_help())]
+#[command(name = "pgdyno", version, long_version = LONG_VERSION.as_str(), max_term_width = 100, help_template = help_template(), after_help = after_help())]
 pub(crate) struct Arguments {
     /// None: say what to type first.
     #[command(subcommand)]
@@ -24,6 +24,39 @@ pub(crate) struct Arguments {
     /// Print more: all notes of a report; for `doctor` also the checks that found nothing wrong
     #[arg(short, long, global = true)]
     pub(crate) verbose: bool,
+}
+
+/// The commands that `--help` lists, by what a person wants.
+const GROUPS: &[(&str, &[&str])] = &[
+    ("Measure", &["run", "attach", "stop", "pgbench", "load"]),
+    ("Write an experiment", &["recipes", "new", "schema"]),
+    ("Read results", &["list", "show", "compare", "report", "serve", "export", "noise"]),
+    ("Look at a machine and its disks", &["doctor", "fsync", "disk", "filesystems"]),
+    ("Crash a server", &["crash", "disk-log"]),
+    ("Check what others measured", &["audit"]),
+    ("Keep the store, and tidy up", &["verify", "rm", "archive", "import", "store", "clean"]),
+    ("Help", &["help", "completions"]),
+];
+
+/// Returns the layout of the help: the commands in their [`GROUPS`], each with the begin of its
+/// description.
+fn help_template() -> String {
+    let mut commands = Command::augment_subcommands(clap::Command::new("pgdyno"));
+    commands.build();
+    let line = |name: &&str| {
+        let about = commands.find_subcommand(name).and_then(clap::Command::get_about);
+        let about = about.map(ToString::to_string).unwrap_or_default();
+        let begin = about.split([':', ';', '.', '(']).next().unwrap_or_default().trim_end();
+        format!("  {name:<12} {begin}\n")
+    };
+    let group = |(heading, names): &(&str, &[&str])| {
+        format!("\n{heading}:\n{}", names.iter().map(line).collect::<String>())
+    };
+    let groups: String = GROUPS.iter().map(group).collect();
+    format!(
+        "{{about-with-newline}}\n{{usage-heading}} {{usage}}\n{groups}\n`pgdyno COMMAND --help` tells a \
+         command's options.\n\nOptions:\n{{options}}{{after-help}}"
+    )
 }
 
 /// What stands below the options in the help.
@@ -74,7 +107,7 @@ pub(crate) enum Command {
     Serve(serve::Options),
     /// Write a stored result as a single HTML file that needs no network
     Report(report::Options),
-    /// Export one run for other programs: tables, histograms, a chart
+    /// Export one run for other programs: tables, histograms
     Export(export::Options),
     /// Check the store for damage: the file, and a checksum of every row
     Verify(verify::Options),
@@ -82,7 +115,7 @@ pub(crate) enum Command {
     Rm(rm::Options),
     /// Write runs, probes, crash tests or imports whole into a store of their own: an archive
     Archive(archive::Options),
-    /// Take the runs, probes, crash tests and imports of an archive or another store into the store
+    /// Take what an archive or another store holds into the store
     Import(import::Options),
     /// Show what takes the room in the store, thin old runs, and merge stores
     #[command(subcommand)]
@@ -139,8 +172,28 @@ pub(crate) enum Command {
 mod tests {
     use clap::CommandFactory;
 
+    use super::*;
+
     #[test]
     fn the_arguments_are_consistent() {
-        super::Arguments::command().debug_assert();
+        Arguments::command().debug_assert();
+    }
+
+    #[test]
+    fn the_help_lists_every_command_once() {
+        let mut command = Arguments::command();
+        command.build();
+        let mut shown: Vec<&str> = command
+            .get_subcommands()
+            .filter(|c| !c.is_hide_set())
+            .map(clap::Command::get_name)
+            .collect();
+        let mut listed: Vec<&str> = GROUPS.iter().flat_map(|(_, names)| *names).copied().collect();
+        shown.sort_unstable();
+        listed.sort_unstable();
+        assert_eq!(listed, shown);
+        let help = command.clone().render_help().to_string();
+        let long = help.lines().find(|line| line.chars().count() > 100);
+        assert!(long.is_none() && !help.contains("  run          \n"), "{help}");
     }
 }
