@@ -23,7 +23,7 @@ pub struct Audit {
 impl Audit {
     /// Audits the report that `bytes` hold; none if they are no text. What `name` ends in says what
     /// the text does not: that it is HTML.
-    pub fn of(name: &str, bytes: &[u8]) -> Option<Self> {
+    pub fn from_bytes(name: &str, bytes: &[u8]) -> Option<Self> {
         let document = Document::read(name, bytes)?;
         let (evidence, mut not_understood) = recognise(&document);
         if document.garbled {

@@ -55,7 +55,7 @@ impl ImportedRun {
     ) -> Self {
         let sha256: String =
             Sha256::digest(bytes).iter().map(|byte| format!("{byte:02x}")).collect();
-        let imported_at = Epoch::of(at);
+        let imported_at = Epoch::from_time(at);
         let stem = Path::new(source)
             .file_stem()
             .map(|s| s.to_string_lossy().to_lowercase())

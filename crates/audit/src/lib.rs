@@ -6,7 +6,7 @@
 //! 1. `document` reads it as lines, from text, Markdown or HTML;
 //! 2. `recognise` finds figures in the lines: reports of pgbench and sysbench, tables, settings;
 //! 3. `rules` judge the figures, each with a tolerance that comes from the printed digits;
-//! 4. [`Audit::of`] returns findings, checks that held, and lines that were not understood.
+//! 4. [`Audit::from_bytes`] returns findings, checks that held, and lines that were not understood.
 //!
 //! Nothing is concluded from a figure that was not recognised. [`ImportedRun`] is how a store keeps
 //! the figures.
@@ -19,7 +19,7 @@
 //!               number of transactions actually processed: 10000/10000\n\
 //!               latency average = 50.000 ms\n\
 //!               tps = 900.000000 (without initial connection time)\n";
-//! let audit = Audit::of("report.txt", report.as_bytes()).expect("it is text");
+//! let audit = Audit::from_bytes("report.txt", report.as_bytes()).expect("it is text");
 //!
 //! // Ten clients at 50 ms make 200 transactions a second, not 900.
 //! assert!(audit.findings.iter().any(|f| f.severity == Severity::Serious));

@@ -61,7 +61,7 @@ impl Progress for Measured<'_> {
     fn event(&self, event: &Event<'_>) {
         self.inner.event(event);
         if let Some(metrics) = self.metrics
-            && let Some(record) = live_record(event, Epoch::of(SystemTime::now()))
+            && let Some(record) = live_record(event, Epoch::from_time(SystemTime::now()))
         {
             lock(&metrics.figures).add(record);
         }

@@ -40,7 +40,7 @@ impl Columns {
     ///
     /// Drawn and counted values are sent. A value that is alike in every row is sent too, unless
     /// the transaction that fills the table can alter the table.
-    pub(crate) fn of(
+    pub(crate) fn read(
         client: &mut ControlClient,
         load: &BulkLoad<'_>,
         table: &TableSpec,

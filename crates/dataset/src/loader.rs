@@ -139,7 +139,7 @@ impl<'a> Loader<'a> {
     ) -> Result<Self, DatasetError> {
         let tables = &load.data.tables;
         let columns = (tables.iter().zip(strategies))
-            .map(|(table, strategy)| Columns::of(client, load, table, *strategy))
+            .map(|(table, strategy)| Columns::read(client, load, table, *strategy))
             .collect::<Result<_, _>>()?;
         let (before, todo): (Vec<Piece>, Vec<Piece>) =
             units(load, strategies).into_iter().partition(|unit| done.contains(&unit.name(tables)));

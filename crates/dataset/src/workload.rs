@@ -296,7 +296,7 @@ enum Folder {
 }
 
 impl Folder {
-    fn of(name: &str) -> Result<Self, WorkloadError> {
+    fn named(name: &str) -> Result<Self, WorkloadError> {
         if name.contains('/') {
             return Ok(Self::Path(PathBuf::from(name)));
         }
@@ -384,7 +384,7 @@ fn check_table(
 }
 
 fn load_folder(name: &str, depth: u32) -> Result<Workload, WorkloadError> {
-    let folder = Folder::of(name)?;
+    let folder = Folder::named(name)?;
     let wrong = |found| WorkloadError::file(name, "workload.toml", found);
     let text = folder.read(name, "workload.toml")?;
     let file: File = toml::from_str(&text).map_err(|e| wrong(e.to_string()))?;

@@ -41,7 +41,7 @@ pub enum EffectKey {
 
 impl EffectKey {
     /// Returns the key that `effect` has.
-    pub fn of(self, effect: &Effect) -> i64 {
+    pub fn key(self, effect: &Effect) -> i64 {
         match self {
             Self::Account => effect.account,
             Self::Teller => effect.teller,

@@ -41,7 +41,7 @@ struct Timing {
 }
 
 impl Timing {
-    fn of(latency: &DiskLatency) -> Self {
+    fn new(latency: &DiskLatency) -> Self {
         let parallel = latency.parallel.map(|n| index(n.get().into()));
         Self { latency: *latency, queue: Queue::new(parallel, Instant::now()) }
     }
@@ -87,7 +87,7 @@ impl Shared {
             shown: Mutex::default(),
             opened: AtomicUsize::new(0),
             disk: Mutex::new(disk),
-            timing: Mutex::new(Timing::of(latency)),
+            timing: Mutex::new(Timing::new(latency)),
             line: Mutex::default(),
             changed: Condvar::new(),
         }
@@ -98,7 +98,7 @@ impl Shared {
     }
 
     pub(super) fn set_latency(&self, latency: &DiskLatency) {
-        *self.timing.lock().unwrap_or_else(PoisonError::into_inner) = Timing::of(latency);
+        *self.timing.lock().unwrap_or_else(PoisonError::into_inner) = Timing::new(latency);
     }
 
     /// Answers a request, at once or when its time has come.

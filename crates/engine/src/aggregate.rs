@@ -257,7 +257,7 @@ impl Aggregate {
             generator_cpu_s: cpu,
             total_s: self.last_end.since(schedule.start).as_secs_f64(),
             sums,
-            event_loop_lag: EventLoopLag::of(&tally.event_loop_lag),
+            event_loop_lag: EventLoopLag::from_latencies(&tally.event_loop_lag),
             busiest_thread: self.busiest_thread(measured_s),
             allowed_cpu_used: None,
             counters: tally.counters,

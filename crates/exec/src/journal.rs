@@ -83,7 +83,7 @@ impl Journal {
     /// # Errors
     /// [`JournalError`]: it could not be written; `made` must then not be made.
     pub fn record(&self, made: &OwnedResource) -> Result<Entry, JournalError> {
-        let (id, at) = (MadeId::draw()?, Epoch::of(SystemTime::now()));
+        let (id, at) = (MadeId::draw()?, Epoch::from_time(SystemTime::now()));
         let entry = Entry {
             id,
             made: made.clone(),

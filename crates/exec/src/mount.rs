@@ -173,7 +173,7 @@ pub fn unmount_if(
             Err(Errno::BUSY) => {
                 return Err(MountError::Busy {
                     target: target.to_owned(),
-                    users: holders::of(target),
+                    users: holders::users(target),
                 });
             }
             Err(e) => {

@@ -82,7 +82,7 @@ pub struct Identity {
 
 impl Identity {
     /// Returns the process that has `pid` now; none when there is none.
-    pub fn of(pid: i32) -> Option<Self> {
+    pub fn from_pid(pid: i32) -> Option<Self> {
         started_ticks(pid).map(|started_ticks| Self { pid, started_ticks })
     }
 
@@ -210,7 +210,7 @@ pub fn postmaster_of(data: &Directory) -> Option<Identity> {
     let mut text = String::new();
     data.file("postmaster.pid").ok()?.take(4096).read_to_string(&mut text).ok()?;
     let pid: i32 = text.lines().next()?.trim().parse().ok()?;
-    let identity = Identity::of(pid)?;
+    let identity = Identity::from_pid(pid)?;
     let process = Process::new(pid).ok()?;
     (workplace.holds(&process) && identity.is_alive()).then_some(identity)
 }
@@ -227,7 +227,7 @@ pub fn servers_of(data: &Directory) -> Vec<Identity> {
         return Vec::new();
     };
     let working = all.filter_map(Result::ok).filter(|p| workplace.holds(p));
-    working.filter_map(|p| Identity::of(p.pid())).collect()
+    working.filter_map(|p| Identity::from_pid(p.pid())).collect()
 }
 
 /// Ends the server that runs in `data`, whoever started it, and returns its pid; none: no server
@@ -336,7 +336,7 @@ pub fn programs_of(owner: &Owner, account: Option<u32>, places: &[&Path]) -> Vec
         found.extend(new);
         at += 1;
     }
-    found.into_iter().filter(|pid| !is_us(*pid)).filter_map(Identity::of).collect()
+    found.into_iter().filter(|pid| !is_us(*pid)).filter_map(Identity::from_pid).collect()
 }
 
 fn is_us(pid: i32) -> bool {

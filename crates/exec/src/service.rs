@@ -177,7 +177,8 @@ pub fn stop_serving(directory: &Path) -> Result<(), StepError> {
     // Without it, or with one that was cut short, that process has mounted nothing and was killed.
     let Ok(text) = fs::read(server_id_of(directory)) else { return Ok(()) };
     let Ok(id) = serde_json::from_slice::<ServerId>(&text) else { return Ok(()) };
-    let server = Identity::of(id.pid).filter(|found| found.started_ticks() == id.started_ticks);
+    let server =
+        Identity::from_pid(id.pid).filter(|found| found.started_ticks() == id.started_ticks);
     if let Some(server) = server
         && !server.wait_gone(PATIENCE)
     {

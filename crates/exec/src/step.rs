@@ -143,13 +143,18 @@ impl fmt::Display for Step {
                 f,
                 "make directory {} (mode {mode:04o}{}), journalled and marked as pgdyno's",
                 shown(made.path()),
-                of(owner.as_ref())
+                owned_by(owner.as_ref())
             ),
             Self::MakeDirectory { path, mode, owner } => {
-                write!(f, "make directory {} (mode {mode:04o}{})", shown(path), of(owner.as_ref()))
+                write!(
+                    f,
+                    "make directory {} (mode {mode:04o}{})",
+                    shown(path),
+                    owned_by(owner.as_ref())
+                )
             }
             Self::WriteFile { path, contents, mode, owner } => {
-                write!(f, "write {} (mode {mode:04o}{}):", shown(path), of(owner.as_ref()))?;
+                write!(f, "write {} (mode {mode:04o}{}):", shown(path), owned_by(owner.as_ref()))?;
                 contents.fmt(f)
             }
             Self::AppendToFile { path, text } => {
@@ -203,7 +208,7 @@ fn shown(path: &Path) -> String {
     quote(path.as_os_str())
 }
 
-fn of(owner: Option<&Account>) -> String {
+fn owned_by(owner: Option<&Account>) -> String {
     owner.map_or_else(String::new, |account| format!(", of {account}"))
 }
 

@@ -78,7 +78,7 @@ pub fn keep(path: &Path, run: AdHocRun) -> Result<String, LabError> {
     let session = store.begin_session(
         &record.id,
         &SessionRecord {
-            started_at: Epoch::of(SystemTime::now()),
+            started_at: Epoch::from_time(SystemTime::now()),
             owner: current_owner().map_err(pgdyno_exec::journal::JournalError::Owner)?,
             host: facts::host(),
             storage: Vec::new(),

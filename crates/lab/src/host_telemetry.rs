@@ -177,7 +177,7 @@ fn converse(
     let launched = launch_on(host, "worker --observe", start_piped);
     let mut worker = launched.map_err(|fault| fault.to_string())?;
     if let Ok(mut started) = started.lock() {
-        *started = i32::try_from(worker.child.id()).ok().and_then(Identity::of);
+        *started = i32::try_from(worker.child.id()).ok().and_then(Identity::from_pid);
     }
     let streams = (worker.child.stdin.take(), worker.child.stdout.take());
     let (Some(mut to), Some(mut from)) = streams else { return Err("no streams".to_owned()) };

@@ -90,7 +90,7 @@ pub(crate) fn record_probe(
     name: String,
     measure: impl FnOnce() -> Result<(StorageFacts, ProbeResult), LabError>,
 ) -> Result<ProbeRecord, LabError> {
-    let started_at = Epoch::of(SystemTime::now());
+    let started_at = Epoch::from_time(SystemTime::now());
     let (storage, result) = measure()?;
     Ok(ProbeRecord {
         id: new_record_id(result.kind(), started_at),

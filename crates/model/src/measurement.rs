@@ -175,7 +175,7 @@ pub struct EventLoopLag {
 
 impl EventLoopLag {
     /// What `waits` come to; none of nothing.
-    pub fn of(waits: &Latencies) -> Option<Self> {
+    pub fn from_latencies(waits: &Latencies) -> Option<Self> {
         Some(Self {
             p50_us: waits.quantile_us(0.5)?,
             p99_us: waits.quantile_us(0.99)?,

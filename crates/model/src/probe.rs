@@ -94,7 +94,7 @@ pub struct LatencySummary {
 
 impl LatencySummary {
     /// That of `latencies`; all zero when empty.
-    pub fn of(latencies: &Latencies) -> Self {
+    pub fn from_latencies(latencies: &Latencies) -> Self {
         let quantile = |q| latencies.quantile_us(q).unwrap_or_default();
         Self {
             us_mean: latencies.mean_us().unwrap_or_default(),

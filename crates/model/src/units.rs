@@ -130,7 +130,7 @@ pub struct Epoch(pub u64);
 
 impl Epoch {
     /// Converts a wall clock's time. Times before 1970 become 1970.
-    pub fn of(at: std::time::SystemTime) -> Self {
+    pub fn from_time(at: std::time::SystemTime) -> Self {
         let since = at.duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
         Self(u64::try_from(since.as_nanos()).unwrap_or(u64::MAX))
     }
@@ -147,7 +147,7 @@ impl std::str::FromStr for Epoch {
     /// Reads RFC 3339 in UTC: `2026-11-21T16:00:01.250Z`.
     fn from_str(text: &str) -> Result<Self, Self::Err> {
         humantime::parse_rfc3339(text)
-            .map(Self::of)
+            .map(Self::from_time)
             .map_err(|reason| UnitError::Epoch { text: text.to_owned(), reason })
     }
 }

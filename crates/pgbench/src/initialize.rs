@@ -233,7 +233,7 @@ impl Work<'_> {
             (self.what.partitions, if self.what.unlogged { " unlogged" } else { "" });
         self.say(&format!("creating {number} partitions..."));
         let size = (ACCOUNTS * u64::from(self.what.scale)).div_ceil(u64::from(number));
-        let accounts = self.names()?.of("pgbench_accounts");
+        let accounts = self.names()?.spelled("pgbench_accounts");
         for n in 1..=number {
             let values = match self.what.partition_method {
                 PartitionMethod::Range => {
@@ -285,7 +285,7 @@ impl Work<'_> {
         let Filling { table, columns, write, .. } = *filling;
         let rows = u64::from(self.what.scale) * filling.rows_per_scale;
         // Frozen rows need no second write later. Partitioned tables do not take them.
-        let name = names.of(table);
+        let name = names.spelled(table);
         let freeze =
             if self.server >= 140_000 && self.is_plain(&name)? { " with (freeze on)" } else { "" };
         let statement = format!("copy {name} ({columns}) from stdin{freeze}");
@@ -335,7 +335,7 @@ impl Work<'_> {
             let rows = u64::from(self.what.scale) * rows_per_scale;
             self.execute(&format!(
                 "insert into {} ({columns}) select {values} from pg_catalog.generate_series(1, {rows}) as n",
-                names.of(table)
+                names.spelled(table)
             ))?;
         }
         self.commit()?;
@@ -347,7 +347,7 @@ impl Work<'_> {
         let names = self.names()?;
         for table in ["pgbench_branches", "pgbench_tellers", "pgbench_accounts", "pgbench_history"]
         {
-            self.execute_alone(&format!("vacuum analyze {}", names.of(table)))?;
+            self.execute_alone(&format!("vacuum analyze {}", names.spelled(table)))?;
         }
         Ok("vacuum")
     }
@@ -361,7 +361,7 @@ impl Work<'_> {
         for (table, column) in
             [("pgbench_branches", "bid"), ("pgbench_tellers", "tid"), ("pgbench_accounts", "aid")]
         {
-            let name = names.of(table);
+            let name = names.spelled(table);
             self.execute(&format!("alter table {name} add primary key ({column}){index}"))?;
         }
         Ok("primary keys")
@@ -377,7 +377,7 @@ impl Work<'_> {
             ("pgbench_history", "tid", "pgbench_tellers"),
             ("pgbench_history", "aid", "pgbench_accounts"),
         ] {
-            let (name, other) = (names.of(table), names.of(other));
+            let (name, other) = (names.spelled(table), names.spelled(other));
             self.execute(&format!(
                 "alter table {name} add constraint {table}_{column}_fkey foreign key ({column}) references {other}"
             ))?;

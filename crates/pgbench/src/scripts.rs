@@ -103,7 +103,7 @@ impl Chosen {
     /// Parses a built-in script.
     pub(crate) fn builtin(builtin: Builtin, weight: u32) -> Result<Self, UsageError> {
         let parsed = Script::parse(builtin.title(), builtin.text());
-        Ok(Self { is_builtin: true, ..Self::of(parsed, weight)? })
+        Ok(Self { is_builtin: true, ..Self::new(parsed, weight)? })
     }
 
     /// Reads `file`, or standard input for `-`.
@@ -139,7 +139,7 @@ impl Chosen {
                 Err(error) => (Err(error), None),
             },
         };
-        let mut chosen = Self::of(parsed, weight)?;
+        let mut chosen = Self::new(parsed, weight)?;
         if file != "-" && trust::has_commands(&chosen.script) {
             chosen.commands_of = Some((PathBuf::from(file), whole.clone()));
         }
@@ -177,7 +177,7 @@ impl Chosen {
         }
     }
 
-    fn of(parsed: Result<Script, ScriptError>, weight: u32) -> Result<Self, UsageError> {
+    fn new(parsed: Result<Script, ScriptError>, weight: u32) -> Result<Self, UsageError> {
         let script = parsed.map_err(|e| UsageError::new(e.to_string()).help(e.help()))?;
         Ok(Self { is_builtin: false, script: Arc::new(script), weight, commands_of: None })
     }

@@ -65,13 +65,13 @@ impl Names {
 
     /// Returns `table` as SQL spells it. A missing table has its plain name, so that the server's
     /// error is that of pgbench.
-    pub(crate) fn of(&self, table: &str) -> String {
+    pub(crate) fn spelled(&self, table: &str) -> String {
         self.0.get(table).cloned().unwrap_or_else(|| table.to_owned())
     }
 
     /// Returns all tables as SQL spells them, with commas between.
     pub(crate) fn all(&self) -> String {
-        TABLES.map(|table| self.of(table)).join(", ")
+        TABLES.map(|table| self.spelled(table)).join(", ")
     }
 }
 
@@ -101,7 +101,7 @@ pub(crate) fn look(
         ))
     };
     let names = Names::look(client, schemas)?;
-    let count = format!("select count(*) from {}", names.of("pgbench_branches"));
+    let count = format!("select count(*) from {}", names.spelled("pgbench_branches"));
     let count = one(client, &count).map_err(|e| {
         missing(format!("could not count number of branches: {}", server_words(&e, &count)))
     })?;
@@ -116,7 +116,7 @@ pub(crate) fn look(
         );
     }
     // Servers before 10 have no partitions of this kind.
-    let accounts = escape_literal(&names.of("pgbench_accounts"));
+    let accounts = escape_literal(&names.spelled("pgbench_accounts"));
     let partitioned = one(
         client,
         &format!(
@@ -172,12 +172,17 @@ pub(crate) fn vacuum(
         ("vacuum", "pgbench_tellers"),
         ("truncate", "pgbench_history"),
     ] {
-        attempt(client, notices, &format!("{doing} {}", names.of(table)), err);
+        attempt(client, notices, &format!("{doing} {}", names.spelled(table)), err);
     }
     let _ = writeln!(err, "end.");
     if run.vacuum_all {
         let _ = write!(err, "starting vacuum pgbench_accounts...");
-        attempt(client, notices, &format!("vacuum analyze {}", names.of("pgbench_accounts")), err);
+        attempt(
+            client,
+            notices,
+            &format!("vacuum analyze {}", names.spelled("pgbench_accounts")),
+            err,
+        );
         let _ = writeln!(err, "end.");
     }
     Ok(())

@@ -45,7 +45,7 @@ impl Cluster {
         let Some(pid) = self.pid().and_then(|pid| i32::try_from(pid).ok()) else {
             return Vec::new();
         };
-        let mut all: Vec<Identity> = Identity::of(pid).into_iter().collect();
+        let mut all: Vec<Identity> = Identity::from_pid(pid).into_iter().collect();
         all.extend(children(pid));
         all
     }

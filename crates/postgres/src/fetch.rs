@@ -321,7 +321,7 @@ fn remove_abandoned(directory: &Path) {
         let pid: Option<i32> = parts.next().and_then(|p| p.parse().ok());
         let ticks: Option<u64> = parts.next().and_then(|p| p.parse().ok());
         let (Some(pid), Some(ticks)) = (pid, ticks) else { continue };
-        if Identity::of(pid).is_some_and(|p| p.started_ticks() == ticks) {
+        if Identity::from_pid(pid).is_some_and(|p| p.started_ticks() == ticks) {
             continue;
         }
         let path = child.path();

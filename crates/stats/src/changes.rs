@@ -138,7 +138,7 @@ impl<'a> Costs<'a> {
     }
 
     /// Squares left in the elements from `from` to before `to` by the mean that leaves least.
-    fn of(&self, from: usize, to: usize) -> f64 {
+    fn squares(&self, from: usize, to: usize) -> f64 {
         let first = self.first * self.series[from];
         let (sum, squares) =
             (self.sums[to].0 - self.sums[from + 1].0, self.sums[to].1 - self.sums[from + 1].1);
@@ -155,7 +155,7 @@ impl<'a> Costs<'a> {
         for end in SHORTEST..=n {
             for from in 0..=end - SHORTEST {
                 let total =
-                    best[from].0 + self.of(from, end) + if from > 0 { penalty } else { 0.0 };
+                    best[from].0 + self.squares(from, end) + if from > 0 { penalty } else { 0.0 };
                 if total < best[end].0 {
                     best[end] = (total, from);
                 }
@@ -169,7 +169,7 @@ impl<'a> Costs<'a> {
         }
         at.reverse();
         let bounds: Vec<usize> = [0].into_iter().chain(at.iter().copied()).chain([n]).collect();
-        let squares = bounds.windows(2).map(|pair| self.of(pair[0], pair[1])).sum();
+        let squares = bounds.windows(2).map(|pair| self.squares(pair[0], pair[1])).sum();
         Partition { at, squares }
     }
 }
@@ -200,7 +200,7 @@ mod tests {
         let series: Vec<f64> = autoregression(&mut Normal(11), 50, 0.0);
         let part = &series[7..21];
         let counted = part.iter().map(|v| (v - mean(part)).powi(2)).sum::<f64>();
-        assert!((Costs::new(&series, 0.0).of(7, 21) - counted).abs() < 1e-9);
+        assert!((Costs::new(&series, 0.0).squares(7, 21) - counted).abs() < 1e-9);
     }
 
     #[test]
@@ -214,7 +214,7 @@ mod tests {
         };
         let least =
             (-4000..4000).map(|i| squares(f64::from(i) / 1000.0)).fold(f64::INFINITY, f64::min);
-        let found = Costs::new(&series, 0.8).of(7, 21);
+        let found = Costs::new(&series, 0.8).squares(7, 21);
         assert!(found <= least + 1e-9 && least - found < 1e-5, "{found} {least}");
     }
 
@@ -231,7 +231,9 @@ mod tests {
                 let bounds: Vec<usize> = [0].into_iter().chain(at).chain([18]).collect();
                 let parts = bounds.windows(2);
                 let long = parts.clone().all(|pair| pair[1] - pair[0] >= SHORTEST);
-                long.then(|| parts.map(|pair| costs.of(pair[0], pair[1]) + 9.0).sum::<f64>() - 9.0)
+                long.then(|| {
+                    parts.map(|pair| costs.squares(pair[0], pair[1]) + 9.0).sum::<f64>() - 9.0
+                })
             })
             .fold(f64::INFINITY, f64::min);
         assert!((found.squares + 9.0 * found.at.len() as f64 - least).abs() < 1e-9);

@@ -175,7 +175,7 @@ mod tests {
         (1..).zip(values.iter().map(|log| log.exp())).collect()
     }
 
-    fn of(trials: &[Vec<(u32, f64)>], has_blocks: bool) -> Option<Interaction> {
+    fn judged(trials: &[Vec<(u32, f64)>], has_blocks: bool) -> Option<Interaction> {
         let trials: Vec<Trials> = trials.iter().map(Vec::as_slice).collect();
         let table = vec![vec![vec![0], vec![1]], vec![vec![2], vec![3]]];
         interactions(&RunTrials::new(&trials, RunDesign::new(has_blocks)), &[table]).remove(0)
@@ -187,7 +187,7 @@ mod tests {
         // direction of its own for each treatment: squares 8 × 0.01, on 4 (3 − 1) degrees of freedom.
         let rest = [-0.1, 0.0, 0.1];
         let trials = [0.0, 1.0, 2.0, 5.0].map(|effect| repeats(&rest.map(|r| r + effect)));
-        let found = of(&trials, false).unwrap();
+        let found = judged(&trials, false).unwrap();
         assert_eq!((found.rows, found.columns), ([1, 0], [1, 0]));
         assert!((found.ratio - 2f64.exp()).abs() < 1e-9);
         // t = 2 / √(0.01 × 4 / 3) = 17.32 on 8 degrees of freedom, at 60% of 5%: 2.634.
@@ -195,7 +195,7 @@ mod tests {
         assert!((found.ci95[0].ln() - (2.0 - half)).abs() < 1e-3, "{found:?}");
         assert!(found.p < 1e-5);
         // The same numbers in blocks leave nothing that varies.
-        assert_eq!(of(&trials, true), None);
+        assert_eq!(judged(&trials, true), None);
     }
 
     #[test]
@@ -204,9 +204,9 @@ mod tests {
             let by = if effect > 2.5 { 1.0 } else { 0.001 };
             repeats(&[-1.0, 0.3, 0.1, 0.6].map(|r| by * r * (1.0 + effect) + effect))
         });
-        let in_blocks = of(&wild, true).unwrap();
+        let in_blocks = judged(&wild, true).unwrap();
         assert!(in_blocks.p > 0.05 && in_blocks.ci95[0] < 1.0, "{in_blocks:?}");
-        let by_means = of(&wild, false).unwrap();
+        let by_means = judged(&wild, false).unwrap();
         assert!((by_means.ratio - in_blocks.ratio).abs() < 1e-9);
     }
 
@@ -215,11 +215,11 @@ mod tests {
         let trials = [0.0, 1.0, 2.0, 5.0].map(|effect| repeats(&[effect, effect + 0.1]));
         let mut missing = trials.clone();
         missing[3].clear();
-        assert_eq!(of(&missing, false), None);
+        assert_eq!(judged(&missing, false), None);
         missing[3] = vec![(1, 0.0), (2, 1.0)];
-        assert_eq!(of(&missing, false), None);
+        assert_eq!(judged(&missing, false), None);
         let once = trials.map(|t| t[..1].to_vec());
-        assert_eq!(of(&once, false), None);
-        assert_eq!(of(&[0.0, 1.0, 2.0, 5.0].map(|effect| repeats(&[effect; 3])), false), None);
+        assert_eq!(judged(&once, false), None);
+        assert_eq!(judged(&[0.0, 1.0, 2.0, 5.0].map(|effect| repeats(&[effect; 3])), false), None);
     }
 }

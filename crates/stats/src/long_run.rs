@@ -24,7 +24,7 @@ pub struct Autocorrelation {
 /// The autocorrelation of `series`; none for fewer than 10 elements, one that is not finite, or one
 /// that does not vary.
 pub fn autocorrelation(series: &[f64]) -> Option<Autocorrelation> {
-    let found = LongRun::of(series)?;
+    let found = LongRun::measure(series)?;
     Some(Autocorrelation { first: found.first, effective: found.effective().max(1.0) })
 }
 
@@ -52,7 +52,7 @@ pub fn standard_error_of_mean(series: &[f64]) -> Option<f64> {
 /// What `series` is known by, if its elements are worth enough independent ones.
 fn judged(series: &[f64]) -> Option<LongRun> {
     let is_enough = |found: &LongRun| found.mean > 0.0 && found.effective() >= LEAST_EFFECTIVE;
-    LongRun::of(series).filter(is_enough)
+    LongRun::measure(series).filter(is_enough)
 }
 
 /// What a mean over a series rests on.
@@ -80,7 +80,7 @@ impl LongRun {
     /// to where pairs of neighbouring autocorrelations are no longer positive, the initial positive
     /// sequence of C. J. Geyer, *Practical Markov chain Monte Carlo*, Statistical Science 7 (1992).
     #[allow(clippy::cast_precision_loss)]
-    pub(super) fn of(series: &[f64]) -> Option<Self> {
+    pub(super) fn measure(series: &[f64]) -> Option<Self> {
         let count = series.len();
         let (mean, sd) =
             moments(series).filter(|(mean, sd)| count >= FEWEST && *sd > ROUNDING * mean.abs())?;

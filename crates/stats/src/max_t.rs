@@ -17,7 +17,7 @@ const DRAWS: u32 = 10_000;
 /// Returns the distribution of the largest |t| of `contrasts`; none if one of them has no variance.
 pub(crate) fn largest_t(model: &Additive, contrasts: &[Vec<Weight>]) -> Option<LargestT> {
     let rows = standardised(model, contrasts)?;
-    LargestT::of(maxima(&rows), model.rest().freedom)
+    LargestT::from_chances(maxima(&rows), model.rest().freedom)
 }
 
 /// Returns the contrasts as sums of independent standard deviates, each of variance 1.

@@ -81,7 +81,7 @@ pub fn warm_up(series: &[f64]) -> Option<WarmUp> {
 /// How many independent elements both are worth, where that is too few to tell.
 #[allow(clippy::cast_precision_loss)]
 fn unlike(taken: &[f64], rest: &[f64]) -> Result<bool, f64> {
-    let Some(found) = LongRun::of(rest) else {
+    let Some(found) = LongRun::measure(rest) else {
         // A rest that does not vary: any difference is one.
         return Ok(taken.iter().any(|v| *v != rest[0]));
     };

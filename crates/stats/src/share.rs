@@ -49,10 +49,10 @@ pub fn share(level: f64, a: &Parts, b: &Parts, paired: bool) -> Option<Share> {
     let within: Vec<(f64, f64)> =
         if paired { b.iter().filter_map(in_both).collect() } else { Vec::new() };
     let means = if within.len() >= 2 {
-        Means::of(&within)
+        Means::new(&within)
     } else {
         let bare = |of: &Parts| of.iter().map(|(_, p, w)| (*p, *w)).collect::<Vec<_>>();
-        Means::of(&bare(b)).less(&Means::of(&bare(a)))
+        Means::new(&bare(b)).less(&Means::new(&bare(a)))
     };
     let t = means
         .freedom
@@ -79,7 +79,7 @@ struct Means {
 
 impl Means {
     #[allow(clippy::cast_precision_loss)]
-    fn of(values: &[(f64, f64)]) -> Self {
+    fn new(values: &[(f64, f64)]) -> Self {
         let n = values.len() as f64;
         let (part, whole) = (
             values.iter().map(|v| v.0).sum::<f64>() / n,

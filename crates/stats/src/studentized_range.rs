@@ -47,11 +47,11 @@ impl LargestT {
     /// Creates the distribution for `means` (at least 2) and the error's degrees of `freedom`; none
     /// outside the domain.
     pub(crate) fn new(compared: Compared, means: usize, freedom: f64) -> Option<Self> {
-        Self::of(differences(compared, means)?, freedom)
+        Self::from_chances(differences(compared, means)?, freedom)
     }
 
     /// Creates the distribution of the largest difference with the chances `beyond` ÷ an error's estimate.
-    pub(crate) fn of(beyond: Differences, freedom: f64) -> Option<Self> {
+    pub(crate) fn from_chances(beyond: Differences, freedom: f64) -> Option<Self> {
         Some(Self { beyond, scale: Scale::new(freedom)? })
     }
 

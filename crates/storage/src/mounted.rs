@@ -123,7 +123,7 @@ impl MountedStack {
             // By the name that the user knows.
             let named = self.stack.looked_at.iter().find(|device| device.is_same(&found)).cloned();
             let device = named.unwrap_or(found);
-            devices.push(Identity::of(&device, keep_serials).into());
+            devices.push(Identity::from_device(&device, keep_serials).into());
         }
         let filesystem = self.stack.with_filesystem(Filesystem::read_back).transpose();
         let filesystem =

@@ -52,11 +52,11 @@ pub struct Server {
 impl Server {
     /// Starts a server of any version.
     pub fn start() -> Self {
-        Self::of(install(None))
+        Self::with_install(install(None))
     }
 
     /// Starts a server of the given installation.
-    pub fn of(install: Install) -> Self {
+    pub fn with_install(install: Install) -> Self {
         let (mut cluster, home) = create_cluster(install);
         let hba = "local all all trust\n\
                    host all md5user 127.0.0.1/32 md5\n\

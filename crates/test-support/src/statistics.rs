@@ -13,7 +13,7 @@ pub struct Interval {
 impl Interval {
     /// Computes the median of `ratios` and its interval, by the percentile bootstrap with 2,000
     /// resamples and a fixed seed.
-    pub fn of(ratios: &[f64]) -> Self {
+    pub fn bootstrap(ratios: &[f64]) -> Self {
         let mut random = fastrand::Rng::with_seed(7);
         let mut medians: Vec<f64> = (0..2000)
             .map(|_| {

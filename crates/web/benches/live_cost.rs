@@ -178,8 +178,8 @@ fn main() {
     for (place, name) in ["live file", "served"].into_iter().enumerate() {
         println!(
             "{rounds} ratios, {name} to unwatched: tps {}, generator's CPU a transaction {}",
-            Interval::of(&tps[place]),
-            Interval::of(&cpu[place])
+            Interval::bootstrap(&tps[place]),
+            Interval::bootstrap(&cpu[place])
         );
     }
 }

@@ -88,8 +88,11 @@ fn measure(address: SocketAddr, store: &Path, runs: u64, turns: u32) {
     }
     queries.sort_by(f64::total_cmp);
     println!("plain query: {:.1} ms (median)", 1e3 * queries[queries.len() / 2]);
-    println!("{turns} ratios, list to plain query: {}", Interval::of(&known));
-    println!("{turns} ratios, list after a new run to plain query: {}", Interval::of(&changed));
+    println!("{turns} ratios, list to plain query: {}", Interval::bootstrap(&known));
+    println!(
+        "{turns} ratios, list after a new run to plain query: {}",
+        Interval::bootstrap(&changed)
+    );
 }
 
 fn main() {

@@ -46,7 +46,7 @@ impl ApiError {
         self.error
     }
 
-    fn of(status: StatusCode, error: &dyn Error, help: Option<String>) -> Self {
+    fn with_status(status: StatusCode, error: &dyn Error, help: Option<String>) -> Self {
         let mut text = error.to_string();
         let mut cause = error.source();
         while let Some(inner) = cause {
@@ -67,7 +67,7 @@ impl From<StoreError> for ApiError {
             StoreError::AmbiguousRun { .. } => StatusCode::CONFLICT,
             _ => StatusCode::SERVICE_UNAVAILABLE,
         };
-        Self::of(status, &error, error.help())
+        Self::with_status(status, &error, error.help())
     }
 }
 
@@ -78,7 +78,7 @@ impl From<LabError> for ApiError {
             Some(LiveError::Gone { .. }) => StatusCode::CONFLICT,
             _ => StatusCode::SERVICE_UNAVAILABLE,
         };
-        Self::of(status, &error, error.help())
+        Self::with_status(status, &error, error.help())
     }
 }
 
@@ -89,17 +89,18 @@ impl From<ReportError> for ApiError {
             ReportError::Compare(ref refused) => {
                 let names = refused.comparable_by();
                 let by = names.map(|names| names.into_iter().map(plain).collect());
-                let answer = Self::of(StatusCode::UNPROCESSABLE_ENTITY, &error, error.help());
+                let answer =
+                    Self::with_status(StatusCode::UNPROCESSABLE_ENTITY, &error, error.help());
                 Self { comparable_by: by, ..answer }
             }
-            _ => Self::of(StatusCode::INTERNAL_SERVER_ERROR, &error, error.help()),
+            _ => Self::with_status(StatusCode::INTERNAL_SERVER_ERROR, &error, error.help()),
         }
     }
 }
 
 impl From<SideFileError> for ApiError {
     fn from(error: SideFileError) -> Self {
-        Self::of(StatusCode::SERVICE_UNAVAILABLE, &error, error.help())
+        Self::with_status(StatusCode::SERVICE_UNAVAILABLE, &error, error.help())
     }
 }
 
@@ -107,7 +108,7 @@ impl From<NoteError> for ApiError {
     fn from(error: NoteError) -> Self {
         match error {
             NoteError::File(error) => error.into(),
-            error => Self::of(StatusCode::UNPROCESSABLE_ENTITY, &error, error.help()),
+            error => Self::with_status(StatusCode::UNPROCESSABLE_ENTITY, &error, error.help()),
         }
     }
 }
@@ -127,7 +128,7 @@ impl From<QueryRejection> for ApiError {
 
 impl From<serde_json::Error> for ApiError {
     fn from(error: serde_json::Error) -> Self {
-        Self::of(StatusCode::INTERNAL_SERVER_ERROR, &error, None)
+        Self::with_status(StatusCode::INTERNAL_SERVER_ERROR, &error, None)
     }
 }
 

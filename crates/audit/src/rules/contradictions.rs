@@ -23,7 +23,8 @@ fn judge(evidence: &Evidence, verdicts: &mut Verdicts) {
         // A report that varies a property shows one of its values.
         if asked.iter().any(|p| is_equal(&p.value, value) != Some(false)) {
             if asked.iter().any(|p| is_equal(&p.value, value) == Some(true)) {
-                let message = format!("{name}={value} is asked for and listed{}", of(listed));
+                let message =
+                    format!("{name}={value} is asked for and listed{}", for_subject(listed));
                 verdicts.right(&[line, last.line], message, json!({}));
             }
             continue;
@@ -48,14 +49,14 @@ fn judge(evidence: &Evidence, verdicts: &mut Verdicts) {
             "{name}={} is asked for (line {}), and {name}={value} is listed{}: which of them the figures were measured with is not known",
             last.value,
             last.line,
-            of(listed)
+            for_subject(listed)
         );
         let computed = json!({ "property": name, "asked": last.value, "listed": value, "subject": listed.subject });
         verdicts.found(severity, Likely, &[line, last.line], message, computed);
     }
 }
 
-fn of(property: &Property) -> String {
+fn for_subject(property: &Property) -> String {
     match property.subject.as_str() {
         "" => String::new(),
         subject => format!(" for {subject}"),

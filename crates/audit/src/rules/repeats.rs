@@ -213,7 +213,7 @@ fn rising(evidence: &Evidence, verdicts: &mut Verdicts) {
     for set in sets(evidence) {
         let tested: Vec<&Sample> = set.iter().filter(|s| s.values.len() >= 4).collect();
         let lines: Vec<usize> = tested.iter().flat_map(|s| s.lines.clone()).collect();
-        let found = Rising::of(&tested);
+        let found = Rising::among(&tested);
         let rows: Vec<Value> = found
             .rows
             .iter()

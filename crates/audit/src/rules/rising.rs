@@ -55,7 +55,7 @@ pub(super) struct Rising<'a> {
 }
 
 impl<'a> Rising<'a> {
-    pub(super) fn of(tested: &[&'a Sample]) -> Self {
+    pub(super) fn among(tested: &[&'a Sample]) -> Self {
         let trends: Vec<(&Sample, Trend)> =
             tested.iter().filter_map(|s| Some((*s, trend(&s.values)?))).collect();
         let least = trends.iter().map(|(_, t)| t.chance).fold(1.0, f64::min);
@@ -122,7 +122,7 @@ mod tests {
 
     fn rising(rows: &[Sample]) -> (f64, bool) {
         let rows: Vec<&Sample> = rows.iter().collect();
-        let found = Rising::of(&rows);
+        let found = Rising::among(&rows);
         (found.so_many, found.is_significant())
     }
 

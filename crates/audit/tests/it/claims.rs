@@ -3,7 +3,7 @@
 use pgdyno_audit::{Audit, Confidence, Severity};
 
 use super::rules::run;
-use super::{checked, finding, found, of};
+use super::{audited, checked, finding, found};
 
 /// What becomes of a claim: whether it is found wrong, found right, or told as not checked.
 fn judged(audit: &Audit) -> (usize, usize, usize) {
@@ -19,7 +19,7 @@ const NOT_CHECKED: (usize, usize, usize) = (0, 0, 1);
 #[test]
 fn a_claim_is_judged_in_the_direction_that_it_has() {
     let table = "| fs | tps | stddev |\n|---|---|---|\n| ext4 | 2000 | 9 |\n| xfs | 1000 | 9 |\n\n";
-    let said = |words: &str| judged(&of(&format!("{table}{words}\n")));
+    let said = |words: &str| judged(&audited(&format!("{table}{words}\n")));
     for (words, expected) in [
         ("xfs is 2x faster than ext4", WRONG),
         ("xfs is about 200 % of ext4", WRONG),
@@ -45,7 +45,7 @@ fn a_claim_is_judged_in_the_direction_that_it_has() {
     ] {
         assert_eq!(said(words), expected, "{words}");
     }
-    let f = of(&format!("{table}xfs is 2x faster than ext4\n"));
+    let f = audited(&format!("{table}xfs is 2x faster than ext4\n"));
     let f = finding(&f, "claimed-ratio");
     assert_eq!((f.severity, f.sure, f.line), (Severity::Warning, Confidence::Certain, 6));
     assert!(f.message.contains("is 0.5, not `2x faster than`"), "{}", f.message);
@@ -56,7 +56,7 @@ fn a_claim_of_runs_is_judged_by_their_labels() {
     let direct = run(3_600_000, 4000.0, 3.999, "");
     let router = run(1_692_000, 1880.0, 8.507, "");
     let said = |words: &str| {
-        judged(&of(&format!("## Direct\n{direct}\n## Router\n{router}\n\n{words}\n")))
+        judged(&audited(&format!("## Direct\n{direct}\n## Router\n{router}\n\n{words}\n")))
     };
     assert_eq!(said("Router is twice as fast as Direct."), WRONG);
     assert_eq!(said("Direct is twice as fast as Router."), RIGHT);
@@ -70,11 +70,11 @@ fn a_name_that_two_tables_have_is_not_clear() {
     };
     let text =
         format!("{}And more:\n\n{}ext4 is 3 times faster than xfs\n", table(30, 10), table(20, 10));
-    assert_eq!(judged(&of(&text)), NOT_CHECKED);
-    assert!(of(&text).not_understood[0].why.contains("of two tables"));
+    assert_eq!(judged(&audited(&text)), NOT_CHECKED);
+    assert!(audited(&text).not_understood[0].why.contains("of two tables"));
     // Times are no tps: the smaller is the faster.
     let times =
         "| fs | runtime (s) | stddev |\n|---|---|---|\n| ext4 | 20 | 1 |\n| xfs | 10 | 1 |\n\n";
-    assert_eq!(judged(&of(&format!("{times}ext4 is 2x faster than xfs\n"))), NOT_CHECKED);
-    assert_eq!(found(&of(&format!("{}nothing more\n", table(20, 10)))), []);
+    assert_eq!(judged(&audited(&format!("{times}ext4 is 2x faster than xfs\n"))), NOT_CHECKED);
+    assert_eq!(found(&audited(&format!("{}nothing more\n", table(20, 10)))), []);
 }

@@ -193,7 +193,7 @@ fn table(set: &str, folder: &Path, said: &mut Vec<String>) -> String {
             "{} is not the text that was labelled",
             report.name
         );
-        let audit = Audit::of(&report.name, &bytes).unwrap();
+        let audit = Audit::from_bytes(&report.name, &bytes).unwrap();
         let all: Vec<&Finding> = audit.findings.iter().collect();
         for (rule, count) in score(report, &all, said) {
             counts.entry(rule).or_default().add(count);

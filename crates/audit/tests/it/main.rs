@@ -19,11 +19,11 @@ pub fn fixture(name: &str) -> Audit {
     let read = |folder: &str| std::fs::read(here.join(folder).join(name));
     let bytes =
         read("tests/fixtures/audit").or_else(|_| read("../../experiments/figures")).unwrap();
-    Audit::of(name, &bytes).unwrap()
+    Audit::from_bytes(name, &bytes).unwrap()
 }
 
-pub fn of(text: &str) -> Audit {
-    Audit::of("report.txt", text.as_bytes()).unwrap()
+pub fn audited(text: &str) -> Audit {
+    Audit::from_bytes("report.txt", text.as_bytes()).unwrap()
 }
 
 /// The only finding of a rule.

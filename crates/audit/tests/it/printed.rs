@@ -3,7 +3,7 @@
 use pgdyno_audit::{Audit, Confidence, Severity};
 
 use super::rules::{clean, run};
-use super::{checked, finding, found, of};
+use super::{audited, checked, finding, found};
 
 fn speaks(audit: &Audit, rule: &str) -> bool {
     audit.findings.iter().any(|f| f.rule == rule)
@@ -13,7 +13,7 @@ fn speaks(audit: &Audit, rule: &str) -> bool {
 fn percentages_and_sums_of_failures_are_computed_again() {
     let with = |lines: &str| {
         let text = run(299_999, 333.333, 48.0, "");
-        of(&text.replace("latency average", &format!("{lines}\nlatency average")))
+        audited(&text.replace("latency average", &format!("{lines}\nlatency average")))
     };
     for wrong in [
         "number of failed transactions: 100 (25.000%)",
@@ -51,17 +51,17 @@ fn more_transactions_than_the_clients_were_to_do_are_told() {
     let edited = run(680_421, 1136.258, 176.016, "")
         .replace("duration: 900 s", "duration: 600s\nnumber of transactions per client: 1000")
         .replace(" (without", "(without");
-    let audit = of(&edited);
+    let audit = audited(&edited);
     let f: Vec<_> = audit.findings.iter().filter(|f| f.rule == "transactions").collect();
     assert!(f[0].message.contains("16 clients × 1000 are 16000"), "{:#?}", audit.findings);
     let longer = run(6_267_661, 1050.057, 380.932, "").replace("duration: 900 s", "duration: 600s");
-    assert!(finding(&of(&longer), "transactions").message.contains("not 600 s"));
+    assert!(finding(&audited(&longer), "transactions").message.contains("not 600 s"));
 }
 
 #[test]
 fn no_more_threads_than_clients_run() {
     let text = clean().replace("number of threads: 8", "number of threads: 40");
-    let audit = of(&text);
+    let audit = audited(&text);
     let f: Vec<_> = audit.findings.iter().filter(|f| f.rule == "transactions").collect();
     assert_eq!((f.len(), f[0].severity), (3, Severity::Serious));
     assert!(f[0].message.contains("40 threads of 16 clients"), "{}", f[0].message);
@@ -70,7 +70,7 @@ fn no_more_threads_than_clients_run() {
 #[test]
 fn rows_have_no_more_clients_at_work_than_there_are() {
     let table = |latency: &str, name: &str| {
-        of(&format!(
+        audited(&format!(
             "| clients | tps | {name} | stddev |\n|---|---|---|---|\n| 8 | 1000 | {latency} | 1 |\n| 16 | 2000 | 8.0 | 1 |\n"
         ))
     };
@@ -92,15 +92,15 @@ fn a_percentile_at_the_end_of_sysbenchs_histogram_is_told() {
              Latency (ms):\n         avg:                                  100.00\n         95th percentile:                     {percentile}\n"
         )
     };
-    assert_eq!(finding(&of(&report("100000.00")), "capped-percentile").line, 5);
-    assert!(!speaks(&of(&report("99999.99")), "capped-percentile"));
-    assert!(!speaks(&of("In theory:\n 95th percentile: 100000.00\n"), "capped-percentile"));
+    assert_eq!(finding(&audited(&report("100000.00")), "capped-percentile").line, 5);
+    assert!(!speaks(&audited(&report("99999.99")), "capped-percentile"));
+    assert!(!speaks(&audited("In theory:\n 95th percentile: 100000.00\n"), "capped-percentile"));
 }
 
 #[test]
 fn a_report_of_sysbench_is_of_what_its_command_asks_for() {
     let report = |command: &str| {
-        of(&format!(
+        audited(&format!(
             "{command}\n\nRunning the test with following options:\nNumber of threads: 256\n\nSQL statistics:\n    transactions:                        36026  (10.00 per sec.)\n\
              General statistics:\n    total time:                          3602.6152s\n"
         ))
@@ -128,7 +128,7 @@ fn a_report_of_sysbench_is_of_what_its_command_asks_for() {
 #[test]
 fn a_report_is_of_what_the_command_above_it_asks_for() {
     let report = run(3_600_000, 4000.0, 3.999, "");
-    let above = |command: &str| of(&format!("{command}\n{report}"));
+    let above = |command: &str| audited(&format!("{command}\n{report}"));
     for fits in
         ["$ pgbench -M prepared -c 16 -j 8 -T 900 bench", "pgbench -nrM prepared -c16 -j8 -T900"]
     {
@@ -174,7 +174,7 @@ fn a_report_is_of_what_the_command_above_it_asks_for() {
     // Threads beyond the clients are not run.
     let few = report.replace("number of clients: 16", "number of clients: 4");
     let few = few.replace("number of threads: 8", "number of threads: 4");
-    let audit = of(&format!("pgbench -M prepared -c 4 -j 8 -T 900 bench\n{few}"));
+    let audit = audited(&format!("pgbench -M prepared -c 4 -j 8 -T 900 bench\n{few}"));
     assert!(!speaks(&audit, "command-contradiction"), "{:#?}", audit.findings);
 }
 
@@ -184,7 +184,7 @@ fn a_rate_that_was_not_reached_is_told() {
         let transactions = (tps * 900.0) as u64;
         let report = run(transactions, tps, 3.999, "");
         let lag = "rate limit schedule lag: avg 9.000 (max 90.000) ms\ninitial";
-        of(&format!(
+        audited(&format!(
             "pgbench -M prepared -c 16 -j 8 -T 900 -R 1000\n{}",
             report.replace("initial", lag)
         ))
@@ -200,7 +200,7 @@ fn runs_that_differ_are_not_called_alike() {
     let two = |second: &str| {
         let first = run(3_600_000, 4000.0, 3.999, "");
         let other = run(3_590_000, 3990.0, 4.01, "").replace("number of clients: 16", second);
-        of(&format!("## a\n{first}\n## b\n{other}"))
+        audited(&format!("## a\n{first}\n## b\n{other}"))
     };
     assert_eq!(checked(&two("number of clients: 16"), "unequal-runs").len(), 1);
     assert_eq!(checked(&two("number of clients: 65"), "unequal-runs").len(), 0);
@@ -208,7 +208,7 @@ fn runs_that_differ_are_not_called_alike() {
 
 #[test]
 fn a_column_that_counts_rows_names_no_repeats() {
-    let audit = of(
+    let audit = audited(
         "| Run | filesystem | tps |\n|---|---|---|\n| 1 | ext4 | 1000 |\n| 2 | xfs | 1210 |\n| 3 | btrfs | 395 |\n",
     );
     let labels: Vec<&str> =
@@ -217,17 +217,17 @@ fn a_column_that_counts_rows_names_no_repeats() {
     assert_eq!(found(&audit), [("one-repeat", Severity::Warning)]);
     assert!(checked(&audit, "told-apart").is_empty());
 
-    let threads = of(
+    let threads = audited(
         "| # | threads | tps |\n|---|---|---|\n| 1 | 1 | 100 |\n| 2 | 2 | 190 |\n| 3 | 4 | 350 |\n| 4 | 8 | 600 |\n| 5 | 16 | 900 |\n",
     );
     assert!(!speaks(&threads, "rising-repeats"), "{:#?}", threads.findings);
     assert_eq!(threads.recognised.tables[0].rows[2].label, "threads 4");
-    let columns = of(
+    let columns = audited(
         "| tps with threads | 1 | 2 | 3 | 4 |\n|---|---|---|---|---|\n| xfs | 100 | 190 | 270 | 350 |\n| zfs | 90 | 170 | 250 | 310 |\n",
     );
     assert!(!speaks(&columns, "rising-repeats"), "{:#?}", columns.findings);
     // Runs are still repeats where nothing else tells them apart.
-    let runs = of(
+    let runs = audited(
         "| Run | tps | filesystem |\n|---|---|---|\n| 1 | 1000 | xfs |\n| 2 | 1010 | xfs |\n| 3 | 995 | xfs |\n",
     );
     assert_eq!(runs.recognised.tables[0].rows[0].repeats.len(), 3);
@@ -235,7 +235,7 @@ fn a_column_that_counts_rows_names_no_repeats() {
 
 #[test]
 fn two_units_are_not_told_apart() {
-    let audit = of(
+    let audit = audited(
         "| Run | TPM | NOPM |\n|---|---|---|\n| 1 | 21000 | 9100 |\n| 2 | 21100 | 9150 |\n| 3 | 20900 | 9050 |\n",
     );
     let rows = &audit.recognised.tables[0].rows;

@@ -3,7 +3,7 @@
 use pgdyno_audit::{Audit, Severity};
 use proptest::prelude::*;
 
-use super::of;
+use super::audited;
 
 /// Lines of reports, so that arbitrary text goes deeper than the first word.
 const PIECES: &[&str] = &[
@@ -160,7 +160,7 @@ proptest! {
     #[test]
     fn no_text_panics(text in pieces(), html in any::<bool>()) {
         let name = if html { "a.html" } else { "a.txt" };
-        if let Some(audit) = Audit::of(name, text.as_bytes()) {
+        if let Some(audit) = Audit::from_bytes(name, text.as_bytes()) {
             let lines = text.matches('\n').count() + 1;
             for finding in &audit.findings {
                 prop_assert!(finding.line >= 1 && finding.line <= lines, "{finding:?}");
@@ -175,8 +175,8 @@ proptest! {
 
     #[test]
     fn no_bytes_panic(bytes in prop::collection::vec(any::<u8>(), 0..400)) {
-        let _ = Audit::of("a", &bytes);
-        let _ = Audit::of("a.html", &bytes);
+        let _ = Audit::from_bytes("a", &bytes);
+        let _ = Audit::from_bytes("a.html", &bytes);
     }
 
     #[test]
@@ -186,7 +186,7 @@ proptest! {
     ) {
         let threads = clients.min(8);
         let tps = tps * f64::from(clients.min(16));
-        let audit = of(&consistent(clients, threads, seconds, tps, &[0.0, first, second], version));
+        let audit = audited(&consistent(clients, threads, seconds, tps, &[0.0, first, second], version));
         prop_assert_eq!(audit.recognised.runs.len(), 3);
         prop_assert!(audit.findings.is_empty(), "{:#?}", audit.findings);
         prop_assert_eq!(audit.not_understood, vec![]);
@@ -200,7 +200,7 @@ proptest! {
         let printed = text.lines().find(|l| l.starts_with("tps = ")).unwrap().to_owned();
         let rate: f64 = printed.split(' ').nth(2).unwrap().parse().unwrap();
         let wrong = text.replacen(&printed, &format!("tps = {:.6} (without initial connection time)", rate * factor), 1);
-        let audit = of(&wrong);
+        let audit = audited(&wrong);
         prop_assert!(audit.findings.iter().any(|f| f.rule == "transactions" && f.severity == Severity::Serious));
         prop_assert!(audit.findings.iter().any(|f| f.rule == "littles-law" && f.severity == Severity::Serious));
     }

@@ -171,7 +171,7 @@ fn the_output_of_every_version_is_read_and_agrees_with_itself() {
 
 #[test]
 fn progress_without_its_report_is_kept_and_nothing_is_concluded_from_it() {
-    let audit = super::of(
+    let audit = super::audited(
         "progress: 5.0 s, 4123.1 tps, lat 3.801 ms stddev 3.299\nprogress: 10.0 s, 4100.0 tps, lat 3.9 ms stddev 3.1\n",
     );
     assert_eq!(audit.recognised.summary(), "1 pgbench report, 2 progress lines");

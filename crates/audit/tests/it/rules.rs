@@ -2,7 +2,7 @@
 
 use pgdyno_audit::{Confidence, Severity, rules};
 
-use super::{checked, close, finding, found, of};
+use super::{audited, checked, close, finding, found};
 
 /// A report of pgbench 16: 16 clients, 900 s.
 pub(crate) fn run(transactions: u64, tps: f64, latency_ms: f64, more: &str) -> String {
@@ -26,22 +26,22 @@ fn every_rule_says_what_it_looks_for_and_has_a_name_of_its_own() {
 
 #[test]
 fn transactions_are_tps_times_duration() {
-    let wrong = of(&run(3_600_000, 4400.0, 3.999, ""));
+    let wrong = audited(&run(3_600_000, 4400.0, 3.999, ""));
     let f = finding(&wrong, "transactions");
     assert_eq!((f.severity, f.sure, f.line), (Severity::Serious, Confidence::Certain, 7));
     close(&f.computed["seconds"], 818.1818);
     // Longer than asked: a transaction that did not end, or a slip.
     assert_eq!(
-        finding(&of(&run(3_600_000, 3900.0, 3.999, "")), "transactions").sure,
+        finding(&audited(&run(3_600_000, 3900.0, 3.999, "")), "transactions").sure,
         Confidence::Likely
     );
     for tps in [4000.0, 4001.0, 3998.0] {
-        assert_eq!(checked(&of(&run(3_600_000, tps, 3.997, "")), "transactions").len(), 1);
+        assert_eq!(checked(&audited(&run(3_600_000, tps, 3.997, "")), "transactions").len(), 1);
     }
     // Connecting is part of the duration, and is told.
     let slow = "transaction type: x\nnumber of clients: 150\nduration: 10 s\nnumber of transactions actually processed: 10112\n\
                 latency average = 114.126 ms\ninitial connection time = 2419.960 ms\ntps = 1314.338679 (without initial connection time)\n";
-    assert_eq!(checked(&of(slow), "transactions").len(), 1);
+    assert_eq!(checked(&audited(slow), "transactions").len(), 1);
 }
 
 #[test]
@@ -51,32 +51,32 @@ fn counted_transactions_are_those_of_all_clients() {
             "number of clients: 8\nnumber of threads: 8\nnumber of transactions per client: 100\nnumber of transactions actually processed: {done}/{wanted}\ntps = 100.000000 (including connections establishing)\n"
         )
     };
-    let early = of(&text(790, 800));
+    let early = audited(&text(790, 800));
     let f = finding(&early, "transactions");
     assert_eq!(f.severity, Severity::Warning);
     assert!(f.message.starts_with("10 of 800 transactions were not done"), "{}", f.message);
-    assert_eq!(finding(&of(&text(900, 900)), "transactions").severity, Severity::Serious);
-    assert_eq!(checked(&of(&text(800, 800)), "transactions").len(), 1);
+    assert_eq!(finding(&audited(&text(900, 900)), "transactions").severity, Severity::Serious);
+    assert_eq!(checked(&audited(&text(800, 800)), "transactions").len(), 1);
     let failed =
         text(700, 800).replace("tps =", "number of failed transactions: 100 (12.500%)\ntps =");
-    assert_eq!(checked(&of(&failed), "transactions").len(), 1, "failed ones were done too");
+    assert_eq!(checked(&audited(&failed), "transactions").len(), 1, "failed ones were done too");
 }
 
 #[test]
 fn latency_times_tps_is_the_clients() {
-    let over = of(&run(3_600_000, 4000.0, 5.0, ""));
+    let over = audited(&run(3_600_000, 4000.0, 5.0, ""));
     let f = finding(&over, "littles-law");
     assert_eq!((f.severity, f.sure), (Severity::Serious, Confidence::Certain));
     close(&f.computed["clients_at_work"], 20.0);
-    let under = of(&run(3_600_000, 4000.0, 3.5, ""));
+    let under = audited(&run(3_600_000, 4000.0, 3.5, ""));
     assert_eq!(finding(&under, "littles-law").severity, Severity::Warning);
-    assert_eq!(checked(&of(&run(3_600_000, 4000.0, 3.98, "")), "littles-law").len(), 1);
+    assert_eq!(checked(&audited(&run(3_600_000, 4000.0, 3.98, "")), "littles-law").len(), 1);
     // With a rate clients wait on purpose, and latency counts their waiting.
     let rate = run(3_600_000, 4000.0, 9.0, "").replace(
         "latency stddev",
         "rate limit schedule lag: avg 2.859 (max 27.065) ms\nlatency stddev",
     );
-    assert!(!found(&of(&rate)).iter().any(|(rule, _)| *rule == "littles-law"));
+    assert!(!found(&audited(&rate)).iter().any(|(rule, _)| *rule == "littles-law"));
 }
 
 #[test]
@@ -86,7 +86,7 @@ fn statements_are_no_more_than_their_transaction() {
             "statement latencies in milliseconds:\n  {a:.3}  UPDATE a SET x = 1;\n  {b:.3}  END;\n"
         )
     };
-    let with = |a, b| of(&run(3_600_000, 4000.0, 3.99, &list(a, b)));
+    let with = |a, b| audited(&run(3_600_000, 4000.0, 3.99, &list(a, b)));
     assert_eq!(finding(&with(3.0, 2.0), "statements").severity, Severity::Serious);
     assert_eq!(finding(&with(1.5, 1.0), "statements").severity, Severity::Warning);
     assert_eq!(checked(&with(3.0, 0.98), "statements").len(), 1);
@@ -94,7 +94,7 @@ fn statements_are_no_more_than_their_transaction() {
     assert_eq!(checked(&with(3.0, 0.991), "statements").len(), 1);
     // A branch is not always taken.
     let branch = "statement latencies in milliseconds:\n 0.001  \\if :x\n 3.000 UPDATE a SET x = 1;\n 2.000 END;\n";
-    let audit = of(&run(3_600_000, 4000.0, 3.99, branch));
+    let audit = audited(&run(3_600_000, 4000.0, 3.99, branch));
     assert!(found(&audit).iter().all(|(rule, _)| *rule != "statements"));
 }
 
@@ -106,7 +106,7 @@ fn a_gap_is_named_only_where_there_is_one() {
         )
     };
     let two = |a: f64, b: f64| {
-        of(&format!(
+        audited(&format!(
             "one\n\n{}\ntwo\n\n{}",
             run(3_600_000, 16.0 / (a + 1.0) * 1000.0, a + 1.0, &list(a)),
             run(3_600_000, 16.0 / (b + 1.0) * 1000.0, b + 1.0, &list(b))
@@ -123,7 +123,7 @@ fn scripts_add_up() {
     let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR"))
         .join("tests/fixtures/audit/pgbench-18.txt");
     let wrong = std::fs::read_to_string(path).unwrap().replace("101234 (tps", "90123 (tps");
-    assert_eq!(finding(&of(&wrong), "scripts").severity, Severity::Warning);
+    assert_eq!(finding(&audited(&wrong), "scripts").severity, Severity::Warning);
 }
 
 const HEAD: &str = "fs tps mean tps ratio %\n";
@@ -131,22 +131,22 @@ const HEAD: &str = "fs tps mean tps ratio %\n";
 #[test]
 fn means_and_ratios_of_tables_are_computed_again() {
     let right = "ext4 100 104 102 102.0 100\nxfs 90 92 91 91.0 89.2\nzfs 50 54 52 52.0 51.0\n";
-    let audit = of(&format!("{HEAD}{right}"));
+    let audit = audited(&format!("{HEAD}{right}"));
     assert_eq!((checked(&audit, "means").len(), checked(&audit, "ratios")[0].lines.len()), (1, 2));
-    let mean = of(&format!("{HEAD}{}", right.replace("91.0", "93.0")));
+    let mean = audited(&format!("{HEAD}{}", right.replace("91.0", "93.0")));
     let f = finding(&mean, "means");
     assert_eq!((f.severity, f.line), (Severity::Serious, 3));
     close(&f.computed["mean"], 91.0);
-    let ratio = of(&format!("{HEAD}{}", right.replace("51.0", "56.0")));
+    let ratio = audited(&format!("{HEAD}{}", right.replace("51.0", "56.0")));
     let f = finding(&ratio, "ratios");
     close(&f.computed["ratio"], 50.980_392);
     assert_eq!((f.line, f.quoted.as_str()), (4, "zfs 50 54 52 52.0 56.0"));
     // Cut off instead of rounded is no mistake.
-    let cut = of(&format!("{HEAD}{}", right.replace("51.0", "50.9")));
+    let cut = audited(&format!("{HEAD}{}", right.replace("51.0", "50.9")));
     assert!(cut.findings.iter().all(|f| f.rule != "ratios"));
     // A column that is something else throughout is no ratio.
     let other = right.replace("89.2", "12.0").replace("51.0", "77.0");
-    let other = of(&format!("{HEAD}{other}tmpfs 200 204 202 202.0 44.0\n"));
+    let other = audited(&format!("{HEAD}{other}tmpfs 200 204 202 202.0 44.0\n"));
     assert!(other.findings.iter().all(|f| f.rule != "ratios"), "{:#?}", other.findings);
 }
 
@@ -157,16 +157,16 @@ fn a_ratio_column_beside_one_column_of_tps() {
             "| fs | tps | ratio |\n|---|---|---|\n| xfs | 10904 | 100% |\n| zfs | 7530 | {ratio} |\n"
         )
     };
-    assert_eq!(checked(&of(&table("69.1%")), "ratios").len(), 1);
-    assert!(of(&table("69.1%")).findings.iter().all(|f| f.rule == "one-repeat"));
+    assert_eq!(checked(&audited(&table("69.1%")), "ratios").len(), 1);
+    assert!(audited(&table("69.1%")).findings.iter().all(|f| f.rule == "one-repeat"));
     // Without a row of 100% nobody knows of what.
-    let based = of(&table("75%").replace("100%", "90%"));
+    let based = audited(&table("75%").replace("100%", "90%"));
     assert!(based.findings.iter().all(|f| f.rule != "ratios"));
 }
 
 #[test]
 fn numbers_that_may_be_two_are_told_and_not_guessed() {
-    let audit = of("| fs | tps |\n|---|---|\n| xfs | 10,904 |\n| zfs | 75 |\n");
+    let audit = audited("| fs | tps |\n|---|---|\n| xfs | 10,904 |\n| zfs | 75 |\n");
     assert!(
         audit.not_understood.iter().any(|n| n.line == 3 && n.why.contains("10,904")),
         "{:?}",
@@ -176,42 +176,43 @@ fn numbers_that_may_be_two_are_told_and_not_guessed() {
 
 #[test]
 fn one_measurement_is_one() {
-    let single = of(&run(3_600_000, 4000.0, 3.99, ""));
+    let single = audited(&run(3_600_000, 4000.0, 3.99, ""));
     assert_eq!(found(&single), [("one-repeat", Severity::Warning)]);
     let repeats: String =
         [3_600_000, 3_590_000, 3_610_000].map(|n| run(n, n as f64 / 900.0, 3.99, "")).concat();
-    assert_eq!(found(&of(&repeats)), []);
+    assert_eq!(found(&audited(&repeats)), []);
     // The same figures twice are one measurement, copied.
     let twice = run(3_600_000, 4000.0, 3.99, "").repeat(2);
-    assert_eq!(found(&of(&twice)), [("one-repeat", Severity::Warning)]);
+    assert_eq!(found(&audited(&twice)), [("one-repeat", Severity::Warning)]);
     // Text between parts them.
     let parted = format!(
         "{}\nNow with the cache off:\n\n{}",
         run(3_600_000, 4000.0, 3.99, ""),
         run(3_690_000, 4100.0, 3.89, "")
     );
-    assert_eq!(finding(&of(&parted), "one-repeat").sure, Confidence::Likely);
+    assert_eq!(finding(&audited(&parted), "one-repeat").sure, Confidence::Likely);
     // Another command, or other options in it, makes another thing.
     let commands =
         ["", " --max-tries=10"].map(|more| format!("pgbench -M prepared -c 16 -j 8 -T 900{more}"));
     let two = [3_600_000, 3_590_000].map(|n| run(n, n as f64 / 900.0, 3.99, ""));
     let differ = format!("$ {}\n{}\n$ {}\n{}", commands[0], two[0], commands[1], two[1]);
-    assert_eq!(finding(&of(&differ), "one-repeat").computed["runs"], 2);
+    assert_eq!(finding(&audited(&differ), "one-repeat").computed["runs"], 2);
     let alike = format!("$ {}\n{}\n$ {}\n{}", commands[0], two[0], commands[0], two[1]);
-    assert_eq!(found(&of(&alike)), []);
+    assert_eq!(found(&audited(&alike)), []);
     // Headings that count make no different things; others do.
-    let headed = |a: &str, b: &str| of(&format!("{a}\n{}\n{b}\n{}", two[0], two[1]));
+    let headed = |a: &str, b: &str| audited(&format!("{a}\n{}\n{b}\n{}", two[0], two[1]));
     assert_eq!(found(&headed("## Run 1", "## Run 2:")), []);
     assert_eq!(found(&headed("1st repeat", "2nd repeat")), []);
     assert_eq!(finding(&headed("## ext4", "## xfs"), "one-repeat").computed["runs"], 2);
-    let table =
-        |head: &str| of(&format!("| fs | {head} |\n|---|---|\n| xfs | 10904 |\n| zfs | 7530 |\n"));
+    let table = |head: &str| {
+        audited(&format!("| fs | {head} |\n|---|---|\n| xfs | 10904 |\n| zfs | 7530 |\n"))
+    };
     assert_eq!(finding(&table("tps"), "one-repeat").sure, Confidence::Likely);
     assert_eq!(finding(&table("mean tps"), "one-repeat").severity, Severity::Note);
     assert_eq!(found(&table("median tps")), []);
     // Rows that are repeats.
     let below = |head: &str| {
-        of(&format!(
+        audited(&format!(
             "| {head} | tps |\n|---|---|\n| 1 | 4012.5 |\n| 2 | 3987.1 |\n| 3 | 4055.9 |\n"
         ))
     };
@@ -219,28 +220,33 @@ fn one_measurement_is_one() {
     assert!(checked(&below("run"), "told-apart")[0].message.contains("n = 3"));
     assert_eq!(found(&below("")), [], "numbers that count may be of repeats");
     assert_eq!(
-        finding(&of("| clients | tps |\n|---|---|\n| 1 | 401.5 |\n| 8 | 3987.1 |\n"), "one-repeat")
-            .line,
+        finding(
+            &audited("| clients | tps |\n|---|---|\n| 1 | 401.5 |\n| 8 | 3987.1 |\n"),
+            "one-repeat"
+        )
+        .line,
         3
     );
-    let spread =
-        of("| fs | tps | stddev |\n|---|---|---|\n| xfs | 10904 | 31 |\n| zfs | 7530 | 28 |\n");
+    let spread = audited(
+        "| fs | tps | stddev |\n|---|---|---|\n| xfs | 10904 | 31 |\n| zfs | 7530 | 28 |\n",
+    );
     assert_eq!(found(&spread), []);
 }
 
 #[test]
 fn repeats_that_rise_are_told_with_their_odds() {
     let rows = "ext4 100 104 108 112 106.0\nxfs 90 95 97 99 95.25\n";
-    let audit = of(&format!("fs tps tps tps tps mean\n{rows}"));
+    let audit = audited(&format!("fs tps tps tps tps mean\n{rows}"));
     let f = finding(&audit, "rising-repeats");
     assert_eq!(f.lines, [2, 3]);
     close(&f.computed["rows"][0]["chance"], 2.0 / 24.0);
     close(&f.computed["chance_of_so_many"], 1.0 / 144.0);
     // One such row alone is in 1 of 12 reports.
-    let audit = of("fs tps tps tps tps mean\next4 100 104 108 112 106.0\nxfs 90 97 91 94 93.0\n");
+    let audit =
+        audited("fs tps tps tps tps mean\next4 100 104 108 112 106.0\nxfs 90 97 91 94 93.0\n");
     assert!(audit.findings.iter().all(|f| f.rule != "rising-repeats"));
     let steady = "ext4 100 104 98 102 101.0\nxfs 90 95 91 94 92.5\n";
-    let audit = of(&format!("fs tps tps tps tps mean\n{steady}"));
+    let audit = audited(&format!("fs tps tps tps tps mean\n{steady}"));
     assert!(
         checked(&audit, "rising-repeats").len() == 1
             && audit.findings.iter().all(|f| f.rule != "rising-repeats")
@@ -249,10 +255,10 @@ fn repeats_that_rise_are_told_with_their_odds() {
 
 #[test]
 fn rows_are_told_apart_or_not() {
-    let apart = of("fs tps mean\na 100 101 99 100.0\nb 200 202 198 200.0\n");
+    let apart = audited("fs tps mean\na 100 101 99 100.0\nb 200 202 198 200.0\n");
     assert_eq!(found(&apart), []);
     assert_eq!(checked(&apart, "told-apart").len(), 2);
-    let alike = of("fs tps mean\na 100 110 90 100.0\nb 101 111 92 101.3\nc 20 21 22 21.0\n");
+    let alike = audited("fs tps mean\na 100 110 90 100.0\nb 101 111 92 101.3\nc 20 21 22 21.0\n");
     let f = finding(&alike, "told-apart");
     assert_eq!(f.computed["rows"], serde_json::json!(["a", "b"]));
     assert_eq!(f.lines, [2, 3]);
@@ -267,7 +273,7 @@ pub(crate) fn clean() -> String {
 
 #[test]
 fn settings_that_give_durability_away_are_told() {
-    assert_eq!(found(&of(&clean())), []);
+    assert_eq!(found(&audited(&clean())), []);
     for (setting, rule, severity) in [
         ("fsync = off", "fsync-off", Severity::Serious),
         ("full_page_writes = off", "full-page-writes-off", Severity::Serious),
@@ -277,7 +283,7 @@ fn settings_that_give_durability_away_are_told() {
         ("All mounts without barriers.", "barriers-off", Severity::Serious),
         ("Write cache is:   Enabled", "write-cache", Severity::Warning),
     ] {
-        let audit = of(&format!("x\n{setting}\n\n{}", clean()));
+        let audit = audited(&format!("x\n{setting}\n\n{}", clean()));
         assert_eq!(found(&audit), [(rule, severity)], "{setting}");
         assert_eq!(finding(&audit, rule).line, 2, "{setting}");
     }
@@ -292,14 +298,14 @@ fn settings_that_give_durability_away_are_told() {
         "Is the write cache on or off?",
         "| barriers off | dangerous |",
     ] {
-        assert_eq!(found(&of(&format!("{fine}\n\n{}", clean()))), [], "{fine}");
+        assert_eq!(found(&audited(&format!("{fine}\n\n{}", clean()))), [], "{fine}");
     }
     let protected =
         "RAID controller with BBU\nmount -o nobarrier /dev/sda /mnt\nWrite cache is: Enabled\n\n";
-    let audit = of(&format!("{protected}{}", clean()));
+    let audit = audited(&format!("{protected}{}", clean()));
     assert_eq!(found(&audit), [("barriers-off", Severity::Note)]);
     assert_eq!(checked(&audit, "write-cache").len(), 1);
-    let varied = of("fsync = on\nfsync = off\n");
+    let varied = audited("fsync = on\nfsync = off\n");
     assert_eq!(found(&varied), [("fsync-off", Severity::Warning)]);
     // Between two runs, it is what is compared; quoted lines are lines.
     let runs =
@@ -310,14 +316,17 @@ fn settings_that_give_durability_away_are_told() {
     );
     let quoted: String = compared.lines().map(|l| format!(">{l}  \n")).collect();
     for text in [compared, quoted] {
-        let audit = of(&text);
+        let audit = audited(&text);
         assert_eq!(finding(&audit, "synchronous-commit-off").severity, Severity::Note);
         assert_eq!(finding(&audit, "one-repeat").computed["runs"], 2);
     }
-    let zfs = of("full_page_writes = off\nzfs set recordsize=8k tank\n");
+    let zfs = audited("full_page_writes = off\nzfs set recordsize=8k tank\n");
     assert_eq!(found(&zfs), [("full-page-writes-off", Severity::Note)]);
     // A text on storage without a figure is no report.
-    assert_eq!(found(&of("mount -o rw,nobarrier /dev/sda /mnt\nWrite cache is: Enabled\n")), []);
+    assert_eq!(
+        found(&audited("mount -o rw,nobarrier /dev/sda /mnt\nWrite cache is: Enabled\n")),
+        []
+    );
 }
 
 #[test]
@@ -328,20 +337,20 @@ fn commits_cannot_outrun_the_flushes() {
             1e6 / rate
         )
     };
-    let over = of(&format!("{}{}", probe(100.0), run(3_600_000, 4000.0, 3.99, "")));
+    let over = audited(&format!("{}{}", probe(100.0), run(3_600_000, 4000.0, 3.99, "")));
     let f = finding(&over, "fsync-ceiling");
     assert_eq!((f.severity, f.sure), (Severity::Serious, Confidence::Likely));
     close(&f.computed["ceiling_tps"], 1600.0);
     assert_eq!(
         checked(
-            &of(&format!("{}{}", probe(400.0), run(3_600_000, 4000.0, 3.99, ""))),
+            &audited(&format!("{}{}", probe(400.0), run(3_600_000, 4000.0, 3.99, ""))),
             "fsync-ceiling"
         )
         .len(),
         1
     );
     // Commits that do not wait, and loads that do not write, are not bound.
-    let asynchronous = of(&format!(
+    let asynchronous = audited(&format!(
         "synchronous_commit = off\n{}{}",
         probe(100.0),
         run(3_600_000, 4000.0, 3.99, "")
@@ -349,14 +358,17 @@ fn commits_cannot_outrun_the_flushes() {
     assert!(asynchronous.findings.iter().all(|f| f.rule != "fsync-ceiling"));
     let reads = run(3_600_000, 4000.0, 3.99, "").replace("TPC-B (sort of)", "select only");
     assert!(
-        of(&format!("{}{reads}", probe(100.0))).findings.iter().all(|f| f.rule != "fsync-ceiling")
+        audited(&format!("{}{reads}", probe(100.0)))
+            .findings
+            .iter()
+            .all(|f| f.rule != "fsync-ceiling")
     );
 }
 
 #[test]
 fn fsync_rates_agree_with_their_times() {
     let line = |rate: &str, us: u32| {
-        of(&format!(
+        audited(&format!(
             "Compare file sync methods using one 8kB write:\n fdatasync {rate} ops/sec {us} usecs/op\n"
         ))
     };
@@ -368,29 +380,34 @@ fn fsync_rates_agree_with_their_times() {
 fn a_run_is_to_hold_a_checkpoint() {
     let short =
         |more: &str| format!("{more}{}", run(240_000, 4000.0, 3.99, "").replace("900 s", "60 s"));
-    let f = of(&short(""));
+    let f = audited(&short(""));
     assert_eq!(
         (finding(&f, "checkpoint-cycle").severity, finding(&f, "checkpoint-cycle").sure),
         (Severity::Warning, Confidence::Likely)
     );
     assert_eq!(
-        finding(&of(&short("checkpoint_timeout = 2min\n")), "checkpoint-cycle").sure,
+        finding(&audited(&short("checkpoint_timeout = 2min\n")), "checkpoint-cycle").sure,
         Confidence::Certain
     );
-    assert_eq!(checked(&of(&short("checkpoint_timeout = 30s\n")), "checkpoint-cycle").len(), 1);
+    assert_eq!(
+        checked(&audited(&short("checkpoint_timeout = 30s\n")), "checkpoint-cycle").len(),
+        1
+    );
     let reads = short("").replace("TPC-B (sort of)", "select only");
-    assert!(of(&reads).findings.iter().all(|f| f.rule != "checkpoint-cycle"));
+    assert!(audited(&reads).findings.iter().all(|f| f.rule != "checkpoint-cycle"));
     // A command of which no output is shown.
-    assert_eq!(finding(&of("pgbench -c 8 -T 60 bench\n"), "checkpoint-cycle").line, 1);
-    assert_eq!(found(&of("pgbench -S -c 8 -T 60 bench\n")), []);
-    assert_eq!(found(&of("pgbench -c 8 -T 600 bench\n")), []);
+    assert_eq!(finding(&audited("pgbench -c 8 -T 60 bench\n"), "checkpoint-cycle").line, 1);
+    assert_eq!(found(&audited("pgbench -S -c 8 -T 60 bench\n")), []);
+    assert_eq!(found(&audited("pgbench -c 8 -T 600 bench\n")), []);
 }
 
 #[test]
 fn a_busy_thread_may_be_the_limit() {
     let threads = |n: u32, tps: u64| {
-        of(&run(tps * 900, tps as f64, 16000.0 / tps as f64 * 0.995, "")
-            .replace("threads: 8", &format!("threads: {n}")))
+        audited(
+            &run(tps * 900, tps as f64, 16000.0 / tps as f64 * 0.995, "")
+                .replace("threads: 8", &format!("threads: {n}")),
+        )
     };
     assert_eq!(finding(&threads(1, 20_000), "client-limit").sure, Confidence::Possible);
     assert_eq!(finding(&threads(1, 8_000), "client-limit").severity, Severity::Warning);
@@ -401,7 +418,7 @@ fn a_busy_thread_may_be_the_limit() {
 #[test]
 fn a_device_with_time_left_beside_busy_processors_was_not_under_test() {
     let iostat = |user: &str, idle: &str, util: &str| {
-        of(&format!(
+        audited(&format!(
             "avg-cpu:  %user   %nice %system %iowait  %steal   %idle\n          {user}    0.00   13.89    2.42    0.00   {idle}\n\n\
              Device:         rrqm/s   wrqm/s     r/s     w/s    rkB/s    wkB/s avgrq-sz avgqu-sz   await  svctm  %util\n\
              sda               0.00     0.00    0.00    0.00     0.00     0.00     0.00     0.00    0.00   0.00   0.00\n\
@@ -435,7 +452,7 @@ fn a_filesystem_beside_zfs_whose_making_is_not_told_cannot_be_repeated() {
             )
         };
         let (zfs, xfs) = (run("ZFS", "700"), run("XFS", "1000"));
-        of(&format!("zfs set recordsize=8K tank/pg\n{told}\n{zfs}{xfs}"))
+        audited(&format!("zfs set recordsize=8K tank/pg\n{told}\n{zfs}{xfs}"))
     };
     let untold = report("The data lie on three disks.");
     let found = finding(&untold, "untold-layout");
@@ -444,21 +461,21 @@ fn a_filesystem_beside_zfs_whose_making_is_not_told_cannot_be_repeated() {
     let told = report("mkfs.xfs -d agcount=32 /dev/md0");
     assert_eq!(checked(&told, "untold-layout").len(), 1);
     // Without a property of ZFS nothing is shown of either.
-    let neither = of("ZFS\nXFS\n");
+    let neither = audited("ZFS\nXFS\n");
     assert!(neither.findings.iter().all(|f| f.rule != "untold-layout"));
 }
 
 #[test]
 fn percentages_add_up() {
     let cpu = |idle: &str| {
-        of(&format!(
+        audited(&format!(
             "avg-cpu:  %user   %nice %system %iowait  %steal   %idle\n          60.64    0.00   13.89    2.42    0.00   {idle}\n"
         ))
     };
     assert_eq!(checked(&cpu("23.06"), "percentages").len(), 1);
     assert_eq!(finding(&cpu("33.06"), "percentages").line, 2);
     let shares = |last: &str| {
-        of(&format!(
+        audited(&format!(
             "| event | share |\n|---|---|\n| wal | 60% |\n| lock | 30% |\n| io | {last} |\n"
         ))
     };

@@ -4,7 +4,7 @@
 use pgdyno_audit::Severity;
 
 use super::rules::{clean, run};
-use super::{checked, finding, found, of};
+use super::{audited, checked, finding, found};
 
 /// Two runs that differ a little.
 fn two() -> [String; 2] {
@@ -12,7 +12,7 @@ fn two() -> [String; 2] {
 }
 
 fn n_of(text: &str) -> usize {
-    of(text)
+    audited(text)
         .findings
         .iter()
         .find(|f| f.rule == "one-repeat")
@@ -25,8 +25,8 @@ fn a_warm_up_is_no_repeat() {
     let warm = run(1_100_000, 3_666.0, 4.36, "").replace("900 s", "300 s");
     for heading in ["=== WARMUP ===", "## Warm-up", "Warm-up run:"] {
         let text = format!("{heading}\n{warm}\n## Run 1\n{a}\n## Run 2\n{b}");
-        assert_eq!(found(&of(&text)), [], "{heading}");
-        assert!(checked(&of(&text), "told-apart")[0].message.contains("n = 2"), "{heading}");
+        assert_eq!(found(&audited(&text)), [], "{heading}");
+        assert!(checked(&audited(&text), "told-apart")[0].message.contains("n = 2"), "{heading}");
         assert_eq!(
             n_of(&format!("{heading}\n{warm}\n## Result\n{a}")),
             1,
@@ -35,7 +35,7 @@ fn a_warm_up_is_no_repeat() {
     }
     // A sentence that speaks of one names none.
     assert_eq!(n_of(&format!("After a warm-up of 60 s:\n{a}")), 1);
-    let table = of(
+    let table = audited(
         "| fs | warm-up | run 1 | run 2 |\n|---|---|---|---|\n| xfs tps | 10 | 100 | 102 |\n| zfs tps | 10 | 90 | 92 |\n\ntps\n",
     );
     assert!(
@@ -43,8 +43,9 @@ fn a_warm_up_is_no_repeat() {
         "{:?}",
         table.recognised.tables
     );
-    let below =
-        of("| run | tps |\n|---|---|\n| warm-up | 10 |\n| 1 | 100 |\n| 2 | 102 |\n| 3 | 101 |\n");
+    let below = audited(
+        "| run | tps |\n|---|---|\n| warm-up | 10 |\n| 1 | 100 |\n| 2 | 102 |\n| 3 | 101 |\n",
+    );
     assert_eq!(below.recognised.tables[0].rows[0].repeats.len(), 3);
 }
 
@@ -99,13 +100,13 @@ fn runs_with_other_settings_are_no_repeats() {
 fn quoted_figures_are_not_counted_again() {
     let [a, b] = two();
     let quoted: String = a.lines().map(|l| format!("> {l}\n")).collect();
-    let audit = of(&format!(
+    let audit = audited(&format!(
         "## ext4\n{a}\nNow the other:\n\n{b}\nYou wrote:\n\n{quoted}\nwhich is odd.\n"
     ));
     assert_eq!(audit.recognised.runs.len(), 2);
     // Figures that stand in a quotation only are figures.
-    assert_eq!(of(&quoted).recognised.runs.len(), 1);
-    let said = of(&format!("{a}\nIn short:\n\ntps = 4000.000000\n"));
+    assert_eq!(audited(&quoted).recognised.runs.len(), 1);
+    let said = audited(&format!("{a}\nIn short:\n\ntps = 4000.000000\n"));
     assert_eq!(said.recognised.runs.len(), 1, "a figure that is said again");
 }
 
@@ -128,7 +129,7 @@ fn settings_are_read_as_people_write_them() {
         (" fsync \n-------\n off", 2),
         ("export PGOPTIONS=\"-c fsync=off\"", 2),
     ] {
-        let audit = of(&format!("x\n{text}\n\n{}", clean()));
+        let audit = audited(&format!("x\n{text}\n\n{}", clean()));
         assert_eq!(
             (found(&audit), finding(&audit, "fsync-off").line),
             (vec![("fsync-off", Severity::Serious)], line),
@@ -138,7 +139,7 @@ fn settings_are_read_as_people_write_them() {
     // Prose is not believed: it may be of anything.
     for said in ["All of this with fsync off.", "fsync was disabled", "We turned off fsync for it."]
     {
-        assert_eq!(found(&of(&format!("{said}\n\n{}", clean()))), [], "{said}");
+        assert_eq!(found(&audited(&format!("{said}\n\n{}", clean()))), [], "{said}");
     }
     for fine in [
         "Never run with fsync off.",
@@ -150,14 +151,15 @@ fn settings_are_read_as_people_write_them() {
         "| option | effect |\n|---|---|\n| fsync=off | 3 times faster |",
         " name  | setting \n-------+---------\n fsync | on",
     ] {
-        assert_eq!(found(&of(&format!("{fine}\n\n{}", clean()))), [], "{fine}");
+        assert_eq!(found(&audited(&format!("{fine}\n\n{}", clean()))), [], "{fine}");
     }
 }
 
 #[test]
 fn tables_are_read_whatever_their_throughput_is_called() {
-    let table =
-        |head: &str| of(&format!("| fs | {head} |\n|---|---|\n| xfs | 10904 |\n| zfs | 7530 |\n"));
+    let table = |head: &str| {
+        audited(&format!("| fs | {head} |\n|---|---|\n| xfs | 10904 |\n| zfs | 7530 |\n"))
+    };
     for head in [
         "transactions/sec",
         "Transactions per second",
@@ -190,10 +192,10 @@ fn tables_are_read_whatever_their_throughput_is_called() {
         "best viewed on paper",
     ] {
         let text = format!("{said}\n\n| fs | tps |\n|---|---|\n| xfs | 10904 |\n| zfs | 7530 |\n");
-        assert_eq!(found(&of(&text)), [("one-repeat", Severity::Warning)], "{said}");
+        assert_eq!(found(&audited(&text)), [("one-repeat", Severity::Warning)], "{said}");
     }
     // A row without figures is no head.
-    let audit = of(
+    let audit = audited(
         "| cpu | tps |\n|---|---|\n| this one is the client | |\n| first | 160.9 |\n| second | 158.2 |\n",
     );
     assert_eq!(finding(&audit, "one-repeat").lines, [4, 5]);
@@ -201,7 +203,7 @@ fn tables_are_read_whatever_their_throughput_is_called() {
 
 #[test]
 fn what_earlier_versions_kept_still_reads() {
-    let mut kept = serde_json::to_value(of(&clean()).recognised).unwrap();
+    let mut kept = serde_json::to_value(audited(&clean()).recognised).unwrap();
     kept.as_object_mut().unwrap().remove("sysbench").unwrap();
     let read: pgdyno_audit::Recognised = serde_json::from_value(kept).unwrap();
     assert_eq!((read.runs.len(), read.sysbench.len()), (3, 0));

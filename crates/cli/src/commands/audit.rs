@@ -75,6 +75,7 @@ fn audit_file(path: &Path) -> Result<(String, Vec<u8>, Audit), AuditError> {
     let bytes =
         std::fs::read(path).map_err(|source| AuditError::Read { path: path.into(), source })?;
     let name = path.display().to_string();
-    let audit = Audit::of(&name, &bytes).ok_or_else(|| AuditError::NoText { path: path.into() })?;
+    let audit =
+        Audit::from_bytes(&name, &bytes).ok_or_else(|| AuditError::NoText { path: path.into() })?;
     Ok((name, bytes, audit))
 }

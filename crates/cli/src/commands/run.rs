@@ -166,7 +166,7 @@ fn write_report(
 /// Returns `None` if the recipe repeats no report.
 fn import_figures(recipe: &str, store: &Path) -> Result<Option<String>, CommandError> {
     let Some((source, bytes)) = recipes::figures(recipe) else { return Ok(None) };
-    let Some(audit) = Audit::of(&source, bytes) else { return Ok(None) };
+    let Some(audit) = Audit::from_bytes(&source, bytes) else { return Ok(None) };
     let import = ImportedRun::new(&source, bytes, audit.recognised, SystemTime::now());
     Ok(Some(lab::open_store(store)?.add_import(&import)?))
 }

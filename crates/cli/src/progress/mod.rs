@@ -166,7 +166,7 @@ impl Shared {
     }
 
     fn event(&self, event: &Event<'_>) {
-        if let Some(record) = words::live_record(event, Epoch::of(SystemTime::now())) {
+        if let Some(record) = words::live_record(event, Epoch::from_time(SystemTime::now())) {
             self.record(record);
         }
     }

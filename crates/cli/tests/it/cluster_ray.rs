@@ -52,7 +52,7 @@ impl Cluster {
 
     /// The raylet of node r`number`.
     fn raylet(&self, number: usize) -> Identity {
-        Identity::of(self.raylets[number - 1]).unwrap()
+        Identity::from_pid(self.raylets[number - 1]).unwrap()
     }
 }
 

@@ -79,15 +79,16 @@ fn hostile_trial(plan: &Plan, planned: PlannedTrial) -> TrialRecord {
 
 /// An import whose names are hostile.
 fn hostile_import() -> ImportedRun {
-    let recognised = Audit::of("a.txt", b"tps = 545.5 (excluding connections establishing)\n")
-        .unwrap()
-        .recognised;
+    let recognised =
+        Audit::from_bytes("a.txt", b"tps = 545.5 (excluding connections establishing)\n")
+            .unwrap()
+            .recognised;
     let at = std::time::UNIX_EPOCH + std::time::Duration::from_secs(1_790_000_000);
     let import = ImportedRun {
         id: format!("import{HOSTILE}"),
         ..ImportedRun::new(HOSTILE, b"x", recognised, at)
     };
-    assert_eq!(import.imported_at, Epoch::of(at));
+    assert_eq!(import.imported_at, Epoch::from_time(at));
     import
 }
 

@@ -100,7 +100,7 @@ fn watchers_of_two_servers_are_sent_the_state_and_every_record_until_the_process
     let mut run = Working::begin(&world);
     run.note("before anybody watches");
     let servers = [(); 2].map(|()| Served::start(&world, &run.store, &[]));
-    let mut watchers = servers.each_ref().map(|served| Events::of(served, RUN));
+    let mut watchers = servers.each_ref().map(|served| Events::watch(served, RUN));
     for watcher in &mut watchers {
         let (name, state) = watcher.wait_for_event();
         assert_eq!(name, "state");
@@ -127,7 +127,7 @@ fn watchers_of_two_servers_are_sent_the_state_and_every_record_until_the_process
         assert_eq!(watcher.wait_for_event().1["text"], "the last words");
         assert_eq!(watcher.wait_for_event().0, "died");
     }
-    let mut late = Events::of(&servers[0], RUN);
+    let mut late = Events::watch(&servers[0], RUN);
     let (name, state) = late.wait_for_event();
     assert_eq!((name.as_str(), &state["has_died"]), ("state", &Value::from(true)));
     assert_eq!(late.wait_for_event().0, "died");
@@ -143,8 +143,8 @@ fn a_watcher_that_reads_nothing_holds_up_nobody_and_gets_the_state_again() {
     let world = World::new();
     let mut run = Working::begin(&world);
     let served = Served::start(&world, &run.store, &[]);
-    let mut slow = Events::of(&served, RUN);
-    let mut quick = Events::of(&served, RUN);
+    let mut slow = Events::watch(&served, RUN);
+    let mut quick = Events::watch(&served, RUN);
     assert_eq!(quick.wait_for_event().0, "state");
     // More than both ends of a connection keep.
     let detail = "x".repeat(4000);

@@ -35,7 +35,7 @@ impl ControlClient {
             Err(e) if refuses_parameter(&e) => (open(target, None, notices)?, false),
             Err(e) => return Err(e),
         };
-        Self::of(target, client, holds_path)
+        Self::checked(target, client, holds_path)
     }
 
     /// Connects to `target` without a question, unless the kind of server is one. For servers that
@@ -47,10 +47,14 @@ impl ControlClient {
         target: &Target,
         notices: Option<&NoticeHandler>,
     ) -> Result<Self, ControlError> {
-        Self::of(target, open(target, None, notices)?, false)
+        Self::checked(target, open(target, None, notices)?, false)
     }
 
-    fn of(target: &Target, mut client: Client, holds_path: bool) -> Result<Self, ControlError> {
+    fn checked(
+        target: &Target,
+        mut client: Client,
+        holds_path: bool,
+    ) -> Result<Self, ControlError> {
         check_kind(target, &mut client)?;
         if !holds_path {
             // A pooler's key is no process of the server's.

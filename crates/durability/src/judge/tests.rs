@@ -119,7 +119,7 @@ fn settle(contents: &mut Contents) {
     for Amounts { key, by_key, .. } in &mut contents.amounts {
         let mut sums = BTreeMap::new();
         for row in &rows {
-            *sums.entry(key.of(&row.effect)).or_insert(0) += row.effect.delta;
+            *sums.entry(key.key(&row.effect)).or_insert(0) += row.effect.delta;
         }
         sums.retain(|_, sum| *sum != 0);
         *by_key = Ok(sums);

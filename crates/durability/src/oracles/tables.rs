@@ -40,7 +40,7 @@ pub(super) fn whole(case: &Case<'_>) -> CheckOutcome {
             };
             let mut expected: BTreeMap<i64, i64> = BTreeMap::new();
             for row in rows {
-                *expected.entry(key.of(&row.effect)).or_default() += row.effect.delta;
+                *expected.entry(key.key(&row.effect)).or_default() += row.effect.delta;
             }
             expected.retain(|_, sum| *sum != 0);
             let all: BTreeSet<&i64> = expected.keys().chain(amounts.keys()).collect();

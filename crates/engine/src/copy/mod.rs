@@ -168,7 +168,7 @@ enum Number {
 
 impl Number {
     #[inline]
-    fn of(&self, row: u64) -> i64 {
+    fn at(&self, row: u64) -> i64 {
         match self {
             Self::Row => row.cast_signed(),
             Self::Group(of) => ((row - 1) / *of + 1).cast_signed(),
@@ -307,7 +307,7 @@ impl Piece {
         for patch in &self.patches {
             match patch {
                 Patch::Number { at, width, value } => {
-                    let bytes = value.of(row).to_be_bytes();
+                    let bytes = value.at(row).to_be_bytes();
                     // Sizes that the compiler knows become single stores.
                     match width {
                         2 => place[*at..at + 2].copy_from_slice(&bytes[6..]),

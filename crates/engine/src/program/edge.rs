@@ -13,7 +13,7 @@ pub enum TransactionEdge {
 
 impl TransactionEdge {
     /// Returns the edge of the statement `text`, which `may_be_several` queries.
-    pub(super) fn of(text: &str, may_be_several: bool) -> Self {
+    pub(super) fn parse(text: &str, may_be_several: bool) -> Self {
         let text = text.trim_start();
         let word = text.split(|c: char| !c.is_ascii_alphabetic()).next().unwrap_or_default();
         let is = |words: &[&str]| words.iter().any(|known| word.eq_ignore_ascii_case(known));
@@ -44,8 +44,8 @@ mod tests {
             ("UPDATE t SET commit = 1", TransactionEdge::Within),
             ("endless", TransactionEdge::Within),
         ] {
-            assert_eq!(TransactionEdge::of(text, false), edge, "{text}");
+            assert_eq!(TransactionEdge::parse(text, false), edge, "{text}");
         }
-        assert_eq!(TransactionEdge::of("BEGIN; COMMIT", true), TransactionEdge::Ends);
+        assert_eq!(TransactionEdge::parse("BEGIN; COMMIT", true), TransactionEdge::Ends);
     }
 }

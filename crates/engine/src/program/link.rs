@@ -184,7 +184,7 @@ impl Program {
                         request,
                         store: store.clone(),
                         may_be_several: *may_be_several && protocol == Protocol::Simple,
-                        edge: TransactionEdge::of(&command.text, *may_be_several),
+                        edge: TransactionEdge::parse(&command.text, *may_be_several),
                     });
                     self.statements += 1;
                     Action::Send(statements.len() - 1)

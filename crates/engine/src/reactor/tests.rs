@@ -30,7 +30,7 @@ struct Seen {
 }
 
 impl Seen {
-    fn of(asks: Vec<Vec<u32>>) -> Self {
+    fn new(asks: Vec<Vec<u32>>) -> Self {
         let count = asks.len();
         Self {
             received: vec![Vec::new(); count],
@@ -133,7 +133,7 @@ fn replies_of_all_lengths<R: Reactor>(
     let answering: Vec<_> = peers.into_iter().map(answer).collect();
     let asks = vec![1, 5, 16_383, 16_384, 16_385, 200_000, 3, 1_000_000, 7];
     let all: u32 = asks.iter().sum();
-    let mut seen = Seen::of(vec![asks.clone(); connections]);
+    let mut seen = Seen::new(vec![asks.clone(); connections]);
     let mut reactor = make(streams, None).unwrap();
     for link in 0..connections {
         reactor.send(link, &mut |out| seen.ask(link, out));
@@ -174,7 +174,7 @@ fn a_flood<R: Reactor>(
             })
         })
         .collect();
-    let mut seen = Seen::of(vec![Vec::new(); connections]);
+    let mut seen = Seen::new(vec![Vec::new(); connections]);
     seen.lacking.fill(FLOOD);
     let mut reactor = make(streams, None).unwrap();
     for link in 0..connections {
@@ -203,7 +203,7 @@ fn a_hang_up<R: Reactor>(
 ) {
     let make: Make<'_, R> = &make;
     let (streams, peers): (Vec<_>, Vec<_>) = (0..connections).map(|_| pair()).unzip();
-    let mut seen = Seen::of(vec![vec![100]; connections]);
+    let mut seen = Seen::new(vec![vec![100]; connections]);
     let mut reactor = make(streams, None).unwrap();
     for mut peer in peers {
         peer.write_all(b"last words").unwrap();
@@ -238,7 +238,7 @@ fn a_renewal<R: Reactor>(
         renewed.lock().unwrap().push(answer(peer));
         Ok(stream)
     });
-    let mut seen = Seen::of(vec![vec![10, 20]; connections]);
+    let mut seen = Seen::new(vec![vec![10, 20]; connections]);
     let mut reactor = make(streams, Some(connector)).unwrap();
     for round in 0..3 {
         for link in 0..connections {

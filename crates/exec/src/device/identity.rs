@@ -151,7 +151,7 @@ impl BlockDevice {
 impl Identity {
     /// Returns the marks by which a person recognises `device`. The serial number is hashed unless
     /// `keep_serial` is set.
-    pub fn of(device: &BlockDevice, keep_serial: bool) -> Self {
+    pub fn from_device(device: &BlockDevice, keep_serial: bool) -> Self {
         let disk = device.disk_sysfs();
         let serial = ["device/serial", "serial", "device/vpd_pg80", "device/wwid", "wwid"]
             .iter()

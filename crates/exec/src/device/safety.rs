@@ -73,7 +73,7 @@ fn look(path: &Path, wipe: &Wipe) -> Result<BlockDevice, Refusal> {
     }
     let exclusive = held.exclusive(OFlags::empty())?;
     if !wipe.names(device) {
-        return Err(Refusal::NotNamed(Box::new(Identity::of(device, false))));
+        return Err(Refusal::NotNamed(Box::new(Identity::from_device(device, false))));
     }
     for part in &parts {
         contents(part, &exclusive, wipe, part == device)?;
@@ -218,7 +218,7 @@ pub fn describe(path: &Path, keep_serial: bool) -> Result<String, SafetyError> {
             ));
         }
     }
-    Ok(format!("{}: {}", Identity::of(&device, keep_serial), held.join("; ")))
+    Ok(format!("{}: {}", Identity::from_device(&device, keep_serial), held.join("; ")))
 }
 
 /// Refuses `part` if it is a member of a volume, or has signatures that `wipe` does not allow to

@@ -7,7 +7,7 @@ use crate::mountinfo;
 
 /// Those who use the filesystem mounted at `point`, in words: processes with files, a directory or
 /// a program on it, mounts upon it, loop devices over its files.
-pub(crate) fn of(point: &Path) -> String {
+pub(crate) fn users(point: &Path) -> String {
     let point = &*mountinfo::as_listed(point);
     let mut users = processes(point);
     let beneath = mountinfo::mounted_beneath(point).unwrap_or_default();

@@ -91,7 +91,7 @@ impl DeviceSetting {
                 Ok((format!("queue/{attribute}"), current(&file, None)?))
             }
             Setting::WriteCache(_) => {
-                let cache = WriteCache::of(&self.block_device()?);
+                let cache = WriteCache::by_device(&self.block_device()?);
                 Ok((format!("write cache ({})", cache.through()), cache.read()?))
             }
             Setting::Limit(limit) => {
@@ -119,7 +119,7 @@ impl DeviceSetting {
 
     fn set_write_cache(&self, on: bool, context: &mut ExecContext<'_>) -> Result<(), StepError> {
         let device = self.block_device()?;
-        let cache = WriteCache::of(&device);
+        let cache = WriteCache::by_device(&device);
         let was = cache.read()?;
         let asked = cache.word(on);
         if was == asked {
@@ -177,7 +177,7 @@ pub fn put_back(undo: &Undo) -> Result<Option<String>, StepError> {
             if sequence.is_some() && *sequence != drive.sequence {
                 return Ok(Some("another drive has its name now".into()));
             }
-            match WriteCache::of(&drive) {
+            match WriteCache::by_device(&drive) {
                 WriteCache::Queue(file) => {
                     Ok(Some(format!("its write cache is that of {} now", file.display())))
                 }

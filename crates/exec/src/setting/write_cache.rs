@@ -16,7 +16,7 @@ pub(crate) enum WriteCache {
 }
 
 impl WriteCache {
-    pub(crate) fn of(device: &BlockDevice) -> Self {
+    pub(crate) fn by_device(device: &BlockDevice) -> Self {
         Self::by_name(&Path::new("/dev").join(device.disk()))
     }
 

@@ -264,7 +264,7 @@ impl Bench {
             cpu.push(ours.cpu_seconds / theirs.cpu_seconds.max(0.01));
             memory.push(ours.memory_kb / 1000.0);
         }
-        let (time, cpu) = (Interval::of(&time), Interval::of(&cpu));
+        let (time, cpu) = (Interval::bootstrap(&time), Interval::bootstrap(&cpu));
         let target = |seen: f64, target: f64| match target.is_finite() {
             true => format!("<={target:.2}{}", if seen <= target { "" } else { "!" }),
             false => "-".to_owned(),
@@ -274,9 +274,9 @@ impl Bench {
             "{:<22}{scale:>6} {:>18} {:>18} {:>18} {:>8}  {} {}",
             cell.name,
             time.to_string(),
-            Interval::of(&server).to_string(),
+            Interval::bootstrap(&server).to_string(),
             if cell.beside == Beside::TextCopy { "-".to_owned() } else { cpu.to_string() },
-            Interval::of(&memory).median(),
+            Interval::bootstrap(&memory).median(),
             target(time.median, cell.target.0),
             target(cpu.median, cell.target.1),
         )?;

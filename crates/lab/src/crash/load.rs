@@ -42,7 +42,7 @@ pub(super) fn spec(
     options: &CrashOptions,
     seed: u64,
 ) -> Result<LoadSpec, LabError> {
-    let text = CrashLoad::of(options.workload).script;
+    let text = CrashLoad::named(options.workload).script;
     let script = WeightedScript { script: Arc::new(Script::parse("ledger", text)?), weight: 1 };
     Ok(LoadSpec {
         clients: clients(options),

@@ -81,7 +81,7 @@ pub fn crash(
     let treatment = &prepared.plan.treatments[0];
     let context = Context { journal: &journal, progress, stop };
     let subject = Subject { interference, ..Subject::new(prepared, treatment, context)? };
-    let id = new_record_id("crash", Epoch::of(SystemTime::now()));
+    let id = new_record_id("crash", Epoch::from_time(SystemTime::now()));
     let (source, overrides) = (prepared.source.clone(), prepared.overrides.clone());
     let source = StretchSource::New(Origin::Command { source, overrides });
     let record = run_session(&subject, &id, source, context)?;

@@ -82,7 +82,7 @@ pub fn resume(
     let mut subject = Subject::new(&prepared, &prepared.plan.treatments[0], context)?;
     subject.options.budget = budget;
     resumed.kept.check_subject(&subject)?;
-    let id = new_record_id("crash", Epoch::of(SystemTime::now()));
+    let id = new_record_id("crash", Epoch::from_time(SystemTime::now()));
     let record = run_session(&subject, &id, kept(resumed, context), context)?;
     store.add_crash(None, &record)?;
     Ok(record)

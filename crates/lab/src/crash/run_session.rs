@@ -90,7 +90,7 @@ fn run_faults(session: &mut Session<'_>) -> Result<(), LabError> {
         let mut rounds = Vec::new();
         let played = run_rounds(session, fault, &mut rounds);
         if !rounds.is_empty() {
-            session.record.outcome.faults.push(FaultOutcome::of(fault, rounds));
+            session.record.outcome.faults.push(FaultOutcome::new(fault, rounds));
         }
         played?;
     }

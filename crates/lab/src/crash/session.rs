@@ -176,7 +176,7 @@ pub(super) fn new_record(subject: &Subject, id: &str) -> CrashRecord {
         run: None,
         treatment: None,
         name: subject.name.clone(),
-        started_at: Epoch::of(SystemTime::now()),
+        started_at: Epoch::from_time(SystemTime::now()),
         pgdyno_version: env!("CARGO_PKG_VERSION").to_owned(),
         host: facts::host(),
         storage: StorageFacts { name: subject.storage.clone(), ..StorageFacts::default() },

@@ -109,7 +109,7 @@ impl Subject {
 
     /// Returns the load that is crashed.
     pub(super) fn load(&self) -> &'static CrashLoad {
-        CrashLoad::of(self.options.workload)
+        CrashLoad::named(self.options.workload)
     }
 
     /// The server's settings: what is asked for, and what keeps a short test in a small file.

@@ -327,7 +327,7 @@ impl TestBed {
     /// the server.
     pub(super) fn switches(&self) -> Result<Switches, LabError> {
         let filesystems = self.stacks().filter(|stack| stack.disks().is_empty());
-        let filesystems = filesystems.map(PowerSwitch::of).collect::<Result<_, _>>()?;
+        let filesystems = filesystems.map(PowerSwitch::find).collect::<Result<_, _>>()?;
         Ok(Switches { filesystems, disks: self.disks()? })
     }
 

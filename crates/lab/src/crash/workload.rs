@@ -19,7 +19,7 @@ pub(super) const TOKENS: &str = "CREATE TABLE pgdyno_token (client int NOT NULL,
 
 impl CrashLoad {
     /// Returns the load that `workload` names.
-    pub(super) fn of(workload: CrashWorkload) -> &'static Self {
+    pub(super) fn named(workload: CrashWorkload) -> &'static Self {
         match workload {
             CrashWorkload::TpcbLike => &tpcb_like::LOAD,
             CrashWorkload::UserLogin => &user_login::LOAD,
@@ -37,7 +37,7 @@ mod tests {
     #[test]
     fn each_load_checks_every_table_that_its_workload_loads() {
         for workload in [CrashWorkload::TpcbLike, CrashWorkload::UserLogin] {
-            let crash = CrashLoad::of(workload);
+            let crash = CrashLoad::named(workload);
             Script::parse("ledger", crash.script).unwrap();
             let data = load(crash.data_set, &[]).unwrap().data;
             let loaded: Vec<(&str, u64)> =

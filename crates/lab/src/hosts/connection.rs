@@ -110,7 +110,7 @@ fn start(host: &LabHost, assignment: &Assignment, handle: &Handle) -> Result<Chi
         // An error here has its cause at the other end, which says more of it.
         let _ = writeln!(stdin, "{text}");
     }
-    let process = i32::try_from(child.id()).ok().and_then(Identity::of);
+    let process = i32::try_from(child.id()).ok().and_then(Identity::from_pid);
     handle.with(|state| {
         state.process = process;
         state.stdin = stdin.filter(|_| !state.is_stopped);

@@ -65,7 +65,7 @@ pub fn detach(
     let log = folder.replace(&name, b"").map_err(|e| failed("make", e))?;
     let mut child = start_detached(words, &log).map_err(|e| failed("start a process into", e))?;
     let pid = child.id();
-    let process = i32::try_from(pid).ok().and_then(Identity::of);
+    let process = i32::try_from(pid).ok().and_then(Identity::from_pid);
     loop {
         let has_ended = child.try_wait().map_err(|e| failed("wait for", e))?.is_some();
         if let Some(run) = process.and_then(|process| run_of(&folder, process)) {

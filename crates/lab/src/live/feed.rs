@@ -131,7 +131,7 @@ impl<'a> Feed<'a> {
 impl Progress for Feed<'_> {
     fn event(&self, event: &Event<'_>) {
         self.inner.event(event);
-        if let Some(record) = live_record(event, Epoch::of(SystemTime::now())) {
+        if let Some(record) = live_record(event, Epoch::from_time(SystemTime::now())) {
             self.write(record);
         }
         // Comes once a second while load runs, from the thread that waits for the load's end.

@@ -103,7 +103,7 @@ pub fn interrupt(store: &Path, run: &str) -> Result<(), LabError> {
     }
     let gone = || LiveError::Gone { run: found.run.clone(), pid };
     // Whatever the file says: only the very process that it names, and one of ours.
-    let process = Identity::of(pid)
+    let process = Identity::from_pid(pid)
         .filter(|process| process.started_ticks() == found.owner.started_ticks)
         .ok_or_else(gone)?;
     let uid = std::fs::metadata(format!("/proc/{pid}")).map_err(|_| gone())?.uid();

@@ -100,7 +100,7 @@ impl<'a> Session<'a> {
             !pool.is_unavailable(&prepared.plan.treatments[trial.treatment].storage)
         });
         let record = SessionRecord {
-            started_at: Epoch::of(SystemTime::now()),
+            started_at: Epoch::from_time(SystemTime::now()),
             owner: current_owner().map_err(pgdyno_exec::journal::JournalError::Owner)?,
             host: facts::host(),
             storage: pool.facts(),
@@ -183,7 +183,7 @@ impl<'a> Session<'a> {
             self.check_stop()?;
             let treatment = &prepared.plan.treatments[index];
             let subject = crash::Subject::new(prepared, treatment, context)?;
-            let id = new_record_id("crash", Epoch::of(SystemTime::now()));
+            let id = new_record_id("crash", Epoch::from_time(SystemTime::now()));
             let worked = crash::crash_treatment(&subject, &id, &self.run, index, context);
             let mut record = match worked {
                 Ok(record) => record,

@@ -125,7 +125,7 @@ fn set_aside(
         return Ok(None);
     }
     context.begin(Activity::MakingTemplate { data: data.clone() });
-    let (mut template, _) = Template::of(cluster, &place, context.stop)?;
+    let (mut template, _) = Template::copy(cluster, &place, context.stop)?;
     if keep {
         let content = content_of(prepared, treatment, cluster);
         template.keep(&template_path(&content), &content)?;

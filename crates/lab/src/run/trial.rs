@@ -108,7 +108,7 @@ impl Trial<'_> {
             block,
             treatment,
             repeat,
-            started_at: Epoch::of(SystemTime::now()),
+            started_at: Epoch::from_time(SystemTime::now()),
             measured_at: None,
             failure: None,
             measurement: None,
@@ -198,7 +198,7 @@ impl Trial<'_> {
             (None, Ok(count)) => (Some(count), disagreement.or(unfound)),
         };
         TrialRecord {
-            measured_at: opened.map(|o| Epoch::of(SystemTime::now() - o.elapsed())),
+            measured_at: opened.map(|o| Epoch::from_time(SystemTime::now() - o.elapsed())),
             failure,
             measurement: Some(measurement),
             server_count,
@@ -235,7 +235,7 @@ impl Trial<'_> {
         let first_load = LoadPhase { warm_up: plan.warm_up.0, ..short(None, 0) };
         let first = self.phase(server, &first_load, accounting)?;
         note(&first);
-        steps.push(Step::of(&find.slo, None, false, &first.measurement));
+        steps.push(Step::judge(&find.slo, None, false, &first.measurement));
         let tps = first.measurement.tps().filter(|tps| *tps > 0.0 && !first.is_broken());
         let dither = dither(plan.seed, self.planned.ordinal);
         let mut search = tps.map(|tps| RateSearch::new(tps, find.resolution, dither));
@@ -251,7 +251,7 @@ impl Trial<'_> {
             self.context.begin(Activity::TryingRate { rate, confirming, objective });
             let phase = self.phase(server, &load, accounting)?;
             note(&phase);
-            let step = Step::of(&find.slo, Some(rate), confirming, &phase.measurement);
+            let step = Step::judge(&find.slo, Some(rate), confirming, &phase.measurement);
             let (is_kept, is_broken) = (step.broken.is_none(), phase.is_broken());
             steps.push(step);
             let place = match confirming && is_kept && !is_broken {

@@ -28,7 +28,7 @@ pub struct FaultPower {
 
 impl FaultPower {
     /// Sums up the `rounds` of `fault`.
-    pub fn of(fault: Fault, rounds: &[Round]) -> Self {
+    pub fn new(fault: Fault, rounds: &[Round]) -> Self {
         let each = || rounds.iter().map(|round| &round.power);
         let sum = |counted: fn(&RoundPower) -> Option<u64>| {
             each().filter_map(counted).reduce(|a, b| a + b)

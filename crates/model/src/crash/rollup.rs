@@ -30,7 +30,7 @@ impl FaultOutcome {
     /// A pass is bounded by the rounds that put a flush of data files and a commit under test;
     /// without any such round it is *unknown*. Rounds that did not count them are taken to have
     /// done so, and the reason says it.
-    pub fn of(fault: Fault, rounds: Vec<Round>) -> Self {
+    pub fn new(fault: Fault, rounds: Vec<Round>) -> Self {
         let worst = rounds.iter().max_by_key(|r| r.verdict);
         let verdict = worst.map_or(Verdict::Unknown, |r| r.verdict);
         let mut outcome = Self {
@@ -159,7 +159,7 @@ impl FaultOutcome {
 
     /// What its rounds put under test.
     pub fn power(&self) -> FaultPower {
-        FaultPower::of(self.fault, &self.rounds)
+        FaultPower::new(self.fault, &self.rounds)
     }
 
     /// Whether its failure says something of what was crashed: not so where every server fails.

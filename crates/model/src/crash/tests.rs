@@ -51,7 +51,7 @@ fn control(fault: Option<Fault>, seen: bool) -> Control {
 
 fn session(faults: &[(Fault, Verdict)], controls: Vec<Control>) -> CrashOutcome {
     let faults =
-        faults.iter().map(|(fault, verdict)| FaultOutcome::of(*fault, rounds(&[*verdict])));
+        faults.iter().map(|(fault, verdict)| FaultOutcome::new(*fault, rounds(&[*verdict])));
     let mut outcome = CrashOutcome {
         faults: faults.collect(),
         controls,
@@ -64,9 +64,9 @@ fn session(faults: &[(Fault, Verdict)], controls: Vec<Control>) -> CrashOutcome 
 
 #[test]
 fn what_every_server_fails_is_seen_as_planted_and_not_failing_it_is_invalid() {
-    let lie = FaultOutcome::of(Fault::EmulatedLie, rounds(&[LOST, Verdict::Pass, LOST]));
+    let lie = FaultOutcome::new(Fault::EmulatedLie, rounds(&[LOST, Verdict::Pass, LOST]));
     assert_eq!((lie.verdict, lie.planted), (Verdict::AsPlanted(Failing::Lost), true));
-    let honest = FaultOutcome::of(Fault::EmulatedLie, rounds(&[Verdict::Pass; 3]));
+    let honest = FaultOutcome::new(Fault::EmulatedLie, rounds(&[Verdict::Pass; 3]));
     assert_eq!((honest.verdict, honest.chance_at_most), (Verdict::Invalid, None));
     let outcome = session(&[(Fault::EmulatedLie, LOST)], Vec::new());
     assert_eq!(outcome.verdict, Verdict::AsPlanted(Failing::Lost));
@@ -89,7 +89,7 @@ fn what_every_server_fails_does_not_weigh_beside_what_says_something() {
 fn an_expected_failure_is_named_by_the_session_and_breaks_no_promise() {
     let planted = |power: Verdict| {
         let faults = [(Fault::Process, Verdict::Pass), (Fault::Power, power)];
-        let faults = faults.map(|(fault, verdict)| FaultOutcome::of(fault, rounds(&[verdict])));
+        let faults = faults.map(|(fault, verdict)| FaultOutcome::new(fault, rounds(&[verdict])));
         let options = CrashOptions { planted: vec![Fault::Power], ..CrashOptions::default() };
         let controls = vec![control(Some(Fault::Process), true)];
         let faults = faults.into();
@@ -145,7 +145,7 @@ fn the_median_loss_counts_a_round_without_loss_as_0_and_is_none_where_nothing_wa
     let median = |oldest: &[Option<f64>]| {
         let one = |(number, oldest_lost_ms)| Round { oldest_lost_ms, ..round(number, LOST) };
         let rounds = (1..).zip(oldest.iter().copied()).map(one).collect();
-        FaultOutcome::of(Fault::Power, rounds).median_lost_ms()
+        FaultOutcome::new(Fault::Power, rounds).median_lost_ms()
     };
     assert_eq!(median(&[Some(9.0), None, Some(31.0)]), Some(9.0));
     assert_eq!(median(&[Some(9.0), Some(31.0), None, Some(11.0)]), Some(10.0));
@@ -166,27 +166,27 @@ fn rounds_that_put_nothing_under_test_bound_nothing() {
         (Fault::IoError, vec![vec![idle; 3]], 3),
     ] {
         for none in none {
-            let outcome = FaultOutcome::of(fault, with_power(&none));
+            let outcome = FaultOutcome::new(fault, with_power(&none));
             assert_eq!(
                 (outcome.verdict, outcome.chance_at_most),
                 (Verdict::Unknown, None),
                 "{none:?}"
             );
         }
-        let some = FaultOutcome::of(fault, with_power(&[full, idle, full, empty]));
+        let some = FaultOutcome::new(fault, with_power(&[full, idle, full, empty]));
         assert_eq!((some.verdict, some.chance_at_most), (Verdict::Pass, chance_at_most(counting)));
         assert!(some.reason.contains(&format!("{counting} of them count")), "{}", some.reason);
     }
-    let process = FaultOutcome::of(Fault::Process, with_power(&[idle; 3]));
+    let process = FaultOutcome::new(Fault::Process, with_power(&[idle; 3]));
     assert_eq!((process.verdict, process.chance_at_most), (Verdict::Pass, chance_at_most(3)));
     let mut lossy = with_power(&[idle; 2]);
     lossy[0].verdict = Verdict::BoundedLoss;
-    let lossy = FaultOutcome::of(Fault::Power, lossy);
+    let lossy = FaultOutcome::new(Fault::Power, lossy);
     assert_eq!(lossy.verdict, Verdict::Unknown);
     assert!(lossy.reason.contains("; 1 of 2 rounds; round 1: "), "{}", lossy.reason);
     let mut failed = with_power(&[idle; 2]);
     failed[0].verdict = LOST;
-    assert_eq!(FaultOutcome::of(Fault::Power, failed).verdict, LOST, "a failure needs no power");
+    assert_eq!(FaultOutcome::new(Fault::Power, failed).verdict, LOST, "a failure needs no power");
 }
 
 #[test]
@@ -206,7 +206,7 @@ fn each_round_with_a_commit_at_stake_is_one_chance_to_catch_a_skipped_flush() {
 
 #[test]
 fn what_nobody_counted_is_said() {
-    let outcome = FaultOutcome::of(Fault::Power, with_power(&[RoundPower::default(); 3]));
+    let outcome = FaultOutcome::new(Fault::Power, with_power(&[RoundPower::default(); 3]));
     assert_eq!((outcome.verdict, outcome.chance_at_most), (Verdict::Pass, chance_at_most(3)));
     assert!(outcome.reason.contains("checkpoints were not counted"), "{}", outcome.reason);
     let power = outcome.power();
@@ -221,14 +221,14 @@ fn the_power_of_a_fault_sums_its_rounds() {
     let full = round(1, Verdict::Pass).power;
     let other = RoundPower { flushes: Some(404), last_window: Some(5), ..full };
     let empty = RoundPower { last_window: Some(0), ..full };
-    let power = FaultOutcome::of(Fault::Power, with_power(&[full, other, empty])).power();
+    let power = FaultOutcome::new(Fault::Power, with_power(&[full, other, empty])).power();
     assert_eq!(
         (power.checkpoints, power.flushes, power.last_window),
         (Some(9), Some(1204), Some((0, 5)))
     );
     assert_eq!((power.rounds, power.windows, power.disk_flushes), (2, 2, true));
     let kernel = RoundPower { disk_flushes: false, ..full };
-    let power = FaultOutcome::of(Fault::Power, with_power(&[full, kernel])).power();
+    let power = FaultOutcome::new(Fault::Power, with_power(&[full, kernel])).power();
     assert_eq!((power.windows, power.disk_flushes), (1, false));
 }
 

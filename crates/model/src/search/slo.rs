@@ -179,7 +179,7 @@ impl Find {
 
 impl Step {
     /// What `m` comes to at `rate`.
-    pub fn of(slo: &Slo, rate: Option<f64>, confirming: bool, m: &Measurement) -> Self {
+    pub fn judge(slo: &Slo, rate: Option<f64>, confirming: bool, m: &Measurement) -> Self {
         let quantile = |q| m.latency.quantile_us(q);
         Self {
             rate,

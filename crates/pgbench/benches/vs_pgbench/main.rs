@@ -379,10 +379,10 @@ fn line(
     let marked =
         |interval: &Interval, met: bool| format!("{interval}{}", if met { " " } else { "!" });
     let cost = |ratios: &[f64]| {
-        let interval = Interval::of(ratios);
+        let interval = Interval::bootstrap(ratios);
         marked(&interval, ratios.is_empty() || interval.median <= most_cpu)
     };
-    let tps = Interval::of(&tps);
+    let tps = Interval::bootstrap(&tps);
     writeln!(
         out,
         "{:<22}{:>8} {:<9} {:>19} {:>19} {:>18} {:>19} {:>5} {:>5} {:>6}  <={most_cpu:.2} >={least_tps:.2}",
@@ -391,11 +391,11 @@ fn line(
         cell.protocol,
         cost(&cpu),
         cost(&cycles),
-        Interval::of(&bare).to_string(),
+        Interval::bootstrap(&bare).to_string(),
         marked(&tps, tps.median >= least_tps),
-        Interval::of(&most).median(),
-        Interval::of(&p99).median(),
-        Interval::of(&memory).median(),
+        Interval::bootstrap(&most).median(),
+        Interval::bootstrap(&p99).median(),
+        Interval::bootstrap(&memory).median(),
     )?;
     Ok(())
 }

@@ -21,7 +21,7 @@ INSERT INTO pgbench_history (tid, bid, aid, delta, mtime) VALUES (1, 1, :aid, 1,
 #[ignore = "long: a server of each major version, fetched"]
 fn every_major_version_is_filled_and_driven_with_statements_one_by_one_and_in_pipelines() {
     for major in 15..=18 {
-        let server = Server::of(install(Some(major)));
+        let server = Server::with_install(install(Some(major)));
         let mut session = Session::new(&server.unix());
         let target = server.unix();
         let Address::Unix { directory, port } = &target.address else { panic!("no socket") };

@@ -24,7 +24,7 @@ static RUNNING: AtomicBool = AtomicBool::new(false);
 fn pgbenches(test: &str) -> impl Iterator<Item = (PathBuf, Server)> {
     pgbench_folders(test).into_iter().map(|(major, folder)| {
         let install = find(Some(&folder), Some(major)).unwrap().unwrap();
-        (install.program("pgbench"), Server::of(install))
+        (install.program("pgbench"), Server::with_install(install))
     })
 }
 

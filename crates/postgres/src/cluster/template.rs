@@ -107,7 +107,7 @@ impl Template {
     ///
     /// # Errors
     /// [`ClusterError`]. The copy is removed.
-    pub fn of(
+    pub fn copy(
         cluster: &mut Cluster,
         storage: &Path,
         stop: &AtomicBool,

@@ -36,7 +36,7 @@ struct Interval {
 
 impl Device {
     /// The storage's own device; none where it was not watched whole.
-    pub(super) fn of(tables: &[Table], devices: &[&str]) -> Option<Self> {
+    pub(super) fn watched(tables: &[Table], devices: &[&str]) -> Option<Self> {
         let table = even(tables.iter().find(|t| t.probe == "diskstats")?);
         let name = own_device(&table, devices)?.to_owned();
         let counted = |field: &str| {
@@ -132,7 +132,7 @@ mod tests {
     }
 
     fn said(before: (f64, f64, f64), after: (f64, f64, f64), to: f64) -> Option<Cause> {
-        Device::of(&device(before, after), &["vda"]).unwrap().gave_less(0.0, 30.0, to)
+        Device::watched(&device(before, after), &["vda"]).unwrap().gave_less(0.0, 30.0, to)
     }
 
     #[test]
@@ -159,10 +159,10 @@ mod tests {
 
     #[test]
     fn what_was_not_watched_says_nothing() {
-        assert!(Device::of(&[], &["vda"]).is_none());
+        assert!(Device::watched(&[], &["vda"]).is_none());
         let mut part = device((10.0, 1.0, 1.0), (10.0, 1.0, 1.0));
         part[0].columns[2].name = "vda.other".into();
-        assert!(Device::of(&part, &["vda"]).is_none());
+        assert!(Device::watched(&part, &["vda"]).is_none());
         assert_eq!(said((0.0, 0.0, 0.0), (0.0, 0.0, 0.0), 60.0), None);
     }
 }

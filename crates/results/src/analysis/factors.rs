@@ -83,7 +83,7 @@ fn in_tps(
 /// Returns the sweeps over `factor`; none of fewer than three levels, or where its levels have no
 /// order.
 fn sweeps(plan: &Plan, factor: &str, sums: &[TreatmentSamples]) -> Vec<Sweep> {
-    let place = |t: usize| plan.treatments[t].levels.get(factor).and_then(Place::of);
+    let place = |t: usize| plan.treatments[t].levels.get(factor).and_then(Place::from_level);
     let all: Option<Vec<Place>> = (0..plan.treatments.len()).map(place).collect();
     let is_ordered = all.is_some_and(|all| {
         all.iter().all(|place| std::mem::discriminant(place) == std::mem::discriminant(&all[0]))
@@ -122,7 +122,7 @@ enum Place {
 impl Place {
     /// Returns none for a level that is no quantity.
     #[allow(clippy::cast_precision_loss)]
-    fn of(level: &LevelValue) -> Option<Self> {
+    fn from_level(level: &LevelValue) -> Option<Self> {
         match level {
             LevelValue::Bool(_) => None,
             LevelValue::Int(number) => Some(Self::Number(*number as f64)),

@@ -15,7 +15,7 @@ pub(crate) fn farther([lo, hi]: [f64; 2]) -> f64 {
 }
 
 /// The floor of `host`, from the newest completed run there with two treatments that set the same.
-pub(crate) fn of(store: &Store, host: &HostFacts) -> Result<Option<NoiseFloor>, StoreError> {
+pub(crate) fn newest(store: &Store, host: &HostFacts) -> Result<Option<NoiseFloor>, StoreError> {
     for id in store.runs_with_equal_treatments()? {
         let RunRecord { plan, started_at, .. } = store.run(&id)?;
         let Some(pair) = same_pair(&plan) else { continue };
@@ -45,7 +45,7 @@ pub(crate) fn of(store: &Store, host: &HostFacts) -> Result<Option<NoiseFloor>, 
                 values[side].extend(percentile(&m, *quantile).map(|us| (trial.block, us)));
             }
         }
-        let pairing = Pairing::of(&plan);
+        let pairing = Pairing::within(&plan);
         let ratio = pairing.ratio(&tps[0], &tps[1]);
         // One that found no interval is no floor; an older one may be.
         let (Some(value), Some(ci95)) = (ratio.value, ratio.ci95) else { continue };

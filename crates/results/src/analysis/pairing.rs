@@ -34,7 +34,7 @@ pub(super) enum Pairing {
 
 impl Pairing {
     /// Returns the method for treatments of one run.
-    pub(super) fn of(plan: &Plan) -> Self {
+    pub(super) fn within(plan: &Plan) -> Self {
         interim_analyses(plan).map_or(Self::Blocks, Self::InterimAnalyses)
     }
 

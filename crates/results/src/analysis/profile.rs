@@ -49,7 +49,7 @@ pub(super) struct Profile {
 
 impl Profile {
     /// None without a transaction.
-    pub(super) fn of(
+    pub(super) fn new(
         block: u32,
         m: &Measurement,
         telemetry: &[Table],

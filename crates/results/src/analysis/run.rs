@@ -67,7 +67,7 @@ pub(super) fn read(
     view.stopping = stopping::view(&view, &sums);
     view.noise_prior = noise_prior(&view.plan, &sums);
     if let Some(session) = view.sessions.last() {
-        view.noise_floor = noise_floor::of(store, &session.host)?;
+        view.noise_floor = noise_floor::newest(store, &session.host)?;
     }
     view.answer = prose::answer(&view, &family);
     view.notes = notes(&view, &watched);
@@ -200,7 +200,7 @@ fn treatment_views(
         }
         plan.trials.iter().filter(|t| t.treatment == index).count()
     };
-    let pairing = Pairing::of(plan);
+    let pairing = Pairing::within(plan);
     (0..)
         .zip(plan.treatments.iter().zip(sums).zip(treatment::drifts(sums)))
         .map(|(index, ((treatment, sum), drift))| TreatmentView {

@@ -62,7 +62,7 @@ const BESIDE_S: f64 = 10.0;
 const TIMES: f64 = 1.5;
 
 /// What can be said of the seconds of one trial; none without a whole second.
-pub(super) fn of(
+pub(super) fn judge(
     series: &[Second],
     events: &[LogEvent],
     telemetry: &[Table],
@@ -137,9 +137,9 @@ fn changes(
     telemetry: &[Table],
     devices: &[&str],
 ) -> Vec<Change> {
-    let device = Device::of(telemetry, devices);
+    let device = Device::watched(telemetry, devices);
     let sources: Vec<(&Source, Vec<(f64, f64)>)> =
-        SOURCES.iter().filter_map(|source| Some((source, source.of(telemetry)?))).collect();
+        SOURCES.iter().filter_map(|source| Some((source, source.values(telemetry)?))).collect();
     let bounds: Vec<usize> = [0].into_iter().chain(at.iter().copied()).chain([tps.len()]).collect();
     #[allow(clippy::cast_precision_loss)]
     let mean = |from: usize, to: usize| tps[from..to].iter().sum::<f64>() / (to - from) as f64;
@@ -176,7 +176,7 @@ fn changes(
 
 impl Source {
     /// Its values with the middles of their intervals (seconds from the window's opening).
-    fn of(&self, tables: &[Table]) -> Option<Vec<(f64, f64)>> {
+    fn values(&self, tables: &[Table]) -> Option<Vec<(f64, f64)>> {
         let table = even(tables.iter().find(|t| t.probe == self.probe)?);
         let columns: Vec<usize> =
             self.columns.iter().filter_map(|name| column(&table, name)).collect();
@@ -266,7 +266,7 @@ mod tests {
             event(29.4, "checkpoint starting", "wal", None),
             event(55.0, "automatic vacuum", "db.public.t", Some(15.2)),
         ];
-        let found = of(&dip(), &events, &[wal], &[]).unwrap().changes.unwrap();
+        let found = judge(&dip(), &events, &[wal], &[]).unwrap().changes.unwrap();
         let images = |before, after| Cause::Telemetry {
             source: "full-page images",
             before,
@@ -288,23 +288,23 @@ mod tests {
     #[test]
     fn a_timed_checkpoint_is_rendered_as_timed() {
         let found =
-            of(&dip(), &[event(30.5, "checkpoint starting", "time", None)], &[], &[]).unwrap();
+            judge(&dip(), &[event(30.5, "checkpoint starting", "time", None)], &[], &[]).unwrap();
         let cause = &found.changes.unwrap()[0].with[0];
         assert_eq!(crate::prose::cause(cause), "checkpoint begins (timed)");
     }
 
     #[test]
     fn short_empty_and_constant_series_say_nothing_they_do_not_know() {
-        assert_eq!(of(&[], &[], &[], &[]), None);
-        let short = of(&seconds([5, 6, 7]), &[], &[], &[]).unwrap();
+        assert_eq!(judge(&[], &[], &[], &[]), None);
+        let short = judge(&seconds([5, 6, 7]), &[], &[], &[]).unwrap();
         assert_eq!(
             (short.steady, &short.changes, short.within, short.autocorrelation),
             (None, &None, None, None)
         );
-        let constant = of(&seconds([1000; 60]), &[], &[], &[]).unwrap();
+        let constant = judge(&seconds([1000; 60]), &[], &[], &[]).unwrap();
         assert_eq!((constant.warm_up_s, constant.within), (Some(0), None));
         assert_eq!(constant.changes, Some(Vec::new()));
-        let nothing = of(&seconds([0; 60]), &[], &[], &[]).unwrap();
+        let nothing = judge(&seconds([0; 60]), &[], &[], &[]).unwrap();
         assert_eq!((nothing.steady, nothing.within), (None, None));
         let too_short = |least| Some(NotJudged::TooShort { least });
         assert_eq!((short.steady_why, short.within_why), (too_short(40.0), too_short(20.0)));
@@ -320,14 +320,14 @@ mod tests {
     fn seconds_that_resemble_each_other_too_much_are_not_judged_and_that_is_said() {
         // Up and down again over two minutes, as a random walk goes.
         let slow = (0..120_u64).map(|i| 1000 + (i % 60).min(60 - i % 60) * 5 + i * 7 % 11);
-        let found = of(&seconds(slow), &[], &[], &[]).unwrap();
+        let found = judge(&seconds(slow), &[], &[], &[]).unwrap();
         assert_eq!((found.steady, found.warm_up_s, found.within), (None, None, None));
         for why in [found.steady_why, found.within_why] {
             assert!(matches!(why, Some(NotJudged::TooAlike { .. })), "{why:?}");
         }
         // What is judged has no reason why not.
         let independent = (0..120_u64).map(|i| 1000 + i * 48_271 % 101);
-        let found = of(&seconds(independent), &[], &[], &[]).unwrap();
+        let found = judge(&seconds(independent), &[], &[], &[]).unwrap();
         assert!(found.within.is_some() && found.steady == Some(true), "{found:?}");
         assert_eq!((found.steady_why, found.within_why), (None, None));
     }

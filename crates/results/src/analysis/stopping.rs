@@ -107,7 +107,7 @@ fn alone(plan: &Plan, stopping: &Stopping, tps: &[(u32, f64)]) -> Decision {
         return Decision::Nothing;
     }
     let values: Vec<f64> = tps.iter().map(|(_, tps)| *tps).collect();
-    let estimate = stats::mean_ci95_at(Pairing::of(plan).share(tps, tps), &values);
+    let estimate = stats::mean_ci95_at(Pairing::within(plan).share(tps, tps), &values);
     let half = estimate.mean.zip(estimate.ci95).map(|(mean, [lo, hi])| (hi - lo) / 2.0 / mean);
     match (half, stopping.precision) {
         (Some(half), Some(precision)) if half <= precision => Decision::Precise,

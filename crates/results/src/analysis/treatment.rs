@@ -73,7 +73,7 @@ impl TreatmentSamples {
         }
         self.waits.add(&trial.telemetry);
         self.generators.add(m);
-        self.profiles.extend(Profile::of(trial.block, m, &trial.telemetry, devices));
+        self.profiles.extend(Profile::new(trial.block, m, &trial.telemetry, devices));
         if let Some((flushes, seconds)) = wal_flushes(&trial.telemetry) {
             self.wal_flushes = (self.wal_flushes.0 + flushes, self.wal_flushes.1 + seconds);
         }
@@ -162,12 +162,12 @@ impl TreatmentSamples {
             tps,
             crash: None,
             reason: estimate.why.map(|why| why.to_string()),
-            latency_us: LatencyView::of(&self.latency),
+            latency_us: LatencyView::new(&self.latency),
             unavailable: None,
             latency_intervals: self.latency_intervals(level),
             generator_limited: self.generator_limited,
             drift: None,
-            service_us: self.service.as_ref().and_then(LatencyView::of),
+            service_us: self.service.as_ref().and_then(LatencyView::new),
             not_ranked: None,
             may_be_best: None,
             ratio_to_best: None,

@@ -52,8 +52,8 @@ pub(super) fn view(
         busiest_thread: measured.filter(|m| m.busiest_thread > 0.0).map(|m| m.busiest_thread),
         generator_limit: measured.and_then(Measurement::limited_by_generator),
         search: measured.and_then(|m| m.search.clone()),
-        latency_us: measured.and_then(|m| LatencyView::of(&m.latency)),
-        service_us: measured.and_then(|m| LatencyView::of(m.service.as_ref()?)),
+        latency_us: measured.and_then(|m| LatencyView::new(&m.latency)),
+        service_us: measured.and_then(|m| LatencyView::new(m.service.as_ref()?)),
         server_count: trial.server_count.clone(),
         statements: measured.map(statements).unwrap_or_default(),
         series: measured.map(seconds).unwrap_or_default(),
@@ -61,7 +61,7 @@ pub(super) fn view(
         sizes: growth::relations(&trial.telemetry, measured),
         observer: telemetry::observer(&trial.telemetry),
         steadiness: completed.and_then(|m| {
-            steadiness::of(
+            steadiness::judge(
                 &m.series,
                 events.as_deref().unwrap_or_default(),
                 &trial.telemetry,

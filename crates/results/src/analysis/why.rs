@@ -70,7 +70,7 @@ pub(super) fn of_run(view: &RunView, sums: &[TreatmentSamples]) -> Vec<WhyView> 
         let (treatment, to) = if slower { (c.treatment, c.to) } else { (c.to, c.treatment) };
         add(view, treatment, to);
     }
-    let pairing = Pairing::of(&view.plan);
+    let pairing = Pairing::within(&view.plan);
     pairs
         .into_iter()
         .map(|(b, a)| {

@@ -112,7 +112,7 @@ impl Store {
     }
 
     pub(super) fn digest(&self, record: &str) -> Result<Option<Digest>, StoreError> {
-        Digest::of(&self.connection, record).map_err(self.failed("read a record"))
+        Digest::read(&self.connection, record).map_err(self.failed("read a record"))
     }
 }
 
@@ -129,9 +129,9 @@ pub(super) fn copy_records(
     // Lists show the newest row first where two began at one time.
     for record in records.iter().rev() {
         let id = record.id();
-        let theirs = Digest::of(&from.connection, id).map_err(&failed)?;
+        let theirs = Digest::read(&from.connection, id).map_err(&failed)?;
         // Another process may have taken it over since it was looked for.
-        match Digest::of(to, id).map_err(&failed)? {
+        match Digest::read(to, id).map_err(&failed)? {
             Some(ours) if Some(&ours) == theirs.as_ref() => continue,
             Some(_) => return Err(StoreError::AtWork { run: id.to_owned() }),
             None => {}
@@ -140,7 +140,7 @@ pub(super) fn copy_records(
         also(id).map_err(&failed)?;
         let is_whole = || -> rusqlite::Result<bool> {
             let is_sound = seal::check(to, id)?.damage.is_empty();
-            Ok(is_sound && Digest::of(to, id)? == theirs)
+            Ok(is_sound && Digest::read(to, id)? == theirs)
         };
         if !is_whole().map_err(&failed)? {
             let (what, found) = (format!("a copy of {id}"), "it differs from what was copied");

@@ -103,7 +103,7 @@ pub(super) struct Digest(Vec<[u8; 32]>);
 
 impl Digest {
     /// Reads a record; none if there is no such record.
-    pub(super) fn of(connection: &Connection, record: &str) -> rusqlite::Result<Option<Self>> {
+    pub(super) fn read(connection: &Connection, record: &str) -> rusqlite::Result<Option<Self>> {
         // All tables at one moment: another process may write the record between two of them.
         let moment = match connection.is_autocommit() {
             true => Some(connection.unchecked_transaction()?),

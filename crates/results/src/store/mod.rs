@@ -158,7 +158,7 @@ impl Store {
                  PRAGMA recursive_triggers = ON;",
             )
             .map_err(sqlite(path, "prepare a connection"))?;
-        Ok(Self::of(connection, path, true))
+        Ok(Self::over(connection, path, true))
     }
 
     /// Nothing is written beside the file either, and no journal that lies there is obeyed.
@@ -175,10 +175,10 @@ impl Store {
             connection = copy;
         }
         schema::check(&connection, path, migrate::MIGRATIONS)?;
-        Ok(Self::of(connection, path, false))
+        Ok(Self::over(connection, path, false))
     }
 
-    fn of(connection: Connection, path: &Path, is_writable: bool) -> Self {
+    fn over(connection: Connection, path: &Path, is_writable: bool) -> Self {
         let (dead, locks) = (BTreeSet::new(), SessionLocks::default());
         let equal_treatments = RefCell::default();
         Self { connection, path: path.into(), is_writable, dead, locks, equal_treatments }

@@ -65,7 +65,7 @@ impl Store {
         )?;
         Ok(Thinning {
             run: run.to_owned(),
-            thinned_at: Epoch::of(std::time::SystemTime::now()),
+            thinned_at: Epoch::from_time(std::time::SystemTime::now()),
             every_s: every_s.get(),
             samples,
             seconds: seconds.first().copied().unwrap_or(0),

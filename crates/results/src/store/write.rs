@@ -284,7 +284,7 @@ fn end(
     let state: &str = state.into();
     let added = transaction.execute(
         "INSERT INTO session_end (session, ended_at, state) VALUES (?, ?, ?) ON CONFLICT DO NOTHING",
-        params![session.0, Epoch::of(std::time::SystemTime::now()).0, state],
+        params![session.0, Epoch::from_time(std::time::SystemTime::now()).0, state],
     )?;
     if added == 0 {
         return Ok(());

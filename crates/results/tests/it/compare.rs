@@ -451,7 +451,7 @@ fn published_figures_stand_beside_a_run_with_the_ratios_of_their_own_side() {
     let (_folder, mut store) = store();
     let view = fill_with(&mut store, &record("mine", two(3)), |_| {});
     let report = include_bytes!("../../../../experiments/figures/filesystems.txt");
-    let audit = Audit::of("filesystems.txt", report).unwrap();
+    let audit = Audit::from_bytes("filesystems.txt", report).unwrap();
     let import = ImportedRun::new(
         "filesystems.txt",
         report,
@@ -483,7 +483,7 @@ fn published_figures_stand_beside_a_run_with_the_ratios_of_their_own_side() {
     );
     assert!(report::side_by_side(&both, true).contains("| ext2"), "Markdown");
 
-    let none = Audit::of("a.txt", b"fsync = off\n").unwrap();
+    let none = Audit::from_bytes("a.txt", b"fsync = off\n").unwrap();
     let none = ImportedRun::new("a.txt", b"", none.recognised, std::time::SystemTime::UNIX_EPOCH);
     let both = side_by_side(&none, &view);
     assert!(both.theirs.is_empty());

@@ -28,7 +28,7 @@ fn whole(path: &Path) -> Store {
     store.add_probe(None, &disk_probe()).unwrap();
     store.add_crash(None, &crash_record(7, Verdict::Pass)).unwrap();
     let text = "number of clients: 8\ntps = 545.536819 (excluding connections establishing)\n";
-    let recognised = Audit::of("report.txt", text.as_bytes()).unwrap().recognised;
+    let recognised = Audit::from_bytes("report.txt", text.as_bytes()).unwrap().recognised;
     let at = std::time::SystemTime::UNIX_EPOCH + Duration::from_secs(1_790_000_000);
     let import = ImportedRun::new("report.txt", text.as_bytes(), recognised, at);
     store.add_import(&import).unwrap();

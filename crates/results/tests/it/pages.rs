@@ -39,7 +39,7 @@ const KEYS: [&str; 11] = [
 
 fn import() -> pgdyno_audit::ImportedRun {
     let text = "number of clients: 8\ntps = 812.3 (without initial connection time)\n";
-    let audit = pgdyno_audit::Audit::of("theirs.txt", text.as_bytes()).unwrap();
+    let audit = pgdyno_audit::Audit::from_bytes("theirs.txt", text.as_bytes()).unwrap();
     let at = std::time::SystemTime::UNIX_EPOCH;
     pgdyno_audit::ImportedRun::new("theirs.txt", text.as_bytes(), audit.recognised, at)
 }

@@ -136,7 +136,7 @@ fn page_with(power: RoundPower) -> String {
     let mut record = crash_record(1, Verdict::Pass);
     let mut rounds = record.outcome.faults.remove(0).rounds;
     rounds.iter_mut().for_each(|round| round.power = power);
-    record.outcome.faults.push(FaultOutcome::of(Fault::Power, rounds));
+    record.outcome.faults.push(FaultOutcome::new(Fault::Power, rounds));
     record.outcome.conclude();
     report::crash(&record, &|_| true).split_whitespace().collect::<Vec<_>>().join(" ")
 }
@@ -182,7 +182,7 @@ fn a_runs_report_says_which_rounds_of_a_pass_do_not_count() {
     let mut record = crash_record(3, Verdict::Pass);
     let mut rounds = record.outcome.faults.remove(0).rounds;
     rounds[0].power.checkpoints = Some(0);
-    record.outcome.faults.push(FaultOutcome::of(Fault::Power, rounds));
+    record.outcome.faults.push(FaultOutcome::new(Fault::Power, rounds));
     record.outcome.conclude();
     record.run = Some(RUN.into());
     store.add_crash(Some(session), &record).unwrap();
@@ -199,7 +199,7 @@ fn what_one_fault_lost_is_not_diluted_by_the_rounds_of_another() {
     let mut record = crash_record(1, Verdict::Fail(Failing::Lost));
     let mut kept = record.outcome.faults[0].clone();
     kept.rounds.truncate(1);
-    record.outcome.faults.push(FaultOutcome::of(Fault::Process, kept.rounds));
+    record.outcome.faults.push(FaultOutcome::new(Fault::Process, kept.rounds));
     record.outcome.conclude();
     let json = serde_json::to_value(report::CrashView::from(&record)).unwrap();
     assert_eq!(

@@ -26,7 +26,7 @@ impl PowerSwitch {
     ///
     /// # Errors
     /// [`FaultError::NotOurs`]: it is something else.
-    pub fn of(stack: &MountedStack) -> Result<Self, FaultError> {
+    pub fn find(stack: &MountedStack) -> Result<Self, FaultError> {
         let plan = stack.stack();
         let storage = plan.name().to_owned();
         let refused = |found: String| FaultError::NotOurs { storage: storage.clone(), found };
@@ -89,7 +89,7 @@ impl PowerSwitch {
     /// from now on.
     ///
     /// # Errors
-    /// [`FaultError`]: it is not, or no longer, the filesystem of [`PowerSwitch::of`], or refuses.
+    /// [`FaultError`]: it is not, or no longer, the filesystem of [`PowerSwitch::find`], or refuses.
     pub fn cut(&self) -> Result<(), FaultError> {
         self.check()?;
         let path = &self.mount.target;

@@ -45,7 +45,7 @@ fn a_filesystem_that_another_mount_namespace_holds_is_not_mounted_again_as_if_it
     let stack = plan(&storage, place.path(), &Wipe::default()).unwrap();
     let mut made = stack.make(&server_account().unwrap(), &place.journal, &RUN).unwrap();
     let namespace = namespace_with(&made.path());
-    pgdyno_storage::fault::PowerSwitch::of(&made).unwrap().cut().unwrap();
+    pgdyno_storage::fault::PowerSwitch::find(&made).unwrap().cut().unwrap();
     let refused = made.unmount().unwrap_err();
     assert!(matches!(refused, StorageError::NotReleased { .. }), "{refused:?}");
     drop(namespace);

@@ -377,7 +377,7 @@ fn victim_runs_a_session() {
     let mut client = first.control("postgres").unwrap();
     client.batch_execute("CREATE TABLE kept AS SELECT g FROM generate_series(1, 1000) g").unwrap();
     drop(client);
-    let (template, _) = Template::of(&mut first, &root, &RUN).unwrap();
+    let (template, _) = Template::copy(&mut first, &root, &RUN).unwrap();
     let mut with_wal = spec();
     with_wal.wal = Some(cluster_directory(&root).unwrap());
     for spec in [spec(), with_wal] {

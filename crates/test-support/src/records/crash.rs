@@ -25,7 +25,7 @@ pub fn crash_record(treatment: usize, verdict: Verdict) -> CrashRecord {
         options: CrashOptions { faults: vec![Fault::Power], rounds: 2, ..CrashOptions::default() },
         settings: BTreeMap::from([("synchronous_commit".into(), "on".into())]),
         server_version: "15.18".into(),
-        faults: vec![FaultOutcome::of(Fault::Power, vec![round(1, verdict), round(2, verdict)])],
+        faults: vec![FaultOutcome::new(Fault::Power, vec![round(1, verdict), round(2, verdict)])],
         controls,
         complete: true,
         ..CrashOutcome::default()

@@ -42,7 +42,7 @@ pub(crate) async fn write_note(
         let note = note.tidy()?;
         let id = full_name(app, &id)?;
         let notes = Notes::open(app.path())?;
-        notes.write(&id, &note, Epoch::of(SystemTime::now()))?;
+        notes.write(&id, &note, Epoch::from_time(SystemTime::now()))?;
         respond(&NoteHistory { versions: notes.history(&id)?, id })
     };
     blocking(&app, work).await

@@ -81,7 +81,7 @@ pub fn workers() -> Vec<(Identity, String)> {
         let environment = String::from_utf8_lossy(&read("environ")?).into_owned();
         assert!(!words.contains(PASSWORD) && !environment.contains(PASSWORD), "{words}");
         assert!(!words.contains("pgdyno1.") && !environment.contains("pgdyno1."), "{words}");
-        Some((Identity::of(pid)?, words))
+        Some((Identity::from_pid(pid)?, words))
     };
     entries.filter_map(|entry| of(entry.file_name().to_str()?.parse().ok()?)).collect()
 }

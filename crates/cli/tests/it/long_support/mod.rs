@@ -123,7 +123,7 @@ impl Attach {
 
 /// Watches `run` through a server until it ends: what it told, and how often it sent the state.
 pub(crate) fn watch_through(served: &Served, run: &str) -> JoinHandle<(Told, u32)> {
-    let mut events = Events::of(served, run);
+    let mut events = Events::watch(served, run);
     std::thread::spawn(move || {
         let (mut told, mut states) = (Told::default(), 0);
         while told.ended.is_none() {

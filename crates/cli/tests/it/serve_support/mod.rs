@@ -144,7 +144,7 @@ pub struct Events {
 
 impl Events {
     /// Watches `run`.
-    pub fn of(served: &Served, run: &str) -> Self {
+    pub fn watch(served: &Served, run: &str) -> Self {
         let mut stream = served.connect();
         let request = format!("GET /api/live/{run} HTTP/1.1\r\nHost: {}\r\n\r\n", served.address);
         stream.write_all(request.as_bytes()).unwrap();

@@ -13,62 +13,64 @@ use pgdyno_test_support::synthetic;
 
 pub(crate) const CELLS: &[Cell] = &[
     cell("16 builds, 3 repeats, one 10% faster: found beside all", Promise::AtLeast(95.0), |r| {
-        let found = Found::of(r, &[&[(1.1, 0.01)][..], &[(1.0, 0.01); 15]].concat(), 3);
+        let found = Found::judge(r, &[&[(1.1, 0.01)][..], &[(1.0, 0.01); 15]].concat(), 3);
         (1..16).all(|other| found.is_apart(0, other))
     }),
     cell("the same, 4% faster", Promise::AtLeast(30.0), |r| {
-        let found = Found::of(r, &[&[(1.04, 0.01)][..], &[(1.0, 0.01); 15]].concat(), 3);
+        let found = Found::judge(r, &[&[(1.04, 0.01)][..], &[(1.0, 0.01); 15]].concat(), 3);
         (1..16).all(|other| found.is_apart(0, other))
     }),
     cell("4 builds, 3 repeats, spread 5%, one 40% faster: found", Promise::AtLeast(95.0), |r| {
-        let found = Found::of(r, &[(1.4, 0.05), (1.0, 0.05), (1.0, 0.05), (1.0, 0.05)], 3);
+        let found = Found::judge(r, &[(1.4, 0.05), (1.0, 0.05), (1.0, 0.05), (1.0, 0.05)], 3);
         (1..4).all(|other| found.is_apart(0, other))
     }),
     cell(
         "two alike 5% apart beside one ten times as wild, 4 repeats: found",
         Promise::AtLeast(80.0),
-        |r| Found::of(r, &[(1.05, 0.01), (1.0, 0.01), (1.0, 0.1)], 4).is_apart(0, 1),
+        |r| Found::judge(r, &[(1.05, 0.01), (1.0, 0.01), (1.0, 0.1)], 4).is_apart(0, 1),
     ),
     cell("the same, 3 repeats", Promise::AtLeast(35.0), |r| {
-        Found::of(r, &[(1.05, 0.01), (1.0, 0.01), (1.0, 0.1)], 3).is_apart(0, 1)
+        Found::judge(r, &[(1.05, 0.01), (1.0, 0.01), (1.0, 0.1)], 3).is_apart(0, 1)
     }),
     cell("equal builds, 16, 3 repeats, spread 20%: any difference", Promise::AtMost(5.0), |r| {
-        Found::of(r, &[(1.0, 0.2); 16], 3).any()
+        Found::judge(r, &[(1.0, 0.2); 16], 3).any()
     }),
     cell("equal builds, 3, 3 repeats: any difference", Promise::AtMost(5.0), |r| {
-        Found::of(r, &[(1.0, 0.01); 3], 3).any()
+        Found::judge(r, &[(1.0, 0.01); 3], 3).any()
     }),
     cell(
         "equal builds, three ten times as wild as three, 4 repeats: any difference",
         Promise::AtMost(6.0),
-        |r| Found::of(r, &[[(1.0, 0.01); 3], [(1.0, 0.1); 3]].concat(), 4).any(),
+        |r| Found::judge(r, &[[(1.0, 0.01); 3], [(1.0, 0.1); 3]].concat(), 4).any(),
     ),
     cell(
         "equal builds, one ten times as wild as five, 4 repeats: any difference",
         Promise::AtMost(6.0),
-        |r| Found::of(r, &[&[(1.0, 0.01); 5][..], &[(1.0, 0.1)]].concat(), 4).any(),
+        |r| Found::judge(r, &[&[(1.0, 0.01); 5][..], &[(1.0, 0.1)]].concat(), 4).any(),
     ),
     cell(
         "four builds 0, 1, 2, 3% apart, 3 repeats: all intervals hold",
         Promise::AtLeast(94.0),
-        |r| Found::of(r, &[(1.0, 0.02), (1.01, 0.02), (1.02, 0.02), (1.03, 0.02)], 3).holds_all(),
+        |r| {
+            Found::judge(r, &[(1.0, 0.02), (1.01, 0.02), (1.02, 0.02), (1.03, 0.02)], 3).holds_all()
+        },
     ),
     cell("16 equal builds, 3 repeats: the first may be the best", Promise::AtLeast(95.0), |r| {
-        Found::of(r, &[(1.0, 0.01); 16], 3).best.contains(&0)
+        Found::judge(r, &[(1.0, 0.01); 16], 3).best.contains(&0)
     }),
     cell(
         "four builds 0, 1, 2, 3% apart, 3 repeats: the fastest may be the best",
         Promise::AtLeast(95.0),
         |r| {
             let speeds = [(1.03, 0.02), (1.02, 0.02), (1.01, 0.02), (1.0, 0.02)];
-            Found::of(r, &speeds, 3).best.contains(&0)
+            Found::judge(r, &speeds, 3).best.contains(&0)
         },
     ),
     cell(
         "16 builds, 3 repeats, one 4% faster: nobody else may be the best",
         Promise::AtLeast(60.0),
         |r| {
-            let found = Found::of(r, &[&[(1.04, 0.01)][..], &[(1.0, 0.01); 15]].concat(), 3);
+            let found = Found::judge(r, &[&[(1.04, 0.01)][..], &[(1.0, 0.01); 15]].concat(), 3);
             found.best == [0]
         },
     ),
@@ -105,7 +107,7 @@ pub(super) struct Found {
 
 impl Found {
     /// Judges a run of treatments with these speeds and spreads (logarithms), in a random order.
-    fn of(random: &mut Random, treatments: &[(f64, f64)], repeats: u32) -> Self {
+    fn judge(random: &mut Random, treatments: &[(f64, f64)], repeats: u32) -> Self {
         Self::run(random, treatments, repeats, false)
     }
 

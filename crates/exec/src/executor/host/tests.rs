@@ -100,7 +100,7 @@ fn a_stopped_run_leaves_no_process_of_its_group() {
         assert!(matches!(run.join().unwrap(), Err(StepError::Interrupted)));
     });
     let pid: i32 = fs::read_to_string(&pid_file).unwrap().trim().parse().unwrap();
-    if let Some(sleeper) = crate::process::Identity::of(pid) {
+    if let Some(sleeper) = crate::process::Identity::from_pid(pid) {
         assert!(sleeper.wait_gone(Duration::from_secs(10)), "the grandchild lives on");
     }
 }

@@ -42,7 +42,7 @@ impl Request {
     /// Returns the kind of round `number`. They take turns, so that four rounds have all four.
     ///
     /// Controls are number 0 and have the kind that a retried fsync loses.
-    fn of(under: Under, number: u32) -> Self {
+    fn for_round(under: Under, number: u32) -> Self {
         let kinds: &[Self] = match under {
             Under::Data => &[Self::DataWrite, Self::DataFlush],
             Under::Wal => &[Self::WalFlush, Self::WalWrite],
@@ -63,7 +63,7 @@ impl Request {
 
 pub(super) fn inject(rig: Rig<'_>) -> Met {
     let Rig { mut disks, under, target, load, round, draws, context } = rig;
-    let request = Request::of(under, round);
+    let request = Request::for_round(under, round);
     let disk = match request {
         Request::DataWrite | Request::DataFlush => disks.first_mut(),
         Request::WalFlush | Request::WalWrite => disks.last_mut(),

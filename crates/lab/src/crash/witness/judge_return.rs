@@ -91,7 +91,7 @@ pub(super) fn judge_return(
     }
     cluster.remove()?;
     record.outcome.controls.push(control(&history, &aftermath, &promise));
-    record.outcome.faults.push(FaultOutcome::of(Fault::Plug, vec![round]));
+    record.outcome.faults.push(FaultOutcome::new(Fault::Plug, vec![round]));
     record.outcome.complete = true;
     record.outcome.conclude();
     Ok(record)
@@ -176,7 +176,7 @@ fn recover(
         checksums: local.checksums,
         objects: Err(Unseen::NotApplicable("nobody kept the names of the objects".into())),
     };
-    let load = CrashLoad::of(local.options.workload);
+    let load = CrashLoad::named(local.options.workload);
     let terms = verify::Terms { load, scale, limit, stop: context.stop };
     let found = verify::look(cluster, &before, mark, verify::Depth::Thorough, &terms)?;
     Ok((Aftermath::Up(Box::new(found)), Some(took), cluster.log_since(mark)))

@@ -248,7 +248,7 @@ impl Under<'_> {
         pgdyno_storage::fault::make_durable(&bed.cluster().data())?;
         let spec = bed.cluster().spec().clone();
         Ok(LocalSession {
-            id: new_record_id("plug", Epoch::of(SystemTime::now())),
+            id: new_record_id("plug", Epoch::from_time(SystemTime::now())),
             boot_id: self.boot_id.clone(),
             pid: self.pid,
             name: subject.name.clone(),

@@ -22,7 +22,7 @@ pub(super) struct Selection {
 }
 
 impl Selection {
-    pub(super) fn of(store: &Store, name: &str) -> Result<Self, CompareError> {
+    pub(super) fn read(store: &Store, name: &str) -> Result<Self, CompareError> {
         let (run, which) = match name.split_once(':') {
             Some((run, which)) => (run, Some(which)),
             None => (name, None),

@@ -23,10 +23,10 @@ struct Limits {
 }
 
 impl Limits {
-    fn of(gate: &Gate, floor: Option<&NoiseFloor>) -> Self {
+    fn new(gate: &Gate, floor: Option<&NoiseFloor>) -> Self {
         let bound = gate.bound();
         let floor = floor
-            .and_then(|floor| floor.of(gate.measure))
+            .and_then(|floor| floor.of_measure(gate.measure))
             .filter(|floor| gate.margin.abs() < *floor);
         let Some(share) = floor else { return Self { holds: bound, fails: bound, floor } };
         let (less, more) = (1.0 / (1.0 + share), 1.0 + share);
@@ -51,7 +51,9 @@ pub(super) fn judge(
     let all: Vec<(Gate, usize, Found, Limits)> = gates
         .iter()
         .flat_map(|gate| (0..labels.len()).map(move |pair| (*gate, pair)))
-        .map(|(gate, pair)| (gate, pair, ratios.of(pair, gate.measure), Limits::of(&gate, floor)))
+        .map(|(gate, pair)| {
+            (gate, pair, ratios.judged(pair, gate.measure), Limits::new(&gate, floor))
+        })
         .collect();
     let shown = |gate: &Gate, found: &Found, limits: &Limits| {
         let ratio = found.withheld.is_none().then_some(&found.ratio)?;

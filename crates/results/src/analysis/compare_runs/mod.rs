@@ -61,7 +61,7 @@ pub fn compare(
     b: &str,
     asked: &CompareOptions,
 ) -> Result<CompareView, CompareError> {
-    let (a, b) = (Selection::of(store, a)?, Selection::of(store, b)?);
+    let (a, b) = (Selection::read(store, a)?, Selection::read(store, b)?);
     let same_run = a.view.run.id == b.view.run.id;
     let by = named(&asked.by, &a.view, &b.view)?;
     let pairs = matched(&a, &b, &by, same_run);
@@ -94,7 +94,8 @@ pub fn compare(
         History::load(store, &a, &b, !asked.own_runs_only)?
     };
     let ratios = Ratios::new(&a, &b, &pairs, &by, &history);
-    let found: Vec<Found> = (0..pairs.len()).map(|pair| ratios.of(pair, Measure::Tps)).collect();
+    let found: Vec<Found> =
+        (0..pairs.len()).map(|pair| ratios.judged(pair, Measure::Tps)).collect();
     // Equivalence is judged by the margin that both name.
     let margin = a.view.plan.margin.filter(|margin| b.view.plan.margin == Some(*margin));
     let measure = measure(&b.view.plan);
@@ -154,7 +155,7 @@ fn pair_views(
             a: member(x),
             b: member(y),
             ratio: RatioView { within_runs: found.within_runs, ..prose::view(judged, verdict) },
-            latency: latency(|measure| Some(ratios.of(pair, measure).ratio)),
+            latency: latency(|measure| Some(ratios.judged(pair, measure).ratio)),
             why: why(judged, (a, i), (b, j), &ratios.pairing),
             generator_limited: limited,
         }

@@ -69,7 +69,7 @@ impl<'a> Ratios<'a> {
         let (of_a, of_b) = (&a.view.plan, &b.view.plan);
         let earlier = pairs.iter().map(|(i, j)| history.of_pair((a, *i), (b, *j), by));
         Self {
-            pairing: if same_run { Pairing::of(of_b) } else { Pairing::across(of_b, of_a) },
+            pairing: if same_run { Pairing::within(of_b) } else { Pairing::across(of_b, of_a) },
             earlier: (!same_run).then(|| earlier.collect()),
             is_provisional: [a, b]
                 .iter()
@@ -81,7 +81,7 @@ impl<'a> Ratios<'a> {
     }
 
     /// The ratio of `pair`'s values of `measure`.
-    pub(super) fn of(&self, pair: usize, measure: Measure) -> Found {
+    pub(super) fn judged(&self, pair: usize, measure: Measure) -> Found {
         let (i, j) = self.pairs[pair];
         let (a, b) = (&self.a.sums[i], &self.b.sums[j]);
         let alone = self

@@ -24,7 +24,7 @@ pub struct LatencyView {
 
 impl LatencyView {
     /// Summarises `latencies`; none without one.
-    pub(crate) fn of(latencies: &Latencies) -> Option<Self> {
+    pub(crate) fn new(latencies: &Latencies) -> Option<Self> {
         let quantile = |q| latencies.quantile_us(q);
         Some(Self {
             count: latencies.count(),

@@ -188,7 +188,7 @@ impl From<&FsyncRate> for FsyncView {
             flushes: rate.flushes,
             seconds: rate.seconds,
             per_second: (per_second > 0.0).then_some(per_second),
-            latency_us: LatencyView::of(&rate.latency),
+            latency_us: LatencyView::new(&rate.latency),
             measured_at: rate.measured_at,
         }
     }
@@ -427,7 +427,7 @@ pub struct LatencyFloor {
 
 impl NoiseFloor {
     /// The floor of `measure` (a share); none where it has no interval.
-    pub(crate) fn of(&self, measure: Measure) -> Option<f64> {
+    pub(crate) fn of_measure(&self, measure: Measure) -> Option<f64> {
         let of_latency =
             || self.latency.iter().find(|l| l.percentile == measure.name()).map(|l| l.floor);
         if measure == Measure::Tps { Some(self.floor) } else { of_latency() }

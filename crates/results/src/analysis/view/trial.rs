@@ -232,8 +232,8 @@ impl StatementView {
             line: statement.line,
             text: statement.text.clone(),
             failed: statement.failed,
-            latency_us: LatencyView::of(&statement.latency),
-            first_byte_us: LatencyView::of(&statement.first_byte),
+            latency_us: LatencyView::new(&statement.latency),
+            first_byte_us: LatencyView::new(&statement.first_byte),
         }
     }
 }

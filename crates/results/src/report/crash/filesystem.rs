@@ -24,7 +24,7 @@ pub struct FilesystemsView {
 
 impl FilesystemsView {
     /// Sums up `rounds`; none if no filesystem of theirs was mounted after a power cut.
-    pub fn of<'a>(rounds: impl Iterator<Item = &'a Round>) -> Option<Self> {
+    pub fn new<'a>(rounds: impl Iterator<Item = &'a Round>) -> Option<Self> {
         let rounds: Vec<&Round> = rounds.filter(|round| !round.filesystems.is_empty()).collect();
         let has_complaint = |round: &&&Round| {
             round.filesystems.iter().any(|f| matches!(f.fsck, Fsck::Complained { .. }))
@@ -140,7 +140,7 @@ mod tests {
     fn what_fsck_found_is_in_figures_cells_and_words() {
         let clean = Fsck::Clean { command: "e2fsck -f -n".into(), ms: 200.0 };
         let rounds = [round(vec![(10.04, clean)]), round(vec![(20.0, complained())])];
-        let view = FilesystemsView::of(rounds.iter()).unwrap();
+        let view = FilesystemsView::new(rounds.iter()).unwrap();
         assert_eq!((view.rounds, view.complaints), (2, 1));
         assert_eq!(view.cells(), [Some("15.0".into()), Some("300 (complains)".into())]);
         assert!(view.words.iter().any(|w| w.contains("complained in 1 of 2")), "{:?}", view.words);
@@ -150,13 +150,13 @@ mod tests {
     #[test]
     fn an_fsck_that_was_not_run_says_why() {
         let not_run = Fsck::NotRun { why: "e2fsck is not installed".into() };
-        let view = FilesystemsView::of([round(vec![(1.0, not_run)])].iter()).unwrap();
+        let view = FilesystemsView::new([round(vec![(1.0, not_run)])].iter()).unwrap();
         assert_eq!(view.cells(), [Some("1.00".into()), None]);
         assert_eq!(view.words[1], "fsck was not run: e2fsck is not installed");
     }
 
     #[test]
     fn rounds_without_a_power_cut_have_none() {
-        assert!(FilesystemsView::of([round(Vec::new())].iter()).is_none());
+        assert!(FilesystemsView::new([round(Vec::new())].iter()).is_none());
     }
 }

@@ -62,10 +62,10 @@ impl From<&FaultOutcome> for FaultView {
             oldest_lost_ms: fault.oldest_lost_ms(),
             median_lost_ms: fault.median_lost_ms(),
             recovery_ms: fault.recovery_ms(),
-            filesystems: FilesystemsView::of(fault.rounds.iter()),
+            filesystems: FilesystemsView::new(fault.rounds.iter()),
             chance_at_most: fault.chance_at_most,
             planted: fault.planted,
-            power: fault.fault.tests_storage().then(|| PowerView::of(fault)),
+            power: fault.fault.tests_storage().then(|| PowerView::new(fault)),
             each: fault.rounds.clone(),
         }
     }
@@ -118,7 +118,7 @@ impl From<&StatesOutcome> for GravestFault {
 impl GravestFault {
     /// Returns what set the verdict of `outcome`: a fault, or the states of a recorded stretch.
     /// None if nothing was tried.
-    pub fn of(outcome: &CrashOutcome) -> Option<Self> {
+    pub fn find(outcome: &CrashOutcome) -> Option<Self> {
         let states = outcome.states.as_ref().map(Self::from);
         states.or_else(|| outcome.gravest().map(Self::from))
     }
@@ -209,11 +209,11 @@ impl From<&CrashRecord> for CrashView {
             rounds: faults.iter().map(|f| f.rounds).sum(),
             acknowledged: faults.iter().map(|f| f.acknowledged).sum(),
             lost: faults.iter().map(|f| f.lost).sum(),
-            gravest: GravestFault::of(outcome),
+            gravest: GravestFault::find(outcome),
             states: outcome.states.as_ref().map(StatesView::from),
             oldest_lost_ms: faults.iter().filter_map(|f| f.oldest_lost_ms).reduce(f64::max),
             recovery_ms: faults.iter().filter_map(|f| f.recovery_ms).reduce(f64::max),
-            filesystems: FilesystemsView::of(outcome.faults.iter().flat_map(|f| &f.rounds)),
+            filesystems: FilesystemsView::new(outcome.faults.iter().flat_map(|f| &f.rounds)),
             controls: outcome.controls.clone(),
             faults,
             notes: outcome.notes.clone(),

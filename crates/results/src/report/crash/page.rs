@@ -78,11 +78,11 @@ fn one(out: &mut String, fault: &FaultOutcome, is_there: &dyn Fn(&str) -> bool) 
     };
     paragraph(out, 0, &format!("{}: {reason}", fault.fault));
     if fault.fault.tests_storage() {
-        for line in PowerView::of(fault).words {
+        for line in PowerView::new(fault).words {
             paragraph(out, 2, &line);
         }
     }
-    for line in FilesystemsView::of(fault.rounds.iter()).into_iter().flat_map(|view| view.words) {
+    for line in FilesystemsView::new(fault.rounds.iter()).into_iter().flat_map(|view| view.words) {
         paragraph(out, 2, &line);
     }
     paragraph(out, 2, &format!("({})", fault.fault.models()));

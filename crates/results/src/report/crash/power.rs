@@ -22,7 +22,7 @@ pub struct PowerView {
 
 impl PowerView {
     /// Sums up the rounds of `fault`.
-    pub fn of(fault: &FaultOutcome) -> Self {
+    pub fn new(fault: &FaultOutcome) -> Self {
         let figures = fault.power();
         let silent =
             matches!(fault.verdict, Verdict::Pass | Verdict::BoundedLoss | Verdict::Unknown);

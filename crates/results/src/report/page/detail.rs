@@ -196,7 +196,7 @@ fn chart(table: &RateTable, grid: Grid, limit: usize) -> Chart {
     let line = |line: &crate::analysis::RateLine| Line {
         name: line.name.clone(),
         values: if is_reduced {
-            Reduced::of(&line.values, &weights, &groups)
+            Reduced::new(&line.values, &weights, &groups)
         } else {
             Reduced::whole(line.values.iter().copied())
         },

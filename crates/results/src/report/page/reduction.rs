@@ -57,7 +57,7 @@ impl Reduced {
     }
 
     /// Reduces `values` to one for each group: the mean weighted by `weights`, and the extremes.
-    pub(super) fn of(values: &[Option<f64>], weights: &[f64], groups: &[Vec<usize>]) -> Self {
+    pub(super) fn new(values: &[Option<f64>], weights: &[f64], groups: &[Vec<usize>]) -> Self {
         let of = |group: &Vec<usize>| -> Vec<(f64, f64)> {
             let weight = |i: usize| weights.get(i).copied().unwrap_or(1.0);
             group.iter().filter_map(|i| Some(((*values.get(*i)?)?, weight(*i)))).collect()
@@ -127,7 +127,7 @@ mod tests {
         let grid = Grid::new(7200.0, 450);
         let groups = grid.groups(&times);
         assert!(grid.is_reduced() && groups.len() == 450);
-        let reduced = Reduced::of(&values, &vec![1.0; 7200], &groups);
+        let reduced = Reduced::new(&values, &vec![1.0; 7200], &groups);
         let (low, high) = (reduced.min.unwrap(), reduced.max.unwrap());
         assert_eq!(low.iter().flatten().copied().fold(f64::MAX, f64::min), 3.0);
         assert_eq!(high[1], Some(99_999.0), "second 17 is in the bucket from 16");
@@ -142,7 +142,7 @@ mod tests {
         let times = [0.0, 9.0, 10.0];
         assert_eq!(lengths(&times), [9.0, 1.0, 1.0]);
         let groups = Grid::new(20.0, 2).groups(&times);
-        let reduced = Reduced::of(&[Some(1.0), Some(11.0), None], &lengths(&times), &groups);
+        let reduced = Reduced::new(&[Some(1.0), Some(11.0), None], &lengths(&times), &groups);
         assert_eq!(reduced.mean, [Some(2.0), None]);
         assert_eq!(reduced.max, Some(vec![Some(11.0), None]));
     }
@@ -152,7 +152,7 @@ mod tests {
         let times = [f64::NAN, f64::INFINITY, -1e300, 1e300, 5.0];
         let groups = Grid::new(f64::INFINITY, 100).groups(&times);
         assert_eq!(groups, [vec![2], vec![4], vec![3]]);
-        let reduced = Reduced::of(&[Some(f64::NAN); 5], &[f64::NAN; 5], &groups);
+        let reduced = Reduced::new(&[Some(f64::NAN); 5], &[f64::NAN; 5], &groups);
         assert_eq!(reduced.mean, [None, None, None]);
     }
 

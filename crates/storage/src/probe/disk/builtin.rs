@@ -133,7 +133,7 @@ fn transfers(latency: &Latencies, block_bytes: u32, took: Duration) -> Option<Tr
             operations: latency.count(),
             iops,
             bytes_per_second: iops * f64::from(block_bytes),
-            latency: LatencySummary::of(latency),
+            latency: LatencySummary::from_latencies(latency),
         }
     })
 }

@@ -104,7 +104,7 @@ pub fn fsync(
                 FsyncOutcome::Measured(Flushes {
                     operations,
                     seconds,
-                    latency: LatencySummary::of(&latency),
+                    latency: LatencySummary::from_latencies(&latency),
                 })
             }
         };
@@ -132,7 +132,7 @@ pub fn fsync_rate(
 ) -> Result<FsyncRate, ProbeError> {
     let place = ProbeDirectory::make(directory, Bytes(FILE_BYTES as u64), None, journal, stop)?;
     let file = filled(&place, "0", FILE_BYTES, stop)?;
-    let measured_at = Epoch::of(SystemTime::now());
+    let measured_at = Epoch::from_time(SystemTime::now());
     let found = measure(&fdatasync(WAL_BLOCK_BYTES), &[&file], for_, stop).map_err(|source| {
         ProbeError::Io { what: "write and flush a file in", path: directory.to_owned(), source }
     })?;

@@ -55,7 +55,7 @@ pub(super) enum Flush {
 }
 
 impl Flush {
-    fn of(self, file: &File) -> io::Result<()> {
+    fn perform(self, file: &File) -> io::Result<()> {
         match self {
             Self::No => Ok(()),
             Self::Data => file.sync_data(),
@@ -227,7 +227,7 @@ impl<'a> Writer<'a> {
                 for write in 0..*writes {
                     file.write_all_at(&self.block, u64::from(write * bytes))?;
                 }
-                flush.of(file)
+                flush.perform(file)
             }
             (Work::Reopened { flush_after_close, .. }, _) => {
                 let file = open(self.path, true, OFlags::empty())?;
