@@ -31,7 +31,7 @@ use crate::pages::ServedPage;
 use crate::response::{ApiError, JSON, json_text};
 
 /// The JSON Schema of all answers. A test makes it from the documents' types.
-pub(crate) const SCHEMA: &str = include_str!("../schema/api.json");
+pub(crate) const SCHEMA: &str = include_str!("../../schema/api.json");
 
 /// `GET /api/schema`: the JSON Schema of all answers.
 pub(crate) async fn schema() -> Response {
