@@ -1,6 +1,6 @@
 //! The command line: the commands and the options that all of them have.
 
-use clap::{Parser, Subcommand};
+use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 
 use crate::commands::{
     archive, attach, audit, clean, compare, completions, crash, disk, disk_log, doctor, export,
@@ -13,7 +13,7 @@ use crate::parts::LONG_VERSION;
 /// A dynamometer for PostgreSQL: how fast is it on this storage stack, and does the stack keep what
 /// it acknowledged?
 #[derive(Debug, Parser)]
-#[command(name = "pgdyno", version, long_version = LONG_VERSION.as_str(), max_term_width = 100, help_template = help_template(), after_help = after_help())]
+#[command(name = "pgdyno", version, long_version = LONG_VERSION.as_str(), max_term_width = 100, after_help = after_help())]
 pub(crate) struct Arguments {
     /// None: say what to type first.
     #[command(subcommand)]
@@ -38,14 +38,26 @@ const GROUPS: &[(&str, &[&str])] = &[
     ("Help", &["help", "completions"]),
 ];
 
-/// Returns the layout of the help: the commands in their [`GROUPS`], each with the begin of its
+impl Arguments {
+    /// Reads the command line.
+    ///
+    /// # Errors
+    /// It is not understood, or asks for help or the version.
+    pub(crate) fn read() -> Result<Self, clap::Error> {
+        let mut command = with_groups(Self::command());
+        let mut matches = command.try_get_matches_from_mut(std::env::args_os())?;
+        Self::from_arg_matches_mut(&mut matches).map_err(|error| error.format(&mut command))
+    }
+}
+
+/// Has the help of `command` list its commands in their [`GROUPS`], each with the begin of its
 /// description.
-fn help_template() -> String {
-    let mut commands = Command::augment_subcommands(clap::Command::new("pgdyno"));
-    commands.build();
+fn with_groups(command: clap::Command) -> clap::Command {
     let line = |name: &&str| {
-        let about = commands.find_subcommand(name).and_then(clap::Command::get_about);
-        let about = about.map(ToString::to_string).unwrap_or_default();
+        let about = command.find_subcommand(name).and_then(clap::Command::get_about);
+        // clap makes `help` itself.
+        let about =
+            about.map_or_else(|| "Print the help of a command".to_owned(), ToString::to_string);
         let begin = about.split([':', ';', '.', '(']).next().unwrap_or_default().trim_end();
         format!("  {name:<12} {begin}\n")
     };
@@ -53,10 +65,10 @@ fn help_template() -> String {
         format!("\n{heading}:\n{}", names.iter().map(line).collect::<String>())
     };
     let groups: String = GROUPS.iter().map(group).collect();
-    format!(
+    command.help_template(format!(
         "{{about-with-newline}}\n{{usage-heading}} {{usage}}\n{groups}\n`pgdyno COMMAND --help` tells a \
          command's options.\n\nOptions:\n{{options}}{{after-help}}"
-    )
+    ))
 }
 
 /// What stands below the options in the help.
@@ -170,8 +182,6 @@ pub(crate) enum Command {
 
 #[cfg(test)]
 mod tests {
-    use clap::CommandFactory;
-
     use super::*;
 
     #[test]
@@ -181,7 +191,7 @@ mod tests {
 
     #[test]
     fn the_help_lists_every_command_once() {
-        let mut command = Arguments::command();
+        let mut command = with_groups(Arguments::command());
         command.build();
         let mut shown: Vec<&str> = command
             .get_subcommands()

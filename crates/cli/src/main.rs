@@ -43,7 +43,7 @@ mod state_options;
 use std::process::ExitCode;
 
 use arguments::{Arguments, Command, FIRST_STEPS};
-use clap::{CommandFactory, Parser};
+use clap::CommandFactory;
 use commands::{
     archive, attach, audit, clean, compare, completions, crash, disk, disk_log, doctor,
     emulated_disk, export, filesystems, fsync, host_run, import, list, load, new, noise, pgbench,
@@ -58,7 +58,7 @@ fn main() -> ExitCode {
     if let Some((arguments, called_as)) = pgbench::arguments(std::env::args_os()) {
         return pgbench::run(&arguments, called_as);
     }
-    let arguments = match Arguments::try_parse() {
+    let arguments = match Arguments::read() {
         Ok(arguments) => arguments,
         Err(usage) => return output::exit(output::print_usage(&usage)),
     };

@@ -195,20 +195,21 @@ fn dot(a: &[f64], b: &[f64]) -> f64 {
 mod tests {
     use super::*;
 
+    /// Effects 0, 1, 3 and blocks 0, 10, 20; the rest is ±0.1 in four cells: squares 0.04, on
+    /// (3 − 1)(3 − 1) degrees of freedom, in directions that effects and blocks do not share.
+    fn by_hand() -> [Vec<(usize, f64)>; 3] {
+        let rest = [[0.1, -0.1, 0.0], [-0.1, 0.1, 0.0], [0.0, 0.0, 0.0]];
+        [0, 1, 2].map(|t| {
+            let at = |(block, rest): (usize, f64)| {
+                (block, [0.0, 1.0, 3.0][t] + [0.0, 10.0, 20.0][block] + rest)
+            };
+            rest[t].into_iter().enumerate().map(at).collect()
+        })
+    }
+
     #[test]
     fn a_complete_table_computed_by_hand() {
-        // Effects 0, 1, 3 and blocks 0, 10, 20; the rest is ±0.1 in four cells: squares 0.04, on
-        // (3 − 1)(3 − 1) degrees of freedom, in directions that effects and blocks do not share.
-        let rest = [[0.1, -0.1, 0.0], [-0.1, 0.1, 0.0], [0.0, 0.0, 0.0]];
-        let trials: Vec<Vec<(usize, f64)>> = [0.0, 1.0, 3.0]
-            .iter()
-            .zip(rest)
-            .map(|(effect, rest)| {
-                let at =
-                    |(block, rest): (usize, f64)| (block, effect + [0.0, 10.0, 20.0][block] + rest);
-                rest.into_iter().enumerate().map(at).collect()
-            })
-            .collect();
+        let trials = by_hand();
         let found = Additive::fit(&trials, true).unwrap();
         let LogDifference { difference, error, freedom } = found.difference(2, 1);
         assert!((difference - 2.0).abs() < 1e-9);
@@ -242,18 +243,8 @@ mod tests {
 
     #[test]
     fn treatments_and_blocks_are_no_rest() {
-        // Effects 0, 1, 3 and blocks 0, 10, 20; ±0.1 in four cells: 0.04 on 4 degrees of freedom.
-        let rest_of = [[0.1, -0.1, 0.0], [-0.1, 0.1, 0.0], [0.0, 0.0, 0.0]];
-        let trials: Vec<Vec<(u32, f64)>> = [0.0, 1.0, 3.0]
-            .iter()
-            .zip(rest_of)
-            .map(|(effect, rest)| {
-                let of = |(block, rest): (u32, f64)| {
-                    (block, (effect + 10.0 * f64::from(block) + rest).exp())
-                };
-                (0..).zip(rest).map(of).collect()
-            })
-            .collect();
+        let value = |(block, log): &(usize, f64)| (u32::try_from(*block).unwrap(), log.exp());
+        let trials = by_hand().map(|t| t.iter().map(value).collect::<Vec<_>>());
         let trials: Vec<&[(u32, f64)]> = trials.iter().map(Vec::as_slice).collect();
         let found = rest(&trials, true).unwrap();
         assert!((found.value - 0.01).abs() < 1e-9 && (found.freedom - 4.0).abs() < 1e-9);

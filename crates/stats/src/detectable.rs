@@ -11,9 +11,10 @@ use crate::variance::Variance;
 
 /// Returns the smallest true difference that a run finds in 80% of cases (a share: 0.1 for 10% more).
 ///
-/// The run has `treatments` with `repeats` each, its pairs are judged together by [`all_pairs()`], and
-/// its trials vary by `noise`, of which its degrees of freedom count before the run ([`RunDesign::prior`]).
-/// The difference is one of those that were `asked` for. None with fewer than two treatments or repeats.
+/// The run has `treatments` with `repeats` each. Its pairs are judged together by [`all_pairs()`]; the
+/// difference is one of those that were `asked` for. Its trials vary by `noise`, whose degrees of freedom
+/// are those of a prior ([`RunDesign::prior`]), 0 without one. None with fewer than two treatments or
+/// repeats.
 ///
 /// [`all_pairs()`]: crate::all_pairs()
 /// [`RunDesign::prior`]: crate::RunDesign::prior

@@ -90,7 +90,7 @@ impl HostNoise {
         let prior = RunSpread { freedom: self.for_another, ..self.pooled };
         let Some(own) = own.filter(|own| own.freedom > 0.0) else { return Some(prior) };
         if wider_by_chance(of_runs(own), of_runs(prior))? < WIDER {
-            return (own.freedom >= 2.0).then_some(own);
+            return is_enough(own.freedom).then_some(own);
         }
         Some(prior.pooled_with(own))
     }

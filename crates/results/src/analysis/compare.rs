@@ -64,7 +64,7 @@ pub(super) fn compare(
     // Each percentile is a family of its own.
     let of_percentile = |(name, _): &(&'static str, f64)| {
         let measure = Measure::from_name(name)?;
-        let values: Vec<&[(u32, f64)]> = sums.iter().map(|sums| sums.values(measure)).collect();
+        let values = TreatmentSamples::all_values(sums, measure);
         Some((measure, Family::of_percentile(&view.plan, &values)))
     };
     let families: Vec<(Measure, Family)> = PERCENTILES.iter().filter_map(of_percentile).collect();

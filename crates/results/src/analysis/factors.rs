@@ -13,6 +13,7 @@ use super::pairing::{design, interim_analyses};
 use super::question::{asked_levels, effect_pairs};
 use super::treatment::TreatmentSamples;
 use super::view::{CoursePoint, CourseView, EffectView, InteractionView};
+use crate::gate::Measure;
 
 /// What a run says of whole factors.
 #[derive(Default)]
@@ -29,7 +30,7 @@ impl Factors {
         if is_provisional(plan, state) || plan.has_rate() {
             return Self::default();
         }
-        let trials: Vec<&[(u32, f64)]> = sums.iter().map(|sums| sums.tps.as_slice()).collect();
+        let trials = TreatmentSamples::all_values(sums, Measure::Tps);
         let looks = interim_analyses(plan);
         let run = RunTrials::new(&trials, design(plan, looks.as_ref(), plan.noise_prior));
         Self {

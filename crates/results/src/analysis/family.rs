@@ -10,6 +10,7 @@ use super::pairing::{design, interim_analyses};
 use super::question::asked_pairs;
 use super::treatment::TreatmentSamples;
 use super::view::Withheld;
+use crate::gate::Measure;
 
 /// Chance of any false difference in a family of comparisons.
 pub(crate) const ALPHA: f64 = 1.0 - stats::CONFIDENCE;
@@ -141,7 +142,7 @@ impl Family {
     /// A run with a fixed number of repeats gets no verdict before it is complete. Looking earlier,
     /// and stopping when a difference shows, would find differences that are none.
     pub(super) fn of_run(plan: &Plan, state: RunState, sums: &[TreatmentSamples]) -> Self {
-        let values: Vec<&[(u32, f64)]> = sums.iter().map(|sums| sums.tps.as_slice()).collect();
+        let values = TreatmentSamples::all_values(sums, Measure::Tps);
         let mut family = Self::new(plan, &values);
         if is_provisional(plan, state) {
             let with_interval =

@@ -22,6 +22,7 @@ use super::{
     capacity, compare, noise_floor, pairs, promise, scaling, stages, stopping, treatment, trial,
     why,
 };
+use crate::gate::Measure;
 use crate::prose::{self, Watched, notes};
 use crate::report::CrashView;
 use crate::store::{SessionId, Store, StoreError};
@@ -78,7 +79,7 @@ pub(super) fn read(
 
 /// Returns what earlier runs told of the noise when the run began, and whether it counts.
 fn noise_prior(plan: &Plan, sums: &[TreatmentSamples]) -> Option<NoisePriorView> {
-    let tps: Vec<&[(u32, f64)]> = sums.iter().map(|sums| sums.tps.as_slice()).collect();
+    let tps = TreatmentSamples::all_values(sums, Measure::Tps);
     let prior = plan.noise_prior?;
     let (used, own) = stats::prior_use(&tps, design(plan, None, Some(prior)))?;
     let NoisePrior { variance, freedom, runs } = prior;

@@ -122,6 +122,11 @@ impl TreatmentSamples {
         }
     }
 
+    /// As [`TreatmentSamples::values`], of each treatment of a run.
+    pub(super) fn all_values(all: &[Self], measure: Measure) -> Vec<&[(u32, f64)]> {
+        all.iter().map(|samples| samples.values(measure)).collect()
+    }
+
     pub(super) fn view(
         &self,
         index: usize,

@@ -1,6 +1,7 @@
 //! The ratios of a comparison's pairs, and what may be said of each.
 
 use pgdyno_stats::{self as stats, HostNoise, Method, NoHostNoise, Ratio, RunTrials};
+use strum::VariantArray as _;
 
 use super::super::family::is_provisional;
 use super::super::pairing::{Pairing, design};
@@ -19,6 +20,9 @@ pub(super) struct Ratios<'a> {
     pub(super) pairing: Pairing,
     /// Of each pair, where two runs are compared.
     earlier: Option<Vec<Earlier<'a>>>,
+    /// Of each pair of one run, by measure, with the noise that all its treatments share; none where
+    /// they share none. Empty where interim analyses have each their own.
+    by_common_noise: Vec<(Measure, Vec<Option<Ratio>>)>,
     is_provisional: bool,
 }
 
@@ -68,8 +72,15 @@ impl<'a> Ratios<'a> {
         let same_run = a.view.run.id == b.view.run.id;
         let (of_a, of_b) = (&a.view.plan, &b.view.plan);
         let earlier = pairs.iter().map(|(i, j)| history.of_pair((a, *i), (b, *j), by));
+        let pairing = if same_run { Pairing::within(of_b) } else { Pairing::across(of_b, of_a) };
+        let with_common_noise: &[Measure] = match pairing {
+            Pairing::Blocks => Measure::VARIANTS,
+            Pairing::InterimAnalyses(_) | Pairing::Unpaired(..) => &[],
+        };
+        let by_common_noise = |measure: &Measure| (*measure, by_common_noise(a, pairs, *measure));
         Self {
-            pairing: if same_run { Pairing::within(of_b) } else { Pairing::across(of_b, of_a) },
+            pairing,
+            by_common_noise: with_common_noise.iter().map(by_common_noise).collect(),
             earlier: (!same_run).then(|| earlier.collect()),
             is_provisional: [a, b]
                 .iter()
@@ -84,8 +95,9 @@ impl<'a> Ratios<'a> {
     pub(super) fn judged(&self, pair: usize, measure: Measure) -> Found {
         let (i, j) = self.pairs[pair];
         let (a, b) = (&self.a.sums[i], &self.b.sums[j]);
-        let alone = self
-            .by_common_noise((i, j), measure)
+        let by_common_noise = self.by_common_noise.iter().find(|(known, _)| *known == measure);
+        let alone = by_common_noise
+            .and_then(|(_, ratios)| ratios[pair].clone())
             .unwrap_or_else(|| self.pairing.ratio(b.values(measure), a.values(measure)));
         let not_finished =
             (self.is_provisional && alone.ci95.is_some()).then_some(Withheld::RunNotFinished);
@@ -104,19 +116,6 @@ impl<'a> Ratios<'a> {
                 within_runs,
             },
         }
-    }
-
-    /// The ratio of treatment `j` ÷ `i` of one run, with the noise that all its treatments share; none
-    /// where they share none, and where interim analyses have each their own.
-    fn by_common_noise(&self, (i, j): (usize, usize), measure: Measure) -> Option<Ratio> {
-        if !matches!(self.pairing, Pairing::Blocks) {
-            return None;
-        }
-        let (plan, sums) = (&self.a.view.plan, &self.a.sums);
-        let values: Vec<&[(u32, f64)]> = sums.iter().map(|sums| sums.values(measure)).collect();
-        let prior = plan.noise_prior.filter(|_| measure == Measure::Tps);
-        let run = RunTrials::new(&values, design(plan, None, prior));
-        stats::average_ratio(&run, &[(j, i)]).filter(|ratio| ratio.method == Some(Method::Pooled))
     }
 
     /// Whether one of `pair` has no completed trial.
@@ -150,4 +149,20 @@ impl<'a> Ratios<'a> {
         let (least, most) = (counts().min().unwrap_or(0), counts().max().unwrap_or(0));
         Some(EarlierCount { least, most, others })
     }
+}
+
+/// The ratios of the `pairs` of one run, with the noise that all its treatments share; none where they
+/// share none.
+fn by_common_noise(
+    run: &Selection,
+    pairs: &[(usize, usize)],
+    measure: Measure,
+) -> Vec<Option<Ratio>> {
+    let plan = &run.view.plan;
+    let values = TreatmentSamples::all_values(&run.sums, measure);
+    let prior = plan.noise_prior.filter(|_| measure == Measure::Tps);
+    let trials = RunTrials::new(&values, design(plan, None, prior));
+    let is_pooled = |ratio: &Ratio| ratio.method == Some(Method::Pooled);
+    let ratio = |(i, j): &(usize, usize)| stats::average_ratio(&trials, &[(*j, *i)]);
+    pairs.iter().map(|pair| ratio(pair).filter(is_pooled)).collect()
 }

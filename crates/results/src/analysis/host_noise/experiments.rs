@@ -146,8 +146,7 @@ impl Experiment {
 
 /// How far trials of one run differ in tps.
 fn trials_of(run: &Gathered) -> Option<Variance> {
-    let values: Vec<&[(u32, f64)]> = run.sums.iter().map(|sums| sums.tps.as_slice()).collect();
-    noise_of_trials(&run.view.plan, &values)
+    noise_of_trials(&run.view.plan, &TreatmentSamples::all_values(&run.sums, Measure::Tps))
 }
 
 /// How far trials of a run of `plan` differ, from each treatment's (block, tps); none where these do not

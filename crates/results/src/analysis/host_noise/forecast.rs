@@ -70,11 +70,9 @@ pub fn forecast(
         None => EarlierRuns::default(),
     };
     let no_run = || NoForecast::NoRun { on_a_busy_host: found_on_a_busy_host(plan) };
-    let forecast = earlier.noise(plan).map(|known| {
-        let conditioning = earlier.conditioning(plan).filter(|_| counts);
-        Forecast { conditioning, ..beside(&known, plan, counts) }
-    });
-    Ok(forecast.ok_or_else(no_run))
+    let conditioning = earlier.conditioning(plan).filter(|_| counts);
+    let forecast = |known: Known| Forecast { conditioning, ..beside(&known, plan, counts) };
+    Ok(earlier.noise(plan).map(forecast).ok_or_else(no_run))
 }
 
 /// Returns the smallest difference that `plan` finds in 80% of cases beside [`BUSY`] noise (a share);
