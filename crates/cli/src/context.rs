@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use pgdyno_lab::{LabError, SessionEnd};
 use pgdyno_model::live::LiveRecord;
-use pgdyno_results::report::Detail;
+use pgdyno_report::Detail;
 
 use crate::error::render_chain;
 use crate::progress::{Display, ProgressOption};

@@ -5,16 +5,16 @@ use std::fmt::Write as _;
 use std::io;
 use std::path::PathBuf;
 
+use pgdyno_analysis::comparison::runs::CompareError;
+use pgdyno_analysis::gate::{Form, GateError};
 use pgdyno_audit::AuditError;
 use pgdyno_lab::LabError;
 use pgdyno_lab::crash::witness::SecretError;
 use pgdyno_lab::file::FileError;
-use pgdyno_results::analysis::compare_runs::CompareError;
-use pgdyno_results::export::ExportError;
-use pgdyno_results::gate::{Form, GateError};
-use pgdyno_results::notes::NoteError;
-use pgdyno_results::report::ReportError;
-use pgdyno_results::store::StoreError;
+use pgdyno_report::ReportError;
+use pgdyno_report::export::ExportError;
+use pgdyno_store::StoreError;
+use pgdyno_store::notes::NoteError;
 
 use crate::new_error::NewError;
 

@@ -1,7 +1,7 @@
 //! The exit status of a command that did its work.
 
+use pgdyno_analysis::RunView;
 use pgdyno_lab::Verdict;
-use pgdyno_results::RunView;
 
 /// How a command ended that did its work. An error ends it with 1 instead.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -59,8 +59,8 @@ impl ExitStatus {
     pub(crate) fn of_crashes(view: &RunView) -> Self {
         let newest =
             view.treatments.iter().filter_map(|t| t.crash.as_ref()).map(|crash| crash.verdict);
-        let failed =
-            view.crashes.iter().map(|crash| crash.verdict).filter(|verdict| verdict.is_failure());
+        let all = view.crashes.iter().map(|crash| crash.outcome.verdict);
+        let failed = all.filter(|verdict| verdict.is_failure());
         newest.chain(failed).max().map_or(Self::Success, Self::from)
     }
 }

@@ -6,8 +6,8 @@ use std::time::SystemTime;
 
 use pgdyno_model::progress::{Event, Progress};
 use pgdyno_model::units::Epoch;
-use pgdyno_results::report::metrics::RunMetrics;
-use pgdyno_results::report::progress::live_record;
+use pgdyno_report::metrics::RunMetrics;
+use pgdyno_report::progress::live_record;
 
 use crate::error::CommandError;
 
@@ -29,7 +29,7 @@ impl Metrics {
     /// [`CommandError::Metrics`]: the address cannot be listened on.
     #[cfg(feature = "serve")]
     pub(crate) fn serve(address: SocketAddr) -> Result<Self, CommandError> {
-        use pgdyno_results::report::metrics::CONTENT_TYPE;
+        use pgdyno_report::metrics::CONTENT_TYPE;
 
         let figures = Arc::new(Mutex::new(RunMetrics::default()));
         let served = Arc::clone(&figures);

@@ -4,7 +4,8 @@ use std::path::Path;
 
 use pgdyno_lab::{CrashRecord, ProbeRecord};
 use pgdyno_model::json::Document;
-use pgdyno_results::report::{self, CrashView, json};
+use pgdyno_report as report;
+use pgdyno_report::{CrashView, json};
 
 use crate::error::CommandError;
 

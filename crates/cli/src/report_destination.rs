@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use pgdyno_results::report::{Page, is_report};
+use pgdyno_report::{Page, is_report};
 
 use crate::error::CommandError;
 use crate::output::print;

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 use pgdyno_dataset::trust::Trust;
-use pgdyno_results::store::{Store, StoreError};
+use pgdyno_store::{Store, StoreError};
 
 use crate::context::Context;
 use crate::error::CommandError;

@@ -246,7 +246,7 @@ explained!(
     pgdyno_postgres::ExternalServerError,
     pgdyno_postgres::ServerWideError,
     pgdyno_postgres::SettingsError,
-    pgdyno_results::store::StoreError,
+    pgdyno_store::StoreError,
 );
 
 impl LabError {

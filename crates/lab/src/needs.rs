@@ -1,10 +1,10 @@
 //! What an experiment needs and changes: told before anything starts.
 
+use pgdyno_analysis::host_noise;
 use pgdyno_model::format::counted;
 use pgdyno_model::storage::{Backing, DeviceSettings};
 use pgdyno_model::units::Bytes;
-use pgdyno_results::analysis::host_noise;
-use pgdyno_results::report;
+use pgdyno_report as report;
 use pgdyno_storage::StorageError;
 
 use crate::crash::log_room::{LogRoom, log_rooms};

@@ -9,8 +9,8 @@ use pgdyno_exec::paths;
 use pgdyno_exec::process::{is_alive, is_of_this_host};
 use pgdyno_model::progress::{Event, Notice, Progress};
 use pgdyno_model::record::SessionEnd;
-use pgdyno_results::store::{Hold, OpenSession, Store};
 use pgdyno_storage::kept::stretch;
+use pgdyno_store::{Hold, OpenSession, Store};
 
 use crate::LabError;
 

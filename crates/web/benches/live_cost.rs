@@ -29,7 +29,7 @@ use pgdyno_model::experiment::{Length, Protocol};
 use pgdyno_model::live::{LiveRun, LoadSecond};
 use pgdyno_model::measurement::Measurement;
 use pgdyno_model::units::{Epoch, Span};
-use pgdyno_results::Store;
+use pgdyno_store::Store;
 use pgdyno_test_support::{Interval, Server};
 use support::{get, serving};
 

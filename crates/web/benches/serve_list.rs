@@ -15,7 +15,7 @@ use std::net::SocketAddr;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use pgdyno_results::Store;
+use pgdyno_store::Store;
 use pgdyno_test_support::records::Random;
 use pgdyno_test_support::{Interval, synthetic};
 use support::{get, serving};

@@ -233,7 +233,7 @@ fn visit(token: &Token, request: &Request) -> Option<String> {
 /// Adds to every response what keeps browsers from doing more than the front end needs.
 pub(crate) async fn add_headers(request: Request, next: Next) -> Response {
     let mut response = next.run(request).await;
-    let policy = &pgdyno_results::report::front_end().policy;
+    let policy = &pgdyno_report::front_end().policy;
     let fixed = [
         (header::X_CONTENT_TYPE_OPTIONS, "nosniff"),
         (header::REFERRER_POLICY, "no-referrer"),

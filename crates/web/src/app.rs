@@ -4,12 +4,12 @@ use std::collections::BTreeSet;
 use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use crate::digest::DigestCache;
 use axum::body::Bytes;
 use axum::extract::State;
 use axum::http::StatusCode;
 use pgdyno_lab::live;
-use pgdyno_results::digest::DigestCache;
-use pgdyno_results::report::front_end;
+use pgdyno_report::front_end;
 use tokio::sync::watch;
 
 use crate::base_path::BasePath;

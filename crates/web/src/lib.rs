@@ -15,7 +15,7 @@ mod access;
 mod api;
 mod app;
 mod base_path;
-mod digests;
+mod digest;
 mod error;
 mod listing;
 mod live;

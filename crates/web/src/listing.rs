@@ -6,8 +6,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use pgdyno_lab::run::look_for_dead_sessions;
 use pgdyno_model::record::RunState;
-use pgdyno_results::Store;
-use pgdyno_results::store::ListedRun;
+use pgdyno_store::ListedRun;
+use pgdyno_store::Store;
 use serde::Serialize;
 
 use crate::response::ApiError;

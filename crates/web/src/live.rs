@@ -17,7 +17,7 @@ use futures_util::stream::unfold;
 use pgdyno_lab::live::Follower;
 use pgdyno_model::json;
 use pgdyno_model::live::{LiveRecord, LiveState};
-use pgdyno_results::report::json::for_browser;
+use pgdyno_report::json::for_browser;
 use serde::Serialize;
 use tokio::sync::broadcast::error::RecvError;
 use tokio::sync::{broadcast, watch};

@@ -4,7 +4,7 @@ use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use axum::body::Bytes;
-use pgdyno_results::report::Page;
+use pgdyno_report::Page;
 
 use crate::response::ApiError;
 

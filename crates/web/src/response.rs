@@ -8,11 +8,12 @@ use axum::response::{IntoResponse, Response};
 use pgdyno_lab::LabError;
 use pgdyno_lab::live::LiveError;
 use pgdyno_model::printable::escape_text;
-use pgdyno_results::notes::NoteError;
-use pgdyno_results::report::ReportError;
-use pgdyno_results::report::json::for_browser;
-use pgdyno_results::report::text::plain;
-use pgdyno_results::{SideFileError, StoreError};
+use pgdyno_report::ReportError;
+use pgdyno_report::json::for_browser;
+use pgdyno_report::text::plain;
+use pgdyno_store::SideFileError;
+use pgdyno_store::StoreError;
+use pgdyno_store::notes::NoteError;
 use serde::Serialize;
 
 /// Why a request cannot be answered.

@@ -8,7 +8,7 @@
 use std::collections::BTreeSet;
 
 use pgdyno_model::live::LiveRecord;
-use pgdyno_results::report::schema::{comparison, page, shown, trial, versioned};
+use pgdyno_report::schema::{comparison, page, shown, trial, versioned};
 use schemars::generate::SchemaSettings;
 use schemars::transform::transform_subschemas;
 use schemars::{Schema, SchemaGenerator};

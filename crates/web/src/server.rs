@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
+use crate::digest::DigestCache;
 use axum::Router;
 use hyper::Request;
 use hyper::body::Incoming;
@@ -13,8 +14,7 @@ use hyper::server::conn::http1;
 use hyper::service::{Service as _, service_fn};
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::service::TowerToHyperService;
-use pgdyno_results::SideFileError;
-use pgdyno_results::digest::DigestCache;
+use pgdyno_store::SideFileError;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{Semaphore, watch};
 
@@ -24,7 +24,7 @@ use crate::app::App;
 use crate::base_path::BasePath;
 use crate::live::ended;
 use crate::stores::Stores;
-use crate::{digests, routes};
+use crate::{digest, routes};
 
 /// Most connections at once; others wait to be accepted (count). A browser has six.
 const CONNECTIONS_MOST: usize = 256;
@@ -113,7 +113,7 @@ async fn listen(
     let filler = Arc::clone(&app);
     let filling = std::thread::Builder::new()
         .name("digests".to_owned())
-        .spawn(move || digests::fill(&filler))
+        .spawn(move || digest::fill::fill(&filler))
         .map_err(ServeError::Threads)?;
     on_ready(Ready { url: url(address, base, access.token()), cache: reason });
     let router = routes::router(Arc::clone(&app), Arc::new(access));

@@ -9,7 +9,7 @@ use std::path::PathBuf;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use pgdyno_lab::run::{look_for_dead_sessions, open_store_for_reading};
-use pgdyno_results::Store;
+use pgdyno_store::Store;
 
 use crate::response::ApiError;
 

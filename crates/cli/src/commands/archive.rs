@@ -4,8 +4,8 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 use pgdyno_lab::Bytes;
-use pgdyno_results::notes::{NoteError, Notes};
-use pgdyno_results::store::Stored;
+use pgdyno_store::Stored;
+use pgdyno_store::notes::{NoteError, Notes};
 
 use super::rm::each_once;
 use crate::context::Context;

@@ -8,9 +8,8 @@ use clap::Args;
 use pgdyno_lab::live::{self, Follower};
 use pgdyno_lab::{LabError, SessionEnd};
 use pgdyno_model::live::LiveRecord;
-use pgdyno_results::analysis::analyse;
-use pgdyno_results::report;
-use pgdyno_results::store::Store;
+use pgdyno_report::{self as report, RunReport};
+use pgdyno_store::Store;
 
 use crate::context::Context;
 use crate::error::CommandError;
@@ -118,9 +117,9 @@ fn conclude(
     if let Some(error) = error {
         return Err(CommandError::RunFailed { run: run.to_owned(), error });
     }
-    let view = analyse(&Store::open_existing(store)?, run)?;
-    print(&report::terminal(&view, context.width(), context.detail()));
-    let crashes = ExitStatus::of_crashes(&view);
+    let read = RunReport::read(&Store::open_existing(store)?, run)?;
+    print(&report::terminal(&read, context.width(), context.detail()));
+    let crashes = ExitStatus::of_crashes(&read.view);
     Ok(match state.parse() {
         Ok(SessionEnd::Completed) => crashes,
         Ok(SessionEnd::Interrupted) => {

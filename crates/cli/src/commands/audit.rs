@@ -6,7 +6,7 @@ use std::time::SystemTime;
 use clap::Args;
 use pgdyno_audit::{Audit, AuditError, ImportedRun};
 use pgdyno_lab::run::open_store;
-use pgdyno_results::report::audit as page;
+use pgdyno_report::audit as page;
 
 use crate::context::Context;
 use crate::error::CommandError;

@@ -1,11 +1,11 @@
 //! `pgdyno compare`: two runs, two treatments, or a run beside imported figures.
 
 use clap::Args;
-use pgdyno_results::analysis::compare_runs::{CompareOptions, GateState, Outcome};
-use pgdyno_results::analysis::side_by_side::{find_import, side_by_side};
-use pgdyno_results::analysis::{analyse, compare_runs};
-use pgdyno_results::gate::{self, Form, Gate};
-use pgdyno_results::report;
+use pgdyno_analysis::analyse;
+use pgdyno_analysis::comparison::imported::{find_import, side_by_side};
+use pgdyno_analysis::comparison::runs::{CompareOptions, GateState, Outcome};
+use pgdyno_analysis::gate::{self, Form, Gate};
+use pgdyno_report::{self as report, CompareReport, SideBySideReport};
 
 use crate::context::Context;
 use crate::error::CommandError;
@@ -102,21 +102,22 @@ pub(crate) fn run(options: &Options, context: &Context) -> Result<ExitStatus, Co
         }
         let view = side_by_side(&import, &analyse(&store, &run)?);
         print(&if options.json {
-            to_json(&view)?
+            to_json(&SideBySideReport(&view))?
         } else {
             report::side_by_side(&view, options.markdown)
         });
         return Ok(ExitStatus::Success);
     }
     let asked = options.equality.asked(gates);
-    let view = compare_runs::compare(&store, &options.a, &options.b, &asked)?;
+    let compared = CompareReport::read(&store, &options.a, &options.b, &asked)?;
     print(&if options.json {
-        to_json(&view)?
+        to_json(&compared)?
     } else if options.markdown {
-        report::compare_markdown(&view)
+        report::compare_markdown(&compared)
     } else {
-        report::compare(&view, context.width(), context.detail())
+        report::compare(&compared, context.width(), context.detail())
     });
+    let view = compared.view;
     // A side without a completed trial is no lack of data: what it runs may not work at all.
     let works = !view.gates.iter().any(|gate| gate.state == GateState::NoTrial);
     Ok(match (view.outcome, options.undecided) {

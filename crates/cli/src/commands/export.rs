@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum};
-use pgdyno_results::export::{self, Export, ExportError};
+use pgdyno_report::export::{self, Export, ExportError};
 
 use crate::error::CommandError;
 use crate::exit_status::ExitStatus;

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 use pgdyno_lab::run::open_store_for_reading;
-use pgdyno_results::store::Merge;
+use pgdyno_store::Merge;
 
 use super::archive::carry_notes;
 use super::rm::each_once;

@@ -7,10 +7,8 @@ use clap::Args;
 use pgdyno_lab::Bytes;
 use pgdyno_lab::clean::{KeptCrash, kept_crashes};
 use pgdyno_model::record::RunState;
-use pgdyno_results::report::text::plain;
-use pgdyno_results::store::{
-    CrashSummary, ImportSummary, ProbeSummary, RunSummary, Store, StoreError,
-};
+use pgdyno_report::text::plain;
+use pgdyno_store::{CrashSummary, ImportSummary, ProbeSummary, RunSummary, Store, StoreError};
 
 use crate::error::CommandError;
 use crate::exit_status::ExitStatus;

@@ -1,8 +1,8 @@
 //! `pgdyno noise`: where the noise of this store's hosts lives.
 
 use clap::Args;
-use pgdyno_results::analysis::host_noise::noise;
-use pgdyno_results::report;
+use pgdyno_analysis::host_noise::noise;
+use pgdyno_report as report;
 
 use crate::context::Context;
 use crate::error::CommandError;

@@ -3,8 +3,8 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use pgdyno_results::report::{ComparedPage, Page};
-use pgdyno_results::store::Store;
+use pgdyno_report::{ComparedPage, Page};
+use pgdyno_store::Store;
 
 use crate::commands::compare::{EqualityOptions, gates};
 use crate::error::CommandError;

@@ -3,8 +3,8 @@
 use clap::Args;
 use pgdyno_lab::Bytes;
 use pgdyno_lab::clean::kept_crashes;
-use pgdyno_results::notes::Notes;
-use pgdyno_results::store::{Compacted, Store, StoreError, Stored};
+use pgdyno_store::notes::Notes;
+use pgdyno_store::{Compacted, Store, StoreError, Stored};
 
 use crate::confirmation::Confirmation;
 use crate::context::Context;

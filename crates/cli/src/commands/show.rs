@@ -1,9 +1,8 @@
 //! `pgdyno show`: one stored result, or runs beside each other.
 
 use clap::Args;
-use pgdyno_results::analysis::analyse;
-use pgdyno_results::report;
-use pgdyno_results::store::Stored;
+use pgdyno_report::{self as report, RunReport};
+use pgdyno_store::Stored;
 
 use crate::context::Context;
 use crate::error::CommandError;
@@ -29,12 +28,12 @@ pub(crate) struct Options {
 pub(crate) fn run(options: &Options, context: &Context) -> Result<ExitStatus, CommandError> {
     let store = options.store.open()?;
     let [name] = options.run.as_slice() else {
-        let views = options.run.iter().map(|name| analyse(&store, &store.resolve(name)?));
-        let views = views.collect::<Result<Vec<_>, _>>()?;
+        let read = |name: &String| RunReport::read(&store, &store.resolve(name)?);
+        let runs = options.run.iter().map(read).collect::<Result<Vec<_>, _>>()?;
         print(&if options.json {
-            to_json_list(&views)?
+            to_json_list(&runs)?
         } else {
-            report::hosts(&views, context.width())
+            report::hosts(&runs, context.width())
         });
         return Ok(ExitStatus::Success);
     };
@@ -45,7 +44,7 @@ pub(crate) fn run(options: &Options, context: &Context) -> Result<ExitStatus, Co
     }
     print(&match stored {
         Stored::Run(run) => {
-            report::terminal(&analyse(&store, &run)?, context.width(), context.detail())
+            report::terminal(&RunReport::read(&store, &run)?, context.width(), context.detail())
         }
         Stored::Probe(probe) => render_probe(&store.probe(&probe)?, false)?,
         Stored::Crash(crash) => render_crash(&store.crash(&crash)?, false)?,

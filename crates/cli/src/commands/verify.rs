@@ -3,8 +3,8 @@
 use std::fmt::Write as _;
 
 use clap::Args;
-use pgdyno_results::report::text::plain;
-use pgdyno_results::store::{CheckedRecord, RecordState, Verification};
+use pgdyno_report::text::plain;
+use pgdyno_store::{CheckedRecord, RecordState, Verification};
 
 use crate::context::Context;
 use crate::error::CommandError;

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use pgdyno_model::PlannedTrial;
 use pgdyno_model::live::{LiveRecord, LiveRun, LiveState};
-use pgdyno_results::report::progress as words;
+use pgdyno_report::progress as words;
 
 /// Between two lines about the same work.
 const EVERY: Duration = Duration::from_secs(10);

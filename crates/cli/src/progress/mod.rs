@@ -24,7 +24,7 @@ use pgdyno_lab::wait;
 use pgdyno_model::live::{LiveRecord, LiveState};
 use pgdyno_model::progress::{Event, Notice, Progress};
 use pgdyno_model::units::Epoch;
-use pgdyno_results::report::progress as words;
+use pgdyno_report::progress as words;
 use rustix::process::getpgrp;
 use rustix::termios::{tcgetpgrp, tcgetwinsize};
 

@@ -3,7 +3,7 @@
 use crate::support::{FORCE, World, at_full_speed, is_filled, quick};
 use pgdyno_model::PlannedTrial;
 use pgdyno_model::record::SessionEnd;
-use pgdyno_results::store::Store;
+use pgdyno_store::Store;
 use pgdyno_test_support::records::Random;
 use pgdyno_test_support::synthetic;
 use serde_json::Value;

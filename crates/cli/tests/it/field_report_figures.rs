@@ -4,7 +4,7 @@
 //! it. The tables on a page are made from its run again, and must stand there as they are.
 //! `PGDYNO_TRUTH_WRITE=1`, with `-- --test-threads=1`, writes them.
 
-use pgdyno_results::analysis::host_noise::BUSY;
+use pgdyno_analysis::host_noise::BUSY;
 
 use crate::figures_support::bars::{Row, svg};
 use crate::figures_support::{

@@ -12,7 +12,7 @@ use pgdyno_model::{
     CrashRecord, LevelValue, Levels, Plan, PlannedTrial, ProbeRecord, RunRecord, TrialRecord,
     Verdict,
 };
-use pgdyno_results::store::Store;
+use pgdyno_store::Store;
 use pgdyno_test_support::records;
 
 /// A terminal's title, its clipboard, cursor movement, C1, DEL, text that runs backwards, and lines

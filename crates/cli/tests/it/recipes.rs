@@ -8,7 +8,7 @@ use std::os::unix::process::CommandExt as _;
 use std::process::Command;
 
 use crate::support::{Ended, World, ended, is_root};
-use pgdyno_results::store::Store;
+use pgdyno_store::Store;
 use pgdyno_test_support::skip;
 use pgdyno_test_support::zfs::Daemon;
 use serde_json::Value;

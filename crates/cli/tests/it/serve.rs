@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use crate::serve_support::Served;
 use crate::support::{World, is_root, signal};
 use pgdyno_model::record::RunState;
-use pgdyno_results::store::Store;
+use pgdyno_store::Store;
 use pgdyno_test_support::records::Random;
 use pgdyno_test_support::synthetic;
 use serde_json::{Value, json};

@@ -14,7 +14,7 @@ use pgdyno_model::PlannedTrial;
 use pgdyno_model::facts::Owner;
 use pgdyno_model::live::{LiveRecord, LiveRun};
 use pgdyno_model::units::Epoch;
-use pgdyno_results::store::Store;
+use pgdyno_store::Store;
 use serde_json::Value;
 
 const RUN: &str = "live-run";

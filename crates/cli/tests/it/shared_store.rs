@@ -9,7 +9,7 @@ use std::process::{Child, Command, Stdio};
 use crate::support::{Ended, World};
 use pgdyno_model::facts::Owner;
 use pgdyno_model::record::SessionRecord;
-use pgdyno_results::store::{OpenSession, SessionId, Store};
+use pgdyno_store::{OpenSession, SessionId, Store};
 use pgdyno_test_support::records::Random;
 use pgdyno_test_support::synthetic;
 use pgdyno_test_support::wait_for;

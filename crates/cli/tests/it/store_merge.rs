@@ -8,8 +8,8 @@ use std::time::Duration;
 
 use crate::support::{Ended, World};
 use pgdyno_model::units::Epoch;
-use pgdyno_results::notes::{Note, Notes};
-use pgdyno_results::store::Store;
+use pgdyno_store::Store;
+use pgdyno_store::notes::{Note, Notes};
 use pgdyno_test_support::records::Random;
 use pgdyno_test_support::synthetic;
 use rusqlite::Connection;

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use pgdyno_model::lab_host::LabHost;
 use pgdyno_model::record::SessionEnd;
-use pgdyno_results::store::Merge;
+use pgdyno_store::Merge;
 
 use super::connection::{Handle, Message, converse};
 use super::{Assignment, HostError, Reply};

@@ -3,7 +3,7 @@
 use std::io;
 
 use pgdyno_generators::Fault;
-use pgdyno_results::store::StoreError;
+use pgdyno_store::StoreError;
 use thiserror::Error;
 
 use crate::LabError;

@@ -11,7 +11,7 @@ use pgdyno_dataset::trust::Trust;
 use pgdyno_exec::paths::data_dir;
 use pgdyno_model::progress::Progress;
 use pgdyno_model::record::{RunState, SessionEnd};
-use pgdyno_results::store::StoreError;
+use pgdyno_store::StoreError;
 
 use super::{Assignment, Reply};
 use crate::run::{self, open_store, open_store_existing};

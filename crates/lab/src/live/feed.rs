@@ -15,7 +15,7 @@ use pgdyno_model::live::{LiveRecord, LiveRun};
 use pgdyno_model::progress::{Event, Progress, Warning};
 use pgdyno_model::record::SessionEnd;
 use pgdyno_model::units::Epoch;
-use pgdyno_results::report::progress::live_record;
+use pgdyno_report::progress::live_record;
 
 use super::error::LiveError;
 use super::live_folder::{LiveFolder, RECORDS, STOP, folder};

@@ -14,7 +14,7 @@ use pgdyno_exec::beneath::{Directory, FileIdentity};
 use pgdyno_exec::process::{is_alive, is_of_this_host};
 use pgdyno_model::facts::Owner;
 use pgdyno_model::live::{LiveRecord, LiveRun};
-use pgdyno_results::lock::{is_locked, try_lock};
+use pgdyno_store::lock::{is_locked, try_lock};
 
 use super::error::LiveError;
 

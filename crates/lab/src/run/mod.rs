@@ -20,12 +20,13 @@ mod trial_scheduler;
 use std::path::Path;
 use std::sync::atomic::AtomicBool;
 
+use pgdyno_analysis::host_noise::learn;
 use pgdyno_dataset::trust::Trust;
 use pgdyno_model::Plan;
 use pgdyno_model::progress::{Progress, Warning};
 use pgdyno_model::record::{RunState, SessionEnd};
-use pgdyno_results::analysis::host_noise::learn;
-use pgdyno_results::{Store, StoreError};
+use pgdyno_store::Store;
+use pgdyno_store::StoreError;
 pub use session::Outcome;
 use session::{Continued, Session};
 

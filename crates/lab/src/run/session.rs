@@ -11,8 +11,8 @@ use pgdyno_model::progress::{Activity, Event, Notice, Warning};
 use pgdyno_model::record::{RunRecord, SessionEnd, SessionRecord};
 use pgdyno_model::units::Epoch;
 use pgdyno_model::{PlannedTrial, TrialRecord};
-use pgdyno_results::store::{SessionId, Store};
 use pgdyno_storage::probe;
+use pgdyno_store::{SessionId, Store};
 
 use super::cluster_pool::ClusterPool;
 use super::storage_pool::StoragePool;

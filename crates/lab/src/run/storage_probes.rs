@@ -6,8 +6,8 @@ use pgdyno_model::ProbeRecord;
 use pgdyno_model::experiment::{ProbeKind, ProbeStages};
 use pgdyno_model::probe::ProbeResult;
 use pgdyno_model::progress::Notice;
-use pgdyno_results::store::{SessionId, Store};
 use pgdyno_storage::probe::{self, DiskOptions, DiskPlan, FsyncOptions, SizeSource};
+use pgdyno_store::{SessionId, Store};
 
 use crate::LabError;
 use crate::context::Context;

@@ -4,10 +4,10 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
+use pgdyno_analysis::stopping;
 use pgdyno_model::live::Outlook;
 use pgdyno_model::progress::EndReason;
 use pgdyno_model::{Measurement, Plan, PlannedTrial, TrialRecord};
-use pgdyno_results::analysis::stopping;
 
 /// Decision about a planned trial.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -6,7 +6,7 @@ use crate::quickstart::quickstart;
 use pgdyno_lab::{SessionEnd, run};
 use pgdyno_model::facts::BuildSource;
 use pgdyno_model::progress::Silent;
-use pgdyno_results::store::Store;
+use pgdyno_store::Store;
 use pgdyno_test_support::install;
 
 static GO_ON: AtomicBool = AtomicBool::new(false);

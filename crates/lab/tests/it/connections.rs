@@ -20,7 +20,7 @@ use pgdyno_model::progress::Silent;
 use pgdyno_model::target::{
     Address, ChannelBinding, RootCert, Secret, SessionAttrs, SslMode, Target, Tls,
 };
-use pgdyno_results::store::Store;
+use pgdyno_store::Store;
 use pgdyno_test_support::Session;
 use pgdyno_test_support::load::{TPCB, TPCB_TABLES, spec, unwatched};
 use rcgen::{BasicConstraints, CertificateParams, DnType, IsCa, KeyPair};

@@ -14,7 +14,7 @@ use pgdyno_model::target::{Address, Secret};
 use pgdyno_postgres::server_wide::put_back_leftovers;
 use pgdyno_postgres::sweep::{Outcome, sweep};
 use pgdyno_postgres::{Cluster, ExternalServer, ServerWide, StopMode};
-use pgdyno_results::store::Store;
+use pgdyno_store::Store;
 use pgdyno_test_support::{create_cluster as made, install};
 
 use crate::quickstart::{quickstart, quickstart_on};

@@ -1,9 +1,11 @@
 //! Stores that hold such records.
 
+use pgdyno_analysis::RunView;
+use pgdyno_analysis::analyse;
 use pgdyno_model::crash::Failing;
 use pgdyno_model::record::{SessionEnd, SessionRecord};
 use pgdyno_model::{CrashRecord, ProbeRecord, RunRecord, TrialRecord, Verdict};
-use pgdyno_results::{RunView, Store, analyse};
+use pgdyno_store::Store;
 
 use super::crash::crash_record;
 use super::probes::fsync_probe;

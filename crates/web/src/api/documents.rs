@@ -1,11 +1,11 @@
 //! The documents of the API. `docs/json.md` lists their schemas.
 
 use axum::response::Response;
+use pgdyno_analysis::Badge;
 use pgdyno_model::json::{self, Document as Schema};
 use pgdyno_model::record::RunState;
-use pgdyno_results::analysis::Badge;
-use pgdyno_results::notes::NoteVersion;
-use pgdyno_results::report::json::for_browser;
+use pgdyno_report::json::for_browser;
+use pgdyno_store::notes::NoteVersion;
 use serde::Serialize;
 
 use crate::listing::OtherRow;

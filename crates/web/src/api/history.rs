@@ -1,16 +1,16 @@
 //! `GET /api/history?recipe=R`: one recipe over time and hosts.
 
+use crate::digest::{RunDigest, TreatmentDigest};
 use axum::extract::rejection::QueryRejection;
 use axum::extract::{Query, State};
 use axum::http::StatusCode;
 use axum::response::Response;
-use pgdyno_results::digest::{RunDigest, TreatmentDigest};
-use pgdyno_results::store::ListedRun;
+use pgdyno_store::ListedRun;
 use serde::Deserialize;
 
 use super::documents::{History, HistoryPoint, TreatmentHistory, respond};
 use crate::app::{App, Shared, blocking};
-use crate::digests;
+use crate::digest::fill;
 use crate::response::ApiError;
 
 /// Most runs that one request analyses; others are found in the background.
@@ -45,7 +45,7 @@ fn of_recipe(app: &App, recipe: String) -> Result<History, ApiError> {
     let missing: Vec<&&ListedRun> = runs.iter().filter(is_missing).take(ANALYSED_MOST).collect();
     for run in missing {
         // A damaged run is left out of the history, and counted.
-        let _ = digests::add(app, run);
+        let _ = fill::add(app, run);
     }
     let mut history = History { recipe, treatments: Vec::new(), pending: 0 };
     // The newest first: its treatments give the order.

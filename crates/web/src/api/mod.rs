@@ -15,10 +15,10 @@ use axum::extract::{Path, Query, State};
 use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use flate2::read::GzDecoder;
+use pgdyno_analysis::comparison::runs::CompareOptions;
 use pgdyno_model::record::RunState;
-use pgdyno_results::analysis::compare_runs::CompareOptions;
-use pgdyno_results::notes::Notes;
-use pgdyno_results::report::{Page, json};
+use pgdyno_report::{Page, json};
+use pgdyno_store::notes::Notes;
 use serde::Deserialize;
 
 use self::documents::{Info, respond};

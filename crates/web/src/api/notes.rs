@@ -8,7 +8,7 @@ use axum::extract::{Path, State};
 use axum::http::StatusCode;
 use axum::response::Response;
 use pgdyno_model::units::Epoch;
-use pgdyno_results::notes::{Note, Notes};
+use pgdyno_store::notes::{Note, Notes};
 
 use super::documents::{NoteHistory, respond};
 use crate::app::{App, Shared, blocking};

@@ -2,11 +2,11 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use crate::digest::DigestCache;
 use axum::extract::State;
 use axum::response::Response;
-use pgdyno_results::digest::DigestCache;
-use pgdyno_results::notes::{Note, Notes};
-use pgdyno_results::store::{ListedRun, RunSummary};
+use pgdyno_store::notes::{Note, Notes};
+use pgdyno_store::{ListedRun, RunSummary};
 
 use super::documents::{NotedRow, RunRow, Runs, respond};
 use crate::app::{App, Shared, blocking};

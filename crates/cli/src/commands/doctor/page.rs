@@ -1,8 +1,8 @@
 //! Renders the findings of `pgdyno doctor` as a page.
 
 use pgdyno_lab::doctor::{Doctor, Severity};
-use pgdyno_results::report::fingerprint::{self, Row};
-use pgdyno_results::report::text::{plain, wrap};
+use pgdyno_report::fingerprint::{self, Row};
+use pgdyno_report::text::{plain, wrap};
 
 use crate::parts::{self, Part};
 

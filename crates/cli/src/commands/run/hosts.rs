@@ -4,9 +4,8 @@ use pgdyno_lab::file::{Override, Source, host_overrides};
 use pgdyno_lab::hosts::{Assignment, HostError, HostResult, hosts, run_on_hosts};
 use pgdyno_lab::{Prepared, SessionEnd, recipes};
 use pgdyno_model::lab_host::LabHost;
-use pgdyno_results::analysis::analyse;
-use pgdyno_results::report;
-use pgdyno_results::store::Store;
+use pgdyno_report::{self as report, RunReport};
+use pgdyno_store::Store;
 
 use super::options::Options;
 use crate::context::Context;
@@ -72,15 +71,15 @@ fn conclude(
     let mut views = Vec::new();
     for result in results {
         let Ok((run, end)) = &result.run else { continue };
-        let view = analyse(&Store::open_existing(options.store.path())?, run)?;
+        let read = RunReport::read(&Store::open_existing(options.store.path())?, run)?;
         print_line(&format!("== {}: {run}", result.host.name));
-        print(&report::terminal(&view, context.width(), context.detail()));
-        match (end, ExitStatus::of_crashes(&view)) {
+        print(&report::terminal(&read, context.width(), context.detail()));
+        match (end, ExitStatus::of_crashes(&read.view)) {
             (SessionEnd::Failed, _) => failed.push(result.host.name.clone()),
             (_, ExitStatus::Success) => {}
             (_, crashes) => status = crashes,
         }
-        views.push(view);
+        views.push(read);
     }
     if views.len() > 1 {
         print_line("== all hosts");

@@ -8,17 +8,16 @@ mod outcome;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
+use pgdyno_analysis::RunView;
+use pgdyno_analysis::host_noise::{self, Forecast, NoForecast};
 use pgdyno_audit::{Audit, ImportedRun};
 use pgdyno_lab::file::Override;
 use pgdyno_lab::notify::notify;
 use pgdyno_lab::run::{self as lab, Outcome};
 use pgdyno_lab::{Consent, LabError, Prepared, SessionEnd, recipes};
 use pgdyno_model::format::counted;
-use pgdyno_results::analysis::analyse;
-use pgdyno_results::analysis::host_noise::{self, Forecast, NoForecast};
-use pgdyno_results::report::Page;
-use pgdyno_results::store::{Store, StoreError};
-use pgdyno_results::{RunView, report};
+use pgdyno_report::{self as report, Page, RunReport};
+use pgdyno_store::{Store, StoreError};
 
 pub(crate) use self::options::Options;
 use self::outcome::OutcomeDocument;
@@ -92,14 +91,14 @@ fn measure(
         }
         outcome => outcome?,
     };
-    let view = analyse(&Store::open_existing(&store)?, &outcome.run)?;
-    document.measured(&outcome, &view);
+    let read = RunReport::read(&Store::open_existing(&store)?, &outcome.run)?;
+    document.measured(&outcome, &read);
     // The table comes before anything that can fail.
     if !is_standard_output(options.output.as_deref()) {
-        print(&report::terminal(&view, context.width(), context.detail()));
+        print(&report::terminal(&read, context.width(), context.detail()));
     }
-    let status = status_of(&outcome, &view);
-    match write_report(options, &view, recipe.as_deref(), &store) {
+    let status = status_of(&outcome, &read.view);
+    match write_report(options, &read, recipe.as_deref(), &store) {
         Ok(file) => document.report(file),
         // The outcome of the run matters more than a report that could not be written.
         Err(error) if status == ExitStatus::Success => return Err(error),
@@ -142,13 +141,13 @@ fn end_of(outcome: &Outcome) -> SessionEnd {
 /// Writes the run's report, and prints where it is. Returns the file, if it is one.
 fn write_report(
     options: &Options,
-    view: &RunView,
+    read: &RunReport,
     recipe: Option<&str>,
     store: &Path,
 ) -> Result<Option<PathBuf>, CommandError> {
-    let run = &view.run.id;
+    let run = &read.view.run.id;
     let destination = ReportDestination::new(options.output.as_deref(), store, run)?;
-    let file = destination.write(&Page::run(view)?)?.map(Path::to_owned);
+    let file = destination.write(&Page::run(read)?)?.map(Path::to_owned);
     if let Some(file) = &file {
         print("");
         print_line(&format!("report: {}", file.display()));

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use pgdyno_lab::run::Outcome;
 use pgdyno_lab::{LabError, SessionEnd};
 use pgdyno_model::json::Document;
-use pgdyno_results::RunView;
+use pgdyno_report::RunReport;
 use serde::Serialize;
 
 use crate::error::{CommandError, render_chain};
@@ -52,11 +52,11 @@ impl OutcomeDocument {
     }
 
     /// Notes what was measured.
-    pub(super) fn measured(&mut self, outcome: &Outcome, view: &RunView) {
+    pub(super) fn measured(&mut self, outcome: &Outcome, report: &RunReport) {
         self.run = Some(outcome.run.clone());
         self.state = outcome.end.into();
         self.failed = outcome.failed;
-        self.answer.clone_from(&view.answer);
+        self.answer.clone_from(&report.answer);
     }
 
     /// Notes where the report is, if it is a file.

@@ -6,7 +6,7 @@ use clap::Args;
 use pgdyno_lab::Bytes;
 use pgdyno_lab::run::{open_store, open_store_for_reading};
 use pgdyno_model::format::counted;
-use pgdyno_results::store::{Imported, Merge, Merged, Store};
+use pgdyno_store::{Imported, Merge, Merged, Store};
 
 use crate::commands::archive::carry_notes;
 use crate::context::Context;

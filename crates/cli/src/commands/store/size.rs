@@ -2,8 +2,8 @@
 
 use clap::Args;
 use pgdyno_lab::Bytes;
-use pgdyno_results::report::text::plain;
-use pgdyno_results::store::StoreSize;
+use pgdyno_report::text::plain;
+use pgdyno_store::StoreSize;
 
 use crate::commands::list::table;
 use crate::error::CommandError;
@@ -54,7 +54,7 @@ pub(crate) fn run(options: &Options) -> Result<ExitStatus, CommandError> {
 #[allow(clippy::cast_precision_loss)]
 fn contents(size: &StoreSize) -> String {
     let share = |bytes: u64| format!("{:.1}%", 100.0 * bytes as f64 / size.bytes.max(1) as f64);
-    let row = |found: &pgdyno_results::store::ContentSize| {
+    let row = |found: &pgdyno_store::ContentSize| {
         [found.content.to_owned(), Bytes(found.bytes).to_string(), share(found.bytes)]
     };
     let rows: Vec<_> = size.contents.iter().filter(|found| found.bytes > 0).map(row).collect();

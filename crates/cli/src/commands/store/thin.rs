@@ -4,8 +4,8 @@ use std::num::NonZeroU32;
 
 use clap::Args;
 use pgdyno_model::format::counted;
-use pgdyno_results::report::text::wrap;
-use pgdyno_results::store::{DEFAULT_EVERY_S, Store, Stored, Thinning};
+use pgdyno_report::text::wrap;
+use pgdyno_store::{DEFAULT_EVERY_S, Store, Stored, Thinning};
 
 use crate::commands::rm::{each_once, print_compacted};
 use crate::confirmation::Confirmation;

@@ -6,7 +6,7 @@ use std::process::Command;
 use pgdyno_model::record::SessionEnd;
 use pgdyno_model::units::Epoch;
 use pgdyno_model::{Find, Plan, PlannedTrial, Search};
-use pgdyno_results::store::Store;
+use pgdyno_store::Store;
 use serde_json::Value;
 
 use pgdyno_lab::search;

@@ -1,9 +1,9 @@
 //! The promises about a host's noise: what other experiments tell of two runs, and forecasts.
 
+use pgdyno_analysis::PairRow;
+use pgdyno_analysis::analyse;
+use pgdyno_analysis::host_noise::{forecast, learn};
 use pgdyno_model::Plan;
-use pgdyno_results::analyse;
-use pgdyno_results::analysis::PairRow;
-use pgdyno_results::analysis::host_noise::{forecast, learn};
 
 use super::cells::{ANY_LESS, Cell, Gate, LESS, Promise, TPS, World, cell};
 use super::pairs::Found;

@@ -3,9 +3,9 @@
 //! The program's JSON has the planned pairs only, its pages have all. So these are judged by the call
 //! that both make.
 
+use pgdyno_analysis::PairRow;
+use pgdyno_analysis::analyse;
 use pgdyno_model::Plan;
-use pgdyno_results::analyse;
-use pgdyno_results::analysis::PairRow;
 
 use super::cells::{Cell, Promise, TPS, World, cell};
 use pgdyno_test_support::records::Random;

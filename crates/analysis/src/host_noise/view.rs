@@ -1,0 +1,91 @@
+//! What `pgdyno noise --json` prints. Keys are only ever added.
+
+use pgdyno_model::json::Document;
+use pgdyno_model::units::Epoch;
+use pgdyno_stats::NoHostNoise;
+use serde::Serialize;
+
+/// Noise of tps of all hosts in a store.
+#[derive(Clone, Debug, Serialize)]
+pub struct NoiseView {
+    /// Hosts, that of the newest run first. Machines with other facts are other hosts, also where
+    /// they bear the same name.
+    pub hosts: Vec<HostNoiseView>,
+    /// Runs that were read (count): the newest completed ones of each host.
+    pub read: usize,
+    /// Completed runs in the store (count), without ad hoc ones.
+    pub completed: usize,
+}
+
+impl Document for NoiseView {
+    const SCHEMA: &'static str = "pgdyno.noise/1";
+}
+
+/// Noise of tps on one host.
+#[derive(Clone, Debug, Serialize)]
+pub struct HostNoiseView {
+    /// Name of the machine; none where its runs do not name it.
+    pub name: Option<String>,
+    /// What its facts differ in from those of the host of the newest run.
+    pub differs: Vec<&'static str>,
+    /// Its runs (count).
+    pub runs: usize,
+    /// Begin of the first.
+    #[serde(serialize_with = "pgdyno_model::format::as_text")]
+    pub since: Epoch,
+    /// Begin of the last.
+    #[serde(serialize_with = "pgdyno_model::format::as_text")]
+    pub until: Epoch,
+    /// How far a trial's tps would differ by what happens from second to second; `known_by` counts
+    /// trials.
+    pub seconds: Option<SpreadView>,
+    /// How far trials of one treatment in one run differ.
+    pub trials: Option<SpreadView>,
+    /// How far equal runs differ, beyond what their trials do.
+    pub between_runs: Option<SpreadView>,
+    /// Why nothing is said of the runs of another experiment.
+    pub unknown: Option<NoHostNoise>,
+    /// How far equal runs of one day differ; trials included.
+    pub runs_of_a_day: Option<SpreadView>,
+    /// How far days differ, beyond what their runs do.
+    pub days: Option<SpreadView>,
+    /// Its experiments, newest first.
+    pub experiments: Vec<ExperimentNoise>,
+    /// What a run of four treatments finds in 80% of cases, for some numbers of repeats.
+    pub finds: Vec<Finds>,
+    /// What a comparison of two runs of another experiment finds in 80% of cases (a share).
+    pub two_runs_find: Option<f64>,
+}
+
+/// One level of noise.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct SpreadView {
+    /// Relative standard deviation (a share: 0.01 for 1%).
+    pub spread: f64,
+    /// Degrees of freedom, or trials, that it is known by.
+    pub known_by: f64,
+}
+
+/// Noise of one experiment.
+#[derive(Clone, Debug, Serialize)]
+pub struct ExperimentNoise {
+    /// Name of its recipe or file.
+    pub recipe: String,
+    /// Runs (count).
+    pub runs: usize,
+    /// Treatments (count).
+    pub treatments: usize,
+    /// As [`HostNoiseView::trials`].
+    pub trials: Option<SpreadView>,
+    /// As [`HostNoiseView::between_runs`].
+    pub between_runs: Option<SpreadView>,
+}
+
+/// What a run with so many repeats finds.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct Finds {
+    /// Repeats (count).
+    pub repeats: u32,
+    /// The smallest true difference of two treatments that is significant in 80% of runs (a share).
+    pub difference: f64,
+}

@@ -1,0 +1,45 @@
+//! Analysis: from a run in the store to what can be said about it, in figures and kinds.
+//!
+//! [`analyse`] is the entry point for one run, [`comparison::runs::compare`] for two,
+//! [`host_noise::noise`] for a host, and [`stopping::wanted`] tells a run in progress which
+//! treatments to measure next. Nothing here makes a sentence: `pgdyno-report` does.
+
+pub mod badge;
+mod burst_credit;
+mod capacity;
+mod charts;
+pub mod comparison;
+mod devices;
+pub mod effect;
+mod factors;
+pub mod gate;
+mod generators;
+mod growth;
+pub mod host_noise;
+mod idle_device;
+pub mod noise_floor;
+mod observations;
+mod profile;
+mod promise;
+pub mod question;
+mod rates;
+mod records;
+mod run;
+mod scaling;
+mod server_log;
+mod stages;
+mod steadiness;
+pub mod stopping;
+mod telemetry;
+mod treatment;
+mod trial;
+mod view;
+mod waits;
+mod why;
+
+pub use badge::Badge;
+pub use idle_device::{DeviceUse, IdleDevice};
+pub use observations::Observations;
+pub use run::analyse;
+pub use treatment::label;
+pub use view::*;

@@ -1,0 +1,33 @@
+//! Views: the data of `pgdyno show RUN --json`, from which all reports are drawn.
+//!
+//! Keys are only ever added: scripts rely on them. [`RunView`] holds all others.
+
+mod comparison;
+mod crash;
+mod factors;
+mod generator;
+mod latency;
+mod pairs;
+mod run;
+mod treatment;
+mod trial;
+mod why;
+
+pub use comparison::{Comparison, RatioView, Withheld};
+pub use crash::GravestFault;
+pub use factors::{CoursePoint, CourseView, EffectView, InteractionView};
+pub use generator::GeneratorView;
+pub use latency::PERCENTILES;
+pub use latency::{LatencyInterval, LatencyRatio, LatencyView};
+pub use pairs::{PairRow, PairsView};
+pub use run::{
+    CapacityView, Compared, CurvePoint, Decision, Ended, FsyncView, LatencyFloor, NoiseFloor,
+    NoisePriorView, ObjectiveView, RunHead, RunView, ScalingView, ServerView, SessionView,
+    SettingView, StageProbeView, StoppingView,
+};
+pub use treatment::{NotRanked, TpsView, TreatmentCrash, TreatmentView, WaitView};
+pub use trial::{
+    Cause, Change, LogEvent, NotJudged, ObserverView, RateLine, RateTable, RelationSize,
+    SecondView, StatementView, Steadiness, TrialState, TrialView,
+};
+pub use why::{FigureView, GapPart, GapView, Part, PartView, WhyView};

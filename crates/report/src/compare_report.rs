@@ -1,0 +1,45 @@
+//! A comparison of two runs with everything that is said of it.
+
+use pgdyno_analysis::comparison::runs::{CompareError, CompareOptions, CompareView, compare};
+use pgdyno_store::Store;
+
+use crate::prose;
+
+/// A comparison with its words, which all its reports share.
+#[derive(Clone, Debug)]
+pub struct CompareReport {
+    /// Figures and kinds.
+    pub view: CompareView,
+    /// Summary in a sentence or two.
+    pub answer: Vec<String>,
+    /// Notes that a reader needs to trust or doubt the figures.
+    pub notes: Vec<String>,
+    /// Result of each gate for each pair as a sentence, in the view's order.
+    pub gates: Vec<String>,
+}
+
+impl CompareReport {
+    /// Finds the words for `view`.
+    pub fn new(view: CompareView) -> Self {
+        let gate = |gate| prose::gate(gate, &view.pairs[gate.pair].label);
+        Self {
+            answer: prose::pairs(&view.pairs, view.measure),
+            notes: view.notes.iter().map(prose::compare_note).collect(),
+            gates: view.gates.iter().map(gate).collect(),
+            view,
+        }
+    }
+
+    /// Compares side `b` with side `a`, and finds the words for it.
+    ///
+    /// # Errors
+    /// As [`compare`].
+    pub fn read(
+        store: &Store,
+        a: &str,
+        b: &str,
+        options: &CompareOptions,
+    ) -> Result<Self, CompareError> {
+        compare(store, a, b, options).map(Self::new)
+    }
+}

@@ -1,0 +1,57 @@
+//! Reports: every word and drawing. Views of `pgdyno-analysis` go in, text comes out.
+//!
+//! [`RunReport::read`] analyses a run and finds the words for it, [`CompareReport::read`] does so for
+//! two. `prose` has the sentences that all reports share. Each view has a function here: [`terminal()`] for a run, [`compare()`] for two, [`crash()`] for
+//! crash tests, [`probe()`] for probes. [`json`](mod@json) prints any of them, and [`Page`] makes an
+//! HTML file of any: one file that needs no network.
+
+pub mod audit;
+mod compare;
+mod compare_report;
+mod crash;
+mod document;
+mod error;
+pub mod export;
+mod file;
+pub mod fingerprint;
+mod generators;
+mod headline;
+mod hosts;
+pub mod json;
+pub mod metrics;
+mod noise;
+mod note;
+mod page;
+mod probe;
+pub mod progress;
+mod prose;
+mod run_report;
+mod side_by_side;
+mod smart;
+mod stack;
+mod table;
+mod terminal;
+pub mod text;
+
+pub use crate::prose::on_a_busy_host;
+pub(crate) use compare::escaped as markdown_text;
+pub use compare::{compare, compare_markdown};
+pub use compare_report::CompareReport;
+pub use crash::{CrashView, FaultView, FilesystemsView, PowerView, StatesView, crash};
+pub use document::SideBySideReport;
+pub use error::ReportError;
+pub use file::is_report;
+pub(crate) use file::replace;
+pub use headline::{Caution, Headline, KeyFigure, Panel, Proof, ProofKind, Tier};
+pub use hosts::hosts;
+pub use noise::{forecast, noise};
+pub use note::{Note, NoteKind};
+#[cfg(feature = "schema")]
+pub use page::schema;
+pub use page::{ComparedPage, FrontEnd, Page, front_end};
+pub use probe::probe;
+pub use run_report::RunReport;
+pub use side_by_side::side_by_side;
+pub use terminal::terminal;
+pub(crate) use terminal::{LEGEND as TABLE_LEGEND, TreatmentTable, treatment_table};
+pub use text::Detail;

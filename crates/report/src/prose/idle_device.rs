@@ -1,0 +1,22 @@
+//! Whether the disk was under test at all.
+
+use pgdyno_analysis::IdleDevice;
+use pgdyno_model::{AnswerKind, Plan, format};
+
+/// Says in how many trials the disk was not under test, in a run that asks about a disk.
+pub(super) fn idle_device(found: &IdleDevice, plan: &Plan) -> Option<String> {
+    let first = found.first.as_ref().filter(|_| asks_about_a_disk(plan))?;
+    Some(format!(
+        "In {} of {} the processors may have been the limit. In the first of them {}.",
+        found.idle,
+        format::counted(found.judged as u64, "trial"),
+        first.machine_use(),
+    ))
+}
+
+/// Whether what a disk does is the question: storages or their settings vary, or one is judged.
+fn asks_about_a_disk(plan: &Plan) -> bool {
+    let is_of_disk = |factor: &String| factor == "storage" || factor.starts_with("device.");
+    plan.factors.iter().any(is_of_disk)
+        || plan.answer.as_ref().is_some_and(|answer| answer.kind == AnswerKind::Acceptance)
+}

@@ -1,0 +1,244 @@
+//! Archives: stores of their own with chosen records.
+//!
+//! A new store is written into a folder that nobody else may look into, checked, and then given its
+//! name, so that there is never half of one under that name. `merge` takes records back.
+
+use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
+use pgdyno_model::lab_host::LabHost;
+use pgdyno_model::units::Epoch;
+use rusqlite::{Transaction, params};
+use rustix::fs::{CWD, RenameFlags};
+use rustix::io::Errno;
+
+use super::copy::{self, Digest};
+use super::error::sqlite;
+use super::{Store, StoreError, Stored, seal};
+
+impl Store {
+    /// Every record by itself, newest first: runs with all that belongs to them, then probes, crash
+    /// tests and imports.
+    ///
+    /// # Errors
+    /// [`StoreError::Sqlite`].
+    pub fn all_records(&self) -> Result<Vec<Stored>, StoreError> {
+        let ids = |sql: &str| self.rows("list what is stored", sql, params![], |row| row.get(0));
+        let newest = "WHERE run IS NULL ORDER BY started_at DESC, rowid DESC";
+        let mut all: Vec<Stored> = Vec::new();
+        all.extend(
+            ids("SELECT id FROM run ORDER BY started_at DESC, rowid DESC")?
+                .into_iter()
+                .map(Stored::Run),
+        );
+        let probes = ids(&format!("SELECT id FROM probe_record {newest}"))?;
+        all.extend(probes.into_iter().map(Stored::Probe));
+        let crashes = ids(&format!("SELECT id FROM crash_record {newest}"))?;
+        all.extend(crashes.into_iter().map(Stored::Crash));
+        all.extend(self.import_ids()?.into_iter().map(Stored::Imported));
+        Ok(all)
+    }
+
+    /// Writes `records` whole into a new store at `file`, and checks it. `stop` ends it.
+    ///
+    /// # Errors
+    /// [`StoreError::Exists`] if there is a file; [`StoreError::SharedFolder`] as root for a folder
+    /// in which another account may put another file in its place; [`StoreError::SessionOpen`];
+    /// [`StoreError::Damaged`]; [`StoreError::Io`]; [`StoreError::Sqlite`].
+    pub fn archive(
+        &self,
+        records: &[Stored],
+        file: &Path,
+        stop: Arc<AtomicBool>,
+    ) -> Result<(), StoreError> {
+        refuse_existing(file)?;
+        for record in records {
+            self.refuse_at_work(record.id())?;
+            self.check(record.id())?;
+        }
+        write_new(file, stop, |archive| {
+            let doing = "copy a record";
+            archive.in_transaction(doing, |to| copy_records(self, to, records, |_| Ok(())))
+        })
+    }
+
+    /// The file that a record was imported from, and when; none for one that was made here.
+    ///
+    /// # Errors
+    /// [`StoreError::Sqlite`].
+    pub fn arrival(&self, record: &str) -> Result<Option<(String, Epoch)>, StoreError> {
+        let found = self.rows(
+            "look where a record came from",
+            "SELECT source, arrived_at FROM arrival WHERE record = ? ORDER BY id DESC LIMIT 1",
+            [record],
+            |row| Ok((row.get(0)?, Epoch(row.get(1)?))),
+        )?;
+        Ok(found.into_iter().next())
+    }
+
+    /// The name by which `pgdyno run --hosts` knew the machine that a run came from.
+    ///
+    /// # Errors
+    /// [`StoreError::Sqlite`].
+    pub fn host_name(&self, run: &str) -> Result<Option<String>, StoreError> {
+        let origin = self.arrival(run)?;
+        Ok(origin.and_then(|(source, _)| host_of(&source)))
+    }
+
+    /// Refuses a record that no command could show, and an id that pgdyno would not give.
+    pub(super) fn refuse_unreadable(&self, record: &Stored) -> Result<(), StoreError> {
+        let id = record.id();
+        let is_plain = |c: char| c.is_ascii_alphanumeric() || "_-.".contains(c);
+        if id.starts_with(['.', '-']) || id.len() > 200 || !id.chars().all(is_plain) {
+            return Err(self.corrupt("a record", &format!("its id `{id}` is none of pgdyno's")));
+        }
+        match record {
+            Stored::Run(run) => {
+                self.run(run)?;
+                self.sessions(run)?;
+                self.fsync_rates(run)?;
+                for probe in self.probes()?.iter().filter(|p| p.run.as_deref() == Some(run)) {
+                    self.probe(&probe.id)?;
+                }
+                self.crashes_of(run)?;
+                self.trial_ids(run)?.into_iter().try_for_each(|id| self.trial(id).map(|_| ()))
+            }
+            Stored::Probe(probe) => self.probe(probe).map(|_| ()),
+            Stored::Crash(crash) => self.crash(crash).map(|_| ()),
+            Stored::Imported(import) => self.import(import).map(|_| ()),
+        }
+    }
+
+    pub(super) fn digest(&self, record: &str) -> Result<Option<Digest>, StoreError> {
+        Digest::read(&self.connection, record).map_err(self.failed("read a record"))
+    }
+}
+
+/// Copies `records` of `from` to `to`, which is in a transaction, and checks that they are what they
+/// were. `also` is done for each that is new.
+pub(super) fn copy_records(
+    from: &Store,
+    to: &Transaction<'_>,
+    records: &[Stored],
+    also: impl Fn(&str) -> rusqlite::Result<()>,
+) -> Result<(), StoreError> {
+    let path: PathBuf = to.path().unwrap_or_default().into();
+    let failed = sqlite(&path, "copy a record");
+    // Lists show the newest row first where two began at one time.
+    for record in records.iter().rev() {
+        let id = record.id();
+        let theirs = Digest::read(&from.connection, id).map_err(&failed)?;
+        // Another process may have taken it over since it was looked for.
+        match Digest::read(to, id).map_err(&failed)? {
+            Some(ours) if Some(&ours) == theirs.as_ref() => continue,
+            Some(_) => return Err(StoreError::AtWork { run: id.to_owned() }),
+            None => {}
+        }
+        copy::copy(&from.connection, to, id).map_err(&failed)?;
+        also(id).map_err(&failed)?;
+        let is_whole = || -> rusqlite::Result<bool> {
+            let is_sound = seal::check(to, id)?.damage.is_empty();
+            Ok(is_sound && Digest::read(to, id)? == theirs)
+        };
+        if !is_whole().map_err(&failed)? {
+            let (what, found) = (format!("a copy of {id}"), "it differs from what was copied");
+            return Err(StoreError::Corrupt { path, what, found: found.to_owned() });
+        }
+    }
+    Ok(())
+}
+
+/// Has `fill` write a new store, checks it, and gives it the name `file`. `stop` ends it.
+pub(super) fn write_new<T>(
+    file: &Path,
+    stop: Arc<AtomicBool>,
+    fill: impl FnOnce(&mut Store) -> Result<T, StoreError>,
+) -> Result<T, StoreError> {
+    refuse_existing(file)?;
+    let folder = file.parent().filter(|folder| !folder.as_os_str().is_empty());
+    let folder = folder.unwrap_or_else(|| ".".as_ref());
+    refuse_shared(folder)?;
+    let io = |doing, path: PathBuf| move |source| StoreError::Io { doing, path, source };
+    let private = tempfile::Builder::new()
+        .prefix(".pgdyno-archive-")
+        .permissions(std::fs::Permissions::from_mode(0o700))
+        .tempdir_in(folder)
+        .map_err(io("make a folder in", folder.into()))?;
+    let unnamed = private.path().join("archive");
+    let mut store = Store::open(&unnamed).map_err(|error| error.at(file))?;
+    store.stop_by(Arc::clone(&stop))?;
+    let filled = fill(&mut store).map_err(|error| error.at(file))?;
+    drop(store);
+    let mut written = Store::open_existing(&unnamed)?;
+    written.stop_by(stop)?;
+    if !written.verify(&[])?.sound {
+        return Err(written.corrupt("rows", &"the file is not as it was written"));
+    }
+    drop(written);
+    give_name(&unnamed, file)?;
+    // The name must last as long as what it names.
+    std::fs::File::open(folder)
+        .and_then(|folder| folder.sync_all())
+        .map_err(io("write the folder", folder.into()))?;
+    Ok(filled)
+}
+
+fn refuse_existing(file: &Path) -> Result<(), StoreError> {
+    match file.symlink_metadata() {
+        Ok(_) => Err(StoreError::Exists { path: file.into() }),
+        Err(_) => Ok(()),
+    }
+}
+
+/// Gives `unnamed` the name `file`, which nothing may have yet.
+fn give_name(unnamed: &Path, file: &Path) -> Result<(), StoreError> {
+    let renamed = match rustix::fs::renameat_with(CWD, unnamed, CWD, file, RenameFlags::NOREPLACE) {
+        // Some filesystems have no such call. A link to an existing name is refused by all.
+        Err(Errno::INVAL | Errno::NOSYS | Errno::NOTSUP) => {
+            rustix::fs::linkat(CWD, unnamed, CWD, file, rustix::fs::AtFlags::empty())
+        }
+        other => other,
+    };
+    match renamed {
+        Ok(()) => Ok(()),
+        Err(Errno::EXIST) => Err(StoreError::Exists { path: file.into() }),
+        Err(errno) => {
+            Err(StoreError::Io { doing: "name", path: file.into(), source: errno.into() })
+        }
+    }
+}
+
+/// Refuses, as root, a folder in which another account may rename what root makes.
+fn refuse_shared(folder: &Path) -> Result<(), StoreError> {
+    const STICKY: u32 = 0o1000;
+    if !rustix::process::geteuid().is_root() {
+        return Ok(());
+    }
+    let found = std::fs::metadata(folder).map_err(|source| StoreError::Io {
+        doing: "look at",
+        path: folder.into(),
+        source,
+    })?;
+    let is_open = found.mode() & 0o022 != 0 && found.mode() & STICKY == 0;
+    if found.uid() == 0 && !is_open {
+        return Ok(());
+    }
+    Err(StoreError::SharedFolder { folder: folder.into() })
+}
+
+impl StoreError {
+    /// The same failure, of the archive that is to be called `file`.
+    fn at(self, file: &Path) -> Self {
+        match self {
+            Self::Sqlite { doing, source, .. } => sqlite(file, doing)(source),
+            other => other,
+        }
+    }
+}
+
+/// The host that a record's source names: `db1` of `ssh:db1`. Other sources are files.
+pub(super) fn host_of(source: &str) -> Option<String> {
+    source.parse::<LabHost>().ok().map(|host| host.name)
+}
