@@ -330,9 +330,9 @@ pub struct DiskPoint {
     pub length: Bytes,
     /// Duration (seconds).
     pub seconds: f64,
-    /// Reads; none for a pattern without any.
+    /// Reads; none if there were none.
     pub read: Option<Transfers>,
-    /// Writes; none for a pattern without any.
+    /// Writes; none if there were none.
     pub write: Option<Transfers>,
 }
 

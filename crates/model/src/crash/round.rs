@@ -66,6 +66,6 @@ pub struct Round {
     pub ledger: Option<String>,
     /// Lines of the server's log that bear on it.
     pub log: String,
-    /// Folder with the remains of a failed round.
+    /// Folder with the remains of a failed round; none where nothing was kept.
     pub kept: Option<String>,
 }

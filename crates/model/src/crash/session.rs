@@ -193,7 +193,7 @@ pub struct CrashRecord {
     pub run: Option<String>,
     /// Index of the run's treatment that was crashed.
     pub treatment: Option<usize>,
-    /// Subject of the session in a few words: the recipe, folder or server that was crashed.
+    /// Name of the crashed storage, programs and settings, in a few words.
     pub name: String,
     /// When it began.
     pub started_at: Epoch,
