@@ -10,7 +10,7 @@ use thiserror::Error;
 
 use super::tls::TlsError;
 
-/// What kind of sessions a server offers, for `target_session_attrs`.
+/// Kind of sessions that a server offers, for `target_session_attrs`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, strum::Display)]
 pub enum ServerKind {
     /// A server in recovery.
@@ -25,8 +25,8 @@ pub enum ServerKind {
 }
 
 impl ServerKind {
-    /// Asks for the two facts of [`ServerKind::new`]. Behind a pooler the session's path may be
-    /// anybody's, so that the names are qualified.
+    /// Query for the two facts of [`ServerKind::new`]. Its names are qualified: behind a pooler the
+    /// session's search path may be anybody's.
     pub(crate) const QUERY: &str = "SELECT pg_catalog.pg_is_in_recovery()::pg_catalog.text, \
         pg_catalog.current_setting('transaction_read_only')";
 
@@ -123,13 +123,19 @@ pub enum ConnectError {
         found: ServerKind,
     },
     /// Each of several servers failed.
-    #[error("none of {} servers serves: {}", errors.len(), errors.iter().map(ToString::to_string).collect::<Vec<_>>().join("; "))]
+    #[error(
+        "none of {} servers serves: {}",
+        errors.len(), errors.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ")
+    )]
     NoneServes {
         /// The errors, one a server.
         errors: Vec<ConnectError>,
     },
     /// A message of a type that may not occur during start-up.
-    #[error("cannot speak PostgreSQL's protocol with {address}: message `{}` during start-up", tag.escape_ascii())]
+    #[error(
+        "cannot speak PostgreSQL's protocol with {address}: message `{}` during start-up",
+        tag.escape_ascii()
+    )]
     Unexpected {
         address: Address,
         /// The type byte.

@@ -17,7 +17,8 @@
 //! use pgdyno_connect::conninfo::{ConnectOptions, resolve};
 //! use pgdyno_connect::{CONNECT_TIMEOUT, cancel, connect};
 //!
-//! let options = ConnectOptions { dsn_or_dbname: Some("host=db.example".into()), ..Default::default() };
+//! let dsn_or_dbname = Some("host=db.example".into());
+//! let options = ConnectOptions { dsn_or_dbname, ..Default::default() };
 //! let servers = resolve(&options)?.servers;
 //! let session = connect(&servers.targets[0], CONNECT_TIMEOUT)?;
 //! if let Some(key) = &session.key {

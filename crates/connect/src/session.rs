@@ -61,8 +61,8 @@ fn connect_until(
     })
 }
 
-/// Asks the server of `target` to cancel the statement of the session with `key`, and waits until it
-/// has read that, as libpq does: then it closes the connection. The request is encrypted if the
+/// Asks the server of `target` to cancel the statement of the session with `key`, and waits until
+/// it has read that, as libpq does: then it closes the connection. The request is encrypted if the
 /// session is.
 ///
 /// # Errors

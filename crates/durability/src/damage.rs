@@ -1,14 +1,14 @@
-//! What tells of damage in what a server says: the SQLSTATEs and the lines of its log.
+//! Signs of damage: SQLSTATEs that a server answers with, and lines of its log.
 //!
-//! All that is not in these lists is no finding: an error that pgdyno has not thought of leaves the
-//! round *unknown*.
+//! Anything outside these lists is no finding: an error that pgdyno does not know leaves the round
+//! *unknown*.
 
-/// SQLSTATEs with which a server refuses what was durably there before the fault, each with why it
-/// does so.
+/// SQLSTATEs with which a server refuses data that was durable before the fault, each with the
+/// reason.
 ///
-/// They are PostgreSQL's (its documentation, Appendix A, "PostgreSQL Error Codes"). What
-/// `errcode_for_file_access()` (src/backend/utils/error/elog.c) makes of an errno is named where it
-/// comes from there.
+/// The codes are PostgreSQL's (documentation, Appendix A, "PostgreSQL Error Codes"). Where the
+/// server derives a code from an errno, by `errcode_for_file_access()`
+/// (src/backend/utils/error/elog.c), the reason names the errno.
 const DAMAGE: &[(&str, &str)] = &[
     ("58030", "io_error: the system gave EIO for a file"),
     ("58P01", "undefined_file: the system gave ENOENT for a file that the catalogs name"),
@@ -29,19 +29,19 @@ const NO_WRITES: &[(&str, &str)] = &[
     ("54000", "program_limit_exceeded: as in refusing transaction ids for fear of wraparound"),
 ];
 
-/// Whether an error with `sqlstate` says that what was durably there is damaged or gone. Class XX
-/// is PostgreSQL's own: *data_corrupted*, *index_corrupted*, and the *internal_error* of what must
-/// never be.
+/// Whether an error with `sqlstate` shows that durable data is damaged or gone. All of class XX
+/// does: *data_corrupted*, *index_corrupted*, and *internal_error*, which stands for states that
+/// must never occur.
 pub fn is_damage(sqlstate: &str) -> bool {
     sqlstate.starts_with("XX") || DAMAGE.iter().any(|(code, _)| *code == sqlstate)
 }
 
-/// Whether a write that failed with `sqlstate` says that the server takes none.
+/// Whether a write that failed with `sqlstate` shows that the server takes no writes.
 pub fn refuses_writes(sqlstate: &str) -> bool {
     is_damage(sqlstate) || NO_WRITES.iter().any(|(code, _)| *code == sqlstate)
 }
 
-/// Tell of damage wherever they stand.
+/// Words of a log line that show damage at any severity.
 const SIGNS: &[&str] = &[
     "PANIC:",
     "invalid page in block",
@@ -55,15 +55,15 @@ const SIGNS: &[&str] = &[
     "missing chunk number",
 ];
 
-/// Tell of damage where the server gave something up for it. Without that they also stand in lines
-/// of good servers, such as `LOG:  could not open statistics file`.
+/// Words that show damage in a line of a [`GRAVE`] severity. In other lines good servers use them
+/// too: `LOG:  could not open statistics file`.
 const GRAVE_SIGNS: &[&str] =
     &["could not open file", "could not access file", "could not fsync file"];
 
-/// Severities with which something is given up.
+/// Severities of lines in which the server gives something up.
 const GRAVE: &[&str] = &["ERROR:", "FATAL:"];
 
-/// The lines of a server's log, in English, that tell of damage.
+/// Returns the lines of a server's log, in English, that show damage.
 pub fn damage_in(log: &str) -> Vec<String> {
     log.lines().filter(|line| tells_of_damage(line)).map(|line| line.trim().to_owned()).collect()
 }
@@ -74,8 +74,8 @@ fn tells_of_damage(line: &str) -> bool {
     has(SIGNS) || line.starts_with("TRAP:") || (has(GRAVE) && has(GRAVE_SIGNS)) || is_crash(line)
 }
 
-/// Whether a process of the server ended by a signal that nobody sent. pgdyno sends 9, and so does
-/// whoever needs memory.
+/// Whether the line reports a process of the server that a signal ended, other than signal 9.
+/// pgdyno sends that one, and so does the kernel when memory runs out.
 fn is_crash(line: &str) -> bool {
     let signal = line.split_once("was terminated by signal ").map(|(_, rest)| rest);
     signal.is_some_and(|rest| rest.split(|c: char| !c.is_ascii_digit()).next() != Some("9"))
@@ -109,22 +109,34 @@ mod tests {
     fn lines_of_damage_are_told_from_those_of_every_recovery() {
         let bad = [
             "2026-11-22 10:00:00 UTC [7] PANIC:  could not locate a valid checkpoint record",
-            "2026-11-22 10:00:00 UTC [7] LOG:  server process (PID 9) was terminated by signal 11: Segmentation fault",
-            "2026-11-22 10:00:00 UTC [7] LOG:  startup process (PID 9) was terminated by signal 6: Aborted",
+            "2026-11-22 10:00:00 UTC [7] LOG:  server process (PID 9) was terminated by signal 11: \
+             Segmentation fault",
+            "2026-11-22 10:00:00 UTC [7] LOG:  startup process (PID 9) was terminated by \
+             signal 6: Aborted",
             "TRAP: failed Assert(\"false\"), File: \"xlog.c\", Line: 1",
-            "2026-11-22 10:00:00 UTC [7] ERROR:  xlog flush request 0/5 is not satisfied --- flushed only to 0/3",
-            "2026-11-22 10:00:00 UTC [7] WARNING:  page 5 of relation base/5/16384 is uninitialized",
+            "2026-11-22 10:00:00 UTC [7] ERROR:  xlog flush request 0/5 is not satisfied --- \
+             flushed only to 0/3",
+            "2026-11-22 10:00:00 UTC [7] WARNING:  page 5 of relation base/5/16384 \
+             is uninitialized",
             "2026-11-22 10:00:00 UTC [7] ERROR:  invalid page in block 7 of relation base/5/16384",
-            "2026-11-22 10:00:00 UTC [7] ERROR:  could not open file \"base/5/16384\": No such file or directory",
-            "2026-11-22 10:00:00 UTC [7] ERROR:  could not read block 3 in file \"base/5/1\": Input/output error",
+            "2026-11-22 10:00:00 UTC [7] ERROR:  could not open file \"base/5/16384\": No such \
+             file or directory",
+            "2026-11-22 10:00:00 UTC [7] ERROR:  could not read block 3 in file \"base/5/1\": \
+             Input/output error",
         ];
         let good = [
-            "2026-11-22 10:00:00 UTC [7] LOG:  database system was not properly shut down; automatic recovery in progress",
-            "2026-11-22 10:00:00 UTC [7] LOG:  invalid record length at 0/19E3C48: wanted 24, got 0",
-            "2026-11-22 10:00:00 UTC [7] LOG:  redo done at 0/19E3C10 system usage: CPU: user: 0.00 s",
-            "2026-11-22 10:00:00 UTC [7] LOG:  server process (PID 9) was terminated by signal 9: Killed",
-            "2026-11-22 10:00:00 UTC [7] LOG:  could not open file \"pg_stat/x\": No such file or directory",
-            "2026-11-22 10:00:00 UTC [7] LOG:  could not receive data from client: Connection reset by peer",
+            "2026-11-22 10:00:00 UTC [7] LOG:  database system was not properly shut down; \
+             automatic recovery in progress",
+            "2026-11-22 10:00:00 UTC [7] LOG:  invalid record length at 0/19E3C48: \
+             wanted 24, got 0",
+            "2026-11-22 10:00:00 UTC [7] LOG:  redo done at 0/19E3C10 system usage: \
+             CPU: user: 0.00 s",
+            "2026-11-22 10:00:00 UTC [7] LOG:  server process (PID 9) was terminated by \
+             signal 9: Killed",
+            "2026-11-22 10:00:00 UTC [7] LOG:  could not open file \"pg_stat/x\": No such \
+             file or directory",
+            "2026-11-22 10:00:00 UTC [7] LOG:  could not receive data from client: \
+             Connection reset by peer",
             "2026-11-22 10:00:00 UTC [7] FATAL:  the database system is starting up",
         ];
         assert_eq!(damage_in(&bad.join("\n")).len(), bad.len());

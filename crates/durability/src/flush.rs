@@ -27,15 +27,16 @@ use pgdyno_model::ledger::{LogPositions, Token};
 /// A flush that a disk did, by the numbers of the disk's events.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FlushEvent {
-    /// Its own number, when it was done.
+    /// Number of the event at which the flush was done.
     pub number: u64,
-    /// The newest event when it was asked for.
+    /// Newest event when the flush was requested: it covers all events up to this one.
     pub covers: u64,
 }
 
-/// Returns the acknowledged transactions of `commits` that none of `flushes` covers. `records` has
-/// the numbers of the writes with which their commit records were whole, as far as they are known.
-/// The flushes are in the order in which they were done. One may cover any number of commits (group
+/// Returns the acknowledged transactions of `commits` that no flush covers.
+///
+/// `records` has, where known, the number of the write that completed each commit record. The
+/// `flushes` are in the order of completion. One flush may cover any number of commits (group
 /// commit).
 pub fn early_acknowledgements(
     commits: &BTreeMap<Token, LogPositions>,

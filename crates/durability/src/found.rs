@@ -100,7 +100,8 @@ pub struct Contents {
     pub btrees: Observed<Vec<String>>,
     /// Complaints of amcheck about tables.
     pub heaps: Observed<Vec<String>>,
-    /// Entries of B-trees that lead to no tuple of their table, or to one that another row takes later.
+    /// Entries of B-trees that lead to no tuple of their table, or to one that another row takes
+    /// later.
     pub pointers: Observed<Vec<String>>,
     /// Tuples that contradict the visibility map: a page marked all-visible hides its dead and
     /// uncommitted tuples from vacuum and index-only scans.
@@ -222,10 +223,10 @@ pub struct Promise {
 /// a CPU to run on. So an honest disk with slow flushes, or an honest but busy machine, loses older
 /// ones: they are *late*.
 ///
-/// What decides between a late WAL writer and a storage that forgets is the server's own word. WAL
-/// that the server reported as flushed must be there, however young. WAL that it never reported as
-/// flushed was never the storage's to keep, however old: with
-/// [`durable_before`](Self::durable_before) known, age alone condemns nobody.
+/// The server's own word decides between a late WAL writer and a storage that forgets. WAL that the
+/// server reported as flushed must be there, however young. WAL that it never reported as flushed
+/// was never the storage's to keep, however old: with [`durable_before`](Self::durable_before)
+/// known, age alone condemns nobody.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct AsynchronousCommit {
     /// The setting: how long the WAL writer sleeps in a cycle.

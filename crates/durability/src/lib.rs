@@ -13,8 +13,8 @@
 //! [`history_at`] gives the ledger for a cut that was not made, at an event of a recorded disk, and
 //! [`early_acknowledgements`] accounts for its flushes.
 //!
-//! Without a fault, [`agreement()`] compares counts of rows with acknowledgements. [`is_damage`] and
-//! [`damage_in`] list the SQLSTATEs and log lines that mean damage.
+//! Without a fault, [`agreement()`] compares counts of rows with acknowledgements. [`is_damage`]
+//! and [`damage_in`] list the SQLSTATEs and log lines that mean damage.
 //!
 //! ```
 //! use std::time::Duration;

@@ -5,8 +5,8 @@ use std::path::PathBuf;
 use pgdyno_exec::mountinfo::{self, MountEntry};
 use pgdyno_model::facts::{BlockDevice, FilesystemBeneath};
 
-/// Returns the filesystems beneath `mount`, which lies on `devices`: the one that holds an overlay's
-/// upper directory, those that hold the files of loop devices, and so on to the bottom.
+/// Returns the filesystems beneath `mount`, which lies on `devices`: the one that holds an
+/// overlay's upper directory, those that hold the files of loop devices, and so on to the bottom.
 ///
 /// An upper directory that cannot be seen from here, as in a container, ends the way down.
 pub(super) fn beneath(
@@ -38,8 +38,8 @@ pub(super) fn beneath(
     found
 }
 
-/// Returns the mount that has an overlay's files, as far down as can be seen; `mount` itself if it is
-/// no overlay.
+/// Returns the mount that has an overlay's files, as far down as can be seen; `mount` itself if it
+/// is no overlay.
 pub(super) fn under_overlays<'a>(
     mounts: &'a [MountEntry],
     mount: &'a MountEntry,
@@ -69,7 +69,8 @@ mod tests {
         let here = here.display();
         let mounts = mountinfo::parse(&format!(
             "20 1 254:1 / / rw - ext4 /dev/vda1 rw,nobarrier\n\
-             21 20 0:40 / /over rw - overlay overlay rw,lowerdir=/l,upperdir={here},workdir=/w,fsync=volatile\n\
+             21 20 0:40 / /over rw - overlay overlay \
+             rw,lowerdir=/l,upperdir={here},workdir=/w,fsync=volatile\n\
              22 20 7:1 / /looped rw - ext4 /dev/loop1 rw\n\
              23 20 0:41 / /memory rw - tmpfs tmpfs rw\n\
              24 20 0:42 / /blind rw - overlay overlay rw,upperdir=relative\n"

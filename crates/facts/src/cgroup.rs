@@ -1,5 +1,4 @@
-//! What this process and the servers that it starts may use of the machine: control groups and CPU
-//! affinity.
+//! Limits of this process and of the servers that it starts: control groups and CPU affinity.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -12,8 +11,8 @@ use pgdyno_model::units::Bytes;
 use super::text::value_of;
 use super::tree::Tree;
 
-/// Returns the tightest limits of this process's own groups and of all above them. `memory` is the
-/// machine's; a limit beyond it is none.
+/// Returns the tightest limits of this process's own control groups and all groups above them.
+/// `memory` is the machine's; a limit beyond it is no limit.
 pub(super) fn read(tree: &Tree, mounts: &[MountEntry], memory: Bytes) -> CgroupFacts {
     let membership = tree.read("proc/self/cgroup").unwrap_or_default();
     let cpus = cpu_quota(&membership, mounts, |path| tree.read(path));
@@ -32,8 +31,8 @@ pub(super) fn read(tree: &Tree, mounts: &[MountEntry], memory: Bytes) -> CgroupF
             }
         }
     }
-    // What `taskset` allows, within what the groups do. A control group's own set may be missing here
-    // where a container does not see it.
+    // What `taskset` allows, within what the groups do. A control group's own set may be missing
+    // here where a container does not see it.
     let status = tree.read("proc/self/status").unwrap_or_default();
     let allowed = value_of(&status, "Cpus_allowed_list");
     facts.cpuset = allowed.or(facts.cpuset);

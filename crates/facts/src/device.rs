@@ -174,7 +174,7 @@ impl Devices<'_> {
         })
     }
 
-    /// What names a disk, and how it is.
+    /// Fills in the disk's model, firmware, serial numbers, transport and health.
     fn identify(&self, device: &mut BlockDevice) {
         let name = &device.name;
         let of = |file: &str| self.tree.read(format!("{BLOCK}/{name}/device/{file}"));

@@ -1,5 +1,4 @@
-//! What filesystems that keep several devices, or write elsewhere than in place, tell of
-//! themselves.
+//! Details of filesystems with several devices or without writes in place: btrfs and ZFS.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -13,18 +12,18 @@ use super::device::{named, of_mount};
 use super::health::TOOL_LIMIT;
 use super::tree::Tree;
 
-/// What the filesystem tells.
+/// Properties of a filesystem, as its own files or programs report them.
 #[derive(Debug, Default)]
 pub(super) struct FilesystemDetails {
-    /// By its own names.
+    /// Properties by the filesystem's own names.
     pub(super) geometry: BTreeMap<String, String>,
-    /// The kernel's names of its devices, where it knows better than the mount does.
+    /// Kernel names of the filesystem's devices, if it knows them better than the mount does.
     pub(super) devices: Vec<String>,
-    /// What could not be found out, and why.
+    /// Facts that could not be found out, and why.
     pub(super) unavailable: Vec<String>,
 }
 
-/// ZFS's properties that a database feels.
+/// Properties of ZFS that affect a database.
 const PROPERTIES: &[&str] = &[
     "atime",
     "checksum",
@@ -42,7 +41,7 @@ pub fn is_zfs(filesystem: &str) -> bool {
     matches!(filesystem, "zfs" | "fuse.zfs")
 }
 
-/// Reads what the filesystem tells, from files alone unless `programs` may be run.
+/// Reads the details of the filesystem at `mount`, from files alone unless `programs` may be run.
 pub(super) fn details(
     tree: &Tree,
     mounts: &[MountEntry],
@@ -62,8 +61,8 @@ pub(super) fn flags(directory: &Path) -> Option<IFlags> {
     rustix::fs::ioctl_getflags(File::open(directory).ok()?).ok()
 }
 
-/// Returns what new files in `directory`, which has `flags`, take over from it, as
-/// [`StorageFacts::attributes`] has it.
+/// Returns the attributes that new files in `directory` inherit from it, for
+/// [`StorageFacts::attributes`]. `flags` are the directory's.
 ///
 /// [`StorageFacts::attributes`]: pgdyno_model::facts::StorageFacts::attributes
 pub(super) fn attributes(directory: &Path, flags: Option<IFlags>) -> Vec<String> {
@@ -227,14 +226,24 @@ mod tests {
             properties("type\tfilesystem\nrecordsize\t131072\nsync\tstandard\n").collect();
         assert_eq!(found.len(), 2);
         assert_eq!(found["recordsize"], "131072");
-        let config = "        vdev_tree:\n            children[0]:\n                ashift: 13\n            \
-                      children[1]:\n                ashift: 9\n";
+        let config = concat!(
+            "        vdev_tree:\n            children[0]:\n                ashift: 13\n",
+            "            children[1]:\n                ashift: 9\n",
+        );
         assert_eq!((ashift(config), ashift("")), (Some(9), None));
-        let status = "  pool: tank\n state: ONLINE\nconfig:\n\tNAME           STATE\n\ttank           ONLINE\n\t  \
-                      /dev/sdb1    ONLINE       0     0     0\n\t  /dev/sdc1    ONLINE\n";
+        let status = "  pool: tank\n state: ONLINE\nconfig:\n\
+                      \tNAME           STATE\n\
+                      \ttank           ONLINE\n\
+                      \t  /dev/sdb1    ONLINE       0     0     0\n\
+                      \t  /dev/sdc1    ONLINE\n";
         assert_eq!(members(status), ["/dev/tank", "/dev/sdb1", "/dev/sdc1"]);
-        let status = "config:\n\n\tNAME        STATE\n\ttank        ONLINE\n\t  mirror-0  ONLINE\n\t    sdb     ONLINE\n\t    \
-                      /pool/a ONLINE\n\nerrors: No known data errors\n";
+        let status = "config:\n\n\
+                      \tNAME        STATE\n\
+                      \ttank        ONLINE\n\
+                      \t  mirror-0  ONLINE\n\
+                      \t    sdb     ONLINE\n\
+                      \t    /pool/a ONLINE\n\n\
+                      errors: No known data errors\n";
         assert_eq!(members(status), ["/dev/tank", "/dev/mirror-0", "/dev/sdb", "/pool/a"]);
     }
 }

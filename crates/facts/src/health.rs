@@ -8,21 +8,20 @@ use serde_json::Value;
 
 use super::serials::Serials;
 
-/// How long a tool may take to answer: a drive that sleeps needs seconds to wake up.
+/// Time limit for a tool's answer: a sleeping drive needs seconds to wake up.
 pub(super) const TOOL_LIMIT: Duration = Duration::from_secs(15);
 
-/// What is kept of a report at most (bytes, as JSON). The longest are a disk's own tables of a
-/// vendor.
+/// Most of a report that is kept (bytes, as JSON). The longest reports have a vendor's own tables.
 const REPORT_BYTES: usize = 128 << 10;
 
-/// Keys whose values name one disk among all.
+/// Keys whose values identify one disk.
 const NAMING: [&str; 7] =
     ["serial_number", "wwn", "eui64", "nguid", "uuid", "logical_unit_id", "ieee_oui_identifier"];
 
-/// How smartctl is asked.
+/// Question to smartctl.
 #[derive(Clone, Copy)]
 pub(super) struct Question<'a> {
-    /// The type of device; none lets smartctl find out.
+    /// Device type; none lets smartctl find out.
     pub(super) device_type: Option<&'a SmartType>,
     pub(super) serials: Serials,
 }
@@ -43,8 +42,8 @@ pub(super) fn read(disk: &str, question: Question<'_>) -> Health {
     Health { device_type: question.device_type.cloned(), ..health }
 }
 
-/// smartctl's JSON. Its exit status is a set of bits that also tell of old errors; the JSON has
-/// them all.
+/// Reads the health from smartctl's JSON, which has everything. The exit status is not needed: its
+/// bits tell of old errors too.
 fn parse(text: &str, serials: Serials) -> Health {
     let Ok(json) = serde_json::from_str::<Value>(text) else {
         let unavailable =
@@ -138,7 +137,8 @@ mod tests {
     #[test]
     fn a_virtual_disk_is_unavailable_in_smartctls_own_words() {
         let health = parsed(
-            r#"{"smartctl":{"messages":[{"string":"/dev/vda: Unable to detect device type","severity":"error"}],
+            r#"{"smartctl":{"messages":[
+               {"string":"/dev/vda: Unable to detect device type","severity":"error"}],
                "exit_status":1}}"#,
         );
         let unavailable = Some("/dev/vda: Unable to detect device type".to_owned());
@@ -149,9 +149,11 @@ mod tests {
     #[test]
     fn an_nvme_drive_and_an_ata_drive() {
         let nvme = parsed(
-            r#"{"smart_status":{"passed":true},"temperature":{"current":41},"power_on_time":{"hours":1000},
+            r#"{"smart_status":{"passed":true},"temperature":{"current":41},
+               "power_on_time":{"hours":1000},
                "nvme_smart_health_information_log":{"critical_warning":4,"available_spare":100,
-               "available_spare_threshold":10,"percentage_used":3,"media_errors":0,"num_err_log_entries":7}}"#,
+               "available_spare_threshold":10,"percentage_used":3,"media_errors":0,
+               "num_err_log_entries":7}}"#,
         );
         assert_eq!(
             (nvme.passed, nvme.critical_warning, nvme.percentage_used, nvme.errors_logged),
@@ -174,7 +176,8 @@ mod tests {
 
     #[test]
     fn the_whole_report_is_kept_with_its_logs_and_without_serial_numbers() {
-        let text = r#"{"serial_number":"OCZ-1","wwn":{"naa":5,"oui":9,"id":1},"firmware_version":"1.5",
+        let text = r#"{"serial_number":"OCZ-1","wwn":{"naa":5,"oui":9,"id":1},
+            "firmware_version":"1.5",
             "nvme_namespaces":[{"id":1,"eui64":{"oui":1,"ext_id":2}}],
             "ata_smart_self_test_log":{"standard":{"count":0}}}"#;
         let SmartReport { document, left_out } = parse(text, Serials::Hashed).report.unwrap();

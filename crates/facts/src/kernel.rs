@@ -98,7 +98,8 @@ mod tests {
     fn no_secret_of_the_command_line_is_kept() {
         assert_eq!(
             public(
-                "quiet mitigations=off Console_Password=x rd.luks.key=/k root=/dev/vda -- --token abc"
+                "quiet mitigations=off Console_Password=x rd.luks.key=/k \
+                 root=/dev/vda -- --token abc"
             ),
             "quiet mitigations=off Console_Password=… rd.luks.key=… root=/dev/vda"
         );

@@ -93,8 +93,10 @@ mod tests {
     #[test]
     fn a_pools_members_are_read_from_its_status() {
         let status = "  pool: tank\n state: ONLINE\n scrub: none requested\nconfig:\n\n\
-            \tNAME                STATE     READ WRITE CKSUM\n\ttank                ONLINE       0     0     0\n\
-            \t  mirror-0          ONLINE       0     0     0\n\t    /srv/a.img      ONLINE       0     0     0\n\
+            \tNAME                STATE     READ WRITE CKSUM\n\
+            \ttank                ONLINE       0     0     0\n\
+            \t  mirror-0          ONLINE       0     0     0\n\
+            \t    /srv/a.img      ONLINE       0     0     0\n\
             \t    vdb             ONLINE       0     0     0\n\nerrors: No known data errors\n";
         assert_eq!(vdevs(status), ["mirror-0", "/srv/a.img", "vdb"]);
         assert_eq!(pool_of("tank/pgdyno/x"), "tank");

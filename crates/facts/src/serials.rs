@@ -1,16 +1,15 @@
-//! What is stored of numbers that name one disk among all.
+//! Stored form of numbers that identify one disk.
 
 use pgdyno_exec::random::hex;
 use sha2::{Digest, Sha256};
 
-/// What is stored of serial numbers and world-wide names.
+/// Stored form of serial numbers and world-wide names.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Serials {
-    /// The beginning of their SHA-256: the same disk can be recognised, and nobody learns its
-    /// number by reading.
+    /// Beginning of the SHA-256: the same disk can be recognised, and its number stays unknown.
     #[default]
     Hashed,
-    /// They themselves.
+    /// The number itself.
     Kept,
 }
 

@@ -1,11 +1,11 @@
-//! Machines of other people's, as trees of files.
+//! Other people's machines, as trees of files.
 
 use pgdyno_model::facts::DeviceKind;
 
 use super::tree::MadeTree;
 use super::*;
 
-/// What lies under the first mount of `mountinfo`.
+/// Returns the storage facts of the first mount in `mounts_text`.
 fn under(made: &MadeTree, mounts_text: &str, serials: Serials) -> StorageFacts {
     let mounts = mountinfo::parse(mounts_text);
     on_mount(&made.tree(), &mounts, &mounts[0], serials, None)
@@ -167,7 +167,8 @@ fn a_loop_device_lies_on_what_its_file_lies_on() {
         "virtual/block/loop0",
         &[("loop/backing_file", "/data/images/a b.img"), ("loop/dio", "0")],
     );
-    let mounts = "40 22 7:0 / /mnt rw - ext4 /dev/loop0 rw\n31 22 259:1 / /data rw - xfs /dev/nvme0n1p1 rw\n";
+    let mounts = "40 22 7:0 / /mnt rw - ext4 /dev/loop0 rw\n\
+        31 22 259:1 / /data rw - xfs /dev/nvme0n1p1 rw\n";
     let found = under(&made, mounts, Serials::Hashed);
     let backing = found.devices[0].backing.clone().unwrap();
     assert_eq!((backing.file.as_str(), backing.direct_io), ("/data/images/a b.img", Some(false)));

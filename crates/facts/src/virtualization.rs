@@ -1,4 +1,5 @@
-//! What the machine runs in, as far as it shows without asking anybody over the network.
+//! Hypervisor, container and cloud around this machine, as far as files show them: no network is
+//! asked.
 
 use pgdyno_model::facts::{Hardware, Virtualization};
 

@@ -6,29 +6,29 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Answer {
-    /// The kind of the first sentence.
+    /// Kind of the report's first sentence.
     pub kind: AnswerKind,
-    /// The level whose effect is asked for, of the first factor that has it; the last level of the
-    /// first factor where none is named.
+    /// Level whose effect the sentence states: of the first factor that has this level. None: the
+    /// last level of the first factor.
     #[serde(default)]
     pub level: Option<String>,
-    /// The level that it is compared to; the factor's first where none is named.
+    /// Level that `level` is compared with; none: the factor's first.
     #[serde(default)]
     pub against: Option<String>,
-    /// What the sentence calls that effect, in the words of the question:
+    /// Name of the effect in the sentence, in the words of the question:
     /// `waiting for the disk at commit`.
     #[serde(default)]
     pub words: Option<String>,
 }
 
-/// What an experiment's first sentence says.
+/// Claim that the report's first sentence makes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub enum AnswerKind {
     /// Which treatment is fastest.
     Leader,
-    /// What one level of a factor costs or gains.
+    /// The cost or gain of one level of a factor.
     Effect,
     /// How far the same treatment differs from itself.
     #[serde(rename = "a/a")]

@@ -34,7 +34,7 @@ pub struct LoadCounters {
     /// Time that those connections took together (seconds).
     #[serde(default)]
     pub reconnect_s: f64,
-    /// What flush accounting found; none where it was not asked for.
+    /// Result of flush accounting; none unless the experiment asks for it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub flush_accounting: Option<FlushAccounting>,
 }

@@ -16,75 +16,75 @@ use crate::names::names;
 use crate::storage::Storage;
 use crate::units::{Bytes, Span, UnitError};
 
-/// What is asked, varied, offered and watched.
+/// An experiment: question, factors, load, server, storages and telemetry.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Experiment {
-    /// Its name: the recipe's, or the file's.
+    /// Name of the recipe or file.
     pub name: String,
-    /// The question it answers, for the report's head.
+    /// Question of the report's head.
     pub question: Option<String>,
-    /// Trials of every treatment; the most where `stopping` may end the run before.
+    /// Trials of every treatment (count); an upper bound where `stopping` may end the run earlier.
     pub repeats: NonZeroU32,
-    /// How the question is answered; none: as the experiment's form suggests.
+    /// Form of the answer; none: as the experiment suggests.
     pub answer: Option<crate::Answer>,
-    /// When the run ends before that; none where the number of repeats is fixed.
+    /// Rule that ends the run early; none where the number of repeats is fixed.
     pub stopping: Option<crate::Stopping>,
-    /// In which order trials run.
+    /// Order in which trials run.
     pub order: Order,
-    /// Seeds the order and the load; the same seed gives the same plan. None: one is drawn for each
-    /// run.
+    /// Seed of order and load: the same seed gives the same plan. None: drawn for each run.
     pub seed: Option<u64>,
-    /// The largest difference of tps that does not matter (a share: 0.03 for 3%); none: equivalence
-    /// is not judged.
+    /// Largest difference of tps that does not matter (a share: 0.03 for 3%); none: equivalence is
+    /// not judged.
     pub margin: Option<f64>,
     /// Whether the noise of earlier runs on the host counts beside the run's own.
     pub host_noise: bool,
-    /// What varies, in the file's order.
+    /// Factors, in the file's order.
     pub factors: Vec<Factor>,
-    /// Combinations to leave out: a treatment that agrees with all pairs of one element is left
-    /// out.
+    /// Combinations to leave out. A treatment is left out if it agrees with all pairs of one
+    /// element.
     pub exclude: Vec<Vec<(String, LevelValue)>>,
-    /// What the load is made of.
+    /// Workload that the clients run.
     pub workload: WorkloadChoice,
-    /// How it is offered.
+    /// How the load is offered.
     pub load: Load,
-    /// Who offers it.
+    /// Processes that offer the load.
     pub generators: crate::GeneratorChoice,
-    /// The server.
+    /// Server under test.
     pub postgres: Postgres,
-    /// Where data can lie, by name.
+    /// Storages that data can lie on, by name.
     pub storage: BTreeMap<String, Storage>,
-    /// What is watched.
+    /// Telemetry that is collected while load runs.
     pub telemetry: Telemetry,
-    /// What happens before every trial.
+    /// Steps before every trial.
     pub between: Between,
-    /// What the storages are probed for, before and after all trials.
+    /// Probes of the storages before and after all trials.
     pub probe: ProbeStages,
-    /// What every treatment is crashed with after all trials, if it is.
+    /// Crash tests of every treatment after all trials, if any.
     pub crash: Option<CrashOptions>,
-    /// Which treatments are meant to fail which faults.
+    /// Treatments that are meant to fail certain faults.
     pub planted: Vec<PlantedFailure>,
 }
 
-/// Faults that every treatment with certain levels is meant to fail: its failure breaks no promise.
+/// Faults that every treatment with certain levels is meant to fail: such a failure breaks no
+/// promise.
 #[derive(Clone, Debug, PartialEq)]
 pub struct PlantedFailure {
-    /// The faults.
+    /// Faults that these treatments are meant to fail.
     pub faults: Vec<Fault>,
-    /// Pairs of factor and level, all of which a treatment has to have; none means every treatment.
+    /// Pairs of factor and level that a treatment must all have; empty: every treatment.
     pub levels: Vec<(String, LevelValue)>,
 }
 
-/// A factor and its levels.
+/// A factor: a name and the levels that it takes.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Factor {
-    /// Its name: one of [`Key::NAMES`], a PostgreSQL setting, or a name for a set of bundles.
+    /// One of [`Key::NAMES`], a PostgreSQL setting, or a name for a set of bundles.
     pub name: String,
-    /// Its levels, at least one.
+    /// Levels, at least one.
     pub levels: Vec<Level>,
 }
 
-/// In which order trials run.
+/// Order in which trials run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
@@ -101,27 +101,27 @@ pub enum Order {
 /// `[workload]`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct WorkloadChoice {
-    /// A built-in workload's name, or a folder.
+    /// Name of a built-in workload, or a folder.
     pub name: String,
-    /// The data set's size in the workload's unit.
+    /// Size of the data set in the workload's unit.
     pub scale: NonZeroU32,
-    /// Script files of the user's that replace the workload's own scripts, with weights.
+    /// Script files of the user that replace the workload's own scripts, with weights.
     pub scripts: Vec<(PathBuf, u32)>,
-    /// Seeds the values of its rows.
+    /// Seed of the rows' values.
     pub seed: u64,
-    /// How its rows are made and loaded.
+    /// How the rows are generated and loaded.
     pub loading: Loading,
     /// Whether loaded clusters are kept for later runs.
     pub keep_template: bool,
 }
 
-/// How a data set's rows are made and loaded.
+/// How a data set's rows are generated and loaded.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(default)]
 pub struct Loading {
-    /// How much of every filler is blanks (percent, 0 to 100); the rest is drawn from 64
-    /// characters. pgbench's is all blanks, which shrinks on filesystems that compress.
+    /// Blanks in every filler (percent, 0 to 100); the rest is drawn from 64 characters. pgbench's
+    /// fillers are all blanks, which shrink on filesystems that compress.
     pub filler_compress_percentage: u8,
     /// Partitions of each table that its workload lets be partitioned (count); 0: none.
     pub partitions: u32,
@@ -177,18 +177,18 @@ impl Protocol {
 
 names!(Protocol, parse);
 
-/// How long a trial offers load.
+/// End of a trial's load.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum Length {
-    /// Until that much time has passed since the warm-up.
+    /// Ends when this much time has passed since the warm-up.
     Duration(Span),
-    /// Until every client has run that many transactions.
+    /// Ends when every client has run this many transactions.
     Transactions(u64),
 }
 
-/// What becomes of a client whose transaction met an error that is not tried again.
+/// Fate of a client whose transaction met an error that is not retried.
 #[derive(
     Clone,
     Copy,
@@ -222,16 +222,16 @@ impl OnError {
 
 names!(OnError, parse);
 
-/// What a client does whose connection is lost.
+/// Reaction of a client whose connection is lost.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum ReconnectLost {
     /// It ends, as pgbench's clients do.
     #[default]
     Never,
-    /// Its transaction has failed, and it makes another connection; it ends when so many in a row
-    /// came to nothing.
+    /// The transaction fails and the client connects again. The client ends after this many failed
+    /// attempts in a row.
     UpTo(u32),
-    /// The same without end.
+    /// As `UpTo`, without a limit.
     Always,
 }
 
@@ -280,27 +280,28 @@ impl<'de> Deserialize<'de> for ReconnectLost {
     }
 }
 
-/// What a load does beyond its scripts: pgbench's options for it.
+/// Options of a load beyond its scripts, after pgbench's.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(default)]
 pub struct LoadOptions {
-    /// Transactions per second over all clients together, due at random (Poisson) times: latency
-    /// counts from then. None: a client's next transaction is due when its last one is done.
+    /// Transactions per second over all clients together, due at random (Poisson) times; latency
+    /// counts from the due time. None: a client's next transaction is due when the previous one is
+    /// done.
     pub rate: Option<f64>,
-    /// Transactions that take longer are counted as late; with a rate, those that are that late
-    /// before they begin are skipped.
+    /// Latency beyond which a transaction is counted as late. With a rate, a transaction is skipped
+    /// if it would begin later than this.
     pub latency_limit: Option<Span>,
-    /// How often a transaction is tried that meets serialization failures or deadlocks; 0 is
-    /// without end, which `latency_limit` or the load's end must then provide.
+    /// Most tries of a transaction that meets serialization failures or deadlocks (count). 0: no
+    /// limit; then `latency_limit` or the load's end must provide one.
     pub max_tries: u32,
-    /// What ends a client.
+    /// Fate of a client after an error that is not retried.
     pub on_error: OnError,
     /// Whether every transaction has a connection of its own.
     pub reconnect: bool,
-    /// What a client does whose connection is lost.
+    /// Reaction to a lost connection.
     pub reconnect_lost: ReconnectLost,
-    /// Variables that scripts find set, with their text.
+    /// Variables that are set for scripts, as text.
     pub define: BTreeMap<String, String>,
 }
 
@@ -319,8 +320,8 @@ impl Default for LoadOptions {
 }
 
 impl LoadOptions {
-    /// Whether a transaction may be tried for ever, if the load lasts until a count of transactions
-    /// is reached.
+    /// Whether a transaction may be retried for ever in a load that ends at a count of
+    /// transactions.
     pub fn tries_without_end(&self) -> bool {
         self.max_tries == 0 && self.latency_limit.is_none()
     }
@@ -329,19 +330,19 @@ impl LoadOptions {
 /// `[load]`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Load {
-    /// Connections.
+    /// Connections (count).
     pub clients: NonZeroU32,
-    /// Event loops; none means one.
+    /// Event loops (count).
     pub threads: NonZeroU32,
     /// How statements are sent.
     pub protocol: Protocol,
-    /// For how long.
+    /// End of the load.
     pub length: Length,
-    /// Load offered before the measured window opens.
+    /// Duration of the load before the measured window opens.
     pub warm_up: Span,
-    /// What is done beyond the scripts.
+    /// Options beyond the scripts.
     pub options: LoadOptions,
-    /// What the rate must keep, where the highest is looked for.
+    /// Objective that the rate must keep, where the highest such rate is sought.
     pub find: Option<crate::Slo>,
 }
 
@@ -360,14 +361,13 @@ pub enum Connect {
 /// `[postgres]`.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Postgres {
-    /// The folder of the server's programs; none means: find one.
+    /// Folder of the server's programs; none: pgdyno looks for one.
     pub bindir: Option<PathBuf>,
-    /// The major version wanted; none means: what is found.
+    /// Major version that is wanted; none: any.
     pub version: Option<u32>,
-    /// A server that pgdyno does not own (may hold a password: never stored).
+    /// DSN of a server that pgdyno does not own. It may hold a password and is never stored.
     pub dsn: Option<crate::target::Secret>,
-    /// Servers that pgdyno does not own and that factors choose among, by name (DSNs: never
-    /// stored).
+    /// Servers that pgdyno does not own and that factors choose among: DSNs by name, never stored.
     pub servers: BTreeMap<String, crate::target::Secret>,
     /// Whether settings of a server that pgdyno does not own may be changed for the whole server,
     /// with `ALTER SYSTEM` and a reload, and put back.
@@ -378,22 +378,23 @@ pub struct Postgres {
     pub settings: BTreeMap<String, LevelValue>,
     /// How a managed server is reached.
     pub connect: Connect,
-    /// The address of this machine on which a managed server listens for generators on other hosts.
+    /// Address of this machine on which a managed server listens for generators on other hosts.
     /// None: it listens on this machine alone.
     pub listen: Option<IpAddr>,
-    /// The host of a server that pgdyno does not own, as `ssh` knows it, where its telemetry is read.
+    /// Host of a server that pgdyno does not own, as `ssh` knows it, where telemetry is read.
     pub observe: Option<String>,
     /// The schema that holds the workload's tables on a server that pgdyno does not own.
     pub schema: Option<String>,
 }
 
 impl Postgres {
-    /// Whether the servers are not pgdyno's own.
+    /// Whether the server is external: pgdyno does not own it.
     pub fn is_external(&self) -> bool {
         self.dsn.is_some() || !self.servers.is_empty()
     }
 
-    /// The DSN of the server that factors call `name`; without a name the experiment's own.
+    /// Returns the DSN of the server that factors call `name`; without a name, the experiment's
+    /// own.
     pub fn dsn_of(&self, name: Option<&str>) -> Option<&crate::target::Secret> {
         name.map_or(self.dsn.as_ref(), |name| self.servers.get(name))
     }
@@ -404,9 +405,9 @@ impl Postgres {
 pub struct Telemetry {
     /// Time between samples.
     pub interval: Span,
-    /// How long the fsync probe runs on each storage before the first trial; zero leaves it out.
+    /// Duration of the fsync probe on each storage before the first trial; zero leaves it out.
     pub fsync: Span,
-    /// Time between looks at what the server's processes wait for; zero leaves them out.
+    /// Time between samples of wait events; zero: no samples.
     pub wait_events: Span,
     /// Whether `pg_stat_statements` is read.
     pub statements: bool,
@@ -440,7 +441,7 @@ pub enum ProbeKind {
 }
 
 impl ProbeKind {
-    /// Its name: the command that makes one by itself.
+    /// Returns the kind's name, which is also the command that runs this probe alone.
     pub fn name(self) -> &'static str {
         self.into()
     }
@@ -449,18 +450,17 @@ impl ProbeKind {
 /// `[probe]`: every storage is probed before the first trial of a session and after its last.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ProbeStages {
-    /// Before the first trial, in this order.
+    /// Probes before the first trial, in this order.
     pub before: Vec<ProbeKind>,
-    /// After the last.
+    /// Probes after the last trial.
     pub after: Vec<ProbeKind>,
-    /// Whether the free blocks of each storage are then discarded, and its disk is probed once
-    /// more.
+    /// Whether free blocks are discarded after the last trial and the disk probe is then repeated.
     pub after_trim: bool,
-    /// How long each test, or point of a curve, takes.
+    /// Duration of each test, or of each point of a curve.
     pub duration: Span,
     /// The size of the file that the disk probe makes.
     pub size: Bytes,
-    /// The sizes of the blocks that the fsync probe makes durable, one probe for each (bytes).
+    /// Block sizes that the fsync probe makes durable, one probe for each (bytes).
     pub block_bytes: Vec<u32>,
 }
 
@@ -481,17 +481,17 @@ impl Default for ProbeStages {
 /// `[between]`: what happens before every trial.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Between {
-    /// The workload's own tidying: VACUUM and the emptying of what grows.
+    /// Runs the workload's own tidying: VACUUM, and emptying of tables that grow.
     pub vacuum: bool,
-    /// `CHECKPOINT`.
+    /// Runs `CHECKPOINT`.
     pub checkpoint: bool,
-    /// The kernel's page cache is dropped (needs root); the server is stopped meanwhile.
+    /// Drops the kernel's page cache (needs root); the server is stopped meanwhile.
     pub drop_caches: bool,
-    /// The workload's tables and indexes are read into shared buffers (`pg_prewarm`).
+    /// Reads the workload's tables and indexes into shared buffers (`pg_prewarm`).
     pub prewarm: bool,
-    /// A rest for the device.
+    /// Rest for the device.
     pub pause: Span,
-    /// A command of the user's: program and arguments, no shell.
+    /// Command of the user: program and arguments, no shell.
     pub command: Vec<String>,
 }
 

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-/// What flush accounting found in a load.
+/// Result of flush accounting over a load.
 ///
 /// A commit is judged if the server said that its transaction changed rows. A flush of its own is
 /// one that began after COMMIT was sent, and was done before the acknowledgement arrived. Commits

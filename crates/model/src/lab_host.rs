@@ -5,7 +5,7 @@ use std::str::FromStr;
 
 use strum::{EnumString, IntoStaticStr};
 
-/// What starts a program on a host.
+/// A program that starts other programs on a host.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, EnumString, IntoStaticStr)]
 #[strum(serialize_all = "lowercase")]
 pub enum HostEngine {
@@ -29,9 +29,9 @@ pub enum HostEngine {
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LabHost {
-    /// What starts programs there.
+    /// Engine that starts programs there.
     pub engine: HostEngine,
-    /// Its name, as the engine has it.
+    /// Host name, as the engine knows it.
     pub name: String,
 }
 

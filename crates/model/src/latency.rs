@@ -6,9 +6,9 @@ use std::time::Duration;
 use hdrhistogram::Histogram;
 use hdrhistogram::serialization::{Deserializer, Serializer, V2Serializer};
 
-/// The longest latency a histogram tells apart (one hour); longer ones are recorded as this.
+/// Longest latency that a histogram resolves (one hour); longer ones are recorded as this.
 pub const LONGEST: Duration = Duration::from_secs(3600);
-/// The shortest that it tells from others (nanoseconds).
+/// Shortest latency that a histogram resolves (nanoseconds).
 const LOWEST: u64 = 128;
 /// Significant digits.
 const DIGITS: u8 = 3;
@@ -39,7 +39,7 @@ impl fmt::Debug for Latencies {
 }
 
 impl Latencies {
-    /// An empty distribution, allocated whole.
+    /// Creates an empty distribution, with memory for all of its buckets.
     pub fn new() -> Self {
         match Histogram::new_with_bounds(LOWEST, longest(), DIGITS) {
             Ok(h) => Self(h),
@@ -166,21 +166,21 @@ pub enum HistogramError {
     UnequalBounds(u64, u64, u8),
 }
 
-/// What a bucket of the lowest octave spans, in powers of two of nanoseconds.
+/// Width of a bucket in the lowest octave, in powers of two of nanoseconds.
 const UNIT: u32 = LOWEST.ilog2();
 /// Buckets of an octave, in powers of two: enough for three digits.
 const OCTAVE: u32 = 10;
 
-/// A distribution that is being filled: the buckets of [`Latencies`] with counts of half the size,
-/// and little else to do for a latency. A histogram's counts are rarely in a processor's caches
-/// when load shares it with servers: less memory to touch, and few instructions between one count
-/// and the next, are most of what recording costs.
+/// Counts of latencies by bucket, with the buckets of [`Latencies`] and counts of half the size.
+///
+/// A histogram's counts are rarely in a processor's caches when load shares it with servers. Less
+/// memory to touch, and few instructions between one count and the next, make recording cheap.
 #[derive(Clone, Debug)]
 pub struct LatencyCounts {
     counts: Box<[u32]>,
-    /// The longest, which keeps all its digits.
+    /// Longest latency, with all its digits (nanoseconds).
     longest: u64,
-    /// What went beyond the counts.
+    /// Latencies beyond the room of `counts`.
     beyond: Option<Latencies>,
 }
 
@@ -191,7 +191,7 @@ impl Default for LatencyCounts {
 }
 
 impl LatencyCounts {
-    /// An empty distribution, allocated whole.
+    /// Creates an empty distribution, with memory for all of its buckets.
     pub fn new() -> Self {
         let buckets = bucket_of(longest()) + 1;
         Self { counts: vec![0; buckets].into(), longest: 0, beyond: None }
@@ -209,7 +209,7 @@ impl LatencyCounts {
         }
     }
 
-    /// Adds all to `sum`, and forgets it.
+    /// Adds all counts to `sum` and resets them.
     pub fn drain_into(&mut self, sum: &mut Latencies) {
         if let Some(beyond) = self.beyond.take() {
             sum.merge(&beyond);
@@ -231,15 +231,15 @@ impl LatencyCounts {
     }
 }
 
-/// The number of the bucket that `nanoseconds` belong to: of the two lowest octaves by the unit, of
-/// the others each by twice what the one before has.
+/// Returns the bucket of `nanoseconds`. Buckets of the two lowest octaves are one unit wide; each
+/// further octave doubles the width.
 #[inline]
 fn bucket_of(nanoseconds: u64) -> usize {
     let octave = ((nanoseconds >> (UNIT + OCTAVE)) | 1).ilog2();
     (octave as usize) * (1 << OCTAVE) + (nanoseconds >> (UNIT + octave)) as usize
 }
 
-/// The least that `bucket` holds (nanoseconds).
+/// Returns the least latency of `bucket` (nanoseconds).
 fn lowest_in(bucket: usize) -> u64 {
     let octave = (bucket >> OCTAVE).saturating_sub(1);
     ((bucket - (octave << OCTAVE)) as u64) << (UNIT as usize + octave)

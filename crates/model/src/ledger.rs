@@ -1,10 +1,11 @@
-//! The ledger: what clients asked of a server and what it acknowledged, kept outside of it.
+//! The ledger: transactions that clients sent to a server and acknowledgements that they received,
+//! kept outside of the server.
 
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-/// The name of one transaction of a load: no other has it.
+/// Unique name of one transaction of a load.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Token {
@@ -20,7 +21,7 @@ impl std::fmt::Display for Token {
     }
 }
 
-/// What a transaction does: TPC-B's one amount, added to an account, a teller and a branch.
+/// Effect of a transaction: TPC-B's one amount, added to an account, a teller and a branch.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Effect {
     /// The account (`aid`).
@@ -33,37 +34,36 @@ pub struct Effect {
     pub delta: i64,
 }
 
-/// What a client knows of its transaction.
+/// State of a transaction, as its client knows it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum State {
-    /// Begun; its COMMIT was never sent: it must not be there.
+    /// Begun, COMMIT never sent: the transaction must not be there.
     Issued,
-    /// The server acknowledged its COMMIT: it must be there.
+    /// COMMIT acknowledged: the transaction must be there.
     Acknowledged,
-    /// The server refused it: it must not be there.
+    /// Refused by the server: the transaction must not be there.
     Failed,
-    /// Its COMMIT was sent and never answered: it may be there, whole, or not at all.
+    /// COMMIT sent and never answered: the transaction may be there, whole, or not at all.
     Unknown,
 }
 
 /// One transaction in the ledger.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Entry {
-    /// Its name.
+    /// Name of the transaction.
     pub token: Token,
-    /// What it was to do.
+    /// Effect that the transaction has once it is committed.
     pub effect: Effect,
-    /// What became of it.
+    /// Latest state that the client knows.
     pub state: State,
-    /// When it was begun, on the ledger's own clock: nothing of it was sent before.
+    /// Time of the transaction's begin, on the ledger's own clock: nothing of it was sent before.
     pub begun: Duration,
-    /// When its state was known, on the ledger's own clock; for one that is open, when it was
-    /// begun.
+    /// Time at which the state was known, on the ledger's own clock; for an open transaction, the
+    /// time of its begin.
     pub at: Duration,
 }
 
-/// Where the log of the disk under the server was as a transaction was committed, by the numbers of
-/// its events.
+/// Positions in the log of the disk under the server around a commit, by the numbers of events.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LogPositions {
     /// The newest event right before COMMIT was sent.
@@ -72,20 +72,20 @@ pub struct LogPositions {
     pub acknowledged: Option<u64>,
 }
 
-/// All transactions of a load, those of each client in the order in which it issued them.
+/// All transactions of a load, each client's in the order of issue.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct History {
-    /// By client.
+    /// Transactions of each client.
     pub clients: Vec<Vec<Entry>>,
 }
 
 impl History {
-    /// Every entry, client by client.
+    /// Iterates over every entry, client by client.
     pub fn entries(&self) -> impl Iterator<Item = &Entry> {
         self.clients.iter().flatten()
     }
 
-    /// How many are in `state`.
+    /// Counts the transactions in `state`.
     pub fn count(&self, state: State) -> u64 {
         self.entries().filter(|e| e.state == state).count() as u64
     }

@@ -124,7 +124,7 @@ impl<'de> Deserialize<'de> for Levels {
     }
 }
 
-/// What a factor can change. Everything else in `[factors]` is the name of a PostgreSQL setting.
+/// Key that a factor assigns. Every other name in `[factors]` is a PostgreSQL setting.
 #[derive(
     Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, EnumString,
 )]
@@ -141,15 +141,15 @@ pub enum Key {
     Scale,
     /// Transactions per second.
     Rate,
-    /// Beyond which latency a transaction is late.
+    /// Latency beyond which a transaction is late.
     LatencyLimit,
-    /// How often a transaction is tried.
+    /// Most tries of a transaction.
     MaxTries,
-    /// What an error does to its client.
+    /// Fate of a client after an error.
     OnError,
     /// Whether every transaction has a connection of its own.
     Reconnect,
-    /// What a client does whose connection is lost.
+    /// Reaction of a client to a lost connection.
     ReconnectLost,
     /// A built-in workload or a folder.
     Workload,
@@ -159,7 +159,7 @@ pub enum Key {
     /// The folder of the server's programs.
     #[strum(serialize = "postgres.bindir")]
     PostgresBindir,
-    /// A server that pgdyno does not own, by its name: its DSN is a secret and kept apart.
+    /// Name of a server that pgdyno does not own. Its DSN is a secret and kept apart.
     #[strum(serialize = "postgres.dsn")]
     PostgresDsn,
     /// The name of a `[storage.<name>]` table.
@@ -179,7 +179,8 @@ pub enum Key {
     /// The policy of the RAID controller's write cache.
     #[strum(serialize = "device.raid_cache")]
     DeviceRaidCache,
-    /// Who offers the load, as `[generators] launch` names them; `none` is this process alone.
+    /// Processes that offer the load, as `[generators] launch` names them; `none` is this process
+    /// alone.
     Generators,
     /// A PostgreSQL setting.
     #[strum(disabled)]
@@ -212,7 +213,7 @@ impl Key {
         "generators",
     ];
 
-    /// Whether only a server that pgdyno makes can be varied by it.
+    /// Whether the key applies only to a server that pgdyno makes.
     pub fn is_of_our_server(&self) -> bool {
         use Key::{
             DeviceRaidCache, DeviceReadAhead, DeviceRequests, DeviceScheduler, DeviceWriteCache,
@@ -231,18 +232,18 @@ impl Key {
         )
     }
 
-    /// The key that `name` spells; a name that is none of [`Key::NAMES`] is a PostgreSQL setting.
+    /// Returns the key that `name` spells; any name outside [`Key::NAMES`] is a PostgreSQL setting.
     pub fn parse(name: &str) -> Self {
         name.parse().unwrap_or_else(|_| Self::Setting(name.to_owned()))
     }
 }
 
-/// One level of a factor: its label, and what it sets.
+/// One level of a factor: its label and its assignments.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Level {
-    /// As tables and JSON show it.
+    /// Label in tables and JSON.
     pub label: LevelValue,
-    /// One assignment for a plain factor; several for a bundle; none for a bundle that changes
+    /// One assignment for a plain factor, several for a bundle, none for a bundle that changes
     /// nothing.
     pub sets: Vec<(Key, LevelValue)>,
 }

@@ -2,14 +2,16 @@
 //!
 //! - An [`Experiment`] is a parsed experiment file. Resolving its names gives a [`Plan`]: every
 //!   [`Treatment`], and every [`PlannedTrial`] in the order in which trials run.
-//! - A trial yields a [`TrialRecord`] with a [`Measurement`]; a crash test yields a [`CrashRecord`];
-//!   a probe of a storage yields a [`ProbeRecord`]. The store keeps these records whole.
+//! - A trial yields a [`TrialRecord`] with a [`Measurement`]; a crash test yields a
+//!   [`CrashRecord`]; a probe of a storage yields a [`ProbeRecord`]. The store keeps these records
+//!   whole.
 //! - [`units`] reads and prints quantities as files have them, [`mod@format`] prints figures for
 //!   people, [`printable`] keeps control characters off terminals.
 //!
 //! A *factor* takes *levels*. A *treatment* is one combination of levels, and a *trial* is one
-//! execution of a treatment. *Repeat* numbers the trials of a treatment; a *block* is one round over
-//! all treatments; a *run* is one execution of a whole plan. `GLOSSARY.md` has pgdyno's own terms.
+//! execution of a treatment. *Repeat* numbers the trials of a treatment; a *block* is one round
+//! over all treatments; a *run* is one execution of a whole plan. `GLOSSARY.md` has pgdyno's own
+//! terms.
 //!
 //! ```
 //! use pgdyno_model::units::{Bytes, Span};

@@ -9,8 +9,8 @@ pub enum LoadStrategy {
     /// Several COPY side by side, one transaction per chunk. A load that is begun again skips the
     /// chunks that are complete.
     Chunks,
-    /// One COPY with FREEZE per partition, in one transaction with the partition's primary key; then
-    /// the partition is attached.
+    /// One COPY with FREEZE per partition, in one transaction with the partition's primary key;
+    /// then the partition is attached.
     Partitions,
 }
 

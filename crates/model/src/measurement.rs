@@ -1,4 +1,4 @@
-//! What the load engine measured in one trial.
+//! Measurement of one trial by the load engine.
 
 use std::fmt;
 
@@ -8,13 +8,13 @@ use crate::counters::LoadCounters;
 pub use crate::sums::Sums;
 use crate::{Latencies, Search, SecondLatencies};
 
-/// What became of the load of one trial. The measured window starts after the warm-up;
-/// `transactions` are those whose replies were complete within it.
+/// Figures of the load of one trial. The measured window starts after the warm-up; `transactions`
+/// are those whose replies were complete within it.
 ///
 /// Histograms are left out of the JSON: the store keeps them as histograms.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Measurement {
-    /// From the first connection attempt until all clients were connected (seconds).
+    /// Time from the first connection attempt until all clients were connected (seconds).
     pub connect_s: f64,
     /// Load offered before the window opened (seconds).
     pub warm_up_s: f64,
@@ -27,16 +27,16 @@ pub struct Measurement {
     /// Counts of transactions outside the window, of errors, aborts and connections.
     #[serde(flatten)]
     pub counters: LoadCounters,
-    /// The thread (from 0) that first ended with one of them; not stored.
+    /// Thread (from 0) in which a client first aborted; not stored.
     #[serde(skip)]
     pub aborted_thread: Option<u32>,
-    /// Latency of the transactions in the window: from due to done.
+    /// Latency of the window's transactions, from due to done.
     #[serde(skip)]
     pub latency: Latencies,
-    /// With a rate: the same from sent to done, which is what the server took.
+    /// With a rate: latency from sent to done, the time that the server took.
     #[serde(skip)]
     pub service: Option<Latencies>,
-    /// The same by script, in the workload's order.
+    /// Figures of each script, in the workload's order.
     pub scripts: Vec<ScriptMeasurement>,
     /// One element for each second of the window.
     pub series: Vec<Second>,
@@ -50,27 +50,27 @@ pub struct Measurement {
     /// CPU time that this process used from the window's opening to its closing (seconds, user +
     /// system).
     pub generator_cpu_s: f64,
-    /// From the first load until the last client ended, warm-up and draining in it (seconds):
-    /// pgbench's own tps is all transactions divided by this.
+    /// Time from the first load until the last client ended, warm-up and draining included
+    /// (seconds). pgbench's own tps is all transactions divided by this.
     #[serde(default)]
     pub total_s: f64,
-    /// What is added up from the window's opening on, drained transactions too.
+    /// Sums over transactions from the window's opening on, drained ones included.
     #[serde(flatten)]
     pub sums: Sums,
-    /// How late the event loops were; none where that was not measured.
+    /// Lag of the event loops; none where it was not measured.
     #[serde(default)]
     pub event_loop_lag: Option<EventLoopLag>,
     /// CPU time of the busiest event loop's thread within the window, divided by the window (a
     /// share of one core).
     #[serde(default)]
     pub busiest_thread: f64,
-    /// CPU time that the process used within the window, divided by what its affinity and control
-    /// group allow (a share: 1 is all of it). Of several generators the largest. None where an
-    /// earlier version measured, and where what is allowed cannot be read.
+    /// CPU time of the process within the window, divided by the time that affinity and control
+    /// group allow (a share: 1 is all). With several generators, the largest. None where an earlier
+    /// version measured, and where the limits cannot be read.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub allowed_cpu_used: Option<f64>,
-    /// Where the highest rate was looked for: every rate that was tried. All else is then of the
-    /// step that confirmed the answer, or of the last where none did.
+    /// Every rate that was tried in the search for the highest one. All other figures are then of
+    /// the step that confirmed the answer, or of the last step if none did.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub search: Option<Search>,
     /// Shares of several generators that offered the load together; empty for one process.
@@ -98,7 +98,7 @@ impl Measurement {
         (self.measured_s > 0.0).then(|| self.transactions as f64 / self.measured_s)
     }
 
-    /// The same measurement of a process that may use `cpus` CPUs' worth of time (count).
+    /// Sets `allowed_cpu_used` for a process that may use `cpus` CPUs' worth of time (count).
     #[must_use]
     pub fn with_cpus_allowed(self, cpus: Option<f64>) -> Self {
         let allowed_s = cpus.map(|cpus| cpus * self.measured_s).filter(|allowed| *allowed > 0.0);
@@ -106,8 +106,8 @@ impl Measurement {
         Self { allowed_cpu_used, ..self }
     }
 
-    /// What treatments are compared by: the highest rate that was confirmed, where one was looked
-    /// for, else tps.
+    /// Returns the figure by which treatments are compared: the highest confirmed rate if one was
+    /// sought, else tps (both 1/s).
     pub fn compared(&self) -> Option<f64> {
         match &self.search {
             Some(search) => search.max_rate,
@@ -115,8 +115,8 @@ impl Measurement {
         }
     }
 
-    /// Why the generator may have set what treatments are compared by, in words; none if it did
-    /// not.
+    /// Returns why the generator may have set the [`compared`](Self::compared) figure, in words;
+    /// none if it did not.
     pub fn limited_by_generator(&self) -> Option<String> {
         let of_search = || {
             let limited = self.search.as_ref().is_some_and(Search::generator_limited);
@@ -127,10 +127,12 @@ impl Measurement {
         self.generator_limit().map(|limit| limit.to_string()).or_else(of_search)
     }
 
-    /// Whether the generator may have been the limit: one of its threads was busy nine tenths of
-    /// the time, all of them used nine tenths of what they may, or its event loops made up a tenth
-    /// of the median latency or half of the 99th percentile. A window of less than a second is
-    /// mostly its beginning, and says nothing.
+    /// Returns the limit that the generator may have set; none if it kept up.
+    ///
+    /// It may have set one if a thread was busy nine tenths of the time, or if all threads used
+    /// nine tenths of the time that they may. So it may if event-loop lag made up a tenth of the
+    /// median latency or half of the 99th percentile. A window of less than a second is mostly its
+    /// beginning, and says nothing.
     pub fn generator_limit(&self) -> Option<GeneratorLimit> {
         if let Some(share) = pinned(self.busiest_thread, self.measured_s) {
             return Some(GeneratorLimit::Pinned(share));
@@ -158,23 +160,24 @@ impl Measurement {
     }
 }
 
-/// How long replies and due transactions waited for the event loop of their thread. Of the replies
-/// that one turn of the loop finds, the one that waits longest counts: from the first's turn to the
-/// last's. Of a due transaction, from when it was due. What waits in the kernel while the loop is
-/// busy is not seen, so that it is a lower bound.
+/// Time that replies and due transactions waited for the event loop of their thread.
+///
+/// Of the replies that one turn of the loop finds, only the longest wait counts: from the turn of
+/// the first reply to that of the last. A due transaction waits from its due time. The figures are
+/// lower bounds: waits in the kernel while the loop is busy are not seen.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct EventLoopLag {
     /// The median (microseconds).
     pub p50_us: f64,
-    /// 99 of 100 waited no longer (microseconds).
+    /// The 99th percentile (microseconds).
     pub p99_us: f64,
     /// The longest wait (microseconds).
     pub max_us: f64,
 }
 
 impl EventLoopLag {
-    /// What `waits` come to; none of nothing.
+    /// Summarises `waits`; none if there are none.
     pub fn from_latencies(waits: &Latencies) -> Option<Self> {
         Some(Self {
             p50_us: waits.quantile_us(0.5)?,
@@ -184,12 +187,12 @@ impl EventLoopLag {
     }
 }
 
-/// Why the load generator, and not the server, may have been the limit.
+/// Reason why the load generator, and not the server, may have been the limit.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum GeneratorLimit {
-    /// A thread had hardly any time left: this share of a core.
+    /// A thread had hardly any time left (its share of a core, 0 to 1).
     Pinned(f64),
-    /// All threads together had used hardly less CPU time than they may: this share of it.
+    /// All threads together used almost all CPU time that they may (a share, 0 to 1).
     HeldBack(f64),
     /// Much of the latency was waiting for the event loop.
     Lag(EventLoopLag),
@@ -204,12 +207,14 @@ impl fmt::Display for GeneratorLimit {
             }
             Self::HeldBack(share) => write!(
                 f,
-                "the generator used {:.0}% of the CPU time that it may (CPU affinity or control group)",
+                "the generator used {:.0}% of the CPU time that it may (CPU affinity or control \
+                 group)",
                 share.min(1.0) * 100.0
             ),
             Self::Lag(lag) => write!(
                 f,
-                "what the server sent waited for the generator's event loop (p50 {:.3} ms, p99 {:.3} ms)",
+                "what the server sent waited for the generator's event loop (p50 {:.3} ms, p99 \
+                 {:.3} ms)",
                 lag.p50_us / 1e3,
                 lag.p99_us / 1e3
             ),
@@ -220,11 +225,11 @@ impl fmt::Display for GeneratorLimit {
 /// One generator's share of a [`Measurement`], where several offered the load together.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct GeneratorMeasurement {
-    /// Its name: a host, or `local-1`.
+    /// Host, or `local-1`.
     pub name: String,
-    /// Its clients (count).
+    /// Clients (count).
     pub clients: u32,
-    /// Its event loops (count).
+    /// Event loops (count).
     pub threads: u32,
     /// Transactions that ended well within the window (count).
     pub transactions: u64,
@@ -240,9 +245,9 @@ pub struct GeneratorMeasurement {
     pub cpu_s: f64,
     /// CPU time of its busiest event loop's thread, as a share of one core.
     pub busiest_thread: f64,
-    /// From the agreed instant to its actual start (microseconds; negative if it was early).
+    /// Time from the agreed instant to the actual start (microseconds; negative if it was early).
     pub start_skew_us: f64,
-    /// How exactly its clock was known at the start (microseconds, in both directions).
+    /// Uncertainty of the generator's clock at the start (microseconds, in both directions).
     pub clock_uncertainty_us: f64,
 }
 
@@ -251,24 +256,24 @@ pub struct GeneratorMeasurement {
 pub struct ScriptMeasurement {
     /// The script's name: a built-in one, or its file.
     pub name: String,
-    /// Its weight among the workload's scripts.
+    /// Weight among the workload's scripts.
     pub weight: u32,
     /// Transactions that ended well within the window (count).
     pub transactions: u64,
     /// Transactions that ended in an error within the window (count).
     pub failed: u64,
-    /// Latency of its transactions: from due to done.
+    /// Latency of the script's transactions, from due to done.
     #[serde(skip)]
     pub latency: Latencies,
-    /// With a rate: the same from sent to done.
+    /// With a rate: latency from sent to done.
     #[serde(skip)]
     pub service: Option<Latencies>,
-    /// Its SQL commands, in order.
+    /// SQL commands, in order.
     pub statements: Vec<StatementMeasurement>,
-    /// All its commands, meta commands too, in order.
+    /// All commands, meta commands too, in order.
     #[serde(default)]
     pub commands: Vec<CommandMeasurement>,
-    /// Its share of [`Measurement::sums`].
+    /// Share of [`Measurement::sums`].
     #[serde(flatten)]
     pub sums: Sums,
 }
@@ -283,9 +288,9 @@ pub struct CommandMeasurement {
     pub line: u32,
     /// `sql`, or the meta command's name.
     pub kind: String,
-    /// Times it was executed to a good end (count).
+    /// Successful executions (count).
     pub count: u64,
-    /// Sum of the times that those took (microseconds). Meta commands that neither wait nor run a
+    /// Time of these executions together (microseconds). Meta commands that neither wait nor run a
     /// program take none.
     pub latency_sum_us: f64,
     /// Errors that ended a transaction (count).
@@ -301,12 +306,12 @@ pub struct StatementMeasurement {
     pub text: String,
     /// The line of the script it begins on (1-based).
     pub line: u32,
-    /// Errors it met within the window (count).
+    /// Errors within the window (count).
     pub failed: u64,
-    /// Its latency: from sent to done.
+    /// Latency from sent to done.
     #[serde(skip)]
     pub latency: Latencies,
-    /// The part of it until the first byte of the reply arrived.
+    /// Part of the latency until the reply's first byte arrived.
     #[serde(skip)]
     pub first_byte: Latencies,
 }
@@ -335,8 +340,8 @@ pub struct Second {
     /// versions stored.
     #[serde(skip)]
     pub latencies: Option<SecondLatencies>,
-    /// What each command did in it, in the order of [`Measurement::scripts`] and their commands;
-    /// empty in trials that earlier versions stored.
+    /// Executions of each command in this second, in the order of [`Measurement::scripts`] and
+    /// their commands; empty in trials that earlier versions stored.
     #[serde(skip)]
     pub commands: Vec<CommandSums>,
 }
@@ -345,9 +350,9 @@ pub struct Second {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(from = "(u64, u64)", into = "(u64, u64)")]
 pub struct CommandSums {
-    /// How many (count).
+    /// Executions (count).
     pub count: u64,
-    /// Time that they took together (nanoseconds).
+    /// Time of all executions together (nanoseconds).
     pub nanoseconds: u64,
 }
 
@@ -364,7 +369,7 @@ impl CommandSums {
         (self.count > 0).then(|| self.nanoseconds as f64 / 1e3 / self.count as f64)
     }
 
-    /// Returns what came since `before`.
+    /// Returns the difference to `before`, an earlier state of these sums.
     pub fn since(self, before: Self) -> Self {
         Self {
             count: self.count - before.count,
@@ -436,8 +441,9 @@ mod tests {
     #[test]
     fn a_measurement_from_before_there_were_sums_opens() {
         let text = r#"{"connect_s":0.1,"warm_up_s":1.0,"measured_s":2.0,"transactions":4,"failed":0,
-            "warm_up_transactions":0,"drained_transactions":0,"failed_outside":0,"failures":{},"aborted_clients":0,
-            "abort_reasons":[],"scripts":[],"series":[],"generator_cpu_s":0.5}"#;
+            "warm_up_transactions":0,"drained_transactions":0,"failed_outside":0,"failures":{},
+            "aborted_clients":0,"abort_reasons":[],"scripts":[],"series":[],
+            "generator_cpu_s":0.5}"#;
         let m: Measurement = serde_json::from_str(text).unwrap();
         assert_eq!((m.transactions, m.sums), (4, Sums::default()));
     }

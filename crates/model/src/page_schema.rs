@@ -1,5 +1,5 @@
-//! JSON Schemas of what pages write otherwise than records do: a seed as text, and the command of a
-//! round.
+//! JSON Schemas of values that pages write otherwise than records do: a seed as text, and the
+//! command of a round.
 
 use schemars::{JsonSchema, Schema};
 
@@ -10,7 +10,7 @@ use schemars::{JsonSchema, Schema};
 pub enum Seed {
     /// The number.
     Number(u64),
-    /// Its digits, in a page.
+    /// Decimal digits, in a page.
     Text(String),
 }
 

@@ -16,7 +16,7 @@ use crate::{Answer, Find, LevelValue, Levels, Stopping};
 pub struct Plan {
     /// The experiment's name.
     pub name: String,
-    /// Its question.
+    /// Question of the experiment.
     pub question: Option<String>,
     /// The names of the factors, in the file's order.
     pub factors: Vec<String>,
@@ -43,65 +43,66 @@ pub struct Plan {
     /// How the data sets' rows are made and loaded.
     #[serde(default)]
     pub loading: Loading,
-    /// What rate every trial looks for; none where trials offer the load as it is.
+    /// Search for the highest rate in every trial; none where trials offer the load as it is.
     #[serde(default)]
     pub find: Option<Find>,
-    /// When the run ends before all trials are run; none where the number of repeats is fixed.
+    /// Rule that ends the run before all trials are run; none where the number of repeats is fixed.
     #[serde(default)]
     pub stopping: Option<Stopping>,
-    /// Numbers of repeats after which the run was complete and was then given more, ascending: its
-    /// verdicts were looked at there.
+    /// Numbers of repeats at which a complete run was extended, ascending. Verdicts were looked at
+    /// there.
     #[serde(default)]
     pub extended_after: Vec<u32>,
-    /// How the question is answered; none in the stores of earlier versions, and where the
-    /// experiment leaves it to its form.
+    /// Form of the answer; none in the stores of earlier versions, and where the experiment leaves
+    /// it open.
     #[serde(default)]
     pub answer: Option<Answer>,
-    /// Treatments, by index, that are crashed once the trials are over; none in the stores of
+    /// Indexes of the treatments that are crashed once the trials are over; empty in the stores of
     /// earlier versions.
     #[serde(default)]
     pub crashed: Vec<usize>,
-    /// What earlier runs told of the noise when the run began; none where they told nothing or were not
+    /// Noise of earlier runs, as known when the run began; none where they told nothing or were not
     /// to count, and in the stores of earlier versions.
     #[serde(default)]
     pub noise_prior: Option<NoisePrior>,
-    /// Why a trial that is not measured opened the run; none where none did.
+    /// Reason for opening the run with a trial that is not measured; none where there was no such
+    /// trial.
     #[serde(default)]
     pub conditioning: Option<Conditioning>,
 }
 
-/// Noise between trials that earlier runs on a host tell of a run to come.
+/// Noise between trials that earlier runs on the host predict for a run.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct NoisePrior {
     /// Variance of the logarithms of trials' tps.
     pub variance: f64,
-    /// Degrees of freedom that it counts for beside the run's own.
+    /// Degrees of freedom of the variance, beside the run's own.
     pub freedom: f64,
-    /// Runs that tell it (count).
+    /// Earlier runs that the variance rests on (count).
     pub runs: usize,
 }
 
-/// What earlier runs on a host tell of the first trial of a run to come.
+/// Difference of first trials in earlier runs on a host, as expected of a run to come.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Conditioning {
-    /// By how much the tps of their first trials differ from what was to be expected (a share: −0.1 for 10%
+    /// Difference between the tps of first trials and that expected of them (a share: −0.1 for 10%
     /// less).
     pub difference: f64,
-    /// Runs that tell it (count).
+    /// Earlier runs that the difference rests on (count).
     pub runs: usize,
 }
 
-/// One combination of levels, and what it comes to.
+/// One combination of levels, resolved to the storage, load and server that it stands for.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Treatment {
-    /// The combination.
+    /// Levels of the factors.
     pub levels: Levels,
     /// The name of the storage that holds PGDATA.
     pub storage: String,
-    /// What factors set on the storage's devices, over its own settings.
+    /// Device settings that factors assign, over the storage's own.
     #[serde(default)]
     pub device: DeviceSettings,
     /// The workload's name or folder.
@@ -114,39 +115,38 @@ pub struct Treatment {
     pub threads: u32,
     /// How statements are sent.
     pub protocol: Protocol,
-    /// What the load does beyond its scripts.
+    /// Options of the load beyond its scripts.
     #[serde(default)]
     pub options: LoadOptions,
-    /// The major version wanted; none means: what is found.
+    /// Major version that is wanted; none: any.
     pub postgres_version: Option<u32>,
-    /// The folder of the server's programs, where factors name one; none: the experiment's.
+    /// Folder of the server's programs, where factors name one; none: the experiment's.
     #[serde(default)]
     pub postgres_bindir: Option<PathBuf>,
-    /// The server that pgdyno does not own, by name, where factors name one. Its DSN is not stored
-    /// with it.
+    /// Name of the server that pgdyno does not own, where factors name one. Its DSN is not stored.
     #[serde(default)]
     pub server: Option<String>,
-    /// Who offers the load, where factors name them (`local:2`); `none`: one process. Not given: the
-    /// experiment's generators.
+    /// Processes that offer the load, where factors name them (`local:2`); `none`: this process
+    /// alone. Absent: the experiment's generators.
     #[serde(default)]
     pub generators: Option<String>,
-    /// Settings asked for, beyond pgdyno's own for a managed server.
+    /// Settings of the treatment, beyond pgdyno's own for a managed server.
     pub settings: BTreeMap<String, String>,
 }
 
 impl Plan {
-    /// Returns whether a rate that is given sets the tps of a treatment.
+    /// Whether a treatment has a rate, which then sets its tps.
     pub fn has_rate(&self) -> bool {
         self.treatments.iter().any(|t| t.options.rate.is_some())
     }
 
-    /// Trials of every treatment, at most (count).
+    /// Returns the most trials of a treatment (count).
     pub fn repeats(&self) -> u32 {
         self.trials.iter().map(|trial| trial.repeat).max().unwrap_or(0)
     }
 
-    /// Whether all repeats of a treatment run before the next treatment: with more than one of each,
-    /// the trials of a block are no neighbours in time.
+    /// Whether all repeats of a treatment run before the next treatment. With more than one repeat,
+    /// the trials of a block are then no neighbours in time.
     pub fn is_sequential(&self) -> bool {
         let blocks: Vec<u32> = self.trials.iter().map(|t| t.block).collect();
         let runs = 1 + blocks.windows(2).filter(|pair| pair[0] != pair[1]).count();
@@ -155,7 +155,7 @@ impl Plan {
         self.treatments.len() > 1 && distinct > 1 && runs > distinct && one_by_one
     }
 
-    /// The levels of `factor`, in the order in which treatments have them.
+    /// Returns the levels of `factor`, in the order in which treatments have them.
     pub fn levels(&self, factor: &str) -> Vec<&LevelValue> {
         let mut levels: Vec<&LevelValue> = Vec::new();
         for level in self.treatments.iter().filter_map(|t| t.levels.get(factor)) {
@@ -166,15 +166,14 @@ impl Plan {
         levels
     }
 
-    /// The seed of the data sets' rows.
+    /// Returns the seed of the data sets' rows.
     pub fn seed_of_data(&self) -> u64 {
         self.data_seed.unwrap_or(self.seed)
     }
 }
 
 impl Treatment {
-    /// Whether a crash test of the one says the same as of the other: they differ in the load at
-    /// most.
+    /// Whether crash tests of both treatments say the same: the treatments differ only in the load.
     pub fn is_crashed_alike(&self, other: &Self) -> bool {
         self.storage == other.storage
             && self.device == other.device
@@ -183,13 +182,14 @@ impl Treatment {
             && self.settings == other.settings
     }
 
-    /// Returns the first of `all` that is crashed alike as the one `at` a place.
+    /// Returns the index of the first treatment of `all` that is crashed alike as the one at index
+    /// `at`.
     pub fn first_crashed_alike(all: &[Self], at: usize) -> usize {
         all[..at].iter().position(|other| other.is_crashed_alike(&all[at])).unwrap_or(at)
     }
 
-    /// Returns those of `all`, by index, that have crash tests of their own: of those that are
-    /// crashed alike the first.
+    /// Returns the indexes of the treatments of `all` that have crash tests of their own: the first
+    /// of each set that is crashed alike.
     pub fn crashed_apart(all: &[Self]) -> Vec<usize> {
         (0..all.len()).filter(|at| Self::first_crashed_alike(all, *at) == *at).collect()
     }
@@ -199,12 +199,12 @@ impl Treatment {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct PlannedTrial {
-    /// Its place in the run, from 0.
+    /// Place in the run, from 0.
     pub ordinal: u32,
-    /// The round over all treatments it belongs to, from 1.
+    /// Round over all treatments that the trial belongs to, from 1.
     pub block: u32,
-    /// Its treatment's index.
+    /// Index of the treatment.
     pub treatment: usize,
-    /// Which of its treatment's trials it is, from 1.
+    /// Number among the treatment's trials, from 1.
     pub repeat: u32,
 }

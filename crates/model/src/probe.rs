@@ -1,4 +1,4 @@
-//! What a probe of a storage found: its flushes, or its raw curves, without PostgreSQL.
+//! Results of probing a storage without PostgreSQL: its flushes, or its raw curves.
 
 use serde::{Deserialize, Serialize};
 
@@ -11,13 +11,13 @@ use crate::units::{Bytes, Epoch};
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ProbeRecord {
-    /// Its name in the store: kind, start and four letters drawn at random.
+    /// Id in the store: kind, start and four letters drawn at random.
     pub id: String,
-    /// The run that it belongs to; none for a probe by itself.
+    /// Run that the probe belongs to; none for a probe by itself.
     pub run: Option<String>,
-    /// What was probed: the storage's name in a run, else the directory or device as given.
+    /// Storage's name in a run, else the directory or device as the user gave it.
     pub name: String,
-    /// When it began.
+    /// Time of the probe's begin.
     #[serde(serialize_with = "crate::format::as_text")]
     #[cfg_attr(feature = "schema", schemars(with = "String"))]
     pub started_at: Epoch,
@@ -25,9 +25,9 @@ pub struct ProbeRecord {
     pub pgdyno_version: String,
     /// The machine.
     pub host: HostFacts,
-    /// What lies under the directory; for a device the device itself.
+    /// Filesystem and devices under the directory; for a device, the device itself.
     pub storage: StorageFacts,
-    /// What was measured.
+    /// Figures.
     pub result: ProbeResult,
 }
 
@@ -35,7 +35,7 @@ impl Document for ProbeRecord {
     const SCHEMA: &'static str = "pgdyno.probe/1";
 }
 
-/// What a probe measured.
+/// Figures of a probe, by its kind.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase", tag = "kind")]
@@ -47,7 +47,7 @@ pub enum ProbeResult {
 }
 
 impl ProbeResult {
-    /// Its kind: the command that makes one.
+    /// Returns the kind's name, which is also the command that runs such a probe.
     pub fn kind(&self) -> &'static str {
         match self {
             Self::Fsync(_) => "fsync",
@@ -55,7 +55,7 @@ impl ProbeResult {
         }
     }
 
-    /// Whether everything was measured that was to be; not so after a signal.
+    /// Whether the probe ran to its end; false after a signal.
     pub fn is_complete(&self) -> bool {
         match self {
             Self::Fsync(probe) => probe.complete,
@@ -63,7 +63,7 @@ impl ProbeResult {
         }
     }
 
-    /// What is not to be believed without a further look.
+    /// Returns the findings that make figures doubtful.
     pub fn warnings(&self) -> &[String] {
         match self {
             Self::Fsync(probe) => &probe.warnings,
@@ -72,7 +72,7 @@ impl ProbeResult {
     }
 }
 
-/// A distribution of latencies in short (microseconds).
+/// Summary of a distribution of latencies (microseconds).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct LatencySummary {
@@ -93,7 +93,7 @@ pub struct LatencySummary {
 }
 
 impl LatencySummary {
-    /// That of `latencies`; all zero when empty.
+    /// Summarises `latencies`; all zero when empty.
     pub fn from_latencies(latencies: &Latencies) -> Self {
         let quantile = |q| latencies.quantile_us(q).unwrap_or_default();
         Self {
@@ -114,21 +114,21 @@ impl LatencySummary {
 pub struct FsyncProbe {
     /// Bytes of a block.
     pub block_bytes: u32,
-    /// How long each test was to take (seconds).
+    /// Planned duration of each test (seconds).
     pub seconds_per_test: f64,
     /// Every test, in order.
     pub tests: Vec<FsyncTest>,
-    /// Whether all of them were done.
+    /// Whether all tests were done.
     pub complete: bool,
-    /// What is not to be believed without a further look.
+    /// Findings that make figures doubtful.
     pub warnings: Vec<String>,
-    /// Why flushes are suspected to be acknowledged before anything is durable; empty in the stores
-    /// of earlier versions.
+    /// Signs that flushes are acknowledged before data is durable; empty in the stores of earlier
+    /// versions.
     #[serde(default)]
     pub suspicions: Vec<Suspicion>,
 }
 
-/// A sign that flushes are acknowledged before anything is durable. The probe's warnings have the
+/// A sign that flushes are acknowledged before data is durable. The probe's warnings have the
 /// figures.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
@@ -149,7 +149,7 @@ pub enum Suspicion {
 }
 
 impl Suspicion {
-    /// The reason in few words.
+    /// Returns the sign in a few words.
     pub fn words(self) -> &'static str {
         match self {
             Self::QuickerThanRotation => "more flushes a second than a rotating disk has turns",
@@ -165,7 +165,8 @@ impl Suspicion {
 }
 
 impl FsyncProbe {
-    /// What the test `name` of `group` found; none if it was not done or is not available.
+    /// Returns the figures of the test `name` of `group`; none if it was not done or is not
+    /// available.
     pub fn flushes(&self, group: FsyncGroup, name: &str) -> Option<&Flushes> {
         self.tests
             .iter()
@@ -173,10 +174,12 @@ impl FsyncProbe {
             .and_then(|t| t.outcome.flushes())
     }
 
-    /// The most commits a second that `clients` clients can make durable: each flush of the WAL
-    /// carries at most one commit of every client, and PostgreSQL does one flush at a time. The
-    /// rate is that of one block with fdatasync, the default `wal_sync_method` of Linux. Source:
-    /// PostgreSQL's documentation, "WAL Configuration", on `commit_delay` and group commit.
+    /// Returns the most commits a second that `clients` clients can make durable.
+    ///
+    /// Each flush of the WAL carries at most one commit of every client, and PostgreSQL does one
+    /// flush at a time. The rate is that of one block with fdatasync, the default `wal_sync_method`
+    /// of Linux. Source: PostgreSQL's documentation, "WAL Configuration", on `commit_delay` and
+    /// group commit.
     pub fn ceiling_for_commits(&self, clients: u32) -> Option<f64> {
         Some(self.flushes(FsyncGroup::OneBlock, "fdatasync")?.per_second() * f64::from(clients))
     }
@@ -205,29 +208,29 @@ pub enum FsyncGroup {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct FsyncTest {
-    /// The comparison that it belongs to.
+    /// Comparison that the test belongs to.
     pub group: FsyncGroup,
-    /// Its name there, as `pg_test_fsync` prints it.
+    /// Name of the test within its group, as `pg_test_fsync` prints it.
     pub name: String,
     /// Files written at the same time, a thread each (count).
     pub files: u32,
-    /// What was found.
+    /// Figures, or why there are none.
     pub outcome: FsyncOutcome,
 }
 
-/// What a test of the fsync probe found.
+/// Outcome of a test of the fsync probe.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum FsyncOutcome {
-    /// It was done.
+    /// The test was done.
     Measured(Flushes),
-    /// It cannot be done here, and why.
+    /// The test cannot be done here, for this reason.
     NotAvailable(String),
 }
 
 impl FsyncOutcome {
-    /// What was measured, if anything was.
+    /// Returns the figures; none if the test is not available.
     pub fn flushes(&self) -> Option<&Flushes> {
         match self {
             Self::Measured(flushes) => Some(flushes),
@@ -236,15 +239,15 @@ impl FsyncOutcome {
     }
 }
 
-/// Operations of one test: the writes and what makes them durable.
+/// Figures of one test. An operation is the writes and the flush that makes them durable.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Flushes {
-    /// How many, of all writers together (count).
+    /// Operations of all writers together (count).
     pub operations: u64,
-    /// Time they took (seconds).
+    /// Duration (seconds).
     pub seconds: f64,
-    /// Latency of one.
+    /// Latency of one operation.
     pub latency: LatencySummary,
 }
 
@@ -260,28 +263,28 @@ impl Flushes {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct DiskProbe {
-    /// What offered the load: `fio` with its version, or pgdyno's own simple one.
+    /// Program that offered the load: `fio` with its version, or pgdyno's own simple one.
     pub driver: String,
     /// Whether the page cache was bypassed (`O_DIRECT`).
     pub direct: bool,
-    /// How much of the disk was measured over: the file's size, or the device's.
+    /// Extent of the disk that was measured: the file's size, or the device's.
     pub span: Bytes,
-    /// How long each point but those of the sequential write was to take (seconds).
+    /// Planned duration of each point, except those of the sequential write (seconds).
     pub seconds_per_point: f64,
     /// Every point, in order.
     pub points: Vec<DiskPoint>,
-    /// What was not measured, and why.
+    /// Points that were not measured, and why.
     pub not_measured: Vec<String>,
     /// Whether all points were done.
     pub complete: bool,
-    /// What is not to be believed without a further look.
+    /// Findings that make figures doubtful.
     pub warnings: Vec<String>,
     /// Whether the filesystem's free blocks were discarded right before (`fstrim`).
     #[serde(default)]
     pub trimmed: bool,
 }
 
-/// What is done to the disk; the names are fio's.
+/// Pattern of requests to the disk, with fio's names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, strum::IntoStaticStr)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[strum(serialize_all = "lowercase")]
@@ -315,21 +318,21 @@ impl Pattern {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct DiskPoint {
-    /// What was done.
+    /// Pattern of the requests.
     pub pattern: Pattern,
     /// Bytes of each request.
     pub block_bytes: u32,
     /// Requests under way at a time (count).
     pub queue_depth: u32,
-    /// Where the part of the span begins that was read or written.
+    /// Offset of the part of the span that was read or written.
     pub offset: Bytes,
-    /// How long that part is.
+    /// Length of that part.
     pub length: Bytes,
-    /// How long it took (seconds).
+    /// Duration (seconds).
     pub seconds: f64,
-    /// What was read.
+    /// Reads; none if there were none.
     pub read: Option<Transfers>,
-    /// What was written.
+    /// Writes; none if there were none.
     pub write: Option<Transfers>,
 }
 
@@ -343,7 +346,7 @@ pub struct Transfers {
     pub iops: f64,
     /// Bytes per second.
     pub bytes_per_second: f64,
-    /// From submission to completion of one.
+    /// Latency of one request, from submission to completion.
     pub latency: LatencySummary,
 }
 

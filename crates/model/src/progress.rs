@@ -113,7 +113,7 @@ pub enum Event<'a> {
 pub enum Notice {
     /// A script was read in a dialect other than the newest; the reader's words.
     Script(String),
-    /// Percentiles are kept of a script's first statements only.
+    /// Percentiles are kept only for a script's first statements.
     StatementsWithoutPercentiles {
         script: String,
         /// Statements of the workload whose percentiles are kept (count).
@@ -123,11 +123,11 @@ pub enum Notice {
     },
     /// A leftover of a killed process was cleared, or could not be; the sweep's words.
     Swept(String),
-    /// What connecting found worth telling; the connection's words.
+    /// Remark of a connection that was made; the connection's words.
     Connection(String),
-    /// What a statement of pgdyno's own has waited for, in words.
+    /// Wait of one of pgdyno's own statements, in words.
     Waits(String),
-    /// What was found, changed or put back on an external server; its words.
+    /// Finding, change or restoration on an external server; its words.
     ExternalServer(String),
     /// A storage is about to be made on a device.
     OverwritesDevice {
@@ -228,12 +228,12 @@ pub enum Notice {
     WalWriterKeptAwake,
     /// A session of a plug test ended without a restart of the machine, and is begun again.
     SessionBegunAgain { session: String },
-    /// A recorded stretch of load and what was judged of it are kept, to be gone on with.
+    /// A recorded stretch of load and its judgements are kept for a later session to continue.
     StretchKept {
         /// The session that recorded it.
         session: String,
     },
-    /// Judging goes on with a kept stretch.
+    /// Judging continues with a kept stretch.
     StretchResumed {
         /// The session that recorded it.
         session: String,
@@ -265,18 +265,14 @@ pub enum Warning {
     /// Something that pgdyno made could not be taken down.
     NotTakenDown(String),
     /// This machine lacks what a storage takes; the storage's trials are left out.
-    StorageUnavailable {
-        storage: String,
-        /// What is missing.
-        reason: String,
-    },
+    StorageUnavailable { storage: String, reason: String },
     /// A storage could not be made; every trial on it will fail.
     StorageFailed {
         storage: String,
         /// Why it could not be made.
         reason: String,
     },
-    /// What earlier runs tell of the noise could not be read; the run is judged without it.
+    /// The noise of earlier runs could not be read; the run is judged without it.
     NoiseUnread { reason: String },
     /// The trial that is not measured and opens a run failed; the run goes on.
     NotConditioned { reason: String },
@@ -291,9 +287,9 @@ pub enum Warning {
         round: u32,
         reason: String,
     },
-    /// What a session has done cannot be kept for another one to go on with.
+    /// A session's work cannot be kept for a later session to continue.
     StretchNotKept { reason: String },
-    /// A kept stretch of a run's treatment cannot be gone on with; another one is recorded.
+    /// A kept stretch of a run's treatment cannot be continued; another one is recorded.
     StretchNotResumed { reason: String },
     /// The run's live file cannot be written: nobody can watch it or ask it to stop.
     NotWatchable {
@@ -360,16 +356,17 @@ pub enum Activity {
         confirming: bool,
         objective: Slo,
     },
-    /// A server that pgdyno does not own takes no connections, and something is to be put back on it.
+    /// A server that pgdyno does not own takes no connections, and something is to be put back on
+    /// it.
     AwaitingServer { server: String },
     /// Storage and cluster for crash tests are made.
     MakingTestBed {
-        /// What is crashed.
+        /// Server or treatment under test.
         subject: String,
     },
     /// A round of crash tests is under way.
     CrashRound {
-        /// What is crashed.
+        /// Server or treatment under test.
         subject: String,
         fault: Fault,
         /// The round's number and how many are asked for; none for a positive control.
@@ -379,7 +376,7 @@ pub enum Activity {
     },
     /// States that a power cut could have left are judged, one after the other.
     JudgingStates {
-        /// What is crashed.
+        /// Server or treatment under test.
         subject: String,
         /// States that are done (count).
         judged: u64,

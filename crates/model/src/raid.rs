@@ -43,13 +43,13 @@ pub enum RaidTool {
 }
 
 impl RaidTool {
-    /// Its name in files.
+    /// Returns the program's name in experiment files.
     pub fn name(self) -> &'static str {
         self.into()
     }
 }
 
-/// What a RAID controller does with a write before it acknowledges it.
+/// Handling of a write by a RAID controller before the acknowledgement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, EnumString, IntoStaticStr)]
 #[serde(rename_all = "kebab-case")]
 #[strum(serialize_all = "kebab-case")]
@@ -62,10 +62,10 @@ pub enum WritePolicy {
 }
 
 impl WritePolicy {
-    /// All names in files.
+    /// Names of all policies in experiment files.
     pub const NAMES: &[&str] = &["write-back", "write-through"];
 
-    /// Its name in files.
+    /// Returns the policy's name in experiment files.
     pub fn name(self) -> &'static str {
         self.into()
     }

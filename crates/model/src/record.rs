@@ -1,4 +1,4 @@
-//! What the store keeps: runs, sessions, trials.
+//! Records of the store: runs, sessions, trials.
 
 use serde::{Deserialize, Serialize};
 use strum::{EnumString, IntoStaticStr};
@@ -13,7 +13,7 @@ use crate::{Latencies, Measurement, Plan, Treatment};
 /// A run as it was begun.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct RunRecord {
-    /// Its name in the store: recipe, start and four letters drawn at random.
+    /// Id in the store: recipe, start and four letters drawn at random.
     pub id: String,
     /// The recipe's or the file's name.
     pub recipe: String,
@@ -23,11 +23,11 @@ pub struct RunRecord {
     pub pgdyno_version: String,
     /// The experiment file's text, as read (a DSN's password taken out).
     pub experiment: String,
-    /// The folder that its relative paths start from.
+    /// Folder that the experiment's relative paths start from.
     pub folder: String,
-    /// The `--set key=value` that were given, in order (a DSN's password taken out).
+    /// Options `--set key=value` as passed, in order (a DSN's password taken out).
     pub overrides: Vec<String>,
-    /// What was to be done.
+    /// Plan of the run.
     pub plan: Plan,
 }
 
@@ -68,9 +68,9 @@ pub enum RunState {
     Running,
     /// Every planned trial is completed.
     Completed,
-    /// Its last session ended with trials failed or not run.
+    /// Trials failed or were not run in the last session.
     Failed,
-    /// Its last session was ended by a signal or killed: `run --resume` continues.
+    /// A signal ended or killed the last session: `run --resume` continues.
     Interrupted,
 }
 
@@ -84,42 +84,42 @@ impl RunState {
 /// One execution of a treatment: stored whole before the next begins.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct TrialRecord {
-    /// Its place in the plan.
+    /// Place in the plan.
     pub ordinal: u32,
-    /// The round it belongs to, from 1.
+    /// Round that the trial belongs to, from 1.
     pub block: u32,
-    /// Its treatment's index in the plan.
+    /// Index of the treatment in the plan.
     pub treatment: usize,
-    /// Which of its treatment's trials it is, from 1.
+    /// Number among the treatment's trials, from 1.
     pub repeat: u32,
-    /// When its provisioning began.
+    /// Time at which provisioning began.
     pub started_at: Epoch,
-    /// When its window opened; none if it never did.
+    /// Time at which the window opened; none if it never did.
     pub measured_at: Option<Epoch>,
-    /// Why it failed; none if it is complete.
+    /// Why the trial failed; none if it is complete.
     pub failure: Option<String>,
-    /// What the engine measured; for a failed trial, whatever there is.
+    /// Measurement of the load engine; for a failed trial, as much as there is.
     pub measurement: Option<Measurement>,
-    /// The server's own count beside the engine's.
+    /// The server's own count of transactions and rows, to compare with the engine's.
     pub server_count: Option<ServerCount>,
     /// The server as it ran; none if it did not start.
     pub server: Option<ServerFacts>,
-    /// What was watched.
+    /// Tables of samples, one for each telemetry probe.
     #[serde(skip)]
     pub telemetry: Vec<Table>,
-    /// What the server logged from the trial's start to its end.
+    /// Server log from the trial's start to its end.
     #[serde(skip)]
     pub server_log: String,
 }
 
-/// A load that no experiment describes, as it was offered and measured.
+/// A load without an experiment, as it was offered and measured.
 ///
 /// The arguments of its command are not here: a connection string may hold a password.
 #[derive(Debug)]
 pub struct AdHocRun {
     /// The load.
     pub treatment: Treatment,
-    /// How long it was to last.
+    /// Planned end of the load.
     pub length: Length,
     /// The seed of the load.
     pub seed: u64,
@@ -127,7 +127,7 @@ pub struct AdHocRun {
     pub started_at: Epoch,
     /// When the measured window opened.
     pub measured_at: Epoch,
-    /// The figures.
+    /// Figures of the load.
     pub measurement: Measurement,
     /// The server. The store keeps no password of it.
     pub target: Target,
@@ -135,7 +135,7 @@ pub struct AdHocRun {
     pub is_interrupted: bool,
 }
 
-/// What PostgreSQL counted from before the load to after it.
+/// Growth of PostgreSQL's own counters from before the load to after it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ServerCount {
@@ -145,7 +145,7 @@ pub struct ServerCount {
     /// Growth of the rows that the workload adds with each transaction (count); none if it names no
     /// such rows.
     pub rows: Option<i64>,
-    /// What `rows` should be: acknowledged transactions times rows added by each (count).
+    /// Expected `rows`: acknowledged transactions times rows added by each (count).
     pub rows_expected: Option<i64>,
 }
 

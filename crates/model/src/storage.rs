@@ -1,6 +1,6 @@
-//! A storage stack as an experiment file describes it: what carries the bytes, which filesystem
-//! lies on it, and how its device is set. `pgdyno-storage` makes it; what was obtained is in
-//! [`crate::facts`].
+//! A storage stack as an experiment file describes it: the backing that carries the bytes, the
+//! filesystem on it, and the settings of its device. `pgdyno-storage` makes it; [`crate::facts`]
+//! tells what was obtained.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -18,29 +18,29 @@ use crate::units::{Bytes, Span};
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Storage {
-    /// What carries the bytes.
+    /// Backing that carries the bytes.
     pub backing: Backing,
-    /// Its speed is held down to this; none leaves it as it is.
+    /// Limit on the device's speed; none leaves it as it is.
     pub limit: Option<Limit>,
-    /// The filesystem to make on it. None is right for a directory, which is used as it is, and for
-    /// a RAM disk, which is a tmpfs.
+    /// Filesystem to make. None for a directory, which is used as it is, and for a RAM disk, which
+    /// is a tmpfs.
     pub filesystem: Option<FilesystemChoice>,
-    /// The name of the storage that holds `pg_wal`; none leaves it in PGDATA.
+    /// Name of the storage that holds `pg_wal`; none leaves it in PGDATA.
     pub wal: Option<String>,
     /// Tables that lie on other storages: the storage's name, and the tables in a tablespace on it.
     pub tablespaces: BTreeMap<String, Vec<String>>,
-    /// How the device under it is set while trials run, put back afterwards.
+    /// Settings of the device under it while trials run; put back afterwards.
     pub device: DeviceSettings,
-    /// Whether trials of clusters on it judge each commit by the flushes of the disk under `pg_wal`,
-    /// which is emulated.
+    /// Whether trials judge each commit by the flushes of the disk under `pg_wal`, which must be
+    /// emulated.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub flush_accounting: bool,
-    /// How smartctl reaches the disk; none lets smartctl find out.
+    /// Device type by which smartctl reaches the disk; none lets smartctl find out.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub smart: Option<SmartType>,
 }
 
-/// What carries a storage's bytes.
+/// Carrier of a storage's bytes.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
@@ -78,33 +78,34 @@ pub struct LoopFile {
     pub sector_size: Option<u32>,
     /// Whether the loop device bypasses the page cache of the filesystem that holds the file.
     pub direct_io: bool,
-    /// Where the loop device begins in the file (bytes); none: at the file's begin, which is
-    /// aligned. At 63 sectors of 512 bytes old partition tables began the first partition, so that
-    /// each block of the filesystem lies on two of the disk's.
+    /// Offset of the loop device in the file (bytes); none: 0, which is aligned. Old partition
+    /// tables began the first partition at 63 sectors of 512 bytes, so that each block of the
+    /// filesystem lies on two of the disk's.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub offset: Option<Bytes>,
 }
 
-/// A disk that pgdyno emulates: with a volatile cache, whose power can be cut, and with latencies
-/// that are known. It is no real device, and what is measured on it is no real device's.
+/// A disk that pgdyno emulates, with a volatile cache, known latencies and a power that can be cut.
+/// No figure measured on it is a real device's.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct EmulatedDisk {
-    /// The directory that its files are made in; none means pgdyno's own.
+    /// Directory that the disk's files are made in; none means pgdyno's own.
     pub directory: Option<PathBuf>,
-    /// Its size. What is durable lies in a sparse file.
+    /// Size. Durable data lies in a sparse file.
     pub size: Bytes,
     /// Logical sector size of the loop device (bytes): 512 or 4096; none means the kernel's
     /// default.
     pub sector_size: Option<u32>,
-    /// Room for writes that were not flushed, in main memory; over it, the oldest go to the medium,
-    /// as a drive does it.
+    /// Room for unflushed writes in main memory. Beyond it, the oldest go to the medium, as a drive
+    /// does it.
     pub cache: Bytes,
-    /// How long requests take.
+    /// Latency of requests.
     pub latency: DiskLatency,
-    /// Whether every write is kept, so that the disk can be had as it was after any of them.
+    /// Whether every write is kept, so that the disk can be shown as it was after any of them.
     pub log: bool,
-    /// Of all that is drawn: what survives a cut, where a write tears, which request fails.
+    /// Seed of everything drawn at random: writes that survive a cut, places of tears, requests
+    /// that fail.
     #[cfg_attr(feature = "schema", schemars(with = "crate::page_schema::Seed"))]
     pub seed: u64,
 }
@@ -123,24 +124,23 @@ impl Default for EmulatedDisk {
     }
 }
 
-/// How long an emulated disk takes for a request, however large, beside what the emulation itself
-/// costs.
+/// Latency that an emulated disk adds to a request of any size, beside the cost of the emulation.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct DiskLatency {
-    /// For a read.
+    /// Latency of a read.
     pub read: Span,
-    /// For a write to come into the cache.
+    /// Latency of a write into the cache.
     pub write: Span,
-    /// For making durable what was written: a cache flush.
+    /// Latency of a cache flush.
     pub flush: Span,
-    /// How many requests are served at a time, the others waiting for their turn: 1 as a hard
-    /// disk's arm. None: all of them, as many as there are.
+    /// Requests served at a time (count), 1 for a hard disk's arm; the others wait for their turn.
+    /// None: no limit.
     pub parallel: Option<NonZeroU32>,
 }
 
 impl fmt::Display for DiskLatency {
-    /// In words; nothing where nothing is said.
+    /// Writes the latencies in words; nothing if none is set.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let each = [("read", self.read), ("write", self.write), ("flush", self.flush)];
         let mut told: Vec<String> = each
@@ -162,13 +162,14 @@ impl fmt::Display for DiskLatency {
 pub struct Raid0 {
     /// The members: loop files, devices and emulated disks.
     pub members: Vec<Backing>,
-    /// Who stripes; none means the filesystem where it can (btrfs, zfs), else mdadm, else LVM.
+    /// Program or filesystem that stripes; none: the filesystem where it can (btrfs, zfs), else
+    /// mdadm, else LVM.
     pub by: Option<Striper>,
     /// Bytes on one member before the next has its turn; none means the striper's default.
     pub chunk: Option<Bytes>,
 }
 
-/// Who joins the members of a RAID-0.
+/// Program or filesystem that joins the members of a RAID-0.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, IntoStaticStr)]
 #[strum(serialize_all = "lowercase")]
 #[serde(rename_all = "lowercase")]
@@ -185,7 +186,7 @@ pub enum Striper {
 }
 
 impl Striper {
-    /// Its name in files.
+    /// Returns the striper's name in experiment files.
     pub fn name(self) -> &'static str {
         self.into()
     }
@@ -210,10 +211,10 @@ pub struct Limit {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct FilesystemChoice {
-    /// Its name, as `mount -t` wants it: `ext4`, `xfs`, `zfs`, …; `overlay` over a directory;
-    /// `none` is as if none were asked for.
+    /// Name for `mount -t`: `ext4`, `xfs`, `zfs`, …; `overlay` over a directory; `none` is as if no
+    /// filesystem were asked for.
     pub name: String,
-    /// Further arguments for the program that makes it.
+    /// Further arguments for the filesystem's mkfs program.
     pub mkfs: Vec<String>,
     /// Mount options, beside pgdyno's defaults for it.
     pub mount: Vec<String>,
@@ -223,24 +224,25 @@ pub struct FilesystemChoice {
     pub dataset: BTreeMap<String, String>,
 }
 
-/// A made filesystem, as the kernel and its own programs told of it once it was mounted.
+/// A made filesystem, as the kernel and the filesystem's own programs describe it once it is
+/// mounted.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct FilesystemFacts {
-    /// Its type as mounted, from `/proc/self/mountinfo`: `ext3`, `xfs`, `fuse.zfs`, …
+    /// Type as mounted, from `/proc/self/mountinfo`: `ext3`, `xfs`, `fuse.zfs`, …
     pub kind: String,
-    /// Who serves it: the kernel's driver (`ext4` for an ext2), `OpenZFS 2.1.11`, `zfs-fuse`.
+    /// Driver that serves it: the kernel's (`ext4` for an ext2), `OpenZFS 2.1.11`, `zfs-fuse`.
     pub driver: String,
-    /// The programs that made it, as they call themselves: `mke2fs 1.47.0 (5-Feb-2023)`.
+    /// Programs that made it, as they call themselves: `mke2fs 1.47.0 (5-Feb-2023)`.
     pub tools: String,
-    /// Where it is mounted.
+    /// Mount point.
     pub mount_point: String,
     /// The mount's source as the kernel names it.
     pub source: String,
-    /// Its mount and superblock options, from `/proc/self/mountinfo` and, where the driver has such
-    /// a file, from its own list, which names the defaults too.
+    /// Mount and superblock options, from `/proc/self/mountinfo` and, where the driver has such a
+    /// file, from its own list, which names the defaults too.
     pub options: Vec<String>,
-    /// Its geometry, features and properties, named as the filesystem's own programs name them.
+    /// Geometry, features and properties, named as the filesystem's own programs name them.
     pub properties: BTreeMap<String, String>,
 }
 
@@ -248,15 +250,15 @@ pub struct FilesystemFacts {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct StackFacts {
-    /// The block devices that carry it.
+    /// Block devices that carry it.
     pub devices: Vec<DeviceFacts>,
-    /// Who joins them, where they are several.
+    /// Striper that joins them, if there are several.
     pub striper: Option<Striper>,
     /// The filesystem that was made; none where a directory is used as it is, or a tmpfs.
     pub filesystem: Option<FilesystemFacts>,
-    /// What was set on the devices and how it reads now: name and value.
+    /// Settings of the devices that were changed: name, and value as it reads now.
     pub settings: Vec<(String, String)>,
-    /// What a reader of the figures should know.
+    /// Remarks for readers of the figures.
     pub notes: Vec<String>,
 }
 
@@ -264,17 +266,17 @@ pub struct StackFacts {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct DeviceFacts {
-    /// Its path.
+    /// Path.
     pub path: String,
     /// The kernel's name: `nvme0n1`.
     pub name: String,
-    /// Its name in `/dev/disk/by-id`, where it has one.
+    /// Name in `/dev/disk/by-id`, where it has one.
     pub by_id: Option<String>,
     /// The disk's model, where sysfs tells.
     pub model: Option<String>,
     /// The disk's serial number, or the first 12 hexadecimal digits of its SHA-256.
     pub serial: Option<String>,
-    /// Its size.
+    /// Size of the device.
     pub size: Bytes,
 }
 
@@ -289,7 +291,7 @@ fn overlaid(under: &ModuleParameters, over: &ModuleParameters) -> ModuleParamete
     both
 }
 
-/// How a block device is set.
+/// Settings of a block device.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct DeviceSettings {
@@ -311,15 +313,15 @@ pub struct DeviceSettings {
     /// its cache is left as it is.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub raid_volume: Option<RaidVolume>,
-    /// The policy of that volume's write cache.
+    /// Policy of that volume's write cache.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub raid_cache: Option<WritePolicy>,
-    /// The user's own commands, for what pgdyno does not know.
+    /// Commands of the user, for settings that pgdyno does not know.
     pub hook: Option<Hook>,
 }
 
 impl DeviceSettings {
-    /// These, and where `over` says something, what it says.
+    /// Returns these settings, replaced by those of `over` where it has any.
     pub fn overlaid(&self, over: &Self) -> Self {
         Self {
             scheduler: over.scheduler.clone().or_else(|| self.scheduler.clone()),
@@ -335,34 +337,33 @@ impl DeviceSettings {
     }
 }
 
-/// Commands of the user's that set something pgdyno knows nothing of. Program and arguments, no
-/// shell.
+/// Commands of the user that set something pgdyno does not know. Program and arguments, no shell.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Hook {
-    /// Sets it.
+    /// Command that applies the setting.
     pub set: Vec<String>,
-    /// Prints what is set; stored with every trial.
+    /// Command that prints the setting; its output is stored with every trial.
     pub read_back: Vec<String>,
-    /// What `read_back` must print once `set` has run (surrounding blanks do not matter); none: it
-    /// is only stored.
+    /// Expected output of `read_back` once `set` has run (surrounding blanks do not matter); none:
+    /// any output is right.
     pub expect: Option<String>,
-    /// Puts it back as it was.
+    /// Command that puts the setting back as it was.
     pub restore: Vec<String>,
 }
 
 impl Storage {
-    /// A directory that is used as it is.
+    /// Creates the storage of an existing directory, used as it is; without a path, pgdyno's own.
     pub fn directory(path: Option<PathBuf>) -> Self {
         Self { backing: Backing::Directory(path), ..Self::default() }
     }
 
-    /// Tells whether anything is made at all; a plain directory is there already.
+    /// Whether anything is made at all; a plain directory is there already.
     pub fn is_made(&self) -> bool {
         !matches!(self.backing, Backing::Directory(_)) || self.filesystem.is_some()
     }
 
-    /// The directory that the user named to hold data or loop files, if one was.
+    /// Returns the directory that the user named for data or loop files, if any.
     pub fn named_directory(&self) -> Option<&Path> {
         match &self.backing {
             Backing::Directory(path) => path.as_deref(),
@@ -372,19 +373,19 @@ impl Storage {
         }
     }
 
-    /// Every block device of the user's that is written to.
+    /// Returns every block device of the user that is written to.
     pub fn devices(&self) -> Vec<&Path> {
         self.backing.devices()
     }
 
-    /// The names of the other storages that a cluster on this one lies on as well.
+    /// Returns the names of the other storages that a cluster on this one uses.
     pub fn others(&self) -> BTreeSet<&str> {
         self.wal.iter().chain(self.tablespaces.keys()).map(String::as_str).collect()
     }
 }
 
 impl Backing {
-    /// Every block device of the user's in it.
+    /// Returns every block device of the user in the backing.
     pub fn devices(&self) -> Vec<&Path> {
         match self {
             Self::Device(path) => vec![path],
@@ -393,7 +394,7 @@ impl Backing {
         }
     }
 
-    /// Every emulated disk in it.
+    /// Returns every emulated disk in the backing.
     pub fn emulated(&self) -> Vec<&EmulatedDisk> {
         match self {
             Self::Emulated(disk) => vec![disk],
@@ -404,7 +405,7 @@ impl Backing {
 }
 
 impl Limit {
-    /// Whether it holds anything down.
+    /// Whether nothing is limited.
     pub fn is_empty(&self) -> bool {
         *self == Self::default()
     }

@@ -2,23 +2,23 @@
 
 use serde::{Deserialize, Serialize};
 
-/// What is added up of transactions, exactly: integers, so that it does not depend on the order in
-/// which threads and generators are added. In JSON its keys stand among those of what holds it, with
-/// times in microseconds.
+/// Exact sums over transactions. Integers, so that the result does not depend on the order in which
+/// threads and generators are added. In JSON the keys stand among those of the object around them,
+/// with times in microseconds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(from = "StoredSums", into = "StoredSums")]
 pub struct Sums {
-    /// Transactions whose latency is in the sums below: those that ended well (count).
+    /// Transactions that ended well, whose latency is in the sums below (count).
     pub latency_count: u64,
-    /// Sum of their latencies (nanoseconds).
+    /// Sum of the latencies (nanoseconds).
     pub latency_sum_ns: u64,
-    /// Sum of their squares (square nanoseconds).
+    /// Sum of the latencies' squares (square nanoseconds).
     pub latency_sum_squares_ns2: u128,
-    /// With a rate: sum over the same of the time from due to sent (nanoseconds).
+    /// With a rate: sum of the times from due to sent (nanoseconds).
     pub lag_sum_ns: u64,
     /// With a rate: the longest time from due to sent (nanoseconds).
     pub lag_max_ns: u64,
-    /// Transactions that were due too long ago to meet the latency limit, and were never sent
+    /// Transactions never sent because they were due too long ago to meet the latency limit
     /// (count).
     pub skipped: u64,
     /// Transactions that ended well, but later than the latency limit (count).
@@ -47,7 +47,7 @@ impl Sums {
         self.lag_max_ns = self.lag_max_ns.max(lag);
     }
 
-    /// Adds the tries after the first of a transaction.
+    /// Adds the tries after a transaction's first.
     #[inline]
     pub fn tried(&mut self, retries: u32) {
         self.retried += u64::from(retries > 0);
@@ -70,19 +70,19 @@ impl Sums {
         self.other_failures += other.other_failures;
     }
 
-    /// The mean latency (microseconds); none of nothing.
+    /// Returns the mean latency (microseconds); none without transactions.
     pub fn mean_us(&self) -> Option<f64> {
         self.mean(self.latency_sum_ns as f64 / 1e3)
     }
 
-    /// The standard deviation of the latencies (microseconds); none of nothing.
+    /// Returns the standard deviation of the latencies (microseconds); none without transactions.
     pub fn stddev_us(&self) -> Option<f64> {
         let mean = self.mean_us()?;
         let squares = self.mean(self.latency_sum_squares_ns2 as f64 / 1e6)?;
         Some((squares - mean * mean).max(0.0).sqrt())
     }
 
-    /// The mean time from due to sent (microseconds); none of nothing.
+    /// Returns the mean time from due to sent (microseconds); none without transactions.
     pub fn mean_lag_us(&self) -> Option<f64> {
         self.mean(self.lag_sum_ns as f64 / 1e3)
     }

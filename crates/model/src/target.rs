@@ -138,7 +138,7 @@ pub struct Tls {
     pub channel_binding: ChannelBinding,
 }
 
-/// What kind of session is wanted; libpq's `target_session_attrs`.
+/// Kind of session that is wanted; libpq's `target_session_attrs`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, EnumString, IntoStaticStr)]
 #[strum(serialize_all = "kebab-case")]
 pub enum SessionAttrs {
@@ -160,7 +160,7 @@ pub enum SessionAttrs {
 names!(SessionAttrs, named);
 
 impl SessionAttrs {
-    /// Whether a session serves that is on a server in recovery or not, and read-only or not.
+    /// Whether a session fits, on a server that is in recovery or not, and read-only or not.
     pub fn accepts(self, in_recovery: bool, read_only: bool) -> bool {
         match self {
             Self::Any | Self::PreferStandby => true,
@@ -171,7 +171,7 @@ impl SessionAttrs {
         }
     }
 
-    /// Whether a server has to be asked what it is.
+    /// Whether the server must be asked for its state.
     pub fn asks(self) -> bool {
         !matches!(self, Self::Any | Self::PreferStandby)
     }
@@ -182,25 +182,25 @@ impl SessionAttrs {
 pub struct Target {
     /// Where the server listens.
     pub address: Address,
-    /// Its IP address, where that is given beside the host's name: the name is then for
+    /// IP address of the server, if specified beside the host's name: the name is then for
     /// certificates only.
     pub host_address: Option<IpAddr>,
     /// The role.
     pub user: String,
-    /// Its password, where the server asks for one.
+    /// Password of the role, if the server asks for one.
     pub password: Option<Secret>,
     /// The database.
     pub database: String,
     /// Settings for the session, sent in the start-up packet (`search_path`, `synchronous_commit`,
     /// …); the packet's own parameters `options` and `application_name` too.
     pub settings: Vec<(String, String)>,
-    /// How the connection is encrypted. Unix sockets never are.
+    /// Encryption of the connection. Unix sockets are never encrypted.
     pub tls: Tls,
-    /// What kind of session is wanted.
+    /// Kind of session that is wanted.
     pub session_attrs: SessionAttrs,
-    /// The methods by which the server may have this client prove who it is.
+    /// Authentication methods that the server may ask for.
     pub require_auth: RequireAuth,
-    /// How long connecting may take, to the first `ReadyForQuery`, where that is said.
+    /// Time limit for connecting, up to the first `ReadyForQuery`; none: no limit of its own.
     pub connect_timeout: Option<Duration>,
 }
 
@@ -216,7 +216,8 @@ impl Target {
         }
     }
 
-    /// An unencrypted connection without a password, and with nothing said about the session.
+    /// Creates a target of an unencrypted connection, without a password and with defaults for the
+    /// session.
     pub fn new(address: Address, user: impl Into<String>, database: impl Into<String>) -> Self {
         Self {
             address,
@@ -246,7 +247,7 @@ pub enum LoadBalanceHosts {
 /// Servers of which any will do: a connection goes to the first that takes it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Servers {
-    /// One or more, in the order in which they are named, all wanting the same kind of session.
+    /// One or more servers, in the order of their naming, all for the same kind of session.
     pub targets: Vec<Target>,
     /// How a connection chooses among them.
     pub load_balance_hosts: LoadBalanceHosts,
@@ -259,12 +260,12 @@ impl From<Target> for Servers {
 }
 
 impl Servers {
-    /// Tries one after the other with `connect`, and returns the first session with the target that
-    /// it was made to. `below(n)` draws a number below n where the order is drawn. An error that
-    /// `ends` the search is the last.
+    /// Tries the servers with `connect`, one after the other, and returns the first session with
+    /// its target. `below(n)` draws a number below n if the order is random. An error that `ends`
+    /// the search is the last.
     ///
     /// # Errors
-    /// What became of each attempt.
+    /// Returns the error of each attempt if no server takes the session.
     pub fn find<C, E>(
         &self,
         mut below: impl FnMut(usize) -> usize,

@@ -1,10 +1,9 @@
-//! What was watched while the load ran: tables of samples, each column with unit and kind.
+//! Telemetry: tables of samples taken while the load ran, each column with unit and kind.
 
 use serde::{Deserialize, Serialize};
 
-/// The column that says when a table's counters were last reset (seconds since the Unix epoch), as
-/// PostgreSQL's statistics views have it: counters before and after such a moment have no
-/// difference.
+/// Name of the column with the time of a table's last reset (seconds since the Unix epoch), as
+/// PostgreSQL's statistics views have it. Counters before and after a reset have no difference.
 pub const STATS_RESET: &str = "stats_reset";
 
 /// How a column's values relate to time.
@@ -20,10 +19,10 @@ pub enum Kind {
 /// A column of a telemetry table.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Column {
-    /// Its source's own name for it, with the device or the like in front where there are several
+    /// Source's own name of the column, prefixed with the device or the like if there are several
     /// (`vda.wr_ios`).
     pub name: String,
-    /// Its unit: `s`, `bytes`, `count`, `ms`, …
+    /// Unit: `s`, `bytes`, `count`, `ms`, …
     pub unit: String,
     /// Counter or gauge.
     pub kind: Kind,
@@ -38,14 +37,14 @@ pub struct Sample {
     pub values: Vec<Option<f64>>,
 }
 
-/// What one probe saw in one trial.
+/// Samples of one probe in one trial.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Table {
     /// The probe: `cpu`, `diskstats`, `pg_stat_wal`, …
     pub probe: String,
-    /// Its columns.
+    /// Columns.
     pub columns: Vec<Column>,
-    /// Its samples, raw: counters are not yet differences.
+    /// Samples, raw: counters are not yet differences.
     pub samples: Vec<Sample>,
     /// Why there are no samples, or fewer than expected.
     pub unavailable: Option<String>,

@@ -35,7 +35,8 @@
 //!     keep_serials: false,
 //! };
 //! let context = TelemetryContext::new(server, wanted);
-//! let (sampler, opened) = (Sampler::start(probes(&context), Duration::from_secs(1)), Instant::now());
+//! let sampler = Sampler::start(probes(&context), Duration::from_secs(1));
+//! let opened = Instant::now();
 //! std::thread::sleep(Duration::from_secs(10));
 //! for table in sampler.finish(opened, Instant::now()) {
 //!     println!("{}: {} samples", table.probe, table.samples.len());

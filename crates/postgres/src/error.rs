@@ -41,7 +41,10 @@ pub enum ClusterError {
         uid: u32,
     },
     /// The socket's path is too long for the system.
-    #[error("cannot make a socket in {}: its path has {length} bytes, the system takes {}", path.display(), SOCKET_PATH_MAX - 1)]
+    #[error(
+        "cannot make a socket in {}: its path has {length} bytes, the system takes {}",
+        path.display(), SOCKET_PATH_MAX - 1
+    )]
     SocketPath {
         path: PathBuf,
         /// The length of the socket's path (bytes).
@@ -75,7 +78,10 @@ pub enum ClusterError {
         log: String,
     },
     /// The server did not reload its settings in time.
-    #[error("the server did not reread its settings within {} s; its last lines:\n{log}", limit.as_secs())]
+    #[error(
+        "the server did not reread its settings within {} s; its last lines:\n{log}",
+        limit.as_secs()
+    )]
     NoReload {
         limit: Duration,
         /// The last lines of the server's log.
@@ -117,8 +123,8 @@ fn help_by_log(log: &str) -> String {
         let pages = asked.and_then(|(bytes, _)| bytes.parse::<u64>().ok());
         let enough = pages.map(|bytes| format!("={} or more", bytes.div_ceil(HUGE_PAGE)));
         return format!(
-            "the machine has not the shared memory that the settings ask for: lower shared_buffers, or for \
-             huge_pages = on set vm.nr_hugepages{}",
+            "the machine has not the shared memory that the settings ask for: lower \
+             shared_buffers, or for huge_pages = on set vm.nr_hugepages{}",
             enough.unwrap_or_default()
         );
     }
@@ -135,7 +141,8 @@ impl ClusterError {
             Self::Account(e) => e.help(),
             Self::Directory(e) => e.help(),
             Self::BindirNotReachable { component, .. } => Some(format!(
-                "let others pass (`chmod o+x {}`), or name a `postgres.bindir` that everybody may pass",
+                "let others pass (`chmod o+x {}`), or name a `postgres.bindir` that \
+                 everybody may pass",
                 component.display()
             )),
             Self::SocketPath { .. } => Some("set XDG_RUNTIME_DIR to a shorter path".into()),

@@ -38,8 +38,8 @@ impl ExternalServerError {
     pub fn help(&self) -> Option<String> {
         match self {
             Self::Unreadable => Some(
-                "write it like `postgresql://user:password@host:5432/database` (with %-escapes for `@`, `:` and `/` in \
-                 the password) or `host=… port=… user=… dbname=…`"
+                "write it like `postgresql://user:password@host:5432/database` (with %-escapes for \
+                 `@`, `:` and `/` in the password) or `host=… port=… user=… dbname=…`"
                     .into(),
             ),
             Self::Unsupported { help, .. } => Some((*help).to_owned()),
@@ -171,7 +171,8 @@ fn resolved(dsn: &Secret, environment: &Environment) -> Result<Resolved, Externa
     let servers = &mut resolved.servers;
     if servers.targets.len() > 1 && servers.load_balance_hosts == LoadBalanceHosts::Random {
         return Err(ExternalServerError::Unsupported {
-            what: "its `load_balance_hosts=random` spreads clients over several servers, and an experiment measures one",
+            what: "its `load_balance_hosts=random` spreads clients over several servers, and an \
+                   experiment measures one",
             help: "name one host, or leave `load_balance_hosts` out to have the first that serves",
         });
     }
@@ -264,7 +265,8 @@ mod tests {
         let uri =
             first("postgresql://ann:s%40cret@db.example:6432/shop?options=-c%20work_mem%3D4MB");
         let keywords = first(
-            "host=db.example port=6432 user=ann password='s@cret' dbname=shop options='-c work_mem=4MB'",
+            "host=db.example port=6432 user=ann password='s@cret' dbname=shop \
+             options='-c work_mem=4MB'",
         );
         assert_eq!(uri, keywords);
         assert_eq!(uri.password.unwrap().reveal(), "s@cret");

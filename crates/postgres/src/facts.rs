@@ -48,7 +48,8 @@ pub fn read(client: &mut Client, build: BuildSource) -> Result<ServerFacts, Cont
     let rows = client
         .query(
             "SELECT name, setting, unit, source FROM pg_catalog.pg_settings \
-             WHERE source NOT IN ('default', 'client', 'session', 'interactive') OR name = ANY ($1) ORDER BY lower(name)",
+             WHERE source NOT IN ('default', 'client', 'session', 'interactive') \
+             OR name = ANY ($1) ORDER BY lower(name)",
             &[&ALWAYS],
         )
         .map_err(failed)?;

@@ -53,7 +53,9 @@ impl FindError {
                                       /usr/lib/postgresql/17/bin, or leave `postgres.bindir` out"
                 .into(),
             Self::OtherMajor { .. } => {
-                "leave out either `postgres.bindir` or `postgres.version`: pgdyno finds or fetches that version".into()
+                "leave out either `postgres.bindir` or `postgres.version`: pgdyno finds or \
+                 fetches that version"
+                    .into()
             }
         })
     }
@@ -211,7 +213,10 @@ mod tests {
     /// Writes a program by way of a shell: a writer of this process could still be open in a child
     /// that another test starts, and then the program would be "busy".
     fn script(path: &Path, text: &str) {
-        let write = r#"mkdir -p "$(dirname "$1")" && printf '%s\n' '#!/bin/sh' "$2" > "$1" && chmod 755 "$1""#;
+        let write = concat!(
+            r#"mkdir -p "$(dirname "$1")" && "#,
+            r#"printf '%s\n' '#!/bin/sh' "$2" > "$1" && chmod 755 "$1""#,
+        );
         let status = std::process::Command::new("sh")
             .args(["-c", write, "sh"])
             .arg(path)

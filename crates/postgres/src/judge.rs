@@ -72,8 +72,8 @@ pub fn judge(install: &Install, settings: &[(String, String)]) -> Result<Judgeme
     if problems.is_empty() { Ok(Judgement::Taken) } else { Err(SettingsError::Refused(problems)) }
 }
 
-/// Returns what the `postgres` of `install` makes of `value` for the setting `name`, in the unit that it
-/// keeps it in: `1024` of `1GB` for `max_wal_size`. None if it does not say.
+/// Returns what the `postgres` of `install` makes of `value` for the setting `name`, in the unit
+/// that it keeps it in: `1024` of `1GB` for `max_wal_size`. None if it does not say.
 pub fn value_read(install: &Install, name: &str, value: &str) -> Option<String> {
     let output = ask(install, name, &[(name.to_owned(), value.to_owned())]).ok()?;
     let read = String::from_utf8_lossy(&output.stdout).trim_end().to_owned();

@@ -4,8 +4,8 @@
 //!
 //! 1. [`find()`] or [`fetch()`] returns an [`Install`], the programs of one version.
 //! 2. [`ClusterSpec::new`] plans a cluster below a directory of
-//!    [`cluster_directory`](cluster::cluster_directory). Its steps can be printed before anything is
-//!    done.
+//!    [`cluster_directory`](cluster::cluster_directory). Its steps can be printed before anything
+//!    is done.
 //! 3. [`Cluster::create`] runs initdb, [`Cluster::start`] starts the server, and [`Cluster::apply`]
 //!    sets a treatment's settings and reads them back.
 //! 4. [`Cluster::target`] says how to connect. [`Template`] keeps loaded data for the next cluster,

@@ -171,9 +171,11 @@ fn reason(object: &Object, error: &tokio_postgres::Error) -> String {
 
 /// Returns the objects marked with `id` in this database, schemas last.
 fn marked(client: &mut Client, id: &MadeId) -> Result<Vec<Object>, tokio_postgres::Error> {
-    const ASKED: &str = "SELECT d.classoid, d.objoid, i.type, i.identity FROM pg_catalog.pg_description AS d, \
+    const ASKED: &str = "SELECT d.classoid, d.objoid, i.type, i.identity \
+        FROM pg_catalog.pg_description AS d, \
         LATERAL pg_catalog.pg_identify_object(d.classoid, d.objoid, 0) AS i \
-        WHERE d.objsubid = 0 AND (d.description = $1 OR pg_catalog.starts_with(d.description, $1 || ':')) \
+        WHERE d.objsubid = 0 AND (d.description = $1 \
+        OR pg_catalog.starts_with(d.description, $1 || ':')) \
         AND i.identity IS NOT NULL ORDER BY i.type = 'schema', d.objoid DESC";
     let rows = client.query(ASKED, &[&mark(id)])?;
     let object = |row: &tokio_postgres::Row| {
@@ -190,7 +192,8 @@ fn marked(client: &mut Client, id: &MadeId) -> Result<Vec<Object>, tokio_postgre
 /// Objects of a schema, without those that belong to another object of it.
 const IN_SCHEMA: &str = "SELECT d.classid, d.objid FROM pg_catalog.pg_depend AS d \
     JOIN pg_catalog.pg_namespace AS n ON n.oid = d.refobjid \
-    WHERE d.refclassid = 'pg_catalog.pg_namespace'::regclass AND d.deptype = 'n' AND n.nspname = $1";
+    WHERE d.refclassid = 'pg_catalog.pg_namespace'::regclass AND d.deptype = 'n' \
+    AND n.nspname = $1";
 
 /// Returns the objects of `schema`. In a transaction with isolation level REPEATABLE READ, objects
 /// that others create meanwhile are not among them.
@@ -236,7 +239,8 @@ pub fn mark_new_objects(
 /// # Errors
 /// The server's.
 pub fn writers(client: &mut Client, schema: &str) -> Result<Vec<String>, tokio_postgres::Error> {
-    const ASKED: &str = "SELECT r.rolname::text FROM pg_catalog.pg_roles AS r, pg_catalog.pg_namespace AS n \
+    const ASKED: &str = "SELECT r.rolname::text FROM pg_catalog.pg_roles AS r, \
+        pg_catalog.pg_namespace AS n \
         WHERE n.nspname = $1 AND NOT r.rolsuper AND NOT pg_catalog.starts_with(r.rolname, 'pg_') \
         AND pg_catalog.has_schema_privilege(r.oid, n.oid, 'CREATE') \
         AND (SELECT rolsuper FROM pg_catalog.pg_roles WHERE rolname = current_user) ORDER BY 1";

@@ -53,7 +53,11 @@ impl ServerWideError {
             Self::Settings(SettingsError::Control(ControlError::Query { sqlstate, .. }))
                 if sqlstate.as_deref() == Some("42501") =>
             {
-                Some("connect as a superuser: changing a server's settings takes ALTER SYSTEM, pg_reload_conf() and pg_file_settings".into())
+                Some(
+                    "connect as a superuser: changing a server's settings takes ALTER SYSTEM, \
+                     pg_reload_conf() and pg_file_settings"
+                        .into(),
+                )
             }
             Self::Settings(e) => e.help(),
             Self::Unreachable(e) => e.help(),
@@ -307,7 +311,8 @@ fn reload(
 fn verify(client: &mut Client, wanted: &BTreeMap<String, String>) -> Result<(), SettingsError> {
     let names: Vec<&String> = wanted.keys().collect();
     let sql = "SELECT pg_catalog.lower(name), setting, unit, vartype, source, \
-               source = 'configuration file' AND coalesce(sourcefile LIKE '%/postgresql.auto.conf', true) \
+               source = 'configuration file' \
+               AND coalesce(sourcefile LIKE '%/postgresql.auto.conf', true) \
                FROM pg_catalog.pg_settings WHERE pg_catalog.lower(name) = ANY($1)";
     let problem = |row: &Row| -> Result<Option<SettingProblem>, tokio_postgres::Error> {
         let (name, setting): (String, String) = (row.try_get(0)?, row.try_get(1)?);

@@ -49,7 +49,8 @@ pub enum SettingsError {
     NotObtained(Vec<SettingProblem>),
     /// The server runs without fsync, and no setting asks for that.
     #[error(
-        "the server runs with fsync off, and nobody asked for that: it would be measured without durability"
+        "the server runs with fsync off, and nobody asked for that: it would be measured \
+         without durability"
     )]
     FsyncOff,
     /// The server cannot be asked.
@@ -119,8 +120,8 @@ fn is_name(name: &str) -> bool {
     name.split('.').count() <= 2 && name.split('.').all(part)
 }
 
-/// Checks names without a server: those that no file can hold, those that pgdyno itself needs on any
-/// server, and those that it needs on this one.
+/// Checks settings without a server. Refuses names that no file can hold, names that pgdyno itself
+/// needs on any server, and names in `needed`, which it needs on this one.
 ///
 /// # Errors
 /// [`SettingsError::Refused`].
@@ -133,8 +134,8 @@ pub fn check_names<'a>(
     if problems.is_empty() { Ok(()) } else { Err(SettingsError::Refused(problems)) }
 }
 
-/// What is wrong with a setting before a server is asked. `needed` are those that pgdyno sets on this
-/// server, beside those that it sets on any.
+/// Returns the problem of a setting that can be seen without a server; none if there is none.
+/// `needed` are the settings that pgdyno sets on this server, beside those that it sets on any.
 pub(super) fn name_problem(name: &str, value: &str, needed: &[&str]) -> Option<SettingProblem> {
     let is_own = RESERVED.iter().chain(needed).any(|own| own.eq_ignore_ascii_case(name));
     let why = if !is_name(name) {
@@ -277,7 +278,8 @@ pub(crate) fn verify(
     let rows: BTreeMap<String, RunningSetting> = client
         .query(
             "SELECT pg_catalog.lower(name), setting, unit, vartype, source, \
-             CASE WHEN sourcefile = $1 THEN sourceline END, pending_restart FROM pg_catalog.pg_settings",
+             CASE WHEN sourcefile = $1 THEN sourceline END, pending_restart \
+             FROM pg_catalog.pg_settings",
             &[&file.as_ref()],
         )
         .and_then(|rows| rows.iter().map(RunningSetting::from_row).collect())
@@ -363,8 +365,8 @@ fn placeholder_difference(
     })
 }
 
-/// Whether two texts may be one value to a server, which knows: numbers with different units, or two
-/// words for yes or no.
+/// Whether two texts may be one value to a server, which knows: numbers with different units, or
+/// two words for yes or no.
 pub fn may_be_one_value(a: &str, b: &str) -> bool {
     let unit = |text: &str| {
         let is_number = |c: char| c.is_ascii_digit() || "+-. ".contains(c);

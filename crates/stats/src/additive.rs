@@ -63,8 +63,8 @@ impl Additive {
         Some(Self { effects, covariance, rest })
     }
 
-    /// Creates the model of a complete table whose effects are 0 and whose rest has the variance 1, as
-    /// if each treatment had one repeat.
+    /// Creates the model of a complete table whose effects are 0 and whose rest has the variance 1,
+    /// as if each treatment had one repeat.
     pub(crate) fn complete(treatments: usize, freedom: f64) -> Self {
         // The first treatment's own error is in every difference from it.
         let entry = |a: usize, b: usize| match (a, b) {
@@ -122,7 +122,8 @@ pub fn rest(trials: &[&[(u32, f64)]], has_blocks: bool) -> Option<Variance> {
     Some(model.rest())
 }
 
-/// Returns whether `trials`, as (block, value), can be fitted: there are some, and all have logarithms.
+/// Returns whether `trials`, as (block, value), can be fitted: there are some, and all have
+/// logarithms.
 pub(crate) fn is_usable(trials: &[(u32, f64)]) -> bool {
     !trials.is_empty() && trials.iter().all(|(_, value)| value.is_finite() && *value > 0.0)
 }
@@ -141,8 +142,8 @@ pub(crate) fn logarithms(trials: &[&[(u32, f64)]]) -> Vec<Vec<(usize, f64)>> {
     trials.iter().map(logs).collect()
 }
 
-/// Returns the treatments' information matrix with the blocks eliminated, and the treatments' totals
-/// adjusted for them.
+/// Returns the treatments' information matrix with the blocks eliminated, and the treatments'
+/// totals adjusted for them.
 fn normal_equations(
     trials: &[Vec<(usize, f64)>],
     incidence: &[Vec<f64>],
@@ -222,8 +223,8 @@ mod tests {
 
     #[test]
     fn a_missing_trial_is_no_shift_of_its_treatment() {
-        // Blocks differ by 10; the second treatment lacks the last one. Its mean alone would be 5 too
-        // low.
+        // Blocks differ by 10; the second treatment lacks the last one. Its mean alone would be 5
+        // too low.
         let trials = vec![
             vec![(0, 0.0), (1, 10.0), (2, 20.01)],
             vec![(0, 1.0), (1, 11.01)],

@@ -1,8 +1,8 @@
 //! All pairs of a run's treatments, judged together.
 //!
 //! Where the treatments' repeats spread alike ([`CommonNoise`]), all trials together estimate one
-//! noise, and the largest of all differences is judged by the studentized range. Otherwise each pair
-//! has its own noise, within blocks, and Holm's rule judges them together.
+//! noise, and the largest of all differences is judged by the studentized range. Otherwise each
+//! pair has its own noise, within blocks, and Holm's rule judges them together.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -35,9 +35,9 @@ const OF_ASKED: f64 = 0.6;
 
 /// Judges all pairs of treatments; the key is (a, b) with a < b, for the ratio `a` ÷ `b`.
 ///
-/// A pair without trials on a side is left out. `asked` are the pairs that the run's question is about:
-/// if they are at most a third of all, they get the larger part of the 5%, and so narrower intervals.
-/// Otherwise every pair is judged alike.
+/// A pair without trials on a side is left out. `asked` are the pairs that the run's question is
+/// about: if they are at most a third of all, they get the larger part of the 5%, and so narrower
+/// intervals. Otherwise every pair is judged alike.
 ///
 /// ```
 /// let quick = [(1, 131.0), (2, 128.0), (3, 130.0)];
@@ -120,8 +120,8 @@ fn at_one_look(
     all
 }
 
-/// Returns whether so many pairs that were asked for gain by a part of their own: they are at most a
-/// third of all.
+/// Returns whether so many pairs that were asked for gain by a part of their own: they are at most
+/// a third of all.
 fn are_few(asked: usize, all: usize) -> bool {
     asked > 0 && 3 * asked <= all
 }
@@ -166,7 +166,8 @@ impl Judgement {
         ratios.into_iter().map(judged).collect()
     }
 
-    /// Judges those of `pairs` whose treatments share the `common` noise, by the largest difference.
+    /// Judges those of `pairs` whose treatments share the `common` noise, by the largest
+    /// difference.
     fn by_common_noise(
         self,
         common: &CommonNoise,
@@ -198,9 +199,9 @@ impl Judgement {
 
 /// Ends an interval at 1, on the side where the `value` is not.
 ///
-/// Holm's rule may reject what Bonferroni's interval, which is wider, still holds. This is the bound
-/// of O. Guilbaud, *Simultaneous confidence regions corresponding to Holm's step-down procedure*,
-/// Biometrical Journal 50 (2008).
+/// Holm's rule may reject what Bonferroni's interval, which is wider, still holds. This is the
+/// bound of O. Guilbaud, *Simultaneous confidence regions corresponding to Holm's step-down
+/// procedure*, Biometrical Journal 50 (2008).
 fn on_one_side([low, high]: [f64; 2], value: f64) -> [f64; 2] {
     if value > 1.0 { [low.max(1.0), high] } else { [low, high.min(1.0)] }
 }
@@ -219,8 +220,8 @@ fn alike_share(largest: &LargestT, level: f64, freedom: f64) -> Option<f64> {
     Some(t_two_sided(largest.critical(ALPHA * level)?, freedom)? / ALPHA)
 }
 
-/// Returns that share for an `asked` pair of `treatments` (at least 2) whose spreads are alike; for any
-/// pair where all are judged alike. Two treatments share their noise only with a prior.
+/// Returns that share for an `asked` pair of `treatments` (at least 2) whose spreads are alike; for
+/// any pair where all are judged alike. Two treatments share their noise only with a prior.
 pub(crate) fn share_of_pairs(
     treatments: usize,
     asked: &BTreeSet<(usize, usize)>,

@@ -7,13 +7,15 @@ use crate::ratio::{LogDifference, Noise, Ratio};
 use crate::student::t_one_sided;
 use crate::studentized_range::{Compared, LargestT};
 
-/// Returns the p-value of each of `candidates` being the fastest. In 95% of runs the fastest is among
-/// those with more than 5%. `ratio` returns the ratio of two of them, as [`all_pairs`] judges it.
+/// Returns the p-value of each of `candidates` being the fastest. In 95% of runs the fastest is
+/// among those with more than 5%. `ratio` returns the ratio of two of them, as [`all_pairs`] judges
+/// it.
 ///
-/// It is small for a treatment that another leads by more than chance lets any other lead the fastest:
-/// multiple comparisons with the best (J. C. Hsu, *Simultaneous confidence intervals for all distances
-/// from the "best"*, Annals of Statistics 9, 1981). Where treatments share no noise the chance is
-/// multiplied by the number of others (Bonferroni). A pair without an interval tells nothing.
+/// It is small for a treatment that another leads by more than chance lets any other lead the
+/// fastest: multiple comparisons with the best (J. C. Hsu, *Simultaneous confidence intervals for
+/// all distances from the "best"*, Annals of Statistics 9, 1981). Where treatments share no noise
+/// the chance is multiplied by the number of others (Bonferroni). A pair without an interval tells
+/// nothing.
 ///
 /// [`all_pairs`]: crate::all_pairs()
 ///

@@ -17,8 +17,8 @@ pub(crate) struct CommonNoise {
 }
 
 impl CommonNoise {
-    /// Fits a run's `trials`; none where its treatments do not spread alike, or where their noise cannot
-    /// be estimated. Two treatments share theirs only with what was known before.
+    /// Fits a run's `trials`; none where its treatments do not spread alike, or where their noise
+    /// cannot be estimated. Two treatments share theirs only with what was known before.
     pub(crate) fn new(trials: &[Trials], design: RunDesign) -> Option<Self> {
         let RunDesign { has_blocks, prior, .. } = design;
         let usable: Vec<usize> = (0..trials.len()).filter(|t| is_usable(trials[*t])).collect();
@@ -71,8 +71,8 @@ pub enum PriorUse {
     TooFewRepeats,
 }
 
-/// Returns whether the prior of `design` counts for a run with these `trials`, and the run's own noise; none
-/// without either.
+/// Returns whether the prior of `design` counts for a run with these `trials`, and the run's own
+/// noise; none without either.
 pub fn prior_use(trials: &[Trials], design: RunDesign) -> Option<(PriorUse, Variance)> {
     design.prior?;
     let own = rest(trials, design.has_blocks)?;
@@ -88,8 +88,8 @@ pub fn prior_use(trials: &[Trials], design: RunDesign) -> Option<(PriorUse, Vari
 /// Returns the share of the 5% that judgements by the common noise of `treatments` are given.
 ///
 /// The rest pays for tables whose spreads differ and look even. Simulated with the rule
-/// ([`spread_is_even`]): any false difference of equal means in 3 to 6% with one spread, and in at most
-/// 6% with a tenfold one and four repeats.
+/// ([`spread_is_even`]): any false difference of equal means in 3 to 6% with one spread, and in at
+/// most 6% with a tenfold one and four repeats.
 pub(crate) fn level(treatments: usize) -> f64 {
     match treatments {
         2 => 0.8,

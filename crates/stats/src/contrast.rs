@@ -55,7 +55,8 @@ impl<'a> RunTrials<'a> {
 /// let all = [of(100.0), of(120.0), of(300.0), of(432.0)];
 /// let trials: Vec<&[(u32, f64)]> = all.iter().map(|t| &t[..]).collect();
 /// // 1.2 and 1.44 times.
-/// let found = average_ratio(&RunTrials::new(&trials, RunDesign::new(false)), &[(1, 0), (3, 2)]).unwrap();
+/// let run = RunTrials::new(&trials, RunDesign::new(false));
+/// let found = average_ratio(&run, &[(1, 0), (3, 2)]).unwrap();
 /// assert!(found.value.is_some_and(|value| (value - 1.2f64.powf(1.5)).abs() < 1e-9));
 /// ```
 pub fn average_ratio(run: &RunTrials, pairs: &[(usize, usize)]) -> Option<Ratio> {
@@ -120,7 +121,8 @@ mod tests {
 
     #[test]
     fn an_average_is_known_better_than_each_of_its_ratios() {
-        // Effects 1 and 2; the rest is ±0.1 or 0: squares 8 × 0.01 on 8 degrees of freedom without blocks.
+        // Effects 1 and 2; the rest is ±0.1 or 0: squares 8 × 0.01 on 8 degrees of freedom without
+        // blocks.
         let rest = [-0.1, 0.0, 0.1];
         let trials = [0.0, 1.0, 5.0, 7.0].map(|effect| repeats(&rest.map(|r| r + effect)));
         let trials: Vec<Trials> = trials.iter().map(Vec::as_slice).collect();

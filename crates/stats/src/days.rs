@@ -14,8 +14,8 @@ pub struct Days {
 
 /// Splits the variance of runs in `groups` of equal ones, each (day, mean logarithm).
 ///
-/// Groups are the treatments of the same runs, so that both are known by the degrees of freedom of the
-/// largest group.
+/// Groups are the treatments of the same runs, so that both are known by the degrees of freedom of
+/// the largest group.
 ///
 /// A nested analysis of variance with unequal numbers (S. R. Searle, *Linear Models*, 1971). None
 /// unless a group has two runs of one day, and one has runs of two days.

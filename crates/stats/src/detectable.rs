@@ -1,4 +1,4 @@
-//! What a plan will be able to tell.
+//! Minimum detectable difference of a plan.
 
 use std::collections::BTreeSet;
 
@@ -9,12 +9,13 @@ use crate::prior::is_enough;
 use crate::student::CONFIDENCE;
 use crate::variance::Variance;
 
-/// Returns the smallest true difference that a run finds in 80% of cases (a share: 0.1 for 10% more).
+/// Returns the smallest true difference that a run finds in 80% of cases (a share: 0.1 for 10%
+/// more).
 ///
-/// The run has `treatments` with `repeats` each. Its pairs are judged together by [`all_pairs()`]; the
-/// difference is one of those that were `asked` for. Its trials vary by `noise`, whose degrees of freedom
-/// are those of a prior ([`RunDesign::prior`]), 0 without one. None with fewer than two treatments or
-/// repeats.
+/// The run has `treatments` with `repeats` each. [`all_pairs()`] judges its pairs together; the
+/// difference is that of a pair in `asked`, where any is. Trials vary by `noise`, whose degrees of
+/// freedom are those of a prior ([`RunDesign::prior`]), 0 without one. None with fewer than two
+/// treatments or repeats.
 ///
 /// [`all_pairs()`]: crate::all_pairs()
 /// [`RunDesign::prior`]: crate::RunDesign::prior
@@ -44,7 +45,7 @@ mod tests {
     use crate::run_design::RunDesign;
 
     impl Variance {
-        /// Draws an estimate with about as many degrees of freedom.
+        /// Draws an estimate of the variance from four squares.
         fn drawn(self, normal: &mut Normal) -> Self {
             let (mut squares, count) = (0.0, 4_u8);
             (0..count).for_each(|_| squares += normal.draw().powi(2));

@@ -68,7 +68,8 @@ pub fn mean_ci95_at(alpha_share: f64, values: &[f64]) -> Estimate {
 /// Returns the geometric mean of `values` with a 95% confidence interval.
 ///
 /// The interval is Student's of the mean logarithm, and `sd` is the deviation of the logarithms. A
-/// value that is not finite and positive makes the mean `None`. `alpha_share` is that of [`mean_ci95_at`].
+/// value that is not finite and positive makes the mean `None`. `alpha_share` is that of
+/// [`mean_ci95_at`].
 pub fn geometric_mean_ci95(alpha_share: f64, values: &[f64]) -> Estimate {
     let logs: Vec<f64> = values.iter().map(|v| if *v > 0.0 { v.ln() } else { f64::NAN }).collect();
     let of_logs = mean_ci95_at(alpha_share, &logs);

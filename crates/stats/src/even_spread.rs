@@ -1,10 +1,10 @@
 //! Whether the repeats of several treatments spread alike, so that one estimate serves all.
 //!
 //! Two statistics judge it, since each sees what the other misses. *Largest share*: the largest
-//! residual sum of squares ÷ all of them (W. G. Cochran, *The distribution of the largest of a set of
-//! estimated variances as a fraction of their total*, Annals of Eugenics 11, 1941). *Best split*:
-//! treatments are sorted by their residuals; of all splits into quiet and wild ones, the largest
-//! likelihood ratio of two variances to one (M. S. Bartlett, *Properties of sufficiency and
+//! residual sum of squares ÷ all of them (W. G. Cochran, *The distribution of the largest of a set
+//! of estimated variances as a fraction of their total*, Annals of Eugenics 11, 1941). *Best
+//! split*: treatments are sorted by their residuals; of all splits into quiet and wild ones, the
+//! largest likelihood ratio of two variances to one (M. S. Bartlett, *Properties of sufficiency and
 //! statistical tests*, Proceedings of the Royal Society A 160, 1937).
 //!
 //! Their critical values are simulated with a fixed seed: sorting and residuals leave no known

@@ -12,24 +12,24 @@ use crate::student::{CONFIDENCE, t_one_sided};
 
 /// Fewest runs that are judged together.
 const FEWEST: usize = 3;
-/// Most that one run may say, in standard deviations.
+/// Largest deviate of one run, in standard deviations.
 const MOST_Z: f64 = 6.0;
 
-/// How far the first trial of a run lies from what its treatment and its block let expect.
+/// Deviation of a run's first trial from the value that its treatment and block let expect.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct FirstTrial {
-    /// Logarithm of its value ÷ the expected one.
+    /// Logarithm of the trial's value ÷ the expected one.
     pub log: f64,
-    /// Its standard normal deviate, if it is like all others.
+    /// Standard normal deviate, if the trial is like all others.
     pub z: f64,
 }
 
-/// Returns how far the trial of `first` (treatment, block) lies from the others of its run.
+/// Returns the deviation of the trial `first` (treatment, block) from the others of its run.
 ///
-/// Its residual is compared with those of all others (externally studentised: R. D. Cook and S. Weisberg,
-/// *Residuals and Influence in Regression*, 1982). `trials` are each treatment's as (block, value).
-/// `has_blocks` is as in [`RunDesign`](crate::RunDesign). None of a run whose table is not complete, or
-/// that has too few trials.
+/// The residual of the trial is compared with those of all others (externally studentised: R. D.
+/// Cook and S. Weisberg, *Residuals and Influence in Regression*, 1982). `trials` has each
+/// treatment's (block, value). `has_blocks` is as in [`RunDesign`](crate::RunDesign). None if the
+/// table of the run is not complete, or has too few trials.
 pub fn first_trial(trials: &[Trials], has_blocks: bool, first: (usize, u32)) -> Option<FirstTrial> {
     let all = blocks(trials);
     let is_whole = |t: &&Trials| is_usable(t) && t.len() == all.len();
@@ -65,10 +65,11 @@ pub fn first_trial(trials: &[Trials], has_blocks: bool, first: (usize, u32)) -> 
     Some(FirstTrial { log, z: z.copysign(t) })
 }
 
-/// Returns by how much the first trials of runs differ (a share: −0.1 for 10% less); none where chance may
-/// do that, or with fewer than three runs.
+/// Returns the mean difference of runs' first trials (a share: −0.1 for 10% less). None if it may
+/// be due to chance, or with fewer than three runs.
 ///
-/// Their deviates are added up (S. A. Stouffer and others, *The American Soldier* I, 1949), at 5%.
+/// The deviates are added up (S. A. Stouffer and others, *The American Soldier* I, 1949), at the 5%
+/// level.
 pub fn first_trials_differ(firsts: &[FirstTrial]) -> Option<f64> {
     if firsts.len() < FEWEST {
         return None;
@@ -85,7 +86,8 @@ mod tests {
     use super::*;
     use crate::random::{Normal as Draw, coverage};
 
-    /// Runs of so many treatments and repeats; the first trial has `slower` times its tps.
+    /// Draws first trials of `runs`, each with four treatments of three repeats. The first trial
+    /// has `slower` times its tps.
     fn firsts(normal: &mut Draw, runs: usize, has_blocks: bool, slower: f64) -> Vec<FirstTrial> {
         let run = |_| {
             let mut trials: Vec<Vec<(u32, f64)>> = (0..4)
@@ -104,9 +106,10 @@ mod tests {
 
     #[test]
     fn a_first_trial_by_hand() {
-        // Deviations −0.2, 0.1, 0.1 of the first and 0.1, 0, −0.1 of the second, without blocks: of four
-        // degrees of freedom the first trial's residual keeps 2 ÷ 3 of its own deviation, −0.3. Squares
-        // are 0.08, less 0.09 × 2 ÷ 3 = 0.02 on three: t = −0.3 √(2 ÷ 3 ÷ 0.00667) = −3.
+        // Deviations −0.2, 0.1, 0.1 of the first and 0.1, 0, −0.1 of the second, without blocks: of
+        // four degrees of freedom the first trial's residual keeps 2 ÷ 3 of its own deviation,
+        // −0.3. Squares are 0.08, less 0.09 × 2 ÷ 3 = 0.02 on three: t = −0.3 √(2 ÷ 3 ÷ 0.00667) =
+        // −3.
         let of = |logs: [f64; 3]| (1..).zip(logs.map(f64::exp)).collect::<Vec<(u32, f64)>>();
         let (a, b) = (of([0.8, 1.1, 1.1]), of([2.1, 2.0, 1.9]));
         let found = first_trial(&[&a, &b], false, (0, 1)).unwrap();

@@ -2,11 +2,11 @@
 //! been repeated there.
 //!
 //! Spreads of several experiments are pooled, and the pool is the prior of another experiment's own
-//! spread (moderated variances: G. K. Smyth, *Linear models and empirical Bayes methods for assessing
-//! differential expression in microarray experiments*, Statistical Applications in Genetics and
-//! Molecular Biology 3, 2004). Smyth estimates from the data how far spreads differ; a host has too
-//! few experiments for that. [`LOG_SPREAD_OF_SPREADS`] is taken instead, and spreads that differ by
-//! more are not pooled at all. Simulations judge the whole procedure.
+//! spread (moderated variances: G. K. Smyth, *Linear models and empirical Bayes methods for
+//! assessing differential expression in microarray experiments*, Statistical Applications in
+//! Genetics and Molecular Biology 3, 2004). Smyth estimates from the data how far spreads differ; a
+//! host has too few experiments for that. [`LOG_SPREAD_OF_SPREADS`] is taken instead, and spreads
+//! that differ by more are not pooled at all. Simulations judge the whole procedure.
 
 use statrs::distribution::{ChiSquared, ContinuousCDF};
 
@@ -16,11 +16,12 @@ use crate::run_spread::{RunSpread, is_enough};
 use crate::student::{CONFIDENCE, ROUNDING};
 use crate::variance::Variance;
 
-/// How far the logarithms of experiments' true spreads are taken to differ (standard deviation): most
-/// lie within a fifth of the host's typical one.
+/// How far the logarithms of experiments' true spreads are taken to differ (standard deviation):
+/// most lie within a fifth of the host's typical one.
 const LOG_SPREAD_OF_SPREADS: f64 = 0.2;
 
-/// Chance at which equal spreads of a host's experiments are called different, and nothing is pooled.
+/// Chance at which equal spreads of a host's experiments are called different, and nothing is
+/// pooled.
 const UNLIKE: f64 = 0.01;
 /// Chance at which an experiment's own spread is called wider than the pool's.
 const WIDER: f64 = 0.05;
@@ -71,8 +72,8 @@ impl HostNoise {
         is_enough(self.for_another)
     }
 
-    /// Returns the smallest true difference of two runs of another experiment that a comparison finds
-    /// in 80% of cases (a share); none where the pool alone is too little for a comparison.
+    /// Returns the smallest true difference of two runs of another experiment that a comparison
+    /// finds in 80% of cases (a share); none where the pool alone is too little for a comparison.
     pub fn detectable(&self) -> Option<f64> {
         if !self.is_enough() {
             return None;
@@ -96,8 +97,8 @@ impl HostNoise {
     }
 }
 
-/// Returns the p-value of equal spreads by Bartlett's test (*Properties of sufficiency and statistical
-/// tests*, Proceedings of the Royal Society A 160, 1937); none for one experiment.
+/// Returns the p-value of equal spreads by Bartlett's test (*Properties of sufficiency and
+/// statistical tests*, Proceedings of the Royal Society A 160, 1937); none for one experiment.
 fn unlike_by_chance(experiments: &[RunSpread], pooled: &RunSpread) -> Option<f64> {
     #[allow(clippy::cast_precision_loss)]
     let between = experiments.len().checked_sub(1).filter(|n| *n > 0)? as f64;
@@ -160,9 +161,10 @@ mod tests {
         assert_eq!(HostNoise::pool(&unlike), Err(NoHostNoise::Unlike));
     }
 
-    /// Simulates two runs of an experiment that has `own` earlier runs, on a host with `experiments`
-    /// others of `runs` each. Spreads are 2%, and their logarithms differ by `differ`. Returns how
-    /// often B, which has `speed` times the tps, is shown to be slower (percent).
+    /// Simulates two runs of an experiment that has `own` earlier runs, on a host with
+    /// `experiments` others of `runs` each. Spreads are 2%, and their logarithms differ by
+    /// `differ`. Returns how often B, which has `speed` times the tps, is shown to be slower
+    /// (percent).
     fn shown_slower(
         own: usize,
         (experiments, runs): (usize, usize),

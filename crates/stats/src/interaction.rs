@@ -11,30 +11,31 @@ use crate::student::{CONFIDENCE, ROUNDING, t_quantile, t_two_sided};
 /// Interaction of two factors: how the ratio of two rows differs between two columns.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Interaction {
-    /// p-value of effects that do not depend on each other, beside all interactions that were asked for.
+    /// p-value of independent effects, adjusted for all interactions that were asked for.
     pub p: f64,
-    /// The rows of the clearest difference: the one whose ratio to the other is formed, and the other.
+    /// Rows of the clearest difference: its ratio is that of the first to the second.
     pub rows: [usize; 2],
-    /// Its columns: that ratio in the first ÷ that in the second is `ratio`, 1 or more.
+    /// Columns of the clearest difference: `ratio` is that of the rows in the first column ÷ that
+    /// in the second, 1 or more.
     pub columns: [usize; 2],
     /// Ratio of the ratios.
     pub ratio: f64,
-    /// Its 95% confidence interval; it holds for all rows and columns together.
+    /// The 95% confidence interval of `ratio`; it holds for all rows and columns together.
     pub ci95: [f64; 2],
 }
 
-/// Table of two factors: for each row and column the treatments with these levels. With more factors
-/// these are several, the same in every cell but for the two.
+/// Table of two factors: for each row and column the indexes of the treatments with these levels.
+/// With further factors a cell has several treatments, whose other levels are those of every cell.
 pub type Cells = Vec<Vec<Vec<usize>>>;
 
-/// Returns the interaction in each of `tables`. In 95% of runs none of them is said to be one that is
-/// none.
+/// Returns the interaction in each of `tables`. In 95% of runs, no interaction is found where there
+/// is none.
 ///
-/// Where the treatments share one noise, the F test of all differences of differences, and intervals
-/// by H. Scheffé, *A method for judging all contrasts in the analysis of variance*, Biometrika 40
-/// (1953). Otherwise each difference of differences with the first row and column has its own noise,
-/// and Bonferroni's inequality judges them together. None where a treatment is missing, or nothing is
-/// left to tell the noise from.
+/// Where the treatments share one noise, all differences of differences are judged by the F test,
+/// with intervals by H. Scheffé, *A method for judging all contrasts in the analysis of variance*,
+/// Biometrika 40 (1953). Otherwise each difference of differences with the first row and column has
+/// its own noise, and Bonferroni's inequality judges them together. None where a treatment is
+/// missing, or nothing is left to estimate the noise from.
 ///
 /// ```
 /// let of = |tps: f64| [(1, tps), (2, 1.01 * tps), (3, 0.99 * tps)];
@@ -65,7 +66,7 @@ pub fn interactions(run: &RunTrials, tables: &[Cells]) -> Vec<Option<Interaction
     tables.iter().map(of).collect()
 }
 
-/// Returns the weights of (row ÷ other row in a column) ÷ (the same in another column).
+/// Returns the weights of (row ÷ other row in one column) ÷ (row ÷ other row in another column).
 #[allow(clippy::cast_precision_loss)]
 fn contrast(cells: &Cells, rows: [usize; 2], columns: [usize; 2]) -> Vec<Weight> {
     let corners = [
@@ -184,7 +185,8 @@ mod tests {
     #[test]
     fn two_rows_and_columns_computed_by_hand() {
         // Effects 0, 1, 2 and 5: row 1 adds 2 in column 0 and 4 in column 1. The rest is ±0.1 in a
-        // direction of its own for each treatment: squares 8 × 0.01, on 4 (3 − 1) degrees of freedom.
+        // direction of its own for each treatment: squares 8 × 0.01, on 4 (3 − 1) degrees of
+        // freedom.
         let rest = [-0.1, 0.0, 0.1];
         let trials = [0.0, 1.0, 2.0, 5.0].map(|effect| repeats(&rest.map(|r| r + effect)));
         let found = judged(&trials, false).unwrap();

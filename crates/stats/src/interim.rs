@@ -66,9 +66,9 @@ impl InterimAnalyses {
             .collect()
     }
 
-    /// Returns the looks at a run of these `blocks`, ascending: the last block of each, with its share
-    /// of the 5% error chance. A look at fewer than two blocks, which no interval can be made of, is
-    /// left out.
+    /// Returns the looks at a run of these `blocks`, ascending: the last block of each, with its
+    /// share of the 5% error chance. A look at fewer than two blocks, which no interval can be made
+    /// of, is left out.
     pub(crate) fn at_blocks(&self, blocks: &[u32]) -> Vec<(u32, f64)> {
         let n = u32::try_from(blocks.len()).unwrap_or(u32::MAX);
         let last = |(look, alpha_share): (u32, f64)| {

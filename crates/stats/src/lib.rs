@@ -7,12 +7,13 @@
 //!
 //! - *How fast is one treatment?* [`mean_ci95`] gives the mean over repeats with its interval.
 //! - *Which treatments differ?* [`all_pairs()`] judges all treatments of a run together, and
-//!   [`p_of_best`] tells which may be the fastest. [`ratio()`]
-//!   compares two of them, block by block. [`unpaired_ratio`] and [`ratio_across`] compare two runs;
-//!   several such comparisons are judged together by [`holm()`]. A run that may end early plans its
-//!   looks with [`InterimAnalyses`].
-//! - *Where does the noise live?* [`rest()`] has the variance of a run's trials, [`HostNoise`] that of
-//!   equal runs, [`days()`] that of days; [`detectable()`] tells what a plan will find beside it.
+//!   [`p_of_best`] tells which may be the fastest. [`ratio()`] compares two of them, block by
+//!   block. [`unpaired_ratio`] and [`ratio_across`] compare two runs; several such comparisons are
+//!   judged together by [`holm()`]. A run that may end early plans its looks with
+//!   [`InterimAnalyses`].
+//! - *Where does the noise live?* [`rest()`] has the variance of a run's trials, [`HostNoise`] that
+//!   of equal runs, [`days()`] that of days; [`detectable()`] tells what a plan will find beside
+//!   it.
 //! - *Is a series steady?* [`warm_up`] finds where it becomes steady, [`changes()`] where its mean
 //!   changes, [`trend()`] whether repeats rise or fall.
 //!

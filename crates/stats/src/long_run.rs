@@ -1,40 +1,39 @@
-//! How many independent seconds a mean over seconds is worth: neighbours resemble each other.
+//! Autocorrelation: the number of independent seconds that a mean over seconds is worth.
 
 use crate::student::{CONFIDENCE, ROUNDING, moments, t_quantile};
 
-/// Fewer independent seconds than these are no sample: neither an interval nor a warm-up is judged
-/// by them. Where the seconds resemble each other so much, how much they do cannot be had from them
-/// either.
+/// Fewest independent seconds by which an interval or a warm-up is judged. Below it, the seconds
+/// resemble each other so much that their resemblance cannot be estimated either.
 pub const LEAST_EFFECTIVE: f64 = 20.0;
 
-/// Fewer elements have no autocorrelation worth a number.
+/// Fewest elements whose autocorrelation is worth a number.
 const FEWEST: usize = 10;
 
-/// How a series' neighbours resemble each other.
+/// Resemblance of neighbours in a series.
 #[derive(Clone, Copy, Debug, PartialEq, serde::Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Autocorrelation {
-    /// The correlation of neighbours (-1 to 1).
+    /// Correlation of neighbours (-1 to 1).
     pub first: f64,
     /// Independent values whose mean would be as sure as this series' (count, at most the series'
     /// length).
     pub effective: f64,
 }
 
-/// The autocorrelation of `series`; none for fewer than 10 elements, one that is not finite, or one
-/// that does not vary.
+/// Returns the autocorrelation of `series`. None for fewer than 10 elements, for an element that is
+/// not finite, and for a series that does not vary.
 pub fn autocorrelation(series: &[f64]) -> Option<Autocorrelation> {
     let found = LongRun::measure(series)?;
     Some(Autocorrelation { first: found.first, effective: found.effective().max(1.0) })
 }
 
-/// Half of the 95% interval of the mean of `series` as a share of it; none where its elements are
-/// worth fewer than [`LEAST_EFFECTIVE`] independent ones, where there is no spread, or no positive
-/// mean.
+/// Returns half of the 95% interval of the mean of `series`, as a share of the mean. None where the
+/// elements are worth fewer than [`LEAST_EFFECTIVE`] independent ones, and without spread or a
+/// positive mean.
 pub fn relative_error_of_mean(series: &[f64]) -> Option<f64> {
-    /// Series that barely pass for 20 independent elements are mostly worth fewer: by how much an
-    /// interval of exactly 20 is widened. From simulations, so that it holds the truth in 95% of
-    /// those too.
+    /// Widening of the interval of a series worth exactly 20 independent elements. Series that
+    /// barely reach 20 are mostly worth fewer. From simulations, so that these intervals too hold
+    /// the truth in 95% of cases.
     const CAUTION: f64 = 0.15;
     let found = judged(series)?;
     let effective = found.effective();
@@ -43,35 +42,35 @@ pub fn relative_error_of_mean(series: &[f64]) -> Option<f64> {
     Some(caution * t * found.error_of_mean() / found.mean)
 }
 
-/// The standard error of the mean of `series` as a share of it; none where
+/// Returns the standard error of the mean of `series`, as a share of the mean. None where
 /// [`relative_error_of_mean`] has none.
 pub fn standard_error_of_mean(series: &[f64]) -> Option<f64> {
     judged(series).map(|found| found.error_of_mean() / found.mean)
 }
 
-/// What `series` is known by, if its elements are worth enough independent ones.
+/// Measures `series`; none if its elements are worth too few independent ones.
 fn judged(series: &[f64]) -> Option<LongRun> {
     let is_enough = |found: &LongRun| found.mean > 0.0 && found.effective() >= LEAST_EFFECTIVE;
     LongRun::measure(series).filter(is_enough)
 }
 
-/// What a mean over a series rests on.
+/// Autocorrelation and variance of a series, from which the error of its mean follows.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct LongRun {
     pub(super) mean: f64,
-    /// The correlation of neighbours.
+    /// Correlation of neighbours (-1 to 1).
     first: f64,
     /// Elements (count).
     n: f64,
-    /// Elements that are worth one independent one (at least 1).
+    /// Elements that are worth one independent element (at least 1).
     time: f64,
-    /// The variance of a mean of n elements, times n.
+    /// Variance of a mean of n elements, times n.
     pub(super) variance: f64,
 }
 
 impl LongRun {
-    /// Measures `series`; none for fewer than 10 elements, one that is not finite, or one that does
-    /// not vary.
+    /// Measures `series`. None for fewer than 10 elements, for an element that is not finite, and
+    /// for a series that does not vary.
     ///
     /// It takes the larger of two estimates, both corrected for the mean being that of the same
     /// elements. That of a first-order autoregression has the smaller error where it fits: its
@@ -114,12 +113,12 @@ impl LongRun {
         })
     }
 
-    /// Independent elements whose mean would be as sure.
+    /// Returns the number of independent elements whose mean would be as sure.
     fn effective(&self) -> f64 {
         self.n / self.time
     }
 
-    /// Independent elements that `n` such elements are worth.
+    /// Returns the number of independent elements that `n` such elements are worth.
     pub(super) fn effective_of(&self, n: f64) -> f64 {
         n / self.time
     }

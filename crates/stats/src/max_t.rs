@@ -1,8 +1,8 @@
 //! The largest |t| of several contrasts that one noise judges together.
 //!
 //! T. Hothorn, F. Bretz and P. Westfall, *Simultaneous inference in general parametric models*,
-//! Biometrical Journal 50 (2008), with the multivariate normal simulated from a fixed seed. Of 10,000
-//! draws, a chance of 5% has a standard error of 0.2 points.
+//! Biometrical Journal 50 (2008), with the multivariate normal simulated from a fixed seed. Of
+//! 10,000 draws, a chance of 5% has a standard error of 0.2 points.
 
 use std::collections::BTreeMap;
 use std::f64::consts::SQRT_2;
@@ -49,8 +49,8 @@ fn standardised(model: &Additive, contrasts: &[Vec<Weight>]) -> Option<Vec<Vec<f
     Some(rows)
 }
 
-/// Returns P(the largest |row · z| × √2 > node) at the nodes of a table of differences; simulated once
-/// in a process.
+/// Returns P(the largest |row · z| × √2 > node) at the nodes of a table of differences; simulated
+/// once in a process.
 fn maxima(rows: &[Vec<f64>]) -> Differences {
     static KNOWN: Mutex<BTreeMap<Vec<i64>, Differences>> = Mutex::new(BTreeMap::new());
     /// Most designs that are kept.
@@ -114,7 +114,8 @@ mod tests {
 
     #[test]
     fn comparisons_with_one_treatment_are_dunnetts() {
-        // Two-sided 5% points for so many treatments against a control, as the printed tables have them.
+        // Two-sided 5% points for so many treatments against a control, as the printed tables have
+        // them.
         for (others, freedom, t) in [(3, 6.0, 3.10), (5, 10.0, 2.99)] {
             let model = model(others + 1);
             assert!((model.rest().freedom - freedom).abs() < 1e-9);

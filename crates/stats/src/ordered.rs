@@ -1,11 +1,11 @@
 //! Treatments along an ordered factor: where their value rises, falls and is highest.
 //!
-//! Neighbours share what they tell. Of every stretch of levels the slope is judged, and each mean over
-//! up to [`WIDEST`] neighbours beside that of those which follow, all together by the largest |t|: the
-//! linear and change-point contrasts of F. Bretz, *An extension of the Williams trend test to general
-//! unbalanced linear models*, Computational Statistics & Data Analysis 50 (2006). The same family holds
-//! the band: with values that rise to a peak and fall after it, no level left of the peak lies below
-//! the mean of those before it.
+//! Neighbours share what they tell. Of every stretch of levels the slope is judged, and each mean
+//! over up to [`WIDEST`] neighbours beside that of those which follow, all together by the largest
+//! |t|: the linear and change-point contrasts of F. Bretz, *An extension of the Williams trend test
+//! to general unbalanced linear models*, Computational Statistics & Data Analysis 50 (2006). The
+//! same family holds the band: with values that rise to a peak and fall after it, no level left of
+//! the peak lies below the mean of those before it.
 
 use std::collections::BTreeSet;
 
@@ -47,11 +47,12 @@ pub struct Fit {
 
 /// Returns the course over each of `sweeps`, which list treatments in the order of their levels.
 ///
-/// In 95% of runs nothing is said of any sweep that is not so. None for a sweep of fewer than three levels, or with a level of which nothing
-/// is known.
+/// In 95% of runs nothing is said of any sweep that is not so. None for a sweep of fewer than three
+/// levels, or with a level of which nothing is known.
 ///
 /// ```
-/// let trials = [100.0, 150.0, 200.0, 190.0].map(|tps| [(1, tps), (2, 1.01 * tps), (3, 0.99 * tps)]);
+/// let of = |tps: f64| [(1, tps), (2, 1.01 * tps), (3, 0.99 * tps)];
+/// let trials = [100.0, 150.0, 200.0, 190.0].map(of);
 /// let [a, b, c, d] = &trials;
 /// let noisy = [(1, 180.0), (2, 182.0), (3, 177.0)];
 /// let trials: [&[(u32, f64)]; 5] = [a, b, c, d, &noisy];
@@ -164,8 +165,8 @@ fn by_pairs(run: &RunTrials, sweep: &[usize], share: f64) -> Option<Course> {
 }
 
 impl Course {
-    /// Creates the course of a value that was shown to rise within some stretches, and to fall within
-    /// others.
+    /// Creates the course of a value that was shown to rise within some stretches, and to fall
+    /// within others.
     fn new(
         rises: &[Stretch],
         falls: &[Stretch],
@@ -182,8 +183,8 @@ impl Course {
     }
 }
 
-/// Fits the curve with a peak between the levels of `peak` to the `means` of levels, and its band from
-/// the `bounds` of stretches (all logarithms).
+/// Fits the curve with a peak between the levels of `peak` to the `means` of levels, and its band
+/// from the `bounds` of stretches (all logarithms).
 fn curve(means: &[f64], bounds: &[(Stretch, [f64; 2])], [first, last]: [usize; 2]) -> Vec<Fit> {
     let levels = means.len();
     let squares = |fit: &[f64]| -> f64 {
@@ -195,8 +196,8 @@ fn curve(means: &[f64], bounds: &[(Stretch, [f64; 2])], [first, last]: [usize; 2
     };
     let band = |level: usize| {
         let with_peak_at = |peak: usize| {
-            // A stretch that the level ends on the side of the peak lies below it; one that it begins
-            // there, up to the peak, lies above it.
+            // A stretch that the level ends on the side of the peak lies below it; one that it
+            // begins there, up to the peak, lies above it.
             let is_below =
                 |(a, b): Stretch| (level <= peak && b == level) || (level >= peak && a == level);
             let is_above = |(a, b): Stretch| {
@@ -227,7 +228,8 @@ fn curve(means: &[f64], bounds: &[(Stretch, [f64; 2])], [first, last]: [usize; 2
         .unwrap_or_default()
 }
 
-/// Returns the least-squares fit to `means` that does not fall up to `peak`, and does not rise after it.
+/// Returns the least-squares fit to `means` that does not fall up to `peak`, and does not rise
+/// after it.
 fn with_peak(means: &[f64], peak: usize) -> Vec<f64> {
     let rising = not_falling(&means[..peak]);
     let mut falling = not_falling(&means[peak + 1..].iter().rev().copied().collect::<Vec<f64>>());
@@ -255,9 +257,9 @@ fn with_peak(means: &[f64], peak: usize) -> Vec<f64> {
     (0..means.len()).map(at).collect()
 }
 
-/// Returns the least-squares fit that does not fall (pool adjacent violators: M. Ayer and others, *An
-/// empirical distribution function for sampling with incomplete information*, Annals of Mathematical
-/// Statistics 26, 1955).
+/// Returns the least-squares fit that does not fall (pool adjacent violators: M. Ayer and others,
+/// *An empirical distribution function for sampling with incomplete information*, Annals of
+/// Mathematical Statistics 26, 1955).
 fn not_falling(values: &[f64]) -> Vec<f64> {
     let mut pools: Vec<(f64, usize)> = Vec::new();
     for value in values {

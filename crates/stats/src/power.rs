@@ -1,42 +1,41 @@
-//! What a design could have seen: the power of Student's t test, and the smallest difference it
-//! finds.
+//! Power of Student's t test, and the smallest difference that it finds.
 //!
-//! The noncentral t distribution as any textbook has it: with noncentrality λ the statistic is (Z +
-//! λ) / S, where Z is normal and νS² is χ² with ν degrees of freedom.
+//! The statistic has the noncentral t distribution: with noncentrality λ it is (Z + λ) / S, where Z
+//! is normal and νS² is χ² with ν degrees of freedom.
 
 use statrs::distribution::{ContinuousCDF, Normal};
 
 use crate::scale::{Scale, least};
 use crate::student::t_quantile;
 
-/// How often a difference of that size is to be found for it to count as one that would have been
-/// seen.
+/// Probability with which a difference must be found to count as detectable.
 pub const POWER: f64 = 0.8;
 
-/// How often a two-sided t test at level `alpha` with `freedom` degrees of freedom rejects, if the
-/// true difference is `lambda` standard errors (0 to 1); none outside the domain.
+/// Returns the probability (0 to 1) with which a two-sided t test at level `alpha` with `freedom`
+/// degrees of freedom rejects, if the true difference is `lambda` standard errors. None outside the
+/// domain.
 #[cfg(test)]
 pub(crate) fn t_power(lambda: f64, freedom: f64, alpha: f64) -> Option<f64> {
     Some(TTest::new(freedom, alpha)?.rejected(lambda)?.clamp(0.0, 1.0))
 }
 
-/// The smallest true difference, in standard errors, that such a test finds with probability
-/// `power`; none outside the domain.
+/// Returns the smallest true difference, in standard errors, that such a test finds with
+/// probability `power`. None outside the domain.
 pub(crate) fn minimum_detectable(freedom: f64, alpha: f64, power: f64) -> Option<f64> {
     let test = TTest::new(freedom, alpha)?;
     least(|lambda| Some(test.rejected(lambda)? - power))
 }
 
-/// A two-sided t test whose power is asked for.
+/// A two-sided t test.
 struct TTest {
-    /// Its statistic rejects beyond this, on either side.
+    /// Critical value of the statistic, on either side.
     critical: f64,
     normal: Normal,
     scale: Scale,
 }
 
 impl TTest {
-    /// Returns none outside the domain.
+    /// Creates the test; none outside the domain.
     fn new(freedom: f64, alpha: f64) -> Option<Self> {
         let critical = t_quantile(1.0 - alpha / 2.0, freedom).filter(|c| c.is_finite())?;
         let (normal, scale) = (Normal::new(0.0, 1.0).ok()?, Scale::new(freedom)?);

@@ -1,6 +1,6 @@
-//! What earlier runs tell of another one's noise.
+//! Noise prior: the noise that earlier runs predict for another one.
 //!
-//! Their variances are pooled, and the pool counts as so many degrees of freedom beside a run's own
+//! The variances of earlier runs are pooled, and the pool adds degrees of freedom to a run's own
 //! (moderated variances: G. K. Smyth, *Linear models and empirical Bayes methods for assessing
 //! differential expression in microarray experiments*, Statistical Applications in Genetics and
 //! Molecular Biology 3, 2004).
@@ -11,19 +11,20 @@ use statrs::function::gamma::digamma;
 use crate::mean::{count, mean};
 use crate::variance::Variance;
 
-/// How far the logarithms of the spreads of experiments' trials are taken to differ at least (standard
-/// deviation). The four recipes that docs/statistics.md measured spread by 4.0, 4.8, 5.7 and 10.4%, whose
-/// logarithms differ by 0.41.
+/// Least assumed difference between experiments' spreads of trials (standard deviation of their
+/// logarithms). The four recipes that docs/statistics.md measured spread by 4.0, 4.8, 5.7 and
+/// 10.4%, whose logarithms differ by 0.41.
 const LOG_SPREAD_OF_TRIALS: f64 = 0.4;
 
 /// Chance at which a run's own noise is called wider than what was known before, and at which it is
 /// called narrower.
 const APART: f64 = 0.05;
 
-/// Returns the variance of trials that earlier `experiments` of a host tell of another one there, with
-/// the degrees of freedom that it is worth for it; none without any.
+/// Returns the variance of trials that earlier `experiments` of a host predict for another one
+/// there, with the degrees of freedom that it is worth; none without any.
 ///
-/// How far experiments differ is estimated from the variances of their logarithms, once three are known.
+/// The difference between experiments is estimated from the variances of their logarithms, once
+/// three are known.
 pub fn noise_prior(experiments: &[Variance]) -> Option<Variance> {
     let is_known = |of: &&Variance| of.freedom > 0.0 && of.value > 0.0;
     let known: Vec<Variance> = experiments.iter().filter(is_known).copied().collect();
@@ -34,8 +35,8 @@ pub fn noise_prior(experiments: &[Variance]) -> Option<Variance> {
     Some(Variance { freedom: freedom_for_another(pooled.freedom, between), ..pooled })
 }
 
-/// Returns the variance of the logarithms of the true variances of `experiments`; none with fewer than
-/// three. It may be estimated as less than 0.
+/// Returns the variance of the logarithms of the true variances of `experiments`; none with fewer
+/// than three. It may be estimated as less than 0.
 fn between(experiments: &[Variance]) -> Option<f64> {
     if experiments.len() < 3 {
         return None;
@@ -57,7 +58,7 @@ pub(crate) fn is_enough(freedom: f64) -> bool {
     freedom >= 2.0
 }
 
-/// Returns `own` with the `prior`; none where chance lets one noise seldom look so different, or where
+/// Returns `own` pooled with the `prior`. None if the two differ more than chance explains, or if
 /// too little is known of `own` to tell.
 pub(crate) fn moderated(own: Variance, prior: Variance) -> Option<Variance> {
     if !is_enough(own.freedom) {
@@ -67,13 +68,14 @@ pub(crate) fn moderated(own: Variance, prior: Variance) -> Option<Variance> {
     (APART..=1.0 - APART).contains(&p).then(|| Variance::pooled([own, prior]))?
 }
 
-/// Returns the chance of an `own` variance at least so many times the `prior` if both were one.
+/// Returns the probability of an `own` variance at least this many times the `prior` if both were
+/// equal.
 pub(crate) fn wider_by_chance(own: Variance, prior: Variance) -> Option<f64> {
     let p = FisherSnedecor::new(own.freedom, prior.freedom).ok()?.sf(own.value / prior.value);
     p.is_finite().then_some(p)
 }
 
-/// Returns the degrees of freedom by which a pooled variance with `freedom` knows that of another
+/// Returns the degrees of freedom that a pooled variance with `freedom` is worth in another
 /// experiment, whose logarithm varies by `between`.
 ///
 /// The two variances add up, and the sum is turned back into degrees of freedom.

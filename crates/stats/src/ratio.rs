@@ -14,7 +14,8 @@ use crate::student::{CONFIDENCE, ROUNDING, moments, t_one_sided, t_quantile, t_t
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum Method {
-    /// Student's interval of the log ratio within each block. A disturbance of the whole block cancels.
+    /// Student's interval of the log ratio within each block. A disturbance of the whole block
+    /// cancels.
     Paired,
     /// Student's interval from the noise that all treatments of the run share.
     Pooled,
@@ -127,8 +128,8 @@ pub fn unpaired_ratio(alpha_share: f64, a: &[(u32, f64)], b: &[(u32, f64)]) -> R
     of_differences(a, b, &[], alpha_share)
 }
 
-/// Computes the ratio from the differences of logarithms `within` blocks; by Welch's method if these
-/// are fewer than two.
+/// Computes the ratio from the differences of logarithms `within` blocks; by Welch's method if
+/// these are fewer than two.
 fn of_differences(a: &[(u32, f64)], b: &[(u32, f64)], within: &[f64], alpha_share: f64) -> Ratio {
     let without = Ratio::without;
     if a.is_empty() || b.is_empty() {
@@ -166,8 +167,8 @@ impl Ratio {
         Self { value, ci95: None, method: None, p: None, why: Some(why), looks: Vec::new() }
     }
 
-    /// Creates a ratio from the `difference` of mean logarithms and its standard `error` on `freedom`
-    /// degrees of freedom.
+    /// Creates a ratio from the `difference` of mean logarithms and its standard `error` on
+    /// `freedom` degrees of freedom.
     ///
     /// None if the error is 0 or the arguments are not finite numbers.
     pub(crate) fn from_log_difference(
@@ -293,8 +294,8 @@ impl Ratio {
 
     /// Returns the minimum detectable effect (a share: 0.1 for 10% more).
     ///
-    /// A true difference of this size is significant in [`POWER`] of all runs with these repeats and
-    /// this spread, if `comparisons` are judged together. None without an interval.
+    /// A true difference of this size is significant in [`POWER`] of all runs with these repeats
+    /// and this spread, if `comparisons` are judged together. None without an interval.
     #[allow(clippy::cast_precision_loss)]
     pub fn minimum_detectable(&self, comparisons: usize) -> Option<f64> {
         self.minimum_detectable_at(1.0 / comparisons.max(1) as f64)
@@ -311,8 +312,8 @@ impl Ratio {
 
     /// Returns the true ratio that runs like this one show to lie `below` (or above) `bound`.
     ///
-    /// A one-sided test at half of `alpha_share` of the level shows it in [`POWER`] of the runs. None
-    /// without an interval, or if `bound` is not a positive number.
+    /// A one-sided test at half of `alpha_share` of the level shows it in [`POWER`] of the runs.
+    /// None without an interval, or if `bound` is not a positive number.
     pub fn shown_beyond(&self, bound: f64, below: bool, alpha_share: f64) -> Option<f64> {
         let look = self.looks.last()?;
         // Of a two-sided test at twice the level, the other side is nearly nothing where power is
@@ -340,8 +341,8 @@ impl Ratio {
 
     /// Returns the p-value of the hypothesis that the true ratio is `bound` or more.
     ///
-    /// A small value shows that the ratio lies below. None without an interval, or if `bound` is not
-    /// a positive number.
+    /// A small value shows that the ratio lies below. None without an interval, or if `bound` is
+    /// not a positive number.
     pub fn below_p(&self, bound: f64) -> Option<f64> {
         let bound = ratio_bound(bound)?;
         self.least_p(|log, _| t_one_sided((bound - log.difference) / log.error, log.freedom))

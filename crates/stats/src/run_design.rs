@@ -8,8 +8,8 @@ pub struct RunDesign<'a> {
     pub has_blocks: bool,
     /// Interim analyses of a run that may end early; they share the 5%.
     pub looks: Option<&'a InterimAnalyses>,
-    /// Variance of the logarithms of trials that was known before the run, with the degrees of freedom
-    /// that it is worth ([`noise_prior`](crate::noise_prior)).
+    /// Variance of the logarithms of trials that was known before the run, with the degrees of
+    /// freedom that it is worth ([`noise_prior`](crate::noise_prior)).
     pub prior: Option<Variance>,
 }
 

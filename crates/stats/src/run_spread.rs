@@ -9,14 +9,14 @@ pub(crate) fn is_enough(freedom: f64) -> bool {
     freedom + 1.0 >= FEWEST_RUNS as f64
 }
 
-/// How far equal runs differ.
+/// Differences between equal runs.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct RunSpread {
     /// Variance of a run's mean logarithm.
     pub of_runs: f64,
-    /// What of it the spread of a run's own trials makes (0 where no run has two).
+    /// Part of `of_runs` that the spread within runs explains (0 where no run has two trials).
     pub of_trials: f64,
-    /// Degrees of freedom of the first.
+    /// Degrees of freedom of `of_runs`.
     pub freedom: f64,
 }
 

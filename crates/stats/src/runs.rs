@@ -1,8 +1,8 @@
-//! Two runs: how far equal runs of one experiment differ, which the trials of either cannot tell.
+//! Comparison of two runs by the spread of equal runs, which the trials of either cannot tell.
 //!
-//! What a run draws once (initdb, where files come to lie, the hour) is the same in all its trials.
-//! So the run is the unit, and the spread of earlier runs is the measure of what two of them differ
-//! by without any cause.
+//! Some things are drawn once a run (initdb, places of files, the hour) and are the same in all its
+//! trials. So the run is the unit, and earlier runs show how much two runs differ without any
+//! cause.
 
 use crate::host_noise::HostNoise;
 use crate::mean::{count, mean};
@@ -10,8 +10,7 @@ use crate::ratio::{Method, Ratio, unpaired_ratio};
 use crate::run_spread::{RunSpread, is_enough};
 use crate::student::moments;
 
-/// The values of earlier runs, in groups of runs that should be equal: the logarithms of each run's
-/// trials.
+/// Logarithms of trials in earlier runs, by groups of runs that should be equal.
 #[derive(Clone, Debug, Default)]
 pub struct EarlierRuns {
     groups: Vec<Vec<Vec<f64>>>,
@@ -27,21 +26,21 @@ impl EarlierRuns {
         self.groups.push(runs.into_iter().map(logs).filter(sound).collect());
     }
 
-    /// The spread of runs, pooled over groups that have no run in common.
+    /// Returns the spread of runs, pooled over groups that have no run in common.
     pub(crate) fn spread(&self) -> Option<RunSpread> {
         self.pooled(count(self.groups.iter().map(|group| group.len().saturating_sub(1)).sum()))
     }
 
-    /// The spread of the runs of one experiment, pooled over its treatments: each is a group of the
-    /// same runs. None without two runs.
+    /// Returns the spread of the runs of one experiment, pooled over its treatments: each is a
+    /// group of the same runs. None without two runs.
     ///
-    /// What a run draws once is the same in all its treatments, so that these tell of the runs no
-    /// more than one of them would: the degrees of freedom are those of the largest group.
+    /// A run's own draw is the same in all its treatments, so that several treatments tell no more
+    /// of the runs than one. The degrees of freedom are therefore those of the largest group.
     pub fn spread_of_experiment(&self) -> Option<RunSpread> {
         self.pooled(count(self.groups.iter().map(|g| g.len().saturating_sub(1)).max()?))
     }
 
-    /// The spread over all groups, which is known by `freedom`.
+    /// Returns the spread over all groups, with `freedom` degrees of freedom.
     fn pooled(&self, freedom: f64) -> Option<RunSpread> {
         let (mut squares, mut weight) = (0.0, 0.0);
         let mut within = Vec::new();
@@ -58,14 +57,13 @@ impl EarlierRuns {
     }
 }
 
-/// The ratio `a` ÷ `b` of two runs, as sure as `earlier` runs, and those of other experiments on the
-/// `host`, let it be. None where these are too few, or have no spread.
+/// Returns the ratio `a` ÷ `b` of two runs, as sure as `earlier` runs and those of other
+/// experiments on the `host` let it be. None if these are too few, or have no spread.
 ///
 /// The error of the difference of mean logarithms is √(2 S²), S² the variance of earlier runs'
-/// means, on their degrees of freedom. Where the two runs' own trials spread more than those of
-/// earlier runs (fewer repeats, a noisier day), what they spread more is added. Where the interval
-/// by the trials alone (Welch's) is wider all the same, that one holds. `share` is as in
-/// [`unpaired_ratio`].
+/// means, on their degrees of freedom. If the two runs' own trials spread more than those of
+/// earlier runs (fewer repeats, a noisier day), the excess is added. If the interval by the trials
+/// alone (Welch's) is still wider, that interval holds. `share` is as in [`unpaired_ratio`].
 pub fn ratio_across(
     share: f64,
     a: &[(u32, f64)],
@@ -98,7 +96,7 @@ pub fn ratio_across(
     across.map(|across| if width(&alone) > width(&across) { alone } else { across })
 }
 
-/// What a run's own trials say of the variance of its mean; none for fewer than two.
+/// Returns the variance of a run's mean by its own trials; none for fewer than two.
 fn own(logs: &[f64]) -> Option<f64> {
     moments(logs).map(|(_, sd)| sd * sd / count(logs.len()))
 }
@@ -137,8 +135,8 @@ mod tests {
 
     #[test]
     fn treatments_of_the_same_runs_are_one_witness() {
-        // Means 0, 0.01, 0.02 and 0, 0.02, 0.04 of the same three runs: variances 0.0001 and 0.0004,
-        // together 0.00025, by two degrees of freedom and not four.
+        // Means 0, 0.01, 0.02 and 0, 0.02, 0.04 of the same three runs: variances 0.0001 and
+        // 0.0004, together 0.00025, by two degrees of freedom and not four.
         let runs = |step: f64| [0.0, 1.0, 2.0].map(|m: f64| trials(&[(m * step).exp()]));
         let mut earlier = EarlierRuns::default();
         for runs in [runs(0.01), runs(0.02)] {

@@ -40,8 +40,8 @@ impl Scale {
     }
 }
 
-/// Returns the least number from 0 at which `excess` is not negative, as at all above it; none beyond
-/// 10⁹, or where it is not known.
+/// Returns the least number from 0 at which `excess` is not negative, as at all above it; none
+/// beyond 10⁹, or where it is not known.
 ///
 /// By T. R. Chandrupatla, *A new hybrid quadratic/bisection algorithm for finding the zero of a
 /// nonlinear function without using derivatives*, Advances in Engineering Software 28, 1997.
@@ -76,8 +76,8 @@ pub(crate) fn least(excess: impl Fn(f64) -> Option<f64>) -> Option<f64> {
     }
 }
 
-/// Returns the way to the zero of the inverse quadratic through three points, as a share of that from
-/// `newest` to `across`; none where it may lead astray.
+/// Returns the way to the zero of the inverse quadratic through three points, as a share of that
+/// from `newest` to `across`; none where it may lead astray.
 fn quadratic_step(newest: (f64, f64), across: (f64, f64), behind: (f64, f64)) -> Option<f64> {
     let ((x1, f1), (x2, f2), (x3, f3)) = (newest, across, behind);
     let (xi, phi) = ((x1 - x2) / (x3 - x2), (f1 - f2) / (f3 - f2));

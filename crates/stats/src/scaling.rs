@@ -12,7 +12,7 @@ use crate::student::{CONFIDENCE, moments, t_quantile};
 /// Numbers of clients needed: one more than the law has parameters.
 const FEWEST: usize = 4;
 
-/// The law as fitted.
+/// A fit of the law.
 #[derive(Clone, Debug, PartialEq, serde::Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Scaling {
@@ -20,20 +20,19 @@ pub struct Scaling {
     pub lambda: Fitted,
     /// σ: contention (a share).
     pub sigma: Fitted,
-    /// κ: what every pair of clients costs (a share).
+    /// κ: cost of every pair of clients (a share).
     pub kappa: Fitted,
-    /// The number of clients with the highest throughput; none if it rises for ever (κ = 0).
+    /// Number of clients with the highest throughput; none if it rises for ever (κ = 0).
     pub peak_clients: Option<Fitted>,
-    /// That throughput; with κ = 0 the one that is approached, λ / σ (1/s); none if there is none
-    /// (σ = 0 too).
+    /// Highest throughput (1/s); with κ = 0 the limit λ / σ. None if there is none (σ = 0 too).
     pub peak: Option<Fitted>,
-    /// The knee: that throughput over λ, the clients that would reach it if they did not get in
-    /// each other's way, where the two asymptotic bounds meet (P. J. Denning and J. P. Buzen, *The
-    /// operational analysis of queueing network models*, ACM Computing Surveys 10, 1978).
+    /// The knee: `peak` over λ. This many clients would reach the peak if they did not hinder each
+    /// other; the two asymptotic bounds meet there (P. J. Denning and J. P. Buzen, *The operational
+    /// analysis of queueing network models*, ACM Computing Surveys 10, 1978).
     pub knee: Option<Fitted>,
-    /// The largest deviation of a number of clients' geometric mean from the law (a share).
+    /// Largest deviation of a number of clients' geometric mean from the law (a share).
     pub worst: f64,
-    /// The most clients that were measured: what lies beyond is extrapolated.
+    /// Most clients that were measured; beyond, the law extrapolates.
     pub measured_to: u32,
 }
 
@@ -41,15 +40,15 @@ pub struct Scaling {
 #[derive(Clone, Copy, Debug, PartialEq, serde::Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Fitted {
-    /// The value.
+    /// Best estimate.
     pub value: f64,
-    /// Its 95% confidence interval: jackknife over blocks (R. G. Miller, *The jackknife – a
-    /// review*, Biometrika 61, 1974); none with fewer than three blocks, or where leaving one out
-    /// leaves no value.
+    /// 95% confidence interval: jackknife over blocks (R. G. Miller, *The jackknife – a review*,
+    /// Biometrika 61, 1974). None with fewer than three blocks, or where leaving one out leaves no
+    /// value.
     pub ci95: Option<[f64; 2]>,
 }
 
-/// The law through the trials' (block, clients, throughput).
+/// Fits the law to the trials' (block, clients, throughput).
 ///
 /// # Errors
 /// Why nothing can be fitted.

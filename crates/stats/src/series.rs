@@ -1,46 +1,46 @@
-//! One value a second: where it becomes steady.
+//! Steadiness of series with one value a second.
 
 use crate::long_run::{LEAST_EFFECTIVE, LongRun};
 use crate::student::{moments, t_quantile};
 
 /// Elements in a batch.
 const BATCH: usize = 5;
-/// Below this many batches nothing is looked for.
+/// Fewest batches in which a warm-up is looked for.
 const FEWEST_BATCHES: usize = 8;
-/// A beginning counts as unlike the rest only beyond this level: it was chosen for being unlike.
+/// Level at which a beginning counts as unlike the rest. It is low because the beginning was chosen
+/// for being unlike.
 const LEVEL: f64 = 0.001;
 
-/// Whether a series begins with a warm-up.
+/// Warm-up at the beginning of a series.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum WarmUp {
-    /// It is steady from its beginning, as far as can be told.
+    /// No warm-up, as far as can be told.
     None,
-    /// Its first `elements` are unlike the rest; without them the mean is `gain` higher (a share,
-    /// negative for lower).
+    /// A warm-up of `elements`. Without it the mean is `gain` higher (a share, negative for lower).
     Until {
-        /// How many.
+        /// Length of the warm-up (count).
         elements: usize,
-        /// The rest's mean over that of all, less 1.
+        /// Mean of the rest over that of all, less 1.
         gain: f64,
     },
-    /// The best cut is in its middle or later: it does not become steady.
+    /// The series does not become steady: the best cut is in its middle or later.
     NotSteady,
-    /// Its elements resemble each other so much that a warm-up cannot be told from chance.
+    /// Not judged: the elements resemble each other so much that a warm-up looks like chance.
     NotJudged {
-        /// Independent elements that as many are worth (count, fewer than [`LEAST_EFFECTIVE`]).
+        /// Independent elements that the series is worth (count, fewer than [`LEAST_EFFECTIVE`]).
         effective: f64,
     },
 }
 
-/// Where `series` becomes steady; none for fewer than 40 elements, one that is not finite, or a
-/// mean of 0.
+/// Returns where `series` becomes steady. None for fewer than 40 elements, for an element that is
+/// not finite, and for a mean of 0.
 ///
-/// MSER-5: the cut that makes the standard error of the rest's mean least, on means of batches of
-/// five. K. P. White, *An effective truncation heuristic for bias reduction in simulation output*,
-/// Simulation 69 (1997); K. P. White, M. J. Cobb and S. C. Spratt, *A comparison of five
+/// By MSER-5: the cut that makes the standard error of the rest's mean least, on means of batches
+/// of five. K. P. White, *An effective truncation heuristic for bias reduction in simulation
+/// output*, Simulation 69 (1997); K. P. White, M. J. Cobb and S. C. Spratt, *A comparison of five
 /// steady-state truncation heuristics for simulation*, Proc. Winter Simulation Conference (2000).
-/// It always cuts somewhere, on noise too; a cut counts only if what it takes away is unlike the
-/// rest by a t test at 0.1%, whose error allows for neighbours that resemble each other.
+/// The method always cuts somewhere, on noise too. A cut counts only if the part before it is
+/// unlike the rest by a t test at 0.1%, whose error allows for neighbours that resemble each other.
 #[allow(clippy::cast_precision_loss)]
 pub fn warm_up(series: &[f64]) -> Option<WarmUp> {
     moments(series)?;
@@ -116,7 +116,8 @@ fn unlike_by_steps(series: &[f64], taken: &[f64], rest: &[f64]) -> bool {
 /// their median.
 #[allow(clippy::cast_precision_loss)]
 fn steps_variance(series: &[f64], lag: usize) -> Option<f64> {
-    /// The mean of the smaller nine tenths of X² for a standard normal X: 1 - 2 c φ(c) / 0.9 with c = 1.644854.
+    /// The mean of the smaller nine tenths of X² for a standard normal X: 1 - 2 c φ(c) / 0.9 with c
+    /// = 1.644854.
     const TRIMMED: f64 = 0.623_015;
     let mut steps: Vec<f64> = series.iter().zip(&series[lag..]).map(|(a, b)| b - a).collect();
     steps.sort_by(f64::total_cmp);

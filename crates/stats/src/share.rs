@@ -1,21 +1,21 @@
-//! How much of a gap between two treatments is in one part of it.
+//! Share of a gap between two treatments that one part explains.
 
 use crate::student::{CONFIDENCE, ROUNDING, moments, t_quantile};
 
-/// Values of some quantity and of one part of it, trial by trial: (block, part, whole).
+/// Values of a quantity and of one part of it, trial by trial: (block, part, whole).
 type Parts = [(u32, f64, f64)];
 
-/// A difference of means, and how sure it is.
+/// A difference of means with its confidence interval.
 #[derive(Clone, Copy, Debug, PartialEq, serde::Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Gap {
-    /// The mean of the second less that of the first.
+    /// Mean of the second treatment less that of the first.
     pub value: f64,
-    /// Its 95% confidence interval; none without repeats or spread.
+    /// 95% confidence interval; none without repeats or spread.
     pub ci95: Option<[f64; 2]>,
 }
 
-/// The gap in the part and in the whole, and the part's share of the whole's.
+/// Gaps in the part and in the whole, with their ratio.
 #[derive(Clone, Copy, Debug, PartialEq, serde::Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Share {
@@ -23,19 +23,22 @@ pub struct Share {
     pub part: Gap,
     /// The gap in the whole.
     pub whole: Gap,
-    /// The one divided by the other: shares of parts that add up to the whole add up to 1. None
-    /// without a gap.
+    /// `part` ÷ `whole`: shares of parts that add up to the whole add up to 1. None without a gap.
     pub share: Option<f64>,
-    /// Its 95% confidence interval; none where the whole's own interval holds 0, or is none.
+    /// 95% confidence interval of `share`; none where that of `whole` holds 0 or is none.
     pub ci95: Option<[f64; 2]>,
 }
 
-/// How much of the gap from `a` to `b` is in the part: means over trials, paired by block if
-/// `paired` and at least two blocks have both. Interval by E. C. Fieller, *Some problems in
-/// interval estimation*, Journal of the Royal Statistical Society B 16 (1954), with Student's t, at
-/// a `level` (1 but for runs that were looked at, [`InterimAnalyses`](crate::InterimAnalyses)) of the chance of a wrong
-/// interval; unpaired with the degrees of freedom of the smaller side, which is conservative. None
-/// without a trial on either side or with values that are not finite.
+/// Returns the share of the gap from `a` to `b` that lies in the part. None without a trial on
+/// either side, or with values that are not finite.
+///
+/// The gaps are differences of means over trials, paired by block if `paired` and if at least two
+/// blocks are in both. The interval is E. C. Fieller's, *Some problems in interval estimation*,
+/// Journal of the Royal Statistical Society B 16 (1954), with Student's t. Unpaired, t has the
+/// degrees of freedom of the smaller side, which is conservative.
+///
+/// `level` is the share of the chance of a wrong interval that this look may spend: 1, except for
+/// runs with [`InterimAnalyses`](crate::InterimAnalyses).
 pub fn share(level: f64, a: &Parts, b: &Parts, paired: bool) -> Option<Share> {
     if a.is_empty()
         || b.is_empty()
@@ -73,7 +76,7 @@ struct Means {
     var_part: f64,
     var_whole: f64,
     covariance: f64,
-    /// None for fewer than two.
+    /// Degrees of freedom; none for fewer than two values.
     freedom: Option<f64>,
 }
 
@@ -109,7 +112,7 @@ impl Means {
         }
     }
 
-    /// All r for which part − r · whole may be 0.
+    /// Returns the interval of all r for which part − r · whole may be 0.
     fn fieller(&self, t: f64) -> Option<[f64; 2]> {
         let t2 = t * t;
         let a = self.whole.powi(2) - t2 * self.var_whole;

@@ -2,13 +2,13 @@
 //!
 //! With k means and one estimate of their error with ν degrees of freedom:
 //!
-//! - The largest |t| of all pairs is the studentized range ÷ √2 (J. W. Tukey, *The problem of multiple
-//!   comparisons*, 1953). Where errors differ, the same critical value holds or is too large (A. J.
-//!   Hayter, *A proof of the conjecture that the Tukey–Kramer multiple comparisons procedure is
-//!   conservative*, Annals of Statistics 12, 1984).
-//! - The largest t of all others against one of them is Dunnett's one-sided statistic (C. W. Dunnett,
-//!   *A multiple comparison procedure for comparing several treatments with a control*, Journal of the
-//!   American Statistical Association 50, 1955).
+//! - The largest |t| of all pairs is the studentized range ÷ √2 (J. W. Tukey, *The problem of
+//!   multiple comparisons*, 1953). Where errors differ, the same critical value holds or is too
+//!   large (A. J. Hayter, *A proof of the conjecture that the Tukey–Kramer multiple comparisons
+//!   procedure is conservative*, Annals of Statistics 12, 1984).
+//! - The largest t of all others against one of them is Dunnett's one-sided statistic (C. W.
+//!   Dunnett, *A multiple comparison procedure for comparing several treatments with a control*,
+//!   Journal of the American Statistical Association 50, 1955).
 
 use std::collections::BTreeMap;
 use std::f64::consts::{SQRT_2, TAU};
@@ -50,7 +50,8 @@ impl LargestT {
         Self::from_chances(differences(compared, means)?, freedom)
     }
 
-    /// Creates the distribution of the largest difference with the chances `beyond` ÷ an error's estimate.
+    /// Creates the distribution of the largest difference with the chances `beyond` ÷ an error's
+    /// estimate.
     pub(crate) fn from_chances(beyond: Differences, freedom: f64) -> Option<Self> {
         Some(Self { beyond, scale: Scale::new(freedom)? })
     }
@@ -65,7 +66,8 @@ impl LargestT {
         least(|t| Some(alpha - self.p(t)?))
     }
 
-    /// Returns the chance of a difference beyond `difference`, by the cubic through the four nearest nodes.
+    /// Returns the chance of a difference beyond `difference`, by the cubic through the four
+    /// nearest nodes.
     #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, clippy::cast_precision_loss)]
     fn difference_beyond(&self, difference: f64) -> f64 {
         let steps = difference / STEP;
@@ -152,8 +154,8 @@ mod tests {
 
     #[test]
     fn leads_over_one_are_dunnetts() {
-        // One-sided 5% points for so many treatments against a control: the first two as Dunnett's table
-        // has them, the others of two million simulated experiments.
+        // One-sided 5% points for so many treatments against a control: the first two as Dunnett's
+        // table has them, the others of two million simulated experiments.
         for (others, freedom, t) in
             [(1, 10.0, 1.81), (2, 10.0, 2.15), (3, 6.0, 2.558), (5, 20.0, 2.387), (9, 60.0, 2.475)]
         {

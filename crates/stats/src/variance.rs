@@ -1,11 +1,11 @@
-//! Variances of logarithms, each with what it is known by.
+//! Variances of logarithms, with their degrees of freedom.
 
 /// A variance of logarithms.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Variance {
     /// The estimate.
     pub value: f64,
-    /// Its degrees of freedom.
+    /// Degrees of freedom of the estimate.
     pub freedom: f64,
 }
 

@@ -22,8 +22,8 @@ extern "C" fn look() {
     WAS_CLOSED.store(looked == Err(rustix::io::Errno::BADF), Ordering::Relaxed);
 }
 
-// SAFETY: the C library calls each function of this section once, before `main`, on the only thread.
-// `look` uses nothing that Rust's runtime sets up: one system call and one atomic store.
+// SAFETY: the C library calls each function of this section once, before `main`, on the only
+// thread. `look` uses nothing that Rust's runtime sets up: one system call and one atomic store.
 #[used]
 #[unsafe(link_section = ".init_array")]
 static LOOK: extern "C" fn() = look;

@@ -51,7 +51,8 @@ pub enum AuthError {
     OutOfTurn,
     /// The server demands too many iterations of SCRAM's hash.
     #[error(
-        "the server demands {demanded} iterations of SCRAM's hash; at most {MAX_ITERATIONS} are done"
+        "the server demands {demanded} iterations of SCRAM's hash; at most \
+         {MAX_ITERATIONS} are done"
     )]
     Iterations {
         /// Iterations that the server demanded.
@@ -88,7 +89,8 @@ impl AuthError {
                 Some("set the role's password again with a lower scram_iterations at the server")
             }
             Self::NoChannelBinding(_) => Some(
-                "it needs TLS, SCRAM and a server that offers SCRAM-SHA-256-PLUS; or use channel_binding=prefer",
+                "it needs TLS, SCRAM and a server that offers SCRAM-SHA-256-PLUS; or use \
+                 channel_binding=prefer",
             ),
             Self::Requirement { .. } => {
                 Some("change the server's pg_hba.conf, or name its method in require_auth")

@@ -6,7 +6,10 @@ use thiserror::Error;
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum WireError {
     /// The length is below 4, the size of the length itself.
-    #[error("message `{}` says it is {length} bytes long; the length alone takes 4", tag.escape_ascii())]
+    #[error(
+        "message `{}` says it is {length} bytes long; the length alone takes 4",
+        tag.escape_ascii()
+    )]
     LengthTooShort {
         /// Type byte of the message.
         tag: u8,
@@ -14,7 +17,10 @@ pub enum WireError {
         length: i32,
     },
     /// The length is beyond the limit.
-    #[error("message `{}` says it is {length} bytes long; at most {max} are taken", tag.escape_ascii())]
+    #[error(
+        "message `{}` says it is {length} bytes long; at most {max} are taken",
+        tag.escape_ascii()
+    )]
     TooLong {
         /// Type byte of the message.
         tag: u8,
@@ -24,7 +30,10 @@ pub enum WireError {
         max: usize,
     },
     /// More messages than the limit came before the expected one.
-    #[error("more than {max} messages before the one that is waited for, the last of type `{}`", tag.escape_ascii())]
+    #[error(
+        "more than {max} messages before the one that is waited for, the last of type `{}`",
+        tag.escape_ascii()
+    )]
     TooMany {
         /// Type byte of the last message.
         tag: u8,

@@ -61,9 +61,9 @@ pub struct Inspector {
     have: usize,
     /// Bytes of the current message still to come (count).
     left: usize,
-    /// Whether the current message is read here, too.
+    /// Whether the inspector reads the current message, too.
     is_read: bool,
-    /// Its body, as far as it has come.
+    /// Body of the current message, as far as it has come.
     body: Vec<u8>,
     /// The process that serves the session.
     backend: Option<u32>,

@@ -65,7 +65,8 @@ impl ServerError {
     ///     ..ServerError::default()
     /// };
     /// let words = error.libpq_text(Some("SELECT 1 FROM t"));
-    /// assert_eq!(words, "ERROR:  relation \"t\" does not exist\nLINE 1: SELECT 1 FROM t\n                      ^");
+    /// let excerpt = "LINE 1: SELECT 1 FROM t\n                      ^";
+    /// assert_eq!(words, format!("ERROR:  relation \"t\" does not exist\n{excerpt}"));
     /// ```
     pub fn libpq_text(&self, query: Option<&str>) -> String {
         let mut text = format!("{}:  {}", self.localized_severity, self.message);
@@ -165,7 +166,7 @@ fn excerpt(query: &str, position: u32) -> Option<String> {
 mod tests {
     use super::*;
 
-    /// What is shown of `query` with `nope` at its place.
+    /// Returns the lines of the excerpt of `query` around `nope`.
     fn shown(query: &str) -> Vec<String> {
         let at = query.find("nope").map_or(0, |at| query[..at].chars().count()) + 1;
         let excerpt = excerpt(query, u32::try_from(at).unwrap()).unwrap();

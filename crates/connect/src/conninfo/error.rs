@@ -13,7 +13,10 @@ pub enum ConninfoError {
     #[error("cannot read the connection string: it holds an unknown keyword")]
     Keyword { nearest: Option<&'static str> },
     /// An option has an invalid value.
-    #[error("invalid value{} for connection option `{keyword}`: {wanted}", shown.as_ref().map_or_else(String::new, |v| format!(" `{v}`")))]
+    #[error(
+        "invalid value{} for connection option `{keyword}`: {wanted}",
+        shown.as_ref().map_or_else(String::new, |v| format!(" `{v}`"))
+    )]
     Value {
         keyword: &'static str,
         /// The value, if it may be shown.
@@ -30,14 +33,20 @@ pub enum ConninfoError {
         hosts: usize,
     },
     /// libpq supports the option or its value, and pgdyno does not.
-    #[error("connection option `{keyword}` is not supported yet{}", possible.map_or_else(String::new, |p| format!(", but for {}", p.join(", "))))]
+    #[error(
+        "connection option `{keyword}` is not supported yet{}",
+        possible.map_or_else(String::new, |p| format!(", but for {}", p.join(", ")))
+    )]
     Unsupported {
         keyword: &'static str,
         /// The values that are supported.
         possible: Option<&'static [&'static str]>,
     },
     /// No service file has the service.
-    #[error("no service `{name}` in {}", sought.iter().map(|p| p.display().to_string()).collect::<Vec<_>>().join(" or "))]
+    #[error(
+        "no service `{name}` in {}",
+        sought.iter().map(|p| p.display().to_string()).collect::<Vec<_>>().join(" or ")
+    )]
     NoService { name: String, sought: Vec<PathBuf> },
     /// The named service file cannot be read.
     #[error("cannot read service file {}: {cause}", path.display())]
@@ -55,8 +64,8 @@ impl ConninfoError {
     pub fn help(&self) -> Option<String> {
         match self {
             Self::Unreadable(_) => Some(
-                "write it like `postgresql://user:password@host:5432/database` (with %-escapes for `@`, `:` and `/` in \
-                 the password) or `host=… port=… user=… dbname=…`"
+                "write it like `postgresql://user:password@host:5432/database` (with %-escapes for \
+                 `@`, `:` and `/` in the password) or `host=… port=… user=… dbname=…`"
                     .into(),
             ),
             Self::Keyword { nearest } => nearest.map(|nearest| format!("perhaps `{nearest}`?")),

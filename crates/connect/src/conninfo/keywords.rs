@@ -4,15 +4,15 @@ use pgdyno_model::nearest::probable;
 
 /// A connection keyword.
 pub(super) struct Keyword {
-    /// Its name.
+    /// Name in connection strings.
     pub(super) name: &'static str,
-    /// The environment variable that sets the keyword.
+    /// Environment variable that sets the keyword.
     pub(super) variable: Option<&'static str>,
-    /// How far it is supported.
+    /// Degree of support.
     pub(super) support: Support,
 }
 
-/// How far a keyword is supported.
+/// Degree to which pgdyno supports a keyword.
 pub(super) enum Support {
     /// As libpq does.
     Full,

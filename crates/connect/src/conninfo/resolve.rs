@@ -200,11 +200,13 @@ impl GivenOptions {
                 self.wrong("target_session_attrs", wanted)
             })?,
         };
-        let require_auth: RequireAuth = self.get("require_auth").unwrap_or_default().parse().map_err(|_| {
-            let wanted = "methods with commas between them, of password, md5, gss, sspi, scram-sha-256, oauth and none; \
-                or each with `!` before it, for all but these";
-            self.wrong("require_auth", wanted)
-        })?;
+        let require_auth: RequireAuth =
+            self.get("require_auth").unwrap_or_default().parse().map_err(|_| {
+                let wanted = "methods with commas between them, of password, md5, gss, \
+                              sspi, scram-sha-256, oauth and none; or each with `!` before \
+                              it, for all but these";
+                self.wrong("require_auth", wanted)
+            })?;
         let mut notes = Vec::new();
         let tls = self.tls(environment, &mut notes)?;
         let settings = self.settings(environment);

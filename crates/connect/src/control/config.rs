@@ -19,8 +19,8 @@ pub(super) const APPLICATION: &str = "pgdyno control";
 /// of whoever connects.
 pub const SEARCH_PATH: &str = "pg_catalog, pg_temp";
 
-/// Limits that a role or a database sets for its applications, and that PostgreSQL has had since 9.6.
-/// pgdyno's own statements have bounds of their own.
+/// Limits that a role or a database sets for its applications, and that PostgreSQL has had since
+/// 9.6. pgdyno's own statements have bounds of their own.
 const LIMITS: [&str; 3] =
     ["statement_timeout", "lock_timeout", "idle_in_transaction_session_timeout"];
 

@@ -24,12 +24,15 @@ pub enum ControlError {
         address: String,
     },
     /// Each of several servers failed.
-    #[error("none of {} servers serves: {}", errors.len(), errors.iter().map(ToString::to_string).collect::<Vec<_>>().join("; "))]
+    #[error(
+        "none of {} servers serves: {}",
+        errors.len(), errors.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ")
+    )]
     NoneServes { errors: Vec<ControlError> },
     /// A statement failed, or its answer has another shape than asked for.
     #[error("cannot {what}: {why}")]
     Query {
-        /// What the statement was for, as a verb with its object.
+        /// Purpose of the statement, as a verb with its object.
         what: &'static str,
         /// The server's or the system's error.
         why: String,
@@ -39,9 +42,9 @@ pub enum ControlError {
     /// A statement waited for somebody else until it was given up.
     #[error("cannot {what}: the statement {waiting}")]
     Waits {
-        /// What the statement was for, as a verb with its object.
+        /// Purpose of the statement, as a verb with its object.
         what: &'static str,
-        /// For whom, and how long.
+        /// Wait, with its length so far.
         waiting: Waiting,
     },
 }

@@ -3,8 +3,8 @@
 //! [`connect`] opens a session whose unqualified names mean PostgreSQL's own, so that the owner of
 //! a database cannot have pgdyno run code ([`SEARCH_PATH`]). [`connect_to_own`] serves servers that
 //! pgdyno itself made. [`ControlClient`] also works behind a pooler. All of them block, and fail
-//! when [`crate::interruption`] begins. What waits for somebody else at the server is told, and given
-//! up ([`wait`]).
+//! when [`crate::interruption`] begins. A statement that waits for somebody else at the server is
+//! reported, and given up ([`wait`]).
 //!
 //! ```no_run
 //! use pgdyno_connect::control;

@@ -40,7 +40,8 @@ fn answer(session: &mut Option<Client>, target: &Target, backend: u32) -> Answer
             }
         }
     };
-    // The last columns: how long a lock has been waited for, and whether pgdyno alone is in the way.
+    // The last columns: how long a lock has been waited for, and whether pgdyno alone is in the
+    // way.
     let sql = format!(
         "SELECT wait_event_type, wait_event, array_to_string(pg_blocking_pids(pid), ' '), \
          current_setting('synchronous_standby_names'), \

@@ -1,7 +1,7 @@
-//! What statements of control sessions wait for at the server.
+//! Waits of control sessions' statements at the server.
 //!
-//! A statement that works may take as long as it takes. One that waits for somebody else is told to
-//! the listener ([`listen`]), and given up after [`LIMIT`].
+//! A working statement may take any time. One that waits for another session is reported to the
+//! listener ([`listen`]), and given up after [`LIMIT`].
 
 use std::error::Error as _;
 use std::fmt;
@@ -10,20 +10,20 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-/// How long a statement waits for somebody else before it is given up.
+/// Longest wait for another session before the statement is given up.
 pub const LIMIT: Duration = Duration::from_secs(20);
 
-/// What a statement waits for.
+/// Reason why a statement waits.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Wait {
     /// A lock.
     Lock {
         /// The kind of the lock, as in `pg_stat_activity.wait_event`: `relation`.
         kind: String,
-        /// The server's processes that hold it, or stand before the statement in its queue.
+        /// Processes of the server that hold the lock or stand before the statement in its queue.
         holders: Vec<u32>,
     },
-    /// A standby's word that a commit has arrived.
+    /// A standby's confirmation of a commit.
     Standby {
         /// The setting `synchronous_standby_names`.
         names: String,
@@ -33,7 +33,7 @@ pub enum Wait {
         /// The wait event.
         event: String,
     },
-    /// Any answer: the server takes no other session either.
+    /// An answer of any kind: the server takes no other session either.
     Answer,
 }
 
@@ -56,7 +56,7 @@ impl Wait {
         }
     }
 
-    /// Whether two waits are for the same, whoever is in the way.
+    /// Whether two waits have the same reason, apart from the holders of a lock.
     pub(super) fn is_like(&self, other: &Self) -> bool {
         match (self, other) {
             (Self::Lock { kind: one, .. }, Self::Lock { kind: other, .. }) => one == other,
@@ -88,9 +88,9 @@ impl fmt::Display for Wait {
 /// A statement that waits.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Waiting {
-    /// What for.
+    /// Reason of the wait.
     pub wait: Wait,
-    /// For how long it has.
+    /// Length of the wait so far.
     pub since: Duration,
 }
 
@@ -102,24 +102,23 @@ impl fmt::Display for Waiting {
 
 impl std::error::Error for Waiting {}
 
-/// Returns what the statement that failed with `error` waited for, if it was given up for that.
+/// Returns the wait for which a statement was given up, if `error` stems from one.
 pub fn wait_of(error: &tokio_postgres::Error) -> Option<&Waiting> {
     error.source()?.downcast_ref::<io::Error>()?.get_ref()?.downcast_ref()
 }
 
-/// A function that is told what a statement waits for.
+/// Callback for each reported wait.
 pub type WaitListener = Arc<dyn Fn(&Waiting) + Send + Sync>;
 
 static LISTENER: Mutex<Option<WaitListener>> = Mutex::new(None);
 static IS_PATIENT: AtomicBool = AtomicBool::new(false);
 
-/// Has `listener` be told of each wait that lasts longer than a few seconds, in place of the one
-/// before.
+/// Sets the listener for waits that last longer than a few seconds, in place of the one before.
 pub fn listen(listener: Option<WaitListener>) {
     *LISTENER.lock().unwrap_or_else(PoisonError::into_inner) = listener;
 }
 
-/// Has statements of this process wait without a limit, as pgbench's do.
+/// Lifts the limit on waits for this process, as pgbench has none.
 pub fn be_patient() {
     IS_PATIENT.store(true, Ordering::Relaxed);
 }

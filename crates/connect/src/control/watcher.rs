@@ -1,4 +1,4 @@
-//! Watches what the statement of one session waits for, by a second session.
+//! Watches the statement of one session for waits, by a second session.
 
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -7,41 +7,43 @@ use std::time::{Duration, Instant};
 use super::transport::Reason;
 use super::wait::{LIMIT, Wait, Waiting, is_patient, tell};
 
-/// How long a statement may take before anybody asks.
+/// Time that a statement may take before the watcher asks.
 const SHORT: Duration = Duration::from_secs(2);
-/// How long a wait that the server itself ends lasts before it is told.
+/// Length from which a wait is reported if the server itself ends it.
 const HARMLESS: Duration = Duration::from_secs(10);
-/// Between two questions.
+/// Time between two questions.
 const INTERVAL: Duration = Duration::from_secs(1);
-/// How long a server may answer nobody. It is longer than a machine is paused for a snapshot.
+/// Longest time without any answer of the server. It is longer than a machine is paused for a
+/// snapshot.
 const SILENCE_LIMIT: Duration = Duration::from_secs(60);
 
-/// How the statements of a session are watched.
+/// Way to watch the statements of a session.
 pub(super) struct Watch {
     pub(super) ask: Ask,
-    /// Whether nothing stands between: then a server that answers nobody is out of order.
+    /// Whether the connection is direct, without a pooler: then a server that answers nobody is out
+    /// of order.
     pub(super) is_direct: bool,
 }
 
-/// Returns how to ask what a process of the server's does.
+/// Returns the questions about a process of the server.
 pub(super) type Ask = Arc<dyn Fn(u32) -> Questions + Send + Sync>;
 
-/// Asks once more.
+/// Asks the next question.
 pub(super) type Questions = Box<dyn FnMut() -> Answer>;
 
-/// What the server says of a statement.
+/// State of a statement, as the server reports it.
 pub(super) enum Answer {
-    /// It waits. How long it has, where the server knows.
+    /// The statement waits, for this long where the server knows.
     Waits(Wait, Option<Duration>),
-    /// It works.
+    /// The statement works.
     Works,
-    /// The process is not to be seen, or the question was refused.
+    /// The process cannot be seen, or the question was refused.
     NotSeen,
-    /// Nothing.
+    /// No answer.
     None,
 }
 
-/// The watch over one statement.
+/// Watch over one statement.
 pub(super) struct Watcher<'a> {
     watch: &'a Watch,
     /// The process that serves the statement.
@@ -51,17 +53,17 @@ pub(super) struct Watcher<'a> {
     told: Option<Wait>,
 }
 
-/// The thread that asks, until this is dropped.
+/// Thread that asks; it ends when this is dropped.
 struct Asking {
     seen: Arc<Mutex<Seen>>,
     _ended: Sender<()>,
 }
 
-/// What the server said last.
+/// Last answers of the server.
 struct Seen {
-    /// What the statement waits for, and since when.
+    /// Wait of the statement, with its begin.
     waits: Option<(Wait, Instant)>,
-    /// When there was an answer.
+    /// Time of the last answer.
     answered: Instant,
     /// Whether the process that serves the statement was found.
     is_found: bool,
@@ -72,7 +74,7 @@ impl<'a> Watcher<'a> {
         Self { watch, backend, began: Instant::now(), asking: None, told: None }
     }
 
-    /// Tells what the statement waits for. Returns why it is to be given up, if it is.
+    /// Reports the statement's wait. Returns why the statement is to be given up, if it is.
     pub(super) fn look(&mut self) -> Option<Reason> {
         if self.began.elapsed() < SHORT {
             return None;
@@ -102,7 +104,8 @@ impl<'a> Watcher<'a> {
         (is_over && is_given_up).then_some(Reason::Waits(waiting))
     }
 
-    /// Whether `wait` need not be told again. Of those that the server itself ends, one is enough.
+    /// Whether `wait` need not be reported again. Of waits that the server itself ends, one report
+    /// is enough.
     fn has_told(&self, wait: &Wait) -> bool {
         match (&self.told, wait) {
             (Some(Wait::Process { .. }), Wait::Process { .. }) => !is_given_up(wait),
@@ -111,8 +114,8 @@ impl<'a> Watcher<'a> {
     }
 }
 
-/// Whether a statement that waits for this is given up: nothing that the statement itself brought
-/// about ends it.
+/// Whether a statement with this wait is given up. It is if nothing that the statement itself
+/// brought about ends the wait.
 fn is_given_up(wait: &Wait) -> bool {
     match wait {
         Wait::Lock { .. } | Wait::Standby { .. } | Wait::Answer => true,
@@ -123,7 +126,7 @@ fn is_given_up(wait: &Wait) -> bool {
 }
 
 impl Asking {
-    /// None where there is no thread to be had.
+    /// Starts the thread; none if the system gives no thread.
     fn begin(ask: &Ask, backend: u32) -> Option<Self> {
         let seen = Seen { waits: None, answered: Instant::now(), is_found: false };
         let seen = Arc::new(Mutex::new(seen));
@@ -135,7 +138,7 @@ impl Asking {
     }
 }
 
-/// Asks until the other end of `ended` is gone.
+/// Asks until the sender of `ended` is dropped.
 fn keep_asking(mut question: Questions, seen: &Mutex<Seen>, ended: &Receiver<()>) {
     loop {
         let answer = question();
@@ -174,7 +177,8 @@ impl Seen {
 mod tests {
     use super::*;
 
-    /// What becomes of a statement of which the server says `answer` again and again.
+    /// Returns the result of watching a statement for which the server gives `answer` again and
+    /// again.
     fn outcome(answer: fn() -> Answer) -> Option<Reason> {
         let ask: Ask = Arc::new(move |_| Box::new(answer));
         let watch = Watch { ask, is_direct: true };

@@ -1,4 +1,4 @@
-//! What can be wrong with TLS.
+//! Errors of TLS.
 
 use std::io;
 use std::path::PathBuf;
@@ -17,22 +17,29 @@ pub enum TlsError {
     Content {
         what: &'static str,
         path: PathBuf,
-        /// What is wrong with its content.
+        /// Fault of the content.
         found: String,
     },
     /// Other users may read the private key.
-    #[error("cannot use the private key {}: its permissions are {mode:04o}, so that others may read it", path.display())]
+    #[error(
+        "cannot use the private key {}: its permissions are {mode:04o}, so that others may read it",
+        path.display()
+    )]
     KeyPermissions { path: PathBuf, mode: u32 },
     /// The client certificate has no private key.
     #[error("there is no private key for the certificate {}", .0.display())]
     NoKey(PathBuf),
     /// `sslmode` verifies certificates, and there is no root certificate.
     #[error(
-        "sslmode={0} checks the server's certificate, and there is no root certificate to check it by"
+        "sslmode={0} checks the server's certificate, and there is no root \
+         certificate to check it by"
     )]
     NoRoot(SslMode),
     /// The system has no root certificates, or they cannot be read.
-    #[error("cannot find the root certificates of this system{}", .0.as_ref().map_or_else(String::new, |why| format!(": {why}")))]
+    #[error(
+        "cannot find the root certificates of this system{}",
+        .0.as_ref().map_or_else(String::new, |why| format!(": {why}"))
+    )]
     NoSystemRoots(Option<String>),
     /// `sslmode=verify-full` with a host that no certificate can name.
     #[error("`{0}` is not a host name, so no certificate can name it")]

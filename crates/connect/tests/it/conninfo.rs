@@ -219,7 +219,8 @@ fn what_is_not_said_comes_from_the_environment_and_then_from_defaults() {
 #[test]
 fn a_service_says_what_nobody_else_does() {
     let mut world = World::new(&[]);
-    let text = "# comment\n[other]\nhost=other\n\n[mine]\nhost=servicehost\nport=7000\n# and\nuser=serviceuser\n\
+    let text = "# comment\n[other]\nhost=other\n\n[mine]\nhost=servicehost\nport=7000\n# and\n\
+                user=serviceuser\n\
                 dbname=first\ndbname=second\n[mine]\nhost=never\n";
     world.file(".pg_service.conf", text, 0o644);
     world.file("etc/pg_service.conf", "[system]\nhost=systemhost\n[mine]\nhost=never\n", 0o644);

@@ -9,10 +9,10 @@ use pgdyno_model::ledger::{Effect, Entry, History, State, Token};
 use super::case::{Case, complaints, outcome_of, with};
 use crate::found::{AsynchronousCommit, tokens};
 
-/// From how many acknowledged transactions on the loss of all of them is no accident.
+/// Acknowledged transactions from which on the loss of all of them is no accident (count).
 const SOME: u64 = 10;
 
-/// Returns the acknowledged transactions that are not among those `there`.
+/// Returns the acknowledged transactions that are not in `there`.
 pub(crate) fn missing(history: &History, there: &BTreeSet<Token>) -> Vec<Entry> {
     history
         .entries()
@@ -21,8 +21,9 @@ pub(crate) fn missing(history: &History, there: &BTreeSet<Token>) -> Vec<Entry> 
         .collect()
 }
 
-/// Every acknowledged transaction is there. With `synchronous_commit = off` those may be missing
-/// that the server had not flushed yet: see [`AsynchronousCommit`].
+/// Checks that every acknowledged transaction is there. With `synchronous_commit = off`,
+/// transactions may be missing whose WAL the server had not flushed yet: see
+/// [`AsynchronousCommit`].
 pub(super) fn acknowledged(case: &Case<'_>) -> CheckOutcome {
     let there = match &case.contents.rows {
         Ok(rows) => tokens(rows),
@@ -36,7 +37,8 @@ pub(super) fn acknowledged(case: &Case<'_>) -> CheckOutcome {
     let age = |e: &Entry| case.promise.struck_at.saturating_sub(e.at);
     let oldest = missing.iter().map(age).max().unwrap_or_default();
     let what = format!(
-        "{} of {all} acknowledged transactions are missing, the oldest acknowledged {} ms before the fault",
+        "{} of {all} acknowledged transactions are missing, the oldest acknowledged {} ms \
+         before the fault",
         missing.len(),
         ms(oldest)
     );
@@ -49,8 +51,8 @@ pub(super) fn acknowledged(case: &Case<'_>) -> CheckOutcome {
     }
 }
 
-/// What the loss of `missing`, the oldest of age `oldest`, means under asynchronous commit;
-/// `is_all` says that nothing that was acknowledged is there.
+/// Judges the loss of `missing` under asynchronous commit. `oldest` is the age of the oldest lost
+/// transaction; `is_all` says that no acknowledged transaction is there.
 fn asynchronous_loss(
     promise: &AsynchronousCommit,
     missing: &[Entry],
@@ -73,15 +75,16 @@ fn asynchronous_loss(
     // the load.
     if is_all && oldest > with_flushes {
         return CheckOutcome::Failed(format!(
-            "{what}: all that was ever acknowledged, and the load had lasted longer than the {} ms in which \
-             synchronous_commit = off allows loss",
+            "{what}: all that was ever acknowledged, and the load had lasted longer than the {} ms \
+             in which synchronous_commit = off allows loss",
             ms(with_flushes)
         ));
     }
     if is_all {
         return CheckOutcome::CouldNotRun(format!(
-            "{what}: all that was ever acknowledged, and the fault struck within the first {} ms, in which \
-             synchronous_commit = off allows loss: nothing shows that anything was ever durable",
+            "{what}: all that was ever acknowledged, and the fault struck within the first {} \
+             ms, in which synchronous_commit = off allows loss: nothing shows that anything \
+             was ever durable",
             ms(with_flushes)
         ));
     }
@@ -105,13 +108,13 @@ fn asynchronous_loss(
             let flush =
                 flush.map_or("not measured".to_owned(), |flush| format!("{} ms", ms(flush)));
             CheckOutcome::Allowed(format!(
-                "{late}; the server had reported none of their WAL as flushed, so that the storage lost nothing that \
-                 it had (flush time {flush})"
+                "{late}; the server had reported none of their WAL as flushed, so that the storage \
+                 lost nothing that it had (flush time {flush})"
             ))
         }
         (Some(flush), None) => CheckOutcome::Failed(format!(
-            "{what}: more than the {} ms that synchronous_commit = off allows with flushes of {} ms \
-             (3 × (wal_writer_delay + flush))",
+            "{what}: more than the {} ms that synchronous_commit = off allows with flushes of {} \
+             ms (3 × (wal_writer_delay + flush))",
             ms(with_flushes),
             ms(flush)
         )),
@@ -121,14 +124,14 @@ fn asynchronous_loss(
     }
 }
 
-/// Milliseconds, without a fraction from 10 on.
+/// Formats milliseconds, without a fraction from 10 on.
 fn ms(time: Duration) -> String {
     let ms = time.as_secs_f64() * 1e3;
     if ms < 10.0 { format!("{ms:.1}") } else { format!("{ms:.0}") }
 }
 
-/// What is there of a client's acknowledged transactions is a prefix: WAL is replayed in order, so
-/// that nothing can be there while something earlier of the same client is not.
+/// Checks that a client's acknowledged transactions are there without a gap. WAL is replayed in
+/// order, so that nothing can be there while an earlier transaction of the client is missing.
 pub(super) fn gaps(case: &Case<'_>) -> CheckOutcome {
     with(&case.contents.rows, |rows| {
         let there = tokens(rows);
@@ -149,9 +152,9 @@ pub(super) fn gaps(case: &Case<'_>) -> CheckOutcome {
     })
 }
 
-/// WAL is replayed in order over all clients: where a transaction is there that was begun after
-/// another had been acknowledged, the other is there. It holds for asynchronous commit too, whose
-/// records are written in that order.
+/// Checks the order over all clients: if a transaction is there, so is every other that was
+/// acknowledged before it began. This holds for asynchronous commit too, whose records are written
+/// in that order.
 pub(super) fn order(case: &Case<'_>) -> CheckOutcome {
     with(&case.contents.rows, |rows| {
         let there = tokens(rows);
@@ -175,7 +178,7 @@ pub(super) fn order(case: &Case<'_>) -> CheckOutcome {
     })
 }
 
-/// What the server refused, and what was never asked to commit, is not there.
+/// Checks that no refused transaction is there, and none whose COMMIT was never sent.
 pub(super) fn resurrected(case: &Case<'_>) -> CheckOutcome {
     with(&case.contents.rows, |rows| {
         let there = tokens(rows);
@@ -192,7 +195,7 @@ pub(super) fn resurrected(case: &Case<'_>) -> CheckOutcome {
     })
 }
 
-/// Every row is one that a client asked for, and says what the client asked.
+/// Checks that every row belongs to a transaction of the ledger and has its values.
 pub(super) fn strangers(case: &Case<'_>) -> CheckOutcome {
     with(&case.contents.rows, |rows| {
         let asked: BTreeMap<Token, Effect> =
@@ -208,7 +211,7 @@ pub(super) fn strangers(case: &Case<'_>) -> CheckOutcome {
     })
 }
 
-/// No token is in two rows, by a scan that trusts no index.
+/// Checks that no token is in two rows, by a scan that trusts no index.
 pub(super) fn duplicates(case: &Case<'_>) -> CheckOutcome {
     with(&case.contents.rows, |rows| {
         let mut seen = BTreeSet::new();
@@ -217,8 +220,8 @@ pub(super) fn duplicates(case: &Case<'_>) -> CheckOutcome {
     })
 }
 
-/// The sequence stands at or beyond every number that a transaction took from it, and gave none
-/// twice. Its change is in the WAL before the commit of the transaction.
+/// Checks that the sequence stands at or beyond every number that a transaction took, and gave none
+/// twice. The sequence's change is in the WAL before the commit of the transaction.
 pub(super) fn numbers(case: &Case<'_>) -> CheckOutcome {
     with(&case.contents.numbers, |numbers| {
         let mut wrong = Vec::new();

@@ -1,7 +1,7 @@
 //! Oracles: each checks one property that must hold whatever was crashed.
 //!
-//! To add one, write a function from [`Case`] to an outcome and add its line to [`ORACLES`]. Plant a
-//! history that it must catch in `judge/tests.rs`.
+//! To add one, write a function from [`Case`] to an outcome and add its line to [`ORACLES`]. Plant
+//! a history that it must catch in `judge/tests.rs`.
 
 mod case;
 mod ledger;
@@ -24,18 +24,19 @@ pub struct Oracle {
     pub name: &'static str,
     /// Kind of failure if the property does not hold.
     pub failing: Failing,
-    /// What the property is one of.
+    /// Part of the server that has the property.
     pub subject: Subject,
     /// Checks the property.
     pub look: fn(&Case<'_>) -> CheckOutcome,
 }
 
-/// What a property is one of.
+/// Part of the server that a property belongs to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Subject {
-    /// The database: it must hold after recovery, and again after a clean stop and a second start.
+    /// The database. The property must hold after recovery, and again after a clean stop and a
+    /// second start.
     Contents,
-    /// The server and how it came back: it is looked at once.
+    /// The server and its recovery. The property is checked once.
     Server,
 }
 
@@ -99,8 +100,8 @@ impl Oracle {
         Self { name, failing, subject: Subject::Server, look }
     }
 
-    /// Returns the outcome for what was `found`: of a property of the contents, the worse of the
-    /// two times that they were looked at.
+    /// Returns the outcome for the state that was `found`. Properties of the contents are checked
+    /// twice, and the worse outcome counts.
     pub(crate) fn ask(&self, history: &History, found: &Found, promise: &Promise) -> CheckOutcome {
         let look = |contents: &Contents| (self.look)(&Case { history, found, contents, promise });
         let recovered = look(&found.recovered);
@@ -118,7 +119,7 @@ impl Oracle {
     }
 }
 
-/// How much an outcome says: of two, the graver one is told.
+/// Ranks an outcome by gravity: of two, the graver is reported.
 fn gravity(outcome: &CheckOutcome) -> u8 {
     match outcome {
         CheckOutcome::NotApplicable(_) => 0,
@@ -129,7 +130,7 @@ fn gravity(outcome: &CheckOutcome) -> u8 {
     }
 }
 
-/// The server that came back is the one that went.
+/// Checks that the server after the fault is the one from before.
 fn identifier(case: &Case<'_>) -> CheckOutcome {
     with(&case.found.system_identifier, |(before, after)| {
         if before == after {
@@ -140,7 +141,7 @@ fn identifier(case: &Case<'_>) -> CheckOutcome {
     })
 }
 
-/// All databases have the objects that they had.
+/// Checks that all databases have the objects that they had.
 fn objects(case: &Case<'_>) -> CheckOutcome {
     with(&case.found.objects, |census| {
         let mut differ = Vec::new();
@@ -165,7 +166,7 @@ fn differences(before: &Objects, after: &Objects) -> Vec<String> {
     gone.chain(new).collect()
 }
 
-/// Recovery replayed at least as far as a commit that was acknowledged.
+/// Checks that recovery replayed the WAL at least as far as an acknowledged commit.
 fn wal(case: &Case<'_>) -> CheckOutcome {
     with(&case.found.wal, |wal| {
         if wal.recovered >= wal.acknowledged {
@@ -188,8 +189,8 @@ fn works<T>(observed: &Observed<T>) -> CheckOutcome {
     with(observed, |_| CheckOutcome::Passed)
 }
 
-/// The transactions that are there after recovery are those that are there after a clean stop,
-/// whatever a fault may have taken: nothing else happened in between.
+/// Checks that a clean stop changes nothing: the transactions after it are those from before, even
+/// if a fault took others.
 fn stopped(case: &Case<'_>) -> CheckOutcome {
     let again = case.found.restarted.as_ref().ok().and_then(Contents::tokens);
     let (Some(before), Some(after)) = (case.found.recovered.tokens(), again) else {
@@ -204,7 +205,7 @@ fn stopped(case: &Case<'_>) -> CheckOutcome {
     complaints(&differ)
 }
 
-/// What a server acknowledged after its recovery outlives a clean stop.
+/// Checks that rows acknowledged after recovery outlive a clean stop.
 fn unwritten(case: &Case<'_>) -> CheckOutcome {
     with(&case.found.unwritten, |tables| {
         let lost: Vec<String> = tables
@@ -215,7 +216,7 @@ fn unwritten(case: &Case<'_>) -> CheckOutcome {
     })
 }
 
-/// An LSN as PostgreSQL writes it.
+/// Formats an LSN as PostgreSQL does.
 fn lsn(position: u64) -> String {
     format!("{:X}/{:X}", position >> 32, position & 0xffff_ffff)
 }

@@ -28,8 +28,8 @@ pub(super) fn index(case: &Case<'_>) -> CheckOutcome {
     })
 }
 
-/// Each row that transactions add to holds exactly what the tokens that are there say: a transaction
-/// of which a part is missing shows here.
+/// Each row that transactions add to holds exactly what the tokens that are there say: a
+/// transaction of which a part is missing shows here.
 pub(super) fn whole(case: &Case<'_>) -> CheckOutcome {
     with(&case.contents.rows, |rows| {
         let mut differ = Vec::new();
@@ -48,7 +48,10 @@ pub(super) fn whole(case: &Case<'_>) -> CheckOutcome {
                 let (is, should) =
                     (amounts.get(id).copied().unwrap_or(0), expected.get(id).copied().unwrap_or(0));
                 (is != should).then(|| {
-                    format!("{holder} {id} holds {is}, and the transactions that are there come to {should}")
+                    format!(
+                        "{holder} {id} holds {is}, and the transactions that are there \
+                         come to {should}"
+                    )
                 })
             }));
         }

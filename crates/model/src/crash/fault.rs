@@ -58,8 +58,7 @@ impl Fault {
     /// Names of all faults, as files and options have them.
     pub const NAMES: &[&str] = <Self as VariantNames>::VARIANTS;
 
-    /// Whether an honest server is meant to fail: the fault breaks a promise that PostgreSQL builds
-    /// on.
+    /// Whether every server fails: the fault breaks a promise that PostgreSQL builds on.
     pub fn is_planted(self) -> bool {
         self == Self::EmulatedLie
     }
@@ -75,11 +74,12 @@ impl Fault {
         matches!(self, Self::Power | Self::EmulatedLie)
     }
 
-    /// What may be lost by it, and what cannot.
+    /// Returns, in words, which data the fault can destroy and which it leaves alone.
     pub fn models(self) -> &'static str {
         match self {
             Self::Process => {
-                "the server's processes die; the kernel and its caches live: says nothing of the storage"
+                "the server's processes die; the kernel and its caches live: says nothing of the \
+                 storage"
             }
             Self::Immediate => {
                 "the server ends without a checkpoint; nothing that it wrote is lost"
@@ -88,21 +88,26 @@ impl Fault {
                 "one backend dies; the server throws its shared memory away and recovers"
             }
             Self::Power => {
-                "what the kernel had not made durable is lost, and a server that waited for it must not have \
-                 acknowledged; a drive's own cache is not modelled unless the disk is an emulated one"
+                "what the kernel had not made durable is lost, and a server that waited for it \
+                 must not have acknowledged; a drive's own cache is not modelled unless the disk \
+                 is an emulated one"
             }
             Self::EmulatedLie => {
-                "a planted failure: an emulated disk acknowledges flushes and keeps the data in its cache, which the \
-                 power loss takes; every server fails on it, and it says nothing about a real drive"
+                "a planted failure: an emulated disk acknowledges flushes and keeps the data in \
+                 its cache, which the power loss takes; every server fails on it, and it says \
+                 nothing about a real drive"
             }
             Self::TornWrite => {
-                "the power goes in the middle of a checkpoint's write of a data page: its first sectors are on the disk"
+                "the power goes in the middle of a checkpoint's write of a data page: its first \
+                 sectors are on the disk"
             }
             Self::IoError => {
-                "the disk answers one flush, or one write of WAL or of a data page, with EIO; the power goes afterwards"
+                "the disk answers one flush, or one write of WAL or of a data page, with EIO; the \
+                 power goes afterwards"
             }
             Self::DiskFull => {
-                "the filesystem of PGDATA or pg_wal has no room left, until the server has run into that"
+                "the filesystem of PGDATA or pg_wal has no room left, until the server has run \
+                 into that"
             }
             Self::Plug => "whatever the machine loses when its plug is pulled",
         }
@@ -122,7 +127,7 @@ impl Fault {
     }
 }
 
-/// During what a fault strikes.
+/// Moment of the server's work at which a fault strikes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
@@ -150,7 +155,7 @@ pub enum Aim {
 }
 
 impl Aim {
-    /// In words, after "during".
+    /// Returns the moment in words, to follow "during".
     pub fn name(self) -> &'static str {
         match self {
             Self::Load => "load",
@@ -167,7 +172,7 @@ impl Aim {
     }
 }
 
-/// Under what a disk lies or fails.
+/// Part of the data whose disk lies or fails.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]

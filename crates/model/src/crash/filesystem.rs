@@ -10,46 +10,46 @@ pub struct FilesystemRecovery {
     pub storage: String,
     /// The filesystem's name: `ext4`.
     pub filesystem: String,
-    /// How long the first mount after the last power cut took, in which the journal is replayed
+    /// Duration of the first mount after the last power cut, which replays the journal
     /// (milliseconds).
     pub mount_ms: f64,
-    /// What a check without repairs found, once the server had recovered and was stopped, and the
-    /// filesystem unmounted.
+    /// Result of a check without repairs, after the server had recovered and stopped and the
+    /// filesystem was unmounted.
     pub fsck: Fsck,
 }
 
-/// What came of a filesystem's own check, which repaired nothing.
+/// Result of the filesystem's own check (fsck), which repairs nothing.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case", tag = "outcome")]
 pub enum Fsck {
-    /// It ended with status 0: it found nothing wrong.
+    /// The check ended with status 0: nothing is wrong.
     Clean {
         /// The program with its flags, without the device: `e2fsck -f -n`.
         command: String,
         /// How long it took (milliseconds).
         ms: f64,
     },
-    /// It ended with another status.
+    /// The check ended with another status.
     Complained {
         /// The program with its flags, without the device.
         command: String,
         /// How long it took (milliseconds).
         ms: f64,
-        /// Its exit status.
+        /// Exit status of the program.
         status: i32,
         /// The first lines of its output.
         said: String,
     },
-    /// It was not run.
+    /// The check was not run.
     NotRun {
-        /// Why.
+        /// Reason why not.
         why: String,
     },
 }
 
 impl Fsck {
-    /// Returns how long it took (milliseconds); none if it was not run.
+    /// Returns the check's duration (milliseconds); none if it was not run.
     pub fn ms(&self) -> Option<f64> {
         match self {
             Self::Clean { ms, .. } | Self::Complained { ms, .. } => Some(*ms),

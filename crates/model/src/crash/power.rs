@@ -4,13 +4,13 @@ use serde::Serialize;
 
 use super::{Fault, Round, RoundPower};
 
-/// What all rounds of a fault put under test together.
+/// Amount of testing that all rounds of a fault did together.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct FaultPower {
-    /// Rounds that count towards the bound (count): in which a checkpoint completed and, where the
-    /// fault is the cut alone, an acknowledged commit lay in the last flush window, as far as that
-    /// was counted.
+    /// Rounds that count towards the bound (count). In such a round a checkpoint completed. If the
+    /// fault is a power cut alone, an acknowledged commit also lay in the last flush window, unless
+    /// nobody counted those commits.
     pub rounds: usize,
     /// Checkpoints that completed (count); none where no round counted them.
     pub checkpoints: Option<u64>,

@@ -9,23 +9,23 @@ use super::{Fault, FaultPower, Round, Verdict, chance_at_most};
 pub struct FaultOutcome {
     /// The fault.
     pub fault: Fault,
-    /// Its worst round's, unless that is a pass of rounds that put nothing under test, or the fault
-    /// is planted.
+    /// Verdict of the worst round. Differs from it where rounds passed without putting anything
+    /// under test, and for a planted fault.
     pub verdict: Verdict,
-    /// Why.
+    /// Reason for the verdict.
     pub reason: String,
-    /// With how much probability a round would fail at most (95% confidence), where none did.
+    /// Highest probability with which a round fails (0 to 1, 95% confidence), where none did.
     pub chance_at_most: Option<f64>,
-    /// Whether it was meant to fail: the failure shows that the instrument sees, and breaks no
-    /// promise.
+    /// Whether the fault was meant to fail: its failure shows that the instrument sees, and breaks
+    /// no promise.
     #[serde(default)]
     pub planted: bool,
-    /// Its rounds.
+    /// All rounds, in the order in which they ran.
     pub rounds: Vec<Round>,
 }
 
 impl FaultOutcome {
-    /// What `rounds` come to.
+    /// Derives the verdict of `fault` from its `rounds`.
     ///
     /// A pass is bounded by the rounds that put a flush of data files and a commit under test;
     /// without any such round it is *unknown*. Rounds that did not count them are taken to have
@@ -52,8 +52,7 @@ impl FaultOutcome {
         outcome
     }
 
-    /// Judges it as a planted failure: to fail is what it is meant to, and not to fail is
-    /// *invalid*.
+    /// Judges the fault as a planted one: a failure is expected, and a pass is *invalid*.
     pub(super) fn plant(&mut self) {
         if self.planted {
             return;
@@ -67,8 +66,8 @@ impl FaultOutcome {
             Some(failing) => Verdict::AsPlanted(failing),
             None => {
                 self.reason = format!(
-                    "was meant to fail and did not in any of {}: the instrument does not see what was \
-                     planted, or it is not there; {}",
+                    "was meant to fail and did not in any of {}: the instrument does not see what \
+                     was planted, or it is not there; {}",
                     counted(self.rounds.len()),
                     self.worst()
                 );
@@ -77,7 +76,7 @@ impl FaultOutcome {
         };
     }
 
-    /// Of how many rounds the worst is, and what was found in it.
+    /// Returns the worst finding and how many rounds share it, in words.
     fn worst(&self) -> String {
         let Some(worst) = self.rounds.iter().max_by_key(|r| r.verdict) else {
             return String::new();
@@ -86,7 +85,7 @@ impl FaultOutcome {
         format!("{alike} of {} rounds; round {}: {}", self.rounds.len(), worst.number, worst.reason)
     }
 
-    /// Says how much it means that no round failed.
+    /// Sets verdict and reason of rounds none of which failed, with the bound that they support.
     fn bound(&mut self) {
         let count = self.rounds.len();
         let counting = if self.fault.tests_storage() { self.power().rounds } else { count };
@@ -110,12 +109,12 @@ impl FaultOutcome {
             }
             Verdict::BoundedLoss => self.worst(),
             _ if counting < count => format!(
-                "{count} of {count} rounds lost nothing, and {counting} of them count: a round fails with a \
-                 probability of at most {percent:.0}% (95% confidence)"
+                "{count} of {count} rounds lost nothing, and {counting} of them count: a round \
+                 fails with a probability of at most {percent:.0}% (95% confidence)"
             ),
             _ => format!(
-                "{count} of {count} rounds lost nothing: a round fails with a probability of at most \
-                 {percent:.0}% (95% confidence)"
+                "{count} of {count} rounds lost nothing: a round fails with a probability of at \
+                 most {percent:.0}% (95% confidence)"
             ),
         };
         for lack in lacking {
@@ -124,7 +123,7 @@ impl FaultOutcome {
         }
     }
 
-    /// What rounds did not put under test, in words.
+    /// Returns what the rounds left untested, one phrase for each gap.
     fn lacking(&self) -> Vec<String> {
         if !self.fault.tests_storage() {
             return Vec::new();
@@ -135,7 +134,8 @@ impl FaultOutcome {
         let without = rounds(&|round| round.power.lacks_checkpoint());
         if without > 0 {
             lacking.push(format!(
-                "no checkpoint completed in {}, so that no flush of a data file was under test there",
+                "no checkpoint completed in {}, so that no flush of a data file was under test \
+                 there",
                 of_all(without, self.rounds.len())
             ));
         }
@@ -150,19 +150,20 @@ impl FaultOutcome {
         let uncounted = rounds(&|round| round.power.checkpoints.is_none());
         if uncounted > 0 {
             lacking.push(format!(
-                "checkpoints were not counted in {}: whether a flush of a data file was under test is not known",
+                "checkpoints were not counted in {}: whether a flush of a data file was under test \
+                 is not known",
                 of_all(uncounted, self.rounds.len())
             ));
         }
         lacking
     }
 
-    /// What its rounds put under test.
+    /// Returns how much the rounds put under test.
     pub fn power(&self) -> FaultPower {
         FaultPower::new(self.fault, &self.rounds)
     }
 
-    /// Whether its failure says something of what was crashed: not so where every server fails.
+    /// Whether a failure says something about the server; a planted fault fails on every server.
     pub fn says_something_of_the_server(&self) -> bool {
         !self.fault.is_planted()
     }
@@ -177,13 +178,13 @@ impl FaultOutcome {
         self.rounds.iter().map(|r| r.lost).sum()
     }
 
-    /// Age of the oldest one lost (milliseconds).
+    /// Age of the oldest lost transaction at the fault (milliseconds); none if none was lost.
     pub fn oldest_lost_ms(&self) -> Option<f64> {
         self.rounds.iter().filter_map(|r| r.oldest_lost_ms).reduce(f64::max)
     }
 
-    /// Median over the rounds of the age of each one's oldest loss (milliseconds); a round that lost
-    /// nothing has 0. None if no round lost anything.
+    /// Median over the rounds of each one's oldest loss (milliseconds). A round that lost nothing
+    /// counts as 0. None if no round lost anything.
     pub fn median_lost_ms(&self) -> Option<f64> {
         self.oldest_lost_ms()?;
         median(self.rounds.iter().map(|r| r.oldest_lost_ms.unwrap_or(0.0)).collect())
@@ -195,15 +196,15 @@ impl FaultOutcome {
     }
 }
 
-/// Median over rounds of the time that the mounts after the power cut took (milliseconds), those of
-/// a round's filesystems together. None if no round has one.
+/// Median over rounds of the time that mounting took after the power cut (milliseconds). A round's
+/// filesystems count together. None if no round mounted any.
 pub fn median_mount_ms(rounds: &[&Round]) -> Option<f64> {
     let times = rounds.iter().filter(|round| !round.filesystems.is_empty());
     median(times.map(|round| round.filesystems.iter().map(|f| f.mount_ms).sum()).collect())
 }
 
-/// Median over rounds of the time that fsck took (milliseconds), for a round's filesystems together.
-/// None if it was not run in any round.
+/// Median over rounds of the time that fsck took (milliseconds). A round's filesystems count
+/// together. None if no round ran it.
 pub fn median_fsck_ms(rounds: &[&Round]) -> Option<f64> {
     let of = |round: &&Round| {
         let times: Vec<f64> = round.filesystems.iter().filter_map(|f| f.fsck.ms()).collect();
@@ -212,7 +213,7 @@ pub fn median_fsck_ms(rounds: &[&Round]) -> Option<f64> {
     median(rounds.iter().filter_map(of).collect())
 }
 
-/// Median of `values`; none without any.
+/// Returns the median of `values`; none if there are none.
 fn median(mut values: Vec<f64>) -> Option<f64> {
     values.sort_by(f64::total_cmp);
     let middle = values.len() / 2;
@@ -237,15 +238,15 @@ fn of_all(some: usize, all: usize) -> String {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Control {
-    /// What was planted.
+    /// Name of the planted failure.
     pub name: String,
-    /// The fault whose failures it shows to be seen; none for one of the session as a whole.
+    /// Fault whose failures the control shows to be seen; none if it stands for the whole session.
     #[serde(default)]
     pub fault: Option<Fault>,
-    /// Whether it was seen.
+    /// Whether the instrument saw the planted failure.
     pub seen: bool,
-    /// What came of the round.
+    /// Verdict of the control's round.
     pub verdict: Verdict,
-    /// Why.
+    /// Reason for the verdict.
     pub reason: String,
 }

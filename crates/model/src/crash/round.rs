@@ -5,28 +5,32 @@ use serde::{Deserialize, Serialize};
 use super::{Aim, Check, FilesystemRecovery, RoundPower, Verdict};
 use crate::ledger::Token;
 
-/// A transaction that was acknowledged and is missing.
+/// An acknowledged transaction that is missing after recovery.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "LostTransaction"))]
 pub struct Lost {
-    /// Its name.
+    /// Name of the transaction.
     pub token: Token,
-    /// From its acknowledgement to the fault (milliseconds).
+    /// Time from the acknowledgement to the fault (milliseconds).
     pub age_ms: f64,
 }
 
 /// One round: load, fault, recovery, verification.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(transform = crate::page_schema::add_command))]
+#[cfg_attr(
+    feature = "schema",
+    derive(schemars::JsonSchema),
+    schemars(transform = crate::page_schema::add_command)
+)]
 pub struct Round {
-    /// Its number among the fault's, from 1.
+    /// Number of the round within its fault, from 1.
     pub number: u32,
-    /// What repeats it.
+    /// Seed that repeats the round.
     #[cfg_attr(feature = "schema", schemars(with = "crate::page_schema::Seed"))]
     pub seed: u64,
-    /// During what the fault struck.
+    /// Moment at which the fault struck.
     pub aim: Aim,
-    /// From the load's beginning to the fault (milliseconds).
+    /// Time from the load's beginning to the fault (milliseconds).
     pub struck_after_ms: f64,
     /// Transactions acknowledged (count).
     pub acknowledged: u64,
@@ -34,9 +38,9 @@ pub struct Round {
     pub in_doubt: u64,
     /// Acknowledged transactions that are missing (count).
     pub lost: u64,
-    /// The first of them, oldest first.
+    /// First lost transactions, oldest first.
     pub tokens: Vec<Lost>,
-    /// Age of the oldest of them at the fault (milliseconds).
+    /// Age of the oldest lost transaction at the fault (milliseconds).
     pub oldest_lost_ms: Option<f64>,
     /// From the end of the fault until the server took connections (milliseconds); none if it did
     /// not.
@@ -45,16 +49,16 @@ pub struct Round {
     /// where it has its own. Empty for other faults, and in records of earlier versions.
     #[serde(default)]
     pub filesystems: Vec<FilesystemRecovery>,
-    /// What it put under test.
+    /// Amount of testing that the round did.
     #[serde(default)]
     pub power: RoundPower,
-    /// What is said of it.
+    /// Verdict of the oracles.
     pub verdict: Verdict,
-    /// Why.
+    /// Reason for the verdict.
     pub reason: String,
-    /// Every oracle.
+    /// Result of each oracle.
     pub checks: Vec<Check>,
-    /// What the fault did, where that is not all in its name.
+    /// Details of the fault that its name does not tell.
     pub notes: Vec<String>,
     /// Lines of the ledger, for people: lost transactions among their neighbours, or the last ones
     /// before the fault. None if the fault was not tried, and in records of earlier versions.
@@ -62,6 +66,6 @@ pub struct Round {
     pub ledger: Option<String>,
     /// Lines of the server's log that bear on it.
     pub log: String,
-    /// Where what was found is kept, for one that failed.
+    /// Folder with the remains of a failed round; none where nothing was kept.
     pub kept: Option<String>,
 }

@@ -1,10 +1,10 @@
-//! What one round put under test.
+//! Power of one round: how much its silence can mean.
 
 use serde::{Deserialize, Serialize};
 
 use super::Fault;
 
-/// What a round put under test, between its baseline and its fault: how much its silence can mean.
+/// Amount of testing that a round did between its baseline and its fault.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct RoundPower {
@@ -13,14 +13,14 @@ pub struct RoundPower {
     pub checkpoints: Option<u64>,
     /// Flushes that the storage completed (count); none where nothing counts them.
     pub flushes: Option<u64>,
-    /// Acknowledged commits that the last completed flush made durable and no earlier one (count):
-    /// what a storage that skipped that flush would have lost.
+    /// Acknowledged commits that only the last completed flush made durable (count): a storage that
+    /// skipped this flush would have lost them.
     pub last_window: Option<u64>,
     /// Whether the disk's own flushes were under test, as on an emulated disk; else only those of
     /// kernel and filesystem.
     pub disk_flushes: bool,
-    /// The share of the disk's cache that the cut took, the rest having reached the medium by then:
-    /// with that probability a write whose flush was skipped is lost. None: all of it.
+    /// Share of the disk's cache that the cut took (0 to 1); the rest had reached the medium. It is
+    /// the probability with which a write is lost whose flush was skipped. None: all of the cache.
     #[serde(default)]
     pub cache_lost: Option<f64>,
 }

@@ -1,4 +1,4 @@
-//! Sessions: what is asked, what came of it, and its record in the store.
+//! Sessions of crash tests: options, outcome, and the record in the store.
 
 use serde::{Deserialize, Serialize};
 
@@ -7,64 +7,63 @@ use super::{CrashWorkload, Fault, States, StatesOutcome, Under, Verdict};
 use crate::facts::{HostFacts, StorageFacts};
 use crate::units::{Epoch, Span};
 
-/// What a session of crash tests does.
+/// Options of a session of crash tests.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct CrashOptions {
-    /// What is broken, one after the other.
+    /// Faults to inject, one after the other.
     pub faults: Vec<Fault>,
-    /// Rounds of each.
+    /// Rounds of each fault (count).
     pub rounds: u32,
     /// The load that runs when a fault strikes.
     #[serde(default)]
     pub workload: CrashWorkload,
-    /// Connections.
+    /// Connections (count).
     pub clients: u32,
-    /// The data set's size: 100,000 accounts or users each.
+    /// Size of the data set: 100,000 accounts or users each.
     pub scale: u32,
-    /// How long load is offered at most before a fault strikes.
+    /// Longest time that load runs before a fault strikes.
     pub load: Span,
-    /// How long the server may take to come back.
+    /// Time limit for the server's recovery.
     pub recovery_limit: Span,
-    /// Where all moments are drawn from.
+    /// Seed from which all moments are drawn.
     #[cfg_attr(feature = "schema", schemars(with = "crate::page_schema::Seed"))]
     pub seed: u64,
-    /// Under what a disk lies or fails, where the fault is one of those.
+    /// Part of the data whose disk lies or fails, for faults of the disk.
     #[serde(default)]
     pub under: Under,
     /// Whether positive controls are run.
     pub controls: bool,
-    /// The share of its flushes that a disk which lies acknowledges and does not do; 1: all of
-    /// them.
+    /// Share of flushes that a lying disk acknowledges and does not do (0 to 1).
     #[serde(default = "always")]
     pub lie: f64,
-    /// Faults that what is crashed is meant to fail, beside those that always are.
+    /// Faults that the server is meant to fail, beside those that every server fails.
     #[serde(default)]
     pub planted: Vec<Fault>,
-    /// Which states are looked at.
+    /// States of the disk that are judged.
     #[serde(default)]
     pub states: States,
-    /// How long states are judged at most, where all are looked at; none: until all are judged.
+    /// Time limit for judging states, where all are judged; none: no limit.
     #[serde(default)]
     pub budget: Option<Span>,
-    /// States that are judged at a time, each on a disk of its own.
+    /// States judged at the same time (count), each on a disk of its own.
     #[serde(default = "one")]
     pub jobs: u32,
 }
 
 impl CrashOptions {
-    /// Whether what is crashed is meant to fail `fault`.
+    /// Whether the server is meant to fail `fault`.
     pub fn plants(&self, fault: Fault) -> bool {
         fault.is_planted() || self.planted.contains(&fault)
     }
 }
 
-/// One at a time, as sessions before had it.
+/// Default of `jobs`, as sessions of earlier versions had it.
 fn one() -> u32 {
     1
 }
 
-/// The share of a disk that always lies, which sessions before had.
+/// Default of `lie`: every flush, as sessions of earlier versions had it.
 fn always() -> f64 {
     1.0
 }
@@ -91,21 +90,21 @@ impl Default for CrashOptions {
     }
 }
 
-/// What came of a session of crash tests.
+/// Outcome of a session of crash tests.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct CrashOutcome {
-    /// What was asked.
+    /// Options that the session was started with.
     pub options: CrashOptions,
-    /// The server's settings that were asked for, by name.
+    /// Server settings that the session asked for, by name.
     pub settings: std::collections::BTreeMap<String, String>,
-    /// The server's version; empty if none came up.
+    /// Version of the server; empty if none came up.
     pub server_version: String,
     /// The gravest of the faults' verdicts; without a failure among them, *invalid* if a control is
     /// lacking or was not seen.
     pub verdict: Verdict,
-    /// Why.
+    /// Reason for the verdict.
     pub reason: String,
-    /// By fault.
+    /// Outcome of each fault.
     pub faults: Vec<FaultOutcome>,
     /// All states of a recorded stretch; none where moments were drawn, and in records of earlier
     /// versions.
@@ -113,9 +112,9 @@ pub struct CrashOutcome {
     pub states: Option<StatesOutcome>,
     /// The positive controls.
     pub controls: Vec<Control>,
-    /// What weakens the verdict: controls that were left out, and the like.
+    /// Limits of the verdict, such as controls that were left out.
     pub notes: Vec<String>,
-    /// Whether everything was done that was to be; not so after a signal.
+    /// Whether the session ran to its end; false after a signal.
     pub complete: bool,
 }
 
@@ -175,7 +174,7 @@ impl CrashOutcome {
         own
     }
 
-    /// The fault whose verdict is the session's.
+    /// Returns the fault whose verdict is the session's.
     pub fn gravest(&self) -> Option<&FaultOutcome> {
         let weighs = |f: &&FaultOutcome| {
             f.says_something_of_the_server() || !matches!(f.verdict, Verdict::AsPlanted(_))
@@ -188,13 +187,13 @@ impl CrashOutcome {
 /// A session of crash tests in the store.
 #[derive(Clone, Debug, PartialEq)]
 pub struct CrashRecord {
-    /// Its name in the store: `crash`, start and four letters drawn at random.
+    /// Id in the store: `crash`, start and four letters drawn at random.
     pub id: String,
-    /// The run that it belongs to; none for a session by itself.
+    /// Run that the session belongs to; none for a session by itself.
     pub run: Option<String>,
-    /// The index of the run's treatment that was crashed.
+    /// Index of the run's treatment that was crashed.
     pub treatment: Option<usize>,
-    /// What was crashed, in a few words.
+    /// Name of the crashed storage, programs and settings, in a few words.
     pub name: String,
     /// When it began.
     pub started_at: Epoch,
@@ -202,8 +201,8 @@ pub struct CrashRecord {
     pub pgdyno_version: String,
     /// The machine.
     pub host: HostFacts,
-    /// The storage of PGDATA.
+    /// Storage of PGDATA.
     pub storage: StorageFacts,
-    /// What came of it.
+    /// Verdict, faults, controls and notes.
     pub outcome: CrashOutcome,
 }

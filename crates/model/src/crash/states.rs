@@ -1,5 +1,5 @@
-//! States that a power cut could have left, in place of drawn moments: what is asked for, and what
-//! came of it.
+//! Disk states that a power cut could have left, judged in place of drawn moments: choice, counts
+//! and findings.
 
 use serde::{Deserialize, Serialize};
 
@@ -21,7 +21,7 @@ pub enum States {
     All,
 }
 
-/// How a state of a disk was come by.
+/// How a state of the disk was derived from the log of its writes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
@@ -84,9 +84,9 @@ pub struct RecordedStretch {
     pub checkpoints: u64,
     /// Transactions that were acknowledged (count).
     pub acknowledged: u64,
-    /// Transactions that were acknowledged before a flush covered their commit record, or, where that
-    /// is not known, what was written since their COMMIT was sent (count). None where commits are
-    /// asynchronous.
+    /// Transactions that were acknowledged before a flush covered their commit record, or, where
+    /// that is not known, what was written since their COMMIT was sent (count). None where commits
+    /// are asynchronous.
     pub early: Option<u64>,
     /// Acknowledged transactions for which the write of the commit record is known (count). None
     /// where commits are asynchronous, and in records of earlier versions.
@@ -112,14 +112,14 @@ pub enum PageKind {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct MissingWrite {
-    /// Its number in the disk log.
+    /// Number of the write in the disk log.
     pub number: u64,
-    /// Its first bytes that are there (bytes): 0 if it is missing whole.
+    /// Bytes at the write's beginning that are there; 0 if all of it is missing.
     pub kept: u64,
-    /// PostgreSQL's pages in it, each with its WAL position (an LSN as a number).
+    /// PostgreSQL's pages in the write, each with its WAL position (an LSN as a number).
     pub pages: Vec<(PageKind, u64)>,
-    /// The files that it is part of, as far as they are known; of a torn write, of the page that the
-    /// tear is in.
+    /// Files that the write is part of, as far as they are known. For a torn write, files of the
+    /// page that the tear is in.
     #[serde(default)]
     pub files: Vec<FilePart>,
 }
@@ -130,9 +130,9 @@ pub struct MissingWrite {
 pub struct FilePart {
     /// The file, below PGDATA.
     pub file: String,
-    /// Where in the file it begins (bytes).
+    /// Offset in the file (bytes).
     pub offset: u64,
-    /// How much (bytes).
+    /// Length (bytes).
     pub length: u64,
 }
 
@@ -140,25 +140,26 @@ pub struct FilePart {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct FailedState {
-    /// How it was come by.
+    /// How the state was derived.
     pub kind: StateKind,
-    /// The newest event of the disk log that it shows, by its number.
+    /// Newest event of the disk log that the state contains, by its number.
     pub newest: u64,
-    /// Earlier writes that are not in it, or in part only.
+    /// Earlier writes that the state lacks or has in part.
     pub missing: Vec<MissingWrite>,
-    /// The first event after which no cut leaves it, by its number; none if there is none.
+    /// First event of the disk log after which no cut leaves this state, by its number; none if
+    /// there is no such event.
     pub until: Option<u64>,
-    /// What is said of it.
+    /// Verdict on the state.
     pub verdict: Verdict,
-    /// Why.
+    /// Reason for the verdict.
     pub reason: String,
     /// Acknowledged transactions that are missing (count).
     pub lost: u64,
-    /// The first of them.
+    /// First lost transactions.
     pub tokens: Vec<Token>,
     /// Lines of the server's log that bear on it.
     pub log: String,
-    /// Why it failed; of states between flushes, for the first of each verdict.
+    /// Why the state failed. Between flushes only the first state of each verdict has a cause.
     #[serde(default)]
     pub cause: Option<FailureCause>,
 }
@@ -168,17 +169,17 @@ pub struct FailedState {
 #[serde(rename_all = "kebab-case", tag = "cause")]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub enum FailureCause {
-    /// It fails with every write that had reached the disk, too: what is missing had not been sent
-    /// to it.
+    /// The server never wrote the data: the state fails even with every write that had reached the
+    /// disk.
     NotWritten,
     /// Writes had reached the disk and no flush covered them.
     Lost {
-        /// The fewest writes, missing or torn, with which it still fails, as far as was tried
-        /// (count).
+        /// Smallest number of missing or torn writes with which the state still fails, as far as
+        /// was tried (count).
         writes: u64,
-        /// The first of them.
+        /// First of these writes.
         first: Vec<MissingWrite>,
-        /// The flush that would have made them durable in time; none where no acknowledged
+        /// Flush that would have made these writes durable in time; none where no acknowledged
         /// transaction is missing, and in records of earlier versions.
         #[serde(default)]
         flush: Option<MissingFlush>,
@@ -189,11 +190,11 @@ pub enum FailureCause {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct MissingFlush {
-    /// The write that it had to cover, by its number.
+    /// Write that the flush had to cover, by its number.
     pub after: u64,
-    /// The newest event when a transaction was acknowledged that needs that write, by its number.
+    /// Newest event when a transaction that needs that write was acknowledged, by its number.
     pub before: u64,
-    /// That transaction.
+    /// Name of that transaction.
     pub token: Token,
 }
 
@@ -211,15 +212,15 @@ pub struct StatePhases {
     pub cut_ms: f64,
 }
 
-/// What came of looking at all states.
+/// Outcome of judging all states.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct StatesOutcome {
-    /// The worst state's verdict; *partial* if none failed and a flush boundary was not judged.
+    /// Reason for the verdict.
     pub verdict: Verdict,
     /// Why.
     pub reason: String,
-    /// The stretch.
+    /// Recorded stretch of load.
     pub stretch: RecordedStretch,
     /// States at flush boundaries.
     pub boundaries: StateCount,
@@ -243,23 +244,22 @@ pub struct StatesOutcome {
     pub failed: u64,
     /// States that could not be checked (count).
     pub unknown: u64,
-    /// How long it took to show, mount, recover and judge a state (milliseconds): the median. None
-    /// without a state.
+    /// Median time to show, mount, recover and judge a state (milliseconds). None without a state.
     pub state_ms: Option<f64>,
-    /// Its parts. None without a state, and in records of earlier versions.
+    /// Phases of `state_ms`. None without a state, and in records of earlier versions.
     #[serde(default)]
     pub phases: Option<StatePhases>,
-    /// How long all states took together, side by side where `jobs` says so (milliseconds). None
+    /// Time that all states took together, side by side where `jobs` says so (milliseconds). None
     /// without a state, and in records of earlier versions.
     #[serde(default)]
     pub judging_ms: Option<f64>,
     /// The first states that failed.
     pub failures: Vec<FailedState>,
-    /// Why the first state that could not be checked could not be.
+    /// Why the first unknown state could not be checked.
     pub unchecked: Option<String>,
-    /// Why the first flush boundary that failed did so; none if none failed.
+    /// Cause of failure of the first flush boundary that failed; none if none failed.
     pub cause: Option<FailureCause>,
-    /// Where the image, the disk log and the ledger are kept, if a state failed.
+    /// Folder with the image, the disk log and the ledger, if a state failed.
     pub kept: Option<String>,
 }
 
@@ -271,7 +271,7 @@ impl StatesOutcome {
         (sum(|count| count.judged), sum(|count| count.total))
     }
 
-    /// The missing writes of the states that are described, and of all causes.
+    /// Iterates over the missing writes of all described states and causes.
     pub fn missing_writes_mut(&mut self) -> impl Iterator<Item = &mut MissingWrite> {
         fn of_cause(cause: &mut Option<FailureCause>) -> &mut [MissingWrite] {
             match cause {
@@ -286,15 +286,15 @@ impl StatesOutcome {
         of_failures.chain(of_cause(&mut self.cause))
     }
 
-    /// Judges it as a planted failure: to fail is what it is meant to, and to judge every flush
-    /// boundary without a failure is *invalid*.
+    /// Judges the states as those of a planted failure: a failure is expected. It is *invalid* to
+    /// judge every flush boundary without a failure.
     pub(super) fn plant(&mut self) {
         self.verdict = match self.verdict {
             Verdict::Fail(failing) => Verdict::AsPlanted(failing),
             Verdict::Pass | Verdict::BoundedLoss => {
                 self.reason = format!(
-                    "was meant to fail and did not in any state: the instrument does not see what was \
-                     planted, or it is not there; {}",
+                    "was meant to fail and did not in any state: the instrument does not see what \
+                     was planted, or it is not there; {}",
                     self.reason
                 );
                 Verdict::Invalid
@@ -303,7 +303,7 @@ impl StatesOutcome {
         };
     }
 
-    /// Draws verdict and reason from what was counted. `worst` is the gravest verdict of a state.
+    /// Sets verdict and reason from the counts. `worst` is the gravest verdict of a state.
     pub fn conclude(&mut self, worst: Verdict) {
         let StateCount { judged, total, .. } = self.boundaries;
         (self.verdict, self.reason) = match worst {

@@ -244,7 +244,10 @@ fn records_of_earlier_versions_keep_what_was_said_of_them() {
     let control: Control =
         serde_json::from_str(r#"{"name":"x","seen":true,"verdict":"pass","reason":""}"#).unwrap();
     assert_eq!(control.fault, None);
-    let stored = r#"{"fault":"lying-disk","verdict":"FAIL (lost)","reason":"r","chance_at_most":null,"rounds":[]}"#;
+    let stored = concat!(
+        r#"{"fault":"lying-disk","verdict":"FAIL (lost)","reason":"r","#,
+        r#""chance_at_most":null,"rounds":[]}"#
+    );
     let fault: FaultOutcome = serde_json::from_str(stored).unwrap();
     assert_eq!((fault.fault, fault.verdict, fault.planted), (Fault::EmulatedLie, LOST, false));
 }

@@ -11,7 +11,7 @@ pub enum Failing {
     NoWrites,
     /// Acknowledged transactions are missing.
     Lost,
-    /// What is there is not what was written.
+    /// Data differs from what was written.
     Corrupt,
     /// The server does not recover.
     WillNotStart,
@@ -19,7 +19,7 @@ pub enum Failing {
     WillNotMount,
 }
 
-/// What is said of a round, a fault, a session: the later of two outweighs the earlier.
+/// Verdict on a round, a fault or a session; the later variant outweighs the earlier.
 ///
 /// A round is never *as planted*: it passes or fails, and its fault knows what was expected.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
@@ -28,9 +28,9 @@ pub enum Verdict {
     Pass,
     /// Acknowledged transactions are missing, as many as the settings promise at worst.
     BoundedLoss,
-    /// What was meant to fail failed: the instrument sees, and no promise was broken.
+    /// A planted failure was seen: the instrument works, and no promise was broken.
     AsPlanted(Failing),
-    /// Of the states that were to be looked at, only a part was, and nothing was found wrong.
+    /// Only a part of the states was looked at, and nothing was found wrong.
     Partial,
     /// Something could not be checked.
     #[default]
@@ -42,7 +42,7 @@ pub enum Verdict {
 }
 
 impl Verdict {
-    /// All of them.
+    /// All verdicts, from the lightest to the gravest.
     pub const ALL: &[Self] = &[
         Self::Pass,
         Self::BoundedLoss,
@@ -61,7 +61,7 @@ impl Verdict {
         Self::Fail(Failing::WillNotMount),
     ];
 
-    /// Its name.
+    /// Returns the verdict's name in reports and in the store.
     pub fn name(self) -> &'static str {
         match self {
             Self::Pass => "pass",
@@ -87,7 +87,7 @@ impl Verdict {
         matches!(self, Self::Fail(_))
     }
 
-    /// In what way the server or its storage failed, as planted or not.
+    /// Returns how the server or its storage failed, as planted or not; none if it did not.
     pub fn failing(self) -> Option<Failing> {
         match self {
             Self::Fail(failing) | Self::AsPlanted(failing) => Some(failing),
@@ -95,7 +95,7 @@ impl Verdict {
         }
     }
 
-    /// Whether nothing was found that was not to be.
+    /// Whether nothing unexpected was found.
     pub fn is_good(self) -> bool {
         matches!(self, Self::Pass | Self::BoundedLoss | Self::AsPlanted(_))
     }
@@ -121,30 +121,30 @@ impl<'de> Deserialize<'de> for Verdict {
     }
 }
 
-/// What came of one oracle.
+/// Outcome of one oracle.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case", tag = "outcome", content = "found")]
 pub enum CheckOutcome {
-    /// It ran and found nothing wrong.
+    /// The oracle found nothing wrong.
     Passed,
-    /// It ran and found loss that the settings allow.
+    /// The oracle found loss that the settings allow.
     Allowed(String),
-    /// It ran and found something wrong.
+    /// The oracle found something wrong.
     Failed(String),
-    /// It could not run: never a pass.
+    /// The oracle could not run: never a pass.
     CouldNotRun(String),
-    /// There is nothing that it could be asked about.
+    /// The oracle has nothing to look at here.
     NotApplicable(String),
 }
 
-/// One oracle and what came of it.
+/// One oracle with its outcome.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Check {
-    /// What it looks at.
+    /// Property that the oracle checks.
     pub name: String,
-    /// What came of it.
+    /// Result of the check.
     #[serde(flatten)]
     pub outcome: CheckOutcome,
 }

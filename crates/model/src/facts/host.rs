@@ -1,5 +1,5 @@
-//! The machine. What it does not tell stays empty; facts that older versions of pgdyno did not
-//! collect are empty in the runs they stored.
+//! Facts about the machine. Unknown facts stay empty, also in runs of older versions that did not
+//! collect them.
 
 use std::collections::BTreeMap;
 
@@ -14,7 +14,7 @@ pub struct HostFacts {
     /// Name on the network, from uname.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
-    /// Tells machines apart: a digest of `/etc/machine-id`. None where there is none.
+    /// Digest of `/etc/machine-id`, which tells machines apart. None where the file does not exist.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub id: Option<String>,
     /// Distribution and version, from `/etc/os-release`.
@@ -27,22 +27,22 @@ pub struct HostFacts {
     pub cpus: u32,
     /// Main memory.
     pub memory: Bytes,
-    /// Who built it.
+    /// Manufacturer and model.
     #[serde(default)]
     pub hardware: Hardware,
-    /// How its CPUs are laid out and clocked.
+    /// Layout and clocking of the CPUs.
     #[serde(default)]
     pub cpu: CpuFacts,
-    /// How its memory is laid out and paged.
+    /// Layout and paging of the memory.
     #[serde(default)]
     pub paging: MemoryFacts,
-    /// How its kernel was started and is set.
+    /// Command line and settings of the kernel.
     #[serde(default)]
     pub settings: KernelFacts,
-    /// Whether it is a machine of its own.
+    /// Hypervisor, container and cloud.
     #[serde(default)]
     pub virtualization: Virtualization,
-    /// What pgdyno's control group may use of it.
+    /// Limits of pgdyno's control group.
     #[serde(default)]
     pub cgroup: CgroupFacts,
 }
@@ -100,11 +100,11 @@ pub struct CpuFacts {
 pub struct MemoryFacts {
     /// Transparent huge pages: `always`, `madvise` or `never`.
     pub transparent_hugepage: Option<String>,
-    /// How hard the kernel tries for them: `transparent_hugepage/defrag`.
+    /// Effort of the kernel to provide transparent huge pages: `transparent_hugepage/defrag`.
     pub transparent_hugepage_defrag: Option<String>,
     /// Explicit huge pages set aside (count), `HugePages_Total`.
     pub huge_pages: Option<u64>,
-    /// The size of one.
+    /// Size of one explicit huge page.
     pub huge_page_size: Option<Bytes>,
     /// Swap space.
     pub swap: Option<Bytes>,
@@ -117,13 +117,12 @@ pub struct MemoryFacts {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(default)]
 pub struct KernelFacts {
-    /// `/proc/cmdline` up to ` -- `, what follows being init's; values that look like secrets are
-    /// left out.
+    /// `/proc/cmdline` up to ` -- `, where init's arguments begin. Values that look like secrets
+    /// are left out.
     pub cmdline: Option<String>,
-    /// CPU vulnerabilities and what is done about each, from
-    /// `/sys/devices/system/cpu/vulnerabilities`.
+    /// CPU vulnerabilities and their mitigations, from `/sys/devices/system/cpu/vulnerabilities`.
     pub vulnerabilities: BTreeMap<String, String>,
-    /// Sysctls that databases feel, by name.
+    /// Sysctls that affect databases, by name.
     pub sysctl: BTreeMap<String, String>,
     /// The clock behind `clock_gettime`: `tsc`, `kvm-clock`, `hpet`, …
     pub clocksource: Option<String>,
@@ -131,7 +130,7 @@ pub struct KernelFacts {
     pub clocksources: Vec<String>,
 }
 
-/// What the machine runs in.
+/// Virtualization around the system: hypervisor, container, cloud.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(default)]
@@ -143,7 +142,7 @@ pub struct Virtualization {
     pub container: Option<String>,
     /// The cloud, as DMI tells it: `Amazon EC2`, …
     pub cloud: Option<String>,
-    /// Its instance type, where DMI tells it.
+    /// Instance type of the cloud, where DMI tells it.
     pub instance_type: Option<String>,
     /// CPU time since boot that the hypervisor gave to others (share of all CPU time, 0 to 1).
     pub steal: Option<f64>,
@@ -156,8 +155,8 @@ pub struct Virtualization {
 pub struct CgroupFacts {
     /// CPUs' worth of time (count), from `cpu.max` or `cpu.cfs_quota_us`.
     pub cpus: Option<f64>,
-    /// The CPUs that may be used, where not all: `Cpus_allowed_list`, which `taskset` sets within
-    /// what the control group allows, else `cpuset.cpus.effective`.
+    /// CPUs that may be used, if not all: `Cpus_allowed_list`, which `taskset` sets within the
+    /// control group's limits, else `cpuset.cpus.effective`.
     pub cpuset: Option<String>,
     /// Memory, page cache included, from `memory.max`, `memory.high` or `memory.limit_in_bytes`.
     pub memory: Option<Bytes>,
@@ -166,7 +165,7 @@ pub struct CgroupFacts {
 }
 
 impl HostFacts {
-    /// What people call the machine; none where an earlier version looked.
+    /// Returns the name for people, else the id; none where an earlier version looked.
     pub fn label(&self) -> Option<&str> {
         self.name.as_deref().or(self.id.as_deref())
     }
@@ -176,8 +175,8 @@ impl HostFacts {
         matches!((&self.id, &other.id), (Some(a), Some(b)) if a != b)
     }
 
-    /// In what two sessions' machines differ, in words; nothing where both are alike or one of them
-    /// does not tell. What changes by itself (steal) is no difference.
+    /// Returns the parts in which two sessions' machines differ, in words. Empty if both are alike
+    /// or one of them does not tell. Steal time changes by itself and is no difference.
     pub fn differences(&self, other: &Self) -> Vec<&'static str> {
         let (a, b) = (self, other);
         let mut different = Vec::new();
@@ -245,7 +244,10 @@ mod tests {
 
     #[test]
     fn a_host_stored_by_an_older_pgdyno_still_opens() {
-        let old = r#"{"os":"Debian","kernel":"Linux 6.1","cpu_model":"A CPU","cpus":2,"memory":8000000000}"#;
+        let old = concat!(
+            r#"{"os":"Debian","kernel":"Linux 6.1","cpu_model":"A CPU","cpus":2,"#,
+            r#""memory":8000000000}"#
+        );
         let host: HostFacts = serde_json::from_str(old).unwrap();
         assert_eq!((host.cpus, host.cpu), (2, CpuFacts::default()));
     }

@@ -1,4 +1,4 @@
-//! What was found: the host, the storage under the data, the server.
+//! Facts about the test bed: the host, the storage under the data, the server.
 
 mod host;
 mod smart;
@@ -46,24 +46,24 @@ pub enum BuildSource {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Setting {
-    /// Its name in `pg_settings`.
+    /// Name in `pg_settings`.
     pub name: String,
-    /// Its value, in `unit`s where it has one.
+    /// Value, in `unit`s if it has one.
     pub value: String,
-    /// Its unit in `pg_settings`.
+    /// Unit in `pg_settings`.
     pub unit: Option<String>,
-    /// Where the value came from, as `pg_settings.source` says.
+    /// Origin of the value, as `pg_settings.source` says.
     pub source: String,
 }
 
-/// The server as it said of itself while it ran.
+/// Facts that the running server told of itself.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ServerFacts {
     /// `version()`.
     pub version: String,
     /// `server_version_num`.
     pub version_num: u32,
-    /// Where its programs came from.
+    /// Origin of the server's programs.
     pub build: BuildSource,
     /// Every setting whose source is not `default`, and those that every report shows, from
     /// `pg_settings`.
@@ -71,7 +71,7 @@ pub struct ServerFacts {
 }
 
 impl ServerFacts {
-    /// The value of setting `name`, if it was stored.
+    /// Returns the value of setting `name`, if it was stored.
     pub fn setting(&self, name: &str) -> Option<&str> {
         self.settings.iter().find(|s| s.name == name).map(|s| s.value.as_str())
     }

@@ -13,7 +13,8 @@ use thiserror::Error;
 #[serde(transparent)]
 pub struct SmartType(String);
 
-/// What `smartctl --device` begins with: buses, bridges, and RAID controllers.
+/// Device types of `smartctl --device`, without a disk's number: buses, bridges and RAID
+/// controllers.
 const KINDS: [&str; 22] = [
     "auto",
     "ata",

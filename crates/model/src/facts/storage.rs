@@ -1,4 +1,4 @@
-//! What lies under a directory: the filesystem, and the block devices down to the disks.
+//! Facts about a storage: the filesystem of its directory, and the block devices down to the disks.
 
 use std::collections::BTreeMap;
 
@@ -8,19 +8,19 @@ use super::{SmartReport, SmartType};
 use crate::storage::{StackFacts, Storage};
 use crate::units::Bytes;
 
-/// What lies under a storage's directory.
+/// A storage's directory, with the filesystem and the devices that hold it.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct StorageFacts {
-    /// The name in the experiment file.
+    /// Name in the experiment file.
     pub name: String,
-    /// The directory that was named.
+    /// Directory of the storage.
     pub directory: String,
     /// The mount's filesystem type, from `/proc/self/mountinfo`.
     pub filesystem: String,
-    /// Where it is mounted.
+    /// Mount point of the filesystem.
     pub mount_point: String,
-    /// Its mount and superblock options.
+    /// Mount and superblock options.
     pub mount_options: String,
     /// The mount's source as the kernel names it.
     pub source: String,
@@ -47,61 +47,62 @@ pub struct StorageFacts {
     /// (`chattr +C`).
     #[serde(default)]
     pub no_copy_on_write: Option<bool>,
-    /// What new files in the directory take over from it, beside that: attributes of chattr(1) (`+S`),
+    /// Further attributes that new files in the directory inherit: those of chattr(1) (`+S`), and
     /// btrfs's properties (`compression=zstd`).
     #[serde(default)]
     pub attributes: Vec<String>,
-    /// What else the filesystem tells of itself, by its own names: ZFS's properties, btrfs's
-    /// profiles.
+    /// Other properties of the filesystem, by its own names: ZFS's properties, btrfs's profiles.
     #[serde(default)]
     pub geometry: BTreeMap<String, String>,
-    /// What could not be found out, and why.
+    /// Facts that could not be found out, and why.
     #[serde(default)]
     pub unavailable: Vec<String>,
-    /// The devices that the filesystem lies on, each with those that it lies on itself.
+    /// Devices that the filesystem lies on, each with the devices under it.
     #[serde(default)]
     pub devices: Vec<BlockDevice>,
-    /// Filesystems beneath the directory's own, upper ones first; none in records of earlier versions.
+    /// Filesystems beneath the directory's own, upper ones first; none in records of earlier
+    /// versions.
     #[serde(default)]
     pub beneath: Vec<FilesystemBeneath>,
-    /// What the experiment asked for; none before pgdyno knew stacks, and where no experiment asks.
+    /// Stack that the experiment asked for; none in records from before pgdyno knew stacks, and
+    /// where no experiment asks.
     #[serde(default)]
     pub asked: Option<Storage>,
-    /// What was made or set for it, as it read once it stood.
+    /// Stack that was made, as read once it stood.
     #[serde(default)]
     pub obtained: Option<StackFacts>,
-    /// Why it could not be made; nothing else is known of it then.
+    /// Why the storage could not be made; nothing else is known of it then.
     #[serde(default)]
     pub failure: Option<String>,
-    /// Whether that is what this machine lacks (kernel, program, root), so that its trials are left
-    /// out and none failed.
+    /// Whether it failed because this machine lacks something (kernel, program, root): its trials
+    /// are left out instead of failed.
     #[serde(default)]
     pub not_available_here: bool,
 }
 
-/// A filesystem beneath another one: it holds the upper directory of an overlay, or the file of a
-/// loop device.
+/// A filesystem beneath another one: it holds an overlay's upper directory, or a loop device's
+/// file.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct FilesystemBeneath {
     /// The upper directory or the file.
     pub holds: String,
-    /// Its type, from `/proc/self/mountinfo`.
+    /// Filesystem type, from `/proc/self/mountinfo`.
     pub filesystem: String,
-    /// Where it is mounted.
+    /// Mount point.
     pub mount_point: String,
-    /// Its mount and superblock options.
+    /// Mount and superblock options.
     pub mount_options: String,
 }
 
 /// A mounted filesystem that has a directory's files: the directory's own, or one beneath it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MountedFilesystem<'a> {
-    /// Its type.
+    /// Filesystem type.
     pub filesystem: &'a str,
-    /// Where it is mounted.
+    /// Mount point.
     pub mount_point: &'a str,
-    /// Its mount and superblock options.
+    /// Mount and superblock options.
     pub mount_options: &'a str,
 }
 
@@ -121,7 +122,7 @@ impl<'a> MountedFilesystem<'a> {
     }
 }
 
-/// What a block device is.
+/// Kind of a block device.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
@@ -148,7 +149,7 @@ pub enum DeviceKind {
 }
 
 impl DeviceKind {
-    /// Its name in reports.
+    /// Returns the kind's name in reports.
     pub fn name(self) -> &'static str {
         match self {
             Self::Disk => "disk",
@@ -171,13 +172,13 @@ impl DeviceKind {
 pub struct BlockDevice {
     /// The kernel's name: `nvme0n1p1`.
     pub name: String,
-    /// What it is.
+    /// Kind of device: disk, partition, RAID, …
     pub kind: DeviceKind,
-    /// The name its users gave it: device mapper's (`vg0-data`).
+    /// Name that users gave the device: device mapper's (`vg0-data`).
     pub label: Option<String>,
-    /// Its size.
+    /// Size of the device.
     pub size: Bytes,
-    /// How it is attached: `nvme`, `virtio`, `ata`, `usb`, `scsi`, …
+    /// Transport: `nvme`, `virtio`, `ata`, `usb`, `scsi`, …
     pub transport: Option<String>,
     /// Vendor and model.
     pub model: Option<String>,
@@ -219,7 +220,7 @@ pub struct BlockDevice {
     pub backing: Option<LoopFacts>,
     /// A disk's health.
     pub health: Option<Health>,
-    /// The devices that it lies on.
+    /// Devices under this one.
     pub on: Vec<BlockDevice>,
 }
 
@@ -253,7 +254,7 @@ pub struct LoopFacts {
     pub direct_io: Option<bool>,
     /// The file's own filesystem type.
     pub filesystem: Option<String>,
-    /// Its mount options.
+    /// Mount options of that filesystem.
     pub mount_options: Option<String>,
 }
 
@@ -262,9 +263,9 @@ pub struct LoopFacts {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(default)]
 pub struct Health {
-    /// Why there is none, in smartctl's own words where it ran.
+    /// Why the health is unknown, in smartctl's own words if it ran.
     pub unavailable: Option<String>,
-    /// Its overall verdict.
+    /// Overall verdict of the disk on itself.
     pub passed: Option<bool>,
     /// NVMe: bits of `critical_warning`; zero is good.
     pub critical_warning: Option<u64>,
@@ -272,7 +273,7 @@ pub struct Health {
     pub percentage_used: Option<u64>,
     /// NVMe: `available_spare` (%).
     pub available_spare: Option<u64>,
-    /// NVMe: below it spare blocks are short (%).
+    /// NVMe: level below which spare blocks are short (%).
     pub available_spare_threshold: Option<u64>,
     /// NVMe: `media_errors`.
     pub media_errors: Option<u64>,
@@ -286,15 +287,15 @@ pub struct Health {
     pub power_on_hours: Option<u64>,
     /// Errors that the disk's own log has counted.
     pub errors_logged: Option<u64>,
-    /// The type of device that smartctl was told, for a disk behind a RAID controller.
+    /// Device type that smartctl was told, for a disk behind a RAID controller.
     pub device_type: Option<SmartType>,
     /// Everything that smartctl says of the disk; none in records of earlier versions.
     pub report: Option<SmartReport>,
 }
 
 impl StorageFacts {
-    /// Every device under the filesystem, the uppermost first; one that carries several of them
-    /// comes once.
+    /// Returns every device under the filesystem, the uppermost first. A device that carries
+    /// several others comes once.
     pub fn layers(&self) -> Vec<&BlockDevice> {
         fn walk<'a>(devices: &'a [BlockDevice], out: &mut Vec<&'a BlockDevice>) {
             for device in devices {
@@ -309,7 +310,8 @@ impl StorageFacts {
         out
     }
 
-    /// Whether it lies on a disk that pgdyno emulates: what is measured on it is no real device's.
+    /// Whether the storage lies on a disk that pgdyno emulates: no figure measured on it is a real
+    /// device's.
     pub fn is_emulated(&self) -> bool {
         let served = |device: &BlockDevice| {
             device.backing.as_ref().is_some_and(|file| {
@@ -320,7 +322,7 @@ impl StorageFacts {
             || self.layers().into_iter().any(served)
     }
 
-    /// Every filesystem that has the directory's files, its own first.
+    /// Iterates over every filesystem that has the directory's files, the directory's own first.
     pub fn filesystems(&self) -> impl Iterator<Item = MountedFilesystem<'_>> {
         let own = MountedFilesystem {
             filesystem: &self.filesystem,
@@ -335,7 +337,7 @@ impl StorageFacts {
         std::iter::once(own).chain(beneath)
     }
 
-    /// Returns the filesystem or device by which the directory lies in main memory, if it does.
+    /// Returns the filesystem or device that keeps the directory in main memory, if one does.
     pub fn memory(&self) -> Option<&str> {
         let filesystem = self.filesystems().find(MountedFilesystem::is_memory);
         let device = || self.layers().into_iter().find(|device| device.kind == DeviceKind::Ram);
@@ -345,12 +347,13 @@ impl StorageFacts {
         filesystem.map(|f| f.filesystem).or_else(|| Some(device()?.name.as_str())).or_else(disk)
     }
 
-    /// Returns the filesystems that pass no flush on, each with the option by which they do not.
+    /// Iterates over the filesystems that pass no flush on, each with the mount option that causes
+    /// it.
     pub fn unflushed(&self) -> impl Iterator<Item = (MountedFilesystem<'_>, &str)> {
         self.filesystems().filter_map(|mounted| Some((mounted, mounted.unflushed_by()?)))
     }
 
-    /// Returns what new files in the directory take over from it, in words; empty where that is nothing.
+    /// Returns the attributes that new files in the directory inherit, in words.
     pub fn taken_over(&self) -> Vec<String> {
         let in_place = self.no_copy_on_write.filter(|no| *no);
         let in_place = in_place.map(|_| "written in place (chattr +C)".to_owned());
@@ -405,9 +408,10 @@ mod tests {
 
     #[test]
     fn a_storage_stored_by_an_older_pgdyno_still_opens() {
-        let old = r#"{"name":"here","directory":"/d","filesystem":"ext4","mount_point":"/","mount_options":"rw",
-            "source":"/dev/vda1","device":"vda1","disk":"vda","model":null,"rotational":false,"scheduler":"none",
-            "write_cache":"write back","size":10,"available":5}"#;
+        let old = r#"{"name":"here","directory":"/d","filesystem":"ext4","mount_point":"/",
+            "mount_options":"rw","source":"/dev/vda1","device":"vda1","disk":"vda","model":null,
+            "rotational":false,"scheduler":"none","write_cache":"write back","size":10,
+            "available":5}"#;
         let storage: StorageFacts = serde_json::from_str(old).unwrap();
         assert!(storage.devices.is_empty() && storage.disk.as_deref() == Some("vda"));
     }

@@ -1,4 +1,4 @@
-//! What a run tells about itself while it works.
+//! Live records: events of a run while it works.
 //!
 //! A run appends one [`LiveRecord`] a line to its live file. Whoever watches reads them from the
 //! first on and adds each to a [`LiveState`]: the plan with done and left, the trial in progress
@@ -26,7 +26,7 @@ use crate::units::Epoch;
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(tag = "event", rename_all = "snake_case")]
 pub enum LiveRecord {
-    /// The run has its place in the store. The first record.
+    /// The run has its place in the store. Always the first record.
     Begun(LiveRun),
     /// Work without transactions is under way.
     Working {
@@ -81,9 +81,9 @@ pub enum LiveRecord {
     TakingDown,
     /// The run is over. The last record; a run that was killed has none.
     Ended {
-        /// How, as `show` names it: `completed`, `failed` or `interrupted`.
+        /// Final state, as `show` names it: `completed`, `failed` or `interrupted`.
         state: String,
-        /// Why it could not go on; none if it did what it was to do.
+        /// Why the run could not go on; none if it finished its work.
         error: Option<String>,
     },
 }
@@ -98,7 +98,7 @@ pub struct LiveRun {
     pub run: String,
     /// The recipe's or the file's name.
     pub recipe: String,
-    /// The question that it answers.
+    /// Question of the experiment.
     pub question: Option<String>,
     /// When this session began.
     pub started_at: Epoch,
@@ -108,7 +108,7 @@ pub struct LiveRun {
     pub treatments: Vec<String>,
     /// All planned trials in order.
     pub trials: Vec<PlannedTrial>,
-    /// Places of the trials that earlier sessions completed.
+    /// Ordinals of the trials that earlier sessions completed.
     pub done: Vec<u32>,
     /// Load before each measured window (seconds).
     pub warm_up_s: f64,
@@ -155,7 +155,7 @@ pub struct LoadSecond {
 impl LoadSecond {
     /// Buckets of an octave in [`LoadSecond::latencies`] (count).
     pub const BUCKETS_PER_OCTAVE: u16 = 4;
-    /// Wait events that are told (count).
+    /// Most wait events in [`LoadSecond::waits`] (count).
     pub const WAITS: usize = 5;
 }
 
@@ -169,8 +169,9 @@ pub struct Outlook {
     pub decided: u32,
     /// Comparisons in all (count).
     pub comparisons: u32,
-    /// More blocks until all are decided, as far as the intervals so far tell (count); none if
-    /// nothing can be told yet, or if some would stay open after `ceiling` blocks.
+    /// Further blocks until all comparisons are decided, estimated from the intervals so far
+    /// (count). None if there is no estimate yet, or if some comparisons would stay open after
+    /// `ceiling` blocks.
     pub blocks_left: Option<u32>,
     /// Most blocks that the run measures (count).
     pub ceiling: u32,

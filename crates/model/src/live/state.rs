@@ -36,21 +36,21 @@ pub struct LiveState {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "LiveTrialState"))]
 #[serde(tag = "state", rename_all = "lowercase")]
 pub enum TrialState {
-    /// It was not begun.
+    /// Not begun.
     #[default]
     Left,
-    /// It is in progress.
+    /// In progress.
     Running,
-    /// It is in the store. Trials of earlier sessions have no figures here.
+    /// Stored. Trials of earlier sessions have no figures here.
     Done {
         /// Transactions per second.
         tps: Option<f64>,
         /// 99th percentile of latency (microseconds).
         latency_us_p99: Option<f64>,
     },
-    /// Its last attempt failed.
+    /// Failed in its last attempt.
     Failed {
-        /// Why.
+        /// Reason of the failure.
         failure: String,
     },
 }
@@ -59,12 +59,12 @@ pub enum TrialState {
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct LiveTrial {
-    /// Its place in the plan.
+    /// Place in the plan.
     #[serde(flatten)]
     pub planned: PlannedTrial,
-    /// When it began.
+    /// Time of the trial's begin.
     pub at: Epoch,
-    /// Its seconds so far, warm-up in them.
+    /// Seconds so far, warm-up included.
     pub seconds: Vec<LoadSecond>,
 }
 
@@ -194,8 +194,8 @@ mod tests {
         assert_eq!(state.left_s, Some(9.0));
     }
 
-    /// The front end adds up records itself, and is held to the same file. PGDYNO_SCHEMA_WRITE writes
-    /// the states into it.
+    /// Holds the front end, which adds up records itself, to the same file. PGDYNO_SCHEMA_WRITE
+    /// writes the states into it.
     #[test]
     fn the_sums_that_the_front_end_is_held_to_are_these() {
         let path = concat!(env!("CARGO_MANIFEST_DIR"), "/src/live/sums.json");

@@ -11,7 +11,7 @@ use super::steps::Step;
 use crate::Measurement;
 use crate::units::Span;
 
-/// What a load must keep: all of its limits.
+/// A service level objective: limits that a load must all keep.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Slo(pub Vec<Limit>);
 
@@ -29,12 +29,12 @@ pub enum Limit {
     Failed(f64),
 }
 
-/// What is no objective, and which of its bytes are wrong.
+/// Error of reading an [`Slo`], with the place of the wrong bytes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SloError {
-    /// What is wrong.
+    /// Message, without the place.
     pub what: String,
-    /// The bytes.
+    /// Range of the wrong bytes in the text.
     pub at: Range<usize>,
 }
 
@@ -120,9 +120,10 @@ impl<'de> Deserialize<'de> for Slo {
 }
 
 impl Slo {
-    /// Why `m`, at an offered `rate` (1/s), does not keep it; none if it does. A load that falls
-    /// behind its rate by more than 5% and chance (three standard deviations of a Poisson count)
-    /// keeps nothing, whatever the latency of those that it did.
+    /// Returns why `m`, at an offered `rate` (1/s), does not keep the objective; none if it does.
+    ///
+    /// A load keeps nothing if it falls behind its rate by more than 5% and chance (three standard
+    /// deviations of a Poisson count), whatever its latency.
     #[allow(clippy::cast_precision_loss)]
     pub fn broken(&self, rate: f64, m: &Measurement) -> Option<String> {
         let due = rate * m.measured_s;
@@ -157,20 +158,22 @@ impl Limit {
     }
 }
 
-/// How a trial looks for its rate.
+/// Search of a trial for the highest rate that keeps an objective.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Find {
-    /// What the rate must keep.
+    /// Objective that the rate must keep.
     pub slo: Slo,
-    /// How far apart a rate that keeps it and one that does not may be in the end (a share).
+    /// Largest final distance between a rate that keeps the objective and one that does not (a
+    /// share).
     pub resolution: f64,
-    /// The window of a step; the answer is confirmed over the plan's whole window.
+    /// Window of a step; the answer is confirmed over the plan's whole window.
     pub step: Span,
 }
 
 impl Find {
-    /// Each step's window, for an answer that is confirmed over `window`.
+    /// Creates a search whose answer is confirmed over `window`; each step's window is a quarter,
+    /// at least 1 s.
     pub fn new(slo: Slo, window: Duration) -> Self {
         let step = (window / 4).max(Duration::from_secs(1));
         Self { slo, resolution: 0.03, step: Span(step) }
@@ -178,7 +181,7 @@ impl Find {
 }
 
 impl Step {
-    /// What `m` comes to at `rate`.
+    /// Judges the measurement `m` of a step that offered `rate` (1/s).
     pub fn judge(slo: &Slo, rate: Option<f64>, confirming: bool, m: &Measurement) -> Self {
         let quantile = |q| m.latency.quantile_us(q);
         Self {

@@ -9,7 +9,7 @@ pub struct Step {
     /// Transactions offered per second; none for the first step, a closed loop that tells where to
     /// begin.
     pub rate: Option<f64>,
-    /// Whether it is to confirm the answer, over the whole window.
+    /// Whether the step is to confirm the answer, over the whole window.
     pub confirming: bool,
     /// The window (seconds).
     pub measured_s: f64,
@@ -29,13 +29,13 @@ pub struct Step {
     pub latency_us_p99: Option<f64>,
     /// 99.9th percentile of latency (microseconds).
     pub latency_us_p99_9: Option<f64>,
-    /// Why it did not keep the objective; none if it did, and for a closed loop.
+    /// Why the step did not keep the objective; none if it did, and for a closed loop.
     pub broken: Option<String>,
     /// Why the load generator may have been the limit; none if it was not.
     pub generator_limit: Option<String>,
 }
 
-/// What a trial's search came to.
+/// Result of a trial's search.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Search {
@@ -48,9 +48,8 @@ pub struct Search {
 }
 
 impl Search {
-    /// Whether the load generator, and not the server, may have set the answer: it may have been
-    /// the limit where the objective was broken for the lowest rate, or where the answer was
-    /// confirmed.
+    /// Whether the load generator, and not the server, may have set the answer. It may have if it
+    /// was the limit where the lowest rate broke the objective, or where the answer was confirmed.
     pub fn generator_limited(&self) -> bool {
         let at = |rate: Option<f64>| {
             rate.into_iter().flat_map(|r| self.steps.iter().filter(move |s| s.rate == Some(r)))

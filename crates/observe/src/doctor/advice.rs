@@ -31,7 +31,7 @@ pub struct Advice {
     pub severity: Severity,
     /// The finding and its consequence.
     pub found: String,
-    /// What to do: commands as they are typed, or words where there is none.
+    /// Steps to take: commands as typed, or words if there is no command.
     pub remedy: Vec<String>,
     /// The document that the rule comes from.
     pub source: &'static str,
@@ -42,7 +42,7 @@ pub struct Advice {
 pub struct Unobservable {
     /// The rule's name.
     pub rule: &'static str,
-    /// What could not be observed.
+    /// Facts that could not be observed.
     pub why: String,
 }
 

@@ -1,4 +1,4 @@
-//! Examines this host for `pgdyno doctor`: what is there, what is missing and what to change.
+//! Examines this host for `pgdyno doctor`: programs, settings and storage, with advice on changes.
 //!
 //! [`examine`] reads all facts and judges them by the rules; [`advise`] judges facts that are known
 //! already. Nothing here changes the host.
@@ -37,7 +37,7 @@ pub struct Doctor {
     pub fetchable: Vec<(u32, &'static str)>,
     /// The directory for clusters that was examined.
     pub directory: DirectoryReport,
-    /// What is missing for more to be possible.
+    /// Programs and privileges that are missing.
     pub missing: Vec<Missing>,
     /// The results of the rules.
     pub advised: Advised,
@@ -59,11 +59,11 @@ pub struct DirectoryReport {
 /// A program or a privilege that is missing.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Missing {
-    /// What is missing.
+    /// Name of the program or privilege.
     pub what: String,
-    /// What is impossible without it.
+    /// Consequence of the lack.
     pub why: String,
-    /// How to get it: system and command.
+    /// Ways to get it: system and command.
     pub how: Vec<(&'static str, String)>,
 }
 
@@ -133,8 +133,12 @@ fn missing(found: &[Install], root: bool, storage: Option<&StorageFacts>) -> Vec
     let mut missing = Vec::new();
     if !found.iter().any(|i| i.major >= OLDEST_MAJOR) {
         missing.push(Missing {
-            what: format!("a PostgreSQL server of the distribution, version {OLDEST_MAJOR} or later"),
-            why: "pgdyno fetches a small build instead: compiled for size, without lz4, zstd and io_uring"
+            what: format!(
+                "a PostgreSQL server of the distribution, version \
+                 {OLDEST_MAJOR} or later"
+            ),
+            why: "pgdyno fetches a small build instead: compiled for size, without lz4, \
+                  zstd and io_uring"
                 .into(),
             how: vec![
                 ("Debian, Ubuntu", "apt install postgresql".into()),
@@ -146,8 +150,8 @@ fn missing(found: &[Install], root: bool, storage: Option<&StorageFacts>) -> Vec
     if !root {
         missing.push(Missing {
             what: "root's privileges".into(),
-            why: "the kernel's page cache cannot be dropped between trials (`between.drop_caches`), and disks do \
-                  not tell their health"
+            why: "the kernel's page cache cannot be dropped between trials \
+                  (`between.drop_caches`), and disks do not tell their health"
                 .into(),
             how: vec![("anywhere", "sudo pgdyno …".into())],
         });

@@ -1,4 +1,4 @@
-//! What a rule is: the facts that it judges and the results it can have.
+//! Rules of the doctor: functions from facts to findings.
 
 use pgdyno_model::facts::{BlockDevice, DeviceKind, HostFacts, StorageFacts};
 

@@ -11,7 +11,8 @@ const NAME: &str = "pg_buffercache";
 /// Whether the function belongs to the extension. Anybody may create one of that name in its
 /// schema.
 const HAS_SUMMARY: &str = "SELECT count(*) > 0 FROM pg_catalog.pg_depend AS d \
-    JOIN pg_catalog.pg_extension AS e ON e.oid = d.refobjid JOIN pg_catalog.pg_proc AS p ON p.oid = d.objid \
+    JOIN pg_catalog.pg_extension AS e ON e.oid = d.refobjid \
+    JOIN pg_catalog.pg_proc AS p ON p.oid = d.objid \
     WHERE d.deptype = 'e' AND d.refclassid = 'pg_catalog.pg_extension'::regclass \
     AND d.classid = 'pg_catalog.pg_proc'::regclass AND e.extname = 'pg_buffercache' \
     AND p.proname = 'pg_buffercache_summary' AND p.pronargs = 0";
@@ -27,13 +28,15 @@ pub(super) fn make(context: &TelemetryContext) -> Result<Option<Box<dyn Probe>>,
     let has_summary: bool = session.row_once(HAS_SUMMARY, &[])?.try_get(0)?;
     let query = if has_summary {
         format!(
-            "SELECT buffers_used::float8, buffers_dirty::float8, buffers_pinned::float8, usagecount_avg::float8 \
+            "SELECT buffers_used::float8, buffers_dirty::float8, buffers_pinned::float8, \
+             usagecount_avg::float8 \
              FROM {summary}"
         )
     } else {
         format!(
             "SELECT count(relfilenode)::float8, count(*) FILTER (WHERE isdirty)::float8, \
-             count(*) FILTER (WHERE pinning_backends > 0)::float8, avg(usagecount)::float8 FROM {schema}.{NAME}"
+             count(*) FILTER (WHERE pinning_backends > 0)::float8, avg(usagecount)::float8 \
+             FROM {schema}.{NAME}"
         )
     };
     let mut query = session.prepare(query)?;

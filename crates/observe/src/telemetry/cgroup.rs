@@ -296,7 +296,8 @@ mod tests {
         let membership = "4:memory:/a/b\n2:cpu,cpuacct:/\n0::/unified/c\n";
         let mountinfo = "34 31 0:31 / /cg/cpu rw,relatime shared:1 - cgroup cgroup rw,cpu,cpuacct\n\
             35 31 0:33 /a /cg/memory rw,relatime - cgroup cgroup rw,memory\n\
-            36 31 0:38 / /cg/unified rw - cgroup2 cgroup2 rw\n37 31 0:39 / /x rw - ext4 /dev/vda rw\n";
+            36 31 0:38 / /cg/unified rw - cgroup2 cgroup2 rw\n\
+            37 31 0:39 / /x rw - ext4 /dev/vda rw\n";
         let found = hierarchies(membership, mountinfo);
         assert_eq!(found.len(), 3);
         // Nothing of this exists here: each falls back to what its mount shows.

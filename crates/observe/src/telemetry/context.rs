@@ -14,7 +14,7 @@ use super::session::Session;
 pub struct MonitoredServer {
     /// `PGDATA`, or another directory on its device. None if it is on another host.
     pub data: Option<PathBuf>,
-    /// Where the probes connect. Name another database than `loaded`, so that the probes'
+    /// Connection for the probes. Name another database than `loaded`, so that the probes'
     /// transactions do not count in the loaded one.
     pub control: Target,
     /// The database under load.
@@ -23,8 +23,8 @@ pub struct MonitoredServer {
     pub managed: bool,
 }
 
-/// What probes are created from: the server, the wanted telemetry, and a session that most of the
-/// server's probes share.
+/// Ingredients of probes: the server, the wanted telemetry, and a session that most of the server's
+/// probes share.
 pub struct TelemetryContext {
     pub(super) server: MonitoredServer,
     pub(super) wanted: Telemetry,
@@ -45,8 +45,9 @@ impl TelemetryContext {
         self.session.as_ref().map_err(Clone::clone)
     }
 
-    /// Returns a session with the database that has the extension `name`, and the extension's
-    /// schema. On a managed server it is created beside the loaded database, which stays unchanged.
+    /// Returns a session with a database that has the extension `name`, and the extension's schema.
+    /// On a managed server the extension is created beside the loaded database, which stays
+    /// unchanged.
     pub(super) fn with_extension(&self, name: &str) -> Result<(Session, String), ProbeError> {
         let control = self.session()?.clone();
         if let Some(schema) = control.extension(name, self.server.managed)? {
@@ -69,9 +70,10 @@ impl TelemetryContext {
     }
 }
 
-/// Creates a probe of the host, given `PGDATA` or another directory on its device if that is here.
-/// Returns none where this kernel has no such source.
+/// Function that creates a probe of the host from `PGDATA`, or another directory on its device, if
+/// that is on this host. Returns none where this kernel has no such source.
 pub(super) type MakeHostProbe = fn(Option<&Path>) -> Result<Option<Box<dyn Probe>>, ProbeError>;
 
-/// Creates a probe of the server. Returns none where this kernel or server version has no such source.
+/// Function that creates a probe of the server. Returns none where this kernel or server version
+/// has no such source.
 pub(super) type MakeProbe = fn(&TelemetryContext) -> Result<Option<Box<dyn Probe>>, ProbeError>;

@@ -28,8 +28,10 @@ fn make(
 
 /// Creates the probe of heavyweight locks by mode, held and waited for, without pgdyno's own.
 pub(super) fn locks(context: &TelemetryContext) -> Result<Option<Box<dyn Probe>>, ProbeError> {
-    let query = "SELECT CASE WHEN granted THEN mode || '.held' ELSE mode || '.waiting.' || locktype END, count(*) \
-                 FROM pg_catalog.pg_lock_status() AS l WHERE pid IS DISTINCT FROM pg_catalog.pg_backend_pid() GROUP BY 1";
+    let query = "SELECT CASE WHEN granted THEN mode || '.held' \
+                 ELSE mode || '.waiting.' || locktype END, count(*) \
+                 FROM pg_catalog.pg_lock_status() AS l \
+                 WHERE pid IS DISTINCT FROM pg_catalog.pg_backend_pid() GROUP BY 1";
     make("pg_locks", context.session()?.clone(), query)
 }
 
@@ -44,7 +46,8 @@ const VIEWS: &[(&str, &str)] = &[
 ];
 
 /// Creates the probe of long commands in progress and their phases, from the server's views
-/// `pg_stat_progress_…`. Returns none before PostgreSQL 9.6, which introduced the first of these views.
+/// `pg_stat_progress_…`. Returns none before PostgreSQL 9.6, which introduced the first of these
+/// views.
 pub(super) fn progress(context: &TelemetryContext) -> Result<Option<Box<dyn Probe>>, ProbeError> {
     let session = context.session()?.clone();
     let mut parts = Vec::new();

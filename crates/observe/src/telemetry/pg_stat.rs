@@ -41,15 +41,16 @@ fn view(
     interval: Duration,
 ) -> Result<Option<Box<dyn Probe>>, ProbeError> {
     let session = context.session()?.clone();
-    let rows = session
-        .rows_once(
-            "SELECT attname::text FROM pg_catalog.pg_attribute \
-             WHERE attrelid = pg_catalog.to_regclass('pg_catalog.' || $1) AND attnum > 0 AND NOT attisdropped \
-             AND (atttypid IN ('int4'::regtype, 'int8'::regtype, 'float8'::regtype, 'numeric'::regtype) \
-                  OR attname = $2) \
-             ORDER BY attnum",
-            &[&name, &STATS_RESET],
-        )?;
+    let rows = session.rows_once(
+        "SELECT attname::text FROM pg_catalog.pg_attribute \
+         WHERE attrelid = pg_catalog.to_regclass('pg_catalog.' || $1) AND attnum > 0 \
+         AND NOT attisdropped \
+         AND (atttypid IN ('int4'::regtype, 'int8'::regtype, 'float8'::regtype, \
+                           'numeric'::regtype) \
+              OR attname = $2) \
+         ORDER BY attnum",
+        &[&name, &STATS_RESET],
+    )?;
     if rows.is_empty() {
         return Ok(None);
     }

@@ -12,23 +12,24 @@ use super::probe::{Probe, ProbeError};
 pub(super) fn make(context: &TelemetryContext) -> Result<Option<Box<dyn Probe>>, ProbeError> {
     let session = context.session()?.clone();
     // op_bytes (16 and 17) is a block's size and not a counter.
-    let rows = session
-        .rows_once(
-            "SELECT attname::text FROM pg_catalog.pg_attribute \
-             WHERE attrelid = pg_catalog.to_regclass('pg_catalog.pg_stat_io') AND attnum > 0 AND attname <> 'op_bytes' \
-             AND atttypid IN ('int8'::regtype, 'float8'::regtype, 'numeric'::regtype) ORDER BY attnum",
-            &[],
-        )?;
+    let rows = session.rows_once(
+        "SELECT attname::text FROM pg_catalog.pg_attribute \
+         WHERE attrelid = pg_catalog.to_regclass('pg_catalog.pg_stat_io') AND attnum > 0 \
+         AND attname <> 'op_bytes' \
+         AND atttypid IN ('int8'::regtype, 'float8'::regtype, 'numeric'::regtype) \
+         ORDER BY attnum",
+        &[],
+    )?;
     if rows.is_empty() {
         return Ok(None);
     }
     let names: Vec<String> = rows.iter().map(|r| r.try_get(0)).collect::<Result<_, _>>()?;
     let values = names.iter().map(|n| format!("{n}::float8")).collect::<Vec<_>>().join(", ");
-    let mut query = session
-        .prepare(format!(
-            "SELECT backend_type || '.' || object || '.' || context, extract(epoch FROM stats_reset)::float8, {values} \
-             FROM pg_catalog.pg_stat_io WHERE greatest({values}) > 0"
-        ))?;
+    let mut query = session.prepare(format!(
+        "SELECT backend_type || '.' || object || '.' || context, \
+         extract(epoch FROM stats_reset)::float8, {values} \
+         FROM pg_catalog.pg_stat_io WHERE greatest({values}) > 0"
+    ))?;
     Ok(growing_columns("pg_stat_io", move |row| {
         for found in session.rows(&mut query, &[])? {
             let which: String = found.try_get(0)?;

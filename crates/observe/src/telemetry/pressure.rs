@@ -61,7 +61,8 @@ mod tests {
 
     #[test]
     fn the_total_is_that_of_the_line_asked_for() {
-        let text = "some avg10=0.14 avg60=0.84 avg300=0.67 total=5899414\nfull avg10=0.01 avg60=0.72 avg300=0.59 total=51\n";
+        let text = "some avg10=0.14 avg60=0.84 avg300=0.67 total=5899414\n\
+            full avg10=0.01 avg60=0.72 avg300=0.59 total=51\n";
         assert_eq!((total(text, "some"), total(text, "full")), (Some(5_899_414), Some(51)));
         assert_eq!(total("some avg10=0.00 avg60=0.00 avg300=0.00 total=7\n", "full"), None);
     }

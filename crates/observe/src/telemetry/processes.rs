@@ -25,7 +25,8 @@ const PROC: &str = "/proc";
 
 /// Processes of the server: pid, and whether it is a backend of database `$1`. Who may not read all
 /// statistics sees no type of others' backends.
-const PROCESSES: &str = "SELECT pid, COALESCE(datid = (SELECT oid FROM pg_catalog.pg_database WHERE datname = $1), false) \
+const PROCESSES: &str = "SELECT pid, \
+        COALESCE(datid = (SELECT oid FROM pg_catalog.pg_database WHERE datname = $1), false) \
         AND application_name IS DISTINCT FROM 'pgdyno control' \
         AND COALESCE(backend_type IN ('client backend', 'parallel worker'), true) \
     FROM pg_catalog.pg_stat_get_activity(NULL) ORDER BY pid";
@@ -159,15 +160,15 @@ fn rollup(text: &str) -> Option<Memory> {
 /// CPU time of processes that come and go: sums that only grow.
 #[derive(Default)]
 struct CpuTotals {
-    /// As last read, by pid (seconds).
+    /// Last reading of each process, by pid (seconds).
     last: HashMap<i32, f64>,
     backends: f64,
     others: f64,
 }
 
 impl CpuTotals {
-    /// Adds what `backends` and `others` used since the last call, and returns both sums (seconds).
-    /// What a process uses between its last reading and its end is missed.
+    /// Adds the CPU time that `backends` and `others` used since the last call, and returns both
+    /// sums (seconds). Time between a process's last reading and its end is missed.
     fn add(&mut self, proc: &Path, backends: &[i32], others: &[i32]) -> (f64, f64) {
         self.backends += self.grown(proc, backends);
         self.others += self.grown(proc, others);

@@ -57,8 +57,8 @@ struct Connection {
 
 enum State {
     Open(Box<Client>),
-    /// The next attempt to connect is due, or under way in a thread of its own, so that a server that
-    /// does not answer holds up no other probe.
+    /// The next attempt to connect is due, or under way in a thread of its own, so that a server
+    /// that does not answer holds up no other probe.
     Lost {
         why: String,
         due: Instant,
@@ -201,12 +201,14 @@ impl Session {
     pub(super) fn extension(&self, name: &str, create: bool) -> Result<Option<String>, ProbeError> {
         if create {
             let create = format!(
-                "SET client_min_messages = 'error'; CREATE EXTENSION IF NOT EXISTS {name} SCHEMA public"
+                "SET client_min_messages = 'error'; \
+                 CREATE EXTENSION IF NOT EXISTS {name} SCHEMA public"
             );
             self.lock().with(|client, _| client.batch_execute(&create))?;
         }
         let rows = self.rows_once(
-            "SELECT n.nspname::text FROM pg_catalog.pg_extension e JOIN pg_catalog.pg_namespace n ON n.oid = e.extnamespace \
+            "SELECT n.nspname::text FROM pg_catalog.pg_extension e \
+             JOIN pg_catalog.pg_namespace n ON n.oid = e.extnamespace \
              WHERE e.extname = $1",
             &[&name],
         )?;

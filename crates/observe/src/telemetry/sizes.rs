@@ -11,14 +11,16 @@ use super::probe::{Probe, ProbeError, SLOW};
 use super::session::{Query, Session};
 
 /// The largest relations at the trial's start. All others count in the database's size only.
-const LARGEST: &str = "SELECT c.oid FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace \
+const LARGEST: &str = "SELECT c.oid FROM pg_catalog.pg_class c \
+    JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace \
     WHERE c.relkind IN ('r', 'm', 'i') AND n.nspname NOT IN ('pg_catalog', 'information_schema') \
     AND n.nspname NOT LIKE 'pg\\_toast%' AND NOT c.relisshared \
     ORDER BY pg_catalog.pg_relation_size(c.oid) DESC, c.oid LIMIT 30";
 
 /// `$1` are the relations. A table's size includes all that belongs to it but its indexes.
 const SIZES: &str = "SELECT oid::regclass::text, \
-    (CASE relkind WHEN 'i' THEN pg_catalog.pg_relation_size(oid) ELSE pg_catalog.pg_table_size(oid) END)::float8 \
+    (CASE relkind WHEN 'i' THEN pg_catalog.pg_relation_size(oid) \
+    ELSE pg_catalog.pg_table_size(oid) END)::float8 \
     FROM pg_catalog.pg_class WHERE oid = ANY ($1) ORDER BY pg_catalog.array_position($1, oid)";
 
 struct Sizes {
@@ -51,7 +53,8 @@ type Named = Vec<(String, f64)>;
 
 impl Sizes {
     fn database(&self) -> Result<Named, ProbeError> {
-        let query = "SELECT 'database', pg_catalog.pg_database_size(oid)::float8 FROM pg_catalog.pg_database WHERE datname = $1";
+        let query = "SELECT 'database', pg_catalog.pg_database_size(oid)::float8 \
+            FROM pg_catalog.pg_database WHERE datname = $1";
         named(self.control.rows_once(query, &[&self.database])?)
     }
 

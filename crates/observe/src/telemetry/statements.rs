@@ -40,10 +40,12 @@ pub(super) fn make(context: &TelemetryContext) -> Result<Option<Box<dyn Probe>>,
     // Utility commands are stored literally and may hold a password, so that their text is left
     // out.
     let query = format!(
-        "SELECT queryid::text || CASE WHEN min(query) ~* '^\\s*(select|insert|update|delete|merge|with|begin|commit|end)\\M' \
+        "SELECT queryid::text || CASE \
+           WHEN min(query) ~* '^\\s*(select|insert|update|delete|merge|with|begin|commit|end)\\M' \
            THEN ' ' || regexp_replace(left(min(query), 80), '\\s+', ' ', 'g') ELSE '' END, {} \
          FROM {schema}.{NAME} s JOIN pg_catalog.pg_database d ON d.oid = s.dbid \
-         WHERE d.datname = $1 AND queryid IS NOT NULL GROUP BY queryid ORDER BY sum(total_exec_time) DESC LIMIT 50",
+         WHERE d.datname = $1 AND queryid IS NOT NULL GROUP BY queryid \
+         ORDER BY sum(total_exec_time) DESC LIMIT 50",
         WANTED.iter().map(|c| format!("sum({c})::float8")).collect::<Vec<_>>().join(", ")
     );
     let query = session.prepare(query)?;

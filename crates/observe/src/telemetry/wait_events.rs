@@ -26,7 +26,9 @@ use super::probe::{Probe, ProbeError, float};
 use super::session::{Query, Session};
 
 /// `$1` is the loaded database's oid. The view itself joins more than is needed.
-const LOOK: &str = "SELECT CASE WHEN backend_type IN ('client backend', 'parallel worker') THEN 'load' ELSE backend_type END, \
+const LOOK: &str = "SELECT \
+        CASE WHEN backend_type IN ('client backend', 'parallel worker') THEN 'load' \
+            ELSE backend_type END, \
         state, wait_event_type, wait_event, count(*) \
     FROM pg_catalog.pg_stat_get_activity(NULL) \
     WHERE pid <> pg_catalog.pg_backend_pid() AND application_name <> 'pgdyno control' \
@@ -36,7 +38,7 @@ const LOOK: &str = "SELECT CASE WHEN backend_type IN ('client backend', 'paralle
 
 /// The probe's name.
 pub(super) const NAME: &str = "wait_events";
-/// What the loaded backends' columns begin with.
+/// Prefix of the loaded backends' columns.
 const LOAD: &str = "load.";
 /// A backend that waits for its client is idle.
 const IDLE: &str = "Client:ClientRead";
@@ -67,18 +69,18 @@ pub(super) fn make(context: &TelemetryContext) -> Result<Option<Box<dyn Probe>>,
         return Ok(None);
     }
     let session = context.own_session(&context.server.control)?;
-    let row = session
-        .row_once(
-            "SELECT (SELECT oid FROM pg_catalog.pg_database WHERE datname = $1), \
-             pg_catalog.pg_has_role(current_user, 'pg_read_all_stats', 'USAGE'), current_user::text",
-            &[&context.server.loaded.database],
-        )?;
+    let row = session.row_once(
+        "SELECT (SELECT oid FROM pg_catalog.pg_database WHERE datname = $1), \
+         pg_catalog.pg_has_role(current_user, 'pg_read_all_stats', 'USAGE'), current_user::text",
+        &[&context.server.loaded.database],
+    )?;
     let (database, who): (Option<u32>, String) = (row.try_get(0)?, row.try_get(2)?);
     let database = database
         .ok_or_else(|| format!("there is no database {}", context.server.loaded.database))?;
     let missing = (!row.try_get::<_, bool>(1)?).then(|| {
         format!(
-            "{who} sees only the waits of its own sessions; GRANT pg_read_all_stats shows the others'"
+            "{who} sees only the waits of its own sessions; GRANT pg_read_all_stats \
+             shows the others'"
         )
     });
     let look = session.prepare(LOOK)?;

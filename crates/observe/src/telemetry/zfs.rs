@@ -170,7 +170,8 @@ mod tests {
 
     #[test]
     fn arcstats_lines_are_found_by_their_whole_name() {
-        let text = "12 1 0x01 98 26656 5187 95\nname type data\nhits 4 12\ndemand_data_hits 4 9\nsize 4 1048576\n";
+        let text = "12 1 0x01 98 26656 5187 95\nname type data\nhits 4 12\ndemand_data_hits 4 9\n\
+            size 4 1048576\n";
         assert_eq!((arc_value(text, "hits"), arc_value(text, "size")), (Some(12), Some(1_048_576)));
         assert_eq!(arc_value(text, "misses"), None);
     }

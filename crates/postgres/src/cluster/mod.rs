@@ -36,22 +36,22 @@ use super::settings::{self, SettingsError};
 use super::spec::SOCKET_PORT;
 pub use super::spec::{ClusterSpec, SUPERUSER, cluster_directory};
 
-/// How long a reload may take.
+/// Time limit for a reload.
 const RELOAD_LIMIT: Duration = Duration::from_secs(30);
-/// How long the shared memory of an ended server may still be in use. The kernel takes it from a
-/// process that ended only once nobody reads that process's `/proc` entries any more.
+/// Time for which the shared memory of an ended server may still be in use. The kernel takes it
+/// from an ended process only once nobody reads the process's `/proc` entries any more.
 const MEMORY_HELD: Duration = Duration::from_secs(10);
 
-/// What [`Cluster::apply`] did.
+/// Effect of [`Cluster::apply`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Applied {
-    /// Nothing: the server runs with these settings already.
+    /// No change: the server runs with these settings already.
     Nothing,
     /// The server reloaded its settings.
     Reloaded,
     /// The server was restarted.
     Restarted {
-        /// The settings that need a restart. Empty if the server did not run before.
+        /// Settings that need a restart. Empty if the server did not run before.
         because: Vec<String>,
     },
 }
@@ -293,8 +293,8 @@ impl Cluster {
         Err(ClusterError::Died { status, log: last_lines(&self.log_since(0), 15) })
     }
 
-    /// Returns the end of a server that ended by itself; none while it runs, and where pgdyno stopped
-    /// it or could not start it.
+    /// Returns the end of a server that ended by itself; none while it runs, and where pgdyno
+    /// stopped it or could not start it.
     pub fn death(&mut self) -> Option<ClusterError> {
         self.server.as_ref()?;
         self.check_running().err()

@@ -354,7 +354,8 @@ impl Cluster {
 /// Returns the WAL segments that a clean start needs: the present one and the next. All others are
 /// kept only for reuse.
 fn wal_to_keep(cluster: &mut Cluster) -> Result<[String; 2], ClusterError> {
-    const ASKED: &str = "SELECT pg_catalog.pg_walfile_name(pg_catalog.pg_current_wal_insert_lsn()), \
+    const ASKED: &str = "SELECT \
+        pg_catalog.pg_walfile_name(pg_catalog.pg_current_wal_insert_lsn()), \
         pg_catalog.pg_walfile_name(pg_catalog.pg_current_wal_insert_lsn() + \
         (SELECT setting::numeric FROM pg_catalog.pg_settings WHERE name = 'wal_segment_size'))";
     let mut client = cluster.control("postgres")?;

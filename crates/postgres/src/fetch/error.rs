@@ -37,7 +37,11 @@ pub enum FetchError {
     #[error("cannot unpack {}: {why}", archive.display())]
     Unpack { archive: PathBuf, why: String },
     /// The cache has too little free space.
-    #[error("cannot put a PostgreSQL build into {}: it has room for {available}, and {NEEDED} is needed", path.display())]
+    #[error(
+        "cannot put a PostgreSQL build into {}: it has room for {available}, and {NEEDED} is \
+         needed",
+        path.display()
+    )]
     NoRoom {
         path: PathBuf,
         /// Free space.
@@ -78,25 +82,27 @@ impl FetchError {
 
     /// Returns how to mend the failure, where that is known.
     pub fn help(&self) -> Option<String> {
-        let install = "install the distribution's server (Debian, Ubuntu: `apt install postgresql`; \
-                       Fedora: `dnf install postgresql-server`), or name the folder of its programs \
-                       with `--set postgres.bindir=DIR`";
+        let install = "install the distribution's server (Debian, Ubuntu: `apt install \
+                       postgresql`; Fedora: `dnf install postgresql-server`), or name the folder \
+                       of its programs with `--set postgres.bindir=DIR`";
         Some(match self {
             Self::NoBuild { .. } | Self::DoesNotRun { .. } => install.to_owned(),
             Self::Download { .. } => {
                 format!(
                     "{install}. Without network, put the file of that address into {}; for a \
-                     mirror, set PGDYNO_MAVEN. `pgdyno fsync`, `disk`, `doctor` and `audit` need no \
-                     PostgreSQL, and `pgdyno run --dsn` measures a server elsewhere",
+                     mirror, set PGDYNO_MAVEN. `pgdyno fsync`, `disk`, `doctor` and `audit` need \
+                     no PostgreSQL, and `pgdyno run --dsn` measures a server elsewhere",
                     pgdyno_exec::paths::cache_dir().join("archives").display()
                 )
             }
             Self::Checksum { .. } => format!(
-                "something on the way or on the mirror (PGDYNO_MAVEN) changes it: fetch it another way, or {install}"
+                "something on the way or on the mirror (PGDYNO_MAVEN) changes it: fetch it another \
+                 way, or {install}"
             ),
             Self::Unpack { archive, .. } => format!("remove {} and try again", archive.display()),
             Self::NoRoom { .. } | Self::Io { .. } | Self::Directory(_) => {
-                "make room and let this user write there, or set XDG_CACHE_HOME to another directory"
+                "make room and let this user write there, or set XDG_CACHE_HOME to \
+                 another directory"
                     .to_owned()
             }
             Self::NoExec { .. } => format!(

@@ -175,7 +175,8 @@ fn a_build_without_a_manifest_is_unpacked_anew_and_not_run() {
     let (fetcher, asked) = fetcher_of(root.path(), archive(&entries, 0));
     let planted = build_of(&fetcher).join("bin");
     fs::create_dir_all(&planted).unwrap();
-    let poison = "#!/bin/sh\ntouch \"$(dirname \"$0\")/../../poisoned\"\necho 'postgres (PostgreSQL) 17.0'\n";
+    let poison = "#!/bin/sh\ntouch \"$(dirname \"$0\")/../../poisoned\"\n\
+        echo 'postgres (PostgreSQL) 17.0'\n";
     for program in ["postgres", "initdb"] {
         fs::write(planted.join(program), poison).unwrap();
         fs::set_permissions(planted.join(program), fs::Permissions::from_mode(0o755)).unwrap();

@@ -43,7 +43,8 @@ fn at_most_5_of_100_flat_sweeps_rise_or_fall_and_curves_hold_the_truth() {
                 || !course.curve.iter().zip(&truth).all(holds)
         });
         eprintln!(
-            "{name}, {repeats} repeats: wrong in {wrong:.1}%; peak held in {:.1}%, {:.1} of 6 levels; curves in {:.1}%",
+            "{name}, {repeats} repeats: wrong in {wrong:.1}%; peak held in {:.1}%, {:.1} of 6 \
+             levels; curves in {:.1}%",
             100.0 * peak_held / runs,
             widths / runs,
             100.0 * curves / runs
@@ -112,7 +113,8 @@ fn effects_that_do_not_depend_on_each_other_seldom_seem_to() {
             });
             let held = 100.0 * held / f64::from(times());
             eprintln!(
-                "interaction of {rows} × {columns}, one {wild} times as wild, blocks {has_blocks}: falsely found in {wrong:.1}%, interval holds {held:.1}%"
+                "interaction of {rows} × {columns}, one {wild} times as wild, blocks {has_blocks}: \
+                 falsely found in {wrong:.1}%, interval holds {held:.1}%"
             );
             assert!(wrong <= 7.1 && held >= 92.9, "{rows} × {columns}: {wrong}%, {held}%");
         }
@@ -145,8 +147,8 @@ fn an_average_effect_that_is_none_is_seldom_told_and_one_that_is_not_mostly() {
             });
             let told = 100.0 * told / f64::from(times());
             eprintln!(
-                "average over 3, spread 5%, one {wild} times as wild, {repeats} repeats, blocks {has_blocks}: falsely told \
-                 {wrong:.1}%, 20% told {told:.1}%"
+                "average over 3, spread 5%, one {wild} times as wild, {repeats} repeats, blocks \
+                 {has_blocks}: falsely told {wrong:.1}%, 20% told {told:.1}%"
             );
             assert!(wrong <= 7.1, "{wild}, {has_blocks}: {wrong}%");
             assert!(wild > 1.0 || told >= 90.0, "{told}%");

@@ -1,6 +1,6 @@
-//! Experiments with a known truth: what the verdicts promise is counted. Seeds are fixed, so that
-//! every count is the same everywhere. The figures in docs/statistics.md are what these tests print
-//! with `--nocapture`.
+//! Simulated experiments with a known truth: the tests count how often verdicts keep their
+//! promises. Seeds are fixed, so that every count is the same everywhere. The figures in
+//! docs/statistics.md are the output of these tests with `--nocapture`.
 
 mod factors;
 mod pairs;
@@ -12,17 +12,17 @@ use pgdyno_model::experiment::Order;
 use super::random::Normal;
 use super::*;
 
-/// Returns the experiments in each scenario: 500, so that a share of 5% is known to ±2 points (two
-/// standard errors), or as many as `PGDYNO_SIMULATIONS` says.
+/// Returns the number of experiments in each scenario: 500, so that a share of 5% is known to ±2
+/// points (two standard errors), or the number in `PGDYNO_SIMULATIONS`.
 fn times() -> u32 {
     std::env::var("PGDYNO_SIMULATIONS")
         .map_or(500, |times| times.parse().expect("PGDYNO_SIMULATIONS is a number"))
 }
 
-/// Experiments where that is cheap: a share of 5% is known to ±1 point.
+/// Number of experiments in cheap scenarios: a share of 5% is known to ±1 point.
 const MANY: u32 = 2000;
 
-/// How a host disturbs trials: one number a trial, on the log scale, in the order of time.
+/// Noise of a host: one number a trial, on the log scale, in the order of time.
 #[derive(Clone, Copy, Debug)]
 enum Host {
     /// Independent and normal.
@@ -37,9 +37,9 @@ enum Host {
     Skewed,
 }
 
-/// What the verdicts are promised for. Where neighbours resemble each other, an order that
-/// alternates puts trials of a treatment side by side, and its blocks are then not independent; a
-/// drawn order makes them so.
+/// Hosts and orders for which the verdicts make promises. Where neighbours resemble each other, an
+/// alternating order puts trials of a treatment side by side, and its blocks are then not
+/// independent; a drawn order makes them so.
 const PROMISED: [(Host, Order); 8] = [
     (Host::Quiet, Order::Interleaved),
     (Host::Blocks, Order::Interleaved),
@@ -53,8 +53,8 @@ const PROMISED: [(Host, Order); 8] = [
 /// The spread of trials on the log scale: 3%.
 const SPREAD: f64 = 0.03;
 
-/// A run of `blocks` over treatments of these true speeds, ordered as plans are: each treatment's
-/// (block, tps).
+/// Simulates a run of `blocks` over treatments with these true speeds, in the order of plans.
+/// Returns each treatment's (block, tps).
 fn run(
     random: &mut Normal,
     (host, order): (Host, Order),
@@ -95,12 +95,12 @@ fn run(
     out
 }
 
-/// The share of experiments (percent) for which `holds`.
+/// Returns the share of [`times()`] experiments for which `holds` (percent).
 fn share(seed: u64, holds: impl FnMut(&mut Normal) -> bool) -> f64 {
     share_of(times(), seed, holds)
 }
 
-/// The same of as many as `times`.
+/// Returns the share of `times` experiments for which `holds` (percent).
 fn share_of(times: u32, seed: u64, mut holds: impl FnMut(&mut Normal) -> bool) -> f64 {
     let mut random = Normal(seed);
     let held = (0..times).filter(|_| holds(&mut random)).count();
@@ -154,7 +154,8 @@ fn differences_are_found_as_often_as_predicted() {
                     ratio(&trials[0], &trials[1]).p.unwrap() <= 0.05
                 });
                 eprintln!(
-                    "power, {host:?}, {blocks} blocks, {:.0}%: {found:.1}%, predicted {predicted:.1}%",
+                    "power, {host:?}, {blocks} blocks, {:.0}%: {found:.1}%, \
+                     predicted {predicted:.1}%",
                     100.0 * difference
                 );
                 assert!(
@@ -191,16 +192,16 @@ fn the_difference_that_would_have_been_seen_is_seen() {
     assert!((70.0..=85.0).contains(&found), "{found}%");
 }
 
-/// The looks of the default floor and ceiling.
+/// Returns the looks of the default floor and ceiling.
 fn default_looks() -> InterimAnalyses {
     InterimAnalyses::between(4, 30)
 }
 
-/// What became of a run that went on until every pair was decided.
+/// Outcome of a run that went on until every pair was decided.
 struct Ended {
     /// Blocks of the treatment that ran longest (count).
     blocks: u32,
-    /// Whether each pair, in the order of [`pairs_of`], was told apart.
+    /// Whether each pair, in the order of [`pairs_of`], differs significantly.
     apart: Vec<bool>,
     ratios: Vec<Ratio>,
 }
@@ -268,7 +269,8 @@ fn a_run_that_stops_by_itself_finds_a_false_difference_in_at_most_5_of_100_on_an
     assert_rarely_false(&[&PROMISED[..], &[(Host::Autocorrelated, Order::Interleaved)]].concat());
 }
 
-/// On each of the `hosts`, runs of equal treatments that stop by themselves rarely find a difference.
+/// On each of the `hosts`, runs of equal treatments that stop by themselves rarely find a
+/// difference.
 fn assert_rarely_false(hosts: &[(Host, Order)]) {
     let looks = default_looks();
     for &host in hosts {
@@ -278,7 +280,8 @@ fn assert_rarely_false(hosts: &[(Host, Order)]) {
                 ended.apart.contains(&true)
             });
             eprintln!(
-                "falsely different, stopping by itself, {host:?}, {treatments} treatments: {found:.1}%"
+                "falsely different, stopping by itself, {host:?}, {treatments} \
+                 treatments: {found:.1}%"
             );
             // Where neighbours resemble each other, an alternating order promises less.
             let is_promised = !matches!(host, (Host::Autocorrelated, Order::Interleaved));
@@ -333,7 +336,8 @@ fn what_stopping_by_itself_costs_and_saves_in_repeats() {
             ended.apart[0]
         });
         eprintln!(
-            "a difference of {:.0}%: found in {found:.1}% of runs after {:.1} repeats on average; {fixed} would do in 80%",
+            "a difference of {:.0}%: found in {found:.1}% of runs after {:.1} repeats on average; \
+             {fixed} would do in 80%",
             100.0 * difference,
             blocks / runs
         );

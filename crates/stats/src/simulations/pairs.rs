@@ -202,8 +202,8 @@ fn all_intervals_of_a_run_hold_their_truths() {
     }
 }
 
-/// Counts the treatments that are not told from the best, where each pair is judged by its own trials and
-/// all pairs by Holm's rule: what versions until 854370b1 named beside it.
+/// Counts the treatments that are not told from the best, where each pair is judged by its own
+/// trials and all pairs by Holm's rule: what versions until 854370b1 named beside it.
 fn not_told_from_the_best(trials: &[Vec<(u32, f64)>]) -> f64 {
     let sum = |t: &Vec<(u32, f64)>| t.iter().map(|(_, tps)| tps.ln()).sum::<f64>();
     let best =
@@ -237,8 +237,8 @@ fn the_fastest_is_among_those_that_may_be_it() {
         });
         let (held, size, by_own) = (100.0 * held / runs, size / runs, by_own / runs);
         eprintln!(
-            "may be the best, {treatments:?}: holds it in {held:.1}%, mean size {size:.2}; not told from \
-             the best by each pair's own trials: {by_own:.2}"
+            "may be the best, {treatments:?}: holds it in {held:.1}%, mean size {size:.2}; not \
+             told from the best by each pair's own trials: {by_own:.2}"
         );
         // 95%, less two standard errors.
         assert!(held >= 93.6, "{treatments:?}: {held}%");
@@ -295,8 +295,8 @@ fn pairs_that_were_asked_for_are_known_better_and_all_together_no_worse() {
         });
         let (held, narrower) = (100.0 * held / f64::from(times()), narrower / even);
         eprintln!(
-            "{} of {} treatments' pairs asked, {repeats} repeats: falsely different {wrong:.1}%, all intervals hold {held:.1}%, \
-             those asked {:.0}% narrower",
+            "{} of {} treatments' pairs asked, {repeats} repeats: falsely different {wrong:.1}%, \
+             all intervals hold {held:.1}%, those asked {:.0}% narrower",
             asked.len(),
             spreads.len(),
             100.0 * (1.0 - narrower)
@@ -344,8 +344,8 @@ impl Earlier {
         noise_prior(&(0..self.experiments).filter_map(noise).collect::<Vec<_>>())
     }
 
-    /// Returns how often a difference from the first of `speeds` is found on this host, with what is known
-    /// of its noise, or without.
+    /// Returns how often a difference from the first of `speeds` is found on this host, with what
+    /// is known of its noise, or without.
     fn found(
         self,
         times: u32,
@@ -398,8 +398,8 @@ fn how_much_earlier_runs_tell() {
             let [alone, with] =
                 [false, true].map(|is_known| host.found(times(), &speeds, repeats, true, is_known));
             eprintln!(
-                "{treatments} × {repeats}, {host:?}: {equal:.1}% of equal, {sequential:.1}% without \
-                 blocks; 12% found in {with:.1}%, alone {alone:.1}%"
+                "{treatments} × {repeats}, {host:?}: {equal:.1}% of equal, {sequential:.1}% \
+                 without blocks; 12% found in {with:.1}%, alone {alone:.1}%"
             );
             assert!(equal <= 8.0 && sequential <= 8.0);
         }

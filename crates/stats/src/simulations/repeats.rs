@@ -20,8 +20,8 @@ fn of_runs_of_steady_treatments_at_most_5_in_100_are_told_that_one_rises_or_fall
             });
             let alone = 100.0 * f64::from(one_by_one) / f64::from(super::times());
             eprintln!(
-                "falsely rising or falling, {treatments} treatments of {repeats} repeats, {hosts}: {told:.1}%; \
-                 each one-sided at 5%: {alone:.1}%"
+                "falsely rising or falling, {treatments} treatments of {repeats} repeats, {hosts}: \
+                 {told:.1}%; each one-sided at 5%: {alone:.1}%"
             );
             assert!(told <= 6.5, "{treatments} treatments of {repeats} repeats, {hosts}: {told}%");
         }

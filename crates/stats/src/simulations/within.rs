@@ -1,4 +1,4 @@
-//! Trials that are steady, whatever their seconds look like, and what is said of them.
+//! Verdicts on simulated trials that are steady, whatever their seconds look like.
 //!
 //! The table of docs/statistics.md, section "Within a trial", is what [`the_truth_within_a_trial`]
 //! prints: `just seconds`.
@@ -6,12 +6,12 @@
 use super::super::{WarmUp, changes, relative_error_of_mean, warm_up};
 use crate::random::{Normal, autoregression};
 
-/// How the seconds of a steady trial follow each other; all of mean 1 and a spread of 5%.
+/// Course of the seconds of a steady trial. All have mean 1 and a spread of 5%.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Seconds {
     /// A first-order autoregression.
     Alike,
-    /// As much of independent noise over it.
+    /// A first-order autoregression under as much independent noise.
     Hidden,
     /// Every 30 seconds a checkpoint takes a fifth, which comes back over ten seconds.
     Checkpoints,
@@ -33,15 +33,15 @@ impl Seconds {
     }
 }
 
-/// What is said of steady series (shares in percent).
+/// Verdicts on steady series (shares in percent).
 #[derive(Debug)]
 struct Said {
     /// Series with an interval of their mean.
     spoken: f64,
-    /// Of those, the ones that hold the true mean.
+    /// Those of them whose interval holds the true mean.
     covered: f64,
     warm_ups: f64,
-    /// Series of which it is not judged whether they begin with a warm-up.
+    /// Series without a verdict on a warm-up.
     not_judged: f64,
     changes: f64,
 }
@@ -104,7 +104,8 @@ fn what_is_not_steady_is_found_or_not_judged() {
     for (r, least) in [(0.0, 95.0), (0.5, 80.0), (0.9, 0.0)] {
         let (warm_ups, not_judged, falls) = found(r, 100);
         eprintln!(
-            "found, autocorrelation {r}: warm-up {warm_ups}%, not judged {not_judged}%; fall {falls}%"
+            "found, autocorrelation {r}: warm-up {warm_ups}%, not judged \
+             {not_judged}%; fall {falls}%"
         );
         assert!(
             warm_ups >= least && warm_ups + not_judged >= 90.0,
@@ -160,14 +161,16 @@ fn the_truth_within_a_trial() {
     }
     for seconds in [Seconds::Alike, Seconds::Checkpoints, Seconds::Hidden] {
         eprintln!(
-            "{seconds:?}: autocorrelation, seconds: interval, holds the mean; warm-up, not judged; changes"
+            "{seconds:?}: autocorrelation, seconds: interval, holds the mean; warm-up, \
+             not judged; changes"
         );
         for r in [0.0, 0.5, 0.8, 0.9, 0.95] {
             for n in [60, 120, 300, 600] {
                 let Said { spoken, covered, warm_ups, not_judged, changes } =
                     said(seconds, n, r, TIMES);
                 eprintln!(
-                    "{r} {n}: {spoken:.0}%, {covered:.1}%; {warm_ups:.1}%, {not_judged:.0}%; {changes:.1}%"
+                    "{r} {n}: {spoken:.0}%, {covered:.1}%; {warm_ups:.1}%, \
+                     {not_judged:.0}%; {changes:.1}%"
                 );
                 if seconds == Seconds::Alike {
                     assert!(

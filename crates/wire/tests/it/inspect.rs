@@ -1,4 +1,4 @@
-//! What a server may send to a client library that knows no bounds.
+//! Bounds that the inspector sets for a server whose client library knows none.
 
 use pgdyno_wire::WireError;
 use pgdyno_wire::auth::{AuthError, AuthPolicy};

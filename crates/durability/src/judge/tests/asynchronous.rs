@@ -1,4 +1,4 @@
-//! What asynchronous commit may lose, and in which order.
+//! Loss that asynchronous commit allows, and its order.
 
 use super::*;
 

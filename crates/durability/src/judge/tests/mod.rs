@@ -43,7 +43,7 @@ pub(crate) fn history() -> History {
     History { clients: vec![client(0, State::Unknown), client(1, State::Issued)] }
 }
 
-/// What an honest server holds, the transaction in doubt among it.
+/// Returns the state of an honest server, which kept the transaction in doubt.
 pub(crate) fn honest(history: &History) -> Found {
     let rows = history
         .entries()

@@ -141,8 +141,8 @@ fn cgroup_cpu(facts: &Facts<'_>) -> Judged {
     }
     if let Some(set) = &cgroup.cpuset {
         let words = format!(
-            "pgdyno, and the servers that it starts, may run on CPU {set} of {} only (`taskset`, or a \
-             control group's cpuset).",
+            "pgdyno, and the servers that it starts, may run on CPU {set} of {} only (`taskset`, \
+             or a control group's cpuset).",
             facts.host.cpus
         );
         found.push(note(words).remedy(
