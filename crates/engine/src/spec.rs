@@ -45,10 +45,11 @@ pub enum WindowEnd {
 ///
 /// let address = Address::Tcp { host: "localhost".into(), port: 5432 };
 /// let script = Arc::new(Script::parse("one.sql", "SELECT 1;")?);
+/// let script = WeightedScript { script, weight: 1 };
 /// let spec = LoadSpec {
 ///     clients: NonZeroU32::MIN.saturating_add(15),
 ///     protocol: Protocol::Prepared,
-///     ..LoadSpec::new(Target::new(address, "me", "bench"), vec![WeightedScript { script, weight: 1 }])
+///     ..LoadSpec::new(Target::new(address, "me", "bench"), vec![script])
 /// };
 /// assert_eq!(spec.clients.get(), 16);
 /// # Ok::<(), pgdyno_engine::script::ScriptError>(())

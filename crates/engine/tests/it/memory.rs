@@ -30,7 +30,8 @@ const SCRIPT: &str = "\\set aid random(1, 100000 * :scale)\n\\set bid random(1, 
     SELECT abalance FROM pgbench_accounts WHERE aid = :aid;\n\
     UPDATE pgbench_tellers SET tbalance = tbalance + :delta WHERE tid = :tid;\n\
     UPDATE pgbench_branches SET bbalance = bbalance + :delta WHERE bid = :bid;\n\
-    INSERT INTO pgbench_history (tid, bid, aid, delta, mtime) VALUES (:tid, :bid, :aid, :delta, CURRENT_TIMESTAMP);\n\
+    INSERT INTO pgbench_history (tid, bid, aid, delta, mtime) VALUES (:tid, :bid, :aid, :delta, \
+    CURRENT_TIMESTAMP);\n\
     END;\n";
 
 /// `ParseComplete`, `BindComplete`, a row, its command's end and `ReadyForQuery`.

@@ -63,7 +63,8 @@ impl ClientLedger for ListeningClient {
     }
 }
 
-const SCRIPT: &str = "\\set aid 7\n\\set tid 1\n\\set bid 1\n\\set delta -5\nBEGIN;\nINSERT :sequence;\n\
+const SCRIPT: &str = "\\set aid 7\n\\set tid 1\n\\set bid 1\n\\set delta -5\nBEGIN;\n\
+    INSERT :sequence;\n\
                       END :sequence;";
 
 #[test]
