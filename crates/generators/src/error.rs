@@ -86,7 +86,11 @@ pub enum Fault {
         allowed: Duration,
     },
     /// Its clock is not known well enough to agree on an instant.
-    #[error("its clock is known to ±{:.3} ms, beyond the {} ms allowed", *uncertainty_ns as f64 / 1e6, allowed.as_secs_f64() * 1e3)]
+    #[error(
+        "its clock is known to ±{:.3} ms, beyond the {} ms allowed",
+        *uncertainty_ns as f64 / 1e6,
+        allowed.as_secs_f64() * 1e3
+    )]
     Uncertain {
         /// How exactly it is known (nanoseconds).
         uncertainty_ns: u64,

@@ -108,7 +108,8 @@ pub enum DealError {
     },
     /// An option that the launcher does not have, or not with such a value.
     #[error(
-        "`{0}`: `listen=HOST:PORT`, `wait=TIME` (such as 90s) or, with join, `token=FILE` is expected"
+        "`{0}`: `listen=HOST:PORT`, `wait=TIME` (such as 90s) or, with join, `token=FILE` is \
+         expected"
     )]
     Option(String),
     /// An option of `join` that it needs.
@@ -229,8 +230,8 @@ pub fn host_name(host: &str) -> Result<String, DealError> {
 }
 
 impl Generators {
-    /// Deals the event loops of a load to the generators. Returns how many there are, and which each
-    /// generator runs.
+    /// Deals the event loops of a load to the generators. Returns how many there are, and which
+    /// each generator runs.
     ///
     /// There are at least as many as the weights need: two generators have two event loops, also
     /// where one was asked for. Clients and rate follow their event loops, as in one process.

@@ -73,8 +73,8 @@ enum Step {
 /// Serves one load: takes orders from `orders` and sends reports to `reports`. The process may use
 /// `cpus_allowed` CPUs' worth of time (count; none where that is not known).
 ///
-/// Once the orders end, or nothing came for ten seconds, the process ends within a second, even if the
-/// load does not.
+/// Once the orders end, or nothing came for ten seconds, the process ends within a second, even if
+/// the load does not.
 ///
 /// # Errors
 /// The system refuses a thread, the orders end, or the load comes to nothing.

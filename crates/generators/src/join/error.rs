@@ -28,7 +28,10 @@ pub enum TokenError {
     #[error("{} holds no token of a coordinator", .0.display())]
     NoToken(PathBuf),
     /// There is another file.
-    #[error("cannot write the token file {}: there is such a file, and it is no leftover", .0.display())]
+    #[error(
+        "cannot write the token file {}: there is such a file, and it is no leftover",
+        .0.display()
+    )]
     Exists(PathBuf),
     /// A coordinator that lives wrote it.
     #[error("the token file {} belongs to another coordinator, which is at work", .0.display())]

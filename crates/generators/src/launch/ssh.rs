@@ -41,7 +41,8 @@ pub fn launch_on(host: &str, command: &str, start: StartProgram) -> Result<Launc
     let hash = hash(&path)?;
     let (ours, program) = (ours(), format!("{FOLDER}/{hash}"));
     let script = format!(
-        r#"h=$(uname -s -m); if test "$h" = "{ours}" && test -x {program}; then echo {PRESENT}; exec {program} {command}; fi; echo {MISSING}$h"#
+        "h=$(uname -s -m); if test \"$h\" = \"{ours}\" && test -x {program}; \
+         then echo {PRESENT}; exec {program} {command}; fi; echo {MISSING}$h"
     );
     let launch = || found(Launched::start(&words(host, &script), start)?);
     if let Some(launched) = launch()? {
