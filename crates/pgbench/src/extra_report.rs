@@ -158,7 +158,8 @@ fn statements(text: &mut String, number: usize, script: &ScriptMeasurement) {
         let kept = script.statements.len();
         let _ = writeln!(
             text,
-            "pgdyno: script {number}: such latencies are kept of its first {kept} statements, not of all {sql}"
+            "pgdyno: script {number}: such latencies are kept of its first {kept} statements, not \
+             of all {sql}"
         );
     }
 }

@@ -72,7 +72,8 @@ pub fn options() -> impl Iterator<Item = OptionHelp> {
 /// The options of pgbench `dialect`, and pgdyno's own.
 pub(crate) fn text(dialect: Dialect) -> String {
     let mut text = format!(
-        "pgdyno runs PostgreSQL's pgbench: its scripts, its options (of pgbench {dialect}), its report.\n\n\
+        "pgdyno runs PostgreSQL's pgbench: its scripts, its options (of pgbench {dialect}), its \
+         report.\n\n\
          Usage:\n  pgbench [OPTION]... [DBNAME]\n"
     );
     for (heading, belongs) in SECTIONS {
@@ -91,7 +92,8 @@ pub(crate) fn text(dialect: Dialect) -> String {
         flags.into_iter().for_each(|flag| option(&mut text, flag));
     }
     text.push_str(
-        "\nExit status: 0 the run is complete; 1 the request cannot be carried out; 2 clients gave up, and\n\
+        "\nExit status: 0 the run is complete; 1 the request cannot be carried out; 2 clients gave \
+         up, and\n\
          the report is of what there was; 130 a signal ended it.\n",
     );
     text

@@ -27,7 +27,8 @@ const TPCB: &[&str] = &[
     "SELECT abalance FROM pgbench_accounts WHERE aid = $1",
     "UPDATE pgbench_tellers SET tbalance = tbalance + 1 WHERE tid = $1",
     "UPDATE pgbench_branches SET bbalance = bbalance + 1 WHERE bid = $1",
-    "INSERT INTO pgbench_history (tid, bid, aid, delta, mtime) VALUES ($1, 1, 1, 1, CURRENT_TIMESTAMP)",
+    "INSERT INTO pgbench_history (tid, bid, aid, delta, mtime) VALUES ($1, 1, 1, 1, \
+     CURRENT_TIMESTAMP)",
     "END",
 ];
 
