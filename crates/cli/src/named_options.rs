@@ -236,7 +236,8 @@ fn an_option_that_does_not_exist_is_found() {
     assert!(
         known["pgbench"].contains("aggregate-interval") && !known["pgbench"].contains("resume")
     );
-    let source = "// \"a comment --no\"\nfn f() { '\"'; g(\"--bare\"); h(\"with \\\"--one\\\" x\", r#\"and \"--two\"\"#) }\n\
+    let source = "// \"a comment --no\"\n\
+        fn f() { '\"'; g(\"--bare\"); h(\"with \\\"--one\\\" x\", r#\"and \"--two\"\"#) }\n\
                   #[cfg(test)] mod tests { \"in a --test\" }";
     let found: Vec<String> = literals(source).iter().flat_map(|text| named(text)).collect();
     assert_eq!(found, ["one", "two"]);

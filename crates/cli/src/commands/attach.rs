@@ -63,7 +63,8 @@ pub(crate) fn run(options: &Options, context: &Context) -> Result<ExitStatus, Co
         Watched::Died => Err(CommandError::RunDied { run, pid: follower.run().owner.pid }),
         Watched::Left => {
             print_stderr(&format!(
-                "run {run} goes on; `pgdyno attach {run}` shows it again, `pgdyno stop {run}` ends it after the trial"
+                "run {run} goes on; `pgdyno attach {run}` shows it again, `pgdyno stop {run}` ends \
+                 it after the trial"
             ));
             Ok(ExitStatus::Interrupted)
         }

@@ -25,8 +25,8 @@ pub(crate) struct EqualityOptions {
     /// Compare even if things differ that must be equal
     #[arg(long)]
     pub(crate) force: bool,
-    /// Judge two runs by earlier runs of their own experiment only, not by repeated runs of others on
-    /// the host (`pgdyno noise`)
+    /// Judge two runs by earlier runs of their own experiment only, not by repeated runs of others
+    /// on the host (`pgdyno noise`)
     #[arg(long)]
     pub(crate) own_runs: bool,
 }

@@ -294,7 +294,8 @@ const FILES: &[(&str, &str, &[&str])] = &[
     ),
     (
         "$XDG_DATA_HOME/pgdyno/store.sqlite3.live/",
-        "Live files of runs that work, and logs of detached runs. The folder lies beside the store.",
+        "Live files of runs that work, and logs of detached runs. The folder lies beside the \
+         store.",
         &["run", "stop"],
     ),
     (

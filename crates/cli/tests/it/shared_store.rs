@@ -1,5 +1,5 @@
-//! A store that several machines use, or that was copied from another one: only locks tell whether a
-//! process works on a run, and readers write nothing.
+//! A store that several machines use, or that was copied from another one: only locks tell whether
+//! a process works on a run, and readers write nothing.
 #![allow(missing_docs, clippy::unwrap_used)]
 
 use std::fs;

@@ -26,8 +26,8 @@ pub(crate) struct Options {
     /// it, so the verdict says nothing about your server
     #[arg(long, value_name = "FAULT", value_delimiter = ',', required_unless_present = "states")]
     pub(crate) fault: Vec<String>,
-    /// Judge an emulated disk as a power cut could have left it during the load, in place of rounds:
-    /// at every flush, then a sample of the states between two flushes
+    /// Judge an emulated disk as a power cut could have left it during the load, in place of
+    /// rounds: at every flush, then a sample of the states between two flushes
     #[arg(
         long,
         value_enum,

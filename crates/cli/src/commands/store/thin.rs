@@ -40,7 +40,12 @@ pub(crate) struct Options {
     #[arg(long, value_name = "DATE", value_parser = date, conflicts_with = "runs")]
     pub(crate) before: Option<String>,
     /// Keep a sample of telemetry in so many seconds
-    #[arg(long, value_name = "SECONDS", default_value_t = DEFAULT_EVERY_S, value_parser = clap::value_parser!(u32).range(2..=86_400))]
+    #[arg(
+        long,
+        value_name = "SECONDS",
+        default_value_t = DEFAULT_EVERY_S,
+        value_parser = clap::value_parser!(u32).range(2..=86_400)
+    )]
     pub(crate) every: u32,
     /// Print what was removed as JSON
     #[arg(long)]

@@ -75,8 +75,8 @@ impl Run {
         one
     }
 
-    /// How far trials of one treatment differ, by the noise that all share: the standard deviation of
-    /// the logarithm of their tps.
+    /// How far trials of one treatment differ, by the noise that all share: the standard deviation
+    /// of the logarithm of their tps.
     pub fn noise(&self) -> f64 {
         let trials = self.view["trials"].as_array().unwrap();
         let of = |treatment: Treatment<'_>| -> Vec<(u32, f64)> {

@@ -129,8 +129,8 @@ impl Drop for Link {
     }
 }
 
-/// Returns a command that runs `program` in a network namespace of its own, as another account, once
-/// a line comes on its standard input.
+/// Returns a command that runs `program` in a network namespace of its own, as another account,
+/// once a line comes on its standard input.
 pub fn command(program: &Path, (uid, gid): (u32, u32)) -> Command {
     let words = "read -r line; uid=$1 gid=$2; shift 2
         exec setpriv --reuid \"$uid\" --regid \"$gid\" --clear-groups \"$@\" </dev/null";

@@ -12,7 +12,8 @@ use std::thread::park;
 pub(crate) enum Mode {
     /// Answers every query with one row.
     Honest,
-    /// Answers `SELECT 1` and refuses every other query, as a server without PostgreSQL's catalogues.
+    /// Answers `SELECT 1` and refuses every other query, as a server without PostgreSQL's
+    /// catalogues.
     KnowsNoCatalog,
     /// Accepts and says nothing.
     Silent,
