@@ -35,7 +35,8 @@ pub(crate) struct App {
 }
 
 impl App {
-    /// Serves the store that `stores` opens, with the digests that are known, under the path `base`.
+    /// Serves the store that `stores` opens, with the digests that are known, under the path
+    /// `base`.
     pub(crate) fn new(
         stores: Stores,
         digests: DigestCache,

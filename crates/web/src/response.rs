@@ -25,8 +25,8 @@ pub(crate) struct ApiError {
     error: String,
     /// What to do; none where there is nothing to recommend.
     help: Option<String>,
-    /// Of two results that differ in what must be equal: what could be what is compared (`by`). Null
-    /// of another error.
+    /// Of two results that differ in what must be equal: what could be what is compared (`by`).
+    /// Null of another error.
     comparable_by: Option<Vec<String>>,
 }
 

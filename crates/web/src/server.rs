@@ -126,8 +126,8 @@ async fn listen(
     Ok(())
 }
 
-/// Accepts connections until `stop` is set. Returns the places of connections; each that is taken serves
-/// one, until that ends or the channel that `ending` returns says so.
+/// Accepts connections until `stop` is set. Returns the places of connections; each that is taken
+/// serves one, until that ends or the channel that `ending` returns says so.
 pub(crate) async fn accept(
     listener: &TcpListener,
     router: Router,
