@@ -238,7 +238,7 @@ fn an_option_that_does_not_exist_is_found() {
     );
     let source = "// \"a comment --no\"\n\
         fn f() { '\"'; g(\"--bare\"); h(\"with \\\"--one\\\" x\", r#\"and \"--two\"\"#) }\n\
-                  #[cfg(test)] mod tests { \"in a --test\" }";
+        #[cfg(test)] mod tests { \"in a --test\" }";
     let found: Vec<String> = literals(source).iter().flat_map(|text| named(text)).collect();
     assert_eq!(found, ["one", "two"]);
     assert_eq!(named("a---b x--y -- --z=1 --w-"), ["z", "w"]);

@@ -69,7 +69,7 @@ fn an_honest_stack_flushes_for_each_commit_and_reads_need_none() {
     ];
     let factors = "[factors]\nstorage = [\"one\", \"two\"]\n\
         workload = [\"tpcb-like\", \"select-only\"]\n\
-                   [[exclude]]\nstorage = \"two\"\nworkload = \"select-only\"\n";
+        [[exclude]]\nstorage = \"two\"\nworkload = \"select-only\"\n";
     // Eight clients: commits share flushes.
     let file = experiment_of(&world, "", 8, &[factors, &storages.concat()].concat());
     let (shown, text) = run(&world, &file);

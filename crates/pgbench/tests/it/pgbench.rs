@@ -144,7 +144,7 @@ fn a_random_seed_gives_the_draws_of_pgbench() {
         let script = |who: &str| {
             format!(
                 "\\set a random(1, 1000000)\n\\set g random_gaussian(1, 1000, 2.5)\n\
-                 \\set h hash(:a)\n\
+             \\set h hash(:a)\n\
              \\set p permute(:a, 5000)\n\\set s :random_seed\n\
              INSERT INTO drawn (who, c, a, g, s, h, p) VALUES ('{who}', :client_id, :a, :g, :s, \
              :h, :p);\n"
@@ -223,14 +223,14 @@ const COMBINED: &[(&str, &str)] = &[
     (
         "SELECT 7 AS a \\; SELECT 8 AS b \\; SELECT 9 AS c \\aset\n\
          \\set s :a * 100 + :b * 10 + :c\n\
-          INSERT INTO seen (who, v) VALUES (':who', :s);\n",
+         INSERT INTO seen (who, v) VALUES (':who', :s);\n",
         "simple",
     ),
     (
         "\\set i 0\n\\if :client_id = 0 and not false\nSELECT 5 AS i \\gset\n\\elif 1\n\
          SELECT 6 AS i \\gset\n\\else\n\
-          SELECT 7 AS i \\gset\n\\endif\n\\if :i = 6\n\\set i 9\n\\endif\n\
-          INSERT INTO seen (who, v) VALUES (':who', :i);\n",
+         SELECT 7 AS i \\gset\n\\endif\n\\if :i = 6\n\\set i 9\n\\endif\n\
+         INSERT INTO seen (who, v) VALUES (':who', :i);\n",
         "simple",
     ),
     ("\\setshell x echo 4 :scale\nINSERT INTO seen (who, v) VALUES (':who', :x);\n", "simple"),
@@ -238,7 +238,7 @@ const COMBINED: &[(&str, &str)] = &[
     (
         "SELECT 3 AS a \\gset\n\\startpipeline\n\
          INSERT INTO seen (who, v) VALUES (':who', :a::int);\n\
-          INSERT INTO seen (who, v) VALUES (':who', (:a::int * 2)::text);\n\\endpipeline\n",
+         INSERT INTO seen (who, v) VALUES (':who', (:a::int * 2)::text);\n\\endpipeline\n",
         "prepared",
     ),
     ("SELECT 1 AS a WHERE false \\gset\nINSERT INTO seen (who, v) VALUES (':who', 1);\n", "simple"),

@@ -65,7 +65,7 @@ impl ClientLedger for ListeningClient {
 
 const SCRIPT: &str = "\\set aid 7\n\\set tid 1\n\\set bid 1\n\\set delta -5\nBEGIN;\n\
     INSERT :sequence;\n\
-                      END :sequence;";
+    END :sequence;";
 
 #[test]
 fn a_ledger_knows_of_each_transaction_before_the_server_does_and_what_became_of_it() {
