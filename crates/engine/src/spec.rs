@@ -18,15 +18,15 @@ use crate::transaction_log::TransactionLog;
 /// Time after the last begin of a transaction in which those under way may still end.
 const GRACE: Duration = Duration::from_secs(30);
 
-/// What closes a measured window whose length is a time.
+/// End of a measured window whose length is a time.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum WindowEnd {
-    /// The time. A transaction that is under way then does not count, and the load lasts to the end
-    /// although, with a rate, nothing more is due.
+    /// Ends when the time is over. A transaction under way then does not count, and the load lasts
+    /// to the end even if, with a rate, nothing more is due.
     #[default]
     AtTime,
-    /// The last transaction that began in the time, as in pgbench: whatever began counts, and the
-    /// load ends once nothing more is due.
+    /// Ends with the last transaction that began in the time, as in pgbench: whatever began counts,
+    /// and the load ends once nothing more is due.
     WithLastTransaction,
 }
 
@@ -94,7 +94,7 @@ pub struct LoadSpec {
     /// Each client draws pgbench's values. Which script it chooses, and when with a rate, equals
     /// pgbench's if each thread has one client.
     pub draws_as_pgbench: bool,
-    /// What closes a window whose length is a time.
+    /// End of a window whose length is a time.
     pub window_end: WindowEnd,
     /// Reactor that carries the bytes.
     pub reactor: ReactorChoice,

@@ -1,4 +1,4 @@
-//! What a client costs in memory, on the reactors that carry real connections.
+//! Memory of a client, on the reactors that carry real connections.
 
 use std::io::{self, Write as _};
 use std::os::unix::net::UnixStream;
@@ -122,7 +122,7 @@ fn peak<R: Reactor>(
     usize::try_from(counted.bytes_max).unwrap()
 }
 
-/// What each of a thousand clients costs beyond what a thread costs anyway.
+/// Returns the memory of each of a thousand clients, without the thread's own (bytes).
 fn each<R: Reactor>(
     make: impl Fn(Clock, Vec<Stream>, Option<Connector>) -> io::Result<R>,
 ) -> usize {

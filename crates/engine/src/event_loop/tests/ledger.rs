@@ -1,4 +1,4 @@
-//! What a ledger is told, and when.
+//! Calls that a client makes of its ledger, and their order.
 
 use std::io;
 
@@ -8,13 +8,13 @@ use pgdyno_model::ledger::Effect;
 use super::*;
 use crate::ledger::{ClientLedger, Ledger};
 
-/// What it was told, in order.
+/// Calls of the ledger, in order: `1 issued`, `1 committing`, ….
 static TOLD: Mutex<Vec<String>> = Mutex::new(Vec::new());
 
-/// Two tests listen, one at a time.
+/// Held by the test that reads [`TOLD`].
 static LISTENING: Mutex<()> = Mutex::new(());
 
-/// A ledger that takes `0` transactions.
+/// Ledger with room for this many transactions of each client (count).
 struct Listening(u64);
 
 struct ListeningClient {
