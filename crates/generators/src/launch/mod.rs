@@ -24,7 +24,7 @@ pub(crate) use starter::{Request, Starter, Supervisor};
 use crate::error::Fault;
 use crate::generators::{Generator, Place};
 
-/// What whoever runs a load does for it.
+/// Callbacks and limits that the caller of a load provides.
 #[derive(Clone, Copy)]
 pub struct Hands<'a> {
     /// Starts programs.
