@@ -1,4 +1,4 @@
-//! What pgdyno adds to pgbench's report.
+//! Lines that pgdyno adds to pgbench's report.
 
 use std::fmt::Write as _;
 

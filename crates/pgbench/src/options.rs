@@ -1,4 +1,4 @@
-//! What the options ask for, judged as pgbench judges it.
+//! Reads a command line into a [`Request`], and refuses it where pgbench would.
 
 use std::ffi::OsString;
 use std::io::IsTerminal as _;
@@ -17,7 +17,8 @@ use crate::values::seed;
 /// Files beside the load's: of signals, of the session that sets up, of results (count).
 const BESIDE_LOAD: usize = 8;
 
-/// Judges a command line; with notes where its reading depends on the version of pgbench.
+/// Reads a command line. Returns the request, and notes where the reading depends on the version of
+/// pgbench.
 ///
 /// # Errors
 /// pgbench would refuse the command line.

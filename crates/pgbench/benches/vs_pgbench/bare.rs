@@ -72,7 +72,7 @@ pub(crate) fn main(arguments: &[String]) -> Result<(), Anything> {
     }
 }
 
-/// What client `client` sends for a transaction, one after the other.
+/// Returns the requests of client `client` for one transaction, to be sent one after the other.
 fn messages(statements: &[&str], client: usize, piped: bool) -> Vec<Vec<u8>> {
     let execute = |(number, sql): (usize, &&str)| {
         let parameter = if sql.contains("$1") {

@@ -44,7 +44,7 @@ struct Cell {
     script: Script,
     protocol: &'static str,
     place: Place,
-    /// What the ratio of CPU and of tps is meant to reach.
+    /// Goals for pgdyno ÷ pgbench: CPU at most, and tps at least.
     target: (f64, f64),
     /// Further options.
     options: &'static [&'static str],

@@ -46,8 +46,7 @@ fn run(program: &PathBuf, server: &Server, script: &str, arguments: &[&str]) -> 
     String::from_utf8_lossy(&output.stderr).into_owned()
 }
 
-/// What we make of `expression`, with draws of `random`: a type and a value, or the words of an
-/// error.
+/// Evaluates `expression` with our engine and draws of `random`: a type and a value, or an error.
 fn ours(expression: &str, random: &mut Random) -> Result<String, String> {
     let script =
         Script::parse("x", &format!("\\set x {expression}")).map_err(|e| e.phrase.to_string())?;
@@ -63,12 +62,12 @@ fn ours(expression: &str, random: &mut Random) -> Result<String, String> {
     })
 }
 
-/// The generator of a client's draws with `--random-seed=42`.
+/// Returns the generator of a client's draws with `--random-seed=42`.
 fn seeded() -> Random {
     Random::new(Random::new(42).next_u64())
 }
 
-/// What differs between ours and pgbench's `theirs` on `expression`, if anything.
+/// Compares our value or error of `expression` with pgbench's; returns both if they differ.
 fn difference(expression: &str, theirs: &dyn Fn(&str) -> String) -> Option<String> {
     let ours = ours(expression, &mut seeded());
     // What cannot be parsed is shown without a wrapper that changes it.
