@@ -50,7 +50,7 @@ pub(crate) struct Access {
     base: BasePath,
 }
 
-/// What a visitor must know. It has no `Debug`: it is a secret.
+/// Secret that a visitor has to show. Without `Debug`, so that no log can hold it.
 struct Token {
     text: String,
     /// Key of the comparison: what is compared tells nothing of the token.

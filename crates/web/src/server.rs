@@ -47,7 +47,7 @@ const LOOK_EVERY: Duration = Duration::from_millis(50);
 /// Time that requests in progress have once the server ends.
 const END_WITHIN: Duration = Duration::from_millis(500);
 
-/// What to serve, where, and to whom.
+/// Options of the server: store, address, access.
 #[derive(Clone, Debug)]
 pub struct Options {
     /// The store.
