@@ -3,7 +3,7 @@
 use super::module::{Binding, FileId, Import, ModuleId, Scope};
 use super::read::CrateSource;
 
-/// What a path leads to within its crate.
+/// Item or module that a path leads to, within its crate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Target {
     /// An item that this file defines, or something that belongs to it, such as a variant.
