@@ -77,7 +77,7 @@ fn with_groups(command: clap::Command) -> clap::Command {
     ))
 }
 
-/// What stands below the options in the help.
+/// Returns the text below the options in the help: exit codes, and how to name a run.
 fn after_help() -> String {
     format!(
         "Exit codes: {}. If standard output cannot be written, 0 becomes 1.\n\
@@ -87,7 +87,7 @@ fn after_help() -> String {
     )
 }
 
-/// What `pgdyno` alone prints.
+/// Text that `pgdyno` prints without a command.
 pub(crate) const FIRST_STEPS: &str = "\
 pgdyno measures how fast PostgreSQL is on a storage stack, and whether that stack keeps what it
 acknowledged. Some first steps; none needs root, and the first three no server of yours:

@@ -124,7 +124,7 @@ pub(crate) enum CommandError {
     #[cfg(feature = "serve")]
     #[error(transparent)]
     Serve(#[from] pgdyno_web::ServeError),
-    /// What a proxy is said to offer the server under is no path.
+    /// `--base-path` is not a path.
     #[cfg(feature = "serve")]
     #[error("cannot take `--base-path`")]
     BasePath(#[from] pgdyno_web::BasePathError),

@@ -39,12 +39,12 @@ pub(crate) struct Options {
 enum Watched {
     /// The run ended.
     Ended {
-        /// How, as `show` names it.
+        /// State of the run, as `show` names it.
         state: String,
-        /// Why it could not go on.
+        /// Why the run could not go on.
         error: Option<String>,
     },
-    /// Its process died.
+    /// The run's process died.
     Died,
     /// A signal came to this process.
     Left,

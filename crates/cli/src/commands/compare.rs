@@ -14,7 +14,7 @@ use crate::output::print;
 use crate::render::to_json;
 use crate::shared_options::StoreOption;
 
-/// What may differ between the two sides of a comparison.
+/// Options on what must be equal on both sides of a comparison.
 #[derive(Args, Clone, Debug)]
 pub(crate) struct EqualityOptions {
     /// Compare by FACTOR: allow it to differ between the two sides. FACTOR is a factor of the
@@ -32,7 +32,7 @@ pub(crate) struct EqualityOptions {
 }
 
 impl EqualityOptions {
-    /// Returns what is asked of a comparison with `gates`.
+    /// Returns the options of a comparison with `gates`.
     pub(super) fn asked(&self, gates: Vec<Gate>) -> CompareOptions {
         let Self { by, force, own_runs } = self.clone();
         CompareOptions { by, force, own_runs_only: own_runs, gates }

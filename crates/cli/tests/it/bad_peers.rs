@@ -10,10 +10,10 @@ use crate::support::fake_server::{FakeServer, Mode};
 use crate::support::{Ended, World, ended, signal};
 use pgdyno_test_support::wait_for;
 
-/// What ends a hang; no measure of anything.
+/// Time after which a command counts as hung and is killed.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// Waits for `child`, which is ended where it hangs.
+/// Waits for `child`; kills it and panics after [`PATIENCE`].
 fn end_of(mut child: Child, what: &str) -> Ended {
     let patience = Instant::now() + PATIENCE;
     while child.try_wait().unwrap().is_none() {

@@ -92,7 +92,8 @@ fn without_fsync_a_power_loss_takes_what_was_acknowledged() {
     assert_kept_until_it_is_removed(&world);
 }
 
-/// What a failed session left in `world` is listed and removed on request, and its record says so.
+/// Asserts that files of a failed session in `world` are listed, removed on request, and that the
+/// record says so.
 fn assert_kept_until_it_is_removed(world: &World) {
     let listed = || -> Value {
         serde_json::from_str(&world.run(&["list", "--crashes", "--json"]).out).unwrap()

@@ -50,7 +50,7 @@ fn crash(options: &str) -> (String, Value) {
     (verdict, shown)
 }
 
-/// What the rounds of the only fault told of themselves.
+/// Returns the notes of all rounds of the only fault.
 fn notes(shown: &Value) -> Vec<String> {
     let rounds = shown["faults"][0]["each"].as_array().unwrap().iter();
     rounds
@@ -59,7 +59,7 @@ fn notes(shown: &Value) -> Vec<String> {
         .collect()
 }
 
-/// The verdicts of the rounds of the only fault.
+/// Returns the verdicts of the rounds of the only fault.
 fn verdicts(shown: &Value) -> Vec<String> {
     let rounds = shown["faults"][0]["each"].as_array().unwrap().iter();
     rounds.map(|round| round["verdict"].as_str().unwrap().to_owned()).collect()
@@ -183,7 +183,7 @@ fn assert_kept(shown: &Value) {
     }
 }
 
-/// What fails in the first rounds of I/O errors, one kind a round.
+/// Kinds of I/O errors in the first rounds, one a round.
 const IO_ERRORS: [&str; 4] = [
     "a flush of the disk under PGDATA",
     "a flush of the disk under pg_wal",
@@ -191,7 +191,8 @@ const IO_ERRORS: [&str; 4] = [
     "a write of a data page",
 ];
 
-/// Plays as many rounds of I/O errors as `kinds` has; each is of one of them, and nothing is lost.
+/// Plays a round of I/O errors for each of `kinds`. Asserts that each came once, and nothing is
+/// lost.
 fn assert_io_errors(kinds: &[&str]) {
     let rounds = kinds.len();
     let options = format!("--fault io-error --filesystem xfs --rounds {rounds} --no-controls");

@@ -12,7 +12,7 @@ use crate::support::World;
 use crate::support::lying_server;
 use serde_json::Value;
 
-/// What a series of rounds must come to.
+/// Required outcome of a series of rounds.
 #[derive(Clone, Copy, PartialEq)]
 enum Must {
     /// Every round passes.

@@ -1,10 +1,10 @@
-//! What crash tests come to: planted failures, controls, exit statuses, and what is kept of
+//! Verdicts of crash tests: planted failures, controls, exit statuses, and the files kept of
 //! failures.
 
 use crate::support::{Ended, World, is_root};
 use serde_json::Value;
 
-/// An experiment of the levels of `fsync`, each crashed by `power` and by killing processes.
+/// Returns an experiment of the levels of `fsync`, each crashed by `power` and by killed processes.
 fn experiment(world: &World, levels: &str, more: &str) -> String {
     let text = format!(
         "[experiment]\nrepeats = 1\n[answer]\nkind = \"safety\"\n[factors]\nfsync = {levels}\n\

@@ -15,7 +15,7 @@ use pgdyno_test_support::RELEASE_MOUNTS;
 use pgdyno_test_support::skip;
 use serde_json::Value;
 
-/// What both sides share.
+/// Secret of the witness and the machine under test, as an environment variable.
 const SECRET: (&str, &str) = ("PGDYNO_WITNESS_SECRET", "a secret of the test's own");
 
 /// A witness of the test's own.
@@ -102,7 +102,7 @@ fn lights_out(world: &World, witness: &Witness) {
     world.until("the server to be gone", || world.servers().is_empty());
 }
 
-/// The same command on what takes itself for the next boot.
+/// Runs the command of [`plug`] again with another boot id, as after a restart.
 fn after_a_restart(world: &World, witness: &Witness) -> (Ended, Value) {
     after_a_restart_at(world, &witness.address)
 }

@@ -56,7 +56,7 @@ fn quickstart_ends_with_numbers_that_agree_with_each_other_and_with_postgresql()
     assert_gates_decide(&world);
 }
 
-/// What a trial counted is what its series adds up to and what PostgreSQL holds.
+/// Asserts that a trial's count, the sum of its series and PostgreSQL's tables agree.
 fn assert_counts_agree(trial: &Value) {
     let transactions = trial["transactions"].as_f64().unwrap();
     assert!(transactions > 0.0 && trial["failed"] == 0);

@@ -61,7 +61,7 @@ impl Disk {
         self.device.to_str().unwrap()
     }
 
-    /// Its first MiB, where every filesystem has its signature.
+    /// Reads the first MiB, where every filesystem has its signature.
     fn head(&self) -> Vec<u8> {
         use std::io::Read;
         let mut head = Vec::new();

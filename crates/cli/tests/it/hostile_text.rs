@@ -21,10 +21,10 @@ const HOSTILE: &str = "\u{1b}]0;owned\u{7}\u{1b}]52;c;eA==\u{7}\r\
      \u{9b}2J\u{7f}\u{202e}\u{2066}\u{2028}\n\
      error: forged\nhelp: forged\nx";
 
-/// What the name of a file may hold of it.
+/// [`HOSTILE`] as far as the name of a file can hold it.
 const NAME: &str = "a\u{1b}]0;owned\u{7}\r\u{9b}2J\u{202e}\nerror: forged\nhelp: forged\nb";
 
-/// No byte that a terminal obeys, in valid UTF-8.
+/// Asserts that `bytes` are valid UTF-8 and hold nothing that a terminal obeys.
 fn assert_harmless(what: &str, bytes: &[u8]) {
     let text = std::str::from_utf8(bytes).unwrap_or_else(|e| panic!("{what}: {e}"));
     for c in text.chars() {
@@ -36,7 +36,7 @@ fn assert_harmless(what: &str, bytes: &[u8]) {
     }
 }
 
-/// Standard output and standard error, and no line of them is another's.
+/// Asserts that the output is harmless and that no line is forged; returns both streams.
 fn assert_honest(what: &str, output: &Output) -> String {
     assert_harmless(what, &output.stdout);
     assert_harmless(what, &output.stderr);

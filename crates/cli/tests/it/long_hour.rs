@@ -69,7 +69,7 @@ impl Drop for Run {
     }
 }
 
-/// What was seen of a run while it worked.
+/// Observations of a run while it worked.
 struct Watch {
     /// Seconds of load that the store has (count).
     seconds: usize,
@@ -216,7 +216,7 @@ fn watch(world: &World, run: &Run, window: Duration) -> Watch {
     Watch { seconds, missed, states, scrapes, live_bytes: text.len() as u64, memory }
 }
 
-/// What a watcher that saw the run's end was told.
+/// Ends a watcher that saw the run's end; returns the records that it printed.
 fn ended(attach: Attach) -> Told {
     let (code, told) = attach.end();
     assert_eq!((code, told.ended.as_deref()), (Some(0), Some("completed")), "{}", told.messages);

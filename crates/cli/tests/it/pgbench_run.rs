@@ -441,8 +441,8 @@ fn the_database_may_be_a_connection_string() {
     }
 }
 
-/// What clients tell of their steps: without the lines on receiving, whose number depends on how
-/// replies arrive, and with one name for prepared statements.
+/// Returns the lines of clients on their steps, with one name for prepared statements. Lines on
+/// receiving are left out: their number depends on how replies arrive.
 fn told(err: &str) -> Vec<String> {
     err.lines()
         .filter(|line| !line.ends_with(" receiving"))

@@ -1,5 +1,5 @@
-//! What a user sees while a command works: the view on a terminal, lines and JSON elsewhere, and a
-//! run of another process.
+//! Progress of a command: the view on a terminal, lines and JSON elsewhere, and a run of another
+//! process.
 
 use std::process::{Command, Stdio};
 

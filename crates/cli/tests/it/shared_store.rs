@@ -70,7 +70,7 @@ fn remove(world: &World, run: &str, store: &str) -> Ended {
     world.run(&["rm", "--yes", run, "--store", store])
 }
 
-/// What lies in the world's folder, with the bytes of the store.
+/// Returns the names in the store's folder, and the bytes of the store.
 fn everything(world: &World) -> (Vec<String>, Vec<u8>) {
     let entries = fs::read_dir(path(world).parent().unwrap()).unwrap();
     let mut names: Vec<String> =

@@ -1,4 +1,4 @@
-//! What disks say of themselves through smartctl, behind a RAID controller too.
+//! Health of disks as smartctl reports it, behind a RAID controller too.
 //!
 //! A script in smartctl's place answers with a recorded document, and notes how it was asked.
 
@@ -9,7 +9,7 @@ use crate::support;
 use crate::support::World;
 use serde_json::Value;
 
-/// What smartctl 7.3 prints of an SSD behind a MegaRAID controller, shortened.
+/// Output of smartctl 7.3 for an SSD behind a MegaRAID controller, shortened.
 const RECORDED: &str = concat!(
     r#"{
   "json_format_version": [1, 0],
@@ -29,7 +29,7 @@ const RECORDED: &str = concat!(
 }"#
 );
 
-/// A folder with a smartctl that answers with `document`; how it was asked comes into `asked`.
+/// Makes a smartctl that answers with `document` and writes its arguments to `asked`.
 fn fake_smartctl(world: &World, document: &str) {
     let answer = world.file("answer.json", document);
     let script = format!(
@@ -41,7 +41,7 @@ fn fake_smartctl(world: &World, document: &str) {
     std::fs::set_permissions(smartctl, std::fs::Permissions::from_mode(0o755)).unwrap();
 }
 
-/// Runs pgdyno with that smartctl.
+/// Runs pgdyno with the smartctl of [`fake_smartctl`].
 fn run(world: &World, args: &[&str]) -> support::Ended {
     let path = std::env::join_paths(
         std::iter::once(world.path("bin"))
@@ -50,7 +50,7 @@ fn run(world: &World, args: &[&str]) -> support::Ended {
     support::ended(world.command(args).env("PATH", path.unwrap()).output().unwrap())
 }
 
-/// The health of the first disk below `devices`; none in a container that shows no disk.
+/// Returns the health of the first disk below `devices`; none in a container that shows no disk.
 fn health(devices: &Value) -> Option<&Value> {
     devices.as_array().unwrap().iter().find_map(|device| {
         Some(&device["health"]).filter(|h| !h.is_null()).or_else(|| health(&device["on"]))

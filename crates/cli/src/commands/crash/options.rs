@@ -162,7 +162,7 @@ impl Exhaustive {
         }
     }
 
-    /// Its name in experiment files.
+    /// Returns the name in experiment files.
     pub(crate) fn name(self) -> &'static str {
         match self {
             Self::All => "all",
@@ -182,7 +182,7 @@ pub(crate) enum Under {
 }
 
 impl Under {
-    /// Its name in experiment files.
+    /// Returns the name in experiment files.
     pub(crate) fn name(self) -> &'static str {
         match self {
             Self::Both => "both",

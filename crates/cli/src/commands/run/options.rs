@@ -1,4 +1,4 @@
-//! What `pgdyno run` is asked for.
+//! Options of `pgdyno run`.
 
 use std::net::SocketAddr;
 use std::path::PathBuf;

@@ -11,11 +11,11 @@ const TOP: f64 = 34.0;
 
 /// A figure of a report, of ours, or both.
 pub struct Row {
-    /// What it is of.
+    /// Label beside the bars.
     pub label: String,
-    /// The report's.
+    /// The report's value.
     pub report: Option<f64>,
-    /// Ours, with its 95% confidence interval.
+    /// Our value, with its 95% confidence interval.
     pub ours: Option<(f64, Option<[f64; 2]>)>,
 }
 

@@ -62,7 +62,7 @@ pub struct Link {
     pub there: Ipv4Addr,
     /// A process of the host's.
     pid: u32,
-    /// Its network namespace: `net:[4026531840]`.
+    /// Network namespace of that process: `net:[4026531840]`.
     namespace: PathBuf,
 }
 

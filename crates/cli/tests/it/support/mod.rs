@@ -120,7 +120,7 @@ impl World {
         serde_json::from_str(data.split_once("</script>").unwrap().0).unwrap()
     }
 
-    /// What lies where clusters are made, and what the journal still names.
+    /// Returns the files where clusters are made, and those that the journal still names.
     pub fn left_behind(&self) -> Vec<PathBuf> {
         [self.disk(), self.path("state/pgdyno/made")]
             .iter()
@@ -203,7 +203,7 @@ pub fn ended(output: Output) -> Ended {
     }
 }
 
-/// What leaves one trial of the quickstart, for tests of what a run does around its trials.
+/// Settings that leave one trial of the quickstart, for tests of a run's work around trials.
 pub const ONE_TRIAL: [&str; 3] =
     ["factors.clients=[1]", "factors.synchronous_commit=[\"off\"]", "experiment.repeats=1"];
 
@@ -211,8 +211,9 @@ pub const ONE_TRIAL: [&str; 3] =
 /// tests beside it take the CPUs.
 pub const FORCE: &str = "--force";
 
-/// `run FILE-or-recipe` with what makes it short, its clusters in this world's disk, and a load
-/// that leaves the CPUs to the tests beside it. Later `sets` take the place of earlier ones.
+/// Returns the arguments of a short `run FILE-or-recipe`: its clusters lie on this world's disk,
+/// and its load leaves the CPUs to the tests beside it. Later `sets` take the place of earlier
+/// ones.
 pub fn quick<'a>(world: &World, what: &'a str, sets: &[&'a str]) -> Vec<String> {
     at_full_speed(world, what, &[&["load.rate=100"], sets].concat())
 }

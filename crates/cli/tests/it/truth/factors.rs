@@ -116,8 +116,8 @@ fn asked(repeats: u32, random: &mut Random) -> Plan {
     plan
 }
 
-/// What the program says of a run of a plan whose trials have this spread around the speed of their
-/// build and level.
+/// Returns the program's document of a run of `plan`, whose trials have this `spread` around the
+/// speed of their build and level.
 fn judged(
     random: &mut Random,
     plan: fn(u32, &mut Random) -> Plan,
