@@ -57,10 +57,7 @@ pub enum JoinError {
     Certificate(String),
     /// Who answers does not speak TLS, or not as we do.
     #[error("what answers at {address} is no coordinator: {reason}")]
-    NoCoordinator {
-        address: String,
-        reason: String,
-    },
+    NoCoordinator { address: String, reason: String },
     /// The coordinator refuses this worker.
     #[error("the coordinator at {address} refuses this worker: {reason}")]
     Refused { address: String, reason: String },
