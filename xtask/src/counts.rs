@@ -71,8 +71,8 @@ impl Counts {
     }
 }
 
-/// Returns the Rust files of the crate in `folder`: sources, tests, benches, examples.
-fn rust_files(folder: &Path) -> Result<Vec<PathBuf>, Error> {
+/// Returns the Rust files in `folder` and below, by path.
+pub(crate) fn rust_files(folder: &Path) -> Result<Vec<PathBuf>, Error> {
     let mut found = Vec::new();
     let mut open = vec![folder.to_owned()];
     while let Some(here) = open.pop() {

@@ -8,8 +8,8 @@
 //!   and circles of each crate.
 //!
 //! The tests hold the first two for the tree as it is, that each test which `docs/security.md`
-//! names exists, that `exec` alone starts programs, and that a crate's integration tests are one
-//! program.
+//! names exists, that `exec` alone starts programs, that a crate's integration tests are one
+//! program, and the width of lines and the first words of documentation.
 
 mod circles;
 mod counts;
@@ -17,6 +17,8 @@ mod dependencies;
 mod error;
 #[cfg(test)]
 mod programs;
+#[cfg(test)]
+mod prose;
 #[cfg(test)]
 mod security;
 mod source;
