@@ -76,7 +76,8 @@ mod tests {
 
     use super::*;
 
-    /// Writes a crate of `files` (path below `src`, text) and returns its circles as lists of files.
+    /// Writes a crate of `files` (path below `src`, text) and returns its circles as lists of
+    /// files.
     fn planted(files: &[(&str, &str)]) -> Vec<Vec<String>> {
         let folder = tempfile::tempdir().unwrap();
         for (path, text) in files {

@@ -71,8 +71,8 @@ impl Counts {
     }
 }
 
-/// Returns the Rust files of the crate in `folder`: sources, tests, benches, examples.
-fn rust_files(folder: &Path) -> Result<Vec<PathBuf>, Error> {
+/// Returns the Rust files in `folder` and below, by path.
+pub(crate) fn rust_files(folder: &Path) -> Result<Vec<PathBuf>, Error> {
     let mut found = Vec::new();
     let mut open = vec![folder.to_owned()];
     while let Some(here) = open.pop() {
@@ -196,7 +196,8 @@ pub(crate) fn render(all: &[Counts]) -> String {
         let [code, tests, files, functions, circles, in_circles] = sums;
         let _ = writeln!(
             out,
-            "{name:<14} {code:>8} {tests:>8} {files:>10} {functions:>13} {circles:>8} {in_circles:>10}"
+            "{name:<14} {code:>8} {tests:>8} {files:>10} {functions:>13} {circles:>8} \
+             {in_circles:>10}"
         );
     };
     let mut total = [0; 6];
@@ -239,7 +240,8 @@ mod tests {
         }
         let long = format!("fn long() {{\n{}}}\n", "    call();\n".repeat(70));
         let library = format!(
-            "//! Documentation.\n\n/// More.\nfn f() {{\n    // Why.\n    g(\"a\n  b\"); /* x */\n}}\n\n{long}\
+            "//! Documentation.\n\n/// More.\nfn f() {{\n    // Why.\n    \
+             g(\"a\n  b\"); /* x */\n}}\n\n{long}\
              #[cfg(test)]\nmod tests;\n#[cfg(test)]\nfn helper() {{\n}}\n"
         );
         std::fs::write(folder.path().join("src/lib.rs"), library).unwrap();

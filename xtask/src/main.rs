@@ -2,13 +2,14 @@
 //!
 //! - `cargo xtask dependencies` prints which crate depends on which, and fails where
 //!   [`dependencies::ALLOWED`] does not allow it.
-//! - `cargo xtask circles [CRATE…]` prints the circles of files inside crates, with one use for each
-//!   pair of files, and fails if there are any.
-//! - `cargo xtask counts [CRATE…]` prints lines of code and of tests, long files, long functions and
-//!   circles of each crate.
+//! - `cargo xtask circles [CRATE…]` prints the circles of files inside crates, with one use for
+//!   each pair of files, and fails if there are any.
+//! - `cargo xtask counts [CRATE…]` prints lines of code and of tests, long files, long functions
+//!   and circles of each crate.
 //!
-//! The tests hold the first two for the tree as it is, that each test which `docs/security.md` names
-//! exists, that `exec` alone starts programs, and that a crate's integration tests are one program.
+//! The tests hold the first two for the tree as it is, that each test which `docs/security.md`
+//! names exists, that `exec` alone starts programs, that a crate's integration tests are one
+//! program, and the width of lines and the first words of documentation.
 
 mod circles;
 mod counts;
@@ -16,6 +17,8 @@ mod dependencies;
 mod error;
 #[cfg(test)]
 mod programs;
+#[cfg(test)]
+mod prose;
 #[cfg(test)]
 mod security;
 mod source;

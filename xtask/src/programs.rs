@@ -66,8 +66,8 @@ fn exec_alone_starts_programs() {
             let file = format!("{}/{}", name_of(folder), source.files[module.file].display());
             assert!(
                 MAY_START.contains(&file.as_str()),
-                "{file} names process::Command: start programs by exec::tool, so that each is found, \
-                 waited for and ended in one way"
+                "{file} names process::Command: start programs by exec::tool, so that each is \
+                 found, waited for and ended in one way"
             );
         }
     }

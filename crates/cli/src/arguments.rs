@@ -13,7 +13,13 @@ use crate::parts::LONG_VERSION;
 /// A dynamometer for PostgreSQL: how fast is it on this storage stack, and does the stack keep what
 /// it acknowledged?
 #[derive(Debug, Parser)]
-#[command(name = "pgdyno", version, long_version = LONG_VERSION.as_str(), max_term_width = 100, after_help = after_help())]
+#[command(
+    name = "pgdyno",
+    version,
+    long_version = LONG_VERSION.as_str(),
+    max_term_width = 100,
+    after_help = after_help()
+)]
 pub(crate) struct Arguments {
     /// None: say what to type first.
     #[command(subcommand)]
@@ -66,21 +72,22 @@ fn with_groups(command: clap::Command) -> clap::Command {
     };
     let groups: String = GROUPS.iter().map(group).collect();
     command.help_template(format!(
-        "{{about-with-newline}}\n{{usage-heading}} {{usage}}\n{groups}\n`pgdyno COMMAND --help` tells a \
-         command's options.\n\nOptions:\n{{options}}{{after-help}}"
+        "{{about-with-newline}}\n{{usage-heading}} {{usage}}\n{groups}\n\
+         `pgdyno COMMAND --help` tells a command's options.\n\nOptions:\n{{options}}{{after-help}}"
     ))
 }
 
-/// What stands below the options in the help.
+/// Returns the text below the options in the help: exit codes, and how to name a run.
 fn after_help() -> String {
     format!(
-        "Exit codes: {}. If standard output cannot be written, 0 becomes 1.\nFor RUN, `latest` names \
-         the newest run; the beginning of an id is enough if only one run has it.",
+        "Exit codes: {}. If standard output cannot be written, 0 becomes 1.\n\
+         For RUN, `latest` names the newest run; the beginning of an id is enough if only one run \
+         has it.",
         exit_codes()
     )
 }
 
-/// What `pgdyno` alone prints.
+/// Text that `pgdyno` prints without a command.
 pub(crate) const FIRST_STEPS: &str = "\
 pgdyno measures how fast PostgreSQL is on a storage stack, and whether that stack keeps what it
 acknowledged. Some first steps; none needs root, and the first three no server of yours:
@@ -134,8 +141,8 @@ pub(crate) enum Command {
     Store(store::Command),
     /// Compare two runs or two treatments, and fail if a change is too large
     Compare(compare::Options),
-    /// Show where the noise of this store's hosts lives: seconds, trials, runs, days; and how small a
-    /// difference can be told beside it
+    /// Show where the noise of this store's hosts lives: seconds, trials, runs, days; and how small
+    /// a difference can be told beside it
     Noise(noise::Options),
     /// Examine this machine: PostgreSQL, privileges, the storage under a directory, missing
     /// programs, and settings to change

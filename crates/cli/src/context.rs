@@ -1,4 +1,4 @@
-//! What every command is given: the stop flag, how much to print, and progress.
+//! Surroundings of a command: the stop flag, how much to print, and progress.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};

@@ -104,7 +104,10 @@ pub(crate) enum CommandError {
     #[error("cannot write the report of {name}: that is no file's name")]
     NotAFileName { name: String },
     /// The default file of a report exists and is not one of pgdyno's reports.
-    #[error("cannot write the report to {}: the file there is not a report of pgdyno", file.display())]
+    #[error(
+        "cannot write the report to {}: the file there is not a report of pgdyno",
+        file.display()
+    )]
     NotAReport { file: PathBuf },
     /// The default file of a report exists and cannot be read.
     #[error("cannot write the report to {}: the file there cannot be read", file.display())]
@@ -121,7 +124,7 @@ pub(crate) enum CommandError {
     #[cfg(feature = "serve")]
     #[error(transparent)]
     Serve(#[from] pgdyno_web::ServeError),
-    /// What a proxy is said to offer the server under is no path.
+    /// `--base-path` is not a path.
     #[cfg(feature = "serve")]
     #[error("cannot take `--base-path`")]
     BasePath(#[from] pgdyno_web::BasePathError),
@@ -235,17 +238,20 @@ impl CommandError {
             }
             Self::RunFailed { run, .. } => {
                 return Some(format!(
-                    "`pgdyno show {run}` shows what it measured; `pgdyno run --resume {run}` tries again"
+                    "`pgdyno show {run}` shows what it measured; `pgdyno run --resume {run}` tries \
+                     again"
                 ));
             }
             Self::RunDied { run, .. } => {
                 return Some(format!(
-                    "`pgdyno run --resume {run}` goes on from what is stored, and removes what the process left behind"
+                    "`pgdyno run --resume {run}` goes on from what is stored, and removes what the \
+                     process left behind"
                 ));
             }
             Self::WitnessWithoutPlug => "leave it out, or name that fault only",
             Self::NoSecret { .. } => {
-                "name its file by `--secret-file FILE`, or set PGDYNO_WITNESS_SECRET as the witness prints it"
+                "name its file by `--secret-file FILE`, or set PGDYNO_WITNESS_SECRET as the \
+                 witness prints it"
             }
             #[cfg(feature = "man-pages")]
             Self::ManPages { .. } => "name an existing folder that may be written to",

@@ -27,8 +27,8 @@ pub(crate) const MEANINGS: [(u8, &str); 8] = [
     (2, "a trial failed, the others are stored"),
     (
         3,
-        "a gate of `--fail-if` or `--fail-unless` was exceeded, `audit` found something serious, or \
-         `verify` found damage",
+        "a gate of `--fail-if` or `--fail-unless` was exceeded, `audit` found something serious, \
+         or `verify` found damage",
     ),
     (4, "a crash test FAILs"),
     (5, "the data are not enough to decide a gate or a crash test"),

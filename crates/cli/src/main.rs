@@ -10,8 +10,8 @@
 //! 1. `pgdyno pgbench`, or a call by the name `pgbench`, passes its arguments on before clap sees
 //!    them.
 //! 2. clap reads the arguments of every other command.
-//! 3. [`signals::handle`]: from now on the first signal asks for an orderly end, the second ends the
-//!    process. A run goes on when its terminal is closed.
+//! 3. [`signals::handle`]: from now on the first signal asks for an orderly end, the second ends
+//!    the process. A run goes on when its terminal is closed.
 //! 4. The command runs.
 //! 5. [`output::exit`] turns its end into the exit status of the process.
 //!

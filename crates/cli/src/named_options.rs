@@ -50,7 +50,7 @@ const OTHERS: &[(&str, &[&str])] = &[
     ("wipefs", &["all"]),
 ];
 
-/// The options of each command, by its name; `pgdyno` has those of all but pgbench.
+/// Returns the options of each command, by the command's name.
 fn options() -> BTreeMap<String, BTreeSet<String>> {
     let mut root = crate::arguments::Arguments::command();
     root.build();
@@ -67,7 +67,8 @@ fn longs(command: &clap::Command) -> BTreeSet<String> {
     own.chain(command.get_subcommands().flat_map(longs)).collect()
 }
 
-/// What `--help` lists for every dialect: a line begins with an option's names.
+/// Returns the options that pgbench's `--help` lists in any dialect: a line begins with an option's
+/// names.
 fn pgbench_options() -> BTreeSet<String> {
     let mut all = BTreeSet::new();
     for dialect in ["15", "16", "17", "18"] {
@@ -84,7 +85,7 @@ fn pgbench_options() -> BTreeSet<String> {
     all
 }
 
-/// Every `--option` of `text`, without its dashes.
+/// Returns every `--option` of `text`, without its dashes.
 fn named(text: &str) -> Vec<String> {
     let mut found = Vec::new();
     for (at, _) in text.match_indices("--") {
@@ -99,7 +100,7 @@ fn named(text: &str) -> Vec<String> {
     found
 }
 
-/// The commands that `text` shows: each one's name and the options behind it.
+/// Returns the commands that `text` shows: each one's name and the options behind it.
 fn commands<'a>(
     text: &'a str,
     known: &BTreeMap<String, BTreeSet<String>>,
@@ -118,8 +119,8 @@ fn commands<'a>(
     shown
 }
 
-/// The string literals of a Rust source, before its tests; those that are one word are arguments of
-/// programs, not prose.
+/// Returns the string literals of a Rust source, before its tests. Those of one word are left out:
+/// they are arguments of programs, not prose.
 fn literals(source: &str) -> Vec<String> {
     let source = source.split("#[cfg(test)]").next().unwrap_or_default();
     let mut found = Vec::new();
@@ -159,7 +160,7 @@ fn end_of_literal(text: &str) -> Option<usize> {
     })
 }
 
-/// All files under `folder` whose names end in `ending`.
+/// Returns all files under `folder` whose names end in `ending`.
 fn files(folder: &Path, ending: &str) -> Vec<PathBuf> {
     let entries = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
     let (folders, files): (Vec<PathBuf>, Vec<PathBuf>) = entries.partition(|path| path.is_dir());
@@ -168,7 +169,7 @@ fn files(folder: &Path, ending: &str) -> Vec<PathBuf> {
     files.iter().filter(|path| is_meant(path)).cloned().chain(below).collect()
 }
 
-/// What users read, each with its place.
+/// Returns all texts that users read, each with its place.
 fn texts() -> Vec<(String, String)> {
     let root = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../.."));
     let read = |path: &Path| std::fs::read_to_string(path).unwrap();
@@ -236,8 +237,9 @@ fn an_option_that_does_not_exist_is_found() {
     assert!(
         known["pgbench"].contains("aggregate-interval") && !known["pgbench"].contains("resume")
     );
-    let source = "// \"a comment --no\"\nfn f() { '\"'; g(\"--bare\"); h(\"with \\\"--one\\\" x\", r#\"and \"--two\"\"#) }\n\
-                  #[cfg(test)] mod tests { \"in a --test\" }";
+    let source = "// \"a comment --no\"\n\
+        fn f() { '\"'; g(\"--bare\"); h(\"with \\\"--one\\\" x\", r#\"and \"--two\"\"#) }\n\
+        #[cfg(test)] mod tests { \"in a --test\" }";
     let found: Vec<String> = literals(source).iter().flat_map(|text| named(text)).collect();
     assert_eq!(found, ["one", "two"]);
     assert_eq!(named("a---b x--y -- --z=1 --w-"), ["z", "w"]);

@@ -160,8 +160,8 @@ pub(crate) fn print_usage(usage: &clap::Error) -> u8 {
 
 /// Returns the exit status of the process for a command that ended with `status`.
 ///
-/// If standard output did not take everything, a status of 0 becomes 1 after `report` was called, or
-/// [`READER_GONE`] if the reader went away.
+/// If standard output did not take everything, a status of 0 becomes 1 after `report` was called,
+/// or [`READER_GONE`] if the reader went away.
 pub(crate) fn exit_status(status: u8, report: impl FnOnce(io::Error)) -> u8 {
     let _ = StandardOutput.flush();
     let Some(error) = lost().take() else { return status };

@@ -23,8 +23,8 @@ pub(crate) fn flag() -> Arc<AtomicBool> {
 /// Handles signals from now on. A closed terminal (SIGHUP) asks for the end too, unless the command
 /// `outlives_terminal`.
 ///
-/// A signal that was ignored when the process started stays ignored: `nohup` starts programs so, and
-/// a shell's script what it leaves in the background.
+/// A signal that was ignored when the process started stays ignored: `nohup` starts programs so,
+/// and a shell's script what it leaves in the background.
 ///
 /// # Errors
 /// [`CommandError::Signals`]: a handler or its thread cannot be installed.

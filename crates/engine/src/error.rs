@@ -23,7 +23,8 @@ pub enum LoadError {
     Program(ProgramError),
     /// All clients gave up before the window opened, which ended the load.
     #[error(
-        "{aborted} of {clients} clients gave up before the measured window opened, which ended the load: {}",
+        "{aborted} of {clients} clients gave up before the measured window opened, which ended the \
+         load: {}",
         reasons.join("; ")
     )]
     Aborted {

@@ -1,4 +1,4 @@
-//! What the caller of a load sees while it runs.
+//! Progress of a running load, second by second, for the caller that started it.
 
 use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};

@@ -7,8 +7,8 @@ use crate::error::LoadError;
 /// Files of an event loop: its reactor's two, and its log.
 const PER_LOOP: usize = 3;
 
-/// Raises this process's soft limit of open files if `clients` clients on `event_loops` event loops,
-/// and `others` files that will be opened beside them, are more than it allows.
+/// Raises this process's soft limit of open files if `clients` clients on `event_loops` event
+/// loops, and `others` files that will be opened beside them, are more than it allows.
 ///
 /// # Errors
 /// [`LoadError::OpenFiles`]: the hard limit is too low.

@@ -53,8 +53,8 @@ fn monotonic() -> u64 {
 /// Readings of two clocks that set one by the other (count).
 const READINGS: u32 = 10;
 
-/// Returns when the kernel's clock read 0 for a base, from the time since the base, and the kernel's
-/// before and after that was read (nanoseconds).
+/// Returns when the kernel's clock read 0 for a base, from the time since the base, and the
+/// kernel's before and after that was read (nanoseconds).
 ///
 /// The closest reading counts: a thread that is preempted between two clocks would set them apart.
 fn zero(readings: impl Iterator<Item = (u64, u64, u64)>) -> u64 {

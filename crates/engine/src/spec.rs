@@ -18,15 +18,15 @@ use crate::transaction_log::TransactionLog;
 /// Time after the last begin of a transaction in which those under way may still end.
 const GRACE: Duration = Duration::from_secs(30);
 
-/// What closes a measured window whose length is a time.
+/// End of a measured window whose length is a time.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum WindowEnd {
-    /// The time. A transaction that is under way then does not count, and the load lasts to the end
-    /// although, with a rate, nothing more is due.
+    /// Ends when the time is over. A transaction under way then does not count, and the load lasts
+    /// to the end even if, with a rate, nothing more is due.
     #[default]
     AtTime,
-    /// The last transaction that began in the time, as in pgbench: whatever began counts, and the
-    /// load ends once nothing more is due.
+    /// Ends with the last transaction that began in the time, as in pgbench: whatever began counts,
+    /// and the load ends once nothing more is due.
     WithLastTransaction,
 }
 
@@ -45,10 +45,11 @@ pub enum WindowEnd {
 ///
 /// let address = Address::Tcp { host: "localhost".into(), port: 5432 };
 /// let script = Arc::new(Script::parse("one.sql", "SELECT 1;")?);
+/// let script = WeightedScript { script, weight: 1 };
 /// let spec = LoadSpec {
 ///     clients: NonZeroU32::MIN.saturating_add(15),
 ///     protocol: Protocol::Prepared,
-///     ..LoadSpec::new(Target::new(address, "me", "bench"), vec![WeightedScript { script, weight: 1 }])
+///     ..LoadSpec::new(Target::new(address, "me", "bench"), vec![script])
 /// };
 /// assert_eq!(spec.clients.get(), 16);
 /// # Ok::<(), pgdyno_engine::script::ScriptError>(())
@@ -93,7 +94,7 @@ pub struct LoadSpec {
     /// Each client draws pgbench's values. Which script it chooses, and when with a rate, equals
     /// pgbench's if each thread has one client.
     pub draws_as_pgbench: bool,
-    /// What closes a window whose length is a time.
+    /// End of a window whose length is a time.
     pub window_end: WindowEnd,
     /// Reactor that carries the bytes.
     pub reactor: ReactorChoice,

@@ -70,9 +70,9 @@ pub(crate) struct Worker {
     pub(crate) reports: Sender<WorkerReport>,
 }
 
-/// How to cancel the statement of each client's connection, by the client's index. None for a client
-/// without one, and where the server gave no key. It is locked when a connection is made, never for a
-/// statement.
+/// How to cancel the statement of each client's connection, by the client's index. None for a
+/// client without one, and where the server gave no key. It is locked when a connection is made,
+/// never for a statement.
 type CancelTargets = Arc<Mutex<Vec<Option<CancelTarget>>>>;
 
 /// Where and how to cancel a client's statement.

@@ -12,8 +12,8 @@ pub type Nanos = u64;
 
 /// Exchanges that are kept.
 const KEPT: usize = 16;
-/// Two clocks drift apart by a nanosecond in this many at most. Kernels slew a monotonic clock by up
-/// to 500 parts in a million; two may be slewed in opposite directions.
+/// Two clocks drift apart by a nanosecond in this many at most. Kernels slew a monotonic clock by
+/// up to 500 parts in a million; two may be slewed in opposite directions.
 const DRIFT: u64 = 1_000;
 
 /// Stamps of one exchange.
@@ -166,9 +166,8 @@ mod tests {
         clock.add(exchange(1_000 * MS, 0, MS, MS)).unwrap();
         clock.add(exchange(2_000 * MS, MS.cast_signed(), MS, MS)).unwrap();
         let stepped = clock.add(exchange(3_000 * MS, -30 * MS.cast_signed(), MS, MS));
-        assert!(
-            matches!(stepped, Err(ClockError::Stepped { nanoseconds }) if nanoseconds < -28 * MS.cast_signed())
-        );
+        let most = -28 * MS.cast_signed();
+        assert!(matches!(stepped, Err(ClockError::Stepped { nanoseconds }) if nanoseconds < most));
         let backwards = Exchange { sent: 5, received: 9, replied: 8, arrived: 7 };
         assert_eq!(clock.add(backwards), Err(ClockError::Backwards));
     }

@@ -29,36 +29,36 @@ impl fmt::Display for LoadTime {
     }
 }
 
-/// What went wrong with one generator.
+/// Failure of one generator.
 #[derive(Debug, Error)]
 #[allow(missing_docs, reason = "the names say it")]
 pub enum Fault {
-    /// Its worker could not be started.
+    /// The worker could not be started.
     #[error("its worker cannot be started: {0}")]
     Launch(String),
     /// The host has another architecture or system, so that our program does not run there.
     #[error("it is {theirs}, and this pgdyno is made for {ours}")]
     Architecture {
-        /// This program's.
+        /// System and architecture of this program, as `uname -s -m` prints them.
         ours: String,
-        /// The host's.
+        /// System and architecture of the host.
         theirs: String,
     },
-    /// Its worker is another version.
+    /// The worker is of another version.
     #[error("its worker is {theirs}, and this is {ours}")]
     Version {
         /// This program's version.
         ours: String,
-        /// The worker's.
+        /// The worker's version.
         theirs: String,
     },
-    /// Its worker ended, or the connection to it did.
+    /// The worker or the connection to it ended.
     #[error("its worker ended ({0})")]
     Ended(String),
-    /// Nothing was heard of it.
+    /// The worker sent nothing for this long.
     #[error("nothing was heard of its worker for {} s", .0.as_secs())]
     Silent(Duration),
-    /// Its worker sent what the protocol does not allow.
+    /// The worker sent something that the protocol does not allow.
     #[error("its worker sent {0}")]
     Protocol(String),
     /// A second was lost on the way.
@@ -69,43 +69,47 @@ pub enum Fault {
         /// Number that came.
         found: u64,
     },
-    /// Its clock cannot be used.
+    /// The worker's clock cannot be used.
     #[error("{0}")]
     Clock(ClockError),
-    /// Its clock is not known well enough, or it began too early or too late.
+    /// The worker began too early or too late, or its clock is not known well enough to tell.
     #[error(
         "it began {:.3} ms from the agreed instant, known to ±{:.3} ms, beyond the {} ms allowed",
         *skew_ns as f64 / 1e6, *uncertainty_ns as f64 / 1e6, allowed.as_secs_f64() * 1e3
     )]
     StartSkew {
-        /// From the agreed instant to the actual start (nanoseconds).
+        /// Actual start minus the agreed instant (nanoseconds).
         skew_ns: i64,
-        /// How exactly that is known (nanoseconds).
+        /// Uncertainty of `skew_ns`, each way (nanoseconds).
         uncertainty_ns: u64,
-        /// Most that is allowed.
+        /// Limit of skew and uncertainty together.
         allowed: Duration,
     },
-    /// Its clock is not known well enough to agree on an instant.
-    #[error("its clock is known to ±{:.3} ms, beyond the {} ms allowed", *uncertainty_ns as f64 / 1e6, allowed.as_secs_f64() * 1e3)]
+    /// The worker's clock is not known well enough to agree on an instant.
+    #[error(
+        "its clock is known to ±{:.3} ms, beyond the {} ms allowed",
+        *uncertainty_ns as f64 / 1e6,
+        allowed.as_secs_f64() * 1e3
+    )]
     Uncertain {
-        /// How exactly it is known (nanoseconds).
+        /// Uncertainty of the clock, each way (nanoseconds).
         uncertainty_ns: u64,
-        /// Most that is allowed.
+        /// Limit of the uncertainty.
         allowed: Duration,
     },
-    /// Its counts cannot be added.
+    /// The worker's counts cannot be added to the others'.
     #[error("it counted {0}")]
     Counts(CountsError),
-    /// The sum of its seconds is not what it counted in all.
+    /// The worker's seconds do not add up to its total.
     #[error("its seconds add up to {seconds} transactions, and it counted {total}")]
     Sum {
-        /// Transactions in its seconds.
+        /// Transactions in the seconds (count).
         seconds: u64,
-        /// Transactions in all.
+        /// Transactions in the total (count).
         total: u64,
     },
-    /// A thread of it had hardly any time left, so that it, and not the server, may have set what
-    /// was measured.
+    /// A thread of the worker was busy nearly all the time, so that it, and not the server, may
+    /// have limited the throughput.
     #[error("it became saturated: a thread was busy {:.0}% of the window", share * 100.0)]
     Saturated {
         /// CPU time of the thread, as a share of the window.
@@ -113,11 +117,11 @@ pub enum Fault {
         /// First second of the load in which the thread was that busy, if there is one.
         since: Option<u64>,
     },
-    /// Its share of the load came to nothing.
+    /// The worker's share of the load failed.
     #[error("{reason}")]
     Load {
         reason: String,
-        /// What the user can do about it.
+        /// Advice to the user.
         help: Option<String>,
     },
 }
@@ -126,22 +130,21 @@ pub enum Fault {
 #[derive(Debug, Error)]
 #[allow(missing_docs, reason = "the names say it")]
 pub enum GeneratorsError {
-    /// The load cannot be dealt to them.
+    /// The load cannot be dealt to the generators.
     #[error("{0}")]
     Deal(DealError),
     /// A generator failed; the others were stopped.
     #[error("generator {name} {when}: {fault}")]
     Generator {
         name: String,
-        /// When it began, or was noticed.
+        /// When the fault began, or was noticed.
         when: LoadTime,
-        /// What went wrong.
         fault: Fault,
     },
     /// Workers did not come together.
     #[error("{0}")]
     Gather(GatherError),
-    /// The server does not let them in.
+    /// The server does not let generators in.
     #[error("the server cannot be told to let generators in: {0}")]
     Admission(String),
     /// The distributions of all seconds differ from those of the totals.
@@ -167,10 +170,10 @@ pub enum WorkerError {
     /// The orders ended.
     #[error("the coordinator ended the connection before the load was over")]
     Abandoned,
-    /// The load came to nothing.
+    /// The load failed.
     #[error("{0}")]
     Load(String),
-    /// It could not join.
+    /// The worker could not join.
     #[error(transparent)]
     Join(JoinError),
 }

@@ -18,11 +18,11 @@ const ENDING: Duration = Duration::from_secs(2);
 
 /// News of a worker.
 pub(crate) enum News {
-    /// Its process runs.
+    /// The worker's process runs.
     Launched(Launched),
-    /// It sent this.
+    /// The worker sent a report.
     Report(Box<Report>),
-    /// Nothing more comes of it.
+    /// The worker sends nothing more. Without a fault, its process is asked how it ended.
     Ended(Option<Fault>),
 }
 

@@ -50,16 +50,16 @@ pub struct Generator {
     pub name: String,
     /// Where its worker runs.
     pub place: Place,
-    /// Its part of the load, in proportion to the others'.
+    /// Part of the load, in proportion to the other generators' weights.
     pub weight: u32,
 }
 
-/// What a generator may do without making the load invalid.
+/// Limits beyond which a generator makes the load invalid.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
-    /// How far from the agreed instant it may begin, and how inexactly its clock may be known.
+    /// Largest skew of the start from the agreed instant, the clock's uncertainty included.
     pub max_start_skew: Duration,
-    /// Whether one of its threads may be busy all the time.
+    /// Whether a thread may be busy all the time.
     pub allow_saturated: bool,
 }
 
@@ -83,9 +83,9 @@ impl Default for Limits {
 pub struct Generators {
     /// One or more, in the order of their shares.
     pub list: Vec<Generator>,
-    /// What each may do.
+    /// Limits of each generator.
     pub limits: Limits,
-    /// How they join, where they do.
+    /// How workers join; none where this process starts them.
     pub join: Option<Join>,
 }
 
@@ -99,16 +99,17 @@ pub enum DealError {
          `ray:workers=NUMBER` or `join:NUMBER,listen=HOST:PORT,token=FILE`, not `{0}`"
     )]
     Launcher(String),
-    /// No number of workers in its range.
+    /// The number of workers is none or out of range.
     #[error("`{launcher}:{text}`: a number from 1 to {MOST} is expected")]
     Number {
         launcher: &'static str,
-        /// What stands in place of the number.
+        /// Text in place of the number.
         text: String,
     },
     /// An option that the launcher does not have, or not with such a value.
     #[error(
-        "`{0}`: `listen=HOST:PORT`, `wait=TIME` (such as 90s) or, with join, `token=FILE` is expected"
+        "`{0}`: `listen=HOST:PORT`, `wait=TIME` (such as 90s) or, with join, `token=FILE` is \
+         expected"
     )]
     Option(String),
     /// An option of `join` that it needs.
@@ -120,7 +121,7 @@ pub enum DealError {
     /// A weight that is no number above 0.
     #[error("`{0}`: a weight is a number from 1 to 1000")]
     Weight(String),
-    /// The same host twice.
+    /// A host is named twice.
     #[error("generator `{0}` is named twice; give it a weight instead: {0}*2")]
     Twice(String),
     /// Fewer clients than generators need.
@@ -229,8 +230,8 @@ pub fn host_name(host: &str) -> Result<String, DealError> {
 }
 
 impl Generators {
-    /// Deals the event loops of a load to the generators. Returns how many there are, and which each
-    /// generator runs.
+    /// Deals the event loops of a load to the generators. Returns how many there are, and which
+    /// each generator runs.
     ///
     /// There are at least as many as the weights need: two generators have two event loops, also
     /// where one was asked for. Clients and rate follow their event loops, as in one process.

@@ -34,7 +34,7 @@ const WATCH: Duration = Duration::from_millis(25);
 /// Before the start, the last part is spent looking at the clock: sleeping is not that exact.
 const SPIN: Duration = Duration::from_millis(1);
 
-/// What both threads share.
+/// State shared by the thread that reads orders and the one that offers the load.
 struct Shared<W> {
     cpus_allowed: Option<f64>,
     reports: Mutex<W>,
@@ -52,7 +52,7 @@ impl<W: Write> Shared<W> {
         u64::try_from(self.origin.elapsed().as_nanos()).unwrap_or(u64::MAX)
     }
 
-    /// Sends what `report` makes; a coordinator that is gone ends the load.
+    /// Sends the report that `report` makes; ends the load if the coordinator is gone.
     fn send(&self, report: impl FnOnce() -> Report) {
         let sent = match self.reports.lock() {
             Ok(mut to) => frame::write(&mut *to, &report()).is_ok(),
@@ -64,7 +64,7 @@ impl<W: Write> Shared<W> {
     }
 }
 
-/// What the calling thread waits for.
+/// Order that the calling thread waits for.
 enum Step {
     Prepare(Box<LoadDescription>),
     Start(Nanos),
@@ -73,8 +73,8 @@ enum Step {
 /// Serves one load: takes orders from `orders` and sends reports to `reports`. The process may use
 /// `cpus_allowed` CPUs' worth of time (count; none where that is not known).
 ///
-/// Once the orders end, or nothing came for ten seconds, the process ends within a second, even if the
-/// load does not.
+/// Once the orders end, or nothing came for ten seconds, the process ends within a second, even if
+/// the load does not.
 ///
 /// # Errors
 /// The system refuses a thread, the orders end, or the load comes to nothing.

@@ -1,11 +1,11 @@
-//! What a worker may be ordered, and when: a state machine without I/O.
+//! Orders that a worker may take, and when: a state machine without I/O.
 
 use std::net::SocketAddr;
 
 use crate::clock::Nanos;
 use crate::protocol::{LoadDescription, Order};
 
-/// What a worker has to do.
+/// One thing for a worker to do, after an order.
 #[derive(Debug)]
 pub enum WorkerAction {
     /// Answer an exchange of time stamps that began at this time of the coordinator's.
@@ -31,14 +31,14 @@ pub struct WrongOrder {
 /// State of a worker.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum WorkerState {
-    /// It said hello.
+    /// Said hello.
     #[default]
     Idle,
-    /// It connects its clients, or all are connected.
+    /// Connects its clients, or has connected all.
     Prepared,
-    /// The load runs, or begins at a known time.
+    /// Runs the load, or will begin it at a known time.
     Going,
-    /// It was stopped.
+    /// Stopped.
     Stopped,
 }
 
@@ -54,7 +54,7 @@ impl std::fmt::Display for WorkerState {
 }
 
 impl WorkerState {
-    /// Takes an order. Returns what is to be done.
+    /// Takes an order; returns the action that it asks for.
     ///
     /// # Errors
     /// [`WrongOrder`].

@@ -1,4 +1,4 @@
-//! What a store keeps of a run.
+//! Record of a run for the store (`--store`).
 
 use std::time::{Duration, SystemTime};
 

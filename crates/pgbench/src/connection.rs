@@ -44,9 +44,9 @@ impl Notices {
 /// Connects for setup. If the server wants a password and none is given, asks for it once, at the
 /// terminal.
 ///
-/// `purpose` is that of the session: `initialization` or `setup`. Unless it `asks`, the server is sent
-/// no statement. Notes on the options go to `err`, however the connection ends: a password file that is
-/// not used may be why it fails.
+/// `purpose` is that of the session: `initialization` or `setup`. Unless it `asks`, the server is
+/// sent no statement. Notes on the options go to `err`, however the connection ends: a password
+/// file that is not used may be why it fails.
 pub(crate) fn connect(
     connect: &ConnectOptions,
     purpose: &str,

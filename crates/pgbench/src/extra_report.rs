@@ -1,4 +1,4 @@
-//! What pgdyno adds to pgbench's report.
+//! Lines that pgdyno adds to pgbench's report.
 
 use std::fmt::Write as _;
 
@@ -158,7 +158,8 @@ fn statements(text: &mut String, number: usize, script: &ScriptMeasurement) {
         let kept = script.statements.len();
         let _ = writeln!(
             text,
-            "pgdyno: script {number}: such latencies are kept of its first {kept} statements, not of all {sql}"
+            "pgdyno: script {number}: such latencies are kept of its first {kept} statements, not \
+             of all {sql}"
         );
     }
 }

@@ -29,7 +29,10 @@ pub(crate) enum OptionError {
     Unrecognized(String),
     #[error("invalid option -- '{0}'")]
     InvalidLetter(char),
-    #[error("option '--{text}' is ambiguous; possibilities: {}", names.iter().map(|name| format!("'--{name}'")).collect::<Vec<_>>().join(" "))]
+    #[error(
+        "option '--{text}' is ambiguous; possibilities: {}",
+        names.iter().map(|name| format!("'--{name}'")).collect::<Vec<_>>().join(" ")
+    )]
     Ambiguous { text: String, names: Vec<&'static str> },
     #[error("option '--{0}' doesn't allow an argument")]
     SuperfluousArgument(&'static str),
@@ -37,7 +40,10 @@ pub(crate) enum OptionError {
     MissingArgument(&'static str),
     #[error("option requires an argument -- '{0}'")]
     MissingArgumentOfLetter(char),
-    #[error("unknown dialect \"{asked}\"; known are {}: the report of an older pgbench is another", Dialect::all().rev().map(|known| known.to_string()).collect::<Vec<_>>().join(", "))]
+    #[error(
+        "unknown dialect \"{asked}\"; known are {}: the report of an older pgbench is another",
+        Dialect::all().rev().map(|known| known.to_string()).collect::<Vec<_>>().join(", ")
+    )]
     UnknownDialect { asked: String },
 }
 
@@ -179,11 +185,13 @@ pub(crate) fn choose(args: &[OsString]) -> Result<(Dialect, Parsed, Option<Strin
         }
         let note = match refused {
             Some((newer, why)) => Some(format!(
-                "options read as pgbench {dialect} reads them (--dialect={dialect}); for pgbench {newer}: {why}"
+                "options read as pgbench {dialect} reads them (--dialect={dialect}); for pgbench \
+                 {newer}: {why}"
             )),
             None if is_named && is_read_by(args, Dialect::BEFORE_DBNAME, |_| true) => {
                 Some(format!(
-                    "-d read as the database's name, as from pgbench 17 on; --dialect={} reads it as debug",
+                    "-d read as the database's name, as from pgbench 17 on; --dialect={} reads \
+                     it as debug",
                     Dialect::BEFORE_DBNAME
                 ))
             }

@@ -33,7 +33,7 @@ const SECTIONS: [Section; 5] = [
 
 const BENCHMARKING: &str = "Benchmarking options";
 
-/// Whether it means one thing with `-i` and another without.
+/// Whether the flag means one thing with `-i` and another without.
 fn is_twofold(flag: &Flag) -> bool {
     matches!(flag.long, "no-vacuum" | "scale")
 }
@@ -45,15 +45,15 @@ fn selects(flag: &Flag) -> bool {
 /// An option of the newest pgbench, or one that pgdyno adds.
 #[derive(Clone, Copy, Debug)]
 pub struct OptionHelp {
-    /// The heading it stands under.
+    /// Heading of the option's section.
     pub heading: &'static str,
-    /// Its letter, without the dash.
+    /// Letter of the option, without the dash.
     pub short: Option<char>,
-    /// Its name, without the dashes.
+    /// Name of the option, without the dashes.
     pub long: &'static str,
-    /// What its argument is called; none if it takes none.
+    /// Name of the argument, such as `NUM`; none if the option takes none.
     pub argument: Option<&'static str>,
-    /// What it does, in some words.
+    /// Effect of the option, in a few words.
     pub meaning: &'static str,
 }
 
@@ -69,10 +69,11 @@ pub fn options() -> impl Iterator<Item = OptionHelp> {
     })
 }
 
-/// The options of pgbench `dialect`, and pgdyno's own.
+/// Returns the help text: the options of pgbench `dialect`, and pgdyno's own.
 pub(crate) fn text(dialect: Dialect) -> String {
     let mut text = format!(
-        "pgdyno runs PostgreSQL's pgbench: its scripts, its options (of pgbench {dialect}), its report.\n\n\
+        "pgdyno runs PostgreSQL's pgbench: its scripts, its options (of pgbench {dialect}), its \
+         report.\n\n\
          Usage:\n  pgbench [OPTION]... [DBNAME]\n"
     );
     for (heading, belongs) in SECTIONS {
@@ -91,7 +92,8 @@ pub(crate) fn text(dialect: Dialect) -> String {
         flags.into_iter().for_each(|flag| option(&mut text, flag));
     }
     text.push_str(
-        "\nExit status: 0 the run is complete; 1 the request cannot be carried out; 2 clients gave up, and\n\
+        "\nExit status: 0 the run is complete; 1 the request cannot be carried out; 2 clients gave \
+         up, and\n\
          the report is of what there was; 130 a signal ended it.\n",
     );
     text

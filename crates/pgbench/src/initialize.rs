@@ -334,7 +334,8 @@ impl Work<'_> {
         for Filling { table, columns, rows_per_scale, values, .. } in &FILLED {
             let rows = u64::from(self.what.scale) * rows_per_scale;
             self.execute(&format!(
-                "insert into {} ({columns}) select {values} from pg_catalog.generate_series(1, {rows}) as n",
+                "insert into {} ({columns}) select {values} from pg_catalog.generate_series(1, \
+                 {rows}) as n",
                 names.spelled(table)
             ))?;
         }
@@ -379,7 +380,8 @@ impl Work<'_> {
         ] {
             let (name, other) = (names.spelled(table), names.spelled(other));
             self.execute(&format!(
-                "alter table {name} add constraint {table}_{column}_fkey foreign key ({column}) references {other}"
+                "alter table {name} add constraint {table}_{column}_fkey foreign key ({column}) \
+                 references {other}"
             ))?;
         }
         Ok("foreign keys")
@@ -418,7 +420,8 @@ impl Lines<'_> {
             false => String::new(),
         };
         let line = format!(
-            "{done} of {} tuples ({percent}%){of_table} done (elapsed {elapsed:.2} s, remaining {remaining:.2} s)",
+            "{done} of {} tuples ({percent}%){of_table} done (elapsed {elapsed:.2} s, remaining \
+             {remaining:.2} s)",
             self.rows
         );
         if !self.what.on_terminal {

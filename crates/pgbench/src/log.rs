@@ -114,8 +114,8 @@ fn epoch(time: SystemTime) -> Duration {
 ///
 /// Failures of other kinds than serialization and deadlock end clients unless they go on.
 fn counts(run: &Run, outcome: LoggedOutcome) -> bool {
-    run.continue_on_error
-        || !matches!(outcome, LoggedOutcome::Failed(f) if f != FailureKind::Serialization && f != FailureKind::Deadlock)
+    let ends_client = |kind| !matches!(kind, FailureKind::Serialization | FailureKind::Deadlock);
+    run.continue_on_error || !matches!(outcome, LoggedOutcome::Failed(kind) if ends_client(kind))
 }
 
 /// A line for each transaction.

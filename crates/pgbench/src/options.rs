@@ -1,4 +1,4 @@
-//! What the options ask for, judged as pgbench judges it.
+//! Reads a command line into a [`Request`], and refuses it where pgbench would.
 
 use std::ffi::OsString;
 use std::io::IsTerminal as _;
@@ -17,7 +17,8 @@ use crate::values::seed;
 /// Files beside the load's: of signals, of the session that sets up, of results (count).
 const BESIDE_LOAD: usize = 8;
 
-/// Judges a command line; with notes where its reading depends on the version of pgbench.
+/// Reads a command line. Returns the request, and notes where the reading depends on the version of
+/// pgbench.
 ///
 /// # Errors
 /// pgbench would refuse the command line.
@@ -145,7 +146,8 @@ impl Reading {
             self.run.max_tries > 0
                 || self.run.latency_limit_ms.is_some()
                 || self.run.seconds.is_some(),
-            "an unlimited number of transaction tries can only be used with --latency-limit or a duration (-T)",
+            "an unlimited number of transaction tries can only be used with --latency-limit \
+             or a duration (-T)",
         )?;
         require(
             !(self.run.exit_on_abort && self.run.continue_on_error),
@@ -159,8 +161,8 @@ impl Reading {
         Ok(Request::Run(Box::new(self.run)))
     }
 
-    /// Deals the run to its generators, which may take more threads; without any, this process is to
-    /// have the open files that it needs.
+    /// Deals the run to its generators, which may take more threads; without any, this process is
+    /// to have the open files that it needs.
     fn judge_generators(&mut self) -> Result<(), UsageError> {
         let run = &mut self.run;
         require(
@@ -194,7 +196,8 @@ impl Reading {
             ),
             (
                 !(is_sampled && is_aggregated),
-                "log sampling (--sampling-rate) and aggregation (--aggregate-interval) cannot be used at the same time",
+                "log sampling (--sampling-rate) and aggregation (--aggregate-interval) cannot be \
+                 used at the same time",
             ),
             (
                 is_logged || !is_aggregated,
@@ -211,7 +214,8 @@ impl Reading {
             require(
                 interval <= seconds,
                 format!(
-                    "number of seconds for aggregation ({interval}) must not be higher than test duration ({seconds})"
+                    "number of seconds for aggregation ({interval}) must not be higher than test \
+                     duration ({seconds})"
                 ),
             )?;
             require(

@@ -17,12 +17,12 @@ use crate::usage_error::UsageError;
 /// The most scripts one run may mix.
 const MAX_SCRIPTS: usize = 128;
 
-/// What a command line asks for.
+/// Request of a command line.
 #[derive(Debug)]
 pub(crate) enum Request {
-    /// Print this, and nothing more.
+    /// Print a text on standard output, and nothing more.
     Print(String),
-    /// Say this on standard error, where pgbench shows its scripts, and nothing more.
+    /// Print a text on standard error, where pgbench shows its scripts, and nothing more.
     Say(String),
     /// Make the tables.
     Initialize(Box<Initialize>),

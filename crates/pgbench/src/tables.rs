@@ -42,8 +42,8 @@ impl Names {
         let names = list(&mut schemas.iter().map(String::as_str));
         let query = format!(
             "select c.relname, n.nspname from pg_catalog.pg_class c \
-             join pg_catalog.pg_namespace n on n.oid = c.relnamespace where c.relname in ({tables}) \
-             and n.nspname = any (array[{names}]::text[])"
+             join pg_catalog.pg_namespace n on n.oid = c.relnamespace where c.relname in \
+             ({tables}) and n.nspname = any (array[{names}]::text[])"
         );
         let mut found: BTreeMap<String, usize> = BTreeMap::new();
         for message in client.simple_query(&query).map_err(|e| failed(&e, &query))? {
@@ -112,7 +112,8 @@ pub(crate) fn look(
     if run.scale.is_some() {
         let _ = writeln!(
             err,
-            "pgbench: warning: scale option ignored, using count from pgbench_branches table ({scale})"
+            "pgbench: warning: scale option ignored, using count from pgbench_branches table \
+             ({scale})"
         );
     }
     // Servers before 10 have no partitions of this kind.

@@ -1,5 +1,5 @@
-//! What watching costs the load: the same load unwatched, with its live file, and watched through
-//! `serve`, in turn, on one server.
+//! Cost of watching a load: it runs unwatched, with its live file, and watched through `serve`, in
+//! turn, on one server.
 //!
 //! `cargo bench -p pgdyno-web --bench live_cost -- [ROUNDS] [SECONDS] [CLIENTS]`
 //!

@@ -1,8 +1,8 @@
 //! Who may ask: hosts, origins, and the token.
 //!
 //! - A page of another site cannot read or write: its requests have a foreign `Origin` or
-//!   `Sec-Fetch-Site`. A name of its own that it points at this machine (DNS rebinding) is a foreign
-//!   `Host`.
+//!   `Sec-Fetch-Site`. A name of its own that it points at this machine (DNS rebinding) is a
+//!   foreign `Host`.
 //! - Beyond this machine a token is needed. The first visit brings it in the URL and gets a cookie;
 //!   the redirect takes it out of the URL. Programs send `Authorization: Bearer TOKEN`.
 
@@ -50,7 +50,7 @@ pub(crate) struct Access {
     base: BasePath,
 }
 
-/// What a visitor must know. It has no `Debug`: it is a secret.
+/// Secret that a visitor has to show. Without `Debug`, so that no log can hold it.
 struct Token {
     text: String,
     /// Key of the comparison: what is compared tells nothing of the token.
@@ -160,8 +160,8 @@ pub(crate) async fn check(
     }
     let Some(token) = &access.token else { return next.run(request).await };
     if let Some(rest) = visit(token, &request) {
-        // `Strict` would keep the cookie from the page that a link of another site, a mail or a chat
-        // leads to. What asks for data is refused there by its origin.
+        // `Strict` would keep the cookie from the page that a link of another site, a mail or a
+        // chat leads to. What asks for data is refused there by its origin.
         let Access { cookie, base, .. } = &*access;
         let cookie = format!("{cookie}={}; Path={base}/; HttpOnly; SameSite=Lax", token.text);
         let headers = [(header::LOCATION, format!("{base}{rest}")), (header::SET_COOKIE, cookie)];
@@ -181,8 +181,8 @@ pub(crate) async fn check(
 
 /// Refuses requests of pages of other sites.
 ///
-/// Browsers say where a request comes from; programs do not, and have no cookies to abuse. A link on
-/// another site may open a page of this server, and nothing else.
+/// Browsers say where a request comes from; programs do not, and have no cookies to abuse. A link
+/// on another site may open a page of this server, and nothing else.
 fn check_origin(
     method: &Method,
     headers: &HeaderMap,

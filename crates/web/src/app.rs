@@ -1,4 +1,4 @@
-//! What all requests share.
+//! State shared by all requests.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -19,7 +19,7 @@ use crate::pages::Pages;
 use crate::response::ApiError;
 use crate::stores::Stores;
 
-/// What all requests share.
+/// The store, its pages and watched runs, as all requests share them.
 pub(crate) struct App {
     pub(crate) stores: Stores,
     pub(crate) pages: Pages,
@@ -35,7 +35,8 @@ pub(crate) struct App {
 }
 
 impl App {
-    /// Serves the store that `stores` opens, with the digests that are known, under the path `base`.
+    /// Serves the store that `stores` opens, with the digests that are known, under the path
+    /// `base`.
     pub(crate) fn new(
         stores: Stores,
         digests: DigestCache,
@@ -69,7 +70,7 @@ impl App {
         *self.ending.borrow()
     }
 
-    /// Returns what becomes true once the server ends.
+    /// Returns a channel whose value becomes true once the server ends.
     pub(crate) fn ending(&self) -> watch::Receiver<bool> {
         self.ending.subscribe()
     }

@@ -39,8 +39,8 @@ impl ServeError {
                 io::ErrorKind::AddrInUse => {
                     let ip = address.ip();
                     return Some(format!(
-                        "another program listens there, perhaps another `pgdyno serve`: name another \
-                         port with `--listen`, or take a free one with `--listen {}`",
+                        "another program listens there, perhaps another `pgdyno serve`: name \
+                         another port with `--listen`, or take a free one with `--listen {}`",
                         SocketAddr::new(ip, 0)
                     ));
                 }
@@ -55,8 +55,8 @@ impl ServeError {
                  by `(umask 077; openssl rand -hex 32 > FILE)`"
             }
             Self::Token { .. } => {
-                "write at least 16 letters, digits, `-`, `_` or `.` into one line, such as by `(umask \
-                 077; openssl rand -hex 32 > FILE)`"
+                "write at least 16 letters, digits, `-`, `_` or `.` into one line, such as by \
+                 `(umask 077; openssl rand -hex 32 > FILE)`"
             }
             Self::Random(_) | Self::Threads(_) => return None,
         };

@@ -4,12 +4,13 @@
 //!
 //! 1. `server` accepts the connection, within bounds of number and time.
 //! 2. `access` refuses foreign hosts and origins, and whoever lacks the token.
-//! 3. `routes` finds the handler of the path. Paths outside `/api` get the front end (`web/`), which
-//!    asks for its data.
+//! 3. `routes` finds the handler of the path. Paths outside `/api` get the front end (`web/`),
+//!    which asks for its data.
 //! 4. `api` reads the store, on a thread that may block, and answers with JSON.
 //!
 //! The store is opened for reading only. Notes and digests of runs lie in files of their own beside
-//! it. Runs in progress tell of themselves through their live files; the store's lock is not needed.
+//! it. Runs in progress tell of themselves through their live files; the store's lock is not
+//! needed.
 
 mod access;
 mod api;

@@ -1,4 +1,4 @@
-//! The list of what the store holds, read again only when the store has changed.
+//! List of the store's contents, read again only when the store has changed.
 
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -13,9 +13,9 @@ use serde::Serialize;
 use crate::response::ApiError;
 use crate::stores::Connection;
 
-/// What a store holds, newest first.
+/// Contents of a store, newest first.
 pub(crate) struct Contents {
-    /// Another one for each state of the store that was read.
+    /// Number of the reading: another one for each state of the store that was read.
     pub(crate) version: u64,
     pub(crate) runs: Vec<ListedRun>,
     pub(crate) others: Vec<OtherRow>,
@@ -33,7 +33,7 @@ impl Contents {
     }
 }
 
-/// What a store holds beside runs.
+/// Kind of a result that is no run.
 #[derive(Clone, Copy, Debug, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
@@ -50,22 +50,21 @@ pub(crate) enum OtherKind {
 #[derive(Clone, Debug, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub(crate) struct OtherRow {
-    /// Its id.
+    /// Id of the result.
     id: String,
-    /// What it is.
+    /// Kind of the result.
     kind: OtherKind,
-    /// What was probed or crashed; the imported report's file.
+    /// Storage that was probed or crashed; the imported report's file.
     name: String,
-    /// The run that it belongs to; none for one by itself.
+    /// Id of the run that the result belongs to; null for one by itself.
     run: Option<String>,
-    /// When it began; of an import, when it was imported.
+    /// When the probe or the tests began; of an import, when it was imported.
     started_at: String,
     /// `completed` or `incomplete`; the verdict of crash tests; what was recognised in an import.
     state: String,
 }
 
 impl OtherRow {
-    /// Its id.
     pub(crate) fn id(&self) -> &str {
         &self.id
     }
@@ -87,7 +86,7 @@ struct Known {
 }
 
 impl Listing {
-    /// Returns what the store at `path` holds now.
+    /// Returns the contents of the store at `path` as they are now.
     ///
     /// # Errors
     /// The store cannot be opened or read.

@@ -22,12 +22,12 @@ use serde::Serialize;
 pub(crate) struct ApiError {
     #[serde(skip)]
     status: StatusCode,
-    /// What was attempted, on what, and what was found.
+    /// Message: the attempt, its object, and what was found.
     error: String,
-    /// What to do; none where there is nothing to recommend.
+    /// Advice; null where there is none.
     help: Option<String>,
-    /// Of two results that differ in what must be equal: what could be what is compared (`by`). Null
-    /// of another error.
+    /// Factors that could be named by `by`, where two results differ in something that must be
+    /// equal; null for any other error.
     comparable_by: Option<Vec<String>>,
 }
 
@@ -42,7 +42,7 @@ impl ApiError {
         Self { help: Some(plain(&help.into())), ..self }
     }
 
-    /// What was attempted, on what, and what was found.
+    /// Returns the message, without advice.
     pub(crate) fn text(self) -> String {
         self.error
     }

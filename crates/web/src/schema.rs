@@ -1,7 +1,8 @@
 //! The JSON Schema of the API, made from the types of its documents.
 //!
-//! It is made in tests only, and kept in `schema/api.json`: [`SCHEMA`]. It describes an object whose
-//! keys are the API's paths: each value is what its path answers. The front end's types come from it.
+//! It is made in tests only, and kept in `schema/api.json`: [`SCHEMA`]. It describes an object
+//! whose keys are the API's paths: each value is what its path answers. The front end's types come
+//! from it.
 
 #![allow(clippy::unwrap_used)] // helpers of tests fail as tests do
 
@@ -69,8 +70,8 @@ fn answers(generator: &mut SchemaGenerator) -> Map<String, Value> {
     answers.into_iter().map(|(path, schema)| (path.to_owned(), schema.to_value())).collect()
 }
 
-/// Puts descriptions on one line without links between Rust's items, and removes the sizes of Rust's
-/// numbers.
+/// Puts descriptions on one line without links between Rust's items, and removes the sizes of
+/// Rust's numbers.
 fn in_plain_words(schema: &mut Schema) {
     transform_subschemas(&mut in_plain_words, schema);
     schema.remove("format");

@@ -47,7 +47,7 @@ const LOOK_EVERY: Duration = Duration::from_millis(50);
 /// Time that requests in progress have once the server ends.
 const END_WITHIN: Duration = Duration::from_millis(500);
 
-/// What to serve, where, and to whom.
+/// Options of the server: store, address, access.
 #[derive(Clone, Debug)]
 pub struct Options {
     /// The store.
@@ -126,8 +126,8 @@ async fn listen(
     Ok(())
 }
 
-/// Accepts connections until `stop` is set. Returns the places of connections; each that is taken serves
-/// one, until that ends or the channel that `ending` returns says so.
+/// Accepts connections until `stop` is set. Returns the places of connections; each that is taken
+/// serves one, until that ends or the channel that `ending` returns says so.
 pub(crate) async fn accept(
     listener: &TcpListener,
     router: Router,

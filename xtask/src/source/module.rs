@@ -15,7 +15,7 @@ pub(crate) type FileId = usize;
 pub(crate) struct Module {
     pub(crate) file: FileId,
     pub(crate) parent: Option<ModuleId>,
-    /// Its items, without those of test builds.
+    /// Items of the module, without those of test builds.
     pub(crate) items: Vec<Item>,
     pub(super) scope: Scope,
 }
@@ -29,7 +29,7 @@ pub(super) struct Scope {
     pub(super) variants: HashMap<String, Vec<String>>,
 }
 
-/// What a name stands for.
+/// Item, module or import that a name is bound to.
 #[derive(Clone, Debug)]
 pub(super) enum Binding {
     /// An item that is defined here.

@@ -12,7 +12,7 @@ use crate::error::Error;
 pub(crate) struct CrateSource {
     /// The name as in `use`: `pgdyno_model`.
     pub(crate) library: String,
-    /// Its source files, relative to its folder.
+    /// Source files, relative to the crate's folder.
     pub(crate) files: Vec<PathBuf>,
     /// All modules but those of test builds; parents before their children.
     pub(crate) modules: Vec<Module>,

@@ -3,7 +3,7 @@
 use super::module::{Binding, FileId, Import, ModuleId, Scope};
 use super::read::CrateSource;
 
-/// What a path leads to within its crate.
+/// Item or module that a path leads to, within its crate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Target {
     /// An item that this file defines, or something that belongs to it, such as a variant.
@@ -128,7 +128,8 @@ impl CrateSource {
         found
     }
 
-    /// Returns what `name` stands for among the names that `glob`, a `use …::*` of `module`, brings.
+    /// Returns what `name` stands for among the names that `glob`, a `use …::*` of `module`,
+    /// brings.
     fn lookup_in_glob(
         &self,
         module: ModuleId,
@@ -184,7 +185,8 @@ impl CrateSource {
     pub(super) fn resolve_macro(&self, mut module: ModuleId, name: &str) -> Option<FileId> {
         loop {
             let is_here = self.modules[module].items.iter().any(|item| {
-                matches!(item, syn::Item::Macro(item) if item.ident.as_ref().is_some_and(|i| i == name))
+                let syn::Item::Macro(item) = item else { return false };
+                item.ident.as_ref().is_some_and(|ident| ident == name)
             });
             if is_here {
                 return Some(self.modules[module].file);

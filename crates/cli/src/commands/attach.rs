@@ -38,12 +38,12 @@ pub(crate) struct Options {
 enum Watched {
     /// The run ended.
     Ended {
-        /// How, as `show` names it.
+        /// State of the run, as `show` names it.
         state: String,
-        /// Why it could not go on.
+        /// Why the run could not go on.
         error: Option<String>,
     },
-    /// Its process died.
+    /// The run's process died.
     Died,
     /// A signal came to this process.
     Left,
@@ -62,7 +62,8 @@ pub(crate) fn run(options: &Options, context: &Context) -> Result<ExitStatus, Co
         Watched::Died => Err(CommandError::RunDied { run, pid: follower.run().owner.pid }),
         Watched::Left => {
             print_stderr(&format!(
-                "run {run} goes on; `pgdyno attach {run}` shows it again, `pgdyno stop {run}` ends it after the trial"
+                "run {run} goes on; `pgdyno attach {run}` shows it again, `pgdyno stop {run}` ends \
+                 it after the trial"
             ));
             Ok(ExitStatus::Interrupted)
         }

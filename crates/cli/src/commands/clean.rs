@@ -66,8 +66,8 @@ fn print_kept_crashes() {
     }
     if let Some(newest) = stretches.last() {
         print(&format!(
-            "kept: what {} crash tests recorded and did not judge to the end takes {}; `pgdyno crash \
-             --resume {}` goes on, `pgdyno clean --crashes` removes it",
+            "kept: what {} crash tests recorded and did not judge to the end takes {}; \
+             `pgdyno crash --resume {}` goes on, `pgdyno clean --crashes` removes it",
             stretches.len(),
             bytes(&stretches),
             newest.id

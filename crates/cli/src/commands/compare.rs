@@ -14,7 +14,7 @@ use crate::output::print;
 use crate::render::to_json;
 use crate::shared_options::StoreOption;
 
-/// What may differ between the two sides of a comparison.
+/// Options on what must be equal on both sides of a comparison.
 #[derive(Args, Clone, Debug)]
 pub(crate) struct EqualityOptions {
     /// Compare by FACTOR: allow it to differ between the two sides. FACTOR is a factor of the
@@ -25,14 +25,14 @@ pub(crate) struct EqualityOptions {
     /// Compare even if things differ that must be equal
     #[arg(long)]
     pub(crate) force: bool,
-    /// Judge two runs by earlier runs of their own experiment only, not by repeated runs of others on
-    /// the host (`pgdyno noise`)
+    /// Judge two runs by earlier runs of their own experiment only, not by repeated runs of others
+    /// on the host (`pgdyno noise`)
     #[arg(long)]
     pub(crate) own_runs: bool,
 }
 
 impl EqualityOptions {
-    /// Returns what is asked of a comparison with `gates`.
+    /// Returns the options of a comparison with `gates`.
     pub(super) fn asked(&self, gates: Vec<Gate>) -> CompareOptions {
         let Self { by, force, own_runs } = self.clone();
         CompareOptions { by, force, own_runs_only: own_runs, gates }

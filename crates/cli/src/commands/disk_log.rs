@@ -80,8 +80,9 @@ fn summary(log: &DiskLog) -> String {
     }
     let count = |value: u64| format::count(value);
     format!(
-        "a disk of {} bytes: {} events\n  writes: {} ({} bytes, {} of them stored once)\n  discards: {}\n  \
-         flushes: {}, and {} acknowledged and not done\n  writes lost at power cuts: {}\n",
+        "a disk of {} bytes: {} events\n  writes: {} ({} bytes, {} of them stored once)\n  \
+         discards: {}\n  flushes: {}, and {} acknowledged and not done\n  \
+         writes lost at power cuts: {}\n",
         count(log.size),
         count(log.events.len() as u64),
         count(writes),

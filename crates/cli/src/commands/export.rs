@@ -16,7 +16,7 @@ pub(crate) struct Options {
     /// The run to export
     #[arg(value_name = "RUN", default_value = "latest")]
     pub(crate) run: String,
-    /// What to write
+    /// Format of the export
     #[arg(long, value_enum)]
     pub(crate) format: Format,
     /// Write to PATH: a file, or for csv and parquet a new or empty folder; `-` is standard output

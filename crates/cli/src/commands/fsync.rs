@@ -27,7 +27,13 @@ pub(crate) struct Options {
     #[arg(long, value_name = "TIME", default_value = "5s", value_parser = parse_duration)]
     pub(crate) duration: Span,
     /// Duration of each test in seconds, as in pg_test_fsync
-    #[arg(short = 's', long, value_name = "SECS", conflicts_with = "duration", value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(
+        short = 's',
+        long,
+        value_name = "SECS",
+        conflicts_with = "duration",
+        value_parser = clap::value_parser!(u32).range(1..)
+    )]
     pub(crate) secs_per_test: Option<u32>,
     /// Print JSON
     #[arg(long)]

@@ -30,7 +30,12 @@ pub(crate) struct Options {
     #[arg(long, value_enum)]
     pub(crate) strategy: Option<Strategy>,
     /// Share of blanks in filler columns. 100 is what pgbench writes; 0 hardly compresses
-    #[arg(long, value_name = "PERCENT", default_value = "100", value_parser = clap::value_parser!(u8).range(..=100))]
+    #[arg(
+        long,
+        value_name = "PERCENT",
+        default_value = "100",
+        value_parser = clap::value_parser!(u8).range(..=100)
+    )]
     pub(crate) filler_compress_percentage: u8,
     /// Seed for generated rows. Output does not depend on `--jobs`
     #[arg(long, default_value = "1")]
@@ -118,7 +123,8 @@ fn print_result(loaded: Loaded) {
     let (rows_per_s, megabytes_per_s) =
         (loaded.rows as f64 / seconds, loaded.bytes as f64 / 1e6 / seconds);
     print(&format!(
-        "{}: {} rows in {seconds:.2} s, keys and VACUUM included ({rows_per_s:.0} rows/s, {megabytes_per_s:.1} MB/s on the wire)",
+        "{}: {} rows in {seconds:.2} s, keys and VACUUM included ({rows_per_s:.0} rows/s, \
+         {megabytes_per_s:.1} MB/s on the wire)",
         loaded.what, loaded.rows
     ));
     if let Some((what, share)) = loaded.limit {

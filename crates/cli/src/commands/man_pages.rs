@@ -22,12 +22,12 @@ pub(crate) struct Options {
     pub(crate) folder: PathBuf,
 }
 
-/// What a page tells beside its options.
+/// Contents of a page beside the command's options.
 struct Page {
     name: &'static str,
-    /// Exit statuses beside those that every command has.
+    /// Exit statuses beyond those of every command.
     statuses: &'static [u8],
-    /// Commands, each with what it does.
+    /// Example commands, each with the question that it answers.
     examples: &'static [(&'static str, &'static str)],
     /// Pages to see, beside pgdyno's own.
     see_also: &'static [&'static str],
@@ -294,7 +294,8 @@ const FILES: &[(&str, &str, &[&str])] = &[
     ),
     (
         "$XDG_DATA_HOME/pgdyno/store.sqlite3.live/",
-        "Live files of runs that work, and logs of detached runs. The folder lies beside the store.",
+        "Live files of runs that work, and logs of detached runs. The folder lies beside the \
+         store.",
         &["run", "stop"],
     ),
     (

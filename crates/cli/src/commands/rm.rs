@@ -108,7 +108,8 @@ fn print_what_stays(store: &Store, records: &[Stored]) {
         }
         if let Some(kept) = kept.iter().find(|kept| kept.id == id) {
             print_line(&format!(
-                "files of failed rounds of {id} stay, {}: {}; `pgdyno clean --crashes` removes them",
+                "files of failed rounds of {id} stay, {}: {}; `pgdyno clean --crashes` \
+                 removes them",
                 Bytes(kept.bytes),
                 kept.path.display()
             ));

@@ -1,6 +1,7 @@
 //! `pgdyno worker`: offers a share of a load, or samples its host's telemetry (`--observe`).
 //!
-//! pgdyno starts this command itself, here or by `ssh`; or a scheduler does, and it joins (`--join`).
+//! pgdyno starts this command itself, here or by `ssh`; or a scheduler does, and it joins
+//! (`--join`).
 
 use std::path::PathBuf;
 

@@ -49,7 +49,7 @@ pub(crate) struct Display {
     writer: Option<JoinHandle<()>>,
 }
 
-/// What the callers and the writer share.
+/// State shared by callers and the writer's thread.
 struct Shared {
     form: Form,
     state: Mutex<State>,

@@ -6,9 +6,12 @@ use crate::support::World;
 fn pgbench(transactions: u32) -> String {
     let tps = f64::from(transactions) / 900.01;
     format!(
-        "transaction type: <builtin: TPC-B (sort of)>\nscaling factor: 100\nquery mode: prepared\nnumber of clients: 16\n\
-         number of threads: 8\nduration: 900 s\nnumber of transactions actually processed: {transactions}\n\
-         latency average = {:.3} ms\ninitial connection time = 20.000 ms\ntps = {tps:.6} (without initial connection time)\n\n",
+        "transaction type: <builtin: TPC-B (sort of)>\nscaling factor: 100\nquery mode: prepared\n\
+         number of clients: 16\n\
+         number of threads: 8\nduration: 900 s\n\
+         number of transactions actually processed: {transactions}\n\
+         latency average = {:.3} ms\ninitial connection time = 20.000 ms\n\
+         tps = {tps:.6} (without initial connection time)\n\n",
         16_000.0 / tps
     )
 }

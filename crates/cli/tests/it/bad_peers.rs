@@ -10,10 +10,10 @@ use crate::support::fake_server::{FakeServer, Mode};
 use crate::support::{Ended, World, ended, signal};
 use pgdyno_test_support::wait_for;
 
-/// What ends a hang; no measure of anything.
+/// Time after which a command counts as hung and is killed.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// Waits for `child`, which is ended where it hangs.
+/// Waits for `child`; kills it and panics after [`PATIENCE`].
 fn end_of(mut child: Child, what: &str) -> Ended {
     let patience = Instant::now() + PATIENCE;
     while child.try_wait().unwrap().is_none() {
@@ -198,8 +198,8 @@ fn a_lock_that_somebody_holds_is_no_reason_to_be_deaf() {
             "begin; lock table pgbench_branches in access exclusive mode; select pg_sleep(600)";
         let holder = scope.spawn(|| server.asked("our", lock));
         until(
-            "select count(*) from pg_locks where mode = 'AccessExclusiveLock' and granted and relation = \
-               'pgbench_branches'::regclass",
+            "select count(*) from pg_locks where mode = 'AccessExclusiveLock' and granted and \
+             relation = 'pgbench_branches'::regclass",
             "1",
         );
         for args in ["pgbench -S our", "pgbench -S -C our", "pgbench -i our"] {
@@ -217,7 +217,8 @@ fn a_lock_that_somebody_holds_is_no_reason_to_be_deaf() {
         }
         server.ask(
             "our",
-            "select pg_terminate_backend(pid) from pg_stat_activity where query like '%pg_sleep(600)'",
+            "select pg_terminate_backend(pid) from pg_stat_activity where query like \
+             '%pg_sleep(600)'",
         );
         holder.join().unwrap();
     });

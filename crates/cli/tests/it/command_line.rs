@@ -1,5 +1,5 @@
-//! What holds for every command: output that cannot be written, where the store is, how much is
-//! said, and JSON that says what it is.
+//! Promises of every command: output that cannot be written, the store's place, how much is said,
+//! and JSON that names its schema.
 
 use std::fs::File;
 use std::process::Stdio;

@@ -50,7 +50,7 @@ fn crash(options: &str) -> (String, Value) {
     (verdict, shown)
 }
 
-/// What the rounds of the only fault told of themselves.
+/// Returns the notes of all rounds of the only fault.
 fn notes(shown: &Value) -> Vec<String> {
     let rounds = shown["faults"][0]["each"].as_array().unwrap().iter();
     rounds
@@ -59,7 +59,7 @@ fn notes(shown: &Value) -> Vec<String> {
         .collect()
 }
 
-/// The verdicts of the rounds of the only fault.
+/// Returns the verdicts of the rounds of the only fault.
 fn verdicts(shown: &Value) -> Vec<String> {
     let rounds = shown["faults"][0]["each"].as_array().unwrap().iter();
     rounds.map(|round| round["verdict"].as_str().unwrap().to_owned()).collect()
@@ -138,7 +138,8 @@ fn without_full_page_writes_a_torn_page_shows() {
     }
     for filesystem in ["ext4", "xfs", "btrfs --mount nodatacow"] {
         let (_, shown) = crash(&format!(
-            "--fault torn-write --filesystem {filesystem} --rounds 4 --no-controls --setting full_page_writes=off"
+            "--fault torn-write --filesystem {filesystem} --rounds 4 --no-controls \
+             --setting full_page_writes=off"
         ));
         let failed = verdicts(&shown).iter().filter(|verdict| verdict.starts_with("FAIL")).count();
         // Which page is torn is drawn: recovery need not meet it in every round.
@@ -156,7 +157,8 @@ fn a_server_that_retries_a_failed_fsync_loses_the_page_when_its_checkpoint_has_c
     }
     // The second round of two fails a write of a data page.
     let (verdict, shown) = crash(
-        "--fault io-error --under data --filesystem ext4 --rounds 2 --no-controls --setting data_sync_retry=on",
+        "--fault io-error --under data --filesystem ext4 --rounds 2 --no-controls \
+         --setting data_sync_retry=on",
     );
     let notes = notes(&shown);
     let retried =
@@ -181,7 +183,7 @@ fn assert_kept(shown: &Value) {
     }
 }
 
-/// What fails in the first rounds of I/O errors, one kind a round.
+/// Kinds of I/O errors in the first rounds, one a round.
 const IO_ERRORS: [&str; 4] = [
     "a flush of the disk under PGDATA",
     "a flush of the disk under pg_wal",
@@ -189,7 +191,8 @@ const IO_ERRORS: [&str; 4] = [
     "a write of a data page",
 ];
 
-/// Plays as many rounds of I/O errors as `kinds` has; each is of one of them, and nothing is lost.
+/// Plays a round of I/O errors for each of `kinds`. Asserts that each came once, and nothing is
+/// lost.
 fn assert_io_errors(kinds: &[&str]) {
     let rounds = kinds.len();
     let options = format!("--fault io-error --filesystem xfs --rounds {rounds} --no-controls");
@@ -357,13 +360,15 @@ fn under_asynchronous_commit_a_disk_that_lies_fails_and_one_that_is_slow_does_no
         return;
     }
     let (_, shown) = crash(
-        "--fault emulated-lie --filesystem ext4 --rounds 2 --no-controls --setting synchronous_commit=off",
+        "--fault emulated-lie --filesystem ext4 --rounds 2 --no-controls \
+         --setting synchronous_commit=off",
     );
     assert!(verdicts(&shown).iter().all(|verdict| verdict.starts_with("FAIL")), "{shown}");
     // With flushes of 5 ms the WAL writer comes later than its delay says.
     let (_, shown) = crash(
-        "--fault power --filesystem ext4 --emulated --rounds 2 --no-controls --setting synchronous_commit=off \
-         --setting wal_writer_delay=1ms --set storage.disk.backing.emulated.flush=5ms",
+        "--fault power --filesystem ext4 --emulated --rounds 2 --no-controls \
+         --setting synchronous_commit=off --setting wal_writer_delay=1ms \
+         --set storage.disk.backing.emulated.flush=5ms",
     );
     assert!(
         verdicts(&shown).iter().all(|v| ["bounded-loss", "pass"].contains(&v.as_str())),

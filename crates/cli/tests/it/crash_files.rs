@@ -4,7 +4,8 @@ use crate::support::lying_server::unflushing;
 use crate::support::{World, is_root};
 use serde_json::Value;
 
-/// What comes of crashing a server that does not flush files below `folder`.
+/// Crashes a server that does not flush files below `folder`. Returns the JSON of the rounds; none
+/// where the test is skipped.
 fn crashed(test: &str, folder: &str, rounds: u32) -> Option<Value> {
     if !is_root(test) {
         return None;
@@ -14,7 +15,8 @@ fn crashed(test: &str, folder: &str, rounds: u32) -> Option<Value> {
     let disk = world.disk();
     let set = format!("postgres.bindir={}", programs.display());
     let options = format!(
-        "crash --json --fault power --filesystem ext4 --rounds {rounds} --no-controls --load 1s --set"
+        "crash --json --fault power --filesystem ext4 --rounds {rounds} --no-controls --load 1s \
+         --set"
     );
     let mut args: Vec<&str> = options.split(' ').collect();
     args.extend([set.as_str(), "--storage", disk.to_str().unwrap()]);

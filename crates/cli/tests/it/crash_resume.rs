@@ -10,10 +10,10 @@ use crate::support::lying_server;
 use crate::support::{Ended, World, emulates_disks, ended, signal};
 use serde_json::Value;
 
-/// What is done to a file.
+/// Damage to the bytes of a file.
 type Change = fn(&mut Vec<u8>);
 
-/// The arguments of `crash --exhaustive=flushes` with a short load in `world`, and `options`.
+/// Returns the arguments of `crash --exhaustive=flushes`: a short load in `world`, and `options`.
 fn arguments(world: &World, options: &str) -> Vec<String> {
     let disk = world.disk();
     let words = "crash --exhaustive=flushes --json --clients 2 --storage";
@@ -21,13 +21,13 @@ fn arguments(world: &World, options: &str) -> Vec<String> {
     words.map(str::to_owned).collect()
 }
 
-/// The folders of kept stretches in `world`.
+/// Returns the folders of kept stretches in `world`.
 fn stretches(world: &World) -> Vec<PathBuf> {
     let sessions = fs::read_dir(world.path("data/pgdyno/crashes")).into_iter().flatten().flatten();
     sessions.map(|session| session.path().join("stretch")).filter(|path| path.exists()).collect()
 }
 
-/// The kept stretch in `world`, of which there is one, and the name of its session.
+/// Returns the only kept stretch in `world`, and the name of its session.
 fn stretch(world: &World) -> (PathBuf, String) {
     let [folder] = stretches(world).try_into().unwrap();
     let session = folder.parent().unwrap().file_name().unwrap().to_str().unwrap().to_owned();
@@ -70,7 +70,7 @@ fn resumed(world: &World, options: &[&str]) -> (Ended, Value) {
     (ended, shown)
 }
 
-/// What is said of the states, without how long it took.
+/// Returns the states of the document, without the times that judging them took.
 fn without_times(shown: &Value) -> Value {
     let mut states = shown["states"].clone();
     for time in ["state_ms", "phases", "judging_ms"] {

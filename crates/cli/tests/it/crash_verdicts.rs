@@ -1,15 +1,17 @@
-//! What crash tests come to: planted failures, controls, exit statuses, and what is kept of
+//! Verdicts of crash tests: planted failures, controls, exit statuses, and the files kept of
 //! failures.
 
 use crate::support::{Ended, World, is_root};
 use serde_json::Value;
 
-/// An experiment of the levels of `fsync`, each crashed by `power` and by killing processes.
+/// Returns an experiment of the levels of `fsync`, each crashed by `power` and by killed processes.
 fn experiment(world: &World, levels: &str, more: &str) -> String {
     let text = format!(
-        "[experiment]\nrepeats = 1\n[answer]\nkind = \"safety\"\n[factors]\nfsync = {levels}\n[load]\nrate = 200\nduration = \"1s\"\n\
+        "[experiment]\nrepeats = 1\n[answer]\nkind = \"safety\"\n[factors]\nfsync = {levels}\n\
+         [load]\nrate = 200\nduration = \"1s\"\n\
          warm_up = \"200ms\"\n[telemetry]\nfsync = \"0s\"\n[storage.disk]\n\
-         backing = {{ loop = {{ size = \"1300MiB\", directory = \"{}\" }} }}\nfilesystem = \"ext4\"\n\
+         backing = {{ loop = {{ size = \"1300MiB\", directory = \"{}\" }} }}\n\
+         filesystem = \"ext4\"\n\
          [crash]\nfaults = [\"process\", \"power\"]\nrounds = 1\nload = \"700ms\"\n{more}",
         world.disk().display()
     );

@@ -15,7 +15,7 @@ use pgdyno_test_support::RELEASE_MOUNTS;
 use pgdyno_test_support::skip;
 use serde_json::Value;
 
-/// What both sides share.
+/// Secret of the witness and the machine under test, as an environment variable.
 const SECRET: (&str, &str) = ("PGDYNO_WITNESS_SECRET", "a secret of the test's own");
 
 /// A witness of the test's own.
@@ -102,7 +102,7 @@ fn lights_out(world: &World, witness: &Witness) {
     world.until("the server to be gone", || world.servers().is_empty());
 }
 
-/// The same command on what takes itself for the next boot.
+/// Runs the command of [`plug`] again with another boot id, as after a restart.
 fn after_a_restart(world: &World, witness: &Witness) -> (Ended, Value) {
     after_a_restart_at(world, &witness.address)
 }
@@ -154,8 +154,9 @@ fn a_machine_that_comes_back_is_judged_by_what_the_witness_heard() {
         .sessions()
         .into_iter()
         .find(|s| !fs::read_to_string(s).unwrap().contains("closed:"));
-    let planted = "{\"token\":{\"client\":0,\"sequence\":999999},\"deed\":{\"issued\":{\"account\":1,\"teller\":1,\
-                   \"branch\":1,\"delta\":1}},\"at_ms\":1}\n{\"token\":{\"client\":0,\"sequence\":999999},\
+    let planted = "{\"token\":{\"client\":0,\"sequence\":999999},\"deed\":{\"issued\":\
+                   {\"account\":1,\"teller\":1,\"branch\":1,\"delta\":1}},\"at_ms\":1}\n\
+                   {\"token\":{\"client\":0,\"sequence\":999999},\
                    \"deed\":\"acknowledged\",\"at_ms\":2}\n";
     let mut file = fs::File::options().append(true).open(session.unwrap()).unwrap();
     file.write_all(planted.as_bytes()).unwrap();
@@ -234,10 +235,11 @@ fn a_peer_on_the_network_names_no_program_that_is_run() {
     // its restart.
     let header = serde_json::json!({"session": {
         "id": "plug-1", "machine": fs::read_to_string("/etc/machine-id").unwrap_or_default().trim(),
-        "boot_id": "11111111-aaaa-bbbb-cccc-000000000000", "pid": 1, "name": "evil", "storage": "disk",
+        "boot_id": "11111111-aaaa-bbbb-cccc-000000000000", "pid": 1,
+        "name": "evil", "storage": "disk",
         "directory": world.path("disk/evil"), "bindir": world.path("evil"), "settings": {},
-        "options": {"faults": ["plug"], "rounds": 1, "seed": 1, "clients": 1, "load": "2s", "scale": 1,
-            "recovery_limit": "2m", "controls": false},
+        "options": {"faults": ["plug"], "rounds": 1, "seed": 1, "clients": 1, "load": "2s",
+            "scale": 1, "recovery_limit": "2m", "controls": false},
         "checksums": true, "system_identifier": 1, "loses_at_most_ms": null}});
     let says = [
         (Vec::new(), format!("{header}\n")),

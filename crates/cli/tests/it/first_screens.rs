@@ -14,8 +14,8 @@ use pgdyno_test_support::records;
 use pgdyno_test_support::records::Random;
 use pgdyno_test_support::synthetic;
 
-/// What treatment and block make of tps: treatments 9% apart, storages and commits that matter, a
-/// percent of noise.
+/// Returns the tps of a trial: treatments `step` apart, waits for commits that matter, a percent of
+/// noise.
 fn tps(plan: &Plan, planned: &PlannedTrial, step: f64) -> f64 {
     let t = &plan.treatments[planned.treatment];
     let clients = f64::from(t.clients);
@@ -28,10 +28,10 @@ fn tps(plan: &Plan, planned: &PlannedTrial, step: f64) -> f64 {
     each * clients / (1.0 + 0.02 * (clients - 1.0)) * (1.0 + step * index) * noise
 }
 
-/// What [`show`] does between the trials and the end of the session.
+/// Work of [`show`] between the trials and the end of the session.
 type After = fn(&mut Store, SessionId, &Plan);
 
-/// The first 25 lines of `pgdyno show latest` for a completed run of recipe `name`.
+/// Returns the first 25 lines of `pgdyno show latest` for a completed run of recipe `name`.
 fn show(name: &str, step: f64, after: After) -> String {
     let world = World::new();
     let path = world.path("data/pgdyno/store.sqlite3");

@@ -17,25 +17,26 @@ use pgdyno_test_support::records;
 
 /// A terminal's title, its clipboard, cursor movement, C1, DEL, text that runs backwards, and lines
 /// that would be forged.
-const HOSTILE: &str = "\u{1b}]0;owned\u{7}\u{1b}]52;c;eA==\u{7}\r\u{9b}2J\u{7f}\u{202e}\u{2066}\u{2028}\nerror: forged\n\
-                       help: forged\nx";
+const HOSTILE: &str = "\u{1b}]0;owned\u{7}\u{1b}]52;c;eA==\u{7}\r\
+     \u{9b}2J\u{7f}\u{202e}\u{2066}\u{2028}\n\
+     error: forged\nhelp: forged\nx";
 
-/// What the name of a file may hold of it.
+/// [`HOSTILE`] as far as the name of a file can hold it.
 const NAME: &str = "a\u{1b}]0;owned\u{7}\r\u{9b}2J\u{202e}\nerror: forged\nhelp: forged\nb";
 
-/// No byte that a terminal obeys, in valid UTF-8.
+/// Asserts that `bytes` are valid UTF-8 and hold nothing that a terminal obeys.
 fn assert_harmless(what: &str, bytes: &[u8]) {
     let text = std::str::from_utf8(bytes).unwrap_or_else(|e| panic!("{what}: {e}"));
     for c in text.chars() {
         let code = u32::from(c);
         let is_obeyed = (code < 0x20 && c != '\n' && c != '\t')
             || (0x7f..=0x9f).contains(&code)
-            || matches!(c, '\u{2028}' | '\u{2029}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
+            || matches!(c, '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
         assert!(!is_obeyed, "{what} prints {c:?}: {text:?}");
     }
 }
 
-/// Standard output and standard error, and no line of them is another's.
+/// Asserts that the output is harmless and that no line is forged; returns both streams.
 fn assert_honest(what: &str, output: &Output) -> String {
     assert_harmless(what, &output.stdout);
     assert_harmless(what, &output.stderr);

@@ -69,7 +69,7 @@ impl Drop for Run {
     }
 }
 
-/// What was seen of a run while it worked.
+/// Observations of a run while it worked.
 struct Watch {
     /// Seconds of load that the store has (count).
     seconds: usize,
@@ -216,7 +216,7 @@ fn watch(world: &World, run: &Run, window: Duration) -> Watch {
     Watch { seconds, missed, states, scrapes, live_bytes: text.len() as u64, memory }
 }
 
-/// What a watcher that saw the run's end was told.
+/// Ends a watcher that saw the run's end; returns the records that it printed.
 fn ended(attach: Attach) -> Told {
     let (code, told) = attach.end();
     assert_eq!((code, told.ended.as_deref()), (Some(0), Some("completed")), "{}", told.messages);
@@ -321,7 +321,8 @@ fn tables(minutes: u64, watch: &Watch, sizes: &[(&str, Sizes)]) -> String {
         let _ = writeln!(text, "| {name} | {} | {} |", Bytes(*whole), Bytes(*thinned));
     }
     text.push_str(
-        "\n| memory of its own | after the first trial | at the end of the load | at most |\n|---|---|---|---|\n",
+        "\n| memory of its own | after the first trial | at the end of the load | at most |\n\
+         |---|---|---|---|\n",
     );
     for Memory { name, early, last, most, .. } in &watch.memory {
         let [early, end, most] = [early.unwrap(), last.unwrap(), *most].map(Bytes);

@@ -1,4 +1,4 @@
-//! What packages ship beside the program: completions and man pages.
+//! Files that packages ship beside the program: completions and man pages.
 
 #[cfg(not(feature = "full"))]
 compile_error!("packages have all features: test with `cargo test --workspace --all-features`");
@@ -8,7 +8,7 @@ use std::process::Command;
 
 use crate::support::World;
 
-/// What bash would complete `words` to, with the completions that `pgdyno` prints.
+/// Returns bash's completions of `words`, with the `script` that `pgdyno completions` prints.
 fn completed(script: &str, words: &[&str]) -> String {
     let program = format!(
         "{script}\nCOMP_WORDS=({}); COMP_CWORD={}; _pgdyno pgdyno {} {}; echo ${{COMPREPLY[@]}}",

@@ -11,18 +11,19 @@ const SHAPE: &[&str] = &[
         pg_get_expr(c.relpartbound, c.oid), pg_get_partkeydef(c.oid) \
      from pg_class c left join pg_tablespace t on t.oid = c.reltablespace \
      where c.relname like 'pgbench%' order by 1",
-    "select a.attrelid::regclass::text, a.attnum, a.attname, format_type(a.atttypid, a.atttypmod), a.attnotnull \
-     from pg_attribute a join pg_class c on c.oid = a.attrelid \
+    "select a.attrelid::regclass::text, a.attnum, a.attname, format_type(a.atttypid, a.atttypmod), \
+     a.attnotnull from pg_attribute a join pg_class c on c.oid = a.attrelid \
      where c.relname like 'pgbench%' and a.attnum > 0 order by 1, 2",
-    "select conrelid::regclass::text, conname, contype, pg_get_constraintdef(oid) from pg_constraint \
-     where conrelid::regclass::text like 'pgbench%' order by 1, 2",
+    "select conrelid::regclass::text, conname, contype, pg_get_constraintdef(oid) from \
+     pg_constraint where conrelid::regclass::text like 'pgbench%' order by 1, 2",
 ];
 
 /// Everything that tells one set of rows from another.
 const ROWS: &[&str] = &[
-    "select count(*), sum(aid), sum(bid), sum(abalance), min(filler), max(length(filler)), count(filler), \
-        sum(hashtext(aid || '-' || bid)) from pgbench_accounts",
-    "select count(*), sum(tid), sum(bid), sum(tid * bid), sum(tbalance), count(filler) from pgbench_tellers",
+    "select count(*), sum(aid), sum(bid), sum(abalance), min(filler), max(length(filler)), \
+     count(filler), sum(hashtext(aid || '-' || bid)) from pgbench_accounts",
+    "select count(*), sum(tid), sum(bid), sum(tid * bid), sum(tbalance), count(filler) from \
+     pgbench_tellers",
     "select count(*), sum(bid), sum(bbalance), count(filler) from pgbench_branches",
     "select count(*) from pgbench_history",
 ];
@@ -107,8 +108,9 @@ fn tables_keys_and_rows_are_pgbenchs() {
 }
 
 /// All relations of the schemas that tests use.
-const EVERYTHING: &str = "select c.oid::regclass::text, c.relkind from pg_class c join pg_namespace n \
-    on n.oid = c.relnamespace where n.nspname in ('public', 'first', 'second') order by 1";
+const EVERYTHING: &str = "select c.oid::regclass::text, c.relkind from pg_class c join \
+    pg_namespace n on n.oid = c.relnamespace where n.nspname in ('public', 'first', 'second') \
+    order by 1";
 
 /// Asks both databases.
 fn both(server: &Server, sql: &str) -> [String; 2] {
@@ -144,8 +146,8 @@ fn dropping_drops_what_pgbench_drops_and_no_more() {
             ("a sequence in place of one", "create sequence pgbench_tellers", "is not a table", 1),
             (
                 "partitions, and one of another's",
-                "drop table pgbench_accounts; create table pgbench_accounts (aid int) partition by range (aid); \
-                 create table mine partition of pgbench_accounts default",
+                "drop table pgbench_accounts; create table pgbench_accounts (aid int) partition by \
+                 range (aid); create table mine partition of pgbench_accounts default",
                 "does not exist, skipping",
                 0,
             ),
@@ -159,7 +161,8 @@ fn dropping_drops_what_pgbench_drops_and_no_more() {
         ] {
             both(
                 &server,
-                "drop schema public cascade; create schema public; drop foreign data wrapper if exists w cascade",
+                "drop schema public cascade; create schema public; drop foreign data wrapper if \
+                 exists w cascade",
             );
             both(&server, &format!("{tables}; {made}"));
             let ours = server.same("-i -I d", &[says]);
@@ -178,7 +181,8 @@ fn tables_are_found_and_made_by_the_search_path_as_pgbench_does() {
         // Names are found by the user's own search_path, and made where its first schema is.
         both(
             &server,
-            "drop schema public cascade; create schema public; create schema first; create schema second",
+            "drop schema public cascade; create schema public; create schema first; create schema \
+             second",
         );
         for database in ["ref", "our"] {
             server.ask(
@@ -188,8 +192,9 @@ fn tables_are_found_and_made_by_the_search_path_as_pgbench_does() {
         }
         both(
             &server,
-            "create table second.pgbench_accounts (a int); create table public.pgbench_accounts (a int); \
-            create table first.pgbench_tellers (a int); create table second.pgbench_tellers (a int)",
+            "create table second.pgbench_accounts (a int); create table public.pgbench_accounts (a \
+             int); create table first.pgbench_tellers (a int); create table second.pgbench_tellers \
+             (a int)",
         );
         for (args, code) in
             [("-i -I d", 0), ("-i -I t", 0), ("-i -I g", 0), ("-i -I dtGvpf", 0), ("-S -t 1", 0)]

@@ -1,4 +1,5 @@
-//! What pgbench refuses is refused, with the same status and the words that scripts look for.
+//! Command lines that pgbench refuses are refused, with its status and the words that scripts look
+//! for.
 
 use crate::pgbench_support::{Server, ended, signal, words};
 

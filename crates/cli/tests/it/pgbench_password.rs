@@ -7,7 +7,7 @@ use crate::pgbench_support::Server;
 const PASSWORD: &str = "correct horse";
 const ARGUMENTS: [&str; 6] = ["-n", "-S", "-t", "5", "-U", "asked"];
 
-/// What the terminal shows, and the exit status, when `typed` is typed at the question.
+/// Types `typed` at the question for a password. Returns the terminal's text and the exit status.
 fn typed(server: &Server, who: &str, typed: &str) -> (String, i32) {
     let command = server.command(who);
     let words = std::iter::once(command.get_program()).chain(command.get_args());

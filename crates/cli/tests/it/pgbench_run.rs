@@ -36,7 +36,8 @@ fn fill(server: &Server) {
     server.script("broken.sql", "\\set x 1 +\n");
     server.script("unknown.sql", "\\foo\n");
     server.script("empty.sql", "");
-    let pipeline = "\\startpipeline\n\\set a 5\n\\if :a > 3\nSELECT :a;\n\\else\nSELECT 0;\n\\endif\nSELECT 2 AS b;\n\\endpipeline\n";
+    let pipeline = "\\startpipeline\n\\set a 5\n\\if :a > 3\nSELECT :a;\n\\else\nSELECT 0;\n\
+        \\endif\nSELECT 2 AS b;\n\\endpipeline\n";
     server.script(
         "pipeline.sql",
         &format!("{pipeline}\\sleep 100 us\nSELECT 3 AS c \\gset p_\nSELECT :p_c \\; SELECT 4;\n"),
@@ -125,7 +126,8 @@ fn options_combine_as_in_pgbench() {
             &["-t 20", "-t 20 -P 60"],
         ];
         let all: usize = dimensions.iter().map(|d| d.len()).product();
-        // Every 83rd: a prime, so that nearly every level meets every other. Each version has others.
+        // Every 83rd: a prime, so that nearly every level meets every other. Each version has
+        // others.
         let first = usize::try_from(server.major).unwrap() * 10;
         for mut number in (first % 83..all).step_by(83) {
             let mut words = vec!["-n"];
@@ -247,9 +249,11 @@ fn the_same_seed_leaves_the_same_rows() {
         ] {
             server.same(args, &[]);
             for query in [
-                "select sum(abalance), count(*) filter (where abalance <> 0), sum(abalance::bigint * aid) from pgbench_accounts",
+                "select sum(abalance), count(*) filter (where abalance <> 0), sum(abalance::bigint \
+                 * aid) from pgbench_accounts",
                 "select sum(tbalance), sum(tbalance::bigint * tid) from pgbench_tellers",
-                "select count(*), sum(delta), sum(aid::bigint * delta), sum(tid * delta) from pgbench_history",
+                "select count(*), sum(delta), sum(aid::bigint * delta), sum(tid * delta) from \
+                 pgbench_history",
             ] {
                 assert_eq!(server.ask("ref", query), server.ask("our", query), "`{args}`: {query}");
             }
@@ -292,7 +296,8 @@ fn an_interrupted_run_tells_what_was_measured() {
         let child =
             command.args(args).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
         // It runs when its connection does something.
-        let running = "select count(*) from pg_stat_activity where datname = 'our' and query like 'SELECT abalance%'";
+        let running = "select count(*) from pg_stat_activity where datname = 'our' and query like \
+            'SELECT abalance%'";
         wait_for("a running load", || (server.ask("ref", running) != "0").then_some(()));
         signal(child.id(), "INT");
         let ended = ended(&child.wait_with_output().unwrap());
@@ -406,7 +411,8 @@ fn scripts_of_the_old_language_run_and_it_is_said() {
     for server in filled("scripts_of_the_old_language_run_and_it_is_said") {
         server.script(
             "login.sql",
-            "\\setrandom aid 1 100000\nSELECT abalance FROM pgbench_accounts WHERE aid = :aid\nSELECT 1\n",
+            "\\setrandom aid 1 100000\nSELECT abalance FROM pgbench_accounts WHERE aid = :aid\n\
+             SELECT 1\n",
         );
         let run = server.run_undialected("-n -t 3 -r -f login.sql");
         assert_eq!(run.code, Some(0), "{}", run.err);
@@ -435,8 +441,8 @@ fn the_database_may_be_a_connection_string() {
     }
 }
 
-/// What clients tell of their steps: without the lines on receiving, whose number depends on how
-/// replies arrive, and with one name for prepared statements.
+/// Returns the lines of clients on their steps, with one name for prepared statements. Lines on
+/// receiving are left out: their number depends on how replies arrive.
 fn told(err: &str) -> Vec<String> {
     err.lines()
         .filter(|line| !line.ends_with(" receiving"))
@@ -456,10 +462,11 @@ fn told(err: &str) -> Vec<String> {
 fn with_debug_every_step_is_told_as_pgbench_tells_it() {
     for server in Server::each("with_debug_every_step_is_told_as_pgbench_tells_it") {
         server.script(
-        "steps.sql",
-        "\\set a random(1, 10)\n\\if :a > 20\nSELECT 0;\n\\elif :a < 11\nSELECT :a + 1 AS x \\gset\n\\else\n\
-         SELECT 2;\n\\endif\n\\sleep 1 us\nSELECT 1;\nSELECT :x;\n",
-    );
+            "steps.sql",
+            "\\set a random(1, 10)\n\\if :a > 20\nSELECT 0;\n\\elif :a < 11\n\
+             SELECT :a + 1 AS x \\gset\n\\else\n\
+             SELECT 2;\n\\endif\n\\sleep 1 us\nSELECT 1;\nSELECT :x;\n",
+        );
         for protocol in ["simple", "extended", "prepared"] {
             let debug = if server.major < 17 { "-d" } else { "--debug" };
             let args = format!("{debug} -n -t 2 --random-seed=1 -M {protocol} -f steps.sql -c 1");

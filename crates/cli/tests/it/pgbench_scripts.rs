@@ -32,7 +32,8 @@ fn assert_none(differences: &[String]) {
     assert!(differences.is_empty(), "{} differ:\n{}", differences.len(), differences.join("\n"));
 }
 
-const NOTICES: &str = "DO $$ BEGIN RAISE NOTICE 'n' USING DETAIL = 'd', HINT = 'h'; RAISE WARNING 'w'; RAISE INFO 'i'; END $$;\n";
+const NOTICES: &str = "DO $$ BEGIN RAISE NOTICE 'n' USING DETAIL = 'd', HINT = 'h'; RAISE WARNING \
+    'w'; RAISE INFO 'i'; END $$;\n";
 const FAILS: &str = "DO $$ BEGIN RAISE EXCEPTION 'no' USING DETAIL = 'd', HINT = 'h'; END $$;\n";
 const CANNOT_SERIALIZE: &str =
     "DO $$ BEGIN RAISE EXCEPTION 'no' USING ERRCODE = '40001', DETAIL = 'd'; END $$;\n";

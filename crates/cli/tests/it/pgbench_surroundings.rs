@@ -1,4 +1,4 @@
-//! What a run meets where it is started: limits, signals that are ignored, names of files.
+//! Surroundings in which a run may be started: limits, ignored signals, names of files.
 
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt as _;
@@ -8,7 +8,7 @@ use std::process::{Command, Stdio};
 use crate::pgbench_support::{Ended, Server, ended, signal};
 use pgdyno_test_support::wait_for;
 
-/// The words of a shell that becomes ours with `args`, after it did what `before` says.
+/// Returns a shell that executes `before`, then becomes `pgdyno pgbench` with `args`.
 fn shell(server: &Server, before: &str, args: &str) -> Command {
     let mut shell = server.command_of(Path::new("sh"));
     let words = format!("{before}; exec \"$0\" pgbench {args}");

@@ -1,5 +1,5 @@
-//! What a user sees while a command works: the view on a terminal, lines and JSON elsewhere, and a
-//! run of another process.
+//! Progress of a command: the view on a terminal, lines and JSON elsewhere, and a run of another
+//! process.
 
 use std::process::{Command, Stdio};
 
@@ -180,7 +180,10 @@ fn json_tells_a_whole_run_one_record_a_line() {
         .lines()
         .map(|line| record(line).unwrap_or_else(|e| panic!("{line}: {e}")))
         .collect();
-    let has_begun = |record: &LiveRecord| matches!(record, LiveRecord::Begun(run) if run.schema == LiveRun::SCHEMA);
+    let has_begun = |record: &LiveRecord| match record {
+        LiveRecord::Begun(run) => run.schema == LiveRun::SCHEMA,
+        _ => false,
+    };
     assert_eq!(records.iter().filter(|record| has_begun(record)).count(), 1);
     let mut state = LiveState::default();
     let mut seconds = 0;

@@ -1,4 +1,4 @@
-//! What disks say of themselves through smartctl, behind a RAID controller too.
+//! Health of disks as smartctl reports it, behind a RAID controller too.
 //!
 //! A script in smartctl's place answers with a recorded document, and notes how it was asked.
 
@@ -9,23 +9,27 @@ use crate::support;
 use crate::support::World;
 use serde_json::Value;
 
-/// What smartctl 7.3 prints of an SSD behind a MegaRAID controller, shortened.
-const RECORDED: &str = r#"{
+/// Output of smartctl 7.3 for an SSD behind a MegaRAID controller, shortened.
+const RECORDED: &str = concat!(
+    r#"{
   "json_format_version": [1, 0],
   "smartctl": {"version": [7, 3], "exit_status": 0},
-  "device": {"name": "/dev/sdc", "info_name": "/dev/sdc [megaraid_disk_03] [SAT]", "type": "sat+megaraid,3"},
+  "device": {"name": "/dev/sdc", "info_name": "/dev/sdc [megaraid_disk_03] [SAT]", "#,
+    r#""type": "sat+megaraid,3"},
   "model_name": "OCZ-VERTEX4", "serial_number": "OCZ-69ZP9CV0NG6QQTCH", "firmware_version": "1.5",
   "wwn": {"naa": 5, "oui": 15247511, "id": 21849540960},
   "smart_status": {"passed": true},
   "power_on_time": {"hours": 83},
   "ata_smart_attributes": {"revision": 18, "table": [
     {"id": 5, "name": "Reallocated_Sector_Ct", "value": 100, "raw": {"value": 0, "string": "0"}},
-    {"id": 233, "name": "Media_Wearout_Indicator", "value": 100, "raw": {"value": 100, "string": "100"}}]},
+    {"id": 233, "name": "Media_Wearout_Indicator", "value": 100, "#,
+    r#""raw": {"value": 100, "string": "100"}}]},
   "ata_smart_error_log": {"extended": {"revision": 1, "sectors": 1, "count": 2, "logged_count": 2}},
   "ata_smart_self_test_log": {"standard": {"revision": 1, "count": 0}}
-}"#;
+}"#
+);
 
-/// A folder with a smartctl that answers with `document`; how it was asked comes into `asked`.
+/// Makes a smartctl that answers with `document` and writes its arguments to `asked`.
 fn fake_smartctl(world: &World, document: &str) {
     let answer = world.file("answer.json", document);
     let script = format!(
@@ -37,7 +41,7 @@ fn fake_smartctl(world: &World, document: &str) {
     std::fs::set_permissions(smartctl, std::fs::Permissions::from_mode(0o755)).unwrap();
 }
 
-/// Runs pgdyno with that smartctl.
+/// Runs pgdyno with the smartctl of [`fake_smartctl`].
 fn run(world: &World, args: &[&str]) -> support::Ended {
     let path = std::env::join_paths(
         std::iter::once(world.path("bin"))
@@ -46,7 +50,7 @@ fn run(world: &World, args: &[&str]) -> support::Ended {
     support::ended(world.command(args).env("PATH", path.unwrap()).output().unwrap())
 }
 
-/// The health of the first disk below `devices`; none in a container that shows no disk.
+/// Returns the health of the first disk below `devices`; none in a container that shows no disk.
 fn health(devices: &Value) -> Option<&Value> {
     devices.as_array().unwrap().iter().find_map(|device| {
         Some(&device["health"]).filter(|h| !h.is_null()).or_else(|| health(&device["on"]))

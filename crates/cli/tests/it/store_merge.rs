@@ -167,7 +167,8 @@ fn what_is_damaged_missing_or_no_store_is_refused_and_nothing_is_written() {
     let raw = Connection::open(&bad).unwrap();
     raw.execute_batch("DROP TRIGGER trial_no_update").unwrap();
     raw.execute_batch("UPDATE trial SET repeat = 9 WHERE id = 1").unwrap();
-    let trigger = "CREATE TRIGGER trial_no_update BEFORE UPDATE ON trial BEGIN SELECT RAISE(ABORT, 'the store is append-only'); END";
+    let trigger = "CREATE TRIGGER trial_no_update BEFORE UPDATE ON trial BEGIN SELECT RAISE(ABORT, \
+        'the store is append-only'); END";
     raw.execute_batch(trigger).unwrap();
     drop(raw);
     assert_refused(&merge(&world, &["a", "bad"], "new"), &["damaged", RUNS[1]]);

@@ -1,14 +1,18 @@
-//! What a client keeps to judge its commits by a disk's flushes.
+//! A client's share of flush accounting: which flush a commit has to wait for.
+//!
+//! Before the statement that may end a transaction is sent, [`CommitWatch`] notes the newest flush
+//! that had begun. [`CommandEffects`] tells from command tags whether the transaction changed rows,
+//! since only then has the server anything to flush.
 
 use pgdyno_wire::backend::TransactionStatus;
 
 use crate::flushes::DiskFlushes;
 
-/// What a client keeps to judge its commits.
+/// Flushes of the disk below WAL, and where they stood when a COMMIT was sent.
 pub(super) struct CommitWatch {
     pub(super) flushes: DiskFlushes,
-    /// The newest flush that was begun when the statement that may end a transaction was sent; none
-    /// after another statement, and in a pipeline.
+    /// Number of the newest flush that had begun when the statement that may end a transaction was
+    /// sent. None after any other statement, and in a pipeline.
     pub(super) begun: Option<u64>,
 }
 
@@ -18,15 +22,15 @@ impl CommitWatch {
     }
 }
 
-/// What the command tags say of the transaction under way.
+/// Changes that the current transaction has made, as its command tags tell.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum CommandEffects {
-    /// It changed nothing that is known of.
+    /// No command reported changed rows.
     #[default]
     Nothing,
-    /// It changed rows.
+    /// Rows were changed.
     Changed,
-    /// It changed rows and was committed; another statement of the same message may follow.
+    /// Rows were changed and committed. Another statement of the same message may follow.
     Committed,
 }
 

@@ -51,7 +51,7 @@ pub(super) struct ReplyReader {
     pub(super) query_ends: bool,
     /// Whether notices are read.
     notices: bool,
-    /// What commands did, if their tags are read.
+    /// Changes of the current transaction; none if command tags are not read.
     pub(super) effects: Option<CommandEffects>,
 }
 

@@ -140,7 +140,11 @@ pub enum CopyError {
         gives: &'static str,
     },
     /// The generator gives numbers beyond the range of the column's type.
-    #[error("it is to hold {low} to {high}, and its type holds {} to {}", holds.start(), holds.end())]
+    #[error(
+        "it is to hold {low} to {high}, and its type holds {} to {}",
+        holds.start(),
+        holds.end()
+    )]
     TooBig {
         /// Lowest number.
         low: i64,

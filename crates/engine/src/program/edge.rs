@@ -1,6 +1,6 @@
 //! Statements that begin or end a transaction, by their text.
 
-/// What a statement may do to the transaction under way.
+/// Effect of a statement on transaction boundaries.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TransactionEdge {
     /// Begins one.

@@ -124,7 +124,7 @@ pub struct Statement {
     pub store: Option<Store>,
     /// Whether the command may hold several queries.
     pub may_be_several: bool,
-    /// What it may do to the transaction under way.
+    /// Whether the statement begins or ends a transaction.
     pub edge: TransactionEdge,
 }
 

@@ -1,4 +1,4 @@
-//! What clients do beyond their scripts.
+//! Behaviour of clients around their scripts: retries, reconnections, logging.
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;

@@ -1,6 +1,6 @@
-//! The same conversations over every reactor that carries real bytes.
+//! Holds every reactor that carries real bytes to one set of conversations.
 //!
-//! A peer answers each request, four bytes that say how long a reply is wanted, with as many bytes.
+//! A request is four bytes: the length of the reply that the peer is to send.
 
 use std::io::{self, Read, Write};
 use std::net::Shutdown;
@@ -18,14 +18,14 @@ use super::uring::Uring;
 use super::{AfterSend, Connector, Reactor, ReactorHandler};
 use crate::schedule::{Clock, Moment};
 
-/// What the client's side has seen on each connection.
+/// Handler that records bytes and losses of each connection, and asks for the next reply.
 #[derive(Default)]
 struct Seen {
     received: Vec<Vec<u8>>,
     lost: Vec<Option<String>>,
-    /// Replies' lengths that each connection asks for, one after the other.
+    /// Lengths of the replies that each connection still has to ask for, in order (bytes).
     asks: Vec<Vec<u32>>,
-    /// Bytes that the present reply lacks.
+    /// Bytes of the current reply that have not arrived, by connection.
     lacking: Vec<usize>,
 }
 
@@ -68,7 +68,7 @@ impl ReactorHandler for Seen {
     }
 }
 
-/// QueryResults until the other side closes; says how many requests there were.
+/// Answers requests until the other side closes. The thread returns how many there were (count).
 fn answer(mut peer: UnixStream) -> JoinHandle<usize> {
     std::thread::spawn(move || {
         let mut asked = 0;

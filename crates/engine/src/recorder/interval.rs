@@ -25,14 +25,14 @@ pub struct Interval {
     pub failed: u64,
     /// Exact sums: latencies, lags, retries, failures by kind.
     pub sums: Sums,
-    /// What each command did, by script and step; empty but in the window. A command belongs to the
-    /// second in which the event loop saw its end.
+    /// Executions of each command, by script and step; empty outside the window. A command belongs
+    /// to the second in which the event loop saw its end.
     pub commands: Vec<CommandSums>,
     /// Latency of `transactions`; none when there were none.
     pub latency: Option<Latencies>,
     /// Event-loop lag; none when no event was handled.
     pub event_loop_lag: Option<Latencies>,
-    /// What the interval adds to the counts of the whole load, if [`RecorderOptions`] ask for it.
+    /// Contribution to the counts of the whole load, if [`RecorderOptions`] ask for it.
     ///
     /// [`RecorderOptions`]: super::RecorderOptions
     pub tally: Option<Box<Tally>>,

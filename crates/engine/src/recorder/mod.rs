@@ -77,7 +77,7 @@ pub struct Recorder {
     /// Events of the current interval handled without event-loop lag (count).
     without_lag: u64,
     current: Interval,
-    /// What each command had done, by script and step, when the current interval began.
+    /// Executions of each command before the current interval, by script and step.
     commands_before: Vec<CommandSums>,
     on_interval: Box<dyn FnMut(Interval) + Send>,
     options: RecorderOptions,
@@ -169,7 +169,7 @@ impl Recorder {
         (self.on_interval)(interval);
     }
 
-    /// Returns what each command did since the last call.
+    /// Returns each command's executions since the last call.
     fn take_commands(&mut self) -> Vec<CommandSums> {
         let commands = self.tally.scripts.iter().flat_map(|script| &script.commands);
         let now: Vec<CommandSums> = commands.map(|command| command.done).collect();

@@ -26,7 +26,7 @@ pub struct Script {
     pub commands: Vec<Command>,
     /// Names of the variables; a [`Slot`] is an index here.
     pub variables: Vec<String>,
-    /// What it was parsed from.
+    /// Text that the script was parsed from.
     pub source: ScriptSource,
 }
 

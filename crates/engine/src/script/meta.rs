@@ -5,8 +5,8 @@ use super::parser::{Parser, fold};
 use super::token::Tokens;
 use super::{Command, Expr, Function, Op, Piece, Store, expr_parser};
 
-const COMMANDS: &str = "meta commands are \\set, \\gset, \\aset, \\if, \\elif, \\else, \\endif, \\sleep, \\shell, \\setshell, \
-                        \\startpipeline, \\syncpipeline and \\endpipeline";
+const COMMANDS: &str = "meta commands are \\set, \\gset, \\aset, \\if, \\elif, \\else, \\endif, \
+    \\sleep, \\shell, \\setshell, \\startpipeline, \\syncpipeline and \\endpipeline";
 
 /// Words of a meta command at most.
 const MAX_WORDS: usize = 256;

@@ -16,7 +16,8 @@ impl Script {
         match Self::parse(name, text) {
             Err(error) if error.command.eq_ignore_ascii_case("setrandom") => {
                 let note = format!(
-                    "{name} is read in the language of pgbench up to 9.5, where every line is a command: it has \\setrandom"
+                    "{name} is read in the language of pgbench up to 9.5, where every line is a \
+                     command: it has \\setrandom"
                 );
                 Self::parse_old(name, text).map(|script| (script, Some(note)))
             }

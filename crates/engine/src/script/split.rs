@@ -5,8 +5,8 @@ use std::ops::Range;
 use super::characters::{is_name_start, is_space};
 
 /// Bytes of an SQL command that are sent as others: a backslash before a semicolon or a colon as
-/// nothing, `:{?name}` as `FALSE`. psql tells there whether a variable exists; pgbench knows none of
-/// psql's.
+/// nothing, `:{?name}` as `FALSE`. psql tells there whether a variable exists; pgbench knows none
+/// of psql's.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Replacement {
     pub(super) range: Range<usize>,

@@ -50,10 +50,12 @@ fn commands_end_where_psql_ends_them() {
     assert_eq!(commands("SELECT 1 \\\nSELECT 2;\n\\ \n"), ["1: SELECT 1", "2: SELECT 2"]);
     assert_eq!(
         commands(
-            "CREATE OR REPLACE FUNCTION f() BEGIN ATOMIC SELECT CASE WHEN 1 THEN 2 END; SELECT 2; END; SELECT 3"
+            "CREATE OR REPLACE FUNCTION f() BEGIN ATOMIC SELECT CASE WHEN 1 THEN 2 END; SELECT 2; \
+             END; SELECT 3"
         ),
         [
-            "1: CREATE OR REPLACE FUNCTION f() BEGIN ATOMIC SELECT CASE WHEN 1 THEN 2 END; SELECT 2; END",
+            "1: CREATE OR REPLACE FUNCTION f() BEGIN ATOMIC SELECT CASE WHEN 1 THEN 2 END; SELECT \
+             2; END",
             "1: SELECT 3"
         ]
     );
@@ -218,8 +220,8 @@ fn an_error_points_at_its_place() {
     );
     assert_eq!(
         error("\\set x 1 + \\\n  2 $ 3"),
-        "test.sql:2: unexpected character ($) in command \"set\": `$` has no place in an expression\n    \
-         2 $ 3\n      ^ error found here"
+        "test.sql:2: unexpected character ($) in command \"set\": `$` has no place in an \
+         expression\n    2 $ 3\n      ^ error found here"
     );
     let help = Script::parse("test.sql", "\\set x rnd(1, 2)").unwrap_err().help().unwrap();
     assert!(help.contains("random_zipfian"), "{help}");
@@ -362,11 +364,17 @@ mod hostile {
 
     use super::*;
 
+    /// A pattern of texts with the characters and words that scripts treat specially.
+    const TEXT: &str = "(\\PC|[\\\\\n\r;:'\"$()*/+%-]|\\\\set x |random\\(|e'){0,60}";
+
     proptest! {
-        #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
+        #![proptest_config(ProptestConfig {
+            failure_persistence: None,
+            ..ProptestConfig::default()
+        })]
 
         #[test]
-        fn no_text_makes_the_parser_panic(text in "(\\PC|[\\\\\n\r;:'\"$()*/+%-]|\\\\set x |random\\(|e'){0,60}") {
+        fn no_text_makes_the_parser_panic(text in TEXT) {
             let _ = Script::parse("any", &text);
         }
 
@@ -450,7 +458,8 @@ fn results_shell_commands_and_combined_statements_are_parsed() {
 
 #[test]
 fn the_old_dialect_is_known_by_its_marks() {
-    let login = "\\set n 10 * :scale\n\\setrandom id 1 :n gaussian 5\nBEGIN\nSELECT * FROM t WHERE id = :id;\nEND\n";
+    let login = "\\set n 10 * :scale\n\\setrandom id 1 :n gaussian 5\nBEGIN\n\
+        SELECT * FROM t WHERE id = :id;\nEND\n";
     let (script, note) = Script::parse_auto("login.sql", login).unwrap();
     assert!(note.unwrap().contains("9.5"));
     let texts: Vec<_> = script.commands.iter().map(|c| (c.line, c.text.as_str())).collect();

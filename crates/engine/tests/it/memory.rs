@@ -1,4 +1,4 @@
-//! What a client costs in memory, on the reactors that carry real connections.
+//! Memory of a client, on the reactors that carry real connections.
 
 use std::io::{self, Write as _};
 use std::os::unix::net::UnixStream;
@@ -30,7 +30,8 @@ const SCRIPT: &str = "\\set aid random(1, 100000 * :scale)\n\\set bid random(1, 
     SELECT abalance FROM pgbench_accounts WHERE aid = :aid;\n\
     UPDATE pgbench_tellers SET tbalance = tbalance + :delta WHERE tid = :tid;\n\
     UPDATE pgbench_branches SET bbalance = bbalance + :delta WHERE bid = :bid;\n\
-    INSERT INTO pgbench_history (tid, bid, aid, delta, mtime) VALUES (:tid, :bid, :aid, :delta, CURRENT_TIMESTAMP);\n\
+    INSERT INTO pgbench_history (tid, bid, aid, delta, mtime) VALUES (:tid, :bid, :aid, :delta, \
+    CURRENT_TIMESTAMP);\n\
     END;\n";
 
 /// `ParseComplete`, `BindComplete`, a row, its command's end and `ReadyForQuery`.
@@ -121,7 +122,7 @@ fn peak<R: Reactor>(
     usize::try_from(counted.bytes_max).unwrap()
 }
 
-/// What each of a thousand clients costs beyond what a thread costs anyway.
+/// Returns the memory of each of a thousand clients, without the thread's own (bytes).
 fn each<R: Reactor>(
     make: impl Fn(Clock, Vec<Stream>, Option<Connector>) -> io::Result<R>,
 ) -> usize {

@@ -1,4 +1,4 @@
-//! What the coordinator knows of one worker.
+//! One worker as the coordinator sees it: its stage, its clock and its counts.
 
 use std::net::IpAddr;
 use std::ops::Range;
@@ -17,17 +17,17 @@ use crate::protocol::{Done, IntervalCounts, LoadDescription};
 /// How far a worker has come.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Stage {
-    /// It was started and has said nothing.
+    /// Started, not heard from.
     Launched,
-    /// It said hello, and its clock is being read.
+    /// Said hello; its clock is being read.
     Greeted,
-    /// It connects its clients.
+    /// Connects its clients.
     Connecting,
-    /// It waits for the start.
+    /// Waits for the start.
     Ready,
-    /// It offers load.
+    /// Offers load.
     Running,
-    /// Nothing more is expected of it.
+    /// Ended; no more reports are expected.
     Gone,
 }
 
@@ -41,17 +41,17 @@ pub(super) struct Member {
     pub(super) address: Option<IpAddr>,
     pub(super) last_heard: Nanos,
     pub(super) next_exchange: Nanos,
-    /// From the agreed instant to its start, and how exactly that is known (nanoseconds).
+    /// Start minus the agreed instant, and the uncertainty of that (nanoseconds).
     pub(super) start: Option<(i64, u64)>,
     clients: u32,
-    /// Seconds that it reported (count).
+    /// Reports of seconds that came (count).
     seconds: u64,
-    /// Of its seconds in the window.
+    /// Transactions in the window that ended well, as reported so far (count).
     transactions: u64,
     failed: u64,
     latency: Latencies,
     sums: Sums,
-    /// What it said at its end.
+    /// Totals from the worker's last report; none before its end.
     pub(super) done: Option<Done>,
 }
 

@@ -40,7 +40,7 @@ const FIRST_EXCHANGES: usize = 8;
 /// Time that a worker has to say hello: `ssh` may have to go a long way.
 const HELLO: Duration = Duration::from_secs(60);
 
-/// What is to be done.
+/// One thing for the caller of [`Coordinator::next_action`] to do.
 #[derive(Debug)]
 pub enum CoordinatorAction {
     /// Send an order to the worker of this index.
@@ -48,7 +48,7 @@ pub enum CoordinatorAction {
     /// Have the server let in connections from these addresses, then call
     /// [`Coordinator::admitted`].
     Admit(BTreeSet<IpAddr>),
-    /// The measured window opened at this time.
+    /// Note that the measured window opened at this time.
     Opened(Nanos),
     /// Show a second that all workers have ended.
     Second(Box<LiveSecond>),

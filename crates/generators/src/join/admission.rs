@@ -21,20 +21,23 @@ const UNPROVEN: usize = 64;
 /// Pause where the system has no descriptor or memory for another connection.
 const PAUSE: Duration = Duration::from_millis(100);
 
-/// What comes of a connection.
+/// Outcome of a connection.
 pub(super) enum Arrival {
-    /// A worker.
+    /// A worker that proved itself.
     Accepted { host: String, reader: Reader, writer: Writer },
-    /// Somebody who is none, and why.
+    /// A connection that was refused, and why.
     Refused { from: SocketAddr, why: String },
 }
 
-/// What the threads of all connections share.
+/// State shared by the threads of all connections.
 struct Desk {
     server: Server,
     token: Token,
+    /// Workers to accept (count).
     asked: usize,
+    /// Workers accepted so far (count).
     came: Mutex<usize>,
+    /// Connections that have not proved themselves (count).
     unproven: AtomicUsize,
     is_closed: AtomicBool,
     arrivals: Sender<Arrival>,

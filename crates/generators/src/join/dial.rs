@@ -14,8 +14,8 @@ use crate::error::WorkerError;
 use crate::protocol::frame;
 use crate::serve::{ABANDONED, serve};
 
-/// Joins the coordinator at `address` (`HOST:PORT`) with the token in a file, which is standard input
-/// if it is `-`, and serves one load. Reports call the worker `name`, or by its host's name.
+/// Joins the coordinator at `address` (`HOST:PORT`) with the token in a file, which is standard
+/// input if it is `-`, and serves one load. Reports call the worker `name`, or by its host's name.
 ///
 /// # Errors
 /// The coordinator cannot be reached, is another, or refuses; or the load came to nothing.

@@ -1,4 +1,4 @@
-//! What goes wrong where workers dial their coordinator.
+//! Errors of workers that dial their coordinator, and of the coordinator that awaits them.
 
 use std::io;
 use std::path::PathBuf;
@@ -6,31 +6,34 @@ use std::time::Duration;
 
 use thiserror::Error;
 
-/// What is wrong with a token file. Its contents are never shown.
+/// Error of a token file. No error shows the file's contents.
 #[derive(Debug, Error)]
 #[allow(missing_docs, reason = "the names say it")]
 pub enum TokenError {
-    /// It cannot be read.
+    /// The file cannot be read.
     #[error("cannot read the token file {}: {error}", path.display())]
     Read {
         path: PathBuf,
         /// The system's words.
         error: io::Error,
     },
-    /// It cannot be written.
+    /// The file cannot be written.
     #[error("cannot write the token file {}: {error}", path.display())]
     Write {
         path: PathBuf,
         /// The system's words.
         error: io::Error,
     },
-    /// It holds something else.
+    /// The file holds something other than a token.
     #[error("{} holds no token of a coordinator", .0.display())]
     NoToken(PathBuf),
-    /// There is another file.
-    #[error("cannot write the token file {}: there is such a file, and it is no leftover", .0.display())]
+    /// Another file is in the way.
+    #[error(
+        "cannot write the token file {}: there is such a file, and it is no leftover",
+        .0.display()
+    )]
     Exists(PathBuf),
-    /// A coordinator that lives wrote it.
+    /// The file belongs to a coordinator that is still at work.
     #[error("the token file {} belongs to another coordinator, which is at work", .0.display())]
     InUse(PathBuf),
 }
@@ -39,7 +42,7 @@ pub enum TokenError {
 #[derive(Debug, Error)]
 #[allow(missing_docs, reason = "the names say it")]
 pub enum JoinError {
-    /// Its token file is of no use.
+    /// The token file cannot be used.
     #[error(transparent)]
     Token(TokenError),
     /// Nobody can be reached there.
@@ -54,11 +57,7 @@ pub enum JoinError {
     Certificate(String),
     /// Who answers does not speak TLS, or not as we do.
     #[error("what answers at {address} is no coordinator: {reason}")]
-    NoCoordinator {
-        address: String,
-        /// What it did.
-        reason: String,
-    },
+    NoCoordinator { address: String, reason: String },
     /// The coordinator refuses this worker.
     #[error("the coordinator at {address} refuses this worker: {reason}")]
     Refused { address: String, reason: String },
@@ -122,12 +121,12 @@ pub enum GatherError {
         came: usize,
         /// Workers that were asked for.
         asked: usize,
-        /// How long they were awaited.
+        /// Time in which they had to come.
         wait: Duration,
-        /// What else is known: who came, who was refused.
+        /// Who came and who was refused, in words.
         others: String,
     },
-    /// One that had come left.
+    /// A worker that had come left.
     #[error("the worker on {host} left while others were awaited ({came} of {asked} had come)")]
     Left {
         host: String,
@@ -136,14 +135,14 @@ pub enum GatherError {
         /// Workers that were asked for.
         asked: usize,
     },
-    /// Their launcher cannot be started.
+    /// The launcher of the workers cannot be started.
     #[error("workers cannot be started: {how}")]
     Start {
         how: String,
-        /// What the user can do about it.
+        /// Advice to the user.
         help: &'static str,
     },
-    /// Their launcher ended.
+    /// The launcher of the workers ended.
     #[error("{came} of {asked} workers came, and their launcher ended: {how}")]
     Launcher {
         /// Workers that had come.
@@ -151,13 +150,13 @@ pub enum GatherError {
         /// Workers that were asked for.
         asked: usize,
         how: String,
-        /// What the user can do about it.
+        /// Advice to the user.
         help: &'static str,
     },
 }
 
 impl GatherError {
-    /// Tells whether workers may come another time: they could be asked for.
+    /// Tells whether workers may come another time: only their coming failed.
     pub(crate) fn may_pass(&self) -> bool {
         matches!(self, Self::Late { .. } | Self::Left { .. } | Self::Launcher { .. })
     }

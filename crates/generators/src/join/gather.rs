@@ -103,7 +103,7 @@ struct Lobby {
     refused: usize,
     /// The last refusal.
     last: Option<String>,
-    /// What starts the workers.
+    /// Watches the launcher of the workers; none where people start them.
     supervisor: Option<Supervisor>,
 }
 

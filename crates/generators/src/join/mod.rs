@@ -26,24 +26,24 @@ use serde::{Deserialize, Serialize};
 /// Time that a peer has to show that it is one of ours.
 const HANDSHAKE: std::time::Duration = std::time::Duration::from_secs(10);
 
-/// What a worker sends first.
+/// First message of a worker.
 #[derive(Serialize, Deserialize)]
 struct Greeting {
-    /// Proof that it has the secret, in base64.
+    /// Proof that the worker has the secret, in base64.
     proof: String,
-    /// Its host's name, for reports.
+    /// Name of the worker's host, for reports.
     host: String,
 }
 
-/// What the coordinator answers.
+/// Answer of the coordinator to a [`Greeting`].
 #[derive(Serialize, Deserialize)]
 enum Answer {
-    /// It is one of those that were asked for.
+    /// The worker is one of those that were asked for.
     Accepted,
-    /// Others are awaited.
+    /// Other workers are awaited; sent each second.
     Waiting,
-    /// All have come: the protocol of all workers follows.
+    /// All workers have come: the protocol of all workers follows.
     Begin,
-    /// It is not one of those that were asked for.
+    /// The worker is refused, for this reason.
     Refused(String),
 }

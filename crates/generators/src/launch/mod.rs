@@ -1,7 +1,7 @@
 //! Starting workers: one file for each launcher.
 //!
-//! `local` and `ssh` [start each worker](launch) and talk to it by its standard streams. `slurm` and
-//! `ray` are [starters](Starter) of all workers at once, which then join.
+//! `local` and `ssh` [start each worker](launch) and talk to it by its standard streams. `slurm`
+//! and `ray` are [starters](Starter) of all workers at once, which then join.
 
 mod launched;
 mod local;
@@ -24,7 +24,7 @@ pub(crate) use starter::{Request, Starter, Supervisor};
 use crate::error::Fault;
 use crate::generators::{Generator, Place};
 
-/// What whoever runs a load does for it.
+/// Callbacks and limits that the caller of a load provides.
 #[derive(Clone, Copy)]
 pub struct Hands<'a> {
     /// Starts programs.
@@ -33,8 +33,8 @@ pub struct Hands<'a> {
     pub notice: &'a dyn Fn(&str),
     /// Has the server let generators in, where it knows only those that it is told of.
     pub admission: Option<Admission<'a>>,
-    /// CPUs' worth of time that this process and those that it starts may use together (count), where
-    /// that is known.
+    /// CPUs' worth of time that this process and those that it starts may use together (count),
+    /// where that is known.
     pub cpus_allowed: Option<f64>,
 }
 

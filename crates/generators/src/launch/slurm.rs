@@ -16,7 +16,7 @@ pub(super) const STARTER: Starter = Starter {
             with `salloc`",
 };
 
-/// What every `srun` has.
+/// Options of every `srun`.
 const ALL: [&str; 3] = [
     "--quiet",
     // Nobody waits in a queue unseen.
@@ -35,11 +35,14 @@ const WORKERS: [&str; 3] = [
 const HOST: [&str; 5] = ["--nodes=1", "--ntasks=1", "--exclusive", "--mem=0", "--unbuffered"];
 
 /// Runs a task on a node, with all of the node's processors: a task has no more than it asks for.
-const WHOLE: &str = r#"cpus=$(sinfo --noheader --nodes="$0" --format=%c | head -n 1); exec srun --cpus-per-task="${cpus:-1}" --nodelist="$0" "$@""#;
+const WHOLE: &str = "cpus=$(sinfo --noheader --nodes=\"$0\" --format=%c | head -n 1); \
+    exec srun --cpus-per-task=\"${cpus:-1}\" --nodelist=\"$0\" \"$@\"";
 
-/// What each task does, with the words of [`Request::words`]. Without the coordinator's host, it is
-/// where `srun` runs.
-const TASK: &str = r#"host=${0:-$SLURM_LAUNCH_NODE_IPADDR}; case $host in *:*) host=[$host];; esac; exec "$2" worker --join "$host:$1" --token-file - --name "$SLURMD_NODENAME""#;
+/// Joins the coordinator from a task; the arguments are [`Request::words`]. An empty host stands
+/// for the machine where `srun` runs.
+const TASK: &str = "host=${0:-$SLURM_LAUNCH_NODE_IPADDR}; \
+    case $host in *:*) host=[$host];; esac; \
+    exec \"$2\" worker --join \"$host:$1\" --token-file - --name \"$SLURMD_NODENAME\"";
 
 fn words(request: &Request, program: PathBuf) -> Vec<OsString> {
     let options = ALL.into_iter().chain(WORKERS);

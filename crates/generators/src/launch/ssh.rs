@@ -29,7 +29,7 @@ const FOLDER: &str = r#""${XDG_CACHE_HOME:-$HOME/.cache}/pgdyno/worker""#;
 
 /// The line after which the program itself speaks.
 const PRESENT: &str = "pgdyno is here";
-/// What a host says that lacks the program, before what it is.
+/// Beginning of the line that a host without the program prints; its `uname -s -m` follows.
 const MISSING: &str = "pgdyno is missing on ";
 
 /// Starts this program's command `command` on `host`, to which the program is copied if need be.
@@ -41,7 +41,8 @@ pub fn launch_on(host: &str, command: &str, start: StartProgram) -> Result<Launc
     let hash = hash(&path)?;
     let (ours, program) = (ours(), format!("{FOLDER}/{hash}"));
     let script = format!(
-        r#"h=$(uname -s -m); if test "$h" = "{ours}" && test -x {program}; then echo {PRESENT}; exec {program} {command}; fi; echo {MISSING}$h"#
+        "h=$(uname -s -m); if test \"$h\" = \"{ours}\" && test -x {program}; \
+         then echo {PRESENT}; exec {program} {command}; fi; echo {MISSING}$h"
     );
     let launch = || found(Launched::start(&words(host, &script), start)?);
     if let Some(launched) = launch()? {
@@ -113,7 +114,7 @@ fn words(host: &str, script: &str) -> Vec<OsString> {
     words
 }
 
-/// What this program runs on, as `uname -s -m` says it.
+/// Returns the system and architecture of this program, as `uname -s -m` prints them.
 fn ours() -> String {
     let system = match std::env::consts::OS {
         "linux" => "Linux",

@@ -19,9 +19,9 @@ const ENDING: Duration = Duration::from_secs(2);
 
 /// Workers to start.
 pub(crate) struct Request {
-    /// How many.
+    /// Workers (count).
     pub(crate) workers: usize,
-    /// Processors that each needs: one for each of its event loops.
+    /// Processors for each worker: one for each of its event loops (count).
     pub(crate) cpus: u32,
     /// Where the coordinator listens. Without an address of its own it listens on all.
     pub(crate) coordinator: SocketAddr,
@@ -39,15 +39,15 @@ impl Request {
     }
 }
 
-/// How a program is called that starts workers.
+/// A launcher: a program of others that starts all workers.
 pub(crate) struct Starter {
     /// The launcher's name.
     pub(crate) name: &'static str,
     /// The words that call the program.
     pub(super) words: fn(&Request, PathBuf) -> Vec<OsString>,
-    /// What the user can do if the program cannot be run.
+    /// Advice if the program cannot be run.
     pub(crate) missing: &'static str,
-    /// What the user can do if it ends before all workers have come.
+    /// Advice if the program ends before all workers have come.
     pub(crate) ended: &'static str,
 }
 

@@ -193,7 +193,7 @@ impl TallyCounts {
     }
 }
 
-/// What one second added: [`Interval`].
+/// An [`Interval`] on the wire: the counts of one second, or of a part of one.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct IntervalCounts {
     #[serde(with = "PhaseData")]

@@ -34,7 +34,7 @@ use crate::clock::Nanos;
 /// Version of the protocol. Every change of a message raises it.
 pub const VERSION: u32 = 3;
 
-/// What the coordinator sends.
+/// Message of the coordinator to a worker.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub enum Order {
     /// An exchange of time stamps: when this was sent, on the coordinator's clock.
@@ -52,11 +52,11 @@ pub enum Order {
     Stop,
 }
 
-/// What a worker sends.
+/// Message of a worker to the coordinator.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[allow(missing_docs, reason = "the names say it")]
 pub enum Report {
-    /// Who the worker is: the first report.
+    /// Versions of the worker: the first report.
     Hello(Hello),
     /// The answer to [`Order::Time`].
     Time {
@@ -76,28 +76,27 @@ pub enum Report {
         /// When, on the worker's clock.
         at: Nanos,
     },
-    /// What one second, or a part of one, added.
+    /// Counts of one second, or of a part of one.
     Second {
         /// Number of such reports before this one.
         number: u64,
-        /// What was added.
         counts: Box<IntervalCounts>,
     },
     /// The load has ended.
     Done(Box<Done>),
     /// A client's message.
     Log(LogKind, String),
-    /// The load came to nothing: the last report.
+    /// The load failed: the last report.
     Failed {
         reason: String,
-        /// What the user can do about it.
+        /// Advice to the user.
         help: Option<String>,
         /// Whether a stop came before the window opened, and nothing else was wrong.
         is_interrupted: bool,
     },
 }
 
-/// Who a worker is.
+/// Versions of a worker, by which the coordinator accepts or refuses it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Hello {
     /// Version of the protocol.
@@ -107,7 +106,7 @@ pub struct Hello {
 }
 
 impl Hello {
-    /// What a worker of this program says.
+    /// Returns the versions of this program.
     pub fn ours() -> Self {
         Self { protocol: VERSION, pgdyno: env!("CARGO_PKG_VERSION").to_owned() }
     }
@@ -118,7 +117,7 @@ impl Hello {
 pub struct Done {
     /// Reports of seconds that were sent (count).
     pub seconds: u64,
-    /// Sum of what they carried.
+    /// Sum over the seconds.
     pub totals: TallyCounts,
     /// When the last event loop ended.
     pub ended: Nanos,

@@ -1,6 +1,6 @@
-//! What a thousand workers with a thousand clients each cost the coordinator.
+//! Costs of the coordinator with a thousand workers of a thousand clients each.
 //!
-//! Not run by default: `cargo test --release -p pgdyno-generators --test thousand -- --ignored
+//! Not run by default: `cargo test --release -p pgdyno-generators --test it thousand -- --ignored
 //! --nocapture` prints the figures of docs/generators.md.
 
 #![allow(clippy::unwrap_used, clippy::print_stdout)] // tests

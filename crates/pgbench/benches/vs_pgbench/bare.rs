@@ -27,7 +27,8 @@ const TPCB: &[&str] = &[
     "SELECT abalance FROM pgbench_accounts WHERE aid = $1",
     "UPDATE pgbench_tellers SET tbalance = tbalance + 1 WHERE tid = $1",
     "UPDATE pgbench_branches SET bbalance = bbalance + 1 WHERE bid = $1",
-    "INSERT INTO pgbench_history (tid, bid, aid, delta, mtime) VALUES ($1, 1, 1, 1, CURRENT_TIMESTAMP)",
+    "INSERT INTO pgbench_history (tid, bid, aid, delta, mtime) VALUES ($1, 1, 1, 1, \
+     CURRENT_TIMESTAMP)",
     "END",
 ];
 
@@ -71,7 +72,7 @@ pub(crate) fn main(arguments: &[String]) -> Result<(), Anything> {
     }
 }
 
-/// What client `client` sends for a transaction, one after the other.
+/// Returns the requests of client `client` for one transaction, to be sent one after the other.
 fn messages(statements: &[&str], client: usize, piped: bool) -> Vec<Vec<u8>> {
     let execute = |(number, sql): (usize, &&str)| {
         let parameter = if sql.contains("$1") {

@@ -2,7 +2,8 @@
 //! run. What is printed are ratios pgdyno ÷ pgbench: medians over the pairs with a bootstrap
 //! interval. Absolute times mean nothing on a shared machine.
 //!
-//!     cargo bench -p pgdyno-pgbench --bench vs_pgbench -- [--pairs N] [--seconds S] [--only WORDS] [--clients N]
+//!     cargo bench -p pgdyno-pgbench --bench vs_pgbench -- \
+//!         [--pairs N] [--seconds S] [--only WORDS] [--clients N]
 //!
 //! Client CPU is user and system time of the whole process, start-up included, divided by its
 //! transactions; both sides connect, prepare and report. *Cycles* are the processor's in the same
@@ -43,7 +44,7 @@ struct Cell {
     script: Script,
     protocol: &'static str,
     place: Place,
-    /// What the ratio of CPU and of tps is meant to reach.
+    /// Goals for pgdyno ÷ pgbench: CPU at most, and tps at least.
     target: (f64, f64),
     /// Further options.
     options: &'static [&'static str],
@@ -122,7 +123,8 @@ enum Script {
     One,
 }
 
-const SELECT: &str = "\\set aid random(1, 100000 * :scale)\nSELECT abalance FROM pgbench_accounts WHERE aid = :aid;\n";
+const SELECT: &str = "\\set aid random(1, 100000 * :scale)\n\
+    SELECT abalance FROM pgbench_accounts WHERE aid = :aid;\n";
 const TPCB: &str = include_str!("../../../../workloads/tpcb-like/tpcb-like.sql");
 
 impl Script {
@@ -385,7 +387,8 @@ fn line(
     let tps = Interval::bootstrap(&tps);
     writeln!(
         out,
-        "{:<22}{:>8} {:<9} {:>19} {:>19} {:>18} {:>19} {:>5} {:>5} {:>6}  <={most_cpu:.2} >={least_tps:.2}",
+        "{:<22}{:>8} {:<9} {:>19} {:>19} {:>18} {:>19} {:>5} {:>5} {:>6}  <={most_cpu:.2} \
+         >={least_tps:.2}",
         cell.name,
         cell.clients,
         cell.protocol,

@@ -32,7 +32,7 @@ pub(crate) struct Side {
     before: Option<&'static str>,
 }
 
-/// What both are asked to do.
+/// The load that each side offers.
 pub(crate) struct Run<'a> {
     pub(crate) clients: u32,
     pub(crate) protocol: &'a str,
@@ -43,16 +43,16 @@ pub(crate) struct Run<'a> {
     pub(crate) logs: &'a Path,
 }
 
-/// What was seen of one run.
+/// Figures of one run of one side.
 pub(crate) struct Seen {
-    /// Microseconds of CPU for a transaction.
+    /// CPU time of the client for a transaction (microseconds).
     pub(crate) cpu_us: f64,
-    /// Cycles that it spent in its own code and in the kernel's, for a transaction; none where the
+    /// Cycles of the client for a transaction, the kernel's included (count); none where the
     /// machine counts none.
     pub(crate) cycles: Option<f64>,
     pub(crate) tps: f64,
     pub(crate) memory_kb: f64,
-    /// From the transaction log, where one was asked for (microseconds).
+    /// 99th percentile of latency in the transaction log (microseconds); none without a log.
     pub(crate) p99_us: Option<f64>,
 }
 

@@ -49,7 +49,8 @@ fn every_major_version_is_filled_and_driven_with_statements_one_by_one_and_in_pi
             for table in ["accounts WHERE abalance <> 0", "tellers", "branches"] {
                 let column = format!("{}balance", &table[..1]);
                 let same = format!(
-                    "SELECT ((SELECT sum(delta) FROM pgbench_history) = (SELECT sum({column}) FROM pgbench_{table}))::text"
+                    "SELECT ((SELECT sum(delta) FROM pgbench_history) = (SELECT sum({column}) FROM \
+                     pgbench_{table}))::text"
                 );
                 assert_eq!(
                     session.ask(&same).as_deref(),
@@ -65,7 +66,8 @@ fn every_major_version_is_filled_and_driven_with_statements_one_by_one_and_in_pi
             rows += 100;
             assert_eq!(session.count("SELECT count(*) FROM pgbench_history"), rows);
         }
-        let added = "SELECT (sum(abalance) = (SELECT sum(delta) FROM pgbench_history))::text FROM pgbench_accounts";
+        let added = "SELECT (sum(abalance) = (SELECT sum(delta) FROM pgbench_history))::text FROM \
+            pgbench_accounts";
         assert_eq!(session.ask(added).as_deref(), Some("true"), "PostgreSQL {major}");
     }
 }

@@ -46,8 +46,7 @@ fn run(program: &PathBuf, server: &Server, script: &str, arguments: &[&str]) -> 
     String::from_utf8_lossy(&output.stderr).into_owned()
 }
 
-/// What we make of `expression`, with draws of `random`: a type and a value, or the words of an
-/// error.
+/// Evaluates `expression` with our engine and draws of `random`: a type and a value, or an error.
 fn ours(expression: &str, random: &mut Random) -> Result<String, String> {
     let script =
         Script::parse("x", &format!("\\set x {expression}")).map_err(|e| e.phrase.to_string())?;
@@ -63,12 +62,12 @@ fn ours(expression: &str, random: &mut Random) -> Result<String, String> {
     })
 }
 
-/// The generator of a client's draws with `--random-seed=42`.
+/// Returns the generator of a client's draws with `--random-seed=42`.
 fn seeded() -> Random {
     Random::new(Random::new(42).next_u64())
 }
 
-/// What differs between ours and pgbench's `theirs` on `expression`, if anything.
+/// Compares our value or error of `expression` with pgbench's; returns both if they differ.
 fn difference(expression: &str, theirs: &dyn Fn(&str) -> String) -> Option<String> {
     let ours = ours(expression, &mut seeded());
     // What cannot be parsed is shown without a wrapper that changes it.
@@ -138,13 +137,16 @@ fn a_random_seed_gives_the_draws_of_pgbench() {
     for (program, server) in pgbenches("a_random_seed_gives_the_draws_of_pgbench") {
         let mut session = Session::new(&server.unix());
         session.ask(
-            "CREATE TABLE drawn (who text, n bigserial, c int, a int, g int, s bigint, h bigint, p int)",
+            "CREATE TABLE drawn (who text, n bigserial, c int, a int, g int, s bigint, h bigint, p \
+             int)",
         );
         let script = |who: &str| {
             format!(
-                "\\set a random(1, 1000000)\n\\set g random_gaussian(1, 1000, 2.5)\n\\set h hash(:a)\n\
+                "\\set a random(1, 1000000)\n\\set g random_gaussian(1, 1000, 2.5)\n\
+             \\set h hash(:a)\n\
              \\set p permute(:a, 5000)\n\\set s :random_seed\n\
-             INSERT INTO drawn (who, c, a, g, s, h, p) VALUES ('{who}', :client_id, :a, :g, :s, :h, :p);\n"
+             INSERT INTO drawn (who, c, a, g, s, h, p) VALUES ('{who}', :client_id, :a, :g, :s, \
+             :h, :p);\n"
             )
         };
         for (clients, threads) in [(1, 1), (3, 1), (5, 2)] {
@@ -164,9 +166,10 @@ fn a_random_seed_gives_the_draws_of_pgbench() {
             run_load(&spec, &unwatched(&RUNNING)).unwrap();
             let digest = |session: &mut Session, who| {
                 session.ask(&format!(
-                "SELECT count(*) || ' ' || string_agg(concat_ws(',', c, a, g, s, h, p), ' ' ORDER BY c, n)
+                    "SELECT count(*) || ' ' || string_agg(concat_ws(',', c, a, g, s, h, p), ' ' \
+                 ORDER BY c, n)
                  FROM drawn WHERE who = '{who}'"
-            ))
+                ))
             };
             let (theirs, ours) = (digest(&mut session, "pgbench"), digest(&mut session, "pgdyno"));
             assert!(
@@ -212,24 +215,29 @@ fn scripts_are_chosen_in_pgbenchs_order() {
 /// Scripts with a protocol.
 const COMBINED: &[(&str, &str)] = &[
     (
-        "SELECT 1 AS a, 'x y' AS b, NULL AS c \\gset p_\nINSERT INTO seen (who, v) VALUES (':who', :p_a + 1);\n",
+        "SELECT 1 AS a, 'x y' AS b, NULL AS c \\gset p_\n\
+         INSERT INTO seen (who, v) VALUES (':who', :p_a + 1);\n",
         "simple",
     ),
     (
-        "SELECT 7 AS a \\; SELECT 8 AS b \\; SELECT 9 AS c \\aset\n\\set s :a * 100 + :b * 10 + :c\n\
-          INSERT INTO seen (who, v) VALUES (':who', :s);\n",
+        "SELECT 7 AS a \\; SELECT 8 AS b \\; SELECT 9 AS c \\aset\n\
+         \\set s :a * 100 + :b * 10 + :c\n\
+         INSERT INTO seen (who, v) VALUES (':who', :s);\n",
         "simple",
     ),
     (
-        "\\set i 0\n\\if :client_id = 0 and not false\nSELECT 5 AS i \\gset\n\\elif 1\nSELECT 6 AS i \\gset\n\\else\n\
-          SELECT 7 AS i \\gset\n\\endif\n\\if :i = 6\n\\set i 9\n\\endif\nINSERT INTO seen (who, v) VALUES (':who', :i);\n",
+        "\\set i 0\n\\if :client_id = 0 and not false\nSELECT 5 AS i \\gset\n\\elif 1\n\
+         SELECT 6 AS i \\gset\n\\else\n\
+         SELECT 7 AS i \\gset\n\\endif\n\\if :i = 6\n\\set i 9\n\\endif\n\
+         INSERT INTO seen (who, v) VALUES (':who', :i);\n",
         "simple",
     ),
     ("\\setshell x echo 4 :scale\nINSERT INTO seen (who, v) VALUES (':who', :x);\n", "simple"),
     ("\\setshell x expr 40 + :scale\nINSERT INTO seen (who, v) VALUES (':who', :x);\n", "simple"),
     (
-        "SELECT 3 AS a \\gset\n\\startpipeline\nINSERT INTO seen (who, v) VALUES (':who', :a::int);\n\
-          INSERT INTO seen (who, v) VALUES (':who', (:a::int * 2)::text);\n\\endpipeline\n",
+        "SELECT 3 AS a \\gset\n\\startpipeline\n\
+         INSERT INTO seen (who, v) VALUES (':who', :a::int);\n\
+         INSERT INTO seen (who, v) VALUES (':who', (:a::int * 2)::text);\n\\endpipeline\n",
         "prepared",
     ),
     ("SELECT 1 AS a WHERE false \\gset\nINSERT INTO seen (who, v) VALUES (':who', 1);\n", "simple"),

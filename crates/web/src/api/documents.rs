@@ -40,7 +40,7 @@ schemas! {
     StopAsked => "pgdyno.serve-stop/1",
 }
 
-/// What is served, and what the visitor may do.
+/// The store that is served, and the actions that visitors may take.
 #[derive(Debug, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub(crate) struct Info {
@@ -50,13 +50,13 @@ pub(crate) struct Info {
     pub(crate) store: String,
     /// Whether notes can be written.
     pub(crate) can_write_notes: bool,
-    /// Why they cannot; none if they can.
+    /// Why notes cannot be written; null if they can.
     pub(crate) notes_reason: Option<String>,
     /// Whether runs may be asked to stop.
     pub(crate) allows_control: bool,
 }
 
-/// What the store holds, newest first.
+/// Contents of the store, newest first.
 #[derive(Debug, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub(crate) struct Runs {
@@ -73,15 +73,15 @@ pub(crate) struct Runs {
 #[derive(Debug, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub(crate) struct RunRow {
-    /// Its id.
+    /// The run's id.
     pub(crate) id: String,
     /// The recipe's or the file's name.
     pub(crate) recipe: String,
-    /// The question that it answers.
+    /// The question that the run answers.
     pub(crate) question: Option<String>,
-    /// When it began (RFC 3339, UTC).
+    /// When the run began (RFC 3339, UTC).
     pub(crate) started_at: String,
-    /// Where it stands.
+    /// Where the run stands.
     pub(crate) state: RunState,
     /// Planned trials that are completed (count).
     pub(crate) trials_done: u32,
@@ -105,7 +105,7 @@ pub(crate) struct RunRow {
     pub(crate) note: String,
     /// The user's tags.
     pub(crate) tags: Vec<String>,
-    /// Whether its process is at work and can be watched.
+    /// Whether the run's process is at work and can be watched.
     pub(crate) is_live: bool,
 }
 
@@ -113,7 +113,7 @@ pub(crate) struct RunRow {
 #[derive(Debug, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub(crate) struct NotedRow {
-    /// What is listed.
+    /// The probe, crash tests or import.
     #[serde(flatten)]
     pub(crate) row: OtherRow,
     /// The user's note; empty where there is none.
@@ -128,7 +128,7 @@ pub(crate) struct NotedRow {
 pub(crate) struct History {
     /// The recipe's or the file's name.
     pub(crate) recipe: String,
-    /// Its treatments, in the order of the newest run that has each.
+    /// Treatments, in the order of the newest run that has each.
     pub(crate) treatments: Vec<TreatmentHistory>,
     /// Runs that are not analysed yet (count): ask again for them.
     pub(crate) pending: usize,
@@ -138,9 +138,9 @@ pub(crate) struct History {
 #[derive(Debug, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub(crate) struct TreatmentHistory {
-    /// Levels of its factors in one line.
+    /// Levels of the treatment's factors, in one line.
     pub(crate) treatment: String,
-    /// Its results, oldest first.
+    /// Results of the treatment, oldest first.
     pub(crate) points: Vec<HistoryPoint>,
 }
 
@@ -158,11 +158,11 @@ pub(crate) struct HistoryPoint {
     pub(crate) trials: usize,
     /// Mean transactions per second.
     pub(crate) tps: f64,
-    /// Its 95% confidence interval; null where none can be formed.
+    /// 95% confidence interval of `tps`; null where none can be formed.
     pub(crate) ci95: Option<[f64; 2]>,
     /// 99th percentile of latency (microseconds).
     pub(crate) latency_us_p99: Option<f64>,
-    /// The pgdyno that ran it.
+    /// Version of the pgdyno that ran it.
     pub(crate) pgdyno_version: String,
     /// PostgreSQL's version.
     pub(crate) postgres_version: Option<String>,
@@ -195,17 +195,17 @@ pub(crate) struct LiveRuns {
 #[derive(Debug, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub(crate) struct LiveRow {
-    /// Its id.
+    /// The run's id.
     pub(crate) id: String,
     /// The recipe's or the file's name.
     pub(crate) recipe: String,
-    /// When its session began (RFC 3339, UTC).
+    /// When the session began (RFC 3339, UTC).
     pub(crate) started_at: String,
-    /// Whether its process still runs.
+    /// Whether the run's process still works.
     pub(crate) is_alive: bool,
-    /// How it ended; null while it works, and for one whose process died.
+    /// How the run ended; null while it works, and if its process died.
     pub(crate) ended: Option<String>,
-    /// Why it could not go on.
+    /// Why the run could not go on.
     pub(crate) error: Option<String>,
 }
 

@@ -93,7 +93,7 @@ pub(crate) async fn show(State(app): Shared, Path(id): Path<String>) -> Result<R
     Ok(json_text(json::for_browser(&blocking(&app, work).await?)))
 }
 
-/// What to compare.
+/// Query of a comparison: two runs, and what may differ between them.
 #[derive(Deserialize)]
 pub(crate) struct Comparison {
     a: String,
@@ -101,7 +101,7 @@ pub(crate) struct Comparison {
     /// Factors that may differ, separated by commas.
     #[serde(default)]
     by: String,
-    /// Whether to compare what must be equal and is not.
+    /// Whether to compare although something that must be equal is not.
     #[serde(default)]
     force: bool,
 }

@@ -586,7 +586,7 @@ export type StorageWhat =
  */
 export type Meaning = 'named' | 'computed' | 'unknown';
 /**
- * What a store holds beside runs.
+ * Kind of a result that is no run.
  */
 export type OtherKind = 'probe' | 'crash' | 'import';
 
@@ -1406,7 +1406,7 @@ export interface History {
    */
   recipe: string;
   /**
-   * Its treatments, in the order of the newest run that has each.
+   * Treatments, in the order of the newest run that has each.
    */
   treatments: TreatmentHistory[];
 }
@@ -1415,11 +1415,11 @@ export interface History {
  */
 export interface TreatmentHistory {
   /**
-   * Its results, oldest first.
+   * Results of the treatment, oldest first.
    */
   points: HistoryPoint[];
   /**
-   * Levels of its factors in one line.
+   * Levels of the treatment's factors, in one line.
    */
   treatment: string;
 }
@@ -1428,7 +1428,7 @@ export interface TreatmentHistory {
  */
 export interface HistoryPoint {
   /**
-   * Its 95% confidence interval; null where none can be formed.
+   * 95% confidence interval of `tps`; null where none can be formed.
    *
    * @minItems 2
    * @maxItems 2
@@ -1443,7 +1443,7 @@ export interface HistoryPoint {
    */
   latency_us_p99: number | null;
   /**
-   * The pgdyno that ran it.
+   * Version of the pgdyno that ran it.
    */
   pgdyno_version: string;
   /**
@@ -1472,7 +1472,7 @@ export interface HistoryPoint {
   trials: number;
 }
 /**
- * What is served, and what the visitor may do.
+ * The store that is served, and the actions that visitors may take.
  */
 export interface Info {
   /**
@@ -1484,7 +1484,7 @@ export interface Info {
    */
   can_write_notes: boolean;
   /**
-   * Why they cannot; none if they can.
+   * Why notes cannot be written; null if they can.
    */
   notes_reason: string | null;
   /**
@@ -1514,19 +1514,19 @@ export interface LiveRuns {
  */
 export interface LiveRow {
   /**
-   * How it ended; null while it works, and for one whose process died.
+   * How the run ended; null while it works, and if its process died.
    */
   ended: string | null;
   /**
-   * Why it could not go on.
+   * Why the run could not go on.
    */
   error: string | null;
   /**
-   * Its id.
+   * The run's id.
    */
   id: string;
   /**
-   * Whether its process still runs.
+   * Whether the run's process still works.
    */
   is_alive: boolean;
   /**
@@ -1534,7 +1534,7 @@ export interface LiveRow {
    */
   recipe: string;
   /**
-   * When its session began (RFC 3339, UTC).
+   * When the session began (RFC 3339, UTC).
    */
   started_at: string;
 }
@@ -6307,7 +6307,7 @@ export interface ChartLine {
   name: string;
 }
 /**
- * What the store holds, newest first.
+ * Contents of the store, newest first.
  */
 export interface Runs {
   /**
@@ -6328,15 +6328,15 @@ export interface Runs {
  */
 export interface NotedRow {
   /**
-   * Its id.
+   * Id of the result.
    */
   id: string;
   /**
-   * What it is.
+   * Kind of the result.
    */
   kind: OtherKind;
   /**
-   * What was probed or crashed; the imported report's file.
+   * Storage that was probed or crashed; the imported report's file.
    */
   name: string;
   /**
@@ -6344,11 +6344,11 @@ export interface NotedRow {
    */
   note: string;
   /**
-   * The run that it belongs to; none for one by itself.
+   * Id of the run that the result belongs to; null for one by itself.
    */
   run: string | null;
   /**
-   * When it began; of an import, when it was imported.
+   * When the probe or the tests began; of an import, when it was imported.
    */
   started_at: string;
   /**
@@ -6385,11 +6385,11 @@ export interface RunRow {
    */
   host: string | null;
   /**
-   * Its id.
+   * The run's id.
    */
   id: string;
   /**
-   * Whether its process is at work and can be watched.
+   * Whether the run's process is at work and can be watched.
    */
   is_live: boolean;
   /**
@@ -6401,7 +6401,7 @@ export interface RunRow {
    */
   note: string;
   /**
-   * The question that it answers.
+   * The question that the run answers.
    */
   question: string | null;
   /**
@@ -6413,11 +6413,11 @@ export interface RunRow {
    */
   spark: number[];
   /**
-   * When it began (RFC 3339, UTC).
+   * When the run began (RFC 3339, UTC).
    */
   started_at: string;
   /**
-   * Where it stands.
+   * Where the run stands.
    */
   state: RunState;
   /**
@@ -6438,15 +6438,15 @@ export interface RunRow {
  */
 export interface ApiError {
   /**
-   * Of two results that differ in what must be equal: what could be what is compared (`by`). Null of another error.
+   * Factors that could be named by `by`, where two results differ in something that must be equal; null for any other error.
    */
   comparable_by: string[] | null;
   /**
-   * What was attempted, on what, and what was found.
+   * Message: the attempt, its object, and what was found.
    */
   error: string;
   /**
-   * What to do; none where there is nothing to recommend.
+   * Advice; null where there is none.
    */
   help: string | null;
 }

@@ -21,8 +21,8 @@ pub(crate) struct JudgeOptions {
     folder: PathBuf,
     #[command(flatten)]
     state: StateOptions,
-    /// Judge it by what was acknowledged before this event of the log [default: the first flush that
-    /// covers what the state lacks]
+    /// Judge it by what was acknowledged before this event of the log [default: the first flush
+    /// that covers what the state lacks]
     #[arg(long, value_name = "N")]
     before: Option<u64>,
     /// Print JSON

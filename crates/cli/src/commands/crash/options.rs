@@ -26,8 +26,8 @@ pub(crate) struct Options {
     /// it, so the verdict says nothing about your server
     #[arg(long, value_name = "FAULT", value_delimiter = ',', required_unless_present = "states")]
     pub(crate) fault: Vec<String>,
-    /// Judge an emulated disk as a power cut could have left it during the load, in place of rounds:
-    /// at every flush, then a sample of the states between two flushes
+    /// Judge an emulated disk as a power cut could have left it during the load, in place of
+    /// rounds: at every flush, then a sample of the states between two flushes
     #[arg(
         long,
         value_enum,
@@ -162,7 +162,7 @@ impl Exhaustive {
         }
     }
 
-    /// Its name in experiment files.
+    /// Returns the name in experiment files.
     pub(crate) fn name(self) -> &'static str {
         match self {
             Self::All => "all",
@@ -182,7 +182,7 @@ pub(crate) enum Under {
 }
 
 impl Under {
-    /// Its name in experiment files.
+    /// Returns the name in experiment files.
     pub(crate) fn name(self) -> &'static str {
         match self {
             Self::Both => "both",

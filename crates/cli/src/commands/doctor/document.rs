@@ -58,7 +58,9 @@ fn as_json(doctor: &Doctor) -> Value {
         "missing": doctor.missing.iter().map(|m| json!({
             "what": m.what,
             "why": m.why,
-            "how": m.how.iter().map(|(place, command)| json!({ "place": place, "command": command })).collect::<Vec<_>>(),
+            "how": m.how.iter()
+                .map(|(place, command)| json!({ "place": place, "command": command }))
+                .collect::<Vec<_>>(),
         })).collect::<Vec<_>>(),
     })
 }

@@ -1,4 +1,4 @@
-//! What `pgdyno run` is asked for.
+//! Options of `pgdyno run`.
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -42,8 +42,8 @@ pub(crate) struct Options {
     /// `server`
     #[arg(long, value_name = "[NAME:=]DSN")]
     pub(crate) dsn: Vec<String>,
-    /// Offer the load from several processes (`local:NUM`), hosts (`ssh:HOST,HOST*WEIGHT`), or nodes
-    /// of a cluster (`slurm:NUM`, `ray:workers=NUM`): short for `--set generators.launch=…`
+    /// Offer the load from several processes (`local:NUM`), hosts (`ssh:HOST,HOST*WEIGHT`), or
+    /// nodes of a cluster (`slurm:NUM`, `ray:workers=NUM`): short for `--set generators.launch=…`
     #[arg(long, value_name = "GENERATORS", conflicts_with = "resume")]
     pub(crate) generators: Option<String>,
     /// Run the whole experiment on each of these hosts (`ssh:HOST,HOST`), or nodes of a cluster

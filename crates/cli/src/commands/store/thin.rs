@@ -16,17 +16,17 @@ use crate::output::{print, print_line};
 use crate::render::to_json_list;
 use crate::shared_options::StoreOption;
 
-/// What the removal of telemetry costs.
+/// Line on the losses when telemetry is thinned.
 const LOST_TELEMETRY: &str = "\
 lost: points of telemetry's charts and of `export`'s table `telemetry`, with the extremes between \
 two that stay; telemetry's causes beside changes of tps";
 
-/// What the removal of the latency distributions costs.
+/// Line on the losses when latency distributions are removed.
 const LOST_LATENCIES: &str = "\
 lost: the heat map of latency; percentiles over several seconds in the page's chart of latency \
 become the longest of these seconds";
 
-/// What stays in either case.
+/// Line on the parts that stay in either case.
 const KEPT: &str = "\
 kept: answer, table, intervals, percentiles, wait events, reasons of differences, tps and \
 percentiles of every second, settings, server logs";
@@ -40,7 +40,12 @@ pub(crate) struct Options {
     #[arg(long, value_name = "DATE", value_parser = date, conflicts_with = "runs")]
     pub(crate) before: Option<String>,
     /// Keep a sample of telemetry in so many seconds
-    #[arg(long, value_name = "SECONDS", default_value_t = DEFAULT_EVERY_S, value_parser = clap::value_parser!(u32).range(2..=86_400))]
+    #[arg(
+        long,
+        value_name = "SECONDS",
+        default_value_t = DEFAULT_EVERY_S,
+        value_parser = clap::value_parser!(u32).range(2..=86_400)
+    )]
     pub(crate) every: u32,
     /// Print what was removed as JSON
     #[arg(long)]

@@ -76,7 +76,7 @@ impl View {
         }
     }
 
-    /// What is run: the trial in progress, else the run.
+    /// Appends the title: the trial in progress, else the run.
     fn title(&mut self, run: &LiveRun, state: &LiveState) {
         let mut line = Line::default();
         match &state.current {
@@ -86,7 +86,7 @@ impl View {
         self.lines.push(line);
     }
 
-    /// The plan with done and left.
+    /// Appends the plan: trials done, failed and left.
     fn plan(&mut self, run: &LiveRun, state: &LiveState) {
         let count = |is: fn(&TrialState) -> bool| state.trials.iter().filter(|t| is(t)).count();
         let failed = count(|trial| matches!(trial, TrialState::Failed { .. }));
@@ -101,7 +101,7 @@ impl View {
         });
     }
 
-    /// What is being done, and how long the run still takes.
+    /// Appends the current step, and the time that the run still takes.
     fn now(&mut self, state: &LiveState, run: Option<&LiveRun>, age: Duration) {
         let mut text = match (&state.working, &state.current, run) {
             (Some((what, share)), ..) => {
@@ -136,7 +136,7 @@ impl View {
         }
     }
 
-    /// The load of the trial in progress.
+    /// Appends the load of the trial in progress.
     fn load(&mut self, trial: &LiveTrial) {
         let last = trial.seconds.last();
         let opened = trial.seconds.iter().position(|second| second.measuring);

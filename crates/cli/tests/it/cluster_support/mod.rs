@@ -14,7 +14,7 @@ use pgdyno_test_support::{PASSWORD, Server, Session, wait_for};
 use crate::generators_support;
 pub use crate::generators_support::{CLIENTS, pgbench, server_with_tables, text};
 
-/// What a test needs: a server, a session on it, and the cluster's address if it has one.
+/// Test bed: a server, a session on it, and the cluster's address if it has one.
 pub struct Bench {
     pub server: Server,
     pub session: Session,
@@ -28,7 +28,7 @@ impl Bench {
         Self { server, session, ray_address: None }
     }
 
-    /// `pgdyno pgbench` with `generators`.
+    /// Returns `pgdyno pgbench` with `generators`.
     pub fn command(&self, generators: &str) -> Command {
         let mut command = pgbench(&self.server);
         command.envs(self.ray_address.as_ref().map(|address| ("RAY_ADDRESS", address)));

@@ -11,11 +11,11 @@ const TOP: f64 = 34.0;
 
 /// A figure of a report, of ours, or both.
 pub struct Row {
-    /// What it is of.
+    /// Label beside the bars.
     pub label: String,
-    /// The report's.
+    /// The report's value.
     pub report: Option<f64>,
-    /// Ours, with its 95% confidence interval.
+    /// Our value, with its 95% confidence interval.
     pub ours: Option<(f64, Option<[f64; 2]>)>,
 }
 
@@ -29,13 +29,15 @@ pub fn svg(rows: &[Row], figure: impl Fn(f64) -> String) -> String {
     let scale = PLOT / ends.fold(f64::MIN_POSITIVE, f64::max);
     let (width, height) = (LABELS + PLOT + FIGURES, TOP + ROW * rows.len() as f64 + 6.0);
     let mut out = format!(
-        "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {width} {height}\" width=\"{width}\" height=\"{height}\" \
-         font-family=\"sans-serif\" font-size=\"13\">\n<rect width=\"100%\" height=\"100%\" fill=\"#fff\"/>\n"
+        "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {width} {height}\" \
+         width=\"{width}\" height=\"{height}\" font-family=\"sans-serif\" font-size=\"13\">\n\
+         <rect width=\"100%\" height=\"100%\" fill=\"#fff\"/>\n"
     );
     let mut bar = |x: f64, y: f64, width: f64, fill: &str| {
         let _ = writeln!(
             out,
-            "<rect x=\"{x:.1}\" y=\"{y:.1}\" width=\"{width:.1}\" height=\"{BAR}\" fill=\"{fill}\"/>"
+            "<rect x=\"{x:.1}\" y=\"{y:.1}\" width=\"{width:.1}\" height=\"{BAR}\" \
+             fill=\"{fill}\"/>"
         );
     };
     bar(LABELS, 10.0, 16.0, REPORT);
@@ -63,7 +65,8 @@ pub fn svg(rows: &[Row], figure: impl Fn(f64) -> String) -> String {
             let (from, to, y) = (LABELS + from * scale, LABELS + to * scale, at + 30.0);
             let _ = writeln!(
                 intervals,
-                "<path d=\"M{from:.1} {y:.1}H{to:.1}M{from:.1} {:.1}v8M{to:.1} {:.1}v8\" stroke=\"#222\" fill=\"none\"/>",
+                "<path d=\"M{from:.1} {y:.1}H{to:.1}M{from:.1} {:.1}v8M{to:.1} {:.1}v8\" \
+                 stroke=\"#222\" fill=\"none\"/>",
                 y - 4.0,
                 y - 4.0
             );

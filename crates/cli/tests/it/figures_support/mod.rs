@@ -35,7 +35,7 @@ impl Run {
             .collect()
     }
 
-    /// What the counter `column` gained a second in trial `ordinal`, counted from 1.
+    /// Returns the growth of the counter `column` in trial `ordinal`, from 1 (per second).
     fn rate(&self, ordinal: u64, column: &str) -> f64 {
         let samples = self.samples(ordinal, column);
         let (from, to) = (samples[0], samples[samples.len() - 1]);
@@ -43,18 +43,18 @@ impl Run {
         (to.1 - from.1) / (to.0 - from.0)
     }
 
-    /// The load average over a minute when the first trial began.
+    /// Returns the load average over a minute when the first trial began.
     pub fn load_average(&self) -> f64 {
         let mut all = self.view["telemetry"].as_array().unwrap().iter();
         all.find(|sample| sample[1] == "loadavg1").unwrap()[3].as_f64().unwrap()
     }
 
-    /// Results of its probes, in the order in which they ran.
+    /// Returns the results of the run's probes, in the order in which they ran.
     pub fn probes(&self) -> &[Value] {
         self.view["probes"].as_array().unwrap()
     }
 
-    /// Its crash tests, in the order in which they ran.
+    /// Returns the run's crash tests, in the order in which they ran.
     pub fn crashes(&self) -> &[Value] {
         self.view["crashes"].as_array().unwrap()
     }
@@ -75,8 +75,8 @@ impl Run {
         one
     }
 
-    /// How far trials of one treatment differ, by the noise that all share: the standard deviation of
-    /// the logarithm of their tps.
+    /// How far trials of one treatment differ, by the noise that all share: the standard deviation
+    /// of the logarithm of their tps.
     pub fn noise(&self) -> f64 {
         let trials = self.view["trials"].as_array().unwrap();
         let of = |treatment: Treatment<'_>| -> Vec<(u32, f64)> {
@@ -154,13 +154,13 @@ impl Treatment<'_> {
         }
     }
 
-    /// Its trials that were completed, in the order of repeats.
+    /// Returns the treatment's completed trials, in the order of repeats.
     fn completed(&self) -> impl Iterator<Item = &Value> {
         let all = self.run.view["trials"].as_array().unwrap().iter();
         all.filter(|trial| trial["treatment"] == self.of["index"] && trial["state"] == "completed")
     }
 
-    /// The tps of each trial, in the order of repeats.
+    /// Returns the tps of each completed trial, in the order of repeats.
     pub fn trials(&self) -> Vec<f64> {
         let tps = |trial: &Value| {
             trial["transactions"].as_f64().unwrap() / trial["measured_s"].as_f64().unwrap()
@@ -173,12 +173,12 @@ impl Treatment<'_> {
         median(self.trials())
     }
 
-    /// Its completed trials' places in the run, counted from 1.
+    /// Returns the places of the completed trials in the run, from 1.
     fn ordinals(&self) -> impl Iterator<Item = u64> {
         self.completed().map(|trial| trial["ordinal"].as_u64().unwrap() + 1)
     }
 
-    /// The median over its trials of what the counter `column` gained a second.
+    /// Returns the median over the trials of the counter `column`'s growth (per second).
     pub fn rate(&self, column: &str) -> f64 {
         median(self.ordinals().map(|at| self.run.rate(at, column)).collect())
     }
@@ -214,7 +214,7 @@ impl Treatment<'_> {
             .collect()
     }
 
-    /// What the counter `column` gained in all trials.
+    /// Returns the growth of the counter `column`, all trials together.
     pub fn gained(&self, column: &str) -> f64 {
         let gain = |at| {
             let samples = self.run.samples(at, column);
@@ -223,7 +223,7 @@ impl Treatment<'_> {
         self.ordinals().map(gain).sum()
     }
 
-    /// Its crash test.
+    /// Returns the treatment's crash test.
     pub fn crash(&self) -> &Value {
         self.run.crashes().iter().find(|crash| crash["name"] == self.of["label"]).unwrap()
     }

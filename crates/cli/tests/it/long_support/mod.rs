@@ -15,7 +15,7 @@ use crate::support::{World, ask};
 /// window, and its end since the phase's beginning (microseconds).
 pub(crate) type Second = (u64, bool, u64);
 
-/// What a watcher was told.
+/// Records that a watcher printed, added up.
 #[derive(Default)]
 pub(crate) struct Told {
     trial: u64,

@@ -155,7 +155,7 @@ impl Server {
             .unwrap()
     }
 
-    /// What a query answers in `database`.
+    /// Runs a query in `database` and returns its output.
     pub fn ask(&self, database: &str, sql: &str) -> String {
         let output = self.psql(database, sql);
         assert!(output.status.success(), "{sql}: {}", String::from_utf8_lossy(&output.stderr));
@@ -326,8 +326,8 @@ pub fn ended(output: &Output) -> Ended {
     }
 }
 
-/// What is said on standard error, without what differs from run to run and without hints: its
-/// lines in order, every number as N.
+/// Returns the lines of standard error in order, every number as N, without hints and without what
+/// differs from run to run.
 pub fn words(err: &str) -> Vec<String> {
     let ours =
         |line: &str| line.starts_with("pgbench: hint: ") || line.starts_with("pgbench: note: ");

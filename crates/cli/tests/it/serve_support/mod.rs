@@ -129,7 +129,7 @@ impl Drop for Served {
 }
 
 impl Answer {
-    /// What went wrong, and the advice.
+    /// Returns the error's message and its advice.
     pub fn error(&self) -> (String, Option<String>) {
         let document: Value = serde_json::from_str(&self.body).unwrap();
         let help = document["help"].as_str().map(str::to_owned);

@@ -22,7 +22,8 @@ thread_local! {
 }
 
 /// Fails if an answer of the API is not as the schema describes it. Answers to requests that no
-/// client of the API sends are left alone: those to other paths, and plain texts of the HTTP library.
+/// client of the API sends are left alone: those to other paths, and plain texts of the HTTP
+/// library.
 pub(super) fn assert_described(target: &str, answer: &Answer) {
     let path = target.split('?').next().unwrap();
     if !path.starts_with("/api/") || !answer.head.contains("content-type: application/json") {

@@ -29,7 +29,7 @@ pub struct Hosts {
 /// The account that hosts are logged in to. sshd runs as it, and needs no privileges for that.
 struct Account {
     name: String,
-    /// Its ids, where this process is another account.
+    /// User and group id of the account; none if it is this process's own.
     ids: Option<(u32, u32)>,
 }
 
@@ -90,18 +90,18 @@ impl Hosts {
         Some(hosts)
     }
 
-    /// What stands for `ssh` in `PGDYNO_SSH`.
+    /// Returns the value of `PGDYNO_SSH`: ssh with the configuration of these hosts.
     pub fn ssh(&self) -> String {
         format!("ssh -F {}", self.config.display())
     }
 
-    /// Logins to host `n`, which shares this machine's network (count).
+    /// Returns the logins to host `n`, which shares this machine's network (count).
     pub fn logins(&self, n: usize) -> usize {
         let log = self.folder.path().join(format!("sshd-127.0.0.{}.log", n + 1));
         std::fs::read_to_string(log).unwrap().matches("Accepted publickey").count()
     }
 
-    /// Where hosts keep workers' programs.
+    /// Returns the folder where hosts keep workers' programs.
     pub fn cache(&self) -> PathBuf {
         self.folder.path().join("home/pgdyno/worker")
     }

@@ -7,12 +7,13 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex};
 use std::thread::park;
 
-/// What a connection does.
+/// Behaviour of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Mode {
     /// Answers every query with one row.
     Honest,
-    /// Answers `SELECT 1` and refuses every other query, as a server without PostgreSQL's catalogues.
+    /// Answers `SELECT 1` and refuses every other query, as a server without PostgreSQL's
+    /// catalogues.
     KnowsNoCatalog,
     /// Accepts and says nothing.
     Silent,
@@ -47,7 +48,7 @@ pub(crate) struct FakeServer {
     pub(crate) port: u16,
     /// A word for each connection that came to where its mode is played.
     arrived: Receiver<()>,
-    /// What came in answer to a demand for the password.
+    /// Bytes that came in answer to a demand for the password.
     pub(crate) secrets: Arc<Mutex<Vec<u8>>>,
 }
 

@@ -388,15 +388,15 @@ fn extended(random: &mut Random) -> bool {
     is_apart(&world)
 }
 
-/// What is said of a trial whose seconds are steady.
+/// Judgement of a trial whose seconds are steady.
 struct Said {
     /// A warm-up or a change was found.
     is_unsteady: bool,
-    /// Its interval holds the true mean, or there is none.
+    /// The trial's interval holds the true mean, or there is none.
     is_covered: bool,
 }
 
-/// One trial of 120 seconds that vary by 5% around their mean and resemble their neighbours.
+/// Judges one trial of 120 seconds that vary by 5% around their mean and resemble their neighbours.
 fn seconds(random: &mut Random, alike: f64) -> Said {
     let mut world = World::new();
     let plan = synthetic::plan(&["only"], 1, random);

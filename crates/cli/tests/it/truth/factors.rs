@@ -57,7 +57,8 @@ pub(crate) const CELLS: &[Cell] = &[
         },
     ),
     cell(
-        "two builds with six numbers of clients, spread 5%, 3 repeats: an effect on average that is none",
+        "two builds with six numbers of clients, spread 5%, 3 repeats: an effect on average that \
+         is none",
         Promise::AtMost(5.0),
         |r| judged(r, asked, 3, 0.05, &|_, level| PEAK[level])["effect"]["significant"] == true,
     ),
@@ -115,8 +116,8 @@ fn asked(repeats: u32, random: &mut Random) -> Plan {
     plan
 }
 
-/// What the program says of a run of a plan whose trials have this spread around the speed of their
-/// build and level.
+/// Returns the program's document of a run of `plan`, whose trials have this `spread` around the
+/// speed of their build and level.
 fn judged(
     random: &mut Random,
     plan: fn(u32, &mut Random) -> Plan,

@@ -7,7 +7,7 @@ use std::time::Duration;
 use crate::reactor::sim::{Peer, PeerAction};
 use crate::schedule::Moment;
 
-/// What a simulated server says to a command.
+/// Answers a command: bytes and hang-ups, each with its delay from now.
 pub(super) type Answer = Box<dyn FnMut(&str, Moment) -> Vec<(Duration, PeerAction)>>;
 
 /// A server that knows where messages end, and answers each Query or Sync.
@@ -18,7 +18,7 @@ pub(super) struct FakeServer {
     asked: Arc<Mutex<Vec<String>>>,
     answer: Answer,
     pub(super) parsed: u32,
-    /// What comes before the result of each statement of a series: ParseComplete, BindComplete.
+    /// Messages that precede the result of each statement of a series: ParseComplete, BindComplete.
     heads: VecDeque<Vec<u8>>,
     /// Whether the series describes its portals.
     described: bool,

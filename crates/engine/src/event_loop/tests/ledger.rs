@@ -1,4 +1,4 @@
-//! What a ledger is told, and when.
+//! Calls that a client makes of its ledger, and their order.
 
 use std::io;
 
@@ -8,13 +8,13 @@ use pgdyno_model::ledger::Effect;
 use super::*;
 use crate::ledger::{ClientLedger, Ledger};
 
-/// What it was told, in order.
+/// Calls of the ledger, in order: `1 issued`, `1 committing`, ….
 static TOLD: Mutex<Vec<String>> = Mutex::new(Vec::new());
 
-/// Two tests listen, one at a time.
+/// Held by the test that reads [`TOLD`].
 static LISTENING: Mutex<()> = Mutex::new(());
 
-/// A ledger that takes `0` transactions.
+/// Ledger with room for this many transactions of each client (count).
 struct Listening(u64);
 
 struct ListeningClient {
@@ -63,8 +63,9 @@ impl ClientLedger for ListeningClient {
     }
 }
 
-const SCRIPT: &str = "\\set aid 7\n\\set tid 1\n\\set bid 1\n\\set delta -5\nBEGIN;\nINSERT :sequence;\n\
-                      END :sequence;";
+const SCRIPT: &str = "\\set aid 7\n\\set tid 1\n\\set bid 1\n\\set delta -5\nBEGIN;\n\
+    INSERT :sequence;\n\
+    END :sequence;";
 
 #[test]
 fn a_ledger_knows_of_each_transaction_before_the_server_does_and_what_became_of_it() {

@@ -33,13 +33,13 @@ pub(super) struct Load {
     pub(super) length: Length,
     pub(super) grace: Duration,
     pub(super) network: Network,
-    /// Changes what else the load is about.
+    /// Changes the rest of the load.
     pub(super) change: fn(&mut LoadSpec),
 }
 
 pub(super) struct Seen {
     pub(super) measurement: Measurement,
-    /// What each server was asked.
+    /// SQL that each server received, in order.
     pub(super) asked: Vec<Vec<String>>,
     pub(super) parsed: u32,
 }

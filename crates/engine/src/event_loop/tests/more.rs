@@ -294,8 +294,9 @@ fn a_pipeline_is_sent_at_once_and_its_errors_belong_to_their_statements() {
 
 #[test]
 fn conditions_choose_what_is_executed() {
-    let script = "\\set n :n + 1\n\\if :n % 4 = 0\nSELECT 0;\n\\elif :n % 4 = 1\n\\if :n > 4\nSELECT 11;\n\\else\n\
-                  SELECT 10;\n\\endif\n\\elif :n % 4 = 2\n\\else\nSELECT 3;\n\\endif\nSELECT 9;";
+    let script = "\\set n :n + 1\n\\if :n % 4 = 0\nSELECT 0;\n\\elif :n % 4 = 1\n\\if :n > 4\n\
+        SELECT 11;\n\\else\n\
+        SELECT 10;\n\\endif\n\\elif :n % 4 = 2\n\\else\nSELECT 3;\n\\endif\nSELECT 9;";
     let load = Load {
         length: Length::Transactions(8),
         change: |spec| spec.variables.push(("n".into(), "0".into())),

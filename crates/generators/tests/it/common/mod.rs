@@ -50,8 +50,9 @@ pub fn load(clients: u32, threads: u32, warm_up: Duration, seconds: u64) -> Load
     }
 }
 
-/// What a worker reports of its part of a stream that lasts until `end` (nanoseconds): its seconds
-/// and its totals. None means all.
+/// Returns a worker's reports of its `part` of a stream: the seconds and the totals.
+///
+/// The stream lasts until `end` (nanoseconds since `start`); none means to its own end.
 pub fn reports(
     spec: &LoadSpec,
     start: Moment,

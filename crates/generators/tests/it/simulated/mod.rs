@@ -25,33 +25,34 @@ pub const SERVER: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 
 /// Between two calls of `tick`.
 const TICK: u64 = SECOND / 20;
 
-/// What goes wrong with a worker. Times are the coordinator's.
+/// Trouble of a worker. Times are the coordinator's (nanoseconds).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Trouble {
     #[default]
     None,
-    /// It begins that much later than told.
+    /// Begins this much later than told.
     Late(u64),
-    /// Its clock jumps.
+    /// The clock jumps.
     Steps { at: u64, by: i64 },
-    /// Nothing comes from it any more.
+    /// Sends nothing any more from this time on.
     Silent(u64),
-    /// Its process ends.
+    /// The process ends at this time.
     Ends(u64),
     /// The report of this number is lost.
     LosesSecond(u64),
-    /// Its totals count a transaction that no second has.
+    /// The totals count a transaction that no second has.
     OtherTotals,
-    /// A thread of it is busy nearly all the time, from this second of the window on if it says so.
+    /// A thread is busy nearly all the time, from this second of the window on if it is known.
     Saturated(Option<u32>),
 }
 
 #[derive(Clone, Debug)]
 pub struct Worker {
-    /// Its clock minus the coordinator's at 0 (nanoseconds), and how it drifts.
+    /// Worker's clock minus the coordinator's at time 0 (nanoseconds).
     pub offset: i64,
+    /// Drift of the worker's clock (parts in a million).
     pub drift_ppm: i64,
-    /// Time that messages take to it and from it.
+    /// Time that messages take to the worker and from it (nanoseconds).
     pub delay: (u64, u64),
     pub hello: Hello,
     pub trouble: Trouble,
@@ -70,7 +71,7 @@ impl Default for Worker {
 }
 
 impl Worker {
-    /// Its clock at `now`; `EPOCH` keeps it above zero.
+    /// Returns the worker's clock at `now`; `EPOCH` keeps it above zero.
     fn clock(&self, now: u64) -> u64 {
         const EPOCH: i64 = 1_000_000 * SECOND.cast_signed();
         let stepped = match self.trouble {
@@ -81,7 +82,7 @@ impl Worker {
         (EPOCH + now + now / 1_000_000 * self.drift_ppm + self.offset + stepped) as u64
     }
 
-    /// When its clock shows `at`, to the microsecond and not before.
+    /// Returns the first time after `after` at which the worker's clock shows `at`.
     fn when(&self, at: u64, after: u64) -> u64 {
         let (mut low, mut high) = (after, after + 1_000 * SECOND);
         while low + 1 < high {
@@ -119,9 +120,9 @@ pub struct Simulation<'a> {
     pub agreed: Option<u64>,
     pub opened: Option<u64>,
     pub stop_at: Option<u64>,
-    /// What the server says to those that are to be let in.
+    /// Answer of the server to a request to let workers in.
     pub admission: Result<(), String>,
-    /// Whom it was told of, and how many orders had been sent.
+    /// Addresses that the server was told of, each set with the orders sent before (count).
     pub admitted: Vec<(usize, BTreeSet<IpAddr>)>,
 }
 
@@ -238,7 +239,7 @@ impl<'a> Simulation<'a> {
         }
     }
 
-    /// What a worker does that an order has reached.
+    /// Acts as `worker` when `order` has reached it.
     fn obey(&mut self, worker: usize, order: &Order) {
         let now = self.now;
         let it = self.workers[worker].clone();
@@ -307,7 +308,7 @@ impl<'a> Simulation<'a> {
         self.report(worker, start + done.ended, Report::Done(Box::new(done)));
     }
 
-    /// What the clients of a worker do: a transaction each 10 ms, some of them slow.
+    /// Returns the transactions of a worker's clients: one each 10 ms, some of them slow.
     fn part(&self, worker: usize) -> Vec<Recorded> {
         let clients = clients_of(self.spec, &self.shares[worker]);
         let Length::Duration(span) = self.spec.length else { panic!("a load of a duration") };
