@@ -25,7 +25,7 @@ pub enum DirectoryError {
     #[error("cannot use {} for data: this user may not write to it{}", path.display(), read_only_note(*read_only))]
     NotWritable {
         path: PathBuf,
-        /// Its filesystem is mounted read-only.
+        /// Whether the filesystem that holds the path is mounted read-only.
         read_only: bool,
     },
     /// The server's account may not pass.
@@ -193,11 +193,11 @@ pub fn check(directory: &Path, account: &Account) -> Result<(), DirectoryError> 
 
 /// A path component that an account may not pass.
 pub struct Barrier {
-    /// The component.
+    /// Path of the component.
     pub component: PathBuf,
-    /// Its permissions.
+    /// Permissions of the component.
     pub mode: u32,
-    /// Its owner.
+    /// User id of the component's owner.
     pub uid: u32,
 }
 

@@ -20,7 +20,7 @@ pub enum TrustError {
         /// The path that was to be used.
         path: PathBuf,
         component: PathBuf,
-        /// Its owner: the account's name, or `uid N`.
+        /// Owner of the component: the account's name, or `uid N`.
         owner: String,
     },
     /// A component may be written by others than its owner.
