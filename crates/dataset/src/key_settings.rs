@@ -7,11 +7,11 @@ use crate::bulk_load::BulkLoad;
 use crate::error::DatasetError;
 use crate::workload::{TableSpec, Values};
 
-/// What sorting takes for a row: an index tuple of one number, and its place in the array that is
-/// sorted (bytes).
+/// Memory for sorting one row (bytes): an index tuple of one number, and its slot in the array that
+/// is sorted.
 const ROW: u64 = 40;
-/// What each process that sorts gets at least where it is enough (bytes): PostgreSQL starts a
-/// parallel worker only with so much.
+/// Memory that is enough for each process that sorts (bytes). PostgreSQL starts a parallel worker
+/// only where there is so much for it.
 const EACH: u64 = 32 << 20;
 /// Sorted runs that are merged at once without their buffers becoming small.
 const RUNS: u64 = 64;

@@ -27,7 +27,7 @@ fn flush_begun_at(disk: &mut Disk<Vec<u8>>, began: MonotonicTime) {
     disk.flush(request).unwrap();
 }
 
-/// What is asked of a disk, in sectors.
+/// A request to a disk, in sectors.
 #[derive(Clone, Copy, Debug)]
 enum Asked {
     Write { at: u64, length: u64 },
