@@ -1,4 +1,4 @@
-//! What can be wrong with a filesystem that an experiment asks for.
+//! Errors of a filesystem that an experiment asks for.
 
 use std::io;
 use std::path::PathBuf;

@@ -20,7 +20,7 @@ const QUICKEST_VIRTUAL_FLUSH_US: f64 = 100.0;
 /// time.
 const FLUSH_OVER_WRITE: f64 = 1.5;
 
-/// What is suspicious about the flushes: warnings, and those of them by kind that make it doubtful
+/// Returns warnings about implausible flushes, and by kind the suspicions that make it doubtful
 /// whether anything was durable.
 pub(super) fn fsync(storage: &StorageFacts, probe: &FsyncProbe) -> (Vec<String>, Vec<Suspicion>) {
     let mut warnings = about_the_place(storage);
@@ -74,7 +74,7 @@ pub(super) fn fsync(storage: &StorageFacts, probe: &FsyncProbe) -> (Vec<String>,
     (warnings, suspicions)
 }
 
-/// What is suspicious about the curves.
+/// Returns warnings about implausible curves.
 pub(super) fn disk_curves(storage: &StorageFacts, probe: &DiskProbe) -> Vec<String> {
     let mut warnings = about_the_place(storage);
     let one_by_one =
@@ -132,13 +132,13 @@ fn about_the_place(storage: &StorageFacts) -> Vec<String> {
     warnings
 }
 
-/// What a virtual disk says of its rotation means nothing: virtio's claim to rotate, whatever is
-/// behind them.
+/// Tells whether the storage is a rotating disk. A virtual disk's word counts for nothing: virtio's
+/// claim to rotate, whatever is behind them.
 fn is_rotating(storage: &StorageFacts) -> bool {
     storage.rotational == Some(true) && !is_virtual(storage)
 }
 
-/// Disks that a hypervisor makes: virtio, Xen, and those whose model says so.
+/// Tells whether a hypervisor makes the disk: virtio, Xen, or a model whose name says so.
 fn is_virtual(storage: &StorageFacts) -> bool {
     let name = storage.disk.as_deref().is_some_and(|d| d.starts_with("vd") || d.starts_with("xvd"));
     let model = |m: &str| ["QEMU", "VMware", "VBOX", "Virtual"].iter().any(|v| m.contains(v));

@@ -1,4 +1,4 @@
-//! What a dry run shows of a managed server, word for word.
+//! Dry runs of a managed server, word for word.
 use std::collections::BTreeMap;
 
 use pgdyno_exec::account::Account;
