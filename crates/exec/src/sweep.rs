@@ -51,7 +51,7 @@ pub enum Outcome {
     /// It does not bear the journal's mark, so that it is somebody else's; the entry was struck
     /// out.
     NotOurs {
-        /// What was found in place of the mark.
+        /// Description of the thing that is there in place of a marked one.
         found: String,
     },
     /// Only a command of the user's own undoes it, which no journal makes pgdyno run. The entry

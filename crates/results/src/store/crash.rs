@@ -11,23 +11,23 @@ use super::{SessionId, Store, StoreError};
 /// Crash tests in a list.
 #[derive(Clone, Debug, PartialEq, serde::Serialize)]
 pub struct CrashSummary {
-    /// Its name.
+    /// Name of the crash tests.
     pub id: String,
-    /// What was crashed.
+    /// Name of the crashed storage or treatment.
     pub name: String,
-    /// The run that it belongs to.
+    /// Run that the crash tests belong to; none if they stand by themselves.
     pub run: Option<String>,
-    /// When it began.
+    /// When the crash tests began.
     #[serde(serialize_with = "pgdyno_model::format::as_text")]
     pub started_at: Epoch,
-    /// The verdict's name.
+    /// Name of the verdict.
     pub verdict: String,
-    /// Whether everything was done that was to be.
+    /// Whether all rounds or states were done that were planned.
     pub complete: bool,
-    /// Where what its failed rounds left is kept on this machine; none where nothing is, or nobody
-    /// has looked.
+    /// Folder of the evidence that failed rounds left on this machine; none where there is none, or
+    /// nobody has looked.
     pub kept: Option<std::path::PathBuf>,
-    /// What that takes on the disk (bytes).
+    /// Room that the evidence takes on the disk (bytes).
     pub kept_bytes: Option<u64>,
 }
 
@@ -69,7 +69,7 @@ impl Store {
         })
     }
 
-    /// All crash tests, newest first.
+    /// Returns all crash tests, newest first.
     ///
     /// # Errors
     /// [`StoreError::Sqlite`].
@@ -93,7 +93,7 @@ impl Store {
         )
     }
 
-    /// One, whole.
+    /// Returns the crash tests of that name, whole.
     ///
     /// # Errors
     /// [`StoreError::UnknownRun`] for a name that is none's; [`StoreError::Damaged`];
@@ -109,7 +109,7 @@ impl Store {
         }
     }
 
-    /// Those of a run, in the order of recording.
+    /// Returns the crash tests of a run, in the order of recording.
     ///
     /// # Errors
     /// [`StoreError::Sqlite`] or [`StoreError::Corrupt`].

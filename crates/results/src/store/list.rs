@@ -17,16 +17,16 @@ use super::{SessionId, Store, StoreError};
 /// A run in a list.
 #[derive(Clone, Debug, PartialEq, serde::Serialize)]
 pub struct RunSummary {
-    /// Its name.
+    /// Name of the run.
     pub id: String,
-    /// The recipe's or the file's name.
+    /// Name of the recipe or of the experiment file.
     pub recipe: String,
-    /// The question it answers.
+    /// Question that the run answers.
     pub question: Option<String>,
-    /// When it began.
+    /// When the run began.
     #[serde(serialize_with = "pgdyno_model::format::as_text")]
     pub started_at: Epoch,
-    /// Where it stands.
+    /// State of the run, by its trials and sessions.
     pub state: RunState,
     /// Planned trials that are completed (count).
     pub trials_done: u32,
@@ -36,20 +36,20 @@ pub struct RunSummary {
     pub attempts_failed: u32,
     /// Treatments whose crash tests were asked for and are not done to the end (count).
     pub not_crashed: u32,
-    /// Whether `pgdyno pgbench --store` stored it.
+    /// Whether `pgdyno pgbench --store` stored the run.
     pub ad_hoc: bool,
-    /// Machines that its sessions ran on, by name, or as `--hosts` named the machine; those of
-    /// earlier versions have none.
+    /// Machines that the run's sessions ran on, by name, or as `--hosts` named the machine.
+    /// Sessions of earlier versions name none.
     pub hosts: Vec<String>,
 }
 
-/// A run in a list, and what names its content.
+/// A run in a list, with the checksum of its content.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ListedRun {
     /// The run.
     pub summary: RunSummary,
-    /// Head of its chain of checksums, in hexadecimal digits: it changes whenever something is
-    /// added to the run. None for a run from before there were checksums.
+    /// Head of the run's chain of checksums, in hexadecimal digits: it changes whenever something
+    /// is added to the run. None for a run from before there were checksums.
     pub head: Option<String>,
 }
 

@@ -10,18 +10,18 @@ use super::{SessionId, Store, StoreError};
 /// A probe in a list.
 #[derive(Clone, Debug, PartialEq, serde::Serialize)]
 pub struct ProbeSummary {
-    /// Its name.
+    /// Name of the probe.
     pub id: String,
-    /// `fsync` or `disk`.
+    /// Kind of probe: `fsync` or `disk`.
     pub kind: String,
-    /// What was probed.
+    /// Storage, directory or device that was probed.
     pub name: String,
-    /// The run that it belongs to.
+    /// Run that the probe belongs to; none if it stands by itself.
     pub run: Option<String>,
-    /// When it began.
+    /// When the probe began.
     #[serde(serialize_with = "pgdyno_model::format::as_text")]
     pub started_at: Epoch,
-    /// Whether everything was measured that was to be.
+    /// Whether all planned points were measured.
     pub complete: bool,
 }
 
@@ -62,7 +62,7 @@ impl Store {
         })
     }
 
-    /// All probes, newest first.
+    /// Returns all probes, newest first.
     ///
     /// # Errors
     /// [`StoreError::Sqlite`].
@@ -84,7 +84,7 @@ impl Store {
         )
     }
 
-    /// One probe, whole.
+    /// Returns one probe, whole.
     ///
     /// # Errors
     /// [`StoreError::UnknownRun`] for a name that is no probe's; [`StoreError::Damaged`];

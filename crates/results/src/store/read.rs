@@ -16,22 +16,22 @@ use super::{Hold, SessionId, Store, StoreError};
 /// Session without an end.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OpenSession {
-    /// Its number.
+    /// Number of the session in its store.
     pub id: SessionId,
-    /// Run that it belongs to.
+    /// Run that the session belongs to.
     pub run: String,
-    /// When it began.
+    /// When the session began.
     pub started_at: Epoch,
-    /// Process that began it.
+    /// Process that began the session.
     pub owner: Owner,
     /// Name of that process's machine; none from an earlier version.
     pub host: Option<String>,
-    /// Whether a process holds it.
+    /// Whether a process holds the session.
     pub hold: Hold,
 }
 
 impl OpenSession {
-    /// The error for whoever wants the run, while this session is open.
+    /// Returns the error for a process that wants the run while this session is open.
     pub fn into_error(self) -> StoreError {
         let Self { run, started_at, owner, host, .. } = self;
         StoreError::SessionOpen { run, pid: owner.pid, host, since: started_at }
@@ -176,8 +176,8 @@ impl Store {
         self.trial_ids(run)?.into_iter().map(|id| self.trial(id).map(|(_, trial)| trial)).collect()
     }
 
-    /// What the treatments of a run are compared by: the (block, tps) of each one's completed trials.
-    /// Nothing else of the trials is read.
+    /// Returns the block and tps of each completed trial, by treatment. It reads nothing else of
+    /// the trials.
     ///
     /// # Errors
     /// [`StoreError::Sqlite`] or [`StoreError::Corrupt`].
@@ -203,8 +203,8 @@ impl Store {
         Ok(compared)
     }
 
-    /// What identifies each attempt at a run's trials, in the order of recording: one whole trial
-    /// is large, so that the analysis reads one at a time.
+    /// Returns the row numbers of all attempts at a run's trials, in the order of recording. A
+    /// whole trial is large, so that the analysis reads one at a time by [`Self::trial`].
     pub(crate) fn trial_ids(&self, run: &str) -> Result<Vec<i64>, StoreError> {
         self.rows(
             "list a run's trials",
@@ -214,7 +214,7 @@ impl Store {
         )
     }
 
-    /// One attempt, whole, and the session that made it.
+    /// Returns one attempt, whole, and the session that made it.
     pub(crate) fn trial(&self, id: i64) -> Result<(SessionId, TrialRecord), StoreError> {
         let rows = self.rows(
             "read a trial",
@@ -277,7 +277,7 @@ impl Store {
         Ok((session, trial))
     }
 
-    /// What the fsync probe found in a run's sessions, in order.
+    /// Returns the rates that the fsync probe measured in a run's sessions, in order.
     ///
     /// # Errors
     /// [`StoreError::Sqlite`] or [`StoreError::Corrupt`].

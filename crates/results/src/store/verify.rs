@@ -166,7 +166,7 @@ impl Store {
         Ok(all)
     }
 
-    /// What SQLite finds wrong with the file.
+    /// Returns the faults that SQLite finds in the file.
     fn check_file(&self) -> Vec<String> {
         let found = self.rows("check the file", "PRAGMA integrity_check(20)", params![], |row| {
             row.get::<_, String>(0)

@@ -389,7 +389,7 @@ fn add_telemetry(transaction: &Transaction<'_>, trial: i64, table: &Table) -> ru
     Ok(())
 }
 
-/// `value` as JSON that is known to read back: a NaN, for one, would not.
+/// Returns `value` as JSON that is known to read back: a NaN, for one, would not.
 pub(super) fn encode<T: Serialize + DeserializeOwned>(
     what: impl Fn() -> String,
     value: &T,
@@ -401,7 +401,7 @@ pub(super) fn encode<T: Serialize + DeserializeOwned>(
     Ok(json)
 }
 
-/// The same, with the array `field` emptied.
+/// Returns [`encode`]'s JSON with the array `field` emptied.
 fn encode_without<T: Serialize + DeserializeOwned>(
     what: impl Fn() -> String,
     value: &T,

@@ -1,4 +1,4 @@
-//! What is said about a run is what its trials say.
+//! Analyses of a run agree with its trials.
 #![allow(missing_docs, clippy::unwrap_used)]
 
 use pgdyno_model::record::{RunState, SessionEnd};

@@ -26,7 +26,7 @@ fn filled() -> (tempfile::TempDir, PathBuf) {
     (folder, path)
 }
 
-/// The same with the run that `add` makes.
+/// A store with the run that `add` makes, and a crash test and a probe by themselves.
 fn filled_by(add: impl FnOnce(&mut Store)) -> (tempfile::TempDir, PathBuf) {
     let (folder, mut store) = store();
     add(&mut store);
@@ -48,7 +48,7 @@ fn shown(path: &Path) -> Result<Vec<String>, StoreError> {
     Ok(all)
 }
 
-/// What reports show of it.
+/// Figures that reports show of the store.
 fn figures(path: &Path) -> Result<Vec<String>, StoreError> {
     let store = Store::open_existing(path)?;
     let mut all = Vec::new();

@@ -51,7 +51,7 @@ fn everything_comes_back_as_it_was_stored() {
     assert_eq!(store.completed_trials(RUN).unwrap(), [0, 1, 2, 4, 5, 6, 7].into());
 }
 
-/// What was recognised in a file of these bytes; the figures are the same for all.
+/// Returns an import of a file of these bytes; the figures are equal for all.
 fn imported(bytes: &str) -> ImportedRun {
     let text = "number of clients: 8\ntps = 545.536819 (excluding connections establishing)\nfsync = off\n";
     let recognised = Audit::from_bytes("a.txt", text.as_bytes()).unwrap().recognised;

@@ -15,8 +15,8 @@ pub const IMAGE: &str = "image";
 pub const LOG: &str = "writes";
 /// Ledger of the load's transactions.
 pub const LEDGER: &str = "ledger";
-/// Record of the stretch: configuration and server, for judging its states elsewhere. It is written
-/// once all other files are there.
+/// Record of the stretch: options, settings, server and storage, for judging its states elsewhere.
+/// It is written once all other files are there.
 pub const RECORD: &str = "record.json";
 /// The record while it is written.
 pub const NEW_RECORD: &str = "record.new";

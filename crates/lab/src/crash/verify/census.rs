@@ -57,7 +57,7 @@ const CATALOGS: [(&str, &str); 12] = [
     ("pg_language", "oid"),
 ];
 
-/// The same of relations, of which vacuum changes other columns.
+/// Query that counts initdb's relations. Their hash leaves out the columns that vacuum changes.
 const RELATIONS: &str = "SELECT format('relations that initdb made: %s, sum of hashes %s', count(*), \
     sum(hashtextextended(concat_ws(' ', oid, relname, relkind, relnatts), 0)::numeric)) \
     FROM pg_catalog.pg_class WHERE oid < 16384";

@@ -94,8 +94,8 @@ pub(super) enum Depth {
     Quick,
 }
 
-/// What the oracles are given. For a thorough look, the server, which runs, is stopped and started;
-/// it may run when this returns.
+/// Looks at a recovered server for the oracles, as thoroughly as `depth` says. A thorough look
+/// stops and starts the server; it may run when this returns.
 pub(super) fn look(
     cluster: &mut Cluster,
     before: &Before,

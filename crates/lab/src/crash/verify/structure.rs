@@ -74,8 +74,8 @@ fn relations(client: &mut Client, sql: &str) -> Observed<Vec<Relation>> {
     Ok(rows.iter().map(|row| Relation { oid: row.get(0), name: row.get(1) }).collect())
 }
 
-/// The complaints of `check` about each of `relations`, one step a relation. What the server
-/// refuses to read is one.
+/// Returns the complaints of `check` about each of `relations`, one step a relation. A relation
+/// that the server refuses to read gives one, too.
 fn complaints(
     session: &mut VerifySession<'_>,
     doing: &str,
@@ -96,8 +96,8 @@ fn complaints(
     Ok(complaints)
 }
 
-/// What amcheck says of the whole database, in two questions and with less care than of the load's:
-/// the keys of tables are not looked for in their B-trees.
+/// Checks the whole database with amcheck in two queries. Less thorough than the check of the
+/// load's tables: tables' keys are not looked for in their B-trees.
 pub(super) fn at_once(client: &mut Client) -> Observed<Vec<String>> {
     has_extension(client, "amcheck")?;
     let sql = format!(
@@ -118,8 +118,8 @@ fn require_heap_check(client: &mut Client) -> Observed<()> {
     require_row(client, function, "amcheck before PostgreSQL 14 has no verify_heapam")
 }
 
-/// Every B-tree of the database, each key of its table looked for in it, each page against its
-/// parent.
+/// Checks every B-tree of the database: each key of its table is looked for in it, each page held
+/// against its parent.
 pub(super) fn btrees(session: &mut VerifySession<'_>) -> Observed<Vec<String>> {
     let all = session.ask("listing the B-trees", |client| {
         has_extension(client, "amcheck")?;

@@ -1,8 +1,8 @@
 //! Logins: a function selects a user, inserts a row and updates the user's session.
 //!
-//! Its tables are those of `workloads/user-login`. Two tables say how often a user logged in:
-//! `login_count` of the session, and the rows of `user_login_rec`. Recovery must leave each user and
-//! each session once: duplicate keys are seen by a scan of the table against its unique key.
+//! The tables are those of `workloads/user-login`. Two tables say how often a user logged in:
+//! `login_count` of the session, and the rows of `user_login_rec`. Recovery must leave each user
+//! and each session once: duplicate keys are seen by a scan of the table against its unique key.
 
 use pgdyno_durability::EffectKey;
 use pgdyno_model::ledger::Effect;
