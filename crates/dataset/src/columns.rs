@@ -112,8 +112,8 @@ impl ColumnInquiry<'_> {
 
     /// Returns the value that the column has in every row, in SQL.
     ///
-    /// None if rows differ, or if a default of pgdyno's does not help: the column has its own, or the
-    /// text of its type might not give back each bit.
+    /// None if rows differ, or if a default of pgdyno's does not help: the column has its own, or
+    /// the text of its type might not give back each bit.
     fn value(
         &mut self,
         found: &Type,

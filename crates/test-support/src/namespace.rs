@@ -1,7 +1,7 @@
 //! Mount namespaces of tests.
 
-/// Commands with which the shell of a new mount namespace begins: they let go of the mounts of tests
-/// that run beside this one, except for the mount at `$KEPT_MOUNT`.
+/// Commands with which the shell of a new mount namespace begins: they let go of the mounts of
+/// tests that run beside this one, except for the mount at `$KEPT_MOUNT`.
 ///
 /// A new namespace has copies of all mounts. While it lasts, nobody could take down the filesystems
 /// below them.

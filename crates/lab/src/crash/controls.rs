@@ -78,8 +78,8 @@ impl Controls<'_, '_> {
         Ok(())
     }
 
-    /// Rounds of `fault` with a setting under which it must be seen, up to `tries`, on a test bed of
-    /// their own: it does not survive them.
+    /// Rounds of `fault` with a setting under which it must be seen, up to `tries`, on a test bed
+    /// of their own: it does not survive them.
     fn planted_setting(
         &mut self,
         fault: Fault,

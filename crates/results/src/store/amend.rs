@@ -101,8 +101,8 @@ impl Store {
     }
 
     /// Gives the room of removed rows back to the filesystem, by writing the file anew. That takes
-    /// the file's size once in its folder and once in the folder for temporary files. Where there is
-    /// less, nothing is done.
+    /// the file's size once in its folder and once in the folder for temporary files. Where there
+    /// is less, nothing is done.
     ///
     /// # Errors
     /// [`StoreError::Sqlite`]; [`StoreError::Io`].

@@ -116,8 +116,8 @@ impl Store {
     }
 }
 
-/// Copies `records` of `from` to `to`, which is in a transaction, and checks that they are what they
-/// were. `also` is done for each that is new.
+/// Copies `records` of `from` to `to`, which is in a transaction, and checks that they are what
+/// they were. `also` is done for each that is new.
 pub(super) fn copy_records(
     from: &Store,
     to: &Transaction<'_>,

@@ -116,7 +116,8 @@ impl Store {
     pub fn crashes_of(&self, run: &str) -> Result<Vec<CrashRecord>, StoreError> {
         let sql = format!("{SELECT} WHERE run = ? ORDER BY rowid");
         let rows = self.rows("read a run's crash tests", &sql, [run], raw)?;
-        // SQLite takes the run from the index by which it finds the rows, and no checksum covers that.
+        // SQLite takes the run from the index by which it finds the rows, and no checksum covers
+        // that.
         let of_run = |raw| Ok(CrashRecord { run: Some(run.to_owned()), ..self.crash_of(raw)? });
         rows.into_iter().map(of_run).collect()
     }

@@ -125,8 +125,8 @@ impl Store {
     /// # Errors
     /// [`StoreError::Sqlite`].
     pub fn open_sessions(&self) -> Result<Vec<OpenSession>, StoreError> {
-        // Lists ask this: a machine that cannot be read is for those who read the run. Numbers alone
-        // come from an index: the machines of all sessions are many pages.
+        // Lists ask this: a machine that cannot be read is for those who read the run. Numbers
+        // alone come from an index: the machines of all sessions are many pages.
         let mut open = self.rows(
             "list the open sessions",
             "SELECT id, run, owner_pid, owner_started_ticks, owner_boot_id, started_at,

@@ -129,7 +129,8 @@ impl Store {
         let (path, dead) = (self.path.clone(), self.dead.clone());
         let mut locks = std::mem::take(&mut self.locks);
         let begun = self.in_transaction("add a session", |transaction| {
-            // Two processes may resume one run at the same moment: the transaction decides which does.
+            // Two processes may resume one run at the same moment: the transaction decides which
+            // does.
             for open in open_sessions_of(transaction, run).map_err(&failed)? {
                 if !dead.contains(&open) {
                     return Err(at_work());

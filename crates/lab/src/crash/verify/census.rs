@@ -14,8 +14,8 @@ use crate::provisioner::DATABASE;
 const DATABASES: &str =
     "SELECT datname::text FROM pg_catalog.pg_database WHERE datallowconn ORDER BY 1";
 
-/// The objects of a database that initdb did not make, one a line. An index that a load was building
-/// is left out, and so is what is temporary.
+/// The objects of a database that initdb did not make, one a line. An index that a load was
+/// building is left out, and so is what is temporary.
 const MADE: &str = "WITH relation AS (SELECT * FROM pg_catalog.pg_class \
         WHERE oid >= 16384 AND relpersistence <> 't' AND relname NOT LIKE 'pgdyno\\_aim%') \
     SELECT format('relation %s: %s, %s, %s columns', oid::regclass, relkind, relpersistence, relnatts) FROM relation WHERE relkind <> 'i' \

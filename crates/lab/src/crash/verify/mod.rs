@@ -1,8 +1,8 @@
 //! Looks at a server after a fault, for the oracles.
 //!
 //! First the rows are read, then something is written; at last the server is stopped cleanly and
-//! started again, and everything is read: [`look`]. Each step has a time limit, after which the server is killed and the rest could
-//! not be observed: [`watchdog`].
+//! started again, and everything is read: [`look`]. Each step has a time limit, after which the
+//! server is killed and the rest could not be observed: [`watchdog`].
 
 pub(super) mod census;
 mod contents;

@@ -46,8 +46,8 @@ pub(super) static LOAD: CrashLoad = CrashLoad {
             holder: "list of logins of user",
             key: EffectKey::Account,
             table: "user_login_rec",
-            // A row that no transaction can have written counts against the user's logins, so that it
-            // is missed whether it was changed or is one too many.
+            // A row that no transaction can have written counts against the user's logins, so that
+            // it is missed whether it was changed or is one too many.
             sql: "SELECT userid::int8, CASE WHEN \
                 (userid, login_time) IN (SELECT aid, begun FROM pgdyno_token) \
                 AND (ip IS NULL OR ip <<= '127.0.0.0/8' OR ip = '::1') THEN 1 ELSE -1 END::int8 \

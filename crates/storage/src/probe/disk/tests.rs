@@ -16,7 +16,8 @@ fn journal(state: &Path) -> Journal {
     Journal::open(state).unwrap()
 }
 
-/// Returns a measurement of the points that `is_wanted` names, with plausible answers and nothing left.
+/// Returns a measurement of the points that `is_wanted` names, with plausible answers and nothing
+/// left.
 fn measured(builtin: bool, mut is_wanted: impl FnMut(&Planned) -> bool) -> DiskProbe {
     // A colon in a path would be two files to fio.
     let (dir, state) =
@@ -67,7 +68,8 @@ fn fio_measures_every_pattern() {
             writeln!(io::stderr(), "\nskipped: fio_measures_every_pattern: fio is not installed");
         return;
     }
-    // fio takes long to start: the writes, which fill the file, and one point of each other pattern.
+    // fio takes long to start: the writes, which fill the file, and one point of each other
+    // pattern.
     let mut seen = Vec::new();
     let probe = measured(false, |point| {
         let is_wanted = point.pattern == Pattern::Write || !seen.contains(&point.pattern);

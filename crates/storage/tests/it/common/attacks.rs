@@ -1,8 +1,8 @@
 //! Attacks on a victim: another account swaps a name for a link at each of the victim's steps.
 //!
 //! [`attack_each_step`] counts the steps of an undisturbed run. It then runs the victim anew for
-//! each step chosen: all of them where `PGDYNO_ATTACKS` is `all` (`just attacks`), else some, spread
-//! over the run.
+//! each step chosen: all of them where `PGDYNO_ATTACKS` is `all` (`just attacks`), else some,
+//! spread over the run.
 
 use std::io::{self, BufRead as _, BufReader, Write as _};
 use std::path::Path;

@@ -126,8 +126,8 @@ impl Disk {
         self.device.to_str().unwrap()
     }
 
-    /// A sum over its file's length and all that it holds. Blocks of zeros are left out, whether they are holes or
-    /// were written, so that a disk that is nearly empty is read in no time.
+    /// A sum over its file's length and all that it holds. Blocks of zeros are left out, whether
+    /// they are holes or were written, so that a disk that is nearly empty is read in no time.
     pub(crate) fn checksum(&self) -> Vec<u8> {
         const BLOCK: usize = 64 << 10;
         rustix::fs::sync();

@@ -26,7 +26,8 @@ const HANGS: Duration = Duration::from_secs(300);
 /// A place that a call names.
 #[derive(Clone, Debug)]
 pub(crate) struct Named {
-    /// As the call has it, with the path of its directory's descriptor before it. Links are not followed.
+    /// As the call has it, with the path of its directory's descriptor before it. Links are not
+    /// followed.
     pub(crate) path: PathBuf,
     /// Whether it is looked up from `/` or the working directory, not from a descriptor.
     pub(crate) is_by_path: bool,
