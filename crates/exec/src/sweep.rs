@@ -398,8 +398,8 @@ fn put_back(entry: &Entry, undo: &Undo, journal: &Journal) -> Outcome {
         return Outcome::ByHand {
             id: entry.id.clone(),
             what: format!(
-                "run the commands of `storage.{name}.device.hook.restore` in the experiment file of the run of {} \
-                 (process {}); pgdyno runs no commands from its journal",
+                "run the commands of `storage.{name}.device.hook.restore` in the experiment file \
+                 of the run of {} (process {}); pgdyno runs no commands from its journal",
                 entry.at, entry.owner.pid
             ),
         };
