@@ -41,10 +41,16 @@ pub enum StorageError {
     #[error("cannot {what} for storage `{storage}`: pgdyno does not run as root")]
     NotRoot { storage: String, what: &'static str },
     /// A program is missing.
-    #[error("cannot make storage `{storage}`: the program {}, which {}, is not installed", tool.program, tool.purpose)]
+    #[error(
+        "cannot make storage `{storage}`: the program {}, which {}, is not installed",
+        tool.program, tool.purpose
+    )]
     ToolMissing { storage: String, tool: Tool },
     /// The program of a RAID controller is missing.
-    #[error("cannot set the RAID controller of storage `{storage}`: the program {} is not installed", tool.name())]
+    #[error(
+        "cannot set the RAID controller of storage `{storage}`: the program {} is not installed",
+        tool.name()
+    )]
     RaidToolMissing { storage: String, tool: RaidTool },
     /// The kernel lacks a part that the stack needs.
     #[error("cannot make storage `{storage}`: this kernel has no {what} ({looked_for} is missing)")]
@@ -93,7 +99,8 @@ pub enum StorageError {
     NoEmulatedDisk { storage: String },
     /// FUSE cannot be used here.
     #[error(
-        "cannot make storage `{storage}`: an emulated disk is served through FUSE, and {FUSE} cannot be opened"
+        "cannot make storage `{storage}`: an emulated disk is served through FUSE, and {FUSE} \
+         cannot be opened"
     )]
     Fuse { storage: String, source: std::io::Error },
     /// An emulated disk refuses a request, or does not answer.
@@ -161,11 +168,14 @@ impl StorageError {
         match self {
             Self::Contradiction { help, .. } => Some(help.clone()),
             Self::TooSmall { .. } => Some("choose a larger one, or another filesystem".into()),
-            Self::NotRoot { .. } => {
-                Some("run pgdyno as root (`sudo`), or use a directory: `storage.<name>.directory`; `pgdyno run quickstart` and `pgdyno crash --fault process` need no root".into())
-            }
+            Self::NotRoot { .. } => Some(
+                "run pgdyno as root (`sudo`), or use a directory: `storage.<name>.directory`; \
+                 `pgdyno run quickstart` and `pgdyno crash --fault process` need no root"
+                    .into(),
+            ),
             Self::ToolMissing { tool, .. } => {
-                let fedora = tool.fedora.map_or_else(String::new, |package| format!(", Fedora: {package}"));
+                let fedora =
+                    tool.fedora.map_or_else(String::new, |package| format!(", Fedora: {package}"));
                 Some(format!("install it (Debian: {}{fedora})", tool.debian))
             }
             Self::RaidToolMissing { tool, .. } => {
@@ -175,34 +185,46 @@ impl StorageError {
                     RaidTool::Ssacli => "HPE's ssacli, or hpssacli",
                     RaidTool::Arcconf => "Microchip's arcconf",
                 };
-                Some(format!("install {from}, and put its folder into PATH; the controller must be in this machine"))
+                Some(format!(
+                    "install {from}, and put its folder into PATH; the controller must be in this \
+                     machine"
+                ))
             }
-            Self::NotInKernel { .. } => {
-                Some("load the kernel's module for it, or let the filesystem stripe (btrfs, zfs)".into())
-            }
+            Self::NotInKernel { .. } => Some(
+                "load the kernel's module for it, or let the filesystem stripe (btrfs, zfs)".into(),
+            ),
             Self::ModuleParameter { source, .. } => source.help(),
             Self::Filesystem { source, .. } => source.help(),
             Self::Directory { source, .. } => source.help(),
             Self::Unsafe { source, .. } => source.help(),
-            Self::Make { source, left, .. } => {
-                source.help().or_else(|| (!left.is_empty()).then(|| "`pgdyno clean` tries again".into()))
-            }
+            Self::Make { source, left, .. } => source
+                .help()
+                .or_else(|| (!left.is_empty()).then(|| "`pgdyno clean` tries again".into())),
             Self::ReadBack { source, .. } | Self::Remount { source, .. } => source.help(),
             Self::NotReleased { .. } => Some(
-                "end the processes that began in a mount namespace of their own meanwhile (containers, `unshare`, services)"
+                "end the processes that began in a mount namespace of their own meanwhile \
+                 (containers, `unshare`, services)"
                     .into(),
             ),
             Self::Journal(e) => e.help(),
             Self::NoEmulatedDisk { .. } => Some(
-                "released packages have it; in a clone, `cargo build --release --features emulated-disk` \
-                 makes a build that has it"
+                "released packages have it; in a clone, `cargo build --release --features \
+                 emulated-disk` makes a build that has it"
                     .into(),
             ),
             Self::Fuse { source, .. } => Some(match source.kind() {
-                std::io::ErrorKind::NotFound => "load the kernel's module (`modprobe fuse`); in a container, hand the device in (`--device /dev/fuse`)".into(),
-                _ => "run pgdyno outside of the container, or hand the device in (`--device /dev/fuse --cap-add SYS_ADMIN`)".into(),
+                std::io::ErrorKind::NotFound => String::from(
+                    "load the kernel's module (`modprobe fuse`); in a container, hand the device \
+                     in (`--device /dev/fuse`)",
+                ),
+                _ => String::from(
+                    "run pgdyno outside of the container, or hand the device in (`--device \
+                     /dev/fuse --cap-add SYS_ADMIN`)",
+                ),
             }),
-            Self::Emulated { .. } => Some("`pgdyno clean` takes its remains down once this run is over".into()),
+            Self::Emulated { .. } => {
+                Some("`pgdyno clean` takes its remains down once this run is over".into())
+            }
             Self::Resolve { .. } | Self::PutBack { .. } => None,
         }
     }

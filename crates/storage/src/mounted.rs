@@ -21,8 +21,9 @@ use crate::error::StorageError;
 use crate::filesystem::Filesystem;
 use crate::stack::Stack;
 
-const LIMIT: &str = "limited through pgdyno's control group, which lets bursts through and is no stand-in for a slow disk; under \
-                     version 1, pages that the kernel writes back by itself count only if that is the root group";
+const LIMIT: &str = "limited through pgdyno's control group, which lets bursts through and is no \
+                     stand-in for a slow disk; under version 1, pages that the kernel writes back \
+                     by itself count only if that is the root group";
 
 /// A stack that was made. Dropping it takes it down.
 #[derive(Debug)]
@@ -371,7 +372,8 @@ impl Stack {
             let latency = disk.latency.to_string();
             let latency = if latency.is_empty() { "no latency added".to_owned() } else { latency };
             notes.push(format!(
-                "the disk is emulated by pgdyno ({latency}): what is measured on it is no real device's"
+                "the disk is emulated by pgdyno ({latency}): what is measured on it is no real \
+                 device's"
             ));
         }
         notes.dedup();

@@ -42,7 +42,10 @@ pub enum ProbeError {
     #[error("cannot probe {}: it is neither a directory nor a block device", path.display())]
     NoTarget { path: PathBuf },
     /// Files are to be written, and the target is no directory.
-    #[error("cannot write files to {} to probe it: it is {}", path.display(), if *is_device { "a block device" } else { "no directory" })]
+    #[error(
+        "cannot write files to {} to probe it: it is {}",
+        path.display(), if *is_device { "a block device" } else { "no directory" }
+    )]
     NoDirectory {
         path: PathBuf,
         /// Whether the target is a block device.
@@ -60,7 +63,10 @@ pub enum ProbeError {
         available: Bytes,
     },
     /// The span is too small to measure anything.
-    #[error("cannot probe {}: {span} are less than the {least} that the zones of the curves take", path.display())]
+    #[error(
+        "cannot probe {}: {span} are less than the {least} that the zones of the curves take",
+        path.display()
+    )]
     TooSmall {
         path: PathBuf,
         span: Bytes,
@@ -90,29 +96,43 @@ impl ProbeError {
     pub fn help(&self) -> Option<String> {
         match self {
             Self::Io { source, .. } => match source.kind() {
-                io::ErrorKind::StorageFull => Some("free room there, or name another directory".into()),
-                io::ErrorKind::PermissionDenied => {
-                    Some("run as root, outside a container that keeps devices away; or name a directory of your own".into())
+                io::ErrorKind::StorageFull => {
+                    Some("free room there, or name another directory".into())
                 }
+                io::ErrorKind::PermissionDenied => Some(
+                    "run as root, outside a container that keeps devices away; \
+                     or name a directory of your own"
+                        .into(),
+                ),
                 io::ErrorKind::NotFound => Some("name a directory that exists".into()),
                 _ => None,
             },
-            Self::NoTarget { .. } => Some("name a directory, or a device such as /dev/nvme0n1".into()),
+            Self::NoTarget { .. } => {
+                Some("name a directory, or a device such as /dev/nvme0n1".into())
+            }
             Self::NoDirectory { path, is_device: true, mounted } => {
                 let path = path.display();
                 let place = match mounted {
                     Some(point) => format!("name a directory on it, such as {}", point.display()),
-                    None => "make a filesystem on it, mount that, and name the directory".to_owned(),
+                    None => {
+                        "make a filesystem on it, mount that, and name the directory".to_owned()
+                    }
                 };
-                Some(format!("{place}; `pgdyno disk {path}` measures how fast the device itself is read"))
+                Some(format!(
+                    "{place}; `pgdyno disk {path}` measures how fast the device itself is read"
+                ))
             }
             Self::NoDirectory { .. } => Some("name a directory".into()),
             Self::NoRoom { size: Some(size), .. } => Some(format!(
                 "free room there, name another directory, or ask for less with {}",
                 size.name()
             )),
-            Self::NoRoom { size: None, .. } => Some("free room there, or name another directory".into()),
-            Self::TooSmall { size: Some(size), .. } => Some(format!("ask for more with {}", size.name())),
+            Self::NoRoom { size: None, .. } => {
+                Some("free room there, or name another directory".into())
+            }
+            Self::TooSmall { size: Some(size), .. } => {
+                Some(format!("ask for more with {}", size.name()))
+            }
             Self::TooSmall { size: None, .. } => Some("name a larger device".into()),
             Self::Directory(e) => e.help(),
             Self::Step(e) => e.help(),

@@ -133,7 +133,10 @@ fn what_is_no_answer_of_fios_is_told_with_the_point() {
     let told = |text: &str| fio::parse(point, text).unwrap_err().to_string();
     assert!(told("").contains("randread, queue depth 1"));
     assert!(told("fio: note\n{\"jobs\": []}").contains("0 jobs"));
-    let side = r#"{"total_ios": 0, "iops": 0, "bw_bytes": 0, "runtime": 0, "lat_ns": {"mean": 0, "max": 0}}"#;
+    let side = concat!(
+        r#"{"total_ios": 0, "iops": 0, "bw_bytes": 0, "runtime": 0, "#,
+        r#""lat_ns": {"mean": 0, "max": 0}}"#
+    );
     let answer = |error: i32| {
         format!(r#"{{"jobs": [{{"error": {error}, "read": {side}, "write": {side}}}]}}"#)
     };
