@@ -23,14 +23,15 @@ pub enum LogError {
     NotALog { path: PathBuf },
     /// Another version of pgdyno wrote the log.
     #[error(
-        "the disk log {} has version {found} of the format, and this pgdyno reads version {VERSION}",
+        "the disk log {} has version {found} of the format, and this pgdyno reads version \
+         {VERSION}",
         path.display()
     )]
     Version { path: PathBuf, found: u32 },
     /// The image is one of another disk.
     #[error(
-        "{} has {found} bytes, and the disk of the log {size}: it is not the image that the log began \
-         with (help: that is `image-0` beside the log)",
+        "{} has {found} bytes, and the disk of the log {size}: it is not the image that the log \
+         began with (help: that is `image-0` beside the log)",
         image.display()
     )]
     OtherDisk {

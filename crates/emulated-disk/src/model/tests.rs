@@ -137,7 +137,9 @@ proptest! {
     }
 
     #[test]
-    fn an_honest_cut_leaves_exactly_what_was_flushed(all in prop::collection::vec(asked(), 0..100)) {
+    fn an_honest_cut_leaves_exactly_what_was_flushed(
+        all in prop::collection::vec(asked(), 0..100),
+    ) {
         let mut disk = disk(u64::MAX, 1, None);
         let expected = perform(&mut disk, &all);
         disk.cut(&Cut::default());

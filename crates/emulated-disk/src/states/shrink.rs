@@ -169,7 +169,9 @@ mod tests {
 
         #[test]
         fn a_state_is_what_lacks_its_losses(
-            newest in 0..9_u64, omitted in prop::collection::btree_set(1..9_u64, 0..4), kept in 0..8_u64,
+            newest in 0..9_u64,
+            omitted in prop::collection::btree_set(1..9_u64, 0..4),
+            kept in 0..8_u64,
         ) {
             let write = |number| StretchWrite {
                 number, sector: number * 8, contents: vec![1; 8], is_discard: false,
