@@ -138,9 +138,12 @@ impl ColumnInquiry<'_> {
 
     /// Asks the server for the column's type.
     fn of_type(&mut self) -> Result<Type, DatasetError> {
-        const ASKED: &str = "SELECT a.atttypid::oid::int8, pg_catalog.format_type(a.atttypid, a.atttypmod), t.typsend::text, \
-            a.atthasdef OR a.attidentity <> '' FROM pg_catalog.pg_attribute a JOIN pg_catalog.pg_type t ON t.oid = a.atttypid \
-            WHERE a.attrelid = $1::text::regclass AND a.attname = $2 AND a.attnum > 0 AND NOT a.attisdropped";
+        const ASKED: &str = "SELECT a.atttypid::oid::int8, \
+            pg_catalog.format_type(a.atttypid, a.atttypmod), t.typsend::text, \
+            a.atthasdef OR a.attidentity <> '' FROM pg_catalog.pg_attribute a \
+            JOIN pg_catalog.pg_type t ON t.oid = a.atttypid \
+            WHERE a.attrelid = $1::text::regclass AND a.attname = $2 AND a.attnum > 0 \
+            AND NOT a.attisdropped";
         let table = &self.table.name;
         let row = self
             .client
@@ -242,7 +245,8 @@ mod tests {
         );
         assert_eq!(
             columns.set_defaults("child").unwrap(),
-            "ALTER TABLE child ALTER zero SET DEFAULT '0', ALTER filler SET DEFAULT pg_catalog.repeat(' ', 0)"
+            "ALTER TABLE child ALTER zero SET DEFAULT '0', ALTER filler \
+             SET DEFAULT pg_catalog.repeat(' ', 0)"
         );
         assert_eq!(
             columns.drop_defaults("child").unwrap(),

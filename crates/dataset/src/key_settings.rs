@@ -34,7 +34,8 @@ impl Builders {
         load: &BulkLoad<'_>,
         cores: Option<usize>,
     ) -> Result<Self, DatasetError> {
-        const ASKED: &str = "SELECT pg_catalog.pg_size_bytes(pg_catalog.current_setting('maintenance_work_mem')), \
+        const ASKED: &str = "SELECT \
+            pg_catalog.pg_size_bytes(pg_catalog.current_setting('maintenance_work_mem')), \
             pg_catalog.current_setting('max_parallel_maintenance_workers')::int8";
         let row = client
             .query_one(ASKED, &[])
@@ -102,11 +103,13 @@ mod tests {
         };
         assert_eq!(
             said(server, LoadStrategy::Freeze, 5_000_000),
-            "SET LOCAL max_parallel_maintenance_workers = 1; SET LOCAL maintenance_work_mem = '65536kB'"
+            "SET LOCAL max_parallel_maintenance_workers = 1; \
+             SET LOCAL maintenance_work_mem = '65536kB'"
         );
         assert_eq!(
             said(server, LoadStrategy::Partitions, 2_500_000),
-            "SET LOCAL max_parallel_maintenance_workers = 0; SET LOCAL maintenance_work_mem = '32768kB'"
+            "SET LOCAL max_parallel_maintenance_workers = 0; \
+             SET LOCAL maintenance_work_mem = '32768kB'"
         );
         // Chunks may lie in any order, and many rows take more than one merge would hold.
         assert_eq!(

@@ -150,7 +150,8 @@ enum ColumnError {
     #[error("column `{name}`: there is no number from {low} to {high}")]
     EmptyRange { name: String, low: i64, high: i64 },
     #[error(
-        "column `{name}` needs exactly one of row_number, group_of, uniform, constant, filler, text, timestamp"
+        "column `{name}` needs exactly one of row_number, group_of, uniform, constant, filler, \
+         text, timestamp"
     )]
     NotOneWay { name: String },
 }
@@ -245,7 +246,8 @@ impl WorkloadError {
     pub fn help(&self) -> Option<String> {
         match self {
             Self::NoSuch { known, .. } => Some(format!(
-                "built in are {}; a folder of your own is named with a slash (`./name`) and holds a workload.toml",
+                "built in are {}; a folder of your own is named with a slash (`./name`) and holds \
+                 a workload.toml",
                 known.join(", ")
             )),
             Self::File { .. } => None,
