@@ -33,7 +33,8 @@ impl Shop {
         let shop = Self { cluster, home };
         // Extensions that a superuser made where everybody's tables are.
         shop.as_superuser(
-            "CREATE EXTENSION pg_buffercache SCHEMA public; CREATE EXTENSION pg_prewarm SCHEMA public",
+            "CREATE EXTENSION pg_buffercache SCHEMA public; \
+             CREATE EXTENSION pg_prewarm SCHEMA public",
         );
         let mut mallory = shop.plain("mallory", MALLORY);
         mallory.batch_execute(TRAPS).unwrap();
