@@ -48,25 +48,32 @@ impl Store {
         let outcome = encode(what, &crash.outcome)?;
         let chain = crash.run.as_deref().unwrap_or(&crash.id);
         let record = Record { chain, part: "crash_record", id: &crash.id };
-        self.add_record("add crash tests", &record, what, "there are some of that name", |transaction| {
-            transaction.execute(
-                "INSERT INTO crash_record (id, run, session, treatment, name, started_at, pgdyno_version, host, storage,
+        self.add_record(
+            "add crash tests",
+            &record,
+            what,
+            "there are some of that name",
+            |transaction| {
+                transaction.execute(
+                    "INSERT INTO crash_record (id, run, session, treatment, name, started_at, \
+                     pgdyno_version, host, storage,
                                            outcome)
                  VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING",
-                params![
-                    crash.id,
-                    crash.run,
-                    session.map(|s| s.0),
-                    crash.treatment,
-                    crash.name,
-                    crash.started_at.0,
-                    crash.pgdyno_version,
-                    host,
-                    storage,
-                    outcome
-                ],
-            )
-        })
+                    params![
+                        crash.id,
+                        crash.run,
+                        session.map(|s| s.0),
+                        crash.treatment,
+                        crash.name,
+                        crash.started_at.0,
+                        crash.pgdyno_version,
+                        host,
+                        storage,
+                        outcome
+                    ],
+                )
+            },
+        )
     }
 
     /// Returns all crash tests, newest first.
@@ -76,7 +83,8 @@ impl Store {
     pub fn crashes(&self) -> Result<Vec<CrashSummary>, StoreError> {
         self.rows(
             "list the crash tests",
-            "SELECT id, name, run, started_at, verdict, complete FROM crash_record ORDER BY started_at DESC, rowid DESC",
+            "SELECT id, name, run, started_at, verdict, complete FROM crash_record \
+             ORDER BY started_at DESC, rowid DESC",
             params![],
             |row| {
                 Ok(CrashSummary {
@@ -131,7 +139,8 @@ impl Store {
     }
 }
 
-const SELECT: &str = "SELECT id, run, treatment, name, started_at, pgdyno_version, host, storage, outcome FROM crash_record";
+const SELECT: &str = "SELECT id, run, treatment, name, started_at, pgdyno_version, host, storage, \
+    outcome FROM crash_record";
 
 /// A record whose JSON is still to be read.
 type Raw = (CrashRecord, [String; 3]);

@@ -27,7 +27,8 @@ pub enum StoreError {
     NotAStore { path: PathBuf, found: String },
     /// The store was written by a newer pgdyno.
     #[error(
-        "cannot open the store {}: a newer pgdyno wrote it (schema {version}; {} knows up to {known})",
+        "cannot open the store {}: a newer pgdyno wrote it (schema {version}; {} knows up to \
+         {known})",
         path.display(), env!("CARGO_PKG_VERSION")
     )]
     Newer {
@@ -165,8 +166,9 @@ impl StoreError {
             Self::Exists { .. } => "name another file: no file is overwritten",
             Self::SharedFolder { .. } => "name a file in a folder that only root may write to",
             Self::Differs { .. } => {
-                "nothing was written; a run that was thinned or continued since is other content. Remove \
-                 the older one (`pgdyno rm`), or take the others without it: `pgdyno import FILE ID…`"
+                "nothing was written; a run that was thinned or continued since is other content. \
+                 Remove the older one (`pgdyno rm`), or take the others without it: `pgdyno import \
+                 FILE ID…`"
             }
             Self::AtWork { .. } => "nothing was changed; wait until the other process is done",
             Self::SessionOpen { pid, host, .. } => {

@@ -44,7 +44,8 @@ impl Store {
         }
         self.write("add an imported run", |transaction| {
             transaction.execute(
-                "INSERT INTO imported_run (id, source, sha256, imported_at, pgdyno_version, recognised)
+                "INSERT INTO imported_run (id, source, sha256, imported_at, pgdyno_version, \
+                     recognised)
                  VALUES (?, ?, ?, ?, ?, ?)",
                 params![
                     import.id,
@@ -92,7 +93,8 @@ impl Store {
     pub fn import(&self, id: &str) -> Result<ImportedRun, StoreError> {
         let rows = self.rows(
             "read an imported run",
-            "SELECT source, sha256, imported_at, pgdyno_version, recognised FROM imported_run WHERE id = ?",
+            "SELECT source, sha256, imported_at, pgdyno_version, recognised FROM imported_run \
+             WHERE id = ?",
             [id],
             |row| {
                 let texts: [String; 4] = [row.get(0)?, row.get(1)?, row.get(3)?, row.get(4)?];

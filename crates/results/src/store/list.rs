@@ -79,15 +79,20 @@ impl Store {
         let rows = self.rows(
             "list the runs",
             "SELECT id, recipe, question, started_at,
-                    coalesce((SELECT trials_planned FROM run_extension WHERE run = run.id ORDER BY id DESC LIMIT 1), trials_planned),
-                    (SELECT count(DISTINCT ordinal) FROM trial WHERE run = run.id AND failure IS NULL),
+                    coalesce((SELECT trials_planned FROM run_extension WHERE run = run.id \
+                        ORDER BY id DESC LIMIT 1), trials_planned),
+                    (SELECT count(DISTINCT ordinal) FROM trial \
+                        WHERE run = run.id AND failure IS NULL),
                     (SELECT count(*) FROM trial WHERE run = run.id AND failure IS NOT NULL),
-                    (SELECT e.state FROM session s JOIN session_end e ON e.session = s.id WHERE s.run = run.id
+                    (SELECT e.state FROM session s JOIN session_end e ON e.session = s.id \
+                        WHERE s.run = run.id
                      ORDER BY s.id DESC LIMIT 1),
-                    (SELECT hex(head) FROM seal WHERE chain = run.id ORDER BY position DESC LIMIT 1),
+                    (SELECT hex(head) FROM seal WHERE chain = run.id \
+                        ORDER BY position DESC LIMIT 1),
                     experiment = '',
                     (SELECT json_group_array(DISTINCT json_extract(host, '$.name')) FROM session
-                     WHERE run = run.id AND json_valid(host) AND json_type(host, '$.name') = 'text'),
+                     WHERE run = run.id AND json_valid(host) \
+                         AND json_type(host, '$.name') = 'text'),
                     max(0, coalesce(json_array_length(plan, '$.crashed'), 0) -
                         (SELECT count(DISTINCT treatment) FROM crash_record
                          WHERE run = run.id AND json_extract(outcome, '$.complete'))),
@@ -140,13 +145,18 @@ impl Store {
     pub fn state(&self, run: &str) -> Result<RunState, StoreError> {
         let rows = self.rows(
             "read a run's state",
-            "SELECT coalesce((SELECT trials_planned FROM run_extension WHERE run = run.id ORDER BY id DESC LIMIT 1), trials_planned),
-                    (SELECT count(DISTINCT ordinal) FROM trial WHERE run = run.id AND failure IS NULL),
-                    (SELECT e.state FROM session s JOIN session_end e ON e.session = s.id WHERE s.run = run.id
+            "SELECT coalesce((SELECT trials_planned FROM run_extension WHERE run = run.id \
+                 ORDER BY id DESC LIMIT 1), trials_planned),
+                    (SELECT count(DISTINCT ordinal) FROM trial \
+                        WHERE run = run.id AND failure IS NULL),
+                    (SELECT e.state FROM session s JOIN session_end e ON e.session = s.id \
+                        WHERE s.run = run.id
                      ORDER BY s.id DESC LIMIT 1)
              FROM run WHERE id = ?",
             [run],
-            |row| Ok((row.get::<_, u64>(0)?, row.get::<_, u64>(1)?, row.get::<_, Option<String>>(2)?)),
+            |row| {
+                Ok((row.get::<_, u64>(0)?, row.get::<_, u64>(1)?, row.get::<_, Option<String>>(2)?))
+            },
         )?;
         let Some((planned, done, end)) = rows.into_iter().next() else {
             return Err(self.unknown(run)?);
@@ -163,8 +173,10 @@ impl Store {
         const LAST: &str =
             "SELECT coalesce((SELECT max(id) FROM removal), 0), coalesce(max(rowid), 0) FROM run";
         // Treatments of one plan were written alike, so that equal ones are equal as text.
-        const EQUAL: &str = "SELECT started_at, id FROM run WHERE rowid > ? AND json_valid(plan) AND
-            (SELECT count(*) > count(DISTINCT json_remove(value, '$.levels')) FROM json_each(plan, '$.treatments'))";
+        const EQUAL: &str =
+            "SELECT started_at, id FROM run WHERE rowid > ? AND json_valid(plan) AND
+            (SELECT count(*) > count(DISTINCT json_remove(value, '$.levels')) \
+             FROM json_each(plan, '$.treatments'))";
         let mut known = self.equal_treatments.borrow_mut();
         let last = self.rows("look for new runs", LAST, params![], |row| {
             Ok((row.get(0)?, row.get::<_, i64>(1)?))

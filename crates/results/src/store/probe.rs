@@ -42,24 +42,31 @@ impl Store {
         let result = encode(what, &probe.result)?;
         let chain = probe.run.as_deref().unwrap_or(&probe.id);
         let record = Record { chain, part: "probe_record", id: &probe.id };
-        self.add_record("add a probe", &record, what, "there is a probe of that name", |transaction| {
-            transaction.execute(
-                "INSERT INTO probe_record (id, run, session, kind, name, started_at, pgdyno_version, host, storage, result)
+        self.add_record(
+            "add a probe",
+            &record,
+            what,
+            "there is a probe of that name",
+            |transaction| {
+                transaction.execute(
+                    "INSERT INTO probe_record (id, run, session, kind, name, started_at, \
+                     pgdyno_version, host, storage, result)
                  VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING",
-                params![
-                    probe.id,
-                    probe.run,
-                    session.map(|s| s.0),
-                    probe.result.kind(),
-                    probe.name,
-                    probe.started_at.0,
-                    probe.pgdyno_version,
-                    host,
-                    storage,
-                    result
-                ],
-            )
-        })
+                    params![
+                        probe.id,
+                        probe.run,
+                        session.map(|s| s.0),
+                        probe.result.kind(),
+                        probe.name,
+                        probe.started_at.0,
+                        probe.pgdyno_version,
+                        host,
+                        storage,
+                        result
+                    ],
+                )
+            },
+        )
     }
 
     /// Returns all probes, newest first.
@@ -69,7 +76,8 @@ impl Store {
     pub fn probes(&self) -> Result<Vec<ProbeSummary>, StoreError> {
         self.rows(
             "list the probes",
-            "SELECT id, kind, name, run, started_at, complete FROM probe_record ORDER BY started_at DESC, rowid DESC",
+            "SELECT id, kind, name, run, started_at, complete FROM probe_record \
+             ORDER BY started_at DESC, rowid DESC",
             params![],
             |row| {
                 Ok(ProbeSummary {
@@ -92,7 +100,8 @@ impl Store {
     pub fn probe(&self, id: &str) -> Result<ProbeRecord, StoreError> {
         let rows = self.rows(
             "read a probe",
-            "SELECT run, name, started_at, pgdyno_version, host, storage, result FROM probe_record WHERE id = ?",
+            "SELECT run, name, started_at, pgdyno_version, host, storage, result FROM probe_record \
+             WHERE id = ?",
             [id],
             |row| {
                 let json: [String; 3] = [row.get(4)?, row.get(5)?, row.get(6)?];

@@ -56,7 +56,8 @@ impl Store {
     pub fn run(&self, id: &str) -> Result<RunRecord, StoreError> {
         let rows = self.rows(
             "read a run",
-            "SELECT recipe, started_at, pgdyno_version, experiment, overrides, plan, folder FROM run WHERE id = ?",
+            "SELECT recipe, started_at, pgdyno_version, experiment, overrides, plan, folder \
+             FROM run WHERE id = ?",
             [id],
             |row| {
                 let json: [String; 2] = [row.get(4)?, row.get(5)?];
@@ -98,12 +99,20 @@ impl Store {
     ) -> Result<Vec<(SessionId, SessionRecord, Option<SessionEnd>)>, StoreError> {
         let rows = self.rows(
             "read a run's sessions",
-            "SELECT s.id, s.started_at, s.owner_pid, s.owner_started_ticks, s.owner_boot_id, s.host, s.storage, e.state
-             FROM session s LEFT JOIN session_end e ON e.session = s.id WHERE s.run = ? ORDER BY s.id",
+            "SELECT s.id, s.started_at, s.owner_pid, s.owner_started_ticks, s.owner_boot_id, \
+                 s.host, s.storage, e.state
+             FROM session s LEFT JOIN session_end e ON e.session = s.id WHERE s.run = ? \
+             ORDER BY s.id",
             [run],
             |row| {
                 let json = (row.get::<_, String>(5)?, row.get::<_, String>(6)?);
-                Ok((SessionId(row.get(0)?), time(row, 1)?, owner(row, 2)?, json, row.get::<_, Option<String>>(7)?))
+                Ok((
+                    SessionId(row.get(0)?),
+                    time(row, 1)?,
+                    owner(row, 2)?,
+                    json,
+                    row.get::<_, Option<String>>(7)?,
+                ))
             },
         )?;
         rows.into_iter()
@@ -133,7 +142,8 @@ impl Store {
                     CASE WHEN json_valid(host) THEN json_extract(host, '$.id') END,
                     CASE WHEN json_valid(host) THEN json_extract(host, '$.name') END
              FROM session WHERE id IN (
-                 SELECT id FROM session s WHERE NOT EXISTS (SELECT 1 FROM session_end WHERE session = s.id)
+                 SELECT id FROM session s \
+                 WHERE NOT EXISTS (SELECT 1 FROM session_end WHERE session = s.id)
              ) ORDER BY id",
             params![],
             |row| {
@@ -188,7 +198,8 @@ impl Store {
         let rows = self.rows(
             "read a run's tps",
             "SELECT treatment, block, measurement FROM trial
-             WHERE id IN (SELECT MIN(id) FROM trial WHERE run = ? AND failure IS NULL GROUP BY ordinal)
+             WHERE id IN (SELECT MIN(id) FROM trial \
+                          WHERE run = ? AND failure IS NULL GROUP BY ordinal)
                    AND measurement IS NOT NULL
              ORDER BY id",
             [run],
@@ -218,7 +229,8 @@ impl Store {
     pub(crate) fn trial(&self, id: i64) -> Result<(SessionId, TrialRecord), StoreError> {
         let rows = self.rows(
             "read a trial",
-            "SELECT session, ordinal, block, treatment, repeat, started_at, measured_at, failure, measurement,
+            "SELECT session, ordinal, block, treatment, repeat, started_at, measured_at, failure, \
+                 measurement,
                     server_count, server, (SELECT text FROM server_log WHERE trial = trial.id)
              FROM trial WHERE id = ?",
             [id],
@@ -312,7 +324,8 @@ impl Store {
     fn read_series(&self, trial: i64, measurement: &mut Measurement) -> Result<(), StoreError> {
         let rows = self.rows(
             "read a trial's series",
-            "SELECT s.t_s, s.length_s, s.transactions, s.failed, s.latency_us_p50, s.latency_us_p95, s.latency_us_p99,
+            "SELECT s.t_s, s.length_s, s.transactions, s.failed, s.latency_us_p50, \
+                 s.latency_us_p95, s.latency_us_p99,
                     s.latency_us_max, h.counts, c.done
              FROM second s LEFT JOIN second_histogram h USING (trial, t_s)
              LEFT JOIN second_command c USING (trial, t_s) WHERE trial = ? ORDER BY t_s",
@@ -408,7 +421,8 @@ impl Store {
                 let columns = self.json("a telemetry table's columns", &columns)?;
                 let rows = self.rows(
                     "read telemetry",
-                    "SELECT position, t_s, readings FROM sample WHERE telemetry = ? ORDER BY position",
+                    "SELECT position, t_s, readings FROM sample WHERE telemetry = ? \
+                     ORDER BY position",
                     [id],
                     |row| Ok((row.get(0)?, row.get(1)?, row.get::<_, String>(2)?)),
                 )?;

@@ -135,7 +135,8 @@ impl Store {
     pub(super) fn chain_of(&self, id: &str) -> Result<String, StoreError> {
         let runs: Vec<Option<String>> = self.rows(
             "find a record's run",
-            "SELECT run FROM probe_record WHERE id = ?1 UNION ALL SELECT run FROM crash_record WHERE id = ?1",
+            "SELECT run FROM probe_record WHERE id = ?1 UNION ALL SELECT run FROM crash_record \
+             WHERE id = ?1",
             [id],
             |row| row.get(0),
         )?;

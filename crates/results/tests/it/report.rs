@@ -151,7 +151,8 @@ fn a_pass_says_what_was_under_test_and_what_would_have_been_seen() {
         cache_lost: None,
     };
     let page = page_with(full);
-    let figures = "checkpoints completed: 6 in 2 rounds; flushes under test: 1,204; commits in the last flush window: 2";
+    let figures = "checkpoints completed: 6 in 2 rounds; flushes under test: 1,204; commits in the \
+                   last flush window: 2";
     assert!(page.contains(figures), "{page}");
     assert!(
         page.contains("skips 1 flush in 10 would have been seen with probability 19%"),
