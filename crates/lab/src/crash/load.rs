@@ -175,7 +175,8 @@ impl Drop for Load {
 fn ledger_error(path: &Path, error: &std::io::Error) -> LabError {
     LabError::refused(
         format!("cannot keep the ledger {}: {error}", path.display()),
-        "its place is below XDG_STATE_HOME, which needs room and must not be the storage under test",
+        "its place is below XDG_STATE_HOME, which needs room and must not be the storage under \
+         test",
     )
 }
 

@@ -66,8 +66,8 @@ impl LogRoom {
                 "recording it takes up to {bytes} in {} ({data}), where {free} are free",
                 directory.display()
             ),
-            help: "free room there, shorten the load, or name a larger place: `--storage DIR`, in an experiment \
-                   `directory` of the storage's backing"
+            help: "free room there, shorten the load, or name a larger place: `--storage DIR`, in \
+                   an experiment `directory` of the storage's backing"
                 .into(),
         })
     }

@@ -114,7 +114,7 @@ fn what(folder: &Path, found: &str) -> String {
 fn cannot(folder: &Path, found: &str) -> LabError {
     LabError::refused(
         what(folder, found),
-        "name the folder that a report of `pgdyno crash --exhaustive` calls `kept`; `pgdyno disk-log` makes an \
-         image of a state",
+        "name the folder that a report of `pgdyno crash --exhaustive` calls `kept`; `pgdyno \
+         disk-log` makes an image of a state",
     )
 }

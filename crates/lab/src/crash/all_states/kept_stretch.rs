@@ -125,8 +125,8 @@ impl StretchRecord {
         let Head { version, pgdyno_version } = serde_json::from_slice(&text).map_err(damaged)?;
         if (version, pgdyno_version.as_str()) != (VERSION, env!("CARGO_PKG_VERSION")) {
             return Err(format!(
-                "pgdyno {pgdyno_version} recorded it in version {version} of the format, and this is \
-                 pgdyno {}, which reads its own version {VERSION}",
+                "pgdyno {pgdyno_version} recorded it in version {version} of the format, and this \
+                 is pgdyno {}, which reads its own version {VERSION}",
                 env!("CARGO_PKG_VERSION")
             ));
         }

@@ -122,8 +122,8 @@ pub(super) fn run_all_states(
     record.states = Some(outcome);
     record.controls.extend(controls);
     record.notes.push(
-        "states of a disk that pgdyno emulates: what controllers and firmware do, failing reads and \
-         slow requests are not among them"
+        "states of a disk that pgdyno emulates: what controllers and firmware do, failing reads \
+         and slow requests are not among them"
             .into(),
     );
     worked

@@ -19,7 +19,8 @@ pub(super) static LOAD: CrashLoad = CrashLoad {
             table: "user_info",
             key: "userid",
             rows_per_scale: 100_000,
-            constant: "engname = 'user.' || userid AND cnname = '某人' AND email = userid || '@example.com' \
+            constant: "engname = 'user.' || userid AND cnname = '某人' \
+                AND email = userid || '@example.com' \
                 AND occupation = 'DBA' AND birthday = '1970-01-01' AND signname = repeat(' ', 54) \
                 AND qq = 276732431 AND mod_time IS NULL \
                 AND crt_time = timestamp '2013-04-11' + (userid - 1) * interval '1 ms'",
