@@ -9,7 +9,7 @@ use crate::LabError;
 #[derive(Debug, thiserror::Error)]
 #[allow(missing_docs, reason = "the messages say it")]
 pub enum LiveError {
-    /// No live file is there for the run.
+    /// The run has no live file.
     #[error("cannot watch run {run}: no process works on it (nothing in {})", folder.display())]
     NotRunning { run: String, folder: PathBuf },
     /// Several runs have the name.
@@ -19,13 +19,13 @@ pub enum LiveError {
     #[error("cannot stop run {run}: its process {pid} is gone")]
     Gone {
         run: String,
-        /// The process that worked on it.
+        /// The process that worked on the run.
         pid: i32,
     },
     /// The run's process belongs to another account.
     #[error("will not interrupt run {run}: its process {pid} belongs to uid {uid}")]
     ForeignProcess { run: String, pid: i32, uid: u32 },
-    /// The run's process is one of another machine.
+    /// The run's process works on another machine.
     #[error("cannot interrupt run {run}: its process {pid} works on another machine")]
     OtherHost { run: String, pid: i32 },
     /// The folder belongs to an account that does not own the store.
