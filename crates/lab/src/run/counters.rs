@@ -1,4 +1,5 @@
-//! Counters of the server around a trial, to check what clients were told against what it did.
+//! Reads the server's counters around a trial, to check the acknowledgements of clients against the
+//! server's work.
 
 use std::time::Duration;
 
@@ -11,7 +12,7 @@ use crate::LabError;
 use crate::context::Context;
 use crate::sql::query_number;
 
-/// Counters of the server, read when no client of ours is connected to the loaded database.
+/// Counters of the server, read while no client of pgdyno's is connected to the loaded database.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Counters {
     xact_commit: i64,

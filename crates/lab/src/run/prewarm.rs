@@ -11,7 +11,7 @@ use crate::sql::{execute, query_number};
 /// Checks that the server has the extension `pg_prewarm`.
 ///
 /// # Errors
-/// [`LabError::Refused`], if it has not.
+/// [`LabError::Refused`], if the server does not have it.
 pub(super) fn check_prewarm(server: &Server) -> Result<(), LabError> {
     let mut client = server.connect_aside()?;
     let asked = "SELECT pg_catalog.count(*) FROM pg_catalog.pg_available_extensions WHERE name = 'pg_prewarm'";
@@ -28,7 +28,7 @@ pub(super) fn check_prewarm(server: &Server) -> Result<(), LabError> {
     ))
 }
 
-/// Reads the workload's tables and their indexes into shared buffers, whole.
+/// Reads the whole of the workload's tables and their indexes into shared buffers.
 pub(super) fn prewarm(server: &Server, workload: &Workload) -> Result<(), LabError> {
     let mut client = server.connect_to_data()?;
     let extension = prewarm_extension(server, &mut client)?;
@@ -49,8 +49,8 @@ pub(super) fn prewarm(server: &Server, workload: &Workload) -> Result<(), LabErr
     Ok(())
 }
 
-/// The schema of the extension `pg_prewarm`, quoted; it is made where it is missing, and then goes
-/// with what the run made.
+/// Returns the quoted schema of the extension `pg_prewarm`. Makes the extension if it is missing;
+/// it is then dropped with everything that the run made.
 fn prewarm_extension(server: &Server, client: &mut Client) -> Result<String, LabError> {
     const ASKED: &str = "SELECT n.nspname::text FROM pg_catalog.pg_extension AS e \
         JOIN pg_catalog.pg_namespace AS n ON n.oid = e.extnamespace WHERE e.extname = 'pg_prewarm'";
