@@ -132,7 +132,8 @@ fn told(leftover: &Leftover) -> String {
         format!("{path}: made at {at} by process {owner}, which is gone")
     } else {
         format!(
-            "{path}: marked as made at {at} by process {owner}, which is gone; the journal does not name it, so it stays"
+            "{path}: marked as made at {at} by process {owner}, which is gone; \
+             the journal does not name it, so it stays"
         )
     }
 }

@@ -52,7 +52,11 @@ pub enum LabError {
     #[error(transparent)]
     NotTrusted(#[from] NotTrusted),
     /// The data need more room than there is.
-    #[error("cannot load {what} on storage `{storage}`: it takes about {needed} in {}, where {available} are free", directory.display())]
+    #[error(
+        "cannot load {what} on storage `{storage}`: it takes about {needed} in {}, \
+         where {available} are free",
+        directory.display()
+    )]
     NoRoom {
         /// The data sets that would lie there.
         what: String,
@@ -153,7 +157,8 @@ impl LabError {
             Self::UnsafeDevice(error) => error.help(),
             Self::NotTrusted(refusal) => Some(refusal.help()),
             Self::NoRoom { storage, .. } => Some(format!(
-                "lower `workload.scale`, free room, or name a larger place in `storage.{storage}.directory`"
+                "lower `workload.scale`, free room, or name a larger place in \
+                 `storage.{storage}.directory`"
             )),
             Self::Crash { help, .. } => Some(help.clone()),
             Self::Refused { help, .. } => help.clone(),

@@ -126,7 +126,8 @@ fn check_room(
     }
     let data = what.clone();
     progress.event(&Event::Note(Notice::RoomForLoad { data, needed, available: room }));
-    let asked = "SELECT setting::bigint * 1024 FROM pg_catalog.pg_settings WHERE name = 'maintenance_work_mem'";
+    let asked = "SELECT setting::bigint * 1024 FROM pg_catalog.pg_settings \
+                 WHERE name = 'maintenance_work_mem'";
     let each: i64 = client
         .query_one(asked, &[])
         .map_err(|e| LabError::sql("ask for maintenance_work_mem", &e))?
@@ -136,7 +137,8 @@ fn check_room(
     match pgdyno_facts::memory_available().filter(|_| target.is_here()) {
         Some(available) if available < needed => Err(DatasetError::refused(
             format!(
-                "load {what}: {jobs} connections that build keys take about {needed} of memory, and {available} are available"
+                "load {what}: {jobs} connections that build keys take about {needed} of memory, \
+                 and {available} are available"
             ),
             "lower --jobs, or the server's maintenance_work_mem",
         )

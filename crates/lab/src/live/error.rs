@@ -43,10 +43,9 @@ impl LiveError {
     /// Returns advice, where there is some.
     pub fn help(&self) -> Option<String> {
         Some(match self {
-            Self::NotRunning { .. } => {
-                "`pgdyno list` lists the runs of the store; `pgdyno show RUN` shows one that is over"
-                    .to_owned()
-            }
+            Self::NotRunning { .. } => "`pgdyno list` lists the runs of the store; \
+                                        `pgdyno show RUN` shows one that is over"
+                .to_owned(),
             Self::Ambiguous { .. } => "give more of the run's id".to_owned(),
             Self::Gone { run, .. } => format!(
                 "`pgdyno show {run}` shows what it measured; `pgdyno run --resume {run}` goes on"
@@ -55,7 +54,8 @@ impl LiveError {
                 format!("`pgdyno stop {run}` without `--now` ends it after the trial")
             }
             Self::OtherHost { run, .. } => format!(
-                "`pgdyno stop {run}` without `--now` ends it after the trial; with it, on that machine"
+                "`pgdyno stop {run}` without `--now` ends it after the trial; with it, \
+                 on that machine"
             ),
             Self::ForeignOwner { path, .. } => {
                 format!("look at it, then move it away: `mv {0} {0}.old`", path.display())

@@ -35,7 +35,8 @@ pub(super) fn read_counters(
         // A backend adds what it did to the statistics as it exits, which is after its client has
         // seen it go.
         let clients = format!(
-            "SELECT pg_catalog.count(*) FROM pg_catalog.pg_stat_activity WHERE datname = {database} AND backend_type = 'client backend'"
+            "SELECT pg_catalog.count(*) FROM pg_catalog.pg_stat_activity \
+             WHERE datname = {database} AND backend_type = 'client backend'"
         );
         context.poll(Duration::from_secs(10), Duration::from_millis(5), || {
             let left = query_number(&mut aside, "wait for the clients to leave", &clients)?;

@@ -45,7 +45,8 @@ pub(super) fn continued(
         return Err(refused(
             run,
             last,
-            "in its order (`sequential`) a treatment's repeats follow each other, and others came after",
+            "in its order (`sequential`) a treatment's repeats follow each other, \
+             and others came after",
         ));
     }
     // Before it was complete it had no verdicts that one could have looked at.

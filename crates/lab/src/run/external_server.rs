@@ -32,7 +32,8 @@ const RETURN_LIMIT: Duration = Duration::from_secs(30);
 const RETURN_TICK: Duration = Duration::from_millis(200);
 
 /// The remedy for a setting that only a restart changes.
-const RESTART: &str = "leave it out, or compare two servers that were started with different values: `postgres.dsn` as a factor";
+const RESTART: &str = "leave it out, or compare two servers that were started with different \
+                       values: `postgres.dsn` as a factor";
 
 /// Values of settings as the server reads them, in the unit of `pg_settings`, by the name and value
 /// that treatments give.
@@ -127,7 +128,8 @@ impl ExternalSchema {
                     .wrong(format!("an earlier pgdyno could not drop it: {}", notes.join("; "))));
             }
             Some(Some(comment)) if comment.starts_with(MARK) => {
-                let found = "a pgdyno made it that this machine's journal does not know: drop it, once nobody needs it";
+                let found = "a pgdyno made it that this machine's journal does not know: drop it, \
+                             once nobody needs it";
                 return Err(self.wrong(found));
             }
             Some(_) => return Err(self.wrong("it is there, and pgdyno did not make it")),
@@ -154,7 +156,8 @@ impl ExternalSchema {
         let mark = escape_literal(&self.record_in_journal()?);
         let schema = escape_identifier(&self.schema);
         let sql = format!(
-            "BEGIN; SET LOCAL synchronous_commit = local; CREATE SCHEMA {schema}; COMMENT ON SCHEMA {schema} IS {mark}; COMMIT"
+            "BEGIN; SET LOCAL synchronous_commit = local; CREATE SCHEMA {schema}; \
+             COMMENT ON SCHEMA {schema} IS {mark}; COMMIT"
         );
         client.batch_execute(&sql).map_err(|e| self.failed(&e))
     }
@@ -186,10 +189,11 @@ impl ExternalSchema {
                 }
                 Some("sighup") => {
                     return refuse(
-                        "its context is `sighup`, so that it can only be changed for the whole server",
+                        "its context is `sighup`, so that it can only be changed \
+                         for the whole server",
                         Some(
-                            "`alter_system = true` in `[postgres]` lets pgdyno do that with ALTER SYSTEM and a reload, \
-                             and put it back",
+                            "`alter_system = true` in `[postgres]` lets pgdyno do that with \
+                             ALTER SYSTEM and a reload, and put it back",
                         ),
                     );
                 }
@@ -313,7 +317,8 @@ impl ExternalSchema {
         }
         let by_clean = |what: &str, done: &str, e: &dyn std::fmt::Display| {
             format!(
-                "{what} is not {done}: {e}; once the server takes connections, `pgdyno clean` does it"
+                "{what} is not {done}: {e}; once the server takes connections, \
+                 `pgdyno clean` does it"
             )
         };
         let mut left = Vec::new();
@@ -331,7 +336,8 @@ impl ExternalSchema {
                 left.extend(stays);
                 let server = self.server.target().address;
                 left.push(format!(
-                    "pgdyno dropped nothing of others' on {server}: once that is gone or moved, `pgdyno clean` drops the rest"
+                    "pgdyno dropped nothing of others' on {server}: once that is gone or moved, \
+                     `pgdyno clean` drops the rest"
                 ));
             }
             Err(e) => {
@@ -374,7 +380,8 @@ impl ExternalSchema {
 /// Says why a superuser's session stays out of a schema that the roles `writers` may write to.
 fn open_to(writers: &[String]) -> String {
     format!(
-        "{} may put functions and triggers into it, which would run with the superuser's rights of this connection",
+        "{} may put functions and triggers into it, which would run with the superuser's rights of \
+         this connection",
         writers.join(", ")
     )
 }

@@ -14,11 +14,13 @@ use crate::LabError;
 use crate::sql::{query_number, query_text};
 
 /// Selects the first relation whose changes may wait for no flush; empty if there is none.
-const NOT_LOGGED: &str = "SELECT coalesce((SELECT c.oid::pg_catalog.regclass::text FROM pg_catalog.pg_class c JOIN \
-                          pg_catalog.pg_namespace n ON n.oid = c.relnamespace WHERE n.nspname <> \
-                          'information_schema' AND n.nspname !~ '^pg_' AND (c.relkind = 'f' OR c.relkind IN ('r', \
-                          'p') AND c.relpersistence = 'u' OR c.relkind = 'v' AND c.relhastriggers) ORDER BY 1 LIMIT \
-                          1), '')";
+const NOT_LOGGED: &str = "SELECT coalesce((SELECT c.oid::pg_catalog.regclass::text \
+                          FROM pg_catalog.pg_class c \
+                          JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace \
+                          WHERE n.nspname <> 'information_schema' AND n.nspname !~ '^pg_' \
+                          AND (c.relkind = 'f' OR c.relkind IN ('r', 'p') \
+                          AND c.relpersistence = 'u' \
+                          OR c.relkind = 'v' AND c.relhastriggers) ORDER BY 1 LIMIT 1), '')";
 
 /// Selects 1 if the session's commits wait for no flush, else 0.
 const IS_ASYNCHRONOUS: &str =

@@ -14,7 +14,8 @@ use crate::sql::{execute, query_number};
 /// [`LabError::Refused`], if the server does not have it.
 pub(super) fn check_prewarm(server: &Server) -> Result<(), LabError> {
     let mut client = server.connect_aside()?;
-    let asked = "SELECT pg_catalog.count(*) FROM pg_catalog.pg_available_extensions WHERE name = 'pg_prewarm'";
+    let asked = "SELECT pg_catalog.count(*) FROM pg_catalog.pg_available_extensions \
+                 WHERE name = 'pg_prewarm'";
     if query_number(&mut client, "look for the extension pg_prewarm", asked)? > 0 {
         return Ok(());
     }
@@ -37,12 +38,14 @@ pub(super) fn prewarm(server: &Server, workload: &Workload) -> Result<(), LabErr
         // schema fits better.
         let sql = format!(
             "SELECT coalesce(pg_catalog.sum({extension}.pg_prewarm(r, 'buffer'::pg_catalog.text, \
-             'main'::pg_catalog.text, NULL::pg_catalog.int8, NULL::pg_catalog.int8)), 0)::pg_catalog.int8 \
+             'main'::pg_catalog.text, NULL::pg_catalog.int8, NULL::pg_catalog.int8)), \
+             0)::pg_catalog.int8 \
              FROM (WITH leaf AS (SELECT oid FROM pg_catalog.pg_class \
              WHERE oid = '{name}'::regclass AND relkind = 'r' UNION ALL \
              SELECT relid FROM pg_catalog.pg_partition_tree('{name}') WHERE isleaf) \
              SELECT oid::regclass AS r FROM leaf UNION ALL \
-             SELECT indexrelid::regclass FROM pg_catalog.pg_index JOIN leaf ON leaf.oid = indrelid) AS relations"
+             SELECT indexrelid::regclass FROM pg_catalog.pg_index JOIN leaf \
+             ON leaf.oid = indrelid) AS relations"
         );
         query_number(&mut client, &format!("read {name} into shared buffers"), &sql)?;
     }
