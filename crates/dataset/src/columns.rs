@@ -112,8 +112,8 @@ impl ColumnInquiry<'_> {
 
     /// Returns the value that the column has in every row, in SQL.
     ///
-    /// None if rows differ, or if a default of pgdyno's does not help: the column has its own, or the
-    /// text of its type might not give back each bit.
+    /// None if rows differ, or if a default of pgdyno's does not help: the column has its own, or
+    /// the text of its type might not give back each bit.
     fn value(
         &mut self,
         found: &Type,
@@ -138,9 +138,12 @@ impl ColumnInquiry<'_> {
 
     /// Asks the server for the column's type.
     fn of_type(&mut self) -> Result<Type, DatasetError> {
-        const ASKED: &str = "SELECT a.atttypid::oid::int8, pg_catalog.format_type(a.atttypid, a.atttypmod), t.typsend::text, \
-            a.atthasdef OR a.attidentity <> '' FROM pg_catalog.pg_attribute a JOIN pg_catalog.pg_type t ON t.oid = a.atttypid \
-            WHERE a.attrelid = $1::text::regclass AND a.attname = $2 AND a.attnum > 0 AND NOT a.attisdropped";
+        const ASKED: &str = "SELECT a.atttypid::oid::int8, \
+            pg_catalog.format_type(a.atttypid, a.atttypmod), t.typsend::text, \
+            a.atthasdef OR a.attidentity <> '' FROM pg_catalog.pg_attribute a \
+            JOIN pg_catalog.pg_type t ON t.oid = a.atttypid \
+            WHERE a.attrelid = $1::text::regclass AND a.attname = $2 AND a.attnum > 0 \
+            AND NOT a.attisdropped";
         let table = &self.table.name;
         let row = self
             .client
@@ -242,7 +245,8 @@ mod tests {
         );
         assert_eq!(
             columns.set_defaults("child").unwrap(),
-            "ALTER TABLE child ALTER zero SET DEFAULT '0', ALTER filler SET DEFAULT pg_catalog.repeat(' ', 0)"
+            "ALTER TABLE child ALTER zero SET DEFAULT '0', ALTER filler \
+             SET DEFAULT pg_catalog.repeat(' ', 0)"
         );
         assert_eq!(
             columns.drop_defaults("child").unwrap(),

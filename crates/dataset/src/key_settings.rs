@@ -7,11 +7,11 @@ use crate::bulk_load::BulkLoad;
 use crate::error::DatasetError;
 use crate::workload::{TableSpec, Values};
 
-/// What sorting takes for a row: an index tuple of one number, and its place in the array that is
-/// sorted (bytes).
+/// Memory for sorting one row (bytes): an index tuple of one number, and its slot in the array that
+/// is sorted.
 const ROW: u64 = 40;
-/// What each process that sorts gets at least where it is enough (bytes): PostgreSQL starts a
-/// parallel worker only with so much.
+/// Memory that is enough for each process that sorts (bytes). PostgreSQL starts a parallel worker
+/// only where there is so much for it.
 const EACH: u64 = 32 << 20;
 /// Sorted runs that are merged at once without their buffers becoming small.
 const RUNS: u64 = 64;
@@ -34,7 +34,8 @@ impl Builders {
         load: &BulkLoad<'_>,
         cores: Option<usize>,
     ) -> Result<Self, DatasetError> {
-        const ASKED: &str = "SELECT pg_catalog.pg_size_bytes(pg_catalog.current_setting('maintenance_work_mem')), \
+        const ASKED: &str = "SELECT \
+            pg_catalog.pg_size_bytes(pg_catalog.current_setting('maintenance_work_mem')), \
             pg_catalog.current_setting('max_parallel_maintenance_workers')::int8";
         let row = client
             .query_one(ASKED, &[])
@@ -102,11 +103,13 @@ mod tests {
         };
         assert_eq!(
             said(server, LoadStrategy::Freeze, 5_000_000),
-            "SET LOCAL max_parallel_maintenance_workers = 1; SET LOCAL maintenance_work_mem = '65536kB'"
+            "SET LOCAL max_parallel_maintenance_workers = 1; \
+             SET LOCAL maintenance_work_mem = '65536kB'"
         );
         assert_eq!(
             said(server, LoadStrategy::Partitions, 2_500_000),
-            "SET LOCAL max_parallel_maintenance_workers = 0; SET LOCAL maintenance_work_mem = '32768kB'"
+            "SET LOCAL max_parallel_maintenance_workers = 0; \
+             SET LOCAL maintenance_work_mem = '32768kB'"
         );
         // Chunks may lie in any order, and many rows take more than one merge would hold.
         assert_eq!(

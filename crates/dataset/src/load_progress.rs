@@ -112,7 +112,8 @@ pub(crate) fn begin(
                     "load {}: the load of {found} was begun here and not ended",
                     load.identity()
                 ),
-                "end that one with the options it was begun with; or `pgdyno load --replace` drops what it made",
+                "end that one with the options it was begun with; or `pgdyno load --replace` drops \
+                 what it made",
             ));
         }
     }
@@ -176,9 +177,11 @@ fn exists(
     load: &BulkLoad<'_>,
     ours: bool,
 ) -> Result<DatasetError, DatasetError> {
-    const ASKED: &str = "SELECT pg_catalog.string_agg(attname || ' ' || pg_catalog.format_type(atttypid, atttypmod), ', ' ORDER BY attnum), \
+    const ASKED: &str = "SELECT pg_catalog.string_agg(attname || ' ' || \
+        pg_catalog.format_type(atttypid, atttypmod), ', ' ORDER BY attnum), \
         (SELECT pg_catalog.pg_size_pretty(pg_catalog.pg_total_relation_size($1::text::regclass))) \
-        FROM pg_catalog.pg_attribute WHERE attrelid = $1::text::regclass AND attnum > 0 AND NOT attisdropped";
+        FROM pg_catalog.pg_attribute WHERE attrelid = $1::text::regclass AND attnum > 0 \
+        AND NOT attisdropped";
     let row = client
         .query_one(ASKED, &[&load.table(name)])
         .map_err(|e| DatasetError::sql(load, &format!("looking at table {name}"), &e))?;
@@ -186,11 +189,13 @@ fn exists(
     let (whose, help) = match ours {
         true => (
             "made by pgdyno",
-            "`pgdyno load --replace` drops tables that pgdyno made, and only those; or name another database",
+            "`pgdyno load --replace` drops tables that pgdyno made, and only those; or name \
+             another database",
         ),
         false => (
             "not made by pgdyno",
-            "pgdyno drops no table that it did not make: name another database, or another search_path in the DSN",
+            "pgdyno drops no table that it did not make: name another database, or another \
+             search_path in the DSN",
         ),
     };
     let columns = columns.unwrap_or_default();

@@ -47,14 +47,14 @@ pub(crate) fn piece_rows(load: &BulkLoad<'_>, table: &TableSpec, strategy: LoadS
 /// A piece of work that is done whole, in one transaction, or not at all.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Piece {
-    /// The table's place among the data set's.
+    /// Index of the table in the data set.
     pub(crate) table: usize,
     pub(crate) strategy: LoadStrategy,
-    /// Its number among the table's, from 1.
+    /// Number of the piece among the table's pieces, from 1.
     pub(crate) number: u32,
     /// Pieces of the table (count).
     pub(crate) of: u32,
-    /// Its first row's number.
+    /// Number of the first row, from 1.
     pub(crate) first: u64,
     /// Rows (count).
     pub(crate) rows: u64,

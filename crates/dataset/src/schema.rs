@@ -90,11 +90,13 @@ pub(crate) fn check_schema(
             let (data, schema, writers) = (load.identity(), load.schema, writers.join(", "));
             Err(DatasetError::refused(
                 format!(
-                    "load {data} into schema {schema} as a superuser: {writers} may write to that schema"
+                    "load {data} into schema {schema} as a superuser: {writers} may write to that \
+                     schema"
                 ),
                 format!(
-                    "what they put there would run with a superuser's rights: connect as another role, or name a schema \
-                     of your own in the search_path, or REVOKE CREATE ON SCHEMA {schema}"
+                    "what they put there would run with a superuser's rights: connect as another \
+                     role, or name a schema of your own in the search_path, or REVOKE CREATE ON \
+                     SCHEMA {schema}"
                 ),
             ))
         }
@@ -108,7 +110,8 @@ pub(crate) fn move_indexes(
     client: &mut ControlClient,
     load: &BulkLoad<'_>,
 ) -> Result<(), DatasetError> {
-    const ASKED: &str = "SELECT indexrelid::regclass::text FROM pg_catalog.pg_index WHERE indrelid = $1::text::regclass";
+    const ASKED: &str = "SELECT indexrelid::regclass::text FROM pg_catalog.pg_index \
+        WHERE indrelid = $1::text::regclass";
     for (table, tablespace) in load.placed {
         let doing = format!("moving the indexes of {table} to {tablespace}");
         let failed = |e: tokio_postgres::Error| DatasetError::sql(load, &doing, &e);

@@ -29,7 +29,7 @@ pub struct Trust {
     named: Vec<PathBuf>,
 }
 
-/// What root would do with a file.
+/// A use of a file by root that needs trust in it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, strum::Display)]
 pub enum Purpose {
     /// Run the commands of an experiment's `between.command`.
@@ -58,7 +58,7 @@ pub enum Purpose {
 #[allow(missing_docs, reason = "the messages say it")]
 pub struct NotTrusted {
     pub path: PathBuf,
-    /// What root would do with the file.
+    /// Use that root would make of the file.
     pub purpose: Purpose,
     /// Who may change the file; none if the file changed while it was read.
     pub found: Option<TrustError>,

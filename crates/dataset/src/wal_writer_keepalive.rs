@@ -62,7 +62,8 @@ fn until_they_are_done(backends: &[i32]) -> String {
     format!(
         "DO $$ BEGIN LOOP \
          FOR tick IN 1..16 LOOP \
-         PERFORM pg_catalog.pg_logical_emit_message(false, 'pgdyno', ''); COMMIT; PERFORM pg_catalog.pg_sleep(0.001); \
+         PERFORM pg_catalog.pg_logical_emit_message(false, 'pgdyno', ''); COMMIT; \
+         PERFORM pg_catalog.pg_sleep(0.001); \
          END LOOP; \
          EXIT WHEN NOT EXISTS (SELECT FROM pg_catalog.pg_stat_activity \
          WHERE pid IN ({pids}) AND state = 'active' AND query ~ '^(COPY|ALTER)'); \

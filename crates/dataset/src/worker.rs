@@ -182,10 +182,12 @@ impl<'a> Work<'a> {
 
     /// Returns SQL that makes a partition, with a CHECK that spares attaching a scan of the rows.
     fn partition(&mut self, child: &str) -> Result<String, DatasetError> {
-        const ASKED: &str = "SELECT pg_catalog.array_to_string(c.reloptions, ', '), s.spcname::text, \
+        const ASKED: &str = "SELECT pg_catalog.array_to_string(c.reloptions, ', '), \
+            s.spcname::text, \
             pg_catalog.format_type(a.atttypid, a.atttypmod) FROM pg_catalog.pg_class c \
             JOIN pg_catalog.pg_attribute a ON a.attrelid = c.oid AND a.attname = $2 \
-            LEFT JOIN pg_catalog.pg_tablespace s ON s.oid = c.reltablespace WHERE c.oid = $1::text::regclass";
+            LEFT JOIN pg_catalog.pg_tablespace s ON s.oid = c.reltablespace \
+            WHERE c.oid = $1::text::regclass";
         let like = self.shared.load.table(&like(&self.table.name));
         let by = self.table.partition_by.clone().unwrap_or_default();
         let row = self

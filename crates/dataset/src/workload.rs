@@ -10,27 +10,27 @@ use thiserror::Error;
 
 use crate::built_in::{Files, WORKLOADS};
 
-/// What the load is made of, read whole.
+/// A workload, read whole: its tables, its scripts, and SQL around trials.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Workload {
     /// Name or folder by which it was loaded.
     pub name: String,
-    /// Its description, in a sentence.
+    /// Description in a sentence.
     pub description: String,
-    /// The tables it works on.
+    /// Tables that the workload works on.
     pub data: DataSet,
-    /// Its scripts with their weights.
+    /// Scripts with their weights.
     pub scripts: Vec<ScriptText>,
     /// SQL that runs before every trial, one statement each.
     pub between: Vec<String>,
-    /// How to count in the database what was acknowledged.
+    /// Query for the rows that acknowledged transactions left in the database, where there is one.
     pub count: Option<Count>,
 }
 
 /// Tables, and the rows that they begin with.
 #[derive(Clone, Debug, PartialEq)]
 pub struct DataSet {
-    /// The workload that describes it: workloads may share a data set.
+    /// The workload that describes the data set: workloads may share one.
     pub name: String,
     /// SQL that makes the tables.
     pub schema: String,
@@ -64,17 +64,17 @@ impl DataSet {
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct TableSpec {
-    /// Its name.
+    /// Name of the table.
     pub name: String,
     /// Rows for one unit of scale (count).
     pub rows_per_scale: u64,
     /// The columns that are filled.
     pub columns: Vec<ColumnSpec>,
-    /// The columns of its primary key, which is built after its rows are there; none: it has none,
-    /// or its schema makes it.
+    /// The columns of the primary key, which is built after the rows are there. Empty if the table
+    /// has none, or if its schema makes it.
     #[serde(default)]
     pub primary_key: Vec<String>,
-    /// The column by whose ranges it may be partitioned: one filled with the row's number.
+    /// The column by whose ranges the table may be partitioned: one filled with the row's number.
     pub partition_by: Option<String>,
     /// Maintenance after the table is filled.
     #[serde(default)]
@@ -98,7 +98,7 @@ pub enum Tidy {
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(try_from = "ColumnTable")]
 pub struct ColumnSpec {
-    /// Its name.
+    /// Name of the column.
     pub name: String,
     /// How its values are made.
     pub values: Values,
@@ -150,7 +150,8 @@ enum ColumnError {
     #[error("column `{name}`: there is no number from {low} to {high}")]
     EmptyRange { name: String, low: i64, high: i64 },
     #[error(
-        "column `{name}` needs exactly one of row_number, group_of, uniform, constant, filler, text, timestamp"
+        "column `{name}` needs exactly one of row_number, group_of, uniform, constant, filler, \
+         text, timestamp"
     )]
     NotOneWay { name: String },
 }
@@ -191,13 +192,13 @@ impl TryFrom<ColumnTable> for ColumnSpec {
 /// A script of a workload.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ScriptText {
-    /// Its name: the file's stem.
+    /// Name of the script: the file's stem.
     pub name: String,
-    /// Its text.
+    /// Text of the script, as the file has it.
     pub text: String,
-    /// Its weight among the workload's scripts.
+    /// Weight among the workload's scripts.
     pub weight: u32,
-    /// The file that it was read from; none: it is built in.
+    /// The file that the script was read from; none for a built-in script.
     pub file: Option<PathBuf>,
 }
 
@@ -226,7 +227,7 @@ pub enum WorkloadError {
         /// The built-in ones, nearest first.
         known: Vec<String>,
     },
-    /// One of its files.
+    /// A file of the workload is missing or wrong.
     #[error("cannot load workload `{workload}`: {file}: {found}")]
     File {
         workload: String,
@@ -245,7 +246,8 @@ impl WorkloadError {
     pub fn help(&self) -> Option<String> {
         match self {
             Self::NoSuch { known, .. } => Some(format!(
-                "built in are {}; a folder of your own is named with a slash (`./name`) and holds a workload.toml",
+                "built in are {}; a folder of your own is named with a slash (`./name`) and holds \
+                 a workload.toml",
                 known.join(", ")
             )),
             Self::File { .. } => None,

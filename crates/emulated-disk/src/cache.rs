@@ -39,7 +39,7 @@ impl Data {
 /// A cached write.
 #[derive(Clone, Debug)]
 pub(super) struct Cached {
-    /// Its number.
+    /// Number of the write among the disk's events.
     pub(super) sequence: u64,
     /// The offset on the disk (bytes).
     pub(super) offset: u64,
@@ -63,7 +63,7 @@ impl Cached {
     }
 }
 
-/// What a visible part belongs to.
+/// A cached write of which a part is visible: its number and its whole data.
 #[derive(Clone, Debug)]
 struct Visible {
     sequence: u64,
@@ -74,7 +74,7 @@ struct Visible {
 #[derive(Debug, Default)]
 pub(super) struct Cache {
     writes: VecDeque<Cached>,
-    /// Their visible parts.
+    /// Parts of the disk that the cache holds, each with the newest write to it.
     visible: Pieces<Visible>,
     cost: u64,
 }

@@ -39,7 +39,7 @@ pub(super) enum Request {
     Show { state: State, of: PathBuf },
 }
 
-/// Its answer.
+/// An answer to a [`Request`].
 #[derive(Debug, Deserialize, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub(super) enum Response {
@@ -49,14 +49,14 @@ pub(super) enum Response {
     Refused(String),
 }
 
-/// A question to an emulated disk that came to nothing.
+/// A request to an emulated disk that failed.
 #[derive(Debug, thiserror::Error)]
 #[allow(missing_docs, reason = "the messages say it")]
 pub enum ControlError {
-    /// The process that serves it does not answer.
+    /// The process that serves the disk does not answer.
     #[error("cannot reach the emulated disk in {}", directory.display())]
     Unreachable { directory: PathBuf, source: io::Error },
-    /// It refuses.
+    /// The disk refuses the request.
     #[error("the emulated disk in {} refuses: {why}", directory.display())]
     Refused { directory: PathBuf, why: String },
 }

@@ -78,8 +78,8 @@ impl DiskServer {
     pub fn service(&self) -> Service {
         let (file, image) = (self.file(), self.image());
         let mut description = format!(
-            "pgdyno emulated-disk, which serves the disk {} of {} ({} bytes) through FUSE and keeps \
-             what is durable in the sparse file {}",
+            "pgdyno emulated-disk, which serves the disk {} of {} ({} bytes) through FUSE and \
+             keeps what is durable in the sparse file {}",
             quote(file.as_os_str()),
             self.disk.size,
             self.disk.size.0,

@@ -25,7 +25,7 @@ pub(super) fn upper_file(directory: &Path) -> PathBuf {
 /// A log whose states can be shown.
 pub(super) struct ShownLog {
     pub(super) log: DiskLog,
-    /// Its file, which holds the data.
+    /// File of the log, which holds the data of its writes.
     pub(super) file: Arc<File>,
     /// The image that the log began with.
     pub(super) image: File,
@@ -41,10 +41,10 @@ pub(super) struct Layers {
     upper: Option<Upper>,
 }
 
-/// What was written over the image.
+/// Writes over a frozen image, in a sparse file.
 struct Upper {
     file: File,
-    /// A bit for each sector that is there.
+    /// A bit for each sector of the disk: whether the file holds it.
     present: Vec<u64>,
 }
 

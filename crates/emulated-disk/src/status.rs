@@ -130,33 +130,33 @@ pub struct CutFacts {
 /// The progress of a rule.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RuleState {
-    /// Its number, from [`super::Control::arm`].
+    /// Number of the rule, from [`super::Control::arm`].
     pub id: u64,
     /// Selected requests (count).
     pub selected: u64,
-    /// Requests that it hit (count).
+    /// Requests that the rule hit (count).
     pub hit: u64,
 }
 
 /// The status of a disk.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct DiskStatus {
-    /// Whether it has power.
+    /// Whether the disk has power.
     pub powered: bool,
-    /// Whether it acknowledges flushes that it does not do.
+    /// Whether the disk acknowledges flushes that it does not do.
     pub lying: bool,
-    /// The counters since it was made.
+    /// The counters since the disk was made.
     pub counters: DiskCounters,
     /// The number of the newest event, as the disk log counts them.
     #[serde(default)]
     pub events: u64,
-    /// The counters since [`super::Control::begin_baseline`], or since it was made.
+    /// The counters since [`super::Control::begin_baseline`], or since the disk was made.
     #[serde(default)]
     pub since_baseline: DiskCounters,
-    /// Its flushes up to now; those up to the last cut are in [`CutFacts::flushes`].
+    /// Flushes up to now; those up to the last cut are in [`CutFacts::flushes`].
     #[serde(default)]
     pub flushes: FlushFacts,
-    /// Writes in the volatile cache.
+    /// Writes in the volatile cache (count).
     pub cached_writes: u64,
     /// The size of the cached writes (bytes).
     pub cached_bytes: u64,

@@ -13,7 +13,8 @@ pub enum AccountError {
     Passwd(#[source] std::io::Error),
     /// We are root, and there is nobody else.
     #[error(
-        "pgdyno runs as root, and PostgreSQL refuses to; passwd has neither `postgres` nor `nobody` to run it as"
+        "pgdyno runs as root, and PostgreSQL refuses to; passwd has neither `postgres` nor \
+         `nobody` to run it as"
     )]
     NobodyElse,
     /// initdb asks passwd for its own user's name.
@@ -33,8 +34,8 @@ impl AccountError {
             Self::Passwd(_) => None,
             Self::NobodyElse => Some("add an account: `useradd --system postgres`".into()),
             Self::NoEntry { uid } => Some(format!(
-                "run pgdyno as a user that passwd knows, or add an entry for {uid} (in a container: `--user` with \
-                 an existing name)"
+                "run pgdyno as a user that passwd knows, or add an entry for {uid} (in a \
+                 container: `--user` with an existing name)"
             )),
         }
     }
@@ -86,8 +87,10 @@ fn ours_by_getent(uid: u32) -> Option<Account> {
 mod tests {
     use super::*;
 
-    const PASSWD: &str = "root:x:0:0:root:/root:/bin/sh\nnobody:x:65534:65534::/:/bin/false\n\
-                          postgres:x:101:104::/var/lib/postgresql:/bin/bash\nann:x:1000:1000::/home/ann:/bin/sh\n";
+    const PASSWD: &str = "root:x:0:0:root:/root:/bin/sh\n\
+                          nobody:x:65534:65534::/:/bin/false\n\
+                          postgres:x:101:104::/var/lib/postgresql:/bin/bash\n\
+                          ann:x:1000:1000::/home/ann:/bin/sh\n";
 
     #[test]
     fn root_runs_the_server_as_postgres_or_else_as_nobody() {

@@ -22,15 +22,19 @@ pub enum DirectoryError {
     #[error("cannot use {} for data: it is no directory", path.display())]
     NotADirectory { path: PathBuf },
     /// pgdyno may not write to it.
-    #[error("cannot use {} for data: this user may not write to it{}", path.display(), read_only_note(*read_only))]
+    #[error(
+        "cannot use {} for data: this user may not write to it{}",
+        path.display(), read_only_note(*read_only)
+    )]
     NotWritable {
         path: PathBuf,
-        /// Its filesystem is mounted read-only.
+        /// Whether the filesystem that holds the path is mounted read-only.
         read_only: bool,
     },
     /// The server's account may not pass.
     #[error(
-        "cannot use {} for data: the server runs as {account}, who may not pass {} (mode {mode:04o}, of uid {uid})",
+        "cannot use {} for data: the server runs as {account}, who may not pass {} (mode \
+         {mode:04o}, of uid {uid})",
         path.display(), component.display()
     )]
     NotReachable {
@@ -50,7 +54,10 @@ pub enum DirectoryError {
         source: Box<TrustError>,
     },
     /// The filesystem has too little room.
-    #[error("cannot use {} for data: it has room for {available}, and {needed} is needed", path.display())]
+    #[error(
+        "cannot use {} for data: it has room for {available}, and {needed} is needed",
+        path.display()
+    )]
     NoRoom { path: PathBuf, available: Bytes, needed: Bytes },
     /// The directory could not be read or made.
     #[error("cannot {what} {}", path.display())]
@@ -193,11 +200,11 @@ pub fn check(directory: &Path, account: &Account) -> Result<(), DirectoryError> 
 
 /// A path component that an account may not pass.
 pub struct Barrier {
-    /// The component.
+    /// Path of the component.
     pub component: PathBuf,
-    /// Its permissions.
+    /// Permissions of the component.
     pub mode: u32,
-    /// Its owner.
+    /// User id of the component's owner.
     pub uid: u32,
 }
 

@@ -23,17 +23,17 @@ const DETACH_LIMIT: Duration = Duration::from_secs(30);
 /// A file to be made, all its blocks allocated.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ImageFile {
-    /// Where.
+    /// Path of the file.
     pub path: PathBuf,
-    /// Its size.
+    /// Size of the file once it is made.
     pub size: Bytes,
 }
 
 impl ImageFile {
-    /// Makes it. A file that exists is somebody else's.
+    /// Makes the file. One that exists is somebody else's, and is left alone.
     ///
     /// # Errors
-    /// [`StepError`]: it exists, or has no room.
+    /// [`StepError`]: the file exists, or the filesystem has no room.
     pub fn allocate(&self) -> Result<(), StepError> {
         let file = File::options()
             .write(true)

@@ -1,4 +1,4 @@
-//! What the kernel logs (dmesg) while something is tried.
+//! Messages that the kernel logs (dmesg) while something is tried.
 
 use std::fs::File;
 use std::io::{Read, Seek, SeekFrom};

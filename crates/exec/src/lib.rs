@@ -33,7 +33,7 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! What guards other people's data:
+//! Guards of other people's data:
 //!
 //! - Directories are held by descriptor, and names are resolved below it ([`beneath`]).
 //! - A thing is removed only if journal, marker and inode number agree ([`marked`]).

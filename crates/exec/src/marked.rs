@@ -46,13 +46,13 @@ const MARKER_LIMIT: u64 = 1 << 20;
 #[derive(Debug, thiserror::Error)]
 #[allow(missing_docs, reason = "the messages say it")]
 pub enum MakeError {
-    /// Its parent can be changed by others.
+    /// Others can change the directory's parent.
     #[error(transparent)]
     Untrusted(#[from] TrustError),
-    /// The journal.
+    /// The directory could not be journalled.
     #[error(transparent)]
     Journal(#[from] JournalError),
-    /// The directory or its marker.
+    /// The directory or its marker could not be made.
     #[error("cannot {what}")]
     Io {
         /// The attempt, as a verb for the message.
@@ -258,7 +258,7 @@ fn directory(directory: Directory, entry: &Entry, journal: &Journal) -> io::Resu
     })
 }
 
-/// What of a marker counts; the rest is for who reads it without the journal.
+/// Content of a marker file, as far as it decides. The rest is for people without the journal.
 #[derive(serde::Deserialize)]
 struct Marker {
     id: MadeId,
@@ -283,8 +283,8 @@ fn file(file: &File, entry: &Entry, journal: &Journal) -> io::Result<Thing> {
     })
 }
 
-/// What tells that `found` is not the thing that the journal noted; none where it is, or where none
-/// was noted.
+/// Returns how `found` differs from the identity that the journal noted; none where both agree, or
+/// where none was noted.
 fn stranger(entry: &Entry, found: FileIdentity, journal: &Journal) -> io::Result<Option<String>> {
     let Some(noted) = entry.identity else { return Ok(None) };
     let may_differ = || -> io::Result<bool> {

@@ -1,7 +1,7 @@
 //! The mounts of this machine, from `/proc/PID/mountinfo` (see proc(5)).
 //!
-//! The crate `procfs` reads the file too. It neither takes escapes back in paths nor keeps the order
-//! of options, which reports show.
+//! The crate `procfs` reads the file too. It neither takes escapes back in paths nor keeps the
+//! order of options, which reports show.
 
 use std::path::{Path, PathBuf};
 use std::{fs, io};

@@ -13,8 +13,8 @@ const PATIENCE: Duration = Duration::from_secs(20);
 /// Destroys the pool `name`, if it is there.
 ///
 /// # Errors
-/// [`StepError`]: it stays in use, or OpenZFS does not answer. A zfs-fuse that does not answer holds
-/// no pools.
+/// [`StepError`]: it stays in use, or OpenZFS does not answer. A zfs-fuse that does not answer
+/// holds no pools.
 pub fn destroy_pool(name: &str) -> Result<(), StepError> {
     let pools = match run_tool("zpool", &["list", "-H", "-o", "name"]) {
         Ok(pools) => pools,

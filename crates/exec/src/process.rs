@@ -166,8 +166,8 @@ impl Workplace {
     }
 }
 
-/// Tells whether `process` is a server's of the account `uid`, with `is_there` for the link to where
-/// it works.
+/// Tells whether `process` is a server's of the account `uid`, with `is_there` for the link to
+/// where it works.
 ///
 /// Root without CAP_SYS_PTRACE, as in many containers, may read another user's command line only: a
 /// word of it then must be one that `is_named` accepts.

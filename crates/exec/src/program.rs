@@ -28,11 +28,11 @@ use crate::mountinfo::{self, MountEntry};
 /// An account of this machine.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Account {
-    /// Its name in passwd.
+    /// Name in passwd.
     pub name: String,
-    /// Its user id.
+    /// User id.
     pub uid: u32,
-    /// Its primary group's id.
+    /// Id of the primary group.
     pub gid: u32,
 }
 
@@ -74,11 +74,11 @@ pub fn locate(name: &str) -> Option<PathBuf> {
 /// A program with its arguments.
 #[derive(Clone, Copy, Debug)]
 pub struct Program<'a, S> {
-    /// Its path, or a name that is searched as [`locate`] does.
+    /// Path of the program, or a name that is searched as [`locate`] does.
     pub path: &'a Path,
-    /// Its arguments; no shell reads them.
+    /// Arguments; no shell reads them.
     pub args: &'a [S],
-    /// The account it runs as; none means this process's own.
+    /// Account that the program runs as; none means this process's own.
     pub account: Option<&'a Account>,
 }
 
@@ -208,8 +208,8 @@ fn is_dead(mount: &MountEntry) -> bool {
     looked.is_some_and(|looked| looked.is_err_and(is_lost))
 }
 
-/// What programs of the server's account see of our environment: the time zone, which initdb writes
-/// down, and the folders of libraries, without which a build that was moved does not start.
+/// Environment variables that programs of the server's account inherit: the time zone, which initdb
+/// writes down, and the folders of libraries, without which a build that was moved does not start.
 const PASSED_ON: [&str; 2] = ["TZ", "LD_LIBRARY_PATH"];
 
 /// Runs a command of the user's as a shell would: in this process's directory and environment, its

@@ -38,7 +38,7 @@ pub struct Service {
     pub directory: PathBuf,
     /// The arguments that make this program serve.
     pub arguments: Vec<String>,
-    /// What the process is to serve, for [`Order::task`].
+    /// Description of the disk to be served, for [`Order::task`].
     pub task: serde_json::Value,
     /// The file that appears below the mount point once the process is ready.
     pub file: PathBuf,

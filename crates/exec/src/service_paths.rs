@@ -17,23 +17,23 @@ pub struct Order {
 /// The process that serves, a file in the service's directory.
 #[derive(Clone, Copy, Debug, Deserialize, Serialize)]
 pub struct ServerId {
-    /// Its pid.
+    /// Process id.
     pub pid: i32,
-    /// Its start, in clock ticks since boot.
+    /// Start of the process, in clock ticks since boot.
     pub started_ticks: u64,
 }
 
-/// Where the [`Order`] lies.
+/// Returns the path of the file that holds the [`Order`].
 pub fn order_of(directory: &Path) -> PathBuf {
     directory.join("order.json")
 }
 
-/// Where the [`ServerId`] lies.
+/// Returns the path of the file that holds the [`ServerId`].
 pub fn server_id_of(directory: &Path) -> PathBuf {
     directory.join("server.json")
 }
 
-/// Where the process mounts.
+/// Returns the directory that the process mounts on.
 pub fn mount_point_of(directory: &Path) -> PathBuf {
     directory.join("mnt")
 }

@@ -49,23 +49,23 @@ pub enum Step {
     /// Makes a directory, with its parents, unless it exists.
     EnsureDirectory {
         path: PathBuf,
-        /// Its permissions, where it is made.
+        /// Permissions of the directory, if the step makes it.
         mode: u32,
     },
     /// Makes a directory that must not exist yet, writes it down in the journal first and marks it
     /// as pgdyno's.
     MakeMarked {
-        /// What, for the journal.
+        /// Entry for the journal, with the directory's path.
         made: OwnedResource,
         mode: u32,
-        /// Its owner; none means this process's account.
+        /// Owner of the directory; none means this process's account.
         owner: Option<Account>,
     },
     /// Makes a directory that must not exist yet.
     MakeDirectory {
         path: PathBuf,
         mode: u32,
-        /// Its owner; none means this process's account.
+        /// Owner of the directory; none means this process's account.
         owner: Option<Account>,
     },
     /// Writes a file, replacing it whole: readers see the old text or the new, also after a power
@@ -74,7 +74,7 @@ pub enum Step {
         path: PathBuf,
         contents: Contents,
         mode: u32,
-        /// Its owner; none means this process's account.
+        /// Owner of the file; none means this process's account.
         owner: Option<Account>,
     },
     /// Appends text to an existing file.
@@ -88,25 +88,25 @@ pub enum Step {
     /// Runs a program to its end; anything but exit status 0 is an error.
     Run {
         program: PathBuf,
-        /// Its arguments, as they are: no shell.
+        /// Arguments, passed as they are: no shell.
         args: Vec<OsString>,
-        /// The account it runs as; none means this process's own.
+        /// Account that the program runs as; none means this process's own.
         as_account: Option<Account>,
-        /// Where its output goes.
+        /// File that the program's output is appended to.
         output: PathBuf,
     },
     /// Starts a program that stays: a server.
     Start {
         program: PathBuf,
         args: Vec<OsString>,
-        /// The account it runs as; none means this process's own.
+        /// Account that the program runs as; none means this process's own.
         as_account: Option<Account>,
-        /// The file that its output is appended to.
+        /// File that the program's output is appended to.
         output: PathBuf,
     },
     /// Ends the server that runs in a data directory, and waits until it is gone.
     StopServer {
-        /// Its data directory.
+        /// Data directory of the cluster.
         data: PathBuf,
     },
     /// Removes a directory and all below it, if the journal names it and it bears pgdyno's marker

@@ -29,9 +29,9 @@ use crate::undo::Undo;
 /// The result of cleaning up one leftover.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CleanupResult {
-    /// Where it was.
+    /// Path where the leftover was.
     pub path: PathBuf,
-    /// The result.
+    /// Whether it is gone, and if not, why.
     pub outcome: Outcome,
 }
 
@@ -41,7 +41,7 @@ pub struct CleanupResult {
 pub enum Outcome {
     /// It is gone now.
     Removed {
-        /// A server still ran in it and was ended; its pid.
+        /// Pid of a server that still ran in it and was ended.
         server_ended: Option<i32>,
     },
     /// A setting is again as it was.
@@ -51,7 +51,7 @@ pub enum Outcome {
     /// It does not bear the journal's mark, so that it is somebody else's; the entry was struck
     /// out.
     NotOurs {
-        /// What was found in place of the mark.
+        /// Description of the thing that is there in place of a marked one.
         found: String,
     },
     /// Only a command of the user's own undoes it, which no journal makes pgdyno run. The entry
@@ -211,17 +211,17 @@ fn end_programs_of(owner: &Owner, account: Option<u32>, places: &[&Path]) -> Res
 /// Something that a dead process left.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Leftover {
-    /// Where it is.
+    /// Path of the leftover.
     pub path: PathBuf,
-    /// What, and whose.
+    /// Journal entry, or the entry in its marker: the kind of thing, and its dead owner.
     pub entry: Entry,
-    /// Whether the journal names it, so that [`sweep`] takes it down. What bears a mark only, as
-    /// after the journal was lost, is shown and left.
+    /// Whether the journal names the leftover, so that [`sweep`] takes it down. One that bears a
+    /// mark only, as after the journal was lost, is shown and left.
     pub journalled: bool,
 }
 
-/// What dead processes left behind: what the journal names, and what bears a mark directly below
-/// `directories`. Nothing is changed.
+/// Returns the leftovers of dead processes: the things that the journal names, and those that bear
+/// a mark directly below `directories`. Changes nothing.
 ///
 /// # Errors
 /// [`JournalError`]: the journal cannot be read.
@@ -349,7 +349,8 @@ fn end_servers_on(made: &OwnedResource) -> io::Result<Option<i32>> {
 
 /// Ends the servers of the clusters in the directory `place` whose makers are gone.
 fn end_servers_of_clusters_in(place: &Path) -> io::Result<Option<i32>> {
-    /// What cannot be opened is no cluster, unless the disk is dead.
+    /// Returns none for an entry that cannot be opened: it is no cluster. A dead disk stays an
+    /// error.
     fn opened<T>(result: io::Result<T>) -> io::Result<Option<T>> {
         match result {
             Err(e) if is_dead(&e) => Err(e),
@@ -397,8 +398,8 @@ fn put_back(entry: &Entry, undo: &Undo, journal: &Journal) -> Outcome {
         return Outcome::ByHand {
             id: entry.id.clone(),
             what: format!(
-                "run the commands of `storage.{name}.device.hook.restore` in the experiment file of the run of {} \
-                 (process {}); pgdyno runs no commands from its journal",
+                "run the commands of `storage.{name}.device.hook.restore` in the experiment file \
+                 of the run of {} (process {}); pgdyno runs no commands from its journal",
                 entry.at, entry.owner.pid
             ),
         };

@@ -15,17 +15,21 @@ use crate::account::entries;
 #[allow(missing_docs, reason = "the messages say it")]
 pub enum TrustError {
     /// A component belongs to another account.
-    #[error("{} belongs to {owner}, who could put something else in place of {}", component.display(), path.display())]
+    #[error(
+        "{} belongs to {owner}, who could put something else in place of {}",
+        component.display(), path.display()
+    )]
     ForeignOwner {
         /// The path that was to be used.
         path: PathBuf,
         component: PathBuf,
-        /// Its owner: the account's name, or `uid N`.
+        /// Owner of the component: the account's name, or `uid N`.
         owner: String,
     },
     /// A component may be written by others than its owner.
     #[error(
-        "{} may be written by others (mode {mode:04o}), who could put something else in place of {}",
+        "{} may be written by others (mode {mode:04o}), who could put something else in place of \
+         {}",
         component.display(), path.display()
     )]
     WritableByOthers {
@@ -167,9 +171,10 @@ mod tests {
         for mode in [0o757, 0o777] {
             set_mode(&upper, mode);
             let refused = check(&lower).unwrap_err();
-            assert!(
-                matches!(&refused, TrustError::WritableByOthers { component, .. } if *component == upper)
-            );
+            assert!(matches!(
+                &refused,
+                TrustError::WritableByOthers { component, .. } if *component == upper
+            ));
             assert!(refused.help().unwrap().contains("chmod go-w"));
         }
         // Sticky: others cannot rename what is ours, but could be first to make what is not there.

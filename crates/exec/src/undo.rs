@@ -22,7 +22,7 @@ pub enum Undo {
     /// Unmounts a filesystem, if that very one is mounted there.
     Unmount {
         target: PathBuf,
-        /// Its type, as `mount -t` wants it.
+        /// Filesystem type, as `mount -t` wants it.
         filesystem: String,
         /// The block device, or the filesystem's own kind of source.
         source: PathBuf,
@@ -78,7 +78,7 @@ pub enum Undo {
     /// Sets the write cache of a RAID controller's volume back.
     SetRaidCache {
         volume: RaidVolume,
-        /// Its policy before.
+        /// Policy before pgdyno changed it.
         policy: WritePolicy,
     },
     /// Runs the `restore` command of the user's own hook. Only the process that ran the hook does
@@ -93,12 +93,12 @@ pub enum Undo {
 /// A text that was written to a file of the kernel's.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct KernelFileChange {
-    /// The file.
+    /// Path of the file.
     pub file: PathBuf,
-    /// Its content before.
+    /// Content before pgdyno wrote the file.
     pub was: String,
-    /// The content that was written; none for a file that the kernel changed along with the one
-    /// before.
+    /// Content that pgdyno wrote; none for a file that the kernel changed along with the one before
+    /// it in the list.
     pub set: Option<String>,
 }
 

@@ -37,7 +37,8 @@ pub fn find(directories: &[PathBuf]) -> Result<Vec<String>, LabError> {
     Ok(found(&journal, directories)?.iter().map(told).collect())
 }
 
-/// Takes down what the journal names of dead processes; what bears a mark only is told.
+/// Takes down what dead processes left behind according to the journal. Lists, and leaves alone,
+/// what bears only a mark.
 ///
 /// # Errors
 /// The journal cannot be read.
@@ -62,7 +63,7 @@ pub fn clean(directories: &[PathBuf], stop: &AtomicBool) -> Result<Cleaned, LabE
 /// if `remove`.
 ///
 /// # Errors
-/// One that cannot be removed.
+/// A template cannot be removed.
 pub fn templates(remove: bool) -> Result<Vec<String>, LabError> {
     let mut lines = Vec::new();
     for kept in KeptTemplate::all() {
@@ -79,8 +80,8 @@ pub fn templates(remove: bool) -> Result<Vec<String>, LabError> {
     Ok(lines)
 }
 
-/// Lists the data that crash tests keep, a line a session. Removes them if `remove`; the records stay
-/// in the store.
+/// Lists the data that crash tests keep, a line a session. Removes the data if `remove`; the
+/// records stay in the store.
 pub fn crashes(remove: bool) -> Cleaned {
     let KeptCrashes { all, mut left } = KeptCrashes::find();
     let (mut told, mut bytes) = (Vec::new(), 0);
@@ -107,7 +108,7 @@ pub fn crashes(remove: bool) -> Cleaned {
     Cleaned { told, left: remove && !left.is_empty() }
 }
 
-/// Returns the data that crash tests keep, by session: their place and size.
+/// Returns place and size of the data that crash tests keep, by session.
 pub fn kept_crashes() -> Vec<KeptCrash> {
     KeptCrashes::find().all
 }
@@ -131,7 +132,8 @@ fn told(leftover: &Leftover) -> String {
         format!("{path}: made at {at} by process {owner}, which is gone")
     } else {
         format!(
-            "{path}: marked as made at {at} by process {owner}, which is gone; the journal does not name it, so it stays"
+            "{path}: marked as made at {at} by process {owner}, which is gone; \
+             the journal does not name it, so it stays"
         )
     }
 }
@@ -139,13 +141,13 @@ fn told(leftover: &Leftover) -> String {
 /// A filesystem that pgdyno knows.
 #[derive(Debug)]
 pub struct Known {
-    /// Its name in experiment files.
+    /// Name of the filesystem in experiment files.
     pub name: &'static str,
-    /// Why this machine cannot make it, and what to do; none if it can.
+    /// Reason why this machine cannot make the filesystem, and the remedy; none if it can.
     pub missing: Option<(String, Option<String>)>,
 }
 
-/// Every filesystem that pgdyno knows. Needs root to tell what the kernel has.
+/// Returns every filesystem that pgdyno knows. Takes root, to find out what the kernel has.
 pub fn filesystems() -> Vec<Known> {
     let known = |f: &&'static dyn pgdyno_storage::filesystem::Filesystem| Known {
         name: f.name(),

@@ -1,4 +1,5 @@
-//! What every step of a run and of a crash test needs: the journal, whom to tell, when to stop.
+//! Context of every step of a run and of a crash test: the journal, the receiver of progress
+//! events, the stop flag.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
@@ -35,7 +36,7 @@ impl Context<'_> {
         self.event(&Event::Warning(warning));
     }
 
-    /// Reports each of `leftovers`: what could not be taken down.
+    /// Warns of each of `leftovers`, which could not be taken down.
     pub(crate) fn warn_left(&self, leftovers: Vec<String>) {
         for left in leftovers {
             self.warn(Warning::NotTakenDown(left));

@@ -48,11 +48,15 @@ pub enum LabError {
     /// A device must not be written.
     #[error(transparent)]
     UnsafeDevice(#[from] SafetyError),
-    /// As root: a file that another account may change.
+    /// Root does not use a file that another account may change.
     #[error(transparent)]
     NotTrusted(#[from] NotTrusted),
-    /// Not enough room for the data.
-    #[error("cannot load {what} on storage `{storage}`: it takes about {needed} in {}, where {available} are free", directory.display())]
+    /// The data need more room than there is.
+    #[error(
+        "cannot load {what} on storage `{storage}`: it takes about {needed} in {}, \
+         where {available} are free",
+        directory.display()
+    )]
     NoRoom {
         /// The data sets that would lie there.
         what: String,
@@ -65,7 +69,7 @@ pub enum LabError {
         /// Room that is free.
         available: Bytes,
     },
-    /// A statement on a control connection.
+    /// A statement on a control connection failed.
     #[error("cannot {doing}: {found}")]
     Sql {
         /// The purpose of the statement.
@@ -78,16 +82,16 @@ pub enum LabError {
     Waits {
         /// The purpose of the statement.
         doing: String,
-        /// For whom, and how long.
+        /// The lock, standby or process that the statement waited for, and how long it did.
         waiting: Waiting,
     },
-    /// A storage that could not be made.
+    /// A storage cannot be made or used.
     #[error("{found}")]
     Storage {
-        /// Which, and why not.
+        /// The storage, and the reason.
         found: String,
     },
-    /// A crash test that cannot be done as it was asked for.
+    /// A crash test cannot be carried out as the experiment asks.
     #[error("cannot crash {what}: {found}")]
     Crash {
         /// The subject of the crash test.
@@ -95,14 +99,14 @@ pub enum LabError {
         found: String,
         help: String,
     },
-    /// What was attempted cannot be done as it was asked for.
+    /// A request cannot be carried out as it stands.
     #[error("{what}")]
     Refused {
         /// The attempt, and the obstacle.
         what: String,
         help: Option<String>,
     },
-    /// A signal said stop.
+    /// A signal asked to stop.
     #[error("interrupted")]
     Interrupted,
 }
@@ -116,7 +120,7 @@ impl LabError {
         Self::Explained(Explained { error: Box::new(error), help })
     }
 
-    /// Creates the error of a statement, which was to do `doing`.
+    /// Creates the error of a statement whose purpose was `doing`.
     pub(crate) fn sql(doing: &str, error: &tokio_postgres::Error) -> Self {
         let doing = doing.to_owned();
         match wait_of(error) {
@@ -125,19 +129,19 @@ impl LabError {
         }
     }
 
-    /// Creates the error `what`, which `help` mends.
+    /// Creates the error `what`; `help` says how to mend it.
     pub(crate) fn refused(what: impl Into<String>, help: impl Into<String>) -> Self {
         Self::Refused { what: what.into(), help: Some(help.into()) }
     }
 
-    /// Creates the error of a crash test's witness, `found` on the attempt to do `what`.
+    /// Creates the error of a crash test's witness: the attempt to `what` met `found`.
     pub(crate) fn witness(what: &str, found: impl fmt::Display) -> Self {
         let help = "is `pgdyno crash witness --listen ADDR` running there with the same secret, \
                     and the way to it open?";
         Self::refused(format!("cannot {what}: {found}"), help)
     }
 
-    /// Creates the error of the kernel's caches that cannot be dropped: `why` not.
+    /// Creates the error of kernel caches that cannot be dropped, for the reason `why`.
     pub(crate) fn drop_caches(why: &str) -> Self {
         Self::refused(
             format!("cannot drop the kernel's caches (`between.drop_caches`): {why}"),
@@ -153,7 +157,8 @@ impl LabError {
             Self::UnsafeDevice(error) => error.help(),
             Self::NotTrusted(refusal) => Some(refusal.help()),
             Self::NoRoom { storage, .. } => Some(format!(
-                "lower `workload.scale`, free room, or name a larger place in `storage.{storage}.directory`"
+                "lower `workload.scale`, free room, or name a larger place in \
+                 `storage.{storage}.directory`"
             )),
             Self::Crash { help, .. } => Some(help.clone()),
             Self::Refused { help, .. } => help.clone(),
@@ -173,7 +178,7 @@ impl LabError {
         }
     }
 
-    /// Returns the error of another crate or module that this one stands for, if it is a `T`.
+    /// Returns the error of another crate or module that this one wraps, if it is a `T`.
     pub fn cause<T: Error + 'static>(&self) -> Option<&T> {
         match self {
             Self::Explained(explained) => explained.error.downcast_ref(),
@@ -181,8 +186,8 @@ impl LabError {
         }
     }
 
-    /// Whether a statement of pgdyno's own waited for somebody else at the server until it was given
-    /// up.
+    /// Returns whether a statement of pgdyno's own was given up because it waited too long for a
+    /// lock, a standby or another process.
     pub(crate) fn is_wait(&self) -> bool {
         let of_cluster = self.cause::<ClusterError>().is_some_and(ClusterError::is_wait);
         let of_data = self.cause::<DatasetError>().is_some_and(DatasetError::is_wait);
@@ -190,13 +195,13 @@ impl LabError {
         matches!(self, Self::Waits { .. }) || of_cluster || of_data || of_control
     }
 
-    /// Whether this machine cannot provide the storage at all.
+    /// Returns whether this machine cannot provide the storage at all.
     pub(crate) fn is_unavailable(&self) -> bool {
         matches!(self, Self::Stack(error) if error.is_unavailable())
     }
 
-    /// Whether a storage could not be brought back for reasons that are not its own: somebody holds
-    /// it, a device is lacking, or its emulated disk does not answer.
+    /// Returns whether a storage could not be brought back for a reason outside it: somebody holds
+    /// it, a device is missing, or its emulated disk does not answer.
     pub(crate) fn is_around_the_storage(&self) -> bool {
         use StorageError::{Emulated, NotReleased, PutBack, Remount};
         let Self::Stack(error) = self else { return false };

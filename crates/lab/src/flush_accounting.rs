@@ -1,4 +1,4 @@
-//! Where flush accounting can be done.
+//! Checks where flush accounting can be done.
 
 use pgdyno_model::Plan;
 use pgdyno_model::experiment::Experiment;
@@ -6,7 +6,7 @@ use pgdyno_model::experiment::Experiment;
 use crate::LabError;
 use crate::generators::launch_of;
 
-/// Refuses flush accounting where the disk is out of reach of those that offer the load.
+/// Refuses flush accounting where the processes that offer the load cannot reach the disk.
 ///
 /// # Errors
 /// Generators offer the load, or the server is external.

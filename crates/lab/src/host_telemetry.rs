@@ -22,36 +22,37 @@ use serde::{Deserialize, Serialize};
 
 use crate::LabError;
 
-/// Between two orders to stay.
+/// Interval between two orders to stay.
 const BEAT: Duration = Duration::from_secs(1);
 /// Interval at which the stop flag is looked at.
 const LOOK: Duration = Duration::from_millis(25);
 /// Time that tables have to come back.
 const ANSWER: Duration = Duration::from_secs(10);
-/// Time that a worker has to end, whose words say why it did not answer.
+/// Time that a worker which did not answer has to end and to say why.
 const LAST_WORDS: Duration = Duration::from_millis(500);
 
-/// What a worker is ordered.
+/// An order to a worker.
 #[derive(Serialize, Deserialize)]
 enum Order {
-    /// Sample from now on.
+    /// Begin to sample.
     Watch {
         /// `PGDATA`, where the server shows it.
         data: Option<PathBuf>,
         interval: Duration,
     },
-    /// Go on.
+    /// Keep sampling: the run still needs the samples.
     Stay,
-    /// Return the samples of a window. Its ends are given as times that have passed, since clocks of
-    /// hosts differ.
+    /// Return the samples of a window. The ends are times since the window opened and closed,
+    /// because clocks of hosts differ.
     Finish { opened: Duration, closed: Duration },
 }
 
-/// The word that samples are being taken.
+/// The reply that sampling has begun.
 #[derive(Serialize, Deserialize)]
 struct Ready;
 
-/// Samples this host for a pgdyno elsewhere, until that asks for the samples, or is gone.
+/// Samples this host for a pgdyno on another host, until that pgdyno asks for the samples or is
+/// gone.
 ///
 /// # Errors
 /// The other end is gone, or is no pgdyno.
@@ -86,7 +87,7 @@ pub fn serve(
     }
 }
 
-/// A host whose telemetry is being sampled. A drop ends that.
+/// A host whose telemetry is being sampled. Dropping it ends the worker.
 pub(crate) struct ObservedHost {
     name: String,
     windows: Sender<(Instant, Instant)>,
@@ -134,7 +135,8 @@ impl ObservedHost {
         }
     }
 
-    /// Returns the tables of samples, as [`Sampler::finish`] does. One table says why there are none.
+    /// Returns the tables of samples, as [`Sampler::finish`] does. If the host sent none, a single
+    /// table says why.
     pub(crate) fn finish(self, opened: Instant, closed: Instant, stop: &AtomicBool) -> Vec<Table> {
         let _ = self.windows.send((opened, closed));
         let limit = Instant::now() + ANSWER;
@@ -165,8 +167,8 @@ impl Drop for ObservedHost {
     }
 }
 
-/// Has a worker on `host` sample until a window is asked for, and returns its tables; or why it does
-/// not answer.
+/// Has a worker on `host` sample until a window is asked for, and returns the worker's tables. The
+/// error says why the worker did not answer.
 fn converse(
     host: &str,
     watch: &Order,

@@ -1,4 +1,4 @@
-//! `pgdyno load`: a workload's tables in a database that the user names.
+//! Serves `pgdyno load`: fills a workload's tables in a database that the user names.
 
 use std::num::{NonZeroU32, NonZeroU64};
 use std::sync::atomic::AtomicBool;
@@ -29,13 +29,13 @@ pub struct Load {
     pub seed: u64,
     /// How rows are made and loaded.
     pub loading: Loading,
-    /// One COPY or chunks; none: what suits the cores.
+    /// Way to load each table; none chooses by the number of cores.
     pub strategy: Option<LoadStrategy>,
     /// Rows of a chunk (count); none: 500,000.
     pub chunk: Option<NonZeroU64>,
     /// Treatment of tables that exist.
     pub existing: Existing,
-    /// Where.
+    /// The database to fill.
     pub connect: ConnectOptions,
 }
 
@@ -58,8 +58,8 @@ pub struct Loaded {
 /// Loads a workload's data set into the database that `load` names.
 ///
 /// # Errors
-/// The workload, the connection, what is in the way; then nothing is made. After an interruption,
-/// what is loaded stays.
+/// The workload or the connection cannot be used, or something is in the way: then nothing is made.
+/// After an interruption, the rows that were loaded stay.
 pub fn load(load: &Load, progress: &dyn Progress, stop: &AtomicBool) -> Result<Loaded, LabError> {
     let workload = workload::load(&load.workload, &[])?;
     let resolved = conninfo::resolve(&load.connect)?;
@@ -103,8 +103,8 @@ pub fn load(load: &Load, progress: &dyn Progress, stop: &AtomicBool) -> Result<L
     })
 }
 
-/// Whether a server on this machine has the room and the memory; of another it is only told what is
-/// needed.
+/// Checks that a server on this machine has the room and the memory for a load. For a server
+/// elsewhere, only reports the room that the load takes.
 fn check_room(
     client: &mut ControlClient,
     target: &Target,
@@ -126,7 +126,8 @@ fn check_room(
     }
     let data = what.clone();
     progress.event(&Event::Note(Notice::RoomForLoad { data, needed, available: room }));
-    let asked = "SELECT setting::bigint * 1024 FROM pg_catalog.pg_settings WHERE name = 'maintenance_work_mem'";
+    let asked = "SELECT setting::bigint * 1024 FROM pg_catalog.pg_settings \
+                 WHERE name = 'maintenance_work_mem'";
     let each: i64 = client
         .query_one(asked, &[])
         .map_err(|e| LabError::sql("ask for maintenance_work_mem", &e))?
@@ -136,7 +137,8 @@ fn check_room(
     match pgdyno_facts::memory_available().filter(|_| target.is_here()) {
         Some(available) if available < needed => Err(DatasetError::refused(
             format!(
-                "load {what}: {jobs} connections that build keys take about {needed} of memory, and {available} are available"
+                "load {what}: {jobs} connections that build keys take about {needed} of memory, \
+                 and {available} are available"
             ),
             "lower --jobs, or the server's maintenance_work_mem",
         )
@@ -145,7 +147,7 @@ fn check_room(
     }
 }
 
-/// Tables, keys and WAL.
+/// Returns the room that tables, keys and WAL take.
 fn needed(data: &DataSet, scale: u32) -> Bytes {
     Bytes(dataset::tables_room(data, scale).0.saturating_add(dataset::WAL_ROOM.0))
 }

@@ -1,4 +1,4 @@
-//! The user's command that is told how a run ended (`run --notify`).
+//! Tells the user's command how a run ended (`run --notify`).
 
 use std::process::ExitStatus;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -6,9 +6,9 @@ use std::time::{Duration, Instant};
 
 use pgdyno_exec::tool::run_user_shell;
 
-/// The longest that the command may take.
+/// Time that the command may take.
 const LIMIT: Duration = Duration::from_secs(60);
-/// The longest that it may take after a signal.
+/// Time that the command may take after a signal.
 const LIMIT_AFTER_SIGNAL: Duration = Duration::from_millis(1500);
 
 /// Why the command was not told.
@@ -26,11 +26,11 @@ pub enum NotifyError {
     Late { command: String, after: Duration },
 }
 
-/// Runs the user's `command` in a shell with `outcome` on its standard input. It has a minute; after
-/// a signal, less than two seconds.
+/// Runs the user's `command` in a shell with `outcome` on standard input. Ends the command after a
+/// minute, and within two seconds of a signal.
 ///
 /// # Errors
-/// [`NotifyError`]: it cannot be started, fails, or takes too long.
+/// [`NotifyError`]: the command cannot be started, fails, or takes too long.
 pub fn notify(command: &str, outcome: &str, stop: &AtomicBool) -> Result<(), NotifyError> {
     let began = Instant::now();
     let limit = || if stop.load(Ordering::Relaxed) { LIMIT_AFTER_SIGNAL } else { LIMIT };

@@ -85,7 +85,8 @@ pub(crate) fn install_programs(
 /// Lets the server program of `install` judge the settings of the treatments on `build`.
 ///
 /// # Errors
-/// It refuses a setting, or two treatments differ in how a value is spelled and in nothing else.
+/// The server program refuses a setting, or two treatments differ in how a value is spelled and in
+/// nothing else.
 pub(crate) fn judge_settings(
     install: &Install,
     prepared: &Prepared,

@@ -27,19 +27,19 @@ use crate::LabError;
 use crate::context::Context;
 use crate::sql::execute;
 
-/// The database that every cluster of pgdyno's holds its tables in.
+/// The database that holds the tables in every cluster of pgdyno's own.
 pub(crate) const DATABASE: &str = "pgdyno";
 
-/// Room that is needed on a storage.
+/// Room that data need on a storage.
 #[derive(Clone, Debug)]
 pub(crate) struct RoomNeeded {
     pub(crate) bytes: Bytes,
-    /// The data that take it, for messages.
+    /// The data that need the room, for messages.
     pub(crate) data: String,
 }
 
 impl RoomNeeded {
-    /// Fails if less than `bytes` are `available`; where that is not known, it does not.
+    /// Checks that at least `bytes` are `available`. Unknown room passes.
     ///
     /// # Errors
     /// [`LabError::NoRoom`].
@@ -159,11 +159,11 @@ impl Provisioner<'_> {
         self.serials == Serials::Kept
     }
 
-    /// Returns the cluster that was created as directory `name` on a storage of which `request.data`
-    /// will be a clone. Its server does not run.
+    /// Returns the cluster `name` in `request.data`, which will be a clone of the storage that the
+    /// cluster was created on. The cluster's server does not run.
     ///
     /// # Errors
-    /// Its socket directory cannot be made.
+    /// The directory for the server's socket cannot be made.
     pub(crate) fn clone_of_cluster(
         &self,
         request: ClusterRequest<'_>,

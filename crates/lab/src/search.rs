@@ -1,28 +1,29 @@
-//! How the highest rate that keeps an objective is looked for: rates out, verdicts in. Knows no
-//! clock and no server.
+//! Searches for the highest rate that keeps an objective: rates out, verdicts in. Knows no clock
+//! and no server.
 //!
-//! Brackets it, from about half of what a closed loop reaches, by factors; bisects the bracket,
-//! each rate tried twice, and once more where the two disagree, since near the limit a short step
-//! is a toss; then confirms the answer over a whole window. Where it is not confirmed, goes down by
-//! the resolution, twice, four times it, …, and up again by bisection with whole windows: a longer
-//! window meets what short ones missed, and by how much is not known.
+//! 1. Brackets the rate by factors, from about half of a closed loop's rate on.
+//! 2. Bisects the bracket. Each rate is tried twice, and once more where the two verdicts disagree,
+//!    since near the limit a short step is a toss.
+//! 3. Confirms the answer over a whole window. Where that fails, goes down by one, two, four, …
+//!    times the resolution, then up again by bisection with whole windows: a longer window meets
+//!    what short ones missed, and by how much is not known.
 //!
-//! The rates of one search stand on a grid of its own: [`dither`] draws where it begins, for each
-//! trial. With one grid for all trials of a treatment, each would miss the limit by the same
-//! amount, and repeats would tell nothing of it. Drawn, the misses are independent and uniform over
-//! one step of the grid: the mean lies half a step below the limit, for every treatment alike.
+//! Each trial searches on a grid of rates of its own: [`dither`] draws where the grid begins. On
+//! one grid for all trials of a treatment, each would miss the limit by the same amount, and
+//! repeats could not show that. On drawn grids, the misses are independent and uniform over one
+//! step: the mean lies half a step below the limit, for every treatment alike.
 
-/// Share of the closed loop's tps from which on the first rate is drawn.
+/// Least first rate, as a share of the closed loop's tps.
 const START: f64 = 0.5;
-/// Factor by which the bracket grows.
+/// Factor by which the bracket grows upwards.
 const UP: f64 = 1.5;
-/// Factor by which it goes down: whole steps up, so that bisection ends on the same grid either
-/// way.
+/// Factor by which the bracket grows downwards: two steps of [`UP`], so that bisection ends on the
+/// same grid either way.
 const DOWN: f64 = 1.0 / (UP * UP);
-/// Rates below the first by more than this are not tried.
+/// Lowest rate that is tried, as a share of the first.
 const LEAST: f64 = 1.0 / 128.0;
-/// Rates above the first by more than this are not tried: what a closed loop reaches is no bound,
-/// but no such multiple of it is reached.
+/// Highest rate that is tried, as a multiple of the first. A closed loop's rate bounds nothing, but
+/// no server reaches such a multiple of it.
 const MOST: f64 = 64.0;
 /// Confirmations on the way up again.
 const REFINEMENTS: u32 = 3;
@@ -32,7 +33,7 @@ const REFINEMENTS: u32 = 3;
 pub struct RateRequest {
     /// The rate (1/s).
     pub rate: f64,
-    /// Whether over a whole window.
+    /// Whether the rate is tried over a whole window.
     pub confirming: bool,
 }
 
@@ -49,20 +50,20 @@ pub struct RateSearch {
 
 #[derive(Clone, Debug, PartialEq)]
 enum State {
-    /// The bracket is open at an end.
+    /// The bracket is open at an end; the rate to try.
     Bracket(f64),
-    /// The bracket is closed; the verdicts on a rate so far: (kept, broken).
+    /// The bracket is closed; a rate in it, and how often it kept and broke the objective so far.
     Bisect(f64, u32, u32),
-    /// The answer is to be confirmed, with so many failures before.
+    /// The rate to confirm, and how many confirmations failed before.
     Confirm(f64, u32),
-    /// A confirmed rate, a higher one that is to be confirmed, and how many such were tried before.
+    /// A confirmed rate, a higher rate to confirm, and how many higher rates were tried before.
     Refine(f64, f64, u32),
-    /// It is.
+    /// The search is over; the highest rate that was confirmed.
     Done(Option<f64>),
 }
 
-/// Draws where in a step of the grid the search of trial `ordinal` begins (0 to 1); the same run
-/// and trial give the same.
+/// Draws where in a step of the grid the search of trial `ordinal` begins (0 to 1). Equal seeds and
+/// ordinals give equal draws.
 pub fn dither(seed: u64, ordinal: u32) -> f64 {
     /// Keeps these draws apart from those of the order and the load.
     const PURPOSE: u64 = 0x5EA5_C4D1_7E4B_9A27;
@@ -76,8 +77,8 @@ pub fn dither(seed: u64, ordinal: u32) -> f64 {
     stream.f64()
 }
 
-/// The factor between neighbours of the grid that bisection ends on: an [`UP`] halved until it is
-/// at most the resolution.
+/// Returns the factor between neighbours of the grid that bisection ends on: the root of [`UP`] is
+/// taken until the step is at most the resolution.
 fn grid_step(resolution: f64) -> f64 {
     let mut step = UP;
     while step > 1.0 + resolution {
@@ -87,8 +88,8 @@ fn grid_step(resolution: f64) -> f64 {
 }
 
 impl RateSearch {
-    /// From half of the closed loop's `tps` on (1/s, positive), `dither` (0 to 1) of a step of the
-    /// grid above it.
+    /// Creates a search. The first rate is half of the closed loop's `tps` (1/s, positive), raised
+    /// by the share `dither` (0 to 1) of a step of the grid.
     pub fn new(tps: f64, resolution: f64, dither: f64) -> Self {
         let first = START * tps * grid_step(resolution).powf(dither);
         Self { first, resolution, kept: None, broken: None, state: State::Bracket(first) }
@@ -107,7 +108,8 @@ impl RateSearch {
         }
     }
 
-    /// The answer, once it is over; none if no rate was confirmed.
+    /// Returns the highest confirmed rate (1/s) once the search is over; none if no rate was
+    /// confirmed.
     pub fn max_rate(&self) -> Option<f64> {
         match self.state {
             State::Done(answer) => answer,
@@ -115,7 +117,7 @@ impl RateSearch {
         }
     }
 
-    /// The lowest rate that was found not to keep the objective.
+    /// Returns the lowest rate (1/s) that broke the objective.
     pub fn least_broken(&self) -> Option<f64> {
         self.broken
     }
@@ -157,8 +159,8 @@ impl RateSearch {
         };
     }
 
-    /// `confirmed` is; what lies between it and the lowest broken rate is looked at, if that is far
-    /// and there are tries left.
+    /// Tries a rate between `confirmed` and the lowest broken rate, if they lie further apart than
+    /// the resolution and tries are left. Otherwise ends the search.
     fn refine(&self, confirmed: f64, tried: u32) -> State {
         match self.broken {
             Some(broken) if broken / confirmed > 1.0 + self.resolution && tried < REFINEMENTS => {
@@ -191,7 +193,7 @@ impl RateSearch {
 mod tests {
     use super::*;
 
-    /// A number from 0 to 1, the same everywhere.
+    /// Draws a number from 0 to 1, by xorshift: equal on every platform.
     fn uniform(state: &mut u64) -> f64 {
         *state ^= *state >> 12;
         *state ^= *state << 25;
@@ -204,8 +206,8 @@ mod tests {
         RateSearch::new(tps, 0.03, dither(seed, ordinal))
     }
 
-    /// Searches a system that keeps its objective up to `capacity`, with a toss within `blur` of
-    /// it; the answer and the number of steps.
+    /// Searches a system that keeps the objective up to `capacity`, with a toss within `blur` of
+    /// it. Returns the answer and the number of steps.
     fn search(capacity: f64, tps: f64, blur: f64, seed: u64) -> (Option<f64>, u32, RateSearch) {
         let mut state = seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1;
         let mut search = begun(tps, seed, 0);
@@ -252,8 +254,8 @@ mod tests {
         assert!(found[20] > 900.0 && found[379] < 1040.0, "{} {}", found[20], found[379]);
     }
 
-    /// The share of 400 runs that call two treatments different, `repeats` of each searched on a
-    /// quiet host whose capacities are 1,000 and `other`.
+    /// Returns the share of 400 runs that call two treatments different. Each is searched `repeats`
+    /// times, on a quiet host with capacities 1,000 and `other`.
     fn share_called_different(repeats: u32, other: f64) -> f64 {
         let mut state = 11;
         let runs: u32 = 400;

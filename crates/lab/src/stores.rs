@@ -1,4 +1,4 @@
-//! Opens the journal and stores, and clears in them what killed processes left behind.
+//! Opens the journal and stores, and clears them of what killed processes left behind.
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
@@ -14,8 +14,8 @@ use pgdyno_store::{Hold, OpenSession, Store};
 
 use crate::LabError;
 
-/// Opens the store at `path` and makes it if it is missing. Ends the sessions that dead processes of
-/// this machine left open.
+/// Opens the store at `path`, and makes it if it is missing. Ends the sessions that dead processes
+/// of this machine left open.
 ///
 /// # Errors
 /// The store cannot be opened or written. As root also [`LabError::NotTrusted`], if another account
@@ -24,7 +24,8 @@ pub fn open_store(path: &Path) -> Result<Store, LabError> {
     open_store_trusting(path, &Trust::default())
 }
 
-/// Opens the store at `path` as [`open_store`] does; `trust` may name it.
+/// Opens the store at `path` as [`open_store`] does. A store that `trust` names is not checked:
+/// another account may change it.
 pub(crate) fn open_store_trusting(path: &Path, trust: &Trust) -> Result<Store, LabError> {
     trust.check_store(path)?;
     let mut store = Store::open(path)?;
@@ -39,8 +40,8 @@ pub(crate) fn open_store_trusting(path: &Path, trust: &Trust) -> Result<Store, L
     Ok(store)
 }
 
-/// Opens a store that must exist. Sessions of dead processes count as interrupted. Nothing is
-/// written, but what SQLite has to put back after a killed writer.
+/// Opens a store that must exist. Sessions of dead processes count as interrupted. Writes nothing,
+/// except that SQLite recovers from a killed writer.
 ///
 /// # Errors
 /// There is no store at `path`, or it cannot be opened.
@@ -60,8 +61,8 @@ pub fn open_store_for_reading(path: &Path) -> Result<Store, LabError> {
     Ok(store)
 }
 
-/// Looks anew which open sessions of `store` belong to dead processes: they count as interrupted.
-/// Returns whether others did before.
+/// Looks anew for open sessions of `store` that belong to dead processes: they count as
+/// interrupted. Returns whether the set of such sessions changed.
 ///
 /// # Errors
 /// The store cannot be read.
@@ -71,8 +72,8 @@ pub fn look_for_dead_sessions(store: &mut Store) -> Result<bool, LabError> {
     Ok(store.assume_ended(dead))
 }
 
-/// Returns whether nobody works on an open session any more: a killed process could not record its
-/// end. Its lock decides, on whatever machine it works.
+/// Returns whether nobody works on an open session any more: a killed process could not record the
+/// end. The session's lock decides, on whatever machine the process works.
 pub(crate) fn is_over(open: &OpenSession) -> bool {
     match open.hold {
         Hold::Held => false,
@@ -99,7 +100,7 @@ pub(crate) fn clear_leftovers(
     Ok(journal)
 }
 
-/// Removes loads that killed processes had not kept to the end. Returns a line for each.
+/// Removes kept loads that killed processes left incomplete. Returns a line for each.
 pub(crate) fn remove_unfinished() -> Vec<String> {
     let removed = stretch::remove_unfinished().into_iter();
     let line = |folder: PathBuf| {

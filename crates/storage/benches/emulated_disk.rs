@@ -212,7 +212,8 @@ fn measure(options: &Options) -> Result<(), Failure> {
     injected(&emulated, options, &journal, &mut out)
 }
 
-/// What a flush that takes its time comes to: fdatasync by one writer, and commits of one client.
+/// Prints the cost of an injected flush latency: fdatasync by one writer, and commits of one
+/// client.
 fn injected(
     side: &Side,
     options: &Options,

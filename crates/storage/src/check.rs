@@ -18,14 +18,14 @@ use super::error::StorageError;
 use super::filesystem::Tool;
 use super::stack::{Stack, loop_files};
 
-/// What a plan needs to know besides the experiment.
+/// Surroundings of a plan, beside the experiment: a directory, an account and the user's consent.
 #[derive(Clone, Copy, Debug)]
 pub struct Surroundings<'a> {
-    /// Where stacks lie if nothing else is said: see [`pgdyno_exec::paths::default_storage_dir`].
+    /// Directory for stacks that name none: see [`pgdyno_exec::paths::default_storage_dir`].
     pub default_directory: &'a Path,
-    /// Whom the servers run as.
+    /// Account that the servers run as.
     pub account: &'a Account,
-    /// The devices that the user gave up.
+    /// Devices that the user allows to be erased.
     pub wipe: &'a Wipe,
 }
 
@@ -88,8 +88,7 @@ impl Stack {
         Ok(stack)
     }
 
-    /// Returns the size of all that it is made on together; none where that is a directory, or a
-    /// device that is not there.
+    /// Returns the sum of the members' sizes; none for a directory, or if a device is not there.
     pub fn size(&self) -> Option<Bytes> {
         let sizes = self.sizes();
         let sum = sizes
@@ -98,7 +97,7 @@ impl Stack {
         sum.filter(|_| !sizes.is_empty()).map(Bytes)
     }
 
-    /// What each of its members has, by a name for messages.
+    /// Returns the members, each by a name for messages and with its size, where that is known.
     fn sizes(&self) -> Vec<(String, Option<Bytes>)> {
         let size = |backing: &Backing| match backing {
             Backing::Loop(file) => Some(("the loop file".to_owned(), Some(file.size))),
@@ -113,7 +112,8 @@ impl Stack {
         self.flat().into_iter().filter_map(size).collect()
     }
 
-    /// Nothing is made on, nor wiped off, what the filesystem's own program would then refuse.
+    /// Checks that no member is so small that the filesystem's own program would refuse it, before
+    /// anything is made or wiped.
     fn check_sizes(&self) -> Result<(), StorageError> {
         let known = self
             .with_filesystem(|filesystem, volume| (filesystem.name(), filesystem.least(volume)));
@@ -133,7 +133,7 @@ impl Stack {
         }
     }
 
-    /// What stands against writing to the named devices, one error for each that must not be.
+    /// Returns the errors of the named devices that must not be written, one for each.
     pub fn refusals(&self) -> Vec<SafetyError> {
         self.named().iter().filter_map(|device| safety::check(device, &self.wipe).err()).collect()
     }
@@ -224,7 +224,7 @@ impl Stack {
         })
     }
 
-    /// The directories that loop files lie in are there, can be passed, and have room.
+    /// Checks that the directories of loop files are there, can be passed, and have room.
     fn check_directories(&self, default: &Path, account: &Account) -> Result<(), StorageError> {
         let failed = |source| StorageError::Directory { storage: self.name().into(), source };
         if let Backing::Ram(size) = self.storage().backing {

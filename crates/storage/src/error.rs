@@ -17,15 +17,15 @@ use super::filesystem::{FilesystemError, Tool};
 #[derive(Debug, thiserror::Error)]
 #[allow(missing_docs, reason = "the messages say it")]
 pub enum StorageError {
-    /// What the file asks for does not go together.
+    /// The experiment file contradicts itself.
     #[error("cannot make storage `{storage}`: {why}")]
     Contradiction {
         storage: String,
         why: String,
-        /// Returns advice, where there is some.
+        /// Advice: how to resolve the contradiction.
         help: String,
     },
-    /// What it is to be made on is too small for its filesystem.
+    /// A device is too small for the filesystem.
     #[error(
         "cannot make storage `{storage}`: {on} has {size}, and {filesystem} takes at least {least}"
     )]
@@ -37,16 +37,22 @@ pub enum StorageError {
         filesystem: &'static str,
         least: Bytes,
     },
-    /// Only root may.
+    /// Only root may make it.
     #[error("cannot {what} for storage `{storage}`: pgdyno does not run as root")]
     NotRoot { storage: String, what: &'static str },
     /// A program is missing.
-    #[error("cannot make storage `{storage}`: the program {}, which {}, is not installed", tool.program, tool.purpose)]
+    #[error(
+        "cannot make storage `{storage}`: the program {}, which {}, is not installed",
+        tool.program, tool.purpose
+    )]
     ToolMissing { storage: String, tool: Tool },
     /// The program of a RAID controller is missing.
-    #[error("cannot set the RAID controller of storage `{storage}`: the program {} is not installed", tool.name())]
+    #[error(
+        "cannot set the RAID controller of storage `{storage}`: the program {} is not installed",
+        tool.name()
+    )]
     RaidToolMissing { storage: String, tool: RaidTool },
-    /// The kernel lacks it.
+    /// The kernel lacks a part that the stack needs.
     #[error("cannot make storage `{storage}`: this kernel has no {what} ({looked_for} is missing)")]
     NotInKernel { storage: String, what: &'static str, looked_for: &'static str },
     /// A module of the kernel, or a parameter of it, is not there or cannot be set.
@@ -57,10 +63,10 @@ pub enum StorageError {
     Filesystem {
         storage: String,
         source: Box<FilesystemError>,
-        /// What could not be taken down again.
+        /// Parts that could not be taken down again, and why.
         left: Vec<String>,
     },
-    /// The directory that is to hold it.
+    /// The directory that is to hold the stack cannot carry a cluster.
     #[error("storage `{storage}`")]
     Directory { storage: String, source: DirectoryError },
     /// A named device must not be written.
@@ -71,34 +77,36 @@ pub enum StorageError {
     Make {
         storage: String,
         source: Box<StepError>,
-        /// What could not be taken down again.
+        /// Parts that could not be taken down again, and why.
         left: Vec<String>,
     },
-    /// What was set on its devices could not be put back, so that nothing else is set.
+    /// Settings of the devices could not be put back, so that nothing else is set.
     #[error("cannot put the devices of storage `{storage}` back as they were: {}", left.join("; "))]
     PutBack { storage: String, left: Vec<String> },
-    /// A question to what was made failed.
+    /// The kernel or a program did not answer about the stack that was made.
     #[error("cannot read back storage `{storage}`")]
     ReadBack { storage: String, source: Box<StepError> },
     /// A filesystem that was unmounted is still in use: mounted again it would be the same, its
     /// power cut as before.
     #[error("cannot mount storage `{storage}` anew: {found}, after it was unmounted")]
     NotReleased { storage: String, found: SafetyError },
-    /// It could not be taken off its devices and put back on them; whether it mounts was not tried.
+    /// The stack could not be taken off its devices and put back on them; whether it mounts was not
+    /// tried.
     #[error("cannot take storage `{storage}` off its devices and put it back on them")]
     Remount { storage: String, source: Box<StepError> },
     /// This build of pgdyno lacks the emulated disk.
     #[error("cannot make storage `{storage}`: this build of pgdyno has no emulated disk")]
     NoEmulatedDisk { storage: String },
-    /// FUSE is not to be had.
+    /// FUSE cannot be used here.
     #[error(
-        "cannot make storage `{storage}`: an emulated disk is served through FUSE, and {FUSE} cannot be opened"
+        "cannot make storage `{storage}`: an emulated disk is served through FUSE, and {FUSE} \
+         cannot be opened"
     )]
     Fuse { storage: String, source: std::io::Error },
-    /// An emulated disk does not do what it is told.
+    /// An emulated disk refuses a request, or does not answer.
     #[error("storage `{storage}`")]
     Emulated { storage: String, source: Box<ControlError> },
-    /// Random numbers for a name.
+    /// The kernel gives no random numbers for a name.
     #[error(transparent)]
     Journal(#[from] JournalError),
     /// A path cannot be resolved.
@@ -160,11 +168,14 @@ impl StorageError {
         match self {
             Self::Contradiction { help, .. } => Some(help.clone()),
             Self::TooSmall { .. } => Some("choose a larger one, or another filesystem".into()),
-            Self::NotRoot { .. } => {
-                Some("run pgdyno as root (`sudo`), or use a directory: `storage.<name>.directory`; `pgdyno run quickstart` and `pgdyno crash --fault process` need no root".into())
-            }
+            Self::NotRoot { .. } => Some(
+                "run pgdyno as root (`sudo`), or use a directory: `storage.<name>.directory`; \
+                 `pgdyno run quickstart` and `pgdyno crash --fault process` need no root"
+                    .into(),
+            ),
             Self::ToolMissing { tool, .. } => {
-                let fedora = tool.fedora.map_or_else(String::new, |package| format!(", Fedora: {package}"));
+                let fedora =
+                    tool.fedora.map_or_else(String::new, |package| format!(", Fedora: {package}"));
                 Some(format!("install it (Debian: {}{fedora})", tool.debian))
             }
             Self::RaidToolMissing { tool, .. } => {
@@ -174,34 +185,46 @@ impl StorageError {
                     RaidTool::Ssacli => "HPE's ssacli, or hpssacli",
                     RaidTool::Arcconf => "Microchip's arcconf",
                 };
-                Some(format!("install {from}, and put its folder into PATH; the controller must be in this machine"))
+                Some(format!(
+                    "install {from}, and put its folder into PATH; the controller must be in this \
+                     machine"
+                ))
             }
-            Self::NotInKernel { .. } => {
-                Some("load the kernel's module for it, or let the filesystem stripe (btrfs, zfs)".into())
-            }
+            Self::NotInKernel { .. } => Some(
+                "load the kernel's module for it, or let the filesystem stripe (btrfs, zfs)".into(),
+            ),
             Self::ModuleParameter { source, .. } => source.help(),
             Self::Filesystem { source, .. } => source.help(),
             Self::Directory { source, .. } => source.help(),
             Self::Unsafe { source, .. } => source.help(),
-            Self::Make { source, left, .. } => {
-                source.help().or_else(|| (!left.is_empty()).then(|| "`pgdyno clean` tries again".into()))
-            }
+            Self::Make { source, left, .. } => source
+                .help()
+                .or_else(|| (!left.is_empty()).then(|| "`pgdyno clean` tries again".into())),
             Self::ReadBack { source, .. } | Self::Remount { source, .. } => source.help(),
             Self::NotReleased { .. } => Some(
-                "end the processes that began in a mount namespace of their own meanwhile (containers, `unshare`, services)"
+                "end the processes that began in a mount namespace of their own meanwhile \
+                 (containers, `unshare`, services)"
                     .into(),
             ),
             Self::Journal(e) => e.help(),
             Self::NoEmulatedDisk { .. } => Some(
-                "released packages have it; in a clone, `cargo build --release --features emulated-disk` \
-                 makes a build that has it"
+                "released packages have it; in a clone, `cargo build --release --features \
+                 emulated-disk` makes a build that has it"
                     .into(),
             ),
             Self::Fuse { source, .. } => Some(match source.kind() {
-                std::io::ErrorKind::NotFound => "load the kernel's module (`modprobe fuse`); in a container, hand the device in (`--device /dev/fuse`)".into(),
-                _ => "run pgdyno outside of the container, or hand the device in (`--device /dev/fuse --cap-add SYS_ADMIN`)".into(),
+                std::io::ErrorKind::NotFound => String::from(
+                    "load the kernel's module (`modprobe fuse`); in a container, hand the device \
+                     in (`--device /dev/fuse`)",
+                ),
+                _ => String::from(
+                    "run pgdyno outside of the container, or hand the device in (`--device \
+                     /dev/fuse --cap-add SYS_ADMIN`)",
+                ),
             }),
-            Self::Emulated { .. } => Some("`pgdyno clean` takes its remains down once this run is over".into()),
+            Self::Emulated { .. } => {
+                Some("`pgdyno clean` takes its remains down once this run is over".into())
+            }
             Self::Resolve { .. } | Self::PutBack { .. } => None,
         }
     }

@@ -16,7 +16,7 @@ impl MountedStack {
     /// Unmounts the filesystem, has its fsck look at it for at most `limit`, and mounts it again.
     /// Whatever used it must have ended.
     ///
-    /// What fsck finds is no error, nor is it one that fsck cannot be run.
+    /// Findings of fsck are no error, nor is it one if fsck cannot be run.
     ///
     /// # Errors
     /// [`StorageError`]: the filesystem is in use, is not of a kind that can be mounted again, or

@@ -21,8 +21,13 @@
 //! use pgdyno_model::units::Bytes;
 //! use pgdyno_storage::{Stack, Wipe};
 //!
-//! let file =
-//!     LoopFile { directory: None, size: Bytes(1 << 30), sector_size: None, direct_io: true, offset: None };
+//! let file = LoopFile {
+//!     directory: None,
+//!     size: Bytes(1 << 30),
+//!     sector_size: None,
+//!     direct_io: true,
+//!     offset: None,
+//! };
 //! let ext4 = FilesystemChoice { name: "ext4".into(), ..FilesystemChoice::default() };
 //! let storage =
 //!     Storage { backing: Backing::Loop(file), filesystem: Some(ext4), ..Storage::default() };

@@ -21,8 +21,9 @@ use crate::error::StorageError;
 use crate::filesystem::Filesystem;
 use crate::stack::Stack;
 
-const LIMIT: &str = "limited through pgdyno's control group, which lets bursts through and is no stand-in for a slow disk; under \
-                     version 1, pages that the kernel writes back by itself count only if that is the root group";
+const LIMIT: &str = "limited through pgdyno's control group, which lets bursts through and is no \
+                     stand-in for a slow disk; under version 1, pages that the kernel writes back \
+                     by itself count only if that is the root group";
 
 /// A stack that was made. Dropping it takes it down.
 #[derive(Debug)]
@@ -35,10 +36,10 @@ pub struct MountedStack {
 }
 
 impl Stack {
-    /// Makes it. `account` is whom the servers run as.
+    /// Makes the stack. The servers run as `account`.
     ///
     /// # Errors
-    /// [`StorageError`]; what was made until then is taken down.
+    /// [`StorageError`]; the parts made until then are taken down.
     pub fn make(
         self,
         account: &Account,
@@ -93,7 +94,7 @@ impl Executor for OwningExecutor<'_> {
 }
 
 impl MountedStack {
-    /// Returns its plan.
+    /// Returns the stack's plan.
     pub fn stack(&self) -> &Stack {
         &self.stack
     }
@@ -103,11 +104,11 @@ impl MountedStack {
         self.stack.path()
     }
 
-    /// What was obtained, as the kernel and the programs tell it now. `keep_serials` shows the
-    /// drives' serial numbers as they are; else they are hashed.
+    /// Reads the facts of the stack from the kernel and from programs, as they are now. The drives'
+    /// serial numbers are hashed unless `keep_serials` is set.
     ///
     /// # Errors
-    /// [`StorageError`]: it cannot be read, or is not what was asked for.
+    /// [`StorageError`]: a fact cannot be read, or is not what was asked for.
     pub fn facts(&self, keep_serials: bool) -> Result<StackFacts, StorageError> {
         let storage = || self.stack.name.clone();
         let unsafe_to_tell = |path: &Path, source| StorageError::Unsafe {
@@ -140,8 +141,8 @@ impl MountedStack {
         })
     }
 
-    /// Sets its devices as `device` says, where that differs from how they are set; what was set
-    /// before goes back first.
+    /// Sets the devices as `device` says, where that differs from how they are set. Settings made
+    /// before are put back first.
     ///
     /// # Errors
     /// [`StorageError`]: something could not be put back, or is not what was asked for.
@@ -166,14 +167,14 @@ impl MountedStack {
         })
     }
 
-    /// Puts everything that was set back as it was; what could not be, and what somebody else has
-    /// set since.
+    /// Puts all settings of the devices back. Returns those that could not be put back, and those
+    /// that somebody else has set since.
     fn put_back(&mut self) -> Vec<String> {
         let steps: Vec<Step> = self.stack.settings().into_iter().rev().map(Step::PutBack).collect();
         self.with_context(&AtomicBool::new(false), |context| take_down(context, &steps))
     }
 
-    /// Calls `work` with a context that knows what was made until now.
+    /// Calls `work` with a context that knows the things made until now.
     fn with_context<T>(
         &mut self,
         stop: &AtomicBool,
@@ -186,18 +187,19 @@ impl MountedStack {
         result
     }
 
-    /// Returns the emulated disks under it, in the order of the experiment file; of another kind of
-    /// backing none.
+    /// Returns the stack's emulated disks, in the order of the experiment file; none for another
+    /// kind of backing.
     pub fn disks(&self) -> Vec<DiskServer> {
         self.stack.disks()
     }
 
-    /// Takes its filesystem off its devices, as a machine does that goes down; of emulated disks
-    /// the loop devices too, so that nothing of the kernel's outlives the cut. Whatever used it
-    /// must have ended. [`Self::mount`] puts it back.
+    /// Takes the filesystem off its devices, as a machine does that goes down. Emulated disks lose
+    /// their loop devices too, so that nothing of the kernel's outlives the cut. Whatever used the
+    /// filesystem must have ended. [`Self::mount`] puts it back.
     ///
     /// # Errors
-    /// [`StorageError`]: it is in use, or not of a kind that can be mounted again (ZFS, RAID, a directory).
+    /// [`StorageError`]: the filesystem is in use, or is of a kind that cannot be mounted again
+    /// (ZFS, RAID, a directory).
     pub fn unmount(&mut self) -> Result<(), StorageError> {
         self.check_remountable()?;
         let is_emulated = !self.stack.disks().is_empty();
@@ -209,9 +211,9 @@ impl MountedStack {
         if is_emulated { Ok(()) } else { self.wait_released() }
     }
 
-    /// Waits until the kernel has let go of the unmounted filesystem. Where another mount namespace
-    /// holds it, to mount it again would bring back the very one that was unmounted, whatever had
-    /// been done to it.
+    /// Waits until the kernel has let go of the unmounted filesystem. While another mount namespace
+    /// holds it, mounting it again would bring back the very one that was unmounted, whatever had
+    /// been done to its disk.
     pub(crate) fn wait_released(&self) -> Result<(), StorageError> {
         const PATIENCE: Duration = Duration::from_secs(10);
         let until = Instant::now() + PATIENCE;
@@ -229,11 +231,11 @@ impl MountedStack {
         Ok(())
     }
 
-    /// Mounts it again, whereby a filesystem replays its journal, and sets its devices as they were
-    /// set. Returns how long the mount took.
+    /// Mounts the filesystem again, whereby it replays its journal, and restores the devices'
+    /// settings. Returns how long the mount took.
     ///
     /// # Errors
-    /// [`StorageError`]: it does not mount, in the kernel's words.
+    /// [`StorageError`]: the filesystem does not mount, in the kernel's words.
     pub fn mount(&mut self, stop: &AtomicBool) -> Result<Duration, StorageError> {
         self.check_remountable()?;
         let (attach, mount): (Vec<Step>, Vec<Step>) =
@@ -249,7 +251,7 @@ impl MountedStack {
         Ok(took)
     }
 
-    /// Executes steps whose failure says nothing of the filesystem.
+    /// Executes steps around a mount, whose failure says nothing about the filesystem.
     fn execute_around_mount(
         &mut self,
         steps: &[Step],
@@ -260,12 +262,12 @@ impl MountedStack {
         })
     }
 
-    /// What comes after a cut of its emulated disks: unmounts, gives them power again and mounts.
-    /// One that still has power loses it, honestly, after the unmount. Returns how long the mount
-    /// took.
+    /// Restarts the stack after a power cut of its emulated disks: unmounts, gives them power again
+    /// and mounts. A disk that still has power loses it, honestly, after the unmount. Returns how
+    /// long the mount took.
     ///
     /// # Errors
-    /// [`StorageError`]: it is in use; a disk does not answer; it does not mount.
+    /// [`StorageError`]: the filesystem is in use or does not mount, or a disk does not answer.
     pub fn power_cycle(&mut self, stop: &AtomicBool) -> Result<Duration, StorageError> {
         self.unmount()?;
         for disk in self.stack.disks() {
@@ -302,8 +304,8 @@ impl MountedStack {
             .map_err(|e| StorageError::step(&self.stack.name, e, Vec::new()))
     }
 
-    /// Discards the free blocks of its filesystem, if the file asks for that: to be called before
-    /// every trial.
+    /// Discards the free blocks of the filesystem, if the experiment file asks for that. Call it
+    /// before every trial.
     ///
     /// # Errors
     /// [`StorageError`]: `fstrim` failed.
@@ -311,7 +313,7 @@ impl MountedStack {
         if self.stack.storage.device.trim { self.discard() } else { Ok(()) }
     }
 
-    /// Discards the free blocks of its filesystem.
+    /// Discards the free blocks of the filesystem.
     ///
     /// # Errors
     /// [`StorageError`]: `fstrim` failed.
@@ -323,8 +325,8 @@ impl MountedStack {
         StorageError::ReadBack { storage: self.stack.name.clone(), source: Box::new(source) }
     }
 
-    /// Takes it down; what could not be taken down, and why. That stays in the journal for the next
-    /// start.
+    /// Takes the stack down. Returns the parts that could not be taken down, and why; they stay in
+    /// the journal for the next start.
     pub fn take_down(mut self) -> Vec<String> {
         self.remove()
     }
@@ -338,7 +340,7 @@ impl MountedStack {
     }
 }
 
-/// Tells whether `step` of a mount brings the device that the filesystem lies on.
+/// Tells whether `step` of a mount attaches the device that the filesystem lies on.
 pub(crate) fn attaches(step: &Step) -> bool {
     matches!(step, Step::AttachLoop(_))
 }
@@ -350,7 +352,7 @@ impl Drop for MountedStack {
 }
 
 impl Stack {
-    /// What a reader of the figures should know.
+    /// Returns notes for readers of the figures: limits, RAM, overlays, emulated disks.
     fn notes(&self) -> Vec<String> {
         use pgdyno_model::storage::Backing;
         let mut notes = Vec::new();
@@ -370,7 +372,8 @@ impl Stack {
             let latency = disk.latency.to_string();
             let latency = if latency.is_empty() { "no latency added".to_owned() } else { latency };
             notes.push(format!(
-                "the disk is emulated by pgdyno ({latency}): what is measured on it is no real device's"
+                "the disk is emulated by pgdyno ({latency}): what is measured on it is no real \
+                 device's"
             ));
         }
         notes.dedup();

@@ -16,20 +16,20 @@ use super::{Store, StoreError, Stored};
 /// Steps of SQLite's machine between two looks at the stop flag: some milliseconds at most.
 const STEPS: i32 = 100_000;
 
-/// What giving back the room of removed rows came to.
+/// Result of giving the room of removed rows back to the filesystem.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Compacted {
-    /// The file is smaller (bytes before and after).
+    /// The file is smaller.
     Smaller {
-        /// Before.
+        /// Size of the file before (bytes).
         before: u64,
-        /// After.
+        /// Size of the file after (bytes).
         after: u64,
     },
     /// The file keeps its size, since rewriting it takes more room than is free. Later runs use the
     /// room inside the file.
     NoRoom {
-        /// Room that it takes (bytes).
+        /// Room that rewriting takes (bytes).
         needed: u64,
         /// Room that is free (bytes).
         free: u64,
@@ -101,8 +101,8 @@ impl Store {
     }
 
     /// Gives the room of removed rows back to the filesystem, by writing the file anew. That takes
-    /// the file's size once in its folder and once in the folder for temporary files. Where there is
-    /// less, nothing is done.
+    /// the file's size once in its folder and once in the folder for temporary files. Where there
+    /// is less, nothing is done.
     ///
     /// # Errors
     /// [`StoreError::Sqlite`]; [`StoreError::Io`].

@@ -116,8 +116,8 @@ impl Store {
     }
 }
 
-/// Copies `records` of `from` to `to`, which is in a transaction, and checks that they are what they
-/// were. `also` is done for each that is new.
+/// Copies `records` of `from` to `to`, which is in a transaction, and checks that they are what
+/// they were. `also` is done for each that is new.
 pub(super) fn copy_records(
     from: &Store,
     to: &Transaction<'_>,
@@ -229,7 +229,7 @@ fn refuse_shared(folder: &Path) -> Result<(), StoreError> {
 }
 
 impl StoreError {
-    /// The same failure, of the archive that is to be called `file`.
+    /// Names `file`, the archive that is being written, as the place of a failure in SQLite.
     fn at(self, file: &Path) -> Self {
         match self {
             Self::Sqlite { doing, source, .. } => sqlite(file, doing)(source),

@@ -11,23 +11,23 @@ use super::{SessionId, Store, StoreError};
 /// Crash tests in a list.
 #[derive(Clone, Debug, PartialEq, serde::Serialize)]
 pub struct CrashSummary {
-    /// Its name.
+    /// Name of the crash tests.
     pub id: String,
-    /// What was crashed.
+    /// Name of the crashed storage or treatment.
     pub name: String,
-    /// The run that it belongs to.
+    /// Run that the crash tests belong to; none if they stand by themselves.
     pub run: Option<String>,
-    /// When it began.
+    /// When the crash tests began.
     #[serde(serialize_with = "pgdyno_model::format::as_text")]
     pub started_at: Epoch,
-    /// The verdict's name.
+    /// Name of the verdict.
     pub verdict: String,
-    /// Whether everything was done that was to be.
+    /// Whether all rounds or states were done that were planned.
     pub complete: bool,
-    /// Where what its failed rounds left is kept on this machine; none where nothing is, or nobody
-    /// has looked.
+    /// Folder of the evidence that failed rounds left on this machine; none where there is none, or
+    /// nobody has looked.
     pub kept: Option<std::path::PathBuf>,
-    /// What that takes on the disk (bytes).
+    /// Room that the evidence takes on the disk (bytes).
     pub kept_bytes: Option<u64>,
 }
 
@@ -48,35 +48,43 @@ impl Store {
         let outcome = encode(what, &crash.outcome)?;
         let chain = crash.run.as_deref().unwrap_or(&crash.id);
         let record = Record { chain, part: "crash_record", id: &crash.id };
-        self.add_record("add crash tests", &record, what, "there are some of that name", |transaction| {
-            transaction.execute(
-                "INSERT INTO crash_record (id, run, session, treatment, name, started_at, pgdyno_version, host, storage,
+        self.add_record(
+            "add crash tests",
+            &record,
+            what,
+            "there are some of that name",
+            |transaction| {
+                transaction.execute(
+                    "INSERT INTO crash_record (id, run, session, treatment, name, started_at, \
+                     pgdyno_version, host, storage,
                                            outcome)
                  VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING",
-                params![
-                    crash.id,
-                    crash.run,
-                    session.map(|s| s.0),
-                    crash.treatment,
-                    crash.name,
-                    crash.started_at.0,
-                    crash.pgdyno_version,
-                    host,
-                    storage,
-                    outcome
-                ],
-            )
-        })
+                    params![
+                        crash.id,
+                        crash.run,
+                        session.map(|s| s.0),
+                        crash.treatment,
+                        crash.name,
+                        crash.started_at.0,
+                        crash.pgdyno_version,
+                        host,
+                        storage,
+                        outcome
+                    ],
+                )
+            },
+        )
     }
 
-    /// All crash tests, newest first.
+    /// Returns all crash tests, newest first.
     ///
     /// # Errors
     /// [`StoreError::Sqlite`].
     pub fn crashes(&self) -> Result<Vec<CrashSummary>, StoreError> {
         self.rows(
             "list the crash tests",
-            "SELECT id, name, run, started_at, verdict, complete FROM crash_record ORDER BY started_at DESC, rowid DESC",
+            "SELECT id, name, run, started_at, verdict, complete FROM crash_record \
+             ORDER BY started_at DESC, rowid DESC",
             params![],
             |row| {
                 Ok(CrashSummary {
@@ -93,7 +101,7 @@ impl Store {
         )
     }
 
-    /// One, whole.
+    /// Returns the crash tests of that name, whole.
     ///
     /// # Errors
     /// [`StoreError::UnknownRun`] for a name that is none's; [`StoreError::Damaged`];
@@ -109,14 +117,15 @@ impl Store {
         }
     }
 
-    /// Those of a run, in the order of recording.
+    /// Returns the crash tests of a run, in the order of recording.
     ///
     /// # Errors
     /// [`StoreError::Sqlite`] or [`StoreError::Corrupt`].
     pub fn crashes_of(&self, run: &str) -> Result<Vec<CrashRecord>, StoreError> {
         let sql = format!("{SELECT} WHERE run = ? ORDER BY rowid");
         let rows = self.rows("read a run's crash tests", &sql, [run], raw)?;
-        // SQLite takes the run from the index by which it finds the rows, and no checksum covers that.
+        // SQLite takes the run from the index by which it finds the rows, and no checksum covers
+        // that.
         let of_run = |raw| Ok(CrashRecord { run: Some(run.to_owned()), ..self.crash_of(raw)? });
         rows.into_iter().map(of_run).collect()
     }
@@ -130,7 +139,8 @@ impl Store {
     }
 }
 
-const SELECT: &str = "SELECT id, run, treatment, name, started_at, pgdyno_version, host, storage, outcome FROM crash_record";
+const SELECT: &str = "SELECT id, run, treatment, name, started_at, pgdyno_version, host, storage, \
+    outcome FROM crash_record";
 
 /// A record whose JSON is still to be read.
 type Raw = (CrashRecord, [String; 3]);

@@ -1,4 +1,4 @@
-//! What can go wrong with a store.
+//! Errors of a store.
 
 use std::io;
 use std::path::PathBuf;
@@ -7,7 +7,7 @@ use pgdyno_model::units::Epoch;
 
 use super::seal::Damage;
 
-/// Why the store could not do what was asked.
+/// A store that could not do its work.
 #[derive(Debug, thiserror::Error)]
 #[allow(missing_docs, reason = "the messages say it")]
 pub enum StoreError {
@@ -27,7 +27,8 @@ pub enum StoreError {
     NotAStore { path: PathBuf, found: String },
     /// The store was written by a newer pgdyno.
     #[error(
-        "cannot open the store {}: a newer pgdyno wrote it (schema {version}; {} knows up to {known})",
+        "cannot open the store {}: a newer pgdyno wrote it (schema {version}; {} knows up to \
+         {known})",
         path.display(), env!("CARGO_PKG_VERSION")
     )]
     Newer {
@@ -39,7 +40,7 @@ pub enum StoreError {
     /// SQLite refused.
     #[error("cannot {doing} in the store {}", path.display())]
     Sqlite { doing: &'static str, path: PathBuf, source: rusqlite::Error },
-    /// What the store holds cannot be understood.
+    /// A row of the store cannot be understood.
     #[error("the store {} holds {what} that cannot be read: {found}", path.display())]
     Corrupt { path: PathBuf, what: String, found: String },
     /// Rows are not as they were stored.
@@ -64,25 +65,25 @@ pub enum StoreError {
     #[error("no run or probe is named `{name}` in the store {}", path.display())]
     UnknownRun {
         path: PathBuf,
-        /// As asked for.
+        /// Name that the user asked for.
         name: String,
         /// The most similar names there are, best first.
         nearest: Vec<String>,
     },
-    /// It is the full name of something else than a run.
+    /// The name is that of something else than a run.
     #[error("`{name}` is {kind}, and a run is wanted")]
     NotARun {
-        /// As asked for.
+        /// Name that the user asked for.
         name: String,
-        /// What it is: `a probe`.
+        /// Kind of the named record, with its article: `a probe`.
         kind: &'static str,
     },
     /// Several runs' names begin so.
     #[error("`{name}` could be any of {}: {}", candidates.len(), some(candidates))]
     AmbiguousRun {
-        /// As asked for.
+        /// Beginning of a name that the user asked for.
         name: String,
-        /// All whose names begin so, newest first.
+        /// All runs whose names begin so, newest first.
         candidates: Vec<String>,
     },
     /// `latest` was given where something is removed.
@@ -108,11 +109,11 @@ pub enum StoreError {
     Differs {
         id: String,
         path: PathBuf,
-        /// The file that it was to be taken from.
+        /// File that the record was to be taken from.
         from: PathBuf,
-        /// In what the two differ.
+        /// Kinds of content in which the two differ.
         parts: Vec<&'static str>,
-        /// Other records of `from` of which that is so, too.
+        /// Other records of `from` that differ, too.
         others: Vec<String>,
     },
     /// Another process began to work on the run, or changed it, meanwhile.
@@ -132,7 +133,7 @@ pub enum StoreError {
 }
 
 impl StoreError {
-    /// What the user can do about it, where there is something.
+    /// Returns advice, where there is some.
     pub fn help(&self) -> Option<String> {
         let help = match self {
             Self::Io { .. } => "name a place that you may write to with `--store FILE`",
@@ -165,8 +166,9 @@ impl StoreError {
             Self::Exists { .. } => "name another file: no file is overwritten",
             Self::SharedFolder { .. } => "name a file in a folder that only root may write to",
             Self::Differs { .. } => {
-                "nothing was written; a run that was thinned or continued since is other content. Remove \
-                 the older one (`pgdyno rm`), or take the others without it: `pgdyno import FILE ID…`"
+                "nothing was written; a run that was thinned or continued since is other content. \
+                 Remove the older one (`pgdyno rm`), or take the others without it: `pgdyno import \
+                 FILE ID…`"
             }
             Self::AtWork { .. } => "nothing was changed; wait until the other process is done",
             Self::SessionOpen { pid, host, .. } => {

@@ -10,22 +10,22 @@ use super::{Store, StoreError, seal};
 /// An imported run in a list.
 #[derive(Clone, Debug, PartialEq, serde::Serialize)]
 pub struct ImportSummary {
-    /// Its name.
+    /// Name of the imported run.
     pub id: String,
     /// Always `imported`.
     pub provenance: Provenance,
-    /// The report's file, as it was named.
+    /// File of the report, as it was named.
     pub source: String,
-    /// When it was imported.
+    /// When the report was imported.
     #[serde(serialize_with = "pgdyno_model::format::as_text")]
     pub imported_at: Epoch,
-    /// What was recognised in it, in words.
+    /// Description of the figures that were recognised in the report.
     pub holds: String,
 }
 
 impl Store {
-    /// Adds what was recognised in a report; the name under which it is kept. The same figures of
-    /// the same file are kept once.
+    /// Adds the figures that were recognised in a report, and returns the name under which they are
+    /// kept. Equal figures of one file are kept once.
     ///
     /// # Errors
     /// [`StoreError::Unstorable`] for figures that could not be read back; [`StoreError::Sqlite`]
@@ -44,7 +44,8 @@ impl Store {
         }
         self.write("add an imported run", |transaction| {
             transaction.execute(
-                "INSERT INTO imported_run (id, source, sha256, imported_at, pgdyno_version, recognised)
+                "INSERT INTO imported_run (id, source, sha256, imported_at, pgdyno_version, \
+                     recognised)
                  VALUES (?, ?, ?, ?, ?, ?)",
                 params![
                     import.id,
@@ -60,7 +61,7 @@ impl Store {
         Ok(import.id.clone())
     }
 
-    /// All imported runs, newest first.
+    /// Returns all imported runs, newest first.
     ///
     /// # Errors
     /// [`StoreError::Sqlite`] or [`StoreError::Corrupt`].
@@ -74,7 +75,7 @@ impl Store {
         ids.into_iter().map(summary).collect()
     }
 
-    /// All imported runs' names, newest first.
+    /// Returns the names of all imported runs, newest first.
     pub(super) fn import_ids(&self) -> Result<Vec<String>, StoreError> {
         self.rows(
             "list the imported runs",
@@ -84,7 +85,7 @@ impl Store {
         )
     }
 
-    /// One imported run, whole.
+    /// Returns one imported run, whole.
     ///
     /// # Errors
     /// [`StoreError::UnknownRun`] for a name that is no imported run's; [`StoreError::Damaged`];
@@ -92,7 +93,8 @@ impl Store {
     pub fn import(&self, id: &str) -> Result<ImportedRun, StoreError> {
         let rows = self.rows(
             "read an imported run",
-            "SELECT source, sha256, imported_at, pgdyno_version, recognised FROM imported_run WHERE id = ?",
+            "SELECT source, sha256, imported_at, pgdyno_version, recognised FROM imported_run \
+             WHERE id = ?",
             [id],
             |row| {
                 let texts: [String; 4] = [row.get(0)?, row.get(1)?, row.get(3)?, row.get(4)?];

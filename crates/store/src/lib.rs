@@ -8,8 +8,8 @@
 //! `synchronous = EXTRA` also syncs the folder after the journal's removal, so that a stored trial
 //! stays stored through a power loss.
 //!
-//! An open session is held by a lock of the operating system (`session_lock`), so that a store may be
-//! shared by machines: only a lock tells whether a process works on a run.
+//! An open session is held by a lock of the operating system (`session_lock`), so that a store may
+//! be shared by machines: only a lock tells whether a process works on a run.
 //!
 //! Every row is sealed with a checksum when it is written (`seal`) and checked when its figures are
 //! read. A file may come from elsewhere: SQLite is told to trust nothing in it, its schema must be

@@ -17,16 +17,16 @@ use super::{SessionId, Store, StoreError};
 /// A run in a list.
 #[derive(Clone, Debug, PartialEq, serde::Serialize)]
 pub struct RunSummary {
-    /// Its name.
+    /// Name of the run.
     pub id: String,
-    /// The recipe's or the file's name.
+    /// Name of the recipe or of the experiment file.
     pub recipe: String,
-    /// The question it answers.
+    /// Question that the run answers.
     pub question: Option<String>,
-    /// When it began.
+    /// When the run began.
     #[serde(serialize_with = "pgdyno_model::format::as_text")]
     pub started_at: Epoch,
-    /// Where it stands.
+    /// State of the run, by its trials and sessions.
     pub state: RunState,
     /// Planned trials that are completed (count).
     pub trials_done: u32,
@@ -36,20 +36,20 @@ pub struct RunSummary {
     pub attempts_failed: u32,
     /// Treatments whose crash tests were asked for and are not done to the end (count).
     pub not_crashed: u32,
-    /// Whether `pgdyno pgbench --store` stored it.
+    /// Whether `pgdyno pgbench --store` stored the run.
     pub ad_hoc: bool,
-    /// Machines that its sessions ran on, by name, or as `--hosts` named the machine; those of
-    /// earlier versions have none.
+    /// Machines that the run's sessions ran on, by name, or as `--hosts` named the machine.
+    /// Sessions of earlier versions name none.
     pub hosts: Vec<String>,
 }
 
-/// A run in a list, and what names its content.
+/// A run in a list, with the checksum of its content.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ListedRun {
     /// The run.
     pub summary: RunSummary,
-    /// Head of its chain of checksums, in hexadecimal digits: it changes whenever something is
-    /// added to the run. None for a run from before there were checksums.
+    /// Head of the run's chain of checksums, in hexadecimal digits: it changes whenever something
+    /// is added to the run. None for a run from before there were checksums.
     pub head: Option<String>,
 }
 
@@ -79,15 +79,20 @@ impl Store {
         let rows = self.rows(
             "list the runs",
             "SELECT id, recipe, question, started_at,
-                    coalesce((SELECT trials_planned FROM run_extension WHERE run = run.id ORDER BY id DESC LIMIT 1), trials_planned),
-                    (SELECT count(DISTINCT ordinal) FROM trial WHERE run = run.id AND failure IS NULL),
+                    coalesce((SELECT trials_planned FROM run_extension WHERE run = run.id \
+                        ORDER BY id DESC LIMIT 1), trials_planned),
+                    (SELECT count(DISTINCT ordinal) FROM trial \
+                        WHERE run = run.id AND failure IS NULL),
                     (SELECT count(*) FROM trial WHERE run = run.id AND failure IS NOT NULL),
-                    (SELECT e.state FROM session s JOIN session_end e ON e.session = s.id WHERE s.run = run.id
+                    (SELECT e.state FROM session s JOIN session_end e ON e.session = s.id \
+                        WHERE s.run = run.id
                      ORDER BY s.id DESC LIMIT 1),
-                    (SELECT hex(head) FROM seal WHERE chain = run.id ORDER BY position DESC LIMIT 1),
+                    (SELECT hex(head) FROM seal WHERE chain = run.id \
+                        ORDER BY position DESC LIMIT 1),
                     experiment = '',
                     (SELECT json_group_array(DISTINCT json_extract(host, '$.name')) FROM session
-                     WHERE run = run.id AND json_valid(host) AND json_type(host, '$.name') = 'text'),
+                     WHERE run = run.id AND json_valid(host) \
+                         AND json_type(host, '$.name') = 'text'),
                     max(0, coalesce(json_array_length(plan, '$.crashed'), 0) -
                         (SELECT count(DISTINCT treatment) FROM crash_record
                          WHERE run = run.id AND json_extract(outcome, '$.complete'))),
@@ -140,13 +145,18 @@ impl Store {
     pub fn state(&self, run: &str) -> Result<RunState, StoreError> {
         let rows = self.rows(
             "read a run's state",
-            "SELECT coalesce((SELECT trials_planned FROM run_extension WHERE run = run.id ORDER BY id DESC LIMIT 1), trials_planned),
-                    (SELECT count(DISTINCT ordinal) FROM trial WHERE run = run.id AND failure IS NULL),
-                    (SELECT e.state FROM session s JOIN session_end e ON e.session = s.id WHERE s.run = run.id
+            "SELECT coalesce((SELECT trials_planned FROM run_extension WHERE run = run.id \
+                 ORDER BY id DESC LIMIT 1), trials_planned),
+                    (SELECT count(DISTINCT ordinal) FROM trial \
+                        WHERE run = run.id AND failure IS NULL),
+                    (SELECT e.state FROM session s JOIN session_end e ON e.session = s.id \
+                        WHERE s.run = run.id
                      ORDER BY s.id DESC LIMIT 1)
              FROM run WHERE id = ?",
             [run],
-            |row| Ok((row.get::<_, u64>(0)?, row.get::<_, u64>(1)?, row.get::<_, Option<String>>(2)?)),
+            |row| {
+                Ok((row.get::<_, u64>(0)?, row.get::<_, u64>(1)?, row.get::<_, Option<String>>(2)?))
+            },
         )?;
         let Some((planned, done, end)) = rows.into_iter().next() else {
             return Err(self.unknown(run)?);
@@ -163,8 +173,10 @@ impl Store {
         const LAST: &str =
             "SELECT coalesce((SELECT max(id) FROM removal), 0), coalesce(max(rowid), 0) FROM run";
         // Treatments of one plan were written alike, so that equal ones are equal as text.
-        const EQUAL: &str = "SELECT started_at, id FROM run WHERE rowid > ? AND json_valid(plan) AND
-            (SELECT count(*) > count(DISTINCT json_remove(value, '$.levels')) FROM json_each(plan, '$.treatments'))";
+        const EQUAL: &str =
+            "SELECT started_at, id FROM run WHERE rowid > ? AND json_valid(plan) AND
+            (SELECT count(*) > count(DISTINCT json_remove(value, '$.levels')) \
+             FROM json_each(plan, '$.treatments'))";
         let mut known = self.equal_treatments.borrow_mut();
         let last = self.rows("look for new runs", LAST, params![], |row| {
             Ok((row.get(0)?, row.get::<_, i64>(1)?))

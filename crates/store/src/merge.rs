@@ -36,7 +36,7 @@ pub struct Imported {
 pub struct Merged {
     /// File of the store that holds all records now.
     pub store: String,
-    /// What came from each file, in the order in which they were named.
+    /// Results by source, in the order in which the files were named.
     pub sources: Vec<Imported>,
 }
 
@@ -202,12 +202,12 @@ impl<'a> Merge<'a> {
     }
 }
 
-/// What is known of a record's id.
+/// An earlier record of one id, beside the one to be added.
 enum Found {
     Nothing,
-    /// The same record.
+    /// An equal record.
     Same,
-    /// Another one: [`StoreError::Differs`].
+    /// A record with other content: [`StoreError::Differs`].
     Other(StoreError),
 }
 

@@ -5,7 +5,7 @@ use rusqlite::params;
 
 use super::{Store, StoreError};
 
-/// What a name means.
+/// The record that a name stands for.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Stored {
     /// The run of that full name.
@@ -19,14 +19,14 @@ pub enum Stored {
 }
 
 impl Stored {
-    /// The full name.
+    /// Returns the full name.
     pub fn id(&self) -> &str {
         match self {
             Self::Run(id) | Self::Probe(id) | Self::Crash(id) | Self::Imported(id) => id,
         }
     }
 
-    /// What it is: `run`, `probe`, `crash test` or `import`.
+    /// Returns the kind of the record: `run`, `probe`, `crash test` or `import`.
     pub fn kind(&self) -> &'static str {
         match self {
             Self::Run(_) => "run",
@@ -36,7 +36,7 @@ impl Stored {
         }
     }
 
-    /// What it is, with its article.
+    /// Returns the kind of the record with its article, for a sentence.
     fn with_article(&self) -> &'static str {
         match self {
             Self::Run(_) => "a run",
@@ -48,8 +48,8 @@ impl Stored {
 }
 
 impl Store {
-    /// The run, the probe, the crash tests or the imported run that `name` means: `latest` (of the
-    /// runs), a full name, or the beginning of one.
+    /// Returns the record that `name` stands for: `latest` (of the runs), a full name, or the
+    /// beginning of one.
     ///
     /// # Errors
     /// As [`Store::resolve`].
@@ -74,8 +74,9 @@ impl Store {
         }
     }
 
-    /// The full name of the run that `name` means: `latest`, a full name, or the beginning of one.
-    /// A full name always wins over a beginning, also that of something else: then no run is meant.
+    /// Returns the full name of the run that `name` stands for: `latest`, a full name, or the
+    /// beginning of one. A full name always wins over a beginning. If it is that of another kind of
+    /// record, it stands for no run.
     ///
     /// # Errors
     /// [`StoreError::NoRuns`], [`StoreError::NotARun`], [`StoreError::UnknownRun`] with the nearest
@@ -103,7 +104,7 @@ impl Store {
         }
     }
 
-    /// Everything that is no run.
+    /// Returns all records but runs.
     fn others(&self) -> Result<Vec<Stored>, StoreError> {
         let mut others: Vec<Stored> =
             self.probes()?.into_iter().map(|probe| Stored::Probe(probe.id)).collect();
@@ -112,7 +113,7 @@ impl Store {
         Ok(others)
     }
 
-    /// All runs' names, newest first.
+    /// Returns the names of all runs, newest first.
     fn ids(&self) -> Result<Vec<String>, StoreError> {
         self.rows(
             "list the runs",
@@ -122,7 +123,7 @@ impl Store {
         )
     }
 
-    /// The error for a name that is nobody's.
+    /// Returns the error of a name that no record has.
     pub(super) fn unknown(&self, name: &str) -> Result<StoreError, StoreError> {
         let mut nearest = self.ids()?;
         nearest.extend(self.others()?.iter().map(|other| other.id().to_owned()));

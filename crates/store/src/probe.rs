@@ -10,18 +10,18 @@ use super::{SessionId, Store, StoreError};
 /// A probe in a list.
 #[derive(Clone, Debug, PartialEq, serde::Serialize)]
 pub struct ProbeSummary {
-    /// Its name.
+    /// Name of the probe.
     pub id: String,
-    /// `fsync` or `disk`.
+    /// Kind of probe: `fsync` or `disk`.
     pub kind: String,
-    /// What was probed.
+    /// Storage, directory or device that was probed.
     pub name: String,
-    /// The run that it belongs to.
+    /// Run that the probe belongs to; none if it stands by itself.
     pub run: Option<String>,
-    /// When it began.
+    /// When the probe began.
     #[serde(serialize_with = "pgdyno_model::format::as_text")]
     pub started_at: Epoch,
-    /// Whether everything was measured that was to be.
+    /// Whether all planned points were measured.
     pub complete: bool,
 }
 
@@ -42,34 +42,42 @@ impl Store {
         let result = encode(what, &probe.result)?;
         let chain = probe.run.as_deref().unwrap_or(&probe.id);
         let record = Record { chain, part: "probe_record", id: &probe.id };
-        self.add_record("add a probe", &record, what, "there is a probe of that name", |transaction| {
-            transaction.execute(
-                "INSERT INTO probe_record (id, run, session, kind, name, started_at, pgdyno_version, host, storage, result)
+        self.add_record(
+            "add a probe",
+            &record,
+            what,
+            "there is a probe of that name",
+            |transaction| {
+                transaction.execute(
+                    "INSERT INTO probe_record (id, run, session, kind, name, started_at, \
+                     pgdyno_version, host, storage, result)
                  VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING",
-                params![
-                    probe.id,
-                    probe.run,
-                    session.map(|s| s.0),
-                    probe.result.kind(),
-                    probe.name,
-                    probe.started_at.0,
-                    probe.pgdyno_version,
-                    host,
-                    storage,
-                    result
-                ],
-            )
-        })
+                    params![
+                        probe.id,
+                        probe.run,
+                        session.map(|s| s.0),
+                        probe.result.kind(),
+                        probe.name,
+                        probe.started_at.0,
+                        probe.pgdyno_version,
+                        host,
+                        storage,
+                        result
+                    ],
+                )
+            },
+        )
     }
 
-    /// All probes, newest first.
+    /// Returns all probes, newest first.
     ///
     /// # Errors
     /// [`StoreError::Sqlite`].
     pub fn probes(&self) -> Result<Vec<ProbeSummary>, StoreError> {
         self.rows(
             "list the probes",
-            "SELECT id, kind, name, run, started_at, complete FROM probe_record ORDER BY started_at DESC, rowid DESC",
+            "SELECT id, kind, name, run, started_at, complete FROM probe_record \
+             ORDER BY started_at DESC, rowid DESC",
             params![],
             |row| {
                 Ok(ProbeSummary {
@@ -84,7 +92,7 @@ impl Store {
         )
     }
 
-    /// One probe, whole.
+    /// Returns one probe, whole.
     ///
     /// # Errors
     /// [`StoreError::UnknownRun`] for a name that is no probe's; [`StoreError::Damaged`];
@@ -92,7 +100,8 @@ impl Store {
     pub fn probe(&self, id: &str) -> Result<ProbeRecord, StoreError> {
         let rows = self.rows(
             "read a probe",
-            "SELECT run, name, started_at, pgdyno_version, host, storage, result FROM probe_record WHERE id = ?",
+            "SELECT run, name, started_at, pgdyno_version, host, storage, result FROM probe_record \
+             WHERE id = ?",
             [id],
             |row| {
                 let json: [String; 3] = [row.get(4)?, row.get(5)?, row.get(6)?];

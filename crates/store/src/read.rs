@@ -16,22 +16,22 @@ use super::{Hold, SessionId, Store, StoreError};
 /// Session without an end.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OpenSession {
-    /// Its number.
+    /// Number of the session in its store.
     pub id: SessionId,
-    /// Run that it belongs to.
+    /// Run that the session belongs to.
     pub run: String,
-    /// When it began.
+    /// When the session began.
     pub started_at: Epoch,
-    /// Process that began it.
+    /// Process that began the session.
     pub owner: Owner,
     /// Name of that process's machine; none from an earlier version.
     pub host: Option<String>,
-    /// Whether a process holds it.
+    /// Whether a process holds the session.
     pub hold: Hold,
 }
 
 impl OpenSession {
-    /// The error for whoever wants the run, while this session is open.
+    /// Returns the error for a process that wants the run while this session is open.
     pub fn into_error(self) -> StoreError {
         let Self { run, started_at, owner, host, .. } = self;
         StoreError::SessionOpen { run, pid: owner.pid, host, since: started_at }
@@ -56,7 +56,8 @@ impl Store {
     pub fn run(&self, id: &str) -> Result<RunRecord, StoreError> {
         let rows = self.rows(
             "read a run",
-            "SELECT recipe, started_at, pgdyno_version, experiment, overrides, plan, folder FROM run WHERE id = ?",
+            "SELECT recipe, started_at, pgdyno_version, experiment, overrides, plan, folder \
+             FROM run WHERE id = ?",
             [id],
             |row| {
                 let json: [String; 2] = [row.get(4)?, row.get(5)?];
@@ -98,12 +99,20 @@ impl Store {
     ) -> Result<Vec<(SessionId, SessionRecord, Option<SessionEnd>)>, StoreError> {
         let rows = self.rows(
             "read a run's sessions",
-            "SELECT s.id, s.started_at, s.owner_pid, s.owner_started_ticks, s.owner_boot_id, s.host, s.storage, e.state
-             FROM session s LEFT JOIN session_end e ON e.session = s.id WHERE s.run = ? ORDER BY s.id",
+            "SELECT s.id, s.started_at, s.owner_pid, s.owner_started_ticks, s.owner_boot_id, \
+                 s.host, s.storage, e.state
+             FROM session s LEFT JOIN session_end e ON e.session = s.id WHERE s.run = ? \
+             ORDER BY s.id",
             [run],
             |row| {
                 let json = (row.get::<_, String>(5)?, row.get::<_, String>(6)?);
-                Ok((SessionId(row.get(0)?), time(row, 1)?, owner(row, 2)?, json, row.get::<_, Option<String>>(7)?))
+                Ok((
+                    SessionId(row.get(0)?),
+                    time(row, 1)?,
+                    owner(row, 2)?,
+                    json,
+                    row.get::<_, Option<String>>(7)?,
+                ))
             },
         )?;
         rows.into_iter()
@@ -125,15 +134,16 @@ impl Store {
     /// # Errors
     /// [`StoreError::Sqlite`].
     pub fn open_sessions(&self) -> Result<Vec<OpenSession>, StoreError> {
-        // Lists ask this: a machine that cannot be read is for those who read the run. Numbers alone
-        // come from an index: the machines of all sessions are many pages.
+        // Lists ask this: a machine that cannot be read is for those who read the run. Numbers
+        // alone come from an index: the machines of all sessions are many pages.
         let mut open = self.rows(
             "list the open sessions",
             "SELECT id, run, owner_pid, owner_started_ticks, owner_boot_id, started_at,
                     CASE WHEN json_valid(host) THEN json_extract(host, '$.id') END,
                     CASE WHEN json_valid(host) THEN json_extract(host, '$.name') END
              FROM session WHERE id IN (
-                 SELECT id FROM session s WHERE NOT EXISTS (SELECT 1 FROM session_end WHERE session = s.id)
+                 SELECT id FROM session s \
+                 WHERE NOT EXISTS (SELECT 1 FROM session_end WHERE session = s.id)
              ) ORDER BY id",
             params![],
             |row| {
@@ -176,8 +186,8 @@ impl Store {
         self.trial_ids(run)?.into_iter().map(|id| self.trial(id).map(|(_, trial)| trial)).collect()
     }
 
-    /// What the treatments of a run are compared by: the (block, tps) of each one's completed trials.
-    /// Nothing else of the trials is read.
+    /// Returns the block and tps of each completed trial, by treatment. It reads nothing else of
+    /// the trials.
     ///
     /// # Errors
     /// [`StoreError::Sqlite`] or [`StoreError::Corrupt`].
@@ -185,7 +195,8 @@ impl Store {
         let rows = self.rows(
             "read a run's tps",
             "SELECT treatment, block, measurement FROM trial
-             WHERE id IN (SELECT MIN(id) FROM trial WHERE run = ? AND failure IS NULL GROUP BY ordinal)
+             WHERE id IN (SELECT MIN(id) FROM trial \
+                          WHERE run = ? AND failure IS NULL GROUP BY ordinal)
                    AND measurement IS NOT NULL
              ORDER BY id",
             [run],
@@ -200,8 +211,8 @@ impl Store {
         Ok(compared)
     }
 
-    /// What identifies each attempt at a run's trials, in the order of recording: one whole trial
-    /// is large, so that the analysis reads one at a time.
+    /// Returns the row numbers of all attempts at a run's trials, in the order of recording. A
+    /// whole trial is large, so that the analysis reads one at a time by [`Self::trial`].
     pub fn trial_ids(&self, run: &str) -> Result<Vec<i64>, StoreError> {
         self.rows(
             "list a run's trials",
@@ -211,11 +222,12 @@ impl Store {
         )
     }
 
-    /// One attempt, whole, and the session that made it.
+    /// Returns one attempt, whole, and the session that made it.
     pub fn trial(&self, id: i64) -> Result<(SessionId, TrialRecord), StoreError> {
         let rows = self.rows(
             "read a trial",
-            "SELECT session, ordinal, block, treatment, repeat, started_at, measured_at, failure, measurement,
+            "SELECT session, ordinal, block, treatment, repeat, started_at, measured_at, failure, \
+                 measurement,
                     server_count, server, (SELECT text FROM server_log WHERE trial = trial.id)
              FROM trial WHERE id = ?",
             [id],
@@ -274,7 +286,7 @@ impl Store {
         Ok((session, trial))
     }
 
-    /// What the fsync probe found in a run's sessions, in order.
+    /// Returns the rates that the fsync probe measured in a run's sessions, in order.
     ///
     /// # Errors
     /// [`StoreError::Sqlite`] or [`StoreError::Corrupt`].
@@ -309,7 +321,8 @@ impl Store {
     fn read_series(&self, trial: i64, measurement: &mut Measurement) -> Result<(), StoreError> {
         let rows = self.rows(
             "read a trial's series",
-            "SELECT s.t_s, s.length_s, s.transactions, s.failed, s.latency_us_p50, s.latency_us_p95, s.latency_us_p99,
+            "SELECT s.t_s, s.length_s, s.transactions, s.failed, s.latency_us_p50, \
+                 s.latency_us_p95, s.latency_us_p99,
                     s.latency_us_max, h.counts, c.done
              FROM second s LEFT JOIN second_histogram h USING (trial, t_s)
              LEFT JOIN second_command c USING (trial, t_s) WHERE trial = ? ORDER BY t_s",
@@ -405,7 +418,8 @@ impl Store {
                 let columns = self.json("a telemetry table's columns", &columns)?;
                 let rows = self.rows(
                     "read telemetry",
-                    "SELECT position, t_s, readings FROM sample WHERE telemetry = ? ORDER BY position",
+                    "SELECT position, t_s, readings FROM sample WHERE telemetry = ? \
+                     ORDER BY position",
                     [id],
                     |row| Ok((row.get(0)?, row.get(1)?, row.get::<_, String>(2)?)),
                 )?;

@@ -21,12 +21,12 @@ pub struct SessionId(pub(super) i64);
 /// Whether a process holds an open session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Hold {
-    /// Its lock is taken, or cannot be looked at.
+    /// The session's lock is taken, or cannot be looked at.
     Held,
-    /// Its lock is free: the process is gone, or this is a copy of the store.
+    /// The session's lock is free: its process is gone, or this is a copy of the store.
     Free,
-    /// It has no lock. An earlier version began it, or a machine without an id: only its process
-    /// tells.
+    /// The session has no lock. An earlier version began it, or a machine without an id: only its
+    /// process tells.
     Unknown,
 }
 

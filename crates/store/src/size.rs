@@ -1,4 +1,4 @@
-//! What takes the room in a store.
+//! The room that a store takes, by content and by record.
 
 use std::collections::BTreeMap;
 
@@ -14,7 +14,7 @@ pub struct StoreSize {
     pub store: String,
     /// Size of the file (bytes).
     pub bytes: u64,
-    /// What takes it, the largest first. They add up to `bytes`.
+    /// Room by kind of content, the largest first. The sum is `bytes`.
     pub contents: Vec<ContentSize>,
     /// Records, the largest first.
     pub records: Vec<RecordSize>,
@@ -34,11 +34,11 @@ pub struct ContentSize {
 /// One run, or a probe, crash test or import by itself.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
 pub struct RecordSize {
-    /// Id.
+    /// Id of the record.
     pub id: String,
-    /// `run`, `probe`, `crash test` or `import`.
+    /// Kind of record: `run`, `probe`, `crash test` or `import`.
     pub kind: &'static str,
-    /// Its values as they are stored, without the file's overhead (bytes).
+    /// Sum of the values as they are stored, without the file's overhead (bytes).
     pub bytes: u64,
     /// The part of `bytes` that `pgdyno store thin` would reduce: telemetry and the latencies of
     /// each second.
@@ -46,7 +46,7 @@ pub struct RecordSize {
 }
 
 impl Store {
-    /// Measures what takes the room.
+    /// Measures the room that the store takes.
     ///
     /// # Errors
     /// [`StoreError::Sqlite`].

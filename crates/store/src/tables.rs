@@ -11,7 +11,7 @@ pub(super) struct Table {
     /// Condition on the rows of the record `?1`: a run with all of its trials, probes and crash
     /// tests, or one of the others by itself.
     pub(super) of_record: &'static str,
-    /// What takes the room, for `pgdyno store size`.
+    /// Kind of content in `pgdyno store size`.
     pub(super) content: &'static str,
 }
 
@@ -58,7 +58,7 @@ pub(super) const TABLES: &[Table] = &[
     table!("imported_run", "id = ?1", "imports"),
 ];
 
-/// What numbers the rows of a table.
+/// Kinds of row numbers, each counted by itself in a store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Numbers {
     Session,
@@ -79,7 +79,8 @@ impl Numbers {
         (Self::FsyncRate, "fsync_rate"),
     ];
 
-    /// What a column of `table` numbers; none for a column that holds something else.
+    /// Returns the kind of row number in a column of `table`; none for a column that holds
+    /// something else.
     fn of_column(table: &str, column: &str) -> Option<Self> {
         match (table, column) {
             (_, "session") => Some(Self::Session),
@@ -90,7 +91,7 @@ impl Numbers {
         }
     }
 
-    /// What the keys of the seals of a table are; none where they are names.
+    /// Returns the kind of row number that keys the seals of a table; none where names do.
     pub(super) fn of_seal(part: &str) -> Option<Self> {
         match part {
             "second" | "second_histogram" | "second_command" | "histogram" | "setting"
@@ -101,7 +102,7 @@ impl Numbers {
     }
 }
 
-/// A column, and what it numbers.
+/// A column, and the kind of row number that it holds.
 #[derive(Debug)]
 pub(super) struct Column {
     pub(super) name: String,

@@ -16,7 +16,7 @@ use super::{Store, StoreError, seal};
 /// Seconds between the samples of telemetry that stay, unless the user names another number.
 pub const DEFAULT_EVERY_S: u32 = 60;
 
-/// What a thinning removes, or removed.
+/// Details that a thinning removes, or removed.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Thinning {
@@ -42,7 +42,7 @@ impl Thinning {
 }
 
 impl Store {
-    /// What thinning `run` would remove; nothing is changed.
+    /// Counts the details that thinning `run` would remove; changes nothing.
     ///
     /// # Errors
     /// [`StoreError::SessionOpen`]; [`StoreError::Damaged`]; [`StoreError::Sqlite`] or

@@ -26,8 +26,8 @@ pub struct Verification {
 pub struct CheckedRecord {
     /// Name.
     pub id: String,
-    /// `run`, `probe`, `crash test` or `import`; `removals` for the list of what `pgdyno rm` removed;
-    /// `missing` if only its checksums are left.
+    /// `run`, `probe`, `crash test` or `import`; `removals` for the list of what `pgdyno rm`
+    /// removed; `missing` if only its checksums are left.
     pub kind: &'static str,
     /// Result of the check.
     pub state: RecordState,
@@ -135,7 +135,8 @@ impl Store {
     pub(super) fn chain_of(&self, id: &str) -> Result<String, StoreError> {
         let runs: Vec<Option<String>> = self.rows(
             "find a record's run",
-            "SELECT run FROM probe_record WHERE id = ?1 UNION ALL SELECT run FROM crash_record WHERE id = ?1",
+            "SELECT run FROM probe_record WHERE id = ?1 UNION ALL SELECT run FROM crash_record \
+             WHERE id = ?1",
             [id],
             |row| row.get(0),
         )?;
@@ -166,7 +167,7 @@ impl Store {
         Ok(all)
     }
 
-    /// What SQLite finds wrong with the file.
+    /// Returns the faults that SQLite finds in the file.
     fn check_file(&self) -> Vec<String> {
         let found = self.rows("check the file", "PRAGMA integrity_check(20)", params![], |row| {
             row.get::<_, String>(0)

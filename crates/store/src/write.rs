@@ -80,9 +80,19 @@ impl Store {
         let record = Record { chain: &run.id, part: "run", id: &run.id };
         self.add_record("add a run", &record, what, "there is a run of that name", |transaction| {
             transaction.execute(
-                "INSERT INTO run (id, recipe, started_at, pgdyno_version, experiment, overrides, plan, folder)
+                "INSERT INTO run (id, recipe, started_at, pgdyno_version, experiment, overrides, \
+                     plan, folder)
                  VALUES (?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING",
-                params![run.id, run.recipe, run.started_at.0, run.pgdyno_version, run.experiment, overrides, plan, run.folder],
+                params![
+                    run.id,
+                    run.recipe,
+                    run.started_at.0,
+                    run.pgdyno_version,
+                    run.experiment,
+                    overrides,
+                    plan,
+                    run.folder
+                ],
             )
         })
     }
@@ -129,7 +139,8 @@ impl Store {
         let (path, dead) = (self.path.clone(), self.dead.clone());
         let mut locks = std::mem::take(&mut self.locks);
         let begun = self.in_transaction("add a session", |transaction| {
-            // Two processes may resume one run at the same moment: the transaction decides which does.
+            // Two processes may resume one run at the same moment: the transaction decides which
+            // does.
             for open in open_sessions_of(transaction, run).map_err(&failed)? {
                 if !dead.contains(&open) {
                     return Err(at_work());
@@ -139,9 +150,18 @@ impl Store {
             let owner = &session.owner;
             let insert = || {
                 transaction.execute(
-                    "INSERT INTO session (run, started_at, owner_pid, owner_started_ticks, owner_boot_id, host, storage)
+                    "INSERT INTO session (run, started_at, owner_pid, owner_started_ticks, \
+                         owner_boot_id, host, storage)
                      VALUES (?, ?, ?, ?, ?, ?, ?)",
-                    params![run, session.started_at.0, owner.pid, owner.started_ticks, owner.boot_id, host, storage],
+                    params![
+                        run,
+                        session.started_at.0,
+                        owner.pid,
+                        owner.started_ticks,
+                        owner.boot_id,
+                        host,
+                        storage
+                    ],
                 )?;
                 let id = transaction.last_insert_rowid();
                 seal::add(transaction, run, "session", id)?;
@@ -188,9 +208,11 @@ impl Store {
 
         self.write("add a trial", |transaction| {
             transaction.execute(
-                "INSERT INTO trial (run, session, ordinal, block, treatment, repeat, started_at, measured_at, failure,
+                "INSERT INTO trial (run, session, ordinal, block, treatment, repeat, started_at, \
+                     measured_at, failure,
                                     measurement, server_count, server)
-                 VALUES (:run, :session, :ordinal, :block, :treatment, :repeat, :started_at, :measured_at, :failure,
+                 VALUES (:run, :session, :ordinal, :block, :treatment, :repeat, :started_at, \
+                     :measured_at, :failure,
                          :measurement, :server_count, :server)",
                 named_params! {
                     ":run": run,
@@ -213,7 +235,8 @@ impl Store {
                 add_histograms(transaction, id, measurement)?;
             }
             if let Some(server) = &trial.server {
-                let mut add = transaction.prepare("INSERT INTO setting VALUES (?, ?, ?, ?, ?, ?)")?;
+                let mut add =
+                    transaction.prepare("INSERT INTO setting VALUES (?, ?, ?, ?, ?, ?)")?;
                 for (position, s) in (0_i64..).zip(&server.settings) {
                     add.execute(params![id, position, s.name, s.value, s.unit, s.source])?;
                 }
@@ -221,7 +244,8 @@ impl Store {
             for table in &trial.telemetry {
                 add_telemetry(transaction, id, table)?;
             }
-            transaction.execute("INSERT INTO server_log VALUES (?, ?)", params![id, trial.server_log])?;
+            transaction
+                .execute("INSERT INTO server_log VALUES (?, ?)", params![id, trial.server_log])?;
             seal::add_trial(transaction, run, id)
         })
     }
@@ -240,7 +264,8 @@ impl Store {
         encode(what, rate)?;
         self.write("add an fsync rate", |transaction| {
             transaction.execute(
-                "INSERT INTO fsync_rate (run, session, storage, method, block_bytes, flushes, seconds, measured_at,
+                "INSERT INTO fsync_rate (run, session, storage, method, block_bytes, flushes, \
+                     seconds, measured_at,
                                          latency_us_p50, latency_us_p99, latency_us_max, v2)
                  VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
                 params![
@@ -283,7 +308,8 @@ fn end(
 ) -> rusqlite::Result<()> {
     let state: &str = state.into();
     let added = transaction.execute(
-        "INSERT INTO session_end (session, ended_at, state) VALUES (?, ?, ?) ON CONFLICT DO NOTHING",
+        "INSERT INTO session_end (session, ended_at, state) VALUES (?, ?, ?) \
+         ON CONFLICT DO NOTHING",
         params![session.0, Epoch::from_time(std::time::SystemTime::now()).0, state],
     )?;
     if added == 0 {
@@ -389,7 +415,7 @@ fn add_telemetry(transaction: &Transaction<'_>, trial: i64, table: &Table) -> ru
     Ok(())
 }
 
-/// `value` as JSON that is known to read back: a NaN, for one, would not.
+/// Returns `value` as JSON that is known to read back: a NaN, for one, would not.
 pub(super) fn encode<T: Serialize + DeserializeOwned>(
     what: impl Fn() -> String,
     value: &T,
@@ -401,7 +427,7 @@ pub(super) fn encode<T: Serialize + DeserializeOwned>(
     Ok(json)
 }
 
-/// The same, with the array `field` emptied.
+/// Returns [`encode`]'s JSON with the array `field` emptied.
 fn encode_without<T: Serialize + DeserializeOwned>(
     what: impl Fn() -> String,
     value: &T,

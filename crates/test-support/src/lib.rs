@@ -12,8 +12,8 @@
 //! - [`Interval`]: a median of ratios with its interval, for benches.
 //! - [`quick_install`]: a PostgreSQL whose `initdb` copies what it made before.
 //! - [`RELEASE_MOUNTS`]: how a mount namespace of a test lets go of other tests' mounts.
-//! - [`write_program`], [`wrap_postgres`]: a program that can be run at once; PostgreSQL's with another
-//!   `postgres`.
+//! - [`write_program`], [`wrap_postgres`]: a program that can be run at once; PostgreSQL's with
+//!   another `postgres`.
 //! - [`beneath()`]: a filesystem beneath that of a storage.
 //! - [`small_workload()`]: a workload that is loaded in no time.
 //! - [`Tmpfs`]: a filesystem in memory, with mount options of the test's choice.

@@ -20,7 +20,8 @@ UPDATE accounts SET abalance = abalance + :delta WHERE aid = :aid;
 SELECT abalance FROM accounts WHERE aid = :aid;
 UPDATE tellers SET tbalance = tbalance + :delta WHERE tid = :tid;
 UPDATE branches SET bbalance = bbalance + :delta WHERE bid = :bid;
-INSERT INTO history (tid, bid, aid, delta, mtime) VALUES (:tid, :bid, :aid, :delta, CURRENT_TIMESTAMP);
+INSERT INTO history (tid, bid, aid, delta, mtime) \
+    VALUES (:tid, :bid, :aid, :delta, CURRENT_TIMESTAMP);
 END;
 ";
 

@@ -98,10 +98,18 @@ impl Pooler {
         // Since 1.21 it keeps track of prepared statements itself.
         let prepared = if keeps_prepared(program) { "max_prepared_statements = 50\n" } else { "" };
         let config = format!(
-            "[databases]\nshop = host={} port={behind} dbname=shop pool_size=8\npostgres = {to} pool_size=2\nsession = {to} pool_mode=session pool_size=8\n\
-             [pgbouncer]\nlisten_addr = 127.0.0.1\nlisten_port = {port}\nunix_socket_dir =\n\
-             pool_mode = transaction\nauth_type = scram-sha-256\nauth_file = {}\nmax_client_conn = 100\n\
-             client_tls_sslmode = allow\nclient_tls_cert_file = {}\nclient_tls_key_file = {}\n{prepared}{lines}",
+            "[databases]\n\
+             shop = host={} port={behind} dbname=shop pool_size=8\n\
+             postgres = {to} pool_size=2\n\
+             session = {to} pool_mode=session pool_size=8\n\
+             [pgbouncer]\n\
+             listen_addr = 127.0.0.1\nlisten_port = {port}\nunix_socket_dir =\n\
+             pool_mode = transaction\nauth_type = scram-sha-256\n\
+             auth_file = {}\nmax_client_conn = 100\n\
+             client_tls_sslmode = allow\n\
+             client_tls_cert_file = {}\n\
+             client_tls_key_file = {}\n\
+             {prepared}{lines}",
             directory.display(),
             path("users"),
             path("cert"),

@@ -13,8 +13,8 @@ use crate::program::write_program;
 use crate::scratch::Scratch;
 
 /// Copies what an earlier call with the same options made, sets the password, and flushes what
-/// `initdb` would. It runs in earnest for another account, with a `PATH` that lacks `cp` or `flock`,
-/// and if the log gets a directory of its own.
+/// `initdb` would. It runs in earnest for another account, with a `PATH` that lacks `cp` or
+/// `flock`, and if the log gets a directory of its own.
 const INITDB: &str = r##"set -eu
 [ "${1-}" = -D ] && [ -w "$templates" ] && command -v cp > /dev/null && command -v flock > /dev/null ||
     exec "$real/initdb" "$@"

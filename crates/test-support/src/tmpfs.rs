@@ -4,7 +4,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// A filesystem that is unmounted when it goes out of scope. Mounting needs root: [`crate::is_root`].
+/// A filesystem that is unmounted when it goes out of scope. Mounting needs root:
+/// [`crate::is_root`].
 #[derive(Debug)]
 pub struct Tmpfs(pub PathBuf);
 

@@ -1,4 +1,4 @@
-//! What a storage stack leaves on the machine.
+//! Traces of a storage stack on the machine.
 
 use std::fs;
 use std::path::Path;

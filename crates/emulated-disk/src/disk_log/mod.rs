@@ -6,7 +6,7 @@
 //!
 //! ```text
 //! {"pgdyno-disk-log":1,"size":1363148800}
-//! {"write":{"n":1,"t":81234567,"offset":8192,"length":8192,"hash":"9f86d081884c7d659a2feaa0c55ad015"}}
+//! {"write":{"n":1,"t":81234567,"offset":8192,"length":8192,"hash":"9f86d0…"}}
 //! …8,192 bytes…
 //! {"flush":{"n":2,"t":81299999,"covers":1,"done":true}}
 //! {"write":{"n":3,"t":81310000,"offset":65536,"length":8192,"hash":"9f86d0…","at":146}}

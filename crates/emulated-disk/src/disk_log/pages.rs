@@ -12,11 +12,11 @@ use crate::rule::Content;
 /// A page of PostgreSQL's in a write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LoggedPage {
-    /// What it is.
+    /// Kind of the page.
     pub content: Content,
-    /// Where it lies on the disk (bytes).
+    /// Offset of the page on the disk (bytes).
     pub offset: u64,
-    /// Its WAL position (an LSN): of a data page that of its last change, of a page of WAL its own.
+    /// WAL position (LSN): that of a data page's last change, or where a page of WAL begins.
     pub position: u64,
 }
 

@@ -10,34 +10,35 @@ use super::record::{DataPlace, DiskEvent, EventKind, Head, Line, VERSION};
 #[derive(Debug, thiserror::Error)]
 #[allow(missing_docs, reason = "the messages say it")]
 pub enum LogError {
-    /// The file, or what is made of it, cannot be read or written.
+    /// The log, or a file made from it, cannot be read or written.
     #[error("cannot {what} {}", path.display())]
     Io {
-        /// What was attempted, as a verb.
+        /// The attempt, as a verb for the message.
         what: &'static str,
         path: PathBuf,
         source: io::Error,
     },
-    /// The file is something else.
+    /// The file is no disk log.
     #[error("{} is no log of an emulated disk", path.display())]
     NotALog { path: PathBuf },
-    /// Another version of pgdyno wrote it.
+    /// Another version of pgdyno wrote the log.
     #[error(
-        "the disk log {} has version {found} of the format, and this pgdyno reads version {VERSION}",
+        "the disk log {} has version {found} of the format, and this pgdyno reads version \
+         {VERSION}",
         path.display()
     )]
     Version { path: PathBuf, found: u32 },
-    /// An image is that of another disk.
+    /// The image is one of another disk.
     #[error(
-        "{} has {found} bytes, and the disk of the log {size}: it is not the image that the log began \
-         with (help: that is `image-0` beside the log)",
+        "{} has {found} bytes, and the disk of the log {size}: it is not the image that the log \
+         began with (help: that is `image-0` beside the log)",
         image.display()
     )]
     OtherDisk {
         image: PathBuf,
-        /// Its size (bytes).
+        /// Size of the image (bytes).
         found: u64,
-        /// The size of the log's disk (bytes).
+        /// Size of the log's disk (bytes).
         size: u64,
     },
     /// A record is not as the format has it.
@@ -55,7 +56,7 @@ pub enum LogError {
 pub struct DiskLog {
     /// The disk's size (bytes).
     pub size: u64,
-    /// Its events, in order.
+    /// Events of the disk, in order.
     pub events: Vec<DiskEvent>,
 }
 
@@ -98,7 +99,7 @@ impl DiskLog {
         }
     }
 
-    /// The number of the newest event; 0 without events.
+    /// Returns the number of the newest event; 0 without events.
     pub fn newest(&self) -> u64 {
         self.events.last().map_or(0, |event| event.number)
     }

@@ -64,23 +64,23 @@ pub(crate) enum Record<'a> {
 /// An event of a log that was read.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DiskEvent {
-    /// Its number among the disk's events, from 1.
+    /// Number among the disk's events, from 1.
     pub number: u64,
-    /// When it took effect.
+    /// When the event took effect.
     pub at: MonotonicTime,
-    /// What it was.
+    /// Kind of the event, with its fields.
     pub kind: EventKind,
 }
 
-/// What an event was.
+/// A kind of event, with its fields.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[allow(missing_docs, reason = "the names say it")]
 pub enum EventKind {
     /// A write or a discard.
     Write {
-        /// Where on the disk (bytes).
+        /// Offset on the disk (bytes).
         offset: u64,
-        /// How much (bytes).
+        /// Length (bytes).
         length: u64,
         data: DataPlace,
     },

@@ -45,8 +45,8 @@ pub(crate) fn new_image(image: &Path) -> Result<File, LogError> {
 }
 
 impl DiskLog {
-    /// Writes into `file`, which is `image`, what `kept` says of each write: its first bytes, by its
-    /// number and length. The data are in the log's file, `path`.
+    /// Writes into `file`, which is `image`, the part of each write that `kept` returns for its
+    /// number and length: that many of its first bytes. The data are in the log's file, `path`.
     pub(crate) fn play(
         &self,
         path: &Path,
@@ -74,7 +74,7 @@ impl DiskLog {
     }
 }
 
-/// Says what was attempted on which file.
+/// Returns a function that turns an I/O error into that of the attempt `what` on `path`.
 pub(crate) fn failed(what: &'static str, path: &Path) -> impl FnOnce(io::Error) -> LogError {
     let path = path.to_owned();
     move |source| LogError::Io { what, path, source }

@@ -46,11 +46,11 @@ pub(super) struct Disk<M> {
 /// A flush that was asked for.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct FlushRequest {
-    /// When the request arrived.
+    /// When the flush was requested.
     pub(super) began: MonotonicTime,
-    /// The newest event by then.
+    /// Number of the newest event at that time.
     pub(super) covers: u64,
-    /// Its number among the flushes that were asked for, from 1.
+    /// Number among the requested flushes, from 1.
     pub(super) number: u64,
 }
 

@@ -27,7 +27,7 @@ fn flush_begun_at(disk: &mut Disk<Vec<u8>>, began: MonotonicTime) {
     disk.flush(request).unwrap();
 }
 
-/// What is asked of a disk, in sectors.
+/// A request to a disk, in sectors.
 #[derive(Clone, Copy, Debug)]
 enum Asked {
     Write { at: u64, length: u64 },
@@ -137,7 +137,9 @@ proptest! {
     }
 
     #[test]
-    fn an_honest_cut_leaves_exactly_what_was_flushed(all in prop::collection::vec(asked(), 0..100)) {
+    fn an_honest_cut_leaves_exactly_what_was_flushed(
+        all in prop::collection::vec(asked(), 0..100),
+    ) {
         let mut disk = disk(u64::MAX, 1, None);
         let expected = perform(&mut disk, &all);
         disk.cut(&Cut::default());

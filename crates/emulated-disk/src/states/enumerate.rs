@@ -60,8 +60,9 @@ impl Stretch {
         candidates
     }
 
-    /// Returns the states within epochs that are looked at. Of each kind, those that are `promising`
-    /// come before the others. Epochs take turns, each with its states in an order drawn by `seed`.
+    /// Returns the states within epochs that are looked at. Of each kind, those that are
+    /// `promising` come before the others. Epochs take turns, each with its states in an order
+    /// drawn by `seed`.
     pub fn within(&self, seed: u64, mut promising: impl FnMut(&State) -> bool) -> Within {
         let mut random = fastrand::Rng::with_seed(seed);
         let mut judged: HashMap<u128, Window> = HashMap::new();

@@ -144,17 +144,17 @@ impl<'a> EpochStates<'a> {
         exchanged(sum, sector, self.first(sector), before, after)
     }
 
-    /// What the sector holds in the first image.
+    /// Returns the contents of the sector in the first image.
     fn first(&self, sector: u64) -> Content {
         self.base.get(&sector).copied().unwrap_or_default()
     }
 
-    /// What the sector holds when the epoch begins.
+    /// Returns the contents of the sector when the epoch begins.
     fn at_begin(&self, sector: u64) -> Content {
         self.epoch.before.get(&sector).copied().unwrap_or_else(|| self.first(sector))
     }
 
-    /// What the sector holds right before the write at `place`.
+    /// Returns the contents of the sector right before the write at `place`.
     fn before(&self, place: usize, sector: u64) -> Content {
         let writers = self.writers.get(&sector).map(Vec::as_slice).unwrap_or_default();
         let earlier = writers.partition_point(|(writer, _)| *writer < place);

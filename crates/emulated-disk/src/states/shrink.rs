@@ -1,9 +1,9 @@
-//! What a state lacks, and the smallest part of it that still does harm.
+//! Losses of a state, and the smallest part of them that still does harm.
 
 use super::state::{State, Tear, Window};
 use super::stretch::Stretch;
 
-/// Something that a state lacks of what had been written by a cut.
+/// A write, or the end of one, that is missing from a state and had been written by a cut.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Loss {
     /// A write, by its number.
@@ -13,7 +13,7 @@ pub enum Loss {
 }
 
 impl Loss {
-    /// Returns the number of its write.
+    /// Returns the number of the write that is lost, wholly or in part.
     pub fn write(self) -> u64 {
         match self {
             Self::Write(number) | Self::End(Tear { write: number, .. }) => number,
@@ -22,7 +22,7 @@ impl Loss {
 }
 
 impl Stretch {
-    /// Returns what `state` lacks of the writes before event `until`, in their order.
+    /// Returns the losses of `state` among the writes before event `until`, in their order.
     pub fn losses(&self, state: &State, until: u64) -> Vec<Loss> {
         let loss = |number: u64| match state.torn {
             _ if number > state.newest || state.omitted.binary_search(&number).is_ok() => {
@@ -50,8 +50,8 @@ impl Stretch {
         State { newest, omitted, torn }
     }
 
-    /// Returns the cuts that leave `state`: until the first flush that covers something which it
-    /// lacks.
+    /// Returns the cuts that leave `state`. They end at the first flush that covers one of its
+    /// losses.
     pub fn window(&self, state: &State) -> Window {
         let lost = self.losses(state, u64::MAX).first().map_or(u64::MAX, |loss| loss.write());
         let is_in = |write: usize| self.writes[write].number >= lost;
@@ -64,12 +64,12 @@ impl Stretch {
     }
 }
 
-/// Returns a part of `all` that still `fails`, and does not if any one of it is left out. All of it
-/// must fail.
+/// Returns a part of `all` that still `fails`, and does not once any one element is left out. `all`
+/// itself must fail.
 ///
 /// This is delta debugging: the algorithm *ddmin* of Zeller and Hildebrandt, "Simplifying and
-/// Isolating Failure-Inducing Input", IEEE Transactions on Software Engineering 28 (2002). Where one
-/// of n is the cause it asks about 2 log2 n times.
+/// Isolating Failure-Inducing Input", IEEE Transactions on Software Engineering 28 (2002). If one
+/// of n elements is the cause, it calls `fails` about 2 log2 n times.
 ///
 /// # Errors
 /// The first of `fails`.
@@ -169,7 +169,9 @@ mod tests {
 
         #[test]
         fn a_state_is_what_lacks_its_losses(
-            newest in 0..9_u64, omitted in prop::collection::btree_set(1..9_u64, 0..4), kept in 0..8_u64,
+            newest in 0..9_u64,
+            omitted in prop::collection::btree_set(1..9_u64, 0..4),
+            kept in 0..8_u64,
         ) {
             let write = |number| StretchWrite {
                 number, sector: number * 8, contents: vec![1; 8], is_discard: false,

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-/// What a disk writes whole or not at all (bytes).
+/// Unit of a write's atomicity (bytes): a disk writes a sector whole or not at all.
 pub const SECTOR: u64 = 512;
 
 /// A state: which writes of a log lie over the image that the log began with.
@@ -19,9 +19,9 @@ pub struct State {
 /// A write of which only the first part is there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Tear {
-    /// Its number.
+    /// Number of the write.
     pub write: u64,
-    /// Its bytes that are there.
+    /// Length of the part that is there (bytes).
     pub kept: u64,
 }
 

@@ -11,13 +11,13 @@ use super::write::{Content, StretchFlush, StretchWrite};
 pub(super) struct Epoch {
     /// All writes up to this number are durable.
     pub(super) durable: u64,
-    /// The number of the flush that ends it; `u64::MAX` after the last one.
+    /// The number of the flush that ends the epoch; `u64::MAX` after the last one.
     pub(super) until: u64,
     pub(super) writes: Range<usize>,
-    /// The sum of the image at its beginning.
+    /// The sum of the image at the epoch's beginning.
     pub(super) sum: u128,
-    /// What that image holds in the sectors that the epoch's writes touch, where that differs from
-    /// the first image.
+    /// Contents of sectors in the image at the epoch's beginning, where they differ from the first
+    /// image. Only sectors that the epoch's writes touch are in it.
     pub(super) before: HashMap<u64, Content>,
 }
 
@@ -26,7 +26,7 @@ pub(super) struct Epoch {
 pub struct Stretch {
     pub(super) writes: Vec<StretchWrite>,
     pub(super) epochs: Vec<Epoch>,
-    /// What the first image holds where something was written.
+    /// Contents of the first image in the sectors that something was written to.
     pub(super) base: HashMap<u64, Content>,
 }
 

@@ -13,7 +13,7 @@ const SECTORS: u64 = 6;
 /// Every sector of a disk.
 type Bytes = Vec<Content>;
 
-/// What happens to a disk.
+/// A write or a flush.
 #[derive(Clone, Debug)]
 enum Happening {
     Write {

@@ -1,4 +1,4 @@
-//! What a log says, as far as states depend on it.
+//! Writes and flushes of a log, as far as states depend on them.
 
 /// The contents of a sector, as the first half of their SHA-256.
 pub type Content = u128;
@@ -6,9 +6,9 @@ pub type Content = u128;
 /// A write or a discard.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StretchWrite {
-    /// Its number among the disk's events.
+    /// Number among the disk's events.
     pub number: u64,
-    /// The first sector that it touches.
+    /// The first sector that the write touches.
     pub sector: u64,
     /// The contents of each sector.
     pub contents: Vec<Content>,
@@ -26,7 +26,7 @@ impl StretchWrite {
 /// A flush that was done.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct StretchFlush {
-    /// Its number among the disk's events.
+    /// Number among the disk's events.
     pub number: u64,
     /// All writes up to this number are covered.
     pub covers: u64,

@@ -25,10 +25,10 @@ use crate::account::Account;
 /// Which file or directory something is, whatever its name: device and inode number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FileIdentity {
-    /// The device number of its filesystem (`st_dev`). It may change when the filesystem is mounted
-    /// anew.
+    /// Device number of the filesystem that holds the file (`st_dev`). It may change when the
+    /// filesystem is mounted anew.
     pub device: u64,
-    /// Its inode number (`st_ino`).
+    /// Inode number (`st_ino`).
     pub inode: u64,
 }
 
@@ -49,9 +49,9 @@ impl FileIdentity {
 /// One name in a directory.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DirectoryEntry {
-    /// The name.
+    /// File name, without a path.
     pub name: OsString,
-    /// Its kind; a symbolic link is not followed.
+    /// File type; a symbolic link is not followed.
     pub kind: FileType,
 }
 
@@ -59,7 +59,7 @@ pub struct DirectoryEntry {
 #[derive(Debug)]
 pub struct Directory {
     fd: OwnedFd,
-    /// Its path, for messages.
+    /// Path that the directory was opened by, for messages.
     path: PathBuf,
 }
 
@@ -76,12 +76,12 @@ impl Directory {
         Ok(Self { fd, path: path.to_owned() })
     }
 
-    /// What messages call it: the path it was opened by. Nothing is to be looked up by it.
+    /// Returns the path that the directory was opened by, for messages. Look nothing up by it.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// Returns its device and inode number.
+    /// Returns the directory's device and inode number.
     ///
     /// # Errors
     /// fstat(2)'s.
@@ -89,8 +89,9 @@ impl Directory {
         FileIdentity::from_file(&self.fd)
     }
 
-    /// `/proc/self/fd/N`, for calls and programs that take a path only. It means this directory as
-    /// long as `self` lives, and for a child as long as the descriptor is passed on to it.
+    /// Returns `/proc/self/fd/N`, for calls and programs that take a path only. The path means this
+    /// directory as long as `self` lives, and for a child as long as the descriptor is passed on to
+    /// it.
     pub fn proc_path(&self) -> PathBuf {
         PathBuf::from(format!("/proc/self/fd/{}", self.fd.as_raw_fd()))
     }
@@ -279,7 +280,7 @@ impl Directory {
         Ok(entries)
     }
 
-    /// What `name`, directly in this directory, is; a symbolic link is not followed.
+    /// Returns the metadata of `name`, directly in this directory; a symbolic link is not followed.
     ///
     /// # Errors
     /// fstatat(2)'s.

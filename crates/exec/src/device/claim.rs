@@ -16,9 +16,9 @@ use crate::quote::quote;
 pub struct Claim {
     /// The device as it was looked at; none in a plan that has looked at no machine.
     pub looked_at: Option<BlockDevice>,
-    /// Its path.
+    /// Path by which the user named the device.
     pub device: PathBuf,
-    /// The consent of the user to overwrite it.
+    /// Consent of the user to overwrite the device.
     pub wipe: Wipe,
 }
 

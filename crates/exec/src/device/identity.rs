@@ -32,15 +32,15 @@ pub struct BlockDevice {
 /// The marks by which a person recognises a device.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Identity {
-    /// The device.
+    /// The device that the marks are of.
     pub device: BlockDevice,
-    /// Its name in `/dev/disk/by-id`, where udev made one.
+    /// Path in `/dev/disk/by-id`, where udev made one.
     pub by_id: Option<PathBuf>,
     /// The disk's model.
     pub model: Option<String>,
     /// The disk's serial number, or the first 12 hexadecimal digits of its SHA-256.
     pub serial: Option<String>,
-    /// Its size.
+    /// Size of the device.
     pub size: Bytes,
 }
 

@@ -13,9 +13,10 @@ use crate::tool::run_tool;
 
 /// Removes every signature from `device` and clears both ends, if a signature bears `label`.
 ///
-/// Until the machine is restarted it does so too if no signature is left and the label stands in
-/// the first MiB, where LVM's own programs leave it. A device that is gone, or holds nothing of
-/// pgdyno's, is left alone. `looked_at` is the device before it was written.
+/// LVM's own programs remove the signature and leave the label in the first MiB. So a label there
+/// counts too, if no signature is left and the machine was not restarted since `looked_at`, the
+/// device before it was written. A device that is gone, or holds nothing of pgdyno's, is left
+/// alone.
 ///
 /// # Errors
 /// [`StepError`]: the device is in use, or cannot be read or written.

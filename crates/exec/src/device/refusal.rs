@@ -97,7 +97,8 @@ impl SafetyError {
             Refusal::LoopUnknown { node, .. } => {
                 let name = node.file_name().unwrap_or_default().to_string_lossy();
                 Some(format!(
-                    "detach it, or make its node anew: `mknod {} b $(tr : ' ' < /sys/block/{name}/dev)`",
+                    "detach it, or make its node anew: `mknod {} b $(tr : ' ' < \
+                     /sys/block/{name}/dev)`",
                     node.display()
                 ))
             }

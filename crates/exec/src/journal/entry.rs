@@ -1,4 +1,4 @@
-//! What the journal keeps of one thing that pgdyno makes: data only.
+//! Entries of the journal, one for each thing that pgdyno makes: data only.
 
 use std::path::{Path, PathBuf};
 use std::{fmt, io};
@@ -73,23 +73,23 @@ pub enum OwnedResource {
     },
     /// Settings of a server that pgdyno does not own.
     ServerSettings {
-        /// Their name in messages; not a path of this machine.
+        /// Name of the settings in messages; not a path of this machine.
         path: PathBuf,
         /// The values to restore.
         recorded: Box<RecordedSettings>,
     },
-    /// What a run makes in a database of a server that pgdyno does not own. Each object bears the
-    /// entry's id in its comment.
+    /// Objects that a run makes in a database of a server that pgdyno does not own. Each object
+    /// bears the entry's id in its comment.
     ServerSchema {
-        /// Its name in messages; not a path of this machine.
+        /// Name of the schema in messages; not a path of this machine.
         path: PathBuf,
-        /// Where it is.
+        /// Server and schema that hold the objects.
         recorded: Box<RecordedSchema>,
     },
 }
 
 impl OwnedResource {
-    /// Where it is.
+    /// Returns the thing's path; for a setting or a server, its name in messages.
     pub fn path(&self) -> &Path {
         match self {
             Self::Cluster { path }
@@ -111,18 +111,18 @@ pub fn file_mark(id: &MadeId) -> String {
 /// One entry of the journal. A marker file holds a copy.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Entry {
-    /// Its name.
+    /// Name of the thing, and of the entry's file.
     pub id: MadeId,
     /// The thing to be made.
     pub made: OwnedResource,
     /// The process that makes it.
     pub owner: Owner,
-    /// When it was written down.
+    /// When the entry was written, before the thing was made.
     pub at: Epoch,
-    /// Its device and inode number; none before it is made, and for settings.
+    /// Device and inode number of the thing; none before it is made, and for settings.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub identity: Option<FileIdentity>,
-    /// The version of the entry's form: 0 of versions that noted no identity, now [`FORM`].
+    /// Version of the entry's form: 0 of versions that noted no identity, now [`FORM`].
     #[serde(default)]
     pub form: u8,
 }

@@ -9,7 +9,7 @@ use crate::trust::TrustError;
 #[derive(Debug, thiserror::Error)]
 #[allow(missing_docs, reason = "the messages say it")]
 pub enum JournalError {
-    /// Its directory or one of its files.
+    /// The journal's directory or a file in it cannot be read, written, removed or locked.
     #[error("cannot keep the journal of made things: cannot {what} {}", path.display())]
     Io {
         /// The attempt, as a verb for the message.
@@ -20,17 +20,17 @@ pub enum JournalError {
     /// Another account can change the journal.
     #[error("cannot trust the journal of made things")]
     Untrusted(#[source] Box<TrustError>),
-    /// One of its entries is none that pgdyno wrote.
+    /// An entry is none that pgdyno wrote.
     #[error("cannot trust the journal of made things: {} {found}", path.display())]
     Foreign {
         path: PathBuf,
         /// A description of the problem.
         found: String,
     },
-    /// The process's own identity.
+    /// This process's own identity cannot be read from `/proc`.
     #[error("cannot tell this process's identity")]
     Owner(#[source] io::Error),
-    /// The kernel's random numbers.
+    /// The kernel gives no random numbers, and so the thing has no id.
     #[error("cannot draw random numbers")]
     Random(#[source] io::Error),
 }

@@ -41,7 +41,7 @@ use crate::trust;
 pub struct Journal {
     directory: Arc<Directory>,
     owner: Owner,
-    /// What reads the plans of stacks that earlier versions wrote.
+    /// Reader for the plans of stacks that earlier versions wrote.
     plans: Option<PlanReader>,
 }
 
@@ -236,7 +236,7 @@ impl Journal {
         Ok(file)
     }
 
-    /// What messages call a file of the journal's.
+    /// Returns the path of a file of the journal's, for messages.
     fn path(&self, name: &str) -> PathBuf {
         self.directory.path().join(name)
     }
@@ -246,7 +246,7 @@ fn file_name(id: &MadeId) -> String {
     format!("{id}.json")
 }
 
-/// What the file of an entry is called while `owner` writes it.
+/// Returns the name of an entry's file while `owner` writes it.
 fn new_file_name(owner: &Owner, id: &MadeId) -> String {
     format!(".{}-{}-{id}.new", owner.pid, owner.started_ticks)
 }

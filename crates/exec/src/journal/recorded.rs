@@ -1,4 +1,4 @@
-//! What the journal keeps of servers that pgdyno does not own: data only.
+//! State of servers that pgdyno does not own, as the journal keeps it: data only.
 
 use std::collections::BTreeSet;
 
@@ -18,18 +18,18 @@ pub struct RecordedSchema {
 pub struct RecordedSetting {
     /// The setting's name.
     pub name: String,
-    /// Its value before; none: the file did not name it.
+    /// Value before pgdyno changed it; none if the file did not name the setting.
     pub was: Option<String>,
     /// The values that pgdyno gives it.
     pub set: BTreeSet<String>,
 }
 
-/// What a server's settings were before pgdyno changed them, as the journal keeps it.
+/// Settings of a server before pgdyno changed them, as the journal keeps them.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RecordedSettings {
     /// The connection string, without a password.
     pub dsn: String,
-    /// The server's own identifier: another server at the same place is left alone.
+    /// System identifier of the cluster: another server at the same place is left alone.
     pub system_identifier: String,
     /// The settings.
     pub settings: Vec<RecordedSetting>,

@@ -43,7 +43,10 @@ pub enum MountError {
         users: String,
     },
     /// Something else is mounted there.
-    #[error("left {} mounted: {expected} was mounted there, and now it is {found}", target.display())]
+    #[error(
+        "left {} mounted: {expected} was mounted there, and now it is {found}",
+        target.display()
+    )]
     NotOurs {
         target: PathBuf,
         /// The filesystem that was mounted.

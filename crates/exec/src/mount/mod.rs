@@ -21,14 +21,14 @@ pub(crate) mod holders;
 
 pub use error::MountError;
 
-/// How long an unmount waits for processes that still use the filesystem, and a mount for a btrfs of
-/// the same identity to be gone.
+/// Bound on two waits: an unmount's for processes that still use the filesystem, and a mount's for
+/// another btrfs of the same identity to be gone.
 const PATIENCE: Duration = Duration::from_secs(5);
 
 /// A filesystem to be mounted.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Mount {
-    /// Its type, as `mount -t` wants it.
+    /// Filesystem type, as `mount -t` wants it.
     pub filesystem: String,
     /// The block device, or the filesystem's own kind of source.
     pub source: PathBuf,
@@ -39,7 +39,7 @@ pub struct Mount {
 }
 
 impl Mount {
-    /// Mounts it.
+    /// Mounts the filesystem.
     ///
     /// # Errors
     /// [`MountError`]; nothing is mounted then.
@@ -58,9 +58,9 @@ impl Mount {
 
     /// Has the kernel make the filesystem ready in a context of its own.
     ///
-    /// Of two btrfs of one identity, as an image and its copy, most kernels mount one at a time. One that
-    /// was unmounted stays until the last mount namespace has let go of it: a program that is started in
-    /// one of its own has it for a moment.
+    /// Of two btrfs of one identity, such as an image and its copy, most kernels mount one at a
+    /// time. An unmounted one stays until the last mount namespace has let go of it. A program that
+    /// is started in its own mount namespace holds it for a moment.
     fn created(&self, log: &KernelLog) -> Result<(OwnedFd, Attributes), MountError> {
         let until = Instant::now() + PATIENCE;
         loop {
@@ -74,7 +74,7 @@ impl Mount {
         }
     }
 
-    /// Tries to once; an error comes with the kernel's.
+    /// Tries once to make the filesystem ready; an error comes with the kernel's error number.
     fn create(&self, log: &KernelLog) -> Result<(OwnedFd, Attributes), (Errno, MountError)> {
         let filesystem = || self.filesystem.clone();
         let context = rustix::mount::fsopen(self.filesystem.as_str(), FsOpenFlags::FSOPEN_CLOEXEC)
@@ -144,11 +144,12 @@ pub fn unmount(target: &Path, filesystem: &str, source: &Path) -> Result<(), Mou
     unmount_if(target, is_ours, || format!("{filesystem} ({})", source.display()))
 }
 
-/// Unmounts what is mounted at `target` if `is_ours` says so of it; nothing is mounted there: so
-/// much the better. Who still uses it has a few seconds to end.
+/// Unmounts the filesystem at `target` if `is_ours` accepts it; succeeds if nothing is mounted
+/// there. Processes that still use it have a few seconds to end.
 ///
 /// # Errors
-/// [`MountError`]: something else is mounted there (`expected` says what should be), or it stays in use.
+/// [`MountError`]: something else is mounted there (`expected` says what should be), or the
+/// filesystem stays in use.
 pub fn unmount_if(
     target: &Path,
     is_ours: impl Fn(&MountEntry) -> bool,
@@ -187,7 +188,7 @@ fn named(mounted: &MountEntry) -> String {
     format!("{} ({})", mounted.filesystem, mounted.source)
 }
 
-/// What mount(8) makes attributes of the mount of, not options of the filesystem.
+/// Options that mount(8) sets as attributes of the mount, not as options of the filesystem.
 struct Attributes {
     set: MountAttrFlags,
     access_time: MountAttrFlags,
@@ -198,7 +199,7 @@ impl Attributes {
         Self { set: MountAttrFlags::empty(), access_time: MountAttrFlags::empty() }
     }
 
-    /// Tells whether `option` is one, which is then counted in.
+    /// Takes `option` over if it is an attribute of the mount, and tells whether it is.
     fn take(&mut self, option: &str) -> bool {
         let (flag, on) = match option {
             "defaults" => return true,

@@ -38,7 +38,8 @@ pub enum SettingError {
     NoModule { module: String, parameter: String, folder: PathBuf },
     /// The module has no such parameter.
     #[error(
-        "cannot set {parameter} of the kernel module {module}: it has no such parameter ({} is missing)",
+        "cannot set {parameter} of the kernel module {module}: it has no such parameter ({} is \
+         missing)",
         file.display()
     )]
     NoParameter { module: String, parameter: String, file: PathBuf },

@@ -11,8 +11,8 @@ use super::error::SettingError;
 use super::limit;
 use crate::error::{StepError, io_error};
 
-/// What the file holds: of alternatives the one in brackets; of a control group's list, the line of
-/// the device that `set` begins with.
+/// Returns the value in `file`: of alternatives the one in brackets, and of a control group's list
+/// the line of the device that `set` begins with.
 pub(super) fn current(file: &Path, set: Option<&str>) -> Result<String, StepError> {
     let mut text = String::new();
     kernel_file(file, File::options().read(true))

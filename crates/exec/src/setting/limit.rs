@@ -39,8 +39,11 @@ pub fn shown(limit: &Limit) -> String {
     told.join(", ")
 }
 
-/// What is written to hold `device` down: in the group that this process, and so its servers, are
-/// in.
+/// Returns the control group's files that bound the traffic of `device`, each with its text before
+/// and the text to write. The group is this process's own, and so its servers'.
+///
+/// # Errors
+/// [`SettingError::NoController`]: neither version of control groups can bound block devices here.
 pub fn files(limit: &Limit, device: &BlockDevice) -> Result<Vec<KernelFileChange>, SettingError> {
     let groups = fs::read_to_string("/proc/self/cgroup").unwrap_or_default();
     let mounts = mountinfo::mounts().unwrap_or_default();
@@ -82,8 +85,8 @@ pub fn is_list(file: &Path) -> bool {
     name == "io.max" || name.starts_with("blkio.throttle.")
 }
 
-/// Returns the line of the device that `set` begins with; without one, what lifts every bound of
-/// it.
+/// Returns the line of the device that `set` begins with. A device without one gets the line that
+/// lifts each of its bounds.
 pub fn line_of(text: &str, set: &str) -> String {
     let number = set.split(' ').next().unwrap_or_default();
     let line = text.lines().find(|line| line.split(' ').next() == Some(number));

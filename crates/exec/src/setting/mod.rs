@@ -25,22 +25,22 @@ use write_cache::WriteCache;
 use crate::quote::quote;
 use crate::undo::Undo;
 
-/// One thing to be set.
+/// A setting of one device, as it is to be.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DeviceSetting {
-    /// A block device, or a directory: the device that carries its filesystem is meant then.
+    /// Block device, or a directory: the device that carries its filesystem is meant then.
     pub device: PathBuf,
-    /// What.
+    /// Attribute to set, with its value.
     pub setting: Setting,
 }
 
-/// The attribute and its value.
+/// An attribute and its value.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[allow(missing_docs, reason = "the names say it")]
 pub enum Setting {
     /// An attribute in the `queue` folder of the disk in sysfs.
     Queue {
-        /// Its name: `scheduler`, `read_ahead_kb`, …
+        /// Name of the file in that folder: `scheduler`, `read_ahead_kb`, …
         attribute: String,
         value: String,
     },
@@ -103,7 +103,7 @@ impl DeviceSetting {
         }
     }
 
-    /// How a dry run shows that it is put back.
+    /// Writes the line of a dry run for putting the setting back.
     pub(crate) fn fmt_putting_back(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let of = quote(self.device.as_os_str());
         match &self.setting {

@@ -167,9 +167,11 @@ mod tests {
     #[test]
     fn the_answers_of_all_programs_are_understood() {
         let storcli = |cache: &str| {
+            let drive =
+                format!(r#"{{"DG/VD":"0/0","TYPE":"RAID1","State":"Optl","Cache":"{cache}"}}"#);
             format!(
                 r#"{{"Controllers":[{{"Command Status":{{"Controller":0,"Status":"Success"}},
-                "Response Data":{{"Virtual Drives":[{{"DG/VD":"0/0","TYPE":"RAID1","State":"Optl","Cache":"{cache}"}}]}}}}]}}"#
+                "Response Data":{{"Virtual Drives":[{drive}]}}}}]}}"#
             )
         };
         for (cache, expected) in [
@@ -183,17 +185,31 @@ mod tests {
         }
         assert_eq!(policy(RaidTool::Storcli, "CLI Version = 007.2508"), None);
 
-        let megacli = "                                     \nAdapter 0-VD 0(target id: 0): Cache Policy:WriteBack, ReadAheadNone, Direct, Write Cache OK if bad BBU\n\nExit Code: 0x00\n";
+        let megacli = "                                     \n\
+                       Adapter 0-VD 0(target id: 0): Cache Policy:WriteBack, ReadAheadNone, \
+                       Direct, Write Cache OK if bad BBU\n\
+                       \n\
+                       Exit Code: 0x00\n";
         assert_eq!(policy(RaidTool::Megacli, megacli), Some(WriteBack));
         let through = megacli.replace("WriteBack", "WriteThrough");
         assert_eq!(policy(RaidTool::Megacli, &through), Some(WriteThrough));
 
-        let ssacli = "      Logical Drive: 1\n         Size: 931.5 GB\n         Status: OK\n         Caching:  Enabled\n";
+        let ssacli = concat!(
+            "      Logical Drive: 1\n",
+            "         Size: 931.5 GB\n",
+            "         Status: OK\n",
+            "         Caching:  Enabled\n",
+        );
         assert_eq!(policy(RaidTool::Ssacli, ssacli), Some(WriteBack));
         let earlier = "         Array Accelerator: Disabled\n";
         assert_eq!(policy(RaidTool::Ssacli, earlier), Some(WriteThrough));
 
-        let arcconf = "   Read-cache mode                          : Enabled\n   Write-cache mode                         : Enabled (write-back)\n   Write-cache setting                      : Enabled (write-back) when protected by battery/ZMM\n";
+        let arcconf = concat!(
+            "   Read-cache mode                          : Enabled\n",
+            "   Write-cache mode                         : Enabled (write-back)\n",
+            "   Write-cache setting                      : Enabled (write-back) when protected by \
+             battery/ZMM\n",
+        );
         assert_eq!(policy(RaidTool::Arcconf, arcconf), Some(WriteBack));
         let flat = arcconf.replacen("Enabled (write-back)", "Disabled (write-through)", 1);
         assert_eq!(

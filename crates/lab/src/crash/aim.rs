@@ -1,4 +1,5 @@
-//! What a fault is aimed at: a cut at a random moment rarely meets what matters.
+//! Aims of faults, since a cut at a random moment rarely meets a commit, a checkpoint or a
+//! recovery.
 
 use std::time::Duration;
 
@@ -37,8 +38,8 @@ pub(super) fn aims(fault: Fault, emulated: bool) -> &'static [Aim] {
     }
 }
 
-/// Begins what `aim` names on the server, and says how long at most to wait before the fault
-/// strikes; nothing for the load itself.
+/// Begins on the server the work that `aim` names, and returns it with the longest wait before the
+/// fault strikes; none for the load itself.
 pub(super) fn begin(aim: Aim, load: &CrashLoad, target: &Target) -> Option<(Repeated, Duration)> {
     // The times are guesses of a small database's: whether the aim was met is told.
     let (statements, within): (&'static [&'static str], _) = match aim {

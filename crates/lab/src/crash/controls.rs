@@ -29,8 +29,8 @@ impl Controls<'_, '_> {
     fn run(&mut self) -> Result<(), LabError> {
         let options = &self.0.subject.options;
         if !options.controls {
-            let note = "no positive control was run (`--no-controls`, or `controls = false`): nothing shows that the \
-                        instrument sees";
+            let note = "no positive control was run (`--no-controls`, or `controls = false`): \
+                        nothing shows that the instrument sees";
             self.0.record.outcome.notes.push(note.into());
             return Ok(());
         }
@@ -78,8 +78,8 @@ impl Controls<'_, '_> {
         Ok(())
     }
 
-    /// Rounds of `fault` with a setting under which it must be seen, up to `tries`, on a test bed of
-    /// their own: it does not survive them.
+    /// Rounds of `fault` with a setting under which it must be seen, up to `tries`, on a test bed
+    /// of their own: it does not survive them.
     fn planted_setting(
         &mut self,
         fault: Fault,

@@ -32,8 +32,9 @@ pub fn dry_run(prepared: &Prepared) -> Result<String, LabError> {
     }
     let _ = writeln!(
         out,
-        "what each session stands on, made anew after every failure; page checksums, WAL segments of 1 MB and max_wal_size = 32MB (two \
-         segments at least) unless said otherwise; for faults of the disk an emulated disk takes the loop file's place:"
+        "what each session stands on, made anew after every failure; page checksums, WAL segments \
+         of 1 MB and max_wal_size = 32MB (two segments at least) unless said otherwise; for faults \
+         of the disk an emulated disk takes the loop file's place:"
     );
     out.push_str(&making(prepared)?);
     out.push_str(&describe_log_rooms(prepared));
@@ -44,8 +45,8 @@ pub fn dry_run(prepared: &Prepared) -> Result<String, LabError> {
 fn rounds(out: &mut String, options: &CrashOptions, prepared: &Prepared) {
     let _ = writeln!(
         out,
-        "each round: tables brought back and made durable; {} clients, scale {}, {} with a ledger; a fault within {} at a \
-         moment drawn by seed {}; recovery within {}; {} oracles",
+        "each round: tables brought back and made durable; {} clients, scale {}, {} with a ledger; \
+         a fault within {} at a moment drawn by seed {}; recovery within {}; {} oracles",
         options.clients,
         options.scale,
         options.workload.description(),
@@ -80,9 +81,9 @@ fn states(out: &mut String, options: &CrashOptions) {
         options.budget.map_or_else(String::new, |budget| format!(", for {budget} at most"));
     let _ = writeln!(
         out,
-        "one stretch of {}: {} clients, scale {}, {} with a ledger, on an emulated disk that records it; then the disk \
-         at every flush{within}{budget}; {} at a time, each mounted, recovered within {} and judged by the ledger as it \
-         was then\n",
+        "one stretch of {}: {} clients, scale {}, {} with a ledger, on an emulated disk that \
+         records it; then the disk at every flush{within}{budget}; {} at a time, each mounted, \
+         recovered within {} and judged by the ledger as it was then\n",
         options.load,
         options.clients,
         options.scale,

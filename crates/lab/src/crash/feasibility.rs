@@ -70,8 +70,10 @@ pub(crate) fn check(experiment: &Experiment, plan: &Plan) -> Result<(), LabError
         if options.under != Under::Both && experiment.storage[&treatment.storage].wal.is_none() {
             return Err(LabError::Crash {
                 what: format!("storage `{}`", treatment.storage),
-                found: "`under` names one of PGDATA and pg_wal, and both lie on this storage".into(),
-                help: "describe a storage of its own for pg_wal: `[storage.wal]`, and `wal = \"wal\"` here"
+                found: "`under` names one of PGDATA and pg_wal, and both lie on this storage"
+                    .into(),
+                help: "describe a storage of its own for pg_wal: `[storage.wal]`, and `wal = \
+                       \"wal\"` here"
                     .into(),
             });
         }
@@ -103,10 +105,12 @@ fn possible(experiment: &Experiment, name: &str, fault: Fault) -> Result<(), Lab
     match (&storage.backing, &storage.filesystem) {
         (Backing::Directory(_), _) => refuse(
             format!(
-                "the fault {fault} takes a filesystem that pgdyno made, and this is a directory that was there before"
+                "the fault {fault} takes a filesystem that pgdyno made, and this is a directory \
+                 that was there before"
             ),
             format!(
-                "name a filesystem for pgdyno to make in a file of its own, such as `--filesystem ext4` ({cuttable})"
+                "name a filesystem for pgdyno to make in a file of its own, such as `--filesystem \
+                 ext4` ({cuttable})"
             ),
         ),
         (Backing::Loop(_) | Backing::Emulated(_), Some(_))
@@ -114,12 +118,15 @@ fn possible(experiment: &Experiment, name: &str, fault: Fault) -> Result<(), Lab
         {
             Ok(())
         }
-        (Backing::Loop(_) | Backing::Emulated(_), _) => {
-            refuse(format!("this version cannot bring the fault {fault} about"), "leave it out".into())
-        }
+        (Backing::Loop(_) | Backing::Emulated(_), _) => refuse(
+            format!("this version cannot bring the fault {fault} about"),
+            "leave it out".into(),
+        ),
         _ => refuse(
             format!("the fault {fault} takes a filesystem on one disk of pgdyno's own making"),
-            "choose `backing = { loop = { size = \"1300MiB\" } }`, or `emulated` in place of `loop`".into(),
+            "choose `backing = { loop = { size = \"1300MiB\" } }`, \
+             or `emulated` in place of `loop`"
+                .into(),
         ),
     }
 }
@@ -174,10 +181,11 @@ fn check_planted(experiment: &Experiment, plan: &Plan) -> Result<(), LabError> {
         if planted(experiment, first) != planted(experiment, treatment) {
             return Err(LabError::Crash {
                 what: treatment.levels.to_string(),
-                found: "`[[crash.planted]]` tells it from a treatment that differs in its load only, and both share one \
-                        session"
+                found: "`[[crash.planted]]` tells it from a treatment that differs in its load \
+                        only, and both share one session"
                     .into(),
-                help: "name storages, versions or settings in its `levels`: crash tests have a load of their own"
+                help: "name storages, versions or settings in its `levels`: crash tests have a \
+                       load of their own"
                     .into(),
             });
         }

@@ -36,9 +36,9 @@ pub(super) const SWITCH_AND_CHECKPOINT: [&str; 2] =
 /// A fault that happened.
 pub(super) struct InjectedFault {
     pub(super) at: Instant,
-    /// From the load's beginning.
+    /// Time from the load's beginning to the fault.
     pub(super) after: Duration,
-    /// Where the server's log is read from.
+    /// Position in the server's log from which it is read.
     pub(super) log_mark: Option<u64>,
     pub(super) notes: Vec<String>,
     /// Checkpoints that had completed since the baseline (count).
@@ -114,7 +114,7 @@ struct Strike {
     committed: Option<Committed>,
     /// Checkpoints that had completed (count).
     completed: u64,
-    /// What happened, or why the disk's rule was not met.
+    /// Notes on the fault, or why it did not happen.
     met: Result<Vec<String>, Missed>,
 }
 

@@ -52,12 +52,12 @@ pub(super) fn spec(
     })
 }
 
-/// What clients know of a load on a recorded disk.
+/// History of a load on a recorded disk, as its clients know it.
 pub(super) struct RecordedLoad {
     pub(super) history: History,
     /// The positions of the disk's log at each COMMIT.
     pub(super) positions: BTreeMap<Token, LogPositions>,
-    /// Why clients gave up; empty if they did not.
+    /// Reasons why clients gave up; empty if they did not.
     pub(super) said: String,
 }
 
@@ -175,7 +175,8 @@ impl Drop for Load {
 fn ledger_error(path: &Path, error: &std::io::Error) -> LabError {
     LabError::refused(
         format!("cannot keep the ledger {}: {error}", path.display()),
-        "its place is below XDG_STATE_HOME, which needs room and must not be the storage under test",
+        "its place is below XDG_STATE_HOME, which needs room and must not be the storage under \
+         test",
     )
 }
 

@@ -1,5 +1,5 @@
-//! Room for the disk log of a recorded stretch. It lies beside the image of an emulated disk, not on
-//! that disk, and is known before anything is made.
+//! Room for the disk log of a recorded stretch. It lies beside the image of an emulated disk, not
+//! on that disk, and is known before anything is made.
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;
@@ -25,8 +25,8 @@ pub(crate) struct LogRoom {
 }
 
 impl LogRoom {
-    /// Returns the room for the log of a stretch on a storage on `backing`; none where no stretch is
-    /// recorded.
+    /// Returns the room for the log of a stretch on a storage on `backing`; none where no stretch
+    /// is recorded.
     pub(crate) fn new(options: &CrashOptions, backing: &Backing) -> Option<Self> {
         let named = match backing {
             Backing::Loop(file) => file.directory.clone(),
@@ -66,8 +66,8 @@ impl LogRoom {
                 "recording it takes up to {bytes} in {} ({data}), where {free} are free",
                 directory.display()
             ),
-            help: "free room there, shorten the load, or name a larger place: `--storage DIR`, in an experiment \
-                   `directory` of the storage's backing"
+            help: "free room there, shorten the load, or name a larger place: `--storage DIR`, in \
+                   an experiment `directory` of the storage's backing"
                 .into(),
         })
     }

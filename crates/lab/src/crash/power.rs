@@ -1,4 +1,4 @@
-//! What a round put under test: how much it can mean that nothing was found.
+//! Power of a round: how much was under test, and so how much it means if nothing was lost.
 
 use std::time::Duration;
 
@@ -12,7 +12,7 @@ pub(super) struct Stake {
     pub(super) checkpoints: u64,
     /// Flushes that the storages completed (count).
     pub(super) flushes: Option<u64>,
-    /// When the last of them was acknowledged, where that is known.
+    /// When the last flush was acknowledged, where that is known.
     pub(super) last_flush: Option<Duration>,
     /// When a commit of pgdyno's own was acknowledged, right before the fault.
     pub(super) own_commit: Option<Duration>,
@@ -20,8 +20,7 @@ pub(super) struct Stake {
     pub(super) struck_at: Duration,
     /// How long the load had lasted.
     pub(super) load: Duration,
-    /// The share of its cache that an emulated disk lost with its power; none where there is no
-    /// such disk.
+    /// The share of its cache that an emulated disk lost with its power; none without such a disk.
     pub(super) cache_lost: Option<f64>,
     /// Whether commits are acknowledged before they are flushed (`synchronous_commit = off`).
     pub(super) is_asynchronous: bool,

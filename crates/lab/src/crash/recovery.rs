@@ -1,5 +1,4 @@
-//! What follows a fault: recovery within a limit, damage planted for a control, and a look at the
-//! server.
+//! Recovery after a fault, within a limit; damage planted for a control; and a look at the server.
 
 use std::time::{Duration, Instant};
 
@@ -28,7 +27,7 @@ pub(super) struct Faulted<'a> {
     pub(super) before: &'a Before,
     /// The transactions that clients sent, and which of them were acknowledged.
     pub(super) history: &'a History,
-    /// What their acknowledgements promise.
+    /// Promise of the acknowledgements, by the server's settings.
     pub(super) promise: &'a Promise,
     pub(super) fault: &'a InjectedFault,
     /// Files to put back as they were at the baseline, for a control.
@@ -40,7 +39,7 @@ pub(super) struct Faulted<'a> {
 /// A server after a fault.
 pub(super) struct Recovered {
     pub(super) aftermath: Aftermath,
-    /// Until it took connections; none if it did not.
+    /// Time until the server took connections; none if it did not.
     pub(super) took: Option<Duration>,
     /// The server's log since the fault.
     pub(super) log: String,
@@ -52,8 +51,8 @@ impl Recovered {
     }
 }
 
-/// What it means that the filesystem could not be mounted again: a failure of its own, or of something
-/// around it that says nothing of it.
+/// Returns the aftermath of a filesystem that could not be mounted again. The failure is its own,
+/// or that of something around it, which says nothing about it.
 pub(super) fn mount_failure(error: &LabError) -> Aftermath {
     let words = error.message();
     match error.is_around_the_storage() {

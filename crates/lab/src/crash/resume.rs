@@ -127,7 +127,10 @@ fn kept_of(
     }
     let is_ours = |session: &String| {
         let origin = KeptStretch::origin(session);
-        matches!(origin, Some(Origin::Run { run: of, treatment }) if of == run && treatment == index)
+        matches!(
+            origin,
+            Some(Origin::Run { run: of, treatment }) if of == run && treatment == index
+        )
     };
     let session = kept_sessions().into_iter().rev().find(is_ours)?;
     let whole = KeptStretch::open(&session)

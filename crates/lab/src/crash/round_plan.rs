@@ -1,4 +1,4 @@
-//! What one round does, and the record of its verdict.
+//! The plan of one round, and the record of its verdict.
 
 use std::path::Path;
 use std::time::Duration;
@@ -46,7 +46,7 @@ pub(super) struct RoundPlan {
 #[derive(Clone, Copy)]
 pub(super) struct RoundContext<'a> {
     pub(super) subject: &'a Subject,
-    /// Where the ledger lies: not on the storage that is crashed.
+    /// Directory of the ledger: not on the storage that is crashed.
     pub(super) scratch: &'a Path,
     pub(super) context: Context<'a>,
 }

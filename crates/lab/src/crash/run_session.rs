@@ -17,8 +17,8 @@ use super::subject::Subject;
 use crate::LabError;
 use crate::context::Context;
 
-/// Runs the positive controls and then every round of every fault of `subject`; or judges all states
-/// of a stretch of `source`, if its options say so.
+/// Runs the positive controls and then every round of every fault of `subject`; or judges all
+/// states of a stretch of `source`, if its options say so.
 ///
 /// After a signal, returns the record of what was done until then.
 ///

@@ -1,4 +1,4 @@
-//! What is crashed: a storage, a server's programs and its settings.
+//! The subject of crash tests: a storage, a server's programs and its settings.
 
 use std::collections::BTreeMap;
 use std::path::Path;

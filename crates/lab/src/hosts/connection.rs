@@ -15,17 +15,17 @@ use rustix::process::Signal;
 
 use super::{Assignment, HostError, Reply, STORED};
 
-/// What a host's thread tells.
+/// A message from the thread that holds a host's connection.
 pub(super) enum Message {
     /// A line of progress, or a complaint.
     Line(String),
-    /// How its run ended, and the file that holds the store.
+    /// How the host's run ended, and the file that holds the host's store.
     Ended(Result<(Reply, Option<PathBuf>), HostError>),
     /// The connection is over.
     Gone,
 }
 
-/// The end of a connection that the thread does not hold.
+/// The coordinator's side of a connection: stops, confirms or kills.
 #[derive(Clone, Default)]
 pub(super) struct Handle(Arc<Mutex<State>>);
 
@@ -37,7 +37,7 @@ struct State {
 }
 
 impl Handle {
-    /// Has the host interrupt its run: its standard input ends.
+    /// Has the host interrupt its run, by ending the standard input of `host-run`.
     pub(super) fn stop(&self) {
         self.with(|state| {
             state.is_stopped = true;
@@ -65,8 +65,8 @@ impl Handle {
     }
 }
 
-/// Runs `assignment` on `host`; its store goes to `file`. `tell` receives every message, `Gone`
-/// last.
+/// Runs `assignment` on `host` and writes the host's store to `file`. `tell` receives every message
+/// with `number`, [`Message::Gone`] last.
 pub(super) fn converse(
     host: &LabHost,
     assignment: &Assignment,
@@ -118,7 +118,7 @@ fn start(host: &LabHost, assignment: &Assignment, handle: &Handle) -> Result<Chi
     Ok(child)
 }
 
-/// Passes lines on; returns the last one.
+/// Passes on the lines that are not empty. Returns the last one.
 fn pass_on(from: impl Read, tell: &Sender<(usize, Message)>, number: usize) -> Option<String> {
     let mut last = None;
     for line in BufReader::new(from).split(b'\n') {
@@ -132,7 +132,7 @@ fn pass_on(from: impl Read, tell: &Sender<(usize, Message)>, number: usize) -> O
     last
 }
 
-/// Reads the reply, and the store that follows it into `file`.
+/// Reads the reply, then writes the store that follows it to `file`.
 fn receive(child: &mut Child, file: PathBuf) -> Result<(Reply, Option<PathBuf>), HostError> {
     let ended = |how: &dyn std::fmt::Display| HostError::Ended(how.to_string());
     let Some(stdout) = child.stdout.take() else { return Err(ended(&"no output")) };

@@ -1,4 +1,4 @@
-//! All hosts at once: their lines, their ends, and the merge of each store that comes back.
+//! Runs assignments on all hosts at once, and merges each store that comes back.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -15,23 +15,23 @@ use super::connection::{Handle, Message, converse};
 use super::{Assignment, HostError, Reply};
 use crate::run::{open_store, open_store_for_reading};
 
-/// How often a signal is looked for.
+/// Interval at which the stop flag is looked at.
 const LOOK: Duration = Duration::from_millis(50);
-/// Time that hosts have to end after a signal, and to end once all is stored.
+/// Time that hosts have to end after a signal.
 const GRACE: Duration = Duration::from_millis(1_900);
 
-/// What became of one host.
+/// One host, and the outcome of its run.
 #[derive(Debug)]
 pub struct HostResult {
-    /// Which.
+    /// The host, as `--hosts` names it.
     pub host: LabHost,
-    /// Its run's id, and how that ended. It is in the store here.
+    /// The run's id in the store here, and how the run ended.
     pub run: Result<(String, SessionEnd), HostError>,
 }
 
 /// Runs each assignment on its host, all at once, and merges each run that is over into the store
-/// at `store`. `say` receives lines of progress with their host. Files that come back lie in
-/// `folder` meanwhile. A signal interrupts all hosts.
+/// at `store`. `say` receives each line of progress after the name of its host. Stores that come
+/// back lie in `folder` until they are merged. A signal interrupts all hosts.
 pub fn run_on_hosts(
     assignments: &[(LabHost, Assignment)],
     store: &Path,

@@ -17,16 +17,16 @@ pub enum HostError {
     /// The connection ended before the result was there.
     #[error("the connection to it ended ({0})")]
     Ended(String),
-    /// Its run could not begin or go on.
+    /// The host's run could not begin or go on.
     #[error("{0}")]
     Run(String),
     /// A signal ended the run; the host keeps what is complete.
     #[error("interrupted")]
     Interrupted,
-    /// Its store cannot be kept here.
+    /// The host's store cannot be written here.
     #[error("its store cannot be written here: {0}")]
     File(io::Error),
-    /// Its store cannot be merged.
+    /// The host's store cannot be merged into the store here.
     #[error("its run cannot be merged: {0}")]
     Merge(LabError),
 }

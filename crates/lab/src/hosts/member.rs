@@ -1,5 +1,5 @@
-//! The run on a host: begun, or resumed where an earlier assignment of the same key was
-//! interrupted.
+//! Runs an assignment on a host, or resumes the run of an interrupted assignment that has the same
+//! key.
 
 use std::fs::File;
 use std::io::{self, Write};
@@ -22,16 +22,16 @@ use crate::{Consent, LabError};
 pub struct HostRun {
     /// The run's id.
     pub run: String,
-    /// How it ended.
+    /// How the run ended.
     pub end: SessionEnd,
     /// The store to send, if the run is over.
     store: Option<PathBuf>,
 }
 
-/// Runs `assignment`, or resumes its run. A run that is over and was not fetched is only packed.
+/// Runs `assignment`, or resumes its run. Only packs a run that is over and was not fetched.
 ///
 /// # Errors
-/// As [`run::run`] and [`run::resume`]; the store cannot be packed.
+/// The run fails as [`run::run`] or [`run::resume`] does, or the store cannot be packed.
 pub fn run_assignment(
     assignment: &Assignment,
     progress: &dyn Progress,
@@ -72,7 +72,7 @@ fn earlier_run(store: &Path) -> Result<Option<(String, RunState)>, LabError> {
     Ok(newest.map(|run| (run.id, run.state)))
 }
 
-/// Writes the store's records into one file, checked, and returns that file.
+/// Writes the store's records into one file, checks them, and returns the file's path.
 fn pack(
     assignment: &Assignment,
     store: &Path,

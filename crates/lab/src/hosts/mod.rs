@@ -1,6 +1,7 @@
 //! A lab of hosts: one experiment runs whole on each of several hosts.
 //!
-//! [`hosts`] reads `--hosts`. [`run_on_hosts`] starts `pgdyno host-run` on every host and merges the stores that come back. On a host, [`member::run_assignment`] runs or resumes.
+//! [`hosts`] reads `--hosts`. [`run_on_hosts`] starts `pgdyno host-run` on every host and merges
+//! the stores that come back. On a host, [`member::run_assignment`] runs or resumes.
 //!
 //! The messages, on the standard input and output of `host-run`:
 //!
@@ -32,42 +33,42 @@ use crate::{Prepared, Wipe};
 /// The line that tells a host that its run is in the store here.
 pub const STORED: &str = "stored";
 
-/// What a host is to run.
+/// An experiment for a host to run, with the user's overrides and consent.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Assignment {
     /// Names the folder of the run on the host: equal assignments have equal keys.
     key: String,
     /// The experiment's name.
     name: String,
-    /// The experiment's name in errors.
+    /// The experiment file's name in errors.
     shown: String,
     /// The experiment's text.
     text: String,
-    /// The folder that its relative paths start from.
+    /// The folder that relative paths in the experiment start from.
     base: PathBuf,
-    /// Keys that are set, as `--set` has them.
+    /// Keys that are set, as given to `--set`.
     overrides: Vec<String>,
     /// Devices that may be erased.
     wipe: Wipe,
 }
 
-/// How the run on a host ended. The store's bytes follow it.
+/// The end of a host's run. The bytes of the host's store follow the reply.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Reply {
-    /// The run's id; none if it could not begin.
+    /// The run's id; none if it could not begin or go on.
     pub run: Option<String>,
-    /// How it ended.
+    /// How the run ended; none if it could not begin or go on.
     pub end: Option<SessionEnd>,
-    /// Why it could not begin or go on, with its causes.
+    /// Error for which the run could not begin or go on, with its causes.
     pub error: Option<String>,
-    /// Size of the store that follows; 0 if the run is not over.
+    /// Size of the store that follows (bytes); 0 if the run is not over.
     pub bytes: u64,
 }
 
 /// Returns the hosts that `--hosts` names: `ssh:db1,db2`.
 ///
 /// # Errors
-/// Another engine, a name that it does not take, or one that stands twice.
+/// The engine is unknown, does not take a name, or a name stands twice.
 pub fn hosts(text: &str) -> Result<Vec<LabHost>, FileError> {
     let refused = |what: String| FileError::Refused {
         what: format!("cannot run on `{text}`: {what}"),

@@ -20,27 +20,27 @@ use super::live_folder::{LOG, LiveFolder, RECORDS};
 use crate::LabError;
 use crate::stores::open_store_trusting;
 
-/// Between two looks for the new process's live file.
+/// Interval at which the new process's live file is looked for.
 const TICK: Duration = Duration::from_millis(50);
-/// How long the new process has to end after a signal.
+/// Time that the new process has to end after a signal.
 const LIMIT: Duration = Duration::from_millis(1800);
-/// The most of a log that is returned (bytes).
+/// Size up to which a log is returned (bytes).
 const MOST_LOG: u64 = 1 << 20;
 
-/// What became of a run that was started.
+/// Outcome of [`detach`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[allow(missing_docs, reason = "the names say it")]
 pub enum Detached {
-    /// It goes on without the terminal.
+    /// The run goes on without the terminal.
     Running {
         run: String,
         pid: u32,
-        /// Where it logs.
+        /// The file that the run prints to.
         log: PathBuf,
     },
-    /// It ended before it had a place in the store.
+    /// The process ended before the run had a place in the store.
     Ended {
-        /// What it printed.
+        /// Output of the process, its first 1 MiB.
         output: String,
     },
 }
@@ -50,7 +50,7 @@ pub enum Detached {
 ///
 /// # Errors
 /// The store cannot be opened, its live folder cannot be made, or the process cannot be started.
-/// [`LabError::Interrupted`] if `stop` became true first: then the process was told to end.
+/// [`LabError::Interrupted`] if `stop` became true first; the process was then asked to end.
 pub fn detach(
     store: &Path,
     trust: &Trust,

@@ -9,7 +9,7 @@ use crate::LabError;
 #[derive(Debug, thiserror::Error)]
 #[allow(missing_docs, reason = "the messages say it")]
 pub enum LiveError {
-    /// No live file is there for the run.
+    /// The run has no live file.
     #[error("cannot watch run {run}: no process works on it (nothing in {})", folder.display())]
     NotRunning { run: String, folder: PathBuf },
     /// Several runs have the name.
@@ -19,13 +19,13 @@ pub enum LiveError {
     #[error("cannot stop run {run}: its process {pid} is gone")]
     Gone {
         run: String,
-        /// The process that worked on it.
+        /// The process that worked on the run.
         pid: i32,
     },
     /// The run's process belongs to another account.
     #[error("will not interrupt run {run}: its process {pid} belongs to uid {uid}")]
     ForeignProcess { run: String, pid: i32, uid: u32 },
-    /// The run's process is one of another machine.
+    /// The run's process works on another machine.
     #[error("cannot interrupt run {run}: its process {pid} works on another machine")]
     OtherHost { run: String, pid: i32 },
     /// The folder belongs to an account that does not own the store.
@@ -43,10 +43,9 @@ impl LiveError {
     /// Returns advice, where there is some.
     pub fn help(&self) -> Option<String> {
         Some(match self {
-            Self::NotRunning { .. } => {
-                "`pgdyno list` lists the runs of the store; `pgdyno show RUN` shows one that is over"
-                    .to_owned()
-            }
+            Self::NotRunning { .. } => "`pgdyno list` lists the runs of the store; \
+                                        `pgdyno show RUN` shows one that is over"
+                .to_owned(),
             Self::Ambiguous { .. } => "give more of the run's id".to_owned(),
             Self::Gone { run, .. } => format!(
                 "`pgdyno show {run}` shows what it measured; `pgdyno run --resume {run}` goes on"
@@ -55,7 +54,8 @@ impl LiveError {
                 format!("`pgdyno stop {run}` without `--now` ends it after the trial")
             }
             Self::OtherHost { run, .. } => format!(
-                "`pgdyno stop {run}` without `--now` ends it after the trial; with it, on that machine"
+                "`pgdyno stop {run}` without `--now` ends it after the trial; with it, \
+                 on that machine"
             ),
             Self::ForeignOwner { path, .. } => {
                 format!("look at it, then move it away: `mv {0} {0}.old`", path.display())

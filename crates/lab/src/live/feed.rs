@@ -20,9 +20,9 @@ use pgdyno_report::progress::live_record;
 use super::error::LiveError;
 use super::live_folder::{LiveFolder, RECORDS, STOP, folder};
 
-/// Between two records of the same work.
+/// Interval between two records of one piece of work.
 const WORKING_EVERY: Duration = Duration::from_millis(250);
-/// Records that are kept before the run has its place in the store (count).
+/// Records that are kept before the run has its place in the store, at most (count).
 const MOST_KEPT: usize = 1000;
 
 /// Passes progress events on, and writes them to the live file of a run on a store.
@@ -35,7 +35,7 @@ pub struct Feed<'a> {
 
 struct State {
     output: Output,
-    /// Work that was written last with its share, and when.
+    /// The work that was written last, its share, and when it was written.
     working: Option<(String, Option<f64>, Instant)>,
 }
 
@@ -43,7 +43,7 @@ enum Output {
     /// The run has no id yet: records are kept.
     Waiting(Vec<LiveRecord>),
     Open(LiveFile),
-    /// It cannot be written, or the run is over.
+    /// The file cannot be written, or the run is over.
     Closed,
 }
 
@@ -65,8 +65,8 @@ impl<'a> Feed<'a> {
         }
     }
 
-    /// Returns whether somebody asked the run to end after the trial in progress. Tells watchers
-    /// of it the first time.
+    /// Returns whether somebody asked the run to end after the trial in progress. Tells watchers of
+    /// the request the first time.
     pub fn is_asked_to_stop(&self) -> bool {
         if self.is_asked.load(Ordering::Relaxed) {
             return true;
@@ -142,7 +142,7 @@ impl Progress for Feed<'_> {
 }
 
 impl State {
-    /// Returns whether `record` tells of work that was written just now. Notes the work.
+    /// Returns whether `record` repeats work that was written just now. Notes the work.
     fn is_too_soon(&mut self, record: &LiveRecord) -> bool {
         let LiveRecord::Working { what, share, .. } = record else {
             self.working = None;

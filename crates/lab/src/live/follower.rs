@@ -11,7 +11,7 @@ use super::error::LiveError;
 use super::live_folder::{LONGEST_LINE, LiveFolder, RECORDS, folder, is_held, is_run_id};
 use crate::LabError;
 
-/// Bytes that one poll reads at most: what a week of load writes is read in a few polls.
+/// Bytes that one poll reads at most: a week of load is read in a few polls.
 const MOST_AT_ONCE: u64 = 32 << 20;
 
 /// Follows the live file of one run, from its first record on.
@@ -66,8 +66,8 @@ impl Follower {
         &self.run
     }
 
-    /// Returns whether the run's process still runs. A file without a last record whose process is
-    /// gone is of a run that died.
+    /// Returns whether the run's process still runs. If it does not and the file has no last
+    /// record, the run died.
     pub fn is_alive(&self) -> bool {
         is_held(&self.file, &self.run.owner)
     }
@@ -77,8 +77,8 @@ impl Follower {
         self.skipped
     }
 
-    /// Returns the records that were written since the last poll; never half a one. If another file
-    /// took the place of the first, as when the run is gone on with, its records come from the
+    /// Returns the records that were written since the last poll, each of them whole. If another
+    /// file took the place of the first, as when the run is resumed, its records come from the
     /// beginning: [`LiveRecord::Begun`] again.
     ///
     /// # Errors
@@ -117,8 +117,8 @@ impl Follower {
         self.is_skipping = false;
     }
 
-    /// Begins again if another file has the name, or the file is shorter than what was read. A file
-    /// that was removed is read to its end.
+    /// Begins again if another file has the name, or the file is shorter than the part that was
+    /// read. A file that was removed is read to its end.
     fn follow_replacement(&mut self) -> Result<(), LiveError> {
         let now = self.folder.identity(&self.name);
         let is_same = |(identity, size)| identity == self.identity && size >= self.offset;

@@ -1,8 +1,8 @@
 //! The folder of the live files beside a store.
 //!
-//! It belongs to the account that runs, and nobody else may enter it. It is held by descriptor, and
-//! no name in it is followed through a link. A watcher looks into a folder of its own account, of
-//! root, or of the store's owner.
+//! The folder belongs to the account that runs, and nobody else may enter it. It is held by
+//! descriptor, and no name in it is followed through a link. A watcher looks into a folder of its
+//! own account, of root, or of the store's owner.
 
 use std::fs::{DirBuilder, File};
 use std::io::{self, BufRead as _, BufReader, Read as _};
@@ -108,7 +108,7 @@ impl LiveFolder {
         self.directory.stat(name).is_ok()
     }
 
-    /// Makes the empty file `name`. One that is there already is good too.
+    /// Makes the empty file `name`, unless it exists.
     pub(super) fn touch(&self, name: &str) -> io::Result<()> {
         match self.directory.create_file(name, 0o600) {
             Err(e) if e.kind() == io::ErrorKind::AlreadyExists => Ok(()),
@@ -116,8 +116,8 @@ impl LiveFolder {
         }
     }
 
-    /// Puts a file with `contents` in place of whatever is called `name`: a reader never sees it
-    /// without them. Returns the file, open for more, and locked as long as it is open.
+    /// Puts a file with `contents` in place of whatever is called `name`: no reader sees the file
+    /// without its contents. Returns the file, open for more, and locked as long as it is open.
     pub(super) fn replace(&self, name: &str, contents: &[u8]) -> io::Result<File> {
         use std::io::Write as _;
         let new = format!(".{name}.new");
@@ -154,7 +154,7 @@ impl LiveFolder {
         Ok(runs.filter(|run| is_run_id(run)).collect())
     }
 
-    /// Reads the first record of run `run`; none if it is no record of a run.
+    /// Reads the first record in the live file of run `run`; none if it is no record of that run.
     pub(super) fn head(&self, run: &str) -> io::Result<Option<LiveRun>> {
         let mut line = Vec::new();
         let file = self.file(&format!("{run}{RECORDS}"))?;
@@ -165,8 +165,8 @@ impl LiveFolder {
         })
     }
 
-    /// Removes the live files that dead processes of this machine left, and logs that nobody wrote to for 30
-    /// days. What is no live file stays.
+    /// Removes the live files that dead processes of this machine left, and logs that nobody wrote
+    /// to for 30 days. Leaves all other files.
     pub(super) fn clear_leftovers(&self) -> io::Result<()> {
         for run in self.runs_with(RECORDS)? {
             let name = format!("{run}{RECORDS}");

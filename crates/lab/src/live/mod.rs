@@ -1,4 +1,5 @@
-//! A run that works can be watched: through its live file, not through the store's lock.
+//! Lets others watch a run while it works, through a live file beside the store, without the
+//! store's lock.
 //!
 //! A run appends one [`LiveRecord`](pgdyno_model::live::LiveRecord) a line to `RUN.jsonl` in the
 //! store's live folder ([`folder`]). Watchers read the file; the run never waits for them.
@@ -13,8 +14,8 @@
 //! A watcher calls [`runs`] or [`find`], [`Follower::open`], and then [`Follower::poll`] every now
 //! and then. [`ask_to_stop`] asks the run to end after the trial in progress.
 //!
-//! Files of processes that are gone stay until the next run on the store begins: until then a
-//! watcher can see how the run ended, or that its process died.
+//! Live files of dead processes stay until the next run on the store begins. Until then a watcher
+//! can see how the run ended, or that its process died.
 //!
 //! ```
 //! use std::path::Path;

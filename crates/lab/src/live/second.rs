@@ -1,4 +1,4 @@
-//! A second of load as watchers are told of it.
+//! Turns a second of load into the record that watchers read.
 
 use std::time::Duration;
 
@@ -6,8 +6,8 @@ use pgdyno_engine::{LiveSecond, Phase};
 use pgdyno_model::SecondLatencies;
 use pgdyno_model::live::LoadSecond;
 
-/// Returns the second `live` with the wait events in it, of which the first are kept, and the
-/// expected time until the run ends.
+/// Returns the record of the second `live`, with the first [`LoadSecond::WAITS`] of `waits`, and
+/// the expected time `left` until the run ends.
 pub fn load_second(live: &LiveSecond, mut waits: Vec<(String, f64)>, left: Duration) -> LoadSecond {
     waits.truncate(LoadSecond::WAITS);
     LoadSecond {

@@ -1,4 +1,4 @@
-//! The runs that can be watched, and how to ask one to stop.
+//! Lists the runs that can be watched, and asks one to stop.
 
 use std::io::{self, Read as _, Seek as _, SeekFrom};
 use std::os::unix::fs::MetadataExt as _;
@@ -14,30 +14,30 @@ use super::error::LiveError;
 use super::live_folder::{LiveFolder, RECORDS, STOP, folder, is_held};
 use crate::LabError;
 
-/// The end of a live file that is read to see whether the run ended (bytes): more than the last
-/// record takes.
+/// Length of a live file's end that is read to see whether the run ended (bytes): more than the
+/// last record takes.
 const TAIL: u64 = 64 << 10;
 
 /// A run that has a live file.
 #[derive(Clone, Debug, PartialEq)]
 pub struct LiveSummary {
-    /// Its id.
+    /// The run's id.
     pub run: String,
     /// The recipe's or the file's name.
     pub recipe: String,
     /// When the session began.
     pub started_at: Epoch,
-    /// The process that works on it.
+    /// The process that works on the run.
     pub owner: Owner,
     /// Whether that process still runs.
     pub is_alive: bool,
-    /// How the run ended, and why it could not go on; none while it works, and for one whose
-    /// process died.
+    /// How the run ended, and why it could not go on; none while the run works, and if its process
+    /// died.
     pub ended: Option<(String, Option<String>)>,
 }
 
-/// Returns the runs of the store at `store` that have a live file, the newest first. Files that are
-/// none are left out.
+/// Returns the runs of the store at `store` that have a live file, the newest first. Skips files
+/// that are no live files.
 ///
 /// # Errors
 /// [`LiveError`]: the folder cannot be read, or belongs to somebody else.
@@ -58,7 +58,7 @@ fn listed(store: &Path) -> Result<Vec<LiveSummary>, LiveError> {
 /// beginning of its id.
 ///
 /// # Errors
-/// [`LiveError`]: none has the name, or several have it.
+/// [`LiveError`]: no run has the name, or several have it.
 pub fn find(store: &Path, named: &str) -> Result<LiveSummary, LabError> {
     let mut runs = runs(store)?;
     if let Some(exact) = runs.iter().position(|run| run.run == named) {
@@ -78,8 +78,8 @@ pub fn find(store: &Path, named: &str) -> Result<LiveSummary, LabError> {
     }
 }
 
-/// Asks run `run` of the store at `store` to end after the trial in progress. The run sees it
-/// within about a second of load.
+/// Asks run `run` of the store at `store` to end after the trial in progress. The run sees the
+/// request within about a second of load.
 ///
 /// # Errors
 /// [`LiveError`]: no process works on the run, or the caller may not ask it.

@@ -33,17 +33,17 @@ pub(super) struct ClusterPool<'a> {
     slots: BTreeMap<ClusterKey, Slot>,
     installs: BTreeMap<Build, Install>,
     templates: Templates,
-    /// None where the servers are external.
+    /// The storages; none where the servers are external.
     storages: Option<StoragePool<'a>>,
 }
 
 #[derive(Default)]
 struct Slot {
-    /// None while the server's storage is taken down for another one.
+    /// The server; none while its storage is taken down for another one.
     server: Option<Server>,
     /// Whether the server's data set is loaded.
     is_loaded: bool,
-    /// Why loading failed, by the settings that the server had. Others may let it be loaded.
+    /// Errors of loading, by the settings that the server had. With other settings it may succeed.
     failed: BTreeMap<BTreeMap<String, String>, String>,
 }
 
@@ -52,7 +52,7 @@ impl Slot {
         Self { server: Some(server), ..Self::default() }
     }
 
-    /// Whether loading failed, and not yet with `settings`.
+    /// Returns whether loading failed, but was not tried with `settings`.
     fn may_load_with(&self, settings: &BTreeMap<String, String>) -> bool {
         !self.is_loaded && !self.failed.is_empty() && !self.failed.contains_key(settings)
     }
@@ -77,7 +77,7 @@ pub(super) struct ReadyServer<'a> {
 }
 
 impl ReadyServer<'_> {
-    /// Trims the storages that the server lies on, where the experiment asks for that.
+    /// Trims the storages that the server lies on, if the experiment asks for that.
     pub(super) fn trim(&self) -> Result<(), LabError> {
         let Some(storages) = self.storages else { return Ok(()) };
         self.lies_on.iter().try_for_each(|name| storages.trim(name))
@@ -191,7 +191,7 @@ impl<'a> ClusterPool<'a> {
         Ok(())
     }
 
-    /// Returns whether a cluster on storage `name` would take what this machine lacks.
+    /// Returns whether this machine lacks something that a cluster on storage `name` needs.
     pub(super) fn is_unavailable(&self, name: &str) -> bool {
         let Some(storages) = &self.storages else { return false };
         self.prepared.lies_on(name).into_iter().any(|one| storages.is_unavailable(one))
@@ -258,7 +258,7 @@ impl<'a> ClusterPool<'a> {
         Ok(server)
     }
 
-    /// Returns what is known of every storage.
+    /// Returns the facts of every storage.
     pub(super) fn facts(&self) -> Vec<StorageFacts> {
         let Some(storages) = &self.storages else { return Vec::new() };
         self.prepared.storages().into_iter().map(|name| storages.facts(name)).collect()
@@ -298,8 +298,8 @@ impl<'a> ClusterPool<'a> {
         others.filter_map(|(_, slot)| slot.server.as_mut()).try_for_each(Server::rest)
     }
 
-    /// Returns the server for `treatment`: the only one running, its data loaded, the devices of
-    /// its storage set.
+    /// Returns the server for `treatment`. It is the only one running, its data are loaded, and the
+    /// devices of its storage are set.
     pub(super) fn ready(&mut self, treatment: &'a Treatment) -> Result<ReadyServer<'_>, LabError> {
         let (prepared, context) = (self.prepared, self.provisioner.context);
         let key = prepared.key(treatment);
@@ -355,8 +355,8 @@ impl<'a> ClusterPool<'a> {
         Ok(ReadyServer { server, storages, lies_on, accounted })
     }
 
-    /// Takes pgdyno's own servers and every storage down, to be made again later. Returns what
-    /// could not be taken down.
+    /// Takes pgdyno's own servers and every storage down, to be made again later. Returns a line
+    /// for each that could not be taken down.
     pub(super) fn clear(&mut self) -> Vec<String> {
         let failed = |slot: &mut Slot| slot.remove_cluster().err();
         let mut left: Vec<String> =
@@ -365,7 +365,8 @@ impl<'a> ClusterPool<'a> {
         left
     }
 
-    /// Takes every server and every storage down. Returns what could not be taken down.
+    /// Takes every server and every storage down. Returns a line for each that could not be taken
+    /// down.
     pub(super) fn take_down(self, context: Context<'_>) -> Vec<String> {
         let Self { slots, templates, storages, .. } = self;
         let mut left = Vec::new();

@@ -1,4 +1,5 @@
-//! Counters of the server around a trial, to check what clients were told against what it did.
+//! Reads the server's counters around a trial, to check the acknowledgements of clients against the
+//! server's work.
 
 use std::time::Duration;
 
@@ -11,7 +12,7 @@ use crate::LabError;
 use crate::context::Context;
 use crate::sql::query_number;
 
-/// Counters of the server, read when no client of ours is connected to the loaded database.
+/// Counters of the server, read while no client of pgdyno's is connected to the loaded database.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Counters {
     xact_commit: i64,
@@ -34,7 +35,8 @@ pub(super) fn read_counters(
         // A backend adds what it did to the statistics as it exits, which is after its client has
         // seen it go.
         let clients = format!(
-            "SELECT pg_catalog.count(*) FROM pg_catalog.pg_stat_activity WHERE datname = {database} AND backend_type = 'client backend'"
+            "SELECT pg_catalog.count(*) FROM pg_catalog.pg_stat_activity \
+             WHERE datname = {database} AND backend_type = 'client backend'"
         );
         context.poll(Duration::from_secs(10), Duration::from_millis(5), || {
             let left = query_number(&mut aside, "wait for the clients to leave", &clients)?;

@@ -1,7 +1,7 @@
-//! More repeats for a run that has its trials.
+//! Gives more repeats to a run that has its trials.
 //!
-//! Whoever looks at a run's verdicts and adds repeats where they are inconclusive looks twice. The
-//! plan remembers after how many repeats that was, so that the analysis pays for each look.
+//! Whoever sees inconclusive verdicts and adds repeats analyses twice. The plan remembers after how
+//! many repeats that was, so that the analysis accounts for each interim analysis.
 
 use pgdyno_model::Plan;
 use pgdyno_model::record::RunState;
@@ -9,7 +9,7 @@ use pgdyno_model::record::RunState;
 use crate::LabError;
 use crate::file::Override;
 
-/// The key that may be set anew.
+/// The only key that may be set anew.
 const REPEATS: &str = "experiment.repeats";
 
 /// Checks that `more` asks for nothing but repeats.
@@ -20,7 +20,12 @@ pub(super) fn check(run: &str, more: &[Override]) -> Result<(), LabError> {
     }
 }
 
-/// `plan`, made with `more`, as the continuation of a run of plan `old` that stands at `state`.
+/// Returns `plan`, resolved with `more`, as the continuation of run `run`, whose plan is `old` and
+/// whose state is `state`.
+///
+/// # Errors
+/// The plan decides about repeats itself, has as many already, or orders trials so that more
+/// repeats do not continue it.
 pub(super) fn continued(
     run: &str,
     (old, state): (&Plan, RunState),
@@ -40,7 +45,8 @@ pub(super) fn continued(
         return Err(refused(
             run,
             last,
-            "in its order (`sequential`) a treatment's repeats follow each other, and others came after",
+            "in its order (`sequential`) a treatment's repeats follow each other, \
+             and others came after",
         ));
     }
     // Before it was complete it had no verdicts that one could have looked at.

@@ -1,5 +1,5 @@
-//! A server that pgdyno does not own: one schema is pgdyno's, everything else is left as it is, or
-//! put back as it was.
+//! Uses a server that pgdyno does not own. One schema is pgdyno's; everything else is left as it
+//! is, or put back as it was.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
@@ -21,21 +21,22 @@ use postgres_protocol::escape::{escape_identifier, escape_literal};
 use crate::LabError;
 use crate::context::Context;
 
-/// The schema for the workload's tables, unless the file names one.
+/// The schema for the workload's tables, unless the experiment names one.
 const SCHEMA: &str = "pgdyno";
-/// Settings with these contexts can be set by one session for itself.
+/// Contexts of the settings that a session can set for itself.
 const SESSION_CONTEXTS: [&str; 4] = ["user", "superuser", "backend", "superuser-backend"];
 
-/// How long a server may take to come back when the run's traces are removed.
+/// Time that a server may take to come back when the run's traces are removed.
 const RETURN_LIMIT: Duration = Duration::from_secs(30);
-/// How often it is tried meanwhile.
+/// Interval between two attempts to reach the server meanwhile.
 const RETURN_TICK: Duration = Duration::from_millis(200);
 
 /// The remedy for a setting that only a restart changes.
-const RESTART: &str = "leave it out, or compare two servers that were started with different values: `postgres.dsn` as a factor";
+const RESTART: &str = "leave it out, or compare two servers that were started with different \
+                       values: `postgres.dsn` as a factor";
 
-/// What a server made of the value of a setting: by name and value as they were asked for, in the
-/// unit of `pg_settings`.
+/// Values of settings as the server reads them, in the unit of `pg_settings`, by the name and value
+/// that treatments give.
 pub(super) type ReadValues = BTreeMap<(String, String), String>;
 
 /// A schema on an external server. It holds one data set.
@@ -43,10 +44,10 @@ pub(super) struct ExternalSchema {
     server: ExternalServer,
     dsn: Secret,
     schema: String,
-    /// Whether the file named the schema, so that an existing one may be used.
+    /// Whether the experiment names the schema, so that an existing one may be used.
     named: bool,
     journal: Journal,
-    /// The journal's entry, whose id everything bears that this run makes in the database.
+    /// The journal's entry. Everything that this run makes in the database bears its id.
     entry: Option<Entry>,
     /// Settings that are changed for the whole server, if any are.
     server_wide: Option<ServerWide>,
@@ -55,7 +56,7 @@ pub(super) struct ExternalSchema {
 }
 
 impl ExternalSchema {
-    /// Connects as `dsn` says; the `number`-th data set gets the schema of that number.
+    /// Connects as `dsn` says. The `number`-th data set, from 1, gets the schema of that number.
     pub(super) fn connect(
         dsn: &Secret,
         schema: Option<&str>,
@@ -80,7 +81,7 @@ impl ExternalSchema {
         LabError::refused(what, "name another one in `postgres.schema`")
     }
 
-    /// Why the schema cannot be used: a statement failed with `error`.
+    /// Returns the error of a schema that cannot be used: a statement failed with `error`.
     fn failed(&self, error: &tokio_postgres::Error) -> LabError {
         match wait_of(error) {
             Some(_) => LabError::sql(&format!("use schema `{}` of the server", self.schema), error),
@@ -88,18 +89,18 @@ impl ExternalSchema {
         }
     }
 
-    /// The schema, for SQL that names its tables.
+    /// Returns the schema's name, for SQL that names its tables.
     pub(super) fn schema(&self) -> &str {
         &self.schema
     }
 
-    /// The mark of what this run makes in the database.
+    /// Returns the mark of everything that this run makes in the database.
     pub(super) fn mark(&self) -> Option<String> {
         self.entry.as_ref().map(|entry| schema::mark(&entry.id))
     }
 
-    /// Drops what a killed pgdyno left, by the journal, and makes the schema or finds the one that
-    /// the file names. Notes are worth showing.
+    /// Drops what a killed pgdyno left according to the journal. Then makes the schema, or finds
+    /// the one that the experiment names. Returns notes for the user.
     pub(super) fn claim_schema(&mut self) -> Result<Vec<String>, LabError> {
         const LOCK: &str = "SELECT pg_catalog.pg_try_advisory_lock(pg_catalog.hashtext($1))";
         const COMMENT: &str = "SELECT pg_catalog.obj_description(oid, 'pg_namespace') \
@@ -127,7 +128,8 @@ impl ExternalSchema {
                     .wrong(format!("an earlier pgdyno could not drop it: {}", notes.join("; "))));
             }
             Some(Some(comment)) if comment.starts_with(MARK) => {
-                let found = "a pgdyno made it that this machine's journal does not know: drop it, once nobody needs it";
+                let found = "a pgdyno made it that this machine's journal does not know: drop it, \
+                             once nobody needs it";
                 return Err(self.wrong(found));
             }
             Some(_) => return Err(self.wrong("it is there, and pgdyno did not make it")),
@@ -137,7 +139,7 @@ impl ExternalSchema {
         Ok(notes)
     }
 
-    /// Notes in the journal that things are made here; returns their mark.
+    /// Records in the journal that this run makes things here. Returns their mark.
     fn record_in_journal(&mut self) -> Result<String, LabError> {
         let dsn = without_password(self.dsn.reveal()).unwrap_or_default();
         let server = server_name(self.dsn.reveal()).unwrap_or_default();
@@ -154,14 +156,15 @@ impl ExternalSchema {
         let mark = escape_literal(&self.record_in_journal()?);
         let schema = escape_identifier(&self.schema);
         let sql = format!(
-            "BEGIN; SET LOCAL synchronous_commit = local; CREATE SCHEMA {schema}; COMMENT ON SCHEMA {schema} IS {mark}; COMMIT"
+            "BEGIN; SET LOCAL synchronous_commit = local; CREATE SCHEMA {schema}; \
+             COMMENT ON SCHEMA {schema} IS {mark}; COMMIT"
         );
         client.batch_execute(&sql).map_err(|e| self.failed(&e))
     }
 
-    /// Finds how each setting of `treatments` can be changed, and tries all of them: before
-    /// anything is measured. What holds for the whole server is put back until a trial asks for it.
-    /// Returns notes that are worth showing, and what the server made of each value.
+    /// Finds how each setting of `treatments` can be changed, and tries all of them before anything
+    /// is measured. Server-wide settings are then put back until a trial asks for them. Returns
+    /// notes for the user, and each value as the server reads it.
     pub(super) fn check_settings(
         &mut self,
         treatments: &[&BTreeMap<String, String>],
@@ -186,10 +189,11 @@ impl ExternalSchema {
                 }
                 Some("sighup") => {
                     return refuse(
-                        "its context is `sighup`, so that it can only be changed for the whole server",
+                        "its context is `sighup`, so that it can only be changed \
+                         for the whole server",
                         Some(
-                            "`alter_system = true` in `[postgres]` lets pgdyno do that with ALTER SYSTEM and a reload, \
-                             and put it back",
+                            "`alter_system = true` in `[postgres]` lets pgdyno do that with \
+                             ALTER SYSTEM and a reload, and put it back",
                         ),
                     );
                 }
@@ -216,7 +220,7 @@ impl ExternalSchema {
         Ok((notes, read))
     }
 
-    /// Adds what the server makes of `settings`, which hold now.
+    /// Adds to `read` how the server reads `settings`, which are in force.
     fn read_back(
         &self,
         settings: &BTreeMap<String, String>,
@@ -240,7 +244,7 @@ impl ExternalSchema {
         Ok(())
     }
 
-    /// Every setting's context, by its name in lower case.
+    /// Returns every setting's context, by the setting's name in lower case.
     fn contexts(&self) -> Result<BTreeMap<String, String>, LabError> {
         let sql = "SELECT pg_catalog.lower(name), context FROM pg_catalog.pg_settings";
         let doing = "read the settings of a server that pgdyno does not own";
@@ -248,8 +252,8 @@ impl ExternalSchema {
         Ok(rows.iter().map(|row| (row.get(0), row.get(1))).collect())
     }
 
-    /// Makes `settings` hold: those of the whole server now, the others for sessions that
-    /// [`ExternalSchema::target`] leads to. The server itself judges the values.
+    /// Applies `settings`: server-wide ones now, the others in sessions of
+    /// [`ExternalSchema::target`]. The server itself judges the values.
     pub(super) fn apply(&mut self, settings: &BTreeMap<String, String>) -> Result<(), LabError> {
         if let Some(server_wide) = &mut self.server_wide {
             let lower =
@@ -260,7 +264,7 @@ impl ExternalSchema {
         Ok(control::try_settings(&self.target(settings))?)
     }
 
-    /// Has the whole server's settings be as they were, until a trial asks for others.
+    /// Puts server-wide settings back, until a trial asks for others.
     pub(super) fn reset_settings(&mut self) -> Result<(), LabError> {
         match &mut self.server_wide {
             Some(server_wide) => Ok(server_wide.apply(&BTreeMap::new())?),
@@ -268,7 +272,8 @@ impl ExternalSchema {
         }
     }
 
-    /// Where load is offered: the schema first, and `settings` for the session.
+    /// Returns the target of load: the schema is first in the search path, and `settings` hold for
+    /// the session.
     pub(super) fn target(&self, settings: &BTreeMap<String, String>) -> Target {
         let mut target = self.server.target();
         target.settings.retain(|(name, _)| name != "search_path" && !settings.contains_key(name));
@@ -281,12 +286,13 @@ impl ExternalSchema {
         target
     }
 
-    /// A control connection.
+    /// Opens a control connection.
     pub(super) fn control(&self) -> Result<Client, LabError> {
         Ok(self.server.control()?)
     }
 
-    /// A control connection for SQL of the workload, whose names mean those of the schema.
+    /// Opens a control connection for SQL of the workload, whose names stand for those of the
+    /// schema.
     pub(super) fn connect_to_data(&self) -> Result<Client, LabError> {
         Ok(control::connect_to_schema(&self.server.target(), &self.schema)?)
     }
@@ -303,15 +309,16 @@ impl ExternalSchema {
         Ok(self.server.facts()?)
     }
 
-    /// Puts back what was changed and drops what we made, once the server takes connections again
-    /// if it does not now. Returns what stays, and what to do about it.
+    /// Puts back what the run changed and drops what it made. Waits for a server that takes no
+    /// connections at the moment. Returns what stays, and what to do about it.
     pub(super) fn release(mut self, context: Context<'_>) -> Vec<String> {
         if self.server_wide.is_some() || self.entry.is_some() {
             self.wait_for_server(context);
         }
         let by_clean = |what: &str, done: &str, e: &dyn std::fmt::Display| {
             format!(
-                "{what} is not {done}: {e}; once the server takes connections, `pgdyno clean` does it"
+                "{what} is not {done}: {e}; once the server takes connections, \
+                 `pgdyno clean` does it"
             )
         };
         let mut left = Vec::new();
@@ -329,7 +336,8 @@ impl ExternalSchema {
                 left.extend(stays);
                 let server = self.server.target().address;
                 left.push(format!(
-                    "pgdyno dropped nothing of others' on {server}: once that is gone or moved, `pgdyno clean` drops the rest"
+                    "pgdyno dropped nothing of others' on {server}: once that is gone or moved, \
+                     `pgdyno clean` drops the rest"
                 ));
             }
             Err(e) => {
@@ -339,8 +347,8 @@ impl ExternalSchema {
         left
     }
 
-    /// Waits for a server that takes no connections, as one that is restarted does for a moment.
-    /// Whatever ends the wait, the next connection tells how it ended.
+    /// Waits for a server that takes no connections, such as one that is being restarted. Returns
+    /// nothing: the next connection shows whether the server is back.
     fn wait_for_server(&self, context: Context<'_>) {
         let mut is_told = false;
         let _ = context.poll(RETURN_LIMIT, RETURN_TICK, || match self.server.control() {
@@ -355,8 +363,8 @@ impl ExternalSchema {
         });
     }
 
-    /// Drops what bears this run's mark; returns what stays. The journal names it until all of it
-    /// is gone.
+    /// Drops what bears this run's mark. Returns what stays. The journal keeps its entry until
+    /// nothing stays.
     fn drop_ours(&mut self) -> Result<Vec<String>, LabError> {
         let (Some(_keeper), Some(entry)) = (self.keeper.take(), self.entry.take()) else {
             return Ok(Vec::new());
@@ -369,10 +377,11 @@ impl ExternalSchema {
     }
 }
 
-/// Why a superuser's session stays out of a schema that these roles may write to.
+/// Says why a superuser's session stays out of a schema that the roles `writers` may write to.
 fn open_to(writers: &[String]) -> String {
     format!(
-        "{} may put functions and triggers into it, which would run with the superuser's rights of this connection",
+        "{} may put functions and triggers into it, which would run with the superuser's rights of \
+         this connection",
         writers.join(", ")
     )
 }

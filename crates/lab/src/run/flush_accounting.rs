@@ -13,20 +13,22 @@ use super::server::Server;
 use crate::LabError;
 use crate::sql::{query_number, query_text};
 
-/// The first relation in which changes may wait for no flush; empty without one.
-const NOT_LOGGED: &str = "SELECT coalesce((SELECT c.oid::pg_catalog.regclass::text FROM pg_catalog.pg_class c JOIN \
-                          pg_catalog.pg_namespace n ON n.oid = c.relnamespace WHERE n.nspname <> \
-                          'information_schema' AND n.nspname !~ '^pg_' AND (c.relkind = 'f' OR c.relkind IN ('r', \
-                          'p') AND c.relpersistence = 'u' OR c.relkind = 'v' AND c.relhastriggers) ORDER BY 1 LIMIT \
-                          1), '')";
+/// Selects the first relation whose changes may wait for no flush; empty if there is none.
+const NOT_LOGGED: &str = "SELECT coalesce((SELECT c.oid::pg_catalog.regclass::text \
+                          FROM pg_catalog.pg_class c \
+                          JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace \
+                          WHERE n.nspname <> 'information_schema' AND n.nspname !~ '^pg_' \
+                          AND (c.relkind = 'f' OR c.relkind IN ('r', 'p') \
+                          AND c.relpersistence = 'u' \
+                          OR c.relkind = 'v' AND c.relhastriggers) ORDER BY 1 LIMIT 1), '')";
 
-/// Whether commits of a session wait for no flush: 1 or 0.
+/// Selects 1 if the session's commits wait for no flush, else 0.
 const IS_ASYNCHRONOUS: &str =
     "SELECT (pg_catalog.current_setting('synchronous_commit') = 'off')::int::bigint";
 
 /// Flush accounting of one trial.
 pub(super) enum FlushAccounting {
-    /// It was not asked for.
+    /// The experiment does not ask for it.
     Off,
     /// No commit of this trial is judged.
     NotJudged(NotJudged),
@@ -39,8 +41,8 @@ pub(super) enum FlushAccounting {
 }
 
 impl FlushAccounting {
-    /// Begins the accounting of a load of `scripts` on `server`, whose WAL lies on `disk`; none: it
-    /// was not asked for.
+    /// Begins the accounting of a load of `scripts` on `server`, whose WAL lies on `disk`. Without
+    /// a disk the accounting is off.
     ///
     /// # Errors
     /// The server or the disk does not answer.
@@ -88,7 +90,7 @@ impl Drop for FlushAccounting {
     }
 }
 
-/// Returns why no commit of `scripts` is judged; none if they are.
+/// Returns why no commit of `scripts` is judged; none if commits are judged.
 fn not_judged(server: &Server, scripts: &[WeightedScript]) -> Result<Option<NotJudged>, LabError> {
     for WeightedScript { script, .. } in scripts {
         let texts =
@@ -108,7 +110,8 @@ fn not_judged(server: &Server, scripts: &[WeightedScript]) -> Result<Option<NotJ
     Ok((!relation.is_empty()).then_some(NotJudged::NotLogged(relation)))
 }
 
-/// Tells whether a statement, in lower case, makes a temporary table or names their schema.
+/// Returns whether a statement, in lower case, makes a temporary table or names the schema of
+/// temporary tables.
 fn uses_temporary_tables(text: &str) -> bool {
     let words: Vec<&str> = text.split_whitespace().collect();
     let makes = words.windows(2).any(|pair| {

@@ -40,12 +40,11 @@ pub use crate::stores::{
     look_for_dead_sessions, open_store, open_store_existing, open_store_for_reading,
 };
 
-/// Runs `prepared` from the beginning. What is complete is in the store at `store` when this
-/// returns, however it ends.
+/// Runs `prepared` from the beginning. Complete trials are in the store at `store` when this
+/// returns, however the run ends.
 ///
 /// # Errors
-/// The run cannot begin: then nothing is in the store, and nothing is left
-/// on the host.
+/// The run cannot begin. Then nothing is in the store, and nothing is left on the host.
 pub fn run(
     prepared: &Prepared,
     store: &Path,
@@ -60,7 +59,8 @@ pub fn run(
     watched(&feed, Session::begin(prepared, None, &mut store, context, &feed))
 }
 
-/// Returns `prepared` with what earlier runs in the `store` tell of this host, where that is to count.
+/// Returns `prepared` with the noise of this host as earlier runs in `store` found it, if the
+/// experiment counts that.
 fn informed(prepared: &Prepared, store: &Store, context: Context<'_>) -> Prepared {
     let mut prepared = prepared.clone();
     if prepared.counts_host_noise()
@@ -71,10 +71,11 @@ fn informed(prepared: &Prepared, store: &Store, context: Context<'_>) -> Prepare
     prepared
 }
 
-/// Goes on with run `named` of the store at `store`: runs its trials that are not complete.
-/// `servers` are for servers that pgdyno does not own: their passwords were not stored. `more` may
-/// set the number of repeats, to more than the run has. `consent` names devices and files anew: it
-/// is not stored either. The experiment comes from the store, so that whoever may change the store
+/// Resumes run `named` of the store at `store`: executes its unfinished trials.
+///
+/// `servers` gives the connections to external servers anew, since passwords are not stored. `more`
+/// may set the number of repeats, to more than the run has. `consent` names devices and files anew:
+/// it is not stored either. The experiment comes from the store, so whoever may change the store
 /// has to be trusted.
 ///
 /// # Errors
@@ -146,7 +147,7 @@ pub fn resume(
     watched(&feed, Session::begin(&prepared, Some(continued), &mut store, context, &feed))
 }
 
-/// Works through a session that was begun, and tells its watchers how it ended.
+/// Works through `session`, and tells watchers how it ended.
 fn watched(feed: &Feed<'_>, session: Result<Session<'_>, LabError>) -> Result<Outcome, LabError> {
     let outcome = session.and_then(Session::work);
     match &outcome {
@@ -156,7 +157,7 @@ fn watched(feed: &Feed<'_>, session: Result<Session<'_>, LabError>) -> Result<Ou
     outcome
 }
 
-/// Refuses to go on with a run that no experiment describes, and as root with one that came from
+/// Refuses to resume a run that no experiment describes. As root, also refuses a run that came from
 /// elsewhere: its experiment may name commands.
 fn refuse_others(store: &Store, run: &str, trust: &Trust) -> Result<(), LabError> {
     let what = format!("cannot go on with run {run}");

@@ -1,4 +1,5 @@
-//! What is watched beside a load: the server, and its host, be it this one or one that `ssh` reaches.
+//! Samples telemetry beside a load: of the server, and of its host, whether that is this one or one
+//! that `ssh` reaches.
 
 use std::sync::atomic::AtomicBool;
 use std::time::Instant;
@@ -14,7 +15,7 @@ use crate::host_telemetry::ObservedHost;
 /// Telemetry that is being sampled.
 pub(super) struct Observation {
     sampler: Sampler,
-    /// The server's host, where `ssh` reaches it.
+    /// The server's host, if `ssh` reaches it.
     host: Option<ObservedHost>,
 }
 
@@ -38,7 +39,7 @@ impl Observation {
         Ok(Self { sampler: Sampler::start(probes, interval), host })
     }
 
-    /// Returns the sampler of what is watched from here.
+    /// Returns the sampler that runs in this process.
     pub(super) fn sampler(&self) -> &Sampler {
         &self.sampler
     }

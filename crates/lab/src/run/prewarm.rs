@@ -11,10 +11,11 @@ use crate::sql::{execute, query_number};
 /// Checks that the server has the extension `pg_prewarm`.
 ///
 /// # Errors
-/// [`LabError::Refused`], if it has not.
+/// [`LabError::Refused`], if the server does not have it.
 pub(super) fn check_prewarm(server: &Server) -> Result<(), LabError> {
     let mut client = server.connect_aside()?;
-    let asked = "SELECT pg_catalog.count(*) FROM pg_catalog.pg_available_extensions WHERE name = 'pg_prewarm'";
+    let asked = "SELECT pg_catalog.count(*) FROM pg_catalog.pg_available_extensions \
+                 WHERE name = 'pg_prewarm'";
     if query_number(&mut client, "look for the extension pg_prewarm", asked)? > 0 {
         return Ok(());
     }
@@ -28,7 +29,7 @@ pub(super) fn check_prewarm(server: &Server) -> Result<(), LabError> {
     ))
 }
 
-/// Reads the workload's tables and their indexes into shared buffers, whole.
+/// Reads the whole of the workload's tables and their indexes into shared buffers.
 pub(super) fn prewarm(server: &Server, workload: &Workload) -> Result<(), LabError> {
     let mut client = server.connect_to_data()?;
     let extension = prewarm_extension(server, &mut client)?;
@@ -37,20 +38,22 @@ pub(super) fn prewarm(server: &Server, workload: &Workload) -> Result<(), LabErr
         // schema fits better.
         let sql = format!(
             "SELECT coalesce(pg_catalog.sum({extension}.pg_prewarm(r, 'buffer'::pg_catalog.text, \
-             'main'::pg_catalog.text, NULL::pg_catalog.int8, NULL::pg_catalog.int8)), 0)::pg_catalog.int8 \
+             'main'::pg_catalog.text, NULL::pg_catalog.int8, NULL::pg_catalog.int8)), \
+             0)::pg_catalog.int8 \
              FROM (WITH leaf AS (SELECT oid FROM pg_catalog.pg_class \
              WHERE oid = '{name}'::regclass AND relkind = 'r' UNION ALL \
              SELECT relid FROM pg_catalog.pg_partition_tree('{name}') WHERE isleaf) \
              SELECT oid::regclass AS r FROM leaf UNION ALL \
-             SELECT indexrelid::regclass FROM pg_catalog.pg_index JOIN leaf ON leaf.oid = indrelid) AS relations"
+             SELECT indexrelid::regclass FROM pg_catalog.pg_index JOIN leaf \
+             ON leaf.oid = indrelid) AS relations"
         );
         query_number(&mut client, &format!("read {name} into shared buffers"), &sql)?;
     }
     Ok(())
 }
 
-/// The schema of the extension `pg_prewarm`, quoted; it is made where it is missing, and then goes
-/// with what the run made.
+/// Returns the quoted schema of the extension `pg_prewarm`. Makes the extension if it is missing;
+/// it is then dropped with everything that the run made.
 fn prewarm_extension(server: &Server, client: &mut Client) -> Result<String, LabError> {
     const ASKED: &str = "SELECT n.nspname::text FROM pg_catalog.pg_extension AS e \
         JOIN pg_catalog.pg_namespace AS n ON n.oid = e.extnamespace WHERE e.extname = 'pg_prewarm'";

@@ -1,4 +1,4 @@
-//! A server with a data set in it: pgdyno's own, or one that was external.
+//! A server with a data set in it: pgdyno's own, or an external one.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::{IpAddr, SocketAddr};
@@ -18,7 +18,7 @@ use super::external_server::ExternalSchema;
 use crate::LabError;
 use crate::provisioner::DATABASE;
 
-/// What a server takes at once for its write-ahead log, unless initdb was told otherwise.
+/// Size of a WAL segment, unless initdb was told otherwise. A server needs room for a whole one.
 const WAL_SEGMENT: Bytes = Bytes(16 << 20);
 
 /// A server that load can be offered to.
@@ -28,7 +28,7 @@ pub(super) enum Server {
 }
 
 impl Server {
-    /// A connection for SQL of the workload, whose names mean those of its schema.
+    /// Opens a connection for SQL of the workload, whose names stand for those of its schema.
     pub(super) fn connect_to_data(&self) -> Result<Client, LabError> {
         match self {
             Self::Managed(cluster) => Ok(cluster.control(DATABASE)?),
@@ -36,7 +36,7 @@ impl Server {
         }
     }
 
-    /// The schema that the workload's tables lie in.
+    /// Returns the schema that the workload's tables lie in.
     pub(super) fn schema(&self) -> &str {
         match self {
             Self::Managed(_) => "public",
@@ -44,7 +44,7 @@ impl Server {
         }
     }
 
-    /// The mark of what this run makes in a database that is not pgdyno's.
+    /// Returns the mark of everything that this run makes in an external server's database.
     pub(super) fn mark(&self) -> Option<String> {
         match self {
             Self::Managed(_) => None,
@@ -52,7 +52,8 @@ impl Server {
         }
     }
 
-    /// A connection that is not counted among the loaded database's, where there is a choice.
+    /// Opens a connection to another database than the loaded one, if there is a choice: the loaded
+    /// one's counters do not count it.
     pub(super) fn connect_aside(&self) -> Result<Client, LabError> {
         match self {
             Self::Managed(cluster) => Ok(cluster.control("postgres")?),
@@ -77,7 +78,7 @@ impl Server {
         }
     }
 
-    /// `PGDATA` on the server's own host, wherever that is, if it is known.
+    /// Returns `PGDATA` on the server's own host, if it is known.
     pub(super) fn data_there(&self) -> Option<PathBuf> {
         match self {
             Self::Managed(cluster) => Some(cluster.data()),
@@ -85,7 +86,7 @@ impl Server {
         }
     }
 
-    /// Where load is offered.
+    /// Returns the target of load.
     pub(super) fn load_target(&self, settings: &BTreeMap<String, String>) -> Target {
         match self {
             Self::Managed(cluster) => cluster.target(DATABASE),
@@ -93,7 +94,8 @@ impl Server {
         }
     }
 
-    /// Where the server listens for generators on other hosts, if it has to be told of them.
+    /// Returns the address on which the server listens for generators on other hosts, if they have
+    /// to be admitted.
     pub(super) fn listens_on(&self) -> Option<SocketAddr> {
         match self {
             Self::Managed(cluster) => cluster.listens_on(),
@@ -101,7 +103,8 @@ impl Server {
         }
     }
 
-    /// Lets in generators from `addresses`, and no others; or says why it cannot.
+    /// Admits generators from `addresses`, and no others. The error says why they cannot be
+    /// admitted.
     pub(super) fn admit(
         &self,
         addresses: &BTreeSet<IpAddr>,
@@ -115,7 +118,7 @@ impl Server {
         }
     }
 
-    /// How pgdyno itself reaches the loaded database.
+    /// Returns the target of pgdyno's own connections to the loaded database.
     pub(super) fn control_target(&self) -> Target {
         match self {
             Self::Managed(cluster) => cluster.control_target(DATABASE),
@@ -123,13 +126,13 @@ impl Server {
         }
     }
 
-    /// The name of the loaded database.
+    /// Returns the name of the loaded database.
     pub(super) fn database(&self) -> String {
         self.load_target(&BTreeMap::new()).database
     }
 
-    /// Makes `settings` hold: by the server's configuration, or session by session on a given
-    /// server.
+    /// Applies `settings`: in the configuration of a managed server, or session by session on an
+    /// external one.
     pub(super) fn apply(
         &mut self,
         settings: &BTreeMap<String, String>,
@@ -143,7 +146,8 @@ impl Server {
         }
     }
 
-    /// Ends the server's work until it is needed again.
+    /// Stops a managed server until it is needed again, or puts back the settings of an external
+    /// one.
     pub(super) fn rest(&mut self) -> Result<(), LabError> {
         match self {
             // An idle server would still write, vacuum and hold memory.
@@ -154,9 +158,9 @@ impl Server {
         Ok(())
     }
 
-    /// Why a managed server is gone, if something that went wrong is explained by that. Its clients
-    /// may see it go a moment before its end can be known, so it is given that moment. A given
-    /// server answers for itself.
+    /// Returns why a managed server died, as the explanation of an error that was just met. Clients
+    /// may notice before the end can be seen, so this waits up to a second for it. Returns none for
+    /// an external server.
     pub(super) fn death(&mut self) -> Option<LabError> {
         const MOMENT: Duration = Duration::from_secs(1);
         let Self::Managed(cluster) = self else { return None };
@@ -172,8 +176,8 @@ impl Server {
         }
     }
 
-    /// Returns `failure`, with the folder of a managed server that has no room left, if one has.
-    /// The server itself may have no words for that: its log lies beside its data.
+    /// Returns `failure`, and after it the folder of a managed server that is full, if one is. The
+    /// server itself may be unable to log it: its log lies beside its data.
     pub(super) fn with_full_folder(&self, failure: String) -> String {
         let Self::Managed(cluster) = self else { return failure };
         let folders = [cluster.data(), cluster.data().join("pg_wal")];
@@ -191,7 +195,7 @@ impl Server {
         }
     }
 
-    /// The place in the server's log from which [`Server::log_since`] reads.
+    /// Returns the place in the server's log from which [`Server::log_since`] reads.
     pub(super) fn log_mark(&self) -> u64 {
         match self {
             Self::Managed(cluster) => cluster.log_mark(),

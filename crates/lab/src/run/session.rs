@@ -1,4 +1,4 @@
-//! One stretch of work on a run: everything is checked and made before the store hears of it.
+//! One session of a run. Everything is checked and made before anything is stored.
 
 use std::time::{Duration, Instant, SystemTime};
 
@@ -28,7 +28,7 @@ use crate::provisioner::Provisioner;
 use crate::record_id::{new_record_id, stem};
 use crate::{LabError, crash, redact};
 
-/// The longest window of a trial that is not measured.
+/// The longest window of a conditioning trial, which is not measured.
 const LONGEST_CONDITIONING: Duration = Duration::from_secs(30);
 
 /// The result of a session of a run.
@@ -41,7 +41,7 @@ pub struct Outcome {
     /// Trials that failed in this session, and treatments whose crash tests were not done to the
     /// end (count).
     pub failed: u32,
-    /// Treatments among them (count).
+    /// Treatments among `failed` (count).
     pub not_crashed: u32,
 }
 
@@ -57,12 +57,12 @@ pub(super) struct Session<'a> {
     feed: &'a Feed<'a>,
 }
 
-/// A run that is gone on with.
+/// A run to resume.
 pub(super) struct Continued<'a> {
     pub(super) run: &'a str,
-    /// The overrides that give it more repeats, all of them; none where its plan stays as it was.
+    /// All overrides that give the run more repeats; none if its plan stays as it was.
     pub(super) extension: Option<Vec<String>>,
-    /// Whether it needs no more trials.
+    /// Whether the run needs no more trials.
     pub(super) are_trials_over: bool,
 }
 
@@ -150,8 +150,8 @@ impl<'a> Session<'a> {
         }
     }
 
-    /// Probes, trials, probes, crash tests; how many trials failed, and crash tests were not done
-    /// to the end.
+    /// Runs probes, trials, probes again, and crash tests. Returns how many trials failed, and how
+    /// many crash tests were not done to the end.
     fn work_through(&mut self) -> Result<(u32, u32), LabError> {
         let probes = &self.prepared.experiment.probe;
         self.measure_fsync_rates()?;
@@ -168,7 +168,8 @@ impl<'a> Session<'a> {
     }
 
     /// Crashes every treatment that was not crashed to the end yet, on storages and servers of its
-    /// own; how many could not be. Those whose storage is not available here have no trial either.
+    /// own. Returns how many could not be. Treatments whose storage is not available here have no
+    /// trial either.
     fn crash(&mut self) -> Result<u32, LabError> {
         let mut left = crashes_left(self.prepared, self.store, &self.run)?;
         let treatments = &self.prepared.plan.treatments;
@@ -203,8 +204,8 @@ impl<'a> Session<'a> {
         Ok(failed)
     }
 
-    /// Probes every storage, `trimmed` after its free blocks were discarded. One that cannot discard
-    /// them is left out, with a notice.
+    /// Probes every storage; if `trimmed`, after its free blocks were discarded. Leaves out a
+    /// storage that cannot discard them, with a notice.
     fn probe_storages(&mut self, kinds: &[ProbeKind], trimmed: bool) -> Result<(), LabError> {
         if kinds.is_empty() {
             return Ok(());
@@ -248,7 +249,7 @@ impl<'a> Session<'a> {
         if self.feed.is_asked_to_stop() { Err(LabError::Interrupted) } else { Ok(()) }
     }
 
-    /// Every trial in order; the number of those that failed.
+    /// Runs every trial in order. Returns how many failed.
     fn trials(&mut self) -> Result<u32, LabError> {
         let mut failed = 0;
         let mut clock = Clock::new(self.prepared);
@@ -287,7 +288,8 @@ impl<'a> Session<'a> {
         Ok(failed)
     }
 
-    /// Runs a trial like `first`, and leaves nothing of it in the store: the trial after it is no first one.
+    /// Runs a trial like `first`, with a window of at most 30 s, and stores nothing of it: on this
+    /// host the first trial of a run differs from those after it.
     fn condition(&mut self, first: PlannedTrial) -> Result<(), LabError> {
         let mut prepared = self.prepared.clone();
         if let Length::Duration(window) = &mut prepared.plan.length {
@@ -301,7 +303,8 @@ impl<'a> Session<'a> {
         Ok(())
     }
 
-    /// Runs one of the `of` trials of the plan, with which `todo` are left, and stores its record.
+    /// Runs the trial `planned` and stores its record. The plan has `of` trials, and `todo` are
+    /// left with this one.
     fn attempt(
         &mut self,
         planned: PlannedTrial,
@@ -373,7 +376,7 @@ impl<'a> Session<'a> {
     }
 }
 
-/// Returns what those who watch the run are told first. Trials that are not in `todo` are done, or
+/// Returns the first record for watchers of the run. Trials that are not in `todo` are done, or
 /// this machine lacks their storage.
 fn live_run(
     prepared: &Prepared,
@@ -402,8 +405,8 @@ fn live_run(
     }
 }
 
-/// The treatments that `[crash]` asks to crash and that were not to the end yet; of those that are
-/// crashed alike the first.
+/// Returns the treatments that `[crash]` asks to crash and that were not crashed to the end yet. Of
+/// treatments that are crashed alike, returns the first.
 fn crashes_left(prepared: &Prepared, store: &Store, run: &str) -> Result<Vec<usize>, LabError> {
     let mut left = prepared.plan.crashed.clone();
     for done in store.crashes_of(run)?.into_iter().filter(|crash| crash.outcome.complete) {

@@ -1,4 +1,4 @@
-//! The storages of a run: made when they are needed, one at a time where they share a device.
+//! Makes the storages of a run when they are needed, one at a time where they share a device.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
@@ -18,7 +18,7 @@ pub(super) struct StoragePool<'a> {
     /// Room that the data on each storage take.
     needed: BTreeMap<String, RoomNeeded>,
     storages: BTreeMap<String, State>,
-    /// Facts of each storage from when it was made last. It may have been taken down since.
+    /// Facts of each storage as it was last made. It may have been taken down since.
     known: BTreeMap<String, StorageFacts>,
 }
 
@@ -117,7 +117,7 @@ impl<'a> StoragePool<'a> {
         matches!(self.storages.get(name), Some(State::Broken { unavailable: true, .. }))
     }
 
-    /// Returns where clusters on storage `name` lie.
+    /// Returns the directory in which clusters on storage `name` lie.
     pub(super) fn path(&self, name: &str) -> Result<PathBuf, LabError> {
         match self.storages.get(name) {
             Some(State::Up(made)) => Ok(made.stack.path()),
@@ -137,7 +137,7 @@ impl<'a> StoragePool<'a> {
         }
     }
 
-    /// Returns what is known of storage `name`.
+    /// Returns the facts of storage `name`.
     pub(super) fn facts(&self, name: &str) -> StorageFacts {
         let failure = match self.storages.get(name) {
             Some(State::Broken { reason, .. }) => Some(reason.clone()),
@@ -163,7 +163,7 @@ impl<'a> StoragePool<'a> {
         }
     }
 
-    /// Trims storage `name` where the experiment asks for that.
+    /// Trims storage `name`, if the experiment asks for that.
     pub(super) fn trim(&self, name: &str) -> Result<(), LabError> {
         match self.storages.get(name) {
             Some(State::Up(made)) => Ok(made.stack.trim()?),

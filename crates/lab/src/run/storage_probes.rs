@@ -13,7 +13,7 @@ use crate::LabError;
 use crate::context::Context;
 use crate::probe::{record_probe, reporter};
 
-/// One of the two stages, of one storage.
+/// Probes of one storage, before the trials or after them.
 pub(super) struct StorageProbes<'a> {
     pub(super) kinds: &'a [ProbeKind],
     pub(super) stages: &'a ProbeStages,
@@ -21,7 +21,7 @@ pub(super) struct StorageProbes<'a> {
     pub(super) trimmed: bool,
     /// The storage's name.
     pub(super) name: &'a str,
-    /// Where it is.
+    /// The storage's directory.
     pub(super) directory: &'a Path,
     pub(super) context: Context<'a>,
 }

@@ -1,4 +1,4 @@
-//! A server's data: loaded, or copied from a cluster that was loaded with the same.
+//! Fills servers with data: loads them, or copies a cluster that was loaded with the same data.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -20,13 +20,14 @@ use crate::provisioner::tablespace;
 /// Identity of a cluster's data within a run: programs, data set, scale.
 type Content = (Build, String, u32);
 
-/// Loaded clusters kept aside.
+/// Loaded clusters that are set aside for other servers of the run.
 #[derive(Default)]
 pub(super) struct Templates(BTreeMap<Content, Template>);
 
 impl Templates {
-    /// Gives `server` the data of `treatment`: copied from a cluster that was loaded with the same,
-    /// else loaded, and then kept aside if others will need it.
+    /// Fills `server` with the data of `treatment`. Copies a cluster that was loaded with the same
+    /// data, if there is one. Otherwise loads the data, and sets the cluster aside if others will
+    /// need it.
     pub(super) fn fill(
         &mut self,
         server: &mut Server,
@@ -60,19 +61,19 @@ impl Templates {
     }
 }
 
-/// The data of cluster `key` in words.
+/// Describes the data of cluster `key` for messages.
 fn data_of(key: &ClusterKey) -> String {
     format!("{} at scale {}", key.data, key.scale)
 }
 
-/// Whether the data of cluster `key` are to be kept for later runs: the experiment says so, and
+/// Returns whether to keep the data of cluster `key` for later runs: the experiment says so, and
 /// they lie in no tablespace.
 fn keeps(prepared: &Prepared, key: &ClusterKey) -> bool {
     prepared.experiment.workload.keep_template
         && prepared.experiment.storage[&key.storage].tablespaces.is_empty()
 }
 
-/// All that the bytes of a loaded cluster follow from, in words.
+/// Describes everything that determines the bytes of a loaded cluster.
 fn content_of(prepared: &Prepared, treatment: &Treatment, cluster: &Cluster) -> String {
     let (data, plan) = (prepared.data(treatment), &prepared.plan);
     let identity =
@@ -105,7 +106,7 @@ fn copy(
     Ok(())
 }
 
-/// Keeps what `cluster` holds aside, where there is room for it; beyond the run if `keep`.
+/// Sets a copy of `cluster` aside if there is room for it; beyond the run if `keep`.
 fn set_aside(
     prepared: &Prepared,
     treatment: &Treatment,

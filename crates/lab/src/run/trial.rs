@@ -47,7 +47,7 @@ struct LoadPhase {
     rate: Option<f64>,
     warm_up: Duration,
     length: Length,
-    /// Tells the phases of a trial apart; 0 for the only phase.
+    /// Distinguishes the phases of a trial; 0 for the only phase.
     seed: u64,
 }
 
@@ -71,13 +71,13 @@ struct PhaseResult {
 }
 
 impl PhaseResult {
-    /// Returns whether nothing can be made of a phase after this one.
+    /// Returns whether another phase after this one would be of no use.
     fn is_broken(&self) -> bool {
         self.measurement.counters.aborted_clients > 0 || self.count.is_err()
     }
 }
 
-/// What one attempt at a trial came to.
+/// Result of one attempt at a trial.
 pub(super) struct Attempt {
     pub(super) record: TrialRecord,
     /// Whether another attempt may go better: a generator failed, not the server or the load.
@@ -147,7 +147,8 @@ impl Trial<'_> {
         Ok(attempt)
     }
 
-    /// Measures. Returns the server's facts too, unless an error came before they were read.
+    /// Measures the trial. Returns the server's facts too, unless an error came before they were
+    /// read.
     fn measure(
         &self,
         ready: &mut ReadyServer<'_>,
@@ -184,7 +185,7 @@ impl Trial<'_> {
         Ok(phase)
     }
 
-    /// Puts the record of a trial that measured together.
+    /// Completes the record of a trial that measured.
     fn record(&self, begun: TrialRecord, phase: PhaseResult, server: &mut Server) -> TrialRecord {
         let PhaseResult { measurement, opened, telemetry, count, disagreement } = phase;
         let unfound = measurement.search.as_ref().filter(|s| s.max_rate.is_none()).map(unfound);

@@ -1,5 +1,5 @@
-//! Which trials are still to be run: all of a plan of fixed repeats; else those whose comparisons
-//! are open, while there is time.
+//! Decides which trials are still to be run: all of a plan of fixed repeats, otherwise those whose
+//! comparisons are open, while the budget lasts.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -12,15 +12,15 @@ use pgdyno_model::{Measurement, Plan, PlannedTrial, TrialRecord};
 /// Decision about a planned trial.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum NextTrial {
-    /// It is run.
+    /// Run the trial.
     Run,
-    /// Its treatment's comparisons are decided.
+    /// Leave the trial out: its treatment's comparisons are decided.
     Skip,
-    /// Neither it nor any after it is run, and why.
+    /// Run neither the trial nor any after it, for this reason.
     End(EndReason),
 }
 
-/// The scheduler that a run takes through its plan.
+/// Scheduler of a run's trials.
 pub(super) struct TrialScheduler<'a> {
     plan: &'a Plan,
     /// (block, tps) of each treatment's completed trials.
@@ -49,7 +49,7 @@ impl<'a> TrialScheduler<'a> {
         scheduler
     }
 
-    /// A trial was recorded that took `time`.
+    /// Adds a recorded trial that took `time`.
     pub(super) fn add(&mut self, trial: &TrialRecord, time: Duration) {
         self.spent += time;
         let tps = trial
@@ -99,7 +99,8 @@ impl<'a> TrialScheduler<'a> {
     }
 }
 
-/// The time that a stored trial took, as far as its record tells: up to its window, and the window.
+/// Returns the time that a stored trial took, as far as its record shows: until its window opened,
+/// and the window.
 fn took(trial: &TrialRecord) -> Duration {
     let until_window = trial.measured_at.map_or(0, |at| at.0.saturating_sub(trial.started_at.0));
     let window = trial.measurement.as_ref().map_or(0.0, |m| m.measured_s.max(0.0));
@@ -139,8 +140,8 @@ mod tests {
         }
     }
 
-    /// Runs the plan, each trial's tps from (treatment, block); the (block, treatment) that were
-    /// run, and why it ended.
+    /// Runs the plan, each trial with the tps of its (treatment, block). Returns the (block,
+    /// treatment) of each trial that was run, and why the run ended.
     fn run(
         plan: &Plan,
         stored: &[TrialRecord],
@@ -168,7 +169,7 @@ mod tests {
 
     const THREE: &str = "[experiment]\nprecision = \"0.5%\"\n[factors]\nclients = [1, 2, 3]\n";
 
-    /// Shaken by 1%, never alike in two treatments.
+    /// Returns `base` with up to 3% of noise, which differs between treatments and blocks.
     fn shaken(base: u64, treatment: usize, block: u32) -> u64 {
         base * (1000 + 10 * ((u64::from(block) * 7 + treatment as u64 * 3) % 4)) / 1000
     }
@@ -233,7 +234,7 @@ mod tests {
         assert_eq!(run(&fixed, &[], |_, _| 1000).0.len(), 10);
     }
 
-    /// One draw of a normal distribution (Box and Muller).
+    /// Draws from the standard normal distribution (Box and Muller).
     fn normal(random: &mut fastrand::Rng) -> f64 {
         let radius = (-2.0 * (1.0 - random.f64()).ln()).sqrt();
         radius * (std::f64::consts::TAU * random.f64()).cos()

@@ -1,4 +1,4 @@
-//! What is said about a run is what its trials say.
+//! Analyses of a run agree with its trials.
 #![allow(missing_docs, clippy::unwrap_used)]
 
 use pgdyno_analysis::RunView;
@@ -275,8 +275,8 @@ fn equivalence_needs_a_margin_and_is_said() {
 #[test]
 fn a_verdict_that_only_holds_alone_is_none() {
     let (_folder, mut store) = store();
-    // Treatment 2 against 0: logarithms of 1.060, 1.079, 1.038; t = 5.1 on 2 degrees of freedom, p = 0.037, and four times
-    // that when three pairs beside it differ by less than their spread.
+    // Treatment 2 against 0: logarithms of 1.060, 1.079, 1.038; t = 5.1 on 2 degrees of freedom,
+    // p = 0.037, and four times that when three pairs beside it differ by less than their spread.
     let view = run_of(plan(3), RUN, &mut store, |t, block| {
         [[1000, 1001, 1002], [1000, 1030, 1010], [1060, 1080, 1040], [1010, 1000, 1030]][t]
             [block as usize - 1]

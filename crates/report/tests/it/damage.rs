@@ -28,7 +28,7 @@ fn filled() -> (tempfile::TempDir, PathBuf) {
     (folder, path)
 }
 
-/// The same with the run that `add` makes.
+/// A store with the run that `add` makes, and a crash test and a probe by themselves.
 fn filled_by(add: impl FnOnce(&mut Store)) -> (tempfile::TempDir, PathBuf) {
     let (folder, mut store) = store();
     add(&mut store);
@@ -50,7 +50,7 @@ fn shown(path: &Path) -> Result<Vec<String>, StoreError> {
     Ok(all)
 }
 
-/// What reports show of it.
+/// Figures that reports show of the store.
 fn figures(path: &Path) -> Result<Vec<String>, StoreError> {
     let store = Store::open_existing(path)?;
     let mut all = Vec::new();
@@ -265,25 +265,48 @@ fn what_an_index_says_of_a_row_is_not_shown() {
 #[test]
 fn figures_that_were_changed_are_not_shown() {
     for (part, sql) in [
-        ("trial", "UPDATE trial SET measurement = json_set(measurement, '$.transactions', 99999) WHERE id = 1"),
+        (
+            "trial",
+            "UPDATE trial SET measurement = json_set(measurement, '$.transactions', 99999) \
+             WHERE id = 1",
+        ),
         ("second", "UPDATE second SET transactions = transactions + 1 WHERE trial = 1 AND t_s = 2"),
         ("second", "DELETE FROM second WHERE trial = 1 AND t_s = 3"),
-        ("second_histogram", "UPDATE second_histogram SET counts = X'010101' WHERE trial = 1 AND t_s = 2"),
+        (
+            "second_histogram",
+            "UPDATE second_histogram SET counts = X'010101' WHERE trial = 1 AND t_s = 2",
+        ),
         ("second_histogram", "DELETE FROM second_histogram WHERE trial = 1"),
-        ("second_command", "UPDATE second_command SET done = '[[1,2]]' WHERE trial = 1 AND t_s = 2"),
-        ("histogram", "UPDATE histogram SET v2 = zeroblob(length(v2)) WHERE trial = 1 AND scope = 'trial'"),
+        (
+            "second_command",
+            "UPDATE second_command SET done = '[[1,2]]' WHERE trial = 1 AND t_s = 2",
+        ),
+        (
+            "histogram",
+            "UPDATE histogram SET v2 = zeroblob(length(v2)) WHERE trial = 1 AND scope = 'trial'",
+        ),
         ("setting", "UPDATE setting SET value = 'off' WHERE trial = 1 AND position = 0"),
         ("sample", "UPDATE sample SET readings = '[1]' WHERE position = 0"),
-        ("trial", "UPDATE trial SET id = -id WHERE id IN (1, 2); UPDATE trial SET id = 3 + id WHERE id < 0"),
+        (
+            "trial",
+            "UPDATE trial SET id = -id WHERE id IN (1, 2); UPDATE trial SET id = 3 + id \
+             WHERE id < 0",
+        ),
         ("trial", "DELETE FROM trial WHERE id = 1"),
         (
             "trial",
-            "INSERT INTO trial (run, session, ordinal, block, treatment, repeat, started_at, measurement)
-             SELECT run, session, ordinal, block, treatment, repeat, started_at, measurement FROM trial WHERE id = 1",
+            "INSERT INTO trial (run, session, ordinal, block, treatment, repeat, started_at, \
+                 measurement)
+             SELECT run, session, ordinal, block, treatment, repeat, started_at, measurement \
+             FROM trial WHERE id = 1",
         ),
         ("seal", "DELETE FROM seal WHERE position = 2"),
-        ("seal", "UPDATE seal SET position = -1 - position WHERE position IN (2, 3);
-             UPDATE seal SET position = CASE position WHEN -3 THEN 3 ELSE 2 END WHERE position < 0"),
+        (
+            "seal",
+            "UPDATE seal SET position = -1 - position WHERE position IN (2, 3);
+             UPDATE seal SET position = CASE position WHEN -3 THEN 3 ELSE 2 END \
+             WHERE position < 0",
+        ),
         ("run", "UPDATE run SET experiment = experiment || ' '"),
         ("run", "DELETE FROM seal WHERE part = 'run'"),
     ] {
@@ -293,7 +316,11 @@ fn figures_that_were_changed_are_not_shown() {
         let found = store.verify(&[RUN.to_owned()]).unwrap();
         let record = &found.records[0];
         assert_eq!((found.sound, record.state), (false, RecordState::Damaged), "{sql}");
-        assert!(record.damage.iter().any(|damage| damage.part == part), "{sql}: {:?}", record.damage);
+        assert!(
+            record.damage.iter().any(|damage| damage.part == part),
+            "{sql}: {:?}",
+            record.damage
+        );
         let refused = analyse(&store, RUN).unwrap_err();
         assert!(matches!(refused, StoreError::Damaged { .. }), "{sql}: {refused}");
         assert!(refused.help().unwrap().contains("pgdyno verify"), "{sql}");
@@ -354,7 +381,8 @@ fn a_store_that_brings_code_or_nonsense_is_refused_without_a_panic() {
         shown(&path).unwrap_err()
     };
     for sql in [
-        "CREATE TRIGGER theirs AFTER INSERT ON session BEGIN SELECT load_extension('/tmp/x.so'); END",
+        "CREATE TRIGGER theirs AFTER INSERT ON session BEGIN \
+         SELECT load_extension('/tmp/x.so'); END",
         "DROP VIEW result; CREATE VIEW result AS SELECT 1 AS run",
         "DROP TRIGGER trial_no_update",
         "ALTER TABLE second RENAME TO third; CREATE VIEW second AS SELECT * FROM third",

@@ -1,5 +1,4 @@
-//! What a comparison lets through: passed, exceeded or undecided, beside the noise floor and across
-//! runs.
+//! Gates of comparisons: passed, exceeded or undecided, beside the noise floor and across runs.
 #![allow(missing_docs, clippy::unwrap_used)]
 
 use pgdyno_analysis::Withheld;

@@ -232,7 +232,7 @@ fn a_forecast_rests_on_the_experiments_own_runs_or_on_those_of_the_host() {
     assert_eq!(nothing, Err(NoForecast::NothingToCompare));
 }
 
-/// What a plan is told of its noise.
+/// Returns the noise that `plan` learns from earlier runs.
 fn told(world: &World, plan: &Plan, host: &HostFacts) -> Option<NoisePrior> {
     let mut plan = plan.clone();
     learn(&world.store, &mut plan, host).unwrap();

@@ -12,7 +12,7 @@ use pgdyno_test_support::records::{Random, fill_with, plan, run_record, store};
 
 const MB: usize = 1_000_000;
 
-/// What a command did in a second.
+/// Returns one command's sums for a second.
 fn command(random: &mut Random) -> CommandSums {
     let count = (1000.0 + 100.0 * random.normal()) as u64;
     CommandSums { count, nanoseconds: count * (1e6 * (1.0 + random.uniform())) as u64 }

@@ -32,8 +32,8 @@ fn a_brief_report_has_the_notes_that_could_change_a_verdict() {
     // Wide enough that each note is one line.
     let full = notes(&report::terminal(&view, 2000, report::Detail::Full));
     let brief = notes(&report::terminal(&view, 2000, report::Detail::Brief));
-    // Failed trials have a section of their own, with the whole reason of each; what factors do stands
-    // among the differences.
+    // Failed trials have a section of their own, with the whole reason of each; what factors do
+    // stands among the differences.
     let own = [NoteKind::TrialFailed, NoteKind::Interaction];
     let elsewhere = view.notes.iter().filter(|note| own.contains(&note.kind)).count();
     assert!(elsewhere > 1);
@@ -154,7 +154,8 @@ fn a_pass_says_what_was_under_test_and_what_would_have_been_seen() {
         cache_lost: None,
     };
     let page = page_with(full);
-    let figures = "checkpoints completed: 6 in 2 rounds; flushes under test: 1,204; commits in the last flush window: 2";
+    let figures = "checkpoints completed: 6 in 2 rounds; flushes under test: 1,204; commits in the \
+                   last flush window: 2";
     assert!(page.contains(figures), "{page}");
     assert!(
         page.contains("skips 1 flush in 10 would have been seen with probability 19%"),

@@ -52,9 +52,11 @@ fn everything_comes_back_as_it_was_stored() {
     assert_eq!(store.completed_trials(RUN).unwrap(), [0, 1, 2, 4, 5, 6, 7].into());
 }
 
-/// What was recognised in a file of these bytes; the figures are the same for all.
+/// Returns an import of a file of these bytes; the figures are equal for all.
 fn imported(bytes: &str) -> ImportedRun {
-    let text = "number of clients: 8\ntps = 545.536819 (excluding connections establishing)\nfsync = off\n";
+    let text = "number of clients: 8\n\
+                tps = 545.536819 (excluding connections establishing)\n\
+                fsync = off\n";
     let recognised = Audit::from_bytes("a.txt", text.as_bytes()).unwrap().recognised;
     let at = std::time::SystemTime::UNIX_EPOCH + std::time::Duration::from_secs(1_790_000_000);
     ImportedRun::new("reports/A b.txt", bytes.as_bytes(), recognised, at)
@@ -63,7 +65,9 @@ fn imported(bytes: &str) -> ImportedRun {
 #[test]
 fn imported_figures_come_back_are_kept_once_and_are_no_runs() {
     let (_folder, mut store) = store();
-    let text = "number of clients: 8\ntps = 545.536819 (excluding connections establishing)\nfsync = off\n";
+    let text = "number of clients: 8\n\
+                tps = 545.536819 (excluding connections establishing)\n\
+                fsync = off\n";
     let audit = Audit::from_bytes("a.txt", text.as_bytes()).unwrap();
     let at = std::time::SystemTime::UNIX_EPOCH + std::time::Duration::from_secs(1_790_000_000);
     let import = |text: &str| {

@@ -59,8 +59,8 @@ fn is_judged(object: &Map<String, Value>, key: &str) -> bool {
     key == "holm" || (is_ratio && JUDGED_KEYS.contains(&key))
 }
 
-/// `now` without what later versions added, and with the judgements of `then`: `LATER_KEYS`, and charts of telemetry whose group `then`
-/// has not.
+/// `now` without what later versions added, and with the judgements of `then`: `LATER_KEYS`, and
+/// charts of telemetry whose group `then` has not.
 fn without_additions(now: &Value, then: &Value) -> Value {
     match (now, then) {
         (Value::Object(now), Value::Object(then)) => {
@@ -105,8 +105,8 @@ fn a_store_of_0_1_0_shows_the_keys_and_figures_that_it_showed_then() {
     else {
         panic!("a report is an object");
     };
-    // What is explained are the differences that this version finds significant: those of then are a
-    // part of them.
+    // What is explained are the differences that this version finds significant: those of then are
+    // a part of them.
     assert!(then["why"].as_array().is_some_and(Vec::is_empty) && now["why"].is_array());
     // Later versions say more.
     let longer = ["answer", "notes"];

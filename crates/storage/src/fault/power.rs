@@ -12,7 +12,7 @@ use pgdyno_exec::mountinfo::mounted_at;
 use super::error::{CUTTABLE, FaultError};
 use crate::MountedStack;
 
-/// What cuts the power of one made filesystem and brings it back.
+/// Switch that cuts the power of one made filesystem. [`MountedStack::mount`] brings it back.
 #[derive(Clone, Debug)]
 pub struct PowerSwitch {
     storage: String,
@@ -21,8 +21,8 @@ pub struct PowerSwitch {
 }
 
 impl PowerSwitch {
-    /// Returns the one of `stack`: a filesystem of [`CUTTABLE`] over a loop device over a file of
-    /// pgdyno's own.
+    /// Returns the switch of `stack`'s filesystem, one of [`CUTTABLE`] over a loop device over a
+    /// file of pgdyno's own.
     ///
     /// # Errors
     /// [`FaultError::NotOurs`]: it is something else.
@@ -64,7 +64,7 @@ impl PowerSwitch {
         Ok(switch)
     }
 
-    /// Checks whether what is mounted now is still that filesystem, over a loop device over that
+    /// Checks that the filesystem of [`Self::find`] is still mounted, over a loop device over its
     /// file.
     fn check(&self) -> Result<(), FaultError> {
         let refused = |found: String| FaultError::NotOurs { storage: self.storage.clone(), found };
@@ -85,11 +85,12 @@ impl PowerSwitch {
         Ok(())
     }
 
-    /// Cuts the power: what has not reached the loop device's file never will. Every access fails
-    /// from now on.
+    /// Cuts the power: data that have not reached the loop device's file never will. Every access
+    /// fails from now on.
     ///
     /// # Errors
-    /// [`FaultError`]: it is not, or no longer, the filesystem of [`PowerSwitch::find`], or refuses.
+    /// [`FaultError`]: the filesystem is not, or no longer, the one of [`PowerSwitch::find`], or it
+    /// refuses.
     pub fn cut(&self) -> Result<(), FaultError> {
         self.check()?;
         let path = &self.mount.target;

@@ -13,7 +13,8 @@ pub(super) static BCACHEFS: BlockFilesystem = BlockFilesystem {
         Tool::new("mkfs.bcachefs", "bcachefs-tools", Some("bcachefs-tools"), "makes it"),
         Tool::new("bcachefs", "bcachefs-tools", Some("bcachefs-tools"), "tells its geometry"),
     ],
-    runs_on: "Linux 6.7 to 6.17 with CONFIG_BCACHEFS_FS, or a later one with the project's own module",
+    runs_on: "Linux 6.7 to 6.17 with CONFIG_BCACHEFS_FS, or a later one with the project's own \
+              module",
     fsck: FsckProgram::new("bcachefs", &["fsck", "-n"], "bcachefs-tools"),
     block_size: BlockSize::NONE,
     mkfs: |volume| block::arguments(&["-q"], volume),

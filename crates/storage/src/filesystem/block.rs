@@ -18,16 +18,17 @@ use super::{Filesystem, FilesystemError, FsckProgram, Tool, Volume, installed, k
 
 /// A filesystem on block devices, described.
 pub(super) struct BlockFilesystem {
-    /// Its name.
+    /// Name, as in experiment files and for `mount -t`.
     pub(super) name: &'static str,
-    /// The programs; the first one makes it.
+    /// Programs that the filesystem needs; the first one makes it.
     pub(super) tools: &'static [Tool],
-    /// A kernel that has it, to be named where this one has not: `Linux before 6.13, …`.
+    /// A kernel that has the filesystem, to be named where this one has not: `Linux before 6.13,
+    /// …`.
     pub(super) runs_on: &'static str,
-    /// Its check, which ends with status 0 if it finds nothing wrong; none where every check
-    /// writes.
+    /// Program that checks the filesystem and ends with status 0 if it finds nothing wrong; none
+    /// where every check writes.
     pub(super) fsck: Option<FsckProgram>,
-    /// How its program is told the size of blocks.
+    /// How the first program is told the size of blocks.
     pub(super) block_size: BlockSize,
     /// pgdyno's own arguments for that program, before the user's.
     pub(super) mkfs: fn(&Volume<'_>) -> Vec<String>,
@@ -37,7 +38,7 @@ pub(super) struct BlockFilesystem {
     pub(super) label_bytes: usize,
     /// Flags of the program that would make nothing or something else, with the reason.
     pub(super) refused: &'static [(&'static str, &'static str)],
-    /// The smallest size that its program accepts, for each device (bytes).
+    /// The smallest size that the first program accepts, for each device (bytes).
     pub(super) least: fn(&Volume<'_>) -> u64,
     /// The mount option that names a further device, if the filesystem stripes by itself.
     pub(super) stripes_by: Option<&'static str>,

@@ -128,8 +128,13 @@ mod tests {
 
     #[test]
     fn the_profiles_are_read() {
-        let usage = "Overall:\n    Device size:\t\t 629145600\n\nData,RAID0: Size:134217728, Used:0 (0.00%)\n   \
-                     /dev/loop0\t  67108864\n\nMetadata,RAID1: Size:67108864, Used:131072 (0.20%)\n";
+        let usage = concat!(
+            "Overall:\n",
+            "    Device size:\t\t 629145600\n\n",
+            "Data,RAID0: Size:134217728, Used:0 (0.00%)\n",
+            "   /dev/loop0\t  67108864\n\n",
+            "Metadata,RAID1: Size:67108864, Used:131072 (0.20%)\n",
+        );
         let told = profiles(usage);
         assert_eq!(told["Data"], "RAID0");
         assert_eq!(told["Metadata"], "RAID1");

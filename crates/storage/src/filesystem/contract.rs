@@ -21,7 +21,7 @@ pub struct Volume<'a> {
     /// The filesystem's label or the pool's name: `pgdyno-` and eight hexadecimal digits of the
     /// journal's id.
     pub label: &'a str,
-    /// What the experiment asks for.
+    /// Filesystem and options that the experiment file asks for.
     pub choice: &'a FilesystemChoice,
     /// Bytes on one device before the next has its turn; none means the filesystem's default.
     pub chunk: Option<Bytes>,
@@ -32,9 +32,9 @@ pub struct Volume<'a> {
 /// A program that checks an unmounted filesystem and repairs nothing.
 #[derive(Clone, Copy, Debug)]
 pub struct FsckProgram {
-    /// The program.
+    /// Program to run.
     pub tool: Tool,
-    /// Its flags; the device follows.
+    /// Flags of the program; the device follows them.
     pub flags: &'static [&'static str],
 }
 

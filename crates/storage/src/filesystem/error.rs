@@ -1,4 +1,4 @@
-//! What can be wrong with a filesystem that an experiment asks for.
+//! Errors of a filesystem that an experiment asks for.
 
 use std::io;
 use std::path::PathBuf;
@@ -20,7 +20,8 @@ pub enum FilesystemError {
     },
     /// The kernel has no such filesystem, not as a module either.
     #[error(
-        "cannot mount {name}: this kernel ({kernel}) has no such filesystem, built in or as a module"
+        "cannot mount {name}: this kernel ({kernel}) has no such filesystem, built in or as a \
+         module"
     )]
     NotInKernel {
         name: &'static str,
@@ -32,7 +33,8 @@ pub enum FilesystemError {
     },
     /// The kernel takes no blocks of this size.
     #[error(
-        "cannot mount {filesystem} with blocks of {asked} bytes: this kernel ({kernel}) takes none beyond its memory's pages ({page} bytes)"
+        "cannot mount {filesystem} with blocks of {asked} bytes: this kernel ({kernel}) takes none \
+         beyond its memory's pages ({page} bytes)"
     )]
     LargeBlocks {
         filesystem: &'static str,
@@ -48,7 +50,10 @@ pub enum FilesystemError {
     #[error("cannot ask the kernel whether it has {name}")]
     Kernel { name: &'static str, source: io::Error },
     /// A program is missing.
-    #[error("cannot make {filesystem}: the program {}, which {}, is not installed", tool.program, tool.purpose)]
+    #[error(
+        "cannot make {filesystem}: the program {}, which {}, is not installed",
+        tool.program, tool.purpose
+    )]
     ToolMissing { filesystem: &'static str, tool: &'static Tool },
     /// An argument or option that pgdyno does not pass on.
     #[error("cannot make {filesystem} with `{word}` in `{field}`: {why}")]
@@ -63,7 +68,10 @@ pub enum FilesystemError {
         help: &'static str,
     },
     /// The kernel or the program took it and did something else.
-    #[error("asked {filesystem} on {} for `{option}`, which it does not show as obtained: {shown}", mount_point.display())]
+    #[error(
+        "asked {filesystem} on {} for `{option}`, which it does not show as obtained: {shown}",
+        mount_point.display()
+    )]
     NotObtained { filesystem: &'static str, mount_point: PathBuf, option: String, shown: String },
     /// Nothing, or something else, is mounted there.
     #[error("cannot read back {filesystem} on {}: {found}", mount_point.display())]
@@ -92,10 +100,12 @@ impl FilesystemError {
     /// Returns advice, where there is some.
     pub fn help(&self) -> Option<String> {
         match self {
-            Self::Unknown { nearest, .. } => Some(format!("known are, the most alike first: {}", nearest.join(", "))),
+            Self::Unknown { nearest, .. } => {
+                Some(format!("known are, the most alike first: {}", nearest.join(", ")))
+            }
             Self::NoZfs { .. } => Some(
-                "install OpenZFS (Debian: zfsutils-linux and zfs-dkms) and load its module; or install zfs-fuse and \
-                 start its daemon: `zfs-fuse`"
+                "install OpenZFS (Debian: zfsutils-linux and zfs-dkms) and load its module; or \
+                 install zfs-fuse and start its daemon: `zfs-fuse`"
                     .into(),
             ),
             Self::NotInKernel { runs_on, tools, .. } => {
@@ -109,11 +119,19 @@ impl FilesystemError {
                 Some(format!("it runs on {runs_on}{packages}"))
             }
             Self::LargeBlocks { asked, since, .. } => {
-                let newer = since.map_or_else(String::new, |(major, minor)| format!("Linux {major}.{minor} or later, or on "));
-                Some(format!("it runs on {newer}a kernel whose pages have at least {asked} bytes, as some for arm64 and ppc64le"))
+                let newer = since.map_or_else(String::new, |(major, minor)| {
+                    format!("Linux {major}.{minor} or later, or on ")
+                });
+                Some(format!(
+                    "it runs on {newer}a kernel whose pages have at least {asked} bytes, as some \
+                     for arm64 and ppc64le"
+                ))
             }
             Self::Kernel { source, .. } if source.kind() == io::ErrorKind::PermissionDenied => {
-                Some("run pgdyno as root, outside of a container that withholds CAP_SYS_ADMIN".into())
+                Some(
+                    "run pgdyno as root, outside of a container that withholds CAP_SYS_ADMIN"
+                        .into(),
+                )
             }
             Self::Kernel { source, .. } if source.kind() == io::ErrorKind::Unsupported => {
                 Some("fsopen(2) needs Linux 5.2 or later".into())
@@ -124,7 +142,9 @@ impl FilesystemError {
             }
             Self::Refused { help, .. } => Some((*help).to_owned()),
             Self::NotObtained { .. } => Some(
-                "leave it out: what cannot be read back cannot be told from what was dropped; dmesg may tell more".into(),
+                "leave it out: what cannot be read back cannot be told from what was dropped; \
+                 dmesg may tell more"
+                    .into(),
             ),
             _ => None,
         }

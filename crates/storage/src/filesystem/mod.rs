@@ -5,7 +5,8 @@
 //! - `noatime`: a read that writes would measure the wrong thing.
 //! - Everything is initialised at once. Nothing is left to the background while trials run.
 //! - Nothing is discarded, neither by `mkfs` nor later. A discard would give back the blocks of a
-//!   preallocated loop file. `storage.<name>.device.trim` and the mount option `discard` ask for it.
+//!   preallocated loop file. `storage.<name>.device.trim` and the mount option `discard` ask for
+//!   it.
 //!
 //! Everything else is the default of the filesystem's own programs.
 

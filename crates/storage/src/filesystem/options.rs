@@ -7,18 +7,18 @@
 /// How the kernel shows an option that it honours.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Rule {
-    /// The option as it is asked for; with `=*` at its end, whatever its value.
+    /// The option as the experiment asks for it; `=*` at its end stands for any value.
     pub(super) asked: &'static str,
-    /// What is then to be seen.
+    /// Options by which the kernel then shows that it honours this one.
     pub(super) shown: Shown,
 }
 
-/// What is to be seen of an option.
+/// A condition on the options that the kernel shows.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Shown {
-    /// One of these.
+    /// One of these is shown.
     As(&'static [&'static str]),
-    /// None of these: it is a default, which is not shown.
+    /// None of these is shown: the option is a default, which the kernel does not show.
     Unless(&'static [&'static str]),
 }
 
@@ -38,8 +38,8 @@ const GENERAL: &[Rule] = &[
 /// Options about access times, of which the last one counts.
 const ACCESS_TIMES: &[&str] = &["noatime", "relatime", "strictatime", "atime"];
 
-/// What an option is about: `noatime` and `relatime` the access times, `nodiscard` and
-/// `discard=async` the discards.
+/// Returns the subject of an option: that of `noatime` and `relatime` is `atime`, that of
+/// `nodiscard` and `discard=async` is `discard`.
 fn subject(option: &str) -> &str {
     if ACCESS_TIMES.contains(&option) {
         return "atime";
@@ -48,8 +48,8 @@ fn subject(option: &str) -> &str {
     name.strip_prefix("no").unwrap_or(name)
 }
 
-/// pgdyno's defaults and the user's options, one at a time. A default yields to what the user says
-/// about the same.
+/// Returns pgdyno's defaults and the user's options, one at a time. A default yields to a user's
+/// option about the same subject.
 pub(super) fn merged(defaults: &[&str], user: &[String]) -> Vec<String> {
     let user: Vec<String> = user
         .iter()
@@ -77,8 +77,8 @@ pub(super) fn first_missing<'a>(
         .find(|option| !is_shown(option, shown, rules))
 }
 
-/// What is to be seen in place of `option`: those of `shown` about the same, else those of the
-/// table of mounts.
+/// Describes the options that the kernel shows in place of `option`: those of `shown` about the
+/// same subject, else all of the table of mounts, `mounted`.
 pub(super) fn instead(option: &str, shown: &[String], mounted: &[String]) -> String {
     let same: Vec<&str> =
         shown.iter().map(String::as_str).filter(|s| subject(s) == subject(option)).collect();

@@ -13,7 +13,8 @@ pub(super) static REISERFS: BlockFilesystem = BlockFilesystem {
         Tool::new("mkfs.reiserfs", "reiserfsprogs", None, "makes it"),
         Tool::new("debugreiserfs", "reiserfsprogs", None, "tells its geometry"),
     ],
-    runs_on: "Linux 6.12 or earlier with CONFIG_REISERFS_FS, such as Debian 12's; Linux 6.13 removed it",
+    runs_on: "Linux 6.12 or earlier with CONFIG_REISERFS_FS, such as Debian 12's; Linux 6.13 \
+              removed it",
     fsck: FsckProgram::new("reiserfsck", &["--check", "--yes"], "reiserfsprogs"),
     block_size: BlockSize { flags: &["-b", "--block-size"], larger_since: None },
     // -q: does not ask.

@@ -268,7 +268,9 @@ mod tests {
 
     #[test]
     fn the_table_of_zpool_get_is_read() {
-        let table = "NAME  PROPERTY  VALUE  SOURCE\npgdyno-1  ashift  12  local\npgdyno-1  altroot  -  default\n\
+        let table = "NAME  PROPERTY  VALUE  SOURCE\n\
+                     pgdyno-1  ashift  12  local\n\
+                     pgdyno-1  altroot  -  default\n\
                      pgdyno-1  comment  two words  local\n";
         let values = pool_values(table);
         assert_eq!(values["ashift"], "12");

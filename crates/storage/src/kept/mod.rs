@@ -33,10 +33,10 @@ pub struct LeftAlone {
 /// Why something among the kept files is not pgdyno's, or cannot be removed.
 #[derive(Debug, thiserror::Error)]
 pub enum KeptError {
-    /// The system's error.
+    /// A system call failed.
     #[error("{0}")]
     Io(#[from] io::Error),
-    /// What was found instead of pgdyno's own file.
+    /// Something else was found in place of pgdyno's own file.
     #[error("{0}")]
     NotOurs(String),
 }
@@ -60,9 +60,9 @@ impl KeptError {
 pub struct KeptCrash {
     /// The session's name.
     pub id: String,
-    /// Its folder.
+    /// Folder of the session.
     pub path: PathBuf,
-    /// The room that they take on the disk (bytes), without holes of images.
+    /// Room that the kept files take on the disk (bytes), without holes of images.
     pub bytes: u64,
     /// Whether a stretch is among them that another process can go on with.
     pub has_stretch: bool,
@@ -75,9 +75,9 @@ pub struct KeptCrash {
 /// The kept files of all sessions.
 #[derive(Debug, Default)]
 pub struct KeptCrashes {
-    /// By session, the oldest first.
+    /// Kept files by session, the oldest first.
     pub all: Vec<KeptCrash>,
-    /// Other files in their folders.
+    /// Files in the sessions' folders that are not pgdyno's, or cannot be looked at.
     pub left: Vec<LeftAlone>,
 }
 

@@ -7,21 +7,22 @@ use pgdyno_exec::beneath::Directory;
 use pgdyno_exec::paths::data_dir;
 use pgdyno_exec::trust;
 
-/// The folder, in that of its session.
+/// Name of a stretch's folder, within the folder of its session.
 pub const FOLDER: &str = "stretch";
-/// The disk before the load, as the emulated disk calls it.
+/// Image of the disk before the load, by the emulated disk's name for it.
 pub const IMAGE: &str = "image";
-/// The disk's log, as the emulated disk calls it.
+/// Log of the disk, by the emulated disk's name for it.
 pub const LOG: &str = "writes";
-/// The ledger.
+/// Ledger of the load's transactions.
 pub const LEDGER: &str = "ledger";
-/// What else is known of the stretch. It is there once all files are.
+/// Record of the stretch: options, settings, server and storage, for judging its states elsewhere.
+/// It is written once all other files are there.
 pub const RECORD: &str = "record.json";
 /// The record while it is written.
 pub const NEW_RECORD: &str = "record.new";
-/// What was judged. Who judges holds its lock.
+/// Verdicts on the states judged so far. A process that judges holds the file's lock.
 pub const VERDICTS: &str = "verdicts";
-/// All files.
+/// Names of all files in the folder of a stretch.
 pub const FILES: [&str; 6] = [IMAGE, LOG, LEDGER, NEW_RECORD, RECORD, VERDICTS];
 
 /// Returns the folder of the stretch of `session`.
@@ -41,7 +42,7 @@ pub fn remove(folder: &Path) {
     }
 }
 
-/// Removes what processes left that were killed while they kept a stretch. Returns their folders.
+/// Removes stretches that are incomplete because their process was killed. Returns their folders.
 pub fn remove_unfinished() -> Vec<PathBuf> {
     let sessions = fs::read_dir(data_dir().join("crashes")).into_iter().flatten().flatten();
     let folders = sessions.map(|session| session.path().join(FOLDER));
@@ -54,7 +55,7 @@ pub fn remove_unfinished() -> Vec<PathBuf> {
     folders.filter(is_unfinished).inspect(|folder| remove(folder)).collect()
 }
 
-/// Takes the lock of the stretch in the folder of a session; none if there is none.
+/// Takes the lock of the stretch in the folder of a session; none if the session has no stretch.
 pub(super) fn lock(folder: &Directory) -> Result<Option<File>, TryLockError> {
     let Ok(verdicts) = folder.file(Path::new(FOLDER).join(VERDICTS)) else { return Ok(None) };
     verdicts.try_lock().map(|()| Some(verdicts))

@@ -20,7 +20,7 @@ const QUICKEST_VIRTUAL_FLUSH_US: f64 = 100.0;
 /// time.
 const FLUSH_OVER_WRITE: f64 = 1.5;
 
-/// What is suspicious about the flushes: warnings, and those of them by kind that make it doubtful
+/// Returns warnings about implausible flushes, and by kind the suspicions that make it doubtful
 /// whether anything was durable.
 pub(super) fn fsync(storage: &StorageFacts, probe: &FsyncProbe) -> (Vec<String>, Vec<Suspicion>) {
     let mut warnings = about_the_place(storage);
@@ -39,9 +39,9 @@ pub(super) fn fsync(storage: &StorageFacts, probe: &FsyncProbe) -> (Vec<String>,
     if is_rotating(storage) && rate > FASTEST_ROTATION && !memory {
         suspicions.push(Suspicion::QuickerThanRotation);
         warnings.push(format!(
-            "{rate:.0} flushes a second on {}, which the kernel calls rotating: the same block passes the head 120 times a \
-             second at 7,200 rpm, 250 at 15,000. A volatile write cache is suspected, unless a controller's cache with a \
-             battery acknowledges",
+            "{rate:.0} flushes a second on {}, which the kernel calls rotating: the same block \
+             passes the head 120 times a second at 7,200 rpm, 250 at 15,000. A volatile write \
+             cache is suspected, unless a controller's cache with a battery acknowledges",
             disk(storage)
         ));
     }
@@ -49,16 +49,17 @@ pub(super) fn fsync(storage: &StorageFacts, probe: &FsyncProbe) -> (Vec<String>,
     if write_back && us < QUICKEST_FLUSH_US && !memory {
         suspicions.push(Suspicion::QuickerThanCommands);
         warnings.push(format!(
-            "{} has a write-back cache and half of the flushes took less than {us:.0} µs, where a write and a flush are two \
-             commands of some 6 µs each on the quickest drives: the flush is suspected not to reach the medium",
+            "{} has a write-back cache and half of the flushes took less than {us:.0} µs, where a \
+             write and a flush are two commands of some 6 µs each on the quickest drives: the \
+             flush is suspected not to reach the medium",
             disk(storage)
         ));
     } else if is_virtual(storage) && us < QUICKEST_VIRTUAL_FLUSH_US {
         suspicions.push(Suspicion::QuickerThanFlash);
         warnings.push(format!(
-            "{} is virtual and half of the flushes took less than {us:.0} µs, quicker than flash is programmed (200 µs and \
-             more): the host is suspected to acknowledge from a cache; whether that survives a power loss cannot be \
-             seen from here",
+            "{} is virtual and half of the flushes took less than {us:.0} µs, quicker than flash \
+             is programmed (200 µs and more): the host is suspected to acknowledge from a cache; \
+             whether that survives a power loss cannot be seen from here",
             disk(storage)
         ));
     }
@@ -68,13 +69,14 @@ pub(super) fn fsync(storage: &StorageFacts, probe: &FsyncProbe) -> (Vec<String>,
     {
         suspicions.push(Suspicion::NoSlowerThanWrites);
         warnings.push(format!(
-            "a write with its flush takes {us:.0} µs, one without {write:.0} µs: flushes are suspected to be ignored"
+            "a write with its flush takes {us:.0} µs, one without {write:.0} µs: flushes are \
+             suspected to be ignored"
         ));
     }
     (warnings, suspicions)
 }
 
-/// What is suspicious about the curves.
+/// Returns warnings about implausible curves.
 pub(super) fn disk_curves(storage: &StorageFacts, probe: &DiskProbe) -> Vec<String> {
     let mut warnings = about_the_place(storage);
     let one_by_one =
@@ -84,15 +86,18 @@ pub(super) fn disk_curves(storage: &StorageFacts, probe: &DiskProbe) -> Vec<Stri
         && read.iops > FASTEST_ROTATION
     {
         warnings.push(format!(
-            "{:.0} random reads a second, one at a time, on {}, which the kernel calls rotating: a head waits half a turn \
-             for each, so that 250 a second are more than any disk gives. A cache of the drive or the controller is suspected",
+            "{:.0} random reads a second, one at a time, on {}, which the kernel calls rotating: a \
+             head waits half a turn for each, so that 250 a second are more than any disk gives. A \
+             cache of the drive or the controller is suspected",
             read.iops,
             disk(storage)
         ));
     }
     if !probe.direct {
         warnings.push(
-            "the filesystem refuses O_DIRECT: everything went through the page cache, so that reads are memory's speed".into(),
+            "the filesystem refuses O_DIRECT: everything went through the page cache, so that \
+             reads are memory's speed"
+                .into(),
         );
     }
     warnings
@@ -108,12 +113,14 @@ fn about_the_place(storage: &StorageFacts) -> Vec<String> {
         let MountedFilesystem { filesystem, mount_point, .. } = mounted;
         warnings.push(match filesystem {
             "overlay" => format!(
-                "{mount_point} is an overlay mounted with {option}: it passes no flush on, so that what the page cache \
-                 holds is lost with the power (Linux documentation, filesystems/overlayfs)"
+                "{mount_point} is an overlay mounted with {option}: it passes no flush on, so that \
+                 what the page cache holds is lost with the power (Linux documentation, \
+                 filesystems/overlayfs)"
             ),
             _ => format!(
-                "{mount_point} is mounted with {option}: the filesystem sends the disk no flushes, so that what a \
-                 volatile write cache holds is lost with the power (ext4(5), btrfs(5))"
+                "{mount_point} is mounted with {option}: the filesystem sends the disk no flushes, \
+                 so that what a volatile write cache holds is lost with the power (ext4(5), \
+                 btrfs(5))"
             ),
         });
     }
@@ -124,21 +131,21 @@ fn about_the_place(storage: &StorageFacts) -> Vec<String> {
         ));
     } else if storage.disk.as_deref().is_some_and(|d| d.starts_with("loop")) {
         warnings.push(format!(
-            "{} is a loop device: its flushes are those of the filesystem that holds its file, and its reads may come from \
-             memory",
+            "{} is a loop device: its flushes are those of the filesystem that holds its file, and \
+             its reads may come from memory",
             disk(storage)
         ));
     }
     warnings
 }
 
-/// What a virtual disk says of its rotation means nothing: virtio's claim to rotate, whatever is
-/// behind them.
+/// Tells whether the storage is a rotating disk. A virtual disk's word counts for nothing: virtio's
+/// claim to rotate, whatever is behind them.
 fn is_rotating(storage: &StorageFacts) -> bool {
     storage.rotational == Some(true) && !is_virtual(storage)
 }
 
-/// Disks that a hypervisor makes: virtio, Xen, and those whose model says so.
+/// Tells whether a hypervisor makes the disk: virtio, Xen, or a model whose name says so.
 fn is_virtual(storage: &StorageFacts) -> bool {
     let name = storage.disk.as_deref().is_some_and(|d| d.starts_with("vd") || d.starts_with("xvd"));
     let model = |m: &str| ["QEMU", "VMware", "VBOX", "Virtual"].iter().any(|v| m.contains(v));

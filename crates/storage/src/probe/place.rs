@@ -16,7 +16,8 @@ use rustix::fs::OFlags;
 
 use super::{ProbeError, SizeSource};
 
-/// What O_DIRECT may ask of memory and of offsets at most: a page, and the largest logical sector.
+/// Alignment that O_DIRECT may demand of memory and offsets at most (bytes): a page, and the
+/// largest logical sector.
 const ALIGNMENT: usize = 4096;
 
 /// A journalled and marked directory of a probe's own; removed with all in it when it is dropped.
@@ -43,8 +44,8 @@ fn mount_point(number: u64) -> Option<PathBuf> {
 }
 
 impl<'a> ProbeDirectory<'a> {
-    /// Makes one in `parent`, where `needed` must be free; `size` is what gives it, where the user
-    /// can.
+    /// Makes a directory in `parent`, where `needed` must be free. `size` is the origin of that
+    /// size, where the user can change it.
     pub(super) fn make(
         parent: &Path,
         needed: Bytes,

@@ -48,7 +48,8 @@ fn of_backing(storage: &Storage) -> Option<Contradiction> {
                 "a directory is used as it is, and `filesystem = \"{}\"` asks to make one",
                 f.name
             ),
-            "leave `filesystem` out (or say \"none\", or \"overlay\"), or choose a loop file or a device as `backing`",
+            "leave `filesystem` out (or say \"none\", or \"overlay\"), or choose a loop file or a \
+             device as `backing`",
         ),
         (
             Backing::Loop(_) | Backing::Emulated(_) | Backing::Device(_) | Backing::Raid0(_),

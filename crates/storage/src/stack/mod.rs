@@ -1,4 +1,4 @@
-//! What a storage stack is made of and in which steps, known before anything is made.
+//! A storage stack's parts and steps, known before anything is made.
 
 mod contradictions;
 mod design;
@@ -35,7 +35,8 @@ pub struct Stack {
     pub(crate) looked_at: Vec<BlockDevice>,
 }
 
-/// What a loop device lies over, and the directory of the stack's that holds it.
+/// A loop device, the file or emulated disk that it lies over, and the stack's directory that holds
+/// it.
 pub(crate) struct Image {
     pub(crate) directory: PathBuf,
     pub(crate) below: Below,
@@ -48,7 +49,7 @@ pub(crate) enum Below {
     Disk(DiskServer),
 }
 
-/// What [`Volume`] borrows.
+/// Owned values that a [`Volume`] borrows.
 struct Parts {
     devices: Vec<PathBuf>,
     mount_point: PathBuf,
@@ -57,17 +58,17 @@ struct Parts {
 }
 
 impl Stack {
-    /// Returns its name in the experiment file.
+    /// Returns the stack's name in the experiment file.
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// The wanted value.
+    /// Returns the storage that the experiment file asks for.
     pub fn storage(&self) -> &Storage {
         &self.storage
     }
 
-    /// Where clusters are to lie: the mount point, or the plain directory.
+    /// Returns where clusters are to lie: the mount point, or the plain directory.
     pub fn path(&self) -> PathBuf {
         if self.is_made() { self.home.join("mnt") } else { self.home.clone() }
     }
@@ -77,18 +78,19 @@ impl Stack {
         self.storage.is_made()
     }
 
-    /// Tells whether it lies in a directory that is there already, and not on devices of its own.
+    /// Tells whether the stack lies in a directory that is there already, and not on devices of its
+    /// own.
     fn is_in_directory(&self) -> bool {
         matches!(self.storage.backing, Backing::Directory(_))
     }
 
-    /// What its filesystem, pool, RAID or volume group is called.
+    /// Returns the name that the stack's filesystem, pool, RAID or volume group bears.
     pub fn label(&self) -> String {
         self.home.file_name().unwrap_or_default().to_string_lossy().into_owned()
     }
 
-    /// How steps name the named device `device`: by the node in `/dev` of what it led to when it
-    /// was looked at.
+    /// Returns the path by which steps name `device`: the node in `/dev` that it led to when it was
+    /// looked at.
     fn node(&self, device: &Path) -> PathBuf {
         let looked_at = self.looked_at.iter().find(|d| d.path == device);
         looked_at.map_or_else(|| device.to_owned(), BlockDevice::node)
@@ -101,13 +103,13 @@ impl Stack {
         self
     }
 
-    /// Returns the block devices of the user's that it writes to.
+    /// Returns the user's block devices that the stack writes to.
     pub(crate) fn named(&self) -> Vec<PathBuf> {
         self.storage.devices().into_iter().map(Path::to_owned).collect()
     }
 
-    /// Returns the bytes that its images take in each directory; none in that of an overlay, which
-    /// has to be there all the same.
+    /// Returns the room that images take in each directory. The directory of an overlay needs none,
+    /// and is among them since it has to be there.
     pub(crate) fn needed(&self) -> Vec<(PathBuf, Bytes)> {
         if self.is_in_directory() && self.is_made() {
             return self.home.parent().map(|p| (p.to_owned(), Bytes(0))).into_iter().collect();
@@ -131,7 +133,8 @@ impl Stack {
         Some(raid.by.unwrap_or(own))
     }
 
-    /// Iterates over module, parameter and value of what it sets in the kernel's modules.
+    /// Iterates over the parameters that the stack sets in the kernel's modules: module, parameter
+    /// and value.
     pub(crate) fn module_parameters(&self) -> impl Iterator<Item = (&str, &str, &str)> {
         let modules = self.storage.device.module_parameters.iter();
         modules.flat_map(|(module, parameters)| {
@@ -140,7 +143,7 @@ impl Stack {
         })
     }
 
-    /// What is set on its devices.
+    /// Returns the settings of the stack's devices, in the order in which they are set.
     pub(crate) fn settings(&self) -> Vec<DeviceSetting> {
         let Storage {
             device: DeviceSettings { scheduler, read_ahead_kb, nr_requests, write_cache, hook, .. },
@@ -231,7 +234,7 @@ impl Stack {
         }
     }
 
-    /// The link to the loop device of member `n`.
+    /// Returns the link to the loop device of member `n`.
     fn link(&self, n: usize) -> PathBuf {
         self.home.join(format!("device-{n}"))
     }

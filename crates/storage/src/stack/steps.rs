@@ -14,7 +14,7 @@ use super::{Below, Image, Stack};
 use crate::filesystem::{self, Filesystem};
 
 impl Stack {
-    /// Everything that is done to make it, in order.
+    /// Returns the steps that make the stack, in order.
     pub fn steps(&self) -> Vec<Step> {
         let mut steps = Vec::new();
         if self.is_made() {
@@ -91,7 +91,7 @@ impl Stack {
         settings.into_iter().map(|setting| self.holding(Step::Set(setting))).collect()
     }
 
-    /// Everything that is done to take it down, in order.
+    /// Returns the steps that take the stack down, in order.
     pub fn take_down_steps(&self) -> Vec<Step> {
         let mut steps: Vec<Step> = self.settings().into_iter().rev().map(Step::PutBack).collect();
         steps.extend(self.with_filesystem(Filesystem::take_down).unwrap_or_default());
@@ -120,14 +120,15 @@ impl Stack {
         steps
     }
 
-    /// What the journal keeps of [`Self::take_down_steps`]: all but its directories, whose removal
-    /// is `marked`'s, and its settings, which have entries of their own.
+    /// Returns the undo steps that the journal keeps, from [`Self::take_down_steps`]. Left out are
+    /// the stack's directories, which `marked` removes, and its settings, which have entries of
+    /// their own.
     pub fn undo(&self) -> Vec<Undo> {
         let undo = |step| if let Step::Undo(undo) = step { Some(undo) } else { None };
         self.take_down_steps().into_iter().filter_map(undo).collect()
     }
 
-    /// Returns the emulated disks under it, in the order of the experiment file.
+    /// Returns the stack's emulated disks, in the order of the experiment file.
     pub fn disks(&self) -> Vec<DiskServer> {
         let disk = |image: Image| match image.below {
             Below::Disk(server) => Some(server),

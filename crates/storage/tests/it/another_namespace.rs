@@ -1,4 +1,5 @@
-//! Mount namespaces of others that hold a filesystem of pgdyno's, or a device that is to be written.
+//! Mount namespaces of others that hold a filesystem of pgdyno's, or a device that is to be
+//! written.
 
 use std::fs;
 use std::io::{BufRead as _, BufReader};

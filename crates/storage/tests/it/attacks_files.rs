@@ -56,7 +56,7 @@ impl Ground {
         self.root.path().join("copy")
     }
 
-    /// What nobody but root may see or change is as it was, and no copy of it is anywhere.
+    /// Asserts that root's own files are as they were, and that no copy of them is anywhere.
     fn assert_unharmed(&self, how: &str) {
         let secret = self.secret();
         let names: Vec<_> =
@@ -258,7 +258,7 @@ fn steps_in_their_directory_touch_nothing_of_roots() {
     });
 }
 
-/// What crash tests do with files of PGDATA.
+/// Keeps and puts back files of PGDATA, as crash tests do.
 #[test]
 #[ignore = "started by the test below"]
 fn victim_keeps_and_puts_back() {

@@ -1,4 +1,5 @@
-//! What is printed is what is executed: plans of stacks on executors that change nothing. No root.
+//! Plans of stacks on executors that change nothing: dry runs print the steps that are executed. No
+//! root.
 use std::path::Path;
 
 use pgdyno_exec::executor::{DryRun, Recording};

@@ -374,7 +374,10 @@ fn a_mount_point_that_is_not_empty_or_in_use_is_refused() {
     fs::write(disks.point().join("somebody's"), "data").unwrap();
     let error = disks.make().unwrap_err();
     assert!(
-        matches!(&error, StepError::Mount(MountError::NotEmpty { found, .. }) if found == "somebody's"),
+        matches!(
+            &error,
+            StepError::Mount(MountError::NotEmpty { found, .. }) if found == "somebody's"
+        ),
         "{error}"
     );
     fs::remove_file(disks.point().join("somebody's")).unwrap();

@@ -1,4 +1,4 @@
-//! What a dry run shows of a managed server, word for word.
+//! Dry runs of a managed server, word for word.
 use std::collections::BTreeMap;
 
 use pgdyno_exec::account::Account;
@@ -85,7 +85,8 @@ fn for_generators_on_other_hosts_it_listens_on_one_address_with_tls() {
         "port = '(a free one)'",
         "ssl = 'on'",
         "hba_file = '/mnt/nvme 1/pgdyno-0a1b2c3d/pg_hba.conf'",
-        "write '/mnt/nvme 1/pgdyno-0a1b2c3d/server.key' (mode 0600, of postgres):\n    (a private key)",
+        "write '/mnt/nvme 1/pgdyno-0a1b2c3d/server.key' (mode 0600, of postgres):\n    (a private \
+         key)",
         "hostssl all postgres 10.0.0.1/32 scram-sha-256",
     ] {
         assert!(all.contains(line), "{line}: {all}");

@@ -1,5 +1,4 @@
-//! What a dry run shows of storage stacks, word for word, also of those that this machine could not
-//! make.
+//! Dry runs of storage stacks, word for word, also of stacks that this machine could not make.
 use std::num::NonZeroU32;
 use std::path::Path;
 use std::time::Duration;

@@ -165,8 +165,12 @@ fn refused_under_any_name(disk: &Disk, place: &Place) {
 fn refused_while_mapped(disk: &Disk, place: &Place) {
     // In memory alone, its descriptor closed.
     let node = made_elsewhere(disk, place);
-    let text = "import mmap, os, sys, time\nf = open(sys.argv[1], 'r+b')\nm = mmap.mmap(f.fileno(), 4096)\n\
-                os.closerange(3, 100)\nopen(sys.argv[2], 'w').close()\ntime.sleep(600)\n";
+    let text = "import mmap, os, sys, time\n\
+                f = open(sys.argv[1], 'r+b')\n\
+                m = mmap.mmap(f.fileno(), 4096)\n\
+                os.closerange(3, 100)\n\
+                open(sys.argv[2], 'w').close()\n\
+                time.sleep(600)\n";
     let ready = place.path().join("mapped");
     let mut python = Command::new("python3");
     let child = Running(python.args(["-c", text]).arg(&node).arg(&ready).spawn().unwrap());

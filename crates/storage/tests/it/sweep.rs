@@ -1,4 +1,4 @@
-//! What a killed pgdyno leaves behind, and what is done about it.
+//! Leftovers of a killed pgdyno, and their removal.
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};

@@ -116,7 +116,14 @@ pub fn run_record(plan: Plan) -> RunRecord {
         started_at: Epoch(START),
         pgdyno_version: "0.1.0".into(),
         folder: "/home/anna/experiments".into(),
-        experiment: "[experiment]\nname = \"quickstart\"\nrepeats = 3\n\n[factors]\nsynchronous_commit = [\"on\", \"off\"]\nclients = [1, 8]\n".into(),
+        experiment: "[experiment]\n\
+                     name = \"quickstart\"\n\
+                     repeats = 3\n\
+                     \n\
+                     [factors]\n\
+                     synchronous_commit = [\"on\", \"off\"]\n\
+                     clients = [1, 8]\n"
+            .into(),
         overrides: vec!["load.duration=5s".into()],
         plan,
     }
@@ -287,7 +294,8 @@ fn measured(treatment: &Treatment, per_second: f64, random: &mut Random) -> Meas
 
 /// The checkpoint begins in the first trial's window.
 const SERVER_LOG: &str = "2026-11-21 07:00:04.500 UTC [7] LOG:  checkpoint starting: time\n\
-    2026-11-21 07:00:05.000 UTC [9] LOG:  automatic analyze of table \"pgdyno.public.pgbench_tellers\"\n\
+    2026-11-21 07:00:05.000 UTC [9] LOG:  automatic analyze of table \
+    \"pgdyno.public.pgbench_tellers\"\n\
     \tsystem usage: CPU: user: 0.01 s, system: 0.00 s, elapsed: 0.02 s\n";
 
 fn server(treatment: &Treatment) -> ServerFacts {

@@ -59,7 +59,8 @@ pub fn fill_with(
     fill_on(store, record, &session_record(), change)
 }
 
-/// The same in a session of its own.
+/// Fills `store` with the trials of `record`, in one session that began as `session` says. Each
+/// trial is changed by `change`. Returns the analysed run.
 pub fn fill_on(
     store: &mut Store,
     record: &RunRecord,

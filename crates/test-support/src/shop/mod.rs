@@ -33,7 +33,8 @@ impl Shop {
         let shop = Self { cluster, home };
         // Extensions that a superuser made where everybody's tables are.
         shop.as_superuser(
-            "CREATE EXTENSION pg_buffercache SCHEMA public; CREATE EXTENSION pg_prewarm SCHEMA public",
+            "CREATE EXTENSION pg_buffercache SCHEMA public; \
+             CREATE EXTENSION pg_prewarm SCHEMA public",
         );
         let mut mallory = shop.plain("mallory", MALLORY);
         mallory.batch_execute(TRAPS).unwrap();
@@ -79,8 +80,8 @@ impl Shop {
         format!("postgresql://postgres:{}@{host}:{port}/shop", self.password())
     }
 
-    /// What of mallory's was called by sessions of that name, and whether mallory is a superuser
-    /// now.
+    /// Returns mallory's objects that sessions of the name `application` called, and whether
+    /// mallory is a superuser now.
     pub fn struck(&self, application: &str) -> (Vec<String>, bool) {
         let mut client = self.careful();
         let sql = "SELECT DISTINCT object FROM evil.calls WHERE application LIKE $1 ORDER BY 1";

@@ -4580,7 +4580,7 @@ export interface StoppingView {
   words: string;
 }
 /**
- * What a thinning removes, or removed.
+ * Details that a thinning removes, or removed.
  */
 export interface Thinning {
   /**

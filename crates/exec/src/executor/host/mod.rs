@@ -79,7 +79,12 @@ impl ExecContext<'_> {
     /// cluster is looked at as before its removal, and what stands in place of a directory is not
     /// followed.
     fn stop_server(&self, data: &Path) -> Result<Effect, StepError> {
-        let is_it = |entry: &&Entry| matches!(&entry.made, OwnedResource::Cluster { path } if data.parent() == Some(path.as_path()));
+        let is_it = |entry: &&Entry| {
+            matches!(
+                &entry.made,
+                OwnedResource::Cluster { path } if data.parent() == Some(path.as_path())
+            )
+        };
         let Some(entry) = self.made.iter().find(is_it) else { return Ok(Effect::NothingToUndo) };
         let failed = |e| io_error("stop the server in", data, e);
         let directory = match marked::open(entry, self.journal).map_err(failed)? {

@@ -21,7 +21,10 @@ fn a_dry_run_shows_words_as_a_shell_would_take_them() {
         as_account: Some(Account { name: "postgres".into(), uid: 1, gid: 1 }),
         output: "/x/log".into(),
     };
-    insta::assert_snapshot!(step, @r"run as postgres: '/opt/a b/initdb' -D '/x/it'\''s' --locale=C ''");
+    insta::assert_snapshot!(
+        step,
+        @r"run as postgres: '/opt/a b/initdb' -D '/x/it'\''s' --locale=C ''"
+    );
 }
 
 #[test]
@@ -52,9 +55,10 @@ fn a_marked_directory_is_journalled_and_never_an_existing_one() {
     let marker: Entry = serde_json::from_slice(&fs::read(path.join(MARKER)).unwrap()).unwrap();
     assert_eq!(journal.entries().unwrap(), [marker]);
     let again = cx.execute(&step).unwrap_err();
-    assert!(
-        matches!(again, StepError::Io { source, .. } if source.kind() == io::ErrorKind::AlreadyExists)
-    );
+    assert!(matches!(
+        again,
+        StepError::Io { source, .. } if source.kind() == io::ErrorKind::AlreadyExists
+    ));
 }
 
 #[test]

@@ -25,24 +25,24 @@ use crate::stores::clear_leftovers;
 /// A state of a stretch whose failure was kept.
 #[derive(Clone, Debug)]
 pub struct KeptState {
-    /// The folder of what was kept.
+    /// The folder of the kept evidence.
     pub folder: PathBuf,
     /// The state.
     pub state: State,
-    /// A cut right before this event left it, by its number. None: the last cut that can.
+    /// Number of an event: a cut right before it left the state. None: the last cut that can.
     pub before: Option<u64>,
 }
 
-/// What is said of a state that was judged again.
+/// The judgement of a state that was judged again.
 #[derive(Clone, Debug, Serialize)]
 pub struct StateJudgement {
     /// The state.
     pub state: State,
-    /// The first event after which no cut leaves it, by its number; none if there is none.
+    /// Number of the first event after which no cut leaves the state; none if there is none.
     pub before: Option<u64>,
-    /// What is said of it.
+    /// Verdict on the state.
     pub verdict: Verdict,
-    /// Why.
+    /// Reason for the verdict.
     pub reason: String,
     /// Acknowledged transactions that are missing.
     pub lost: Vec<Token>,
@@ -50,11 +50,12 @@ pub struct StateJudgement {
     pub log: String,
 }
 
-/// Shows a state on a new emulated disk, and judges it by every oracle. What was kept stays as it is.
+/// Shows a state on a new emulated disk, and judges it by every oracle. The kept files stay as they
+/// are.
 ///
 /// # Errors
-/// The folder holds no such stretch, or one of another version or server; or pgdyno itself cannot go
-/// on.
+/// The folder holds no such stretch, or one of another version or server; or pgdyno itself cannot
+/// go on.
 pub fn judge_again(
     kept: &KeptState,
     trust: Trust,
@@ -113,7 +114,7 @@ fn what(folder: &Path, found: &str) -> String {
 fn cannot(folder: &Path, found: &str) -> LabError {
     LabError::refused(
         what(folder, found),
-        "name the folder that a report of `pgdyno crash --exhaustive` calls `kept`; `pgdyno disk-log` makes an \
-         image of a state",
+        "name the folder that a report of `pgdyno crash --exhaustive` calls `kept`; `pgdyno \
+         disk-log` makes an image of a state",
     )
 }

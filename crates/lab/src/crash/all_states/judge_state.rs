@@ -96,7 +96,7 @@ impl Judge<'_, '_> {
         })
     }
 
-    /// What the settings promise of a cut right before event `until`.
+    /// Returns the settings' promise at a cut right before event `until`.
     fn promise(&self, until: u64) -> Promise {
         let recording = self.recording;
         let at = recording.flushed_at.get(&until).copied();
@@ -108,8 +108,8 @@ impl Judge<'_, '_> {
         Promise { asynchronous, struck_at: at.unwrap_or(recording.ended_at) }
     }
 
-    /// Mounts the state, lets the server recover and looks at it. Returns the server's log, too, and
-    /// notes in `took` how long each part was.
+    /// Mounts the state, lets the server recover and looks at it. Returns the server's log, too,
+    /// and notes in `took` how long each part was.
     fn recover(
         &mut self,
         candidate: &Candidate,
@@ -150,7 +150,7 @@ impl Judge<'_, '_> {
     }
 }
 
-/// The transactions that are there.
+/// Returns the tokens of the transactions that are there; none where they could not be read.
 fn tokens(aftermath: &Aftermath) -> Option<BTreeSet<Token>> {
     let Aftermath::Up(found) = aftermath else { return None };
     found.tokens()

@@ -29,7 +29,7 @@ const WITHIN: Depth = Depth::Structure;
 /// States that fail before the others are left alone (count).
 const ENOUGH: u64 = 20;
 
-/// What is to be judged.
+/// The states of a recording, in the order in which they are judged.
 pub(super) struct Queue<'a> {
     pub(super) recording: &'a Recording,
     /// The flush boundaries, in order.
@@ -39,7 +39,7 @@ pub(super) struct Queue<'a> {
 }
 
 impl Queue<'_> {
-    /// Whether its first states are those that were `judged`.
+    /// Tells whether the queue begins with the states that were `judged`.
     pub(super) fn begins_with(&self, judged: &Judged) -> bool {
         let are_of = |lines: &[StateLine], candidates: &[Candidate]| {
             lines.len() <= candidates.len()
@@ -48,7 +48,7 @@ impl Queue<'_> {
         are_of(&judged.boundaries, &self.boundaries) && are_of(&judged.within, &self.within)
     }
 
-    /// How much of the flush boundary at `place` is looked at.
+    /// Returns how much of the flush boundary at `place` is looked at.
     fn depth(&self, place: usize) -> Depth {
         let count = self.boundaries.len();
         let apart = count.div_ceil(THOROUGH).max(1);
@@ -142,7 +142,7 @@ impl<'a, 'r> Judging<'a, 'r> {
         self.controls
     }
 
-    /// Adds what an earlier process judged.
+    /// Adds the verdicts of an earlier process.
     fn add_earlier(&mut self, judged: Judged) {
         self.there = judged.there();
         self.controls = judged.controls;

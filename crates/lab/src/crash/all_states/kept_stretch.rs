@@ -1,9 +1,9 @@
-//! A recorded stretch and what was judged of it, kept so that another process can go on.
+//! A recorded stretch and the verdicts on its states, kept so that another process can go on.
 //!
-//! It lies in `$XDG_DATA_HOME/pgdyno/crashes/SESSION/stretch/`, which no sweep removes; the files'
-//! names are [`stretch`]'s. Image, log and ledger are links to the first ones where both lie on one
-//! filesystem. The record is there last: what has none is removed by the next start. Who judges holds
-//! the lock of the verdicts' file, which goes with its process.
+//! They lie in `$XDG_DATA_HOME/pgdyno/crashes/SESSION/stretch/`, which no sweep removes; the files'
+//! names are [`stretch`]'s. Image, log and ledger are links to the session's own files where both
+//! lie on one filesystem. The record is written last: the next start removes a folder without one.
+//! A process that judges holds the lock of the verdicts' file, which goes with the process.
 //!
 //! 1. [`KeptStretch::keep`] once a stretch is recorded, [`KeptStretch::append`] for each verdict.
 //! 2. In a later process [`KeptStretch::open`], then [`KeptStretch::append`] again.
@@ -43,7 +43,7 @@ const VERSION: u32 = 2;
 pub(super) const EVIDENCE: [(&str, &str); 3] =
     [(stretch::IMAGE, "image-0"), (stretch::LOG, "disk-log"), (stretch::LEDGER, "ledger-1")];
 
-/// What a stretch was recorded for.
+/// The crash test that recorded a stretch.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub(crate) enum Origin {
@@ -53,7 +53,7 @@ pub(crate) enum Origin {
     Run { run: String, treatment: usize },
 }
 
-/// Who wrote a record.
+/// The beginning of every record: versions of its format and of pgdyno.
 #[derive(Deserialize)]
 struct Head {
     #[serde(rename = "pgdyno-stretch")]
@@ -61,7 +61,7 @@ struct Head {
     pgdyno_version: String,
 }
 
-/// What is known of a stretch beside image, log and ledger.
+/// A stretch's record: everything known about it beside image, log and ledger.
 #[derive(Serialize, Deserialize)]
 pub(crate) struct StretchRecord {
     #[serde(rename = "pgdyno-stretch")]
@@ -125,15 +125,15 @@ impl StretchRecord {
         let Head { version, pgdyno_version } = serde_json::from_slice(&text).map_err(damaged)?;
         if (version, pgdyno_version.as_str()) != (VERSION, env!("CARGO_PKG_VERSION")) {
             return Err(format!(
-                "pgdyno {pgdyno_version} recorded it in version {version} of the format, and this is \
-                 pgdyno {}, which reads its own version {VERSION}",
+                "pgdyno {pgdyno_version} recorded it in version {version} of the format, and this \
+                 is pgdyno {}, which reads its own version {VERSION}",
                 env!("CARGO_PKG_VERSION")
             ));
         }
         serde_json::from_slice(&text).map_err(damaged)
     }
 
-    /// Says how `subject` differs from what it was recorded of: why, and what to do.
+    /// Returns how `subject` differs from the recorded one, and what to do.
     pub(super) fn difference(&self, subject: &Subject) -> Option<(String, &'static str)> {
         let found = &subject.install.version;
         if *found != self.server_version {
@@ -151,7 +151,7 @@ impl StretchRecord {
     }
 }
 
-/// What to do where a stretch cannot be gone on with.
+/// Advice where a stretch cannot be gone on with.
 const ANEW: &str =
     "record a stretch anew; `pgdyno clean --crashes` removes what is kept of this one";
 
@@ -159,10 +159,10 @@ const ANEW: &str =
 pub(crate) struct KeptStretch {
     /// The session that recorded it.
     pub(crate) session: String,
-    /// Its folder.
+    /// Folder of the stretch.
     pub(super) folder: PathBuf,
     pub(crate) record: StretchRecord,
-    /// Its lock is held.
+    /// File of the verdicts, whose lock is held.
     verdicts: File,
 }
 
@@ -234,7 +234,7 @@ impl KeptStretch {
         Ok(ResumedStretch { kept, recording, judged })
     }
 
-    /// Returns what `session` recorded its stretch for; none if that cannot be read.
+    /// Returns the crash test that recorded the stretch of `session`; none if that cannot be read.
     pub(crate) fn origin(session: &str) -> Option<Origin> {
         #[derive(Deserialize)]
         struct Of {
@@ -254,7 +254,7 @@ impl KeptStretch {
         self.verdicts.write_all(&text)
     }
 
-    /// Refuses to judge it with `subject`, if that is another one than it was recorded of.
+    /// Refuses to judge the stretch with `subject`, if it was recorded of another one.
     ///
     /// # Errors
     /// Server, settings or options differ.
@@ -280,13 +280,13 @@ impl KeptStretch {
         Ok(())
     }
 
-    /// Removes it: all that was to be judged is.
+    /// Removes the stretch, once all its states are judged.
     pub(crate) fn remove(self) {
         stretch::remove(&self.folder);
     }
 }
 
-/// Writes all files of a stretch into `folder`. Returns the one of its verdicts, locked.
+/// Writes all files of a stretch into `folder`. Returns the file of its verdicts, locked.
 fn write(folder: &Path, record: &StretchRecord, recording: &Recording) -> Result<File, LabError> {
     let failed = |what: &'static str, path: &Path| {
         let path = path.to_owned();
@@ -332,7 +332,7 @@ pub(super) fn link_or_copy(from: &Path, folder: &Path, name: &str) -> Result<(),
     Ok(pgdyno_storage::fault::keep(&[(from.to_owned(), name.to_owned())], folder)?)
 }
 
-/// Reads what was recorded.
+/// Reads the recording in `folder`.
 pub(super) fn recording(folder: &Path, record: &StretchRecord) -> Result<Recording, String> {
     let (image, log_file) = (folder.join(stretch::IMAGE), folder.join(stretch::LOG));
     let ledger = folder.join(stretch::LEDGER);
@@ -375,7 +375,7 @@ pub(super) fn recording(folder: &Path, record: &StretchRecord) -> Result<Recordi
     })
 }
 
-/// Says why the stretch of `session` cannot be gone on with.
+/// Returns the error of a stretch of `session` that cannot be gone on with.
 pub(super) fn cannot_resume(session: &str, found: &str) -> LabError {
     LabError::refused(format!("cannot resume {session}: {found}"), ANEW)
 }

@@ -8,8 +8,8 @@
 //!    [`judge_state`] judges it by the ledger as it was then.
 //! 4. A [`Tally`] adds the states up.
 //!
-//! A [`KeptStretch`] holds what was recorded and judged, so that another process can go on where one
-//! was killed.
+//! A [`KeptStretch`] holds the recording and the verdicts, so that another process can go on where
+//! one was killed.
 //!
 //! The control is the disk as it was before the load, judged by the whole ledger: every
 //! acknowledged transaction is missing from it.
@@ -52,15 +52,15 @@ use crate::LabError;
 
 /// Where the stretch of a session comes from.
 pub(crate) enum StretchSource {
-    /// It is recorded.
+    /// The session records it.
     New(Origin),
-    /// An earlier session recorded it.
+    /// An earlier session recorded and kept it.
     Kept(Box<ResumedStretch>),
 }
 
 /// Judges the states of a stretch until the budget is spent.
 ///
-/// What was judged is in the session's record also after an error.
+/// After an error, too, the session's record holds all verdicts until then.
 ///
 /// # Errors
 /// pgdyno itself cannot go on, or a signal asked to stop.
@@ -122,14 +122,14 @@ pub(super) fn run_all_states(
     record.states = Some(outcome);
     record.controls.extend(controls);
     record.notes.push(
-        "states of a disk that pgdyno emulates: what controllers and firmware do, failing reads and \
-         slow requests are not among them"
+        "states of a disk that pgdyno emulates: what controllers and firmware do, failing reads \
+         and slow requests are not among them"
             .into(),
     );
     worked
 }
 
-/// Adds causes and the names of files to what is said of failures.
+/// Adds causes and the names of files to the failures that are described.
 fn explain(
     judge: &mut Judge<'_, '_>,
     suspects: &[Suspect],

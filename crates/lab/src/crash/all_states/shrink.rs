@@ -18,16 +18,16 @@ const MOST: u32 = 60;
 #[derive(Clone, Debug)]
 pub(super) struct Suspect {
     pub(super) candidate: Candidate,
-    /// How much of it was looked at.
+    /// How much of the state was looked at.
     pub(super) depth: Depth,
-    /// What was said of it.
+    /// Verdict on the state.
     pub(super) verdict: Verdict,
-    /// Its place among the failures that are described; none of the first flush boundary.
+    /// Index among the failures that are described; none for the first flush boundary.
     pub(super) described: Option<usize>,
 }
 
-/// Looks for the fewest losses with which `suspect` still fails as it did, by judging other states that the
-/// same cut could have left. None: it did not fail again.
+/// Looks for the fewest losses with which `suspect` still fails as it did. For that it judges other
+/// states that the same cut could have left. None: the state did not fail again.
 ///
 /// # Errors
 /// pgdyno itself cannot go on, or a signal asked to stop.
@@ -74,8 +74,8 @@ pub(super) fn cause(
     }))
 }
 
-/// Returns the flush that would have saved the transactions `lost` for want of `losses`: the one that
-/// the first acknowledged of them had to wait for.
+/// Returns the flush that would have saved the transactions `lost` for want of `losses`: the one
+/// that the first acknowledged of them had to wait for.
 fn missing_flush(recording: &Recording, losses: &[Loss], lost: &[Token]) -> Option<MissingFlush> {
     let acknowledged = |token: &Token| recording.positions.get(token)?.acknowledged;
     let first = lost.iter().filter_map(|token| Some((acknowledged(token)?, *token))).min()?;

@@ -20,7 +20,7 @@ const DESCRIBED: usize = 5;
 /// Lost transactions that a record names of a state (count).
 const NAMED: usize = 20;
 
-/// What came of the states until now.
+/// Sums over the states judged until now.
 pub(super) struct Tally<'a> {
     recording: &'a Recording,
     outcome: StatesOutcome,
@@ -28,7 +28,7 @@ pub(super) struct Tally<'a> {
     lost: BTreeSet<Token>,
     suspects: Vec<Suspect>,
     times: Vec<PhaseTimes>,
-    /// How long states were judged by an earlier process.
+    /// How long an earlier process judged states.
     earlier: Duration,
     /// When judging began; none before.
     began: Option<Instant>,
@@ -78,12 +78,12 @@ impl<'a> Tally<'a> {
         (self.earlier, self.began) = (earlier, Some(Instant::now()));
     }
 
-    /// How long states were judged until now.
+    /// Returns how long states were judged until now.
     pub(super) fn spent(&self) -> Duration {
         self.earlier + self.began.map_or(Duration::ZERO, |began| began.elapsed())
     }
 
-    /// States that failed (count).
+    /// Returns how many states failed (count).
     pub(super) fn failed(&self) -> u64 {
         self.outcome.failed
     }
@@ -131,7 +131,7 @@ impl<'a> Tally<'a> {
         &self.suspects
     }
 
-    /// Returns what came of all states.
+    /// Returns the outcome of all states.
     pub(super) fn outcome(mut self) -> StatesOutcome {
         if !self.times.is_empty() {
             let median = |part: fn(&PhaseTimes) -> Duration| median_ms(&self.times, part);

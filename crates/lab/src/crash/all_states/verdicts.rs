@@ -70,13 +70,13 @@ impl StateLine {
         }
     }
 
-    /// Whether it tells of `candidate`.
+    /// Tells whether the line is the verdict on `candidate`.
     pub(super) fn is_of(&self, candidate: &Candidate) -> bool {
         self.kind == candidate.kind && self.state == candidate.state
     }
 }
 
-/// What an earlier process judged of a stretch.
+/// Verdicts of an earlier process on a stretch.
 #[derive(Default)]
 pub(crate) struct Judged {
     pub(super) controls: Vec<Control>,
@@ -92,7 +92,7 @@ impl Judged {
     /// Reads the lines of `file`. Cuts off one that a killed process did not write to its end.
     ///
     /// # Errors
-    /// What was found in place of a verdict.
+    /// Description of a line that is no verdict, or of a file that cannot be read.
     pub(super) fn read(file: &mut File) -> Result<Self, String> {
         let said = |e: io::Error| e.to_string();
         let mut text = Vec::new();
@@ -118,12 +118,12 @@ impl Judged {
         Ok(judged)
     }
 
-    /// States that were judged (count).
+    /// Returns how many states were judged (count).
     pub(crate) fn count(&self) -> usize {
         self.boundaries.len() + self.within.len()
     }
 
-    /// The transactions that were there at the last flush boundary.
+    /// Returns the transactions that were there at the last flush boundary.
     pub(super) fn there(&self) -> BTreeSet<Token> {
         let mut there = BTreeSet::new();
         for line in &self.boundaries {

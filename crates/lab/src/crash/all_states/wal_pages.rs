@@ -67,8 +67,8 @@ impl WalPages {
         self.versions.keys().next().copied()
     }
 
-    /// Writes each page as it was written last into the segments in `folder`, which lack what was
-    /// written of WAL since they were copied. Returns the timeline.
+    /// Writes each page as it was written last into the segments in `folder`, which lack all WAL
+    /// written since they were copied. Returns the timeline.
     ///
     /// # Errors
     /// A file cannot be read or written.
@@ -137,8 +137,8 @@ impl WalPages {
     }
 }
 
-/// Returns the name of the segment of `size` bytes that holds `position` of a timeline; none without
-/// a size.
+/// Returns the name of the segment of `size` bytes that holds `position` of a timeline; none
+/// without a size.
 pub(super) fn segment_name(timeline: u32, position: u64, size: u64) -> Option<String> {
     let (number, in_4_gb) = (position.checked_div(size)?, (1_u64 << 32).checked_div(size)?);
     let (high, low) = (number.checked_div(in_4_gb)?, number.checked_rem(in_4_gb)?);

@@ -1,4 +1,4 @@
-//! What the faults of emulated disks share: the disks and the server, draws and waits.
+//! Common parts of the faults of emulated disks: the disks and the server, draws and waits.
 
 use std::time::Duration;
 
@@ -21,7 +21,7 @@ pub(super) const PATIENCE: Duration = Duration::from_secs(20);
 pub(in crate::crash) struct Rig<'a> {
     /// The disks of PGDATA, then that of pg_wal if it has its own.
     pub(in crate::crash) disks: Vec<Control>,
-    /// The disks that a fault is under.
+    /// The disks that the fault strikes.
     pub(in crate::crash) under: Under,
     pub(in crate::crash) target: Target,
     pub(in crate::crash) load: &'static CrashLoad,

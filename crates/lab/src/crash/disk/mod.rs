@@ -104,7 +104,8 @@ pub(super) fn cut_at(aim: Aim, rig: Rig<'_>) -> Met {
     disk.arm(&rule)?;
     Ok(match disk.wait_for_cut(PATIENCE, context.stop)? {
         Some(cut) => Ok(vec![format!(
-            "the power went after write {}, of {what}: of the writes in the cache {} were lost, {} survived{}",
+            "the power went after write {}, of {what}: of the writes in the cache {} were lost, {} \
+             survived{}",
             cut.at_write,
             cut.dropped,
             cut.survived,
@@ -137,10 +138,15 @@ fn lose(rig: Rig<'_>) -> Met {
         let cut = disk.cut(&Cut { survives, tear: None })?;
         let destaged = disk.status()?.counters.destaged;
         told.push(format!(
-            "of the writes that were acknowledged as durable or in the cache, {} were lost and {} survived{}",
+            "of the writes that were acknowledged as durable or in the cache, {} were lost and {} \
+             survived{}",
             cut.dropped,
             cut.survived,
-            if destaged > 0 { "; older ones had gone to the medium since the cache was full" } else { "" }
+            if destaged > 0 {
+                "; older ones had gone to the medium since the cache was full"
+            } else {
+                ""
+            }
         ));
     }
     Ok(Ok(told))

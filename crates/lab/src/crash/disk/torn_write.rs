@@ -50,8 +50,8 @@ pub(super) fn inject(rig: Rig<'_>) -> Met {
     let checkpoints = Repeated::begin(&["CHECKPOINT"], Duration::ZERO, &target);
     Ok(match wait_for_cut(data, &checkpoints, context)? {
         Some(cut) => Ok(vec![format!(
-            "write {} tore within a data page at {} bytes; in {} checkpoints the filesystem wrote no \
-             page over its older version, so that nothing which was durable is torn",
+            "write {} tore within a data page at {} bytes; in {} checkpoints the filesystem wrote \
+             no page over its older version, so that nothing which was durable is torn",
             cut.at_write,
             unit.bytes(),
             AMONG.len()

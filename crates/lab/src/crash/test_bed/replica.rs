@@ -12,12 +12,13 @@ use crate::context::Context;
 use crate::crash::subject::Subject;
 use crate::provisioner::ClusterRequest;
 
-/// There if the kernel's btrfs mounts a clone beside another one (Linux 6.7 and later), once btrfs is
-/// loaded.
+/// There if the kernel's btrfs mounts a clone beside another one (Linux 6.7 and later), once btrfs
+/// is loaded.
 const BTRFS_CLONES: &str = "/sys/fs/btrfs/features/temp_fsid";
 
 impl TestBed {
-    /// Whether the kernel mounts clones of its filesystem at a time. Without that it has no replicas.
+    /// Whether the kernel mounts clones of its filesystem at a time. Without that it has no
+    /// replicas.
     pub(in crate::crash) fn can_have_replicas(&self) -> bool {
         let filesystem = self.facts.asked.as_ref().and_then(|asked| asked.filesystem.as_ref());
         filesystem

@@ -14,19 +14,24 @@ use crate::provisioner::DATABASE;
 const DATABASES: &str =
     "SELECT datname::text FROM pg_catalog.pg_database WHERE datallowconn ORDER BY 1";
 
-/// The objects of a database that initdb did not make, one a line. An index that a load was building
-/// is left out, and so is what is temporary.
+/// The objects of a database that initdb did not make, one a line. An index that a load was
+/// building is left out, and so is what is temporary.
 const MADE: &str = "WITH relation AS (SELECT * FROM pg_catalog.pg_class \
         WHERE oid >= 16384 AND relpersistence <> 't' AND relname NOT LIKE 'pgdyno\\_aim%') \
-    SELECT format('relation %s: %s, %s, %s columns', oid::regclass, relkind, relpersistence, relnatts) FROM relation WHERE relkind <> 'i' \
-    UNION ALL SELECT format('column %s.%s: %s, %s, %s', attrelid::regclass, attname, format_type(atttypid, atttypmod), \
-        attnotnull, atthasdef) FROM pg_catalog.pg_attribute JOIN relation ON relation.oid = attrelid \
+    SELECT format('relation %s: %s, %s, %s columns', oid::regclass, relkind, relpersistence, \
+        relnatts) FROM relation WHERE relkind <> 'i' \
+    UNION ALL SELECT format('column %s.%s: %s, %s, %s', attrelid::regclass, attname, \
+        format_type(atttypid, atttypmod), attnotnull, atthasdef) FROM pg_catalog.pg_attribute \
+        JOIN relation ON relation.oid = attrelid \
         WHERE attnum > 0 AND NOT attisdropped AND relkind <> 'i' \
     UNION ALL SELECT format('default of %s: %s', adrelid::regclass, pg_get_expr(adbin, adrelid)) \
         FROM pg_catalog.pg_attrdef WHERE oid >= 16384 \
-    UNION ALL SELECT format('%s, valid: %s, unique: %s', pg_get_indexdef(indexrelid), indisvalid, indisunique) \
-        FROM pg_catalog.pg_index JOIN relation ON relation.oid = indexrelid WHERE relation.relkind = 'i' \
-    UNION ALL SELECT format('constraint %s of %s: %s', conname, conrelid::regclass, pg_get_constraintdef(oid)) \
+    UNION ALL SELECT format('%s, valid: %s, unique: %s', pg_get_indexdef(indexrelid), indisvalid, \
+        indisunique) \
+        FROM pg_catalog.pg_index JOIN relation ON relation.oid = indexrelid \
+        WHERE relation.relkind = 'i' \
+    UNION ALL SELECT format('constraint %s of %s: %s', conname, conrelid::regclass, \
+        pg_get_constraintdef(oid)) \
         FROM pg_catalog.pg_constraint WHERE oid >= 16384 \
     UNION ALL SELECT format('function %s: %s', oid::regprocedure, md5(prosrc)) \
         FROM pg_catalog.pg_proc WHERE oid >= 16384 \
@@ -57,16 +62,17 @@ const CATALOGS: [(&str, &str); 12] = [
     ("pg_language", "oid"),
 ];
 
-/// The same of relations, of which vacuum changes other columns.
-const RELATIONS: &str = "SELECT format('relations that initdb made: %s, sum of hashes %s', count(*), \
-    sum(hashtextextended(concat_ws(' ', oid, relname, relkind, relnatts), 0)::numeric)) \
+/// Query that counts initdb's relations. Their hash leaves out the columns that vacuum changes.
+const RELATIONS: &str = "SELECT format('relations that initdb made: %s, sum of hashes %s', \
+    count(*), sum(hashtextextended(concat_ws(' ', oid, relname, relkind, relnatts), 0)::numeric)) \
     FROM pg_catalog.pg_class WHERE oid < 16384";
 
 /// Counts rows that initdb made, and adds up hashes of them: thousands of names would tell no more.
 fn counted_catalog(catalog: &str, known_by: &str) -> String {
     format!(
         "SELECT format('rows of {catalog} that initdb made: %s, sum of hashes %s', count(*), \
-         sum(hashtextextended(c::text, 0)::numeric)) FROM pg_catalog.{catalog} c WHERE {known_by}::oid < 16384"
+         sum(hashtextextended(c::text, 0)::numeric)) FROM pg_catalog.{catalog} c \
+         WHERE {known_by}::oid < 16384"
     )
 }
 

@@ -1,8 +1,8 @@
 //! Looks at a server after a fault, for the oracles.
 //!
 //! First the rows are read, then something is written; at last the server is stopped cleanly and
-//! started again, and everything is read: [`look`]. Each step has a time limit, after which the server is killed and the rest could
-//! not be observed: [`watchdog`].
+//! started again, and everything is read: [`look`]. Each step has a time limit, after which the
+//! server is killed and the rest could not be observed: [`watchdog`].
 
 pub(super) mod census;
 mod contents;
@@ -94,8 +94,8 @@ pub(super) enum Depth {
     Quick,
 }
 
-/// What the oracles are given. For a thorough look, the server, which runs, is stopped and started;
-/// it may run when this returns.
+/// Looks at a recovered server for the oracles, as thoroughly as `depth` says. A thorough look
+/// stops and starts the server; it may run when this returns.
 pub(super) fn look(
     cluster: &mut Cluster,
     before: &Before,

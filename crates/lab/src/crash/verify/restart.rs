@@ -18,7 +18,8 @@ use crate::crash::workload::CrashLoad;
 const TOKEN: (&str, &str, &str) = (
     "pgdyno_token",
     "delta",
-    "(client, sequence) = (SELECT client, sequence FROM pgdyno_token ORDER BY client, sequence LIMIT 1)",
+    "(client, sequence) = (SELECT client, sequence FROM pgdyno_token \
+     ORDER BY client, sequence LIMIT 1)",
 );
 
 /// A row that was written last.

@@ -10,11 +10,13 @@ use super::session::{PLAIN, Terms, VerifySession, unseen};
 use crate::crash::workload::{Amount, LoadedTable};
 
 /// Leaves the planner nothing but sequential scans.
-const BY_SCAN: &str = "SET enable_indexscan = off; SET enable_indexonlyscan = off; SET enable_bitmapscan = off; \
-    SET enable_seqscan = on; SET enable_sort = on; SET max_parallel_workers_per_gather = 0";
+const BY_SCAN: &str = "SET enable_indexscan = off; SET enable_indexonlyscan = off; \
+    SET enable_bitmapscan = off; SET enable_seqscan = on; \
+    SET enable_sort = on; SET max_parallel_workers_per_gather = 0";
 /// Leaves it index scans, which read the table by the index.
-const BY_KEY: &str = "SET enable_indexscan = on; SET enable_indexonlyscan = off; SET enable_bitmapscan = off; \
-    SET enable_seqscan = off; SET enable_sort = off; SET max_parallel_workers_per_gather = 0";
+const BY_KEY: &str = "SET enable_indexscan = on; SET enable_indexonlyscan = off; \
+    SET enable_bitmapscan = off; SET enable_seqscan = off; \
+    SET enable_sort = off; SET max_parallel_workers_per_gather = 0";
 /// How many keys of each fault an example names.
 const NAMED: usize = 5;
 

@@ -12,11 +12,12 @@ const NAMED: usize = 10;
 const AGAIN: std::time::Duration = std::time::Duration::from_secs(1);
 
 /// Permanent B-trees that serve queries, each with its table.
-const BTREES: &str = "SELECT c.oid, c.oid::regclass::text, t.oid, t.oid::regclass::text, t.relkind = 'r' \
-    FROM pg_catalog.pg_class c \
+const BTREES: &str = "SELECT c.oid, c.oid::regclass::text, t.oid, t.oid::regclass::text, \
+    t.relkind = 'r' FROM pg_catalog.pg_class c \
     JOIN pg_catalog.pg_index i ON i.indexrelid = c.oid JOIN pg_catalog.pg_am a ON a.oid = c.relam \
     JOIN pg_catalog.pg_class t ON t.oid = i.indrelid \
-    WHERE a.amname = 'btree' AND c.relkind = 'i' AND c.relpersistence = 'p' AND i.indisvalid AND i.indisready";
+    WHERE a.amname = 'btree' AND c.relkind = 'i' AND c.relpersistence = 'p' AND i.indisvalid \
+    AND i.indisready";
 
 /// Permanent tables and what is stored like one.
 const TABLES: &str = "SELECT c.oid, c.oid::regclass::text FROM pg_catalog.pg_class c \
@@ -31,21 +32,27 @@ const TABLES: &str = "SELECT c.oid, c.oid::regclass::text FROM pg_catalog.pg_cla
 /// nowhere. A posting list leads to several tuples. A line pointer that is dead or redirects is
 /// used. The pages are taken with their numbers as int4, which also versions before 14 accept.
 const DANGLING: &str = "WITH tuples AS MATERIALIZED ( \
-        SELECT n AS block, count(*) AS pointers, array_agg(i.lp::int4) FILTER (WHERE i.lp_flags = 0) AS unused \
-        FROM generate_series(0, (pg_catalog.pg_relation_size($1::oid) / current_setting('block_size')::int8)::int4 - 1) n \
+        SELECT n AS block, count(*) AS pointers, \
+        array_agg(i.lp::int4) FILTER (WHERE i.lp_flags = 0) AS unused \
+        FROM generate_series(0, (pg_catalog.pg_relation_size($1::oid) / \
+            current_setting('block_size')::int8)::int4 - 1) n \
         CROSS JOIN LATERAL heap_page_items(get_raw_page($2::text, n)) i GROUP BY n), \
     filled AS MATERIALIZED ( \
         SELECT n FROM \
-        generate_series(1, (pg_catalog.pg_relation_size($3::oid) / current_setting('block_size')::int8)::int4 - 1) n \
+        generate_series(1, (pg_catalog.pg_relation_size($3::oid) / \
+            current_setting('block_size')::int8)::int4 - 1) n \
         WHERE (page_header(get_raw_page($4::text, n))).upper <> 0), \
     leaves AS MATERIALIZED ( \
-        SELECT n, s.btpo_next FROM filled CROSS JOIN LATERAL bt_page_stats($4::text, n) s WHERE s.type = 'l'), \
+        SELECT n, s.btpo_next FROM filled CROSS JOIN LATERAL bt_page_stats($4::text, n) s \
+        WHERE s.type = 'l'), \
     entries AS ( \
-        SELECT n, i.itemoffset::int4 AS item, (tid::text::point)[0]::int8 AS block, (tid::text::point)[1]::int4 AS lp \
+        SELECT n, i.itemoffset::int4 AS item, (tid::text::point)[0]::int8 AS block, \
+        (tid::text::point)[1]::int4 AS lp \
         FROM leaves CROSS JOIN LATERAL bt_page_items($4::text, n) i \
         CROSS JOIN LATERAL unnest(coalesce(i.tids, ARRAY[i.htid])) tid \
         WHERE i.itemoffset > 1 OR btpo_next = 0) \
-    SELECT n, item, e.block, e.lp, count(*) OVER () FROM entries e LEFT JOIN tuples t ON t.block = e.block \
+    SELECT n, item, e.block, e.lp, count(*) OVER () FROM entries e \
+    LEFT JOIN tuples t ON t.block = e.block \
     WHERE t.block IS NULL OR e.lp > t.pointers OR e.lp = ANY (t.unused) LIMIT $5";
 
 /// Why an extension cannot be asked, if it cannot.
@@ -74,8 +81,8 @@ fn relations(client: &mut Client, sql: &str) -> Observed<Vec<Relation>> {
     Ok(rows.iter().map(|row| Relation { oid: row.get(0), name: row.get(1) }).collect())
 }
 
-/// The complaints of `check` about each of `relations`, one step a relation. What the server
-/// refuses to read is one.
+/// Returns the complaints of `check` about each of `relations`, one step a relation. A relation
+/// that the server refuses to read gives one, too.
 fn complaints(
     session: &mut VerifySession<'_>,
     doing: &str,
@@ -96,8 +103,8 @@ fn complaints(
     Ok(complaints)
 }
 
-/// What amcheck says of the whole database, in two questions and with less care than of the load's:
-/// the keys of tables are not looked for in their B-trees.
+/// Checks the whole database with amcheck in two queries. Less thorough than the check of the
+/// load's tables: tables' keys are not looked for in their B-trees.
 pub(super) fn at_once(client: &mut Client) -> Observed<Vec<String>> {
     has_extension(client, "amcheck")?;
     let sql = format!(
@@ -118,8 +125,8 @@ fn require_heap_check(client: &mut Client) -> Observed<()> {
     require_row(client, function, "amcheck before PostgreSQL 14 has no verify_heapam")
 }
 
-/// Every B-tree of the database, each key of its table looked for in it, each page against its
-/// parent.
+/// Checks every B-tree of the database: each key of its table is looked for in it, each page held
+/// against its parent.
 pub(super) fn btrees(session: &mut VerifySession<'_>) -> Observed<Vec<String>> {
     let all = session.ask("listing the B-trees", |client| {
         has_extension(client, "amcheck")?;
@@ -192,7 +199,10 @@ pub(super) fn pointers(session: &mut VerifySession<'_>) -> Observed<Vec<String>>
                 let (page, item, block, pointer): (i32, i32, i64, i32) =
                     (row.get(0), row.get(1), row.get(2), row.get(3));
                 let table = &table.name;
-                format!("page {page}, item {item} leads to ({block},{pointer}) of {table}, where no tuple is")
+                format!(
+                    "page {page}, item {item} leads to ({block},{pointer}) of {table}, where no \
+                     tuple is"
+                )
             })
             .collect();
         let all = found.first().map_or(0, |row| row.get::<_, i64>(4));

@@ -1,4 +1,4 @@
-//! What a load of crash tests is made of.
+//! The load of crash tests as data: script, tables, amounts and statements.
 
 use pgdyno_durability::EffectKey;
 use pgdyno_model::ledger::Effect;
@@ -15,10 +15,10 @@ pub(in crate::crash) struct CrashLoad {
     pub(in crate::crash) reset: &'static str,
     /// Tables whose rows are loaded, and neither added to nor removed.
     pub(in crate::crash) loaded: &'static [LoadedTable],
-    /// What transactions add up.
+    /// Amounts that transactions add up.
     pub(in crate::crash) amounts: &'static [Amount],
-    /// Rows that are written once more after recovery, with the values that they have: table, column
-    /// and condition. Nothing is there afterwards that a second verification would take for a
+    /// Rows that are written once more after recovery, with the values that they have: table,
+    /// column and condition. They add nothing that a second verification would take for a
     /// transaction.
     pub(in crate::crash) rewritten: &'static [(&'static str, &'static str, &'static str)],
     /// The table that every transaction changes first.

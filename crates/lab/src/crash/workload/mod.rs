@@ -13,9 +13,10 @@ use pgdyno_model::crash::CrashWorkload;
 /// Every transaction leaves one row here, named by its token. The next four columns are its effect.
 /// Then come a number from a sequence, which must not be set back, and the time at which it began,
 /// which other tables of a load hold too.
-pub(super) const TOKENS: &str = "CREATE TABLE pgdyno_token (client int NOT NULL, sequence bigint NOT NULL, \
-    aid int NOT NULL, tid int NOT NULL, bid int NOT NULL, delta int NOT NULL, \
-    number bigserial, begun timestamp NOT NULL DEFAULT now(), PRIMARY KEY (client, sequence))";
+pub(super) const TOKENS: &str = "CREATE TABLE pgdyno_token (client int NOT NULL, \
+    sequence bigint NOT NULL, aid int NOT NULL, tid int NOT NULL, bid int NOT NULL, \
+    delta int NOT NULL, number bigserial, begun timestamp NOT NULL DEFAULT now(), \
+    PRIMARY KEY (client, sequence))";
 
 impl CrashLoad {
     /// Returns the load that `workload` names.

@@ -18,7 +18,8 @@ pub(super) static LOAD: CrashLoad = CrashLoad {
             table: "pgbench_accounts",
             key: "aid",
             rows_per_scale: 100_000,
-            constant: "bid = (aid::int8 - 1) / 100000 + 1 AND filler = '' AND octet_length(filler) = 84",
+            constant: "bid = (aid::int8 - 1) / 100000 + 1 AND filler = '' \
+                AND octet_length(filler) = 84",
         },
         LoadedTable {
             table: "pgbench_tellers",

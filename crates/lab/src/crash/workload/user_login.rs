@@ -1,8 +1,8 @@
 //! Logins: a function selects a user, inserts a row and updates the user's session.
 //!
-//! Its tables are those of `workloads/user-login`. Two tables say how often a user logged in:
-//! `login_count` of the session, and the rows of `user_login_rec`. Recovery must leave each user and
-//! each session once: duplicate keys are seen by a scan of the table against its unique key.
+//! The tables are those of `workloads/user-login`. Two tables say how often a user logged in:
+//! `login_count` of the session, and the rows of `user_login_rec`. Recovery must leave each user
+//! and each session once: duplicate keys are seen by a scan of the table against its unique key.
 
 use pgdyno_durability::EffectKey;
 use pgdyno_model::ledger::Effect;
@@ -19,7 +19,8 @@ pub(super) static LOAD: CrashLoad = CrashLoad {
             table: "user_info",
             key: "userid",
             rows_per_scale: 100_000,
-            constant: "engname = 'user.' || userid AND cnname = '某人' AND email = userid || '@example.com' \
+            constant: "engname = 'user.' || userid AND cnname = '某人' \
+                AND email = userid || '@example.com' \
                 AND occupation = 'DBA' AND birthday = '1970-01-01' AND signname = repeat(' ', 54) \
                 AND qq = 276732431 AND mod_time IS NULL \
                 AND crt_time = timestamp '2013-04-11' + (userid - 1) * interval '1 ms'",
@@ -46,8 +47,8 @@ pub(super) static LOAD: CrashLoad = CrashLoad {
             holder: "list of logins of user",
             key: EffectKey::Account,
             table: "user_login_rec",
-            // A row that no transaction can have written counts against the user's logins, so that it
-            // is missed whether it was changed or is one too many.
+            // A row that no transaction can have written counts against the user's logins, so that
+            // it is missed whether it was changed or is one too many.
             sql: "SELECT userid::int8, CASE WHEN \
                 (userid, login_time) IN (SELECT aid, begun FROM pgdyno_token) \
                 AND (ip IS NULL OR ip <<= '127.0.0.0/8' OR ip = '::1') THEN 1 ELSE -1 END::int8 \

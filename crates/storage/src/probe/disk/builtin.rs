@@ -18,13 +18,13 @@ use super::point::Planned;
 use crate::probe::ProbeError;
 use crate::probe::place::{AlignedBuffer, open};
 
-/// Its name for the record.
+/// Name of this load in records.
 pub(super) const NAME: &str = "pgdyno's own threads, simpler than fio,";
 
 /// The share of reads in the mixed load (%).
 const READS_OF_MIXED: u32 = 70;
 
-/// What [`measure`] does at `point`, in words.
+/// Describes the requests of [`measure`] at `point`, for a dry run.
 pub(super) fn line(point: &Planned, file: &Path) -> String {
     let (file, end) = (file.display(), Bytes(point.offset + point.length));
     let for_ = point.for_.map_or_else(|| "once".to_owned(), |for_| format!("for {}", Span(for_)));
@@ -37,7 +37,7 @@ pub(super) fn line(point: &Planned, file: &Path) -> String {
     )
 }
 
-/// What one thread did.
+/// Result of one thread: latencies of its reads and writes, and how long all took.
 struct Done {
     read: Latencies,
     write: Latencies,

@@ -174,7 +174,7 @@ struct Latency {
     percentile: BTreeMap<String, f64>,
 }
 
-/// What fio measured at `point`.
+/// Parses fio's JSON into the measurement at `point`.
 pub(super) fn parse(point: &Planned, text: &str) -> Result<DiskPoint, ProbeError> {
     let wrong = |found: String| ProbeError::Fio { point: point.label(), found };
     // What fio has to note stands before its JSON.

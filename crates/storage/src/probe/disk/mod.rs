@@ -35,10 +35,10 @@ const DEPTHS: [u32; 7] = [1, 2, 4, 8, 16, 32, 64];
 /// The file that is measured, within the probe's directory.
 const FILE: &str = "span";
 
-/// What is to be measured.
+/// Options of a disk probe.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DiskOptions {
-    /// The size of the file that is made in a directory; a device is measured whole.
+    /// Size of the file that is made in a directory; a device is measured whole.
     pub size: Bytes,
     /// The origin of that size, for messages.
     pub size_from: SizeSource,
@@ -65,10 +65,11 @@ impl Default for DiskOptions {
 /// A disk probe that has looked at its target and changed nothing yet.
 pub struct DiskPlan {
     path: PathBuf,
-    /// A device is only read. In a directory a file is made, written and read.
+    /// Whether the target is a device, which is only read. In a directory a file is made, written
+    /// and read.
     is_device: bool,
     span: Bytes,
-    /// Where the size comes from, unless it is the device's own.
+    /// Origin of the size, unless it is the device's own.
     size: Option<SizeSource>,
     points: Vec<Planned>,
     per_point: Duration,
@@ -79,7 +80,7 @@ impl DiskPlan {
     /// Looks at `path`, a directory or a block device, and plans its points.
     ///
     /// # Errors
-    /// [`ProbeError`]: it is neither, cannot be read, or is too small.
+    /// [`ProbeError`]: the path is neither, cannot be read, or is too small.
     pub fn new(path: &Path, options: &DiskOptions) -> Result<Self, ProbeError> {
         let failed = |what| move |source| ProbeError::Io { what, path: path.to_owned(), source };
         let real = fs::canonicalize(path).map_err(failed("look at"))?;
@@ -109,7 +110,7 @@ impl DiskPlan {
         Ok(Self { path: real, is_device, span, size, points, per_point, fio })
     }
 
-    /// What will be done, line by line: the very argument vectors.
+    /// Returns the steps of the probe for a dry run, a line each, with fio's very arguments.
     pub fn lines(&self) -> Vec<String> {
         let parent = self.parent();
         let step = directory_step(&parent, "XXXXXXXX");
@@ -134,12 +135,13 @@ impl DiskPlan {
         lines
     }
 
-    /// Returns the least time it takes: the sequential write takes as long as it takes.
+    /// Returns the least time that the probe takes. The sequential write, which has no fixed time,
+    /// comes on top.
     pub fn least_time(&self) -> Duration {
         self.points.iter().filter_map(|p| p.for_).sum()
     }
 
-    /// What is not measured, and why.
+    /// Returns the curves that are left out, and why.
     pub fn not_measured(&self) -> Vec<String> {
         if !self.is_device {
             return Vec::new();
@@ -150,8 +152,8 @@ impl DiskPlan {
         )]
     }
 
-    /// Measures every point. What was made is removed, however it ends; on `stop` what was measured
-    /// so far is handed back.
+    /// Measures every point. All that was made is removed, however the probe ends. On `stop` it
+    /// returns the points measured so far.
     ///
     /// # Errors
     /// [`ProbeError`]: nothing could be measured.
@@ -204,8 +206,8 @@ impl DiskPlan {
         Ok((storage, probe))
     }
 
-    /// Makes the file that is measured, with all its room; whether it, or the device, can be read
-    /// past the page cache.
+    /// Makes the file that is measured, with all its room. Returns whether the file, or the device,
+    /// can be read past the page cache.
     fn prepare(&self, file: &Path) -> io::Result<bool> {
         if !self.is_device {
             let made = File::create_new(file)?;
@@ -222,12 +224,12 @@ impl DiskPlan {
         }
     }
 
-    /// Where the probe's own directory is made: fio's output needs one for a device, too.
+    /// Returns where the probe's own directory is made: fio's output needs one for a device, too.
     fn parent(&self) -> PathBuf {
         if self.is_device { std::env::temp_dir() } else { self.path.clone() }
     }
 
-    /// What is read and written.
+    /// Returns the file or device that is read and written.
     fn file(&self, place: &Path) -> PathBuf {
         if self.is_device { self.path.clone() } else { place.join(FILE) }
     }

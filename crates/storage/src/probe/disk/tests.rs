@@ -16,7 +16,8 @@ fn journal(state: &Path) -> Journal {
     Journal::open(state).unwrap()
 }
 
-/// Returns a measurement of the points that `is_wanted` names, with plausible answers and nothing left.
+/// Returns a measurement of the points that `is_wanted` names, with plausible answers and nothing
+/// left.
 fn measured(builtin: bool, mut is_wanted: impl FnMut(&Planned) -> bool) -> DiskProbe {
     // A colon in a path would be two files to fio.
     let (dir, state) =
@@ -67,7 +68,8 @@ fn fio_measures_every_pattern() {
             writeln!(io::stderr(), "\nskipped: fio_measures_every_pattern: fio is not installed");
         return;
     }
-    // fio takes long to start: the writes, which fill the file, and one point of each other pattern.
+    // fio takes long to start: the writes, which fill the file, and one point of each other
+    // pattern.
     let mut seen = Vec::new();
     let probe = measured(false, |point| {
         let is_wanted = point.pattern == Pattern::Write || !seen.contains(&point.pattern);
@@ -131,7 +133,10 @@ fn what_is_no_answer_of_fios_is_told_with_the_point() {
     let told = |text: &str| fio::parse(point, text).unwrap_err().to_string();
     assert!(told("").contains("randread, queue depth 1"));
     assert!(told("fio: note\n{\"jobs\": []}").contains("0 jobs"));
-    let side = r#"{"total_ios": 0, "iops": 0, "bw_bytes": 0, "runtime": 0, "lat_ns": {"mean": 0, "max": 0}}"#;
+    let side = concat!(
+        r#"{"total_ios": 0, "iops": 0, "bw_bytes": 0, "runtime": 0, "#,
+        r#""lat_ns": {"mean": 0, "max": 0}}"#
+    );
     let answer = |error: i32| {
         format!(r#"{{"jobs": [{{"error": {error}, "read": {side}, "write": {side}}}]}}"#)
     };

@@ -22,19 +22,21 @@ use test::{Test, TestOutcome, fdatasync, measure};
 use super::place::{AlignedBuffer, ProbeDirectory};
 use super::{ProbeError, Progress, implausible, share};
 
-/// What the run's own probe writes before each flush: a page of the write-ahead log.
+/// Bytes that the run's own probe writes before each flush: a page of the write-ahead log.
 const WAL_BLOCK_BYTES: u32 = 8192;
-/// The file's size: a segment of the write-ahead log.
+/// Size of the file of a test with one writer (bytes): a segment of the write-ahead log.
 const FILE_BYTES: usize = 16 << 20;
-/// The size of each file of several: enough that blocks of different writers are far apart.
+/// Size of each file of a test with several writers (bytes): enough that their blocks are far
+/// apart.
 const CONCURRENT_FILE_BYTES: usize = 1 << 20;
-/// What a file is filled with, over and over: more than a filesystem compresses at once.
+/// Length of the pattern that a file is filled with, over and over (bytes): more than a filesystem
+/// compresses at once.
 const FILL_BYTES: usize = 1 << 20;
 
-/// What is to be measured.
+/// Options of an fsync probe.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FsyncOptions {
-    /// Bytes of a block; PostgreSQL's are 8 kB unless it was compiled otherwise.
+    /// Size of a block (bytes); PostgreSQL's are 8 kB unless it was compiled otherwise.
     pub block_bytes: u32,
     /// How long each test takes.
     pub per_test: Duration,
@@ -43,7 +45,7 @@ pub struct FsyncOptions {
 }
 
 impl Default for FsyncOptions {
-    /// `pg_test_fsync`'s, and 1 to 64 writers.
+    /// Returns the block and the time of `pg_test_fsync`, and 1 to 64 writers.
     fn default() -> Self {
         Self {
             block_bytes: WAL_BLOCK_BYTES,

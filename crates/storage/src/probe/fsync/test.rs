@@ -23,7 +23,7 @@ pub(super) struct Test {
     pub(super) work: Work,
 }
 
-/// What one operation is.
+/// One operation of a test.
 pub(super) enum Work {
     /// Blocks written one after the other from the file's start, then a flush.
     Flushed { flags: OFlags, writes: u32, bytes: u32, flush: Flush },
@@ -114,9 +114,9 @@ pub(super) fn all(block_bytes: u32, writers: &[u32]) -> Vec<Test> {
 /// that reading the clock after each would cost a quarter of the rate.
 const SAMPLED: u64 = 16;
 
-/// What a test found, or why it cannot be done here.
+/// Result of a test, or why it cannot be done here.
 pub(super) enum TestOutcome {
-    /// Of every operation, or of one in [`SAMPLED`] where none is flushed.
+    /// Latencies of every operation, or of one in [`SAMPLED`] where none is flushed.
     Measured {
         operations: u64,
         latency: Latencies,

@@ -1,8 +1,8 @@
 //! Attacks on a victim: another account swaps a name for a link at each of the victim's steps.
 //!
 //! [`attack_each_step`] counts the steps of an undisturbed run. It then runs the victim anew for
-//! each step chosen: all of them where `PGDYNO_ATTACKS` is `all` (`just attacks`), else some, spread
-//! over the run.
+//! each step chosen: all of them where `PGDYNO_ATTACKS` is `all` (`just attacks`), else some,
+//! spread over the run.
 
 use std::io::{self, BufRead as _, BufReader, Write as _};
 use std::path::Path;
@@ -70,15 +70,15 @@ pub(crate) fn chosen_steps(total: usize, some: usize) -> Vec<usize> {
     (0..some).map(|i| i * total / some + total / (2 * some)).collect()
 }
 
-/// What an attack needs to know of a victim, and does to it.
+/// A victim, and an attacker's part in its run.
 pub(crate) struct Attack<'a> {
-    /// Makes everything anew, and the command that works on it.
+    /// Makes everything anew, and returns the command that works on it.
     pub(crate) prepare: &'a mut dyn FnMut() -> Command,
-    /// What is swapped lies below.
+    /// Directory that holds everything that is swapped.
     pub(crate) place: &'a Path,
     /// Swaps (true) and puts back (false).
     pub(crate) swap: &'a mut dyn FnMut(bool),
-    /// Looks at what came of it, with words that say where the swap was made.
+    /// Checks the outcome, with words that say where the swap was made.
     pub(crate) check: &'a mut dyn FnMut(&Ended, &str),
 }
 

@@ -56,7 +56,8 @@ fn try_run(program: &str, args: &[&str]) -> Result<String, String> {
     Ok(String::from_utf8(output.stdout).unwrap().trim().to_owned())
 }
 
-/// What is said of `device` as `wipe` allows, once no other test's child or `losetup` has it open.
+/// Returns the verdict on `device` as `wipe` allows, once no other test's child or `losetup` has it
+/// open.
 pub(crate) fn checked(device: &Path, wipe: &Wipe) -> Result<BlockDevice, SafetyError> {
     wait_for("the device to be let go of", || match safety::check(device, wipe) {
         Err(SafetyError { found: Refusal::Open { .. }, .. }) => None,
@@ -125,8 +126,8 @@ impl Disk {
         self.device.to_str().unwrap()
     }
 
-    /// A sum over its file's length and all that it holds. Blocks of zeros are left out, whether they are holes or
-    /// were written, so that a disk that is nearly empty is read in no time.
+    /// A sum over its file's length and all that it holds. Blocks of zeros are left out, whether
+    /// they are holes or were written, so that a disk that is nearly empty is read in no time.
     pub(crate) fn checksum(&self) -> Vec<u8> {
         const BLOCK: usize = 64 << 10;
         rustix::fs::sync();

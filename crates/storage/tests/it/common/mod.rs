@@ -1,4 +1,4 @@
-//! What the tests on a real server share.
+//! Helpers of the tests on a real server.
 
 pub(crate) mod attacks;
 pub(crate) mod disks;

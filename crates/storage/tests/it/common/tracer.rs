@@ -26,7 +26,8 @@ const HANGS: Duration = Duration::from_secs(300);
 /// A place that a call names.
 #[derive(Clone, Debug)]
 pub(crate) struct Named {
-    /// As the call has it, with the path of its directory's descriptor before it. Links are not followed.
+    /// As the call has it, with the path of its directory's descriptor before it. Links are not
+    /// followed.
     pub(crate) path: PathBuf,
     /// Whether it is looked up from `/` or the working directory, not from a descriptor.
     pub(crate) is_by_path: bool,
@@ -35,15 +36,16 @@ pub(crate) struct Named {
 /// A file-related system call.
 #[derive(Clone, Debug)]
 pub(crate) struct Call {
-    /// Its number among those that have to do with the watched place, from 0.
+    /// Number among the calls that have to do with the watched place, from 0.
     pub(crate) step: usize,
-    /// The effective user of the process that makes it.
+    /// Effective user of the process that makes the call.
     pub(crate) uid: u32,
-    /// Its name: `openat2`.
+    /// Name of the call: `openat2`.
     pub(crate) name: &'static str,
-    /// What it names: two places for a rename or link.
+    /// Places that the call names: two for a rename or link.
     pub(crate) places: Vec<Named>,
-    /// Whether it makes, changes or removes something, or opens a file so that this may be done.
+    /// Whether the call makes, changes or removes something, or opens a file so that this may be
+    /// done.
     pub(crate) is_write: bool,
 }
 
@@ -59,11 +61,11 @@ pub(crate) enum Moment {
 /// How a victim ended.
 #[derive(Debug)]
 pub(crate) struct Ended {
-    /// Its exit status; none when a signal ended it.
+    /// Exit status; none when a signal ended the victim.
     pub(crate) code: Option<i32>,
-    /// Its standard output and standard error.
+    /// Standard output and standard error.
     pub(crate) output: String,
-    /// How many steps it took.
+    /// Steps that the victim took (count).
     pub(crate) steps: usize,
 }
 
@@ -77,7 +79,7 @@ enum Shape {
     Descriptor(usize),
 }
 
-/// What a call does.
+/// Effect of a call.
 #[derive(Clone, Copy)]
 enum Kind {
     Look,
@@ -201,7 +203,7 @@ fn hold(main: Pid, child: &mut Child) -> io::Result<()> {
     child.stdin.take().ok_or_else(|| io::Error::other("no stdin"))?.write_all(b"\n")
 }
 
-/// What an event is about: a thread.
+/// Returns the thread that an event is about.
 fn event_message(pid: Pid) -> Option<i32> {
     ptrace::getevent(pid).ok().and_then(|thread| i32::try_from(thread).ok())
 }
