@@ -1,11 +1,13 @@
-//! What is wrong is said with its place and its remedy, costs nothing, and leaves nothing.
+//! Refuses wrong input with its place and a remedy, before it costs anything, and leaves nothing
+//! behind.
 
 use crate::support;
 use crate::support::{Ended, World, quick};
 use pgdyno_test_support::Tmpfs;
 use rustix::fs::FallocateFlags;
 
-/// Exit code 1, an error, and nothing on disk or in the store.
+/// Asserts that a quickstart with `sets` is refused: exit status 1, nothing on disk or in the
+/// store. Returns the error.
 fn refused(world: &World, sets: &[&str]) -> String {
     let Ended { code, err, .. } = world.run(&quick(world, "quickstart", sets));
     assert_eq!(code, Some(1), "{err}");

@@ -1,5 +1,6 @@
-//! `--generators ray:…` and `--hosts ray:…` on a real Ray cluster with three nodes, r1 to r3, of two processors each.
-//! `just cluster` installs Ray and runs these tests; each starts a cluster of its own.
+//! `--generators ray:…` and `--hosts ray:…` on a real Ray cluster with three nodes, r1 to r3, of
+//! two processors each. `just cluster` installs Ray and runs these tests; each starts a cluster of
+//! its own.
 
 #![allow(clippy::unwrap_used, clippy::print_stderr)] // helpers of tests fail as tests do
 

@@ -1,5 +1,5 @@
-//! `--generators slurm:…` and `--hosts slurm:…` on a real Slurm with three nodes, n1 to n3, of two processors each.
-//! `just cluster` starts it and runs these tests.
+//! `--generators slurm:…` and `--hosts slurm:…` on a real Slurm with three nodes, n1 to n3, of two
+//! processors each. `just cluster` starts Slurm and runs these tests.
 
 #![allow(clippy::unwrap_used, clippy::print_stderr)] // helpers of tests fail as tests do
 

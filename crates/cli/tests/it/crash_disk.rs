@@ -1,5 +1,5 @@
-//! `pgdyno crash` on emulated disks: what an honest one keeps, and what lying, tearing and
-//! unflushed ones are caught at.
+//! `pgdyno crash` on emulated disks: honest ones keep every commit, and lying, tearing and
+//! unflushed ones are caught.
 
 use std::fs;
 
@@ -8,7 +8,7 @@ use crate::support::{World, emulates_disks};
 use pgdyno_emulated_disk::{Control, Cut};
 use serde_json::Value;
 
-/// The processes that serve disks of the world.
+/// Returns the processes that serve disks of the world.
 fn servers(world: &World) -> Vec<i32> {
     let place = world.disk().canonicalize().unwrap();
     let served = format!("PGDYNO_EMULATED_DISK={}", place.display());
@@ -20,14 +20,14 @@ fn servers(world: &World) -> Vec<i32> {
     all.filter_map(|process| process.file_name().to_str()?.parse().ok()).filter(serves).collect()
 }
 
-/// Nothing of the world is mounted, attached or served any more.
+/// Asserts that nothing of the world is mounted, attached or served any more.
 fn assert_gone(world: &World) {
     assert_eq!(world.traces(), [""; 0]);
     assert_eq!(servers(world), [0; 0]);
     world.assert_nothing_left();
 }
 
-/// `crash` with a short load; its verdict and what it shows.
+/// Runs `crash` with a short load. Returns the verdict on its only fault and its JSON.
 fn crash(options: &str) -> (String, Value) {
     let world = World::new();
     let disk = world.disk();
@@ -50,7 +50,7 @@ fn crash(options: &str) -> (String, Value) {
     (verdict, shown)
 }
 
-/// What the rounds of the only fault told of themselves.
+/// Returns the notes of all rounds of the only fault.
 fn notes(shown: &Value) -> Vec<String> {
     let rounds = shown["faults"][0]["each"].as_array().unwrap().iter();
     rounds
@@ -59,7 +59,7 @@ fn notes(shown: &Value) -> Vec<String> {
         .collect()
 }
 
-/// The verdicts of the rounds of the only fault.
+/// Returns the verdicts of the rounds of the only fault.
 fn verdicts(shown: &Value) -> Vec<String> {
     let rounds = shown["faults"][0]["each"].as_array().unwrap().iter();
     rounds.map(|round| round["verdict"].as_str().unwrap().to_owned()).collect()
@@ -181,7 +181,7 @@ fn assert_kept(shown: &Value) {
     }
 }
 
-/// What fails in the first rounds of I/O errors, one kind a round.
+/// Operations that fail in the first rounds of I/O errors, one kind a round.
 const IO_ERRORS: [&str; 4] = [
     "a flush of the disk under PGDATA",
     "a flush of the disk under pg_wal",

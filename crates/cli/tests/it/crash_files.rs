@@ -4,7 +4,8 @@ use crate::support::lying_server::unflushing;
 use crate::support::{World, is_root};
 use serde_json::Value;
 
-/// What comes of crashing a server that does not flush files below `folder`.
+/// Crashes a server that does not flush files below `folder`, and asserts that every round fails.
+/// Returns the JSON; none if the test is skipped.
 fn crashed(test: &str, folder: &str, rounds: u32) -> Option<Value> {
     if !is_root(test) {
         return None;

@@ -10,10 +10,11 @@ use crate::support::lying_server;
 use crate::support::{Ended, World, emulates_disks, ended, signal};
 use serde_json::Value;
 
-/// What is done to a file.
+/// A change to the contents of a file.
 type Change = fn(&mut Vec<u8>);
 
-/// The arguments of `crash --exhaustive=flushes` with a short load in `world`, and `options`.
+/// Returns the arguments of `crash --exhaustive=flushes` with a short load in `world`, and
+/// `options`.
 fn arguments(world: &World, options: &str) -> Vec<String> {
     let disk = world.disk();
     let words = "crash --exhaustive=flushes --json --clients 2 --storage";
@@ -21,27 +22,27 @@ fn arguments(world: &World, options: &str) -> Vec<String> {
     words.map(str::to_owned).collect()
 }
 
-/// The folders of kept stretches in `world`.
+/// Returns the folders of kept stretches in `world`.
 fn stretches(world: &World) -> Vec<PathBuf> {
     let sessions = fs::read_dir(world.path("data/pgdyno/crashes")).into_iter().flatten().flatten();
     sessions.map(|session| session.path().join("stretch")).filter(|path| path.exists()).collect()
 }
 
-/// The kept stretch in `world`, of which there is one, and the name of its session.
+/// Returns the only kept stretch in `world`, and the name of its session.
 fn stretch(world: &World) -> (PathBuf, String) {
     let [folder] = stretches(world).try_into().unwrap();
     let session = folder.parent().unwrap().file_name().unwrap().to_str().unwrap().to_owned();
     (folder, session)
 }
 
-/// The states whose verdicts are kept in `folder`, in order.
+/// Returns the states whose verdicts are kept in `folder`, in order.
 fn verdicts(folder: &Path) -> Vec<Value> {
     let text = fs::read_to_string(folder.join("verdicts")).unwrap_or_default();
     let lines = text.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok());
     lines.filter(|line| !line["state"].is_null()).map(|line| line["state"].clone()).collect()
 }
 
-/// Waits until what `child` has judged is `enough`. It must not end before.
+/// Waits until `child` has judged `enough` states. It must not end before.
 fn until_judged(world: &World, child: &mut Child, enough: impl Fn(&[Value]) -> bool) {
     let mut until = |what, enough: &dyn Fn(&[Value]) -> bool| {
         world.until(what, || {
@@ -53,7 +54,7 @@ fn until_judged(world: &World, child: &mut Child, enough: impl Fn(&[Value]) -> b
     until("states to be judged", &enough);
 }
 
-/// Starts a session, and kills it once what it has judged is `enough`.
+/// Starts a session, and kills it once it has judged `enough` states.
 fn killed(world: &World, options: &str, enough: impl Fn(&[Value]) -> bool) {
     let mut child = world.spawn(&arguments(world, options));
     until_judged(world, &mut child, enough);
@@ -61,7 +62,7 @@ fn killed(world: &World, options: &str, enough: impl Fn(&[Value]) -> bool) {
     child.wait().unwrap();
 }
 
-/// `crash --resume` with `options`, and what it shows.
+/// Runs `crash --resume` with `options`. Returns its end and its JSON.
 fn resumed(world: &World, options: &[&str]) -> (Ended, Value) {
     let ended = world.run(&[&["crash", "--json", "--resume"], options].concat());
     let shown = serde_json::from_str(&ended.out).unwrap_or_else(|e| panic!("{e}: {}", ended.err));
@@ -70,7 +71,7 @@ fn resumed(world: &World, options: &[&str]) -> (Ended, Value) {
     (ended, shown)
 }
 
-/// What is said of the states, without how long it took.
+/// Returns the report on the states without the times that they took.
 fn without_times(shown: &Value) -> Value {
     let mut states = shown["states"].clone();
     for time in ["state_ms", "phases", "judging_ms"] {
@@ -82,7 +83,7 @@ fn without_times(shown: &Value) -> Value {
     states
 }
 
-/// Refuses a session with status 1, saying `found`.
+/// Asserts that a session is refused with status 1 and the message `found`.
 #[track_caller]
 fn refused(world: &World, options: &[&str], found: &str) {
     let ended = world.run(&[&["crash", "--resume"], options].concat());

@@ -44,9 +44,9 @@ fn honest_filesystems_keep_what_was_acknowledged_in_longer_stretches() {
     assert_honest(test, &load, |_, _| true);
 }
 
-/// Judges every flush of stretches of `load` on the filesystems that `is_asked` names with the
-/// option of the PostgreSQL on them: the machine's own has none. Where PGDYNO_TEST_POSTGRESQL names a
-/// folder, version 18 takes part.
+/// Judges every flush of stretches of `load`, on each pair of filesystem and PostgreSQL that
+/// `is_asked` takes. The PostgreSQL is an option of the command, empty for the machine's own.
+/// Version 18 takes part if PGDYNO_TEST_POSTGRESQL names a folder.
 fn assert_honest(test: &str, load: &str, is_asked: impl Fn(&str, &str) -> bool) {
     if !emulates_disks(test) {
         return;

@@ -1,10 +1,10 @@
-//! What crash tests come to: planted failures, controls, exit statuses, and what is kept of
-//! failures.
+//! Verdicts of crash tests: planted failures, controls, exit statuses, and the data that failures
+//! keep.
 
 use crate::support::{Ended, World, is_root};
 use serde_json::Value;
 
-/// An experiment of the levels of `fsync`, each crashed by `power` and by killing processes.
+/// Writes an experiment of the levels of `fsync`, each crashed by `power` and by killing processes.
 fn experiment(world: &World, levels: &str, more: &str) -> String {
     let text = format!(
         "[experiment]\nrepeats = 1\n[answer]\nkind = \"safety\"\n[factors]\nfsync = {levels}\n[load]\nrate = 200\nduration = \"1s\"\n\
@@ -18,7 +18,7 @@ fn experiment(world: &World, levels: &str, more: &str) -> String {
 
 const PLANTED: &str = "[[crash.planted]]\nfaults = [\"power\"]\nlevels = { fsync = \"off\" }\n";
 
-/// The crash tests of the treatment whose `fsync` is `level`.
+/// Returns the crash tests of the treatment whose `fsync` is `level`.
 fn treatment<'a>(shown: &'a Value, level: &str) -> &'a Value {
     let is = |t: &&Value| t["label"].as_str().unwrap().ends_with(level);
     &shown["treatments"].as_array().unwrap().iter().find(is).unwrap()["crash"]

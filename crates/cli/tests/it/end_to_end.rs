@@ -56,7 +56,7 @@ fn quickstart_ends_with_numbers_that_agree_with_each_other_and_with_postgresql()
     assert_gates_decide(&world);
 }
 
-/// What a trial counted is what its series adds up to and what PostgreSQL holds.
+/// Asserts that a trial's count equals the sum of its series and the rows that PostgreSQL holds.
 fn assert_counts_agree(trial: &Value) {
     let transactions = trial["transactions"].as_f64().unwrap();
     assert!(transactions > 0.0 && trial["failed"] == 0);
@@ -83,7 +83,7 @@ fn assert_counts_agree(trial: &Value) {
     assert!((0..=30).contains(&extra), "{count}");
 }
 
-/// Gates between the treatments of the latest run are kept, exceeded or refused.
+/// Asserts that gates between the treatments of the latest run are kept, exceeded or refused.
 fn assert_gates_decide(world: &World) {
     // Commits that wait beside commits that do not, of the same blocks; a hundredth of the speed is
     // let through.

@@ -1,5 +1,5 @@
-//! Hosts with networks of their own: generators, a server of pgdyno's that listens for them, and the
-//! host of an external server.
+//! Hosts with networks of their own: generators, a server of pgdyno's that listens for them, and
+//! the host of an external server.
 
 use std::fs;
 use std::net::Ipv4Addr;

@@ -1,5 +1,5 @@
-//! `pgdyno run --hosts ssh:…` with hosts of the test's own: three sshd on this machine, each with its
-//! own folders for data, journal and clusters.
+//! `pgdyno run --hosts ssh:…` with hosts of the test's own: three sshd on this machine, each with
+//! folders of its own for data, journal and clusters.
 
 use std::path::{Path, PathBuf};
 use std::process::Stdio;

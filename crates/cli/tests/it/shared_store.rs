@@ -1,5 +1,5 @@
-//! A store that several machines use, or that was copied from another one: only locks tell whether a
-//! process works on a run, and readers write nothing.
+//! Stores that several machines use, or that were copied from another machine. Only locks tell
+//! whether a process works on a run, and readers write nothing.
 #![allow(missing_docs, clippy::unwrap_used)]
 
 use std::fs;
@@ -70,7 +70,7 @@ fn remove(world: &World, run: &str, store: &str) -> Ended {
     world.run(&["rm", "--yes", run, "--store", store])
 }
 
-/// What lies in the world's folder, with the bytes of the store.
+/// Returns the names in the folder of the world's store, and the bytes of the store.
 fn everything(world: &World) -> (Vec<String>, Vec<u8>) {
     let entries = fs::read_dir(path(world).parent().unwrap()).unwrap();
     let mut names: Vec<String> =

@@ -1,6 +1,6 @@
-//! What disks say of themselves through smartctl, behind a RAID controller too.
+//! SMART data of disks through smartctl, behind a RAID controller too.
 //!
-//! A script in smartctl's place answers with a recorded document, and notes how it was asked.
+//! A script in smartctl's place answers with a recorded document, and notes its arguments.
 
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
@@ -9,7 +9,7 @@ use crate::support;
 use crate::support::World;
 use serde_json::Value;
 
-/// What smartctl 7.3 prints of an SSD behind a MegaRAID controller, shortened.
+/// Output of smartctl 7.3 on an SSD behind a MegaRAID controller, shortened.
 const RECORDED: &str = r#"{
   "json_format_version": [1, 0],
   "smartctl": {"version": [7, 3], "exit_status": 0},

@@ -66,8 +66,8 @@ impl Lab {
     }
 
     /// Asserts that a killed pgdyno has all nodes interrupted, that the same command resumes them,
-    /// that their runs arrive, and that a node that is not there is named. `while_at_work` is called
-    /// while all work.
+    /// that their runs arrive, and that a missing node is named. Calls `while_at_work` while all
+    /// nodes work.
     pub fn assert_all(&self, while_at_work: impl Fn()) {
         let all = self.nodes.join(",");
         let mut working = self.command(&all).stderr(Stdio::piped()).spawn().unwrap();

@@ -14,7 +14,7 @@ use pgdyno_test_support::{PASSWORD, Server, Session, wait_for};
 use crate::generators_support;
 pub use crate::generators_support::{CLIENTS, pgbench, server_with_tables, text};
 
-/// What a test needs: a server, a session on it, and the cluster's address if it has one.
+/// Server of a test, a session on it, and the address of the cluster if it has one.
 pub struct Bench {
     pub server: Server,
     pub session: Session,
@@ -28,7 +28,7 @@ impl Bench {
         Self { server, session, ray_address: None }
     }
 
-    /// `pgdyno pgbench` with `generators`.
+    /// Returns the command `pgdyno pgbench` with `generators`.
     pub fn command(&self, generators: &str) -> Command {
         let mut command = pgbench(&self.server);
         command.envs(self.ray_address.as_ref().map(|address| ("RAY_ADDRESS", address)));
@@ -43,7 +43,7 @@ impl Bench {
         self.command(generators).args(args).output().unwrap()
     }
 
-    /// Starts two minutes of load with six clients; returned once they are at work.
+    /// Starts two minutes of load with six clients. Returns once they are at work.
     pub fn start(&mut self, generators: &str) -> Child {
         let child = self
             .command(generators)

@@ -29,12 +29,12 @@ pub struct Hosts {
 /// The account that hosts are logged in to. sshd runs as it, and needs no privileges for that.
 struct Account {
     name: String,
-    /// Its ids, where this process is another account.
+    /// Ids of user and group, if this process runs as another account.
     ids: Option<(u32, u32)>,
 }
 
 impl Hosts {
-    /// Starts `count` hosts; none, with a word about it, where that cannot be.
+    /// Starts `count` hosts. Returns none, and says so, if this machine cannot run them.
     pub fn start(test: &str, count: usize) -> Option<Self> {
         Self::start_at(test, count, |_| None)
     }
@@ -90,7 +90,7 @@ impl Hosts {
         Some(hosts)
     }
 
-    /// What stands for `ssh` in `PGDYNO_SSH`.
+    /// Returns the command for `PGDYNO_SSH` that stands in for `ssh`.
     pub fn ssh(&self) -> String {
         format!("ssh -F {}", self.config.display())
     }

@@ -62,7 +62,7 @@ pub struct Link {
     pub there: Ipv4Addr,
     /// A process of the host's.
     pid: u32,
-    /// Its network namespace: `net:[4026531840]`.
+    /// Network namespace of the host: `net:[4026531840]`.
     namespace: PathBuf,
 }
 
@@ -129,8 +129,8 @@ impl Drop for Link {
     }
 }
 
-/// Returns a command that runs `program` in a network namespace of its own, as another account, once
-/// a line comes on its standard input.
+/// Returns a command that runs `program` in a network namespace of its own, as another account,
+/// once a line comes on standard input.
 pub fn command(program: &Path, (uid, gid): (u32, u32)) -> Command {
     let words = "read -r line; uid=$1 gid=$2; shift 2
         exec setpriv --reuid \"$uid\" --regid \"$gid\" --clear-groups \"$@\" </dev/null";

@@ -7,16 +7,17 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex};
 use std::thread::park;
 
-/// What a connection does.
+/// Behaviour of the server on a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Mode {
     /// Answers every query with one row.
     Honest,
-    /// Answers `SELECT 1` and refuses every other query, as a server without PostgreSQL's catalogues.
+    /// Answers `SELECT 1` and refuses every other query, as a server without PostgreSQL's
+    /// catalogues does.
     KnowsNoCatalog,
     /// Accepts and says nothing.
     Silent,
-    /// Says nothing to the request for TLS but that it takes it.
+    /// Accepts the request for TLS and says nothing more.
     StallsInTls,
     /// Says nothing after a demand for SCRAM.
     StallsInAuthentication,
@@ -45,9 +46,9 @@ pub(crate) enum Mode {
 /// The server. Its threads end with the test's process.
 pub(crate) struct FakeServer {
     pub(crate) port: u16,
-    /// A word for each connection that came to where its mode is played.
+    /// Receives a value for each connection that reached the point where its mode shows.
     arrived: Receiver<()>,
-    /// What came in answer to a demand for the password.
+    /// Bytes that clients sent in answer to a demand for the password.
     pub(crate) secrets: Arc<Mutex<Vec<u8>>>,
 }
 

@@ -120,7 +120,7 @@ impl World {
         serde_json::from_str(data.split_once("</script>").unwrap().0).unwrap()
     }
 
-    /// What lies where clusters are made, and what the journal still names.
+    /// Returns the paths where clusters are made, and the entries that the journal still holds.
     pub fn left_behind(&self) -> Vec<PathBuf> {
         [self.disk(), self.path("state/pgdyno/made")]
             .iter()
@@ -203,21 +203,21 @@ pub fn ended(output: Output) -> Ended {
     }
 }
 
-/// What leaves one trial of the quickstart, for tests of what a run does around its trials.
+/// Settings that leave the quickstart one trial, for tests of a run's work around its trials.
 pub const ONE_TRIAL: [&str; 3] =
     ["factors.clients=[1]", "factors.synchronous_commit=[\"off\"]", "experiment.repeats=1"];
 
-/// Has runs compared also where the load generator may have been the limit of one of them: the tests
-/// beside it take the CPUs.
+/// Compares runs although the load generator may have limited one of them: other tests take the
+/// CPUs meanwhile.
 pub const FORCE: &str = "--force";
 
-/// `run FILE-or-recipe` with what makes it short, its clusters in this world's disk, and a load that
-/// leaves the CPUs to the tests beside it. Later `sets` take the place of earlier ones.
+/// Returns the arguments of a short `run` of the file or recipe `what`, with clusters on the
+/// world's disk and a load that leaves the CPUs to other tests. Of `sets` the later ones win.
 pub fn quick<'a>(world: &World, what: &'a str, sets: &[&'a str]) -> Vec<String> {
     at_full_speed(world, what, &[&["load.rate=100"], sets].concat())
 }
 
-/// As [`quick`], with a load as fast as the server answers.
+/// Returns arguments like [`quick`], with a load as fast as the server answers.
 pub fn at_full_speed<'a>(world: &World, what: &'a str, sets: &[&'a str]) -> Vec<String> {
     let mut args = vec!["run".to_owned(), what.to_owned()];
     let disk = format!("storage.disk.directory={}", world.disk().display());
@@ -239,12 +239,13 @@ pub fn at_full_speed<'a>(world: &World, what: &'a str, sets: &[&'a str]) -> Vec<
     args
 }
 
-/// Whether the path exists and is not empty.
+/// Returns whether the file exists and is not empty.
 pub fn is_filled(path: &Path) -> bool {
     std::fs::metadata(path).is_ok_and(|m| m.len() > 0)
 }
 
-/// The answer to an HTTP request, such as `GET /`, on a port of this machine; none where nobody listens.
+/// Returns the answer to an HTTP request, such as `GET /`, on a port of this machine; none if
+/// nobody listens.
 pub fn ask(port: u16, request: &str) -> Option<String> {
     let mut connection = TcpStream::connect(("127.0.0.1", port)).ok()?;
     let request = format!("{request} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n");

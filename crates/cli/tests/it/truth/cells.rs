@@ -388,15 +388,16 @@ fn extended(random: &mut Random) -> bool {
     is_apart(&world)
 }
 
-/// What is said of a trial whose seconds are steady.
+/// Findings about a trial whose seconds are steady.
 struct Said {
-    /// A warm-up or a change was found.
+    /// Whether a warm-up or a change was found.
     is_unsteady: bool,
-    /// Its interval holds the true mean, or there is none.
+    /// Whether the trial's interval holds the true mean, or there is no interval.
     is_covered: bool,
 }
 
-/// One trial of 120 seconds that vary by 5% around their mean and resemble their neighbours.
+/// Stores and judges one trial of 120 seconds that vary by 5% around their mean. Each second
+/// correlates with the one before it by `alike`.
 fn seconds(random: &mut Random, alike: f64) -> Said {
     let mut world = World::new();
     let plan = synthetic::plan(&["only"], 1, random);

@@ -115,8 +115,8 @@ fn asked(repeats: u32, random: &mut Random) -> Plan {
     plan
 }
 
-/// What the program says of a run of a plan whose trials have this spread around the speed of their
-/// build and level.
+/// Stores a run of a plan whose trials have this spread around the `speed` of their build and
+/// level. Returns the run's JSON, as `show` prints it.
 fn judged(
     random: &mut Random,
     plan: fn(u32, &mut Random) -> Plan,
