@@ -197,8 +197,8 @@ fn a_lock_that_somebody_holds_is_no_reason_to_be_deaf() {
             "begin; lock table pgbench_branches in access exclusive mode; select pg_sleep(600)";
         let holder = scope.spawn(|| server.asked("our", lock));
         until(
-            "select count(*) from pg_locks where mode = 'AccessExclusiveLock' and granted and relation = \
-               'pgbench_branches'::regclass",
+            "select count(*) from pg_locks where mode = 'AccessExclusiveLock' and granted \
+             and relation = 'pgbench_branches'::regclass",
             "1",
         );
         for args in ["pgbench -S our", "pgbench -S -C our", "pgbench -i our"] {
@@ -216,7 +216,8 @@ fn a_lock_that_somebody_holds_is_no_reason_to_be_deaf() {
         }
         server.ask(
             "our",
-            "select pg_terminate_backend(pid) from pg_stat_activity where query like '%pg_sleep(600)'",
+            "select pg_terminate_backend(pid) from pg_stat_activity \
+             where query like '%pg_sleep(600)'",
         );
         holder.join().unwrap();
     });

@@ -64,7 +64,8 @@ fn a_lock_that_somebody_holds_fails_the_trial_and_its_holder_is_named() {
     world.until("a trial", || world.trials_stored() == 1);
     let lock =
         "begin; lock table pgdyno.pgbench_history in access share mode; select pg_sleep(600)";
-    let holder = "select pid from pg_stat_activity where query like '%pg_sleep(600)' and pid <> pg_backend_pid()";
+    let holder = "select pid from pg_stat_activity where query like '%pg_sleep(600)' \
+                  and pid <> pg_backend_pid()";
     std::thread::scope(|scope| {
         let held = scope.spawn(|| server.asked("our", lock));
         let mut pid = String::new();

@@ -30,7 +30,8 @@ fn run(world: &World, file: &Path, more: &[&str]) -> Ended {
 /// A quickstart of the user's own that makes `proof` before each trial.
 fn experiment(proof: &Path) -> String {
     format!(
-        "[experiment]\nrepeats = 1\n[factors]\nclients = [1]\n[between]\ncommand = [\"touch\", {:?}]\n",
+        "[experiment]\nrepeats = 1\n[factors]\nclients = [1]\n[between]\n\
+         command = [\"touch\", {:?}]\n",
         proof.to_str().unwrap()
     )
 }

@@ -186,7 +186,8 @@ fn asynchronous_commit_loses_what_it_says() {
     let world = World::new();
     // WAL is flushed when the delay is over and not before, so that there is something to lose
     // whenever the fault strikes.
-    let options = "--fault power --filesystem ext4 --rounds 1 --no-controls --clients 2 --setting synchronous_commit=off \
+    let options = "--fault power --filesystem ext4 --rounds 1 --no-controls --clients 2 \
+                   --setting synchronous_commit=off \
                    --setting wal_writer_delay=100ms --setting wal_writer_flush_after=1GB";
     let (ended, shown) = crash(&world, options);
     // Nothing shows that a loss beyond the bound would have been seen.
@@ -304,9 +305,11 @@ fn an_experiment_shows_each_treatments_speed_beside_its_verdict() {
     }
     let world = World::new();
     let text = format!(
-        "[experiment]\nrepeats = 1\n[factors]\nfsync = [\"on\", \"off\"]\nclients = [1, 2]\n[load]\nrate = 200\nduration = \"1s\"\n\
+        "[experiment]\nrepeats = 1\n[factors]\nfsync = [\"on\", \"off\"]\nclients = [1, 2]\n\
+         [load]\nrate = 200\nduration = \"1s\"\n\
          warm_up = \"200ms\"\n[telemetry]\nfsync = \"0s\"\n[storage.disk]\n\
-         backing = {{ loop = {{ size = \"1300MiB\", directory = \"{}\" }} }}\nfilesystem = \"ext4\"\n\
+         backing = {{ loop = {{ size = \"1300MiB\", directory = \"{}\" }} }}\n\
+         filesystem = \"ext4\"\n\
          [crash]\nfaults = [\"power\"]\nrounds = 1\nload = \"500ms\"\n",
         world.disk().display()
     );
@@ -353,7 +356,8 @@ fn a_treatment_that_could_not_be_crashed_is_tried_again_by_resume() {
     let text = format!(
         "[experiment]\nrepeats = 1\n[load]\nrate = 200\nduration = \"1s\"\nwarm_up = \"200ms\"\n\
          [workload]\nname = \"{}\"\nscale = 1\n[telemetry]\nfsync = \"0s\"\n[storage.disk]\n\
-         backing = {{ loop = {{ size = \"1500MiB\", directory = \"{}\" }} }}\nfilesystem = \"ext4\"\n\
+         backing = {{ loop = {{ size = \"1500MiB\", directory = \"{}\" }} }}\n\
+         filesystem = \"ext4\"\n\
          [crash]\nfaults = [\"process\"]\nrounds = 1\nload = \"500ms\"\nscale = 90\n",
         world.small_workload(),
         world.disk().display()

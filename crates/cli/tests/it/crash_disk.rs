@@ -138,7 +138,8 @@ fn without_full_page_writes_a_torn_page_shows() {
     }
     for filesystem in ["ext4", "xfs", "btrfs --mount nodatacow"] {
         let (_, shown) = crash(&format!(
-            "--fault torn-write --filesystem {filesystem} --rounds 4 --no-controls --setting full_page_writes=off"
+            "--fault torn-write --filesystem {filesystem} --rounds 4 --no-controls \
+             --setting full_page_writes=off"
         ));
         let failed = verdicts(&shown).iter().filter(|verdict| verdict.starts_with("FAIL")).count();
         // Which page is torn is drawn: recovery need not meet it in every round.
@@ -156,7 +157,8 @@ fn a_server_that_retries_a_failed_fsync_loses_the_page_when_its_checkpoint_has_c
     }
     // The second round of two fails a write of a data page.
     let (verdict, shown) = crash(
-        "--fault io-error --under data --filesystem ext4 --rounds 2 --no-controls --setting data_sync_retry=on",
+        "--fault io-error --under data --filesystem ext4 --rounds 2 --no-controls \
+         --setting data_sync_retry=on",
     );
     let notes = notes(&shown);
     let retried =
@@ -357,12 +359,14 @@ fn under_asynchronous_commit_a_disk_that_lies_fails_and_one_that_is_slow_does_no
         return;
     }
     let (_, shown) = crash(
-        "--fault emulated-lie --filesystem ext4 --rounds 2 --no-controls --setting synchronous_commit=off",
+        "--fault emulated-lie --filesystem ext4 --rounds 2 --no-controls \
+         --setting synchronous_commit=off",
     );
     assert!(verdicts(&shown).iter().all(|verdict| verdict.starts_with("FAIL")), "{shown}");
     // With flushes of 5 ms the WAL writer comes later than its delay says.
     let (_, shown) = crash(
-        "--fault power --filesystem ext4 --emulated --rounds 2 --no-controls --setting synchronous_commit=off \
+        "--fault power --filesystem ext4 --emulated --rounds 2 --no-controls \
+         --setting synchronous_commit=off \
          --setting wal_writer_delay=1ms --set storage.disk.backing.emulated.flush=5ms",
     );
     assert!(

@@ -15,7 +15,8 @@ fn crashed(test: &str, folder: &str, rounds: u32) -> Option<Value> {
     let disk = world.disk();
     let set = format!("postgres.bindir={}", programs.display());
     let options = format!(
-        "crash --json --fault power --filesystem ext4 --rounds {rounds} --no-controls --load 1s --set"
+        "crash --json --fault power --filesystem ext4 --rounds {rounds} --no-controls \
+         --load 1s --set"
     );
     let mut args: Vec<&str> = options.split(' ').collect();
     args.extend([set.as_str(), "--storage", disk.to_str().unwrap()]);

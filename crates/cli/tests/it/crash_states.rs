@@ -168,7 +168,8 @@ fn assert_cause(cause: &Value, planted: &str) {
     assert!(pages.all(|page| page[0] == "wal"), "{cause}");
     let mut files = first["files"].as_array().unwrap().iter().map(|part| &part["file"]);
     assert!(files.all(|file| file.as_str().unwrap().starts_with("pg_wal/")), "{cause}");
-    // The flush that the first lost transaction had to wait for; none where the server did not start.
+    // The flush that the first lost transaction had to wait for; none where the server did not
+    // start.
     let (write, flush) = (count(&first["number"]), &cause["flush"]);
     if !flush.is_null() {
         assert!(count(&flush["after"]) >= write && count(&flush["before"]) > write, "{cause}");
@@ -310,7 +311,8 @@ fn a_treatment_that_is_meant_to_fail_is_as_planted_however_many_disks_judge_it()
         let text = format!(
             "[experiment]\nrepeats = 1\n[answer]\nkind = \"safety\"\n\
              [factors]\nfsync = [\"on\", \"off\"]\n\
-             [load]\nrate = 200\nduration = \"1s\"\nwarm_up = \"200ms\"\n[telemetry]\nfsync = \"0s\"\n\
+             [load]\nrate = 200\nduration = \"1s\"\nwarm_up = \"200ms\"\n[telemetry]\n\
+             fsync = \"0s\"\n\
              [storage.disk]\nfilesystem = \"ext4\"\n\
              backing = {{ emulated = {{ size = \"1300MiB\", directory = \"{}\" }} }}\n\
              [crash]\nfaults = [\"power\"]\nstates = \"flushes\"\njobs = {jobs}\n\
@@ -374,8 +376,8 @@ fn a_page_that_was_torn_is_named_where_wal_has_no_whole_copy_of_it() {
     }
     let world = World::new();
     // Commits that wait for no flush leave time for checkpoints, which write the pages of tables.
-    let options = "--exhaustive --load 300ms --jobs 2 --filesystem ext4 --setting full_page_writes=off \
-                   --setting synchronous_commit=off";
+    let options = "--exhaustive --load 300ms --jobs 2 --filesystem ext4 \
+                   --setting full_page_writes=off --setting synchronous_commit=off";
     let (ended, shown) = exhaustive(&world, options);
     let states = &shown["states"];
     assert!(count(&states["stretch"]["checkpoints"]) > 0, "{}", states["words"]);

@@ -154,7 +154,8 @@ impl Series {
 /// Plays all series, and puts their table into docs/crash-tests.md between the marks of `name`.
 fn table(name: &str, all: &[Series]) {
     let mut table = String::from(
-        "| must | `pgdyno crash` | rounds | checkpoints | rounds with commits at stake | lost | acknowledged | verdicts |\n\
+        "| must | `pgdyno crash` | rounds | checkpoints | rounds with commits at stake | lost | \
+         acknowledged | verdicts |\n\
          |---|---|---|---|---|---|---|---|\n",
     );
     let mut broken = String::new();
@@ -226,8 +227,8 @@ fn what_is_planted_is_seen() {
         add(must, 3, "--fault power --setting fsync=off --setting synchronous_commit=off");
         add(Must::Fail, 3, "--fault emulated-lie");
         add(Must::Fail, 3, "--fault emulated-lie --setting synchronous_commit=off");
-        let slow = "--fault power --emulated --setting synchronous_commit=off --setting wal_writer_delay=1ms \
-                    --set storage.disk.backing.emulated.flush=5ms";
+        let slow = "--fault power --emulated --setting synchronous_commit=off \
+                    --setting wal_writer_delay=1ms --set storage.disk.backing.emulated.flush=5ms";
         add(Must::KeepTheBound, 4, slow);
         // Copy on write has no page that could tear.
         let in_place = if filesystem == "btrfs" { " --mount nodatacow" } else { "" };
@@ -269,7 +270,8 @@ fn what_is_planted_is_seen() {
 fn a_disk_that_skips_one_flush_in_k_is_seen_as_often_as_the_power_line_says() {
     let rounds: u32 = std::env::var("PGDYNO_ROUNDS").map_or(40, |rounds| rounds.parse().unwrap());
     let mut table = String::from(
-        "| skips 1 flush in | rounds | with commits at stake | failed | of these expected | standard error |\n\
+        "| skips 1 flush in | rounds | with commits at stake | failed | of these expected | \
+         standard error |\n\
          |---|---|---|---|---|---|\n",
     );
     let mut broken = String::new();

@@ -7,9 +7,11 @@ use serde_json::Value;
 /// Writes an experiment of the levels of `fsync`, each crashed by `power` and by killing processes.
 fn experiment(world: &World, levels: &str, more: &str) -> String {
     let text = format!(
-        "[experiment]\nrepeats = 1\n[answer]\nkind = \"safety\"\n[factors]\nfsync = {levels}\n[load]\nrate = 200\nduration = \"1s\"\n\
+        "[experiment]\nrepeats = 1\n[answer]\nkind = \"safety\"\n[factors]\nfsync = {levels}\n\
+         [load]\nrate = 200\nduration = \"1s\"\n\
          warm_up = \"200ms\"\n[telemetry]\nfsync = \"0s\"\n[storage.disk]\n\
-         backing = {{ loop = {{ size = \"1300MiB\", directory = \"{}\" }} }}\nfilesystem = \"ext4\"\n\
+         backing = {{ loop = {{ size = \"1300MiB\", directory = \"{}\" }} }}\n\
+         filesystem = \"ext4\"\n\
          [crash]\nfaults = [\"process\", \"power\"]\nrounds = 1\nload = \"700ms\"\n{more}",
         world.disk().display()
     );

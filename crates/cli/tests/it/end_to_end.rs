@@ -150,7 +150,8 @@ fn a_users_own_experiment_with_bundles_scripts_and_counted_transactions_runs() {
     let world = World::new();
     world.file(
         "mine/pick.sql",
-        "\\set aid random(1, 100000 * :scale)\nSELECT abalance FROM pgbench_accounts WHERE aid = :aid;\n",
+        "\\set aid random(1, 100000 * :scale)\n\
+         SELECT abalance FROM pgbench_accounts WHERE aid = :aid;\n",
     );
     let file = world.file(
         "mine/commit.toml",
@@ -159,7 +160,8 @@ fn a_users_own_experiment_with_bundles_scripts_and_counted_transactions_runs() {
          commit = { sync = {}, group = { commit_delay = 10, commit_siblings = 2 } }\n\
          [[exclude]]\nprotocol = \"simple\"\ncommit = \"group\"\n\
          [workload]\nscale = 1\nscripts = [{ file = \"pick.sql\", weight = 2 }]\n\
-         [load]\nclients = 2\nthreads = 2\nwarm_up = \"100ms\"\ntransactions = 50\n[storage.disk]\n",
+         [load]\nclients = 2\nthreads = 2\nwarm_up = \"100ms\"\ntransactions = 50\n\
+         [storage.disk]\n",
     );
     let disk = format!("storage.disk.directory={}", world.disk().display());
     let args = ["run", file.to_str().unwrap(), "--set", &disk, "--set", "telemetry.fsync=20ms"];
@@ -285,7 +287,8 @@ fn a_complete_run_is_given_more_repeats_and_pays_for_having_been_looked_at() {
     assert_eq!(ended.code, Some(0), "{}", ended.err);
     let before = world.show("latest");
     assert_eq!(before["plan"]["noise_prior"]["runs"], 3, "{}", before["plan"]["noise_prior"]);
-    let first = "a trial that is not measured comes first, since first trials of 3 earlier runs here had 0.";
+    let first = "a trial that is not measured comes first, \
+                 since first trials of 3 earlier runs here had 0.";
     assert!(ended.err.contains(first) && !ended.err.contains("failed"), "{}", ended.err);
     assert_eq!(before["run"]["trials_completed"], 4);
     for (set, why) in [

@@ -40,7 +40,11 @@ fn an_external_server_has_the_same_catalogue_after_runs_and_after_a_killed_one()
     let name = "an_external_server_has_the_same_catalogue_after_runs_and_after_a_killed_one";
     let Some(server) = Server::newest(name) else { return };
     let world = World::new();
-    server.ask("our", "create schema theirs; create table theirs.precious (a int); grant select on theirs.precious to public");
+    server.ask(
+        "our",
+        "create schema theirs; create table theirs.precious (a int); \
+         grant select on theirs.precious to public",
+    );
     server.ask("our", "alter database our set work_mem = '5MB'");
     server.ask("our", "alter system set checkpoint_timeout = '7min'");
     let before = dump(&server);
@@ -88,7 +92,8 @@ fn an_external_server_has_the_same_catalogue_after_runs_and_after_a_killed_one()
     // Somebody has found it meanwhile.
     server.ask(
         "our",
-        "create table pgdyno.precious (a int); create view theirs.upon as select * from pgdyno.pgbench_branches",
+        "create table pgdyno.precious (a int); \
+         create view theirs.upon as select * from pgdyno.pgbench_branches",
     );
     let cleaned = world.run(&["clean"]);
     for named in ["theirs.upon", "pgdyno.precious"] {
@@ -99,8 +104,8 @@ fn an_external_server_has_the_same_catalogue_after_runs_and_after_a_killed_one()
             cleaned.err
         );
     }
-    let tables = "select string_agg(relname, ' ' order by relname) from pg_class where relkind = 'r' \
-                  and relnamespace = 'pgdyno'::regnamespace";
+    let tables = "select string_agg(relname, ' ' order by relname) from pg_class \
+                  where relkind = 'r' and relnamespace = 'pgdyno'::regnamespace";
     assert_eq!(server.ask("our", tables), "pgbench_branches precious");
     server.ask("our", "drop view theirs.upon; drop table pgdyno.precious");
     let cleaned = world.run(&["clean"]);

@@ -15,8 +15,10 @@ fn experiment(world: &World, factors: &str, storages: &str) -> PathBuf {
     let workload = world.small_workload();
     let text = format!(
         "[experiment]\nrepeats = 1\norder = \"interleaved\"\n[factors]\n{factors}\n\
-         [workload]\nname = \"{workload}\"\nscale = 1\n[postgres.settings]\nmax_wal_size = \"64MB\"\n\
-         [load]\nclients = 2\nrate = 200\nduration = \"1s\"\nwarm_up = \"200ms\"\n[telemetry]\nfsync = \"20ms\"\n{storages}"
+         [workload]\nname = \"{workload}\"\nscale = 1\n[postgres.settings]\n\
+         max_wal_size = \"64MB\"\n\
+         [load]\nclients = 2\nrate = 200\nduration = \"1s\"\nwarm_up = \"200ms\"\n[telemetry]\n\
+         fsync = \"20ms\"\n{storages}"
     );
     world.file("stacks.toml", &text)
 }
@@ -93,7 +95,8 @@ fn filesystems_are_compared_with_their_read_back_and_one_that_cannot_be_made_is_
             &world,
             "ext4",
             "ext4",
-            "mount = [\"data=writeback\"]\nwal = \"log\"\ntablespaces = { log = [\"pgbench_history\", \"pgbench_tellers\"] }",
+            "mount = [\"data=writeback\"]\nwal = \"log\"\n\
+             tablespaces = { log = [\"pgbench_history\", \"pgbench_tellers\"] }",
         ),
         on_a_loop_file(&world, "xfs", "xfs", "device = { trim = true }"),
         on_a_loop_file(&world, "log", "ext2", ""),
@@ -178,16 +181,21 @@ fn the_wal_and_the_tables_lie_where_the_file_says() {
     .concat();
     // The server's own word, while it runs: asked by the user's command between trials.
     let told = world.path("told");
-    let asking = world.file("ask.sh", &format!(
-        "for data in {disk}/pgdyno-*/mnt/pgdyno-*/data; do\n\
-         ls -d $(readlink -f $data/pg_wal) > {told}\n\
-         socket=/run/$(basename $(dirname $data)); [ -S $socket/.s.PGSQL.5432 ] || exit 1\n\
-         psql -h $socket -U postgres -d pgdyno -Atc \"SELECT c.relname || ' ' || coalesce(t.spcname, '-') FROM pg_class c \
-         LEFT JOIN pg_tablespace t ON t.oid = c.reltablespace WHERE c.relname LIKE 'pgbench_%' ORDER BY 1\" >> {told}\n\
-         done\n",
-        disk = world.disk().display(),
-        told = told.display()
-    ));
+    let asking = world.file(
+        "ask.sh",
+        &format!(
+            "for data in {disk}/pgdyno-*/mnt/pgdyno-*/data; do\n\
+             ls -d $(readlink -f $data/pg_wal) > {told}\n\
+             socket=/run/$(basename $(dirname $data)); [ -S $socket/.s.PGSQL.5432 ] || exit 1\n\
+             psql -h $socket -U postgres -d pgdyno -Atc \"\
+             SELECT c.relname || ' ' || coalesce(t.spcname, '-') FROM pg_class c \
+             LEFT JOIN pg_tablespace t ON t.oid = c.reltablespace \
+             WHERE c.relname LIKE 'pgbench_%' ORDER BY 1\" >> {told}\n\
+             done\n",
+            disk = world.disk().display(),
+            told = told.display()
+        ),
+    );
     let more = format!(
         "[between]\nprewarm = true\ncommand = [\"sh\", \"-e\", \"{}\"]\n",
         asking.display()
@@ -316,7 +324,8 @@ fn a_killed_runs_stack_is_shown_and_removed_by_clean_and_ctrl_c_takes_its_own_do
 fn on_an_emulated_disk(world: &World, name: &str, more: &str) -> String {
     let disk = world.disk();
     format!(
-        "[storage.{name}]\nbacking = {{ emulated = {{ size = \"400MiB\", directory = \"{}\"{more} }} }}\n\
+        "[storage.{name}]\nbacking = {{ emulated = {{ size = \"400MiB\", \
+         directory = \"{}\"{more} }} }}\n\
          filesystem = \"ext4\"\n",
         disk.display()
     )
@@ -406,7 +415,8 @@ fn a_filesystem_that_is_lost_mid_run_costs_its_trials_and_no_other() {
         "lose.sh",
         &format!(
             "grep ' {}/.* xfs ' /proc/self/mounts | cut -d' ' -f2 | while read at; do\n\
-             [ -S /run/$(basename $(ls -d $at/pgdyno-*))/.s.PGSQL.5432 ] && xfs_io -x -c shutdown $at\n\
+             [ -S /run/$(basename $(ls -d $at/pgdyno-*))/.s.PGSQL.5432 ] && \
+             xfs_io -x -c shutdown $at\n\
              done; true\n",
             world.disk().display()
         ),

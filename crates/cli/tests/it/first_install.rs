@@ -158,7 +158,8 @@ impl NewMachine {
             }
         };
         let script = format!(
-            "{RELEASE_MOUNTS}{hide} exec setpriv --reuid={NOBODY} --regid={NOBODY} --clear-groups \"$@\""
+            "{RELEASE_MOUNTS}{hide} exec setpriv --reuid={NOBODY} --regid={NOBODY} \
+             --clear-groups \"$@\""
         );
         let mut command = Command::new("unshare");
         command.args(["--mount", "--net", "sh", "-c", &script, "sh"]).arg(&self.program).args(args);

@@ -28,7 +28,8 @@ fn experiment_of(world: &World, workload: &str, clients: u32, more: &str) -> Pat
     let text = format!(
         "[experiment]\nrepeats = 1\norder = \"interleaved\"\n[workload]\n{workload}scale = 1\n\
          [postgres.settings]\nmax_wal_size = \"64MB\"\n\
-         [load]\nclients = {clients}\nrate = 500\nduration = \"1s\"\nwarm_up = \"200ms\"\n[telemetry]\nfsync = \"0s\"\n{more}"
+         [load]\nclients = {clients}\nrate = 500\nduration = \"1s\"\nwarm_up = \"200ms\"\n\
+         [telemetry]\nfsync = \"0s\"\n{more}"
     );
     world.file("accounted.toml", &text)
 }
@@ -66,7 +67,8 @@ fn an_honest_stack_flushes_for_each_commit_and_reads_need_none() {
         on_an_emulated_disk(&world, "two", "wal = \"log\"\nflush_accounting = true"),
         on_an_emulated_disk(&world, "log", ""),
     ];
-    let factors = "[factors]\nstorage = [\"one\", \"two\"]\nworkload = [\"tpcb-like\", \"select-only\"]\n\
+    let factors = "[factors]\nstorage = [\"one\", \"two\"]\n\
+                   workload = [\"tpcb-like\", \"select-only\"]\n\
                    [[exclude]]\nstorage = \"two\"\nworkload = \"select-only\"\n";
     // Eight clients: commits share flushes.
     let file = experiment_of(&world, "", 8, &[factors, &storages.concat()].concat());

@@ -322,7 +322,8 @@ fn tables(minutes: u64, watch: &Watch, sizes: &[(&str, Sizes)]) -> String {
         let _ = writeln!(text, "| {name} | {} | {} |", Bytes(*whole), Bytes(*thinned));
     }
     text.push_str(
-        "\n| memory of its own | after the first trial | at the end of the load | at most |\n|---|---|---|---|\n",
+        "\n| memory of its own | after the first trial | at the end of the load | at most |\n\
+         |---|---|---|---|\n",
     );
     for Memory { name, early, last, most, .. } in &watch.memory {
         let [early, end, most] = [early.unwrap(), last.unwrap(), *most].map(Bytes);

@@ -190,7 +190,8 @@ fn a_detached_run_gets_a_scope_of_systemd_where_a_manager_answers() {
         let (bin, told) = (world.path("bin"), world.path("told"));
         std::fs::create_dir(&bin).unwrap();
         let manager = format!(
-            "#!/bin/sh\necho \"$@\" >> {}\nwhile [ \"$1\" != -- ]; do shift; done\nshift\n{answer}\n",
+            "#!/bin/sh\necho \"$@\" >> {}\nwhile [ \"$1\" != -- ]; do shift; done\nshift\n\
+             {answer}\n",
             told.display()
         );
         write_program(&bin.join("systemd-run"), &manager);
@@ -291,9 +292,10 @@ fn metrics_port(child: &mut Child) -> u16 {
 /// Has Prometheus' own parser read `text`, where Python has it.
 fn read_by_prometheus(text: &str) {
     let script = "import sys\n\
-        try: from prometheus_client.openmetrics.parser import text_string_to_metric_families as read\n\
-        except ImportError: sys.exit(77)\n\
-        print(' '.join(family.name for family in read(sys.stdin.read())))";
+                  try: from prometheus_client.openmetrics.parser import \
+                  text_string_to_metric_families as read\n\
+                  except ImportError: sys.exit(77)\n\
+                  print(' '.join(family.name for family in read(sys.stdin.read())))";
     let mut python = Command::new("python3");
     python.args(["-c", script]).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
     let Ok(mut python) = python.spawn() else {

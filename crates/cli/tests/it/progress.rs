@@ -181,7 +181,9 @@ fn json_tells_a_whole_run_one_record_a_line() {
         .lines()
         .map(|line| record(line).unwrap_or_else(|e| panic!("{line}: {e}")))
         .collect();
-    let has_begun = |record: &LiveRecord| matches!(record, LiveRecord::Begun(run) if run.schema == LiveRun::SCHEMA);
+    let is_current = |run: &LiveRun| run.schema == LiveRun::SCHEMA;
+    let has_begun =
+        |record: &LiveRecord| matches!(record, LiveRecord::Begun(run) if is_current(run));
     assert_eq!(records.iter().filter(|record| has_begun(record)).count(), 1);
     let mut state = LiveState::default();
     let mut seconds = 0;

@@ -18,7 +18,8 @@ fn controller(world: &World) {
          '-LDSetProp WB -L2 -a1 -NoLog') printf WriteBack > {policy} ;;\n\
          '-LDSetProp WT -L2 -a1 -NoLog') printf WriteThrough > {policy} ;;\n\
          '-LDGetProp -Cache -L2 -a1 -NoLog')\n\
-         echo \"Adapter 1-VD 2(target id: 2): Cache Policy:$(cat {policy}), ReadAheadNone, Direct, No Write Cache if bad BBU\" ;;\n\
+         echo \"Adapter 1-VD 2(target id: 2): Cache Policy:$(cat {policy}), ReadAheadNone, Direct, \
+         No Write Cache if bad BBU\" ;;\n\
          *) exit 1 ;;\n\
          esac\n",
         calls = calls.display(),

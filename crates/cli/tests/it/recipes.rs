@@ -198,7 +198,8 @@ fn big_tables_stages_follow_each_other_on_one_table() {
     assert!((1.8..2.3).contains(&of_loaded[3]), "every row twice: {of_loaded:?}");
     assert!(table(17) >= table(15), "INSERT: {} {}", table(15), table(17));
     let probes = view["probes"].as_array().unwrap();
-    // The filesystem under the tests may not know FITRIM; the third is then left out, with a notice.
+    // The filesystem under the tests may not know FITRIM; the third is then left out, with a
+    // notice.
     assert!(probes.len() == 3 || ended.err.contains("not probed after fstrim"), "{probes:?}");
     for (n, probe) in probes.iter().enumerate() {
         assert_eq!((probe["after_trim"] == true, probe["attempts_before"] == 0), (n == 2, n == 0));

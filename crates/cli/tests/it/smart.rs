@@ -13,14 +13,16 @@ use serde_json::Value;
 const RECORDED: &str = r#"{
   "json_format_version": [1, 0],
   "smartctl": {"version": [7, 3], "exit_status": 0},
-  "device": {"name": "/dev/sdc", "info_name": "/dev/sdc [megaraid_disk_03] [SAT]", "type": "sat+megaraid,3"},
+  "device": {"name": "/dev/sdc", "info_name": "/dev/sdc [megaraid_disk_03] [SAT]",
+    "type": "sat+megaraid,3"},
   "model_name": "OCZ-VERTEX4", "serial_number": "OCZ-69ZP9CV0NG6QQTCH", "firmware_version": "1.5",
   "wwn": {"naa": 5, "oui": 15247511, "id": 21849540960},
   "smart_status": {"passed": true},
   "power_on_time": {"hours": 83},
   "ata_smart_attributes": {"revision": 18, "table": [
     {"id": 5, "name": "Reallocated_Sector_Ct", "value": 100, "raw": {"value": 0, "string": "0"}},
-    {"id": 233, "name": "Media_Wearout_Indicator", "value": 100, "raw": {"value": 100, "string": "100"}}]},
+    {"id": 233, "name": "Media_Wearout_Indicator", "value": 100,
+      "raw": {"value": 100, "string": "100"}}]},
   "ata_smart_error_log": {"extended": {"revision": 1, "sectors": 1, "count": 2, "logged_count": 2}},
   "ata_smart_self_test_log": {"standard": {"revision": 1, "count": 0}}
 }"#;

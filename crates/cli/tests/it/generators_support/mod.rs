@@ -34,8 +34,8 @@ pub fn pgbench(server: &Server) -> Command {
 /// A server with pgbench's tables.
 pub fn server_with_tables() -> Server {
     let server = Server::start();
-    // Without accounts: what a load does with them is not the subject of these tests. The branch says
-    // the scale.
+    // Without accounts: what a load does with them is not the subject of these tests. The branch
+    // says the scale.
     let made = pgbench(&server).args(["-i", "-q", "-I", "dtp"]).output().unwrap();
     assert!(made.status.success(), "{}", text(&made).1);
     Session::new(&server.unix()).ask("INSERT INTO pgbench_branches VALUES (1, 0)");

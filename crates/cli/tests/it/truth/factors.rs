@@ -57,7 +57,8 @@ pub(crate) const CELLS: &[Cell] = &[
         },
     ),
     cell(
-        "two builds with six numbers of clients, spread 5%, 3 repeats: an effect on average that is none",
+        "two builds with six numbers of clients, spread 5%, 3 repeats: \
+         an effect on average that is none",
         Promise::AtMost(5.0),
         |r| judged(r, asked, 3, 0.05, &|_, level| PEAK[level])["effect"]["significant"] == true,
     ),

@@ -86,7 +86,8 @@ fn judgements_keep_their_promises_on_stores_whose_truth_is_known() {
 /// Puts the table into docs/statistics.md, where that is asked for.
 fn write(table: &str, times: u32) {
     let head = format!(
-        "`just truth {times}`, on {}: {times} stores for each row, with the standard error.\n\n| truth | promise | found |\n|---|---|---|\n",
+        "`just truth {times}`, on {}: {times} stores for each row, with the standard error.\n\n\
+         | truth | promise | found |\n|---|---|---|\n",
         support::docs::date()
     );
     support::docs::write("statistics.md", "truth", &format!("{head}{table}"));

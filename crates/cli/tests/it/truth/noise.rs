@@ -12,7 +12,8 @@ use pgdyno_test_support::synthetic;
 
 pub(crate) const CELLS: &[Cell] = &[
     cell(
-        "two runs of equal builds, spread of runs 2%, none earlier, three other experiments run 4 times: exceeded",
+        "two runs of equal builds, spread of runs 2%, none earlier, \
+         three other experiments run 4 times: exceeded",
         Promise::AtMost(2.5),
         |r| Host { others: &[4, 4, 4], differ: 0.0 }.gate(r, 1.0, ANY_LESS) == Gate::Exceeded,
     ),
@@ -33,7 +34,8 @@ pub(crate) const CELLS: &[Cell] = &[
         |r| Host { others: &[4, 4, 4], differ: 0.0 }.gate(r, 0.9, LESS) == Gate::Exceeded,
     ),
     cell(
-        "2 equal builds, 3 repeats, after one other experiment; spreads of 3% differ (40%): any difference",
+        "2 equal builds, 3 repeats, after one other experiment; spreads of 3% differ (40%): \
+         any difference",
         Promise::AtMost(6.0),
         |r| Before { experiments: 1, differ: 0.4 }.found(r, &[1.0; 2]).any(),
     ),

@@ -1,7 +1,7 @@
 //! The promises about many treatments of one run, judged together.
 //!
-//! The program's JSON has the planned pairs only, its pages have all. So these are judged by the call
-//! that both make.
+//! The program's JSON has the planned pairs only, its pages have all. So these tests judge by the
+//! call that both make.
 
 use pgdyno_model::Plan;
 use pgdyno_results::analyse;
