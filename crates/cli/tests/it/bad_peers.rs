@@ -1,5 +1,5 @@
-//! Servers that stall, send without end, lie or ask for the password: a signal ends everything, and
-//! nothing is believed.
+//! Meets servers that stall, send without end, lie or ask for the password. A signal ends every
+//! command, and no lie is believed.
 
 use std::io::{PipeReader, Write as _};
 use std::process::{Child, Command, Stdio};
@@ -31,7 +31,7 @@ fn dsn(server: &FakeServer, more: &str) -> String {
     format!("postgresql://me:hunter2@127.0.0.1:{}/postgres?{more}", server.port)
 }
 
-/// A command that is quiet until it ends.
+/// Starts a command whose output is kept until it ends.
 fn quiet(mut command: Command) -> Child {
     command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
 }
@@ -45,7 +45,7 @@ fn commands(world: &World, dsn: &str) -> [Command; 3] {
     ]
 }
 
-/// Where a server can stall, and whether load connections come there too.
+/// Every place at which a server can stall.
 const STALLS: [Mode; 6] = [
     Mode::Silent,
     Mode::StallsInTls,
@@ -55,8 +55,8 @@ const STALLS: [Mode; 6] = [
     Mode::SendsHalfAMessage,
 ];
 
-/// The sessions before the load's own: one that asks for the user's search_path, and one that works
-/// without it.
+/// Number of sessions before the load's own: one that asks for the user's search_path, and one that
+/// works without it.
 const SETUP: usize = 2;
 
 #[test]
@@ -132,8 +132,7 @@ fn a_server_without_end_is_left() {
     }
 }
 
-/// The reading end of a pipe that takes nothing more, with the writing end as what a process says
-/// errors to.
+/// Returns both ends of a full pipe, the writing end as a process's standard error.
 fn full_pipe() -> (PipeReader, Stdio) {
     let (reader, mut writer) = std::io::pipe().unwrap();
     let flags = rustix::fs::fcntl_getfl(&writer).unwrap();
@@ -143,7 +142,7 @@ fn full_pipe() -> (PipeReader, Stdio) {
     (reader, writer.into())
 }
 
-/// Whether a signal has been sent to the process and not been delivered.
+/// Returns whether a signal that was sent to the process is still to be delivered.
 fn has_pending_signal(pid: i32) -> bool {
     let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap();
     let pending = status.lines().find_map(|line| line.strip_prefix("ShdPnd:")).unwrap();

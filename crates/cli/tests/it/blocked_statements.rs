@@ -1,11 +1,11 @@
-//! Statements of pgdyno's own that wait for somebody else at the server: told, given up, and no
-//! harm to what comes after.
+//! Reports and gives up statements of pgdyno's own that wait for another session. Later statements
+//! come to no harm.
 
 use crate::pgbench_support::Server;
 use crate::support::{World, ended, quick};
 use serde_json::Value;
 
-/// A standby that does not exist.
+/// Names a standby that does not exist.
 const NOBODY: &str = "synchronous_standby_names=nobody";
 
 #[test]

@@ -1,5 +1,5 @@
-//! `pgdyno crash` on planted truths: what must fail fails, what is honest passes, and nothing is
-//! left behind.
+//! `pgdyno crash` on planted truths: dishonest storages fail, honest ones pass, and nothing is left
+//! behind.
 
 use std::fs;
 use std::os::unix::fs::symlink;
@@ -16,12 +16,12 @@ fn assert_gone(world: &World) {
     assert_eq!(ledgers, Vec::<PathBuf>::new());
 }
 
-/// `crash` in the world's disk, with loads that are short and yet meet a checkpoint.
+/// Runs `crash` on the world's disk, with loads that are short and yet meet a checkpoint.
 fn crash(world: &World, options: &str) -> (Ended, Value) {
     crash_under(world, "400ms", options)
 }
 
-/// As [`crash`], with loads of `load`.
+/// Runs [`crash`] with loads of duration `load`.
 fn crash_under(world: &World, load: &str, options: &str) -> (Ended, Value) {
     let disk = world.disk();
     let mut args = vec!["crash", "--json", "--load", load, "--storage", disk.to_str().unwrap()];
@@ -124,8 +124,8 @@ fn assert_kept_until_it_is_removed(world: &World) {
     assert_eq!(listed()[0]["kept"], Value::Null);
 }
 
-/// Whether a commit hung on the last flush of one of these rounds, after a checkpoint. That is a
-/// matter of chance, and without it losing nothing tells nothing.
+/// Returns whether, after a checkpoint, a commit hung on the last flush of one of these rounds.
+/// That is a matter of chance; without it, a round that loses nothing proves nothing.
 fn puts_something_under_test(each: &[Value]) -> bool {
     let mut powers = each.iter().map(|round| &round["power"]);
     powers.any(|power| power["last_window"] != 0 && power["checkpoints"] != 0)

@@ -1,5 +1,5 @@
-//! `pgdyno crash` on emulated disks: what an honest one keeps, and what lying, tearing and
-//! unflushed ones are caught at.
+//! `pgdyno crash` on emulated disks: honest ones keep every commit, and lying, tearing and
+//! unflushed ones are caught.
 
 use std::fs;
 
@@ -8,7 +8,7 @@ use crate::support::{World, emulates_disks};
 use pgdyno_emulated_disk::{Control, Cut};
 use serde_json::Value;
 
-/// The processes that serve disks of the world.
+/// Returns the processes that serve disks of the world.
 fn servers(world: &World) -> Vec<i32> {
     let place = world.disk().canonicalize().unwrap();
     let served = format!("PGDYNO_EMULATED_DISK={}", place.display());
@@ -20,14 +20,14 @@ fn servers(world: &World) -> Vec<i32> {
     all.filter_map(|process| process.file_name().to_str()?.parse().ok()).filter(serves).collect()
 }
 
-/// Nothing of the world is mounted, attached or served any more.
+/// Asserts that nothing of the world is mounted, attached or served any more.
 fn assert_gone(world: &World) {
     assert_eq!(world.traces(), [""; 0]);
     assert_eq!(servers(world), [0; 0]);
     world.assert_nothing_left();
 }
 
-/// `crash` with a short load; its verdict and what it shows.
+/// Runs `crash` with a short load. Returns the verdict on its only fault and its JSON.
 fn crash(options: &str) -> (String, Value) {
     let world = World::new();
     let disk = world.disk();

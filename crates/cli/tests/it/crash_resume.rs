@@ -34,14 +34,14 @@ fn stretch(world: &World) -> (PathBuf, String) {
     (folder, session)
 }
 
-/// The states whose verdicts are kept in `folder`, in order.
+/// Returns the states whose verdicts are kept in `folder`, in order.
 fn verdicts(folder: &Path) -> Vec<Value> {
     let text = fs::read_to_string(folder.join("verdicts")).unwrap_or_default();
     let lines = text.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok());
     lines.filter(|line| !line["state"].is_null()).map(|line| line["state"].clone()).collect()
 }
 
-/// Waits until what `child` has judged is `enough`. It must not end before.
+/// Waits until `child` has judged `enough` states. It must not end before.
 fn until_judged(world: &World, child: &mut Child, enough: impl Fn(&[Value]) -> bool) {
     let mut until = |what, enough: &dyn Fn(&[Value]) -> bool| {
         world.until(what, || {
@@ -53,7 +53,7 @@ fn until_judged(world: &World, child: &mut Child, enough: impl Fn(&[Value]) -> b
     until("states to be judged", &enough);
 }
 
-/// Starts a session, and kills it once what it has judged is `enough`.
+/// Starts a session, and kills it once it has judged `enough` states.
 fn killed(world: &World, options: &str, enough: impl Fn(&[Value]) -> bool) {
     let mut child = world.spawn(&arguments(world, options));
     until_judged(world, &mut child, enough);
@@ -61,7 +61,7 @@ fn killed(world: &World, options: &str, enough: impl Fn(&[Value]) -> bool) {
     child.wait().unwrap();
 }
 
-/// `crash --resume` with `options`, and what it shows.
+/// Runs `crash --resume` with `options`. Returns its end and its JSON.
 fn resumed(world: &World, options: &[&str]) -> (Ended, Value) {
     let ended = world.run(&[&["crash", "--json", "--resume"], options].concat());
     let shown = serde_json::from_str(&ended.out).unwrap_or_else(|e| panic!("{e}: {}", ended.err));
@@ -82,7 +82,7 @@ fn without_times(shown: &Value) -> Value {
     states
 }
 
-/// Refuses a session with status 1, saying `found`.
+/// Asserts that a session is refused with status 1 and the message `found`.
 #[track_caller]
 fn refused(world: &World, options: &[&str], found: &str) {
     let ended = world.run(&[&["crash", "--resume"], options].concat());

@@ -20,13 +20,13 @@ enum Must {
     /// Every round passes but those in which a write of WAL failed. PostgreSQL may lose a cluster
     /// to that: docs/crash-tests.md.
     PassButForWalWrites,
-    /// Every round passes, or loses what its settings allow.
+    /// Every round passes, or loses no more than its settings allow.
     KeepTheBound,
     /// Most rounds fail: at least nine of ten.
     Fail,
-    /// Every round loses: more than its settings allow, or what they allow.
+    /// Every round loses something, within the bound of its settings or beyond it.
     Lose,
-    /// About every second round fails: the others' kind of the fault loses nothing.
+    /// About every second round fails: the fault has two kinds, and one loses nothing.
     FailEverySecond,
 }
 

@@ -20,7 +20,7 @@ fn experiment(world: &World, levels: &str, more: &str) -> String {
 
 const PLANTED: &str = "[[crash.planted]]\nfaults = [\"power\"]\nlevels = { fsync = \"off\" }\n";
 
-/// The crash tests of the treatment whose `fsync` is `level`.
+/// Returns the crash tests of the treatment whose `fsync` is `level`.
 fn treatment<'a>(shown: &'a Value, level: &str) -> &'a Value {
     let is = |t: &&Value| t["label"].as_str().unwrap().ends_with(level);
     &shown["treatments"].as_array().unwrap().iter().find(is).unwrap()["crash"]

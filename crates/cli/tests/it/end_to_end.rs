@@ -83,7 +83,7 @@ fn assert_counts_agree(trial: &Value) {
     assert!((0..=30).contains(&extra), "{count}");
 }
 
-/// Gates between the treatments of the latest run are kept, exceeded or refused.
+/// Asserts that gates between the treatments of the latest run are kept, exceeded or refused.
 fn assert_gates_decide(world: &World) {
     // Commits that wait beside commits that do not, of the same blocks; a hundredth of the speed is
     // let through.

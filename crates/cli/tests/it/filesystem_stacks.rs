@@ -1,4 +1,4 @@
-//! Storage stacks in experiments, as root on loop devices of the tests' own: made, measured, told,
+//! Storage stacks in experiments, as root on loop devices of the tests' own: made, measured, shown,
 //! and gone afterwards.
 
 use std::fs;
@@ -138,7 +138,8 @@ fn filesystems_are_compared_with_their_read_back_and_one_that_cannot_be_made_is_
     }
 }
 
-/// The run shows what was asked for and what was made of it; or why nothing was.
+/// Asserts that the run shows each storage as asked for and as obtained, or why it was not
+/// obtained.
 fn assert_read_back(shown: &Value) {
     let ext4 = &storage(shown, "ext4");
     assert_eq!(ext4["asked"]["filesystem"]["mount"][0], "data=writeback");

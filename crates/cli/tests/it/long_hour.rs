@@ -38,7 +38,7 @@ rate = 300
 
 [storage.disk]
 "#;
-/// Between two looks at the processes, and between two scrapes.
+/// Interval between two looks at the processes.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
 const LOOKS_A_SCRAPE: u64 = 5;
 
@@ -73,7 +73,7 @@ impl Drop for Run {
 struct Watch {
     /// Seconds of load that the store has (count).
     seconds: usize,
-    /// By watcher: how many of the live file's seconds it was not told.
+    /// Seconds of the live file that each watcher missed (count).
     missed: Vec<(&'static str, usize)>,
     states: u32,
     scrapes: Scrapes,
@@ -223,7 +223,8 @@ fn ended(attach: Attach) -> Told {
     told
 }
 
-/// How many of `all` seconds a watcher was not told. Nothing comes twice or out of order.
+/// Returns how many of `all` seconds a watcher missed. Asserts that none came twice or out of
+/// order.
 fn missed(all: &[Second], told: &Told) -> usize {
     assert!(told.seconds.is_sorted_by(|a, b| a < b), "{:?}", told.seconds);
     all.iter().filter(|second| !told.seconds.contains(second)).count()

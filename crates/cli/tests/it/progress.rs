@@ -8,13 +8,14 @@ use crate::support::terminal::Terminal;
 use crate::support::{World, quick, signal};
 use pgdyno_model::live::{LiveRecord, LiveRun, LiveState, TrialState};
 
-/// A run of four trials for each of the repeats, each long enough to be looked at.
+/// Returns the command of a run with four trials a repeat, each long enough to be looked at.
 fn short_run(world: &World, repeats: &str) -> Command {
     let repeats = format!("experiment.repeats={repeats}");
     world.command(&quick(world, "quickstart", &[&repeats, "load.duration=3s", "load.warm_up=1s"]))
 }
 
-/// The fsync rate of the world's disk: work with progress and without PostgreSQL.
+/// Returns the command that measures the fsync rate of the world's disk: work with progress and
+/// without PostgreSQL.
 fn fsync(world: &World, options: &[&str]) -> Command {
     let disk = world.disk();
     let target = ["fsync", disk.to_str().unwrap(), "--duration", "1ms"];

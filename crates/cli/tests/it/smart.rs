@@ -1,6 +1,6 @@
 //! Health of disks as smartctl reports it, behind a RAID controller too.
 //!
-//! A script in smartctl's place answers with a recorded document, and notes how it was asked.
+//! A script in smartctl's place answers with a recorded document, and notes its arguments.
 
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;

@@ -25,7 +25,8 @@ fn two_folders_of_programs_are_levels_of_one_run() {
     let head = home.path().join("head");
     std::os::unix::fs::symlink(&base, &head).unwrap();
     let builds = format!(
-        "factors={{ server = {{ base = {{ \"postgres.bindir\" = \"{}\" }}, head = {{ \"postgres.bindir\" = \"{}\" }} }} }}",
+        "factors={{ server = {{ base = {{ \"postgres.bindir\" = \"{}\" }}, \
+         head = {{ \"postgres.bindir\" = \"{}\" }} }} }}",
         base.display(),
         head.display()
     );
@@ -44,10 +45,11 @@ fn two_folders_of_programs_are_levels_of_one_run() {
     assert_eq!(trials.len(), 4);
     for trial in trials {
         let wanted = plan.treatments[trial.treatment].postgres_bindir.clone().unwrap();
+        let wanted = wanted.display().to_string();
         let build = trial.server.unwrap().build;
         assert!(
-            matches!(&build, BuildSource::Found { bindir, .. } if *bindir == wanted.display().to_string()),
-            "{wanted:?}: {build:?}"
+            matches!(&build, BuildSource::Found { bindir, .. } if *bindir == wanted),
+            "{wanted}: {build:?}"
         );
     }
 }

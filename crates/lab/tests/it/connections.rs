@@ -274,7 +274,8 @@ fn a_whole_load_runs_over_tls_and_every_transaction_is_counted() {
     session.ask("CREATE TABLE texts (t text)");
     let text = "0123456789abcdef".repeat(100_000);
     let script = format!(
-        "SELECT repeat('x', 3000000), generate_series(1, 3);\nINSERT INTO texts VALUES ('{text}');\n"
+        "SELECT repeat('x', 3000000), generate_series(1, 3);\n\
+         INSERT INTO texts VALUES ('{text}');\n"
     );
     for protocol in [Protocol::Simple, Protocol::Prepared] {
         let mut spec = spec(target.clone(), &script);
@@ -392,8 +393,8 @@ fn one_that_does_not_answer_is_given_up_in_time() {
     }
 }
 
-/// A server that takes a connection for each of `answers`, and says it to whatever it first hears
-/// there.
+/// Starts a server that takes a connection for each of `answers`, and sends the answer after the
+/// first message on the connection.
 fn scripted(answers: Vec<Vec<u8>>) -> Address {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address =

@@ -1,4 +1,4 @@
-//! A server that acknowledges before it writes is caught: a proxy plays it.
+//! Catches a server that acknowledges before it writes: a proxy plays that server.
 
 use std::io::{Read, Write};
 use std::os::unix::net::{UnixListener, UnixStream};
@@ -15,9 +15,10 @@ use pgdyno_model::progress::Silent;
 use pgdyno_model::target::{Address, Target};
 use pgdyno_test_support::install;
 
-/// How long it keeps a COMMIT that it has acknowledged: beyond any fault of this test's.
+/// Time that the proxy holds a COMMIT which it has acknowledged: longer than any fault of this
+/// test.
 const LATE: Duration = Duration::from_secs(20);
-/// So many COMMITs it sends on at once: the load has to get going.
+/// Number of COMMITs that the proxy sends on at once, so that the load gets going.
 const PROMPT: u32 = 16;
 
 /// A Unix socket behind which COMMITs are acknowledged at once and sent on later.
@@ -60,7 +61,7 @@ impl HastyServer {
     }
 }
 
-/// Carries one connection.
+/// Carries the messages of one connection.
 fn serve(client: UnixStream, server: UnixStream, commits: Arc<AtomicU32>) {
     let swallow = Arc::new(AtomicU32::new(0));
     let (mut from_client, mut to_client) = (client.try_clone().unwrap(), client);

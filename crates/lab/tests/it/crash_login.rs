@@ -52,7 +52,8 @@ fn a_process_crash_keeps_every_login_and_a_lost_login_is_seen() {
     assert_keeps_logins(Fault::Process);
 }
 
-/// Crashes a server under logins by `fault`: it keeps every login, and the control is seen.
+/// Crashes a server under logins by `fault`. Asserts that it keeps every login, and that the
+/// control is seen.
 fn assert_keeps_logins(fault: Fault) {
     let keys = format!("faults = [\"{fault}\"]\nrounds = 1");
     let outcome = crash_logins(&keys, Interference::default()).outcome;
@@ -79,7 +80,8 @@ fn assert_keeps_logins(fault: Fault) {
     );
 }
 
-/// The verdict on a round after which `damage` was done, and the checks that failed.
+/// Returns the verdict on a round after which `damage` was done, its reason, and the checks that
+/// failed.
 fn damaged(damage: impl Fn(&mut Client) + Send + Sync + 'static) -> (Verdict, String, Vec<String>) {
     let interference = Interference {
         through: None,
@@ -129,13 +131,15 @@ fn a_value_of_any_column_that_changed_is_seen_and_a_sequence_that_was_set_back()
                 "UPDATE user_info SET cnname = 'x' WHERE userid = 1; \
                  UPDATE user_info SET signname = repeat('x', 54) WHERE userid = 2; \
                  UPDATE user_info SET crt_time = crt_time + interval '1 us' WHERE userid = 3; \
-                 CREATE TEMP TABLE three AS SELECT row_number() OVER () n, min(userid) userid FROM user_login_rec \
+                 CREATE TEMP TABLE three AS SELECT row_number() OVER () n, min(userid) userid \
+                 FROM user_login_rec \
                  GROUP BY userid LIMIT 3; \
                  UPDATE user_session SET logintime = logintime + interval '1 s' \
                  WHERE userid = (SELECT userid FROM three WHERE n = 1); \
                  {wrong} userid, login_time - interval '1 us', ip FROM user_login_rec \
                  WHERE userid = (SELECT userid FROM three WHERE n = 2) LIMIT 1; \
-                 UPDATE user_login_rec SET ip = '192.0.2.1' WHERE userid = (SELECT userid FROM three WHERE n = 3); \
+                 UPDATE user_login_rec SET ip = '192.0.2.1' WHERE userid = \
+                 (SELECT userid FROM three WHERE n = 3); \
                  SELECT setval('pgdyno_token_number_seq', 1)"
             ))
             .unwrap();

@@ -1,8 +1,8 @@
-//! Damage planted in a server that recovered well: verification sees it, and what it cannot see it
-//! calls unknown.
+//! Plants damage in a server that recovered well. Verification sees it, or calls unknown what it
+//! cannot see.
 //!
-//! The first tests plant what only the rows' count, the index's leads or the visibility map tell:
-//! each asserts that every other oracle passes.
+//! The first tests plant damage that shows only in the number of rows, the index entries or the
+//! visibility map. Each asserts that every other oracle passes.
 
 use std::fs::{File, OpenOptions};
 use std::os::unix::fs::{FileExt, PermissionsExt};
@@ -21,14 +21,14 @@ use pgdyno_model::progress::Silent;
 use pgdyno_model::target::Target;
 use pgdyno_test_support::{install, wait_for, wrap_postgres};
 
-/// PostgreSQL's page.
+/// Size of PostgreSQL's pages (bytes).
 const PAGE: usize = 8192;
 
-/// The header of a page.
+/// Size of a page's header (bytes).
 const HEADER: usize = 24;
 
-/// What looks at rows by their number and constants, at index entries, at the visibility map, and
-/// beyond a clean stop.
+/// Oracles that look at the number and the constants of rows, at index entries, at the visibility
+/// map, and beyond a clean stop.
 const COUNTING: [&str; 7] = [
     "every loaded row is there once, by a scan",
     "every loaded row is there once, by its key",
@@ -39,7 +39,7 @@ const COUNTING: [&str; 7] = [
     "the last write is there after a clean stop",
 ];
 
-/// One round after which `damage` is done, with `limit` for recovery and for each step of
+/// Runs one round after which `damage` is done, with `limit` for recovery and for each step of
 /// verification.
 fn round_with(
     limit: &str,
@@ -49,7 +49,7 @@ fn round_with(
     round_of(&install(None).bindir, limit, stop, damage)
 }
 
-/// The same with the programs in `bindir`.
+/// Runs a round like [`round_with`], with the programs in `bindir`.
 fn round_of(
     bindir: &Path,
     limit: &str,
@@ -68,7 +68,8 @@ fn round_of(
         "[experiment]\nrepeats = 1\n[storage.disk]\ndirectory = \"{}\"\n\
          [postgres]\nbindir = {:?}\ninitdb = [\"--no-data-checksums\"]\n\
          settings = {{ shared_buffers = \"1MB\", autovacuum = \"off\", fsync = \"off\" }}\n\
-         [crash]\nfaults = [\"process\"]\nrounds = 1\nclients = 4\nload = \"100ms\"\ncontrols = false\n\
+         [crash]\nfaults = [\"process\"]\nrounds = 1\nclients = 4\nload = \"100ms\"\n\
+         controls = false\n\
          recovery_limit = \"{limit}\"\n",
         disk.display(),
         bindir
@@ -86,7 +87,7 @@ fn round_of(
     Ok(record)
 }
 
-/// The verdict of one round after `damage`, its reason, and the oracles that failed.
+/// Returns the verdict of one round after `damage`, its reason, and the oracles that failed.
 fn judged(
     damage: impl Fn(&mut Client, &Path) + Send + Sync + 'static,
 ) -> (Verdict, String, Vec<String>) {
@@ -100,8 +101,8 @@ fn judged(
     (round.verdict, round.reason.clone(), failed.map(|check| check.name.clone()).collect())
 }
 
-/// Asserts that `damage` fails the round, and that only what counts sees it, the oracles `by` among
-/// them.
+/// Asserts that `damage` fails the round, and that only oracles of [`COUNTING`] see it, those in
+/// `by` among them.
 fn only_counting_sees(by: &[&str], damage: impl Fn(&mut Client, &Path) + Send + Sync + 'static) {
     let (verdict, reason, failed) = judged(damage);
     assert!(verdict.is_failure(), "{verdict}: {reason}");
@@ -119,12 +120,13 @@ fn execute(client: &mut Client, sql: &str) {
     client.batch_execute(sql).unwrap();
 }
 
-/// Writes everything out and fills the few buffers with another table's pages.
+/// Writes all pages out and fills the few buffers with another table's pages.
 fn evict(client: &mut Client) {
     execute(
         client,
         "CREATE TABLE others AS SELECT n, repeat('x', 800) AS x FROM generate_series(1, 5000) n; \
-         CREATE INDEX ON others (n); CHECKPOINT; SET enable_seqscan = off; SET enable_bitmapscan = off",
+         CREATE INDEX ON others (n); CHECKPOINT; SET enable_seqscan = off; \
+         SET enable_bitmapscan = off",
     );
     for _ in 0..3 {
         client.query_one("SELECT count(x) FROM others WHERE n > 0", &[]).unwrap();
@@ -132,7 +134,7 @@ fn evict(client: &mut Client) {
     execute(client, "RESET ALL; DROP TABLE others");
 }
 
-/// The file of accounts, or of its map `fork`.
+/// Opens the file of the accounts table, or of its map `fork`. Returns the path too.
 fn accounts(client: &mut Client, data: &Path, fork: &str) -> (PathBuf, File) {
     let path: String =
         client.query_one("SELECT pg_relation_filepath('pgbench_accounts')", &[]).unwrap().get(0);
@@ -164,7 +166,8 @@ fn a_table_cut_by_forty_blocks_is_seen() {
         // What lies last has no balance, so that no sum tells.
         execute(
             client,
-            "UPDATE pgbench_accounts SET filler = filler WHERE abalance = 0 AND aid BETWEEN 50000 AND 60000",
+            "UPDATE pgbench_accounts SET filler = filler \
+             WHERE abalance = 0 AND aid BETWEEN 50000 AND 60000",
         );
         evict(client);
         let (_, file) = accounts(client, data, "");
@@ -212,7 +215,8 @@ fn a_visibility_map_of_all_ones_and_an_index_entry_that_leads_to_no_tuple_are_se
 fn two_rows_of_one_account_are_seen() {
     only_counting_sees(&[COUNTING[0], COUNTING[1]], |client, _| {
         let unique = |client: &mut Client, is: bool| {
-            let sql = "UPDATE pg_index SET indisunique = $1 WHERE indexrelid = 'pgbench_accounts_pkey'::regclass";
+            let sql = "UPDATE pg_index SET indisunique = $1 \
+                       WHERE indexrelid = 'pgbench_accounts_pkey'::regclass";
             client.execute(sql, &[&is]).unwrap();
         };
         unique(client, false);
@@ -249,8 +253,8 @@ fn a_server_that_does_not_start_a_second_time_is_seen() {
     assert_eq!(failed, ["the server starts again after a clean stop"]);
 }
 
-/// The round in which files change between the clean stop and the second start: by a statement of
-/// a single-user server, and then by the commands of a shell in PGDATA.
+/// Runs a round in which files change between the clean stop and the second start: by the
+/// statements `sql` of a single-user server, then by the commands `shell` in PGDATA.
 fn lied_to(sql: &str, shell: &str) -> CrashRecord {
     let (programs, installed) = (tempfile::tempdir().unwrap(), install(None).bindir);
     let text = format!(
@@ -272,7 +276,8 @@ fn lied_to(sql: &str, shell: &str) -> CrashRecord {
 
 #[test]
 fn what_is_lost_with_the_clean_stop_is_seen() {
-    let sql = "DELETE FROM pgdyno_token WHERE sequence = (SELECT min(sequence) FROM pgdyno_token)\nUPDATE pgbench_tellers SET tbalance = 0\n";
+    let sql = "DELETE FROM pgdyno_token WHERE sequence = (SELECT min(sequence) FROM pgdyno_token)\n\
+               UPDATE pgbench_tellers SET tbalance = 0\n";
     let record = lied_to(sql, "");
     let round = &record.outcome.faults[0].rounds[0];
     assert_eq!(round.verdict, Verdict::Fail(Failing::Corrupt), "{}", round.reason);
@@ -289,7 +294,7 @@ fn what_is_lost_with_the_clean_stop_is_seen() {
 }
 
 #[test]
-#[ignore = "long: a round for each lie; the first tier has what_is_lost_with_the_clean_stop_is_seen"]
+#[ignore = "long: a round for each lie; the first tier has one of them"]
 fn every_lie_that_comes_with_the_second_start_is_seen() {
     let path_of = |relation: &str| {
         format!("COPY (SELECT pg_relation_filepath('{relation}')) TO PROGRAM 'cat > path'")
@@ -381,8 +386,8 @@ fn a_segmentation_fault_in_the_log_is_damage() {
         let mut victim = control::connect_to_own(target).unwrap();
         let pid: i32 = victim.query_one("SELECT pg_backend_pid()", &[]).unwrap().get(0);
         send("-SEGV", pid);
-        // The server resets itself with all its processes. Until it sees the end of this one it takes
-        // connections, and breaks them then.
+        // The server resets itself with all its processes. Until it sees the end of this one it
+        // takes connections, and breaks them then.
         wait_for("the server to reset itself", || checkpointer().filter(|pid| *pid != before));
     });
     let record = round_with("60s", &AtomicBool::new(false), damage).unwrap();
@@ -404,7 +409,7 @@ fn a_table_that_is_gone_is_damage() {
     assert_eq!(verdict, Verdict::Fail(Failing::Corrupt), "{reason}");
 }
 
-/// Sends a signal to a process of a server of this test's.
+/// Sends a signal to a process of this test's server.
 fn send(signal: &str, pid: i32) {
     assert!(Command::new("kill").arg(signal).arg(pid.to_string()).status().unwrap().success());
 }

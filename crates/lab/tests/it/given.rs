@@ -1,4 +1,4 @@
-//! A server that pgdyno does not own: driven, measured, and left as it was.
+//! Drives and measures a server that pgdyno does not own, and leaves it as it was.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -60,8 +60,8 @@ impl Theirs {
         self.home.path().join("store.sqlite3")
     }
 
-    /// Takes what is to be put back on this server, which is gone for good, out of the journal of
-    /// whoever runs the test.
+    /// Removes this server's settings and schemas from the journal of the account that runs the
+    /// test: the server is gone for good.
     fn forget(&self) {
         let Address::Tcp { port, .. } = self.cluster.target("postgres").address else {
             panic!("asked for TCP")
@@ -74,10 +74,10 @@ impl Theirs {
         }
     }
 
-    /// What `postgresql.auto.conf` holds.
+    /// Returns the settings in `postgresql.auto.conf`, as `name=value` with spaces between them.
     fn altered(&self) -> String {
-        let sql = "SELECT coalesce(string_agg(name || '=' || setting, ' ' ORDER BY name), '') FROM pg_file_settings \
-                   WHERE sourcefile LIKE '%auto.conf'";
+        let sql = "SELECT coalesce(string_agg(name || '=' || setting, ' ' ORDER BY name), '') \
+                   FROM pg_file_settings WHERE sourcefile LIKE '%auto.conf'";
         self.cluster.control("postgres").unwrap().query_one(sql, &[]).unwrap().get(0)
     }
 
@@ -90,7 +90,7 @@ impl Theirs {
     }
 }
 
-/// Asks for the end once a trial is done.
+/// Asks the run to stop once a trial is done.
 struct OneTrial(AtomicBool);
 
 impl Progress for OneTrial {
@@ -210,7 +210,7 @@ fn settings_are_put_back_after_an_interruption_and_what_others_set_is_left() {
         run::run(&theirs.prepared(&sets), &theirs.store(), &progress, &progress.0).unwrap();
     assert_eq!((outcome.end, theirs.altered().as_str()), (SessionEnd::Interrupted, ""));
 
-    /// Sets what pgdyno has set to something else, while it is measured.
+    /// Changes a setting that pgdyno has set, right before pgdyno puts it back.
     struct Meddler<'a>(&'a Theirs);
     impl Progress for Meddler<'_> {
         fn event(&self, event: &Event<'_>) {
@@ -300,7 +300,7 @@ fn a_schema_that_is_somebody_elses_is_left_whatever_its_comment_says() {
     }
 }
 
-/// Does as another session would, once a trial is done; keeps what is told.
+/// Executes a statement as another session would, once a trial is done. Keeps the events.
 struct Meanwhile<'a>(&'a Theirs, &'a str, Mutex<Vec<String>>);
 
 impl Progress for Meanwhile<'_> {
@@ -316,10 +316,10 @@ impl Progress for Meanwhile<'_> {
     }
 }
 
-/// A server that goes away when a run is about to leave it.
+/// Stops the server when the run begins to take down.
 struct GoesAway<'a> {
     cluster: Mutex<&'a mut Cluster>,
-    /// Whether it comes back once that is waited for; else the user loses patience.
+    /// Whether the server comes back once the run waits for it; otherwise the user stops the run.
     comes_back: bool,
     stop: AtomicBool,
     told: Mutex<Vec<String>>,

@@ -1,5 +1,5 @@
-//! A database whose owner plants functions, operators, views and types against whoever has more
-//! rights: pgdyno works in it as a superuser, calls none of them, and the owner stays what it was.
+//! Works as a superuser in a database whose owner plants functions, operators, views and types.
+//! pgdyno calls none of them, and the owner gains no rights.
 
 use std::num::NonZeroU32;
 use std::sync::atomic::AtomicBool;
@@ -13,7 +13,7 @@ use crate::quickstart::quickstart_on;
 
 static GO_ON: AtomicBool = AtomicBool::new(false);
 
-/// What a superuser does in the shop's database with pgdyno.
+/// Work that a superuser does with pgdyno in the shop's database.
 trait Work {
     fn run(&self, sets: &[&str]) -> Result<run::Outcome, LabError>;
     fn assert_runs(&self, sets: &[&str]);

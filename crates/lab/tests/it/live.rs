@@ -62,7 +62,7 @@ fn second(tps: f64) -> LoadSecond {
     LoadSecond { tps, ..LoadSecond::default() }
 }
 
-/// Keeps the warnings that it is told of.
+/// Keeps the warnings of a run.
 #[derive(Default)]
 struct Warnings(Mutex<Vec<Warning>>);
 

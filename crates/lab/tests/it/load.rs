@@ -19,7 +19,7 @@ fn count(n: u32) -> NonZeroU32 {
     NonZeroU32::new(n).unwrap()
 }
 
-/// What must hold of every measurement.
+/// Asserts that the counts and series of a measurement agree, as they must in any.
 fn adds_up(m: &Measurement) {
     assert_eq!(m.series.iter().map(|s| s.transactions).sum::<u64>(), m.transactions, "{m:?}");
     assert_eq!(m.series.iter().map(|s| s.failed).sum::<u64>(), m.failed, "{m:?}");
@@ -197,7 +197,8 @@ fn a_stop_ends_a_long_statement_at_the_server_too() {
     assert_eq!((m.transactions, m.failed, m.counters.aborted_clients), (0, 0, 0));
     assert!(m.measured_s >= 1.0 && m.measured_s < 60.0, "{}", m.measured_s);
     let mut session = Session::new(&server.unix());
-    let sleeping = "SELECT count(*) FROM pg_stat_activity WHERE query LIKE 'SELECT pg_sleep%' AND pid <> pg_backend_pid()";
+    let sleeping = "SELECT count(*) FROM pg_stat_activity WHERE query LIKE 'SELECT pg_sleep%' \
+                    AND pid <> pg_backend_pid()";
     wait_for("the statement to end", || (session.count(sleeping) == 0).then_some(()));
 }
 

@@ -1,5 +1,5 @@
-//! Bulk loads into a real server: the same rows whatever the way, going on after an interruption,
-//! nothing of others' touched.
+//! Bulk loads into a real server: equal rows with every strategy, an interrupted load that goes on,
+//! no tables of others touched.
 
 use std::num::{NonZeroU32, NonZeroU64};
 use std::path::Path;
@@ -29,7 +29,7 @@ impl Empty {
         Self { cluster, home }
     }
 
-    /// What the tests load, into a database of its own that is made first.
+    /// Returns a load of `workload` into `database`, which it makes first.
     fn load_of(&self, workload: &str, database: &str) -> Load {
         let is_there = format!("SELECT count(*) FROM pg_database WHERE datname = '{database}'");
         if self.ask("postgres", &is_there) == "0" {
@@ -72,7 +72,8 @@ impl Empty {
         self.cluster.control(database).unwrap().batch_execute(sql).unwrap();
     }
 
-    /// A sum over all values of all rows of pgbench's tables, in whatever order they lie.
+    /// Returns a checksum of all values in pgbench's tables, which does not depend on the order of
+    /// rows.
     fn checksum(&self, database: &str) -> String {
         let tables = ["pgbench_accounts", "pgbench_tellers", "pgbench_branches"];
         let sum = |t: &str| {
@@ -83,25 +84,30 @@ impl Empty {
         tables.map(|t| self.ask(database, &sum(t))).join(", ")
     }
 
-    /// Every primary key that is valid, with its table.
+    /// Returns every valid primary key of pgbench's tables, with its table.
     fn keys(&self, database: &str) -> String {
         self.ask(
             database,
-            "SELECT string_agg(i.indrelid::regclass || ' ' || pg_get_constraintdef(c.oid), ', ' ORDER BY i.indrelid::regclass::text) \
-             FROM pg_index i JOIN pg_constraint c ON c.conindid = i.indexrelid JOIN pg_class r ON r.oid = i.indrelid \
-             WHERE i.indisprimary AND i.indisvalid AND r.relname LIKE 'pgbench%' AND NOT r.relispartition",
+            "SELECT string_agg(i.indrelid::regclass || ' ' || pg_get_constraintdef(c.oid), ', ' \
+             ORDER BY i.indrelid::regclass::text) \
+             FROM pg_index i JOIN pg_constraint c ON c.conindid = i.indexrelid \
+             JOIN pg_class r ON r.oid = i.indrelid \
+             WHERE i.indisprimary AND i.indisvalid AND r.relname LIKE 'pgbench%' \
+             AND NOT r.relispartition",
         )
     }
 
-    /// Pages of accounts that hold rows and are not known to be visible to all. Connections that fill
-    /// a table side by side may leave pages at its end that hold none.
+    /// Returns the number of account pages that hold rows and are not marked all-visible. Pages
+    /// without rows do not count: connections that fill a table side by side may leave some at its
+    /// end.
     fn pages_to_vacuum(&self, database: &str) -> String {
         self.execute(database, "CREATE EXTENSION pg_visibility");
         self.ask(
             database,
             "SELECT count(*) FROM pg_class c, pg_visibility_map(c.oid) v \
-             WHERE c.relname LIKE 'pgbench_accounts%' AND c.relkind = 'r' AND NOT v.all_visible AND EXISTS \
-             (SELECT FROM pgbench_accounts a WHERE a.tableoid = c.oid AND (a.ctid::text::point)[0] = v.blkno)",
+             WHERE c.relname LIKE 'pgbench_accounts%' AND c.relkind = 'r' AND NOT v.all_visible \
+             AND EXISTS (SELECT FROM pgbench_accounts a WHERE a.tableoid = c.oid \
+             AND (a.ctid::text::point)[0] = v.blkno)",
         )
     }
 
@@ -112,7 +118,7 @@ impl Empty {
     }
 }
 
-/// Stops the load once so many rows are sent, and keeps the notes.
+/// Stops the load once a number of rows is sent, and keeps the notes.
 struct StopAt<'a> {
     rows: u64,
     stop: &'a AtomicBool,
@@ -151,7 +157,8 @@ fn the_rows_are_the_same_whatever_the_way_they_are_loaded() {
     let (rows, keys) = (server.checksum("plain"), server.keys("plain"));
     assert_eq!(
         keys,
-        "pgbench_accounts PRIMARY KEY (aid), pgbench_branches PRIMARY KEY (bid), pgbench_tellers PRIMARY KEY (tid)"
+        "pgbench_accounts PRIMARY KEY (aid), pgbench_branches PRIMARY KEY (bid), \
+         pgbench_tellers PRIMARY KEY (tid)"
     );
     let filler =
         "SELECT min(length(rtrim(filler))) || ' ' || count(DISTINCT filler) FROM pgbench_accounts";
@@ -170,11 +177,13 @@ fn the_rows_are_the_same_whatever_the_way_they_are_loaded() {
     quietly(&parts).unwrap();
     assert_eq!((server.checksum("parts"), server.keys("parts")), (rows.clone(), keys));
     assert_eq!(server.pages_to_vacuum("parts"), "0");
-    let bounds = "SELECT string_agg(pg_get_expr(relpartbound, oid) || ' ' || array_to_string(reloptions, ','), '; ' ORDER BY relname) \
+    let bounds = "SELECT string_agg(pg_get_expr(relpartbound, oid) || ' ' || \
+                  array_to_string(reloptions, ','), '; ' ORDER BY relname) \
                   FROM pg_class WHERE relispartition AND relkind = 'r'";
     assert_eq!(
         server.ask("parts", bounds),
-        "FOR VALUES FROM (MINVALUE) TO (66668) fillfactor=100; FOR VALUES FROM (66668) TO (133335) fillfactor=100; \
+        "FOR VALUES FROM (MINVALUE) TO (66668) fillfactor=100; \
+         FOR VALUES FROM (66668) TO (133335) fillfactor=100; \
          FOR VALUES FROM (133335) TO (MAXVALUE) fillfactor=100"
     );
     assert_eq!(
@@ -209,7 +218,8 @@ fn what_is_alike_in_every_row_is_there_however_it_was_filled_in() {
     let bytes = [&one, &chunks, &parts].map(|it| quietly(it).unwrap().bytes);
     assert!(bytes[0] < bytes[1], "chunks send it, one COPY has the server add it: {bytes:?}");
     let rows = server.checksum("one");
-    let blanks = "SELECT string_agg(DISTINCT abalance || ' ' || octet_length(filler), ', ') FROM pgbench_accounts";
+    let blanks = "SELECT string_agg(DISTINCT abalance || ' ' || octet_length(filler), ', ') \
+                  FROM pgbench_accounts";
     for database in ["one", "chunks", "parts"] {
         assert_eq!(server.checksum(database), rows, "{database}");
         assert_eq!(server.ask(database, blanks), "0 84", "{database}");
@@ -217,7 +227,8 @@ fn what_is_alike_in_every_row_is_there_however_it_was_filled_in() {
         assert_eq!(server.ask(database, defaults), "0", "no default stays in {database}");
     }
     // ANALYZE has looked at the whole and at each partition.
-    let looked = "SELECT string_agg(tablename || ' ' || n, ', ' ORDER BY tablename) FROM (SELECT tablename, count(*) n \
+    let looked = "SELECT string_agg(tablename || ' ' || n, ', ' ORDER BY tablename) \
+                  FROM (SELECT tablename, count(*) n \
                   FROM pg_stats WHERE tablename LIKE 'pgbench_accounts%' GROUP BY 1) s";
     assert_eq!(
         server.ask("parts", looked),
@@ -274,7 +285,8 @@ fn tables_of_others_stay_and_ours_go_only_when_asked() {
     let refused = words(&quietly(&one).unwrap_err());
     assert!(
         refused.starts_with(
-            "cannot make table `pgbench_tellers`: it is there already, not made by pgdyno, with 16 kB and the columns name text\nhelp: "
+            "cannot make table `pgbench_tellers`: it is there already, not made by pgdyno, \
+             with 16 kB and the columns name text\nhelp: "
         ),
         "{refused}"
     );
@@ -305,20 +317,25 @@ fn tables_of_others_stay_and_ours_go_only_when_asked() {
     server.assert_no_trace("one");
 }
 
-/// A workload with columns of many types.
+/// Makes a workload with columns of many types in `folder`.
 fn many_types(folder: &Path, uniform: &str) -> String {
-    let schema = "CREATE TABLE things (id bigint, kind smallint, name text, qq numeric, born date, at timestamptz, \
-                  seen timestamp(0), pad varchar(20), untold int DEFAULT 5, \
+    let schema = "CREATE TABLE things (id bigint, kind smallint, name text, qq numeric, born date, \
+                  at timestamptz, seen timestamp(0), pad varchar(20), untold int DEFAULT 5, \
                   note text DEFAULT 'mine', mark varchar(20));";
     let toml = format!(
-        "description = \"types\"\n[data]\nschema = \"schema.sql\"\nbytes_per_scale = 1000\n[[data.table]]\n\
-         name = \"things\"\nrows_per_scale = 500\nprimary_key = [\"id\"]\ntidy = \"analyze\"\ncolumns = [\n\
+        "description = \"types\"\n[data]\nschema = \"schema.sql\"\nbytes_per_scale = 1000\n\
+         [[data.table]]\nname = \"things\"\nrows_per_scale = 500\nprimary_key = [\"id\"]\n\
+         tidy = \"analyze\"\ncolumns = [\n\
          {{ name = \"id\", row_number = true }}, {{ name = \"kind\", uniform = {uniform} }},\n\
-         {{ name = \"name\", text = \"user {{row}}, hello\" }}, {{ name = \"qq\", constant = \"276732431\" }},\n\
+         {{ name = \"name\", text = \"user {{row}}, hello\" }}, \
+         {{ name = \"qq\", constant = \"276732431\" }},\n\
          {{ name = \"born\", constant = \"1970-01-01\" }},\n\
-         {{ name = \"at\", timestamp = {{ from = \"2013-04-11 15:13:55+00\", every = \"1m\" }} }},\n\
-         {{ name = \"seen\", constant = \"2013-04-11 15:13:55\" }}, {{ name = \"pad\", filler = 20 }},\n\
-         {{ name = \"note\", constant = \"ours\" }}, {{ name = \"mark\", constant = \"it's a \\\\ mark\" }} ]\n\
+         {{ name = \"at\", timestamp = {{ from = \"2013-04-11 15:13:55+00\", \
+         every = \"1m\" }} }},\n\
+         {{ name = \"seen\", constant = \"2013-04-11 15:13:55\" }}, \
+         {{ name = \"pad\", filler = 20 }},\n\
+         {{ name = \"note\", constant = \"ours\" }}, \
+         {{ name = \"mark\", constant = \"it's a \\\\ mark\" }} ]\n\
          [[script]]\nfile = \"s.sql\"\n"
     );
     for (name, text) in
@@ -335,12 +352,15 @@ fn every_generator_fills_the_types_it_can_and_says_which_it_cannot() {
     let folder = many_types(server.home.path(), "[3, 7]");
     let things = server.load_of(&folder, "types");
     quietly(&things).unwrap();
-    let row = "SELECT t::text FROM (SELECT id, name, qq, born, at AT TIME ZONE 'UTC', seen, length(pad), untold, note, mark FROM things) t WHERE id = 61";
+    let row = "SELECT t::text FROM (SELECT id, name, qq, born, at AT TIME ZONE 'UTC', seen, \
+               length(pad), untold, note, mark FROM things) t WHERE id = 61";
     assert_eq!(
         server.ask("types", row),
-        "(61,\"user 61, hello\",276732431,1970-01-01,\"2013-04-11 16:13:55\",\"2013-04-11 15:13:55\",20,5,ours,\"it's a \\\\ mark\")"
+        "(61,\"user 61, hello\",276732431,1970-01-01,\"2013-04-11 16:13:55\",\
+         \"2013-04-11 15:13:55\",20,5,ours,\"it's a \\\\ mark\")"
     );
-    let defaults = "SELECT string_agg(attname || ' ' || pg_get_expr(adbin, adrelid), ', ' ORDER BY adnum) \
+    let defaults = "SELECT string_agg(attname || ' ' || pg_get_expr(adbin, adrelid), ', ' \
+                    ORDER BY adnum) \
                     FROM pg_attrdef JOIN pg_attribute ON attrelid = adrelid AND attnum = adnum";
     assert_eq!(
         server.ask("types", defaults),
@@ -358,7 +378,10 @@ fn every_generator_fills_the_types_it_can_and_says_which_it_cannot() {
     many_types(server.home.path(), "[3, 70000]");
     let refused = words(&quietly(&server.load_of(&folder, "wide")).unwrap_err());
     assert!(
-        refused.starts_with("cannot fill column `kind` of `things`: it is to hold 3 to 70000, and its type holds -32768 to 32767"),
+        refused.starts_with(
+            "cannot fill column `kind` of `things`: it is to hold 3 to 70000, \
+             and its type holds -32768 to 32767"
+        ),
         "{refused}"
     );
 }

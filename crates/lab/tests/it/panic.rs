@@ -1,4 +1,4 @@
-//! A panic in the middle of a run takes down what was made, as an error would.
+//! Checks that a panic in the middle of a run takes everything down, as an error does.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::AtomicBool;

@@ -43,7 +43,7 @@ impl Bench {
         self.command(generators).args(args).output().unwrap()
     }
 
-    /// Starts two minutes of load with six clients; returned once they are at work.
+    /// Starts two minutes of load with six clients. Returns once they are at work.
     pub fn start(&mut self, generators: &str) -> Child {
         let child = self
             .command(generators)

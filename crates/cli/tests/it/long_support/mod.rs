@@ -1,4 +1,4 @@
-//! Those who watch a long run, and what they and the run cost.
+//! Watchers of a long run, and what they and the run cost.
 use std::collections::HashSet;
 use std::fs::File;
 use std::io::{BufRead as _, BufReader};
@@ -11,8 +11,8 @@ use serde_json::Value;
 use crate::serve_support::{Events, Served};
 use crate::support::{World, ask};
 
-/// A second of load as a watcher is told of it: place of its trial, whether it is of the measured
-/// window, and its end since the phase's beginning (microseconds).
+/// A second of load as a watcher receives it: place of its trial, whether it belongs to the
+/// measured window, and its end since the phase's beginning (microseconds).
 pub(crate) type Second = (u64, bool, u64);
 
 /// Records that a watcher printed, added up.

@@ -34,7 +34,7 @@ struct Account {
 }
 
 impl Hosts {
-    /// Starts `count` hosts; none, with a word about it, where that cannot be.
+    /// Starts `count` hosts. Returns none, and says so, if this machine cannot run them.
     pub fn start(test: &str, count: usize) -> Option<Self> {
         Self::start_at(test, count, |_| None)
     }

@@ -17,7 +17,7 @@ pub(crate) enum Mode {
     KnowsNoCatalog,
     /// Accepts and says nothing.
     Silent,
-    /// Says nothing to the request for TLS but that it takes it.
+    /// Accepts the request for TLS and says nothing more.
     StallsInTls,
     /// Says nothing after a demand for SCRAM.
     StallsInAuthentication,
@@ -46,7 +46,7 @@ pub(crate) enum Mode {
 /// The server. Its threads end with the test's process.
 pub(crate) struct FakeServer {
     pub(crate) port: u16,
-    /// A word for each connection that came to where its mode is played.
+    /// Receives a value for each connection that reached the point where its mode shows.
     arrived: Receiver<()>,
     /// Bytes that came in answer to a demand for the password.
     pub(crate) secrets: Arc<Mutex<Vec<u8>>>,

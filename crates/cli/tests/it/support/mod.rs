@@ -218,7 +218,7 @@ pub fn quick<'a>(world: &World, what: &'a str, sets: &[&'a str]) -> Vec<String> 
     at_full_speed(world, what, &[&["load.rate=100"], sets].concat())
 }
 
-/// As [`quick`], with a load as fast as the server answers.
+/// Returns arguments like [`quick`], with a load as fast as the server answers.
 pub fn at_full_speed<'a>(world: &World, what: &'a str, sets: &[&'a str]) -> Vec<String> {
     let mut args = vec!["run".to_owned(), what.to_owned()];
     let disk = format!("storage.disk.directory={}", world.disk().display());
@@ -240,7 +240,7 @@ pub fn at_full_speed<'a>(world: &World, what: &'a str, sets: &[&'a str]) -> Vec<
     args
 }
 
-/// Whether the path exists and is not empty.
+/// Returns whether the file exists and is not empty.
 pub fn is_filled(path: &Path) -> bool {
     std::fs::metadata(path).is_ok_and(|m| m.len() > 0)
 }

@@ -390,7 +390,7 @@ fn extended(random: &mut Random) -> bool {
 
 /// Judgement of a trial whose seconds are steady.
 struct Said {
-    /// A warm-up or a change was found.
+    /// Whether a warm-up or a change was found.
     is_unsteady: bool,
     /// The trial's interval holds the true mean, or there is none.
     is_covered: bool,

@@ -1,6 +1,6 @@
-//! DER, as far as a test needs it to make a certificate of version 1.
+//! Reads and writes as much DER as a test needs to make a certificate of version 1.
 
-/// A DER value of `tag`.
+/// Encodes `content` as a DER value of `tag`.
 pub fn der(tag: u8, content: &[u8]) -> Vec<u8> {
     let length = u16::try_from(content.len()).unwrap().to_be_bytes();
     let mut out = vec![tag];
@@ -13,7 +13,7 @@ pub fn der(tag: u8, content: &[u8]) -> Vec<u8> {
     out
 }
 
-/// The DER values that `bytes` are, one after the other, whole.
+/// Splits `bytes` into DER values, each with its header.
 pub fn values(mut bytes: &[u8]) -> Vec<&[u8]> {
     let mut found = Vec::new();
     while !bytes.is_empty() {
@@ -29,7 +29,7 @@ pub fn values(mut bytes: &[u8]) -> Vec<&[u8]> {
     found
 }
 
-/// What stands in the DER value `bytes`.
+/// Returns the content of the DER value `bytes`, without its header.
 pub fn inside(bytes: &[u8]) -> &[u8] {
     &bytes[match bytes[1] {
         0x81 => 3,
@@ -38,7 +38,7 @@ pub fn inside(bytes: &[u8]) -> &[u8] {
     }..]
 }
 
-/// `der` in PEM.
+/// Encodes the certificate `der` in PEM.
 pub fn pem_of(der: &[u8]) -> String {
     const LETTERS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
     let mut text = String::new();

@@ -1,4 +1,4 @@
-//! A server that speaks TLS and knows a role for every kind of proof, for tests of connections.
+//! Starts a server with TLS and a role for every kind of authentication, for tests of connections.
 #![allow(unreachable_pub, clippy::unwrap_used)]
 
 pub mod der;
@@ -21,7 +21,7 @@ use rcgen::{
 
 pub static GO_ON: AtomicBool = AtomicBool::new(false);
 
-/// Who signs.
+/// A certificate authority.
 pub struct Authority {
     issuer: Issuer<'static, KeyPair>,
     pub pem: String,
@@ -37,7 +37,7 @@ impl Authority {
         Self { issuer: Issuer::new(params, key), pem }
     }
 
-    /// A certificate for `names`, and its key.
+    /// Returns a certificate for `names` and its key, both in PEM.
     pub fn sign(&self, common_name: &str, names: &[&str]) -> (String, String) {
         let names: Vec<String> = names.iter().map(ToString::to_string).collect();
         let mut params = CertificateParams::new(names).unwrap();
@@ -49,8 +49,8 @@ impl Authority {
     }
 }
 
-/// A server on 127.0.0.1 whose certificate is made out to `localhost`, with roles for every kind of
-/// proof.
+/// A server on 127.0.0.1 whose certificate names `localhost`, with a role for every kind of
+/// authentication.
 pub struct Secured {
     pub cluster: Cluster,
     pub authority: Authority,
@@ -73,8 +73,9 @@ impl Secured {
         fs::write(this.cluster.data().join("pg_hba.conf"), hba).unwrap();
         this.set(&[("ssl", if ssl { "on" } else { "off" }), ("ssl_ca_file", "root.crt")]);
         this.sql(&format!(
-            "ALTER ROLE postgres PASSWORD '{PASSWORD}'; CREATE ROLE open LOGIN; CREATE ROLE certified LOGIN;
-             CREATE ROLE tlsonly LOGIN PASSWORD '{PASSWORD}'; CREATE ROLE plainonly LOGIN PASSWORD '{PASSWORD}';
+            "ALTER ROLE postgres PASSWORD '{PASSWORD}'; CREATE ROLE open LOGIN;
+             CREATE ROLE certified LOGIN; CREATE ROLE tlsonly LOGIN PASSWORD '{PASSWORD}';
+             CREATE ROLE plainonly LOGIN PASSWORD '{PASSWORD}';
              CREATE ROLE scram LOGIN PASSWORD '{PASSWORD}';
              SET password_encryption = 'md5'; CREATE ROLE md5user LOGIN PASSWORD '{PASSWORD}';"
         ));
@@ -93,7 +94,8 @@ impl Secured {
         self.cluster.control("postgres").unwrap().batch_execute(sql).unwrap();
     }
 
-    /// Gives the server a certificate and its key, and whom to trust in turn.
+    /// Gives the server a certificate, its key, and the root that client certificates must come
+    /// from.
     pub fn certify(&self, cert: &str, key: &str, root: &str) {
         let data = self.cluster.data();
         let owner = fs::metadata(&data).unwrap();
@@ -123,8 +125,8 @@ impl Secured {
         }
     }
 
-    /// As `user`, by the name `host`, which is 127.0.0.1 whatever this machine's resolver thinks of
-    /// it.
+    /// Returns the target of `user` at the name `host`, which leads to 127.0.0.1 without this
+    /// machine's resolver.
     pub fn target(&self, user: &str, host: &str, tls: Tls) -> Target {
         let address = Address::Tcp { host: host.into(), port: self.port() };
         Target {
@@ -151,7 +153,7 @@ pub fn control(target: &Target) -> Result<bool, ControlError> {
     Ok(client.query_one(asked, &[]).unwrap().get(0))
 }
 
-/// Whether the load's connection is encrypted; the control connection must be just so.
+/// Returns whether the load's connection is encrypted. Asserts that the control connection agrees.
 pub fn encrypted(target: &Target) -> bool {
     let seen = load(target).unwrap_or_else(|e| panic!("{:?}: {e}", target.tls));
     assert_eq!(
@@ -163,7 +165,7 @@ pub fn encrypted(target: &Target) -> bool {
     seen
 }
 
-/// Why there is no connection, in the load's words; there must be no control connection either.
+/// Returns why the load cannot connect. Asserts that there is no control connection either.
 pub fn refused(target: &Target) -> ConnectError {
     assert!(control(target).is_err(), "{target:?}");
     load(target).expect_err("must be refused")
