@@ -153,18 +153,6 @@ audit-corpus FOLDER SETS="working":
 audit-docs:
     AUDIT_DOCS=write cargo test -p pgdyno-audit --test it -- docs::
 
-# Which crate depends on which; fails where the plan does not allow it
-dependencies:
-    cargo xtask dependencies
-
-# Circles of files inside crates, with one use for each pair of files; fails if there are any
-circles *crates:
-    cargo xtask circles {{crates}}
-
-# Lines of code and tests, long files, long functions and circles of each crate
-counts *crates:
-    cargo xtask counts {{crates}}
-
 # The protocol parser against arbitrary bytes, for a minute (needs cargo-fuzz and a nightly toolchain)
 fuzz seconds="60":
     cd fuzz && cargo +nightly fuzz run frames -- -max_total_time={{seconds}}

@@ -1,38 +1,45 @@
-//! Dependencies between the workspace's crates, and the plan that they follow.
+//! Holds which crate depends on which.
+//!
+//! Cargo refuses circles between crates. [`PLAN`] says which of the other arrows are meant: a
+//! dependency that it lacks is as wrong as an entry that no crate uses any more.
 
 use std::collections::BTreeMap;
-use std::fmt;
-use std::path::Path;
+use std::process::Command;
 
-use crate::error::Error;
+use serde_json::Value;
 
-/// For each crate, the crates of the workspace that it may depend on: only ones above it here.
-///
-/// Tests of any crate may depend on `test-support`, and on what `test-support` depends on.
-pub(crate) const ALLOWED: &[(&str, &[&str])] = &[
+use crate::root;
+
+/// Each crate of the workspace with its dependencies there, which all stand above it. Tests are
+/// free to depend on more.
+const PLAN: &[(&str, &[&str])] = &[
     ("model", &[]),
     ("ioctl", &[]),
     ("stdio", &[]),
     ("wire", &["model"]),
     ("connect", &["wire", "model"]),
     ("engine", &["connect", "wire", "model"]),
-    ("generators", &["engine", "connect", "wire", "model"]),
+    ("generators", &["engine", "model"]),
     ("exec", &["ioctl", "model"]),
-    ("facts", &["exec", "ioctl", "model"]),
-    ("emulated-disk", &["facts", "exec", "ioctl", "model"]),
+    ("facts", &["exec", "model"]),
+    ("emulated-disk", &["exec", "model"]),
     ("storage", &["emulated-disk", "facts", "exec", "ioctl", "model"]),
-    ("postgres", &["storage", "facts", "exec", "connect", "wire", "model"]),
-    ("observe", &["postgres", "storage", "emulated-disk", "facts", "exec", "connect", "model"]),
-    ("stats", &["model"]),
+    ("postgres", &["storage", "exec", "connect", "model"]),
+    ("observe", &["postgres", "facts", "exec", "connect", "model"]),
+    ("stats", &[]),
     ("durability", &["model"]),
     ("audit", &["stats", "model"]),
-    ("results", &["audit", "durability", "stats", "model"]),
+    ("store", &["audit", "model"]),
+    ("analysis", &["store", "audit", "stats", "model"]),
+    ("report", &["analysis", "store", "audit", "stats", "model"]),
     ("dataset", &["postgres", "exec", "engine", "connect", "model"]),
     (
         "lab",
         &[
             "dataset",
-            "results",
+            "report",
+            "analysis",
+            "store",
             "durability",
             "stats",
             "observe",
@@ -44,12 +51,11 @@ pub(crate) const ALLOWED: &[(&str, &[&str])] = &[
             "generators",
             "engine",
             "connect",
-            "wire",
             "model",
         ],
     ),
-    ("pgbench", &["dataset", "generators", "engine", "connect", "exec", "model"]),
-    ("web", &["lab", "results", "model"]),
+    ("pgbench", &["dataset", "exec", "generators", "engine", "connect", "model"]),
+    ("web", &["lab", "report", "analysis", "store", "model"]),
     (
         "cli",
         &[
@@ -57,192 +63,83 @@ pub(crate) const ALLOWED: &[(&str, &[&str])] = &[
             "pgbench",
             "lab",
             "dataset",
-            "results",
+            "report",
+            "analysis",
+            "store",
             "audit",
-            "durability",
-            "stats",
-            "observe",
-            "postgres",
-            "storage",
-            "facts",
-            "exec",
             "generators",
-            "connect",
-            "model",
             "stdio",
-        ],
-    ),
-    (
-        "test-support",
-        &[
-            "results",
-            "audit",
-            "durability",
-            "stats",
-            "postgres",
-            "storage",
-            "emulated-disk",
-            "facts",
-            "exec",
-            "engine",
-            "connect",
-            "wire",
             "model",
         ],
     ),
+    ("test-support", &["analysis", "store", "postgres", "exec", "engine", "connect", "model"]),
 ];
 
-/// The crate for tests, which only tests may depend on.
-const TEST_SUPPORT: &str = "test-support";
+/// Crates that may hold `unsafe` code.
+const UNSAFE: [&str; 3] = ["engine", "ioctl", "stdio"];
 
-/// The crates of the workspace that each crate depends on.
-pub(crate) type Graph = BTreeMap<String, Vec<Dependency>>;
-
-/// A dependency of one crate on another.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct Dependency {
-    pub(crate) name: String,
-    pub(crate) is_for_tests: bool,
+/// Returns the packages of the workspace as Cargo describes them, without `xtask`.
+fn packages() -> Vec<Value> {
+    let cargo = std::env::var("CARGO").unwrap();
+    let arguments = ["metadata", "--offline", "--no-deps", "--format-version", "1"];
+    let output = Command::new(cargo).args(arguments).current_dir(root()).output().unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let mut metadata: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let Value::Array(mut packages) = metadata["packages"].take() else { panic!("no packages") };
+    packages.retain(|package| package["name"] != "xtask");
+    packages
 }
 
-impl fmt::Display for Dependency {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.name)?;
-        if self.is_for_tests { f.write_str(" (tests)") } else { Ok(()) }
-    }
+/// Returns the name of a package or a dependency without its prefix; none for another's crate.
+fn short_name(value: &Value) -> Option<&str> {
+    value["name"].as_str()?.strip_prefix("pgdyno-")
 }
 
-/// A dependency that the plan does not allow, or a crate that the plan lacks.
-#[derive(Debug, thiserror::Error, PartialEq, Eq)]
-pub(crate) enum Violation {
-    #[error("{0} is not in the plan: add it to ALLOWED in xtask/src/dependencies.rs")]
-    UnknownCrate(String),
-    #[error("{from} depends on {to}, but may only depend on: {}", allowed.join(", "))]
-    NotAllowed { from: String, to: Dependency, allowed: &'static [&'static str] },
+/// Returns the dependencies of `package` on crates of the workspace that its product needs.
+fn dependencies(package: &Value) -> Vec<&str> {
+    let all = package["dependencies"].as_array().unwrap().iter();
+    let mut names: Vec<&str> =
+        all.filter(|dependency| dependency["kind"] != "dev").filter_map(short_name).collect();
+    names.sort_unstable();
+    names.dedup();
+    names
 }
 
-/// Reads the manifests of the crates below `root`.
-///
-/// # Errors
-/// A manifest cannot be read or parsed.
-pub(crate) fn graph(root: &Path) -> Result<Graph, Error> {
-    let path = root.join("crates");
-    let failed = |source| Error::Read { path: path.clone(), source };
-    let mut graph = Graph::new();
-    for entry in std::fs::read_dir(&path).map_err(failed)? {
-        let entry = entry.map_err(failed)?;
-        let path = entry.path().join("Cargo.toml");
-        let text = std::fs::read_to_string(&path)
-            .map_err(|source| Error::Read { path: path.clone(), source })?;
-        let manifest: toml::Table =
-            text.parse().map_err(|source| Error::Manifest { path, source })?;
-        let mut found = Vec::new();
-        for kind in ["dependencies", "build-dependencies", "dev-dependencies"] {
-            let table = manifest.get(kind).and_then(toml::Value::as_table);
-            for name in table.into_iter().flat_map(toml::Table::keys) {
-                let Some(name) = name.strip_prefix("pgdyno-") else { continue };
-                let is_for_tests = kind == "dev-dependencies";
-                found.push(Dependency { name: name.to_owned(), is_for_tests });
-            }
-        }
-        found.sort();
-        found.dedup_by(|later, earlier| later.name == earlier.name);
-        graph.insert(entry.file_name().to_string_lossy().into_owned(), found);
-    }
-    Ok(graph)
+#[test]
+fn crates_depend_on_each_other_as_planned() {
+    let packages = packages();
+    let found: BTreeMap<&str, Vec<&str>> =
+        packages.iter().map(|p| (short_name(p).unwrap(), dependencies(p))).collect();
+    let sorted = |names: &&[&'static str]| {
+        let mut names = names.to_vec();
+        names.sort_unstable();
+        names
+    };
+    let planned: BTreeMap<&str, Vec<&str>> =
+        PLAN.iter().map(|(name, names)| (*name, sorted(names))).collect();
+    assert_eq!(found, planned, "found on the left, planned in PLAN on the right");
 }
 
-/// Returns the dependencies of `graph` that the plan does not allow.
-pub(crate) fn violations(graph: &Graph) -> Vec<Violation> {
-    let allowed_for =
-        |name: &str| ALLOWED.iter().find(|(known, _)| *known == name).map(|(_, allowed)| *allowed);
-    let for_tests = allowed_for(TEST_SUPPORT).unwrap_or_default();
-    let mut found = Vec::new();
-    for (from, dependencies) in graph {
-        let Some(allowed) = allowed_for(from) else {
-            found.push(Violation::UnknownCrate(from.clone()));
-            continue;
-        };
-        for to in dependencies {
-            let name = to.name.as_str();
-            let in_tests = to.is_for_tests && (name == TEST_SUPPORT || for_tests.contains(&name));
-            if !allowed.contains(&name) && !in_tests {
-                found.push(Violation::NotAllowed { from: from.clone(), to: to.clone(), allowed });
-            }
+#[test]
+fn each_crate_of_the_plan_depends_on_crates_above_it_only() {
+    for (at, (name, dependencies)) in PLAN.iter().enumerate() {
+        for below in *dependencies {
+            let is_above = PLAN[..at].iter().any(|(known, _)| known == below);
+            assert!(is_above, "{name} depends on {below}, which does not stand above it");
         }
     }
-    found
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::root;
-
-    fn dependency(name: &str, is_for_tests: bool) -> Dependency {
-        Dependency { name: name.to_owned(), is_for_tests }
-    }
-
-    #[test]
-    fn dependencies_point_one_way() {
-        let graph = graph(&root()).unwrap();
-        assert_eq!(graph.len(), ALLOWED.len(), "a crate came or went");
-        assert_eq!(violations(&graph), []);
-    }
-
-    #[test]
-    fn a_dependency_that_points_up_is_found() {
-        let graph = Graph::from([
-            ("model".to_owned(), vec![dependency("lab", false)]),
-            ("new".to_owned(), Vec::new()),
-        ]);
-        let found = violations(&graph);
-        assert!(
-            matches!(
-                found.as_slice(),
-                [
-                    Violation::NotAllowed { from, to, .. },
-                    Violation::UnknownCrate(new),
-                ] if from == "model" && to.name == "lab" && new == "new"
-            ),
-            "{found:?}"
-        );
-    }
-
-    #[test]
-    fn only_tests_depend_on_the_crate_for_tests() {
-        let graph = |is_for_tests| {
-            Graph::from([("wire".to_owned(), vec![dependency(TEST_SUPPORT, is_for_tests)])])
-        };
-        assert_eq!(violations(&graph(true)), []);
-        assert_eq!(violations(&graph(false)).len(), 1);
-        assert!(ALLOWED.iter().all(|(_, allowed)| !allowed.contains(&TEST_SUPPORT)));
-    }
-
-    #[test]
-    fn each_crate_of_the_plan_depends_on_crates_above_it_only() {
-        for (at, (name, allowed)) in ALLOWED.iter().enumerate() {
-            for below in *allowed {
-                let is_above = ALLOWED[..at].iter().any(|(known, _)| known == below);
-                assert!(is_above, "{name} may depend on {below}, which does not stand above it");
-            }
-        }
-    }
-
-    #[test]
-    fn unsafe_code_is_forbidden_outside_engine_ioctl_and_stdio() {
-        let workspace: toml::Table =
-            std::fs::read_to_string(root().join("Cargo.toml")).unwrap().parse().unwrap();
-        assert_eq!(workspace["workspace"]["lints"]["rust"]["unsafe_code"].as_str(), Some("forbid"));
-        let may_not = |name: &&String| !["engine", "ioctl", "stdio"].contains(&name.as_str());
-        for name in graph(&root()).unwrap().keys().filter(may_not) {
-            let manifest = root().join("crates").join(name).join("Cargo.toml");
-            let table: toml::Table = std::fs::read_to_string(manifest).unwrap().parse().unwrap();
-            assert_eq!(
-                table["lints"]["workspace"].as_bool(),
-                Some(true),
-                "{name} does not take the workspace's lints"
-            );
-        }
+#[test]
+fn unsafe_code_is_forbidden_outside_engine_ioctl_and_stdio() {
+    let table =
+        |path: &str| -> toml::Table { std::fs::read_to_string(path).unwrap().parse().unwrap() };
+    let workspace = table(root().join("Cargo.toml").to_str().unwrap());
+    assert_eq!(workspace["workspace"]["lints"]["rust"]["unsafe_code"].as_str(), Some("forbid"));
+    for package in packages() {
+        let manifest = table(package["manifest_path"].as_str().unwrap());
+        let takes_lints = manifest["lints"].get("workspace").and_then(toml::Value::as_bool);
+        let name = short_name(&package).unwrap();
+        assert!(takes_lints == Some(true) || UNSAFE.contains(&name), "{name} has its own lints");
     }
 }
