@@ -3,6 +3,16 @@
 //! [`analyse`] is the entry point for one run, [`comparison::runs::compare`] for two,
 //! [`host_noise::noise`] for a host, and [`stopping::wanted`] tells a run in progress which
 //! treatments to measure next. Nothing here makes a sentence: `pgdyno-report` does.
+//!
+//! ```no_run
+//! use pgdyno_analysis::{analyse, badge};
+//! use pgdyno_store::Store;
+//!
+//! let store = Store::open_existing("results.sqlite3")?;
+//! let view = analyse(&store, &store.resolve("latest")?)?;
+//! println!("{:?}: best treatment {:?}", badge::badge(&view), view.best);
+//! # Ok::<(), pgdyno_store::StoreError>(())
+//! ```
 
 pub mod badge;
 mod burst_credit;

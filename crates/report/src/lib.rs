@@ -4,6 +4,17 @@
 //! two. `prose` has the sentences that all reports share. Each view has a function here: [`terminal()`] for a run, [`compare()`] for two, [`crash()`] for
 //! crash tests, [`probe()`] for probes. [`json`](mod@json) prints any of them, and [`Page`] makes an
 //! HTML file of any: one file that needs no network.
+//!
+//! ```no_run
+//! use pgdyno_report::{Detail, Page, RunReport};
+//! use pgdyno_store::Store;
+//!
+//! let store = Store::open_existing("results.sqlite3")?;
+//! let report = RunReport::read(&store, &store.resolve("latest")?)?;
+//! println!("{}", pgdyno_report::terminal(&report, 100, Detail::Full));
+//! Page::run(&report)?.write("report.html")?;
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
 
 pub mod audit;
 mod compare;

@@ -14,6 +14,18 @@
 //! Every row is sealed with a checksum when it is written (`seal`) and checked when its figures are
 //! read. A file may come from elsewhere: SQLite is told to trust nothing in it, its schema must be
 //! pgdyno's own (`schema`), and where another account may change it, it is opened for reading only.
+//!
+//! [`notes`] keeps beside a store what users write on results, and [`SideFile`] whatever else is not
+//! measured.
+//!
+//! ```no_run
+//! use pgdyno_store::Store;
+//!
+//! let store = Store::open_existing("results.sqlite3")?;
+//! let run = store.resolve("latest")?;
+//! println!("{run}: {:?}, {} trials", store.state(&run)?, store.trial_ids(&run)?.len());
+//! # Ok::<(), pgdyno_store::StoreError>(())
+//! ```
 
 mod amend;
 mod archive;
