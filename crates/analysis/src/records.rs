@@ -1,7 +1,7 @@
 //! Records of a run: all that the store holds of it, before anything is judged.
 //!
-//! [`RunData::read`] reads trials one at a time and keeps the samples of each treatment. Comparisons
-//! of runs, and the noise of a host, need no more than this.
+//! [`RunData::read`] reads trials one at a time and keeps the samples of each treatment.
+//! Comparisons of runs, and the noise of a host, need no more than this.
 
 use std::collections::BTreeSet;
 

@@ -1,8 +1,8 @@
 //! Analyses a run: from the records of the store to a [`RunView`].
 //!
-//! [`RunData::read`] reads the records once, trial by trial. [`analyse`] then judges: promises first,
-//! since a treatment that broke its promise is not ranked, then comparisons, then what is derived
-//! from them.
+//! [`RunData::read`] reads the records once, trial by trial. [`analyse`] then judges: promises
+//! first, since a treatment that broke its promise is not ranked, then comparisons, then what is
+//! derived from them.
 
 use pgdyno_model::{NoisePrior, Plan};
 use pgdyno_stats::{self as stats, Variance};

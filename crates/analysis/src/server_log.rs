@@ -89,9 +89,13 @@ mod tests {
     use super::*;
 
     const LOG: &str = "2026-11-21 16:00:01.250 UTC [7] LOG:  checkpoint starting: wal\n\
-        2026-11-21 16:00:05.000 UTC [7] LOG:  checkpoint complete: wrote 103 buffers (0.6%); 0 WAL file(s) added, 0 removed, 1 recycled; write=3.500 s, sync=0.003 s, total=3.700 s; sync files=24, longest=0.002 s, average=0.001 s; distance=541 kB, estimate=600 kB\n\
-        2026-11-21 16:00:06.000 UTC [9] LOG:  automatic vacuum of table \"pgdyno.public.pgbench_history\": index scans: 0\n\
-        \tpages: 0 removed, 12 remain\n\ttuples: 7 removed, 100 remain\n\tsystem usage: CPU: user: 0.01 s, system: 0.00 s, elapsed: 0.25 s\n\
+        2026-11-21 16:00:05.000 UTC [7] LOG:  checkpoint complete: wrote 103 buffers (0.6%); \
+        0 WAL file(s) added, 0 removed, 1 recycled; write=3.500 s, sync=0.003 s, total=3.700 s; \
+        sync files=24, longest=0.002 s, average=0.001 s; distance=541 kB, estimate=600 kB\n\
+        2026-11-21 16:00:06.000 UTC [9] LOG:  automatic vacuum of table \
+        \"pgdyno.public.pgbench_history\": index scans: 0\n\
+        \tpages: 0 removed, 12 remain\n\ttuples: 7 removed, 100 remain\n\
+        \tsystem usage: CPU: user: 0.01 s, system: 0.00 s, elapsed: 0.25 s\n\
         2026-11-21 16:00:06.500 UTC [10] LOG:  database system is ready\n\tdistance=9 kB\n";
 
     #[test]
@@ -123,7 +127,8 @@ mod tests {
 
     #[test]
     fn a_time_in_another_zone_or_form_is_none() {
-        let log = "2026-11-21 17:00:01.250 CET [7] LOG:  checkpoint starting: time\nLOG:  checkpoint starting: time\n";
+        let log = "2026-11-21 17:00:01.250 CET [7] LOG:  checkpoint starting: time\n\
+                   LOG:  checkpoint starting: time\n";
         let found = events(log, Some(Epoch(1)));
         assert_eq!(found.iter().map(|e| e.t_s).collect::<Vec<_>>(), [None, None]);
         assert_eq!(

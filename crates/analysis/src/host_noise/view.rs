@@ -1,4 +1,4 @@
-//! What `pgdyno noise --json` prints. Keys are only ever added.
+//! Noise of tps by host, as `pgdyno noise --json` prints it. Keys are only ever added.
 
 use pgdyno_model::json::Document;
 use pgdyno_model::units::Epoch;
@@ -26,14 +26,14 @@ impl Document for NoiseView {
 pub struct HostNoiseView {
     /// Name of the machine; none where its runs do not name it.
     pub name: Option<String>,
-    /// What its facts differ in from those of the host of the newest run.
+    /// Kinds of facts that differ from those of the newest run's host.
     pub differs: Vec<&'static str>,
-    /// Its runs (count).
+    /// Runs that were read (count).
     pub runs: usize,
-    /// Begin of the first.
+    /// Begin of the first run.
     #[serde(serialize_with = "pgdyno_model::format::as_text")]
     pub since: Epoch,
-    /// Begin of the last.
+    /// Begin of the last run.
     #[serde(serialize_with = "pgdyno_model::format::as_text")]
     pub until: Epoch,
     /// How far a trial's tps would differ by what happens from second to second; `known_by` counts
@@ -43,17 +43,18 @@ pub struct HostNoiseView {
     pub trials: Option<SpreadView>,
     /// How far equal runs differ, beyond what their trials do.
     pub between_runs: Option<SpreadView>,
-    /// Why nothing is said of the runs of another experiment.
+    /// Reason why it is not known how far runs of another experiment differ.
     pub unknown: Option<NoHostNoise>,
     /// How far equal runs of one day differ; trials included.
     pub runs_of_a_day: Option<SpreadView>,
     /// How far days differ, beyond what their runs do.
     pub days: Option<SpreadView>,
-    /// Its experiments, newest first.
+    /// Experiments that were run on the host, newest first.
     pub experiments: Vec<ExperimentNoise>,
-    /// What a run of four treatments finds in 80% of cases, for some numbers of repeats.
+    /// Smallest difference that a run of four treatments finds, for some numbers of repeats.
     pub finds: Vec<Finds>,
-    /// What a comparison of two runs of another experiment finds in 80% of cases (a share).
+    /// Smallest difference that a comparison of two runs of another experiment finds in 80% of
+    /// cases (a share).
     pub two_runs_find: Option<f64>,
 }
 
@@ -81,7 +82,7 @@ pub struct ExperimentNoise {
     pub between_runs: Option<SpreadView>,
 }
 
-/// What a run with so many repeats finds.
+/// Smallest difference that a run finds, by its repeats.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Finds {
     /// Repeats (count).

@@ -6,11 +6,11 @@ use serde::Serialize;
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct GeneratorView {
-    /// Its name: a host, or `local-1`.
+    /// Name: a host, or `local-1`.
     pub name: String,
-    /// Its clients in the last trial (count).
+    /// Clients in the last trial (count).
     pub clients: u32,
-    /// Its event loops in the last trial (count).
+    /// Event loops in the last trial (count).
     pub threads: u32,
     /// Trials in which it offered load (count).
     pub trials: usize,
