@@ -36,7 +36,10 @@ pub enum SideFileError {
     #[error("cannot {doing} in {}", path.display())]
     Sqlite { doing: &'static str, path: PathBuf, source: rusqlite::Error },
     /// A newer pgdyno wrote the file, or another program.
-    #[error("cannot use {}: it has schema {found}, and schema {known} is known here", path.display())]
+    #[error(
+        "cannot use {}: it has schema {found}, and schema {known} is known here",
+        path.display()
+    )]
     OtherSchema {
         path: PathBuf,
         found: i64,
