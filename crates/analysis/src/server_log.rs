@@ -6,8 +6,7 @@ use pgdyno_model::units::Epoch;
 
 use super::view::LogEvent;
 
-/// How the messages begin that are of interest; English, which is what a managed server logs in
-/// unless it is told otherwise.
+/// Beginnings of the messages of interest. They are English, as a managed server logs by default.
 const CHECKPOINTS: &[&str] = &[
     "checkpoint starting: ",
     "checkpoint complete: ",
@@ -76,8 +75,8 @@ fn add_numbers(numbers: &mut BTreeMap<String, f64>, text: &str) {
     }
 }
 
-/// When a line was written, from its beginning as `log_line_prefix = '%m …'` has it in UTC, which
-/// is what a managed server is set to; none for another one.
+/// Reads when a line was written from its beginning, as `log_line_prefix = '%m …'` writes it in
+/// UTC, which a managed server is set to; none for another form or zone.
 fn written_at(prefix: &str) -> Option<Epoch> {
     let mut words = prefix.split(' ');
     let (date, time, zone) = (words.next()?, words.next()?, words.next()?);

@@ -36,18 +36,18 @@ pub struct HostNoiseView {
     /// Begin of the last run.
     #[serde(serialize_with = "pgdyno_model::format::as_text")]
     pub until: Epoch,
-    /// How far a trial's tps would differ by what happens from second to second; `known_by` counts
+    /// Noise of a trial's mean tps from the differences between its seconds; `known_by` counts
     /// trials.
     pub seconds: Option<SpreadView>,
-    /// How far trials of one treatment in one run differ.
+    /// Noise between trials of one treatment in one run.
     pub trials: Option<SpreadView>,
-    /// How far equal runs differ, beyond what their trials do.
+    /// Noise between equal runs, without that of their trials.
     pub between_runs: Option<SpreadView>,
     /// Reason why it is not known how far runs of another experiment differ.
     pub unknown: Option<NoHostNoise>,
-    /// How far equal runs of one day differ; trials included.
+    /// Noise between equal runs of one day, with that of their trials.
     pub runs_of_a_day: Option<SpreadView>,
-    /// How far days differ, beyond what their runs do.
+    /// Noise between days, without that of their runs.
     pub days: Option<SpreadView>,
     /// Experiments that were run on the host, newest first.
     pub experiments: Vec<ExperimentNoise>,
@@ -76,9 +76,9 @@ pub struct ExperimentNoise {
     pub runs: usize,
     /// Treatments (count).
     pub treatments: usize,
-    /// As [`HostNoiseView::trials`].
+    /// Noise between trials, as [`HostNoiseView::trials`].
     pub trials: Option<SpreadView>,
-    /// As [`HostNoiseView::between_runs`].
+    /// Noise between runs, as [`HostNoiseView::between_runs`].
     pub between_runs: Option<SpreadView>,
 }
 

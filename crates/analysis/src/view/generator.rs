@@ -30,7 +30,7 @@ pub struct GeneratorView {
     pub cpus: Option<f64>,
     /// CPU of its busiest event loop, in the trial where that was highest (cores).
     pub busiest_thread: f64,
-    /// From the agreed instant to its start, in the trial where it may have been farthest from it
+    /// Delay of its start after the agreed instant, in the trial where it may have been largest
     /// (microseconds; negative if it was early).
     pub start_skew_us: f64,
     /// Uncertainty of its clock at that start (microseconds, in both directions).

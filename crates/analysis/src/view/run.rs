@@ -29,7 +29,7 @@ pub struct RunView {
     pub run: RunHead,
     /// Whether `pgdyno pgbench --store` stored it: nothing but the load was controlled.
     pub ad_hoc: bool,
-    /// When detail was removed from it, oldest first, and how much.
+    /// Removals of detail from its records, oldest first: when, and how much.
     pub thinned: Vec<Thinning>,
     /// The index of the treatment with the highest geometric mean of tps; none where none can be
     /// formed.
@@ -66,7 +66,8 @@ pub struct RunView {
     pub courses: Vec<CourseView>,
     /// Interactions of each two factors; empty before a run is complete.
     pub interactions: Vec<InteractionView>,
-    /// Noise that earlier runs on the host told, and whether it counts; none if they told nothing.
+    /// Noise that earlier runs on the host predicted, and whether it counts; none if they told
+    /// nothing.
     pub noise_prior: Option<NoisePriorView>,
     /// Noise floor of the last session's host; none where it is not known.
     pub noise_floor: Option<NoiseFloor>,
@@ -99,7 +100,7 @@ pub struct RunView {
     pub overrides: Vec<String>,
 }
 
-/// Noise between trials, as earlier runs on the host told it.
+/// Noise between a run's trials, as earlier runs on the host predict it.
 #[derive(Clone, Debug, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct NoisePriorView {
@@ -109,11 +110,11 @@ pub struct NoisePriorView {
     pub spread: f64,
     /// Degrees of freedom that it counts for.
     pub freedom: f64,
-    /// Earlier runs that told it (count).
+    /// Earlier runs that it was computed from (count).
     pub runs: usize,
     /// The run's own spread (a share).
     pub own_spread: f64,
-    /// Degrees of freedom that it is known by.
+    /// Degrees of freedom of the run's own spread.
     pub own_freedom: f64,
 }
 
@@ -231,7 +232,7 @@ pub struct ServerView {
     pub version: String,
     /// `server_version_num`.
     pub version_num: u32,
-    /// Where its programs came from.
+    /// Origin of its programs.
     pub build: BuildSource,
     /// The trials' ordinals.
     pub trials: Vec<u32>,
@@ -247,7 +248,7 @@ pub struct SettingView {
     pub name: String,
     /// Unit in `pg_settings`.
     pub unit: Option<String>,
-    /// Where the value came from.
+    /// Origin of the value, as in `pg_settings`.
     pub source: String,
     /// Value, if all trials had the same.
     pub value: Option<String>,
@@ -297,7 +298,7 @@ pub struct CurvePoint {
     pub latency_us_p95: Option<f64>,
     /// 99th percentile of latency.
     pub latency_us_p99: Option<f64>,
-    /// Why it did not keep the objective; none if it did.
+    /// Reason why the step did not keep the objective; none if it did.
     pub broken: Option<String>,
 }
 
@@ -333,7 +334,7 @@ pub struct StageProbeView {
     pub attempts_before: usize,
     /// Whether the storage's free blocks were discarded right before.
     pub after_trim: bool,
-    /// Whether all of it was measured.
+    /// Whether the whole probe was measured.
     pub complete: bool,
     /// Of an fsync probe: writes of one block with fdatasync by one writer (1/s).
     pub flushes_per_second: Option<f64>,

@@ -44,9 +44,9 @@ pub enum Others {
     NotAsked,
     /// They are used for the verdicts.
     Used(HostNoise),
-    /// They tell nothing, for this reason.
+    /// They tell nothing; the reason.
     Unknown(NoHostNoise),
-    /// They are too few yet.
+    /// Too few of them were run so far.
     TooFew,
     /// They differ by less than the pair's own earlier runs, which are too few.
     Quieter,
