@@ -1,4 +1,4 @@
-//! How far a run answers its question.
+//! Judges how far a run answers its question.
 
 use pgdyno_model::AnswerKind;
 use pgdyno_model::record::RunState;
@@ -77,7 +77,7 @@ fn is_decided(view: &RunView) -> bool {
     }
 }
 
-/// Whether a difference or an equivalence was shown.
+/// Returns whether a difference or an equivalence was shown.
 pub fn is_settled(ratio: &RatioView) -> bool {
     ratio.significant == Some(true) || ratio.equivalent == Some(true)
 }

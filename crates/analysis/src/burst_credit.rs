@@ -1,5 +1,7 @@
-//! Whether a device began to give less while as much was asked of it: what a used-up burst
-//! allowance or a throttle looks like from outside. Telemetry cannot tell whose decision it was.
+//! Detects a device that slows down under an unchanged load.
+//!
+//! A used-up burst credit and a throttle look alike from outside: fewer operations, each slower,
+//! with as many requests in flight as before. Telemetry cannot tell who limits the device.
 
 use pgdyno_model::telemetry::Table;
 
@@ -7,17 +9,19 @@ use super::devices::own_device;
 use super::rates::{column, differences, even, intervals};
 use super::view::Cause;
 
-/// The lower level must last so long to count as a lasting one (seconds): checkpoints and
-/// write-back come and go.
+/// Minimum duration of the slower level (seconds). Slowdowns by checkpoints and write-back are
+/// shorter.
 const LASTING_S: f64 = 20.0;
-/// By how many times operations must be fewer, and each take longer.
+/// Factor by which operations must become fewer, and each of them slower.
 const TIMES: f64 = 1.5;
-/// What counts as asked as much: this share of the requests that were under way before.
+/// Minimum ratio of the requests in flight after the change to those before. With fewer, the server
+/// asked for less.
 const AS_MUCH: f64 = 0.8;
-/// The device must be at its limit: a request under way in this share of the time.
+/// Minimum share of time with a request in flight after the change. Below it the device is not at
+/// its limit.
 const BUSY: f64 = 0.9;
 
-/// A device over intervals.
+/// Counters of one block device, by interval of its telemetry.
 pub(super) struct Device {
     name: String,
     intervals: Vec<Interval>,
@@ -28,14 +32,14 @@ struct Interval {
     begin: f64,
     end: f64,
     operations: f64,
-    /// Time that these took, together (milliseconds).
+    /// Sum of the operations' latencies (milliseconds).
     ticks: f64,
-    /// Time with a request under way (milliseconds).
+    /// Time with a request in flight (milliseconds).
     busy: f64,
 }
 
 impl Device {
-    /// The storage's own device; none where it was not watched whole.
+    /// Reads the storage's own device from `tables`; none if a counter was not watched.
     pub(super) fn watched(tables: &[Table], devices: &[&str]) -> Option<Self> {
         let table = even(tables.iter().find(|t| t.probe == "diskstats")?);
         let name = own_device(&table, devices)?.to_owned();
@@ -59,8 +63,10 @@ impl Device {
         Some(Self { name, intervals })
     }
 
-    /// What became less at `at`, between the changes at `from` and `to` (seconds from the window's
-    /// opening); none if nothing did.
+    /// Returns the slowdown at `at`; none if the device did not slow down.
+    ///
+    /// The level before it counts from `from`, the level after it up to `to` (seconds from the
+    /// window's opening).
     pub(super) fn gave_less(&self, from: f64, at: f64, to: f64) -> Option<Cause> {
         let (before, after) = (self.level(from, at)?, self.level(at, to)?);
         let lasts = to - at >= LASTING_S;
@@ -75,7 +81,7 @@ impl Device {
         })
     }
 
-    /// The means over whole intervals from `from` to `to`; none without an operation.
+    /// Averages the whole intervals from `from` to `to`; none without an operation.
     fn level(&self, from: f64, to: f64) -> Option<Level> {
         // The interval in which the change lies belongs to neither side.
         let within =
@@ -95,9 +101,9 @@ struct Level {
     /// Reads and writes (1/s).
     operations: f64,
     latency_ms: f64,
-    /// Requests under way on average.
+    /// Mean number of requests in flight.
     queue: f64,
-    /// Share of the time with one under way.
+    /// Share of time with a request in flight.
     busy: f64,
 }
 

@@ -1,5 +1,5 @@
-//! What factors do over all their levels: courses over ordered ones, an effect averaged over the
-//! others, interactions of two.
+//! Analyses factors over all their levels: courses over ordered factors, an effect averaged over
+//! the other factors, interactions of two.
 
 use std::cmp::Ordering;
 
@@ -15,7 +15,7 @@ use crate::comparison::family::{ALPHA, is_provisional};
 use crate::comparison::pairing::{design, interim_analyses};
 use crate::gate::Measure;
 
-/// What a run says of whole factors.
+/// Findings of a run about whole factors.
 #[derive(Default)]
 pub(super) struct Factors {
     pub(super) effect: Option<EffectView>,
@@ -24,8 +24,8 @@ pub(super) struct Factors {
 }
 
 impl Factors {
-    /// Judges the factors of a run in `state`. Nothing is said of one that may still change, nor of one
-    /// with a rate, which sets tps.
+    /// Judges the factors of a run in `state`. Finds nothing for a run that may still change, or
+    /// whose tps a rate sets.
     pub(super) fn of_run(plan: &Plan, state: RunState, sums: &[TreatmentSamples]) -> Self {
         if is_provisional(plan, state) || plan.has_rate() {
             return Self::default();
@@ -59,7 +59,7 @@ fn courses(plan: &Plan, sums: &[TreatmentSamples], run: &RunTrials) -> Vec<Cours
 /// Measured treatments that differ in one ordered factor only, by ascending level.
 struct Sweep {
     factor: String,
-    /// What they share, in one line.
+    /// Levels of the other factors in one line; all treatments share them.
     given: String,
     treatments: Vec<usize>,
 }
@@ -121,7 +121,7 @@ enum Place {
 }
 
 impl Place {
-    /// Returns none for a level that is no quantity.
+    /// Reads the place of a level; none if it is no quantity.
     #[allow(clippy::cast_precision_loss)]
     fn from_level(level: &LevelValue) -> Option<Self> {
         match level {
@@ -136,8 +136,8 @@ impl Place {
     }
 }
 
-/// Returns the effect that the question asks for, averaged over all combinations that were measured;
-/// none of fewer than two.
+/// Returns the effect that the question asks for, averaged over all measured combinations; none for
+/// fewer than two.
 fn average_effect(plan: &Plan, sums: &[TreatmentSamples], run: &RunTrials) -> Option<EffectView> {
     let (factor, level, against) = asked_levels(plan)?;
     let is_measured = |t: usize| !sums[t].tps.is_empty();
@@ -183,8 +183,8 @@ fn interactions(plan: &Plan, sums: &[TreatmentSamples], run: &RunTrials) -> Vec<
     tables.into_iter().zip(found).filter_map(view).collect()
 }
 
-/// Returns all pairs of factors: the one whose effect is looked at, and the one on which it may
-/// depend: clients and scale come last.
+/// Returns all pairs of factors, as (factor whose effect is judged, factor on which it may depend).
+/// Clients and scale come last.
 fn pairs_of_factors(plan: &Plan) -> Vec<(&str, &str)> {
     let is_load = |factor: &str| factor == "clients" || factor == "scale";
     let mut factors: Vec<&str> = plan.factors.iter().map(String::as_str).collect();
@@ -203,8 +203,8 @@ struct Table<'a> {
 }
 
 impl<'a> Table<'a> {
-    /// Collects the treatments whose other levels were measured in every cell; none if there are none,
-    /// or if a factor has one level only.
+    /// Collects the treatments whose other levels were measured in every cell; none without any, or
+    /// if a factor has one level only.
     fn new(
         plan: &'a Plan,
         sums: &[TreatmentSamples],

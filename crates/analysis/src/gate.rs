@@ -1,5 +1,4 @@
-//! `--fail-if "tps < -3%"` and `--fail-unless "tps > -3%"`: which change of a measure is let
-//! through.
+//! Gates on the change of a measure: `--fail-if "tps < -3%"` and `--fail-unless "tps > -3%"`.
 
 use std::fmt;
 use std::ops::Range;
@@ -7,7 +6,7 @@ use std::ops::Range;
 use serde::{Serialize, Serializer};
 use strum::{EnumString, IntoStaticStr, VariantArray};
 
-/// What a gate looks at.
+/// Measure that a gate judges.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, EnumString, IntoStaticStr, VariantArray)]
 #[strum(serialize_all = "lowercase")]
 #[serde(rename_all = "lowercase")]
@@ -34,21 +33,21 @@ impl Measure {
     }
 }
 
-/// What a gate asks of the data.
+/// Form of a gate's question.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Form {
-    /// Whether the change is beyond the margin, as far as the data tell.
+    /// Fails if the data show that the condition holds.
     #[default]
     FailIf,
-    /// Proof that the change is what the condition says (non-inferiority, where the condition is
+    /// Fails unless the data prove that the condition holds (non-inferiority, if the condition is
     /// that nothing got worse).
     FailUnless,
 }
 
 impl Form {
-    /// The option that asks it.
+    /// Returns the command-line option of this form.
     pub fn option(self) -> &'static str {
         match self {
             Self::FailIf => "--fail-if",
@@ -57,13 +56,12 @@ impl Form {
     }
 }
 
-/// A condition on a change: one that is not to be let through (`tps < -3%`), or one that is to be
-/// shown (`tps > -3%`).
+/// Condition on a change that must not happen (`tps < -3%`), or that must be shown (`tps > -3%`).
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Gate {
-    /// What is asked.
+    /// Form of the question.
     pub form: Form,
-    /// Of what.
+    /// Measure whose change is judged.
     pub measure: Measure,
     /// Whether the condition is a change below `margin`; otherwise above it.
     pub below: bool,
@@ -72,7 +70,7 @@ pub struct Gate {
 }
 
 impl Gate {
-    /// The ratio that its margin is.
+    /// Returns the margin as a ratio.
     pub fn bound(&self) -> f64 {
         1.0 + self.margin
     }
@@ -94,23 +92,28 @@ impl Serialize for Gate {
     }
 }
 
-/// What is no gate, and where.
+/// Text that is no gate, with the place of the fault.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("cannot read `{}`: {what}\n  | {given}\n  | {}{}", form.option(), " ".repeat(at.start), "^".repeat(at.len().max(1)))]
+#[error(
+    "cannot read `{}`: {what}\n  | {given}\n  | {}{}",
+    form.option(),
+    " ".repeat(at.start),
+    "^".repeat(at.len().max(1))
+)]
 #[allow(missing_docs, reason = "the messages say it")]
 pub struct GateError {
     pub form: Form,
-    /// All that was given.
+    /// Whole value of the option.
     pub given: String,
-    /// The characters that it is about.
+    /// Characters at fault.
     pub at: Range<usize>,
     pub what: String,
     pub help: String,
 }
 
-/// The gates of `given`, of that form: `MEASURE < CHANGE` or `MEASURE > CHANGE`, several with
-/// commas between them. MEASURE is `tps`, `p50`, `p95` or `p99`; CHANGE is a percentage with its
-/// sign, above −100%.
+/// Parses the gates of `given`, all of one `form`: `MEASURE < CHANGE` or `MEASURE > CHANGE`,
+/// several with commas between them. MEASURE is `tps`, `p50`, `p95` or `p99`; CHANGE is a
+/// percentage with its sign, above −100%.
 ///
 /// # Errors
 /// [`GateError`] with the place of the first thing that is wrong.
@@ -124,7 +127,7 @@ pub fn parse(given: &str, form: Form) -> Result<Vec<Gate>, GateError> {
     Ok(gates)
 }
 
-/// The gate that `part` is, which begins at character `begin` of `given`.
+/// Parses the gate `part`, which begins at character `begin` of `given`.
 fn one(form: Form, given: &str, begin: usize, part: &str) -> Result<Gate, GateError> {
     let wrong = |text: &str, what: String, help: &str| {
         // `text` is a slice of `part`.

@@ -12,7 +12,7 @@ use super::view::GeneratorView;
 #[derive(Default)]
 pub(super) struct GeneratorSamples(Vec<(GeneratorView, Totals)>);
 
-/// What a view's means are made of.
+/// Sums from which a view's means are computed.
 #[derive(Default)]
 struct Totals {
     measured_s: f64,

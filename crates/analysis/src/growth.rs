@@ -1,11 +1,11 @@
-//! How tables and indexes grew in a trial, and by how many bytes for each transaction.
+//! Computes how tables and indexes grew in a trial, and by how many bytes for each transaction.
 
 use pgdyno_model::Measurement;
 use pgdyno_model::telemetry::Table;
 
 use super::view::RelationSize;
 
-/// The relations that were watched in a trial, those that grew most first.
+/// Returns the relations that were watched in a trial, those that grew most first.
 pub(crate) fn relations(tables: &[Table], measured: Option<&Measurement>) -> Vec<RelationSize> {
     let Some(table) = tables.iter().find(|table| table.probe == "sizes") else { return Vec::new() };
     let begin = table.samples.first().map_or(0.0, |sample| sample.t_s);
@@ -36,8 +36,8 @@ pub(crate) fn relations(tables: &[Table], measured: Option<&Measurement>) -> Vec
     sizes
 }
 
-/// Transactions from `begin` (seconds from the window's opening, at most 0) on: sizes are looked at
-/// seldom, so that a part of the warm-up, or all of it, lies between two looks.
+/// Counts the transactions from `begin` on (seconds from the window's opening, at most 0). Sizes
+/// are sampled seldom, so that a part of the warm-up, or all of it, may lie between two samples.
 #[allow(clippy::cast_precision_loss)]
 fn since(measured: &Measurement, begin: f64) -> f64 {
     let warm_up = match measured.warm_up_s > 0.0 {

@@ -26,7 +26,7 @@ pub struct DeviceUse {
 }
 
 impl DeviceUse {
-    /// Returns these figures as those of other sources are judged and rendered.
+    /// Returns the figures in the form in which figures of all sources are judged and rendered.
     pub fn machine_use(&self) -> MachineUse<'_> {
         MachineUse { device: &self.device, utilised: self.utilised, cpu: self.cpu }
     }

@@ -11,14 +11,14 @@ use crate::rates::resets;
 /// Facts of a run's trials that no other view has.
 #[derive(Clone, Debug, Default)]
 pub struct Observations {
-    /// Why a probe saw nothing or less than expected.
+    /// Probes that saw nothing or less than expected, each with the reason.
     pub unavailable: BTreeSet<(String, String)>,
     /// Trials (counted from 1) in which a probe's counters were reset.
     pub resets: BTreeMap<String, BTreeSet<u32>>,
     /// The largest share of its threads that the load generator used.
     pub generator: Option<(f64, u32)>,
-    /// Why the generator may have been the limit, and with how many threads and clients, in the
-    /// first such trial.
+    /// Reason why the generator may have been the limit, with the threads and clients of the first
+    /// such trial.
     pub limit: Option<(GeneratorLimit, u32, u32)>,
     /// Trials in which the generator may have been the limit (count).
     pub limited: u32,

@@ -1,5 +1,5 @@
-//! What one trial's transactions were made of: time by statement and by wait event, and what each
-//! took of device, WAL and CPU.
+//! Profile of one trial's transactions: time by statement and by wait event, and their use of
+//! device, WAL and CPU.
 
 use std::collections::BTreeMap;
 
@@ -31,24 +31,24 @@ pub(super) const FIGURES: [(&str, &str); 14] = [
     ("CPU per transaction, the load generator's", "µs"),
 ];
 
-/// One completed trial.
+/// Profile of one completed trial.
 pub(super) struct Profile {
     pub(super) block: u32,
     /// Mean latency of its transactions (microseconds).
     pub(super) latency: f64,
-    /// Its parts (microseconds a transaction): they add up to it.
+    /// Parts of `latency` (microseconds a transaction): they add up to it.
     pub(super) parts: BTreeMap<Part, f64>,
-    /// Time of its backends by what they did or waited for (microseconds a transaction), without
-    /// waiting for the load; none where that was not watched.
+    /// Time of backends by wait event, or `CPU` (microseconds a transaction), without waiting for
+    /// the load; none if it was not watched.
     pub(super) active: Option<BTreeMap<String, f64>>,
-    /// By place in [`FIGURES`].
+    /// Figures in the order of [`FIGURES`].
     pub(super) figures: [Option<f64>; FIGURES.len()],
-    /// What was not watched, and why.
+    /// Parts that were not watched, each with the reason.
     pub(super) missing: Vec<String>,
 }
 
 impl Profile {
-    /// None without a transaction.
+    /// Makes the profile of a trial; none without a transaction.
     pub(super) fn new(
         block: u32,
         m: &Measurement,
@@ -114,8 +114,8 @@ fn parts(m: &Measurement, latency: f64) -> BTreeMap<Part, f64> {
     parts
 }
 
-/// Sightings to time: that many backends in an event on average, at that many transactions a
-/// second, are so much time of each (J. D. C. Little, Operations Research 9, 1961).
+/// Converts sightings to time. The mean number of backends in an event, divided by the transactions
+/// per second, is each transaction's time in it (J. D. C. Little, Operations Research 9, 1961).
 fn active(table: &Table, tps: f64) -> Option<BTreeMap<String, f64>> {
     let polls = growth(table, column(table, "polls")?).filter(|polls| *polls > 0.0)?;
     let mut out = BTreeMap::new();
@@ -133,7 +133,7 @@ fn active(table: &Table, tps: f64) -> Option<BTreeMap<String, f64>> {
     is_seen.then_some(out)
 }
 
-/// The growth per second of those columns that are there, added up; none if none is.
+/// Adds up the growth per second of the `columns` that exist; none if none does.
 fn per_second<S: AsRef<str>>(table: &Table, columns: &[S]) -> Option<f64> {
     let seconds = table.samples.last()?.t_s - table.samples.first()?.t_s;
     let grown = columns.iter().filter_map(|name| growth(table, column(table, name.as_ref())?));

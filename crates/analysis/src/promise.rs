@@ -1,4 +1,4 @@
-//! Which treatments may be ranked: those that are not known to break what they promise.
+//! Finds the treatments that must not be ranked: those known to break what they promise.
 //!
 //! A server that acknowledges commits and loses them is fast for a reason that nobody wants. Its
 //! figures stay in the table; the best is looked for among the others.

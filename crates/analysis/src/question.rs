@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 
 use pgdyno_model::{AnswerKind, Plan};
 
-/// For every factor: each treatment and the one that differs in that factor only and has its first
-/// level.
+/// Pairs, for every factor, each treatment with the one that differs in that factor only and has
+/// its first level.
 pub(crate) fn planned_pairs(plan: &Plan) -> Vec<(&String, usize, usize)> {
     let mut pairs = Vec::new();
     for factor in &plan.factors {
@@ -40,10 +40,11 @@ pub fn asked_levels(plan: &Plan) -> Option<(String, String, String)> {
     (level != against).then(|| (factor.clone(), level, against))
 }
 
-/// Returns the pairs of treatments (the lower index first) that the question of `plan` is about; none
+/// Returns the pairs of treatments (lower index first) that the question of `plan` is about; none
 /// if it is about all.
 ///
-/// Those are the effect that is asked for, and of a run that may end by itself what it decides.
+/// A run that may end by itself is about the pairs that it decides, another one about the effect
+/// that is asked for.
 pub fn asked_pairs(plan: &Plan) -> BTreeSet<(usize, usize)> {
     let ordered = |(a, b): (usize, usize)| (a.min(b), a.max(b));
     if plan.stopping.is_some() {

@@ -1,12 +1,14 @@
-//! From raw counters to rates. A counter that went back was reset or wrapped: that interval has no
-//! rate. Nor has one in which the source says that it was reset, though it may have counted beyond
-//! its old value since.
+//! Converts raw counters to rates.
+//!
+//! A counter that went back was reset or wrapped: the interval has no rate. An interval in which
+//! the source reports a reset has none either, since the counter may have passed its old value.
 
 use pgdyno_model::telemetry::{Kind, STATS_RESET, Sample, Table};
 
-/// `table` without intervals of less than half the usual length: a rate over a sliver of time, such
-/// as from the last second's sample to the one at the window's close, is noise. What it counted
-/// goes to its neighbour.
+/// Removes intervals shorter than half the usual length; their counts go to a neighbour.
+///
+/// A rate over a sliver of time is noise, such as from the last second's sample to the one at the
+/// window's close.
 pub(crate) fn even(table: &Table) -> Table {
     let mut lengths: Vec<f64> = intervals(table).map(|(a, b)| b.t_s - a.t_s).collect();
     lengths.sort_by(f64::total_cmp);
@@ -30,12 +32,12 @@ pub(crate) fn column(table: &Table, name: &str) -> Option<usize> {
     table.columns.iter().position(|c| c.name == name)
 }
 
-/// When each interval begins (seconds from the window's opening).
+/// Returns the begin of each interval (seconds from the window's opening).
 pub(crate) fn begins(table: &Table) -> Vec<f64> {
     intervals(table).map(|(a, _)| (a.t_s * 1000.0).round() / 1000.0).collect()
 }
 
-/// Neighbouring samples; those that did not move on in time are no interval.
+/// Pairs neighbouring samples, unless time did not move on between them.
 pub(crate) fn intervals(table: &Table) -> impl Iterator<Item = (&Sample, &Sample)> {
     table.samples.windows(2).filter_map(|pair| match pair {
         [a, b] if b.t_s > a.t_s => Some((a, b)),
@@ -43,7 +45,7 @@ pub(crate) fn intervals(table: &Table) -> impl Iterator<Item = (&Sample, &Sample
     })
 }
 
-/// A counter's growth over each interval.
+/// Computes a counter's growth over each interval; none across a reset.
 pub(crate) fn differences(table: &Table, column: usize) -> Vec<Option<f64>> {
     let reset = self::column(table, STATS_RESET);
     intervals(table)
@@ -55,26 +57,27 @@ pub(crate) fn differences(table: &Table, column: usize) -> Vec<Option<f64>> {
         .collect()
 }
 
-/// A gauge at each interval's end.
+/// Reads a gauge at the end of each interval.
 pub(crate) fn ends(table: &Table, column: usize, scale: f64) -> Vec<Option<f64>> {
     intervals(table)
         .map(|(_, end)| value(end, column).filter(|v| v.is_finite()).map(|v| short(v * scale)))
         .collect()
 }
 
-/// A counter's growth over the whole table, over intervals that have one; none where no interval
-/// has.
+/// Adds up a counter's growth over the whole table; none if no interval has one.
 pub(crate) fn growth(table: &Table, column: usize) -> Option<f64> {
     differences(table, column).into_iter().flatten().reduce(|a, b| a + b)
 }
 
-/// When counters of `table` were reset: the ends of those intervals (seconds from the window's
-/// opening).
+/// Finds the intervals in which counters of `table` were reset, and returns their ends (seconds
+/// from the window's opening).
 ///
 /// The kernel may take back idle and iowait time that it had counted on another CPU, which is no
 /// reset.
 pub(crate) fn resets(table: &Table) -> Vec<f64> {
-    let fell = |a: &Sample, b: &Sample, i: usize| matches!((value(a, i), value(b, i)), (Some(a), Some(b)) if b < a);
+    let fell = |a: &Sample, b: &Sample, i: usize| {
+        value(a, i).zip(value(b, i)).is_some_and(|(before, after)| after < before)
+    };
     let counters: Vec<usize> = (0..table.columns.len())
         .filter(|i| {
             let c = &table.columns[*i];
@@ -104,7 +107,7 @@ pub(crate) fn per_second(table: &Table, column: usize, scale: f64) -> Vec<Option
         .collect()
 }
 
-/// Element by element; none where any is none.
+/// Adds columns element by element; none where any is none.
 pub(crate) fn sum(columns: impl Iterator<Item = Vec<Option<f64>>>) -> Vec<Option<f64>> {
     columns
         .reduce(|a, b| a.into_iter().zip(b).map(|(a, b)| Some(a? + b?)).collect())

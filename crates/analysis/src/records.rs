@@ -1,7 +1,7 @@
-//! Records of a run: all that the store holds of it, before anything is judged.
+//! Reads the records of a run, before anything is judged.
 //!
-//! [`RunData::read`] reads trials one at a time and keeps the samples of each treatment. Comparisons
-//! of runs, and the noise of a host, need no more than this.
+//! [`RunData::read`] reads trials one at a time and keeps the samples of each treatment.
+//! Comparisons of runs, and the noise of a host, need no more than this.
 
 use std::collections::BTreeSet;
 
@@ -19,7 +19,7 @@ use crate::view::{
 };
 use crate::{stages, treatment, trial};
 
-/// A run as the store holds it; nothing of other runs. Fields are those of
+/// Run as the store holds it, without anything from other runs. The fields are those of
 /// [`RunView`](crate::RunView).
 pub(crate) struct RunData {
     pub(crate) head: RunHead,
@@ -179,7 +179,7 @@ fn add_crashes(
     }
 }
 
-/// Labels of the treatments whose crash tests were asked for and are not done to the end.
+/// Returns the labels of treatments whose crash tests were asked for and are not done to the end.
 fn not_crashed(plan: &Plan, treatments: &[TreatmentView], crashes: &[CrashRecord]) -> Vec<String> {
     let is_done = |index: &usize| {
         crashes.iter().any(|crash| crash.treatment == Some(*index) && crash.outcome.complete)

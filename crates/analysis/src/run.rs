@@ -1,8 +1,8 @@
 //! Analyses a run: from the records of the store to a [`RunView`].
 //!
-//! [`RunData::read`] reads the records once, trial by trial. [`analyse`] then judges: promises first,
-//! since a treatment that broke its promise is not ranked, then comparisons, then what is derived
-//! from them.
+//! [`RunData::read`] reads the records once, trial by trial. [`analyse`] then judges: promises
+//! first, since a treatment that broke its promise is not ranked, then comparisons, then what is
+//! derived from them.
 
 use pgdyno_model::{NoisePrior, Plan};
 use pgdyno_stats::{self as stats, Variance};
@@ -103,7 +103,7 @@ fn equal_ratio(plan: &Plan, family: &Family) -> Option<RatioView> {
     family.judged(b, a).map(|judged| RatioView::new(&judged))
 }
 
-/// Returns what earlier runs told of the noise when the run began, and whether it counts.
+/// Returns the noise that earlier runs told when the run began, and whether it counts.
 fn noise_prior(plan: &Plan, sums: &[TreatmentSamples]) -> Option<NoisePriorView> {
     let tps = TreatmentSamples::all_values(sums, Measure::Tps);
     let prior = plan.noise_prior?;

@@ -1,4 +1,4 @@
-//! How tps grows with the number of clients, and what bounds it.
+//! Fits how tps grows with the number of clients, and what bounds it.
 
 use std::collections::BTreeSet;
 

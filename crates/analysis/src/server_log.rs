@@ -6,8 +6,7 @@ use pgdyno_model::units::Epoch;
 
 use super::view::LogEvent;
 
-/// How the messages begin that are of interest; English, which is what a managed server logs in
-/// unless it is told otherwise.
+/// Beginnings of the messages of interest. They are English, as a managed server logs by default.
 const CHECKPOINTS: &[&str] = &[
     "checkpoint starting: ",
     "checkpoint complete: ",
@@ -76,8 +75,8 @@ fn add_numbers(numbers: &mut BTreeMap<String, f64>, text: &str) {
     }
 }
 
-/// When a line was written, from its beginning as `log_line_prefix = '%m …'` has it in UTC, which
-/// is what a managed server is set to; none for another one.
+/// Reads when a line was written from its beginning, as `log_line_prefix = '%m …'` writes it in
+/// UTC, which a managed server is set to; none for another form or zone.
 fn written_at(prefix: &str) -> Option<Epoch> {
     let mut words = prefix.split(' ');
     let (date, time, zone) = (words.next()?, words.next()?, words.next()?);
@@ -89,9 +88,13 @@ mod tests {
     use super::*;
 
     const LOG: &str = "2026-11-21 16:00:01.250 UTC [7] LOG:  checkpoint starting: wal\n\
-        2026-11-21 16:00:05.000 UTC [7] LOG:  checkpoint complete: wrote 103 buffers (0.6%); 0 WAL file(s) added, 0 removed, 1 recycled; write=3.500 s, sync=0.003 s, total=3.700 s; sync files=24, longest=0.002 s, average=0.001 s; distance=541 kB, estimate=600 kB\n\
-        2026-11-21 16:00:06.000 UTC [9] LOG:  automatic vacuum of table \"pgdyno.public.pgbench_history\": index scans: 0\n\
-        \tpages: 0 removed, 12 remain\n\ttuples: 7 removed, 100 remain\n\tsystem usage: CPU: user: 0.01 s, system: 0.00 s, elapsed: 0.25 s\n\
+        2026-11-21 16:00:05.000 UTC [7] LOG:  checkpoint complete: wrote 103 buffers (0.6%); \
+        0 WAL file(s) added, 0 removed, 1 recycled; write=3.500 s, sync=0.003 s, total=3.700 s; \
+        sync files=24, longest=0.002 s, average=0.001 s; distance=541 kB, estimate=600 kB\n\
+        2026-11-21 16:00:06.000 UTC [9] LOG:  automatic vacuum of table \
+        \"pgdyno.public.pgbench_history\": index scans: 0\n\
+        \tpages: 0 removed, 12 remain\n\ttuples: 7 removed, 100 remain\n\
+        \tsystem usage: CPU: user: 0.01 s, system: 0.00 s, elapsed: 0.25 s\n\
         2026-11-21 16:00:06.500 UTC [10] LOG:  database system is ready\n\tdistance=9 kB\n";
 
     #[test]
@@ -123,7 +126,8 @@ mod tests {
 
     #[test]
     fn a_time_in_another_zone_or_form_is_none() {
-        let log = "2026-11-21 17:00:01.250 CET [7] LOG:  checkpoint starting: time\nLOG:  checkpoint starting: time\n";
+        let log = "2026-11-21 17:00:01.250 CET [7] LOG:  checkpoint starting: time\n\
+                   LOG:  checkpoint starting: time\n";
         let found = events(log, Some(Epoch(1)));
         assert_eq!(found.iter().map(|e| e.t_s).collect::<Vec<_>>(), [None, None]);
         assert_eq!(

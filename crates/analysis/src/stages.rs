@@ -6,7 +6,7 @@ use pgdyno_model::probe::{DiskProbe, FsyncGroup, Pattern, ProbeResult};
 use super::view::{StageProbeView, TrialView};
 use pgdyno_store::{Store, StoreError};
 
-/// Those of `run`, the first one first.
+/// Returns the views of the probes of `run`, the first one first.
 pub(super) fn views(
     store: &Store,
     run: &str,

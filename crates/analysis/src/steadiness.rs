@@ -1,4 +1,4 @@
-//! Whether a trial was steady, where it changed, and what happened then.
+//! Judges whether a trial was steady, where it changed, and what happened then.
 
 use pgdyno_model::measurement::Second;
 use pgdyno_model::telemetry::{Kind, Table};
@@ -8,14 +8,14 @@ use super::burst_credit::Device;
 use super::rates::{column, ends, even, intervals, per_second, sum};
 use super::view::{Cause, Change, LogEvent, NotJudged, Steadiness};
 
-/// What can slow a server down from outside the load, and shows in telemetry.
+/// Telemetry of something outside the load that can slow a server down.
 struct Source {
     name: &'static str,
     unit: &'static str,
     probe: &'static str,
     columns: &'static [&'static str],
     scale: f64,
-    /// Below this it is not worth a word.
+    /// Least value that is worth naming (`unit`).
     least: f64,
 }
 
@@ -54,14 +54,14 @@ const SOURCES: &[Source] = &[
     },
 ];
 
-/// How far an event may be from a change to be named with it (seconds).
+/// Longest time between a change and an event that is named with it (seconds).
 const NEAR_S: f64 = 2.0;
-/// Stretches compared on either side of a change are at most this long.
+/// Longest stretch compared on either side of a change (seconds).
 const BESIDE_S: f64 = 10.0;
-/// By how many times a source must differ between them.
+/// Factor by which a source must differ between the two stretches.
 const TIMES: f64 = 1.5;
 
-/// What can be said of the seconds of one trial; none without a whole second.
+/// Judges the seconds of one trial; none without a whole second.
 pub(super) fn judge(
     series: &[Second],
     events: &[LogEvent],
@@ -106,8 +106,8 @@ pub(super) fn judge(
     })
 }
 
-/// Why it is not judged whether a series is steady, and why its mean has no interval where it has
-/// none.
+/// Returns why it is not judged whether the series is steady, and why its mean has no interval, if
+/// it has none.
 fn reasons(
     tps: &[f64],
     warm_up: Option<WarmUp>,
@@ -175,7 +175,7 @@ fn changes(
 }
 
 impl Source {
-    /// Its values with the middles of their intervals (seconds from the window's opening).
+    /// Reads the values, each with the middle of its interval (seconds from the window's opening).
     fn values(&self, tables: &[Table]) -> Option<Vec<(f64, f64)>> {
         let table = even(tables.iter().find(|t| t.probe == self.probe)?);
         let columns: Vec<usize> =
@@ -190,7 +190,7 @@ impl Source {
     }
 }
 
-/// Checkpoints and autovacuum that began or ended about that time.
+/// Finds the checkpoints and autovacuums that began or ended about the time `at` (seconds).
 fn near(events: &[LogEvent], at: f64) -> Vec<Cause> {
     let mut out = Vec::new();
     for event in events {

@@ -100,7 +100,7 @@ fn open(plan: &Plan, stopping: &Stopping, tps: &[Vec<(u32, f64)>]) -> BTreeSet<u
         .collect()
 }
 
-/// Where nothing is compared: whether the treatment's own mean is known well enough.
+/// Judges a run that compares nothing: whether the treatment's own mean is known well enough.
 fn alone(plan: &Plan, stopping: &Stopping, tps: &[(u32, f64)]) -> Decision {
     if tps.is_empty() {
         return Decision::Nothing;

@@ -1,4 +1,4 @@
-//! What charts show of a trial's telemetry.
+//! Turns a trial's telemetry into the tables that charts draw.
 
 use pgdyno_model::telemetry::Table;
 
@@ -15,8 +15,8 @@ const GAUGES: [(&str, &str, &str, &str, &str); 3] = [
     ("pg_stat_progress", "progress", "long commands under way", "commands", ""),
 ];
 
-/// Everything that charts show of `tables`; `devices` are the kernel names under the trial's
-/// storage, best first. What stays 0 all the time is left out of charts in detail.
+/// Makes the tables that charts draw of `tables`. `devices` are the kernel names under the trial's
+/// storage, best first. Charts in detail leave out lines that stay 0.
 pub(super) fn rates(tables: &[Table], devices: &[&str]) -> Vec<RateTable> {
     let mut out = Vec::new();
     for table in tables {
@@ -39,7 +39,7 @@ pub(super) fn rates(tables: &[Table], devices: &[&str]) -> Vec<RateTable> {
     out
 }
 
-/// CPU that watching took in a trial.
+/// Computes the CPU that watching took in a trial.
 pub(super) fn observer(tables: &[Table]) -> Option<ObserverView> {
     let table = tables.iter().find(|t| t.probe == "observer")?;
     let seconds = table.samples.last()?.t_s - table.samples.first()?.t_s;
@@ -48,7 +48,7 @@ pub(super) fn observer(tables: &[Table]) -> Option<ObserverView> {
     Some(ObserverView { sampler_cpus: cores("sampler_cpu")?, backends_cpus: cores("backends_cpu") })
 }
 
-/// Shares of all CPU time by mode.
+/// Computes the shares of all CPU time by mode.
 fn cpu(table: &Table) -> Option<RateTable> {
     // guest and guest_nice are counted in user and nice already (proc_stat(5)).
     const MODES: [(&str, &[&str]); 5] = [
@@ -83,7 +83,7 @@ fn cpu(table: &Table) -> Option<RateTable> {
     table_of(table, "cpu", "CPU, all cores together", "%", false, lines)
 }
 
-/// How busy the busiest and the idlest core were: one full core hides in the mean of many.
+/// Computes how busy the busiest and the idlest core were: one full core hides in the mean of many.
 fn cores(table: &Table) -> Option<RateTable> {
     let mut names: Vec<&str> =
         table.columns.iter().filter_map(|c| Some(c.name.split_once('.')?.0)).collect();
@@ -118,9 +118,10 @@ fn cores(table: &Table) -> Option<RateTable> {
     table_of(table, "cpu_cores", "how busy single cores were", "%", true, lines)
 }
 
-/// What the loaded database's backends did and waited for, in backends: sightings over looks.
+/// Computes the mean number of the loaded database's backends by wait event, or `CPU`: sightings
+/// over polls.
 fn wait_events(table: &Table) -> Option<RateTable> {
-    /// As many as there are colours, less one for all others.
+    /// Most events shown by name: the number of colours, less one for all others.
     const MOST: usize = 6;
     let polls = differences(table, column(table, "polls")?);
     let mut events: Vec<(&str, f64, Vec<Option<f64>>)> = (0..table.columns.len())
@@ -152,7 +153,7 @@ fn wait_events(table: &Table) -> Option<RateTable> {
     Some(RateTable { stacked: true, ..made })
 }
 
-/// Traffic of every interface that has any.
+/// Computes the traffic of every interface that has any.
 fn network(table: &Table) -> Option<RateTable> {
     let line = |i: usize| {
         let (interface, field) = table.columns[i].name.rsplit_once('.')?;

@@ -122,7 +122,7 @@ impl TreatmentSamples {
         }
     }
 
-    /// As [`TreatmentSamples::values`], of each treatment of a run.
+    /// Returns the [`values`](TreatmentSamples::values) of each treatment of a run.
     pub(super) fn all_values(all: &[Self], measure: Measure) -> Vec<&[(u32, f64)]> {
         all.iter().map(|samples| samples.values(measure)).collect()
     }

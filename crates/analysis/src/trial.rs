@@ -90,7 +90,7 @@ fn seconds(measurement: &Measurement) -> Vec<SecondView> {
     measurement.series.iter().map(second).collect()
 }
 
-/// Where each of [`statements`] stands among the commands of all scripts.
+/// Returns the place of each of [`statements`] among the commands of all scripts.
 fn places_of_statements(measurement: &Measurement) -> Vec<usize> {
     let commands = measurement.scripts.iter().flat_map(|script| {
         let mut left = script.statements.len();
@@ -145,8 +145,8 @@ impl Servers {
     }
 }
 
-/// Settings by name, over all trials; one that some trials lack is shown with the values of those
-/// that have it.
+/// Collects the settings by name over all trials. A setting that some trials lack has the values of
+/// the trials that have it.
 fn settings(trials: &[(u32, Vec<Setting>)]) -> Vec<SettingView> {
     let mut out: Vec<SettingView> = Vec::new();
     for (ordinal, settings) in trials {

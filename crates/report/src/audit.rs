@@ -14,7 +14,7 @@ use super::text::{plain, wrap};
 /// Shown length of a quoted line (characters).
 const QUOTED: usize = 100;
 
-/// Lines not understood that are shown; the others are counted.
+/// Most lines printed that were not understood; the others are counted.
 const SHOWN: usize = 10;
 
 /// A statement on a line of one of several files.
@@ -163,7 +163,9 @@ fn verdict(audit: &Audit) -> String {
         n => format!("{n} checks are right"),
     };
     if audit.recognised.is_empty() {
-        return "nothing was recognised, so nothing can be said: neither that it is right nor that it is wrong".to_owned();
+        return "nothing was recognised, so nothing can be said: neither that it is right nor that \
+                it is wrong"
+            .to_owned();
     }
     if audit.findings.is_empty() {
         return format!("no finding; {checks}");

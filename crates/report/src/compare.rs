@@ -12,8 +12,9 @@ use pgdyno_analysis::comparison::runs::{
     CompareView, MemberView, Outcome, PairView, SideView, Unequal,
 };
 
-pub(super) const LEGEND: &str = "A and B: means over trials. Ratios are B ÷ A; ±: half of the 95% confidence interval. ~: no significant difference. x→y: A's \
-                      level and B's.";
+pub(super) const LEGEND: &str = "A and B: means over trials. Ratios are B ÷ A; ±: half of the 95% \
+                                 confidence interval. ~: no significant difference. x→y: A's level \
+                                 and B's.";
 
 /// Titles of the table's columns after the treatment.
 pub(super) fn titles(view: &CompareView) -> [String; 7] {
@@ -212,6 +213,7 @@ fn forced(items: &[String]) -> Vec<String> {
     if items.is_empty() {
         return Vec::new();
     }
-    let warning = "What must be equal is not, and `--force` was given: a difference of the results may come from any of this.";
+    let warning = "What must be equal is not, and `--force` was given: a difference of the results \
+                   may come from any of this.";
     [warning.to_owned()].into_iter().chain(items.iter().cloned()).collect()
 }

@@ -1,4 +1,4 @@
-//! A comparison of two runs with everything that is said of it.
+//! Comparison of two runs, with all sentences about it.
 
 use pgdyno_analysis::comparison::runs::{CompareError, CompareOptions, CompareView, compare};
 use pgdyno_store::Store;

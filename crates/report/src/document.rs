@@ -267,7 +267,7 @@ impl<'a> PartDocument<'a> {
 struct CapacityDocument<'a> {
     #[serde(flatten)]
     view: &'a CapacityView,
-    /// Its maximum rate in a sentence.
+    /// Maximum rate, in a sentence.
     words: String,
 }
 

@@ -14,7 +14,7 @@ pub(super) fn write(path: &Path, text: &str) -> Result<(), ReportError> {
         .map_err(|source| ReportError::Write { path: path.into(), source })
 }
 
-/// Whether the file at `path` is a report of pgdyno, of any version.
+/// Returns whether the file at `path` is a report of pgdyno, of any version.
 ///
 /// # Errors
 /// The file cannot be read.

@@ -10,8 +10,8 @@ use pgdyno_analysis::{GeneratorView, RunView};
 /// Rows of a brief report.
 const ROWS: usize = 12;
 
-const LEGEND: &str = "Of each generator: latency in ms, over trials as a range; CPU of one core; start: the trial \
-                      farthest from the agreed instant, in ms.";
+const LEGEND: &str = "Of each generator: latency in ms, over trials as a range; CPU of one core; \
+                      start: the trial farthest from the agreed instant, in ms.";
 
 /// Renders the table of generators in at most `width` columns; nothing if one process offered the
 /// load.

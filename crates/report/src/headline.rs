@@ -43,7 +43,8 @@ pub struct Proof {
     pub text: String,
     /// Panel that shows it.
     pub panel: Panel,
-    /// Index of the trial that shows it best, in [`RunView::trials`](pgdyno_analysis::RunView::trials).
+    /// Index of the trial that shows it best, in
+    /// [`RunView::trials`](pgdyno_analysis::RunView::trials).
     pub trial: Option<usize>,
 }
 

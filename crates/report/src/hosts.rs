@@ -1,5 +1,5 @@
-//! Renders runs beside each other, mostly of one experiment on several hosts: what each treatment
-//! reached in each of them.
+//! Renders runs beside each other, mostly of one experiment on several hosts: the tps of each
+//! treatment in each run.
 
 use std::collections::BTreeSet;
 
@@ -13,10 +13,11 @@ use pgdyno_analysis::{RunView, TreatmentView};
 
 use crate::RunReport;
 
-const BY_HOST: &str = "tps ± half of its 95% confidence interval, by host. Hosts are not blocks: intervals and tests hold within \
-                       a host. `pgdyno compare --by host RUN RUN` compares two.";
-const BY_RUN: &str = "tps ± half of its 95% confidence interval, by run. Intervals and tests hold within a run. `pgdyno compare \
-                      RUN RUN` compares two.";
+const BY_HOST: &str = "tps ± half of its 95% confidence interval, by host. Hosts are not blocks: \
+                       intervals and tests hold within a host. `pgdyno compare --by host RUN RUN` \
+                       compares two.";
+const BY_RUN: &str = "tps ± half of its 95% confidence interval, by run. Intervals and tests hold \
+                      within a run. `pgdyno compare RUN RUN` compares two.";
 
 /// Renders the table of treatments and runs in at most `width` columns. Each run has its host's
 /// name, or its own where a host would stand twice.
@@ -46,7 +47,7 @@ pub fn hosts(reports: &[RunReport], width: u16) -> String {
     lines.join("\n") + "\n"
 }
 
-/// The machines that a run ran on; empty if they are not known.
+/// Names the machines that a run ran on; empty if they are not known.
 fn host(view: &RunView) -> String {
     view.hosts().join(" and ")
 }

@@ -1,9 +1,10 @@
 //! Reports: every word and drawing. Views of `pgdyno-analysis` go in, text comes out.
 //!
-//! [`RunReport::read`] analyses a run and finds the words for it, [`CompareReport::read`] does so for
-//! two. `prose` has the sentences that all reports share. Each view has a function here: [`terminal()`] for a run, [`compare()`] for two, [`crash()`] for
-//! crash tests, [`probe()`] for probes. [`json`](mod@json) prints any of them, and [`Page`] makes an
-//! HTML file of any: one file that needs no network.
+//! [`RunReport::read`] analyses a run and finds the words for it, [`CompareReport::read`] does so
+//! for two. `prose` has the sentences that all reports share. Each view has a function here:
+//! [`terminal()`] for a run, [`compare()`] for two, [`crash()`] for crash tests, [`probe()`] for
+//! probes. [`json`](mod@json) prints any of them, and [`Page`] makes an HTML file of any: one file
+//! that needs no network.
 //!
 //! ```no_run
 //! use pgdyno_report::{Detail, Page, RunReport};

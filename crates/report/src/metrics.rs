@@ -1,4 +1,4 @@
-//! The figures of a run that works, in the text format of OpenMetrics 1.0.
+//! Figures of a run under way, in the text format of OpenMetrics 1.0.
 //!
 //! ```
 //! use pgdyno_report::metrics::RunMetrics;
@@ -25,7 +25,7 @@ pub struct RunMetrics {
     load: BTreeMap<usize, LoadSums>,
 }
 
-/// Sums of one treatment's load, warm-up in them.
+/// Sums of one treatment's load, warm-up included.
 #[derive(Debug, Default)]
 struct LoadSums {
     failed: u64,

@@ -8,7 +8,7 @@ use super::headline::Tier;
 /// One note: its kind for programs and tests, its text for readers. JSON has the text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Note {
-    /// What it is about.
+    /// Subject of the note.
     pub kind: NoteKind,
     /// The sentence.
     pub text: String,
@@ -42,7 +42,7 @@ impl Notes {
     }
 }
 
-/// What a note is about.
+/// Subject of a note.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, IntoStaticStr)]
 #[strum(serialize_all = "kebab-case")]
 pub enum NoteKind {
@@ -120,7 +120,7 @@ pub enum NoteKind {
     JudgedTogether,
     /// How maximum rates were searched for.
     Capacity,
-    /// Where a run stands that may end by itself.
+    /// State of a run that may end by itself.
     Stopping,
     /// The run was given more repeats.
     Extended,

@@ -74,7 +74,8 @@ fn fsync(out: &mut String, probe: &FsyncProbe) {
     paragraph(
         out,
         &format!(
-            "{seconds} s per test; open_datasync and open_sync with O_DIRECT, as pg_test_fsync of PostgreSQL 15 does"
+            "{seconds} s per test; open_datasync and open_sync with O_DIRECT, as pg_test_fsync of \
+             PostgreSQL 15 does"
         ),
     );
     for group in [
@@ -108,8 +109,8 @@ fn fsync(out: &mut String, probe: &FsyncProbe) {
         );
         for line in wrap(
             &format!(
-                "one client: {} a second; n clients: at most n times that, as PostgreSQL flushes WAL one flush at a time, \
-                 and each carries at most one commit of every client",
+                "one client: {} a second; n clients: at most n times that, as PostgreSQL flushes \
+                 WAL one flush at a time, and each carries at most one commit of every client",
                 format::rate(rate)
             ),
             WIDTH - 2,
@@ -133,7 +134,8 @@ fn heading(group: FsyncGroup, kilobytes: u32) -> String {
         FsyncGroup::NotSynced => format!("{kilobytes}kB writes that nothing flushes"),
         FsyncGroup::Concurrent => {
             format!(
-                "Concurrent writers, a file each: {kilobytes}kB and fdatasync; ops/sec of all together"
+                "Concurrent writers, a file each: {kilobytes}kB and fdatasync; ops/sec of all \
+                 together"
             )
         }
     }

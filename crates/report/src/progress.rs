@@ -1,4 +1,4 @@
-//! The words of progress events, and the records that a run's live file has of them.
+//! Words of progress events, and their records in a run's live file.
 
 use std::time::Duration;
 
@@ -88,7 +88,8 @@ pub fn notice(notice: &Notice) -> String {
         | Notice::Waits(text)
         | Notice::ExternalServer(text) => text.clone(),
         Notice::StatementsWithoutPercentiles { script, kept, statements } => format!(
-            "{script}: percentiles are kept of the first {kept} statements of a workload, not of all {statements}"
+            "{script}: percentiles are kept of the first {kept} statements of a workload, not of \
+             all {statements}"
         ),
         Notice::OverwritesDevice { storage, device } => {
             format!("storage {storage} overwrites {device}")
@@ -100,7 +101,8 @@ pub fn notice(notice: &Notice) -> String {
             format!("storage `{storage}` is not probed after fstrim: {reason}")
         }
         Notice::FetchingPrograms { wanted, version } => format!(
-            "no PostgreSQL {} found here: fetching a small build of {version} (no lz4, zstd, io_uring)",
+            "no PostgreSQL {} found here: fetching a small build of {version} (no lz4, zstd, \
+             io_uring)",
             wanted.map_or_else(|| "server".to_owned(), |v| v.to_string())
         ),
         Notice::SeedDrawn(seed) => format!(
@@ -151,8 +153,8 @@ pub fn notice(notice: &Notice) -> String {
             format!("session {session} ended without a restart of the machine: it is begun anew")
         }
         Notice::StretchKept { session } => format!(
-            "the recorded load and what was judged are kept: `pgdyno crash --resume {session}` goes \
-             on, `pgdyno clean --crashes` removes them"
+            "the recorded load and what was judged are kept: `pgdyno crash --resume {session}` \
+             goes on, `pgdyno clean --crashes` removes them"
         ),
         Notice::StretchResumed { session, judged } => format!(
             "going on with the load that {session} recorded; judged already: {}",
@@ -177,12 +179,12 @@ fn strategy(notice: &Notice) -> String {
             format!("{table}: {partitions} {how}, over {connections} connections")
         }
         LoadStrategy::Freeze if !asked => format!(
-            "{table}: {how} ({cores} cores, {connections} connections: several into one table would \
-             lose FREEZE, write WAL and pay a vacuum)"
+            "{table}: {how} ({cores} cores, {connections} connections: several into one table \
+             would lose FREEZE, write WAL and pay a vacuum)"
         ),
         LoadStrategy::Chunks if !asked => format!(
-            "{table}: {how}, over {connections} connections ({cores} cores outweigh the vacuum that \
-             follows)"
+            "{table}: {how}, over {connections} connections ({cores} cores outweigh the vacuum \
+             that follows)"
         ),
         LoadStrategy::Freeze | LoadStrategy::Chunks => {
             format!("{table}: {how}, over {connections} connections, as asked")
@@ -201,7 +203,8 @@ pub fn warning(warning: &Warning) -> String {
             format!("every trial on {storage} will fail: {reason}")
         }
         Warning::NoiseUnread { reason } => format!(
-            "what earlier runs tell of this host's noise does not count, since it cannot be read: {reason}"
+            "what earlier runs tell of this host's noise does not count, since it cannot be read: \
+             {reason}"
         ),
         Warning::NotConditioned { reason } => {
             format!("the trial that is not measured failed, and the run goes on: {reason}")

@@ -1,4 +1,4 @@
-//! A run with everything that is said of it.
+//! Analysed run, with all sentences about it.
 
 use pgdyno_analysis::{RunView, TreatmentView, analyse};
 use pgdyno_store::{Store, StoreError};

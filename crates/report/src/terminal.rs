@@ -16,21 +16,24 @@ use pgdyno_analysis::{
 };
 
 /// Explains the figures of the table of treatments.
-pub(crate) const LEGEND: &str = "mean, stddev, p50, p95, p99: latency in ms. ±: half of the 95% confidence interval over trials. \
-                      ~: no significant difference from the best.";
+pub(crate) const LEGEND: &str = "mean, stddev, p50, p95, p99: latency in ms. ±: half of the 95% \
+                                 confidence interval over trials. ~: no significant difference \
+                                 from the best.";
 
-const SERVICE: &str = "With a rate, latency counts from when a transaction was due; service p50, p99: from when it was sent.";
+const SERVICE: &str = "With a rate, latency counts from when a transaction was due; service p50, \
+                       p99: from when it was sent.";
 
-const MOUNTS: &str = "mount, fsck: median time in ms of the mount after a power cut, and of a check without repairs.";
+const MOUNTS: &str = "mount, fsck: median time in ms of the mount after a power cut, and of a \
+                      check without repairs.";
 
-/// Comparisons shown; the report has the others.
+/// Most comparisons printed; the report has the others.
 const COMPARISONS: usize = 6;
 
 /// Renders answer, table, differences, causes, storages and notes of a run as plain text in at most
 /// `width` columns, with a newline at the end.
 ///
-/// A brief text has one line for each note and each fact about the machine, and of the notes the
-/// first few.
+/// A brief text has the first few notes, and one line for each note and each fact about the
+/// machine.
 pub fn terminal(report: &RunReport, width: u16, detail: Detail) -> String {
     let RunReport { view, crashes, notes, answer, .. } = report;
     let width = width.max(40);
@@ -196,7 +199,7 @@ fn statements(view: &RunView) -> Vec<String> {
     all.filter_map(|(t, s)| line(t, s)).collect()
 }
 
-/// Whether a treatment has a service time beside its latency, as loads with a rate have.
+/// Returns whether a treatment has a service time beside its latency, as loads with a rate have.
 fn has_service(view: &RunView) -> bool {
     view.treatments.iter().any(|t| t.service_us.is_some())
 }
@@ -265,7 +268,8 @@ fn ceiling(f: &FsyncView) -> String {
         format!("; p50 {} ms, p99 {} ms", format::milliseconds(l.p50), format::milliseconds(l.p99))
     });
     format!(
-        "storage `{}`: {} flushes/s of one writer ({}, {} bytes each{latency}). Commits of several clients can share a flush.",
+        "storage `{}`: {} flushes/s of one writer ({}, {} bytes each{latency}). Commits of several \
+         clients can share a flush.",
         f.storage,
         format::rate(rate),
         f.method,
@@ -362,7 +366,7 @@ pub(super) fn crashed(crash: &CrashView) -> Vec<String> {
     lines
 }
 
-/// Whether filesystems were mounted after power cuts.
+/// Returns whether filesystems were mounted after power cuts.
 fn has_mounts(crashes: &[CrashView]) -> bool {
     crashes.iter().any(|crash| crash.filesystems.is_some())
 }
@@ -422,8 +426,8 @@ fn why(view: &RunView) -> Vec<String> {
     out
 }
 
-/// Returns what the question asks for, the other significant differences, the largest first, then the
-/// others; then what factors do over all their levels.
+/// Returns what the question asks for, the other significant differences, the largest first, then
+/// the others; then what factors do over all their levels.
 fn differences(view: &RunView, notes: &[Note]) -> Vec<String> {
     let size = |c: &&Comparison| match (c.ratio.value, c.ratio.significant) {
         (Some(value), Some(true)) if value > 0.0 => 1.0 + value.ln().abs(),

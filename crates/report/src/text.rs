@@ -82,7 +82,7 @@ pub(super) fn cut(text: &str, width: usize) -> String {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Row {
-    /// Its name.
+    /// Name of the subject.
     pub name: String,
     /// Description of the subject.
     pub text: String,

@@ -1,4 +1,4 @@
-//! Which runs measured one treatment under two names.
+//! Finds runs that measured one treatment under two names.
 
 use std::collections::BTreeSet;
 

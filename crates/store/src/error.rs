@@ -52,7 +52,7 @@ pub enum StoreError {
         /// The run, probe, crash test or import.
         id: String,
         first: Box<Damage>,
-        /// How much else was found (count).
+        /// Other faults found (count).
         more: usize,
     },
     /// A record that could not be read back as it is, and was therefore not written.

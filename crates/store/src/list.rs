@@ -135,9 +135,9 @@ impl Store {
             .collect()
     }
 
-    /// Where a run stands. A session that has no end counts as running, unless
-    /// [`Store::assume_ended`] named it: whether its process lives is for the machine that runs it
-    /// to say (see [`Store::open_sessions`]).
+    /// Returns the state of a run. A session without an end counts as running, unless
+    /// [`Store::assume_ended`] named it: only the machine that runs a process knows whether it
+    /// lives (see [`Store::open_sessions`]).
     ///
     /// # Errors
     /// [`StoreError::UnknownRun`] for a name that is no run's; [`StoreError::Sqlite`] or

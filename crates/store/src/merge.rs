@@ -109,8 +109,7 @@ impl<'a> Merge<'a> {
         self.add_store_of(target, from, &from.path.display().to_string())
     }
 
-    /// As [`Merge::add_store`], for a store that came from `origin`: its records are noted to come
-    /// from there.
+    /// Adds a store like [`Merge::add_store`], and notes that its records came from `origin`.
     ///
     /// # Errors
     /// As [`Merge::add`].
@@ -166,7 +165,7 @@ impl<'a> Merge<'a> {
         Ok(Found::Nothing)
     }
 
-    /// Writes what is new to `target`: all of it, or nothing.
+    /// Writes all new records to `target`, or nothing.
     ///
     /// # Errors
     /// [`StoreError::AtWork`] where another process wrote one of the records meanwhile;

@@ -50,7 +50,7 @@ pub struct NoteVersion {
     pub note: Note,
 }
 
-/// Why a note was not written.
+/// Reason why a note was not written.
 #[derive(Debug, thiserror::Error)]
 #[allow(missing_docs, reason = "the messages say it")]
 pub enum NoteError {

@@ -435,7 +435,7 @@ impl Store {
             .collect()
     }
 
-    /// All rows of a query, each made by `read`.
+    /// Reads all rows of a query, each by `read`.
     pub(super) fn rows<T>(
         &self,
         doing: &'static str,

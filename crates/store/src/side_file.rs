@@ -14,10 +14,10 @@ use rusqlite::{Connection, OpenFlags};
 
 use crate::schema;
 
-/// How long one process waits for another's transaction.
+/// Longest wait for another process's transaction.
 const BUSY: Duration = Duration::from_secs(5);
 
-/// Why a file beside a store cannot be used.
+/// Reason why a file beside a store cannot be used.
 #[derive(Debug, thiserror::Error)]
 #[allow(missing_docs, reason = "the messages say it")]
 pub enum SideFileError {
@@ -36,7 +36,10 @@ pub enum SideFileError {
     #[error("cannot {doing} in {}", path.display())]
     Sqlite { doing: &'static str, path: PathBuf, source: rusqlite::Error },
     /// A newer pgdyno wrote the file, or another program.
-    #[error("cannot use {}: it has schema {found}, and schema {known} is known here", path.display())]
+    #[error(
+        "cannot use {}: it has schema {found}, and schema {known} is known here",
+        path.display()
+    )]
     OtherSchema {
         path: PathBuf,
         found: i64,

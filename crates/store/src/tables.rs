@@ -1,4 +1,5 @@
-//! Which rows of which tables belong to a record, and which of their columns are row numbers.
+//! Describes which rows of which tables belong to a record, and which of their columns are row
+//! numbers.
 //!
 //! Removal, archives and sizes go through this one list, so that a new table is named once.
 
@@ -109,8 +110,8 @@ pub(super) struct Column {
     pub(super) numbers: Option<Numbers>,
 }
 
-/// The stored columns of a table, without those that SQLite computes, and those of its primary key
-/// in order.
+/// Returns the stored columns of a table, without those that SQLite computes, and the columns of
+/// its primary key in order.
 pub(super) fn columns(
     connection: &Connection,
     table: &str,

@@ -119,7 +119,7 @@ impl Store {
         Ok(planned.into_iter().map(|(thinning, _)| thinning).collect())
     }
 
-    /// How often a run was thinned, oldest first.
+    /// Lists when a run was thinned, oldest first.
     ///
     /// # Errors
     /// [`StoreError::Sqlite`].
@@ -176,7 +176,7 @@ fn remove(
     Ok(removed as u64)
 }
 
-/// Which samples thinning removes, by their place among those that are there.
+/// Returns the samples that thinning removes, by their place among those that are there.
 fn superfluous(table: &Table, every_s: NonZeroU32) -> Vec<usize> {
     /// Samples are taken a little after the second.
     const LATE_S: f64 = 0.25;

@@ -87,7 +87,7 @@ impl Store {
         self.refuse_damaged(id, seal::check(&self.connection, id))
     }
 
-    /// As [`Store::check`], for a run's own rows: its experiment and plan.
+    /// Checks a run's own rows like [`Store::check`]: its experiment and plan.
     pub(super) fn check_head(&self, run: &str) -> Result<(), StoreError> {
         self.refuse_damaged(run, seal::check_head(&self.connection, run))
     }

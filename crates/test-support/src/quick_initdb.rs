@@ -16,8 +16,8 @@ use crate::scratch::Scratch;
 /// `initdb` would. It runs in earnest for another account, with a `PATH` that lacks `cp` or
 /// `flock`, and if the log gets a directory of its own.
 const INITDB: &str = r##"set -eu
-[ "${1-}" = -D ] && [ -w "$templates" ] && command -v cp > /dev/null && command -v flock > /dev/null ||
-    exec "$real/initdb" "$@"
+[ "${1-}" = -D ] && [ -w "$templates" ] && command -v cp > /dev/null &&
+    command -v flock > /dev/null || exec "$real/initdb" "$@"
 data=$2 options=${TZ-} password= user=
 for option; do
     case $option in

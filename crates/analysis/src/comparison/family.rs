@@ -112,7 +112,8 @@ impl Family {
         Self::with_prior(plan, values, plan.noise_prior)
     }
 
-    /// As [`Family::new`], from a percentile of latency: of its noise nothing is known beforehand.
+    /// Makes the family of a percentile of latency, like [`Family::new`]. No earlier run tells the
+    /// noise of a percentile.
     pub(super) fn of_percentile(plan: &Plan, values: &[&[(u32, f64)]]) -> Self {
         Self::with_prior(plan, values, None)
     }
@@ -152,8 +153,8 @@ impl Family {
         family
     }
 
-    /// Returns those of `candidates` that may be the fastest: in 95% of runs the fastest is among
-    /// them. None without a verdict on any of them.
+    /// Returns the `candidates` that may be the fastest: in 95% of runs the fastest is among them.
+    /// None without a verdict on any of them.
     pub(crate) fn may_be_best(&self, candidates: &[usize]) -> Option<BTreeSet<usize>> {
         let is_judged = |(a, b): &(usize, usize)| {
             let both = candidates.contains(a) && candidates.contains(b);

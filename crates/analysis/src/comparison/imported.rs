@@ -1,5 +1,5 @@
-//! A run of one's own beside figures that somebody else published: what can be said is the ratios
-//! within each side.
+//! Puts a run beside figures that somebody else published. Ratios are computed within each side
+//! only: the two share neither machine nor repeats.
 
 use pgdyno_audit::{Figure, ImportedRun, Recognised, Row};
 use serde::Serialize;
@@ -20,15 +20,15 @@ pub struct SideBySideView {
     pub theirs: Vec<SideBySideRow>,
     /// The run's name.
     pub run: String,
-    /// Its treatments.
+    /// The run's treatments that have a completed trial.
     pub ours: Vec<SideBySideRow>,
 }
 
-/// One measured thing of either side.
+/// Row of either side: a treatment of the run, or a row of the report.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct SideBySideRow {
-    /// What it is.
+    /// Name: the treatment's label, or the report's own.
     pub label: String,
     /// Repeats; none where the report does not say.
     pub repeats: Option<usize>,
@@ -36,7 +36,7 @@ pub struct SideBySideRow {
     pub clients: Option<f64>,
     /// Transactions per second: the mean of the repeats.
     pub tps: f64,
-    /// Its 95% confidence interval; never of imported figures.
+    /// 95% confidence interval of `tps`; always none for imported figures.
     pub tps_ci95: Option<[f64; 2]>,
     /// tps over the highest of its side.
     pub ratio_to_best: f64,
@@ -44,8 +44,8 @@ pub struct SideBySideRow {
     pub latency_ms: Option<f64>,
 }
 
-/// Finds the import among what `a` and `b` name, with the id of the other one, a run; none if
-/// neither is an import.
+/// Finds the imported run among `a` and `b`, and the id of the other, a run; none if neither is an
+/// import.
 ///
 /// # Errors
 /// [`StoreError`]: the import cannot be read, or the other one is no run.

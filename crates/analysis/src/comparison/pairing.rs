@@ -12,7 +12,8 @@ pub(crate) fn interim_analyses(plan: &Plan) -> Option<InterimAnalyses> {
     plan.stopping.as_ref().map(|s| InterimAnalyses::between(s.floor, s.ceiling)).or_else(extended)
 }
 
-/// Returns how the trials of a run of `plan` are judged, with these looks and what was known of their noise.
+/// Returns the design by which trials of a run of `plan` are judged: blocks, interim analyses, and
+/// the noise known beforehand.
 pub(crate) fn design<'a>(
     plan: &Plan,
     looks: Option<&'a InterimAnalyses>,

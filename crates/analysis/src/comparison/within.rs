@@ -1,4 +1,5 @@
-//! Treatments beside each other: which differ, which are equivalent, which cannot be told apart.
+//! Compares the treatments of a run: which differ, which are equivalent, which show no significant
+//! difference.
 
 use pgdyno_model::Plan;
 use pgdyno_stats::Ratio;
@@ -9,9 +10,8 @@ use crate::question::planned_pairs;
 use crate::treatment::TreatmentSamples;
 use crate::view::{Comparison, LatencyRatio, PERCENTILES, RatioView, TreatmentView};
 
-/// Returns the index of the best treatment: of those that are ranked, the one with the highest
-/// geometric mean. Ratios are geometric means too, so that with all trials complete none of a
-/// candidate's is above 1.
+/// Returns the index of the best treatment: the ranked one with the highest geometric mean. Ratios
+/// are geometric means too, so that with all trials complete no candidate's ratio to it is above 1.
 pub(crate) fn best(treatments: &[TreatmentView], sums: &[TreatmentSamples]) -> Option<usize> {
     let mean_log = |t: &TreatmentView| {
         let tps = &sums[t.index].tps;

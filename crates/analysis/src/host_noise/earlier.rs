@@ -1,5 +1,5 @@
-//! What earlier runs on a host tell of a run to come: the noise of its trials, and whether its first trial
-//! will be like the others.
+//! Learns from earlier runs on a host for a run to come: the noise of its trials, and whether its
+//! first trial will differ from the others.
 
 use std::collections::BTreeMap;
 
@@ -10,27 +10,27 @@ use pgdyno_stats::{self as stats, FirstTrial, Variance};
 use super::experiments::{MOST_RUNS, has_noise, noise_of_trials, ran_on, tells_noise};
 use pgdyno_store::{Store, StoreError};
 
-/// Degrees of freedom from which a recipe's own runs tell its noise, without those of others.
+/// Degrees of freedom from which a recipe's own runs suffice to tell its noise.
 const ENOUGH: f64 = 6.0;
 
 /// The newest runs of a host that tell the noise of tps.
 #[derive(Default)]
 pub(super) struct EarlierRuns {
-    /// How far trials of each run differ, by the recipe's name.
+    /// Noise between the trials of each run, by the recipe's name.
     recipes: BTreeMap<String, Vec<Variance>>,
-    /// First trials of those that no other trial went before.
+    /// First trials of the runs that did not begin with an unmeasured trial.
     firsts: Vec<FirstTrial>,
-    /// What the newest run that was conditioned was told.
+    /// Conditioning of the newest run that began with an unmeasured trial.
     conditioned: Option<Conditioning>,
 }
 
 /// Noise between the trials of a run to come.
 pub(super) struct Known {
-    /// Its variance, pooled.
+    /// Variance, pooled over the earlier runs.
     pub(super) trials: Variance,
-    /// What of it counts for a run that is not among them.
+    /// Variance predicted for a new run, with the degrees of freedom that it is worth.
     pub(super) prior: NoisePrior,
-    /// Whether runs of the same recipe tell it.
+    /// Whether runs of the same recipe tell the noise.
     pub(super) is_own: bool,
 }
 
@@ -57,7 +57,7 @@ impl EarlierRuns {
         Ok(earlier)
     }
 
-    /// Adds the (block, tps) of the treatments of a run.
+    /// Adds a run of `plan`, with the (block, tps) of each treatment.
     fn add(&mut self, plan: Plan, tps: &[&[(u32, f64)]]) {
         let noise = noise_of_trials(&plan, tps);
         match (plan.conditioning, plan.trials.first()) {
@@ -71,7 +71,7 @@ impl EarlierRuns {
         self.recipes.entry(plan.name).or_default().extend(noise);
     }
 
-    /// Returns the noise of a run of `plan`; none where nothing is known of it.
+    /// Returns the noise to expect of a run of `plan`; none if no earlier run tells it.
     pub(super) fn noise(&self, plan: &Plan) -> Option<Known> {
         if !has_noise(plan) {
             return None;
@@ -93,10 +93,11 @@ impl EarlierRuns {
         Some(Known { trials, prior, is_own: own.is_some() })
     }
 
-    /// Returns why a trial that is not measured is to open a run of `plan`; none where first trials are as
-    /// all others.
+    /// Returns the reason to open a run of `plan` with an unmeasured trial; none if first trials
+    /// are like all others.
     ///
-    /// Where the newest runs were conditioned, nobody can tell anew: the next one is so, too.
+    /// Conditioned runs do not tell how first trials differ. So a run after one is conditioned,
+    /// too.
     pub(super) fn conditioning(&self, plan: &Plan) -> Option<Conditioning> {
         let runs = self.firsts.len();
         let found = || {
@@ -107,8 +108,8 @@ impl EarlierRuns {
     }
 }
 
-/// Tells `plan` what earlier runs on `host` know of it: the noise of its trials, and whether its first
-/// trial is to be measured.
+/// Records in `plan` what earlier runs on `host` tell of it: the noise of its trials, and whether
+/// an unmeasured trial opens the run.
 ///
 /// # Errors
 /// [`StoreError::Sqlite`] or [`StoreError::Corrupt`].

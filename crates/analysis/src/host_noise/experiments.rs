@@ -11,12 +11,14 @@ use crate::records::RunData;
 use crate::treatment::TreatmentSamples;
 use pgdyno_store::{RunSummary, Store, StoreError};
 
-/// The most runs of a host that are read: older ones tell little of the host as it is, and reading takes time.
+/// Most runs of a host that are read. Older ones tell little of the host as it is, and reading
+/// takes time.
 pub(crate) const MOST_RUNS: usize = 24;
 
 const NANOSECONDS_A_DAY: u64 = 86_400_000_000_000;
 
-/// Returns whether a run tells noise: it is complete, and known is what else ran beside it.
+/// Returns whether a run tells noise: it is complete and not ad hoc, since nobody knows what else
+/// ran beside an ad hoc one.
 pub(crate) fn tells_noise(run: &RunSummary) -> bool {
     run.state == RunState::Completed && !run.ad_hoc
 }
@@ -37,11 +39,11 @@ pub(super) fn is_same_host(a: &HostFacts, b: &HostFacts) -> bool {
 
 /// Runs that should be equal, by the treatments that they have in common.
 pub(crate) struct Experiment {
-    /// For each treatment, where it was measured: (run, treatment).
+    /// Places where each treatment was measured, as indices (run, treatment).
     groups: Vec<Vec<(usize, usize)>>,
 }
 
-/// Sorts the runs of one host into experiments: those at the places `here` of `runs`.
+/// Sorts the runs of one host, at the indices `here` of `runs`, into experiments.
 ///
 /// Two treatments are equal if they set the same, and if nothing differs that `compare` asks to be
 /// equal. Runs that have a treatment in common are of one experiment.
@@ -86,7 +88,7 @@ fn are_equal(runs: &[RunData], a: (usize, usize), b: (usize, usize)) -> bool {
 }
 
 impl Experiment {
-    /// Its runs, each once, ascending.
+    /// Returns the indices of the runs, each once, ascending.
     pub(crate) fn runs(&self) -> Vec<usize> {
         let mut runs: Vec<usize> = self.groups.iter().flatten().map(|(run, _)| *run).collect();
         runs.sort_unstable();
@@ -103,7 +105,7 @@ impl Experiment {
         self.groups.len()
     }
 
-    /// How far its runs differ by `measure`; none if it was run once.
+    /// Computes how far the runs differ by `measure`; none for a single run.
     pub(crate) fn spread(&self, runs: &[RunData], measure: Measure) -> Option<RunSpread> {
         let mut earlier = EarlierRuns::default();
         for group in &self.groups {
@@ -115,7 +117,7 @@ impl Experiment {
         earlier.spread_of_experiment()
     }
 
-    /// How far trials of one of its runs differ in tps, pooled over runs.
+    /// Computes how far trials of one run differ in tps, pooled over runs.
     pub(super) fn trials(&self, runs: &[RunData]) -> Option<Variance> {
         Variance::pooled(self.runs().into_iter().filter_map(|run| trials_of(&runs[run])))
     }
@@ -135,23 +137,24 @@ impl Experiment {
     }
 }
 
-/// How far trials of one run differ in tps.
+/// Computes how far trials of one run differ in tps.
 fn trials_of(run: &RunData) -> Option<Variance> {
     noise_of_trials(&run.plan, &TreatmentSamples::all_values(&run.sums, Measure::Tps))
 }
 
-/// How far trials of a run of `plan` differ, from each treatment's (block, tps); none where these do not
-/// tell the noise of tps.
+/// Computes how far trials of a run of `plan` differ, from each treatment's (block, tps); none if
+/// these do not tell the noise of tps.
 pub(super) fn noise_of_trials(plan: &Plan, tps: &[&[(u32, f64)]]) -> Option<Variance> {
     has_noise(plan).then(|| stats::rest(tps, !plan.is_sequential()))?
 }
 
-/// Returns whether trials of `plan` have the noise of tps: no rate sets theirs, and none is looked for.
+/// Returns whether trials of `plan` have the noise of tps: no rate sets their tps, and none is
+/// searched for.
 pub(super) fn has_noise(plan: &Plan) -> bool {
     !plan.has_rate() && plan.find.is_none()
 }
 
-/// The squared relative standard errors that the seconds of `run`'s trials give their means.
+/// Computes the squared relative standard error of each trial's mean tps, from its whole seconds.
 pub(super) fn seconds(run: &RunData) -> impl Iterator<Item = f64> + '_ {
     run.trials.iter().filter(|trial| trial.tps.is_some()).filter_map(|trial| {
         let whole = trial.series.iter().take_while(|s| s.second.length_s > 0.999);

@@ -1,4 +1,4 @@
-//! What a plan will be able to see on a host whose noise is known.
+//! Forecasts the differences that a plan can find on a host whose noise is known.
 
 use pgdyno_model::facts::HostFacts;
 use pgdyno_model::{Conditioning, Plan};
@@ -11,24 +11,24 @@ use super::view::{Finds, SpreadView};
 use crate::question::asked_pairs;
 use pgdyno_store::{Store, StoreError};
 
-/// Noise between trials of one run on a busy host: the standard deviation of the logarithm of their tps.
+/// Noise between trials of one run on a busy host: standard deviation of the logarithm of tps.
 ///
-/// The runs of docs/field-reports, on a virtual machine with two cores, have 5 to 12%, whether a trial
-/// took 8 s or 5 min.
+/// The runs of docs/field-reports, on a virtual machine with two cores, have 5 to 12%, whether a
+/// trial took 8 s or 5 min.
 pub const BUSY: f64 = 0.1;
 
-/// What a plan finds beside the noise of its host.
+/// Differences that a plan can find beside the noise of its host.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Forecast {
-    /// Noise between trials of one run that it rests on.
+    /// Noise between trials of one run, on which the forecast rests.
     pub trials: SpreadView,
     /// Whether that is the noise of the recipe's own runs.
     pub is_own: bool,
-    /// Runs that it was estimated from (count).
+    /// Runs from which the noise was estimated (count).
     pub runs: usize,
-    /// Why a trial that is not measured will open the run; none where it will not.
+    /// Reason for an unmeasured trial that will open the run; none without one.
     pub conditioning: Option<Conditioning>,
-    /// What the plan finds with its own repeats, and with other numbers of them.
+    /// Smallest difference found with the plan's own repeats, and with twice as many.
     pub finds: Vec<Finds>,
 }
 
@@ -42,7 +42,7 @@ pub enum NoForecast {
     /// No run of this host tells its noise.
     #[error("no completed run on this host has repeats to tell its noise from")]
     NoRun {
-        /// What the plan finds beside [`BUSY`] noise.
+        /// Smallest difference that the plan finds beside [`BUSY`] noise (a share).
         on_a_busy_host: Option<f64>,
     },
     /// The store's runs cannot be read.
@@ -50,8 +50,8 @@ pub enum NoForecast {
     Unreadable { why: String },
 }
 
-/// Tells what `plan` will find on `host`, by the store's runs there, if there is a store. What these tell
-/// counts for the plan if `counts`.
+/// Forecasts what `plan` will find on `host`, from the store's runs there. With `counts`, their
+/// noise counts beside the plan's own.
 ///
 /// # Errors
 /// [`StoreError::Damaged`]; [`StoreError::Sqlite`] or [`StoreError::Corrupt`].
@@ -75,14 +75,15 @@ pub fn forecast(
     Ok(earlier.noise(plan).map(forecast).ok_or_else(no_run))
 }
 
-/// Returns the smallest difference that `plan` finds in 80% of cases beside [`BUSY`] noise (a share);
-/// none if it compares or repeats nothing.
+/// Returns the smallest difference that `plan` finds in 80% of cases beside [`BUSY`] noise (a
+/// share); none if it compares or repeats nothing.
 pub fn found_on_a_busy_host(plan: &Plan) -> Option<f64> {
     found_beside(Variance { value: BUSY.powi(2), freedom: 0.0 }, plan, plan.repeats())
 }
 
-/// Returns the smallest difference that `plan` with so many `repeats` finds in 80% of cases, where the
-/// logarithms of its trials' tps have the variance `noise`, of which its degrees of freedom count.
+/// Returns the smallest difference that `plan` with `repeats` finds in 80% of cases (a share).
+/// `noise` is the variance of the logarithms of its trials' tps; its degrees of freedom count
+/// beside the plan's own.
 fn found_beside(noise: Variance, plan: &Plan, repeats: u32) -> Option<f64> {
     let has_blocks = !plan.is_sequential();
     stats::detectable(plan.treatments.len(), &asked_pairs(plan), repeats, has_blocks, noise)

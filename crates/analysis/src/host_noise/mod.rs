@@ -1,4 +1,5 @@
-//! Where the noise lives: seconds within trials, trials within runs, runs, days, for each host.
+//! Splits the noise of each host by its levels: seconds within trials, trials within runs, runs,
+//! days.
 //!
 //! The levels are those of T. Kalibera and R. Jones, *Rigorous benchmarking in reasonable time*
 //! (International Symposium on Memory Management, 2013).
@@ -24,9 +25,9 @@ use crate::gate::Measure;
 use crate::records::RunData;
 use pgdyno_store::{RunSummary, Store, StoreError};
 
-/// Repeats for which it is told what a run finds.
+/// Numbers of repeats for which [`HostNoiseView::finds`] tells what a run finds.
 const REPEATS: [u32; 4] = [3, 5, 10, 20];
-/// Treatments of such a run.
+/// Treatments of the run that [`HostNoiseView::finds`] supposes.
 const TREATMENTS: usize = 4;
 
 /// Analyses the noise of the store's hosts, each from its newest completed runs.

@@ -1,4 +1,4 @@
-//! What `pgdyno noise --json` prints. Keys are only ever added.
+//! Noise of tps by host, as `pgdyno noise --json` prints it. Keys are only ever added.
 
 use pgdyno_model::json::Document;
 use pgdyno_model::units::Epoch;
@@ -26,34 +26,35 @@ impl Document for NoiseView {
 pub struct HostNoiseView {
     /// Name of the machine; none where its runs do not name it.
     pub name: Option<String>,
-    /// What its facts differ in from those of the host of the newest run.
+    /// Kinds of facts that differ from those of the newest run's host.
     pub differs: Vec<&'static str>,
-    /// Its runs (count).
+    /// Runs that were read (count).
     pub runs: usize,
-    /// Begin of the first.
+    /// Begin of the first run.
     #[serde(serialize_with = "pgdyno_model::format::as_text")]
     pub since: Epoch,
-    /// Begin of the last.
+    /// Begin of the last run.
     #[serde(serialize_with = "pgdyno_model::format::as_text")]
     pub until: Epoch,
-    /// How far a trial's tps would differ by what happens from second to second; `known_by` counts
+    /// Noise of a trial's mean tps from the differences between its seconds; `known_by` counts
     /// trials.
     pub seconds: Option<SpreadView>,
-    /// How far trials of one treatment in one run differ.
+    /// Noise between trials of one treatment in one run.
     pub trials: Option<SpreadView>,
-    /// How far equal runs differ, beyond what their trials do.
+    /// Noise between equal runs, without that of their trials.
     pub between_runs: Option<SpreadView>,
-    /// Why nothing is said of the runs of another experiment.
+    /// Reason why it is not known how far runs of another experiment differ.
     pub unknown: Option<NoHostNoise>,
-    /// How far equal runs of one day differ; trials included.
+    /// Noise between equal runs of one day, with that of their trials.
     pub runs_of_a_day: Option<SpreadView>,
-    /// How far days differ, beyond what their runs do.
+    /// Noise between days, without that of their runs.
     pub days: Option<SpreadView>,
-    /// Its experiments, newest first.
+    /// Experiments that were run on the host, newest first.
     pub experiments: Vec<ExperimentNoise>,
-    /// What a run of four treatments finds in 80% of cases, for some numbers of repeats.
+    /// Smallest difference that a run of four treatments finds, for some numbers of repeats.
     pub finds: Vec<Finds>,
-    /// What a comparison of two runs of another experiment finds in 80% of cases (a share).
+    /// Smallest difference that a comparison of two runs of another experiment finds in 80% of
+    /// cases (a share).
     pub two_runs_find: Option<f64>,
 }
 
@@ -75,13 +76,13 @@ pub struct ExperimentNoise {
     pub runs: usize,
     /// Treatments (count).
     pub treatments: usize,
-    /// As [`HostNoiseView::trials`].
+    /// Noise between trials, as [`HostNoiseView::trials`].
     pub trials: Option<SpreadView>,
-    /// As [`HostNoiseView::between_runs`].
+    /// Noise between runs, as [`HostNoiseView::between_runs`].
     pub between_runs: Option<SpreadView>,
 }
 
-/// What a run with so many repeats finds.
+/// Smallest difference that a run finds, by its repeats.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Finds {
     /// Repeats (count).

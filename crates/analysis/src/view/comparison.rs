@@ -12,8 +12,8 @@ use crate::comparison::family::Judged;
 pub struct RatioView {
     /// Geometric mean of the ratio; none where none can be formed.
     pub value: Option<f64>,
-    /// 95% confidence interval. Within a run it is simultaneous: 95% of runs have all ratios in their
-    /// intervals, whichever of them the data choose.
+    /// 95% confidence interval. Within a run it is simultaneous: 95% of runs have all ratios in
+    /// their intervals, whichever of them the data choose.
     pub ci95: Option<[f64; 2]>,
     /// Interval from the trials of two runs alone. It lacks the spread between equal runs. None
     /// within one run.
@@ -86,20 +86,21 @@ pub enum Withheld {
 #[derive(Clone, Debug, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Comparison {
-    /// The factor in which they differ.
+    /// Factor in which they differ.
     pub factor: String,
-    /// What they share, in one line; empty for an experiment of one factor.
+    /// Levels of the other factors, which both share, in one line; empty for an experiment of one
+    /// factor.
     pub given: String,
-    /// The compared treatment's index.
+    /// Index of the compared treatment.
     pub treatment: usize,
-    /// The index of the treatment it is compared to.
+    /// Index of the treatment that it is compared with.
     pub to: usize,
-    /// The ratio of their tps.
+    /// Ratio of their tps.
     #[serde(skip)]
     pub ratio: RatioView,
-    /// The same as the ratio's `significant`.
+    /// Whether the difference is significant, as the ratio's `significant` says.
     pub holm: Option<bool>,
-    /// The ratios of percentiles of latency.
+    /// Ratios of percentiles of latency.
     pub latency: Vec<LatencyRatio>,
     /// Whether a trial of either was generator-limited, so that the difference may be the
     /// generator's.

@@ -8,15 +8,15 @@ use serde::Serialize;
 #[derive(Clone, Debug, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct GravestFault {
-    /// The fault.
+    /// Fault.
     pub fault: Fault,
-    /// Its verdict.
+    /// Verdict.
     pub verdict: Verdict,
     /// Whether the fault is meant to fail.
     pub planted: bool,
-    /// Its rounds (count).
+    /// Rounds of the fault (count).
     pub rounds: usize,
-    /// Transactions acknowledged in its rounds (count).
+    /// Transactions acknowledged in these rounds (count).
     pub acknowledged: u64,
     /// Acknowledged transactions that are missing (count).
     pub lost: u64,
@@ -49,14 +49,14 @@ impl From<&StatesOutcome> for GravestFault {
 }
 
 impl GravestFault {
-    /// Returns what set the verdict of `outcome`: a fault, or the states of a recorded stretch.
-    /// None if nothing was tried.
+    /// Finds the fault, or the states of a recorded stretch, that set the verdict of `outcome`;
+    /// none if nothing was tried.
     pub fn find(outcome: &CrashOutcome) -> Option<Self> {
         let states = outcome.states.as_ref().map(Self::from);
         states.or_else(|| outcome.gravest().map(Self::from))
     }
 
-    /// Whether the server failed a fault that a correct server survives.
+    /// Returns whether the server failed a fault that a correct server survives.
     ///
     /// Every server fails a planted fault, so that such a failure says nothing about this one.
     pub fn is_broken(&self) -> bool {

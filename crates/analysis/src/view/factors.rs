@@ -1,5 +1,5 @@
-//! What factors do over all their levels: courses over ordered ones, an effect averaged over the
-//! others, interactions of two.
+//! Views of factors over all their levels: courses over ordered factors, an effect averaged over
+//! the other factors, interactions of two.
 
 use serde::Serialize;
 
@@ -13,9 +13,9 @@ pub struct CourseView {
     pub given: String,
     /// Indices of the measured treatments, by ascending level.
     pub treatments: Vec<usize>,
-    /// Whether it rises somewhere.
+    /// Whether the course rises somewhere.
     pub rises: bool,
-    /// Whether it falls somewhere.
+    /// Whether the course falls somewhere.
     pub falls: bool,
     /// First and last of `treatments` (positions) that may be the highest, with 95% confidence, if
     /// there is one peak; none where it falls and rises again.
@@ -40,15 +40,15 @@ pub struct CoursePoint {
 pub struct EffectView {
     /// The factor.
     pub factor: String,
-    /// Its level whose effect is asked for.
+    /// Level whose effect is asked for.
     pub level: String,
-    /// Its level that it is compared with.
+    /// Level that `level` is compared with.
     pub against: String,
     /// Combinations of the other factors' levels (count): 2 or more.
     pub combinations: usize,
     /// Geometric mean of the ratios of tps, or of maximum rates.
     pub ratio: f64,
-    /// Its 95% confidence interval.
+    /// 95% confidence interval of `ratio`.
     pub ci95: [f64; 2],
     /// p-value of no effect.
     pub p: f64,
@@ -60,9 +60,9 @@ pub struct EffectView {
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct InteractionView {
-    /// The factor whose effect is looked at.
+    /// Factor whose effect is judged.
     pub factor: String,
-    /// The factor on which that may depend.
+    /// Factor on which the effect may depend.
     pub on: String,
     /// p-value of no interaction, beside all other pairs of factors.
     pub p: f64,
@@ -70,14 +70,14 @@ pub struct InteractionView {
     pub depends: bool,
     /// Level of `factor` whose ratio to `against` differs most clearly.
     pub level: String,
-    /// Level of `factor` that it is compared with.
+    /// Level of `factor` that `level` is compared with.
     pub against: String,
     /// Level of `on` where that ratio is higher.
     pub higher_with: String,
-    /// Level of `on` where it is lower.
+    /// Level of `on` where that ratio is lower.
     pub lower_with: String,
-    /// How many times as high it is there: 1 or more.
+    /// Ratio at `higher_with` over the ratio at `lower_with`: 1 or more.
     pub ratio: f64,
-    /// Its 95% confidence interval; it holds for all levels of both factors together.
+    /// 95% confidence interval of `ratio`; it holds for all levels of both factors together.
     pub ci95: [f64; 2],
 }

@@ -6,11 +6,11 @@ use serde::Serialize;
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct GeneratorView {
-    /// Its name: a host, or `local-1`.
+    /// Name: a host, or `local-1`.
     pub name: String,
-    /// Its clients in the last trial (count).
+    /// Clients in the last trial (count).
     pub clients: u32,
-    /// Its event loops in the last trial (count).
+    /// Event loops in the last trial (count).
     pub threads: u32,
     /// Trials in which it offered load (count).
     pub trials: usize,
@@ -30,7 +30,7 @@ pub struct GeneratorView {
     pub cpus: Option<f64>,
     /// CPU of its busiest event loop, in the trial where that was highest (cores).
     pub busiest_thread: f64,
-    /// From the agreed instant to its start, in the trial where it may have been farthest from it
+    /// Delay of its start after the agreed instant, in the trial where it may have been largest
     /// (microseconds; negative if it was early).
     pub start_skew_us: f64,
     /// Uncertainty of its clock at that start (microseconds, in both directions).

@@ -48,11 +48,11 @@ pub const PERCENTILES: [(&str, f64); 3] = [("p50", 0.5), ("p95", 0.95), ("p99", 
 #[derive(Clone, Debug, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct LatencyInterval {
-    /// Which.
+    /// Name of the percentile.
     pub percentile: &'static str,
-    /// The geometric mean of the trials' (microseconds).
+    /// Geometric mean over the trials (microseconds).
     pub us: f64,
-    /// Its 95% confidence interval, Student's on logarithms; none for one trial or equal ones.
+    /// 95% confidence interval, Student's on logarithms; none for one trial or equal ones.
     pub ci95: Option<[f64; 2]>,
 }
 
@@ -60,13 +60,13 @@ pub struct LatencyInterval {
 #[derive(Clone, Debug, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct LatencyRatio {
-    /// Which.
+    /// Name of the percentile.
     pub percentile: &'static str,
-    /// The geometric mean of the ratio.
+    /// Geometric mean of the ratio.
     pub value: f64,
-    /// Its 95% confidence interval: within a run simultaneous with those of all pairs, between two runs
-    /// for itself alone.
+    /// 95% confidence interval. Within a run it is simultaneous with those of all pairs; between
+    /// two runs it holds for itself alone.
     pub ci95: Option<[f64; 2]>,
-    /// How the interval was made.
+    /// Method of the interval.
     pub method: Option<Method>,
 }

@@ -29,7 +29,7 @@ pub struct RunView {
     pub run: RunHead,
     /// Whether `pgdyno pgbench --store` stored it: nothing but the load was controlled.
     pub ad_hoc: bool,
-    /// When detail was removed from it, oldest first, and how much.
+    /// Removals of detail from its records, oldest first: when, and how much.
     pub thinned: Vec<Thinning>,
     /// The index of the treatment with the highest geometric mean of tps; none where none can be
     /// formed.
@@ -59,14 +59,15 @@ pub struct RunView {
     /// Growth of tps with the number of clients; empty for fewer than three numbers of clients.
     #[serde(skip)]
     pub scaling: Vec<ScalingView>,
-    /// Average effect that the question asks for; none without such a question, with one combination of
-    /// the other factors, or before a run is complete.
+    /// Average effect that the question asks for; none without such a question, with one
+    /// combination of the other factors, or before a run is complete.
     pub effect: Option<EffectView>,
     /// Courses over ordered factors of three levels or more; empty before a run is complete.
     pub courses: Vec<CourseView>,
     /// Interactions of each two factors; empty before a run is complete.
     pub interactions: Vec<InteractionView>,
-    /// What earlier runs told of the noise, and whether it counts; none where they told nothing.
+    /// Noise that earlier runs on the host predicted, and whether it counts; none if they told
+    /// nothing.
     pub noise_prior: Option<NoisePriorView>,
     /// Noise floor of the last session's host; none where it is not known.
     pub noise_floor: Option<NoiseFloor>,
@@ -99,27 +100,27 @@ pub struct RunView {
     pub overrides: Vec<String>,
 }
 
-/// What earlier runs on the host told of the noise between a run's trials.
+/// Noise between a run's trials, as earlier runs on the host predict it.
 #[derive(Clone, Debug, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct NoisePriorView {
     /// Whether it counts beside the run's own.
     pub used: PriorUse,
-    /// Relative standard deviation of their trials' tps (a share).
+    /// Relative standard deviation of the earlier runs' tps between trials (a share).
     pub spread: f64,
     /// Degrees of freedom that it counts for.
     pub freedom: f64,
-    /// Runs that told it (count).
+    /// Earlier runs that it was computed from (count).
     pub runs: usize,
     /// The run's own spread (a share).
     pub own_spread: f64,
-    /// Degrees of freedom that it is known by.
+    /// Degrees of freedom of the run's own spread.
     pub own_freedom: f64,
 }
 
 impl RunView {
-    /// Machines that its sessions ran on, by name, each once, or as `pgdyno run --hosts` named the
-    /// machine; none from earlier versions.
+    /// Returns the machines that its sessions ran on, by name, each once, or as `pgdyno run
+    /// --hosts` named the machine; none from earlier versions.
     pub fn hosts(&self) -> Vec<String> {
         hosts(&self.run, &self.sessions)
     }
@@ -129,7 +130,7 @@ impl RunView {
         family::measure(&self.plan)
     }
 
-    /// Whether a run of fixed repeats may still go on, so that no verdict may be drawn.
+    /// Returns whether a run of fixed repeats may still go on, so that no verdict may be drawn.
     pub fn is_provisional(&self) -> bool {
         family::is_provisional(&self.plan, self.run.state)
     }
@@ -139,7 +140,7 @@ impl RunView {
 #[derive(Clone, Debug, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct RunHead {
-    /// Its name in the store.
+    /// Id in the store: recipe, start and four letters drawn at random.
     pub id: String,
     /// The recipe's or the file's name.
     pub recipe: String,
@@ -167,7 +168,7 @@ pub struct RunHead {
     pub not_crashed: Vec<String>,
 }
 
-/// What the fsync probe found on a storage.
+/// Result of the fsync probe on a storage.
 #[derive(Clone, Debug, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct FsyncView {
@@ -207,7 +208,7 @@ impl From<&FsyncRate> for FsyncView {
     }
 }
 
-/// A stretch of work.
+/// Session of a run: a process that worked on it.
 #[derive(Clone, Debug, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct SessionView {
@@ -219,7 +220,7 @@ pub struct SessionView {
     pub end: Option<SessionEnd>,
     /// The machine.
     pub host: HostFacts,
-    /// What lies under each storage.
+    /// Facts of each storage.
     pub storage: Vec<StorageFacts>,
 }
 
@@ -231,11 +232,11 @@ pub struct ServerView {
     pub version: String,
     /// `server_version_num`.
     pub version_num: u32,
-    /// Where its programs came from.
+    /// Origin of its programs.
     pub build: BuildSource,
     /// The trials' ordinals.
     pub trials: Vec<u32>,
-    /// Its settings.
+    /// Settings over all its trials.
     pub settings: Vec<SettingView>,
 }
 
@@ -243,21 +244,21 @@ pub struct ServerView {
 #[derive(Clone, Debug, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct SettingView {
-    /// Its name in `pg_settings`.
+    /// Name in `pg_settings`.
     pub name: String,
-    /// Its unit in `pg_settings`.
+    /// Unit in `pg_settings`.
     pub unit: Option<String>,
-    /// Where the value came from.
+    /// Origin of the value, as in `pg_settings`.
     pub source: String,
-    /// Its value, where all trials had the same.
+    /// Value, if all trials had the same.
     pub value: Option<String>,
-    /// Otherwise: each value and the trials (ordinals) that had it.
+    /// Each value with the trials (ordinals) that had it, if they differ.
     pub values: Vec<(String, Vec<u32>)>,
     /// The value, or each of `values` in their order, as `SHOW` prints it.
     pub shown: Vec<String>,
 }
 
-/// What a treatment's trials tried.
+/// Rates that a treatment's searches tried.
 #[derive(Clone, Debug, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct CapacityView {
@@ -281,7 +282,7 @@ pub struct ObjectiveView {
     pub text: String,
 }
 
-/// One step of one trial.
+/// Step of a search: a rate that one trial tried.
 #[derive(Clone, Debug, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct CurvePoint {
@@ -289,7 +290,7 @@ pub struct CurvePoint {
     pub rate: f64,
     /// The trial's place in the plan, from 0.
     pub ordinal: u32,
-    /// Whether it was to confirm the answer.
+    /// Whether the step was to confirm the answer of the search.
     pub confirming: bool,
     /// Median latency (microseconds).
     pub latency_us_p50: Option<f64>,
@@ -297,7 +298,7 @@ pub struct CurvePoint {
     pub latency_us_p95: Option<f64>,
     /// 99th percentile of latency.
     pub latency_us_p99: Option<f64>,
-    /// Why it did not keep the objective; none if it did.
+    /// Reason why the step did not keep the objective; none if it did.
     pub broken: Option<String>,
 }
 
@@ -305,20 +306,21 @@ pub struct CurvePoint {
 #[derive(Clone, Debug, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ScalingView {
-    /// What they share, in one line; empty where clients are all that varies.
+    /// Levels of the other factors, which all share, in one line; empty where clients are all that
+    /// varies.
     pub given: String,
-    /// Their indices.
+    /// Indices of the treatments.
     pub treatments: Vec<usize>,
     /// Universal Scalability Law through them, or the reason why none is fitted.
     #[serde(skip)]
     pub law: Result<Scaling, NoFit>,
 }
 
-/// A probe of one of the run's storages. All of it: `pgdyno show ID`.
+/// Probe of one of the run's storages, in brief. `pgdyno show ID` has all of it.
 #[derive(Clone, Debug, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct StageProbeView {
-    /// Its name in the store.
+    /// Id in the store: kind, start and four letters drawn at random.
     pub id: String,
     /// `fsync` or `disk`.
     pub kind: &'static str,
@@ -332,7 +334,7 @@ pub struct StageProbeView {
     pub attempts_before: usize,
     /// Whether the storage's free blocks were discarded right before.
     pub after_trim: bool,
-    /// Whether all of it was measured.
+    /// Whether the whole probe was measured.
     pub complete: bool,
     /// Of an fsync probe: writes of one block with fdatasync by one writer (1/s).
     pub flushes_per_second: Option<f64>,
@@ -344,7 +346,7 @@ pub struct StageProbeView {
     pub randread_iops: Option<f64>,
     /// Of a disk probe: random writes of 8 kB (1/s), at the queue depth that gave most.
     pub randwrite_iops: Option<f64>,
-    /// What is not to be believed without a further look.
+    /// Warnings about figures that may be wrong.
     pub warnings: Vec<String>,
     /// Of an fsync probe: why the storage is suspected to acknowledge what is not yet durable, in
     /// few words.
@@ -359,7 +361,7 @@ pub struct StoppingView {
     pub floor: u32,
     /// The most blocks.
     pub ceiling: u32,
-    /// After how many blocks it is looked at.
+    /// Numbers of blocks after which an interim analysis judges the run.
     pub looks: Vec<u32>,
     /// Blocks of the treatment that was measured most (count).
     pub blocks: u32,
@@ -368,7 +370,7 @@ pub struct StoppingView {
     /// Every comparison, or every treatment where none is planned, with its state.
     #[serde(skip)]
     pub states: Vec<(Compared, Decision)>,
-    /// Why it ended; none while it has not.
+    /// Reason for its end; none while it goes on.
     pub ended: Option<Ended>,
 }
 
@@ -405,11 +407,11 @@ pub enum Ended {
     Decided,
     /// The most repeats are run.
     Ceiling,
-    /// Its time is spent.
+    /// The time budget is spent.
     Budget,
 }
 
-/// What the newest completed A/A run on a host found.
+/// Noise floor of a host, from the newest completed A/A run there.
 #[derive(Clone, Debug, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct NoiseFloor {
@@ -419,32 +421,32 @@ pub struct NoiseFloor {
     #[serde(serialize_with = "pgdyno_model::format::as_text")]
     #[cfg_attr(feature = "schema", schemars(with = "String"))]
     pub started_at: Epoch,
-    /// The two names.
+    /// Names of the two equal treatments.
     pub names: [String; 2],
-    /// The ratio of their tps.
+    /// Ratio of their tps.
     pub ratio: f64,
-    /// Its 95% confidence interval.
+    /// 95% confidence interval of `ratio`.
     pub ci95: [f64; 2],
     /// Blocks that had both (count).
     pub blocks: usize,
     /// The farther end of the interval as a share: a difference below it may be none.
     pub floor: f64,
-    /// The same of percentiles of latency, for those that have an interval.
+    /// Noise floors of percentiles of latency, for those that have an interval.
     pub latency: Vec<LatencyFloor>,
 }
 
-/// How far a percentile of latency of the same treatment differed.
+/// Noise floor of a percentile of latency.
 #[derive(Clone, Debug, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct LatencyFloor {
-    /// Which.
+    /// Name of the percentile.
     pub percentile: &'static str,
     /// The farther end of the ratio's interval as a share.
     pub floor: f64,
 }
 
 impl NoiseFloor {
-    /// The floor of `measure` (a share); none where it has no interval.
+    /// Returns the floor of `measure` (a share); none if it has no interval.
     pub fn of_measure(&self, measure: Measure) -> Option<f64> {
         let of_latency =
             || self.latency.iter().find(|l| l.percentile == measure.name()).map(|l| l.floor);

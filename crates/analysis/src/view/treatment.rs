@@ -77,8 +77,8 @@ pub struct TreatmentView {
     /// Reason why it cannot be the best: it is known to break its promise.
     #[serde(skip)]
     pub not_ranked: Option<NotRanked>,
-    /// Whether it may be the fastest: in 95% of runs the fastest is among those that may. None if it
-    /// is not ranked, and without verdicts.
+    /// Whether it may be the fastest: in 95% of runs the fastest is among the treatments that may.
+    /// None if it is not ranked, and without verdicts.
     pub may_be_best: Option<bool>,
     /// Ratio of its tps to that of the best treatment; none without a completed trial.
     #[serde(skip)]

@@ -61,7 +61,7 @@ pub struct TrialView {
     pub aborted_clients: u32,
     /// Errors that made clients give up.
     pub abort_reasons: Vec<String>,
-    /// What flush accounting found; none where it was not asked for.
+    /// Result of flush accounting; none if it was not asked for.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub flush_accounting: Option<FlushAccounting>,
     /// CPU of the load generator (cores).
@@ -214,7 +214,7 @@ pub enum TrialState {
 #[derive(Clone, Debug, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct StatementView {
-    /// Its script's name.
+    /// Name of the script.
     pub script: String,
     /// The line it begins on.
     pub line: u32,
@@ -252,8 +252,8 @@ pub struct SecondView {
     pub second: Second,
     /// Transactions per second in it; none for no length.
     pub tps: Option<f64>,
-    /// What each of the trial's statements did in it, in their order; empty in trials that earlier
-    /// versions stored.
+    /// Sums of each of the trial's statements within the second, in their order; empty in trials
+    /// that earlier versions stored.
     #[serde(skip)]
     pub statements: Vec<CommandSums>,
 }
@@ -333,12 +333,12 @@ pub enum Cause {
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct RelationSize {
-    /// Its name.
+    /// Name of the table or index.
     pub name: String,
-    /// At the first sample, which is just before the window.
+    /// Size at the first sample, just before the window (bytes).
     pub before_bytes: f64,
-    /// At the last.
+    /// Size at the last sample (bytes).
     pub after_bytes: f64,
-    /// What it grew by, for each transaction between the two samples; none if it did not grow.
+    /// Growth for each transaction between the two samples (bytes); none if it did not grow.
     pub bytes_per_transaction: Option<f64>,
 }

@@ -99,7 +99,7 @@ pub enum GapPart {
 pub enum Part {
     /// A statement: its script, line and text.
     Statement {
-        /// Its script's name.
+        /// Name of the script.
         script: String,
         /// The line it begins on.
         line: u32,

@@ -1,5 +1,5 @@
-//! What a ledger costs the load: the same script with and without one, in turn (A B, B A, …), on
-//! one server.
+//! Measures what a ledger costs the load: the same script with and without one, in turn (A B, B A,
+//! …), on one server.
 //!
 //! `cargo bench -p pgdyno-lab --bench ledger_cost -- [ROUNDS] [SECONDS] [CLIENTS]`
 
@@ -22,13 +22,19 @@ use pgdyno_postgres::cluster::cluster_directory;
 use pgdyno_postgres::{Cluster, ClusterSpec, find};
 
 const SCRIPT: &str = include_str!("../../src/crash/workload/tpcb_like.sql");
-const TABLES: &str = "CREATE TABLE pgbench_accounts (aid int PRIMARY KEY, bid int, abalance int NOT NULL DEFAULT 0, filler char(84));
-    CREATE TABLE pgbench_tellers (tid int PRIMARY KEY, bid int, tbalance int NOT NULL DEFAULT 0, filler char(84));
-    CREATE TABLE pgbench_branches (bid int PRIMARY KEY, bbalance int NOT NULL DEFAULT 0, filler char(88));
-    CREATE TABLE pgdyno_token (client int NOT NULL, sequence bigint NOT NULL, aid int NOT NULL, tid int NOT NULL,
-        bid int NOT NULL, delta int NOT NULL, number bigserial, begun timestamp NOT NULL DEFAULT now(),
+const TABLES: &str = "CREATE TABLE pgbench_accounts (aid int PRIMARY KEY, bid int, \
+        abalance int NOT NULL DEFAULT 0, filler char(84));
+    CREATE TABLE pgbench_tellers (tid int PRIMARY KEY, bid int, \
+        tbalance int NOT NULL DEFAULT 0, filler char(84));
+    CREATE TABLE pgbench_branches (bid int PRIMARY KEY, bbalance int NOT NULL DEFAULT 0, \
+        filler char(88));
+    CREATE TABLE pgdyno_token (client int NOT NULL, sequence bigint NOT NULL, \
+        aid int NOT NULL, tid int NOT NULL,
+        bid int NOT NULL, delta int NOT NULL, number bigserial, \
+        begun timestamp NOT NULL DEFAULT now(),
         PRIMARY KEY (client, sequence));
-    INSERT INTO pgbench_accounts SELECT n, 1 + (n - 1) / 100000, 0, '' FROM generate_series(1, 800000) n;
+    INSERT INTO pgbench_accounts SELECT n, 1 + (n - 1) / 100000, 0, '' \
+        FROM generate_series(1, 800000) n;
     INSERT INTO pgbench_tellers SELECT n, 1 + (n - 1) / 10, 0, '' FROM generate_series(1, 80) n;
     INSERT INTO pgbench_branches SELECT n, 0, '' FROM generate_series(1, 8) n";
 
@@ -129,7 +135,8 @@ fn main() {
         of[1].iter().zip(&of[0]).map(|(with, without)| with / without).collect()
     };
     println!(
-        "median of {rounds} ratios, with to without: tps {:.3}, generator's CPU per transaction {:.3} ({:.2} µs without)",
+        "median of {rounds} ratios, with to without: tps {:.3}, generator's CPU per transaction \
+         {:.3} ({:.2} µs without)",
         median(ratios(&tps)),
         median(ratios(&cpu)),
         median(cpu[0].clone())

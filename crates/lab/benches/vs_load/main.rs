@@ -3,7 +3,8 @@
 //! CHECKPOINT to keys and VACUUM. What is printed are ratios pgdyno ÷ the other: medians over the
 //! pairs with a bootstrap interval.
 //!
-//!     cargo bench -p pgdyno-lab --bench vs_load -- [--pairs N] [--scale N] [--only WORDS] [--minimal]
+//!     cargo bench -p pgdyno-lab --bench vs_load -- \
+//!         [--pairs N] [--scale N] [--only WORDS] [--minimal]
 //!
 //! Server CPU is that of the load's backends and their workers; it says more than time on a machine
 //! that does other work besides. Client CPU is user and system time of the whole process, start-up
@@ -46,7 +47,7 @@ struct Cell {
     jobs: u32,
     strategy: &'static str,
     beside: Beside,
-    /// What the ratios of time and of client CPU are meant to reach; infinite: nothing is meant.
+    /// Targets for the ratios of time and of client CPU; infinite without a target.
     target: (f64, f64),
 }
 
@@ -64,13 +65,20 @@ const NONE: f64 = f64::INFINITY;
 
 #[rustfmt::skip]
 const CELLS: &[Cell] = &[
-    Cell { name: "pgbench's tables", workload: "tpcb-like", scale: 50, partitions: 0, jobs: 2, strategy: "", beside: Beside::Pgbench, target: (0.85, 0.15) },
-    Cell { name: "the same, larger", workload: "tpcb-like", scale: 200, partitions: 0, jobs: 2, strategy: "", beside: Beside::Pgbench, target: (0.85, 0.15) },
-    Cell { name: "the same, chunks", workload: "tpcb-like", scale: 50, partitions: 0, jobs: 2, strategy: "chunks", beside: Beside::Pgbench, target: (NONE, 0.15) },
-    Cell { name: "2 partitions", workload: "tpcb-like", scale: 50, partitions: 2, jobs: 2, strategy: "", beside: Beside::Pgbench, target: (0.65, 0.15) },
-    Cell { name: "2 partitions, larger", workload: "tpcb-like", scale: 200, partitions: 2, jobs: 2, strategy: "", beside: Beside::Pgbench, target: (0.65, 0.15) },
-    Cell { name: "2 partitions, both", workload: "tpcb-like", scale: 50, partitions: 2, jobs: 2, strategy: "", beside: Beside::PgbenchPartitions, target: (NONE, 0.15) },
-    Cell { name: "numbers", workload: "numbers", scale: 5, partitions: 0, jobs: 2, strategy: "", beside: Beside::TextCopy, target: (0.75, NONE) },
+    Cell { name: "pgbench's tables", workload: "tpcb-like", scale: 50, partitions: 0, jobs: 2,
+           strategy: "", beside: Beside::Pgbench, target: (0.85, 0.15) },
+    Cell { name: "the same, larger", workload: "tpcb-like", scale: 200, partitions: 0, jobs: 2,
+           strategy: "", beside: Beside::Pgbench, target: (0.85, 0.15) },
+    Cell { name: "the same, chunks", workload: "tpcb-like", scale: 50, partitions: 0, jobs: 2,
+           strategy: "chunks", beside: Beside::Pgbench, target: (NONE, 0.15) },
+    Cell { name: "2 partitions", workload: "tpcb-like", scale: 50, partitions: 2, jobs: 2,
+           strategy: "", beside: Beside::Pgbench, target: (0.65, 0.15) },
+    Cell { name: "2 partitions, larger", workload: "tpcb-like", scale: 200, partitions: 2, jobs: 2,
+           strategy: "", beside: Beside::Pgbench, target: (0.65, 0.15) },
+    Cell { name: "2 partitions, both", workload: "tpcb-like", scale: 50, partitions: 2, jobs: 2,
+           strategy: "", beside: Beside::PgbenchPartitions, target: (NONE, 0.15) },
+    Cell { name: "numbers", workload: "numbers", scale: 5, partitions: 0, jobs: 2,
+           strategy: "", beside: Beside::TextCopy, target: (0.75, NONE) },
 ];
 
 #[derive(Parser)]
@@ -92,7 +100,7 @@ struct Options {
     bench: bool,
 }
 
-/// What [`Bench::ours`] tells a child to load.
+/// Options by which [`Bench::ours`] tells a child what to load.
 #[derive(Parser)]
 struct OursOptions {
     #[arg(long)]
@@ -126,7 +134,7 @@ fn main() {
     }
 }
 
-/// What `pgdyno load` does.
+/// Loads as `pgdyno load` does.
 fn as_pgdyno(options: OursOptions) -> Result<(), Anything> {
     let it = Load {
         workload: options.workload,
@@ -160,7 +168,7 @@ struct Bench {
     programs: PathBuf,
 }
 
-/// What was seen of one load.
+/// Cost of one load: time, CPU and memory.
 struct Seen {
     seconds: f64,
     cpu_seconds: f64,
@@ -325,20 +333,23 @@ impl Bench {
             Beside::PgbenchPartitions => {
                 command.args(["-i", "-q", "--partitions=2", "-s", &scale.to_string(), DATABASE])
             }
-            Beside::TextCopy => command.args(["-X", "-q", "-v", "ON_ERROR_STOP=1", "-d", DATABASE]).args([
-                "-c",
-                "BEGIN",
-                "-c",
-                "CREATE TABLE numbers (number bigserial NOT NULL, operator smallint, region smallint)",
-                "-c",
-                &format!("COPY numbers FROM '{}' WITH (FREEZE)", file.display()),
-                "-c",
-                "ALTER TABLE numbers ADD PRIMARY KEY (number)",
-                "-c",
-                "COMMIT",
-                "-c",
-                "VACUUM (ANALYZE) numbers",
-            ]),
+            Beside::TextCopy => {
+                command.args(["-X", "-q", "-v", "ON_ERROR_STOP=1", "-d", DATABASE]).args([
+                    "-c",
+                    "BEGIN",
+                    "-c",
+                    "CREATE TABLE numbers (number bigserial NOT NULL, operator smallint, region \
+                     smallint)",
+                    "-c",
+                    &format!("COPY numbers FROM '{}' WITH (FREEZE)", file.display()),
+                    "-c",
+                    "ALTER TABLE numbers ADD PRIMARY KEY (number)",
+                    "-c",
+                    "COMMIT",
+                    "-c",
+                    "VACUUM (ANALYZE) numbers",
+                ])
+            }
         };
         command
     }

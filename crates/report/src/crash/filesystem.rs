@@ -18,7 +18,7 @@ pub struct FilesystemsView {
     pub fsck_ms: Option<f64>,
     /// Rounds in which fsck ended with another status than 0 (count).
     pub complaints: usize,
-    /// All of this in sentences.
+    /// Figures in sentences.
     pub words: Vec<String>,
 }
 
@@ -40,7 +40,8 @@ impl FilesystemsView {
         (!rounds.is_empty()).then_some(view)
     }
 
-    /// Returns the cells of a table, mount and fsck in milliseconds; none for what was not measured.
+    /// Returns the cells of a table, mount and fsck in milliseconds; none for what was not
+    /// measured.
     pub(crate) fn cells(&self) -> [Option<String>; 2] {
         let fsck = self.fsck_ms.map(|ms| match self.complaints {
             0 => milliseconds(ms),

@@ -19,8 +19,9 @@ const NAMED: usize = 5;
 /// Lines of a log that a page quotes (count).
 const LINES: usize = 8;
 /// Help on testing a real drive, where the test could be mistaken for one.
-const YOUR_DRIVE: &str = "to test a drive of your own: `pgdyno fsync DIR` tells whether it acknowledges from a cache, \
-                          `pgdyno crash --fault plug --witness ADDR` what it loses";
+const YOUR_DRIVE: &str = "to test a drive of your own: `pgdyno fsync DIR` tells whether it \
+                          acknowledges from a cache, `pgdyno crash --fault plug --witness ADDR` \
+                          what it loses";
 
 /// Renders crash tests as a page of text.
 ///
@@ -127,8 +128,8 @@ fn all_states(out: &mut String, states: &StatesOutcome, is_there: &dyn Fn(&str) 
         let gone = if is_there(kept) { "" } else { " (not there any more)" };
         paragraph(out, 2, &format!("kept: {kept}{gone}"));
         if gone.is_empty() && !states.failures.is_empty() {
-            let there = "the commands above, given in that folder, judge a state again and make an image of it, \
-                         to be mounted with `mount -o loop` (xfs: `-o loop,nouuid`)";
+            let there = "the commands above, given in that folder, judge a state again and make an \
+                         image of it, to be mounted with `mount -o loop` (xfs: `-o loop,nouuid`)";
             paragraph(out, 2, there);
         }
     }

@@ -54,20 +54,23 @@ impl PowerView {
             Some((fewest, most)) => format!("{} to {}", format::count(fewest), format::count(most)),
         };
         let mut words = vec![format!(
-            "checkpoints completed: {} in {}; flushes under test: {}; commits in the last flush window: {window}",
+            "checkpoints completed: {} in {}; flushes under test: {}; commits in the last flush \
+             window: {window}",
             counted(checkpoints),
             format::counted(rounds as u64, "round"),
             counted(flushes),
         )];
         if let (Some(ten), Some(hundred)) = (self.one_in_10_seen, self.one_in_100_seen) {
             words.push(format!(
-                "a disk that skips 1 flush in 10 would have been seen with probability {}%, 1 in 100 with {}%",
+                "a disk that skips 1 flush in 10 would have been seen with probability {}%, 1 in \
+                 100 with {}%",
                 format::whole_percent(ten),
                 format::whole_percent(hundred)
             ));
         } else if silent && !disk_flushes {
             words.push(
-                "kernel and filesystem were under test, not the disk's own flushes: `--emulated` puts those under test"
+                "kernel and filesystem were under test, not the disk's own flushes: `--emulated` \
+                 puts those under test"
                     .to_owned(),
             );
         }

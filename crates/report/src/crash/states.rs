@@ -1,4 +1,4 @@
-//! All states of a recorded stretch, in figures and in words.
+//! States of a recorded stretch of load, in figures and in words.
 
 use pgdyno_model::crash::{
     FailedState, FailureCause, FilePart, MissingFlush, MissingWrite, PageKind, RecordedStretch,
@@ -15,7 +15,7 @@ pub struct StatesView {
     /// The figures.
     #[serde(flatten)]
     pub figures: StatesOutcome,
-    /// What was judged and what was found, in sentences.
+    /// Sentences: how many states were judged, and what was found in them.
     pub words: Vec<String>,
 }
 
@@ -196,16 +196,16 @@ fn file_words(part: &FilePart) -> String {
 pub(super) fn cause(what: &str, cause: &FailureCause) -> String {
     let FailureCause::Lost { writes, first, flush } = cause else {
         return format!(
-            "{what} fails with every write before its cut, too: what is missing had not been sent to the \
-             disk"
+            "{what} fails with every write before its cut, too: what is missing had not been sent \
+             to the disk"
         );
     };
     let parts: Vec<String> = first.iter().map(part).collect();
     let more = if *writes > first.len() as u64 { ", …" } else { "" };
     let flush = flush.map(|MissingFlush { after, before, token }| {
         format!(
-            "; a flush was missing after write {after} and before event {before}, by which {token} was \
-             acknowledged"
+            "; a flush was missing after write {after} and before event {before}, by which {token} \
+             was acknowledged"
         )
     });
     format!(

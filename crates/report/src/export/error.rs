@@ -19,7 +19,7 @@ pub enum ExportError {
         /// Error of the system.
         source: io::Error,
     },
-    /// The folder for tables holds something.
+    /// The folder for tables is not empty.
     #[error("cannot export tables to {}: the folder is not empty", folder.display())]
     NotEmpty { folder: PathBuf },
     /// A table cannot be written.

@@ -38,7 +38,7 @@ impl Export<'_> {
         Ok(out)
     }
 
-    /// The run as `show --json` has it, without what the tables hold.
+    /// Renders the run as `show --json` does, without what the tables hold.
     fn run_json(&self) -> Result<Json, ExportError> {
         let mut run = serde_json::to_value(&self.report)?;
         if let Some(trials) = run["trials"].as_array_mut() {

@@ -1,8 +1,9 @@
 //! Exports: a run as tables for other programs.
 //!
 //! [`Export::new`] analyses a run; with a redaction nothing of the export names the machine.
-//! [`Export::json`], [`Export::hdr`] and [`Export::markdown`] make one document each; [`Export::csv`]
-//! and [`Export::parquet`] write one file for each [`TableName`]. Trials are read one at a time.
+//! [`Export::json`], [`Export::hdr`] and [`Export::markdown`] make one document each;
+//! [`Export::csv`] and [`Export::parquet`] write one file for each [`TableName`]. Trials are read
+//! one at a time.
 
 mod csv;
 mod error;

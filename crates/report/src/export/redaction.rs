@@ -1,4 +1,4 @@
-//! What an export for publishing leaves out.
+//! Redacts an export for publishing.
 //!
 //! Texts lose what names the machine, its places and people: paths, addresses, connection strings,
 //! user names, serial numbers, UUIDs. They are recognised by their form, and those that the run's
@@ -78,7 +78,7 @@ const SHORTEST: usize = 3;
 pub(super) struct Redaction {
     /// Levels that name hosts as generators, which may be short.
     generators: BTreeSet<String>,
-    /// The longer first, so that none hides a part of another.
+    /// Names to be redacted, the longer first, so that none hides a part of another.
     names: Vec<String>,
 }
 
@@ -134,7 +134,7 @@ impl Redaction {
         out
     }
 
-    /// The run's JSON without what is not listed above.
+    /// Returns the run's JSON with the keys listed above only.
     pub(super) fn json(&self, run: &Json) -> Json {
         let mut kept = pick(run, RUN);
         let treatments = kept.get_mut("treatments").and_then(Json::as_array_mut);
@@ -201,7 +201,8 @@ fn each(array: &Json, pick: impl Fn(&Json) -> Map<String, Json>) -> Json {
     array.as_array().into_iter().flatten().map(|item| Json::Object(pick(item))).collect()
 }
 
-/// Whether a setting's value is a number or a switch, which name nothing; but a port is an address.
+/// Returns whether a setting's value is a number or a switch, which name nothing. A port is an
+/// address.
 fn is_public(setting: &Json) -> bool {
     let value = setting["value"].as_str().unwrap_or_default();
     setting["name"] != "port"
@@ -258,7 +259,7 @@ fn connection_values(text: &str) -> Vec<String> {
     found
 }
 
-/// The user whose home holds `path`.
+/// Finds the user whose home holds `path`.
 fn owner(path: &str) -> Option<String> {
     let rest = path.strip_prefix("/home/")?;
     Some(rest.split('/').next()?.to_owned())
@@ -421,7 +422,8 @@ mod tests {
 
     #[test]
     fn connection_strings_in_a_file_tell_host_user_and_database() {
-        let text = "[target]\ndsn = \"host=db7 user=anna dbname=shop port=5433\"\n# postgres://bo:pw@db8/x1?y=z\n";
+        let text = "[target]\ndsn = \"host=db7 user=anna dbname=shop port=5433\"\n# \
+                    postgres://bo:pw@db8/x1?y=z\n";
         let found = connection_values(text);
         for name in ["db7", "anna", "shop", "bo", "pw", "db8", "x1"] {
             assert!(found.iter().any(|value| value == name), "{name}: {found:?}");

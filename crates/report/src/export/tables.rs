@@ -1,4 +1,4 @@
-//! What the tables hold. docs/export.md lists their columns.
+//! Rows of the exported tables. docs/export.md lists the columns.
 
 use pgdyno_model::measurement::{GeneratorMeasurement, Measurement, ScriptMeasurement};
 use pgdyno_model::{Latencies, TrialRecord};

@@ -1,4 +1,4 @@
-//! What a page keeps of a trial's seconds and telemetry.
+//! Reduces a trial's seconds and telemetry to what a page keeps.
 
 use pgdyno_model::SecondLatencies;
 use pgdyno_model::measurement::CommandSums;

@@ -17,8 +17,8 @@ use pgdyno_store::{Store, Stored};
 pub struct FrontEnd {
     /// The HTML file.
     pub html: String,
-    /// Its content security policy, for a header: the front end's own script and style, and
-    /// requests to the server that it came from.
+    /// Content security policy of the file, for a header. It allows the front end's own script and
+    /// style, and requests to the server that the file came from.
     pub policy: String,
 }
 

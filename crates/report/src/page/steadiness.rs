@@ -19,7 +19,7 @@ pub(super) struct Row {
     seconds: usize,
     effective: String,
     within: String,
-    /// Why there is no interval, where the column of warm-up does not say it.
+    /// Reason for a missing interval, if the column of warm-up does not say it.
     why: Option<String>,
     changes: Vec<String>,
 }

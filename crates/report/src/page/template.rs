@@ -15,11 +15,12 @@ const VERSION: &str = "<!--pgdyno:version-->";
 const STATIC: &str = "<!--pgdyno:static-->";
 const DATA: &str = "<!--pgdyno:data-->";
 
-/// What stands in the place of data where a server gives the page out.
+/// Element in place of data when a server gives the page out.
 pub(super) const NO_SERVER: &str =
     "<script type=\"application/json\" id=\"pgdyno-server\">{}</script>";
 
-/// The same for a server that a proxy offers under a path.
+/// Returns the element that replaces [`NO_SERVER`] if a proxy offers the server under the path
+/// `base`.
 pub(super) fn server_under(base: &str) -> String {
     NO_SERVER.replacen("{}", &format!("{{\"base\":\"{base}\"}}"), 1)
 }
@@ -43,7 +44,7 @@ pub(super) fn insert(parts: &Parts<'_>) -> String {
 
 /// Returns the front end for a server, and its content security policy for a header.
 ///
-/// In the place of data stands an empty element `pgdyno-server`. The policy of a file allows no
+/// An empty element `pgdyno-server` takes the place of data. The policy of a file allows no
 /// requests; a server's allows those to itself.
 pub(super) fn for_server() -> (String, String) {
     serve(TEMPLATE)

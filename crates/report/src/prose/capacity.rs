@@ -33,8 +33,9 @@ fn capacity(t: &TreatmentView, slo: &Slo) -> String {
 pub(super) fn how_found(view: &RunView) -> Option<String> {
     let find = view.plan.find.as_ref()?;
     Some(format!(
-        "What is compared are maximum rates: open-loop arrivals, bracketed and bisected to {}% in steps of {}, each answer confirmed over the \
-         whole window. An interval is that of such searches, and its rate may lie below the true one by as much.",
+        "What is compared are maximum rates: open-loop arrivals, bracketed and bisected to {}% in \
+         steps of {}, each answer confirmed over the whole window. An interval is that of such \
+         searches, and its rate may lie below the true one by as much.",
         format::percent(find.resolution),
         find.step
     ))

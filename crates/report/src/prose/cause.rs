@@ -13,7 +13,8 @@ pub(crate) fn cause(cause: &Cause) -> String {
             format!("{kind} {} → {}{unit}", format::rate(*before), format::rate(*after))
         }
         Cause::DeviceGaveLess { operations: [was, is], latency_ms: [took, takes], .. } => format!(
-            "{kind}: {} → {} operations/s of {} → {} ms each, as when burst credit is gone or a limit sets in",
+            "{kind}: {} → {} operations/s of {} → {} ms each, as when burst credit is gone or a \
+             limit sets in",
             format::rate(*was),
             format::rate(*is),
             format::seconds(*took),

@@ -69,8 +69,8 @@ pub(crate) fn compare_note(note: &CompareNote) -> String {
             format!("The runs were measured by different versions of pgdyno: {a} (A) and {b} (B).")
         }
         CompareNote::OtherHosts([a, b]) => format!(
-            "A ran on {}, B on {}: the ratio is one of these two machines. Hosts are not blocks, and \
-             the interval holds nothing of how machines differ.",
+            "A ran on {}, B on {}: the ratio is one of these two machines. Hosts are not blocks, \
+             and the interval holds nothing of how machines differ.",
             a.join(" and "),
             b.join(" and ")
         ),
@@ -80,8 +80,8 @@ pub(crate) fn compare_note(note: &CompareNote) -> String {
 
 /// Says how far earlier runs allow a verdict on two runs.
 fn how_compared(earlier_runs: &EarlierCount) -> String {
-    const ONE_RUN: &str = "As levels of one factor in one run the two need no earlier run, and smaller differences show \
-                           (docs/comparing.md).";
+    const ONE_RUN: &str = "As levels of one factor in one run the two need no earlier run, and \
+                           smaller differences show (docs/comparing.md).";
     let EarlierCount { least, most, others } = earlier_runs;
     let own = format!("{} of this experiment on this host", counted(*least as u64, "earlier run"));
     let known = |by: &str| {
@@ -106,17 +106,19 @@ fn how_compared(earlier_runs: &EarlierCount) -> String {
         Others::Unknown(NoHostNoise::NotRepeated) => "no other experiment was run twice here",
     };
     format!(
-        "Two runs differ by more than their trials tell: what a run draws once (initdb, where files lie, the hour) is the same \
-         in all its trials. A verdict takes {FEWEST_RUNS} earlier runs of this experiment on this host, or repeated runs of \
-         others; {most} {} found, and {lack} (`pgdyno noise`). {ONE_RUN}",
+        "Two runs differ by more than their trials tell: what a run draws once (initdb, where \
+         files lie, the hour) is the same in all its trials. A verdict takes {FEWEST_RUNS} earlier \
+         runs of this experiment on this host, or repeated runs of others; {most} {} found, and \
+         {lack} (`pgdyno noise`). {ONE_RUN}",
         if *most == 1 { "was" } else { "were" }
     )
 }
 
 /// Says what keeps an imported report and a run apart, and which side has nothing to show.
 pub(crate) fn side_by_side_notes(view: &SideBySideView) -> Vec<String> {
-    let apart = "no ratio between the two sides is given: machine, versions and settings differ, and the report's repeats, \
-                 where it has any, are of another day; the ratios to the best are each side's own";
+    let apart = "no ratio between the two sides is given: machine, versions and settings differ, \
+                 and the report's repeats, where it has any, are of another day; the ratios to the \
+                 best are each side's own";
     let no_rates = "nothing of the report's that was recognised is a rate of transactions";
     let no_trials = "the run has no completed trial";
     [(true, apart), (view.theirs.is_empty(), no_rates), (view.ours.is_empty(), no_trials)]

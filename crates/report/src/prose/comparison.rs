@@ -35,7 +35,7 @@ pub(crate) fn ratio_to_best(view: &RunView, t: &TreatmentView) -> Option<String>
     Some(format!("{verdict}{}{}", equivalence(ratio), limit(limited)))
 }
 
-/// Why there is no verdict.
+/// Says why there is no verdict.
 fn no_verdict(ratio: &RatioView, or: &'static str) -> String {
     ratio.withheld.map_or_else(|| reason(ratio.why, or), withheld)
 }
@@ -53,7 +53,8 @@ pub(crate) fn withheld(why: Withheld) -> String {
 /// Says that `found` earlier runs are too few for a verdict across runs.
 pub(super) fn equal_runs_unknown(found: usize) -> String {
     format!(
-        "how far equal runs differ here is not known ({found} of {FEWEST_RUNS} earlier runs of this experiment on this host)"
+        "how far equal runs differ here is not known ({found} of {FEWEST_RUNS} earlier runs of \
+         this experiment on this host)"
     )
 }
 
@@ -138,7 +139,7 @@ pub(crate) fn minimum_detectable(share: Option<f64>) -> String {
     }
 }
 
-/// Whether the difference is known to be less than the margin.
+/// Says whether the difference is known to be less than the margin.
 fn equivalence(ratio: &RatioView) -> String {
     let Some(margin) = ratio.margin else { return String::new() };
     let margin = format::percent(margin);
@@ -152,7 +153,7 @@ fn equivalence(ratio: &RatioView) -> String {
     }
 }
 
-/// That the load generator may be what was compared.
+/// Warns that the load generator may be what was compared.
 fn limit(generator_limited: bool) -> &'static str {
     if generator_limited {
         "; generator-limited: the load generator may be what was compared, not the server"

@@ -47,8 +47,8 @@ fn place(course: &CourseView, [first, last]: [usize; 2], view: &RunView) -> Stri
     if first == last { format!("at {low}{beyond}") } else { format!("between {low} and {high}") }
 }
 
-/// Returns the numbers of clients between which a sweep's peak lies, in words; none unless there are
-/// several, and a change is shown.
+/// Names the numbers of clients between which a sweep's peak lies; none for a single number, or
+/// without a significant change.
 pub(super) fn peak_between(view: &RunView, treatments: &[usize]) -> Option<String> {
     let is_it = |course: &&CourseView| {
         course.factor == "clients" && course.treatments.iter().all(|t| treatments.contains(t))

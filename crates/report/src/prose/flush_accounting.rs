@@ -1,4 +1,4 @@
-//! What flush accounting found in the trials of a run.
+//! Sentences on the flush accounting of a run's trials.
 
 use std::collections::BTreeSet;
 
@@ -10,12 +10,13 @@ use pgdyno_analysis::{RunView, TrialState};
 /// Instants that a sentence names.
 const NAMED: usize = 3;
 
-/// What was found in the trials of a treatment.
+/// Findings in the trials of a treatment.
 #[derive(Default)]
 struct Found<'a> {
     label: &'a str,
     sum: FlushAccounting,
-    /// The first trial (counted from 1) with an early acknowledgement, and when its first were.
+    /// First trial with an early acknowledgement (ordinal from 1), and the instants of its first
+    /// ones (seconds).
     first: Option<(u32, &'a [f64])>,
     reasons: BTreeSet<String>,
 }
@@ -73,20 +74,22 @@ fn sentence(found: &Found<'_>) -> String {
             let named: Vec<String> =
                 instants.iter().take(NAMED).map(|at| format!("{at:.3}")).collect();
             format!(
-                "{label}: {} of {judged} commits acknowledged without a flush of their own, first in trial {trial} at \
-                 {} s of its window.{pipelines}",
+                "{label}: {} of {judged} commits acknowledged without a flush of their own, first \
+                 in trial {trial} at {} s of its window.{pipelines}",
                 format::count(sum.early),
                 named.join(", ")
             )
         }
         None if sum.judged > 0 => format!(
-            "{label}: each of {judged} commits was acknowledged after a flush of its own.{pipelines}"
+            "{label}: each of {judged} commits was acknowledged after a flush of its \
+             own.{pipelines}"
         ),
         None if !found.reasons.is_empty() => {
             format!("{label}: no commit was judged by flushes: {}.", reasons())
         }
         None => format!(
-            "{label}: no commit was judged by flushes: the server said of none that it changed rows.{pipelines}"
+            "{label}: no commit was judged by flushes: the server said of none that it changed \
+             rows.{pipelines}"
         ),
     }
 }

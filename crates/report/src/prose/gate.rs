@@ -79,7 +79,8 @@ fn power(form: Form, change: f64) -> String {
     let often = format::whole_percent(POWER);
     if !(1.0 / (1.0 + HOPELESS) - 1.0..=HOPELESS).contains(&change) {
         return format!(
-            "The repeats differ so much that it does not catch a tenfold change in {often}% of such runs."
+            "The repeats differ so much that it does not catch a tenfold change in {often}% of \
+             such runs."
         );
     }
     match form {

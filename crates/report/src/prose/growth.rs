@@ -75,7 +75,8 @@ fn of_a_day(t: &TreatmentView, rows: f64, held: f64) -> Option<String> {
         None => String::new(),
     };
     Some(format!(
-        "{}: {} tps × {} × 86,400 s come to {} rows a day{interval}, if the rate lasts that was held for {} s.",
+        "{}: {} tps × {} × 86,400 s come to {} rows a day{interval}, if the rate lasts that was \
+         held for {} s.",
         t.label,
         format::rate(tps.mean),
         if rows > 1.0 { format!("{rows} rows") } else { "1 row".to_owned() },

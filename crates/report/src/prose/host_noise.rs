@@ -24,21 +24,23 @@ pub(crate) fn allowance(view: &HostNoiseView) -> Vec<String> {
     out.extend(longer_or_more(view));
     out.push(match (view.two_runs_find, view.unknown) {
         (Some(share), _) => format!(
-            "In 80% of cases `pgdyno compare` of two runs of another experiment finds a difference of {}.",
+            "In 80% of cases `pgdyno compare` of two runs of another experiment finds a difference \
+             of {}.",
             difference(share)
         ),
         (None, Some(NoHostNoise::Unlike)) => {
-            "How far equal runs of another experiment differ is not known: the experiments here differ too much in it. `compare` \
-             needs three earlier runs of the experiment itself."
+            "How far equal runs of another experiment differ is not known: the experiments here \
+             differ too much in it. `compare` needs three earlier runs of the experiment itself."
                 .to_owned()
         }
         (None, None) => {
-            "How far equal runs of another experiment differ is not known well enough yet: run one of these again, unchanged."
+            "How far equal runs of another experiment differ is not known well enough yet: run one \
+             of these again, unchanged."
                 .to_owned()
         }
         (None, Some(NoHostNoise::NotRepeated)) => {
-            "How far equal runs differ is not known: no experiment was run twice here, unchanged. `pgdyno run` one again, on \
-             another day if it may."
+            "How far equal runs differ is not known: no experiment was run twice here, unchanged. \
+             `pgdyno run` one again, on another day if it may."
                 .to_owned()
         }
     });
@@ -54,10 +56,13 @@ fn longer_or_more(view: &HostNoiseView) -> Option<String> {
         return None;
     }
     Some(if share >= 0.5 {
-        "Most of what trials differ by is within their seconds: longer trials help as more of them do.".to_owned()
+        "Most of what trials differ by is within their seconds: longer trials help as more of them \
+         do."
+        .to_owned()
     } else {
         format!(
-            "{}% of what trials differ by is within their seconds: more repeats help, longer trials hardly.",
+            "{}% of what trials differ by is within their seconds: more repeats help, longer \
+             trials hardly.",
             format::whole_percent(share)
         )
     })
@@ -74,7 +79,8 @@ pub(crate) fn forecast(found: &Result<Forecast, NoForecast>) -> Vec<String> {
 fn finds(found: &Result<Forecast, NoForecast>) -> String {
     match found {
         Ok(forecast) => format!(
-            "In 80% of cases it finds a difference of {}: trials here differ by {} ({}; `pgdyno noise`).",
+            "In 80% of cases it finds a difference of {}: trials here differ by {} ({}; `pgdyno \
+             noise`).",
             with_repeats(&forecast.finds),
             share(forecast.trials.spread),
             format_args!(
@@ -92,7 +98,8 @@ fn finds(found: &Result<Forecast, NoForecast>) -> String {
                     .to_owned();
             if let Some(found) = on_a_busy_host {
                 words.push_str(&format!(
-                    " Where trials differ by {}%, as on two busy cores, it finds a difference of {} in 80% of cases.",
+                    " Where trials differ by {}%, as on two busy cores, it finds a difference of \
+                     {} in 80% of cases.",
                     format::whole_percent(BUSY),
                     difference(*found)
                 ));

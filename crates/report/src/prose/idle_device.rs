@@ -1,4 +1,4 @@
-//! Whether the disk was under test at all.
+//! Notes trials in which the processors may have been the limit, not the disk.
 
 use pgdyno_analysis::IdleDevice;
 use pgdyno_model::{AnswerKind, Plan, format};
@@ -14,7 +14,7 @@ pub(super) fn idle_device(found: &IdleDevice, plan: &Plan) -> Option<String> {
     ))
 }
 
-/// Whether what a disk does is the question: storages or their settings vary, or one is judged.
+/// Returns whether the question is about a disk: storages or their settings vary, or one is judged.
 fn asks_about_a_disk(plan: &Plan) -> bool {
     let is_of_disk = |factor: &String| factor == "storage" || factor.starts_with("device.");
     plan.factors.iter().any(is_of_disk)

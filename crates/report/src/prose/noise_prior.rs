@@ -1,4 +1,4 @@
-//! Sentences on what earlier runs on the host told a run.
+//! Sentences on the noise that earlier runs on the host predict for a run.
 
 use pgdyno_model::Conditioning;
 use pgdyno_model::format::{self, counted};
@@ -10,14 +10,14 @@ use pgdyno_analysis::NoisePriorView;
 /// Says why a trial that is not measured comes first, as a clause.
 pub(crate) fn conditioning(why: &Conditioning) -> String {
     format!(
-        "a trial that is not measured comes first, since first trials of {} here had {} times the tps that \
-         was to be expected",
+        "a trial that is not measured comes first, since first trials of {} here had {} times the \
+         tps that was to be expected",
         counted(why.runs as u64, "earlier run"),
         format::times(1.0 + why.difference)
     )
 }
 
-/// As [`conditioning`], a sentence.
+/// Renders [`conditioning`] as a sentence.
 pub(super) fn conditioned(why: &Conditioning) -> String {
     capital(&conditioning(why)) + "."
 }

@@ -140,7 +140,8 @@ fn failures(view: &RunView, out: &mut Notes) {
             && rows != expected
         {
             out.add(NoteKind::RowsDiffer, format!(
-                "In {} the server holds {rows} new rows where the acknowledged transactions make {expected}.",
+                "In {} the server holds {rows} new rows where the acknowledged transactions make \
+                 {expected}.",
                 name(t)
             ));
         }
@@ -175,15 +176,18 @@ fn statistics(view: &RunView, out: &mut Notes, context: &mut Notes) {
     }
     let judged = view.comparisons.iter().filter(|c| c.ratio.ci95.is_some()).count();
     if judged > 1 {
-        context.add(NoteKind::JudgedTogether, format!(
-            "Verdicts and intervals hold for all {judged} comparisons together: were nothing different, 19 of 20 such \
-             runs would find nothing."
-        ));
+        context.add(
+            NoteKind::JudgedTogether,
+            format!(
+                "Verdicts and intervals hold for all {judged} comparisons together: were nothing \
+                 different, 19 of 20 such runs would find nothing."
+            ),
+        );
     }
     if view.plan.is_sequential() {
         out.add(NoteKind::Sequential,
-            "The repeats of a treatment ran one after the other: a drift of the machine would look like a difference. \
-             `order = \"randomized\"` guards against that."
+            "The repeats of a treatment ran one after the other: a drift of the machine would look \
+             like a difference. `order = \"randomized\"` guards against that."
                 .to_owned(),
         );
     }
@@ -228,7 +232,8 @@ fn ceiling(view: &RunView, out: &mut Notes) {
     for (t, plan) in view.treatments.iter().zip(&view.plan.treatments) {
         if let (Some(tps), Some(rate), 1) = (&t.tps, t.fsync_per_second, plan.clients) {
             out.add(NoteKind::Ceiling, format!(
-                "{}: one client reached {}% of the {} flushes/s that one writer gets from storage `{}`.",
+                "{}: one client reached {}% of the {} flushes/s that one writer gets from storage \
+                 `{}`.",
                 t.label,
                 format::percent(tps.mean / rate),
                 format::rate(rate),
@@ -243,16 +248,18 @@ fn server(view: &RunView, watched: &Observations, out: &mut Notes, context: &mut
     let fetched =
         view.servers.iter().filter(|s| matches!(s.build, BuildSource::Fetched { .. })).count();
     if fetched > 0 {
-        context.add(NoteKind::FetchedBuild,
-            "The server is a fetched build: compiled for size, without lz4, zstd and io_uring. Good for a first look; \
-             `pgdyno doctor` says how to get the distribution's."
+        context.add(
+            NoteKind::FetchedBuild,
+            "The server is a fetched build: compiled for size, without lz4, zstd and io_uring. \
+             Good for a first look; `pgdyno doctor` says how to get the distribution's."
                 .to_owned(),
         );
     }
     if fetched > 0 && fetched < view.servers.len() {
-        out.add(NoteKind::MixedBuilds,
-            "Some trials ran on a fetched build and some on one found here: what differs between them may be how they \
-             were compiled."
+        out.add(
+            NoteKind::MixedBuilds,
+            "Some trials ran on a fetched build and some on one found here: what differs between \
+             them may be how they were compiled."
                 .to_owned(),
         );
     }
@@ -261,7 +268,8 @@ fn server(view: &RunView, watched: &Observations, out: &mut Notes, context: &mut
         || view.plan.treatments.iter().any(|t| t.postgres_bindir.is_some() || t.server.is_some());
     if versions.len() > 1 && !chosen {
         out.add(NoteKind::DifferentBuilds, format!(
-            "Trials ran on {} different builds of PostgreSQL, which is not one of the factors: see the settings.",
+            "Trials ran on {} different builds of PostgreSQL, which is not one of the factors: see \
+             the settings.",
             versions.len()
         ));
     }
@@ -274,7 +282,8 @@ fn server(view: &RunView, watched: &Observations, out: &mut Notes, context: &mut
     }
     if let Some((measured, timeout)) = watched.shorter_than_checkpoints {
         out.add(NoteKind::NoCheckpoint, format!(
-            "Trials of {} are shorter than checkpoint_timeout ({} s): what checkpoints cost is not in these numbers.",
+            "Trials of {} are shorter than checkpoint_timeout ({} s): what checkpoints cost is not \
+             in these numbers.",
             format::duration(measured),
             format::seconds(timeout)
         ));
@@ -387,7 +396,8 @@ fn environment(view: &RunView, watched: &Observations, out: &mut Notes) {
     for (probe, trials) in &watched.resets {
         let trials: Vec<String> = trials.iter().map(ToString::to_string).collect();
         out.add(NoteKind::CounterReset, format!(
-            "Counters of `{probe}` were reset while they were watched (trials {}): those intervals have no rate.",
+            "Counters of `{probe}` were reset while they were watched (trials {}): those intervals \
+             have no rate.",
             trials.join(", ")
         ));
     }
@@ -406,9 +416,9 @@ fn environment(view: &RunView, watched: &Observations, out: &mut Notes) {
     }
 }
 
-/// What watching cost at most: it is part of what was measured.
+/// Notes the most CPU that watching took: it is part of what was measured.
 fn observer(view: &RunView, out: &mut Notes) {
-    /// Above this share of one core it may be felt on small machines.
+    /// Share of one core from which watching may be felt on small machines.
     const MUCH: f64 = 0.01;
     let costs = view.trials.iter().filter_map(|t| t.observer);
     let Some(most) = costs.max_by(|a, b| a.cpus().total_cmp(&b.cpus())) else { return };

@@ -1,4 +1,4 @@
-//! Why treatments are not ranked, in words.
+//! Says why treatments are not ranked.
 
 use pgdyno_model::format;
 

@@ -8,8 +8,8 @@ use pgdyno_store::Thinning;
 /// Says what is not known of a run that no experiment describes.
 pub(super) fn ad_hoc(view: &RunView) -> Option<String> {
     view.ad_hoc.then(|| {
-        "Ad hoc: `pgdyno pgbench --store` measured a server as it stood. Its data, its caches, its storage and what else ran \
-         beside it were not controlled."
+        "Ad hoc: `pgdyno pgbench --store` measured a server as it stood. Its data, its caches, its \
+         storage and what else ran beside it were not controlled."
             .to_owned()
     })
 }
@@ -21,7 +21,8 @@ pub(super) fn thinned(found: &Thinning) -> String {
     if found.samples > 0 {
         gone.push(format!("{} of telemetry", format::counted(found.samples, "sample")));
         lost.push(format!(
-            "charts and exports of telemetry have one point in {} s and changes of tps lack telemetry's causes",
+            "charts and exports of telemetry have one point in {} s and changes of tps lack \
+             telemetry's causes",
             found.every_s
         ));
     }
@@ -33,7 +34,8 @@ pub(super) fn thinned(found: &Thinning) -> String {
         lost.push("the heat map of latency is gone".to_owned());
     }
     format!(
-        "Thinned on {}: {} were removed, so that {}. Figures, intervals and percentiles are as before.",
+        "Thinned on {}: {} were removed, so that {}. Figures, intervals and percentiles are as \
+         before.",
         found.thinned_at,
         gone.join(" and "),
         lost.join(", and ")
@@ -46,8 +48,9 @@ pub(super) fn extended(view: &RunView) -> Option<String> {
     let looks: Vec<String> = after.iter().map(ToString::to_string).collect();
     (!after.is_empty()).then(|| {
         format!(
-            "The run was complete after {} repeats and was then given {} in all. Verdicts and intervals pay for each look (Bonferroni), which makes \
-             intervals wider than those of so many repeats fixed beforehand.",
+            "The run was complete after {} repeats and was then given {} in all. Verdicts and \
+             intervals pay for each look (Bonferroni), which makes intervals wider than those of \
+             so many repeats fixed beforehand.",
             looks.join(" and "),
             view.plan.repeats()
         )

@@ -17,7 +17,7 @@ pub(crate) fn scaling(view: &ScalingView) -> String {
 
 /// Renders the law with its figures, its peak and how well it fits.
 fn sentence(law: &Scaling) -> String {
-    /// A law that is farther off than this describes something else.
+    /// Error of a fit (a share) beyond which the law does not describe the sweep.
     const POOR: f64 = 0.1;
     let mut out = format!(
         "the Universal Scalability Law has λ = {} tps, σ = {}, κ = {}",
@@ -89,7 +89,8 @@ pub(super) fn closed_loop(t: &TreatmentView, planned: &Treatment) -> Vec<String>
         (t.commits_per_flush, t.wal_flushes_per_second, t.fsync_per_second)
     {
         out.push(format!(
-            "{}: {} commits a WAL flush; its {} flushes/s are {}% of what one writer gets from storage `{}`.",
+            "{}: {} commits a WAL flush; its {} flushes/s are {}% of what one writer gets from \
+             storage `{}`.",
             t.label,
             format::times(commits),
             format::rate(flushes),

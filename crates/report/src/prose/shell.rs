@@ -6,8 +6,8 @@ use pgdyno_model::printable::is_hazard;
 
 /// Joins `words` to a command line for a POSIX shell.
 ///
-/// None if a word holds a line break or another control character: no quoting makes those fit to be
-/// pasted.
+/// Returns none if a word holds a line break or another control character: no quoting makes these
+/// fit to be pasted.
 pub(crate) fn command_line(words: &[&str]) -> Option<String> {
     let words: Option<Vec<String>> = words.iter().map(|word| quoted(word)).collect();
     Some(words?.join(" "))

@@ -51,7 +51,7 @@ pub(crate) fn stopping(plan: &Plan, stopping: &Stopping, view: &StoppingView) ->
         None => format!("{blocks} blocks are measured so far"),
     };
     format!(
-        "{begin}: {decided}{still}. Verdicts and intervals hold for all looks together (Bonferroni), which makes intervals wider than \
-         those of so many repeats fixed beforehand."
+        "{begin}: {decided}{still}. Verdicts and intervals hold for all looks together \
+         (Bonferroni), which makes intervals wider than those of so many repeats fixed beforehand."
     )
 }

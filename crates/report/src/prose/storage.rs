@@ -36,14 +36,15 @@ pub(super) fn not_durable(view: &RunView, out: &mut Notes) {
     for storage in view.sessions.iter().flat_map(|session| &session.storage) {
         if let Some(memory) = storage.memory() {
             told.insert(format!(
-                "Storage {} is main memory ({memory}): nothing on it survives a power cut, and a flush costs nothing.",
+                "Storage {} is main memory ({memory}): nothing on it survives a power cut, and a \
+                 flush costs nothing.",
                 storage.name
             ));
         }
         for (MountedFilesystem { mount_point, .. }, option) in storage.unflushed() {
             told.insert(format!(
-                "Storage {} lies on {mount_point}, which is mounted with `{option}` and passes no flush on: a power cut \
-                 loses acknowledged commits, and a flush costs too little.",
+                "Storage {} lies on {mount_point}, which is mounted with `{option}` and passes no \
+                 flush on: a power cut loses acknowledged commits, and a flush costs too little.",
                 storage.name
             ));
         }

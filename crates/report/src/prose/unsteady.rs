@@ -20,7 +20,8 @@ pub(super) fn drift(measured: &[&TreatmentView], out: &mut Notes) {
         };
         let how = if trend.every_one { "with every repeat" } else { "over its repeats" };
         out.add(NoteKind::Trend, format!(
-            "{}: tps {way} {how} (two-sided, all treatments judged together: {}): {hint}; the mean averages over a trend.",
+            "{}: tps {way} {how} (two-sided, all treatments judged together: {}): {hint}; the mean \
+             averages over a trend.",
             t.label,
             if trend.chance_together < 0.0005 {
                 "p < 0.001".to_owned()
@@ -46,10 +47,14 @@ pub(super) fn steadiness(view: &RunView, out: &mut Notes) {
     let unsteady: Vec<u32> =
         all().filter(|(_, s)| s.steady == Some(false)).map(|(n, _)| n).collect();
     if !unsteady.is_empty() {
-        out.add(NoteKind::NotSteady, format!(
-            "tps never became steady in trials {}: longer trials, or a longer `load.warm_up`, would tell.",
-            list(&unsteady)
-        ));
+        out.add(
+            NoteKind::NotSteady,
+            format!(
+                "tps never became steady in trials {}: longer trials, or a longer `load.warm_up`, \
+                 would tell.",
+                list(&unsteady)
+            ),
+        );
     }
     let warming =
         || all().filter(|(_, s)| s.warm_up_gain.is_some_and(|gain| gain.abs() >= MATTERS));
@@ -59,8 +64,8 @@ pub(super) fn steadiness(view: &RunView, out: &mut Notes) {
     {
         let trials: Vec<u32> = warming().map(|(n, _)| n).collect();
         out.add(NoteKind::WarmUp, format!(
-            "The window begins with a warm-up (MSER-5) in trials {}: in trial {trial} its first {seconds} s, without \
-             which tps would be {}% {}; add that to `load.warm_up`.",
+            "The window begins with a warm-up (MSER-5) in trials {}: in trial {trial} its first \
+             {seconds} s, without which tps would be {}% {}; add that to `load.warm_up`.",
             list(&trials),
             format::percent(gain.abs()),
             if gain > 0.0 { "higher" } else { "lower" }
@@ -70,8 +75,9 @@ pub(super) fn steadiness(view: &RunView, out: &mut Notes) {
     if let Some((trial, worth)) = alike.iter().min_by(|a, b| a.1.total_cmp(&b.1)) {
         let trials: Vec<u32> = alike.iter().map(|(n, _)| *n).collect();
         out.add(NoteKind::SteadinessNotJudged, format!(
-            "Whether tps was steady is not judged in trials {}: their seconds resemble each other so much that they are worth \
-             fewer than {} independent ones (those of trial {trial}: {}). Longer trials would tell.",
+            "Whether tps was steady is not judged in trials {}: their seconds resemble each other \
+             so much that they are worth fewer than {} independent ones (those of trial {trial}: \
+             {}). Longer trials would tell.",
             list(&trials),
             stats::LEAST_EFFECTIVE,
             worth.floor().max(1.0)
@@ -92,7 +98,8 @@ pub(crate) fn not_judged(why: &NotJudged) -> String {
                 n => format!("{n} independent ones"),
             };
             format!(
-                "not judged: the seconds resemble each other so much that they are worth {worth} (at least {} are needed)",
+                "not judged: the seconds resemble each other so much that they are worth {worth} \
+                 (at least {} are needed)",
                 stats::LEAST_EFFECTIVE
             )
         }
@@ -129,7 +136,8 @@ fn changes<'a>(all: impl Iterator<Item = (u32, &'a Steadiness)>, out: &mut Notes
     let shown: Vec<String> =
         kinds.iter().take(SHOWN).map(|(kind, n)| format!("{kind} ({n})")).collect();
     out.add(NoteKind::Changes, format!(
-        "tps changed {count} {} within {trials} {}, at the same time as: {}. The report's trials say when.",
+        "tps changed {count} {} within {trials} {}, at the same time as: {}. The report's trials \
+         say when.",
         if count == 1 { "time" } else { "times" },
         if trials == 1 { "trial" } else { "trials" },
         shown.join(", ")

@@ -28,7 +28,8 @@ pub(crate) fn why(view: &WhyView, a: &str, b: &str) -> Vec<String> {
 /// Says that `a` and `b` run different statements only.
 fn no_common_statement(a: &str, b: &str) -> String {
     format!(
-        "{b} and {a} have no statement in common, so that the gap in latency cannot be shared out among statements"
+        "{b} and {a} have no statement in common, so that the gap in latency cannot be shared out \
+         among statements"
     )
 }
 

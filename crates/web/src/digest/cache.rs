@@ -28,7 +28,7 @@ CREATE TABLE IF NOT EXISTS digest (
 pub(crate) struct DigestCache {
     /// Head and digest of each run that is known.
     known: HashMap<String, (String, Arc<RunDigest>)>,
-    /// Where they are kept; none if they are kept in memory only.
+    /// File that holds the digests; none if they are kept in memory only.
     file: Option<SideFile>,
 }
 

@@ -17,7 +17,7 @@ use crate::response::ApiError;
 /// Between two looks for runs without a digest.
 const LOOK_EVERY: Duration = Duration::from_secs(2);
 
-/// How soon the thread sees that the server ends.
+/// Longest time until the thread sees that the server ends.
 const STEP: Duration = Duration::from_millis(100);
 
 /// Makes missing digests until the server ends.

@@ -1,4 +1,5 @@
-//! Digests: what lists and histories show of a run, so that nobody has to analyse it again.
+//! Digests: the figures of a run that lists and histories show, so that nobody has to analyse it
+//! again.
 //!
 //! [`RunDigest::new`] makes one of an analysed run. [`DigestCache`] keeps them in a file beside the
 //! store (`STORE.cache`), by the run's content: the head of its chain of checksums. The file may be
@@ -26,7 +27,7 @@ pub(crate) struct RunDigest {
     pub(crate) host: Option<String>,
     /// The pgdyno that ran it.
     pub(crate) pgdyno_version: String,
-    /// Its treatments, in the plan's order.
+    /// Treatments, in the plan's order.
     pub(crate) treatments: Vec<TreatmentDigest>,
 }
 
@@ -39,7 +40,7 @@ pub(crate) struct TreatmentDigest {
     pub(crate) trials: usize,
     /// Mean of the trials' transactions per second; none without a completed trial.
     pub(crate) tps: Option<f64>,
-    /// Its 95% confidence interval; none where none can be formed.
+    /// 95% confidence interval of `tps`; none where none can be formed.
     pub(crate) ci95: Option<[f64; 2]>,
     /// 99th percentile of latency of all transactions together (microseconds).
     pub(crate) latency_us_p99: Option<f64>,

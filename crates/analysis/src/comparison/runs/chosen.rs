@@ -11,7 +11,7 @@ use crate::records::RunData;
 use crate::view::RunHead;
 use pgdyno_store::Store;
 
-/// A side's run, and the treatments of it that are meant.
+/// Run of a side, and its chosen treatments.
 pub(super) struct Selection {
     pub(super) run: RunData,
     pub(super) treatments: Vec<usize>,
@@ -92,8 +92,8 @@ pub(super) fn chosen(run: &RunData, which: &str) -> Result<Vec<usize>, CompareEr
     if found.is_empty() { Err(unknown("none has these levels".to_owned())) } else { Ok(found) }
 }
 
-/// Where the level ends that `text` begins with: after the longest level of `factor` that stands
-/// there as a whole, whatever commas it has (`ssh:gen1,gen2`); else at the first comma.
+/// Finds the end of the level that `text` begins with: after the longest level of `factor` that
+/// stands there as a whole, whatever commas it has (`ssh:gen1,gen2`); else at the first comma.
 fn end_of_level(run: &RunData, factor: &str, text: &str) -> usize {
     let levels = run.treatments.iter().filter_map(|t| Some(t.factors.get(factor)?.to_string()));
     let is_whole = |level: &String| {
@@ -104,7 +104,7 @@ fn end_of_level(run: &RunData, factor: &str, text: &str) -> usize {
     longest.or_else(|| text.find(',')).unwrap_or(text.len())
 }
 
-/// The labels of all factors but those of `by`, whatever the files' order and spelling (`"on"`,
+/// Returns the labels of all factors except `by`, whatever the files' order and spelling (`"on"`,
 /// `true`).
 pub(super) fn others(levels: &Levels, by: &[String]) -> BTreeMap<String, String> {
     let others = levels.0.iter().filter(|(name, _)| !by.contains(name));

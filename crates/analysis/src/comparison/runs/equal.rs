@@ -1,4 +1,7 @@
-//! What must be equal for two treatments to be comparable: everything but what is compared.
+//! Finds what makes two treatments incomparable.
+//!
+//! Everything must be equal but what is compared on purpose. [`differences`] lists the differences
+//! of two sides, each with the names by which `--by` allows it.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -12,7 +15,7 @@ use crate::records::RunData;
 use crate::treatment::TreatmentSamples;
 use crate::view::ServerView;
 
-/// Shown for what is not there.
+/// Placeholder for an absent value.
 const NONE: &str = "–";
 
 /// Settings that say where a server lies and how it is reached, or that pgdyno derives from the
@@ -57,8 +60,8 @@ pub(crate) struct Difference {
 }
 
 impl Difference {
-    /// Whether it is, or belongs to, what is named in `by`; `bundle` tells that of a name that may
-    /// set anything that a treatment can.
+    /// Returns whether `by` names this difference, or something that it is part of. `bundle` tells
+    /// whether a name may set anything that a treatment can ([`is_bundle`]).
     pub(super) fn is_named(&self, by: &[String], bundle: impl Fn(&str) -> bool) -> bool {
         let beyond = |name: &String| HOST.contains(&name.as_str()) || LOAD.contains(&name.as_str());
         let of_treatments = !self.names.iter().any(beyond);
@@ -73,14 +76,15 @@ impl Difference {
     }
 }
 
-/// The machines of two runs that ran on different ones, each as one text.
+/// Returns the machines of two runs, each run's as one text; none if both ran on the same, or one
+/// does not name them.
 pub(super) fn machines(a: &RunData, b: &RunData) -> Option<[String; 2]> {
     let (a, b) = (a.hosts(), b.hosts());
     let are_apart = !a.is_empty() && !b.is_empty() && a != b;
     are_apart.then(|| [a, b].map(|hosts| hosts.join(" and ")))
 }
 
-/// What the host is asked for, by the names under which it can be compared on purpose.
+/// Parts of a host that must be equal, by the names that `--by` takes.
 const HOST: &[&str] = &[
     "operating system",
     "kernel",
@@ -97,11 +101,11 @@ const HOST: &[&str] = &[
 /// Name under which machines are compared: all of [`HOST`] and of [`STORAGE`].
 pub(super) const MACHINE: &str = "host";
 
-/// What of a storage must be equal.
+/// Parts of a storage that must be equal, by the names that `--by` takes.
 const STORAGE: [&str; 5] =
     ["filesystem", "mount options", "device", "filesystems beneath", "device settings"];
 
-/// Whether the difference `what` is one of machines.
+/// Returns whether the difference `what` is one of machines.
 pub(super) fn belongs_to_machine(what: &str) -> bool {
     HOST.contains(&what) || STORAGE.contains(&what)
 }
@@ -109,16 +113,16 @@ pub(super) fn belongs_to_machine(what: &str) -> bool {
 /// Name of the difference that `--by` cannot name.
 pub(super) const GENERATOR: &str = "load generator";
 
-/// The names that `--by` takes beside factors.
+/// Returns the names that `--by` takes beside factors.
 pub(super) fn names() -> Vec<&'static str> {
     let of_treatments = [MACHINE, "server build", "storage", "workload", "scale", "scripts"];
     HOST.iter().copied().chain(STORAGE).chain(of_treatments).chain(LOAD).collect()
 }
 
-/// What of the load must be equal beyond what a factor can set.
+/// Parts of the load that must be equal and that no factor sets, by the names that `--by` takes.
 const LOAD: [&str; 4] = ["slo", "warm-up", "window", "conditions"];
 
-/// All in which the two sides differ beside their results.
+/// Lists all differences between the sides other than their results.
 pub(crate) fn differences(a: &Side<'_>, b: &Side<'_>) -> Vec<Difference> {
     let mut out = Found(Vec::new());
     if a.run.head.id != b.run.head.id {
@@ -161,7 +165,8 @@ pub(crate) fn differences(a: &Side<'_>, b: &Side<'_>) -> Vec<Difference> {
 struct Found(Vec<Difference>);
 
 impl Found {
-    /// What one side does not tell is no difference.
+    /// Adds the difference of `a` and `b`; nothing if they are equal, or one side does not tell its
+    /// value.
     fn add(&mut self, what: &str, names: &[&str], a: Option<String>, b: Option<String>) {
         if let (Some(a), Some(b)) = (a, b)
             && a != b
@@ -185,7 +190,8 @@ fn hosts(a: &RunData, b: &RunData, out: &mut Found) {
     }
 }
 
-/// The part of two machines that [`HostFacts::differences`] calls `what`, as far as they differ.
+/// Renders the part of two machines that [`HostFacts::differences`] calls `what`, as far as they
+/// differ.
 fn host_part(what: &str, x: &HostFacts, y: &HostFacts) -> (String, String) {
     let cpu = |h: &HostFacts| format!("{} × {}", h.cpus, h.cpu_model);
     match what {
@@ -202,7 +208,7 @@ fn host_part(what: &str, x: &HostFacts, y: &HostFacts) -> (String, String) {
     }
 }
 
-/// Both values by their fields, as far as they differ.
+/// Renders the fields in which two values differ, for each of the values.
 fn apart<T: Serialize>(a: &T, b: &T) -> (String, String) {
     let (a, b) = (fields(a), fields(b));
     let names: BTreeSet<&String> =
@@ -248,8 +254,8 @@ fn shortened(text: &str) -> String {
     out
 }
 
-/// Whether the sides ran under conditions that an experiment makes. Of two that did not, which
-/// server it was.
+/// Compares whether the runs are of experiments or ad hoc. Two ad hoc runs are compared by the
+/// server that they measured.
 fn conditions(a: &RunData, b: &RunData, out: &mut Found) {
     let are_ad_hoc = a.ad_hoc && b.ad_hoc;
     let of = |run: &RunData| match (run.ad_hoc, run.servers.first().map(|server| &server.build)) {
@@ -305,8 +311,8 @@ fn servers(a: &Side<'_>, b: &Side<'_>, out: &mut Found) {
     }
 }
 
-/// The settings that the servers reported in the trials of the side's treatment; those that vary
-/// among them with all values.
+/// Collects the settings that the servers reported in trials of the side's treatment. A setting
+/// that varies among trials has all its values.
 fn settings(side: &Side<'_>, servers: &[ServerView]) -> BTreeMap<String, String> {
     let mine: Vec<u32> = side
         .run
@@ -405,13 +411,13 @@ fn filesystem(s: &StorageFacts) -> String {
     shortened(&format!("{}{blocks}{geometry}{taken_over}", s.filesystem))
 }
 
-/// The filesystems beneath, without names that change from mount to mount.
+/// Renders the filesystems beneath, without names that change from mount to mount.
 fn beneath(s: &StorageFacts) -> String {
     let each = s.beneath.iter().map(|f| format!("{} ({})", f.filesystem, f.mount_options));
     each.collect::<Vec<_>>().join(", ")
 }
 
-/// What the filesystem lies on, without names that change from mount to mount.
+/// Renders the devices under the filesystem, without names that change from mount to mount.
 fn device(s: &StorageFacts) -> Option<String> {
     let each = |d: &&BlockDevice| {
         let mut words = vec![format!("{} of {}", d.kind.name(), d.size)];
@@ -472,9 +478,11 @@ fn load(a: &Side<'_>, b: &Side<'_>, out: &mut Found) {
     add("warm-up", p.warm_up.to_string(), q.warm_up.to_string());
 }
 
-/// Whether the factor `name` of these treatments is a bundle, which may set anything that a
-/// treatment can: it is none of pgdyno's own names and no setting that either asks for. A factor may
-/// have the name under which machines are compared.
+/// Returns whether `name` is a factor that bundles several settings, so that it may set anything
+/// that a treatment can.
+///
+/// A bundle is none of pgdyno's own names, but for the name under which machines are compared, and
+/// no setting of either treatment.
 pub(super) fn is_bundle(name: &str, a: &Treatment, b: &Treatment) -> bool {
     let own = Key::NAMES.contains(&name) || (name != MACHINE && names().contains(&name));
     let setting = |t: &Treatment| t.settings.contains_key(name);

@@ -1,18 +1,16 @@
-//! Why two sides cannot be compared.
+//! Reasons for which two sides cannot be compared.
 
 use super::Unequal;
 use super::equal::{GENERATOR, MACHINE, belongs_to_machine};
 use pgdyno_store::StoreError;
 
-/// Why two sides cannot be compared.
+/// Reason for which two sides cannot be compared.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 #[allow(missing_docs, reason = "the messages say it")]
 pub enum CompareError {
-    /// The store.
     #[error(transparent)]
     Store(#[from] StoreError),
-    /// What stands behind the colon names no treatment.
     #[error("cannot find treatment `{given}` in run {run}: {why}")]
     NoSuchTreatment {
         run: String,
@@ -27,24 +25,27 @@ pub enum CompareError {
     )]
     NoSuchFactor {
         by: String,
-        /// What can be given, nearest first.
+        /// Names that can be given, nearest first.
         known: Vec<String>,
     },
     /// Both sides are the same.
     #[error("cannot compare run {run} with itself")]
     Itself { run: String, factors: Vec<String> },
     /// No treatment of one side matches one of the other.
-    #[error("cannot compare {a} with {b}: no treatment of one matches one of the other\n  A has {}\n  B has {}", of_a.join("; "), of_b.join("; "))]
+    #[error(
+        "cannot compare {a} with {b}: no treatment of one matches one of the other\n  \
+         A has {}\n  B has {}",
+        of_a.join("; "),
+        of_b.join("; ")
+    )]
     NoPairs {
         /// Side A's run.
         a: String,
         /// Side B's run.
         b: String,
         of_a: Vec<String>,
-        /// B's.
         of_b: Vec<String>,
     },
-    /// What must be equal is not.
     #[error("cannot compare {a} with {b}: what must be equal is not{}", listed(unequal))]
     Unequal {
         /// Side A's run.
@@ -62,7 +63,7 @@ fn listed(unequal: &[Unequal]) -> String {
 }
 
 impl CompareError {
-    /// Of what must be equal and is not: the names that could be what is compared (`by`). None of
+    /// Returns the names that `--by` takes for the differences that forbid the comparison; none for
     /// another error.
     pub fn comparable_by(&self) -> Option<Vec<&str>> {
         let Self::Unequal { unequal, on_two_hosts, .. } = self else { return None };
@@ -76,7 +77,7 @@ impl CompareError {
         Some(names)
     }
 
-    /// What to do, where there is something.
+    /// Returns advice, if there is any.
     pub fn help(&self) -> Option<String> {
         match self {
             Self::Store(e) => e.help(),
@@ -85,15 +86,19 @@ impl CompareError {
                 "clients=8,storage=xfs",
                 known.join("; ")
             )),
-            Self::NoSuchFactor { known, .. } => Some(format!("what can be named is {}", known.join(", "))),
+            Self::NoSuchFactor { known, .. } => {
+                Some(format!("what can be named is {}", known.join(", ")))
+            }
             Self::Itself { run, factors } => Some(match factors.first() {
                 Some(factor) => format!(
-                    "name the factor that is compared (`--by {factor}`), or two treatments (`{run}:1 {run}:2`)"
+                    "name the factor that is compared (`--by {factor}`), or two treatments \
+                     (`{run}:1 {run}:2`)"
                 ),
                 None => "name another run".to_owned(),
             }),
             Self::NoPairs { .. } => Some(
-                "name the factor that is compared (`--by storage`), or one treatment of each run (`RUN:2`)"
+                "name the factor that is compared (`--by storage`), or one treatment of each run \
+                 (`RUN:2`)"
                     .into(),
             ),
             Self::Unequal { .. } => {

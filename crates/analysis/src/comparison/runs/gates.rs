@@ -1,4 +1,4 @@
-//! What the data say of each gate: passed, exceeded, or undecided.
+//! Judges gates by the data: passed, exceeded or undecided.
 
 use pgdyno_stats as stats;
 
@@ -8,15 +8,15 @@ use super::view::{GateState, GateUnknown, GateView};
 use crate::gate::{Form, Gate};
 use crate::view::NoiseFloor;
 
-/// Where a gate's verdicts begin, as ratios.
+/// Ratios at which a gate's verdicts begin.
 #[derive(Clone, Copy)]
 struct Limits {
     /// The condition holds for ratios beyond it.
     holds: f64,
-    /// It does not for ratios from here on, on the other side.
+    /// The condition fails for ratios from here on, on the other side.
     fails: f64,
-    /// The host's noise floor (a share), where the gate asks for less than that: no change within
-    /// it is one.
+    /// Noise floor of the host (a share), if the gate's margin is less: a change within the floor
+    /// may be none.
     floor: Option<f64>,
 }
 
@@ -35,11 +35,11 @@ impl Limits {
 
 /// Judges every gate for every pair.
 ///
-/// Those of `--fail-if` are judged together by Holm's rule, at half of the level that two-sided
-/// verdicts have, so that none is exceeded whose own 95% interval holds the margin. Those of
-/// `--fail-unless` must all be shown, each at that level: that all are shown by chance is no
-/// likelier than that one is (intersection-union test: R. L. Berger, *Multiparameter hypothesis
-/// testing and acceptance sampling*, Technometrics 24, 1982).
+/// Gates of `--fail-if` are judged together by Holm's rule, at half the level of two-sided
+/// verdicts: none is exceeded whose own 95% interval contains the margin. Gates of `--fail-unless`
+/// must all be shown, each at that level. That all are shown by chance is no likelier than that one
+/// is (intersection-union test: R. L. Berger, *Multiparameter hypothesis testing and acceptance
+/// sampling*, Technometrics 24, 1982).
 pub(super) fn judge(
     ratios: &Ratios<'_>,
     gates: &[Gate],
@@ -96,7 +96,7 @@ pub(super) fn judge(
         .collect()
 }
 
-/// What interval and p-value say of the condition.
+/// Returns the evidence for a gate's condition, from the p-value and the interval of the ratio.
 fn state(gate: &Gate, limits: Limits, p: f64, [lo, hi]: [f64; 2]) -> GateState {
     let (holds, fails) = if gate.below {
         (hi < limits.holds, lo >= limits.fails)

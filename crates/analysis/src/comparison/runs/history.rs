@@ -1,9 +1,9 @@
-//! What earlier runs say of two runs that are compared: how far equal ones differ on this host.
+//! Earlier runs that tell how far equal runs differ on this host.
 //!
 //! An earlier run counts for a pair of treatments if one of its treatments differs from side A's in
-//! nothing but what is compared on purpose. Runs of other experiments on the same host tell of it too
-//! ([`HostNoise`]). [`History::load`] reads the candidates once;
-//! [`History::of_pair`] then picks for each pair and [`Earlier::ratio`] judges.
+//! nothing but what is compared on purpose. Repeated runs of other experiments on the host count
+//! too ([`HostNoise`]). [`History::load`] reads the candidates once; [`History::of_pair`] then
+//! picks for each pair, and [`Earlier::ratio`] judges.
 
 use pgdyno_model::Plan;
 use pgdyno_model::facts::HostFacts;
@@ -23,15 +23,17 @@ use pgdyno_store::{Store, StoreError};
 #[derive(Default)]
 pub(super) struct History {
     runs: Vec<RunData>,
-    /// Those that might be of the experiment that the two are of.
+    /// Indices of the runs that may be of the compared experiment, since their trials are measured
+    /// alike.
     alike: Vec<usize>,
-    /// The experiments of the host that both ran on; nothing where that is not wanted.
+    /// Experiments of the host that both runs ran on; empty unless asked for.
     experiments: Vec<Experiment>,
 }
 
 impl History {
-    /// Reads the newest completed runs, begun before the later of `a` and `b`, that have the window
-    /// and warm-up of either; and those of all experiments `on_host`.
+    /// Reads the newest completed runs that began before the later of `a` and `b`, and whose trials
+    /// are measured like those of either. With `on_host`, it reads the runs of all experiments on
+    /// the host too.
     pub(super) fn load(
         store: &Store,
         a: &Selection,
@@ -69,7 +71,7 @@ impl History {
         Ok(Self { experiments: experiments(&runs, here), runs, alike })
     }
 
-    /// The experiments on the host that have no run of `own` and were run more than once.
+    /// Returns the experiments that were run more than once and have no run of `own`.
     fn others(&self, own: &[usize]) -> Vec<&Experiment> {
         let is_other = |e: &&Experiment| {
             let runs = e.runs();
@@ -79,8 +81,8 @@ impl History {
         self.experiments.iter().filter(is_other).collect()
     }
 
-    /// The earlier runs that tell of treatment `i` of A beside treatment `j` of B, where `by` is
-    /// compared on purpose.
+    /// Picks the earlier runs that count for treatment `i` of A and treatment `j` of B, where `by`
+    /// is compared on purpose.
     pub(super) fn of_pair(
         &self,
         (a, i): (&Selection, usize),
@@ -129,7 +131,7 @@ impl History {
     }
 }
 
-/// Whether the trials of two plans are measured alike.
+/// Returns whether two plans have the same window, warm-up and search.
 fn is_measured_alike(a: &Plan, b: &Plan) -> bool {
     a.length == b.length && a.warm_up == b.warm_up && a.find == b.find
 }
@@ -148,7 +150,7 @@ pub(super) struct Earlier<'a> {
     runs: Vec<(Like, &'a TreatmentSamples)>,
     /// Other experiments of the host.
     others: Vec<&'a Experiment>,
-    /// Runs that these refer to.
+    /// Runs that the experiments refer to by index.
     all: &'a [RunData],
 }
 
@@ -158,7 +160,7 @@ impl Earlier<'_> {
         self.runs.len()
     }
 
-    /// What repeated runs of other experiments on the host tell.
+    /// Pools how far repeated runs of other experiments on the host differ.
     ///
     /// # Errors
     /// [`NoHostNoise`].
@@ -168,12 +170,11 @@ impl Earlier<'_> {
         HostNoise::pool(&spreads)
     }
 
-    /// The ratio `b` ÷ `a` of two runs' trials, with an interval of the spread of earlier runs;
-    /// none where these are too few.
+    /// Computes the ratio `b` ÷ `a` of two runs' trials, with an interval from the spread of
+    /// earlier runs; none if these are too few.
     ///
-    /// Runs that should be equal to either side count, beside the host's noise. Where both are too
-    /// few, all earlier runs are taken together, and what they differ in on purpose counts as
-    /// spread.
+    /// Runs equal to either side count, beside the host's noise. If these are too few, all earlier
+    /// runs are pooled; their differences on purpose then count as spread.
     pub(super) fn ratio(
         &self,
         measure: Measure,

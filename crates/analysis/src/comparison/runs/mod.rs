@@ -34,17 +34,17 @@ use crate::view::{NoiseFloor, RatioView, RunHead, TreatmentView, WhyView};
 use crate::why::{Member, explain};
 use pgdyno_store::Store;
 
-/// What is asked of a comparison.
+/// Options of a comparison.
 #[derive(Clone, Debug, Default)]
 pub struct CompareOptions {
-    /// Factors, or what else must be equal, that are compared on purpose.
+    /// Names that are compared on purpose: factors, or differences as [`Unequal::what`] names them.
     pub by: Vec<String>,
-    /// Whether to compare although what must be equal is not.
+    /// Whether to compare sides that differ in more than `by`.
     pub force: bool,
-    /// Whether earlier runs of the experiment alone tell how far two runs differ, and not those of
-    /// others on the host.
+    /// Whether only earlier runs of the same experiment tell how far equal runs differ. Otherwise
+    /// other experiments on the host count too.
     pub own_runs_only: bool,
-    /// What is not to be let through.
+    /// Gates, judged for every pair.
     pub gates: Vec<Gate>,
 }
 
@@ -135,7 +135,7 @@ pub fn compare(
     })
 }
 
-/// Every pair with its ratio and what is said of it. `machines` stands before each label.
+/// Makes the view of every pair. `machines` precedes each label.
 fn pair_views(
     judged: &[Judged],
     found: &[Found],
@@ -162,7 +162,7 @@ fn pair_views(
     judged.iter().zip(found).enumerate().map(view).collect()
 }
 
-/// Returns what is to be known of the two runs beside the figures.
+/// Collects the circumstances of the two runs that a reader needs beside the figures.
 fn notes(
     a: &RunData,
     b: &RunData,
@@ -189,8 +189,8 @@ fn notes(
     notes
 }
 
-/// Whether `--hosts` named two machines, or no session of A and none of B share one, as far as they
-/// name it.
+/// Returns whether the runs are of different machines: `--hosts` named two, or no session of A
+/// shares one with a session of B, as far as they name it.
 fn ran_elsewhere(a: &RunData, b: &RunData) -> bool {
     if let (Some(a), Some(b)) = (&a.head.host, &b.head.host) {
         return a != b;
@@ -201,7 +201,7 @@ fn ran_elsewhere(a: &RunData, b: &RunData) -> bool {
         && of_a.iter().all(|a| of_b.iter().all(|b| a.host.is_other_than(&b.host)))
 }
 
-/// `by`, if all of it can be named.
+/// Returns `by` if each name is a factor, or something that must be equal.
 fn named(by: &[String], a: &RunData, b: &RunData) -> Result<Vec<String>, CompareError> {
     let factors = || a.plan.factors.iter().chain(&b.plan.factors);
     for name in by {
@@ -221,7 +221,7 @@ fn named(by: &[String], a: &RunData, b: &RunData) -> Result<Vec<String>, Compare
     Ok(by.to_vec())
 }
 
-/// The treatments that match: (A's, B's).
+/// Pairs the treatments that match, as (A's index, B's).
 fn matched(a: &Selection, b: &Selection, by: &[String], same_run: bool) -> Vec<(usize, usize)> {
     if let ([i], [j]) = (a.treatments.as_slice(), b.treatments.as_slice())
         && a.named
@@ -252,7 +252,7 @@ fn matched(a: &Selection, b: &Selection, by: &[String], same_run: bool) -> Vec<(
     pairs
 }
 
-/// `by` and the factors in which the named treatments have different levels.
+/// Adds to `by` the factors in which the named treatments have different levels.
 fn with_levels(
     mut by: Vec<String>,
     a: &Selection,
@@ -271,8 +271,10 @@ fn with_levels(
     by
 }
 
-/// What is compared where nothing was named: the settings, if these are all in which the sides
-/// differ. Two configurations of one server are compared on purpose.
+/// Marks the settings in which the sides differ as on purpose and returns their names; none if the
+/// sides differ in anything else.
+///
+/// Two configurations of one server are comparable without `--by`.
 fn configurations(unequal: &mut [Unequal]) -> Vec<String> {
     let is_setting = |u: &Unequal| u.what.starts_with("setting ");
     if !unequal.iter().filter(|u| !u.on_purpose).all(is_setting) {
@@ -285,7 +287,7 @@ fn configurations(unequal: &mut [Unequal]) -> Vec<String> {
     unequal.iter_mut().filter(|u| !u.on_purpose).map(on_purpose).collect()
 }
 
-/// In what else the pairs differ.
+/// Lists the differences of the pairs other than their results, each with the pairs that have it.
 fn unequal(a: &Selection, b: &Selection, pairs: &[(usize, usize)], by: &[String]) -> Vec<Unequal> {
     let mut out: Vec<Unequal> = Vec::new();
     for (pair, (i, j)) in pairs.iter().enumerate() {
@@ -314,8 +316,8 @@ fn unequal(a: &Selection, b: &Selection, pairs: &[(usize, usize)], by: &[String]
     out
 }
 
-/// A pair in one line: the levels that both have, and `factor=A's→B's` where they differ; empty
-/// where both are the only treatment.
+/// Renders a pair in one line: `factor=level` where both have the level, `factor=A's→B's` where
+/// they differ. Empty if each is its run's only treatment.
 fn pair_label(x: &TreatmentView, y: &TreatmentView) -> String {
     let (a, b) = (&x.factors, &y.factors);
     let only_b = b.0.iter().filter(|(factor, _)| a.get(factor).is_none());
@@ -345,7 +347,7 @@ fn member(t: &TreatmentView) -> MemberView {
     }
 }
 
-/// Where the difference lies, if there is one and both offer the same load.
+/// Explains where the difference lies; none if it is not significant, or the loads differ.
 fn why(
     judged: &Judged,
     (a, i): (&Selection, usize),

@@ -1,4 +1,4 @@
-//! The ratios of a comparison's pairs, and what may be said of each.
+//! Ratios of a comparison's pairs, and whether a verdict may be drawn from each.
 
 use pgdyno_stats::{self as stats, HostNoise, Method, NoHostNoise, Ratio, RunTrials};
 use strum::VariantArray as _;
@@ -11,17 +11,16 @@ use crate::gate::Measure;
 use crate::treatment::TreatmentSamples;
 use crate::view::Withheld;
 
-/// How the ratios of the pairs are formed: within blocks of one run, or across runs with what
-/// earlier runs tell.
+/// Ratios of the pairs: formed within blocks of one run, or across runs by what earlier runs tell.
 pub(super) struct Ratios<'a> {
     pub(super) a: &'a Selection,
     pub(super) b: &'a Selection,
     pub(super) pairs: &'a [(usize, usize)],
     pub(super) pairing: Pairing,
-    /// Of each pair, where two runs are compared.
+    /// Earlier runs of each pair; none within one run.
     earlier: Option<Vec<Earlier<'a>>>,
-    /// Of each pair of one run, by measure, with the noise that all its treatments share; none where
-    /// they share none. Empty where interim analyses have each their own.
+    /// Ratio of each pair within one run, by measure, judged with the noise that all treatments
+    /// share; none for a pair without it. Empty across runs, and with interim analyses.
     by_common_noise: Vec<(Measure, Vec<Option<Ratio>>)>,
     is_provisional: bool,
 }
@@ -29,36 +28,37 @@ pub(super) struct Ratios<'a> {
 /// Earlier runs that the pairs of a comparison have.
 #[derive(Clone, Copy, Debug)]
 pub struct EarlierCount {
-    /// The fewest runs of the experiment (count).
+    /// Fewest earlier runs of the experiment that a pair has (count).
     pub least: usize,
-    /// The most (count).
+    /// Most earlier runs of the experiment that a pair has (count).
     pub most: usize,
-    /// What other experiments on the host tell of a pair: of one without a verdict, if there is any.
+    /// Contribution of other experiments on the host to a pair: one without a verdict, if there is
+    /// any.
     pub others: Others,
 }
 
-/// What repeated runs of other experiments on the host tell of two runs.
+/// Contribution of repeated runs of other experiments on the host.
 #[derive(Clone, Copy, Debug)]
 pub enum Others {
-    /// They were not to count.
+    /// They are excluded by `own_runs_only`.
     NotAsked,
-    /// They were used.
+    /// They are used for the verdicts.
     Used(HostNoise),
-    /// Nothing, for that reason.
+    /// They tell nothing; the reason.
     Unknown(NoHostNoise),
-    /// They are too few yet.
+    /// Too few of them were run so far.
     TooFew,
     /// They differ by less than the pair's own earlier runs, which are too few.
     Quieter,
 }
 
-/// One ratio, B ÷ A, and what may be said of it.
+/// Ratio B ÷ A, and whether a verdict may be drawn from it.
 pub(super) struct Found {
     pub(super) ratio: Ratio,
-    /// The interval that the two runs' own trials give, where two runs are compared: it leaves out
-    /// how far equal runs differ.
+    /// Interval from the two runs' own trials, which leaves out how far equal runs differ; none
+    /// within one run.
     pub(super) within_runs: Option<[f64; 2]>,
-    /// Why there is no verdict although there is a ratio.
+    /// Reason for a ratio without a verdict.
     pub(super) withheld: Option<Withheld>,
 }
 
@@ -92,7 +92,7 @@ impl<'a> Ratios<'a> {
         }
     }
 
-    /// The ratio of `pair`'s values of `measure`.
+    /// Computes the ratio of `pair`'s values of `measure`.
     pub(super) fn judged(&self, pair: usize, measure: Measure) -> Found {
         let (i, j) = self.pairs[pair];
         let (a, b) = (&self.a.run.sums[i], &self.b.run.sums[j]);
@@ -119,7 +119,7 @@ impl<'a> Ratios<'a> {
         }
     }
 
-    /// Whether one of `pair` has no completed trial.
+    /// Returns whether one treatment of `pair` has no completed trial.
     pub(super) fn lacks_trial(&self, pair: usize) -> bool {
         let (i, j) = self.pairs[pair];
         [&self.a.run.sums[i], &self.b.run.sums[j]]
@@ -127,7 +127,7 @@ impl<'a> Ratios<'a> {
             .any(|sums| sums.values(Measure::Tps).is_empty())
     }
 
-    /// Whether a trial of `pair` has too few transactions for `measure`.
+    /// Returns whether a trial of `pair` has too few transactions for `measure`.
     pub(super) fn lacks(&self, pair: usize, measure: Measure) -> bool {
         let (i, j) = self.pairs[pair];
         let lacks =
@@ -135,8 +135,8 @@ impl<'a> Ratios<'a> {
         lacks(&self.a.run.sums[i]) || lacks(&self.b.run.sums[j])
     }
 
-    /// The earlier runs that the pairs have, whose ratios of tps are `found`; with `own_only` those of
-    /// the experiment. None within one run.
+    /// Counts the earlier runs of the pairs, whose ratios of tps are `found`; none within one run.
+    /// With `own_only`, other experiments do not count.
     pub(super) fn earlier_runs(&self, found: &[Found], own_only: bool) -> Option<EarlierCount> {
         let all = self.earlier.as_ref()?;
         let counts = || all.iter().map(Earlier::count);
@@ -154,8 +154,8 @@ impl<'a> Ratios<'a> {
     }
 }
 
-/// The ratios of the `pairs` of one run, with the noise that all its treatments share; none where they
-/// share none.
+/// Computes the ratios of the `pairs` of one run with the noise that all its treatments share; none
+/// for a pair without it.
 fn by_common_noise(
     side: &Selection,
     pairs: &[(usize, usize)],

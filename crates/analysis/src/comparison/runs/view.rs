@@ -1,4 +1,5 @@
-//! What `pgdyno compare --json` prints and its reports show. Keys are only ever added.
+//! Comparison of two sides, as `pgdyno compare --json` prints it and reports show it. Keys are only
+//! ever added.
 
 use pgdyno_model::Levels;
 use pgdyno_model::record::RunState;
@@ -217,8 +218,8 @@ pub enum Outcome {
 }
 
 impl GateState {
-    /// Returns what it comes to in a gate of that form. Where proof is asked for, what is not known
-    /// is not shown.
+    /// Returns the outcome of a gate of that `form`. If the data do not decide, a gate that asks
+    /// for proof is exceeded.
     pub fn outcome(self, form: Form) -> Outcome {
         match (self, form) {
             (Self::Kept, _) => Outcome::Passed,

@@ -40,7 +40,8 @@ pub(in super::super) fn treatments(report: &RunReport) -> String {
     let room = if table.is_many() { "<div class=\"controls-room\"></div>\n" } else { "" };
     format!(
         "<section class=\"part\">\n<h2>Treatments</h2>\n{room}<table class=\"treatments stacks\">\n\
-         <thead>\n<tr><th scope=\"col\">Treatment</th>{figures}{mounts}{crash}{ratios}</tr>\n</thead>\n\
+         <thead>\n<tr><th \
+         scope=\"col\">Treatment</th>{figures}{mounts}{crash}{ratios}</tr>\n</thead>\n\
          <tbody>\n{rows}</tbody>\n</table>\n</section>\n"
     )
 }

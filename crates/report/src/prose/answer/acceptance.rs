@@ -1,4 +1,4 @@
-//! Whether a storage is good enough, and honest.
+//! Answers whether a storage is good enough, and honest.
 
 use pgdyno_model::{Verdict, format};
 
@@ -24,7 +24,8 @@ fn honesty(view: &RunView) -> Vec<String> {
     storages.dedup();
     if storages.is_empty() {
         return vec![
-            "No fsync probe is done yet: whether the storage acknowledges from a cache is not known."
+            "No fsync probe is done yet: whether the storage acknowledges from a cache is not \
+             known."
                 .to_owned(),
         ];
     }

@@ -24,7 +24,8 @@ pub(super) fn answer(view: &RunView) -> Vec<String> {
     let mut out = Vec::new();
     if effects.is_empty() {
         out.push(format!(
-            "What {words} costs is not known: no two completed treatments differ in {factor}={level} and {factor}={against} alone."
+            "What {words} costs is not known: no two completed treatments differ in \
+             {factor}={level} and {factor}={against} alone."
         ));
     } else {
         let measure = view.measure();
@@ -39,7 +40,8 @@ pub(super) fn answer(view: &RunView) -> Vec<String> {
     out
 }
 
-/// Renders the average effect: `… costs 45% of the tps on average over 5 combinations (95% CI 41–49%)`.
+/// Renders the average effect: `… costs 45% of the tps on average over 5 combinations (95% CI
+/// 41–49%)`.
 fn average(subject: &str, effect: &EffectView, measure: &str) -> String {
     let over = format!("on average over {} combinations", effect.combinations);
     let Size { change, interval } = size(effect.ratio, Some(effect.ci95), measure);
@@ -94,7 +96,7 @@ fn said(subject: &str, effects: &[Effect], measure: &str) -> String {
     format!("{subject}, of {} combinations: {}.", effects.len(), parts.join(", "))
 }
 
-/// An effect in words.
+/// Words for the size of an effect.
 struct Size {
     /// `costs 66% of the tps`.
     change: String,

@@ -1,4 +1,4 @@
-//! A/A: how far the same treatment differs from itself.
+//! Answers how far the same treatment differs from itself (A/A).
 
 use pgdyno_model::format;
 
@@ -25,8 +25,8 @@ pub(super) fn answer(view: &RunView) -> Vec<String> {
     };
     let blocks = view.treatments[a].trials.min(view.treatments[b].trials);
     let mut said = vec![format!(
-        "{}the same treatment differs from itself by up to {}% here ({}× its own tps, 95% CI {}–{}, {blocks} blocks): a smaller \
-         difference on this host may be none.",
+        "{}the same treatment differs from itself by up to {}% here ({}× its own tps, 95% CI \
+         {}–{}, {blocks} blocks): a smaller difference on this host may be none.",
         if so_far(view).is_empty() { "Noise floor: " } else { "So far, " },
         format::percent(noise_floor::farther(ci95)),
         format::times(value),

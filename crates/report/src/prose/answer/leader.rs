@@ -108,9 +108,8 @@ pub(super) fn ahead(view: &RunView) -> Option<String> {
     Some(format!("{said}."))
 }
 
-/// Names the treatments of which one is the fastest, with the minimum detectable difference, and
-/// those of which no ratio to the best, or no interval, can be formed. `equals` are not told from the
-/// `best`.
+/// Names the treatments that may be the fastest, with the minimum detectable difference. Then it
+/// names those without a verdict. `equals` do not differ significantly from the `best`.
 fn beside(view: &RunView, best: &TreatmentView, equals: &[&TreatmentView]) -> String {
     let (alike, unknown): (Vec<&TreatmentView>, Vec<&TreatmentView>) = equals
         .iter()
@@ -136,8 +135,8 @@ fn beside(view: &RunView, best: &TreatmentView, equals: &[&TreatmentView]) -> St
     said
 }
 
-/// Names the first three of `treatments`, and how many more there are; `link` precedes the last name,
-/// `of_more` their number.
+/// Names the first three of `treatments`, and counts the others. `link` precedes the last name,
+/// `of_more` the count.
 fn names(treatments: &[&TreatmentView], link: &str, of_more: &str) -> String {
     let (some, more) = treatments.split_at(treatments.len().min(3));
     let mut names: Vec<String> = some.iter().map(|t| t.label.clone()).collect();
@@ -150,7 +149,7 @@ fn names(treatments: &[&TreatmentView], link: &str, of_more: &str) -> String {
 
 /// Says what the factor's strongest change does under each combination of the other factors.
 ///
-/// None if no change is significant, unless `anyway`.
+/// Returns none if no change is significant, unless `anyway`.
 fn effect(view: &RunView, factor: &str, anyway: bool) -> Option<String> {
     const SHOWN: usize = 4;
     let size = |c: &Comparison| c.ratio.value.filter(|v| *v > 0.0).map_or(0.0, |v| v.ln().abs());

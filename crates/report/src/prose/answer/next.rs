@@ -1,4 +1,4 @@
-//! The next command, where a run leaves comparisons open.
+//! Suggests the next command for a run that leaves comparisons open.
 
 use pgdyno_model::record::RunState;
 use pgdyno_model::{AnswerKind, format};
@@ -8,11 +8,11 @@ use super::super::shell::command_line;
 use pgdyno_analysis::badge::is_settled;
 use pgdyno_analysis::{Comparison, RunView};
 
-/// What to do where the data do not decide.
+/// Advice for comparisons that the data do not decide.
 pub(crate) struct Next {
-    /// The command with what it brings, in a sentence.
+    /// Sentence with the command and its benefit.
     pub(crate) sentence: String,
-    /// The command, ready to be copied; none where the store does not know all of it.
+    /// Command, ready to be copied; none if the store does not know all of it.
     pub(crate) command: Option<String>,
 }
 
@@ -61,8 +61,9 @@ pub(crate) fn command(view: &RunView, kind: AnswerKind) -> Option<Next> {
     let repeats = format!("experiment.repeats={more}");
     let command = command_line(&["pgdyno", "run", "--resume", &view.run.id, "--set", &repeats]);
     let sentence = format!(
-        "{of_all} undecided. More repeats: `pgdyno run --resume {} --set experiment.repeats={more}`{then}; or anew with \
-         `--set experiment.precision=2%`, for as many as it takes.",
+        "{of_all} undecided. More repeats: `pgdyno run --resume {} --set \
+         experiment.repeats={more}`{then}; or anew with `--set experiment.precision=2%`, for as \
+         many as it takes.",
         view.run.id,
     );
     Some(Next { sentence, command })

@@ -35,7 +35,8 @@ pub(crate) fn comparison_headline(view: &CompareView, answer: &[String]) -> Head
     }
 }
 
-/// The pair with the largest difference: its ratio of tps and of p99, and what could be detected.
+/// Shows the pair with the largest difference: its ratio of tps and of p99, and the minimum
+/// detectable difference.
 fn figures(view: &CompareView) -> Vec<KeyFigure> {
     let size = |pair: &PairView| {
         pair.ratio.value.filter(|value| *value > 0.0).map_or(-1.0, |value| value.ln().abs())

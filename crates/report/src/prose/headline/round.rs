@@ -8,7 +8,7 @@ use super::super::shell::command_line;
 
 /// Returns the `pgdyno crash` that repeats `round` of `fault`: the same seed draws the same rounds.
 ///
-/// None where its options cannot describe what was crashed: a storage of several disks, or a fault
+/// Returns none if options cannot describe what was crashed: a storage of several disks, or a fault
 /// that takes a person.
 pub(crate) fn round_command(record: &CrashRecord, fault: Fault, round: &Round) -> Option<String> {
     let options = &record.outcome.options;

@@ -17,10 +17,10 @@ use pgdyno_analysis::{
     Badge, Comparison, RunView, TreatmentView, TrialState, TrialView, noise_floor,
 };
 
-/// A host on which equal treatments differ by this share is noisy.
+/// Difference of equal treatments from which a host is noisy (a share).
 const NOISY: f64 = 0.05;
 
-/// Returns the card of an analysed run with that answer and those notes.
+/// Makes the card of an analysed run from its answer and notes.
 pub(crate) fn run_headline(
     view: &RunView,
     crashes: &[CrashView],
@@ -67,8 +67,8 @@ fn speed(view: &RunView) -> Option<KeyFigure> {
     Some(figure(name, format!("{} {unit}", format::rate(tps.mean)), detail))
 }
 
-/// The difference that the question is about: the noise floor, the asked level's effect, or the
-/// best against the runner-up.
+/// Shows the difference that the question is about: the noise floor, the asked level's effect, or
+/// the best against the runner-up.
 fn difference(view: &RunView) -> Option<KeyFigure> {
     match answer_kind(view) {
         AnswerKind::AA => floor(view),
@@ -138,7 +138,7 @@ fn not_significant(significant: Option<bool>) -> Option<String> {
     (significant == Some(false)).then(|| "not significant".to_owned())
 }
 
-/// The crash tests' verdict, or p99 without any.
+/// Shows the verdict of crash tests; p99 without any.
 fn promise(view: &RunView, crashes: &[CrashView]) -> Option<KeyFigure> {
     if let Some(crash) = gravest(crashes) {
         let rounds: usize = crashes.iter().map(|crash| crash.rounds).sum();
