@@ -12,7 +12,7 @@ use pgdyno_analysis::{
 use pgdyno_stats::Scaling;
 use serde::{Serialize, Serializer};
 
-use crate::compare_report::CompareReport;
+use crate::comparison::CompareReport;
 use crate::headline::{Caution, Headline};
 use crate::note::Note;
 use crate::run_report::RunReport;

@@ -18,8 +18,7 @@
 //! ```
 
 pub mod audit;
-mod compare;
-mod compare_report;
+mod comparison;
 mod crash;
 mod document;
 mod error;
@@ -38,7 +37,6 @@ mod probe;
 pub mod progress;
 mod prose;
 mod run_report;
-mod side_by_side;
 mod smart;
 mod stack;
 mod table;
@@ -46,9 +44,8 @@ mod terminal;
 pub mod text;
 
 pub use crate::prose::on_a_busy_host;
-pub(crate) use compare::escaped as markdown_text;
-pub use compare::{compare, compare_markdown};
-pub use compare_report::CompareReport;
+pub(crate) use comparison::escaped as markdown_text;
+pub use comparison::{CompareReport, compare, compare_markdown, side_by_side};
 pub use crash::{CrashView, FaultView, FilesystemsView, PowerView, StatesView, crash};
 pub use document::SideBySideReport;
 pub use error::ReportError;
@@ -63,7 +60,6 @@ pub use page::schema;
 pub use page::{ComparedPage, FrontEnd, Page, front_end};
 pub use probe::probe;
 pub use run_report::RunReport;
-pub use side_by_side::side_by_side;
 pub use terminal::terminal;
 pub(crate) use terminal::{LEGEND as TABLE_LEGEND, TreatmentTable, treatment_table};
 pub use text::Detail;

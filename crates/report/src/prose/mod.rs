@@ -6,11 +6,9 @@
 mod answer;
 mod capacity;
 mod cause;
-mod compare_runs;
 mod comparison;
 mod factors;
 mod flush_accounting;
-mod gate;
 mod growth;
 mod headline;
 mod host_noise;
@@ -31,12 +29,12 @@ mod why;
 pub(crate) use answer::answer;
 pub(crate) use capacity::capacities;
 pub(crate) use cause::cause;
-pub(crate) use compare_runs::{compare_note, pair, pair_verdict, pairs, side_by_side_notes};
+pub(crate) use comparison::gate::gate;
+pub(crate) use comparison::runs::{compare_note, pair, pair_verdict, pairs, side_by_side_notes};
 pub(crate) use comparison::{
     HOPELESS, comparison, comparison_verdict, minimum_detectable, ratio_to_best, reason, withheld,
 };
 pub(crate) use flush_accounting::flush_accounting;
-pub(crate) use gate::gate;
 pub(crate) use headline::{
     cautions, comparison_headline, crash_headline, import_headline, joined_by_fault,
     plain_cautions, probe_headline, round_command, run_headline, side_by_side_headline,

@@ -13,24 +13,25 @@ use serde_json::Value;
 
 pub(super) use self::card::head;
 pub(super) use self::treatments::treatments;
-use super::super::{compare, side_by_side};
+use crate::comparison;
 use pgdyno_analysis::comparison::imported::SideBySideView;
 use pgdyno_analysis::comparison::runs::CompareView;
 
 /// Renders the table of a comparison's pairs.
 pub(super) fn pairs(view: &CompareView) -> String {
     let header: Vec<String> =
-        ["treatment".to_owned()].into_iter().chain(compare::titles(view)).collect();
-    let rows: Vec<Vec<String>> = view.pairs.iter().map(|pair| compare::row(pair).into()).collect();
-    table(&header, &rows, 1) + &paragraph(compare::LEGEND)
+        ["treatment".to_owned()].into_iter().chain(comparison::titles(view)).collect();
+    let rows: Vec<Vec<String>> =
+        view.pairs.iter().map(|pair| comparison::row(pair).into()).collect();
+    table(&header, &rows, 1) + &paragraph(comparison::LEGEND)
 }
 
 /// Renders the tables of both sides.
 pub(super) fn sides(view: &SideBySideView) -> String {
-    let header = side_by_side::HEADER.map(str::to_owned);
+    let header = comparison::SIDES_HEADER.map(str::to_owned);
     let side = |title: String, rows: &[pgdyno_analysis::comparison::imported::SideBySideRow]| {
         let rows: Vec<Vec<String>> =
-            rows.iter().map(|row| side_by_side::cells(row).into()).collect();
+            rows.iter().map(|row| comparison::side_cells(row).into()).collect();
         format!("<h2 class=\"rest\">{}</h2>\n{}", escape(&title), table(&header, &rows, 1))
     };
     side(format!("A: {}, imported from {}", view.imported, view.source), &view.theirs)

@@ -3,9 +3,9 @@
 use pgdyno_model::format::counted;
 use pgdyno_stats::{FEWEST_RUNS, NoHostNoise};
 
-use super::comparison::verdict;
-use super::noise_floor::noise_floor;
-use super::phrases::degrees_of_freedom;
+use super::super::noise_floor::noise_floor;
+use super::super::phrases::degrees_of_freedom;
+use super::verdict;
 use pgdyno_analysis::comparison::imported::SideBySideView;
 use pgdyno_analysis::comparison::runs::{CompareNote, EarlierCount, Others, PairView};
 

@@ -4,20 +4,20 @@ use comfy_table::Cell;
 use pgdyno_model::format;
 use pgdyno_model::printable::escape_text;
 
-use super::table::{NONE, right, table_lines};
-use super::terminal::{half_width, ratio, section};
-use super::text::{Detail, plain, wrap};
+use crate::table::{NONE, right, table_lines};
+use crate::terminal::{half_width, ratio, section};
+use crate::text::{Detail, plain, wrap};
 use crate::{CompareReport, prose};
 use pgdyno_analysis::comparison::runs::{
     CompareView, MemberView, Outcome, PairView, SideView, Unequal,
 };
 
-pub(super) const LEGEND: &str = "A and B: means over trials. Ratios are B ÷ A; ±: half of the 95% \
+pub(crate) const LEGEND: &str = "A and B: means over trials. Ratios are B ÷ A; ±: half of the 95% \
                                  confidence interval. ~: no significant difference. x→y: A's level \
                                  and B's.";
 
 /// Titles of the table's columns after the treatment.
-pub(super) fn titles(view: &CompareView) -> [String; 7] {
+pub(crate) fn titles(view: &CompareView) -> [String; 7] {
     let m = view.measure;
     [
         "trials".into(),
@@ -139,7 +139,7 @@ fn side(name: &str, side: &SideView, with_hosts: bool) -> String {
 }
 
 /// Returns the cells of a pair: its label, then figures.
-pub(super) fn row(pair: &PairView) -> [String; 8] {
+pub(crate) fn row(pair: &PairView) -> [String; 8] {
     let tps = |m: &MemberView| m.tps.as_ref().map_or(NONE.to_owned(), |tps| format::rate(tps.mean));
     let latency = |name: &str| {
         let found = pair.latency.iter().find(|l| l.percentile == name);

@@ -4,9 +4,9 @@ use std::fmt::Write as _;
 
 use pgdyno_model::format;
 
-use super::compare::escaped;
-use super::text::plain;
+use super::text::escaped;
 use crate::prose;
+use crate::text::plain;
 use pgdyno_analysis::comparison::imported::{SideBySideRow, SideBySideView};
 
 /// Renders both sides, one table each; as Markdown if `markdown`.
@@ -31,7 +31,7 @@ pub fn side_by_side(view: &SideBySideView, markdown: bool) -> String {
     out
 }
 
-pub(super) const HEADER: [&str; 7] =
+pub(crate) const HEADER: [&str; 7] =
     ["", "repeats", "clients", "tps", "95% CI", "ratio to best", "mean latency ms"];
 
 fn table(rows: &[SideBySideRow], markdown: bool) -> String {
@@ -49,7 +49,7 @@ fn table(rows: &[SideBySideRow], markdown: bool) -> String {
 }
 
 /// Returns the cells of a row: its label, then figures.
-pub(super) fn cells(row: &SideBySideRow) -> [String; 7] {
+pub(crate) fn cells(row: &SideBySideRow) -> [String; 7] {
     let unknown = || "–".to_owned();
     [
         if row.label.is_empty() { "the one treatment".to_owned() } else { plain(&row.label) },

@@ -1,9 +1,17 @@
-//! Comparison of two runs, with all sentences about it.
+//! Comparisons: two runs, or a run beside an imported report, with all that is said of them.
 
-use pgdyno_analysis::comparison::runs::{CompareError, CompareOptions, CompareView, compare};
+mod side_by_side;
+mod text;
+
+use pgdyno_analysis::comparison::runs::{self, CompareError, CompareOptions, CompareView};
 use pgdyno_store::Store;
 
 use crate::prose;
+
+pub use side_by_side::side_by_side;
+pub(crate) use side_by_side::{HEADER as SIDES_HEADER, cells as side_cells};
+pub(crate) use text::{LEGEND, escaped, row, titles};
+pub use text::{compare, compare_markdown};
 
 /// A comparison with its words, which all its reports share.
 #[derive(Clone, Debug)]
@@ -33,13 +41,13 @@ impl CompareReport {
     /// Compares side `b` with side `a`, and finds the words for it.
     ///
     /// # Errors
-    /// As [`compare`].
+    /// As [`runs::compare`].
     pub fn read(
         store: &Store,
         a: &str,
         b: &str,
         options: &CompareOptions,
     ) -> Result<Self, CompareError> {
-        compare(store, a, b, options).map(Self::new)
+        runs::compare(store, a, b, options).map(Self::new)
     }
 }

@@ -1,4 +1,7 @@
-//! Comparisons in sentences.
+//! Comparisons in sentences: of two treatments, of two runs, and of gates.
+
+pub(super) mod gate;
+pub(super) mod runs;
 
 use pgdyno_analysis::{Comparison, RatioView, RunView, TreatmentView, Withheld};
 use pgdyno_model::{Levels, Plan, format};
@@ -51,7 +54,7 @@ pub(crate) fn withheld(why: Withheld) -> String {
 }
 
 /// Says that `found` earlier runs are too few for a verdict across runs.
-pub(super) fn equal_runs_unknown(found: usize) -> String {
+pub(crate) fn equal_runs_unknown(found: usize) -> String {
     format!(
         "how far equal runs differ here is not known ({found} of {FEWEST_RUNS} earlier runs of \
          this experiment on this host)"
@@ -75,7 +78,7 @@ pub(crate) fn comparison_verdict(plan: &Plan, comparison: &Comparison) -> String
 }
 
 /// Renders what the ratio says of `this` beside `that`.
-pub(super) fn verdict(
+pub(crate) fn verdict(
     this: &str,
     that: &str,
     ratio: &RatioView,
@@ -117,7 +120,7 @@ pub(super) fn verdict(
     format!("{verdict}{}{}", equivalence(ratio), limit(generator_limited))
 }
 
-pub(super) fn range([lo, hi]: [f64; 2]) -> String {
+pub(crate) fn range([lo, hi]: [f64; 2]) -> String {
     format!("{}–{}", format::times(lo), format::times(hi))
 }
 

@@ -3,7 +3,7 @@
 use pgdyno_model::format;
 use pgdyno_stats::{NoInterval, POWER};
 
-use super::comparison::{HOPELESS, equal_runs_unknown, reason};
+use super::{HOPELESS, equal_runs_unknown, reason};
 use pgdyno_analysis::Withheld;
 use pgdyno_analysis::comparison::runs::{GateState, GateUnknown, GateView};
 use pgdyno_analysis::gate::Form;
