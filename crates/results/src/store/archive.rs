@@ -4,43 +4,23 @@
 //! name, so that there is never half of one under that name. `merge` takes records back.
 
 use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use pgdyno_model::lab_host::LabHost;
 use pgdyno_model::units::Epoch;
-use rusqlite::{Transaction, params};
+use rusqlite::Transaction;
 use rustix::fs::{CWD, RenameFlags};
 use rustix::io::Errno;
 
 use super::copy::{self, Digest};
-use super::error::sqlite;
+use super::error::{io, sqlite};
+use super::read::time;
+use super::write::Failure;
 use super::{Store, StoreError, Stored, seal};
 
 impl Store {
-    /// Every record by itself, newest first: runs with all that belongs to them, then probes, crash
-    /// tests and imports.
-    ///
-    /// # Errors
-    /// [`StoreError::Sqlite`].
-    pub fn all_records(&self) -> Result<Vec<Stored>, StoreError> {
-        let ids = |sql: &str| self.rows("list what is stored", sql, params![], |row| row.get(0));
-        let newest = "WHERE run IS NULL ORDER BY started_at DESC, rowid DESC";
-        let mut all: Vec<Stored> = Vec::new();
-        all.extend(
-            ids("SELECT id FROM run ORDER BY started_at DESC, rowid DESC")?
-                .into_iter()
-                .map(Stored::Run),
-        );
-        let probes = ids(&format!("SELECT id FROM probe_record {newest}"))?;
-        all.extend(probes.into_iter().map(Stored::Probe));
-        let crashes = ids(&format!("SELECT id FROM crash_record {newest}"))?;
-        all.extend(crashes.into_iter().map(Stored::Crash));
-        all.extend(self.import_ids()?.into_iter().map(Stored::Imported));
-        Ok(all)
-    }
-
     /// Writes `records` whole into a new store at `file`, and checks it. `stop` ends it.
     ///
     /// # Errors
@@ -60,7 +40,7 @@ impl Store {
         }
         write_new(file, stop, |archive| {
             let doing = "copy a record";
-            archive.in_transaction(doing, |to| copy_records(self, to, records, |_| Ok(())))
+            archive.write(doing, |to| copy_records(self, to, records, |_| Ok(())))
         })
     }
 
@@ -73,7 +53,7 @@ impl Store {
             "look where a record came from",
             "SELECT source, arrived_at FROM arrival WHERE record = ? ORDER BY id DESC LIMIT 1",
             [record],
-            |row| Ok((row.get(0)?, Epoch(row.get(1)?))),
+            |row| Ok((row.get(0)?, time(row, 1)?)),
         )?;
         Ok(found.into_iter().next())
     }
@@ -123,28 +103,23 @@ pub(super) fn copy_records(
     to: &Transaction<'_>,
     records: &[Stored],
     also: impl Fn(&str) -> rusqlite::Result<()>,
-) -> Result<(), StoreError> {
-    let path: PathBuf = to.path().unwrap_or_default().into();
-    let failed = sqlite(&path, "copy a record");
+) -> Result<(), Failure> {
     // Lists show the newest row first where two began at one time.
     for record in records.iter().rev() {
         let id = record.id();
-        let theirs = Digest::read(&from.connection, id).map_err(&failed)?;
+        let theirs = Digest::read(&from.connection, id)?;
         // Another process may have taken it over since it was looked for.
-        match Digest::read(to, id).map_err(&failed)? {
+        match Digest::read(to, id)? {
             Some(ours) if Some(&ours) == theirs.as_ref() => continue,
-            Some(_) => return Err(StoreError::AtWork { run: id.to_owned() }),
+            Some(_) => return Err(StoreError::AtWork { run: id.to_owned() }.into()),
             None => {}
         }
-        copy::copy(&from.connection, to, id).map_err(&failed)?;
-        also(id).map_err(&failed)?;
-        let is_whole = || -> rusqlite::Result<bool> {
-            let is_sound = seal::check(to, id)?.damage.is_empty();
-            Ok(is_sound && Digest::read(to, id)? == theirs)
-        };
-        if !is_whole().map_err(&failed)? {
+        copy::copy(&from.connection, to, id)?;
+        also(id)?;
+        if !seal::check(to, id)?.damage.is_empty() || Digest::read(to, id)? != theirs {
+            let path = to.path().unwrap_or_default().into();
             let (what, found) = (format!("a copy of {id}"), "it differs from what was copied");
-            return Err(StoreError::Corrupt { path, what, found: found.to_owned() });
+            return Err(StoreError::Corrupt { path, what, found: found.to_owned() }.into());
         }
     }
     Ok(())
@@ -160,12 +135,11 @@ pub(super) fn write_new<T>(
     let folder = file.parent().filter(|folder| !folder.as_os_str().is_empty());
     let folder = folder.unwrap_or_else(|| ".".as_ref());
     refuse_shared(folder)?;
-    let io = |doing, path: PathBuf| move |source| StoreError::Io { doing, path, source };
     let private = tempfile::Builder::new()
         .prefix(".pgdyno-archive-")
         .permissions(std::fs::Permissions::from_mode(0o700))
         .tempdir_in(folder)
-        .map_err(io("make a folder in", folder.into()))?;
+        .map_err(io("make a folder in", folder))?;
     let unnamed = private.path().join("archive");
     let mut store = Store::open(&unnamed).map_err(|error| error.at(file))?;
     store.stop_by(Arc::clone(&stop))?;
@@ -181,7 +155,7 @@ pub(super) fn write_new<T>(
     // The name must last as long as what it names.
     std::fs::File::open(folder)
         .and_then(|folder| folder.sync_all())
-        .map_err(io("write the folder", folder.into()))?;
+        .map_err(io("write the folder", folder))?;
     Ok(filled)
 }
 
@@ -204,9 +178,7 @@ fn give_name(unnamed: &Path, file: &Path) -> Result<(), StoreError> {
     match renamed {
         Ok(()) => Ok(()),
         Err(Errno::EXIST) => Err(StoreError::Exists { path: file.into() }),
-        Err(errno) => {
-            Err(StoreError::Io { doing: "name", path: file.into(), source: errno.into() })
-        }
+        Err(errno) => Err(io("name", file)(errno.into())),
     }
 }
 
@@ -216,11 +188,7 @@ fn refuse_shared(folder: &Path) -> Result<(), StoreError> {
     if !rustix::process::geteuid().is_root() {
         return Ok(());
     }
-    let found = std::fs::metadata(folder).map_err(|source| StoreError::Io {
-        doing: "look at",
-        path: folder.into(),
-        source,
-    })?;
+    let found = std::fs::metadata(folder).map_err(io("look at", folder))?;
     let is_open = found.mode() & 0o022 != 0 && found.mode() & STICKY == 0;
     if found.uid() == 0 && !is_open {
         return Ok(());
@@ -229,7 +197,7 @@ fn refuse_shared(folder: &Path) -> Result<(), StoreError> {
 }
 
 impl StoreError {
-    /// The same failure, of the archive that is to be called `file`.
+    /// This failure, of the archive that is to be called `file`.
     fn at(self, file: &Path) -> Self {
         match self {
             Self::Sqlite { doing, source, .. } => sqlite(file, doing)(source),

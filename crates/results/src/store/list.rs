@@ -10,14 +10,13 @@ use pgdyno_model::units::Epoch;
 use rusqlite::params;
 
 use super::archive::host_of;
-use super::equal_treatments::EqualTreatments;
 use super::read::time;
 use super::{SessionId, Store, StoreError};
 
 /// A run in a list.
 #[derive(Clone, Debug, PartialEq, serde::Serialize)]
 pub struct RunSummary {
-    /// Its name.
+    /// Name.
     pub id: String,
     /// The recipe's or the file's name.
     pub recipe: String,
@@ -53,6 +52,18 @@ pub struct ListedRun {
     pub head: Option<String>,
 }
 
+/// Runs that measured one treatment under two names, as far as the store was searched for them: a
+/// list of many runs asks for them with each run that it analyses.
+#[derive(Debug, Default)]
+pub(super) struct EqualTreatments {
+    /// Removals before the search (their last number). One more gives numbers of runs away again.
+    removals: i64,
+    /// The last run that was looked at.
+    searched: i64,
+    /// The runs: when each began, and its id.
+    found: BTreeSet<(i64, String)>,
+}
+
 /// Open sessions by the run that they belong to.
 struct OpenSessions {
     /// Runs with a session whose process may be at work.
@@ -75,9 +86,17 @@ impl Store {
     /// # Errors
     /// [`StoreError::Sqlite`] or [`StoreError::Corrupt`].
     pub fn listed_runs(&self) -> Result<Vec<ListedRun>, StoreError> {
+        self.listed("TRUE", params![])
+    }
+
+    /// Runs that meet `condition`, newest first.
+    fn listed(
+        &self,
+        condition: &str,
+        parameters: impl rusqlite::Params,
+    ) -> Result<Vec<ListedRun>, StoreError> {
         let open = self.runs_with_open_sessions()?;
-        let rows = self.rows(
-            "list the runs",
+        let sql = format!(
             "SELECT id, recipe, question, started_at,
                     coalesce((SELECT trials_planned FROM run_extension WHERE run = run.id ORDER BY id DESC LIMIT 1), trials_planned),
                     (SELECT count(DISTINCT ordinal) FROM trial WHERE run = run.id AND failure IS NULL),
@@ -92,30 +111,29 @@ impl Store {
                         (SELECT count(DISTINCT treatment) FROM crash_record
                          WHERE run = run.id AND json_extract(outcome, '$.complete'))),
                     (SELECT source FROM arrival WHERE record = run.id ORDER BY id DESC LIMIT 1)
-             FROM run ORDER BY started_at DESC, rowid DESC",
-            params![],
-            |row| {
-                let source: Option<String> = row.get(12)?;
-                let hosts = match source.as_deref().and_then(host_of) {
-                    Some(name) => vec![name],
-                    None => serde_json::from_str(&row.get::<_, String>(10)?).unwrap_or_default(),
-                };
-                let summary = RunSummary {
-                    id: row.get(0)?,
-                    recipe: row.get(1)?,
-                    question: row.get(2)?,
-                    started_at: time(row, 3)?,
-                    state: RunState::Interrupted,
-                    trials_planned: row.get(4)?,
-                    trials_done: row.get(5)?,
-                    attempts_failed: row.get(6)?,
-                    not_crashed: row.get(11)?,
-                    ad_hoc: row.get(9)?,
-                    hosts,
-                };
-                Ok((summary, row.get::<_, Option<String>>(7)?, row.get(8)?))
-            },
-        )?;
+             FROM run WHERE {condition} ORDER BY started_at DESC, rowid DESC"
+        );
+        let rows = self.rows("list the runs", &sql, parameters, |row| {
+            let source: Option<String> = row.get(12)?;
+            let hosts = match source.as_deref().and_then(host_of) {
+                Some(name) => vec![name],
+                None => serde_json::from_str(&row.get::<_, String>(10)?).unwrap_or_default(),
+            };
+            let summary = RunSummary {
+                id: row.get(0)?,
+                recipe: row.get(1)?,
+                question: row.get(2)?,
+                started_at: time(row, 3)?,
+                state: RunState::Interrupted,
+                trials_planned: row.get(4)?,
+                trials_done: row.get(5)?,
+                attempts_failed: row.get(6)?,
+                not_crashed: row.get(11)?,
+                ad_hoc: row.get(9)?,
+                hosts,
+            };
+            Ok((summary, row.get::<_, Option<String>>(7)?, row.get(8)?))
+        })?;
         rows.into_iter()
             .map(|(mut summary, end, head)| {
                 let is_done = summary.trials_done >= summary.trials_planned;
@@ -138,21 +156,10 @@ impl Store {
     /// [`StoreError::UnknownRun`] for a name that is no run's; [`StoreError::Sqlite`] or
     /// [`StoreError::Corrupt`].
     pub fn state(&self, run: &str) -> Result<RunState, StoreError> {
-        let rows = self.rows(
-            "read a run's state",
-            "SELECT coalesce((SELECT trials_planned FROM run_extension WHERE run = run.id ORDER BY id DESC LIMIT 1), trials_planned),
-                    (SELECT count(DISTINCT ordinal) FROM trial WHERE run = run.id AND failure IS NULL),
-                    (SELECT e.state FROM session s JOIN session_end e ON e.session = s.id WHERE s.run = run.id
-                     ORDER BY s.id DESC LIMIT 1)
-             FROM run WHERE id = ?",
-            [run],
-            |row| Ok((row.get::<_, u64>(0)?, row.get::<_, u64>(1)?, row.get::<_, Option<String>>(2)?)),
-        )?;
-        let Some((planned, done, end)) = rows.into_iter().next() else {
-            return Err(self.unknown(run)?);
-        };
-        let end = self.session_end(end.as_deref())?;
-        Ok(self.runs_with_open_sessions()?.state(run, done >= planned, end))
+        match self.listed("id = ?", [run])?.pop() {
+            Some(listed) => Ok(listed.summary.state),
+            None => Err(self.unknown(run)?),
+        }
     }
 
     /// Runs whose plan has two treatments that set the same, newest first.
@@ -166,18 +173,15 @@ impl Store {
         const EQUAL: &str = "SELECT started_at, id FROM run WHERE rowid > ? AND json_valid(plan) AND
             (SELECT count(*) > count(DISTINCT json_remove(value, '$.levels')) FROM json_each(plan, '$.treatments'))";
         let mut known = self.equal_treatments.borrow_mut();
-        let last = self.rows("look for new runs", LAST, params![], |row| {
-            Ok((row.get(0)?, row.get::<_, i64>(1)?))
-        })?;
-        let (removals, last) = last.first().copied().unwrap_or_default();
+        let last = self.rows("look for new runs", LAST, params![], |row| row.try_into())?;
+        let (removals, last): (i64, i64) = last.first().copied().unwrap_or_default();
         if removals != known.removals {
             *known = EqualTreatments { removals, ..EqualTreatments::default() };
         }
         if last > known.searched {
-            let new = self.rows("look for equal treatments", EQUAL, [known.searched], |row| {
-                Ok((row.get(0)?, row.get(1)?))
-            })?;
-            known.found.extend(new);
+            let searched = [known.searched];
+            let new = self.rows("look for equal treatments", EQUAL, searched, |row| row.try_into());
+            known.found.extend(new?);
             known.searched = last;
         }
         Ok(known.found.iter().rev().map(|(_, id)| id.clone()).collect())
@@ -195,9 +199,7 @@ impl Store {
     /// # Errors
     /// [`StoreError::Sqlite`].
     pub fn data_version(&self) -> Result<i64, StoreError> {
-        self.connection
-            .query_row("PRAGMA data_version", [], |row| row.get(0))
-            .map_err(self.failed("look for changes"))
+        self.value("look for changes", "PRAGMA data_version", [])
     }
 
     fn runs_with_open_sessions(&self) -> Result<OpenSessions, StoreError> {

@@ -11,12 +11,13 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use pgdyno_model::units::Epoch;
-use rusqlite::{Transaction, params};
+use rusqlite::{Transaction, named_params};
 
 use super::archive::{copy_records, write_new};
 use super::copy::{self, Digest};
 use super::remove::REMOVALS;
-use super::{Store, StoreError, Stored, seal};
+use super::write::{Failure, add};
+use super::{Store, StoreError, Stored};
 
 /// Result of taking records out of one file.
 #[derive(Clone, Debug, Default, PartialEq, Eq, serde::Serialize)]
@@ -36,7 +37,7 @@ pub struct Imported {
 pub struct Merged {
     /// File of the store that holds all records now.
     pub store: String,
-    /// What came from each file, in the order in which they were named.
+    /// Records of each file, in the order in which the files were named.
     pub sources: Vec<Imported>,
 }
 
@@ -172,19 +173,17 @@ impl<'a> Merge<'a> {
     /// [`StoreError::AtWork`] where another process wrote one of the records meanwhile;
     /// [`StoreError::Corrupt`]; [`StoreError::Sqlite`].
     pub fn write(self, target: &mut Store) -> Result<Vec<Imported>, StoreError> {
-        let failed = target.failed("copy the list of removed records");
-        target.in_transaction("copy a record", |to| {
+        target.write("copy a record", |to| {
             let mut all = Vec::new();
             for Source { store, new, is_whole, mut imported } in self.sources {
                 let now = Epoch::from_time(std::time::SystemTime::now());
                 copy_records(store, to, &new, |id| add_arrival(to, id, &imported.source, now))?;
                 if is_whole {
-                    let removals = copy::copy_removals(&store.connection, to);
-                    imported.removals = removals.map_err(&failed)?;
+                    imported.removals = copy::copy_removals(&store.connection, to)?;
                 }
                 all.push(imported);
             }
-            Ok(all)
+            Ok::<_, Failure>(all)
         })
     }
 
@@ -202,10 +201,10 @@ impl<'a> Merge<'a> {
     }
 }
 
-/// What is known of a record's id.
+/// Knowledge of a record's id.
 enum Found {
     Nothing,
-    /// The same record.
+    /// This very record.
     Same,
     /// Another one: [`StoreError::Differs`].
     Other(StoreError),
@@ -217,9 +216,11 @@ fn add_arrival(
     source: &str,
     now: Epoch,
 ) -> rusqlite::Result<()> {
-    to.execute(
-        "INSERT INTO arrival (record, source, arrived_at, pgdyno_version) VALUES (?, ?, ?, ?)",
-        params![record, source, now.0, env!("CARGO_PKG_VERSION")],
-    )?;
-    seal::add(to, record, "arrival", to.last_insert_rowid())
+    let values = named_params! {
+        ":record": record,
+        ":source": source,
+        ":arrived_at": now.0,
+        ":pgdyno_version": env!("CARGO_PKG_VERSION"),
+    };
+    add(to, record, "arrival", values).map(drop)
 }

@@ -19,7 +19,6 @@ mod amend;
 mod archive;
 mod copy;
 mod crash;
-mod equal_treatments;
 mod error;
 mod imported;
 mod list;
@@ -41,15 +40,17 @@ mod write;
 use std::cell::RefCell;
 use std::collections::BTreeSet;
 use std::fs::{DirBuilder, OpenOptions};
+use std::io::ErrorKind;
+use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 pub use amend::Compacted;
 pub use crash::CrashSummary;
-use equal_treatments::EqualTreatments;
 pub use error::StoreError;
-use error::sqlite;
+use error::{io, sqlite};
 pub use imported::ImportSummary;
+use list::EqualTreatments;
 pub use list::{ListedRun, RunSummary};
 pub use merge::{Imported, Merge, Merged};
 pub use names::Stored;
@@ -90,14 +91,14 @@ impl Store {
     /// [`StoreError::Sqlite`].
     pub fn open(path: impl AsRef<Path>) -> Result<Self, StoreError> {
         let path = path.as_ref();
-        let failed = |doing, path: &Path| {
-            let path = path.to_owned();
-            move |source| StoreError::Io { doing, path, source }
-        };
         if let Some(folder) = path.parent().filter(|f| !f.as_os_str().is_empty()) {
-            make_folder(folder).map_err(failed("make the folder", folder))?;
+            let made = DirBuilder::new().mode(0o700).recursive(true).create(folder);
+            made.map_err(io("make the folder", folder))?;
         }
-        make_file(path).map_err(failed("make the store", path))?;
+        match OpenOptions::new().mode(0o600).write(true).create_new(true).open(path) {
+            Err(e) if e.kind() != ErrorKind::AlreadyExists => Err(io("make the store", path)(e))?,
+            _ => {}
+        }
         Self::connect(path)
     }
 
@@ -210,27 +211,7 @@ impl Store {
 fn look_at(path: &Path) -> Result<(), StoreError> {
     match std::fs::metadata(path) {
         Ok(_) => Ok(()),
-        Err(e) if e.kind() == std::io::ErrorKind::NotFound => {
-            Err(StoreError::Missing { path: path.into() })
-        }
-        Err(source) => Err(StoreError::Io { doing: "look at", path: path.into(), source }),
-    }
-}
-
-fn make_folder(folder: &Path) -> std::io::Result<()> {
-    let mut builder = DirBuilder::new();
-    #[cfg(unix)]
-    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
-    builder.recursive(true).create(folder)
-}
-
-fn make_file(path: &Path) -> std::io::Result<()> {
-    let mut options = OpenOptions::new();
-    #[cfg(unix)]
-    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-    match options.write(true).create_new(true).open(path) {
-        Ok(_) => Ok(()),
-        Err(e) if e.kind() == std::io::ErrorKind::AlreadyExists => Ok(()),
-        Err(e) => Err(e),
+        Err(e) if e.kind() == ErrorKind::NotFound => Err(StoreError::Missing { path: path.into() }),
+        Err(e) => Err(io("look at", path)(e)),
     }
 }

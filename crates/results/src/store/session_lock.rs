@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 
 use rustix::fs::OFlags;
 
-use super::error::StoreError;
+use super::error::{StoreError, io};
 use crate::lock::{is_locked, try_lock, unlock};
 
 /// A session's number in its store.
@@ -21,11 +21,11 @@ pub struct SessionId(pub(super) i64);
 /// Whether a process holds an open session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Hold {
-    /// Its lock is taken, or cannot be looked at.
+    /// The lock is taken, or cannot be looked at.
     Held,
-    /// Its lock is free: the process is gone, or this is a copy of the store.
+    /// The lock is free: the process is gone, or this is a copy of the store.
     Free,
-    /// It has no lock. An earlier version began it, or a machine without an id: only its process
+    /// The session has no lock. An earlier version began it, or a machine without an id: only its process
     /// tells.
     Unknown,
 }
@@ -41,16 +41,12 @@ impl SessionLocks {
     /// Takes the lock of `session`; false if another process has it.
     pub(super) fn take(&mut self, store: &Path, session: SessionId) -> Result<bool, StoreError> {
         let path = path_of(store);
-        let failed = |doing| {
-            let path = path.clone();
-            move |source| StoreError::Io { doing, path, source }
-        };
         let file = match self.file.take() {
             Some(file) => file,
-            None => open_for_locking(store, &path).map_err(failed("open"))?,
+            None => open_for_locking(store, &path).map_err(io("open", &path))?,
         };
         let file = self.file.insert(file);
-        let is_taken = try_lock(file, session.0).map_err(failed("lock"))?;
+        let is_taken = try_lock(file, session.0).map_err(io("lock", &path))?;
         if is_taken {
             self.held.push(session);
         }

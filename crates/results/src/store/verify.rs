@@ -62,14 +62,10 @@ impl Store {
     /// cannot be read at all.
     pub fn verify(&self, names: &[String]) -> Result<Verification, StoreError> {
         let file = self.check_file();
-        let known = self.records()?;
-        let mut wanted: Vec<(String, &'static str)> = Vec::new();
+        let mut wanted = if names.is_empty() { self.records()? } else { Vec::new() };
         for name in names {
             let found = self.resolve_any(name)?;
             wanted.push((found.id().to_owned(), found.kind()));
-        }
-        if names.is_empty() {
-            wanted = known;
         }
         let records = wanted
             .into_iter()
@@ -111,7 +107,7 @@ impl Store {
     }
 
     fn checked(&self, id: String, kind: &'static str) -> Result<CheckedRecord, StoreError> {
-        // What a probe of a run holds is in the run's chain.
+        // A probe of a run is in the run's chain.
         let chain = self.chain_of(&id)?;
         let found = seal::check(&self.connection, &chain).unwrap_or_else(|error| seal::Checked {
             damage: vec![Damage {
@@ -150,23 +146,22 @@ impl Store {
             .into_iter()
             .map(|record| (record.id().to_owned(), record.kind()))
             .collect();
-        let removals: Vec<bool> =
-            self.rows("list what is stored", "SELECT 1 FROM removal LIMIT 1", params![], |_| {
-                Ok(true)
-            })?;
-        all.extend(removals.iter().map(|_| (REMOVALS.to_owned(), REMOVALS)));
-        let known: BTreeSet<String> = all.iter().map(|(id, _)| id.clone()).collect();
-        let sealed: Vec<(String, &'static str)> = self.rows(
-            "list what is stored",
-            "SELECT DISTINCT chain FROM seal ORDER BY chain",
-            params![],
-            |row| Ok((row.get(0)?, "missing")),
-        )?;
-        all.extend(sealed.into_iter().filter(|(id, _)| !known.contains(id)));
+        let mut chains: BTreeSet<String> = self
+            .rows(
+                "list what is stored",
+                "SELECT chain FROM seal UNION SELECT ? FROM removal",
+                [REMOVALS],
+                |row| row.get(0),
+            )?
+            .into_iter()
+            .collect();
+        chains.retain(|chain| all.iter().all(|(id, _)| id != chain));
+        let kind = |chain: &str| if chain == REMOVALS { REMOVALS } else { "missing" };
+        all.extend(chains.into_iter().map(|chain| (chain.clone(), kind(&chain))));
         Ok(all)
     }
 
-    /// What SQLite finds wrong with the file.
+    /// Faults that SQLite finds in the file.
     fn check_file(&self) -> Vec<String> {
         let found = self.rows("check the file", "PRAGMA integrity_check(20)", params![], |row| {
             row.get::<_, String>(0)
