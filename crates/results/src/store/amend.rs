@@ -4,6 +4,7 @@
 //! within one transaction, so that no other process and no crash ever sees the store without them.
 
 use std::ffi::OsString;
+use std::os::unix::fs::MetadataExt as _;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -13,7 +14,7 @@ use rusqlite::limits::Limit;
 
 use super::error::io;
 use super::write::Failure;
-use super::{Store, StoreError, Stored};
+use super::{Store, StoreError, Stored, folder_of};
 
 /// Steps of SQLite's machine between two looks at the stop flag: some milliseconds at most.
 const STEPS: i32 = 100_000;
@@ -105,25 +106,21 @@ impl Store {
     }
 
     /// Gives the room of removed rows back to the filesystem, by writing the file anew. That takes
-    /// the file's size once in its folder and once in the folder for temporary files. Where there is
-    /// less, nothing is done.
+    /// the file's size once in its folder and once in the folder for temporary files. Where there
+    /// is less, nothing is done.
     ///
     /// # Errors
     /// [`StoreError::Sqlite`]; [`StoreError::Io`].
     pub fn compact(&self) -> Result<Compacted, StoreError> {
         let size = || std::fs::metadata(&self.path).map_err(io("look at", &self.path));
         let before = size()?.len();
-        let folder = self.path.parent().filter(|folder| !folder.as_os_str().is_empty());
-        let places = [folder.unwrap_or_else(|| ".".as_ref()).to_owned(), temporary_folder()];
+        let places = [folder_of(&self.path).to_owned(), temporary_folder()];
         let free = |place| rustix::fs::statvfs(place).map(|found| found.f_bavail * found.f_frsize);
-        let is_one = match places.each_ref().map(std::fs::metadata) {
-            [Ok(a), Ok(b)] => {
-                use std::os::unix::fs::MetadataExt as _;
-                a.dev() == b.dev()
-            }
-            _ => true,
+        let are_two = match places.each_ref().map(std::fs::metadata) {
+            [Ok(a), Ok(b)] => a.dev() != b.dev(),
+            _ => false,
         };
-        let needed = if is_one { 2 * before } else { before };
+        let needed = if are_two { before } else { 2 * before };
         for place in &places {
             let free = free(place).map_err(|errno| io("look at", place)(errno.into()))?;
             if free < needed {

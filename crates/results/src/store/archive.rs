@@ -3,6 +3,7 @@
 //! A new store is written into a folder that nobody else may look into, checked, and then given its
 //! name, so that there is never half of one under that name. `merge` takes records back.
 
+use std::io::ErrorKind;
 use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
 use std::path::Path;
 use std::sync::Arc;
@@ -11,14 +12,13 @@ use std::sync::atomic::AtomicBool;
 use pgdyno_model::lab_host::LabHost;
 use pgdyno_model::units::Epoch;
 use rusqlite::Transaction;
-use rustix::fs::{CWD, RenameFlags};
-use rustix::io::Errno;
+use tempfile::TempPath;
 
 use super::copy::{self, Digest};
 use super::error::{io, sqlite};
 use super::read::time;
 use super::write::Failure;
-use super::{Store, StoreError, Stored, seal};
+use super::{Store, StoreError, Stored, folder_of, seal};
 
 impl Store {
     /// Writes `records` whole into a new store at `file`, and checks it. `stop` ends it.
@@ -96,7 +96,7 @@ impl Store {
     }
 }
 
-/// Copies `records` of `from` to `to`, which is in a transaction, and checks that they are what they
+/// Copies `records` of `from` to `to`, which is in a transaction, and checks that they are as they
 /// were. `also` is done for each that is new.
 pub(super) fn copy_records(
     from: &Store,
@@ -132,8 +132,7 @@ pub(super) fn write_new<T>(
     fill: impl FnOnce(&mut Store) -> Result<T, StoreError>,
 ) -> Result<T, StoreError> {
     refuse_existing(file)?;
-    let folder = file.parent().filter(|folder| !folder.as_os_str().is_empty());
-    let folder = folder.unwrap_or_else(|| ".".as_ref());
+    let folder = folder_of(file);
     refuse_shared(folder)?;
     let private = tempfile::Builder::new()
         .prefix(".pgdyno-archive-")
@@ -151,7 +150,13 @@ pub(super) fn write_new<T>(
         return Err(written.corrupt("rows", &"the file is not as it was written"));
     }
     drop(written);
-    give_name(&unnamed, file)?;
+    let unnamed = TempPath::try_from_path(unnamed).map_err(io("name", file))?;
+    unnamed.persist_noclobber(file).map_err(|why| match why.error {
+        error if error.kind() == ErrorKind::AlreadyExists => {
+            StoreError::Exists { path: file.into() }
+        }
+        error => io("name", file)(error),
+    })?;
     // The name must last as long as what it names.
     std::fs::File::open(folder)
         .and_then(|folder| folder.sync_all())
@@ -163,22 +168,6 @@ fn refuse_existing(file: &Path) -> Result<(), StoreError> {
     match file.symlink_metadata() {
         Ok(_) => Err(StoreError::Exists { path: file.into() }),
         Err(_) => Ok(()),
-    }
-}
-
-/// Gives `unnamed` the name `file`, which nothing may have yet.
-fn give_name(unnamed: &Path, file: &Path) -> Result<(), StoreError> {
-    let renamed = match rustix::fs::renameat_with(CWD, unnamed, CWD, file, RenameFlags::NOREPLACE) {
-        // Some filesystems have no such call. A link to an existing name is refused by all.
-        Err(Errno::INVAL | Errno::NOSYS | Errno::NOTSUP) => {
-            rustix::fs::linkat(CWD, unnamed, CWD, file, rustix::fs::AtFlags::empty())
-        }
-        other => other,
-    };
-    match renamed {
-        Ok(()) => Ok(()),
-        Err(Errno::EXIST) => Err(StoreError::Exists { path: file.into() }),
-        Err(errno) => Err(io("name", file)(errno.into())),
     }
 }
 

@@ -1,8 +1,8 @@
 //! Copies records from one store into another, row by row.
 //!
 //! Sessions, trials and others are numbered in each store by itself: [`copy`] gives them new
-//! numbers, and seals the rows anew. [`Digest`] is that of a record's rows without those numbers, so
-//! that every store that holds the record has one digest of it.
+//! numbers, and seals the rows anew. [`Digest`] covers a record's rows without those numbers, so
+//! that it is equal in every store that holds the record.
 
 use std::collections::BTreeMap;
 
@@ -12,42 +12,42 @@ use sha2::{Digest as _, Sha256};
 
 use super::remove::REMOVALS;
 use super::seal;
-use super::tables::{NUMBERED, Table, numbered_by, of_records};
+use super::tables::{Table, numbered_by, of_records};
 
-/// New numbers of rows, by their table and their old number.
+/// New numbers of rows: those that `after` has come before them, or none.
 #[derive(Debug, Default)]
-struct Renumbering {
+struct Renumbering<'a> {
+    after: Option<&'a Connection>,
+    /// New numbers by table and old number.
     new: BTreeMap<(&'static str, i64), i64>,
     last: BTreeMap<&'static str, i64>,
 }
 
-impl Renumbering {
-    /// Numbers rows after those that `to` has.
-    fn after_rows_of(to: &Connection) -> rusqlite::Result<Self> {
-        let mut last = BTreeMap::new();
-        for table in NUMBERED {
-            let sql = format!("SELECT coalesce(max(id), 0) FROM {table}");
-            last.insert(table, to.query_row(&sql, [], |row| row.get(0))?);
-        }
-        Ok(Self { last, ..Self::default() })
-    }
-
+impl Renumbering<'_> {
     /// Gives a value that numbers a row of `table` its new number: rows that have none yet get the
     /// next.
-    fn renumber(&mut self, table: Option<&'static str>, value: Value) -> Value {
-        let (Some(table), Value::Integer(old)) = (table, &value) else { return value };
-        let last = self.last.entry(table).or_insert(0);
-        let new = self.new.entry((table, *old)).or_insert_with(|| {
-            *last += 1;
-            *last
-        });
-        Value::Integer(*new)
+    fn renumber(&mut self, table: Option<&'static str>, value: Value) -> rusqlite::Result<Value> {
+        let (Some(table), Value::Integer(old)) = (table, &value) else { return Ok(value) };
+        if let Some(new) = self.new.get(&(table, *old)) {
+            return Ok(Value::Integer(*new));
+        }
+        let last = match (self.last.get(table), self.after) {
+            (Some(last), _) => *last,
+            (None, None) => 0,
+            (None, Some(to)) => {
+                let sql = format!("SELECT coalesce(max(id), 0) FROM {table}");
+                to.query_row(&sql, [], |row| row.get(0))?
+            }
+        };
+        self.last.insert(table, last + 1);
+        self.new.insert((table, *old), last + 1);
+        Ok(Value::Integer(last + 1))
     }
 }
 
 /// Copies all rows of `record` from `from` to `to`, which is in a transaction, and seals them.
 pub(super) fn copy(from: &Connection, to: &Connection, record: &str) -> rusqlite::Result<()> {
-    let mut renumbering = Renumbering::after_rows_of(to)?;
+    let mut renumbering = Renumbering { after: Some(to), ..Renumbering::default() };
     for table in of_records() {
         let columns = table.columns(from)?;
         let places = vec!["?"; columns.len()].join(", ");
@@ -128,7 +128,7 @@ fn each_row(
     connection: &Connection,
     table: &Table,
     record: &str,
-    renumbering: &mut Renumbering,
+    renumbering: &mut Renumbering<'_>,
     mut take: impl FnMut(Vec<Value>) -> rusqlite::Result<()>,
 ) -> rusqlite::Result<()> {
     let columns = table.columns(connection)?;
@@ -136,7 +136,7 @@ fn each_row(
     let mut statement = connection.prepare(&table.select(connection, &table.of_record())?)?;
     let mut rows = statement.query([record])?;
     while let Some(row) = rows.next()? {
-        let value = |(at, by): (usize, &Option<_>)| Ok(renumbering.renumber(*by, row.get(at)?));
+        let value = |(at, by): (usize, &Option<_>)| renumbering.renumber(*by, row.get(at)?);
         take(numbered.iter().enumerate().map(value).collect::<rusqlite::Result<_>>()?)?;
     }
     Ok(())

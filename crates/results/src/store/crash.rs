@@ -100,7 +100,7 @@ impl Store {
     /// [`StoreError::Sqlite`] or [`StoreError::Corrupt`].
     pub fn crashes_of(&self, run: &str) -> Result<Vec<CrashRecord>, StoreError> {
         let sql = format!("{SELECT} WHERE run = ? ORDER BY rowid");
-        // SQLite takes the run from the index by which it finds the rows, and no checksum covers that.
+        // SQLite takes the run from the index by which it finds the rows. No checksum covers that.
         let of_run = |row: &Row<'_>| Ok(CrashRecord { run: Some(run.to_owned()), ..record(row)? });
         self.rows("read a run's crash tests", &sql, [run], of_run)
     }

@@ -46,7 +46,7 @@ pub struct Merged {
 pub struct Merge<'a> {
     sources: Vec<Source<'a>>,
     /// New records, and the source that each comes from.
-    digests: BTreeMap<String, (usize, Digest)>,
+    digests: BTreeMap<String, (&'a Store, Digest)>,
 }
 
 #[derive(Debug)]
@@ -88,7 +88,7 @@ impl<'a> Merge<'a> {
             match (self.conflict(target, from, id, &theirs)?, &mut differing) {
                 (Found::Same, _) => new.imported.identical.push(id.to_owned()),
                 (Found::Nothing, _) => {
-                    self.digests.insert(id.to_owned(), (self.sources.len(), theirs));
+                    self.digests.insert(id.to_owned(), (from, theirs));
                     new.imported.added.push(id.to_owned());
                     new.new.push(record.clone());
                 }
@@ -147,12 +147,13 @@ impl<'a> Merge<'a> {
                 others: Vec::new(),
             })
         };
-        let here =
-            target.map(|store| Ok::<_, StoreError>((store, store.digest(id)?))).transpose()?;
-        let here = here.and_then(|(store, digest)| Some((store, digest?)));
-        let source = |at: usize| self.sources.get(at).map_or(from, |source| source.store);
-        let before = || self.digests.get(id).map(|(at, digest)| (source(*at), digest.clone()));
-        match here.or_else(before) {
+        let mut found = self.digests.get(id).cloned();
+        if let Some(store) = target
+            && let Some(digest) = store.digest(id)?
+        {
+            found = Some((store, digest));
+        }
+        match found {
             Some((_, ours)) if ours == *theirs => return Ok(Found::Same),
             Some((store, ours)) => return Ok(other(store, ours.differences(theirs))),
             None => {}

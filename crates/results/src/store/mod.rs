@@ -8,8 +8,8 @@
 //! `synchronous = EXTRA` also syncs the folder after the journal's removal, so that a stored trial
 //! stays stored through a power loss.
 //!
-//! An open session is held by a lock of the operating system (`session_lock`), so that a store may be
-//! shared by machines: only a lock tells whether a process works on a run.
+//! An open session is held by a lock of the operating system (`session_lock`), so that a store may
+//! be shared by machines: only a lock tells whether a process works on a run.
 //!
 //! Every row is sealed with a checksum when it is written (`seal`) and checked when its figures are
 //! read. A file may come from elsewhere: SQLite is told to trust nothing in it, its schema must be
@@ -56,6 +56,7 @@ pub use merge::{Imported, Merge, Merged};
 pub use names::Stored;
 pub use probe::ProbeSummary;
 pub use read::OpenSession;
+use rusqlite::backup::Backup;
 use rusqlite::{Connection, OpenFlags};
 pub use seal::Damage;
 use session_lock::SessionLocks;
@@ -91,10 +92,9 @@ impl Store {
     /// [`StoreError::Sqlite`].
     pub fn open(path: impl AsRef<Path>) -> Result<Self, StoreError> {
         let path = path.as_ref();
-        if let Some(folder) = path.parent().filter(|f| !f.as_os_str().is_empty()) {
-            let made = DirBuilder::new().mode(0o700).recursive(true).create(folder);
-            made.map_err(io("make the folder", folder))?;
-        }
+        let folder = folder_of(path);
+        let made = DirBuilder::new().mode(0o700).recursive(true).create(folder);
+        made.map_err(io("make the folder", folder))?;
         match OpenOptions::new().mode(0o600).write(true).create_new(true).open(path) {
             Err(e) if e.kind() != ErrorKind::AlreadyExists => Err(io("make the store", path)(e))?,
             _ => {}
@@ -166,14 +166,8 @@ impl Store {
     fn connect_for_reading(path: &Path) -> Result<Self, StoreError> {
         let mut connection = Self::begin(path, OpenFlags::SQLITE_OPEN_READ_ONLY)?;
         if migrate::is_older(&connection, path, migrate::MIGRATIONS)? {
-            let mut copy =
-                Connection::open_in_memory().map_err(sqlite(path, "make room in memory"))?;
-            rusqlite::backup::Backup::new(&connection, &mut copy)
-                .and_then(|backup| backup.run_to_completion(PAGES_AT_ONCE, Duration::ZERO, None))
-                .map_err(sqlite(path, "copy it into memory"))?;
-            schema::distrust(&copy).map_err(sqlite(path, "secure a connection"))?;
-            migrate::bring_up_to_date(&mut copy, path, migrate::MIGRATIONS)?;
-            connection = copy;
+            connection = copy_into_memory(&connection).map_err(sqlite(path, "copy into memory"))?;
+            migrate::bring_up_to_date(&mut connection, path, migrate::MIGRATIONS)?;
         }
         schema::check(&connection, path, migrate::MIGRATIONS)?;
         Ok(Self::over(connection, path, false))
@@ -189,12 +183,13 @@ impl Store {
         if path.is_dir() {
             return Err(StoreError::NotAStore { path: path.into(), found: "a folder".into() });
         }
-        let connection =
-            Connection::open_with_flags(path, access | OpenFlags::SQLITE_OPEN_NO_MUTEX)
-                .map_err(sqlite(path, "open a connection"))?;
-        connection.busy_timeout(BUSY).map_err(sqlite(path, "set a timeout"))?;
-        schema::distrust(&connection).map_err(sqlite(path, "secure a connection"))?;
-        Ok(connection)
+        Connection::open_with_flags(path, access | OpenFlags::SQLITE_OPEN_NO_MUTEX)
+            .and_then(|connection| {
+                connection.busy_timeout(BUSY)?;
+                schema::distrust(&connection)?;
+                Ok(connection)
+            })
+            .map_err(sqlite(path, "open a connection"))
     }
 
     /// Turns SQLite's error while `doing` into ours.
@@ -205,6 +200,19 @@ impl Store {
     fn corrupt(&self, what: impl Into<String>, found: &dyn std::fmt::Display) -> StoreError {
         StoreError::Corrupt { path: self.path.clone(), what: what.into(), found: found.to_string() }
     }
+}
+
+fn copy_into_memory(file: &Connection) -> rusqlite::Result<Connection> {
+    let mut copy = Connection::open_in_memory()?;
+    Backup::new(file, &mut copy)?.run_to_completion(PAGES_AT_ONCE, Duration::ZERO, None)?;
+    schema::distrust(&copy)?;
+    Ok(copy)
+}
+
+/// Returns the folder that holds `path`.
+fn folder_of(path: &Path) -> &Path {
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
+    folder.unwrap_or_else(|| ".".as_ref())
 }
 
 /// Returns an error if there is nothing at `path`.

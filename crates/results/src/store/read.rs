@@ -60,7 +60,8 @@ impl Store {
         self.record(
             "read a run",
             "SELECT r.id, recipe, started_at, pgdyno_version, experiment, folder,
-                    coalesce(e.overrides, r.overrides) AS overrides, coalesce(e.plan, r.plan) AS plan
+                    coalesce(e.overrides, r.overrides) AS overrides,
+                    coalesce(e.plan, r.plan) AS plan
              FROM run r LEFT JOIN run_extension e ON e.run = r.id WHERE r.id = ?
              ORDER BY e.id DESC LIMIT 1",
             id,
@@ -87,10 +88,10 @@ impl Store {
         &self,
         run: &str,
     ) -> Result<Vec<(SessionId, SessionRecord, Option<SessionEnd>)>, StoreError> {
-        let rows = self.rows(
+        self.rows(
             "read a run's sessions",
             "SELECT s.id, s.started_at, s.owner_pid, s.owner_started_ticks, s.owner_boot_id, s.host,
-                    s.storage, e.state
+                    s.storage, json_quote(e.state) AS state
              FROM session s LEFT JOIN session_end e ON e.session = s.id
              WHERE s.run = ? ORDER BY s.id",
             [run],
@@ -99,13 +100,9 @@ impl Store {
                 let owner = Owner { host: host.id.clone(), ..owner(row, 2)? };
                 let (started_at, storage) = (time(row, 1)?, json(row, 6)?);
                 let session = SessionRecord { started_at, owner, host, storage };
-                Ok((SessionId(row.get(0)?), session, row.get::<_, Option<String>>(7)?))
+                Ok((SessionId(row.get(0)?), session, json(row, 7)?))
             },
-        )?;
-        let with_end = |(id, session, end): (_, _, Option<String>)| {
-            Ok((id, session, self.session_end(end.as_deref())?))
-        };
-        rows.into_iter().map(with_end).collect()
+        )
     }
 
     /// Every session without an end, of all runs: a process works on it, or it was killed.
@@ -113,15 +110,16 @@ impl Store {
     /// # Errors
     /// [`StoreError::Sqlite`].
     pub fn open_sessions(&self) -> Result<Vec<OpenSession>, StoreError> {
-        // Lists ask this: a machine that cannot be read is for those who read the run. Numbers alone
-        // come from an index: the machines of all sessions are many pages.
+        // Lists ask this: a machine that cannot be read is for those who read the run. Numbers
+        // alone come from an index: the machines of all sessions are many pages.
         let mut open = self.rows(
             "list the open sessions",
             "SELECT id, run, owner_pid, owner_started_ticks, owner_boot_id, started_at,
                     CASE WHEN json_valid(host) THEN json_extract(host, '$.id') END,
                     CASE WHEN json_valid(host) THEN json_extract(host, '$.name') END
              FROM session WHERE id IN (
-                 SELECT id FROM session s WHERE NOT EXISTS (SELECT 1 FROM session_end WHERE session = s.id)
+                 SELECT id FROM session s
+                 WHERE NOT EXISTS (SELECT 1 FROM session_end WHERE session = s.id)
              ) ORDER BY id",
             params![],
             |row| {
@@ -176,7 +174,8 @@ impl Store {
         let rows = self.rows(
             "read a run's tps",
             "SELECT treatment, block, measurement FROM trial
-             WHERE id IN (SELECT MIN(id) FROM trial WHERE run = ? AND failure IS NULL GROUP BY ordinal)
+             WHERE id IN (SELECT MIN(id) FROM trial
+                          WHERE run = ? AND failure IS NULL GROUP BY ordinal)
                    AND measurement IS NOT NULL
              ORDER BY id",
             [run],
@@ -205,7 +204,8 @@ impl Store {
     pub(crate) fn trial(&self, id: i64) -> Result<(SessionId, TrialRecord), StoreError> {
         let rows = self.rows(
             "read a trial",
-            "SELECT session, ordinal, block, treatment, repeat, started_at, measured_at, failure, measurement,
+            "SELECT session, ordinal, block, treatment, repeat, started_at, measured_at, failure,
+                    measurement,
                     server_count, server, (SELECT text FROM server_log WHERE trial = trial.id)
              FROM trial WHERE id = ?",
             [id],
@@ -231,7 +231,7 @@ impl Store {
             return Err(self.corrupt("a list of trials", &format!("number {id} is not there")));
         };
         if let Some(measurement) = &mut trial.measurement {
-            self.read_series(id, measurement)?;
+            measurement.series = self.series(id)?;
             self.read_histograms(id, measurement)?;
         }
         if let Some(server) = &mut trial.server {
@@ -278,11 +278,12 @@ impl Store {
         )
     }
 
-    fn read_series(&self, trial: i64, measurement: &mut Measurement) -> Result<(), StoreError> {
-        measurement.series = self.rows(
+    fn series(&self, trial: i64) -> Result<Vec<Second>, StoreError> {
+        self.rows(
             "read a trial's series",
-            "SELECT s.t_s, s.length_s, s.transactions, s.failed, s.latency_us_p50, s.latency_us_p95, s.latency_us_p99,
-                    s.latency_us_max, h.counts, coalesce(c.done, '[]') AS done
+            "SELECT s.t_s, s.length_s, s.transactions, s.failed, s.latency_us_p50,
+                    s.latency_us_p95, s.latency_us_p99, s.latency_us_max, h.counts,
+                    coalesce(c.done, '[]') AS done
              FROM second s LEFT JOIN second_histogram h USING (trial, t_s)
              LEFT JOIN second_command c USING (trial, t_s) WHERE trial = ? ORDER BY t_s",
             [trial],
@@ -302,8 +303,7 @@ impl Store {
                     commands: json(row, 9)?,
                 })
             },
-        )?;
-        Ok(())
+        )
     }
 
     fn read_histograms(&self, trial: i64, measurement: &mut Measurement) -> Result<(), StoreError> {
@@ -332,12 +332,8 @@ impl Store {
                 }
                 _ => None,
             };
-            match place {
-                Some(place) => *place = read,
-                None => {
-                    return Err(self.corrupt("a histogram", &format!("scope {scope} of nothing")));
-                }
-            }
+            let of_nothing = || self.corrupt("a histogram", &format!("scope {scope} of nothing"));
+            *place.ok_or_else(of_nothing)? = read;
         }
         Ok(())
     }
@@ -411,14 +407,6 @@ impl Store {
             Some(record) => Ok(record),
             None => Err(self.unknown(id)?),
         }
-    }
-
-    pub(super) fn session_end(
-        &self,
-        state: Option<&str>,
-    ) -> Result<Option<SessionEnd>, StoreError> {
-        let end = |name: &str| name.parse().map_err(|_| self.corrupt("a session's end", &name));
-        state.map(end).transpose()
     }
 }
 

@@ -1,9 +1,9 @@
 //! Checksums of stored rows, in a chain for each record, so that damage shows.
 //!
-//! [`add`] seals rows in the transaction that wrote them: it reads them back, with every column that
-//! the schema stores, and keeps the SHA-256 of each. The seals of a record, in order, are its chain:
-//! each one's head is the SHA-256 of the head before it and of its own content, so that a seal that
-//! is lost, moved or doubled shows too. [`check`] computes all of it once more.
+//! [`add`] seals rows in the transaction that wrote them: it reads them back, with every column
+//! that the schema stores, and keeps the SHA-256 of each. The seals of a record, in order, are its
+//! chain: each one's head is the SHA-256 of the head before it and of its own content, so that a
+//! seal that is lost, moved or doubled shows too. [`check`] computes all of it once more.
 //!
 //! There is no key: who changes rows on purpose can seal them anew. This finds damage, not forgery.
 
@@ -65,9 +65,7 @@ pub(super) fn add(
         last.map_or_else(|| (0, genesis(chain)), |(position, head)| (position + 1, head));
     let head = head(&before, table, &key, &checksums);
     transaction
-        .prepare_cached(
-            "INSERT INTO seal (chain, position, part, key, checksums, head) VALUES (?, ?, ?, ?, ?, ?)",
-        )?
+        .prepare_cached("INSERT INTO seal VALUES (NULL, ?, ?, ?, ?, ?, ?)")?
         .execute(params![chain, position, table, key, checksums, head])
         .map(drop)
 }
@@ -162,6 +160,13 @@ fn check_tables(connection: &Connection, chain: &str, is_head: bool) -> rusqlite
 }
 
 impl Checked {
+    /// Result for a chain that cannot be read.
+    pub(super) fn unreadable(key: &str, error: &rusqlite::Error) -> Self {
+        let mut checked = Self::default();
+        checked.add("seal", key, format!("it cannot be read: {error}"));
+        checked
+    }
+
     fn add(&mut self, part: &str, key: &str, found: impl Into<String>) {
         let found = found.into();
         self.damage.push(Damage { part: part.to_owned(), key: key.to_owned(), found });
@@ -187,8 +192,8 @@ impl Checked {
         }
     }
 
-    /// Counts the rows of `record` that were stored before there were seals, and adds those that lack
-    /// one although they were not. Takes what is found out of `sealed`.
+    /// Counts the rows of `record` that were stored before there were seals, and adds those that
+    /// lack one although they were not. Takes rows that are found out of `sealed`.
     fn find_without_seal(
         &mut self,
         connection: &Connection,

@@ -25,8 +25,8 @@ pub enum Hold {
     Held,
     /// The lock is free: the process is gone, or this is a copy of the store.
     Free,
-    /// The session has no lock. An earlier version began it, or a machine without an id: only its process
-    /// tells.
+    /// The session has no lock. An earlier version began it, or a machine without an id: only its
+    /// process tells.
     Unknown,
 }
 

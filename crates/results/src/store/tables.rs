@@ -1,7 +1,7 @@
 //! Tables with rows of records, and the columns that each stores.
 //!
-//! Seals, copies, removal and sizes go through this one list, so that a new table is named once. Its
-//! columns are read from the schema, which [`super::schema`] holds against the migrations.
+//! Seals, copies, removal and sizes go through this one list, so that a new table is named once.
+//! Columns are read from the schema, which [`super::schema`] holds against the migrations.
 
 use rusqlite::Connection;
 
@@ -119,8 +119,8 @@ impl Table {
         }
     }
 
-    /// Stored columns in the schema's order, and those of the primary key in the key's. Columns that
-    /// SQLite computes are not among them.
+    /// Stored columns in the schema's order, and those of the primary key in the key's. Columns
+    /// that SQLite computes are not among them.
     fn lists(&self, connection: &Connection) -> rusqlite::Result<(String, String)> {
         connection
             .prepare_cached(
@@ -147,18 +147,12 @@ impl Table {
     }
 }
 
-/// Tables whose rows each store numbers by itself.
-pub(super) const NUMBERED: [&str; 6] =
-    ["session", "trial", "telemetry", "run_extension", "thinning", "fsync_rate"];
-
-/// The table whose rows a column of `table` numbers; none for a column that holds something else.
-pub(super) fn numbered_by(table: &str, column: &str) -> Option<&'static str> {
-    let named = match (table, column) {
-        (own, "id") => own,
-        (_, "session" | "trial") | ("sample", "telemetry") => column,
-        _ => return None,
-    };
-    NUMBERED.into_iter().find(|name| *name == named)
+/// The table whose rows an integer in a column of `table` numbers; none for other columns.
+pub(super) fn numbered_by(table: &'static str, column: &str) -> Option<&'static str> {
+    match column {
+        "id" => Some(table),
+        other => ["session", "trial", "telemetry"].into_iter().find(|name| *name == other),
+    }
 }
 
 #[cfg(test)]

@@ -26,8 +26,8 @@ pub struct Verification {
 pub struct CheckedRecord {
     /// Name.
     pub id: String,
-    /// `run`, `probe`, `crash test` or `import`; `removals` for the list of what `pgdyno rm` removed;
-    /// `missing` if only its checksums are left.
+    /// `run`, `probe`, `crash test` or `import`; `removals` for the list of records that `pgdyno rm`
+    /// removed; `missing` if only its checksums are left.
     pub kind: &'static str,
     /// Result of the check.
     pub state: RecordState,
@@ -109,15 +109,8 @@ impl Store {
     fn checked(&self, id: String, kind: &'static str) -> Result<CheckedRecord, StoreError> {
         // A probe of a run is in the run's chain.
         let chain = self.chain_of(&id)?;
-        let found = seal::check(&self.connection, &chain).unwrap_or_else(|error| seal::Checked {
-            damage: vec![Damage {
-                part: "seal".into(),
-                key: id.clone(),
-                found: format!("it cannot be read: {error}"),
-            }],
-            ..seal::Checked::default()
-        });
-        let seal::Checked { rows, unsealed, damage } = found;
+        let seal::Checked { rows, unsealed, damage } = seal::check(&self.connection, &chain)
+            .unwrap_or_else(|error| seal::Checked::unreadable(&id, &error));
         let state = match (damage.is_empty(), unsealed, rows) {
             (false, ..) => RecordState::Damaged,
             (true, 0, _) => RecordState::Sound,
@@ -129,13 +122,12 @@ impl Store {
 
     /// The chain that holds a record: its own, or that of its run.
     pub(super) fn chain_of(&self, id: &str) -> Result<String, StoreError> {
-        let runs: Vec<Option<String>> = self.rows(
+        self.value(
             "find a record's run",
-            "SELECT run FROM probe_record WHERE id = ?1 UNION ALL SELECT run FROM crash_record WHERE id = ?1",
+            "SELECT coalesce((SELECT run FROM probe_record WHERE id = ?1),
+                             (SELECT run FROM crash_record WHERE id = ?1), ?1)",
             [id],
-            |row| row.get(0),
-        )?;
-        Ok(runs.into_iter().flatten().next().unwrap_or_else(|| id.to_owned()))
+        )
     }
 
     /// All records by name, newest first, with those of which only checksums are left. Probes and

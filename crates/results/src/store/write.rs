@@ -132,7 +132,7 @@ impl Store {
         let (path, dead) = (self.path.clone(), self.dead.clone());
         let mut locks = std::mem::take(&mut self.locks);
         let begun = self.write("add a session", |transaction| -> Result<_, Failure> {
-            // Two processes may resume one run at the same moment: the transaction decides which does.
+            // Two processes may resume one run at one moment: the transaction decides which does.
             for open in open_sessions_of(transaction, run)? {
                 if !dead.contains(&open) {
                     return Err(at_work().into());
@@ -173,8 +173,11 @@ impl Store {
         let what = || format!("trial {} of run {run}", trial.ordinal);
         // The series and the settings have tables of their own; in the JSON they stay empty.
         let measurement = trial.measurement.as_ref();
+        let measurement =
+            measurement.map(|m| encode_without(what, m, Some("series"))).transpose()?;
         let server = trial.server.as_ref();
-        let server_count = trial.server_count.as_ref();
+        let server = server.map(|s| encode_without(what, s, Some("settings"))).transpose()?;
+        let server_count = trial.server_count.as_ref().map(|c| encode(what, c)).transpose()?;
         let values = named_params! {
             ":run": run,
             ":session": session.0,
@@ -185,9 +188,9 @@ impl Store {
             ":started_at": trial.started_at.0,
             ":measured_at": trial.measured_at.map(|at| at.0),
             ":failure": trial.failure,
-            ":measurement": measurement.map(|m| encode_without(what, m, "series")).transpose()?,
-            ":server_count": server_count.map(|c| encode(what, c)).transpose()?,
-            ":server": server.map(|s| encode_without(what, s, "settings")).transpose()?,
+            ":measurement": measurement,
+            ":server_count": server_count,
+            ":server": server,
         };
         self.write("add a trial", |transaction| {
             let id = insert(transaction, "trial", values)?;
@@ -287,7 +290,8 @@ fn end(
 ) -> rusqlite::Result<()> {
     let state: &str = state.into();
     let (run, has_ended): (String, bool) = transaction.query_row(
-        "SELECT run, EXISTS (SELECT 1 FROM session_end WHERE session = ?1) FROM session WHERE id = ?1",
+        "SELECT run, EXISTS (SELECT 1 FROM session_end WHERE session = ?1)
+         FROM session WHERE id = ?1",
         [session.0],
         |row| row.try_into(),
     )?;
@@ -397,22 +401,25 @@ pub(super) fn encode<T: Serialize + DeserializeOwned>(
     what: impl Fn() -> String,
     value: &T,
 ) -> Result<String, StoreError> {
-    let unstorable =
-        |e: serde_json::Error| StoreError::Unstorable { what: what(), found: e.to_string() };
-    let json = serde_json::to_string(value).map_err(unstorable)?;
-    serde_json::from_str::<T>(&json).map_err(unstorable)?;
-    Ok(json)
+    encode_without(what, value, None)
 }
 
 /// As [`encode`], with the array `field` emptied.
 fn encode_without<T: Serialize + DeserializeOwned>(
     what: impl Fn() -> String,
     value: &T,
-    field: &str,
+    field: Option<&str>,
 ) -> Result<String, StoreError> {
-    let unstorable =
-        |e: serde_json::Error| StoreError::Unstorable { what: what(), found: e.to_string() };
-    let mut json: Value = serde_json::from_str(&encode(&what, value)?).map_err(unstorable)?;
-    json[field] = Value::Array(Vec::new());
-    Ok(json.to_string())
+    let encoded = || {
+        let json = serde_json::to_string(value)?;
+        serde_json::from_str::<T>(&json)?;
+        let Some(field) = field else { return Ok(json) };
+        let mut json: Value = serde_json::from_str(&json)?;
+        json[field] = Value::Array(Vec::new());
+        Ok(json.to_string())
+    };
+    encoded().map_err(|e: serde_json::Error| StoreError::Unstorable {
+        what: what(),
+        found: e.to_string(),
+    })
 }
