@@ -69,10 +69,8 @@ impl Digest {
     /// Reads a record; none if there is no such record.
     pub(super) fn read(connection: &Connection, record: &str) -> rusqlite::Result<Option<Self>> {
         // All tables at one moment: another process may write the record between two of them.
-        let moment = match connection.is_autocommit() {
-            true => Some(connection.unchecked_transaction()?),
-            false => None,
-        };
+        let moment = connection.is_autocommit().then(|| connection.unchecked_transaction());
+        let moment = moment.transpose()?;
         let mut rows = 0_u64;
         let mut renumbering = Renumbering::default();
         let mut tables = Vec::new();

@@ -46,14 +46,6 @@ impl Stored {
     }
 }
 
-/// Kinds of records: table, time by which the newest is first, condition on those of no run.
-const KINDS: [(fn(String) -> Stored, &str, &str, &str); 4] = [
-    (Stored::Run, "run", "started_at", "TRUE"),
-    (Stored::Probe, "probe_record", "started_at", "run IS NULL"),
-    (Stored::Crash, "crash_record", "started_at", "run IS NULL"),
-    (Stored::Imported, "imported_run", "imported_at", "TRUE"),
-];
-
 impl Store {
     /// Every record by itself, newest first: runs with all that belongs to them, then probes, crash
     /// tests and imports.
@@ -66,8 +58,14 @@ impl Store {
 
     /// As [`Store::all_records`], with probes and crash tests of runs if `with_parts`.
     fn named(&self, with_parts: bool) -> Result<Vec<Stored>, StoreError> {
+        let kinds = [
+            (Stored::Run as fn(String) -> Stored, "run", "started_at", "TRUE"),
+            (Stored::Probe, "probe_record", "started_at", "run IS NULL"),
+            (Stored::Crash, "crash_record", "started_at", "run IS NULL"),
+            (Stored::Imported, "imported_run", "imported_at", "TRUE"),
+        ];
         let mut all = Vec::new();
-        for (kind, table, time, is_alone) in KINDS {
+        for (kind, table, time, is_alone) in kinds {
             let sql = format!(
                 "SELECT id FROM {table} WHERE ? OR {is_alone} ORDER BY {time} DESC, rowid DESC"
             );

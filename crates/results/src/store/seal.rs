@@ -71,7 +71,11 @@ pub(super) fn add(
 }
 
 /// Seals a trial and all that belongs to it.
-pub(super) fn add_trial(transaction: &Connection, run: &str, trial: Value) -> rusqlite::Result<()> {
+pub(super) fn add_trial(
+    transaction: &Connection,
+    run: &str,
+    trial: &Value,
+) -> rusqlite::Result<()> {
     let mut of_trial = TABLES.iter().filter(|table| table.key().is_none() || table.name == "trial");
     of_trial.try_for_each(|table| add(transaction, run, table.name, trial.clone()))
 }
@@ -81,28 +85,10 @@ pub(super) fn add_record(transaction: &Connection, record: &str) -> rusqlite::Re
     for table in &TABLES {
         for (key, _) in keys(transaction, table, record)? {
             match table.name {
-                "trial" => add_trial(transaction, record, key)?,
+                "trial" => add_trial(transaction, record, &key)?,
                 name => add(transaction, record, name, key)?,
             }
         }
-    }
-    Ok(())
-}
-
-/// Seals the rows of `tables` in `chain` anew, as they are now, and with them the chain.
-pub(super) fn renew(connection: &Connection, chain: &str, tables: &[&str]) -> rusqlite::Result<()> {
-    let seals: Vec<(i64, String, Value, Vec<u8>)> = connection
-        .prepare("SELECT id, part, key, checksums FROM seal WHERE chain = ? ORDER BY position")?
-        .query_map([chain], |row| row.try_into())?
-        .collect::<rusqlite::Result<_>>()?;
-    let mut update = connection.prepare("UPDATE seal SET checksums = ?, head = ? WHERE id = ?")?;
-    let mut before = genesis(chain);
-    for (id, table, key, mut sealed) in seals {
-        if tables.contains(&table.as_str()) {
-            sealed = checksums(connection, tables::named(&table)?, &key)?;
-        }
-        before = head(&before, &table, &key, &sealed);
-        update.execute(params![sealed, before, id])?;
     }
     Ok(())
 }

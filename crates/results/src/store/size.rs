@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use rusqlite::params;
 
-use super::tables::{TABLES, THE_STORES_OWN, of_records};
+use super::tables::{THE_STORES_OWN, named, of_records};
 use super::{Store, StoreError, Stored};
 
 /// Room that a store takes, by content and by record.
@@ -55,12 +55,12 @@ impl Store {
         let page = number("PRAGMA page_size")?;
         let bytes = page * number("PRAGMA page_count")?;
         let mut sums: BTreeMap<&'static str, u64> = BTreeMap::new();
-        let trees = self.rows(
+        let trees: Vec<(String, u64)> = self.rows(
             "measure",
             "SELECT coalesce(s.tbl_name, d.name), d.pgsize
              FROM dbstat d LEFT JOIN sqlite_schema s ON s.name = d.name WHERE d.aggregate = TRUE",
             params![],
-            |row| <(String, u64)>::try_from(row),
+            |row| row.try_into(),
         )?;
         for (table, size) in trees {
             *sums.entry(content(&table)).or_default() += size;
@@ -71,11 +71,9 @@ impl Store {
         let mut contents: Vec<ContentSize> =
             sums.into_iter().map(|(content, bytes)| ContentSize { content, bytes }).collect();
         contents.sort_by_key(|found| std::cmp::Reverse(found.bytes));
-        let mut records = self
-            .all_records()?
-            .iter()
-            .map(|record| self.record_size(record))
-            .collect::<Result<Vec<_>, _>>()?;
+        let records = self.all_records()?;
+        let records = records.iter().map(|record| self.record_size(record));
+        let mut records = records.collect::<Result<Vec<_>, _>>()?;
         records.sort_by_key(|record| std::cmp::Reverse(record.bytes));
         Ok(StoreSize {
             store: self.path.display().to_string(),
@@ -91,15 +89,11 @@ impl Store {
     /// # Errors
     /// [`StoreError::Sqlite`].
     pub fn record_size(&self, record: &Stored) -> Result<RecordSize, StoreError> {
-        let failed = self.failed("measure");
         let (mut all, mut thinnable) = (0, 0);
         for table in of_records() {
-            let columns = table.columns(&self.connection).map_err(&failed)?;
-            let bytes = columns
-                .iter()
-                .map(|column| format!("coalesce(octet_length({column}), 0)"))
-                .collect::<Vec<_>>()
-                .join(" + ");
+            let columns = table.columns(&self.connection).map_err(self.failed("measure"))?;
+            let bytes = columns.iter().map(|name| format!("coalesce(octet_length({name}), 0)"));
+            let bytes = bytes.collect::<Vec<_>>().join(" + ");
             let (name, rows) = (table.name, table.of_record());
             let sql = format!("SELECT coalesce(sum({bytes}), 0) FROM {name} WHERE {rows}");
             let found: u64 = self.value("measure", &sql, [record.id()])?;
@@ -121,8 +115,6 @@ fn content(table: &str) -> &'static str {
     match table {
         "seal" | "unsealed" => "checksums",
         "sqlite_schema" | "sqlite_sequence" => THE_STORES_OWN,
-        name => {
-            TABLES.iter().find(|table| table.name == name).map_or("others", |table| table.content)
-        }
+        name => named(name).map_or("others", |table| table.content),
     }
 }

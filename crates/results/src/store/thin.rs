@@ -12,7 +12,7 @@ use pgdyno_model::units::Epoch;
 use rusqlite::{Connection, named_params};
 
 use super::remove::is_at_work;
-use super::write::add;
+use super::write::insert;
 use super::{Store, StoreError, seal};
 
 /// Seconds between the samples of telemetry that stay, unless the user names another number.
@@ -155,7 +155,6 @@ fn remove(
     for (telemetry, position) in samples {
         removed += delete.execute([telemetry, position])?;
     }
-    seal::renew(connection, run, &["second_histogram", "sample"])?;
     let values = named_params! {
         ":run": run,
         ":thinned_at": thinning.thinned_at.0,
@@ -164,7 +163,9 @@ fn remove(
         ":samples": thinning.samples,
         ":seconds": thinning.seconds,
     };
-    add(connection, run, "thinning", values)?;
+    insert(connection, "thinning", values)?;
+    connection.execute("DELETE FROM seal WHERE chain = ?", [run])?;
+    seal::add_record(connection, run)?;
     Ok(removed as u64)
 }
 

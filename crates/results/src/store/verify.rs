@@ -26,8 +26,8 @@ pub struct Verification {
 pub struct CheckedRecord {
     /// Name.
     pub id: String,
-    /// `run`, `probe`, `crash test` or `import`; `removals` for the list of records that `pgdyno rm`
-    /// removed; `missing` if only its checksums are left.
+    /// `run`, `probe`, `crash test` or `import`; `removals` for the list of records that
+    /// `pgdyno rm` removed; `missing` if only its checksums are left.
     pub kind: &'static str,
     /// Result of the check.
     pub state: RecordState,

@@ -210,7 +210,7 @@ impl Store {
             }
             transaction
                 .execute("INSERT INTO server_log VALUES (?, ?)", params![id, trial.server_log])?;
-            seal::add_trial(transaction, run, id.into())
+            seal::add_trial(transaction, run, &id.into())
         })
     }
 
@@ -261,7 +261,11 @@ pub(super) fn add(
 }
 
 /// Inserts a row into `table` and returns its number.
-fn insert(transaction: &Connection, table: &str, values: &Values<'_>) -> rusqlite::Result<i64> {
+pub(super) fn insert(
+    transaction: &Connection,
+    table: &str,
+    values: &Values<'_>,
+) -> rusqlite::Result<i64> {
     let places = values.iter().map(|(name, _)| *name).collect::<Vec<_>>().join(", ");
     let columns = places.replace(':', "");
     transaction
