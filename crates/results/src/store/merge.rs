@@ -85,17 +85,26 @@ impl<'a> Merge<'a> {
             from.check(id)?;
             from.refuse_unreadable(record)?;
             let Some(theirs) = from.digest(id)? else { return Err(from.unknown(id)?) };
-            match (self.conflict(target, from, id, &theirs)?, &mut differing) {
-                (Found::Same, _) => new.imported.identical.push(id.to_owned()),
-                (Found::Nothing, _) => {
+            let conflict = match self.known(target, id)? {
+                Some((_, ours)) if ours == theirs => {
+                    new.imported.identical.push(id.to_owned());
+                    continue;
+                }
+                Some((store, ours)) => Some((store, ours.differences(&theirs))),
+                None => self.taken_name(target, from, id)?,
+            };
+            match (conflict, &mut differing) {
+                (None, _) => {
                     self.digests.insert(id.to_owned(), (from, theirs));
                     new.imported.added.push(id.to_owned());
                     new.new.push(record.clone());
                 }
-                (Found::Other(_), Some(StoreError::Differs { others, .. })) => {
-                    others.push(id.to_owned());
+                (Some(_), Some(StoreError::Differs { others, .. })) => others.push(id.to_owned()),
+                (Some((store, parts)), _) => {
+                    let (path, from) = (store.path.clone(), from.path.clone());
+                    let (id, others) = (id.to_owned(), Vec::new());
+                    differing = Some(StoreError::Differs { id, path, from, parts, others });
                 }
-                (Found::Other(error), _) => differing = Some(error),
             }
         }
         self.sources.push(new);
@@ -130,45 +139,38 @@ impl<'a> Merge<'a> {
         Ok(())
     }
 
-    /// Looks for the record `id` of `from` where it would be in the way.
-    fn conflict(
-        &self,
-        target: Option<&Store>,
-        from: &Store,
+    /// The record `id` of the target, else of an earlier source.
+    fn known<'b>(
+        &'b self,
+        target: Option<&'b Store>,
         id: &str,
-        theirs: &Digest,
-    ) -> Result<Found, StoreError> {
-        let other = |store: &Store, parts| {
-            Found::Other(StoreError::Differs {
-                id: id.to_owned(),
-                path: store.path.clone(),
-                from: from.path.clone(),
-                parts,
-                others: Vec::new(),
-            })
-        };
-        let mut found = self.digests.get(id).cloned();
+    ) -> Result<Option<(&'b Store, Digest)>, StoreError> {
         if let Some(store) = target
             && let Some(digest) = store.digest(id)?
         {
-            found = Some((store, digest));
+            return Ok(Some((store, digest)));
         }
-        match found {
-            Some((_, ours)) if ours == *theirs => return Ok(Found::Same),
-            Some((store, ours)) => return Ok(other(store, ours.differences(theirs))),
-            None => {}
-        }
+        Ok(self.digests.get(id).cloned())
+    }
+
+    /// A store where another record has a name that the record `id` of `from` has in it.
+    fn taken_name<'b>(
+        &'b self,
+        target: Option<&'b Store>,
+        from: &Store,
+        id: &str,
+    ) -> Result<Option<(&'b Store, Vec<&'static str>)>, StoreError> {
         for store in target.into_iter().chain(self.sources.iter().map(|source| source.store)) {
             let is_taken = copy::has_name_of_another(&from.connection, &store.connection, id);
             if is_taken.map_err(from.failed("look for names"))? {
                 let found = "another record has a name of its probes or crash tests";
-                return Ok(other(store, vec![found]));
+                return Ok(Some((store, vec![found])));
             }
         }
-        Ok(Found::Nothing)
+        Ok(None)
     }
 
-    /// Writes what is new to `target`: all of it, or nothing.
+    /// Writes new records to `target`: all of them, or none.
     ///
     /// # Errors
     /// [`StoreError::AtWork`] where another process wrote one of the records meanwhile;
@@ -200,15 +202,6 @@ impl<'a> Merge<'a> {
     ) -> Result<Vec<Imported>, StoreError> {
         write_new(file, stop, |target| self.write(target))
     }
-}
-
-/// Knowledge of a record's id.
-enum Found {
-    Nothing,
-    /// This very record.
-    Same,
-    /// Another one: [`StoreError::Differs`].
-    Other(StoreError),
 }
 
 fn add_arrival(
