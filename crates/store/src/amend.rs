@@ -4,19 +4,22 @@
 //! within one transaction, so that no other process and no crash ever sees the store without them.
 
 use std::ffi::OsString;
+use std::os::unix::fs::MetadataExt as _;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use rusqlite::Transaction;
 use rusqlite::limits::Limit;
-use rusqlite::{Connection, Transaction};
 
-use super::{Store, StoreError, Stored};
+use super::error::io;
+use super::write::Failure;
+use super::{Store, StoreError, Stored, folder_of};
 
 /// Steps of SQLite's machine between two looks at the stop flag: some milliseconds at most.
 const STEPS: i32 = 100_000;
 
-/// Result of giving the room of removed rows back to the filesystem.
+/// Result of giving back the room of removed rows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Compacted {
     /// The file is smaller.
@@ -52,19 +55,21 @@ impl Store {
     pub(super) fn amend<T>(
         &mut self,
         doing: &'static str,
-        work: impl FnOnce(&Transaction<'_>) -> Result<T, StoreError>,
+        work: impl FnOnce(&Transaction<'_>) -> Result<T, Failure>,
     ) -> Result<T, StoreError> {
-        let failed = self.failed(doing);
-        self.in_transaction(doing, |transaction| {
-            let triggers = triggers(transaction).map_err(&failed)?;
+        self.write(doing, |transaction| {
+            let triggers: Vec<(String, String)> = transaction
+                .prepare("SELECT name, sql FROM sqlite_schema WHERE type = 'trigger'")?
+                .query_map([], |row| row.try_into())?
+                .collect::<rusqlite::Result<_>>()?;
             for (name, _) in &triggers {
-                transaction.execute_batch(&format!("DROP TRIGGER \"{name}\"")).map_err(&failed)?;
+                transaction.execute_batch(&format!("DROP TRIGGER \"{name}\""))?;
             }
             let done = work(transaction)?;
             for (_, sql) in &triggers {
-                transaction.execute_batch(sql).map_err(&failed)?;
+                transaction.execute_batch(sql)?;
             }
-            Ok(done)
+            Ok::<_, Failure>(done)
         })
     }
 
@@ -107,22 +112,17 @@ impl Store {
     /// # Errors
     /// [`StoreError::Sqlite`]; [`StoreError::Io`].
     pub fn compact(&self) -> Result<Compacted, StoreError> {
-        let doing = "look at";
-        let io = |source| StoreError::Io { doing, path: self.path.clone(), source };
-        let before = std::fs::metadata(&self.path).map_err(io)?.len();
-        let folder = self.path.parent().filter(|folder| !folder.as_os_str().is_empty());
-        let places = [folder.unwrap_or_else(|| ".".as_ref()).to_owned(), temporary_folder()];
+        let size = || std::fs::metadata(&self.path).map_err(io("look at", &self.path));
+        let before = size()?.len();
+        let places = [folder_of(&self.path).to_owned(), temporary_folder()];
         let free = |place| rustix::fs::statvfs(place).map(|found| found.f_bavail * found.f_frsize);
-        let is_one = match places.each_ref().map(std::fs::metadata) {
-            [Ok(a), Ok(b)] => {
-                use std::os::unix::fs::MetadataExt as _;
-                a.dev() == b.dev()
-            }
-            _ => true,
+        let are_two = match places.each_ref().map(std::fs::metadata) {
+            [Ok(a), Ok(b)] => a.dev() != b.dev(),
+            _ => false,
         };
-        let needed = if is_one { 2 * before } else { before };
+        let needed = if are_two { before } else { 2 * before };
         for place in &places {
-            let free = free(place).map_err(|errno| io(errno.into()))?;
+            let free = free(place).map_err(|errno| io("look at", place)(errno.into()))?;
             if free < needed {
                 return Ok(Compacted::NoRoom { needed, free });
             }
@@ -134,16 +134,8 @@ impl Store {
         let vacuumed = self.connection.execute_batch("VACUUM");
         limit(0).map_err(&failed)?;
         vacuumed.map_err(&failed)?;
-        let after = std::fs::metadata(&self.path).map_err(io)?.len();
-        Ok(Compacted::Smaller { before, after })
+        Ok(Compacted::Smaller { before, after: size()?.len() })
     }
-}
-
-fn triggers(connection: &Connection) -> rusqlite::Result<Vec<(String, String)>> {
-    connection
-        .prepare("SELECT name, sql FROM sqlite_schema WHERE type = 'trigger' ORDER BY name")?
-        .query_map([], |row| Ok((row.get(0)?, row.get(1)?)))?
-        .collect()
 }
 
 /// The folder in which SQLite makes temporary files (<https://sqlite.org/tempfiles.html>).

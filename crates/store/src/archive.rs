@@ -3,44 +3,24 @@
 //! A new store is written into a folder that nobody else may look into, checked, and then given its
 //! name, so that there is never half of one under that name. `merge` takes records back.
 
+use std::io::ErrorKind;
 use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use pgdyno_model::lab_host::LabHost;
 use pgdyno_model::units::Epoch;
-use rusqlite::{Transaction, params};
-use rustix::fs::{CWD, RenameFlags};
-use rustix::io::Errno;
+use rusqlite::Transaction;
+use tempfile::TempPath;
 
 use super::copy::{self, Digest};
-use super::error::sqlite;
-use super::{Store, StoreError, Stored, seal};
+use super::error::{io, sqlite};
+use super::read::time;
+use super::write::Failure;
+use super::{Store, StoreError, Stored, folder_of, seal};
 
 impl Store {
-    /// Every record by itself, newest first: runs with all that belongs to them, then probes, crash
-    /// tests and imports.
-    ///
-    /// # Errors
-    /// [`StoreError::Sqlite`].
-    pub fn all_records(&self) -> Result<Vec<Stored>, StoreError> {
-        let ids = |sql: &str| self.rows("list what is stored", sql, params![], |row| row.get(0));
-        let newest = "WHERE run IS NULL ORDER BY started_at DESC, rowid DESC";
-        let mut all: Vec<Stored> = Vec::new();
-        all.extend(
-            ids("SELECT id FROM run ORDER BY started_at DESC, rowid DESC")?
-                .into_iter()
-                .map(Stored::Run),
-        );
-        let probes = ids(&format!("SELECT id FROM probe_record {newest}"))?;
-        all.extend(probes.into_iter().map(Stored::Probe));
-        let crashes = ids(&format!("SELECT id FROM crash_record {newest}"))?;
-        all.extend(crashes.into_iter().map(Stored::Crash));
-        all.extend(self.import_ids()?.into_iter().map(Stored::Imported));
-        Ok(all)
-    }
-
     /// Writes `records` whole into a new store at `file`, and checks it. `stop` ends it.
     ///
     /// # Errors
@@ -60,7 +40,7 @@ impl Store {
         }
         write_new(file, stop, |archive| {
             let doing = "copy a record";
-            archive.in_transaction(doing, |to| copy_records(self, to, records, |_| Ok(())))
+            archive.write(doing, |to| copy_records(self, to, records, |_| Ok(())))
         })
     }
 
@@ -73,7 +53,7 @@ impl Store {
             "look where a record came from",
             "SELECT source, arrived_at FROM arrival WHERE record = ? ORDER BY id DESC LIMIT 1",
             [record],
-            |row| Ok((row.get(0)?, Epoch(row.get(1)?))),
+            |row| Ok((row.get(0)?, time(row, 1)?)),
         )?;
         Ok(found.into_iter().next())
     }
@@ -116,35 +96,30 @@ impl Store {
     }
 }
 
-/// Copies `records` of `from` to `to`, which is in a transaction, and checks that they are what
-/// they were. `also` is done for each that is new.
+/// Copies `records` of `from` to `to`, which is in a transaction, and checks that they are as they
+/// were. `also` is done for each that is new.
 pub(super) fn copy_records(
     from: &Store,
     to: &Transaction<'_>,
     records: &[Stored],
     also: impl Fn(&str) -> rusqlite::Result<()>,
-) -> Result<(), StoreError> {
-    let path: PathBuf = to.path().unwrap_or_default().into();
-    let failed = sqlite(&path, "copy a record");
+) -> Result<(), Failure> {
     // Lists show the newest row first where two began at one time.
     for record in records.iter().rev() {
         let id = record.id();
-        let theirs = Digest::read(&from.connection, id).map_err(&failed)?;
+        let theirs = Digest::read(&from.connection, id)?;
         // Another process may have taken it over since it was looked for.
-        match Digest::read(to, id).map_err(&failed)? {
+        match Digest::read(to, id)? {
             Some(ours) if Some(&ours) == theirs.as_ref() => continue,
-            Some(_) => return Err(StoreError::AtWork { run: id.to_owned() }),
+            Some(_) => return Err(StoreError::AtWork { run: id.to_owned() }.into()),
             None => {}
         }
-        copy::copy(&from.connection, to, id).map_err(&failed)?;
-        also(id).map_err(&failed)?;
-        let is_whole = || -> rusqlite::Result<bool> {
-            let is_sound = seal::check(to, id)?.damage.is_empty();
-            Ok(is_sound && Digest::read(to, id)? == theirs)
-        };
-        if !is_whole().map_err(&failed)? {
+        copy::copy(&from.connection, to, id)?;
+        also(id)?;
+        if !seal::check(to, id)?.damage.is_empty() || Digest::read(to, id)? != theirs {
+            let path = to.path().unwrap_or_default().into();
             let (what, found) = (format!("a copy of {id}"), "it differs from what was copied");
-            return Err(StoreError::Corrupt { path, what, found: found.to_owned() });
+            return Err(StoreError::Corrupt { path, what, found: found.to_owned() }.into());
         }
     }
     Ok(())
@@ -157,15 +132,13 @@ pub(super) fn write_new<T>(
     fill: impl FnOnce(&mut Store) -> Result<T, StoreError>,
 ) -> Result<T, StoreError> {
     refuse_existing(file)?;
-    let folder = file.parent().filter(|folder| !folder.as_os_str().is_empty());
-    let folder = folder.unwrap_or_else(|| ".".as_ref());
+    let folder = folder_of(file);
     refuse_shared(folder)?;
-    let io = |doing, path: PathBuf| move |source| StoreError::Io { doing, path, source };
     let private = tempfile::Builder::new()
         .prefix(".pgdyno-archive-")
         .permissions(std::fs::Permissions::from_mode(0o700))
         .tempdir_in(folder)
-        .map_err(io("make a folder in", folder.into()))?;
+        .map_err(io("make a folder in", folder))?;
     let unnamed = private.path().join("archive");
     let mut store = Store::open(&unnamed).map_err(|error| error.at(file))?;
     store.stop_by(Arc::clone(&stop))?;
@@ -177,11 +150,17 @@ pub(super) fn write_new<T>(
         return Err(written.corrupt("rows", &"the file is not as it was written"));
     }
     drop(written);
-    give_name(&unnamed, file)?;
+    let unnamed = TempPath::try_from_path(unnamed).map_err(io("name", file))?;
+    unnamed.persist_noclobber(file).map_err(|why| match why.error {
+        error if error.kind() == ErrorKind::AlreadyExists => {
+            StoreError::Exists { path: file.into() }
+        }
+        error => io("name", file)(error),
+    })?;
     // The name must last as long as what it names.
     std::fs::File::open(folder)
         .and_then(|folder| folder.sync_all())
-        .map_err(io("write the folder", folder.into()))?;
+        .map_err(io("write the folder", folder))?;
     Ok(filled)
 }
 
@@ -192,35 +171,13 @@ fn refuse_existing(file: &Path) -> Result<(), StoreError> {
     }
 }
 
-/// Gives `unnamed` the name `file`, which nothing may have yet.
-fn give_name(unnamed: &Path, file: &Path) -> Result<(), StoreError> {
-    let renamed = match rustix::fs::renameat_with(CWD, unnamed, CWD, file, RenameFlags::NOREPLACE) {
-        // Some filesystems have no such call. A link to an existing name is refused by all.
-        Err(Errno::INVAL | Errno::NOSYS | Errno::NOTSUP) => {
-            rustix::fs::linkat(CWD, unnamed, CWD, file, rustix::fs::AtFlags::empty())
-        }
-        other => other,
-    };
-    match renamed {
-        Ok(()) => Ok(()),
-        Err(Errno::EXIST) => Err(StoreError::Exists { path: file.into() }),
-        Err(errno) => {
-            Err(StoreError::Io { doing: "name", path: file.into(), source: errno.into() })
-        }
-    }
-}
-
 /// Refuses, as root, a folder in which another account may rename what root makes.
 fn refuse_shared(folder: &Path) -> Result<(), StoreError> {
     const STICKY: u32 = 0o1000;
     if !rustix::process::geteuid().is_root() {
         return Ok(());
     }
-    let found = std::fs::metadata(folder).map_err(|source| StoreError::Io {
-        doing: "look at",
-        path: folder.into(),
-        source,
-    })?;
+    let found = std::fs::metadata(folder).map_err(io("look at", folder))?;
     let is_open = found.mode() & 0o022 != 0 && found.mode() & STICKY == 0;
     if found.uid() == 0 && !is_open {
         return Ok(());
@@ -229,7 +186,7 @@ fn refuse_shared(folder: &Path) -> Result<(), StoreError> {
 }
 
 impl StoreError {
-    /// Names `file`, the archive that is being written, as the place of a failure in SQLite.
+    /// This failure, of the archive that is to be called `file`.
     fn at(self, file: &Path) -> Self {
         match self {
             Self::Sqlite { doing, source, .. } => sqlite(file, doing)(source),

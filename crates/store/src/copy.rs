@@ -1,103 +1,67 @@
 //! Copies records from one store into another, row by row.
 //!
 //! Sessions, trials and others are numbered in each store by itself: [`copy`] gives them new
-//! numbers, and seals the rows anew in the order in which they were sealed. [`Digest`] is that of a
-//! record's rows without those numbers, so that it is the same in every store that holds the
-//! record.
+//! numbers, and seals the rows anew. [`Digest`] covers a record's rows without those numbers, so
+//! that it is equal in every store that holds the record.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use rusqlite::types::Value;
-use rusqlite::{Connection, OptionalExtension as _, params_from_iter};
+use rusqlite::{Connection, params_from_iter};
 use sha2::{Digest as _, Sha256};
 
 use super::remove::REMOVALS;
 use super::seal;
-use super::tables::{Column, Numbers, TABLES, Table, columns};
+use super::tables::{Table, numbered_by, of_records};
 
-/// New numbers of rows, by what they number and their old number.
+/// New numbers of rows: those that `after` has come before them, or none.
 #[derive(Debug, Default)]
-struct Renumbering {
-    new: BTreeMap<(Numbers, i64), i64>,
-    last: BTreeMap<Numbers, i64>,
+struct Renumbering<'a> {
+    after: Option<&'a Connection>,
+    /// New numbers by table and old number.
+    new: BTreeMap<(&'static str, i64), i64>,
+    last: BTreeMap<&'static str, i64>,
 }
 
-impl Renumbering {
-    /// Numbers rows after those that `to` has.
-    fn after_rows_of(to: &Connection) -> rusqlite::Result<Self> {
-        let mut last = BTreeMap::new();
-        for (numbers, table) in Numbers::ALL {
-            let sql = format!("SELECT coalesce(max(id), 0) FROM {table}");
-            last.insert(numbers, to.query_row(&sql, [], |row| row.get(0))?);
+impl Renumbering<'_> {
+    /// Gives a value that numbers a row of `table` its new number: rows that have none yet get the
+    /// next.
+    fn renumber(&mut self, table: Option<&'static str>, value: Value) -> rusqlite::Result<Value> {
+        let (Some(table), Value::Integer(old)) = (table, &value) else { return Ok(value) };
+        if let Some(new) = self.new.get(&(table, *old)) {
+            return Ok(Value::Integer(*new));
         }
-        Ok(Self { last, ..Self::default() })
-    }
-
-    /// The new number of a row; rows that have none yet get the next.
-    fn number(&mut self, numbers: Numbers, old: i64) -> i64 {
-        let last = self.last.entry(numbers).or_insert(0);
-        *self.new.entry((numbers, old)).or_insert_with(|| {
-            *last += 1;
-            *last
-        })
-    }
-
-    fn renumber(&mut self, numbers: Option<Numbers>, value: Value) -> Value {
-        match (numbers, value) {
-            (Some(numbers), Value::Integer(old)) => Value::Integer(self.number(numbers, old)),
-            (_, other) => other,
-        }
+        let last = match (self.last.get(table), self.after) {
+            (Some(last), _) => *last,
+            (None, None) => 0,
+            (None, Some(to)) => {
+                let sql = format!("SELECT coalesce(max(id), 0) FROM {table}");
+                to.query_row(&sql, [], |row| row.get(0))?
+            }
+        };
+        self.last.insert(table, last + 1);
+        self.new.insert((table, *old), last + 1);
+        Ok(Value::Integer(last + 1))
     }
 }
 
 /// Copies all rows of `record` from `from` to `to`, which is in a transaction, and seals them.
 pub(super) fn copy(from: &Connection, to: &Connection, record: &str) -> rusqlite::Result<()> {
-    let mut renumbering = Renumbering::after_rows_of(to)?;
-    for table in TABLES {
-        let (names, _) = columns(from, table.name)?;
-        let list = names.iter().map(|column| column.name.as_str()).collect::<Vec<_>>();
-        let places = vec!["?"; list.len()].join(", ");
-        let sql = format!("INSERT INTO {} ({}) VALUES ({places})", table.name, list.join(", "));
-        let mut insert = to.prepare(&sql)?;
+    let mut renumbering = Renumbering { after: Some(to), ..Renumbering::default() };
+    for table in of_records() {
+        let columns = table.columns(from)?;
+        let places = vec!["?"; columns.len()].join(", ");
+        let list = columns.join(", ");
+        let mut insert =
+            to.prepare(&format!("INSERT INTO {} ({list}) VALUES ({places})", table.name))?;
         each_row(from, table, record, &mut renumbering, |row| {
-            insert.execute(params_from_iter(row)).map(|_| ())
+            insert.execute(params_from_iter(row)).map(drop)
         })?;
     }
-    copy_seals(from, to, record, &mut renumbering)
+    seal::add_record(to, record)
 }
 
-/// Seals the copied rows in the order of the chain in `from`, and then those that have no seal
-/// there.
-fn copy_seals(
-    from: &Connection,
-    to: &Connection,
-    record: &str,
-    renumbering: &mut Renumbering,
-) -> rusqlite::Result<()> {
-    let mut statement = from.prepare(
-        "SELECT part, key FROM seal WHERE chain = ? AND part <> 'arrival' ORDER BY position",
-    )?;
-    let seals = statement.query_map([record], |row| Ok((row.get(0)?, row.get(1)?)))?;
-    let mut sealed: BTreeSet<String> = BTreeSet::new();
-    for found in seals {
-        let (part, key): (String, Value) = found?;
-        let key = renumbering.renumber(Numbers::of_seal(&part), key);
-        sealed.insert(format!("{part} {key:?}"));
-        seal::add(to, record, &part, key)?;
-    }
-    for (part, key) in seal::roots(to, record)? {
-        if sealed.contains(&format!("{part} {key:?}")) {
-            continue;
-        }
-        match (part, &key) {
-            ("trial", Value::Integer(trial)) => seal::add_trial(to, record, *trial)?,
-            _ => seal::add(to, record, part, key)?,
-        }
-    }
-    Ok(())
-}
-
-/// SHA-256 of a record's rows in each of [`TABLES`], its row numbers counted from 1.
+/// SHA-256 of a record's rows by table, row numbers counted from 1.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Digest(Vec<[u8; 32]>);
 
@@ -105,14 +69,12 @@ impl Digest {
     /// Reads a record; none if there is no such record.
     pub(super) fn read(connection: &Connection, record: &str) -> rusqlite::Result<Option<Self>> {
         // All tables at one moment: another process may write the record between two of them.
-        let moment = match connection.is_autocommit() {
-            true => Some(connection.unchecked_transaction()?),
-            false => None,
-        };
+        let moment = connection.is_autocommit().then(|| connection.unchecked_transaction());
+        let moment = moment.transpose()?;
         let mut rows = 0_u64;
         let mut renumbering = Renumbering::default();
-        let mut tables = Vec::with_capacity(TABLES.len());
-        for table in TABLES {
+        let mut tables = Vec::new();
+        for table in of_records() {
             let mut hash = Sha256::new();
             each_row(connection, table, record, &mut renumbering, |row| {
                 rows += 1;
@@ -129,7 +91,7 @@ impl Digest {
     /// Kinds of content in which two records of one id differ, each once.
     pub(super) fn differences(&self, other: &Self) -> Vec<&'static str> {
         let mut contents: Vec<&'static str> = Vec::new();
-        for ((table, a), b) in TABLES.iter().zip(&self.0).zip(&other.0) {
+        for ((table, a), b) in of_records().zip(&self.0).zip(&other.0) {
             if a != b && !contents.contains(&table.content) {
                 contents.push(table.content);
             }
@@ -164,23 +126,16 @@ fn each_row(
     connection: &Connection,
     table: &Table,
     record: &str,
-    renumbering: &mut Renumbering,
+    renumbering: &mut Renumbering<'_>,
     mut take: impl FnMut(Vec<Value>) -> rusqlite::Result<()>,
 ) -> rusqlite::Result<()> {
-    let (columns, keys) = columns(connection, table.name)?;
-    let list = columns.iter().map(|column| column.name.as_str()).collect::<Vec<_>>().join(", ");
-    let mut statement = connection.prepare(&format!(
-        "SELECT {list} FROM {} WHERE {} ORDER BY {}",
-        table.name,
-        table.of_record,
-        keys.join(", ")
-    ))?;
+    let columns = table.columns(connection)?;
+    let numbered: Vec<_> = columns.iter().map(|column| numbered_by(table.name, column)).collect();
+    let mut statement = connection.prepare(&table.select(connection, &table.of_record())?)?;
     let mut rows = statement.query([record])?;
     while let Some(row) = rows.next()? {
-        let value =
-            |(at, column): (usize, &Column)| Ok(renumbering.renumber(column.numbers, row.get(at)?));
-        let values = columns.iter().enumerate().map(value).collect::<rusqlite::Result<_>>()?;
-        take(values)?;
+        let value = |(at, by): (usize, &Option<_>)| renumbering.renumber(*by, row.get(at)?);
+        take(numbered.iter().enumerate().map(value).collect::<rusqlite::Result<_>>()?)?;
     }
     Ok(())
 }
@@ -193,15 +148,12 @@ pub(super) fn has_name_of_another(
     record: &str,
 ) -> rusqlite::Result<bool> {
     for table in ["probe_record", "crash_record"] {
-        let sql = format!("SELECT id FROM {table} WHERE coalesce(run, id) = ?");
-        let mut statement = from.prepare(&sql)?;
-        let names: Vec<String> =
-            statement.query_map([record], |row| row.get(0))?.collect::<rusqlite::Result<_>>()?;
+        let names = format!("SELECT id FROM {table} WHERE coalesce(run, id) = ?");
         let other = format!("SELECT 1 FROM {table} WHERE id = ? AND coalesce(run, id) <> ?");
-        for name in names {
-            let found: Option<i64> =
-                to.query_row(&other, [name.as_str(), record], |row| row.get(0)).optional()?;
-            if found.is_some() {
+        let (mut names, mut other) = (from.prepare(&names)?, to.prepare(&other)?);
+        let mut names = names.query([record])?;
+        while let Some(row) = names.next()? {
+            if other.exists([row.get::<_, String>(0)?.as_str(), record])? {
                 return Ok(true);
             }
         }

@@ -1,19 +1,19 @@
 //! Crash tests in the store.
 
 use pgdyno_model::CrashRecord;
-use pgdyno_model::crash::CrashOutcome;
 use pgdyno_model::units::Epoch;
-use rusqlite::{Row, params};
+use rusqlite::{Row, named_params, params};
 
-use super::write::{Record, encode};
+use super::read::json;
+use super::write::encode;
 use super::{SessionId, Store, StoreError};
 
 /// Crash tests in a list.
 #[derive(Clone, Debug, PartialEq, serde::Serialize)]
 pub struct CrashSummary {
-    /// Name of the crash tests.
+    /// Name.
     pub id: String,
-    /// Name of the crashed storage or treatment.
+    /// Storage or treatment that was crashed.
     pub name: String,
     /// Run that the crash tests belong to; none if they stand by themselves.
     pub run: Option<String>,
@@ -27,7 +27,7 @@ pub struct CrashSummary {
     /// Folder of the evidence that failed rounds left on this machine; none where there is none, or
     /// nobody has looked.
     pub kept: Option<std::path::PathBuf>,
-    /// Room that the evidence takes on the disk (bytes).
+    /// Room that `kept` takes on the disk (bytes).
     pub kept_bytes: Option<u64>,
 }
 
@@ -43,37 +43,20 @@ impl Store {
         crash: &CrashRecord,
     ) -> Result<(), StoreError> {
         let what = || format!("crash tests {}", crash.id);
-        let host = encode(what, &crash.host)?;
-        let storage = encode(what, &crash.storage)?;
-        let outcome = encode(what, &crash.outcome)?;
+        let values = named_params! {
+            ":id": crash.id,
+            ":run": crash.run,
+            ":session": session.map(|s| s.0),
+            ":treatment": crash.treatment,
+            ":name": crash.name,
+            ":started_at": crash.started_at.0,
+            ":pgdyno_version": crash.pgdyno_version,
+            ":host": encode(what, &crash.host)?,
+            ":storage": encode(what, &crash.storage)?,
+            ":outcome": encode(what, &crash.outcome)?,
+        };
         let chain = crash.run.as_deref().unwrap_or(&crash.id);
-        let record = Record { chain, part: "crash_record", id: &crash.id };
-        self.add_record(
-            "add crash tests",
-            &record,
-            what,
-            "there are some of that name",
-            |transaction| {
-                transaction.execute(
-                    "INSERT INTO crash_record (id, run, session, treatment, name, started_at, \
-                     pgdyno_version, host, storage,
-                                           outcome)
-                 VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING",
-                    params![
-                        crash.id,
-                        crash.run,
-                        session.map(|s| s.0),
-                        crash.treatment,
-                        crash.name,
-                        crash.started_at.0,
-                        crash.pgdyno_version,
-                        host,
-                        storage,
-                        outcome
-                    ],
-                )
-            },
-        )
+        self.add_record("add crash tests", (chain, "crash_record"), what, values)
     }
 
     /// Returns all crash tests, newest first.
@@ -83,7 +66,7 @@ impl Store {
     pub fn crashes(&self) -> Result<Vec<CrashSummary>, StoreError> {
         self.rows(
             "list the crash tests",
-            "SELECT id, name, run, started_at, verdict, complete FROM crash_record \
+            "SELECT id, name, run, started_at, verdict, complete FROM crash_record
              ORDER BY started_at DESC, rowid DESC",
             params![],
             |row| {
@@ -107,55 +90,36 @@ impl Store {
     /// [`StoreError::UnknownRun`] for a name that is none's; [`StoreError::Damaged`];
     /// [`StoreError::Sqlite`] or [`StoreError::Corrupt`].
     pub fn crash(&self, id: &str) -> Result<CrashRecord, StoreError> {
-        let rows = self.rows("read crash tests", &format!("{SELECT} WHERE id = ?"), [id], raw)?;
-        match rows.into_iter().next() {
-            Some(raw) => {
-                self.check(&self.chain_of(id)?)?;
-                self.crash_of(raw)
-            }
-            None => Err(self.unknown(id)?),
-        }
+        self.check(&self.chain_of(id)?)?;
+        self.record("read crash tests", &format!("{SELECT} WHERE id = ?"), id, record)
     }
 
-    /// Returns the crash tests of a run, in the order of recording.
+    /// Crash tests of a run, in the order of recording.
     ///
     /// # Errors
     /// [`StoreError::Sqlite`] or [`StoreError::Corrupt`].
     pub fn crashes_of(&self, run: &str) -> Result<Vec<CrashRecord>, StoreError> {
         let sql = format!("{SELECT} WHERE run = ? ORDER BY rowid");
-        let rows = self.rows("read a run's crash tests", &sql, [run], raw)?;
-        // SQLite takes the run from the index by which it finds the rows, and no checksum covers
-        // that.
-        let of_run = |raw| Ok(CrashRecord { run: Some(run.to_owned()), ..self.crash_of(raw)? });
-        rows.into_iter().map(of_run).collect()
-    }
-
-    fn crash_of(&self, raw: Raw) -> Result<CrashRecord, StoreError> {
-        let (mut record, [host, storage, outcome]) = raw;
-        record.host = self.json("crash tests' host", &host)?;
-        record.storage = self.json("crash tests' storage", &storage)?;
-        record.outcome = self.json::<CrashOutcome>("crash tests' outcome", &outcome)?;
-        Ok(record)
+        // SQLite takes the run from the index by which it finds the rows. No checksum covers that.
+        let of_run = |row: &Row<'_>| Ok(CrashRecord { run: Some(run.to_owned()), ..record(row)? });
+        self.rows("read a run's crash tests", &sql, [run], of_run)
     }
 }
 
-const SELECT: &str = "SELECT id, run, treatment, name, started_at, pgdyno_version, host, storage, \
-    outcome FROM crash_record";
+const SELECT: &str =
+    "SELECT id, run, treatment, name, started_at, pgdyno_version, host, storage, outcome
+     FROM crash_record";
 
-/// A record whose JSON is still to be read.
-type Raw = (CrashRecord, [String; 3]);
-
-fn raw(row: &Row<'_>) -> rusqlite::Result<Raw> {
-    let record = CrashRecord {
+fn record(row: &Row<'_>) -> rusqlite::Result<CrashRecord> {
+    Ok(CrashRecord {
         id: row.get(0)?,
         run: row.get(1)?,
         treatment: row.get(2)?,
         name: row.get(3)?,
         started_at: Epoch(row.get(4)?),
         pgdyno_version: row.get(5)?,
-        host: pgdyno_model::facts::HostFacts::default(),
-        storage: pgdyno_model::facts::StorageFacts::default(),
-        outcome: CrashOutcome::default(),
-    };
-    Ok((record, [row.get(6)?, row.get(7)?, row.get(8)?]))
+        host: json(row, 6)?,
+        storage: json(row, 7)?,
+        outcome: json(row, 8)?,
+    })
 }

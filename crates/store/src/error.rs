@@ -1,7 +1,7 @@
-//! Errors of a store.
+//! Failures of a store, and advice on each.
 
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use pgdyno_model::units::Epoch;
 
@@ -40,7 +40,7 @@ pub enum StoreError {
     /// SQLite refused.
     #[error("cannot {doing} in the store {}", path.display())]
     Sqlite { doing: &'static str, path: PathBuf, source: rusqlite::Error },
-    /// A row of the store cannot be understood.
+    /// A value of the store cannot be understood.
     #[error("the store {} holds {what} that cannot be read: {found}", path.display())]
     Corrupt { path: PathBuf, what: String, found: String },
     /// Rows are not as they were stored.
@@ -70,12 +70,12 @@ pub enum StoreError {
         /// The most similar names there are, best first.
         nearest: Vec<String>,
     },
-    /// The name is that of something else than a run.
+    /// The full name is that of something else than a run.
     #[error("`{name}` is {kind}, and a run is wanted")]
     NotARun {
         /// Name that the user asked for.
         name: String,
-        /// Kind of the named record, with its article: `a probe`.
+        /// Kind with its article: `a probe`.
         kind: &'static str,
     },
     /// Several runs' names begin so.
@@ -133,7 +133,7 @@ pub enum StoreError {
 }
 
 impl StoreError {
-    /// Returns advice, where there is some.
+    /// Advice for the user, where there is some.
     pub fn help(&self) -> Option<String> {
         let help = match self {
             Self::Io { .. } => "name a place that you may write to with `--store FILE`",
@@ -198,7 +198,7 @@ fn others_differ(others: &[String]) -> String {
     if others.is_empty() { String::new() } else { format!("; so it is with {}", some(others)) }
 }
 
-fn sqlite_help(source: &rusqlite::Error, path: &std::path::Path) -> Option<String> {
+fn sqlite_help(source: &rusqlite::Error, path: &Path) -> Option<String> {
     use rusqlite::ErrorCode as Code;
     let help = match source.sqlite_error_code()? {
         Code::DiskFull => {
@@ -229,9 +229,15 @@ fn some(names: &[String]) -> String {
     text
 }
 
+/// Turns an I/O error while `doing` on `path` into ours.
+pub(super) fn io(doing: &'static str, path: &Path) -> impl FnOnce(io::Error) -> StoreError + use<> {
+    let path = path.to_owned();
+    move |source| StoreError::Io { doing, path, source }
+}
+
 /// Turns SQLite's error while `doing` on `path` into ours.
 pub(super) fn sqlite(
-    path: &std::path::Path,
+    path: &Path,
     doing: &'static str,
 ) -> impl Fn(rusqlite::Error) -> StoreError + use<> {
     let path = path.to_owned();

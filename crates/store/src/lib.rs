@@ -31,8 +31,6 @@ mod amend;
 mod archive;
 mod copy;
 mod crash;
-mod documents;
-mod equal_treatments;
 mod error;
 mod imported;
 mod list;
@@ -57,20 +55,23 @@ mod write;
 use std::cell::RefCell;
 use std::collections::BTreeSet;
 use std::fs::{DirBuilder, OpenOptions};
+use std::io::ErrorKind;
+use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 pub use amend::Compacted;
 pub use crash::CrashSummary;
-use equal_treatments::EqualTreatments;
 pub use error::StoreError;
-use error::sqlite;
+use error::{io, sqlite};
 pub use imported::ImportSummary;
+use list::EqualTreatments;
 pub use list::{ListedRun, RunSummary};
 pub use merge::{Imported, Merge, Merged};
 pub use names::Stored;
 pub use probe::ProbeSummary;
 pub use read::OpenSession;
+use rusqlite::backup::Backup;
 use rusqlite::{Connection, OpenFlags};
 pub use seal::Damage;
 use session_lock::SessionLocks;
@@ -107,14 +108,13 @@ impl Store {
     /// [`StoreError::Sqlite`].
     pub fn open(path: impl AsRef<Path>) -> Result<Self, StoreError> {
         let path = path.as_ref();
-        let failed = |doing, path: &Path| {
-            let path = path.to_owned();
-            move |source| StoreError::Io { doing, path, source }
-        };
-        if let Some(folder) = path.parent().filter(|f| !f.as_os_str().is_empty()) {
-            make_folder(folder).map_err(failed("make the folder", folder))?;
+        let folder = folder_of(path);
+        let made = DirBuilder::new().mode(0o700).recursive(true).create(folder);
+        made.map_err(io("make the folder", folder))?;
+        match OpenOptions::new().mode(0o600).write(true).create_new(true).open(path) {
+            Err(e) if e.kind() != ErrorKind::AlreadyExists => Err(io("make the store", path)(e))?,
+            _ => {}
         }
-        make_file(path).map_err(failed("make the store", path))?;
         Self::connect(path)
     }
 
@@ -182,14 +182,8 @@ impl Store {
     fn connect_for_reading(path: &Path) -> Result<Self, StoreError> {
         let mut connection = Self::begin(path, OpenFlags::SQLITE_OPEN_READ_ONLY)?;
         if migrate::is_older(&connection, path, migrate::MIGRATIONS)? {
-            let mut copy =
-                Connection::open_in_memory().map_err(sqlite(path, "make room in memory"))?;
-            rusqlite::backup::Backup::new(&connection, &mut copy)
-                .and_then(|backup| backup.run_to_completion(PAGES_AT_ONCE, Duration::ZERO, None))
-                .map_err(sqlite(path, "copy it into memory"))?;
-            schema::distrust(&copy).map_err(sqlite(path, "secure a connection"))?;
-            migrate::bring_up_to_date(&mut copy, path, migrate::MIGRATIONS)?;
-            connection = copy;
+            connection = copy_into_memory(&connection).map_err(sqlite(path, "copy into memory"))?;
+            migrate::bring_up_to_date(&mut connection, path, migrate::MIGRATIONS)?;
         }
         schema::check(&connection, path, migrate::MIGRATIONS)?;
         Ok(Self::over(connection, path, false))
@@ -205,12 +199,13 @@ impl Store {
         if path.is_dir() {
             return Err(StoreError::NotAStore { path: path.into(), found: "a folder".into() });
         }
-        let connection =
-            Connection::open_with_flags(path, access | OpenFlags::SQLITE_OPEN_NO_MUTEX)
-                .map_err(sqlite(path, "open a connection"))?;
-        connection.busy_timeout(BUSY).map_err(sqlite(path, "set a timeout"))?;
-        schema::distrust(&connection).map_err(sqlite(path, "secure a connection"))?;
-        Ok(connection)
+        Connection::open_with_flags(path, access | OpenFlags::SQLITE_OPEN_NO_MUTEX)
+            .and_then(|connection| {
+                connection.busy_timeout(BUSY)?;
+                schema::distrust(&connection)?;
+                Ok(connection)
+            })
+            .map_err(sqlite(path, "open a connection"))
     }
 
     /// Turns SQLite's error while `doing` into ours.
@@ -223,31 +218,24 @@ impl Store {
     }
 }
 
+fn copy_into_memory(file: &Connection) -> rusqlite::Result<Connection> {
+    let mut copy = Connection::open_in_memory()?;
+    Backup::new(file, &mut copy)?.run_to_completion(PAGES_AT_ONCE, Duration::ZERO, None)?;
+    schema::distrust(&copy)?;
+    Ok(copy)
+}
+
+/// Returns the folder that holds `path`.
+fn folder_of(path: &Path) -> &Path {
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
+    folder.unwrap_or_else(|| ".".as_ref())
+}
+
 /// Returns an error if there is nothing at `path`.
 fn look_at(path: &Path) -> Result<(), StoreError> {
     match std::fs::metadata(path) {
         Ok(_) => Ok(()),
-        Err(e) if e.kind() == std::io::ErrorKind::NotFound => {
-            Err(StoreError::Missing { path: path.into() })
-        }
-        Err(source) => Err(StoreError::Io { doing: "look at", path: path.into(), source }),
-    }
-}
-
-fn make_folder(folder: &Path) -> std::io::Result<()> {
-    let mut builder = DirBuilder::new();
-    #[cfg(unix)]
-    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
-    builder.recursive(true).create(folder)
-}
-
-fn make_file(path: &Path) -> std::io::Result<()> {
-    let mut options = OpenOptions::new();
-    #[cfg(unix)]
-    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-    match options.write(true).create_new(true).open(path) {
-        Ok(_) => Ok(()),
-        Err(e) if e.kind() == std::io::ErrorKind::AlreadyExists => Ok(()),
-        Err(e) => Err(e),
+        Err(e) if e.kind() == ErrorKind::NotFound => Err(StoreError::Missing { path: path.into() }),
+        Err(e) => Err(io("look at", path)(e)),
     }
 }

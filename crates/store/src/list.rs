@@ -3,21 +3,20 @@
 //! A session that has no end counts as running. A process that was killed could not record its
 //! end: whoever knows that it is gone says so by [`Store::assume_ended`].
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use pgdyno_model::record::{RunState, SessionEnd};
 use pgdyno_model::units::Epoch;
 use rusqlite::params;
 
 use super::archive::host_of;
-use super::equal_treatments::EqualTreatments;
-use super::read::time;
+use super::read::{json, time};
 use super::{SessionId, Store, StoreError};
 
 /// A run in a list.
 #[derive(Clone, Debug, PartialEq, serde::Serialize)]
 pub struct RunSummary {
-    /// Name of the run.
+    /// Name.
     pub id: String,
     /// Name of the recipe or of the experiment file.
     pub recipe: String,
@@ -53,12 +52,16 @@ pub struct ListedRun {
     pub head: Option<String>,
 }
 
-/// Open sessions by the run that they belong to.
-struct OpenSessions {
-    /// Runs with a session whose process may be at work.
-    running: BTreeSet<String>,
-    /// Runs with a session whose process is gone.
-    dead: BTreeSet<String>,
+/// Runs that measured one treatment under two names, as far as the store was searched for them: a
+/// list of many runs asks for them with each run that it analyses.
+#[derive(Debug, Default)]
+pub(super) struct EqualTreatments {
+    /// Removals before the search (their last number). One more gives numbers of runs away again.
+    removals: i64,
+    /// The last run that was looked at.
+    searched: i64,
+    /// The runs: when each began, and its id.
+    found: BTreeSet<(i64, String)>,
 }
 
 impl Store {
@@ -75,64 +78,62 @@ impl Store {
     /// # Errors
     /// [`StoreError::Sqlite`] or [`StoreError::Corrupt`].
     pub fn listed_runs(&self) -> Result<Vec<ListedRun>, StoreError> {
+        self.listed("TRUE", params![])
+    }
+
+    /// Runs that meet `condition`, newest first.
+    fn listed(
+        &self,
+        condition: &str,
+        parameters: impl rusqlite::Params,
+    ) -> Result<Vec<ListedRun>, StoreError> {
         let open = self.runs_with_open_sessions()?;
-        let rows = self.rows(
-            "list the runs",
+        let sql = format!(
             "SELECT id, recipe, question, started_at,
-                    coalesce((SELECT trials_planned FROM run_extension WHERE run = run.id \
-                        ORDER BY id DESC LIMIT 1), trials_planned),
-                    (SELECT count(DISTINCT ordinal) FROM trial \
-                        WHERE run = run.id AND failure IS NULL),
+                    coalesce((SELECT trials_planned FROM run_extension WHERE run = run.id
+                              ORDER BY id DESC LIMIT 1), trials_planned),
+                    (SELECT count(DISTINCT ordinal) FROM trial
+                     WHERE run = run.id AND failure IS NULL),
                     (SELECT count(*) FROM trial WHERE run = run.id AND failure IS NOT NULL),
-                    (SELECT e.state FROM session s JOIN session_end e ON e.session = s.id \
-                        WHERE s.run = run.id
-                     ORDER BY s.id DESC LIMIT 1),
-                    (SELECT hex(head) FROM seal WHERE chain = run.id \
-                        ORDER BY position DESC LIMIT 1),
+                    (SELECT json_quote(e.state) FROM session s
+                     JOIN session_end e ON e.session = s.id WHERE s.run = run.id
+                     ORDER BY s.id DESC LIMIT 1) AS state,
+                    (SELECT hex(head) FROM seal WHERE chain = run.id
+                     ORDER BY position DESC LIMIT 1),
                     experiment = '',
                     (SELECT json_group_array(DISTINCT json_extract(host, '$.name')) FROM session
-                     WHERE run = run.id AND json_valid(host) \
-                         AND json_type(host, '$.name') = 'text'),
+                     WHERE run = run.id AND json_valid(host)
+                         AND json_type(host, '$.name') = 'text') AS hosts,
                     max(0, coalesce(json_array_length(plan, '$.crashed'), 0) -
                         (SELECT count(DISTINCT treatment) FROM crash_record
                          WHERE run = run.id AND json_extract(outcome, '$.complete'))),
                     (SELECT source FROM arrival WHERE record = run.id ORDER BY id DESC LIMIT 1)
-             FROM run ORDER BY started_at DESC, rowid DESC",
-            params![],
-            |row| {
-                let source: Option<String> = row.get(12)?;
-                let hosts = match source.as_deref().and_then(host_of) {
-                    Some(name) => vec![name],
-                    None => serde_json::from_str(&row.get::<_, String>(10)?).unwrap_or_default(),
-                };
-                let summary = RunSummary {
-                    id: row.get(0)?,
-                    recipe: row.get(1)?,
-                    question: row.get(2)?,
-                    started_at: time(row, 3)?,
-                    state: RunState::Interrupted,
-                    trials_planned: row.get(4)?,
-                    trials_done: row.get(5)?,
-                    attempts_failed: row.get(6)?,
-                    not_crashed: row.get(11)?,
-                    ad_hoc: row.get(9)?,
-                    hosts,
-                };
-                Ok((summary, row.get::<_, Option<String>>(7)?, row.get(8)?))
-            },
-        )?;
-        rows.into_iter()
-            .map(|(mut summary, end, head)| {
-                let is_done = summary.trials_done >= summary.trials_planned;
-                let end = self.session_end(end.as_deref())?;
-                summary.state = open.state(&summary.id, is_done, end);
+             FROM run WHERE {condition} ORDER BY started_at DESC, rowid DESC"
+        );
+        self.rows("list the runs", &sql, parameters, |row| {
+            let source: Option<String> = row.get(12)?;
+            let hosts = match source.as_deref().and_then(host_of) {
+                Some(name) => vec![name],
+                None => json(row, 10)?,
+            };
+            let (id, planned, done): (String, u32, u32) = (row.get(0)?, row.get(4)?, row.get(5)?);
+            let state = state(open.get(&id), done >= planned, json(row, 7)?);
+            let summary = RunSummary {
+                id,
+                recipe: row.get(1)?,
+                question: row.get(2)?,
+                started_at: time(row, 3)?,
+                state,
                 // One that ended by itself had no more to do.
-                if summary.state == RunState::Completed {
-                    summary.trials_planned = summary.trials_done;
-                }
-                Ok(ListedRun { summary, head })
-            })
-            .collect()
+                trials_planned: if state == RunState::Completed { done } else { planned },
+                trials_done: done,
+                attempts_failed: row.get(6)?,
+                not_crashed: row.get(11)?,
+                ad_hoc: row.get(9)?,
+                hosts,
+            };
+            Ok(ListedRun { summary, head: row.get(8)? })
+        })
     }
 
     /// Returns the state of a run. A session without an end counts as running, unless
@@ -143,26 +144,10 @@ impl Store {
     /// [`StoreError::UnknownRun`] for a name that is no run's; [`StoreError::Sqlite`] or
     /// [`StoreError::Corrupt`].
     pub fn state(&self, run: &str) -> Result<RunState, StoreError> {
-        let rows = self.rows(
-            "read a run's state",
-            "SELECT coalesce((SELECT trials_planned FROM run_extension WHERE run = run.id \
-                 ORDER BY id DESC LIMIT 1), trials_planned),
-                    (SELECT count(DISTINCT ordinal) FROM trial \
-                        WHERE run = run.id AND failure IS NULL),
-                    (SELECT e.state FROM session s JOIN session_end e ON e.session = s.id \
-                        WHERE s.run = run.id
-                     ORDER BY s.id DESC LIMIT 1)
-             FROM run WHERE id = ?",
-            [run],
-            |row| {
-                Ok((row.get::<_, u64>(0)?, row.get::<_, u64>(1)?, row.get::<_, Option<String>>(2)?))
-            },
-        )?;
-        let Some((planned, done, end)) = rows.into_iter().next() else {
-            return Err(self.unknown(run)?);
-        };
-        let end = self.session_end(end.as_deref())?;
-        Ok(self.runs_with_open_sessions()?.state(run, done >= planned, end))
+        match self.listed("id = ?", [run])?.pop() {
+            Some(listed) => Ok(listed.summary.state),
+            None => Err(self.unknown(run)?),
+        }
     }
 
     /// Runs whose plan has two treatments that set the same, newest first.
@@ -175,21 +160,18 @@ impl Store {
         // Treatments of one plan were written alike, so that equal ones are equal as text.
         const EQUAL: &str =
             "SELECT started_at, id FROM run WHERE rowid > ? AND json_valid(plan) AND
-            (SELECT count(*) > count(DISTINCT json_remove(value, '$.levels')) \
+            (SELECT count(*) > count(DISTINCT json_remove(value, '$.levels'))
              FROM json_each(plan, '$.treatments'))";
         let mut known = self.equal_treatments.borrow_mut();
-        let last = self.rows("look for new runs", LAST, params![], |row| {
-            Ok((row.get(0)?, row.get::<_, i64>(1)?))
-        })?;
-        let (removals, last) = last.first().copied().unwrap_or_default();
+        let last = self.rows("look for new runs", LAST, params![], |row| row.try_into())?;
+        let (removals, last): (i64, i64) = last.first().copied().unwrap_or_default();
         if removals != known.removals {
             *known = EqualTreatments { removals, ..EqualTreatments::default() };
         }
         if last > known.searched {
-            let new = self.rows("look for equal treatments", EQUAL, [known.searched], |row| {
-                Ok((row.get(0)?, row.get(1)?))
-            })?;
-            known.found.extend(new);
+            let searched = [known.searched];
+            let new = self.rows("look for equal treatments", EQUAL, searched, |row| row.try_into());
+            known.found.extend(new?);
             known.searched = last;
         }
         Ok(known.found.iter().rev().map(|(_, id)| id.clone()).collect())
@@ -207,40 +189,29 @@ impl Store {
     /// # Errors
     /// [`StoreError::Sqlite`].
     pub fn data_version(&self) -> Result<i64, StoreError> {
-        self.connection
-            .query_row("PRAGMA data_version", [], |row| row.get(0))
-            .map_err(self.failed("look for changes"))
+        self.value("look for changes", "PRAGMA data_version", [])
     }
 
-    fn runs_with_open_sessions(&self) -> Result<OpenSessions, StoreError> {
-        let mut open = OpenSessions { running: BTreeSet::new(), dead: BTreeSet::new() };
+    /// Runs with an open session, and whether one of those processes may be at work.
+    fn runs_with_open_sessions(&self) -> Result<BTreeMap<String, bool>, StoreError> {
+        let mut open = BTreeMap::new();
         for session in self.open_sessions()? {
-            let is_dead = self.dead.contains(&session.id);
-            let place = if is_dead { &mut open.dead } else { &mut open.running };
-            place.insert(session.run);
+            *open.entry(session.run).or_default() |= !self.dead.contains(&session.id);
         }
         Ok(open)
     }
 }
 
-impl OpenSessions {
-    /// Returns where a run stands whose last session with an end had `end`.
-    fn state(&self, run: &str, is_done: bool, end: Option<SessionEnd>) -> RunState {
-        if self.running.contains(run) {
-            return RunState::Running;
-        }
-        if is_done {
-            return RunState::Completed;
-        }
-        if self.dead.contains(run) {
-            return RunState::Interrupted;
-        }
-        match end {
-            Some(SessionEnd::Interrupted) | None => RunState::Interrupted,
-            // It had fewer to do than were planned: a run may end by itself, and a machine may
-            // lack a storage.
-            Some(SessionEnd::Completed) => RunState::Completed,
-            Some(SessionEnd::Failed) => RunState::Failed,
-        }
+/// Returns where a run stands whose last session with an end had `end`. `open` says of one with an
+/// open session whether a process may be at work.
+fn state(open: Option<&bool>, is_done: bool, end: Option<SessionEnd>) -> RunState {
+    match (open, end) {
+        (Some(true), _) => RunState::Running,
+        _ if is_done => RunState::Completed,
+        (Some(false), _) | (None, Some(SessionEnd::Interrupted) | None) => RunState::Interrupted,
+        // It had fewer to do than were planned: a run may end by itself, and a machine may lack a
+        // storage.
+        (None, Some(SessionEnd::Completed)) => RunState::Completed,
+        (None, Some(SessionEnd::Failed)) => RunState::Failed,
     }
 }

@@ -11,12 +11,13 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use pgdyno_model::units::Epoch;
-use rusqlite::{Transaction, params};
+use rusqlite::{Transaction, named_params};
 
 use super::archive::{copy_records, write_new};
 use super::copy::{self, Digest};
 use super::remove::REMOVALS;
-use super::{Store, StoreError, Stored, seal};
+use super::write::{Failure, add};
+use super::{Store, StoreError, Stored};
 
 /// Result of taking records out of one file.
 #[derive(Clone, Debug, Default, PartialEq, Eq, serde::Serialize)]
@@ -36,7 +37,7 @@ pub struct Imported {
 pub struct Merged {
     /// File of the store that holds all records now.
     pub store: String,
-    /// Results by source, in the order in which the files were named.
+    /// Records of each file, in the order in which the files were named.
     pub sources: Vec<Imported>,
 }
 
@@ -45,7 +46,7 @@ pub struct Merged {
 pub struct Merge<'a> {
     sources: Vec<Source<'a>>,
     /// New records, and the source that each comes from.
-    digests: BTreeMap<String, (usize, Digest)>,
+    digests: BTreeMap<String, (&'a Store, Digest)>,
 }
 
 #[derive(Debug)]
@@ -84,17 +85,26 @@ impl<'a> Merge<'a> {
             from.check(id)?;
             from.refuse_unreadable(record)?;
             let Some(theirs) = from.digest(id)? else { return Err(from.unknown(id)?) };
-            match (self.conflict(target, from, id, &theirs)?, &mut differing) {
-                (Found::Same, _) => new.imported.identical.push(id.to_owned()),
-                (Found::Nothing, _) => {
-                    self.digests.insert(id.to_owned(), (self.sources.len(), theirs));
+            let conflict = match self.known(target, id)? {
+                Some((_, ours)) if ours == theirs => {
+                    new.imported.identical.push(id.to_owned());
+                    continue;
+                }
+                Some((store, ours)) => Some((store, ours.differences(&theirs))),
+                None => self.taken_name(target, from, id)?,
+            };
+            match (conflict, &mut differing) {
+                (None, _) => {
+                    self.digests.insert(id.to_owned(), (from, theirs));
                     new.imported.added.push(id.to_owned());
                     new.new.push(record.clone());
                 }
-                (Found::Other(_), Some(StoreError::Differs { others, .. })) => {
-                    others.push(id.to_owned());
+                (Some(_), Some(StoreError::Differs { others, .. })) => others.push(id.to_owned()),
+                (Some((store, parts)), _) => {
+                    let (path, from) = (store.path.clone(), from.path.clone());
+                    let (id, others) = (id.to_owned(), Vec::new());
+                    differing = Some(StoreError::Differs { id, path, from, parts, others });
                 }
-                (Found::Other(error), _) => differing = Some(error),
             }
         }
         self.sources.push(new);
@@ -128,62 +138,54 @@ impl<'a> Merge<'a> {
         Ok(())
     }
 
-    /// Looks for the record `id` of `from` where it would be in the way.
-    fn conflict(
-        &self,
-        target: Option<&Store>,
+    /// The record `id` of the target, else of an earlier source.
+    fn known<'b>(
+        &'b self,
+        target: Option<&'b Store>,
+        id: &str,
+    ) -> Result<Option<(&'b Store, Digest)>, StoreError> {
+        if let Some(store) = target
+            && let Some(digest) = store.digest(id)?
+        {
+            return Ok(Some((store, digest)));
+        }
+        Ok(self.digests.get(id).cloned())
+    }
+
+    /// A store where another record has a name that the record `id` of `from` has in it.
+    fn taken_name<'b>(
+        &'b self,
+        target: Option<&'b Store>,
         from: &Store,
         id: &str,
-        theirs: &Digest,
-    ) -> Result<Found, StoreError> {
-        let other = |store: &Store, parts| {
-            Found::Other(StoreError::Differs {
-                id: id.to_owned(),
-                path: store.path.clone(),
-                from: from.path.clone(),
-                parts,
-                others: Vec::new(),
-            })
-        };
-        let here =
-            target.map(|store| Ok::<_, StoreError>((store, store.digest(id)?))).transpose()?;
-        let here = here.and_then(|(store, digest)| Some((store, digest?)));
-        let source = |at: usize| self.sources.get(at).map_or(from, |source| source.store);
-        let before = || self.digests.get(id).map(|(at, digest)| (source(*at), digest.clone()));
-        match here.or_else(before) {
-            Some((_, ours)) if ours == *theirs => return Ok(Found::Same),
-            Some((store, ours)) => return Ok(other(store, ours.differences(theirs))),
-            None => {}
-        }
+    ) -> Result<Option<(&'b Store, Vec<&'static str>)>, StoreError> {
         for store in target.into_iter().chain(self.sources.iter().map(|source| source.store)) {
             let is_taken = copy::has_name_of_another(&from.connection, &store.connection, id);
             if is_taken.map_err(from.failed("look for names"))? {
                 let found = "another record has a name of its probes or crash tests";
-                return Ok(other(store, vec![found]));
+                return Ok(Some((store, vec![found])));
             }
         }
-        Ok(Found::Nothing)
+        Ok(None)
     }
 
-    /// Writes all new records to `target`, or nothing.
+    /// Writes new records to `target`: all of them, or none.
     ///
     /// # Errors
     /// [`StoreError::AtWork`] where another process wrote one of the records meanwhile;
     /// [`StoreError::Corrupt`]; [`StoreError::Sqlite`].
     pub fn write(self, target: &mut Store) -> Result<Vec<Imported>, StoreError> {
-        let failed = target.failed("copy the list of removed records");
-        target.in_transaction("copy a record", |to| {
+        target.write("copy a record", |to| {
             let mut all = Vec::new();
             for Source { store, new, is_whole, mut imported } in self.sources {
                 let now = Epoch::from_time(std::time::SystemTime::now());
                 copy_records(store, to, &new, |id| add_arrival(to, id, &imported.source, now))?;
                 if is_whole {
-                    let removals = copy::copy_removals(&store.connection, to);
-                    imported.removals = removals.map_err(&failed)?;
+                    imported.removals = copy::copy_removals(&store.connection, to)?;
                 }
                 all.push(imported);
             }
-            Ok(all)
+            Ok::<_, Failure>(all)
         })
     }
 
@@ -201,24 +203,17 @@ impl<'a> Merge<'a> {
     }
 }
 
-/// An earlier record of one id, beside the one to be added.
-enum Found {
-    Nothing,
-    /// An equal record.
-    Same,
-    /// A record with other content: [`StoreError::Differs`].
-    Other(StoreError),
-}
-
 fn add_arrival(
     to: &Transaction<'_>,
     record: &str,
     source: &str,
     now: Epoch,
 ) -> rusqlite::Result<()> {
-    to.execute(
-        "INSERT INTO arrival (record, source, arrived_at, pgdyno_version) VALUES (?, ?, ?, ?)",
-        params![record, source, now.0, env!("CARGO_PKG_VERSION")],
-    )?;
-    seal::add(to, record, "arrival", to.last_insert_rowid())
+    let values = named_params! {
+        ":record": record,
+        ":source": source,
+        ":arrived_at": now.0,
+        ":pgdyno_version": env!("CARGO_PKG_VERSION"),
+    };
+    add(to, record, "arrival", values).map(drop)
 }

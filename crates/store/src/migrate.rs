@@ -30,25 +30,20 @@ pub(super) fn bring_up_to_date(
     path: &Path,
     migrations: &[&str],
 ) -> Result<(), StoreError> {
-    let failed = |doing| sqlite(path, doing);
+    let failed = sqlite(path, "migrate the schema");
     if version(connection, path, migrations)? == migrations.len() {
         return Ok(());
     }
-    let transaction = connection
-        .transaction_with_behavior(TransactionBehavior::Immediate)
-        .map_err(failed("begin a migration"))?;
+    let transaction =
+        connection.transaction_with_behavior(TransactionBehavior::Immediate).map_err(&failed)?;
     // Another process may have migrated between the look and the lock.
     let from = version(&transaction, path, migrations)?;
     for (script, becomes) in migrations.iter().zip(1_u32..).skip(from) {
-        transaction.execute_batch(script).map_err(failed("migrate the schema"))?;
-        transaction
-            .pragma_update(None, "user_version", becomes)
-            .map_err(failed("raise the schema's version"))?;
+        transaction.execute_batch(script).map_err(&failed)?;
+        transaction.pragma_update(None, "user_version", becomes).map_err(&failed)?;
     }
-    transaction
-        .pragma_update(None, "application_id", APPLICATION_ID)
-        .map_err(failed("mark the file"))?;
-    transaction.commit().map_err(failed("commit a migration"))
+    transaction.pragma_update(None, "application_id", APPLICATION_ID).map_err(&failed)?;
+    transaction.commit().map_err(failed)
 }
 
 /// Whether the store has fewer versions than are known, none included.
@@ -69,10 +64,8 @@ fn version(connection: &Connection, path: &Path, migrations: &[&str]) -> Result<
     let failed = sqlite(path, "read the schema's version");
     let application = read("PRAGMA application_id").map_err(|error| {
         if error.sqlite_error_code() == Some(ErrorCode::NotADatabase) {
-            return StoreError::NotAStore {
-                path: path.into(),
-                found: "no SQLite database".to_owned(),
-            };
+            let found = "no SQLite database".to_owned();
+            return StoreError::NotAStore { path: path.into(), found };
         }
         failed(error)
     })?;

@@ -1,11 +1,10 @@
 //! Names of runs, probes and crash tests, as users give them.
 
 use pgdyno_model::nearest::probable;
-use rusqlite::params;
 
 use super::{Store, StoreError};
 
-/// The record that a name stands for.
+/// Record, as a name means it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Stored {
     /// The run of that full name.
@@ -26,7 +25,7 @@ impl Stored {
         }
     }
 
-    /// Returns the kind of the record: `run`, `probe`, `crash test` or `import`.
+    /// Kind: `run`, `probe`, `crash test` or `import`.
     pub fn kind(&self) -> &'static str {
         match self {
             Self::Run(_) => "run",
@@ -36,7 +35,7 @@ impl Stored {
         }
     }
 
-    /// Returns the kind of the record with its article, for a sentence.
+    /// Kind with its article.
     fn with_article(&self) -> &'static str {
         match self {
             Self::Run(_) => "a run",
@@ -48,29 +47,44 @@ impl Stored {
 }
 
 impl Store {
-    /// Returns the record that `name` stands for: `latest` (of the runs), a full name, or the
-    /// beginning of one.
+    /// Every record by itself, newest first: runs with all that belongs to them, then probes, crash
+    /// tests and imports.
+    ///
+    /// # Errors
+    /// [`StoreError::Sqlite`].
+    pub fn all_records(&self) -> Result<Vec<Stored>, StoreError> {
+        self.named(false)
+    }
+
+    /// As [`Store::all_records`], with probes and crash tests of runs if `with_parts`.
+    fn named(&self, with_parts: bool) -> Result<Vec<Stored>, StoreError> {
+        let kinds = [
+            (Stored::Run as fn(String) -> Stored, "run", "started_at", "TRUE"),
+            (Stored::Probe, "probe_record", "started_at", "run IS NULL"),
+            (Stored::Crash, "crash_record", "started_at", "run IS NULL"),
+            (Stored::Imported, "imported_run", "imported_at", "TRUE"),
+        ];
+        let mut all = Vec::new();
+        for (kind, table, time, is_alone) in kinds {
+            let sql = format!(
+                "SELECT id FROM {table} WHERE ? OR {is_alone} ORDER BY {time} DESC, rowid DESC"
+            );
+            let ids = self.rows("list what is stored", &sql, [with_parts], |row| row.get(0))?;
+            all.extend(ids.into_iter().map(kind));
+        }
+        Ok(all)
+    }
+
+    /// The run, the probe, the crash tests or the imported run that `name` means: `latest` (of the
+    /// runs), a full name, or the beginning of one.
     ///
     /// # Errors
     /// As [`Store::resolve`].
     pub fn resolve_any(&self, name: &str) -> Result<Stored, StoreError> {
-        let others = self.others()?;
-        if let Some(other) = others.iter().find(|other| other.id() == name) {
-            return Ok(other.clone());
-        }
-        let runs = self.ids()?;
-        if others.is_empty() || name == "latest" || runs.iter().any(|id| id == name) {
-            return self.resolve(name).map(Stored::Run);
-        }
-        let mut candidates: Vec<Stored> = runs.into_iter().map(Stored::Run).chain(others).collect();
-        candidates.retain(|stored| !name.is_empty() && stored.id().starts_with(name));
-        match candidates.len() {
-            0 => Err(self.unknown(name)?),
-            1 => Ok(candidates.swap_remove(0)),
-            _ => {
-                let candidates = candidates.iter().map(|stored| stored.id().to_owned()).collect();
-                Err(StoreError::AmbiguousRun { name: name.to_owned(), candidates })
-            }
+        let all = self.named(true)?;
+        match all.iter().rfind(|stored| stored.id() == name) {
+            Some(stored) => Ok(stored.clone()),
+            None => self.by_beginning(name, all),
         }
     }
 
@@ -82,51 +96,42 @@ impl Store {
     /// [`StoreError::NoRuns`], [`StoreError::NotARun`], [`StoreError::UnknownRun`] with the nearest
     /// names, [`StoreError::AmbiguousRun`]; [`StoreError::Sqlite`].
     pub fn resolve(&self, name: &str) -> Result<String, StoreError> {
-        let ids = self.ids()?;
-        let Some(latest) = ids.first() else {
-            return Err(StoreError::NoRuns { path: self.path.clone() });
+        let mut all = self.named(true)?;
+        let found = match all.iter().find(|stored| stored.id() == name) {
+            Some(stored) => stored.clone(),
+            None => {
+                all.retain(|stored| matches!(stored, Stored::Run(_)));
+                self.by_beginning(name, all)?
+            }
         };
-        if name == "latest" {
-            return Ok(latest.clone());
+        match found {
+            Stored::Run(id) => Ok(id),
+            other => Err(StoreError::NotARun { name: name.to_owned(), kind: other.with_article() }),
         }
-        if ids.iter().any(|id| id == name) {
-            return Ok(name.to_owned());
+    }
+
+    /// The one of `all` whose name begins with `name`; of `latest`, the first run.
+    fn by_beginning(&self, name: &str, mut all: Vec<Stored>) -> Result<Stored, StoreError> {
+        if name == "latest" || all.is_empty() {
+            all.retain(|stored| matches!(stored, Stored::Run(_)));
+            let latest = all.into_iter().next();
+            return latest.ok_or_else(|| StoreError::NoRuns { path: self.path.clone() });
         }
-        if let Some(other) = self.others()?.iter().find(|other| other.id() == name) {
-            return Err(StoreError::NotARun { name: name.to_owned(), kind: other.with_article() });
-        }
-        let mut candidates: Vec<_> =
-            ids.iter().filter(|id| !name.is_empty() && id.starts_with(name)).cloned().collect();
-        match candidates.len() {
+        all.retain(|stored| !name.is_empty() && stored.id().starts_with(name));
+        match all.len() {
             0 => Err(self.unknown(name)?),
-            1 => Ok(candidates.swap_remove(0)),
-            _ => Err(StoreError::AmbiguousRun { name: name.to_owned(), candidates }),
+            1 => Ok(all.swap_remove(0)),
+            _ => {
+                let candidates = all.iter().map(|stored| stored.id().to_owned()).collect();
+                Err(StoreError::AmbiguousRun { name: name.to_owned(), candidates })
+            }
         }
     }
 
-    /// Returns all records but runs.
-    fn others(&self) -> Result<Vec<Stored>, StoreError> {
-        let mut others: Vec<Stored> =
-            self.probes()?.into_iter().map(|probe| Stored::Probe(probe.id)).collect();
-        others.extend(self.crashes()?.into_iter().map(|crash| Stored::Crash(crash.id)));
-        others.extend(self.import_ids()?.into_iter().map(Stored::Imported));
-        Ok(others)
-    }
-
-    /// Returns the names of all runs, newest first.
-    fn ids(&self) -> Result<Vec<String>, StoreError> {
-        self.rows(
-            "list the runs",
-            "SELECT id FROM run ORDER BY started_at DESC, rowid DESC",
-            params![],
-            |row| row.get(0),
-        )
-    }
-
-    /// Returns the error of a name that no record has.
+    /// The error for a name that is nobody's.
     pub(super) fn unknown(&self, name: &str) -> Result<StoreError, StoreError> {
-        let mut nearest = self.ids()?;
-        nearest.extend(self.others()?.iter().map(|other| other.id().to_owned()));
+        let all = self.named(true)?;
+        let mut nearest: Vec<String> = all.iter().map(|stored| stored.id().to_owned()).collect();
         // A beginning with a slip in it: a name ends with a date and drawn letters.
         nearest.retain(|id| {
             let beginning = id.get(..name.len()).unwrap_or(id);

@@ -2,15 +2,16 @@
 
 use pgdyno_model::ProbeRecord;
 use pgdyno_model::units::Epoch;
-use rusqlite::params;
+use rusqlite::{named_params, params};
 
-use super::write::{Record, encode};
+use super::read::json;
+use super::write::encode;
 use super::{SessionId, Store, StoreError};
 
 /// A probe in a list.
 #[derive(Clone, Debug, PartialEq, serde::Serialize)]
 pub struct ProbeSummary {
-    /// Name of the probe.
+    /// Name.
     pub id: String,
     /// Kind of probe: `fsync` or `disk`.
     pub kind: String,
@@ -37,36 +38,20 @@ impl Store {
         probe: &ProbeRecord,
     ) -> Result<(), StoreError> {
         let what = || format!("probe {}", probe.id);
-        let host = encode(what, &probe.host)?;
-        let storage = encode(what, &probe.storage)?;
-        let result = encode(what, &probe.result)?;
+        let values = named_params! {
+            ":id": probe.id,
+            ":run": probe.run,
+            ":session": session.map(|s| s.0),
+            ":kind": probe.result.kind(),
+            ":name": probe.name,
+            ":started_at": probe.started_at.0,
+            ":pgdyno_version": probe.pgdyno_version,
+            ":host": encode(what, &probe.host)?,
+            ":storage": encode(what, &probe.storage)?,
+            ":result": encode(what, &probe.result)?,
+        };
         let chain = probe.run.as_deref().unwrap_or(&probe.id);
-        let record = Record { chain, part: "probe_record", id: &probe.id };
-        self.add_record(
-            "add a probe",
-            &record,
-            what,
-            "there is a probe of that name",
-            |transaction| {
-                transaction.execute(
-                    "INSERT INTO probe_record (id, run, session, kind, name, started_at, \
-                     pgdyno_version, host, storage, result)
-                 VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING",
-                    params![
-                        probe.id,
-                        probe.run,
-                        session.map(|s| s.0),
-                        probe.result.kind(),
-                        probe.name,
-                        probe.started_at.0,
-                        probe.pgdyno_version,
-                        host,
-                        storage,
-                        result
-                    ],
-                )
-            },
-        )
+        self.add_record("add a probe", (chain, "probe_record"), what, values)
     }
 
     /// Returns all probes, newest first.
@@ -76,7 +61,7 @@ impl Store {
     pub fn probes(&self) -> Result<Vec<ProbeSummary>, StoreError> {
         self.rows(
             "list the probes",
-            "SELECT id, kind, name, run, started_at, complete FROM probe_record \
+            "SELECT id, kind, name, run, started_at, complete FROM probe_record
              ORDER BY started_at DESC, rowid DESC",
             params![],
             |row| {
@@ -98,31 +83,24 @@ impl Store {
     /// [`StoreError::UnknownRun`] for a name that is no probe's; [`StoreError::Damaged`];
     /// [`StoreError::Sqlite`] or [`StoreError::Corrupt`].
     pub fn probe(&self, id: &str) -> Result<ProbeRecord, StoreError> {
-        let rows = self.rows(
-            "read a probe",
-            "SELECT run, name, started_at, pgdyno_version, host, storage, result FROM probe_record \
-             WHERE id = ?",
-            [id],
-            |row| {
-                let json: [String; 3] = [row.get(4)?, row.get(5)?, row.get(6)?];
-                Ok((row.get(0)?, row.get(1)?, Epoch(row.get(2)?), row.get(3)?, json))
-            },
-        )?;
-        let Some((run, name, started_at, pgdyno_version, [host, storage, result])) =
-            rows.into_iter().next()
-        else {
-            return Err(self.unknown(id)?);
-        };
         self.check(&self.chain_of(id)?)?;
-        Ok(ProbeRecord {
-            id: id.to_owned(),
-            run,
-            name,
-            started_at,
-            pgdyno_version,
-            host: self.json("a probe's host", &host)?,
-            storage: self.json("a probe's storage", &storage)?,
-            result: self.json("a probe's result", &result)?,
-        })
+        self.record(
+            "read a probe",
+            "SELECT id, run, name, started_at, pgdyno_version, host, storage, result
+             FROM probe_record WHERE id = ?",
+            id,
+            |row| {
+                Ok(ProbeRecord {
+                    id: row.get(0)?,
+                    run: row.get(1)?,
+                    name: row.get(2)?,
+                    started_at: Epoch(row.get(3)?),
+                    pgdyno_version: row.get(4)?,
+                    host: json(row, 5)?,
+                    storage: json(row, 6)?,
+                    result: json(row, 7)?,
+                })
+            },
+        )
     }
 }

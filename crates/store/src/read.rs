@@ -1,13 +1,15 @@
 //! Reading the store.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::error::Error;
 
-use pgdyno_model::facts::{HostFacts, Owner, ServerFacts, Setting};
+use pgdyno_model::facts::{HostFacts, Owner, Setting};
 use pgdyno_model::measurement::Second;
 use pgdyno_model::record::{FsyncRate, SessionEnd, SessionRecord};
 use pgdyno_model::telemetry::{Sample, Table};
 use pgdyno_model::units::Epoch;
 use pgdyno_model::{Latencies, Measurement, RunRecord, SecondLatencies, TrialRecord};
+use rusqlite::types::{FromSql, Type, ValueRef};
 use rusqlite::{Row, params};
 use serde::de::DeserializeOwned;
 
@@ -16,7 +18,7 @@ use super::{Hold, SessionId, Store, StoreError};
 /// Session without an end.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OpenSession {
-    /// Number of the session in its store.
+    /// Number of the session.
     pub id: SessionId,
     /// Run that the session belongs to.
     pub run: String,
@@ -54,39 +56,28 @@ impl Store {
     /// [`StoreError::UnknownRun`] for a name that is no run's; [`StoreError::Damaged`];
     /// [`StoreError::Sqlite`] or [`StoreError::Corrupt`].
     pub fn run(&self, id: &str) -> Result<RunRecord, StoreError> {
-        let rows = self.rows(
-            "read a run",
-            "SELECT recipe, started_at, pgdyno_version, experiment, overrides, plan, folder \
-             FROM run WHERE id = ?",
-            [id],
-            |row| {
-                let json: [String; 2] = [row.get(4)?, row.get(5)?];
-                Ok((row.get(0)?, time(row, 1)?, row.get(2)?, row.get(3)?, json, row.get(6)?))
-            },
-        )?;
-        let Some((recipe, started_at, pgdyno_version, experiment, json, folder)) =
-            rows.into_iter().next()
-        else {
-            return Err(self.unknown(id)?);
-        };
-        let extended = self.rows(
-            "read a run's extensions",
-            "SELECT overrides, plan FROM run_extension WHERE run = ? ORDER BY id DESC LIMIT 1",
-            [id],
-            |row| Ok([row.get(0)?, row.get(1)?]),
-        )?;
         self.check_head(id)?;
-        let [overrides, plan] = extended.into_iter().next().unwrap_or(json);
-        Ok(RunRecord {
-            id: id.to_owned(),
-            recipe,
-            started_at,
-            pgdyno_version,
-            experiment,
-            folder,
-            overrides: self.json("a run's overrides", &overrides)?,
-            plan: self.json("a run's plan", &plan)?,
-        })
+        self.record(
+            "read a run",
+            "SELECT r.id, recipe, started_at, pgdyno_version, experiment, folder,
+                    coalesce(e.overrides, r.overrides) AS overrides,
+                    coalesce(e.plan, r.plan) AS plan
+             FROM run r LEFT JOIN run_extension e ON e.run = r.id WHERE r.id = ?
+             ORDER BY e.id DESC LIMIT 1",
+            id,
+            |row| {
+                Ok(RunRecord {
+                    id: row.get(0)?,
+                    recipe: row.get(1)?,
+                    started_at: time(row, 2)?,
+                    pgdyno_version: row.get(3)?,
+                    experiment: row.get(4)?,
+                    folder: row.get(5)?,
+                    overrides: json(row, 6)?,
+                    plan: json(row, 7)?,
+                })
+            },
+        )
     }
 
     /// A run's sessions in order.
@@ -97,36 +88,21 @@ impl Store {
         &self,
         run: &str,
     ) -> Result<Vec<(SessionId, SessionRecord, Option<SessionEnd>)>, StoreError> {
-        let rows = self.rows(
+        self.rows(
             "read a run's sessions",
-            "SELECT s.id, s.started_at, s.owner_pid, s.owner_started_ticks, s.owner_boot_id, \
-                 s.host, s.storage, e.state
-             FROM session s LEFT JOIN session_end e ON e.session = s.id WHERE s.run = ? \
-             ORDER BY s.id",
+            "SELECT s.id, s.started_at, s.owner_pid, s.owner_started_ticks, s.owner_boot_id, s.host,
+                    s.storage, json_quote(e.state) AS state
+             FROM session s LEFT JOIN session_end e ON e.session = s.id
+             WHERE s.run = ? ORDER BY s.id",
             [run],
             |row| {
-                let json = (row.get::<_, String>(5)?, row.get::<_, String>(6)?);
-                Ok((
-                    SessionId(row.get(0)?),
-                    time(row, 1)?,
-                    owner(row, 2)?,
-                    json,
-                    row.get::<_, Option<String>>(7)?,
-                ))
+                let host: HostFacts = json(row, 5)?;
+                let owner = Owner { host: host.id.clone(), ..owner(row, 2)? };
+                let (started_at, storage) = (time(row, 1)?, json(row, 6)?);
+                let session = SessionRecord { started_at, owner, host, storage };
+                Ok((SessionId(row.get(0)?), session, json(row, 7)?))
             },
-        )?;
-        rows.into_iter()
-            .map(|(id, started_at, mut owner, (host, storage), end)| {
-                let host: HostFacts = self.json("a session's host", &host)?;
-                owner.host.clone_from(&host.id);
-                let storage = self.json("a session's storage", &storage)?;
-                Ok((
-                    id,
-                    SessionRecord { started_at, owner, host, storage },
-                    self.session_end(end.as_deref())?,
-                ))
-            })
-            .collect()
+        )
     }
 
     /// Every session without an end, of all runs: a process works on it, or it was killed.
@@ -142,7 +118,7 @@ impl Store {
                     CASE WHEN json_valid(host) THEN json_extract(host, '$.id') END,
                     CASE WHEN json_valid(host) THEN json_extract(host, '$.name') END
              FROM session WHERE id IN (
-                 SELECT id FROM session s \
+                 SELECT id FROM session s
                  WHERE NOT EXISTS (SELECT 1 FROM session_end WHERE session = s.id)
              ) ORDER BY id",
             params![],
@@ -186,8 +162,8 @@ impl Store {
         self.trial_ids(run)?.into_iter().map(|id| self.trial(id).map(|(_, trial)| trial)).collect()
     }
 
-    /// Returns the block and tps of each completed trial, by treatment. It reads nothing else of
-    /// the trials.
+    /// Returns the (block, tps) of completed trials by treatment, by which treatments are compared.
+    /// Nothing else of the trials is read.
     ///
     /// # Errors
     /// [`StoreError::Sqlite`] or [`StoreError::Corrupt`].
@@ -195,24 +171,23 @@ impl Store {
         let rows = self.rows(
             "read a run's tps",
             "SELECT treatment, block, measurement FROM trial
-             WHERE id IN (SELECT MIN(id) FROM trial \
+             WHERE id IN (SELECT MIN(id) FROM trial
                           WHERE run = ? AND failure IS NULL GROUP BY ordinal)
                    AND measurement IS NOT NULL
              ORDER BY id",
             [run],
-            |row| Ok((row.get(0)?, row.get(1)?, row.get::<_, String>(2)?)),
+            |row| Ok((row.get(0)?, row.get(1)?, json::<Measurement>(row, 2)?)),
         )?;
         let mut compared: BTreeMap<usize, Vec<(u32, f64)>> = BTreeMap::new();
-        for (treatment, block, json) in rows {
-            let measurement: Measurement = self.json("a trial's measurement", &json)?;
+        for (treatment, block, measurement) in rows {
             let trial = measurement.compared().map(|tps| (block, tps));
             compared.entry(treatment).or_default().extend(trial);
         }
         Ok(compared)
     }
 
-    /// Returns the row numbers of all attempts at a run's trials, in the order of recording. A
-    /// whole trial is large, so that the analysis reads one at a time by [`Self::trial`].
+    /// Numbers of all attempts at a run's trials, in the order of recording: one whole trial
+    /// is large, so that the analysis reads one at a time.
     pub fn trial_ids(&self, run: &str) -> Result<Vec<i64>, StoreError> {
         self.rows(
             "list a run's trials",
@@ -226,8 +201,8 @@ impl Store {
     pub fn trial(&self, id: i64) -> Result<(SessionId, TrialRecord), StoreError> {
         let rows = self.rows(
             "read a trial",
-            "SELECT session, ordinal, block, treatment, repeat, started_at, measured_at, failure, \
-                 measurement,
+            "SELECT session, ordinal, block, treatment, repeat, started_at, measured_at, failure,
+                    measurement,
                     server_count, server, (SELECT text FROM server_log WHERE trial = trial.id)
              FROM trial WHERE id = ?",
             [id],
@@ -240,32 +215,23 @@ impl Store {
                     started_at: time(row, 5)?,
                     measured_at: row.get::<_, Option<u64>>(6)?.map(Epoch),
                     failure: row.get(7)?,
-                    measurement: None,
-                    server_count: None,
-                    server: None,
+                    measurement: json(row, 8)?,
+                    server_count: json(row, 9)?,
+                    server: json(row, 10)?,
                     telemetry: Vec::new(),
                     server_log: row.get::<_, Option<String>>(11)?.unwrap_or_default(),
                 };
-                let json: [Option<String>; 3] = [row.get(8)?, row.get(9)?, row.get(10)?];
-                Ok((SessionId(row.get(0)?), record, json))
+                Ok((SessionId(row.get(0)?), record))
             },
         )?;
-        let Some((session, mut trial, [measurement, server_count, server])) =
-            rows.into_iter().next()
-        else {
+        let Some((session, mut trial)) = rows.into_iter().next() else {
             return Err(self.corrupt("a list of trials", &format!("number {id} is not there")));
         };
-        if let Some(json) = measurement {
-            let mut measurement: Measurement = self.json("a trial's measurement", &json)?;
-            self.read_series(id, &mut measurement)?;
-            self.read_histograms(id, &mut measurement)?;
-            trial.measurement = Some(measurement);
+        if let Some(measurement) = &mut trial.measurement {
+            measurement.series = self.series(id)?;
+            self.read_histograms(id, measurement)?;
         }
-        if let Some(json) = server_count {
-            trial.server_count = Some(self.json("a trial's server count", &json)?);
-        }
-        if let Some(json) = server {
-            let mut server: ServerFacts = self.json("a trial's server", &json)?;
+        if let Some(server) = &mut trial.server {
             server.settings = self.rows(
                 "read a trial's settings",
                 "SELECT name, value, unit, source FROM setting WHERE trial = ? ORDER BY position",
@@ -279,56 +245,49 @@ impl Store {
                     })
                 },
             )?;
-            trial.server = Some(server);
         }
-        trial.telemetry =
-            self.read_telemetry(id)?.into_iter().map(|telemetry| telemetry.table).collect();
+        let telemetry = self.read_telemetry(id)?;
+        trial.telemetry = telemetry.into_iter().map(|telemetry| telemetry.table).collect();
         Ok((session, trial))
     }
 
-    /// Returns the rates that the fsync probe measured in a run's sessions, in order.
+    /// Results of the fsync probe in a run's sessions, in order.
     ///
     /// # Errors
     /// [`StoreError::Sqlite`] or [`StoreError::Corrupt`].
     pub fn fsync_rates(&self, run: &str) -> Result<Vec<FsyncRate>, StoreError> {
-        let rows = self.rows(
+        self.rows(
             "read a run's fsync rates",
             "SELECT storage, method, block_bytes, flushes, seconds, measured_at, v2
              FROM fsync_rate WHERE run = ? ORDER BY id",
             [run],
             |row| {
-                let rate = FsyncRate {
+                Ok(FsyncRate {
                     storage: row.get(0)?,
                     method: row.get(1)?,
                     block_bytes: row.get(2)?,
                     flushes: row.get(3)?,
                     seconds: row.get(4)?,
-                    latency: Latencies::default(),
                     measured_at: time(row, 5)?,
-                };
-                Ok((rate, row.get::<_, Vec<u8>>(6)?))
+                    latency: parsed(row, 6, Latencies::from_bytes)?,
+                })
             },
-        )?;
-        rows.into_iter()
-            .map(|(rate, v2)| {
-                let latency = Latencies::from_bytes(&v2)
-                    .map_err(|e| self.corrupt("an fsync histogram", &e.to_string()))?;
-                Ok(FsyncRate { latency, ..rate })
-            })
-            .collect()
+        )
     }
 
-    fn read_series(&self, trial: i64, measurement: &mut Measurement) -> Result<(), StoreError> {
-        let rows = self.rows(
+    fn series(&self, trial: i64) -> Result<Vec<Second>, StoreError> {
+        self.rows(
             "read a trial's series",
-            "SELECT s.t_s, s.length_s, s.transactions, s.failed, s.latency_us_p50, \
-                 s.latency_us_p95, s.latency_us_p99,
-                    s.latency_us_max, h.counts, c.done
+            "SELECT s.t_s, s.length_s, s.transactions, s.failed, s.latency_us_p50,
+                    s.latency_us_p95, s.latency_us_p99, s.latency_us_max, h.counts,
+                    coalesce(c.done, '[]') AS done
              FROM second s LEFT JOIN second_histogram h USING (trial, t_s)
              LEFT JOIN second_command c USING (trial, t_s) WHERE trial = ? ORDER BY t_s",
             [trial],
             |row| {
-                let second = Second {
+                let has_latencies = row.get_ref(8)? != ValueRef::Null;
+                let latencies = has_latencies.then(|| parsed(row, 8, SecondLatencies::from_bytes));
+                Ok(Second {
                     t_s: row.get(0)?,
                     length_s: row.get(1)?,
                     transactions: row.get(2)?,
@@ -337,26 +296,11 @@ impl Store {
                     latency_us_p95: row.get(5)?,
                     latency_us_p99: row.get(6)?,
                     latency_us_max: row.get(7)?,
-                    latencies: None,
-                    commands: Vec::new(),
-                };
-                Ok((second, row.get::<_, Option<Vec<u8>>>(8)?, row.get::<_, Option<String>>(9)?))
+                    latencies: latencies.transpose()?,
+                    commands: json(row, 9)?,
+                })
             },
-        )?;
-        let read = |bytes: Vec<u8>| {
-            SecondLatencies::from_bytes(&bytes)
-                .map_err(|e| self.corrupt("a histogram of a second", &e))
-        };
-        let commands = |text: String| self.json("commands of a second", &text);
-        measurement.series = rows
-            .into_iter()
-            .map(|(second, bytes, done)| {
-                let latencies = bytes.map(read).transpose()?;
-                let commands = done.map(commands).transpose()?.unwrap_or_default();
-                Ok(Second { latencies, commands, ..second })
-            })
-            .collect::<Result<_, StoreError>>()?;
-        Ok(())
+        )
     }
 
     fn read_histograms(&self, trial: i64, measurement: &mut Measurement) -> Result<(), StoreError> {
@@ -366,12 +310,10 @@ impl Store {
             [trial],
             |row| {
                 let place = (row.get::<_, i64>(1)?, row.get::<_, i64>(2)?);
-                Ok((row.get::<_, String>(0)?, place, row.get::<_, Vec<u8>>(3)?))
+                Ok((row.get::<_, String>(0)?, place, parsed(row, 3, Latencies::from_bytes)?))
             },
         )?;
-        for (scope, (script, statement), v2) in rows {
-            let read = Latencies::from_bytes(&v2)
-                .map_err(|e| self.corrupt("a histogram", &e.to_string()))?;
+        for (scope, (script, statement), read) in rows {
             let script = usize::try_from(script).ok().and_then(|i| measurement.scripts.get_mut(i));
             let statement = usize::try_from(statement).ok();
             let place = match (scope.as_str(), script, statement) {
@@ -387,52 +329,36 @@ impl Store {
                 }
                 _ => None,
             };
-            match place {
-                Some(place) => *place = read,
-                None => {
-                    return Err(self.corrupt("a histogram", &format!("scope {scope} of nothing")));
-                }
-            }
+            let of_nothing = || self.corrupt("a histogram", &format!("scope {scope} of nothing"));
+            *place.ok_or_else(of_nothing)? = read;
         }
         Ok(())
     }
 
     /// Telemetry of a trial, with the places of its rows.
     pub(super) fn read_telemetry(&self, trial: i64) -> Result<Vec<StoredTelemetry>, StoreError> {
-        let tables = self.rows(
+        let mut all = self.rows(
             "read a trial's telemetry",
             "SELECT id, probe, columns, unavailable FROM telemetry WHERE trial = ? ORDER BY id",
             [trial],
             |row| {
-                Ok((
-                    row.get::<_, i64>(0)?,
-                    row.get::<_, String>(1)?,
-                    row.get::<_, String>(2)?,
-                    row.get(3)?,
-                ))
+                let (probe, columns, unavailable) = (row.get(1)?, json(row, 2)?, row.get(3)?);
+                let table = Table { probe, columns, samples: Vec::new(), unavailable };
+                Ok(StoredTelemetry { id: row.get(0)?, positions: Vec::new(), table })
             },
         )?;
-        tables
-            .into_iter()
-            .map(|(id, probe, columns, unavailable)| {
-                let columns = self.json("a telemetry table's columns", &columns)?;
-                let rows = self.rows(
-                    "read telemetry",
-                    "SELECT position, t_s, readings FROM sample WHERE telemetry = ? \
-                     ORDER BY position",
-                    [id],
-                    |row| Ok((row.get(0)?, row.get(1)?, row.get::<_, String>(2)?)),
-                )?;
-                let mut positions = Vec::with_capacity(rows.len());
-                let mut samples = Vec::with_capacity(rows.len());
-                for (position, t_s, readings) in rows {
-                    positions.push(position);
-                    samples.push(Sample { t_s, values: self.json("a sample", &readings)? });
-                }
-                let table = Table { probe, columns, samples, unavailable };
-                Ok(StoredTelemetry { id, positions, table })
-            })
-            .collect()
+        for telemetry in &mut all {
+            let samples = self.rows(
+                "read telemetry",
+                "SELECT position, t_s, readings FROM sample WHERE telemetry = ? ORDER BY position",
+                [telemetry.id],
+                |row| {
+                    Ok((row.get::<_, i64>(0)?, Sample { t_s: row.get(1)?, values: json(row, 2)? }))
+                },
+            )?;
+            (telemetry.positions, telemetry.table.samples) = samples.into_iter().unzip();
+        }
+        Ok(all)
     }
 
     /// Reads all rows of a query, each by `read`.
@@ -443,31 +369,63 @@ impl Store {
         parameters: impl rusqlite::Params,
         read: impl FnMut(&Row<'_>) -> rusqlite::Result<T>,
     ) -> Result<Vec<T>, StoreError> {
-        self.connection
-            .prepare_cached(query)
-            .and_then(|mut statement| statement.query_map(parameters, read)?.collect())
-            .map_err(self.failed(doing))
+        let failed = self.failed(doing);
+        let mut statement = self.connection.prepare_cached(query).map_err(&failed)?;
+        let rows = statement.query_map(parameters, read).and_then(Iterator::collect);
+        rows.map_err(|error| match error {
+            rusqlite::Error::FromSqlConversionFailure(column, _, why) => {
+                let column = statement.column_name(column).unwrap_or("?");
+                self.corrupt(format!("a value of `{column}`"), &why)
+            }
+            other => failed(other),
+        })
     }
 
-    pub(super) fn json<T: DeserializeOwned>(
+    /// The first value that a query finds.
+    pub(super) fn value<T: FromSql>(
         &self,
-        what: &str,
-        text: &str,
+        doing: &'static str,
+        query: &str,
+        parameters: impl rusqlite::Params,
     ) -> Result<T, StoreError> {
-        serde_json::from_str(text).map_err(|e| self.corrupt(what, &e))
+        let found = self.connection.query_row(query, parameters, |row| row.get(0));
+        found.map_err(self.failed(doing))
     }
 
-    pub(super) fn session_end(
+    /// The row of the record `id`, made by `read`.
+    pub(super) fn record<T>(
         &self,
-        state: Option<&str>,
-    ) -> Result<Option<SessionEnd>, StoreError> {
-        let end = |name: &str| name.parse().map_err(|_| self.corrupt("a session's end", &name));
-        state.map(end).transpose()
+        doing: &'static str,
+        query: &str,
+        id: &str,
+        read: impl FnMut(&Row<'_>) -> rusqlite::Result<T>,
+    ) -> Result<T, StoreError> {
+        match self.rows(doing, query, [id], read)?.pop() {
+            Some(record) => Ok(record),
+            None => Err(self.unknown(id)?),
+        }
     }
 }
 
 pub(super) fn time(row: &Row<'_>, column: usize) -> rusqlite::Result<Epoch> {
     Ok(Epoch(row.get(column)?))
+}
+
+/// Reads JSON. NULL is read as JSON's `null`.
+pub(super) fn json<T: DeserializeOwned>(row: &Row<'_>, column: usize) -> rusqlite::Result<T> {
+    parsed(row, column, |bytes| serde_json::from_slice(bytes))
+}
+
+/// Reads a value by `parse`, which gets `null` of NULL.
+fn parsed<T, E: Into<Box<dyn Error + Send + Sync>>>(
+    row: &Row<'_>,
+    column: usize,
+    parse: impl FnOnce(&[u8]) -> Result<T, E>,
+) -> rusqlite::Result<T> {
+    let unreadable =
+        |why: E| rusqlite::Error::FromSqlConversionFailure(column, Type::Blob, why.into());
+    let bytes = row.get_ref(column)?.as_bytes_or_null()?;
+    parse(bytes.unwrap_or(b"null")).map_err(unreadable)
 }
 
 /// A text of a JSON document that may hold anything in its place.

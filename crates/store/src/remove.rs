@@ -3,11 +3,11 @@
 use std::collections::BTreeSet;
 
 use pgdyno_model::units::Epoch;
-use rusqlite::{Connection, params};
+use rusqlite::{Connection, named_params};
 
-use super::tables::TABLES;
-use super::write::open_sessions_of;
-use super::{SessionId, Store, StoreError, Stored, seal};
+use super::tables::{self, TABLES};
+use super::write::{add, open_sessions_of};
+use super::{SessionId, Store, StoreError, Stored};
 
 /// Chain of the seals of removals.
 pub(super) const REMOVALS: &str = "removals";
@@ -24,26 +24,27 @@ impl Store {
         for record in records {
             self.refuse_at_work(record.id())?;
         }
-        let failed = self.failed("remove a record");
         let (path, dead) = (self.path.clone(), self.dead.clone());
         self.amend("remove a record", |transaction| {
             for record in records {
                 // A process may have begun to work on it, or have removed it, since.
-                if is_at_work(transaction, record.id(), &dead).map_err(&failed)? {
-                    return Err(StoreError::AtWork { run: record.id().to_owned() });
+                if is_at_work(transaction, record.id(), &dead)? {
+                    return Err(StoreError::AtWork { run: record.id().to_owned() }.into());
                 }
-                let removed = delete(transaction, record.id()).map_err(&failed)?;
-                if removed == 0 {
-                    let name = record.id().to_owned();
-                    return Err(StoreError::UnknownRun {
-                        path: path.clone(),
-                        name,
-                        nearest: Vec::new(),
-                    });
+                if delete(transaction, record.id())? == 0 {
+                    let (path, name) = (path.clone(), record.id().to_owned());
+                    return Err(StoreError::UnknownRun { path, name, nearest: Vec::new() }.into());
                 }
-                keep_name(transaction, record, now, command).map_err(&failed)?;
+                let values = named_params! {
+                    ":record": record.id(),
+                    ":kind": record.kind(),
+                    ":removed_at": now.0,
+                    ":pgdyno_version": env!("CARGO_PKG_VERSION"),
+                    ":command": command,
+                };
+                add(transaction, REMOVALS, "removal", values)?;
             }
-            lower_unsealed(transaction).map_err(&failed)
+            Ok(lower_unsealed(transaction)?)
         })
     }
 }
@@ -61,8 +62,8 @@ pub(super) fn is_at_work(
 /// Deletes a record's rows and its seals; how many rows.
 fn delete(connection: &Connection, record: &str) -> rusqlite::Result<usize> {
     let mut removed = 0;
-    for table in TABLES.iter().rev() {
-        let sql = format!("DELETE FROM {} WHERE {}", table.name, table.of_record);
+    for table in tables::of_records().rev() {
+        let sql = format!("DELETE FROM {} WHERE {}", table.name, table.of_record());
         removed += connection.execute(&sql, [record])?;
     }
     connection.execute("DELETE FROM arrival WHERE record = ?", [record])?;
@@ -70,28 +71,10 @@ fn delete(connection: &Connection, record: &str) -> rusqlite::Result<usize> {
     Ok(removed)
 }
 
-fn keep_name(
-    connection: &Connection,
-    record: &Stored,
-    now: Epoch,
-    command: &str,
-) -> rusqlite::Result<()> {
-    connection.execute(
-        "INSERT INTO removal (record, kind, removed_at, pgdyno_version, command)
-         VALUES (?, ?, ?, ?, ?)",
-        params![record.id(), record.kind(), now.0, env!("CARGO_PKG_VERSION"), command],
-    )?;
-    seal::add(connection, REMOVALS, "removal", connection.last_insert_rowid())
-}
-
 /// SQLite gives a removed row's number to the next: none of those may count as stored before there
 /// were checksums.
 fn lower_unsealed(connection: &Connection) -> rusqlite::Result<()> {
-    let parts: Vec<String> = connection
-        .prepare("SELECT part FROM unsealed")?
-        .query_map([], |row| row.get(0))?
-        .collect::<rusqlite::Result<_>>()?;
-    for table in TABLES.iter().filter(|table| parts.iter().any(|part| part == table.name)) {
+    for table in TABLES.iter().filter(|table| table.key().is_some()) {
         let name = table.name;
         connection.execute(
             &format!(

@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 
 use rustix::fs::OFlags;
 
-use super::error::StoreError;
+use super::error::{StoreError, io};
 use crate::lock::{is_locked, try_lock, unlock};
 
 /// A session's number in its store.
@@ -21,9 +21,9 @@ pub struct SessionId(pub(super) i64);
 /// Whether a process holds an open session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Hold {
-    /// The session's lock is taken, or cannot be looked at.
+    /// The lock is taken, or cannot be looked at.
     Held,
-    /// The session's lock is free: its process is gone, or this is a copy of the store.
+    /// The lock is free: the process is gone, or this is a copy of the store.
     Free,
     /// The session has no lock. An earlier version began it, or a machine without an id: only its
     /// process tells.
@@ -41,16 +41,17 @@ impl SessionLocks {
     /// Takes the lock of `session`; false if another process has it.
     pub(super) fn take(&mut self, store: &Path, session: SessionId) -> Result<bool, StoreError> {
         let path = path_of(store);
-        let failed = |doing| {
-            let path = path.clone();
-            move |source| StoreError::Io { doing, path, source }
+        let make = || {
+            // Whoever may read the store may look at the locks.
+            let mode = std::fs::metadata(store)?.mode() & 0o666;
+            open(OpenOptions::new().write(true).create(true).mode(mode), &path)
         };
         let file = match self.file.take() {
             Some(file) => file,
-            None => open_for_locking(store, &path).map_err(failed("open"))?,
+            None => make().map_err(io("open", &path))?,
         };
         let file = self.file.insert(file);
-        let is_taken = try_lock(file, session.0).map_err(failed("lock"))?;
+        let is_taken = try_lock(file, session.0).map_err(io("lock", &path))?;
         if is_taken {
             self.held.push(session);
         }
@@ -73,7 +74,8 @@ impl SessionLocks {
     ) -> Vec<Hold> {
         let mut others: Option<io::Result<File>> = None;
         let hold = |(session, has_lock): (SessionId, bool)| {
-            let opened = others.get_or_insert_with(|| open_for_looking(&path_of(store)));
+            let opened =
+                others.get_or_insert_with(|| open(&mut OpenOptions::new(), &path_of(store)));
             let is_held = self.held.contains(&session)
                 || match opened {
                     Ok(file) => is_locked(file, session.0).unwrap_or(true),
@@ -99,30 +101,12 @@ fn path_of(store: &Path) -> PathBuf {
     path.into()
 }
 
-/// Opens the file for taking locks, and makes it if it is missing. Whoever may read the store may
-/// look at the locks.
-fn open_for_locking(store: &Path, path: &Path) -> io::Result<File> {
-    let mode = std::fs::metadata(store)?.mode() & 0o666;
+/// Opens the file with the locks, which must be an ordinary one.
+fn open(options: &mut OpenOptions, path: &Path) -> io::Result<File> {
     let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK;
-    let file = OpenOptions::new()
-        .read(true)
-        .write(true)
-        .create(true)
-        .truncate(false)
-        .mode(mode)
-        .custom_flags(flags.bits().cast_signed())
-        .open(path)?;
-    ordinary(file)
-}
-
-fn open_for_looking(path: &Path) -> io::Result<File> {
-    let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK;
-    ordinary(OpenOptions::new().read(true).custom_flags(flags.bits().cast_signed()).open(path)?)
-}
-
-fn ordinary(file: File) -> io::Result<File> {
-    if file.metadata()?.is_file() {
-        return Ok(file);
+    let file = options.read(true).custom_flags(flags.bits().cast_signed()).open(path)?;
+    match file.metadata()?.is_file() {
+        true => Ok(file),
+        false => Err(io::Error::other("it is not an ordinary file")),
     }
-    Err(io::Error::other("it is not an ordinary file"))
 }

@@ -1,10 +1,10 @@
-//! The room that a store takes, by content and by record.
+//! Room that content and records take in a store.
 
 use std::collections::BTreeMap;
 
 use rusqlite::params;
 
-use super::tables::TABLES;
+use super::tables::{THE_STORES_OWN, named, of_records};
 use super::{Store, StoreError, Stored};
 
 /// Room that a store takes, by content and by record.
@@ -14,7 +14,7 @@ pub struct StoreSize {
     pub store: String,
     /// Size of the file (bytes).
     pub bytes: u64,
-    /// Room by kind of content, the largest first. The sum is `bytes`.
+    /// Room by kind of content, the largest first. They add up to `bytes`.
     pub contents: Vec<ContentSize>,
     /// Records, the largest first.
     pub records: Vec<RecordSize>,
@@ -38,7 +38,7 @@ pub struct RecordSize {
     pub id: String,
     /// Kind of record: `run`, `probe`, `crash test` or `import`.
     pub kind: &'static str,
-    /// Sum of the values as they are stored, without the file's overhead (bytes).
+    /// Values of the record as they are stored, without the file's overhead (bytes).
     pub bytes: u64,
     /// The part of `bytes` that `pgdyno store thin` would reduce: telemetry and the latencies of
     /// each second.
@@ -51,22 +51,16 @@ impl Store {
     /// # Errors
     /// [`StoreError::Sqlite`].
     pub fn size(&self) -> Result<StoreSize, StoreError> {
-        let number = |sql: &str| -> Result<u64, StoreError> {
-            Ok(self
-                .rows("measure", sql, params![], |row| row.get(0))?
-                .first()
-                .copied()
-                .unwrap_or(0))
-        };
+        let number = |sql: &str| self.value::<u64>("measure", sql, []);
         let page = number("PRAGMA page_size")?;
         let bytes = page * number("PRAGMA page_count")?;
         let mut sums: BTreeMap<&'static str, u64> = BTreeMap::new();
-        let trees = self.rows(
+        let trees: Vec<(String, u64)> = self.rows(
             "measure",
             "SELECT coalesce(s.tbl_name, d.name), d.pgsize
              FROM dbstat d LEFT JOIN sqlite_schema s ON s.name = d.name WHERE d.aggregate = TRUE",
             params![],
-            |row| Ok((row.get::<_, String>(0)?, row.get::<_, u64>(1)?)),
+            |row| row.try_into(),
         )?;
         for (table, size) in trees {
             *sums.entry(content(&table)).or_default() += size;
@@ -77,11 +71,9 @@ impl Store {
         let mut contents: Vec<ContentSize> =
             sums.into_iter().map(|(content, bytes)| ContentSize { content, bytes }).collect();
         contents.sort_by_key(|found| std::cmp::Reverse(found.bytes));
-        let mut records = self
-            .all_records()?
-            .iter()
-            .map(|record| self.record_size(record))
-            .collect::<Result<Vec<_>, _>>()?;
+        let records = self.all_records()?;
+        let records = records.iter().map(|record| self.record_size(record));
+        let mut records = records.collect::<Result<Vec<_>, _>>()?;
         records.sort_by_key(|record| std::cmp::Reverse(record.bytes));
         Ok(StoreSize {
             store: self.path.display().to_string(),
@@ -97,22 +89,14 @@ impl Store {
     /// # Errors
     /// [`StoreError::Sqlite`].
     pub fn record_size(&self, record: &Stored) -> Result<RecordSize, StoreError> {
-        let failed = self.failed("measure");
         let (mut all, mut thinnable) = (0, 0);
-        for table in TABLES {
-            let (columns, _) =
-                super::tables::columns(&self.connection, table.name).map_err(&failed)?;
-            let bytes = columns
-                .iter()
-                .map(|column| format!("coalesce(octet_length({}), 0)", column.name))
-                .collect::<Vec<_>>()
-                .join(" + ");
-            let sql = format!(
-                "SELECT coalesce(sum({bytes}), 0) FROM {} WHERE {}",
-                table.name, table.of_record
-            );
-            let found: Vec<u64> = self.rows("measure", &sql, [record.id()], |row| row.get(0))?;
-            let found = found.first().copied().unwrap_or(0);
+        for table in of_records() {
+            let columns = table.columns(&self.connection).map_err(self.failed("measure"))?;
+            let bytes = columns.iter().map(|name| format!("coalesce(octet_length({name}), 0)"));
+            let bytes = bytes.collect::<Vec<_>>().join(" + ");
+            let (name, rows) = (table.name, table.of_record());
+            let sql = format!("SELECT coalesce(sum({bytes}), 0) FROM {name} WHERE {rows}");
+            let found: u64 = self.value("measure", &sql, [record.id()])?;
             all += found;
             if matches!(table.name, "sample" | "second_histogram") {
                 thinnable += found;
@@ -130,9 +114,7 @@ impl Store {
 fn content(table: &str) -> &'static str {
     match table {
         "seal" | "unsealed" => "checksums",
-        "removal" | "arrival" | "sqlite_schema" | "sqlite_sequence" => "the store's own",
-        name => {
-            TABLES.iter().find(|table| table.name == name).map_or("others", |table| table.content)
-        }
+        "sqlite_schema" | "sqlite_sequence" => THE_STORES_OWN,
+        name => named(name).map_or("others", |table| table.content),
     }
 }

@@ -1,130 +1,181 @@
-//! Describes which rows of which tables belong to a record, and which of their columns are row
-//! numbers.
+//! Tables with rows of records, and the columns that each stores.
 //!
-//! Removal, archives and sizes go through this one list, so that a new table is named once.
+//! Seals, copies, removal and sizes go through this one list, so that a new table is named once.
+//! Columns are read from the schema, which [`super::schema`] holds against the migrations.
 
 use rusqlite::Connection;
 
-/// A table with rows of records.
+/// Table with rows of records.
 #[derive(Debug)]
 pub(super) struct Table {
     pub(super) name: &'static str,
-    /// Condition on the rows of the record `?1`: a run with all of its trials, probes and crash
-    /// tests, or one of the others by itself.
-    pub(super) of_record: &'static str,
-    /// Kind of content in `pgdyno store size`.
+    rows: Rows,
+    /// Content that takes the room, for `pgdyno store size`.
     pub(super) content: &'static str,
 }
 
-macro_rules! table {
-    ($name:literal, $of_record:expr, $content:literal) => {
-        Table { name: $name, of_record: $of_record, content: $content }
-    };
+/// How the rows of a table belong to a record.
+#[derive(Debug)]
+enum Rows {
+    /// Each row is sealed by itself.
+    Own {
+        /// Column of its key.
+        key: &'static str,
+        /// Condition on the rows of the record `?1`: a run with all of its trials, probes and crash
+        /// tests, or one of the others by itself.
+        of_record: &'static str,
+    },
+    /// The rows of a trial are sealed together. Condition on them; `?1` stands for trials.
+    OfTrial(&'static str),
+}
+
+const fn own(name: &'static str, of_record: &'static str, content: &'static str) -> Table {
+    Table { name, rows: Rows::Own { key: "id", of_record }, content }
+}
+
+const fn of_trial(name: &'static str, content: &'static str) -> Table {
+    Table { name, rows: Rows::OfTrial("trial IN (?1)"), content }
 }
 
 /// Rows that name their run.
 const OF_RUN: &str = "run = ?1";
 
-/// Rows that name the trial of a run.
-const OF_TRIAL: &str = "trial IN (SELECT id FROM trial WHERE run = ?1)";
+/// Rows that may name a run. Two conditions, each with an index that reports use.
+const OF_RUN_OR_ALONE: &str = "(run = ?1 OR (id = ?1 AND run IS NULL))";
 
-/// Tables with rows of records: those that others refer to come first.
-pub(super) const TABLES: &[Table] = &[
-    table!("run", "id = ?1", "plans and sessions"),
-    table!("run_extension", OF_RUN, "plans and sessions"),
-    table!("thinning", OF_RUN, "plans and sessions"),
-    table!("session", OF_RUN, "plans and sessions"),
-    table!(
-        "session_end",
-        "session IN (SELECT id FROM session WHERE run = ?1)",
-        "plans and sessions"
-    ),
-    table!("trial", OF_RUN, "trials"),
-    table!("second", OF_TRIAL, "seconds"),
-    table!("second_histogram", OF_TRIAL, "latencies by the second"),
-    table!("second_command", OF_TRIAL, "commands by the second"),
-    table!("histogram", OF_TRIAL, "histograms"),
-    table!("setting", OF_TRIAL, "settings"),
-    table!("telemetry", OF_TRIAL, "telemetry"),
-    table!(
-        "sample",
-        "telemetry IN (SELECT id FROM telemetry
-                       WHERE trial IN (SELECT id FROM trial WHERE run = ?1))",
-        "telemetry"
-    ),
-    table!("server_log", OF_TRIAL, "server logs"),
-    table!("fsync_rate", OF_RUN, "probes"),
-    table!("probe_record", "coalesce(run, id) = ?1", "probes"),
-    table!("crash_record", "coalesce(run, id) = ?1", "crash tests"),
-    table!("imported_run", "id = ?1", "imports"),
+const PLANS: &str = "plans and sessions";
+
+/// Content of tables that are not copied with a record.
+pub(super) const THE_STORES_OWN: &str = "the store's own";
+
+/// All tables with a seal. Those that others refer to come first.
+pub(super) static TABLES: [Table; 20] = [
+    own("run", "id = ?1", PLANS),
+    own("run_extension", OF_RUN, PLANS),
+    own("thinning", OF_RUN, PLANS),
+    own("session", OF_RUN, PLANS),
+    Table {
+        name: "session_end",
+        rows: Rows::Own {
+            key: "session",
+            of_record: "session IN (SELECT id FROM session WHERE run = ?1)",
+        },
+        content: PLANS,
+    },
+    own("trial", OF_RUN, "trials"),
+    of_trial("second", "seconds"),
+    of_trial("second_histogram", "latencies by the second"),
+    of_trial("second_command", "commands by the second"),
+    of_trial("histogram", "histograms"),
+    of_trial("setting", "settings"),
+    of_trial("telemetry", "telemetry"),
+    Table {
+        name: "sample",
+        rows: Rows::OfTrial("telemetry IN (SELECT id FROM telemetry WHERE trial IN (?1))"),
+        content: "telemetry",
+    },
+    of_trial("server_log", "server logs"),
+    own("fsync_rate", OF_RUN, "probes"),
+    own("probe_record", OF_RUN_OR_ALONE, "probes"),
+    own("crash_record", OF_RUN_OR_ALONE, "crash tests"),
+    own("imported_run", "id = ?1", "imports"),
+    own("arrival", "record = ?1", THE_STORES_OWN),
+    own("removal", "?1 = 'removals'", THE_STORES_OWN),
 ];
 
-/// Kinds of row numbers, each counted by itself in a store.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Numbers {
-    Session,
-    Trial,
-    Telemetry,
-    Extension,
-    Thinning,
-    FsyncRate,
+/// Tables with rows that belong to a record wherever it is copied to.
+pub(super) fn of_records() -> impl DoubleEndedIterator<Item = &'static Table> {
+    TABLES.iter().filter(|table| table.content != THE_STORES_OWN)
 }
 
-impl Numbers {
-    pub(super) const ALL: [(Self, &'static str); 6] = [
-        (Self::Session, "session"),
-        (Self::Trial, "trial"),
-        (Self::Telemetry, "telemetry"),
-        (Self::Extension, "run_extension"),
-        (Self::Thinning, "thinning"),
-        (Self::FsyncRate, "fsync_rate"),
-    ];
+/// The sealed table of a name.
+pub(super) fn named(name: &str) -> rusqlite::Result<&'static Table> {
+    let unknown = || rusqlite::Error::InvalidParameterName(name.to_owned());
+    TABLES.iter().find(|table| table.name == name).ok_or_else(unknown)
+}
 
-    /// Returns the kind of row number in a column of `table`; none for a column that holds
-    /// something else.
-    fn of_column(table: &str, column: &str) -> Option<Self> {
-        match (table, column) {
-            (_, "session") => Some(Self::Session),
-            (_, "trial") => Some(Self::Trial),
-            ("sample", "telemetry") => Some(Self::Telemetry),
-            (_, "id") => Self::ALL.into_iter().find(|(_, name)| *name == table).map(|(n, _)| n),
-            _ => None,
+impl Table {
+    /// Column by which each row is sealed; none where rows are sealed with their trial.
+    pub(super) fn key(&self) -> Option<&'static str> {
+        match self.rows {
+            Rows::Own { key, .. } => Some(key),
+            Rows::OfTrial(_) => None,
         }
     }
 
-    /// Returns the kind of row number that keys the seals of a table; none where names do.
-    pub(super) fn of_seal(part: &str) -> Option<Self> {
-        match part {
-            "second" | "second_histogram" | "second_command" | "histogram" | "setting"
-            | "telemetry" | "sample" | "server_log" => Some(Self::Trial),
-            "session_end" => Some(Self::Session),
-            own => Self::of_column(own, "id"),
+    /// Condition on the rows of the record `?1`.
+    pub(super) fn of_record(&self) -> String {
+        match self.rows {
+            Rows::Own { of_record, .. } => of_record.to_owned(),
+            Rows::OfTrial(rows) => rows.replace("?1", "SELECT id FROM trial WHERE run = ?1"),
         }
+    }
+
+    /// Condition on the rows that one seal of the key `?1` covers.
+    pub(super) fn of_key(&self) -> String {
+        match self.rows {
+            Rows::Own { key, .. } => format!("{key} = ?1"),
+            Rows::OfTrial(rows) => rows.to_owned(),
+        }
+    }
+
+    /// Stored columns in the schema's order, and those of the primary key in the key's. Columns
+    /// that SQLite computes are not among them.
+    fn lists(&self, connection: &Connection) -> rusqlite::Result<(String, String)> {
+        connection
+            .prepare_cached(
+                "SELECT group_concat(name, ', ' ORDER BY cid),
+                        group_concat(name, ', ' ORDER BY pk) FILTER (WHERE pk > 0)
+                 FROM pragma_table_info(?)",
+            )?
+            .query_row([self.name], |row| row.try_into())
+    }
+
+    /// Stored columns in the schema's order.
+    pub(super) fn columns(&self, connection: &Connection) -> rusqlite::Result<Vec<String>> {
+        Ok(self.lists(connection)?.0.split(", ").map(str::to_owned).collect())
+    }
+
+    /// Query of the stored columns of the rows that meet `condition`, in the order of their key.
+    pub(super) fn select(
+        &self,
+        connection: &Connection,
+        condition: &str,
+    ) -> rusqlite::Result<String> {
+        let (columns, key) = self.lists(connection)?;
+        Ok(format!("SELECT {columns} FROM {} WHERE {condition} ORDER BY {key}", self.name))
     }
 }
 
-/// A column, and the kind of row number that it holds.
-#[derive(Debug)]
-pub(super) struct Column {
-    pub(super) name: String,
-    pub(super) numbers: Option<Numbers>,
+/// The table whose rows an integer in a column of `table` numbers; none for other columns.
+pub(super) fn numbered_by(table: &'static str, column: &str) -> Option<&'static str> {
+    match column {
+        "id" => Some(table),
+        other => ["session", "trial", "telemetry"].into_iter().find(|name| *name == other),
+    }
 }
 
-/// Returns the stored columns of a table, without those that SQLite computes, and the columns of
-/// its primary key in order.
-pub(super) fn columns(
-    connection: &Connection,
-    table: &str,
-) -> rusqlite::Result<(Vec<Column>, Vec<String>)> {
-    let mut statement =
-        connection.prepare_cached("SELECT name, pk FROM pragma_table_info(?) ORDER BY cid")?;
-    let found: Vec<(String, i64)> = statement
-        .query_map([table], |row| Ok((row.get(0)?, row.get(1)?)))?
-        .collect::<rusqlite::Result<_>>()?;
-    let mut keys: Vec<&(String, i64)> = found.iter().filter(|(_, pk)| *pk > 0).collect();
-    keys.sort_by_key(|(_, pk)| *pk);
-    let keys = keys.into_iter().map(|(name, _)| name.clone()).collect();
-    let column =
-        |(name, _): (String, i64)| Column { numbers: Numbers::of_column(table, &name), name };
-    Ok((found.into_iter().map(column).collect(), keys))
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+    use crate::migrate::MIGRATIONS;
+
+    #[test]
+    fn each_table_of_the_schema_is_sealed_but_the_seals() {
+        let connection = Connection::open_in_memory().unwrap();
+        MIGRATIONS.iter().for_each(|script| connection.execute_batch(script).unwrap());
+        let mut known: BTreeSet<String> =
+            TABLES.iter().map(|table| table.name.to_owned()).collect();
+        known.extend(["seal", "unsealed"].map(str::to_owned));
+        let found: BTreeSet<String> = connection
+            .prepare("SELECT name FROM sqlite_schema WHERE type = 'table'")
+            .unwrap()
+            .query_map([], |row| row.get(0))
+            .unwrap()
+            .collect::<Result<_, _>>()
+            .unwrap();
+        assert_eq!(found, known);
+    }
 }

@@ -9,14 +9,16 @@ use std::num::NonZeroU32;
 
 use pgdyno_model::telemetry::{Kind, STATS_RESET, Sample, Table};
 use pgdyno_model::units::Epoch;
-use rusqlite::{Connection, params};
+use rusqlite::{Connection, named_params};
 
+use super::remove::is_at_work;
+use super::write::insert;
 use super::{Store, StoreError, seal};
 
 /// Seconds between the samples of telemetry that stay, unless the user names another number.
 pub const DEFAULT_EVERY_S: u32 = 60;
 
-/// Details that a thinning removes, or removed.
+/// Rows that a thinning removes, or removed.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Thinning {
@@ -42,38 +44,48 @@ impl Thinning {
 }
 
 impl Store {
-    /// Counts the details that thinning `run` would remove; changes nothing.
+    /// Counts what thinning `run` would remove; nothing is changed.
     ///
     /// # Errors
     /// [`StoreError::SessionOpen`]; [`StoreError::Damaged`]; [`StoreError::Sqlite`] or
     /// [`StoreError::Corrupt`].
     pub fn plan_thinning(&self, run: &str, every_s: NonZeroU32) -> Result<Thinning, StoreError> {
+        Ok(self.superfluous_rows(run, every_s)?.0)
+    }
+
+    /// Finds what thinning `run` would remove: samples by telemetry and position.
+    fn superfluous_rows(
+        &self,
+        run: &str,
+        every_s: NonZeroU32,
+    ) -> Result<(Thinning, Vec<(i64, i64)>), StoreError> {
         self.refuse_at_work(run)?;
         self.check(run)?;
-        let mut samples = 0;
+        let mut samples = Vec::new();
         for trial in self.trial_ids(run)? {
             for telemetry in self.read_telemetry(trial)? {
-                samples += superfluous(&telemetry.table, every_s).len() as u64;
+                let gone = superfluous(&telemetry.table, every_s);
+                samples.extend(gone.iter().map(|at| (telemetry.id, telemetry.positions[*at])));
             }
         }
-        let seconds = self.rows(
+        let seconds = self.value(
             "count seconds",
             "SELECT count(*) FROM second_histogram
              WHERE trial IN (SELECT id FROM trial WHERE run = ?)",
             [run],
-            |row| row.get(0),
         )?;
-        Ok(Thinning {
+        let thinning = Thinning {
             run: run.to_owned(),
             thinned_at: Epoch::from_time(std::time::SystemTime::now()),
             every_s: every_s.get(),
-            samples,
-            seconds: seconds.first().copied().unwrap_or(0),
-        })
+            samples: samples.len() as u64,
+            seconds,
+        };
+        Ok((thinning, samples))
     }
 
     /// Thins `runs`, all or none of them, and keeps in the store that they were thinned. A run that
-    /// has nothing to remove stays as it is. What was removed, by run.
+    /// has nothing to remove stays as it is. Returns what was removed, by run.
     ///
     /// # Errors
     /// As [`Store::plan_thinning`].
@@ -82,36 +94,20 @@ impl Store {
         runs: &[String],
         every_s: NonZeroU32,
     ) -> Result<Vec<Thinning>, StoreError> {
-        let mut planned = Vec::new();
-        for run in runs {
-            let mut rows: Vec<(i64, i64)> = Vec::new();
-            let thinning = self.plan_thinning(run, every_s)?;
-            if thinning.is_empty() {
-                continue;
-            }
-            for trial in self.trial_ids(run)? {
-                for telemetry in self.read_telemetry(trial)? {
-                    let gone = superfluous(&telemetry.table, every_s);
-                    rows.extend(gone.iter().map(|at| (telemetry.id, telemetry.positions[*at])));
-                }
-            }
-            planned.push((thinning, rows));
-        }
-        let (failed, dead) = (self.failed("thin a run"), self.dead.clone());
+        let planned = runs.iter().map(|run| self.superfluous_rows(run, every_s));
+        let mut planned = planned.collect::<Result<Vec<_>, _>>()?;
+        planned.retain(|(thinning, _)| !thinning.is_empty());
+        let dead = self.dead.clone();
         self.amend("thin a run", |transaction| {
             for (thinning, rows) in &planned {
                 // Another process may have changed the run since it was read.
-                let found = seal::check(transaction, &thinning.run).map_err(&failed)?;
+                let found = seal::check(transaction, &thinning.run)?;
                 let is_there = found.damage.is_empty() && found.rows + found.unsealed > 0;
                 if !is_there
-                    || super::remove::is_at_work(transaction, &thinning.run, &dead)
-                        .map_err(&failed)?
+                    || is_at_work(transaction, &thinning.run, &dead)?
+                    || remove(transaction, thinning, rows)? != thinning.samples + thinning.seconds
                 {
-                    return Err(StoreError::AtWork { run: thinning.run.clone() });
-                }
-                let removed = remove(transaction, thinning, rows).map_err(&failed)?;
-                if removed != thinning.samples + thinning.seconds {
-                    return Err(StoreError::AtWork { run: thinning.run.clone() });
+                    return Err(StoreError::AtWork { run: thinning.run.clone() }.into());
                 }
             }
             Ok(())
@@ -143,7 +139,7 @@ impl Store {
 }
 
 /// Removes the rows of a thinning (`samples` by telemetry and position), seals what is left anew,
-/// and keeps what was removed. How many rows.
+/// and keeps how many were removed. Returns that number.
 fn remove(
     connection: &Connection,
     thinning: &Thinning,
@@ -159,20 +155,17 @@ fn remove(
     for (telemetry, position) in samples {
         removed += delete.execute([telemetry, position])?;
     }
-    seal::renew(connection, run, &["second_histogram", "sample"])?;
-    connection.execute(
-        "INSERT INTO thinning (run, thinned_at, pgdyno_version, every_s, samples, seconds)
-         VALUES (?, ?, ?, ?, ?, ?)",
-        params![
-            run,
-            thinning.thinned_at.0,
-            env!("CARGO_PKG_VERSION"),
-            thinning.every_s,
-            thinning.samples,
-            thinning.seconds
-        ],
-    )?;
-    seal::add(connection, run, "thinning", connection.last_insert_rowid())?;
+    let values = named_params! {
+        ":run": run,
+        ":thinned_at": thinning.thinned_at.0,
+        ":pgdyno_version": env!("CARGO_PKG_VERSION"),
+        ":every_s": thinning.every_s,
+        ":samples": thinning.samples,
+        ":seconds": thinning.seconds,
+    };
+    insert(connection, "thinning", values)?;
+    connection.execute("DELETE FROM seal WHERE chain = ?", [run])?;
+    seal::add_record(connection, run)?;
     Ok(removed as u64)
 }
 

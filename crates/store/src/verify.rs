@@ -26,8 +26,8 @@ pub struct Verification {
 pub struct CheckedRecord {
     /// Name.
     pub id: String,
-    /// `run`, `probe`, `crash test` or `import`; `removals` for the list of what `pgdyno rm`
-    /// removed; `missing` if only its checksums are left.
+    /// `run`, `probe`, `crash test` or `import`; `removals` for the list of records that
+    /// `pgdyno rm` removed; `missing` if only its checksums are left.
     pub kind: &'static str,
     /// Result of the check.
     pub state: RecordState,
@@ -62,14 +62,10 @@ impl Store {
     /// cannot be read at all.
     pub fn verify(&self, names: &[String]) -> Result<Verification, StoreError> {
         let file = self.check_file();
-        let known = self.records()?;
-        let mut wanted: Vec<(String, &'static str)> = Vec::new();
+        let mut wanted = if names.is_empty() { self.records()? } else { Vec::new() };
         for name in names {
             let found = self.resolve_any(name)?;
             wanted.push((found.id().to_owned(), found.kind()));
-        }
-        if names.is_empty() {
-            wanted = known;
         }
         let records = wanted
             .into_iter()
@@ -111,17 +107,10 @@ impl Store {
     }
 
     fn checked(&self, id: String, kind: &'static str) -> Result<CheckedRecord, StoreError> {
-        // What a probe of a run holds is in the run's chain.
+        // A probe of a run is in the run's chain.
         let chain = self.chain_of(&id)?;
-        let found = seal::check(&self.connection, &chain).unwrap_or_else(|error| seal::Checked {
-            damage: vec![Damage {
-                part: "seal".into(),
-                key: id.clone(),
-                found: format!("it cannot be read: {error}"),
-            }],
-            ..seal::Checked::default()
-        });
-        let seal::Checked { rows, unsealed, damage } = found;
+        let seal::Checked { rows, unsealed, damage } = seal::check(&self.connection, &chain)
+            .unwrap_or_else(|error| seal::Checked::unreadable(&id, &error));
         let state = match (damage.is_empty(), unsealed, rows) {
             (false, ..) => RecordState::Damaged,
             (true, 0, _) => RecordState::Sound,
@@ -133,14 +122,12 @@ impl Store {
 
     /// The chain that holds a record: its own, or that of its run.
     pub(super) fn chain_of(&self, id: &str) -> Result<String, StoreError> {
-        let runs: Vec<Option<String>> = self.rows(
+        self.value(
             "find a record's run",
-            "SELECT run FROM probe_record WHERE id = ?1 UNION ALL SELECT run FROM crash_record \
-             WHERE id = ?1",
+            "SELECT coalesce((SELECT run FROM probe_record WHERE id = ?1),
+                             (SELECT run FROM crash_record WHERE id = ?1), ?1)",
             [id],
-            |row| row.get(0),
-        )?;
-        Ok(runs.into_iter().flatten().next().unwrap_or_else(|| id.to_owned()))
+        )
     }
 
     /// All records by name, newest first, with those of which only checksums are left. Probes and
@@ -151,23 +138,22 @@ impl Store {
             .into_iter()
             .map(|record| (record.id().to_owned(), record.kind()))
             .collect();
-        let removals: Vec<bool> =
-            self.rows("list what is stored", "SELECT 1 FROM removal LIMIT 1", params![], |_| {
-                Ok(true)
-            })?;
-        all.extend(removals.iter().map(|_| (REMOVALS.to_owned(), REMOVALS)));
-        let known: BTreeSet<String> = all.iter().map(|(id, _)| id.clone()).collect();
-        let sealed: Vec<(String, &'static str)> = self.rows(
-            "list what is stored",
-            "SELECT DISTINCT chain FROM seal ORDER BY chain",
-            params![],
-            |row| Ok((row.get(0)?, "missing")),
-        )?;
-        all.extend(sealed.into_iter().filter(|(id, _)| !known.contains(id)));
+        let mut chains: BTreeSet<String> = self
+            .rows(
+                "list what is stored",
+                "SELECT chain FROM seal UNION SELECT ? FROM removal",
+                [REMOVALS],
+                |row| row.get(0),
+            )?
+            .into_iter()
+            .collect();
+        chains.retain(|chain| all.iter().all(|(id, _)| id != chain));
+        let kind = |chain: &str| if chain == REMOVALS { REMOVALS } else { "missing" };
+        all.extend(chains.into_iter().map(|chain| (chain.clone(), kind(&chain))));
         Ok(all)
     }
 
-    /// Returns the faults that SQLite finds in the file.
+    /// Faults that SQLite finds in the file.
     fn check_file(&self) -> Vec<String> {
         let found = self.rows("check the file", "PRAGMA integrity_check(20)", params![], |row| {
             row.get::<_, String>(0)

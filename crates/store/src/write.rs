@@ -4,69 +4,66 @@ use pgdyno_model::record::{FsyncRate, SessionEnd, SessionRecord};
 use pgdyno_model::telemetry::Table;
 use pgdyno_model::units::Epoch;
 use pgdyno_model::{Latencies, Measurement, Plan, RunRecord, TrialRecord};
-use rusqlite::{Connection, Transaction, TransactionBehavior, named_params, params};
+use rusqlite::{Connection, ToSql, Transaction, TransactionBehavior, named_params, params};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-use super::{SessionId, Store, StoreError, seal};
+use super::{SessionId, Store, StoreError, seal, tables};
 
-/// Row with a name of its own, and the chain of seals that it belongs to.
-pub(super) struct Record<'a> {
-    pub(super) chain: &'a str,
-    /// The table.
-    pub(super) part: &'static str,
-    pub(super) id: &'a str,
+/// Error that ends a transaction.
+#[derive(Debug, thiserror::Error)]
+#[error(transparent)]
+pub(super) enum Failure {
+    Sqlite(#[from] rusqlite::Error),
+    Store(#[from] StoreError),
 }
 
-impl Store {
-    /// Does `work`, which writes and seals rows, in one transaction.
-    pub(super) fn write<T>(
-        &mut self,
-        doing: &'static str,
-        work: impl FnOnce(&Transaction<'_>) -> rusqlite::Result<T>,
-    ) -> Result<T, StoreError> {
-        let failed = self.failed(doing);
-        self.in_transaction(doing, |transaction| work(transaction).map_err(failed))
-    }
+/// Values of a row, each with its column: `:run`.
+pub(super) type Values<'a> = [(&'static str, &'a dyn ToSql)];
 
+impl Store {
     /// Does `work` in one transaction, which takes the store for writing at once.
-    pub(super) fn in_transaction<T>(
+    pub(super) fn write<T, E: Into<Failure>>(
         &mut self,
         doing: &'static str,
-        work: impl FnOnce(&Transaction<'_>) -> Result<T, StoreError>,
+        work: impl FnOnce(&Transaction<'_>) -> Result<T, E>,
     ) -> Result<T, StoreError> {
         let failed = self.failed(doing);
         let transaction = self
             .connection
             .transaction_with_behavior(TransactionBehavior::Immediate)
             .map_err(&failed)?;
-        let done = work(&transaction)?;
+        let done = work(&transaction).map_err(|failure| match failure.into() {
+            Failure::Sqlite(error) => failed(error),
+            Failure::Store(error) => error,
+        })?;
         transaction.commit().map_err(&failed)?;
         Ok(done)
     }
 
-    /// Adds the row of `record` by `insert`, and seals it. `taken` says that its name is taken.
+    /// Adds a row with a name of its own to `table`, and seals it in `chain`.
     ///
     /// # Errors
-    /// [`StoreError::Unstorable`] if `insert` adds no row; [`StoreError::Sqlite`].
+    /// [`StoreError::Unstorable`] if the name is taken; [`StoreError::Sqlite`].
     pub(super) fn add_record(
         &mut self,
         doing: &'static str,
-        record: &Record<'_>,
+        (chain, table): (&str, &str),
         what: impl Fn() -> String,
-        taken: &str,
-        insert: impl FnOnce(&Transaction<'_>) -> rusqlite::Result<usize>,
+        values: &Values<'_>,
     ) -> Result<(), StoreError> {
-        let added = self.write(doing, |transaction| {
-            let added = insert(transaction)?;
-            if added > 0 {
-                seal::add(transaction, record.chain, record.part, record.id.to_owned())?;
+        let is_taken = |error: &rusqlite::Error| {
+            let code = error.sqlite_error().map(|error| error.extended_code);
+            code == Some(rusqlite::ffi::SQLITE_CONSTRAINT_PRIMARYKEY)
+        };
+        match self.write(doing, |transaction| add(transaction, chain, table, values)) {
+            Err(StoreError::Sqlite { source, .. }) if is_taken(&source) => {
+                let found = "there is one of that name".to_owned();
+                Err(StoreError::Unstorable { what: what(), found })
             }
-            Ok(added)
-        })?;
-        let unstorable = || StoreError::Unstorable { what: what(), found: taken.into() };
-        (added > 0).then_some(()).ok_or_else(unstorable)
+            other => other.map(drop),
+        }
     }
 
     /// Adds a run.
@@ -75,26 +72,17 @@ impl Store {
     /// [`StoreError::Unstorable`] if there is a run of that name; [`StoreError::Sqlite`].
     pub fn begin_run(&mut self, run: &RunRecord) -> Result<(), StoreError> {
         let what = || format!("run {}", run.id);
-        let plan = encode(what, &run.plan)?;
-        let overrides = encode(what, &run.overrides)?;
-        let record = Record { chain: &run.id, part: "run", id: &run.id };
-        self.add_record("add a run", &record, what, "there is a run of that name", |transaction| {
-            transaction.execute(
-                "INSERT INTO run (id, recipe, started_at, pgdyno_version, experiment, overrides, \
-                     plan, folder)
-                 VALUES (?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING",
-                params![
-                    run.id,
-                    run.recipe,
-                    run.started_at.0,
-                    run.pgdyno_version,
-                    run.experiment,
-                    overrides,
-                    plan,
-                    run.folder
-                ],
-            )
-        })
+        let values = named_params! {
+            ":id": run.id,
+            ":recipe": run.recipe,
+            ":started_at": run.started_at.0,
+            ":pgdyno_version": run.pgdyno_version,
+            ":experiment": run.experiment,
+            ":folder": run.folder,
+            ":overrides": encode(what, &run.overrides)?,
+            ":plan": encode(what, &run.plan)?,
+        };
+        self.add_record("add a run", (&run.id, "run"), what, values)
     }
 
     /// Gives `run` more repeats: `plan` has its trials, then more; `overrides` are those that make
@@ -110,14 +98,13 @@ impl Store {
         plan: &Plan,
     ) -> Result<(), StoreError> {
         let what = || format!("more repeats of run {run}");
-        let (overrides, plan) = (encode(what, &overrides.to_vec())?, encode(what, plan)?);
-        self.write("give a run more repeats", |transaction| {
-            transaction.execute(
-                "INSERT INTO run_extension (run, extended_at, overrides, plan) VALUES (?, ?, ?, ?)",
-                params![run, at.0, overrides, plan],
-            )?;
-            seal::add(transaction, run, "run_extension", transaction.last_insert_rowid())
-        })
+        let values = named_params! {
+            ":run": run,
+            ":extended_at": at.0,
+            ":overrides": encode(what, &overrides.to_vec())?,
+            ":plan": encode(what, plan)?,
+        };
+        self.add_record("give a run more repeats", (run, "run_extension"), what, values)
     }
 
     /// Adds a session to `run`, on which no other process may work. This store holds its lock until
@@ -132,44 +119,29 @@ impl Store {
         session: &SessionRecord,
     ) -> Result<SessionId, StoreError> {
         let what = || format!("a session of run {run}");
-        let host = encode(what, &session.host)?;
-        let storage = encode(what, &session.storage)?;
-        let failed = self.failed("add a session");
-        let at_work = || StoreError::AtWork { run: run.to_owned() };
+        let (owner, at_work) = (&session.owner, || StoreError::AtWork { run: run.to_owned() });
+        let values = named_params! {
+            ":run": run,
+            ":started_at": session.started_at.0,
+            ":owner_pid": owner.pid,
+            ":owner_started_ticks": owner.started_ticks,
+            ":owner_boot_id": owner.boot_id,
+            ":host": encode(what, &session.host)?,
+            ":storage": encode(what, &session.storage)?,
+        };
         let (path, dead) = (self.path.clone(), self.dead.clone());
         let mut locks = std::mem::take(&mut self.locks);
-        let begun = self.in_transaction("add a session", |transaction| {
-            // Two processes may resume one run at the same moment: the transaction decides which
-            // does.
-            for open in open_sessions_of(transaction, run).map_err(&failed)? {
+        let begun = self.write("add a session", |transaction| -> Result<_, Failure> {
+            // Two processes may resume one run at one moment: the transaction decides which does.
+            for open in open_sessions_of(transaction, run)? {
                 if !dead.contains(&open) {
-                    return Err(at_work());
+                    return Err(at_work().into());
                 }
-                end(transaction, open, SessionEnd::Interrupted).map_err(&failed)?;
+                end(transaction, open, SessionEnd::Interrupted)?;
             }
-            let owner = &session.owner;
-            let insert = || {
-                transaction.execute(
-                    "INSERT INTO session (run, started_at, owner_pid, owner_started_ticks, \
-                         owner_boot_id, host, storage)
-                     VALUES (?, ?, ?, ?, ?, ?, ?)",
-                    params![
-                        run,
-                        session.started_at.0,
-                        owner.pid,
-                        owner.started_ticks,
-                        owner.boot_id,
-                        host,
-                        storage
-                    ],
-                )?;
-                let id = transaction.last_insert_rowid();
-                seal::add(transaction, run, "session", id)?;
-                Ok::<_, rusqlite::Error>(SessionId(id))
-            };
-            let id = insert().map_err(&failed)?;
+            let id = SessionId(add(transaction, run, "session", values)?);
             // Before others see the session: one without a holder counts as interrupted.
-            if locks.take(&path, id)? { Ok(id) } else { Err(at_work()) }
+            if locks.take(&path, id)? { Ok(id) } else { Err(at_work().into()) }
         });
         self.locks = locks;
         if matches!(begun, Err(StoreError::AtWork { .. })) {
@@ -200,36 +172,28 @@ impl Store {
     ) -> Result<(), StoreError> {
         let what = || format!("trial {} of run {run}", trial.ordinal);
         // The series and the settings have tables of their own; in the JSON they stay empty.
+        let measurement = trial.measurement.as_ref();
         let measurement =
-            trial.measurement.as_ref().map(|m| encode_without(what, m, "series")).transpose()?;
-        let server =
-            trial.server.as_ref().map(|s| encode_without(what, s, "settings")).transpose()?;
+            measurement.map(|m| encode_without(what, m, Some("series"))).transpose()?;
+        let server = trial.server.as_ref();
+        let server = server.map(|s| encode_without(what, s, Some("settings"))).transpose()?;
         let server_count = trial.server_count.as_ref().map(|c| encode(what, c)).transpose()?;
-
+        let values = named_params! {
+            ":run": run,
+            ":session": session.0,
+            ":ordinal": trial.ordinal,
+            ":block": trial.block,
+            ":treatment": trial.treatment,
+            ":repeat": trial.repeat,
+            ":started_at": trial.started_at.0,
+            ":measured_at": trial.measured_at.map(|at| at.0),
+            ":failure": trial.failure,
+            ":measurement": measurement,
+            ":server_count": server_count,
+            ":server": server,
+        };
         self.write("add a trial", |transaction| {
-            transaction.execute(
-                "INSERT INTO trial (run, session, ordinal, block, treatment, repeat, started_at, \
-                     measured_at, failure,
-                                    measurement, server_count, server)
-                 VALUES (:run, :session, :ordinal, :block, :treatment, :repeat, :started_at, \
-                     :measured_at, :failure,
-                         :measurement, :server_count, :server)",
-                named_params! {
-                    ":run": run,
-                    ":session": session.0,
-                    ":ordinal": trial.ordinal,
-                    ":block": trial.block,
-                    ":treatment": trial.treatment,
-                    ":repeat": trial.repeat,
-                    ":started_at": trial.started_at.0,
-                    ":measured_at": trial.measured_at.map(|at| at.0),
-                    ":failure": trial.failure,
-                    ":measurement": measurement,
-                    ":server_count": server_count,
-                    ":server": server,
-                },
-            )?;
-            let id = transaction.last_insert_rowid();
+            let id = insert(transaction, "trial", values)?;
             if let Some(measurement) = &trial.measurement {
                 add_series(transaction, id, measurement)?;
                 add_histograms(transaction, id, measurement)?;
@@ -246,7 +210,7 @@ impl Store {
             }
             transaction
                 .execute("INSERT INTO server_log VALUES (?, ?)", params![id, trial.server_log])?;
-            seal::add_trial(transaction, run, id)
+            seal::add_trial(transaction, run, &id.into())
         })
     }
 
@@ -262,30 +226,52 @@ impl Store {
     ) -> Result<(), StoreError> {
         let what = || format!("the fsync rate of storage {}", rate.storage);
         encode(what, rate)?;
-        self.write("add an fsync rate", |transaction| {
-            transaction.execute(
-                "INSERT INTO fsync_rate (run, session, storage, method, block_bytes, flushes, \
-                     seconds, measured_at,
-                                         latency_us_p50, latency_us_p99, latency_us_max, v2)
-                 VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-                params![
-                    run,
-                    session.0,
-                    rate.storage,
-                    rate.method,
-                    rate.block_bytes,
-                    rate.flushes,
-                    rate.seconds,
-                    rate.measured_at.0,
-                    rate.latency.quantile_us(0.5),
-                    rate.latency.quantile_us(0.99),
-                    rate.latency.max_us(),
-                    rate.latency.to_bytes(),
-                ],
-            )?;
-            seal::add(transaction, run, "fsync_rate", transaction.last_insert_rowid())
-        })
+        let values = named_params! {
+            ":run": run,
+            ":session": session.0,
+            ":storage": rate.storage,
+            ":method": rate.method,
+            ":block_bytes": rate.block_bytes,
+            ":flushes": rate.flushes,
+            ":seconds": rate.seconds,
+            ":measured_at": rate.measured_at.0,
+            ":latency_us_p50": rate.latency.quantile_us(0.5),
+            ":latency_us_p99": rate.latency.quantile_us(0.99),
+            ":latency_us_max": rate.latency.max_us(),
+            ":v2": rate.latency.to_bytes(),
+        };
+        self.add_record("add an fsync rate", (run, "fsync_rate"), what, values)
     }
+}
+
+/// Inserts a row into `table` and seals it in `chain`. Returns its number.
+pub(super) fn add(
+    transaction: &Connection,
+    chain: &str,
+    table: &str,
+    values: &Values<'_>,
+) -> rusqlite::Result<i64> {
+    let number = insert(transaction, table, values)?;
+    let key = tables::named(table)?.key().unwrap_or("rowid");
+    let key: rusqlite::types::Value = transaction
+        .prepare_cached(&format!("SELECT {key} FROM {table} WHERE rowid = ?"))?
+        .query_row([number], |row| row.get(0))?;
+    seal::add(transaction, chain, table, key)?;
+    Ok(number)
+}
+
+/// Inserts a row into `table` and returns its number.
+pub(super) fn insert(
+    transaction: &Connection,
+    table: &str,
+    values: &Values<'_>,
+) -> rusqlite::Result<i64> {
+    let places = values.iter().map(|(name, _)| *name).collect::<Vec<_>>().join(", ");
+    let columns = places.replace(':', "");
+    transaction
+        .prepare_cached(&format!("INSERT INTO {table} ({columns}) VALUES ({places})"))?
+        .execute(values)?;
+    Ok(transaction.last_insert_rowid())
 }
 
 /// Sessions of `run` without an end.
@@ -307,18 +293,21 @@ fn end(
     state: SessionEnd,
 ) -> rusqlite::Result<()> {
     let state: &str = state.into();
-    let added = transaction.execute(
-        "INSERT INTO session_end (session, ended_at, state) VALUES (?, ?, ?) \
-         ON CONFLICT DO NOTHING",
-        params![session.0, Epoch::from_time(std::time::SystemTime::now()).0, state],
+    let (run, has_ended): (String, bool) = transaction.query_row(
+        "SELECT run, EXISTS (SELECT 1 FROM session_end WHERE session = ?1)
+         FROM session WHERE id = ?1",
+        [session.0],
+        |row| row.try_into(),
     )?;
-    if added == 0 {
+    if has_ended {
         return Ok(());
     }
-    let run: String =
-        transaction
-            .query_row("SELECT run FROM session WHERE id = ?", [session.0], |row| row.get(0))?;
-    seal::add(transaction, &run, "session_end", session.0)
+    let values = named_params! {
+        ":session": session.0,
+        ":ended_at": Epoch::from_time(std::time::SystemTime::now()).0,
+        ":state": state,
+    };
+    add(transaction, &run, "session_end", values).map(drop)
 }
 
 fn add_series(
@@ -326,11 +315,7 @@ fn add_series(
     trial: i64,
     measurement: &Measurement,
 ) -> rusqlite::Result<()> {
-    let mut add = transaction.prepare(
-        "INSERT INTO second (trial, t_s, length_s, transactions, failed,
-                             latency_us_p50, latency_us_p95, latency_us_p99, latency_us_max)
-         VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
-    )?;
+    let mut add = transaction.prepare("INSERT INTO second VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)")?;
     let mut add_latencies =
         transaction.prepare("INSERT INTO second_histogram VALUES (?, ?, ?, ?)")?;
     let mut add_commands = transaction.prepare("INSERT INTO second_command VALUES (?, ?, ?)")?;
@@ -403,7 +388,7 @@ fn json(value: &impl Serialize) -> rusqlite::Result<String> {
 
 fn add_telemetry(transaction: &Transaction<'_>, trial: i64, table: &Table) -> rusqlite::Result<()> {
     transaction.execute(
-        "INSERT INTO telemetry (trial, probe, columns, unavailable) VALUES (?, ?, ?, ?)",
+        "INSERT INTO telemetry VALUES (NULL, ?, ?, ?, ?)",
         params![trial, table.probe, json(&table.columns)?, table.unavailable],
     )?;
     let id = transaction.last_insert_rowid();
@@ -420,22 +405,25 @@ pub(super) fn encode<T: Serialize + DeserializeOwned>(
     what: impl Fn() -> String,
     value: &T,
 ) -> Result<String, StoreError> {
-    let unstorable =
-        |e: serde_json::Error| StoreError::Unstorable { what: what(), found: e.to_string() };
-    let json = serde_json::to_string(value).map_err(unstorable)?;
-    serde_json::from_str::<T>(&json).map_err(unstorable)?;
-    Ok(json)
+    encode_without(what, value, None)
 }
 
-/// Returns [`encode`]'s JSON with the array `field` emptied.
+/// As [`encode`], with the array `field` emptied.
 fn encode_without<T: Serialize + DeserializeOwned>(
     what: impl Fn() -> String,
     value: &T,
-    field: &str,
+    field: Option<&str>,
 ) -> Result<String, StoreError> {
-    let unstorable =
-        |e: serde_json::Error| StoreError::Unstorable { what: what(), found: e.to_string() };
-    let mut json: Value = serde_json::from_str(&encode(&what, value)?).map_err(unstorable)?;
-    json[field] = Value::Array(Vec::new());
-    Ok(json.to_string())
+    let encoded = || {
+        let json = serde_json::to_string(value)?;
+        serde_json::from_str::<T>(&json)?;
+        let Some(field) = field else { return Ok(json) };
+        let mut json: Value = serde_json::from_str(&json)?;
+        json[field] = Value::Array(Vec::new());
+        Ok(json.to_string())
+    };
+    encoded().map_err(|e: serde_json::Error| StoreError::Unstorable {
+        what: what(),
+        found: e.to_string(),
+    })
 }

@@ -7,9 +7,10 @@ use std::path::{Path, PathBuf};
 use std::sync::LazyLock;
 
 use pgdyno_analysis::analyse;
+use pgdyno_audit::{Audit, ImportedRun};
 use pgdyno_model::json::{json, json_list};
-use pgdyno_model::{CrashRecord, ProbeRecord, TrialRecord, Verdict};
-use pgdyno_store::RecordState;
+use pgdyno_model::{CrashRecord, ProbeRecord, RunRecord, TrialRecord, Verdict};
+use pgdyno_store::{CheckedRecord, Merge, RecordState, Stored};
 use pgdyno_store::Store;
 use pgdyno_store::StoreError;
 use pgdyno_test_support::records::probes::disk_probe;
@@ -28,7 +29,7 @@ fn filled() -> (tempfile::TempDir, PathBuf) {
     (folder, path)
 }
 
-/// A store with the run that `add` makes, and a crash test and a probe by themselves.
+/// A store as [`filled`] makes, with the run that `add` makes.
 fn filled_by(add: impl FnOnce(&mut Store)) -> (tempfile::TempDir, PathBuf) {
     let (folder, mut store) = store();
     add(&mut store);
@@ -50,7 +51,7 @@ fn shown(path: &Path) -> Result<Vec<String>, StoreError> {
     Ok(all)
 }
 
-/// Figures that reports show of the store.
+/// All that reports show of a store.
 fn figures(path: &Path) -> Result<Vec<String>, StoreError> {
     let store = Store::open_existing(path)?;
     let mut all = Vec::new();
@@ -267,7 +268,7 @@ fn figures_that_were_changed_are_not_shown() {
     for (part, sql) in [
         (
             "trial",
-            "UPDATE trial SET measurement = json_set(measurement, '$.transactions', 99999) \
+            "UPDATE trial SET measurement = json_set(measurement, '$.transactions', 9)
              WHERE id = 1",
         ),
         ("second", "UPDATE second SET transactions = transactions + 1 WHERE trial = 1 AND t_s = 2"),
@@ -289,23 +290,21 @@ fn figures_that_were_changed_are_not_shown() {
         ("sample", "UPDATE sample SET readings = '[1]' WHERE position = 0"),
         (
             "trial",
-            "UPDATE trial SET id = -id WHERE id IN (1, 2); UPDATE trial SET id = 3 + id \
-             WHERE id < 0",
+            "UPDATE trial SET id = -id WHERE id < 3; UPDATE trial SET id = 3 + id WHERE id < 0",
         ),
         ("trial", "DELETE FROM trial WHERE id = 1"),
         (
             "trial",
-            "INSERT INTO trial (run, session, ordinal, block, treatment, repeat, started_at, \
-                 measurement)
-             SELECT run, session, ordinal, block, treatment, repeat, started_at, measurement \
+            "INSERT INTO trial
+                 (run, session, ordinal, block, treatment, repeat, started_at, measurement)
+             SELECT run, session, ordinal, block, treatment, repeat, started_at, measurement
              FROM trial WHERE id = 1",
         ),
         ("seal", "DELETE FROM seal WHERE position = 2"),
         (
             "seal",
             "UPDATE seal SET position = -1 - position WHERE position IN (2, 3);
-             UPDATE seal SET position = CASE position WHEN -3 THEN 3 ELSE 2 END \
-             WHERE position < 0",
+             UPDATE seal SET position = CASE position WHEN -3 THEN 3 ELSE 2 END WHERE position < 0",
         ),
         ("run", "UPDATE run SET experiment = experiment || ' '"),
         ("run", "DELETE FROM seal WHERE part = 'run'"),
@@ -316,16 +315,69 @@ fn figures_that_were_changed_are_not_shown() {
         let found = store.verify(&[RUN.to_owned()]).unwrap();
         let record = &found.records[0];
         assert_eq!((found.sound, record.state), (false, RecordState::Damaged), "{sql}");
-        assert!(
-            record.damage.iter().any(|damage| damage.part == part),
-            "{sql}: {:?}",
-            record.damage
-        );
+        let is_named = record.damage.iter().any(|damage| damage.part == part);
+        assert!(is_named, "{sql}: {:?}", record.damage);
         let refused = analyse(&store, RUN).unwrap_err();
         assert!(matches!(refused, StoreError::Damaged { .. }), "{sql}: {refused}");
         assert!(refused.help().unwrap().contains("pgdyno verify"), "{sql}");
         // What is whole is shown all the same.
         store.crash("crash-by-itself").unwrap();
+    }
+}
+
+#[test]
+fn a_change_in_any_stored_column_is_found() {
+    let (folder, path) = filled_by(|store| {
+        fill(store, &run_record(plan(1)), Some(1));
+        store.extend_run(RUN, pgdyno_model::units::Epoch(2), &[], &plan(2)).unwrap();
+        let every = std::num::NonZeroU32::new(2).unwrap();
+        fill_with(store, &RunRecord { id: "thinned".into(), ..run_record(plan(1)) }, |_| ());
+        store.thin(&["thinned".to_owned()], every).unwrap();
+        let text = "number of clients: 8\ntps = 545.536819 (excluding connections establishing)\n";
+        let recognised = Audit::from_bytes("a.txt", text.as_bytes()).unwrap().recognised;
+        let now = std::time::SystemTime::UNIX_EPOCH;
+        store.add_import(&ImportedRun::new("a.txt", text.as_bytes(), recognised, now)).unwrap();
+        let gone = ProbeRecord { run: None, id: "gone".into(), ..disk_probe() };
+        store.add_probe(None, &gone).unwrap();
+        store.remove(&[Stored::Probe("gone".into())], "rm").unwrap();
+    });
+    let merged = folder.path().join("merged.sqlite3");
+    let source = Store::open_for_reading(&path).unwrap();
+    let mut merge = Merge::default();
+    merge.add_store(None, &source).unwrap();
+    merge.write_new(&merged, std::sync::Arc::default()).unwrap();
+    assert!(!is_found(&merged));
+    let whole = std::fs::read(&merged).unwrap();
+    let copy = folder.path().join("copy.sqlite3");
+    let columns: Vec<(String, String, String)> = Connection::open(&merged)
+        .unwrap()
+        .prepare(
+            "SELECT t.name, c.name, c.type FROM sqlite_schema t JOIN pragma_table_info(t.name) c
+             WHERE t.type = 'table' AND t.name NOT IN ('seal', 'unsealed')",
+        )
+        .unwrap()
+        .query_map([], |row| row.try_into())
+        .unwrap()
+        .collect::<Result<_, _>>()
+        .unwrap();
+    assert!(columns.len() > 100, "{}", columns.len());
+    for (table, column, kind) in columns {
+        std::fs::write(&copy, &whole).unwrap();
+        let other = match kind.as_str() {
+            "TEXT" => format!("coalesce({column}, '') || ' '"),
+            "BLOB" => "X'00'".to_owned(),
+            _ => format!("coalesce({column}, 0) + 1000"),
+        };
+        // The last row alone: keys stay unique.
+        let last = format!("SELECT {column} FROM {table} ORDER BY {column} DESC LIMIT 1");
+        let change = format!(
+            "PRAGMA ignore_check_constraints = ON;
+             UPDATE {table} SET {column} = {other} WHERE {column} IS ({last})"
+        );
+        tamper(&copy, &change);
+        let found = Store::open_existing(&copy).unwrap().verify(&[]).unwrap();
+        let is_damaged = |record: &CheckedRecord| record.state == RecordState::Damaged;
+        assert!(found.records.iter().any(is_damaged), "{table}.{column}");
     }
 }
 
@@ -381,8 +433,8 @@ fn a_store_that_brings_code_or_nonsense_is_refused_without_a_panic() {
         shown(&path).unwrap_err()
     };
     for sql in [
-        "CREATE TRIGGER theirs AFTER INSERT ON session BEGIN \
-         SELECT load_extension('/tmp/x.so'); END",
+        "CREATE TRIGGER theirs AFTER INSERT ON session
+             BEGIN SELECT load_extension('/tmp/x.so'); END",
         "DROP VIEW result; CREATE VIEW result AS SELECT 1 AS run",
         "DROP TRIGGER trial_no_update",
         "ALTER TABLE second RENAME TO third; CREATE VIEW second AS SELECT * FROM third",
