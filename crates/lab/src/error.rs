@@ -130,13 +130,6 @@ impl LabError {
         Self::Refused { what: what.into(), help: Some(help.into()) }
     }
 
-    /// Creates the error of a crash test's witness, `found` on the attempt to do `what`.
-    pub(crate) fn witness(what: &str, found: impl fmt::Display) -> Self {
-        let help = "is `pgdyno crash witness --listen ADDR` running there with the same secret, \
-                    and the way to it open?";
-        Self::refused(format!("cannot {what}: {found}"), help)
-    }
-
     /// Creates the error of the kernel's caches that cannot be dropped: `why` not.
     pub(crate) fn drop_caches(why: &str) -> Self {
         Self::refused(
