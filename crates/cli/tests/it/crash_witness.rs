@@ -7,6 +7,7 @@ use std::io::Write as _;
 use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
 
 use crate::ssh_support::Hosts;
 use crate::support::{Ended, World, ended, signal};
@@ -21,13 +22,15 @@ for script; do :; done
 case $script in *" crash witness; "*) ;; *) exit 99 ;; esac
 link=$(mktemp -d "$(dirname "$0")/link.XXXXXX")
 mkfifo "$link/in" "$link/out"
-XDG_DATA_HOME=LEDGERS setsid PROGRAM crash witness <"$link/in" >"$link/out" &
+# Both ends at once, so that nobody waits for the other.
+exec 3<&0 4<>"$link/in" 5<>"$link/out"
+exec 6<"$link/in" 7>"$link/in" 8<"$link/out" 9>"$link/out" 4<&- 5<&-
+XDG_DATA_HOME=LEDGERS setsid PROGRAM crash witness <&6 >&9 3<&- 6<&- 7<&- 8<&- 9<&- &
 echo "$!" >"$(dirname "$0")/witness.pid"
 echo "$$" >"$(dirname "$0")/ssh.pid"
 echo pgdyno is here
-exec 3<&0
-cat <&3 >"$link/in" &
-exec cat "$link/out"
+cat <&3 >&7 6<&- 7<&- 8<&- 9<&- &
+exec cat <&8 3<&- 6<&- 7<&- 8<&- 9<&-
 "#;
 
 /// A host that the tested machine reaches, and where its witness keeps ledgers.
@@ -84,9 +87,7 @@ enum First {
 impl First {
     /// Kills it; what stands in for `ssh` with all that is not the witness.
     fn kill(self, world: &World) {
-        let pid = |name: &str| -> i32 {
-            fs::read_to_string(world.path(name)).unwrap().trim().parse().unwrap()
-        };
+        let pid = |name| pid_in(world, name);
         match self {
             Self::Tested => {}
             Self::Witness => signal(pid("witness.pid"), "KILL"),
@@ -103,6 +104,10 @@ fn program(world: &World, name: &str, text: &str) -> PathBuf {
     let path = world.file(name, text);
     fs::set_permissions(&path, PermissionsExt::from_mode(0o755)).unwrap();
     path
+}
+
+fn pid_in(world: &World, name: &str) -> i32 {
+    fs::read_to_string(world.path(name)).unwrap().trim().parse().unwrap()
 }
 
 /// Lets load run for a while, then ends pgdyno and server as the power would, without a word;
@@ -249,7 +254,7 @@ fn a_witness_names_no_program_that_is_run() {
         [b"pgdyno is here\n", header.as_bytes()].concat(),
         framed(&header),
         framed(r#"{"open":"plug-1"}"#),
-        vec![b'x'; 1 << 20],
+        vec![b'x'; 1 << 16],
     ];
     let witness = Witness::new(&world);
     for answer in says {
@@ -261,6 +266,21 @@ fn a_witness_names_no_program_that_is_run() {
     }
     assert!(!canary.exists(), "a program that the witness named was run");
     world.assert_nothing_left();
+}
+
+#[test]
+fn a_signal_ends_a_start_whose_ssh_hangs() {
+    let world = World::new();
+    let witness = Witness::new(&world);
+    program(&world, "ssh", "#!/bin/sh\necho $$ >\"$(dirname \"$0\")/ssh.pid\"\nexec sleep 60\n");
+    let child = witness.plug(&world).stderr(Stdio::piped()).spawn().unwrap();
+    world.until("ssh", || world.path("ssh.pid").metadata().is_ok_and(|pid| pid.len() > 1));
+    signal(child.id().cast_signed(), "TERM");
+    let began = Instant::now();
+    let stopped = ended(child.wait_with_output().unwrap());
+    assert!(began.elapsed() < Duration::from_secs(2));
+    assert_eq!(stopped.code, Some(130), "{}", stopped.err);
+    signal(pid_in(&world, "ssh.pid"), "KILL");
 }
 
 #[test]

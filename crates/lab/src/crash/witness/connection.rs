@@ -138,15 +138,21 @@ type Request = (Ask, Sender<Said>);
 pub(super) struct Connection {
     host: String,
     requests: Sender<Request>,
-    _program: Arc<Program>,
+    program: Arc<Program>,
 }
 
 /// The `ssh` of a connection, which ends with the last of its clones.
 struct Program(Option<Identity>);
 
+impl Program {
+    fn kill(&self) {
+        self.0.into_iter().for_each(|program| program.signal(Signal::KILL));
+    }
+}
+
 impl Drop for Program {
     fn drop(&mut self) {
-        self.0.into_iter().for_each(|program| program.signal(Signal::KILL));
+        self.kill();
     }
 }
 
@@ -176,10 +182,13 @@ impl Connection {
             launched.end(Instant::now() + LAST_WORDS);
         });
         let program = wait(&ready, LAUNCH).map_err(|e| {
+            if e.kind() == io::ErrorKind::Interrupted {
+                return LabError::Interrupted;
+            }
             let what = format!("cannot reach the witness on {host}: {e}");
             LabError::refused(what, format!("does `ssh {host}` work without a question?"))
         })?;
-        Ok(Self { host: host.to_owned(), requests, _program: Arc::new(program) })
+        Ok(Self { host: host.to_owned(), requests, program: Arc::new(program) })
     }
 
     /// Creates a connection to a witness that reads `to` and writes `from`.
@@ -187,14 +196,19 @@ impl Connection {
     pub(super) fn over(to: impl Write + Send + 'static, from: impl Read + Send + 'static) -> Self {
         let (requests, asked) = channel();
         thread::spawn(move || converse(to, from, asked, || "the connection to it ended".into()));
-        Self { host: "test".into(), requests, _program: Arc::new(Program(None)) }
+        Self { host: "test".into(), requests, program: Arc::new(Program(None)) }
     }
 
     pub(super) fn ask(&self, ask: Ask) -> io::Result<Answer> {
         let (tell, said) = channel();
         // Where the connection is over nobody holds `tell`, which is found at once.
         let _ = self.requests.send((ask, tell));
-        match wait(&said, PATIENCE)? {
+        let said = wait(&said, PATIENCE);
+        if said.as_ref().is_err_and(|e| e.kind() == io::ErrorKind::TimedOut) {
+            // Nobody waits once more for a witness that was given up.
+            self.program.kill();
+        }
+        match said? {
             Answer::Refused(why) => {
                 Err(io::Error::other(format!("the witness refuses: {}", harmless(&why))))
             }
@@ -209,7 +223,7 @@ impl Connection {
         }
     }
 
-    /// Every record of `session`.
+    /// Returns every record of `session`.
     pub(super) fn history(&self, session: &str) -> io::Result<Vec<Record>> {
         let mut records = Vec::new();
         let mut from = Some(0);
@@ -227,7 +241,7 @@ impl Connection {
         Ok(records)
     }
 
-    /// The open session of `machine`.
+    /// Returns the name of the open session of `machine`.
     pub(super) fn open_session(&self, machine: &str) -> Result<Option<String>, LabError> {
         match self.ask(Ask::Open(machine.to_owned())) {
             Ok(Answer::Open(id)) => Ok(id.map(|id| harmless(&id))),
@@ -249,12 +263,12 @@ impl Connection {
         self.done(closing).map_err(|e| self.failed("tell", &e))
     }
 
-    /// The host, as `ssh` knows it.
+    /// Returns the host, as `ssh` knows it.
     pub(super) fn host(&self) -> &str {
         &self.host
     }
 
-    /// The error `found` on the attempt to do `what` to the witness.
+    /// Creates the error `found` of the attempt to do `what` to the witness.
     pub(super) fn failed(&self, what: &str, found: &dyn std::fmt::Display) -> LabError {
         let host = &self.host;
         LabError::refused(
@@ -315,10 +329,11 @@ fn wait<T>(said: &Receiver<Result<T, String>>, limit: Duration) -> io::Result<T>
                 return Err(io::Error::other("the connection to it ended"));
             }
             Err(RecvTimeoutError::Timeout) if interruption::ends(began) => {
-                return Err(io::Error::other("interrupted by a signal"));
+                return Err(io::Error::new(io::ErrorKind::Interrupted, "interrupted by a signal"));
             }
             Err(RecvTimeoutError::Timeout) if began.elapsed() >= limit => {
-                return Err(io::Error::other(format!("it said nothing for {} s", limit.as_secs())));
+                let what = format!("it said nothing for {} s", limit.as_secs());
+                return Err(io::Error::new(io::ErrorKind::TimedOut, what));
             }
             Err(RecvTimeoutError::Timeout) => {}
         }

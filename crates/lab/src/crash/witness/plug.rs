@@ -53,11 +53,12 @@ pub fn plug(
     progress: &dyn Progress,
     stop: &AtomicBool,
 ) -> Result<Plugged, LabError> {
+    let local = LocalSession::read()?;
     let connection = Connection::open(host)?;
     let owner =
         pgdyno_exec::process::current_owner().map_err(pgdyno_exec::journal::JournalError::Owner)?;
     let machine = machine(&owner.boot_id);
-    match LocalSession::read()? {
+    match local {
         Some(session) if session.boot_id != owner.boot_id => {
             is_open_there(&connection, &session)?;
             let record = judge_return(prepared, &session, &connection, progress, stop)?;

@@ -26,11 +26,11 @@ use crate::LabError;
 /// The most sessions in a directory.
 const MOST_SESSIONS: usize = 1000;
 /// Records in an answer, and deeds that are flushed together.
-pub(super) const RECORDS_AT_ONCE: usize = 1000;
+const RECORDS_AT_ONCE: usize = 1000;
 /// The longest line of a session's file (bytes).
 const LONGEST_LINE: u64 = 64 << 10;
 /// The end of a session's file.
-pub(super) const CLOSED: &str = "closed: ";
+const CLOSED: &str = "closed: ";
 
 /// Witnesses for the pgdyno that writes `from` and reads `to`, until that is gone or silent, or
 /// `stop`; keeps what it hears in `directory`.
@@ -48,7 +48,7 @@ pub fn serve(
 }
 
 /// As [`serve`], for a pgdyno that may be silent for so long.
-pub(super) fn serve_for(
+fn serve_for(
     patience: Duration,
     directory: &Path,
     from: impl Read + Send + 'static,
@@ -73,12 +73,11 @@ pub(super) fn serve_for(
         }
     });
     let mut last = Instant::now();
-    loop {
+    while !stop.load(Ordering::Relaxed) {
         match heard.recv_timeout(LOOK) {
             Ok(Ok(())) => last = Instant::now(),
             Ok(Err(e)) => return Err(refused(format!("cannot go on as a witness: {e}"))),
-            Err(RecvTimeoutError::Disconnected) => return Ok(()),
-            Err(RecvTimeoutError::Timeout) if stop.load(Ordering::Relaxed) => return Ok(()),
+            Err(RecvTimeoutError::Disconnected) => break,
             Err(RecvTimeoutError::Timeout) if last.elapsed() >= patience => {
                 return Err(refused(format!(
                     "the machine under test has said nothing for {} s; what it said before is in {}",
@@ -89,6 +88,7 @@ pub(super) fn serve_for(
             Err(RecvTimeoutError::Timeout) => {}
         }
     }
+    Ok(())
 }
 
 /// The session that is written to.

@@ -184,15 +184,23 @@ fn a_witness_ends_when_the_other_side_is_silent_and_stays_while_that_idles() {
 }
 
 #[test]
-fn a_signal_ends_a_witness_whose_link_hangs() {
-    let mut witness = Running::new(PATIENCE);
-    // More answers than the link takes, and nobody reads them.
-    witness.link.set_nonblocking(true).unwrap();
-    while frame::write(&mut witness.link, &Ask::Open("machine".into())).is_ok() {}
-    witness.stop.store(true, Ordering::Relaxed);
-    let began = Instant::now();
-    assert!(witness.thread.join().unwrap().is_ok());
-    assert!(began.elapsed() < Duration::from_secs(2));
+fn a_signal_ends_a_witness_whose_link_hangs_or_is_never_silent() {
+    for ask in [Ask::Open("machine".into()), Ask::Stay] {
+        let witness = Running::new(PATIENCE);
+        let (mut link, stop) = (witness.link, Arc::clone(&witness.stop));
+        // In time there are more answers than the link takes, and nobody reads them.
+        link.set_write_timeout(Some(Duration::from_millis(100))).unwrap();
+        let speaking = thread::spawn(move || {
+            while !stop.load(Ordering::Relaxed) && frame::write(&mut link, &ask).is_ok() {}
+            link
+        });
+        thread::sleep(Duration::from_millis(200));
+        witness.stop.store(true, Ordering::Relaxed);
+        let began = Instant::now();
+        assert!(witness.thread.join().unwrap().is_ok());
+        assert!(began.elapsed() < Duration::from_secs(2));
+        drop(speaking.join().unwrap());
+    }
 }
 
 #[test]
