@@ -132,8 +132,9 @@ pub(crate) enum Action {
 }
 
 /// Where a witness's ledgers lie, and when it ends.
-const WITNESS: &str = "Ledgers lie in $XDG_DATA_HOME/pgdyno/witness. Each message is on the disk before it \
-    is answered. The witness ends with its standard input, at a signal, or when it has heard nothing for 30 s.";
+const WITNESS: &str = "\
+Ledgers lie in $XDG_DATA_HOME/pgdyno/witness. Each message is on the disk before it is answered. The
+witness ends with its standard input, at a signal, or when it has heard nothing for 30 s.";
 
 #[derive(Args, Debug)]
 pub(crate) struct WitnessOptions {

@@ -117,7 +117,7 @@ fn is_open_there(connection: &Connection, session: &LocalSession) -> Result<(), 
         ),
         found: format!("the witness on {} {found}", connection.host()),
         help: format!(
-            "name the host and account that it began with, or remove {} if that session is given up",
+            "name the host and account that it began with, or give that session up: remove {}",
             local::path().display()
         ),
     })
