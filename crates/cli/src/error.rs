@@ -9,7 +9,6 @@ use pgdyno_analysis::comparison::runs::CompareError;
 use pgdyno_analysis::gate::{Form, GateError};
 use pgdyno_audit::AuditError;
 use pgdyno_lab::LabError;
-use pgdyno_lab::crash::witness::SecretError;
 use pgdyno_lab::file::FileError;
 use pgdyno_report::ReportError;
 use pgdyno_report::export::ExportError;
@@ -57,9 +56,6 @@ pub(crate) enum CommandError {
     /// A run's report cannot be written.
     #[error(transparent)]
     Report(Box<ReportError>),
-    /// The secret of a witness cannot be read.
-    #[error(transparent)]
-    Secret(#[from] SecretError),
     /// A result cannot be written as JSON.
     #[error("cannot write JSON")]
     Json(#[from] serde_json::Error),
@@ -115,11 +111,11 @@ pub(crate) enum CommandError {
     /// `--witness` was given without `--fault plug`, or beside other faults.
     #[error("cannot use `--witness`: it goes with `--fault plug` alone")]
     WitnessWithoutPlug,
-    /// The secret that a witness shares is missing.
+    /// An option, an address or a terminal of a witness that was reached without `ssh`.
     #[error(
-        "cannot speak with the witness at {address}: the secret that both sides share is missing"
+        "cannot use {given}: a witness is reached by `ssh`, which knows addresses, ports and keys"
     )]
-    NoSecret { address: String },
+    WitnessBySsh { given: String },
     /// The store cannot be served.
     #[cfg(feature = "serve")]
     #[error(transparent)]
@@ -199,7 +195,6 @@ impl CommandError {
             Self::ChartsArePages => {
                 "`pgdyno report RUN -o FILE.html`: *SVG* below each chart of the page saves it"
             }
-            Self::Secret(error) => return error.help(),
             Self::Json(_)
             | Self::DiskLog(_)
             | Self::EmulatedDisk(_)
@@ -249,9 +244,9 @@ impl CommandError {
                 ));
             }
             Self::WitnessWithoutPlug => "leave it out, or name that fault only",
-            Self::NoSecret { .. } => {
-                "name its file by `--secret-file FILE`, or set PGDYNO_WITNESS_SECRET as the \
-                 witness prints it"
+            Self::WitnessBySsh { .. } => {
+                "on the machine under test: `pgdyno crash --fault plug --witness HOST --storage DIR`, \
+                 HOST as `ssh HOST` knows it; ledgers lie there in $XDG_DATA_HOME/pgdyno/witness"
             }
             #[cfg(feature = "man-pages")]
             Self::ManPages { .. } => "name an existing folder that may be written to",

@@ -134,13 +134,6 @@ impl LabError {
         Self::Refused { what: what.into(), help: Some(help.into()) }
     }
 
-    /// Creates the error of a crash test's witness: the attempt to `what` met `found`.
-    pub(crate) fn witness(what: &str, found: impl fmt::Display) -> Self {
-        let help = "is `pgdyno crash witness --listen ADDR` running there with the same secret, \
-                    and the way to it open?";
-        Self::refused(format!("cannot {what}: {found}"), help)
-    }
-
     /// Creates the error of kernel caches that cannot be dropped, for the reason `why`.
     pub(crate) fn drop_caches(why: &str) -> Self {
         Self::refused(

@@ -31,6 +31,7 @@ mod amend;
 mod archive;
 mod copy;
 mod crash;
+mod documents;
 mod error;
 mod imported;
 mod list;

@@ -346,14 +346,14 @@ const ENVIRONMENT: &[(&str, &str, &[&str])] = &[
         ],
     ),
     (
-        "PGDYNO_WITNESS_SECRET",
-        "The secret that a witness shares, unless --secret-file names a file.",
-        &["crash", "crash-witness"],
-    ),
-    (
         "NO_COLOR, CLICOLOR, CLICOLOR_FORCE, TERM",
         "Whether progress on a terminal has colours; on TERM=dumb it is lines.",
         &["run", "attach", "load", "fsync", "disk", "crash"],
+    ),
+    (
+        "PGDYNO_SSH",
+        "The command in place of ssh, with its options, in words.",
+        &["run", "crash", "pgbench"],
     ),
     ("PGDYNO_MAVEN", "The address of a mirror for builds of PostgreSQL.", &["run", "crash"]),
     ("PG_CONFIG", "The pg_config of the PostgreSQL to use.", &["run", "crash"]),

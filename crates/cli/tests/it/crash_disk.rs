@@ -343,7 +343,7 @@ fn a_disk_that_lies_under_pg_wal_is_caught_which_is_no_verdict_on_a_drive() {
         "as planted (",
         "says nothing about a drive of",
         "pgdyno fsync DIR",
-        "--fault plug --witness ADDR",
+        "--fault plug --witness HOST",
     ] {
         assert!(page.contains(words), "{words}: {page}");
     }

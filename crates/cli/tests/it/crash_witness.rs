@@ -3,50 +3,61 @@
 //! are killed in its place.
 
 use std::fs;
-use std::io::{BufRead, BufReader, Write as _};
-use std::net::TcpListener;
+use std::io::Write as _;
 use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
-use std::process::{Child, Command, Stdio};
-use std::sync::{Arc, Mutex};
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
 
+use crate::ssh_support::Hosts;
 use crate::support::{Ended, World, ended, signal};
 use pgdyno_test_support::RELEASE_MOUNTS;
 use pgdyno_test_support::skip;
 use serde_json::Value;
 
-/// Secret of the witness and the machine under test, as an environment variable.
-const SECRET: (&str, &str) = ("PGDYNO_WITNESS_SECRET", "a secret of the test's own");
+/// Stands in for `ssh`. The witness is no child that ends with it: it hears by its pipes alone, as
+/// over a network, that the other side is gone.
+const RELAY: &str = r#"#!/bin/sh
+for script; do :; done
+case $script in *" crash witness; "*) ;; *) exit 99 ;; esac
+link=$(mktemp -d "$(dirname "$0")/link.XXXXXX")
+mkfifo "$link/in" "$link/out"
+# Both ends at once, so that nobody waits for the other.
+exec 3<&0 4<>"$link/in" 5<>"$link/out"
+exec 6<"$link/in" 7>"$link/in" 8<"$link/out" 9>"$link/out" 4<&- 5<&-
+XDG_DATA_HOME=LEDGERS setsid PROGRAM crash witness <&6 >&9 3<&- 6<&- 7<&- 8<&- 9<&- &
+echo "$!" >"$(dirname "$0")/witness.pid"
+echo "$$" >"$(dirname "$0")/ssh.pid"
+echo pgdyno is here
+cat <&3 >&7 6<&- 7<&- 8<&- 9<&- &
+exec cat <&8 3<&- 6<&- 7<&- 8<&- 9<&-
+"#;
 
-/// A witness of the test's own.
+/// A host that the tested machine reaches, and where its witness keeps ledgers.
 struct Witness {
-    process: Child,
-    address: String,
-    directory: PathBuf,
+    host: &'static str,
+    ssh: String,
+    ledgers: PathBuf,
 }
 
 impl Witness {
-    fn start(world: &World) -> Self {
-        let directory = world.path("witness");
-        let args = [
-            "crash",
-            "witness",
-            "--listen",
-            "127.0.0.1:0",
-            "--directory",
-            directory.to_str().unwrap(),
-        ];
-        let mut command = world.command(&args);
-        let mut process = command.env(SECRET.0, SECRET.1).stderr(Stdio::piped()).spawn().unwrap();
-        let mut line = String::new();
-        BufReader::new(process.stderr.take().unwrap()).read_line(&mut line).unwrap();
-        let address = line.split_whitespace().find(|word| word.starts_with("127.0.0.1:")).unwrap();
-        Self { address: address.trim_end_matches(',').to_owned(), process, directory }
+    fn new(world: &World) -> Self {
+        let data = world.path("witness");
+        let relay = RELAY.replace("LEDGERS", data.to_str().unwrap());
+        let relay = relay.replace("PROGRAM", env!("CARGO_BIN_EXE_pgdyno"));
+        let ssh = program(world, "ssh", &relay).display().to_string();
+        Self { host: "elsewhere", ssh, ledgers: data.join("pgdyno/witness") }
+    }
+
+    /// The first of these hosts.
+    fn on(hosts: &Hosts) -> Self {
+        let ledgers = hosts.folder_of(1, "data").join("pgdyno/witness");
+        Self { host: "gen1", ssh: hosts.ssh(), ledgers }
     }
 
     /// The files of its sessions.
     fn sessions(&self) -> Vec<PathBuf> {
-        let entries = fs::read_dir(&self.directory).into_iter().flatten().flatten();
+        let entries = fs::read_dir(&self.ledgers).into_iter().flatten().flatten();
         entries.map(|entry| entry.path()).collect()
     }
 
@@ -54,46 +65,61 @@ impl Witness {
         let texts = self.sessions().into_iter().filter_map(|path| fs::read_to_string(path).ok());
         texts.map(|text| text.matches("\"acknowledged\"").count()).sum()
     }
-}
 
-impl Drop for Witness {
-    fn drop(&mut self) {
-        let _ = self.process.kill();
-        let _ = self.process.wait();
+    /// The command whose ledger this witness keeps.
+    fn plug(&self, world: &World) -> Command {
+        let disk = world.disk();
+        let mut command = world.command(&["crash", "--fault", "plug", "--witness", self.host]);
+        command.args(["--clients", "2", "--json", "--storage"]).arg(disk);
+        command.env("PGDYNO_SSH", &self.ssh);
+        command
     }
 }
 
-fn plug(world: &World, witness: &Witness) -> Command {
-    plug_at(world, &witness.address)
+/// What dies before all else. Nothing that was acknowledged may be lost or forged by it.
+#[derive(Clone, Copy, PartialEq)]
+enum First {
+    Tested,
+    Witness,
+    Ssh,
 }
 
-fn plug_at(world: &World, address: &str) -> Command {
-    let disk = world.disk();
-    let disk = disk.to_str().unwrap();
-    let args = [
-        "crash",
-        "--fault",
-        "plug",
-        "--witness",
-        address,
-        "--clients",
-        "2",
-        "--json",
-        "--storage",
-        disk,
-    ];
-    let mut command = world.command(&args);
-    command.env(SECRET.0, SECRET.1);
-    command
+impl First {
+    /// Kills it; what stands in for `ssh` with all that is not the witness.
+    fn kill(self, world: &World) {
+        let pid = |name| pid_in(world, name);
+        match self {
+            Self::Tested => {}
+            Self::Witness => signal(pid("witness.pid"), "KILL"),
+            Self::Ssh => {
+                signal(-pid("ssh.pid"), "KILL");
+                // By itself, when it hears that nobody is there any more.
+                world.until_gone(pid("witness.pid"));
+            }
+        }
+    }
 }
 
-/// Lets load run for a while, then ends pgdyno and server as the power would, without a word.
-fn lights_out(world: &World, witness: &Witness) {
-    let mut child =
-        plug(world, witness).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+fn program(world: &World, name: &str, text: &str) -> PathBuf {
+    let path = world.file(name, text);
+    fs::set_permissions(&path, PermissionsExt::from_mode(0o755)).unwrap();
+    path
+}
+
+fn pid_in(world: &World, name: &str) -> i32 {
+    fs::read_to_string(world.path(name)).unwrap().trim().parse().unwrap()
+}
+
+/// Lets load run for a while, then ends pgdyno and server as the power would, without a word;
+/// `first` while pgdyno cannot hear of it.
+fn lights_out(world: &World, witness: &Witness, first: First) {
     let before = witness.acknowledged();
+    let mut plug = witness.plug(world);
+    let mut child = plug.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
     world.until("some acknowledgements", || witness.acknowledged() >= before + 20);
     let server = world.servers();
+    signal(child.id().cast_signed(), "STOP");
+    first.kill(world);
     child.kill().unwrap();
     for pid in server {
         signal(pid, "KILL");
@@ -104,12 +130,8 @@ fn lights_out(world: &World, witness: &Witness) {
 
 /// Runs the command of [`plug`] again with another boot id, as after a restart.
 fn after_a_restart(world: &World, witness: &Witness) -> (Ended, Value) {
-    after_a_restart_at(world, &witness.address)
-}
-
-fn after_a_restart_at(world: &World, address: &str) -> (Ended, Value) {
     let boot_id = world.file("boot_id", "00000000-aaaa-bbbb-cccc-000000000000\n");
-    let plug = plug_at(world, address);
+    let plug = witness.plug(world);
     let mut command = Command::new("unshare");
     let restarted = "mount --bind \"$0\" /proc/sys/kernel/random/boot_id && exec \"$@\"";
     command.args(["--mount", "sh", "-c", &format!("{RELEASE_MOUNTS}{restarted}")]);
@@ -125,6 +147,14 @@ fn after_a_restart_at(world: &World, address: &str) -> (Ended, Value) {
     (ended, shown)
 }
 
+fn assert_passes_after_a_restart(world: &World, witness: &Witness) {
+    let (ended, shown) = after_a_restart(world, witness);
+    assert_eq!(ended.code, Some(0), "{}{}", ended.out, ended.err);
+    assert_eq!(shown["verdict"], "pass", "{}", shown["reason"]);
+    assert!(shown["acknowledged"].as_u64().unwrap() >= 20);
+    world.assert_nothing_left();
+}
+
 fn can_unshare(test: &str) -> bool {
     let able = rustix::process::geteuid().is_root()
         && Command::new("unshare").args(["--mount", "true"]).status().is_ok_and(|s| s.success());
@@ -136,20 +166,21 @@ fn can_unshare(test: &str) -> bool {
 
 #[test]
 fn a_machine_that_comes_back_is_judged_by_what_the_witness_heard() {
-    if !can_unshare("a_machine_that_comes_back_is_judged_by_what_the_witness_heard") {
+    let test = "a_machine_that_comes_back_is_judged_by_what_the_witness_heard";
+    if !can_unshare(test) {
         return;
     }
     let world = World::new();
-    let witness = Witness::start(&world);
-    lights_out(&world, &witness);
-    let (ended, shown) = after_a_restart(&world, &witness);
-    assert_eq!(ended.code, Some(0), "{}{}", ended.out, ended.err);
-    assert_eq!(shown["verdict"], "pass", "{}", shown["reason"]);
-    assert!(shown["acknowledged"].as_u64().unwrap() >= 20);
-    world.assert_nothing_left();
+    let witness = Witness::new(&world);
+    // By ssh itself, to a host that has nothing installed, where there is an sshd.
+    let hosts = Hosts::start(test, 1);
+    let by_ssh = hosts.as_ref().map(Witness::on);
+    let first = by_ssh.as_ref().unwrap_or(&witness);
+    lights_out(&world, first, First::Tested);
+    assert_passes_after_a_restart(&world, first);
 
     // The same with one more that the witness heard to be acknowledged and that is not there.
-    lights_out(&world, &witness);
+    lights_out(&world, &witness, First::Ssh);
     let session = witness
         .sessions()
         .into_iter()
@@ -169,70 +200,44 @@ fn a_machine_that_comes_back_is_judged_by_what_the_witness_heard() {
 #[test]
 fn without_a_restart_the_session_is_begun_anew_and_a_witness_that_drops_ends_it() {
     let world = World::new();
-    let mut witness = Witness::start(&world);
-    lights_out(&world, &witness);
-    let child =
-        plug(&world, &witness).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
-    let before = witness.acknowledged();
-    world.until("some acknowledgements", || witness.acknowledged() >= before + 10);
-    witness.process.kill().unwrap();
-    let dropped = ended(child.wait_with_output().unwrap());
-    assert_eq!(dropped.code, Some(1), "{}", dropped.err);
-    assert!(dropped.err.contains("begun anew"), "{}", dropped.err);
-    assert!(dropped.err.contains("the witness did not take it"), "{}", dropped.err);
-    world.assert_nothing_left();
-    let refused = ended(plug(&world, &witness).output().unwrap());
-    assert_eq!(refused.code, Some(1));
-    assert!(refused.err.contains("cannot reach the witness"), "{}", refused.err);
-}
-
-/// A peer that is no witness of this version's: it says `hello`, reads a line, says `answer`, and
-/// goes on like that.
-struct Impostor {
-    address: String,
-    heard: Arc<Mutex<String>>,
-}
-
-impl Impostor {
-    fn new(hello: Vec<u8>, answer: String) -> Self {
-        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-        let address = listener.local_addr().unwrap().to_string();
-        let heard = Arc::new(Mutex::new(String::new()));
-        let hearing = Arc::clone(&heard);
-        // Ends with the test.
-        std::thread::spawn(move || {
-            for mut stream in listener.incoming().flatten() {
-                let _ = stream.write_all(&hello);
-                let mut lines = BufReader::new(stream.try_clone().unwrap());
-                let mut line = Vec::new();
-                while lines.read_until(b'\n', &mut line).is_ok_and(|read| read > 0) {
-                    let text = String::from_utf8_lossy(&line).into_owned();
-                    hearing.lock().unwrap().push_str(&text);
-                    line.clear();
-                    let history = "{\"history\":[]}\n";
-                    let answer = if text.contains("history") { history } else { answer.as_str() };
-                    let _ = stream.write_all(answer.as_bytes());
-                }
-            }
-        });
-        Self { address, heard }
+    let witness = Witness::new(&world);
+    for first in [First::Witness, First::Ssh] {
+        let mut plug = witness.plug(&world);
+        let child = plug.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        let before = witness.acknowledged();
+        world.until("some acknowledgements", || witness.acknowledged() >= before + 10);
+        first.kill(&world);
+        let dropped = ended(child.wait_with_output().unwrap());
+        assert_eq!(dropped.code, Some(1), "{}", dropped.err);
+        // The second finds the session of the first, which nobody could close.
+        assert_eq!(dropped.err.contains("begun anew"), first == First::Ssh, "{}", dropped.err);
+        assert!(dropped.err.contains("the witness did not take it"), "{}", dropped.err);
+        world.assert_nothing_left();
     }
+    let closed =
+        "#!/bin/sh\necho 'ssh: connect to host elsewhere port 22: refused' >&2\nexit 255\n";
+    program(&world, "ssh", closed);
+    let refused = ended(witness.plug(&world).output().unwrap());
+    assert_eq!(refused.code, Some(1));
+    assert!(refused.err.contains("cannot reach the witness on elsewhere"), "{}", refused.err);
+    assert!(refused.err.contains("port 22: refused"), "{}", refused.err);
 }
 
 #[test]
-fn a_peer_on_the_network_names_no_program_that_is_run() {
-    if !can_unshare("a_peer_on_the_network_names_no_program_that_is_run") {
+fn a_witness_names_no_program_that_is_run() {
+    if !can_unshare("a_witness_names_no_program_that_is_run") {
         return;
     }
     let world = World::new();
     let canary = world.path("ran");
-    for program in ["postgres", "initdb", "pg_ctl", "pg_config", "pg_controldata"] {
-        let script = world
-            .file(&format!("evil/{program}"), &format!("#!/bin/sh\ntouch {}\n", canary.display()));
-        fs::set_permissions(script, PermissionsExt::from_mode(0o755)).unwrap();
+    for name in ["postgres", "initdb", "pg_ctl", "pg_config", "pg_controldata"] {
+        program(
+            &world,
+            &format!("evil/{name}"),
+            &format!("#!/bin/sh\ntouch {}\n", canary.display()),
+        );
     }
-    // As a witness of the version before told of a session, in the clear, of this machine before
-    // its restart.
+    // As a witness of an earlier version told of a session of this machine before its restart.
     let header = serde_json::json!({"session": {
         "id": "plug-1", "machine": fs::read_to_string("/etc/machine-id").unwrap_or_default().trim(),
         "boot_id": "11111111-aaaa-bbbb-cccc-000000000000", "pid": 1,
@@ -241,55 +246,64 @@ fn a_peer_on_the_network_names_no_program_that_is_run() {
         "options": {"faults": ["plug"], "rounds": 1, "seed": 1, "clients": 1, "load": "2s",
             "scale": 1, "recovery_limit": "2m", "controls": false},
         "checksums": true, "system_identifier": 1, "loses_at_most_ms": null}});
+    let header = header.to_string();
+    let framed = |text: &str| {
+        let length = u32::try_from(text.len()).unwrap().to_be_bytes();
+        [b"pgdyno is here\n", &length[..], text.as_bytes()].concat()
+    };
     let says = [
-        (Vec::new(), format!("{header}\n")),
-        (b"pgdyno-witness-2".to_vec(), format!("{header}\n")),
-        ([&b"pgdyno-witness-2"[..], &[0; 32], &[1], &[0; 32]].concat(), format!("{header}\n")),
-        (vec![b'x'; 1 << 20], String::new()),
+        header.clone().into_bytes(),
+        [b"pgdyno is here\n", header.as_bytes()].concat(),
+        framed(&header),
+        framed(r#"{"open":"plug-1"}"#),
+        vec![b'x'; 1 << 16],
     ];
-    for (hello, answer) in says {
-        let impostor = Impostor::new(hello, answer);
-        let (ended, _) = after_a_restart_at(&world, &impostor.address);
+    let witness = Witness::new(&world);
+    for answer in says {
+        fs::write(world.path("answer"), answer).unwrap();
+        program(&world, "ssh", "#!/bin/sh\ncat \"$(dirname \"$0\")/answer\"\n");
+        let (ended, _) = after_a_restart(&world, &witness);
         assert_eq!(ended.code, Some(1), "{}{}", ended.out, ended.err);
-        assert!(ended.err.contains("the witness at"), "{}", ended.err);
-        assert!(!impostor.heard.lock().unwrap().contains(SECRET.1));
+        assert!(ended.err.contains("the witness on elsewhere"), "{}", ended.err);
     }
-    assert!(!canary.exists(), "a program that the network named was run");
+    assert!(!canary.exists(), "a program that the witness named was run");
     world.assert_nothing_left();
 }
 
 #[test]
-fn the_secret_is_asked_for_compared_and_kept_from_others() {
+fn a_signal_ends_a_start_whose_ssh_hangs() {
     let world = World::new();
-    let witness = Witness::start(&world);
-    let mut none = plug(&world, &witness);
-    let none = ended(none.env_remove(SECRET.0).output().unwrap());
-    assert_eq!(none.code, Some(1));
-    assert!(none.err.contains("--secret-file"), "{}", none.err);
-    let mut other = plug(&world, &witness);
-    let other = ended(other.env(SECRET.0, "the secret of another").output().unwrap());
-    assert_eq!(other.code, Some(1));
-    assert!(other.err.contains("the secret is not the one of the other side"), "{}", other.err);
-    let mut short = plug(&world, &witness);
-    let short = ended(short.env(SECRET.0, "short").output().unwrap());
-    assert!(short.err.contains("it has 5 bytes"), "{}", short.err);
-    // A file is taken if its owner alone may read it, and its contents are shown nowhere.
-    let file = world.file("secret", "another secret, in a file\n");
-    let with_file =
-        || ended(plug(&world, &witness).arg("--secret-file").arg(&file).output().unwrap());
-    fs::set_permissions(&file, PermissionsExt::from_mode(0o644)).unwrap();
-    let open = with_file();
-    assert!(open.err.contains("others than its owner may read"), "{}", open.err);
-    fs::set_permissions(&file, PermissionsExt::from_mode(0o600)).unwrap();
-    let differs = with_file();
-    assert!(differs.err.contains("the secret is not the one of the other side"), "{}", differs.err);
-    for told in [none, other, short, open, differs] {
-        assert!(
-            !told.err.contains("another secret, in a file")
-                && !told.err.contains("the secret of another")
-        );
+    let witness = Witness::new(&world);
+    program(&world, "ssh", "#!/bin/sh\necho $$ >\"$(dirname \"$0\")/ssh.pid\"\nexec sleep 60\n");
+    let child = witness.plug(&world).stderr(Stdio::piped()).spawn().unwrap();
+    world.until("ssh", || world.path("ssh.pid").metadata().is_ok_and(|pid| pid.len() > 1));
+    signal(child.id().cast_signed(), "TERM");
+    let began = Instant::now();
+    let stopped = ended(child.wait_with_output().unwrap());
+    assert!(began.elapsed() < Duration::from_secs(2));
+    assert_eq!(stopped.code, Some(130), "{}", stopped.err);
+    signal(pid_in(&world, "ssh.pid"), "KILL");
+}
+
+#[test]
+fn options_of_the_time_before_ssh_name_what_replaces_them() {
+    let world = World::new();
+    let plug = ["crash", "--fault", "plug", "--witness"];
+    let given: [&[&str]; 6] = [
+        &["crash", "witness", "--listen", "127.0.0.1:7433"],
+        &["crash", "witness", "--directory", "/srv/witness"],
+        &["crash", "witness", "--secret-file", "secret"],
+        &[&plug[..], &["192.168.7.2:7433"]].concat(),
+        &[&plug[..], &["elsewhere", "--secret-file", "secret"]].concat(),
+        &["crash", "--fault", "plug", "--witness=-oProxyCommand=x"],
+    ];
+    for args in given {
+        let refused = world.run(args);
+        assert_eq!(refused.code, Some(1), "{args:?}: {}", refused.err);
+        assert!(refused.err.contains("--witness HOST"), "{args:?}: {}", refused.err);
     }
-    world.assert_nothing_left();
+    let help = world.run(&["crash", "witness", "--help"]).out;
+    assert!(!help.contains("--listen") && help.contains("30 s"), "{help}");
 }
 
 #[test]
@@ -298,8 +312,8 @@ fn a_machine_that_lost_what_it_kept_of_a_session_is_told_so() {
         return;
     }
     let world = World::new();
-    let witness = Witness::start(&world);
-    lights_out(&world, &witness);
+    let witness = Witness::new(&world);
+    lights_out(&world, &witness, First::Witness);
     let kept = world.path("state/pgdyno/plug/session.json");
     let aside = world.path("session.json");
     fs::rename(&kept, &aside).unwrap();
@@ -315,9 +329,6 @@ fn a_machine_that_lost_what_it_kept_of_a_session_is_told_so() {
     // Nothing was given up meanwhile: with it back the machine is judged.
     fs::remove_file(&kept).unwrap();
     fs::rename(&aside, &kept).unwrap();
-    let (judged, shown) = after_a_restart(&world, &witness);
-    assert_eq!(judged.code, Some(0), "{}{}", judged.out, judged.err);
-    assert_eq!(shown["verdict"], "pass", "{}", shown["reason"]);
+    assert_passes_after_a_restart(&world, &witness);
     assert!(!kept.exists());
-    world.assert_nothing_left();
 }

@@ -50,7 +50,7 @@ pub(crate) fn refuse_plug(experiment: &Experiment) -> Result<(), LabError> {
     Err(LabError::Crash {
         what: "this machine".into(),
         found: "nothing that pgdyno does pulls a plug".into(),
-        help: "`pgdyno crash --fault plug --witness ADDR` waits for you to pull it".into(),
+        help: "`pgdyno crash --fault plug --witness HOST` waits for you to pull it".into(),
     })
 }
 

@@ -20,7 +20,7 @@ const NAMED: usize = 5;
 const LINES: usize = 8;
 /// Help on testing a real drive, where the test could be mistaken for one.
 const YOUR_DRIVE: &str = "to test a drive of your own: `pgdyno fsync DIR` tells whether it \
-                          acknowledges from a cache, `pgdyno crash --fault plug --witness ADDR` \
+                          acknowledges from a cache, `pgdyno crash --fault plug --witness HOST` \
                           what it loses";
 
 /// Renders crash tests as a page of text.

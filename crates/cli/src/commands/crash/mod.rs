@@ -4,11 +4,12 @@ mod experiment;
 mod judge;
 mod options;
 
-use std::path::Path;
+use std::io::{IsTerminal, stdin, stdout};
 
 pub(crate) use options::Options;
 use options::{Action, Exhaustive, WitnessOptions};
-use pgdyno_lab::crash::witness::{self, Plugged, Secret, Witness};
+use pgdyno_generators::host_name;
+use pgdyno_lab::crash::witness::{self, Plugged};
 use pgdyno_lab::{CrashRecord, LabError, Prepared, crash as lab};
 
 use crate::context::Context;
@@ -29,13 +30,13 @@ pub(crate) fn run(options: &Options, context: &Context) -> Result<ExitStatus, Co
     }
     let (source, overrides) = (experiment::source(options), experiment::overrides(options)?);
     let prepared = Prepared::new(source, overrides)?;
-    let address = witness_address(options)?;
+    let host = witness_host(options)?;
     if options.dry_run {
         print(&lab::dry_run(&prepared)?);
         return Ok(ExitStatus::Success);
     }
-    match address {
-        Some(address) => pull_plug(prepared, address, options, context),
+    match host {
+        Some(host) => pull_plug(prepared, host, options, context),
         None => crash(prepared, options, context),
     }
 }
@@ -101,41 +102,51 @@ fn finish(
     Ok(record.outcome.verdict.into())
 }
 
-/// Serves the ledger of another machine until a signal comes.
+/// Keeps the ledger of the machine that started this by `ssh`.
 fn run_witness(options: &WitnessOptions, context: &Context) -> Result<ExitStatus, CommandError> {
-    let directory = options.directory.clone().unwrap_or_else(pgdyno_lab::default_witness);
-    let secret = read_secret(options.secret_file.as_deref())?;
-    witness::serve(options.listen, &directory, secret, context.stop(), &print_stderr)?;
+    let replaced = [
+        ("--listen", options.listen.is_some()),
+        ("--directory", options.directory.is_some()),
+        ("--secret-file", options.secret_file.is_some()),
+    ];
+    if let Some((option, _)) = replaced.into_iter().find(|(_, given)| *given) {
+        return Err(CommandError::WitnessBySsh { given: option.into() });
+    }
+    if stdin().is_terminal() {
+        return Err(CommandError::WitnessBySsh { given: "a terminal".into() });
+    }
+    witness::serve(&pgdyno_lab::default_witness(), stdin(), stdout(), context.stop())?;
     Ok(ExitStatus::Success)
 }
 
 /// Returns the value of `--witness`, which goes with `--fault plug` alone.
-fn witness_address(options: &Options) -> Result<Option<&str>, CommandError> {
-    let is_plug = options.fault.iter().any(|fault| fault == "plug");
-    match &options.witness {
-        Some(_) if !is_plug || options.fault.len() > 1 => Err(CommandError::WitnessWithoutPlug),
-        witness => Ok(witness.as_deref()),
+fn witness_host(options: &Options) -> Result<Option<&str>, CommandError> {
+    if options.secret_file.is_some() {
+        return Err(CommandError::WitnessBySsh { given: "--secret-file".into() });
     }
-}
-
-/// Reads the secret of a witness, from `file` or the environment.
-fn read_secret(file: Option<&Path>) -> Result<Option<Secret>, CommandError> {
-    Ok(witness::shared_secret(file)?)
+    let is_plug = options.fault.iter().any(|fault| fault == "plug");
+    let Some(host) = options.witness.as_deref() else { return Ok(None) };
+    if !is_plug || options.fault.len() > 1 {
+        return Err(CommandError::WitnessWithoutPlug);
+    }
+    // An address of IPv6 has more colons.
+    let has_port = |(host, port): (&str, &str)| !host.contains(':') && port.parse::<u16>().is_ok();
+    if host.rsplit_once(':').is_some_and(has_port) || host_name(host).is_err() {
+        return Err(CommandError::WitnessBySsh { given: format!("--witness {host}") });
+    }
+    Ok(Some(host))
 }
 
 fn pull_plug(
     prepared: Prepared,
-    address: &str,
+    host: &str,
     options: &Options,
     context: &Context,
 ) -> Result<ExitStatus, CommandError> {
-    let secret = read_secret(options.secret_file.as_deref())?
-        .ok_or_else(|| CommandError::NoSecret { address: address.to_owned() })?;
-    let witness = Witness { address: address.to_owned(), secret };
     let prepared = prepared.with_trust(options.trust.trust(), None)?;
     let store = options.store.path();
     match context.with_progress(options.progress, |progress| {
-        witness::plug(&prepared, &witness, &store, progress, context.stop())
+        witness::plug(&prepared, host, &store, progress, context.stop())
     }) {
         Ok(Plugged::Judged(record)) => {
             print(&render_crash(&record, options.json)?);

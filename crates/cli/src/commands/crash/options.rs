@@ -1,6 +1,5 @@
 //! The options of `pgdyno crash`.
 
-use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use clap::{ArgGroup, Args, Subcommand, ValueEnum};
@@ -100,12 +99,11 @@ pub(crate) struct Options {
     /// Longest time for the server's recovery [default: 2m]
     #[arg(long, value_name = "TIME", value_parser = parse_duration)]
     pub(crate) recovery_limit: Option<Span>,
-    /// Address of the witness, for `--fault plug`
-    #[arg(long, value_name = "ADDR")]
+    /// Another machine, as `ssh` knows it, that keeps the ledger for `--fault plug`
+    #[arg(long, value_name = "HOST")]
     pub(crate) witness: Option<String>,
-    /// File with the secret that the witness shares; only its owner may be able to read it
-    /// [default: $PGDYNO_WITNESS_SECRET]
-    #[arg(long, value_name = "FILE", requires = "witness")]
+    /// Replaced by `ssh`
+    #[arg(long, hide = true)]
     pub(crate) secret_file: Option<PathBuf>,
     /// Skip the positive controls. A passing test is then reported as invalid, because nothing
     /// shows that a failure would be detected
@@ -125,23 +123,29 @@ pub(crate) struct Options {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Action {
-    /// Keep the ledger of another machine whose plug will be pulled, until Ctrl-C
+    /// Keep the ledger of another machine whose plug will be pulled. `--fault plug --witness HOST`
+    /// starts this by `ssh` and speaks to it over standard input and output
+    #[command(after_help = WITNESS)]
     Witness(WitnessOptions),
     /// Judge one state of a failure of `--exhaustive` again, by every oracle
     Judge(JudgeOptions),
 }
 
+/// Where a witness's ledgers lie, and when it ends.
+const WITNESS: &str = "\
+Ledgers lie in $XDG_DATA_HOME/pgdyno/witness. Each message is on the disk before it is answered. The
+witness ends with its standard input, at a signal, or when it has heard nothing for 30 s.";
+
 #[derive(Args, Debug)]
 pub(crate) struct WitnessOptions {
-    /// Address to listen on. Messages are authenticated by the secret, but not encrypted
-    #[arg(long, value_name = "ADDR", default_value = "127.0.0.1:7433")]
-    pub(crate) listen: SocketAddr,
-    /// Directory for ledgers [default: $XDG_DATA_HOME/pgdyno/witness]
-    #[arg(long, value_name = "DIR")]
+    /// Replaced by `ssh`
+    #[arg(long, hide = true)]
+    pub(crate) listen: Option<String>,
+    /// Replaced by `$XDG_DATA_HOME`
+    #[arg(long, hide = true)]
     pub(crate) directory: Option<PathBuf>,
-    /// File with the secret that both sides share; only its owner may be able to read it [default:
-    /// $PGDYNO_WITNESS_SECRET, else a new secret, which is printed]
-    #[arg(long, value_name = "FILE")]
+    /// Replaced by `ssh`
+    #[arg(long, hide = true)]
     pub(crate) secret_file: Option<PathBuf>,
 }
 

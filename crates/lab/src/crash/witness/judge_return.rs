@@ -15,7 +15,7 @@ use pgdyno_model::ledger::{Effect, Entry, History, State, Token};
 use pgdyno_model::progress::{Activity, Progress, RoundStage};
 use pgdyno_postgres::{Cluster, ClusterError, ClusterSpec, Install, StopMode};
 
-use super::connection::{Connection, Witness, history};
+use super::connection::{Connection, history};
 use super::local::LocalSession;
 use crate::LabError;
 use crate::context::Context;
@@ -38,20 +38,19 @@ pub(super) const DELAYS: u32 = 3;
 pub(super) fn judge_return(
     prepared: &Prepared,
     local: &LocalSession,
-    connection: &mut Connection,
-    witness: &Witness,
+    connection: &Connection,
     progress: &dyn Progress,
     stop: &AtomicBool,
 ) -> Result<CrashRecord, LabError> {
     let records =
-        connection.history(&local.id).map_err(|e| witness.failed("read the ledger of", &e))?;
+        connection.history(&local.id).map_err(|e| connection.failed("read the ledger of", &e))?;
     let history = history(&records, local.options.clients);
     // By the witness's clock: the last deed that it heard of.
     let struck_at = Duration::from_millis(records.last().map_or(0, |record| record.at_ms));
     let journal = Journal::open(&paths::state_dir())?;
     let context = Context { journal: &journal, progress, stop };
     let subject = subject(prepared, local, context)?;
-    let mut cluster = adopt(&subject, local, witness, context)?;
+    let mut cluster = adopt(&subject, local, connection, context)?;
     let mut record = new_record(&subject, &local.id);
     let smart = subject.storages[&subject.storage].smart.as_ref();
     record.storage = facts::fingerprint(&local.storage, &local.directory, subject.serials, smart)?;
@@ -117,7 +116,7 @@ fn subject(
 fn adopt(
     subject: &Subject,
     local: &LocalSession,
-    witness: &Witness,
+    connection: &Connection,
     context: Context<'_>,
 ) -> Result<Cluster, LabError> {
     let source = subject.install.source.clone();
@@ -131,7 +130,7 @@ fn adopt(
     spec.account = server_account()?;
     Cluster::adopt(spec, context.journal, context.stop).map_err(|e: ClusterError| {
         // Nothing is left to be judged: the next start begins anew.
-        let closed = witness
+        let closed = connection
             .close(&local.id, &format!("not judged: {e}"))
             .and_then(|()| local.remove());
         let closed = closed.err().map(|e| format!("; {}", e.message())).unwrap_or_default();

@@ -5,29 +5,24 @@ use std::io;
 use pgdyno_engine::ledger::{ClientLedger, Ledger};
 use pgdyno_engine::schedule::{Clock, Moment};
 use pgdyno_model::ledger::{Effect, Token};
-use pgdyno_model::target::Secret;
 
 use super::connection::{Ask, Connection, Deed};
 
 /// The ledger of a load at a witness. Its calls wait for the witness's disk: each client needs a
 /// thread of its own.
 pub(super) struct WitnessLedger {
-    pub(super) address: String,
-    pub(super) secret: Secret,
-    pub(super) session: String,
+    pub(super) connection: Connection,
 }
 
 impl Ledger for WitnessLedger {
     fn open(&self, client: u32, _: &Clock) -> io::Result<Box<dyn ClientLedger>> {
-        let connection = Connection::to(&self.address, &self.secret)?;
         let token = Token { client, sequence: 0 };
-        Ok(Box::new(WitnessClient { connection, session: self.session.clone(), token }))
+        Ok(Box::new(WitnessClient { connection: self.connection.clone(), token }))
     }
 }
 
 struct WitnessClient {
     connection: Connection,
-    session: String,
     /// The present transaction's.
     token: Token,
 }
@@ -35,7 +30,7 @@ struct WitnessClient {
 impl WitnessClient {
     fn tell(&mut self, deed: Deed) -> io::Result<()> {
         self.connection
-            .done(&Ask::Tell(self.session.clone(), self.token, deed))
+            .done(Ask::Tell(self.token, deed))
             .map_err(|e| io::Error::new(e.kind(), format!("the witness did not take it: {e}")))
     }
 }

@@ -13,7 +13,7 @@ use pgdyno_model::progress::{Activity, Event, Notice, Progress, Warning};
 use pgdyno_model::storage::Backing;
 use pgdyno_model::units::{Epoch, Span};
 
-use super::connection::{Answer, Ask, Connection, Standing, Witness, harmless, unexpected};
+use super::connection::{Ask, Connection, Standing};
 use super::judge_return::{DELAYS, judge_return};
 use super::ledger::WitnessLedger;
 use super::local::{self, LocalSession};
@@ -39,32 +39,31 @@ pub enum Plugged {
     Ended,
 }
 
-/// Offers load to what `prepared` describes until the plug is pulled, its ledger at `witness`; or,
-/// if this machine was under such load and was started anew since, judges what is there by what the
-/// witness heard.
+/// Offers load to what `prepared` describes until the plug is pulled, its ledger at a witness on
+/// `host`, as `ssh` knows it; or, if this machine was under such load and was started anew since,
+/// judges what is there by what the witness heard.
 ///
 /// # Errors
-/// The witness cannot be reached, does not share the secret, or drops; the storage is none that
-/// outlives a restart; this machine and the witness do not know of the same session; as
-/// [`super::super::crash`].
+/// The witness cannot be reached, or drops; the storage is none that outlives a restart; this
+/// machine and the witness do not know of the same session; as [`super::super::crash`].
 pub fn plug(
     prepared: &Prepared,
-    witness: &Witness,
+    host: &str,
     store: &Path,
     progress: &dyn Progress,
     stop: &AtomicBool,
 ) -> Result<Plugged, LabError> {
-    let mut connection = witness.connect()?;
+    let local = LocalSession::read()?;
+    let connection = Connection::open(host)?;
     let owner =
         pgdyno_exec::process::current_owner().map_err(pgdyno_exec::journal::JournalError::Owner)?;
     let machine = machine(&owner.boot_id);
-    match LocalSession::read()? {
+    match local {
         Some(session) if session.boot_id != owner.boot_id => {
-            is_open_there(witness, &mut connection, &session)?;
-            let record =
-                judge_return(prepared, &session, &mut connection, witness, progress, stop)?;
+            is_open_there(&connection, &session)?;
+            let record = judge_return(prepared, &session, &connection, progress, stop)?;
             open_store(store)?.add_crash(None, &record)?;
-            witness.close(&session.id, &record.outcome.verdict.to_string())?;
+            connection.close(&session.id, &record.outcome.verdict.to_string())?;
             session.remove()?;
             return Ok(Plugged::Judged(Box::new(record)));
         }
@@ -81,12 +80,12 @@ pub fn plug(
             }
             let id = session.id.clone();
             progress.event(&Event::Note(Notice::SessionBegunAgain { session: id }));
-            if witness.standing(&mut connection, &session.id)? == Standing::Open {
-                witness.close(&session.id, "no restart")?;
+            if connection.standing(&session.id)? == Standing::Open {
+                connection.close(&session.id, "no restart")?;
             }
             session.remove()?;
         }
-        None => refuse_unknown(witness, &mut connection, &machine)?,
+        None => refuse_unknown(&connection, &machine)?,
     }
     let journal = clear_leftovers(progress, stop)?;
     let context = Context { journal: &journal, progress, stop };
@@ -99,18 +98,14 @@ pub fn plug(
                 .into(),
         });
     }
-    let under = Under { witness, machine, boot_id: owner.boot_id, pid: owner.pid };
-    under.load(&subject, connection, context)?;
+    let under = Under { connection, machine, boot_id: owner.boot_id, pid: owner.pid };
+    under.load(&subject, context)?;
     Ok(Plugged::Ended)
 }
 
 /// Refuses to judge a session of this machine's that the witness does not know, or has closed.
-fn is_open_there(
-    witness: &Witness,
-    connection: &mut Connection,
-    session: &LocalSession,
-) -> Result<(), LabError> {
-    let found = match witness.standing(connection, &session.id)? {
+fn is_open_there(connection: &Connection, session: &LocalSession) -> Result<(), LabError> {
+    let found = match connection.standing(&session.id)? {
         Standing::Open => return Ok(()),
         Standing::Closed => "has closed it",
         Standing::Unknown => "knows nothing of it",
@@ -120,9 +115,9 @@ fn is_open_there(
             "{} anew, whose session {} waits for its judgement",
             session.name, session.id
         ),
-        found: format!("the witness at {} {found}", witness.address),
+        found: format!("the witness on {} {found}", connection.host()),
         help: format!(
-            "start the witness with the `--directory` that it had, or remove {} if that session is given up",
+            "name the host and account that it began with, or give that session up: remove {}",
             local::path().display()
         ),
     })
@@ -130,33 +125,18 @@ fn is_open_there(
 
 /// Refuses to begin where the witness has an open session of a machine that knows nothing of it:
 /// what was run stands in this machine's own state alone, and is never taken from the network.
-fn refuse_unknown(
-    witness: &Witness,
-    connection: &mut Connection,
-    machine: &str,
-) -> Result<(), LabError> {
-    let asked =
-        connection.ask(&Ask::Open(machine.to_owned())).map_err(|e| witness.failed("ask", &e))?;
-    match asked {
-        Answer::Open(None) => Ok(()),
-        Answer::Open(Some(id)) => {
-            let id = harmless(&id);
-            Err(LabError::Crash {
-                what: format!(
-                    "anything: the witness at {} has the open session {id} of this machine",
-                    witness.address
-                ),
-                found: format!(
-                    "what this machine kept of it, {}, is missing",
-                    local::path().display()
-                ),
-                help: format!(
-                    "bring that file back; or remove {id}.witness from the witness's directory if that session is given up"
-                ),
-            })
-        }
-        _ => Err(witness.failed("ask", &unexpected())),
-    }
+fn refuse_unknown(connection: &Connection, machine: &str) -> Result<(), LabError> {
+    let Some(id) = connection.open_session(machine)? else { return Ok(()) };
+    Err(LabError::Crash {
+        what: format!(
+            "anything: the witness on {} has the open session {id} of this machine",
+            connection.host()
+        ),
+        found: format!("what this machine kept of it, {}, is missing", local::path().display()),
+        help: format!(
+            "bring that file back; or remove {id}.witness from the witness's directory if that session is given up"
+        ),
+    })
 }
 
 /// This machine, whatever it is called.
@@ -171,34 +151,27 @@ fn machine(boot_id: &str) -> String {
 }
 
 /// The first part: under load until the lights go out.
-struct Under<'a> {
-    witness: &'a Witness,
+struct Under {
+    connection: Connection,
     machine: String,
     boot_id: String,
     pid: i32,
 }
 
-impl Under<'_> {
-    fn load(
-        &self,
-        subject: &Subject,
-        mut connection: Connection,
-        context: Context<'_>,
-    ) -> Result<(), LabError> {
+impl Under {
+    fn load(&self, subject: &Subject, context: Context<'_>) -> Result<(), LabError> {
         let mut bed = TestBed::make(subject, context)?;
         bed.reset_baseline(context.stop)?;
         let session = self.session(subject, &mut bed)?;
         let id = session.id.clone();
         session.write()?;
         let beginning = Ask::Begin(id.clone(), self.machine.clone());
-        if let Err(e) = connection.done(&beginning) {
+        if let Err(e) = self.connection.done(beginning) {
             session.remove()?;
-            return Err(self.witness.failed("tell", &e));
+            return Err(self.connection.failed("tell", &e));
         }
-        drop(connection);
         context.warn(Warning::PullThePlug { session: id.clone() });
-        let Witness { address, secret } = self.witness.clone();
-        let ledger = WitnessLedger { address, secret, session: id.clone() };
+        let ledger = WitnessLedger { connection: self.connection.clone() };
         let spec = LoadSpec {
             // Each client waits for the witness by itself.
             threads: load::clients(&subject.options),
@@ -221,7 +194,7 @@ impl Under<'_> {
         };
         let driven = pgdyno_engine::run_load(&spec, &watch);
         context.warn_left(bed.take_down());
-        let ended = self.witness.close(&id, "ended without a restart");
+        let ended = self.connection.close(&id, "ended without a restart");
         if ended.is_ok() {
             session.remove()?;
         }
@@ -229,9 +202,7 @@ impl Under<'_> {
             Ok(measured) if !context.is_stopped() => {
                 let reason = measured.counters.abort_reasons.first();
                 let found = reason.map_or("it ended by itself", String::as_str);
-                let address = &self.witness.address;
-                let what = format!("go on with the load whose ledger is at {address}");
-                Err(LabError::witness(&what, found))
+                Err(self.connection.failed("go on with the load whose ledger is kept by", &found))
             }
             Ok(_) | Err(pgdyno_engine::LoadError::Interrupted) => ended,
             Err(e) => Err(e.into()),

@@ -1,161 +1,92 @@
 //! The witness itself: takes down what clients do, each deed on its disk before it answers.
 //!
-//! Clients that do not prove to know the secret get a few seconds and nothing else; the oldest of
-//! many of them gives way. Those that do are bounded too: the length of a message, the time it
-//! takes, idle time, connections, sessions, records.
+//! It reads from its standard input and answers on its standard output; `ssh` has let in who speaks
+//! there. What came together is flushed together. It ends with its input, at a signal, or when it
+//! has heard nothing for [`PATIENCE`]: of a machine without power nobody hears that it hung up.
 
-use std::collections::VecDeque;
 use std::fs::{self, DirBuilder, File};
 use std::io::{self, BufRead, BufReader, Read, Seek, SeekFrom, Write};
-use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{RecvTimeoutError, channel};
+use std::thread;
 use std::time::{Duration, Instant};
 
 use pgdyno_exec::trust;
-use pgdyno_model::target::Secret;
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use pgdyno_generators::protocol::frame::{self, FrameError};
+use pgdyno_model::ledger::Token;
 use serde::{Deserialize, Serialize};
 
-use super::channel::Channel;
-use super::connection::{Answer, Ask, LONGEST_NAME, MOST_RECORDS, Record, Standing, harmless};
-use super::secret;
+use super::connection::{
+    Answer, Ask, Deed, LONGEST_NAME, LOOK, MOST_RECORDS, PATIENCE, Record, Standing, harmless,
+};
 use crate::LabError;
 
-/// How long a stop may go unnoticed.
-const WATCH: Timespec = Timespec { tv_sec: 0, tv_nsec: 50_000_000 };
-/// How long it waits where a connection cannot be accepted.
-const PAUSE: Duration = Duration::from_millis(50);
-/// How long a client may say nothing: of a machine without power nobody hears that it hung up.
-const IDLE: Duration = Duration::from_secs(10 * 60);
-/// The most connections that have not proved to know the secret.
-const MOST_UNPROVED: usize = 64;
-/// The most connections that have.
-const MOST_SERVED: usize = 512;
-/// The most sessions in a directory.
-const MOST_SESSIONS: usize = 1000;
-/// Records in an answer: they fit into a message.
-const RECORDS_AT_ONCE: usize = 200;
+/// Records in an answer, and deeds that are flushed together.
+const RECORDS_AT_ONCE: usize = 1000;
 /// The longest line of a session's file (bytes).
 const LONGEST_LINE: u64 = 64 << 10;
 /// The end of a session's file.
 const CLOSED: &str = "closed: ";
 
-/// Witnesses on `listen` until `stop`, keeping what it hears in `directory`; `told` hears of
-/// sessions, and first of the address. Where no `secret` is given it makes one, and tells how the
-/// other side is started with it.
+/// Witnesses for the pgdyno that writes `from` and reads `to`, until that is gone or silent, or
+/// `stop`; keeps what it hears in `directory`.
 ///
 /// # Errors
-/// It cannot listen there, or cannot write there; others than root and the caller could.
+/// It cannot write to the directory, or others than root and the caller could; who speaks is no
+/// pgdyno, or is silent.
 pub fn serve(
-    listen: SocketAddr,
     directory: &Path,
-    secret: Option<Secret>,
+    from: impl Read + Send + 'static,
+    to: impl Write + Send + 'static,
     stop: &AtomicBool,
-    told: &dyn Fn(&str),
 ) -> Result<(), LabError> {
-    let failed = |what: &str| {
-        let what = what.to_owned();
-        move |e: io::Error| LabError::witness(&what, e)
+    serve_for(PATIENCE, directory, from, to, stop)
+}
+
+/// As [`serve`], for a pgdyno that may be silent for so long.
+fn serve_for(
+    patience: Duration,
+    directory: &Path,
+    from: impl Read + Send + 'static,
+    to: impl Write + Send + 'static,
+    stop: &AtomicBool,
+) -> Result<(), LabError> {
+    let refused = |what: String| LabError::Refused { what, help: None };
+    let keep = |e: &dyn std::fmt::Display| {
+        refused(format!("cannot keep ledgers in {}: {e}", directory.display()))
     };
-    let keep = format!("keep anything in {}", directory.display());
-    DirBuilder::new().recursive(true).mode(0o700).create(directory).map_err(failed(&keep))?;
-    let directory = directory.canonicalize().map_err(failed(&keep))?;
-    trust::check(&directory).map_err(|e| failed(&keep)(io::Error::other(e)))?;
-    let listener = TcpListener::bind(listen).map_err(failed(&format!("listen on {listen}")))?;
-    listener.set_nonblocking(true).map_err(failed("listen"))?;
-    let address = listener.local_addr().map_err(failed("listen"))?;
-    told(&format!("witness on {address}, keeps its ledgers in {}", directory.display()));
-    let secret = match secret {
-        Some(secret) => secret,
-        None => {
-            let secret = secret::generate().map_err(failed("make a secret"))?;
-            told(&format!(
-                "on the machine under test: {}={} pgdyno crash --fault plug --witness {address} --storage DIR",
-                secret::VARIABLE,
-                secret.reveal()
-            ));
-            secret
+    DirBuilder::new().recursive(true).mode(0o700).create(directory).map_err(|e| keep(&e))?;
+    let found = directory.canonicalize().map_err(|e| keep(&e))?;
+    trust::check(&found).map_err(|e| keep(&e))?;
+    let (tell, heard) = channel();
+    // Not joined: neither a pipe that brings nothing nor one that takes nothing can be told to end.
+    thread::spawn(move || {
+        let mut book = Book { directory: found, open: None };
+        let ended = book.converse(from, to, &|| drop(tell.send(Ok(()))));
+        // The last word: nobody holds `tell` after it.
+        if ended.is_err() {
+            let _ = tell.send(ended);
         }
-    };
-    let book = Arc::new(Book { directory, secret, open: Mutex::default(), door: Door::default() });
+    });
+    let mut last = Instant::now();
     while !stop.load(Ordering::Relaxed) {
-        match listener.accept() {
-            Ok((stream, from)) => {
-                let Ok(entered) = book.door.enter(&stream) else { continue };
-                let book = Arc::clone(&book);
-                // Ends with its connection.
-                let serving = std::thread::Builder::new().name(format!("witness-{from}"));
-                if let Err(e) = serving.spawn(move || converse(stream, entered, &book)) {
-                    told(&format!("cannot serve {from}: {e}"));
-                }
+        match heard.recv_timeout(LOOK) {
+            Ok(Ok(())) => last = Instant::now(),
+            Ok(Err(e)) => return Err(refused(format!("cannot go on as a witness: {e}"))),
+            Err(RecvTimeoutError::Disconnected) => break,
+            Err(RecvTimeoutError::Timeout) if last.elapsed() >= patience => {
+                return Err(refused(format!(
+                    "the machine under test has said nothing for {} s; its ledger is in {}",
+                    patience.as_secs(),
+                    directory.display()
+                )));
             }
-            Err(e) if e.kind() == io::ErrorKind::WouldBlock => {
-                let _ = poll(&mut [PollFd::new(&listener, PollFlags::IN)], Some(&WATCH));
-            }
-            // One that hung up at once, or no descriptors left for now.
-            Err(_) => std::thread::sleep(PAUSE),
+            Err(RecvTimeoutError::Timeout) => {}
         }
     }
     Ok(())
-}
-
-/// Connections whose other side has not proved anything, the oldest first, and how many have.
-#[derive(Default)]
-struct Door {
-    unproved: Mutex<VecDeque<(u64, TcpStream)>>,
-    entered: Mutex<u64>,
-    served: AtomicUsize,
-}
-
-impl Door {
-    /// Counts `stream` in; where there are too many the oldest is hung up on.
-    fn enter(&self, stream: &TcpStream) -> io::Result<u64> {
-        let copy = stream.try_clone()?;
-        let mut entered = self.entered.lock().unwrap_or_else(PoisonError::into_inner);
-        *entered += 1;
-        let mut unproved = self.unproved.lock().unwrap_or_else(PoisonError::into_inner);
-        if unproved.len() >= MOST_UNPROVED
-            && let Some((_, oldest)) = unproved.pop_front()
-        {
-            let _ = oldest.shutdown(Shutdown::Both);
-        }
-        unproved.push_back((*entered, copy));
-        Ok(*entered)
-    }
-
-    /// The connection `number` has proved itself, or is over.
-    fn leave(&self, number: u64) {
-        self.unproved
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .retain(|(other, _)| *other != number);
-    }
-}
-
-fn converse(stream: TcpStream, entered: u64, book: &Book) {
-    let channel = Channel::accept(stream, &book.secret);
-    book.door.leave(entered);
-    let Ok(mut channel) = channel else { return };
-    let others = book.door.served.fetch_add(1, Ordering::Relaxed);
-    while let Ok(Some(message)) = channel.receive(IDLE) {
-        let answer = match serde_json::from_slice(&message) {
-            _ if others >= MOST_SERVED => {
-                Answer::Refused(format!("it serves {MOST_SERVED} connections"))
-            }
-            Ok(ask) => book.answer(ask).unwrap_or_else(|e| Answer::Refused(e.to_string())),
-            Err(e) => Answer::Refused(format!("it does not understand that: {e}")),
-        };
-        let sent = serde_json::to_vec(&answer)
-            .map_err(io::Error::from)
-            .and_then(|text| channel.send(&text));
-        if sent.is_err() || others >= MOST_SERVED {
-            break;
-        }
-    }
-    book.door.served.fetch_sub(1, Ordering::Relaxed);
 }
 
 /// The session that is written to.
@@ -163,7 +94,10 @@ struct Open {
     id: String,
     file: File,
     opened: Instant,
-    records: AtomicUsize,
+    records: usize,
+    /// Lines that are not in the file yet, and how many.
+    lines: Vec<u8>,
+    told: usize,
 }
 
 /// The first line of a session's file.
@@ -176,37 +110,79 @@ struct Header {
 /// All sessions' files.
 struct Book {
     directory: PathBuf,
-    secret: Secret,
-    open: Mutex<Option<Arc<Open>>>,
-    door: Door,
+    open: Option<Open>,
 }
 
 impl Book {
-    fn answer(&self, ask: Ask) -> io::Result<Answer> {
+    /// Answers until the other side is gone; `heard` is called at each of its words.
+    fn converse(
+        &mut self,
+        from: impl Read,
+        mut to: impl Write,
+        heard: &dyn Fn(),
+    ) -> Result<(), FrameError> {
+        let mut from = BufReader::new(from);
+        let ended = loop {
+            let ask = match frame::read(&mut from) {
+                Ok(Some(ask)) => ask,
+                Ok(None) | Err(FrameError::Io(_)) => break Ok(()),
+                Err(e) => break Err(e),
+            };
+            heard();
+            let mut answers = Vec::new();
+            let answer = match ask {
+                Ask::Stay => Ok(None),
+                Ask::Tell(token, deed) => self.tell(token, deed).map(|()| None),
+                ask => {
+                    answers = self.flush();
+                    self.answer(ask).map(Some)
+                }
+            };
+            if from.buffer().is_empty() || answer.is_err() || self.told() >= RECORDS_AT_ONCE {
+                answers.extend(self.flush());
+            }
+            answers.extend(answer.unwrap_or_else(|e| Some(Answer::Refused(e.to_string()))));
+            // A side that takes no answers is found to be gone at the next read.
+            let _ = answers.iter().try_for_each(|answer| frame::write(&mut to, answer));
+        };
+        // All that the connection brought is kept.
+        self.flush();
+        ended
+    }
+
+    /// How many deeds wait for a flush.
+    fn told(&self) -> usize {
+        self.open.as_ref().map_or(0, |open| open.told)
+    }
+
+    /// Has the disk keep the deeds that were told, and returns their answers.
+    fn flush(&mut self) -> Vec<Answer> {
+        let Some(open) = self.open.as_mut().filter(|open| open.told > 0) else { return Vec::new() };
+        let told = std::mem::take(&mut open.told);
+        let kept = open.file.write_all(&open.lines).and_then(|()| open.file.sync_data());
+        open.lines.clear();
+        let Err(e) = kept else { return (0..told).map(|_| Answer::Done).collect() };
+        // Nothing is to stand behind a line that may be cut short.
+        self.open = None;
+        (0..told).map(|_| Answer::Refused(e.to_string())).collect()
+    }
+
+    fn tell(&mut self, token: Token, deed: Deed) -> io::Result<()> {
+        let Some(open) = &mut self.open else { return Err(io::Error::other("no session is open")) };
+        if open.records >= MOST_RECORDS {
+            return Err(io::Error::other(format!("a session has at most {MOST_RECORDS} records")));
+        }
+        open.records += 1;
+        let at_ms = u64::try_from(open.opened.elapsed().as_millis()).unwrap_or(u64::MAX);
+        serde_json::to_writer(&mut open.lines, &Record { token, deed, at_ms })?;
+        open.lines.push(b'\n');
+        open.told += 1;
+        Ok(())
+    }
+
+    fn answer(&mut self, ask: Ask) -> io::Result<Answer> {
         match ask {
             Ask::Begin(id, machine) => self.begin(id, machine).map(|()| Answer::Done),
-            Ask::Tell(session, token, deed) => {
-                let open = match &*self.lock() {
-                    Some(open) if open.id == session => Arc::clone(open),
-                    _ => {
-                        return Err(io::Error::other(
-                            "that session is not the one that began last",
-                        ));
-                    }
-                };
-                if open.records.fetch_add(1, Ordering::Relaxed) >= MOST_RECORDS {
-                    return Err(io::Error::other(format!(
-                        "a session has at most {MOST_RECORDS} records"
-                    )));
-                }
-                let at_ms = u64::try_from(open.opened.elapsed().as_millis()).unwrap_or(u64::MAX);
-                let mut line = serde_json::to_vec(&Record { token, deed, at_ms })?;
-                line.push(b'\n');
-                // One write to a file opened for appending: lines of several clients do not mix.
-                (&open.file).write_all(&line)?;
-                open.file.sync_data()?;
-                Ok(Answer::Done)
-            }
             Ask::Open(machine) => {
                 let mut found = None;
                 for entry in fs::read_dir(&self.directory)?.flatten() {
@@ -227,21 +203,17 @@ impl Book {
                 // On a line of its own, also after one that was cut short.
                 writeln!(file, "\n{CLOSED}{}", harmless(&why))?;
                 file.sync_all()?;
-                self.lock().take_if(|open| open.id == session);
+                self.open.take_if(|open| open.id == session);
                 Ok(Answer::Done)
             }
+            Ask::Tell(..) | Ask::Stay => Err(io::Error::other("that is not answered by itself")),
         }
     }
 
-    fn begin(&self, id: String, machine: String) -> io::Result<()> {
+    fn begin(&mut self, id: String, machine: String) -> io::Result<()> {
         let path = self.path(&id)?;
         if machine.is_empty() || machine.len() > LONGEST_NAME {
             return Err(io::Error::other("that is no machine's name"));
-        }
-        if fs::read_dir(&self.directory)?.count() >= MOST_SESSIONS {
-            return Err(io::Error::other(format!(
-                "its directory holds {MOST_SESSIONS} sessions already"
-            )));
         }
         let mut file = File::options().append(true).create_new(true).mode(0o600).open(&path)?;
         let mut line = serde_json::to_vec(&Header { id: id.clone(), machine })?;
@@ -249,8 +221,8 @@ impl Book {
         file.write_all(&line)?;
         file.sync_all()?;
         File::open(&self.directory)?.sync_all()?;
-        let open = Open { id, file, opened: Instant::now(), records: AtomicUsize::new(0) };
-        *self.lock() = Some(Arc::new(open));
+        let opened = Instant::now();
+        self.open = Some(Open { id, file, opened, records: 0, lines: Vec::new(), told: 0 });
         Ok(())
     }
 
@@ -260,10 +232,6 @@ impl Book {
             return Ok(Standing::Unknown);
         }
         Ok(if is_closed(&path)? { Standing::Closed } else { Standing::Open })
-    }
-
-    fn lock(&self) -> MutexGuard<'_, Option<Arc<Open>>> {
-        self.open.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// The file of session `id`, whose name comes from outside.
