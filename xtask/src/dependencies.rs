@@ -28,9 +28,11 @@ pub(crate) const ALLOWED: &[(&str, &[&str])] = &[
     ("audit", &["stats", "model"]),
     ("results", &["audit", "durability", "stats", "model"]),
     ("dataset", &["postgres", "exec", "engine", "connect", "model"]),
+    ("experiment", &["dataset", "postgres", "storage", "exec", "generators", "engine", "model"]),
     (
         "lab",
         &[
+            "experiment",
             "dataset",
             "results",
             "durability",
@@ -56,6 +58,7 @@ pub(crate) const ALLOWED: &[(&str, &[&str])] = &[
             "web",
             "pgbench",
             "lab",
+            "experiment",
             "dataset",
             "results",
             "audit",

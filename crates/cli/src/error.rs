@@ -6,9 +6,9 @@ use std::io;
 use std::path::PathBuf;
 
 use pgdyno_audit::AuditError;
+use pgdyno_experiment::file::FileError;
 use pgdyno_lab::LabError;
 use pgdyno_lab::crash::witness::SecretError;
-use pgdyno_lab::file::FileError;
 use pgdyno_results::analysis::compare_runs::CompareError;
 use pgdyno_results::export::ExportError;
 use pgdyno_results::gate::{Form, GateError};

@@ -89,7 +89,7 @@ fn run_command(arguments: Arguments) -> Result<ExitStatus, CommandError> {
         Command::Load(options) => load::run(&options, &context),
         Command::New(options) => new::run(&options, &context),
         Command::Schema => {
-            output::print(pgdyno_lab::file::SCHEMA);
+            output::print(pgdyno_experiment::file::SCHEMA);
             Ok(ExitStatus::Success)
         }
         Command::Recipes(options) => recipes::run(&options),

@@ -12,9 +12,9 @@ use pgdyno_model::printable::escape_line;
 use pgdyno_model::units::Span;
 use strum::{EnumString, IntoStaticStr, VariantArray, VariantNames};
 
-use crate::file::Source;
 use crate::prepare::Prepared;
 use crate::{LabError, dry_run, estimate};
+use pgdyno_experiment::file::Source;
 
 /// Repeats and seconds of a trial, the longest first. None is below three repeats.
 const SIZES: &[(u32, u64)] =

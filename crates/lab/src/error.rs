@@ -227,8 +227,8 @@ macro_rules! explained {
 
 explained!(
     DatasetError,
-    crate::file::FileError,
-    crate::resolve::ResolveError,
+    pgdyno_experiment::file::FileError,
+    pgdyno_experiment::resolve::ResolveError,
     pgdyno_dataset::workload::WorkloadError,
     pgdyno_engine::LoadError,
     pgdyno_generators::GeneratorsError,

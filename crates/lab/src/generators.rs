@@ -47,8 +47,8 @@ pub(crate) fn check(choice: &GeneratorChoice, plan: &Plan) -> Result<(), LabErro
 #[cfg(test)]
 mod tests {
     use super::launch_of;
-    use crate::file::Source;
     use crate::prepare::Prepared;
+    use pgdyno_experiment::file::Source;
 
     fn prepared(text: &str) -> Result<Prepared, crate::LabError> {
         let (name, shown) = ("try".into(), "try.toml".into());

@@ -7,7 +7,7 @@
 //! trial begins. [`run::resume`] continues an interrupted run. [`crash::crash`] injects faults
 //! instead of measuring, and judges whether the server kept what it acknowledged.
 //!
-//! [`draft::Draft`] writes new experiment files, and [`file::SCHEMA`] describes them for editors.
+//! [`draft::Draft`] writes new experiment files, and `pgdyno-experiment` reads them.
 //!
 //! Beside experiments stand single operations: [`load::load`] fills tables, [`probe::fsync`] and
 //! [`probe::disk`] measure a storage, [`clean::clean`] removes what killed processes left behind.
@@ -17,8 +17,9 @@
 //! [`LabError::help`].
 //!
 //! ```
-//! use pgdyno_lab::file::Override;
-//! use pgdyno_lab::{Prepared, recipes};
+//! use pgdyno_experiment::file::Override;
+//! use pgdyno_experiment::recipes;
+//! use pgdyno_lab::Prepared;
 //!
 //! let source = recipes::source("quickstart")?;
 //! let prepared = Prepared::new(source, vec![Override::parse("experiment.seed=7")?])?;
@@ -31,7 +32,8 @@
 //! ```no_run
 //! use std::path::Path;
 //! use std::sync::atomic::AtomicBool;
-//! use pgdyno_lab::{Prepared, progress::Silent, recipes, run};
+//! use pgdyno_experiment::recipes;
+//! use pgdyno_lab::{Prepared, progress::Silent, run};
 //!
 //! let prepared = Prepared::new(recipes::source("quickstart")?, Vec::new())?;
 //! let stop = AtomicBool::new(false);
@@ -48,7 +50,6 @@ pub mod draft;
 mod dry_run;
 mod error;
 mod estimate;
-pub mod file;
 mod flush_accounting;
 mod generators;
 mod host_telemetry;
@@ -61,13 +62,9 @@ mod prepare;
 pub mod probe;
 mod programs;
 mod provisioner;
-pub mod recipes;
 mod record_id;
-mod redact;
-pub mod resolve;
 pub mod run;
 pub mod search;
-mod shared;
 mod sql;
 mod stores;
 
@@ -75,7 +72,6 @@ use std::path::PathBuf;
 
 pub use dry_run::dry_run;
 pub use error::LabError;
-pub use file::Override;
 pub use host_telemetry::serve as serve_host_telemetry;
 pub use needs::{overrides_of, summary};
 pub use pgdyno_connect::control::wait;

@@ -8,10 +8,10 @@ use pgdyno_results::report;
 use pgdyno_storage::StorageError;
 
 use crate::crash::log_room::{LogRoom, log_rooms};
-use crate::file::{self, Source};
 use crate::prepare::Prepared;
 use crate::provisioner::RoomNeeded;
-use crate::{LabError, Override, estimate};
+use crate::{LabError, estimate};
+use pgdyno_experiment::file::{self, Override, Source};
 
 impl Prepared {
     /// Why it needs root, one reason each; none: it does not.
@@ -198,7 +198,7 @@ pub fn overrides_of(source: &Source, name: &str) -> Result<Vec<Override>, LabErr
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::recipes;
+    use pgdyno_experiment::recipes;
 
     #[test]
     fn every_recipe_has_its_sizes_and_each_is_an_experiment() {

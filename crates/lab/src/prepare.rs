@@ -15,9 +15,9 @@ use pgdyno_model::{Experiment, Plan, Storage, Treatment};
 use pgdyno_storage::Wipe;
 
 use crate::LabError;
-use crate::file::{self, Override, Source};
-use crate::resolve::resolve;
-use crate::shared::{same_device, share_a_device};
+use pgdyno_experiment::devices::{same_device, share_a_device};
+use pgdyno_experiment::file::{self, Override, Source};
+use pgdyno_experiment::resolve::resolve;
 
 /// Which programs a cluster is made with.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -405,7 +405,7 @@ mod tests {
 
     fn quickstart(overrides: &[&str]) -> Prepared {
         let overrides = overrides.iter().map(|o| Override::parse(o).unwrap()).collect();
-        Prepared::new(crate::recipes::source("quickstart").unwrap(), overrides).unwrap()
+        Prepared::new(pgdyno_experiment::recipes::source("quickstart").unwrap(), overrides).unwrap()
     }
 
     #[test]
@@ -425,7 +425,7 @@ mod tests {
     #[test]
     fn a_resumed_run_keeps_the_seed_that_was_drawn_for_it() {
         let plan = quickstart(&[]).plan;
-        let source = || crate::recipes::source("quickstart").unwrap();
+        let source = || pgdyno_experiment::recipes::source("quickstart").unwrap();
         assert_eq!(Prepared::of_run(source(), Vec::new(), &plan).unwrap().plan, plan);
 
         // A plan of an earlier version: one seed for everything.
@@ -438,7 +438,7 @@ mod tests {
 
     #[test]
     fn a_treatment_without_a_client_for_each_generator_is_refused() {
-        let source = crate::recipes::source("quickstart").unwrap();
+        let source = pgdyno_experiment::recipes::source("quickstart").unwrap();
         let overrides = vec![Override::parse("generators.launch=\"local:2\"").unwrap()];
         let refused = Prepared::new(source, overrides).unwrap_err();
         assert!(refused.to_string().contains("too few clients"), "{refused}");

@@ -1,7 +1,7 @@
 //! `pgdyno recipes`: the built-in experiments.
 
 use clap::{Args, Subcommand};
-use pgdyno_lab::recipes;
+use pgdyno_experiment::recipes;
 
 use crate::error::CommandError;
 use crate::exit_status::ExitStatus;

@@ -2,8 +2,9 @@
 //! happened.
 
 use crate::support::World;
-use pgdyno_lab::file::Override;
-use pgdyno_lab::{Prepared, recipes};
+use pgdyno_experiment::file::Override;
+use pgdyno_experiment::recipes;
+use pgdyno_lab::Prepared;
 use pgdyno_model::crash::Failing;
 use pgdyno_model::probe::{ProbeResult, Suspicion};
 use pgdyno_model::record::SessionEnd;

@@ -53,7 +53,7 @@ fn options_write_a_file_that_is_planned() {
 fn a_schema_in_the_folder_is_named_in_the_first_line() {
     let world = World::new();
     let schema = world.run(&["schema"]);
-    assert_eq!((schema.code, schema.out.as_str()), (Some(0), pgdyno_lab::file::SCHEMA));
+    assert_eq!((schema.code, schema.out.as_str()), (Some(0), pgdyno_experiment::file::SCHEMA));
     let first = |name: &str| {
         let made = world.run(&["new", name, "--defaults"]);
         assert_eq!(made.code, Some(0), "{}", made.err);

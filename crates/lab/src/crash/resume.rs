@@ -17,10 +17,10 @@ use super::all_states::{KeptStretch, Origin, ResumedStretch, StretchSource};
 use super::run_session::run_session;
 use crate::LabError;
 use crate::context::Context;
-use crate::file::Override;
 use crate::prepare::Prepared;
 use crate::record_id::new_record_id;
 use crate::stores::{clear_leftovers, open_store};
+use pgdyno_experiment::file::Override;
 
 /// Which session is gone on with, and how.
 #[derive(Clone, Debug, Default)]

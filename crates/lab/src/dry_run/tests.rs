@@ -6,8 +6,8 @@ use pgdyno_postgres::Install;
 use pgdyno_storage::Wipe;
 
 use super::*;
-use crate::file::{Override, Source};
-use crate::recipes;
+use pgdyno_experiment::file::{Override, Source};
+use pgdyno_experiment::recipes;
 
 fn somewhere(prepared: &Prepared) -> Surroundings {
     let mut storages = storages::designed(prepared, Path::new("/disk")).unwrap();
@@ -71,7 +71,7 @@ fn a_build_to_be_fetched_and_a_lack_of_room_are_told() {
 
 #[test]
 fn a_device_a_raid_and_what_is_set_on_them_are_told_step_by_step() {
-    let text = include_str!("storages.toml");
+    let text = include_str!("../../../experiment/src/dry_run/storages.toml");
     let source = Source {
         name: "stacks".into(),
         shown: "stacks".into(),

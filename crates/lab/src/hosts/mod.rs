@@ -26,8 +26,8 @@ use pgdyno_model::record::SessionEnd;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
-use crate::file::{FileError, Override, Source};
 use crate::{Prepared, Wipe};
+use pgdyno_experiment::file::{FileError, Override, Source};
 
 /// The line that tells a host that its run is in the store here.
 pub const STORED: &str = "stored";

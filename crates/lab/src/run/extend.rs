@@ -7,7 +7,7 @@ use pgdyno_model::Plan;
 use pgdyno_model::record::RunState;
 
 use crate::LabError;
-use crate::file::Override;
+use pgdyno_experiment::file::Override;
 
 /// The key that may be set anew.
 const REPEATS: &str = "experiment.repeats";

@@ -31,13 +31,13 @@ use session::{Continued, Session};
 
 use crate::LabError;
 use crate::context::Context;
-use crate::file::{Override, Source};
 use crate::live::Feed;
 use crate::prepare::{Consent, Prepared};
 use crate::stores::{clear_leftovers, open_store_trusting};
 pub use crate::stores::{
     look_for_dead_sessions, open_store, open_store_existing, open_store_for_reading,
 };
+use pgdyno_experiment::file::{Override, Source};
 
 /// Runs `prepared` from the beginning. What is complete is in the store at `store` when this
 /// returns, however it ends.

@@ -26,7 +26,8 @@ use crate::prepare::Prepared;
 use crate::programs::install_programs;
 use crate::provisioner::Provisioner;
 use crate::record_id::{new_record_id, stem};
-use crate::{LabError, crash, redact};
+use crate::{LabError, crash};
+use pgdyno_experiment::redact;
 
 /// The longest window of a trial that is not measured.
 const LONGEST_CONDITIONING: Duration = Duration::from_secs(30);

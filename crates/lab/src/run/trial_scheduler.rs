@@ -111,8 +111,8 @@ mod tests {
     use pgdyno_model::units::Epoch;
 
     use super::*;
-    use crate::file::{Source, parse};
-    use crate::resolve::resolve;
+    use pgdyno_experiment::file::{Source, parse};
+    use pgdyno_experiment::resolve::resolve;
 
     fn plan(text: &str) -> Plan {
         let source =

@@ -7,8 +7,8 @@ use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use pgdyno_experiment::file::Source;
 use pgdyno_lab::crash::{Interference, Through, crash};
-use pgdyno_lab::file::Source;
 use pgdyno_lab::{Prepared, Verdict};
 use pgdyno_model::crash::Failing;
 use pgdyno_model::progress::Silent;

@@ -6,8 +6,8 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use pgdyno_connect::control::{self, Client};
+use pgdyno_experiment::file::Source;
 use pgdyno_lab::crash::{Interference, crash};
-use pgdyno_lab::file::Source;
 use pgdyno_lab::{CrashRecord, Prepared, Verdict};
 use pgdyno_model::crash::{CheckOutcome, CrashWorkload, Failing, Fault};
 use pgdyno_model::progress::Silent;

@@ -13,8 +13,8 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use pgdyno_connect::control::{self, Client};
+use pgdyno_experiment::file::Source;
 use pgdyno_lab::crash::{AfterRecovery, Interference, crash};
-use pgdyno_lab::file::Source;
 use pgdyno_lab::{CrashRecord, LabError, Prepared, Verdict};
 use pgdyno_model::crash::{CheckOutcome, Failing};
 use pgdyno_model::progress::Silent;

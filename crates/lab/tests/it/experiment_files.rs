@@ -4,11 +4,12 @@
 //! most keys. They never change: a new version gets a folder of its own.
 use std::path::PathBuf;
 
-use pgdyno_lab::file::{self, Source};
+use pgdyno_experiment::file::{self, Source};
 use pgdyno_lab::{Prepared, overrides_of};
 
 fn fixtures() -> Vec<PathBuf> {
-    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/fixtures/experiments/0.1.0");
+    let folder =
+        concat!(env!("CARGO_MANIFEST_DIR"), "/../experiment/tests/fixtures/experiments/0.1.0");
     let mut files: Vec<PathBuf> =
         std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
     files.sort();

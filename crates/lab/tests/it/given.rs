@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use pgdyno_exec::journal::Journal;
 use pgdyno_exec::paths::state_dir;
-use pgdyno_lab::file::Override;
+use pgdyno_experiment::file::Override;
 use pgdyno_lab::{Consent, LabError, Prepared, SessionEnd, run};
 use pgdyno_model::progress::{Activity, Event, Notice, Progress, Silent, Warning};
 use pgdyno_model::target::{Address, Secret};

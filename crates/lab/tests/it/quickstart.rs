@@ -2,8 +2,9 @@
 
 use std::path::Path;
 
-use pgdyno_lab::file::Override;
-use pgdyno_lab::{Prepared, recipes};
+use pgdyno_experiment::file::Override;
+use pgdyno_experiment::recipes;
+use pgdyno_lab::Prepared;
 use pgdyno_test_support::small_workload;
 
 /// Returns the short quickstart with `overrides` and then with `sets`, of which the later take the

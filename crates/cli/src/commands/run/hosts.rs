@@ -1,8 +1,9 @@
 //! `pgdyno run --hosts`: the experiment on every one of several hosts.
 
-use pgdyno_lab::file::{Override, Source, host_overrides};
+use pgdyno_experiment::file::{Override, Source, host_overrides};
+use pgdyno_experiment::recipes;
 use pgdyno_lab::hosts::{Assignment, HostError, HostResult, hosts, run_on_hosts};
-use pgdyno_lab::{Prepared, SessionEnd, recipes};
+use pgdyno_lab::{Prepared, SessionEnd};
 use pgdyno_model::lab_host::LabHost;
 use pgdyno_results::analysis::analyse;
 use pgdyno_results::report;

@@ -9,10 +9,11 @@ use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
 use pgdyno_audit::{Audit, ImportedRun};
-use pgdyno_lab::file::Override;
+use pgdyno_experiment::file::Override;
+use pgdyno_experiment::recipes;
 use pgdyno_lab::notify::notify;
 use pgdyno_lab::run::{self as lab, Outcome};
-use pgdyno_lab::{Consent, LabError, Prepared, SessionEnd, recipes};
+use pgdyno_lab::{Consent, LabError, Prepared, SessionEnd};
 use pgdyno_model::format::counted;
 use pgdyno_results::analysis::analyse;
 use pgdyno_results::analysis::host_noise::{self, Forecast, NoForecast};

@@ -4,8 +4,9 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use clap::Args;
-use pgdyno_lab::file::{Override, Source};
-use pgdyno_lab::{Prepared, Wipe, recipes};
+use pgdyno_experiment::file::{Override, Source};
+use pgdyno_experiment::recipes;
+use pgdyno_lab::{Prepared, Wipe};
 
 use crate::error::CommandError;
 use crate::metrics::parse_address;

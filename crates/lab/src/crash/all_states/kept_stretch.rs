@@ -34,7 +34,7 @@ use super::super::verify::Before;
 use super::record::Recording;
 use super::verdicts::{Judged, Line};
 use crate::LabError;
-use crate::file::{Override, Source};
+use pgdyno_experiment::file::{Override, Source};
 
 /// The version of the format that this pgdyno writes and reads.
 const VERSION: u32 = 2;

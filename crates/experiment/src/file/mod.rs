@@ -49,7 +49,7 @@ impl Source {
     }
 
     /// Creates the source of a file at `path` that holds `text`.
-    pub(crate) fn new(path: &Path, text: String) -> Self {
+    pub fn new(path: &Path, text: String) -> Self {
         let name = path
             .file_stem()
             .map_or_else(|| "experiment".into(), |s| s.to_string_lossy().into_owned());

@@ -13,8 +13,8 @@ use pgdyno_postgres::settings::RESERVED;
 use pgdyno_storage::{Stack, StorageError, Wipe};
 use thiserror::Error;
 
+use crate::devices::share_a_device;
 use crate::file::{set_option, spelled};
-use crate::shared::share_a_device;
 
 /// An experiment that does not come to a plan.
 #[derive(Debug, Error)]

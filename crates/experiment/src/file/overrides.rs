@@ -38,7 +38,7 @@ impl Override {
     }
 
     /// The key that it sets, with dots.
-    pub(crate) fn key(&self) -> String {
+    pub fn key(&self) -> String {
         self.path.join(".")
     }
 

@@ -5,9 +5,9 @@ use toml::{Table, Value};
 /// Stands for a DSN that cannot be read: a password could be in any part of it.
 const UNREADABLE: &str = "(not shown)";
 
-/// The experiment file `text` with the passwords of its DSNs taken out. Its wording is kept as far
-/// as that can be.
-pub(crate) fn document(text: &str) -> String {
+/// Returns the experiment file `text` without the passwords of its DSNs. Its wording is kept as
+/// far as that can be.
+pub fn document(text: &str) -> String {
     // One that cannot be parsed is never run.
     let Ok(mut table) = text.parse::<Table>() else { return String::new() };
     let mut replaced = Vec::new();

@@ -6,12 +6,12 @@ use pgdyno_exec::device::identity::BlockDevice;
 use pgdyno_model::Storage;
 
 /// Whether `a` and `b` name the same device, or one names a partition of the other's disk.
-pub(crate) fn share_a_device(a: &Storage, b: &Storage) -> bool {
+pub fn share_a_device(a: &Storage, b: &Storage) -> bool {
     a.devices().iter().any(|first| b.devices().iter().any(|second| overlap(first, second)))
 }
 
 /// Whether `a` and `b` lead to the same device.
-pub(crate) fn same_device(a: &Path, b: &Path) -> bool {
+pub fn same_device(a: &Path, b: &Path) -> bool {
     match (BlockDevice::at(a), BlockDevice::at(b)) {
         (Ok(a), Ok(b)) => a.number == b.number,
         _ => a == b,
