@@ -6,6 +6,7 @@ use std::io;
 use std::path::PathBuf;
 
 use pgdyno_audit::AuditError;
+use pgdyno_experiment::ExperimentError;
 use pgdyno_experiment::file::FileError;
 use pgdyno_lab::LabError;
 use pgdyno_lab::crash::witness::SecretError;
@@ -21,9 +22,12 @@ use crate::new_error::NewError;
 /// Why a command could not do its work. The process exits with 1.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum CommandError {
-    /// The experiment, the host, the server.
+    /// The host, the server or the store.
     #[error(transparent)]
     Lab(#[from] LabError),
+    /// The experiment comes to no plan, or to one that may not be carried out.
+    #[error(transparent)]
+    Experiment(#[from] ExperimentError),
     /// The experiment file, or an option that changes it.
     #[error(transparent)]
     File(#[from] FileError),
@@ -181,6 +185,7 @@ impl CommandError {
         let help = match self {
             Self::Lab(error) => return error.help(),
             Self::Notes(error) => return error.help(),
+            Self::Experiment(error) => return error.help(),
             Self::File(error) => return error.help(),
             Self::New(error) => return error.help(),
             Self::Store(error) => return error.help(),

@@ -35,7 +35,7 @@ static RECIPES: &[(&str, &str)] = files!(
 static FIGURES: &[(&str, &str)] =
     files!("figures/", ".txt", ["filesystems", "group-commit", "ssd-acceptance", "zfs-xfs",]);
 
-/// Every recipe as an experiment's source, by name.
+/// Returns every recipe as an experiment's source, by name.
 pub fn all() -> Vec<Source> {
     let source = |(name, text): &(&str, &str)| Source {
         shown: shown(name),
@@ -50,12 +50,12 @@ fn shown(name: &str) -> String {
     format!("recipe {name}")
 }
 
-/// The recipe's name, if `source` is one that is built in.
+/// Returns the recipe's name, if `source` is one that is built in.
 pub fn name_of(source: &Source) -> Option<&str> {
     (source.shown == shown(&source.name)).then_some(source.name.as_str())
 }
 
-/// The figures of the published report that recipe `name` asks again, as `pgdyno audit` reads them:
+/// Returns the figures of the published report that recipe `name` asks again, as `pgdyno audit` reads them:
 /// the file's name and what it holds. None where no report stands behind it, or where its figures
 /// are in charts only.
 pub fn figures(name: &str) -> Option<(String, &'static [u8])> {
@@ -63,13 +63,13 @@ pub fn figures(name: &str) -> Option<(String, &'static [u8])> {
     Some((format!("{name}.txt"), text.as_bytes()))
 }
 
-/// The file that `named` means; none: a recipe.
+/// Returns the file that `named` means; none: a recipe.
 pub fn file(named: &str) -> Option<&Path> {
     let is_file = named.contains('/') || named.ends_with(".toml") || Path::new(named).is_file();
     is_file.then(|| Path::new(named))
 }
 
-/// The experiment that `named` means: a file where there is one, else a recipe.
+/// Returns the experiment that `named` means: a file where there is one, else a recipe.
 ///
 /// # Errors
 /// Neither is there, or the file cannot be read.
@@ -93,6 +93,8 @@ pub fn source(named: &str) -> Result<Source, FileError> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Prepared;
+    use crate::host::NoDevices;
 
     #[test]
     fn figures_are_of_recipes() {
@@ -127,8 +129,8 @@ mod tests {
 
     #[test]
     fn the_noise_floor_runs_one_treatment_under_two_names() {
-        let experiment = crate::file::parse(&source("noise-floor").unwrap(), &[]).unwrap();
-        let (plan, _) = crate::resolve::resolve(&experiment, 1).unwrap();
+        let source = source("noise-floor").unwrap();
+        let plan = Prepared::with_seed(source, Vec::new(), 1, &NoDevices).unwrap().plan;
         let [a, b] = plan.treatments.as_slice() else { panic!("{:?}", plan.treatments) };
         assert_ne!(a.levels, b.levels);
         assert_eq!(*a, pgdyno_model::Treatment { levels: a.levels.clone(), ..b.clone() });

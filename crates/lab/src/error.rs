@@ -227,8 +227,8 @@ macro_rules! explained {
 
 explained!(
     DatasetError,
+    pgdyno_experiment::ExperimentError,
     pgdyno_experiment::file::FileError,
-    pgdyno_experiment::resolve::ResolveError,
     pgdyno_dataset::workload::WorkloadError,
     pgdyno_engine::LoadError,
     pgdyno_generators::GeneratorsError,

@@ -11,6 +11,7 @@ use pgdyno_exec::account::Account;
 use pgdyno_exec::device::safety;
 use pgdyno_exec::directory::StorageDirectory;
 use pgdyno_exec::paths;
+use pgdyno_experiment::footprint::RoomNeeded;
 use pgdyno_facts as facts;
 use pgdyno_facts::Serials;
 use pgdyno_model::Storage;
@@ -30,36 +31,26 @@ use crate::sql::execute;
 /// The database that every cluster of pgdyno's holds its tables in.
 pub(crate) const DATABASE: &str = "pgdyno";
 
-/// Room that is needed on a storage.
-#[derive(Clone, Debug)]
-pub(crate) struct RoomNeeded {
-    pub(crate) bytes: Bytes,
-    /// The data that take it, for messages.
-    pub(crate) data: String,
-}
-
-impl RoomNeeded {
-    /// Fails if less than `bytes` are `available`; where that is not known, it does not.
-    ///
-    /// # Errors
-    /// [`LabError::NoRoom`].
-    pub(crate) fn check(
-        &self,
-        storage: &str,
-        directory: &Path,
-        available: Option<Bytes>,
-    ) -> Result<(), LabError> {
-        let Some(available) = available.filter(|available| *available < self.bytes) else {
-            return Ok(());
-        };
-        Err(LabError::NoRoom {
-            what: self.data.clone(),
-            storage: storage.to_owned(),
-            directory: directory.to_owned(),
-            needed: self.bytes,
-            available,
-        })
-    }
+/// Checks that `storage` in `directory` has the room that is `needed`, where `available` is known.
+///
+/// # Errors
+/// [`LabError::NoRoom`].
+pub(crate) fn check_room(
+    needed: &RoomNeeded,
+    storage: &str,
+    directory: &Path,
+    available: Option<Bytes>,
+) -> Result<(), LabError> {
+    let Some(available) = available.filter(|available| *available < needed.bytes) else {
+        return Ok(());
+    };
+    Err(LabError::NoRoom {
+        what: needed.data.clone(),
+        storage: storage.to_owned(),
+        directory: directory.to_owned(),
+        needed: needed.bytes,
+        available,
+    })
 }
 
 /// A storage that stands.
@@ -123,7 +114,7 @@ impl Provisioner<'_> {
             Surroundings { default_directory: &default, account: &self.account, wipe: &self.wipe };
         let stack = Stack::plan(name, asked, &around)?;
         if let Some(needed) = needed {
-            needed.check(name, &stack.path(), stack.size())?;
+            check_room(needed, name, &stack.path(), stack.size())?;
         }
         let directory = match stack.is_made() {
             true => None,

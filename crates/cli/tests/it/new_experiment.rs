@@ -4,7 +4,7 @@ use std::process::Stdio;
 
 use crate::support::terminal::Terminal;
 use crate::support::{World, signal};
-use pgdyno_lab::draft::Preset;
+use pgdyno_experiment::draft::Preset;
 
 /// Files and links in the working directory of `world` that commands of a test may have made.
 fn written(world: &World) -> Vec<String> {

@@ -13,8 +13,8 @@ use pgdyno_postgres::settings::RESERVED;
 use pgdyno_storage::{Stack, StorageError, Wipe};
 use thiserror::Error;
 
-use crate::devices::share_a_device;
 use crate::file::{set_option, spelled};
+use crate::host::SharedDisks;
 
 /// An experiment that does not come to a plan.
 #[derive(Debug, Error)]
@@ -59,19 +59,21 @@ impl ResolveError {
     }
 }
 
-/// The plan of `experiment`, its order and load drawn by `seed`, and every workload that it uses,
-/// by name.
+/// Returns the plan of `experiment`, its order and load drawn by `seed`, and every workload that it
+/// uses, by name.
 ///
 /// # Errors
 /// A name that means nothing, or a combination that cannot be.
-pub fn resolve(
+pub(crate) fn resolve(
     experiment: &Experiment,
     seed: u64,
+    shared_disks: &SharedDisks,
 ) -> Result<(Plan, BTreeMap<String, Workload>), ResolveError> {
     let mut treatments = Vec::new();
     let mut workloads = BTreeMap::new();
     for combination in combinations(experiment) {
         let treatment = treatment(experiment, &combination)?;
+        check_storage(experiment, &treatment, shared_disks)?;
         if !workloads.contains_key(&treatment.workload) {
             let workload = workload::load(&treatment.workload, &experiment.workload.scripts)?;
             workloads.insert(treatment.workload.clone(), workload);
@@ -117,7 +119,7 @@ pub fn resolve(
     Ok((plan, workloads))
 }
 
-/// Every combination of levels that no exclusion names; the last factor varies fastest.
+/// Returns every combination of levels that no exclusion names; the last factor varies fastest.
 fn combinations(experiment: &Experiment) -> Vec<Vec<(&str, &Level)>> {
     let mut all: Vec<Vec<(&str, &Level)>> = vec![Vec::new()];
     for factor in &experiment.factors {
@@ -231,7 +233,6 @@ fn set_level(treatment: &mut Treatment, key: &Key, value: &LevelValue) {
 
 /// Checks that the parts of `treatment` go together.
 fn check_treatment(experiment: &Experiment, treatment: &Treatment) -> Result<(), ResolveError> {
-    check_storage(experiment, treatment)?;
     if let Some(name) = treatment.settings.keys().find(|name| RESERVED.contains(&name.as_str())) {
         let what =
             format!("cannot set `{name}`: pgdyno sets it itself, so that its server stays private");
@@ -266,13 +267,13 @@ fn check_treatment(experiment: &Experiment, treatment: &Treatment) -> Result<(),
     Ok(())
 }
 
-/// The parser has let only counts of 1 and more through.
+/// Reads a count, of which the parser has let only 1 and more through.
 fn count(value: &LevelValue) -> u32 {
     value.to_string().parse().unwrap_or(1)
 }
 
-/// The storages that no other one names for its WAL or tablespaces: the others are no choice for
-/// PGDATA.
+/// Returns the storages that no other one names for its WAL or tablespaces: the others are no choice
+/// for PGDATA.
 fn alone(experiment: &Experiment) -> Vec<&str> {
     let beside: BTreeSet<&str> = experiment.storage.values().flat_map(Storage::others).collect();
     experiment.storage.keys().map(String::as_str).filter(|name| !beside.contains(name)).collect()
@@ -298,15 +299,19 @@ fn choose_storage(experiment: &Experiment, named: Option<String>) -> Result<Stri
     }
 }
 
-/// Whether the treatment's storage goes together with its device settings, and with the storages of
+/// Checks that the treatment's storage goes together with its device settings, and with the storages of
 /// its WAL and tablespaces.
-fn check_storage(experiment: &Experiment, treatment: &Treatment) -> Result<(), ResolveError> {
+fn check_storage(
+    experiment: &Experiment,
+    treatment: &Treatment,
+    shared_disks: &SharedDisks,
+) -> Result<(), ResolveError> {
     let mut storage = experiment.storage[&treatment.storage].clone();
     if experiment.postgres.is_external() && !matches!(storage.backing, Backing::Directory(_)) {
         return Err(ResolveError::not_ours("storage"));
     }
     for other in storage.others() {
-        if share_a_device(&storage, &experiment.storage[other]) {
+        if shared_disks.contains(&treatment.storage, other) {
             let what = format!(
                 "storages `{}` and `{other}` are to stand together, and are made on the same device",
                 treatment.storage
@@ -326,7 +331,7 @@ fn check_storage(experiment: &Experiment, treatment: &Treatment) -> Result<(), R
     Ok(())
 }
 
-/// Whether the tables that are to lie in tablespaces are the workload's, and each in one place.
+/// Checks that the tables that are to lie in tablespaces are the workload's, and each in one place.
 fn check_tablespaces(
     storage: &str,
     tablespaces: &BTreeMap<String, Vec<String>>,

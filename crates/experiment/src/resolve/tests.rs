@@ -2,6 +2,7 @@ use std::path::PathBuf;
 
 use super::*;
 use crate::file::{Source, parse};
+use crate::host::NoDevices;
 
 fn plan(text: &str) -> Result<Plan, ResolveError> {
     let source = Source {
@@ -11,7 +12,8 @@ fn plan(text: &str) -> Result<Plan, ResolveError> {
         base: PathBuf::from("/"),
     };
     let experiment = parse(&source, &[]).unwrap();
-    resolve(&experiment, experiment.seed.unwrap_or(1)).map(|(plan, _)| plan)
+    let shared_disks = SharedDisks::new(&experiment.storage, &NoDevices);
+    resolve(&experiment, experiment.seed.unwrap_or(1), &shared_disks).map(|(plan, _)| plan)
 }
 
 fn sequence(plan: &Plan) -> Vec<usize> {

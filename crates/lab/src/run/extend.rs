@@ -3,11 +3,11 @@
 //! Whoever looks at a run's verdicts and adds repeats where they are inconclusive looks twice. The
 //! plan remembers after how many repeats that was, so that the analysis pays for each look.
 
+use pgdyno_experiment::file::Override;
 use pgdyno_model::Plan;
 use pgdyno_model::record::RunState;
 
 use crate::LabError;
-use pgdyno_experiment::file::Override;
 
 /// The key that may be set anew.
 const REPEATS: &str = "experiment.repeats";

@@ -8,8 +8,9 @@ use std::path::Path;
 
 pub(crate) use options::Options;
 use options::{Action, Exhaustive, WitnessOptions};
+use pgdyno_experiment::Prepared;
 use pgdyno_lab::crash::witness::{self, Plugged, Secret, Witness};
-use pgdyno_lab::{CrashRecord, LabError, Prepared, crash as lab};
+use pgdyno_lab::{CrashRecord, LabError, ThisHost, crash as lab};
 
 use crate::context::Context;
 use crate::error::CommandError;
@@ -28,7 +29,7 @@ pub(crate) fn run(options: &Options, context: &Context) -> Result<ExitStatus, Co
         return resume(session.clone(), options, context);
     }
     let (source, overrides) = (experiment::source(options), experiment::overrides(options)?);
-    let prepared = Prepared::new(source, overrides)?;
+    let prepared = Prepared::new(source, overrides, &ThisHost)?;
     let address = witness_address(options)?;
     if options.dry_run {
         print(&lab::dry_run(&prepared)?);

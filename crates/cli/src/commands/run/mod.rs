@@ -9,11 +9,12 @@ use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
 use pgdyno_audit::{Audit, ImportedRun};
+use pgdyno_experiment::Prepared;
 use pgdyno_experiment::file::Override;
 use pgdyno_experiment::recipes;
 use pgdyno_lab::notify::notify;
 use pgdyno_lab::run::{self as lab, Outcome};
-use pgdyno_lab::{Consent, LabError, Prepared, SessionEnd};
+use pgdyno_lab::{Consent, LabError, SessionEnd};
 use pgdyno_model::format::counted;
 use pgdyno_results::analysis::analyse;
 use pgdyno_results::analysis::host_noise::{self, Forecast, NoForecast};
@@ -114,9 +115,9 @@ fn forecast(prepared: &Prepared, store: &Path) -> Result<Result<Forecast, NoFore
     let store = store.exists().then(|| Store::open_existing(store)).transpose()?;
     host_noise::forecast(
         store.as_ref(),
-        prepared.plan(),
+        &prepared.plan,
         &pgdyno_lab::host(),
-        prepared.counts_host_noise(),
+        prepared.experiment.host_noise,
     )
 }
 

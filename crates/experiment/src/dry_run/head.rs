@@ -6,8 +6,8 @@ use pgdyno_model::storage::DeviceSettings;
 use pgdyno_model::{Stopping, Treatment};
 use pgdyno_stats::InterimAnalyses;
 
-use crate::generators::launch_of;
-use crate::prepare::Prepared;
+use crate::checks::generators::launch_of;
+use crate::prepared::Prepared;
 
 /// Describes the experiment and its treatments.
 pub(super) fn head(prepared: &Prepared, out: &mut String) {
@@ -108,7 +108,7 @@ fn treatment(number: usize, treatment: &Treatment, generators: Option<&str>, out
     out.push('\n');
 }
 
-/// When a run ends by itself.
+/// Describes when a run ends by itself.
 fn stopping(stopping: &Stopping, margin: Option<f64>, out: &mut String) {
     // To nine digits: 0.03 is not three hundredths.
     let percent = |share: f64| (share * 1e9).round() / 1e7;

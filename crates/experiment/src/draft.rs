@@ -1,7 +1,7 @@
 //! New experiment files, with comments for somebody who has never seen one.
 //!
-//! Fill a [`Draft`], hold it against the parser and this machine with [`Draft::check`], let
-//! [`Draft::fit`] choose repeats and durations for a time, and write [`Draft::text`] to a file.
+//! Fill a [`Draft`], hold it against the parser with [`Draft::prepare`], let [`Draft::fit`] choose
+//! repeats and durations for a time, and write [`Draft::text`] to a file.
 
 use std::fmt::Write as _;
 use std::num::NonZeroU32;
@@ -12,9 +12,11 @@ use pgdyno_model::printable::escape_line;
 use pgdyno_model::units::Span;
 use strum::{EnumString, IntoStaticStr, VariantArray, VariantNames};
 
-use crate::prepare::Prepared;
-use crate::{LabError, dry_run, estimate};
-use pgdyno_experiment::file::Source;
+use crate::error::ExperimentError;
+use crate::estimate;
+use crate::file::Source;
+use crate::host::Host;
+use crate::prepared::Prepared;
 
 /// Repeats and seconds of a trial, the longest first. None is below three repeats.
 const SIZES: &[(u32, u64)] =
@@ -41,7 +43,7 @@ pub enum Preset {
 impl Preset {
     /// All presets, in the order in which they are offered.
     pub const ALL: &[Self] = <Self as VariantArray>::VARIANTS;
-    /// Their names, in the same order.
+    /// Names of the presets, in that order.
     pub const NAMES: &[&str] = <Self as VariantNames>::VARIANTS;
 
     /// Returns the name.
@@ -96,7 +98,7 @@ impl Preset {
         }
     }
 
-    /// Whether it sets the number of clients.
+    /// Returns whether it sets the number of clients.
     fn sets_clients(self) -> bool {
         self == Self::Clients
     }
@@ -135,7 +137,7 @@ impl DraftFactor {
     }
 }
 
-/// How large a run is.
+/// Size of a run.
 #[derive(Clone, Copy, Debug)]
 pub struct RunSize {
     /// Combinations of levels (count).
@@ -144,7 +146,16 @@ pub struct RunSize {
     pub time: Span,
 }
 
-/// A new experiment. What is `None` has a default.
+impl RunSize {
+    /// Returns the size of the run of `prepared`.
+    pub fn new(prepared: &Prepared) -> Self {
+        let most = estimate::time(prepared).most;
+        let time = Span(Duration::from_secs(most.as_secs().max(1)));
+        Self { treatments: prepared.plan.treatments.len(), time }
+    }
+}
+
+/// A new experiment. A field that is `None` has a default.
 #[derive(Clone, Debug)]
 pub struct Draft {
     /// The file that is to be written. Its stem is the experiment's name.
@@ -187,7 +198,7 @@ impl Draft {
         }
     }
 
-    /// The file's text.
+    /// Returns the file's text.
     pub fn text(&self) -> String {
         let mut out = String::new();
         self.head(&mut out);
@@ -198,34 +209,28 @@ impl Draft {
         out
     }
 
-    /// Checks the draft as `pgdyno run --dry-run` does, and returns how large the run is.
+    /// Makes the experiment ready that the file would describe.
     ///
     /// # Errors
-    /// A value that the parser, the plan or PostgreSQL's program refuses.
-    pub fn check(&self) -> Result<RunSize, LabError> {
-        let prepared = self.prepared()?;
-        dry_run(&prepared)?;
-        Ok(RunSize { treatments: prepared.plan.treatments.len(), time: time(&prepared) })
+    /// A value that the parser or the plan refuses.
+    pub fn prepare(&self, host: &dyn Host) -> Result<Prepared, ExperimentError> {
+        Prepared::new(Source::new(&self.file, self.text()), Vec::new(), host)
     }
 
     /// Chooses repeats and the duration of a trial so that the run takes at most `limit`, where
     /// that is possible: else the fewest and shortest.
     ///
     /// # Errors
-    /// As [`Draft::check`].
-    pub fn fit(&mut self, limit: Span) -> Result<(), LabError> {
+    /// As [`Draft::prepare`].
+    pub fn fit(&mut self, limit: Span, host: &dyn Host) -> Result<(), ExperimentError> {
         for (repeats, seconds) in SIZES {
             self.repeats = NonZeroU32::MIN.saturating_add(repeats - 1);
             self.duration = Span::from_secs(*seconds);
-            if time(&self.prepared()?) <= limit {
+            if RunSize::new(&self.prepare(host)?).time <= limit {
                 break;
             }
         }
         Ok(())
-    }
-
-    fn prepared(&self) -> Result<Prepared, LabError> {
-        Prepared::new(Source::new(&self.file, self.text()), Vec::new())
     }
 
     fn head(&self, out: &mut String) {
@@ -297,7 +302,7 @@ impl Draft {
         }
     }
 
-    /// Whether a factor of the user's own varies `key`.
+    /// Returns whether a factor of the user's own varies `key`.
     fn varies(&self, key: &str) -> bool {
         self.factors.iter().any(|factor| factor.key == key)
     }
@@ -373,7 +378,7 @@ impl Draft {
     }
 }
 
-/// A key of `[factors]`: as it is where that is TOML, else in quotes.
+/// Returns a key of `[factors]`: as it is where that is TOML, else in quotes.
 fn spelled(key: &str) -> String {
     let bare = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
     if key.split('.').all(|part| !part.is_empty() && part.chars().all(bare)) {
@@ -382,20 +387,15 @@ fn spelled(key: &str) -> String {
     quoted(key)
 }
 
-/// `text` in quotes, on one line: what JSON escapes, TOML escapes alike.
+/// Returns `text` in quotes, on one line: what JSON escapes, TOML escapes alike.
 fn quoted(text: &str) -> String {
     serde_json::Value::from(text).to_string()
-}
-
-/// How long the run of `prepared` takes, in whole seconds.
-fn time(prepared: &Prepared) -> Span {
-    let (_, most, _) = estimate::time(prepared);
-    Span(Duration::from_secs(most.as_secs().max(1)))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::host::NoDevices;
 
     fn draft(factors: &[&str]) -> Draft {
         let factors = factors.iter().map(|given| DraftFactor::parse(given).unwrap()).collect();
@@ -403,7 +403,7 @@ mod tests {
     }
 
     fn factors(draft: &Draft) -> Vec<String> {
-        let prepared = draft.prepared().unwrap();
+        let prepared = draft.prepare(&NoDevices).unwrap();
         let factors = prepared.experiment.factors.iter();
         factors
             .map(|factor| {
@@ -449,7 +449,10 @@ mod tests {
         let mut draft = draft(&["clients=1"]);
         draft.question = Some(question.to_owned());
         draft.file = PathBuf::from("/none/a\nb.toml");
-        assert_eq!(draft.prepared().unwrap().experiment.question.as_deref(), Some(question));
+        assert_eq!(
+            draft.prepare(&NoDevices).unwrap().experiment.question.as_deref(),
+            Some(question)
+        );
     }
 
     #[test]
@@ -457,15 +460,15 @@ mod tests {
         let mut draft = draft(&["work_mem=4MB,64MB"]);
         let mut sizes = Vec::new();
         for minutes in [1, 5, 20, 60] {
-            draft.fit(Span::from_secs(60 * minutes)).unwrap();
-            let time = time(&draft.prepared().unwrap());
+            draft.fit(Span::from_secs(60 * minutes), &NoDevices).unwrap();
+            let time = RunSize::new(&draft.prepare(&NoDevices).unwrap()).time;
             assert!(time <= Span::from_secs(60 * minutes), "{minutes}: {time}");
             sizes.push((draft.repeats.get(), draft.duration));
         }
         assert!(sizes.windows(2).all(|pair| pair[0].1 <= pair[1].1), "{sizes:?}");
         assert_eq!(sizes[3], (10, Span::from_secs(60)));
         // Nothing is so short; the shortest is taken.
-        draft.fit(Span::from_secs(1)).unwrap();
+        draft.fit(Span::from_secs(1), &NoDevices).unwrap();
         assert_eq!((draft.repeats.get(), draft.duration), (3, Span::from_secs(5)));
     }
 }

@@ -1,6 +1,4 @@
-//! Which crash tests are possible, which are meant to fail, and how many rounds controls take.
-//!
-//! Everything here follows from the experiment and its plan. Nothing touches the host.
+//! Crash tests: which are possible, which are meant to fail, and how many rounds controls take.
 
 use std::collections::BTreeMap;
 
@@ -9,7 +7,7 @@ use pgdyno_model::storage::Backing;
 use pgdyno_model::{Experiment, Fault, Plan, Storage, Treatment};
 use pgdyno_storage::fault::CUTTABLE;
 
-use crate::LabError;
+use crate::error::ExperimentError;
 
 /// Faults of the disk that an emulated disk can have.
 const DISK_FAULTS: &[Fault] =
@@ -17,14 +15,14 @@ const DISK_FAULTS: &[Fault] =
 
 /// Folders of PGDATA whose files a power loss must not find unflushed: tables and indexes, the
 /// commit log, the control file and shared catalogs. For WAL, the control sets fsync=off.
-pub(super) const STALE_FOLDERS: [&str; 3] = ["base", "pg_xact", "global"];
+pub const STALE_FOLDERS: [&str; 3] = ["base", "pg_xact", "global"];
 
 /// Filesystems of which several clones, with one UUID, can be mounted at a time: btrfs where the
 /// kernel can (`TestBed::can_have_replicas`).
 const CLONABLE: [&str; 5] = ["ext2", "ext3", "ext4", "xfs", "btrfs"];
 
 /// Returns how many rounds the positive controls of `fault` take, if each is seen at once.
-pub(crate) fn control_rounds(fault: Fault) -> u32 {
+pub fn control_rounds(fault: Fault) -> u32 {
     match fault {
         Fault::Power => 1 + STALE_FOLDERS.len() as u32,
         Fault::EmulatedLie | Fault::Plug => 0,
@@ -34,7 +32,7 @@ pub(crate) fn control_rounds(fault: Fault) -> u32 {
 
 /// Returns the storages that a crash test of a cluster on `storage` strikes: its own, and that of
 /// its WAL.
-pub(super) fn struck_storages(storages: &BTreeMap<String, Storage>, storage: &str) -> Vec<String> {
+pub fn struck_storages(storages: &BTreeMap<String, Storage>, storage: &str) -> Vec<String> {
     let wal = storages.get(storage).and_then(|s| s.wal.clone());
     std::iter::once(storage.to_owned()).chain(wal).collect()
 }
@@ -42,20 +40,23 @@ pub(super) fn struck_storages(storages: &BTreeMap<String, Storage>, storage: &st
 /// Refuses the fault that only a hand brings about.
 ///
 /// # Errors
-/// [`LabError::Crash`], if the experiment names the fault `plug`.
-pub(crate) fn refuse_plug(experiment: &Experiment) -> Result<(), LabError> {
+/// [`ExperimentError::Crash`], if the experiment names the fault `plug`.
+pub fn refuse_plug(experiment: &Experiment) -> Result<(), ExperimentError> {
     if experiment.crash.as_ref().is_none_or(|crash| !crash.faults.contains(&Fault::Plug)) {
         return Ok(());
     }
-    Err(LabError::Crash {
+    Err(ExperimentError::Crash {
         what: "this machine".into(),
         found: "nothing that pgdyno does pulls a plug".into(),
         help: "`pgdyno crash --fault plug --witness ADDR` waits for you to pull it".into(),
     })
 }
 
-/// Whether every treatment's storage can be crashed in the ways that `[crash]` names.
-pub(crate) fn check(experiment: &Experiment, plan: &Plan) -> Result<(), LabError> {
+/// Checks that every treatment's storage can be crashed in the ways that `[crash]` names.
+///
+/// # Errors
+/// One cannot, or treatments that share a session are meant to fail differently.
+pub(super) fn check(experiment: &Experiment, plan: &Plan) -> Result<(), ExperimentError> {
     let options = options(experiment, plan)?;
     check_planted(experiment, plan)?;
     for treatment in &plan.treatments {
@@ -68,7 +69,7 @@ pub(crate) fn check(experiment: &Experiment, plan: &Plan) -> Result<(), LabError
             check_recordable(experiment, &treatment.storage, options.jobs)?;
         }
         if options.under != Under::Both && experiment.storage[&treatment.storage].wal.is_none() {
-            return Err(LabError::Crash {
+            return Err(ExperimentError::Crash {
                 what: format!("storage `{}`", treatment.storage),
                 found: "`under` names one of PGDATA and pg_wal, and both lie on this storage".into(),
                 help: "describe a storage of its own for pg_wal: `[storage.wal]`, and `wal = \"wal\"` here"
@@ -79,21 +80,25 @@ pub(crate) fn check(experiment: &Experiment, plan: &Plan) -> Result<(), LabError
     Ok(())
 }
 
-pub(super) fn options<'a>(
+/// Returns the options of the crash tests.
+///
+/// # Errors
+/// The experiment asks for none.
+pub fn options<'a>(
     experiment: &'a Experiment,
     plan: &Plan,
-) -> Result<&'a CrashOptions, LabError> {
-    experiment.crash.as_ref().ok_or_else(|| LabError::Crash {
+) -> Result<&'a CrashOptions, ExperimentError> {
+    experiment.crash.as_ref().ok_or_else(|| ExperimentError::Crash {
         what: plan.name.clone(),
         found: "the experiment names no faults".into(),
         help: "add `[crash]` with `faults = [\"process\"]`".into(),
     })
 }
 
-/// Whether storage `name` can be struck by `fault`.
-fn possible(experiment: &Experiment, name: &str, fault: Fault) -> Result<(), LabError> {
+/// Checks that storage `name` can be struck by `fault`.
+fn possible(experiment: &Experiment, name: &str, fault: Fault) -> Result<(), ExperimentError> {
     let refuse = |found: String, help: String| {
-        Err(LabError::Crash { what: format!("storage `{name}`"), found, help })
+        Err(ExperimentError::Crash { what: format!("storage `{name}`"), found, help })
     };
     let storage = &experiment.storage[name];
     if !fault.needs_filesystem() {
@@ -124,11 +129,11 @@ fn possible(experiment: &Experiment, name: &str, fault: Fault) -> Result<(), Lab
     }
 }
 
-/// Whether all states of storage `name` can be looked at: its disk is recorded whole.
-fn check_recordable(experiment: &Experiment, name: &str, jobs: u32) -> Result<(), LabError> {
+/// Checks that all states of storage `name` can be looked at: its disk is recorded whole.
+fn check_recordable(experiment: &Experiment, name: &str, jobs: u32) -> Result<(), ExperimentError> {
     let storage = &experiment.storage[name];
     let refuse = |found: &str, help: &str| {
-        Err(LabError::Crash {
+        Err(ExperimentError::Crash {
             what: format!("storage `{name}` at every flush"),
             found: found.into(),
             help: help.into(),
@@ -156,8 +161,8 @@ fn check_recordable(experiment: &Experiment, name: &str, jobs: u32) -> Result<()
     Ok(())
 }
 
-/// The faults that `treatment` is meant to fail.
-pub(crate) fn planted(experiment: &Experiment, treatment: &Treatment) -> Vec<Fault> {
+/// Returns the faults that `treatment` is meant to fail.
+pub fn planted(experiment: &Experiment, treatment: &Treatment) -> Vec<Fault> {
     let has = |(factor, level): &(String, _)| {
         treatment.levels.0.iter().any(|(f, l)| f == factor && l == level)
     };
@@ -167,12 +172,12 @@ pub(crate) fn planted(experiment: &Experiment, treatment: &Treatment) -> Vec<Fau
 }
 
 /// Refuses expectations that differ between treatments that share one session of crash tests.
-fn check_planted(experiment: &Experiment, plan: &Plan) -> Result<(), LabError> {
+fn check_planted(experiment: &Experiment, plan: &Plan) -> Result<(), ExperimentError> {
     let treatments = &plan.treatments;
     for (at, treatment) in treatments.iter().enumerate() {
         let first = &treatments[Treatment::first_crashed_alike(treatments, at)];
         if planted(experiment, first) != planted(experiment, treatment) {
-            return Err(LabError::Crash {
+            return Err(ExperimentError::Crash {
                 what: treatment.levels.to_string(),
                 found: "`[[crash.planted]]` tells it from a treatment that differs in its load only, and both share one \
                         session"

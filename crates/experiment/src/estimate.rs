@@ -1,17 +1,14 @@
-//! How long a plan takes and how much room: told before it begins, and how much is left while it
-//! runs.
+//! Time that a plan takes.
 
-use std::collections::BTreeMap;
 use std::time::Duration;
 
 use pgdyno_dataset as dataset;
+use pgdyno_model::Treatment;
 use pgdyno_model::crash::{CrashOptions, States};
 use pgdyno_model::experiment::{Length, ProbeKind};
-use pgdyno_model::units::Bytes;
 
-use crate::crash::feasibility::control_rounds;
-use crate::prepare::Prepared;
-use crate::provisioner::RoomNeeded;
+use crate::checks::crash::control_rounds;
+use crate::prepared::Prepared;
 
 /// initdb, start, stop and removal of a cluster; from runs on a two-core virtual machine.
 const CLUSTER: Duration = Duration::from_millis(3500);
@@ -40,7 +37,7 @@ const DISK_POINTS: u32 = 31;
 /// most take so many.
 const STEPS: u32 = 16;
 
-/// Time for one trial, without what comes around it; none if it ends by count.
+/// Returns the time for one trial, without what comes around it; none if it ends by count.
 fn offered(prepared: &Prepared) -> Option<Duration> {
     if let (Some(find), Length::Duration(window)) = (&prepared.plan.find, prepared.plan.length) {
         let warm_up = prepared.plan.warm_up.0;
@@ -53,30 +50,39 @@ fn offered(prepared: &Prepared) -> Option<Duration> {
     }
 }
 
-/// The least and the most time that the plan takes, as far as it can be known: the same where the
-/// number of repeats is fixed. The flag is true if trials end by count, so that their own time is
-/// not in it.
-pub(crate) fn time(prepared: &Prepared) -> (Duration, Duration, bool) {
+/// The time that a plan takes, as far as it can be known.
+#[derive(Clone, Copy, Debug)]
+pub struct TimeEstimate {
+    /// The least time: the most, where the number of repeats is fixed.
+    pub least: Duration,
+    /// The most time.
+    pub most: Duration,
+    /// Trials end by count: their own time comes on top of both.
+    pub is_without_trials: bool,
+}
+
+/// Estimates the time that the plan takes.
+pub fn time(prepared: &Prepared) -> TimeEstimate {
     let mut time = Duration::ZERO;
     if !prepared.experiment.postgres.is_external() {
         let storages = u32::try_from(prepared.storages().len()).unwrap_or(u32::MAX);
         time += prepared.experiment.telemetry.fsync.0 * storages;
     }
     time += probes(prepared) + crashes(prepared);
-    for (key, treatment) in prepared.clusters() {
-        let rows = dataset::rows(prepared.data(treatment), key.scale);
-        time += CLUSTER + Duration::from_millis(rows * 1000 / ROWS_PER_SECOND);
-    }
-    let each = around_trial(prepared) + offered(prepared).unwrap_or(prepared.plan.warm_up.0);
+    let making = |treatment: &Treatment| {
+        let rows = dataset::rows(prepared.data(treatment), treatment.scale);
+        CLUSTER + Duration::from_millis(rows * 1000 / ROWS_PER_SECOND)
+    };
+    time += prepared.clusters().iter().map(|(_, treatment)| making(treatment)).sum::<Duration>();
+    let offered = offered(prepared);
+    let each = around_trial(prepared) + offered.unwrap_or(prepared.plan.warm_up.0);
+    let anew = prepared.made_anew();
     let trials = |blocks: u32| {
         let all: Vec<u32> =
             prepared.plan.trials.iter().filter(|t| t.block <= blocks).map(|t| t.ordinal).collect();
-        let anew = prepared.made_anew().into_iter().filter(|(ordinal, _)| all.contains(ordinal));
-        let making = anew.map(|(_, treatment)| {
-            let rows = dataset::rows(prepared.data(treatment), treatment.scale);
-            CLUSTER + STACK + Duration::from_millis(rows * 1000 / ROWS_PER_SECOND)
-        });
-        each * u32::try_from(all.len()).unwrap_or(u32::MAX) + making.sum::<Duration>()
+        let anew = anew.iter().filter(|(ordinal, _)| all.contains(ordinal));
+        let anew = anew.map(|(_, treatment)| making(treatment) + STACK);
+        each * u32::try_from(all.len()).unwrap_or(u32::MAX) + anew.sum::<Duration>()
     };
     let most = trials(u32::MAX);
     let (least, most) = match &prepared.plan.stopping {
@@ -86,10 +92,16 @@ pub(crate) fn time(prepared: &Prepared) -> (Duration, Duration, bool) {
             (least, stopping.budget.map_or(most, |budget| most.min(budget.0).max(least)))
         }
     };
-    (time + least, time + most, offered(prepared).is_none())
+    TimeEstimate { least: time + least, most: time + most, is_without_trials: offered.is_none() }
 }
 
-/// Time for the crash tests after the trials: treatments that are crashed alike are crashed once.
+/// Estimates the time of one trial with what comes around it. A trial that ends by count has no
+/// time of its own.
+pub fn trial(prepared: &Prepared) -> Duration {
+    around_trial(prepared) + offered(prepared).unwrap_or_default()
+}
+
+/// Returns the time for the crash tests after the trials: treatments that are crashed alike are crashed once.
 fn crashes(prepared: &Prepared) -> Duration {
     let Some(crash) = &prepared.experiment.crash else { return Duration::ZERO };
     let sessions = prepared.plan.crashed.len();
@@ -108,7 +120,7 @@ fn crashes(prepared: &Prepared) -> Duration {
         + (crash.load.0 + AROUND_ROUND) * rounds * sessions
 }
 
-/// Time for a session that records a stretch and judges its states.
+/// Returns the time for a session that records a stretch and judges its states.
 fn stretch(crash: &CrashOptions) -> Duration {
     let jobs = crash.jobs.max(1);
     let states = FLUSHES_A_SECOND
@@ -124,7 +136,7 @@ fn stretch(crash: &CrashOptions) -> Duration {
     (CLUSTER + STACK.saturating_mul(jobs) + crash.load.0 + control).saturating_add(judging)
 }
 
-/// Time for the probes before and after the trials, without the filling of the disk probe's file.
+/// Returns the time for the probes before and after the trials, without the filling of the disk probe's file.
 fn probes(prepared: &Prepared) -> Duration {
     let stages = &prepared.experiment.probe;
     let storages = u32::try_from(prepared.storages().len()).unwrap_or(u32::MAX);
@@ -137,85 +149,9 @@ fn probes(prepared: &Prepared) -> Duration {
     stages.duration.0 * all * storages
 }
 
+/// Returns the time around a trial: what settles and counts, and the pause.
 fn around_trial(prepared: &Prepared) -> Duration {
     AROUND_TRIAL + prepared.experiment.between.pause.0
-}
-
-/// The room that the plan takes on each storage at once, with the data sets that lie there. What
-/// tablespaces hold is counted where PGDATA lies.
-pub(crate) fn room(prepared: &Prepared) -> BTreeMap<String, RoomNeeded> {
-    let mut room: BTreeMap<String, RoomNeeded> = BTreeMap::new();
-    let mut add = |storage: &str, needed: Bytes, what: String| {
-        room.entry(storage.to_owned())
-            .and_modify(|all| {
-                all.bytes.0 = all.bytes.0.saturating_add(needed.0);
-                all.data = format!("{}, {what}", all.data);
-            })
-            .or_insert(RoomNeeded { bytes: needed, data: what });
-    };
-    for (key, treatment) in prepared.clusters() {
-        let mut needed = dataset::room_needed(prepared.data(treatment), key.scale);
-        let what = format!("{} at scale {}", key.data, key.scale);
-        let wal_room = wal_room(prepared);
-        match &prepared.experiment.storage[&key.storage].wal {
-            Some(wal) => add(wal, wal_room, format!("the WAL of {what}")),
-            None => needed.0 = needed.0.saturating_add(wal_room.0),
-        }
-        add(&key.storage, needed, what);
-    }
-    room
-}
-
-/// Room that a cluster's WAL takes: `max_wal_size`, the largest that any treatment gives it.
-fn wal_room(prepared: &Prepared) -> Bytes {
-    let set = prepared.plan.treatments.iter().filter_map(|t| t.settings.get("max_wal_size"));
-    set.filter_map(|text| memory(text)).max().unwrap_or(dataset::WAL_ROOM)
-}
-
-/// A size as PostgreSQL's settings spell it; `max_wal_size` without a unit is in megabytes.
-fn memory(text: &str) -> Option<Bytes> {
-    let text = text.trim();
-    let digits = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
-    let (number, unit) = text.split_at(digits);
-    let unit: u64 = match unit.trim() {
-        "B" => 1,
-        "kB" => 1 << 10,
-        "MB" | "" => 1 << 20,
-        "GB" => 1 << 30,
-        "TB" => 1 << 40,
-        _ => return None,
-    };
-    number.parse::<u64>().ok()?.checked_mul(unit).map(Bytes)
-}
-
-/// Learns from the trials that were run how long the rest will take.
-#[derive(Debug)]
-pub(crate) struct Clock {
-    expected: Duration,
-    spent: Duration,
-    done: u32,
-}
-
-impl Clock {
-    pub(crate) fn new(prepared: &Prepared) -> Self {
-        Self {
-            expected: around_trial(prepared) + offered(prepared).unwrap_or_default(),
-            spent: Duration::ZERO,
-            done: 0,
-        }
-    }
-
-    /// A trial took `wall`.
-    pub(crate) fn trial(&mut self, wall: Duration) {
-        self.spent += wall;
-        self.done += 1;
-    }
-
-    /// Time for `trials` more, of the first of which `begun` has passed.
-    pub(crate) fn left(&self, trials: usize, begun: Duration) -> Duration {
-        let each = if self.done == 0 { self.expected } else { self.spent / self.done };
-        (each * u32::try_from(trials).unwrap_or(u32::MAX)).saturating_sub(begun.min(each))
-    }
 }
 
 #[cfg(test)]
@@ -223,13 +159,6 @@ mod tests {
     use pgdyno_model::units::Span;
 
     use super::*;
-
-    #[test]
-    fn room_for_wal_is_what_the_settings_allow_it() {
-        assert_eq!(memory("512MB"), Some(Bytes(512 << 20)));
-        assert_eq!([memory("2GB"), memory("2048"), memory("2 GB")], [Some(Bytes(2 << 30)); 3]);
-        assert_eq!(memory("much"), None);
-    }
 
     #[test]
     fn states_take_their_time_and_at_most_the_budget() {
@@ -247,15 +176,5 @@ mod tests {
         assert!(short > secs(60) && short < secs(70), "{short:?}");
         assert!(of(States::All, None, 1) > one * 40);
         assert_eq!(of(States::Flushes, Some(1 << 40), 1), one);
-    }
-
-    #[test]
-    fn the_time_left_follows_what_trials_really_took() {
-        let mut clock = Clock { expected: Duration::from_secs(7), spent: Duration::ZERO, done: 0 };
-        assert_eq!(clock.left(10, Duration::from_secs(2)), Duration::from_secs(68));
-        clock.trial(Duration::from_secs(20));
-        assert_eq!(clock.left(9, Duration::ZERO), Duration::from_secs(180));
-        // A trial that takes longer than expected does not eat the time of those after it.
-        assert_eq!(clock.left(2, Duration::from_secs(500)), Duration::from_secs(20));
     }
 }

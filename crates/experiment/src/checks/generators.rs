@@ -1,41 +1,41 @@
-//! The generators of treatments.
+//! Generators of treatments: each needs clients of its own.
 
-use pgdyno_generators::{Generators, GeneratorsError};
+use pgdyno_generators::{DealError, Generators};
 use pgdyno_model::{GeneratorChoice, Plan, Treatment};
 
-use crate::LabError;
+use crate::error::ExperimentError;
 
 /// Returns the name of the generators of `treatment`; none if this process alone offers its load.
-pub(crate) fn launch_of<'a>(
-    choice: &'a GeneratorChoice,
-    treatment: &'a Treatment,
-) -> Option<&'a str> {
+pub fn launch_of<'a>(choice: &'a GeneratorChoice, treatment: &'a Treatment) -> Option<&'a str> {
     let launch = treatment.generators.as_deref().or(choice.launch.as_deref());
     launch.filter(|launch| *launch != GeneratorChoice::NONE)
 }
 
 /// Returns the generators of `treatment`; none if this process alone offers its load.
-pub(crate) fn of_treatment(
+///
+/// # Errors
+/// Its `launch` cannot be read, which the parser of experiment files would have refused.
+pub fn generators(
     choice: &GeneratorChoice,
     treatment: &Treatment,
-) -> Result<Option<Generators>, LabError> {
+) -> Result<Option<Generators>, DealError> {
     let Some(launch) = launch_of(choice, treatment) else { return Ok(None) };
-    let mut generators: Generators = launch.parse().map_err(GeneratorsError::Deal)?;
+    let mut generators: Generators = launch.parse()?;
     generators.limits.max_start_skew = choice.max_start_skew.0;
     generators.limits.allow_saturated = choice.allow_saturated;
     Ok(Some(generators))
 }
 
 /// Checks that each treatment of `plan` has clients for every generator of its own.
-pub(crate) fn check(choice: &GeneratorChoice, plan: &Plan) -> Result<(), LabError> {
+pub(super) fn check(choice: &GeneratorChoice, plan: &Plan) -> Result<(), ExperimentError> {
     for treatment in &plan.treatments {
-        let Some(generators) = of_treatment(choice, treatment)? else { continue };
+        let Some(generators) = generators(choice, treatment)? else { continue };
         generators.deal(treatment.clients, treatment.threads).map_err(|few| {
             let levels = match treatment.levels.to_string() {
                 none if none.is_empty() => none,
                 levels => format!(" ({levels})"),
             };
-            LabError::refused(
+            ExperimentError::refused(
                 format!("{few}{levels}"),
                 "use more clients, or fewer generators; or leave the treatment out (`[[exclude]]`)",
             )
@@ -46,13 +46,15 @@ pub(crate) fn check(choice: &GeneratorChoice, plan: &Plan) -> Result<(), LabErro
 
 #[cfg(test)]
 mod tests {
-    use super::launch_of;
-    use crate::prepare::Prepared;
-    use pgdyno_experiment::file::Source;
+    use super::*;
+    use crate::file::Source;
+    use crate::host::NoDevices;
+    use crate::prepared::Prepared;
 
-    fn prepared(text: &str) -> Result<Prepared, crate::LabError> {
+    fn prepared(text: &str) -> Result<Prepared, ExperimentError> {
         let (name, shown) = ("try".into(), "try.toml".into());
-        Prepared::new(Source { name, shown, text: text.into(), base: "/".into() }, Vec::new())
+        let source = Source { name, shown, text: text.into(), base: "/".into() };
+        Prepared::new(source, Vec::new(), &NoDevices)
     }
 
     #[test]

@@ -1,5 +1,7 @@
 //! `--dry-run`: the whole plan in words, every trial in order, every step that would touch the
-//! host. Touches nothing.
+//! host.
+//!
+//! The text names parts of the machine. The caller collects them in a [`Machine`].
 
 #[macro_use]
 mod lines;
@@ -8,81 +10,61 @@ mod storages;
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
+use std::time::Duration;
 
 use head::head;
 use pgdyno_dataset as dataset;
-use pgdyno_exec::account::{Account, server_account};
-use pgdyno_exec::paths;
+use pgdyno_exec::account::Account;
+use pgdyno_model::Treatment;
 use pgdyno_model::crash::States;
 use pgdyno_model::experiment::ProbeKind;
 use pgdyno_model::format::counted;
 use pgdyno_model::units::Span;
-use pgdyno_postgres::{ClusterSpec, Judgement};
-use storages::Planned;
+use pgdyno_postgres::{ClusterSpec, Install, Judgement};
+pub use storages::{PlannedStorage, design_storages};
 
-use crate::crash::log_room::describe_log_rooms;
-use crate::prepare::{Build, ClusterKey, Prepared};
-use crate::programs::{Programs, base_settings, find_programs, judge_settings};
-use crate::provisioner::RoomNeeded;
-use crate::{LabError, estimate};
+use crate::checks;
+use crate::clusters::{Build, ClusterKey};
+use crate::estimate::{self, TimeEstimate};
+use crate::footprint::{self, RoomNeeded};
+use crate::prepared::Prepared;
+use crate::settings::base_settings;
 
 /// Stands for what is drawn at random when a cluster is really made.
 const DRAWN: &str = "pgdyno-XXXXXXXX";
 
-/// The part of the machine that a plan's text names. A test gives its own.
-struct Surroundings {
-    account: Account,
-    socket_base: PathBuf,
-    programs: BTreeMap<Build, Programs>,
-    /// The judgement of each installed server program on the settings of its treatments.
-    judged: BTreeMap<Build, Judgement>,
-    storages: BTreeMap<String, Planned>,
+/// The parts of a machine that a plan's text names.
+pub struct Machine {
+    /// The account that runs servers.
+    pub account: Account,
+    /// The folder of servers' sockets.
+    pub socket_base: PathBuf,
+    /// The directory of storages that name none.
+    pub default_storage: PathBuf,
+    /// The programs of each build that the plan uses.
+    pub programs: BTreeMap<Build, BuildPrograms>,
+    /// The storages of the plan, by name.
+    pub storages: BTreeMap<String, PlannedStorage>,
 }
 
-/// The plan of `prepared` on this machine, in words.
-///
-/// # Errors
-/// The server's account or its programs are not to be had, or a program refuses a setting.
-pub fn dry_run(prepared: &Prepared) -> Result<String, LabError> {
-    if prepared.experiment.postgres.is_external() {
-        return Ok(describe(prepared, None));
-    }
-    Ok(describe(prepared, Some(&surroundings(prepared)?)))
+/// Programs of a build, on a machine.
+pub enum BuildPrograms {
+    /// Installed, with the judgement of the server program on the settings of its treatments.
+    Installed(Install, Judgement),
+    /// To be fetched, in this version.
+    ToFetch(String),
 }
 
-/// The part of it that makes storages and clusters, and loads them.
-pub(crate) fn making(prepared: &Prepared) -> Result<String, LabError> {
-    let mut out = String::new();
-    makings(prepared, &surroundings(prepared)?, &mut out);
-    Ok(out)
-}
-
-fn surroundings(prepared: &Prepared) -> Result<Surroundings, LabError> {
-    let default_storage = paths::default_storage_dir();
-    let mut programs_by_build = BTreeMap::new();
-    let mut judged = BTreeMap::new();
-    for build in prepared.builds() {
-        let found = find_programs(&build)?;
-        if let Programs::Here(install) = &found {
-            judged.insert(build.clone(), judge_settings(install, prepared, &build)?);
-        }
-        programs_by_build.insert(build, found);
-    }
-    let account = server_account()?;
-    let storages = storages::on_this_machine(prepared, &default_storage, &account)?;
-    let socket_base = paths::socket_base();
-    Ok(Surroundings { account, socket_base, programs: programs_by_build, judged, storages })
-}
-
-fn describe(prepared: &Prepared, surroundings: Option<&Surroundings>) -> String {
+/// Describes the plan of `prepared` on `machine`; without one, on external servers.
+pub fn dry_run(prepared: &Prepared, machine: Option<&Machine>) -> String {
     let mut out = String::new();
     head(prepared, &mut out);
     trials(prepared, &mut out);
-    match surroundings {
-        Some(here) => steps(prepared, here, &mut out),
+    match machine {
+        Some(machine) => steps(prepared, machine, &mut out),
         None => given_steps(prepared, &mut out),
     }
-    closing(prepared, surroundings, &mut out);
+    closing(prepared, machine, &mut out);
     out
 }
 
@@ -110,48 +92,61 @@ fn trials(prepared: &Prepared, out: &mut String) {
     }
 }
 
-/// The specification of the cluster of `key`, if its programs are here.
-fn spec(prepared: &Prepared, here: &Surroundings, key: &ClusterKey) -> Option<ClusterSpec> {
-    let Some(Programs::Here(install)) = here.programs.get(&key.build) else { return None };
-    let asked = &prepared.experiment.storage[&key.storage];
-    Some(ClusterSpec {
+/// Returns the specification of the cluster of `key`, made by the programs of `install`.
+fn spec(
+    prepared: &Prepared,
+    machine: &Machine,
+    key: &ClusterKey,
+    install: &Install,
+) -> ClusterSpec {
+    let storage = &prepared.experiment.storage[&key.storage];
+    let cluster_on = |name: &str| directory(machine, name).join(DRAWN);
+    ClusterSpec {
         install: install.clone(),
-        directory: directory(here, &key.storage).join(DRAWN),
-        wal: asked.wal.as_deref().map(|name| directory(here, name).join(DRAWN)),
-        tablespaces: asked
-            .tablespaces
-            .keys()
-            .map(|name| directory(here, name).join(DRAWN))
-            .collect(),
+        directory: cluster_on(&key.storage),
+        wal: storage.wal.as_deref().map(cluster_on),
+        tablespaces: storage.tablespaces.keys().map(|name| cluster_on(name)).collect(),
         initdb: prepared.experiment.postgres.initdb.clone(),
         settings: base_settings(prepared),
         connect: prepared.experiment.postgres.connect,
         listen: prepared.experiment.postgres.listen,
-        account: here.account.clone(),
-        socket_base: here.socket_base.clone(),
+        account: machine.account.clone(),
+        socket_base: machine.socket_base.clone(),
         is_clone: false,
-    })
+    }
 }
 
-fn directory(here: &Surroundings, storage: &str) -> PathBuf {
-    here.storages[storage].stack.path()
+fn directory(machine: &Machine, storage: &str) -> PathBuf {
+    machine.storages[storage].stack.path()
 }
 
-/// Whether the settings for a server of `build` were checked; nothing where there are none.
-fn judgement(prepared: &Prepared, here: &Surroundings, build: &Build) -> Option<String> {
+/// Says whether the settings for a server of `build` were checked; none where there are no settings.
+fn judgement(prepared: &Prepared, build: &Build, programs: &BuildPrograms) -> Option<String> {
     let settings = prepared.settings_on(Some(build));
     let (Some(first), n) = (settings.first(), settings.len()) else { return None };
     let what = if n == 1 { format!("the setting {}", first.0) } else { format!("{n} settings") };
-    Some(match here.judged.get(build) {
-        Some(Judgement::Taken) => format!("checked: this build takes {what}, by name and value"),
-        Some(Judgement::NotAsked(why)) => format!("not checked: {what}; {why}"),
-        None => format!("not checked: {what}; this build is not here to be asked"),
+    Some(match programs {
+        BuildPrograms::Installed(_, Judgement::Taken) => {
+            format!("checked: this build takes {what}, by name and value")
+        }
+        BuildPrograms::Installed(_, Judgement::NotAsked(why)) => {
+            format!("not checked: {what}; {why}")
+        }
+        BuildPrograms::ToFetch(_) => {
+            format!("not checked: {what}; this build is not here to be asked")
+        }
     })
 }
 
-/// Describes how storages and clusters are made and loaded.
-fn makings(prepared: &Prepared, here: &Surroundings, out: &mut String) {
-    storages::making(prepared, &here.storages, out);
+/// Describes how storages and clusters are made on `machine`, and loaded.
+pub fn making(prepared: &Prepared, machine: &Machine) -> String {
+    let mut out = String::new();
+    makings(prepared, machine, &mut out);
+    out
+}
+
+fn makings(prepared: &Prepared, machine: &Machine, out: &mut String) {
+    storages::making(prepared, &machine.storages, out);
     for (number, (key, treatment)) in (1..).zip(prepared.clusters()) {
         line!(
             out,
@@ -160,31 +155,23 @@ fn makings(prepared: &Prepared, here: &Surroundings, out: &mut String) {
             key.data,
             key.scale
         );
-        let spec = spec(prepared, here, &key);
-        match (&spec, here.programs.get(&key.build)) {
-            (Some(spec), _) => {
-                line!(
-                    out,
-                    "  PostgreSQL {} in {}",
-                    spec.install.version,
-                    spec.install.bindir.display()
-                );
-                spec.steps().iter().for_each(|step| step!(out, "{step}"));
+        let programs = &machine.programs[&key.build];
+        match programs {
+            BuildPrograms::Installed(install, _) => {
+                line!(out, "  PostgreSQL {} in {}", install.version, install.bindir.display());
+                let steps = spec(prepared, machine, &key, install).steps();
+                steps.iter().for_each(|step| step!(out, "{step}"));
             }
-            (None, Some(Programs::ToFetch(_, exact))) => {
+            BuildPrograms::ToFetch(version) => {
                 step!(
                     out,
-                    "fetch PostgreSQL {exact} from Maven Central and unpack it into the cache"
+                    "fetch PostgreSQL {version} from Maven Central and unpack it into the cache"
                 );
-                step!(
-                    out,
-                    "make a cluster in {}",
-                    directory(here, &key.storage).join(DRAWN).display()
-                );
+                let directory = directory(machine, &key.storage).join(DRAWN);
+                step!(out, "make a cluster in {}", directory.display());
             }
-            (None, _) => {}
         }
-        if let Some(words) = judgement(prepared, here, &key.build) {
+        if let Some(words) = judgement(prepared, &key.build, programs) {
             step!(out, "{words}");
         }
         let settings = prepared.settings_of(&key);
@@ -200,23 +187,23 @@ fn makings(prepared: &Prepared, here: &Surroundings, out: &mut String) {
             );
         }
         step!(out, "SQL: CREATE DATABASE pgdyno");
-        loading(prepared, &key, treatment, out);
+        loading(prepared, &key, treatment, Some(machine), out);
     }
 }
 
-/// Settings as a line of the plan names them.
+/// Writes settings as a line of the plan names them.
 fn assignments<'a>(settings: impl IntoIterator<Item = (&'a String, &'a String)>) -> String {
     let settings = settings.into_iter().map(|(name, value)| format!("{name} = {value}"));
     settings.collect::<Vec<_>>().join(", ")
 }
 
-fn steps(prepared: &Prepared, here: &Surroundings, out: &mut String) {
-    makings(prepared, here, out);
+fn steps(prepared: &Prepared, machine: &Machine, out: &mut String) {
+    makings(prepared, machine, out);
     let fsync = prepared.experiment.telemetry.fsync;
     if !fsync.0.is_zero() {
         line!(out, "\nBefore the first trial");
         for name in prepared.storages() {
-            let path = directory(here, name);
+            let path = directory(machine, name);
             step!(
                 out,
                 "for {fsync}, write and flush a file of pgdyno's in {}, then remove it",
@@ -229,43 +216,45 @@ fn steps(prepared: &Prepared, here: &Surroundings, out: &mut String) {
     if prepared.clusters().len() > 1 {
         step!(out, "stop the other clusters' servers, start this one's");
     }
-    storages::before_each_trial(prepared, &here.storages, out);
+    storages::before_each_trial(prepared, &machine.storages, out);
     step!(
         out,
         "write the treatment's settings to pgdyno.conf and reload; restart if a changed setting needs it; read them back"
     );
-    between(prepared, Some(here), out);
+    between(prepared, Some(machine), out);
     stage(
         prepared,
         "After the last trial, the servers stopped",
         &prepared.experiment.probe.after,
         out,
     );
-    after_trim(prepared, here, out);
+    after_trim(prepared, machine, out);
     line!(out, "\nAt the end, and on any error or signal");
     for (key, _) in prepared.clusters() {
-        if let Some(spec) = spec(prepared, here, &key) {
-            spec.take_down_steps().iter().for_each(|step| step!(out, "{step}"));
-        } else {
-            step!(out, "stop the server and remove its cluster");
+        match &machine.programs[&key.build] {
+            BuildPrograms::Installed(install, _) => {
+                let steps = spec(prepared, machine, &key, install).take_down_steps();
+                steps.iter().for_each(|step| step!(out, "{step}"));
+            }
+            BuildPrograms::ToFetch(_) => step!(out, "stop the server and remove its cluster"),
         }
     }
-    storages::taking_down(&here.storages, out);
+    storages::taking_down(&machine.storages, out);
 }
 
-/// The trimming of the storages after everything else, and the probe that follows it.
-fn after_trim(prepared: &Prepared, here: &Surroundings, out: &mut String) {
+/// Describes the trimming of the storages after everything else, and the probe that follows it.
+fn after_trim(prepared: &Prepared, machine: &Machine, out: &mut String) {
     if !prepared.experiment.probe.after_trim {
         return;
     }
     line!(out, "\nThen");
     for name in prepared.storages() {
-        step!(out, "run: fstrim {}", directory(here, name).display());
+        step!(out, "run: fstrim {}", directory(machine, name).display());
     }
     stage(prepared, "After fstrim", &[ProbeKind::Disk], out);
 }
 
-/// The probes of one stage.
+/// Describes the probes of one stage.
 fn stage(prepared: &Prepared, when: &str, kinds: &[ProbeKind], out: &mut String) {
     let stages = &prepared.experiment.probe;
     if kinds.is_empty() {
@@ -304,7 +293,7 @@ fn given_steps(prepared: &Prepared, out: &mut String) {
         }
         let name = if *number == 1 { schema.to_owned() } else { format!("{schema}_{number}") };
         step!(out, "make schema {name} unless it is there; no table outside it is touched");
-        loading(prepared, &key, treatment, out);
+        loading(prepared, &key, treatment, None, out);
     }
     if !prepared.settings_on(None).is_empty() {
         step!(
@@ -335,7 +324,8 @@ fn given_steps(prepared: &Prepared, out: &mut String) {
 fn loading(
     prepared: &Prepared,
     key: &ClusterKey,
-    treatment: &pgdyno_model::Treatment,
+    treatment: &Treatment,
+    machine: Option<&Machine>,
     out: &mut String,
 ) {
     let data = prepared.data(treatment);
@@ -343,10 +333,9 @@ fn loading(
     let rows = dataset::rows(data, key.scale);
     let same =
         |other: &ClusterKey| other.holds_the_data_of(key) && prepared.holds_what_others_will(other);
-    let shared =
-        !prepared.experiment.postgres.is_external() && prepared.holds_what_others_will(key);
+    let shared = machine.filter(|_| prepared.holds_what_others_will(key));
     let clusters = prepared.clusters();
-    if shared
+    if shared.is_some()
         && let Some(first) = clusters.iter().position(|(other, _)| same(other))
         && clusters[first].0 != *key
     {
@@ -371,14 +360,14 @@ fn loading(
         "SQL: make and fill {}: {rows} rows{parts}{filler}; build keys; VACUUM (ANALYZE)",
         tables.join(", ")
     );
-    if shared {
+    if let Some(machine) = shared {
         let place = prepared.experiment.storage[&key.storage].named_directory();
-        let place = place.map_or_else(paths::default_storage_dir, std::path::Path::to_owned);
+        let place = place.unwrap_or(&machine.default_storage);
         step!(out, "keep a copy of its data in {}, until the end", place.join(DRAWN).display());
     }
 }
 
-fn between(prepared: &Prepared, here: Option<&Surroundings>, out: &mut String) {
+fn between(prepared: &Prepared, machine: Option<&Machine>, out: &mut String) {
     let between = &prepared.experiment.between;
     if between.vacuum {
         let mut all: Vec<&str> = Vec::new();
@@ -397,8 +386,8 @@ fn between(prepared: &Prepared, here: Option<&Surroundings>, out: &mut String) {
     if between.checkpoint {
         step!(out, "SQL: CHECKPOINT");
     }
-    if let Some(here) = here {
-        storages::trimming(prepared, &here.storages, out);
+    if let Some(machine) = machine {
+        storages::trimming(prepared, &machine.storages, out);
     }
     if between.drop_caches {
         step!(out, "stop the server, write 3 to /proc/sys/vm/drop_caches, start the server");
@@ -414,14 +403,14 @@ fn between(prepared: &Prepared, here: Option<&Surroundings>, out: &mut String) {
     }
 }
 
-fn closing(prepared: &Prepared, surroundings: Option<&Surroundings>, out: &mut String) {
-    let (least, most, by_count) = estimate::time(prepared);
-    let whole =
-        |time: std::time::Duration| Span(std::time::Duration::from_secs(time.as_secs().max(1)));
+fn closing(prepared: &Prepared, machine: Option<&Machine>, out: &mut String) {
+    let TimeEstimate { least, most, is_without_trials } = estimate::time(prepared);
+    let whole = |time: Duration| Span(Duration::from_secs(time.as_secs().max(1)));
     let (least, most) = (whole(least), whole(most));
     let time =
         if least == most { format!("about {least}") } else { format!("about {least} to {most}") };
-    let more = if by_count { ", and the time that the counted transactions take" } else { "" };
+    let more =
+        if is_without_trials { ", and the time that the counted transactions take" } else { "" };
     line!(out, "\nTime: {time}{more}");
     if let Some(crash) = &prepared.experiment.crash {
         let faults: Vec<&str> = crash.faults.iter().map(|fault| fault.name()).collect();
@@ -437,7 +426,7 @@ fn closing(prepared: &Prepared, surroundings: Option<&Surroundings>, out: &mut S
             crash.workload.description()
         );
         for treatment in &prepared.plan.treatments {
-            let planted = crate::crash::feasibility::planted(&prepared.experiment, treatment);
+            let planted = checks::crash::planted(&prepared.experiment, treatment);
             if !planted.is_empty() {
                 let planted: Vec<&str> = planted.iter().map(|fault| fault.name()).collect();
                 let its = match treatment.levels.0.is_empty() {
@@ -452,21 +441,18 @@ fn closing(prepared: &Prepared, surroundings: Option<&Surroundings>, out: &mut S
         [] => line!(out, "Privileges: none"),
         why => line!(out, "Privileges: root, for {}", why.join(" and ")),
     }
-    if let Some(here) = surroundings {
-        for (name, RoomNeeded { bytes: needed, data: what }) in estimate::room(prepared) {
-            let Planned { stack, available, .. } = &here.storages[&name];
-            let free = available.map_or_else(|| "unknown".to_owned(), |b| b.to_string());
-            let where_it_is = if stack.is_made() {
-                "its size"
-            } else {
-                &format!("free in {}", stack.path().display())
-            };
-            line!(out, "Room on {name}: about {needed} for {what}; {free} {where_it_is}");
-            if available.is_some_and(|a| a < needed) {
-                line!(out, "  That is not enough: it would be refused.");
-            }
+    let Some(machine) = machine else { return };
+    for (name, RoomNeeded { bytes: needed, data: what }) in footprint::room(prepared) {
+        let PlannedStorage { stack, available, .. } = &machine.storages[&name];
+        let free = available.map_or_else(|| "unknown".to_owned(), |b| b.to_string());
+        let place = match stack.is_made() {
+            true => "its size".to_owned(),
+            false => format!("free in {}", stack.path().display()),
+        };
+        line!(out, "Room on {name}: about {needed} for {what}; {free} {place}");
+        if available.is_some_and(|a| a < needed) {
+            line!(out, "  That is not enough: it would be refused.");
         }
-        out.push_str(&describe_log_rooms(prepared));
     }
 }
 

@@ -27,7 +27,7 @@ macro_rules! step {
     };
 }
 
-/// `text` on one line, after an empty one if it begins with a newline.
+/// Returns `text` on one line, after an empty one if it begins with a newline.
 pub(super) fn escaped(text: fmt::Arguments<'_>) -> String {
     let text = text.to_string();
     match text.strip_prefix('\n') {
