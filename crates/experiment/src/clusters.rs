@@ -68,8 +68,8 @@ impl Prepared {
         self.plan.treatments.iter().map(|treatment| self.build(treatment)).collect()
     }
 
-    /// Returns every cluster that the plan needs, in the order in which trials first need them, with
-    /// one of its treatments.
+    /// Returns every cluster that the plan needs, in the order in which trials first need them,
+    /// with one of its treatments.
     pub fn clusters(&self) -> Vec<(ClusterKey, &Treatment)> {
         let mut seen = BTreeSet::new();
         self.plan

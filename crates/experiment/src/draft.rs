@@ -271,7 +271,7 @@ impl Draft {
              question = {}\n\
              # Trials of every treatment. More repeats show smaller differences.\n\
              repeats = {}\n",
-            quoted(&question),
+            quote(&question),
             self.repeats
         );
         if self.preset.is_some_and(Preset::sets_clients) {
@@ -288,7 +288,7 @@ impl Draft {
             out.push_str("[factors]\n");
             for DraftFactor { key, levels } in &self.factors {
                 let levels = toml::Value::Array(levels.clone());
-                let _ = writeln!(out, "{} = {levels}", spelled(key));
+                let _ = writeln!(out, "{} = {levels}", toml_key(key));
             }
         }
         if let Some(preset) = self.preset {
@@ -316,7 +316,7 @@ impl Draft {
                 out,
                 "# One of {};\n# or a folder of your own, \"./folder\".\nname = {}\n",
                 names.join(",\n# "),
-                quoted(&self.workload)
+                quote(&self.workload)
             );
         }
         if !self.varies("scale") {
@@ -348,7 +348,7 @@ impl Draft {
     fn storages(&self, out: &mut String) {
         let folder = self.storage.as_ref().map(|folder| {
             let folder = std::path::absolute(folder).unwrap_or_else(|_| folder.clone());
-            quoted(&folder.display().to_string())
+            quote(&folder.display().to_string())
         });
         if self.preset != Some(Preset::Filesystems) {
             out.push_str("\n[storage.disk]\n# An existing folder on the disk to be measured.");
@@ -379,16 +379,16 @@ impl Draft {
 }
 
 /// Returns a key of `[factors]`: as it is where that is TOML, else in quotes.
-fn spelled(key: &str) -> String {
+fn toml_key(key: &str) -> String {
     let bare = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
     if key.split('.').all(|part| !part.is_empty() && part.chars().all(bare)) {
         return key.to_owned();
     }
-    quoted(key)
+    quote(key)
 }
 
 /// Returns `text` in quotes, on one line: what JSON escapes, TOML escapes alike.
-fn quoted(text: &str) -> String {
+fn quote(text: &str) -> String {
     serde_json::Value::from(text).to_string()
 }
 

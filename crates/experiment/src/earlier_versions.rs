@@ -1,7 +1,7 @@
 //! Experiment files of earlier versions: each must still be read and planned.
 //!
-//! The files in `tests/fixtures/experiments/VERSION` are the recipes of that version, and one file with
-//! most keys. They never change: a new version gets a folder of its own.
+//! The files in `tests/fixtures/experiments/VERSION` are the recipes of that version, and one file
+//! with most keys. They never change: a new version gets a folder of its own.
 
 use std::path::PathBuf;
 

@@ -1,4 +1,4 @@
-//! Why an experiment comes to no plan.
+//! Errors of experiments that come to no plan.
 
 use pgdyno_dataset::trust::NotTrusted;
 use pgdyno_engine::script::ScriptError;
@@ -9,7 +9,7 @@ use thiserror::Error;
 use crate::file::FileError;
 use crate::resolve::ResolveError;
 
-/// Why an experiment comes to no plan, or to one that may not be carried out.
+/// The reason why an experiment comes to no plan, or to one that may not be carried out.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 #[allow(missing_docs, reason = "the names say it")]

@@ -38,7 +38,7 @@ const DISK_POINTS: u32 = 31;
 const STEPS: u32 = 16;
 
 /// Returns the time for one trial, without what comes around it; none if it ends by count.
-fn offered(prepared: &Prepared) -> Option<Duration> {
+fn load_time(prepared: &Prepared) -> Option<Duration> {
     if let (Some(find), Length::Duration(window)) = (&prepared.plan.find, prepared.plan.length) {
         let warm_up = prepared.plan.warm_up.0;
         let step = find.step.0 + warm_up.min(find.step.0);
@@ -74,8 +74,8 @@ pub fn time(prepared: &Prepared) -> TimeEstimate {
         CLUSTER + Duration::from_millis(rows * 1000 / ROWS_PER_SECOND)
     };
     time += prepared.clusters().iter().map(|(_, treatment)| making(treatment)).sum::<Duration>();
-    let offered = offered(prepared);
-    let each = around_trial(prepared) + offered.unwrap_or(prepared.plan.warm_up.0);
+    let load = load_time(prepared);
+    let each = around_trial(prepared) + load.unwrap_or(prepared.plan.warm_up.0);
     let anew = prepared.made_anew();
     let trials = |blocks: u32| {
         let all: Vec<u32> =
@@ -92,16 +92,17 @@ pub fn time(prepared: &Prepared) -> TimeEstimate {
             (least, stopping.budget.map_or(most, |budget| most.min(budget.0).max(least)))
         }
     };
-    TimeEstimate { least: time + least, most: time + most, is_without_trials: offered.is_none() }
+    TimeEstimate { least: time + least, most: time + most, is_without_trials: load.is_none() }
 }
 
 /// Estimates the time of one trial with what comes around it. A trial that ends by count has no
 /// time of its own.
 pub fn trial(prepared: &Prepared) -> Duration {
-    around_trial(prepared) + offered(prepared).unwrap_or_default()
+    around_trial(prepared) + load_time(prepared).unwrap_or_default()
 }
 
-/// Returns the time for the crash tests after the trials: treatments that are crashed alike are crashed once.
+/// Returns the time for the crash tests after the trials: treatments that are crashed alike are
+/// crashed once.
 fn crashes(prepared: &Prepared) -> Duration {
     let Some(crash) = &prepared.experiment.crash else { return Duration::ZERO };
     let sessions = prepared.plan.crashed.len();
@@ -136,7 +137,8 @@ fn stretch(crash: &CrashOptions) -> Duration {
     (CLUSTER + STACK.saturating_mul(jobs) + crash.load.0 + control).saturating_add(judging)
 }
 
-/// Returns the time for the probes before and after the trials, without the filling of the disk probe's file.
+/// Returns the time for the probes before and after the trials, without the filling of the disk
+/// probe's file.
 fn probes(prepared: &Prepared) -> Duration {
     let stages = &prepared.experiment.probe;
     let storages = u32::try_from(prepared.storages().len()).unwrap_or(u32::MAX);

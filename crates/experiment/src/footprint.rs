@@ -116,7 +116,7 @@ impl Prepared {
 }
 
 /// Returns the room that the plan takes on each storage at once, with the data sets that lie there.
-/// What tablespaces hold is counted where PGDATA lies.
+/// Room of tablespaces is counted where PGDATA lies.
 pub fn room(prepared: &Prepared) -> BTreeMap<String, RoomNeeded> {
     let mut room: BTreeMap<String, RoomNeeded> = BTreeMap::new();
     let mut add = |storage: &str, needed: Bytes, what: String| {
@@ -140,7 +140,8 @@ pub fn room(prepared: &Prepared) -> BTreeMap<String, RoomNeeded> {
     room
 }
 
-/// Returns the room that a cluster's WAL takes: `max_wal_size`, the largest that any treatment gives it.
+/// Returns the room that a cluster's WAL takes: `max_wal_size`, the largest that any treatment
+/// gives it.
 fn wal_room(prepared: &Prepared) -> Bytes {
     let set = prepared.plan.treatments.iter().filter_map(|t| t.settings.get("max_wal_size"));
     set.filter_map(|text| memory(text)).max().unwrap_or(dataset::WAL_ROOM)

@@ -23,11 +23,11 @@ use crate::resolve::resolve;
 pub struct Prepared {
     /// The file or recipe.
     pub source: Source,
-    /// Changes to it, in order.
+    /// Changes to the source, in order.
     pub overrides: Vec<Override>,
-    /// The experiment that both describe.
+    /// The experiment that source and overrides describe.
     pub experiment: Experiment,
-    /// Its treatments and trials.
+    /// The treatments and trials.
     pub plan: Plan,
     /// Devices that the caller allows to be erased.
     pub wipe: Wipe,

@@ -38,7 +38,7 @@ static FIGURES: &[(&str, &str)] =
 /// Returns every recipe as an experiment's source, by name.
 pub fn all() -> Vec<Source> {
     let source = |(name, text): &(&str, &str)| Source {
-        shown: shown(name),
+        shown: display_name(name),
         name: (*name).to_owned(),
         text: (*text).to_owned(),
         base: PathBuf::from("."),
@@ -46,18 +46,18 @@ pub fn all() -> Vec<Source> {
     RECIPES.iter().map(source).collect()
 }
 
-fn shown(name: &str) -> String {
+fn display_name(name: &str) -> String {
     format!("recipe {name}")
 }
 
 /// Returns the recipe's name, if `source` is one that is built in.
 pub fn name_of(source: &Source) -> Option<&str> {
-    (source.shown == shown(&source.name)).then_some(source.name.as_str())
+    (source.shown == display_name(&source.name)).then_some(source.name.as_str())
 }
 
-/// Returns the figures of the published report that recipe `name` asks again, as `pgdyno audit` reads them:
-/// the file's name and what it holds. None where no report stands behind it, or where its figures
-/// are in charts only.
+/// Returns the figures of the published report that recipe `name` asks again, as `pgdyno audit`
+/// reads them: the file's name and what it holds. None where no report stands behind it, or where
+/// its figures are in charts only.
 pub fn figures(name: &str) -> Option<(String, &'static [u8])> {
     let (_, text) = FIGURES.iter().find(|(of, _)| *of == name)?;
     Some((format!("{name}.txt"), text.as_bytes()))

@@ -21,7 +21,7 @@ pub fn document(text: &str) -> String {
     if reworded.parse::<Table>().is_ok_and(|reworded| reworded == table) {
         return reworded;
     }
-    crate::file::toml_text::rendered(&table).unwrap_or_default()
+    crate::file::toml_text::render(&table).unwrap_or_default()
 }
 
 /// Takes the passwords out of every DSN in `table`, whatever it stands in: `[postgres]`,
@@ -68,11 +68,13 @@ mod tests {
         let plain = "# mine\n[postgres]\ndsn = \"host=x user=a password=hunter2\"\n";
         let quoted = plain.replace('"', "'");
         let escaped = plain.replace("hunter2", "h\\u0075nter2");
-        let bundles = "[factors]\nserver = { a = { \"postgres.dsn\" = \"postgresql://u:hunter2@x/d\" }, b = { postgres = \
-                       { dsn = \"host=x user=b password=hunter2\" } } }\n";
+        let bundles = "[factors]\n\
+                       server = { a = { \"postgres.dsn\" = \"postgresql://u:hunter2@x/d\" }, \
+                       b = { postgres = { dsn = \"host=x user=b password=hunter2\" } } }\n";
         let plain_levels =
             "[factors]\n\"postgres.dsn\" = [\"host=x password=hunter2\", \"host=y\"]\n";
-        let size = "[size.a]\nabout = \"b\"\n[size.a.set]\n\"postgres.dsn\" = \"host=x password=hunter2\"\n";
+        let size = "[size.a]\nabout = \"b\"\n[size.a.set]\n\
+                    \"postgres.dsn\" = \"host=x password=hunter2\"\n";
         for text in [plain, &quoted, &escaped, bundles, plain_levels, size] {
             let stored = document(text);
             assert!(!stored.contains("nter2") && stored.contains("host='x'"), "{stored}");

@@ -39,7 +39,8 @@ pub(crate) fn run(options: &Options) -> Result<ExitStatus, CommandError> {
                 print(&summary(&recipe)?);
             }
             print(
-                "\n`pgdyno recipes show NAME` prints one to copy and change; `pgdyno run NAME --size SIZE --dry-run` tells what it would do.",
+                "\n`pgdyno recipes show NAME` prints one to copy and change; `pgdyno run NAME \
+                 --size SIZE --dry-run` tells what it would do.",
             );
         }
     }

@@ -71,8 +71,9 @@ pub(super) fn check(experiment: &Experiment, plan: &Plan) -> Result<(), Experime
         if options.under != Under::Both && experiment.storage[&treatment.storage].wal.is_none() {
             return Err(ExperimentError::Crash {
                 what: format!("storage `{}`", treatment.storage),
-                found: "`under` names one of PGDATA and pg_wal, and both lie on this storage".into(),
-                help: "describe a storage of its own for pg_wal: `[storage.wal]`, and `wal = \"wal\"` here"
+                found: "`under` names one of PGDATA and pg_wal, and both lie on one storage".into(),
+                help: "describe a storage of its own for pg_wal: `[storage.wal]`, and `wal = \
+                       \"wal\"` here"
                     .into(),
             });
         }
@@ -108,10 +109,12 @@ fn possible(experiment: &Experiment, name: &str, fault: Fault) -> Result<(), Exp
     match (&storage.backing, &storage.filesystem) {
         (Backing::Directory(_), _) => refuse(
             format!(
-                "the fault {fault} takes a filesystem that pgdyno made, and this is a directory that was there before"
+                "the fault {fault} takes a filesystem that pgdyno made, and this is a directory \
+                 that was there before"
             ),
             format!(
-                "name a filesystem for pgdyno to make in a file of its own, such as `--filesystem ext4` ({cuttable})"
+                "name a filesystem for pgdyno to make in a file of its own, such as `--filesystem \
+                 ext4` ({cuttable})"
             ),
         ),
         (Backing::Loop(_) | Backing::Emulated(_), Some(_))
@@ -119,12 +122,15 @@ fn possible(experiment: &Experiment, name: &str, fault: Fault) -> Result<(), Exp
         {
             Ok(())
         }
-        (Backing::Loop(_) | Backing::Emulated(_), _) => {
-            refuse(format!("this version cannot bring the fault {fault} about"), "leave it out".into())
-        }
+        (Backing::Loop(_) | Backing::Emulated(_), _) => refuse(
+            format!("this version cannot bring the fault {fault} about"),
+            "leave it out".into(),
+        ),
         _ => refuse(
             format!("the fault {fault} takes a filesystem on one disk of pgdyno's own making"),
-            "choose `backing = { loop = { size = \"1300MiB\" } }`, or `emulated` in place of `loop`".into(),
+            "choose `backing = { loop = { size = \"1300MiB\" } }`, or `emulated` in place of \
+             `loop`"
+                .into(),
         ),
     }
 }
@@ -162,7 +168,7 @@ fn check_recordable(experiment: &Experiment, name: &str, jobs: u32) -> Result<()
 }
 
 /// Returns the faults that `treatment` is meant to fail.
-pub fn planted(experiment: &Experiment, treatment: &Treatment) -> Vec<Fault> {
+pub fn planted_faults(experiment: &Experiment, treatment: &Treatment) -> Vec<Fault> {
     let has = |(factor, level): &(String, _)| {
         treatment.levels.0.iter().any(|(f, l)| f == factor && l == level)
     };
@@ -176,13 +182,14 @@ fn check_planted(experiment: &Experiment, plan: &Plan) -> Result<(), ExperimentE
     let treatments = &plan.treatments;
     for (at, treatment) in treatments.iter().enumerate() {
         let first = &treatments[Treatment::first_crashed_alike(treatments, at)];
-        if planted(experiment, first) != planted(experiment, treatment) {
+        if planted_faults(experiment, first) != planted_faults(experiment, treatment) {
             return Err(ExperimentError::Crash {
                 what: treatment.levels.to_string(),
-                found: "`[[crash.planted]]` tells it from a treatment that differs in its load only, and both share one \
-                        session"
+                found: "`[[crash.planted]]` tells it from a treatment that differs in its load \
+                        only, and both share one session"
                     .into(),
-                help: "name storages, versions or settings in its `levels`: crash tests have a load of their own"
+                help: "name storages, versions or settings in its `levels`: crash tests have a \
+                       load of their own"
                     .into(),
             });
         }

@@ -14,7 +14,8 @@ pub fn launch_of<'a>(choice: &'a GeneratorChoice, treatment: &'a Treatment) -> O
 /// Returns the generators of `treatment`; none if this process alone offers its load.
 ///
 /// # Errors
-/// Its `launch` cannot be read, which the parser of experiment files would have refused.
+/// The treatment's `launch` cannot be read, which the parser of experiment files would have
+/// refused.
 pub fn generators(
     choice: &GeneratorChoice,
     treatment: &Treatment,
@@ -84,7 +85,8 @@ mod tests {
             format!("[factors]\nclients = [1, 2]\ngenerators = [\"none\", \"local:2\"]\n{exclude}")
         };
         let refused = prepared(&text("")).unwrap_err();
-        insta::assert_snapshot!(refused, @"too few clients for 2 generators of these weights: 1 (clients=1 generators=local:2)");
+        insta::assert_snapshot!(refused, @"too few clients for 2 generators of these weights: 1 \
+                                           (clients=1 generators=local:2)");
         assert!(refused.help().is_some_and(|help| help.contains("[[exclude]]")));
         let exclude = "[[exclude]]\nclients = 1\ngenerators = \"local:2\"\n";
         assert_eq!(prepared(&text(exclude)).unwrap().plan.treatments.len(), 3);

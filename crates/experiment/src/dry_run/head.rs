@@ -34,7 +34,8 @@ pub(super) fn head(prepared: &Prepared, out: &mut String) {
     if experiment.seed.is_none() {
         line!(
             out,
-            "the seed was drawn for this plan, and each run draws its own; `--set experiment.seed={}` keeps this one",
+            "the seed was drawn for this plan, and each run draws its own; `--set \
+             experiment.seed={}` keeps this one",
             plan.seed
         );
     }
@@ -49,8 +50,8 @@ pub(super) fn head(prepared: &Prepared, out: &mut String) {
         None => line!(out, "each trial: {} warm-up, {length}", plan.warm_up),
         Some(find) => line!(
             out,
-            "each trial: looks for the highest rate that keeps {}, to {}%: steps of {} each, the answer confirmed with \
-             {length} after {} warm-up",
+            "each trial: looks for the highest rate that keeps {}, to {}%: steps of {} each, the \
+             answer confirmed with {length} after {} warm-up",
             find.slo,
             find.resolution * 100.0,
             find.step,
@@ -60,8 +61,9 @@ pub(super) fn head(prepared: &Prepared, out: &mut String) {
     if experiment.postgres.connect == Connect::Tcp && !experiment.postgres.is_external() {
         line!(
             out,
-            "clients connect by TCP to 127.0.0.1, which is their address too: a server made on this machine has no other \
-             host's clients; with `--dsn` they reach a server on another host from here"
+            "clients connect by TCP to 127.0.0.1, which is their address too: a server made on \
+             this machine has no other host's clients; with `--dsn` they reach a server on another \
+             host from here"
         );
     }
     line!(out, "\nTreatments");
@@ -122,7 +124,8 @@ fn stopping(stopping: &Stopping, margin: Option<f64>, out: &mut String) {
         .collect();
     line!(
         out,
-        "a comparison is decided when {}; looked at after {} blocks, and treatments of no open comparison are measured no more",
+        "a comparison is decided when {}; looked at after {} blocks, and treatments of no open \
+         comparison are measured no more",
         closed.join(", or "),
         looks.join(", ")
     );
@@ -137,10 +140,9 @@ fn stopping(stopping: &Stopping, margin: Option<f64>, out: &mut String) {
 
 /// Describes the load options that differ from a closed loop of single tries.
 fn options(options: &LoadOptions) -> String {
-    let LoadOptions { rate, latency_limit, max_tries, on_error, reconnect, reconnect_lost, define } =
-        options;
+    let LoadOptions { latency_limit, max_tries, on_error, reconnect, reconnect_lost, .. } = options;
     let mut out = String::new();
-    if let Some(rate) = rate {
+    if let Some(rate) = options.rate {
         piece!(out, ", {rate} transactions due each second");
     }
     if let Some(limit) = latency_limit {
@@ -166,7 +168,7 @@ fn options(options: &LoadOptions) -> String {
         }
         ReconnectLost::Always => out.push_str(", lost connections made anew"),
     }
-    for (name, value) in define {
+    for (name, value) in &options.define {
         piece!(out, ", :{name} = {value}");
     }
     out

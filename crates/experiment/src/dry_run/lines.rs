@@ -16,7 +16,7 @@ macro_rules! line {
 /// As `write!`, for a piece of a line.
 macro_rules! piece {
     ($out:expr, $($arguments:tt)*) => {
-        $out.push_str(&$crate::dry_run::lines::escaped(format_args!($($arguments)*)))
+        $out.push_str(&$crate::dry_run::lines::escape(format_args!($($arguments)*)))
     };
 }
 
@@ -28,7 +28,7 @@ macro_rules! step {
 }
 
 /// Returns `text` on one line, after an empty one if it begins with a newline.
-pub(super) fn escaped(text: fmt::Arguments<'_>) -> String {
+pub(super) fn escape(text: fmt::Arguments<'_>) -> String {
     let text = text.to_string();
     match text.strip_prefix('\n') {
         Some(line) => format!("\n{}", escape_line(line)),

@@ -120,7 +120,8 @@ fn directory(machine: &Machine, storage: &str) -> PathBuf {
     machine.storages[storage].stack.path()
 }
 
-/// Says whether the settings for a server of `build` were checked; none where there are no settings.
+/// Says whether the settings for a server of `build` were checked; none where there are no
+/// settings.
 fn judgement(prepared: &Prepared, build: &Build, programs: &BuildPrograms) -> Option<String> {
     let settings = prepared.settings_on(Some(build));
     let (Some(first), n) = (settings.first(), settings.len()) else { return None };
@@ -183,7 +184,8 @@ fn makings(prepared: &Prepared, machine: &Machine, out: &mut String) {
             let tables = tables.join(", ");
             step!(
                 out,
-                "SQL: CREATE TABLESPACE \"pgdyno_{name}\" in the directory there, for {tables}, indexes included"
+                "SQL: CREATE TABLESPACE \"pgdyno_{name}\" in the directory there, for {tables}, \
+                 indexes included"
             );
         }
         step!(out, "SQL: CREATE DATABASE pgdyno");
@@ -219,7 +221,8 @@ fn steps(prepared: &Prepared, machine: &Machine, out: &mut String) {
     storages::before_each_trial(prepared, &machine.storages, out);
     step!(
         out,
-        "write the treatment's settings to pgdyno.conf and reload; restart if a changed setting needs it; read them back"
+        "write the treatment's settings to pgdyno.conf and reload; restart if a changed setting \
+         needs it; read them back"
     );
     between(prepared, Some(machine), out);
     stage(
@@ -304,13 +307,15 @@ fn given_steps(prepared: &Prepared, out: &mut String) {
     line!(out, "\nBefore each trial");
     step!(
         out,
-        "settings of the treatment are asked for by the load's own sessions; the server's stay as they are"
+        "settings of the treatment are asked for by the load's own sessions; the server's stay as \
+         they are"
     );
     let alter_system = prepared.experiment.postgres.alter_system;
     if alter_system {
         step!(
             out,
-            "except those that only the whole server can change: SQL: ALTER SYSTEM SET …; pg_reload_conf(); read them back"
+            "except those that only the whole server can change: SQL: ALTER SYSTEM SET …; \
+             pg_reload_conf(); read them back"
         );
     }
     between(prepared, None, out);
@@ -395,7 +400,8 @@ fn between(prepared: &Prepared, machine: Option<&Machine>, out: &mut String) {
     if between.prewarm {
         step!(
             out,
-            "SQL: CREATE EXTENSION IF NOT EXISTS pg_prewarm; pg_prewarm of the workload's tables and indexes"
+            "SQL: CREATE EXTENSION IF NOT EXISTS pg_prewarm; pg_prewarm of the workload's tables \
+             and indexes"
         );
     }
     if !between.pause.0.is_zero() {
@@ -420,13 +426,13 @@ fn closing(prepared: &Prepared, machine: Option<&Machine>, out: &mut String) {
         };
         line!(
             out,
-            "Then crash tests of each treatment, on storages and clusters made anew: {rounds} of {}, \
-             under {} with a ledger",
+            "Then crash tests of each treatment, on storages and clusters made anew: {rounds} of \
+             {}, under {} with a ledger",
             faults.join(", "),
             crash.workload.description()
         );
         for treatment in &prepared.plan.treatments {
-            let planted = checks::crash::planted(&prepared.experiment, treatment);
+            let planted = checks::crash::planted_faults(&prepared.experiment, treatment);
             if !planted.is_empty() {
                 let planted: Vec<&str> = planted.iter().map(|fault| fault.name()).collect();
                 let its = match treatment.levels.0.is_empty() {

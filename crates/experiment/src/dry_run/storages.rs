@@ -11,7 +11,7 @@ use crate::prepared::Prepared;
 
 /// A storage as a dry run knows it.
 pub struct PlannedStorage {
-    /// Its design.
+    /// The design.
     pub stack: Stack,
     /// The present contents of the storage's devices.
     pub overwritten: Vec<String>,
@@ -71,8 +71,8 @@ pub(super) fn making(
             prepared.made_anew().iter().map(|(ordinal, _)| (ordinal + 1).to_string()).collect();
         line!(
             out,
-            "\nOn one device in turn: {}. Each takes the other's place with its clusters, which are made and loaded \
-             anew: before {} of {} trials{}.",
+            "\nOn one device in turn: {}. Each takes the other's place with its clusters, which \
+             are made and loaded anew: before {} of {} trials{}.",
             in_turn.join(", "),
             anew.len(),
             prepared.plan.trials.len(),

@@ -102,7 +102,8 @@ fn a_run_that_ends_by_itself_tells_its_looks_and_the_range_of_its_time() {
     let told = dry_run(&prepared, Some(&somewhere(&prepared)));
     for words in [
         "2 treatments x 4 to 60 repeats = 8 to 120 trials",
-        "differ significantly, or shown to differ by less than 3%, or known to ±2%; looked at after 4, 6, 9, 13, 19, 28, 42, 60 blocks",
+        "differ significantly, or shown to differ by less than 3%, or known to ±2%; looked at \
+         after 4, 6, 9, 13, 19, 28, 42, 60 blocks",
         "after 4 blocks no block begins that does not fit into 10m",
         "  then up to 56 blocks more",
     ] {
@@ -118,7 +119,8 @@ fn a_search_tells_its_steps() {
     source.text = "[load]\nfind = \"max_rate\"\nslo = \"p99 < 20ms\"\nduration = \"20s\"\n".into();
     let prepared = prepare(source, Vec::new());
     let told = dry_run(&prepared, Some(&somewhere(&prepared)));
-    let words = "each trial: looks for the highest rate that keeps p99 < 20ms, to 3%: steps of 5s each, the answer confirmed with \
+    let words = "each trial: looks for the highest rate that keeps p99 < 20ms, to 3%: steps of 5s \
+                 each, the answer confirmed with \
                  20s measured after 1s warm-up";
     assert!(told.contains(words), "{told}");
 }
@@ -141,7 +143,8 @@ fn what_the_load_does_beyond_its_scripts_is_told() {
             .into();
     let prepared = prepare(source, Vec::new());
     let told = dry_run(&prepared, Some(&somewhere(&prepared)));
-    let words = ", 50 transactions due each second, latency limit 20ms, tries without end, clients go on after \
+    let words = ", 50 transactions due each second, latency limit 20ms, tries without end, clients \
+                 go on after \
                  errors, a connection for each transaction, :batch = 2";
     assert!(told.contains(words), "{told}");
     let first = words.replace(", tries without end", "");

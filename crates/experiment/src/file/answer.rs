@@ -10,7 +10,7 @@ use super::error::Complaint;
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub(super) struct AnswerTable {
-    /// What the first sentences say.
+    /// The kind of answer in the first sentences.
     kind: AnswerKind,
     /// For `kind = "effect"`: the level whose effect is asked for. By default the last of the
     /// first factor.

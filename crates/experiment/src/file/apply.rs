@@ -6,7 +6,7 @@ use super::error::FileError;
 use super::overrides::Override;
 use super::raw::File;
 use super::source::Source;
-use super::toml_text::rendered;
+use super::toml_text::render;
 
 /// The experiment with `overrides` applied one after another, so that an error names the one at
 /// fault: the first that no later one makes good, since some keys only go together.
@@ -25,7 +25,7 @@ pub(super) fn apply(
         one.set(&mut table)?;
         // Through text, because only text has the spans that `File` asks for.
         let text =
-            rendered(&table).map_err(|e| FileError::in_override(&one.given, &e.to_string()))?;
+            render(&table).map_err(|e| FileError::in_override(&one.given, &e.to_string()))?;
         let raw: File =
             toml::from_str(&text).map_err(|e| FileError::in_override(&one.given, e.message()))?;
         let next = raw.into_experiment(source);

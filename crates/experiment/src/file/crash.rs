@@ -17,7 +17,7 @@ use super::factors::combination;
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub(super) struct CrashTable {
-    /// What is broken on purpose.
+    /// Faults: the ways in which something is broken on purpose.
     #[cfg_attr(test, schemars(schema_with = "super::schema::faults"))]
     faults: Spanned<Vec<Spanned<String>>>,
     /// Rounds of each fault.
@@ -41,7 +41,7 @@ pub(super) struct CrashTable {
     /// Seed for every moment and amount.
     #[cfg_attr(test, schemars(extend("default" = 1)))]
     seed: Option<u64>,
-    /// Which storage lies or fails.
+    /// The storage that lies or fails.
     #[cfg_attr(test, schemars(extend("default" = "both")))]
     under: Option<Under>,
     /// Run positive controls. Without them a pass is *invalid*.
@@ -82,7 +82,7 @@ struct PlantedTable {
 }
 
 impl PlantedTable {
-    /// Which treatments they are; all of them where no level is named.
+    /// Returns the treatments that are meant to fail: all, where no level is named.
     fn into_planted(self, factors: &[Factor]) -> Result<PlantedFailure, Complaint> {
         const PLACE: &str = "[[crash.planted]]";
         let levels = match self.levels {
@@ -138,8 +138,8 @@ fn workload(named: &Spanned<String>) -> Result<CrashWorkload, Complaint> {
     CrashWorkload::parse(named.get_ref()).ok_or_else(|| {
         Complaint::new(format!("crash tests have no load `{}`", named.get_ref()))
             .with_help(format!(
-                "their loads are {}: each keeps a row for every transaction, which the oracles compare with \
-                 the ledger",
+                "their loads are {}: each keeps a row for every transaction, which the oracles \
+                 compare with the ledger",
                 CrashWorkload::NAMES.join(" and ")
             ))
             .at(named.span())

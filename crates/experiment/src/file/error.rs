@@ -1,4 +1,4 @@
-//! What can be wrong with an experiment file, with file, line, column, the word and the nearest
+//! Errors of experiment files, with file, line, column, the word and the nearest
 //! allowed ones.
 
 use std::ops::Range;
@@ -29,7 +29,8 @@ pub enum FileError {
         excerpt: String,
         help: Option<String>,
     },
-    /// A file that cannot be read, an option that does not fit, or values that are right one by one, but not together.
+    /// A file that cannot be read, an option that does not fit, or values that are right one by
+    /// one, but not together.
     #[error("{what}")]
     Refused {
         /// The file or the option, and the fault that was found.

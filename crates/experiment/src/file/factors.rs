@@ -11,7 +11,7 @@ use serde::de::{Deserializer, Error as _, MapAccess, SeqAccess, Visitor};
 use toml::Spanned;
 
 use super::error::{Complaint, read_at};
-use super::levels::{check_level, flattened, setting_value};
+use super::levels::{check_level, flatten, setting_value};
 
 /// The table as read, in the file's order.
 #[derive(Default)]
@@ -57,7 +57,7 @@ impl<'de> Deserialize<'de> for Shape {
                 let mut levels: Vec<Spanned<LevelValue>> = Vec::new();
                 while let Some(level) = seq.next_element::<Spanned<LevelValue>>()? {
                     if levels.iter().any(|l| l.get_ref() == level.get_ref()) {
-                        let level = shown(level.get_ref());
+                        let level = describe(level.get_ref());
                         return Err(A::Error::custom(format!("{level} is listed twice")));
                     }
                     levels.push(level);
@@ -78,7 +78,7 @@ impl<'de> Deserialize<'de> for Shape {
 }
 
 impl Factors {
-    /// Every factor with its levels; names checked against what a factor can change.
+    /// Returns every factor with its levels, after checking names against what a factor can change.
     pub(super) fn into_factors(self) -> Result<Vec<Factor>, Complaint> {
         let mut factors = Vec::new();
         for (name, shape) in self.0 {
@@ -100,7 +100,7 @@ impl Factors {
                     return Err(Complaint::new(format!(
                         "factors `{other}` and `{}` both set `{}`: one would undo the other",
                         factor.name,
-                        spelled(key)
+                        key_name(key)
                     )));
                 }
                 seen.push((key, &factor.name));
@@ -110,8 +110,9 @@ impl Factors {
     }
 }
 
-/// A level for a message. What could be a DSN is not quoted: it may hold a password.
-fn shown(level: &LevelValue) -> String {
+/// Describes a level in a message. A level that could be a DSN is not quoted: it may hold a
+/// password.
+fn describe(level: &LevelValue) -> String {
     let text = level.to_string();
     if text.contains("://") || text.contains('=') {
         "a level".to_owned()
@@ -120,16 +121,16 @@ fn shown(level: &LevelValue) -> String {
     }
 }
 
-/// A key as a file spells it.
-pub(crate) fn spelled(key: &Key) -> &str {
+/// Returns the name of a key in a file.
+pub(crate) fn key_name(key: &Key) -> &str {
     if let Key::Setting(name) = key {
         return name;
     }
     Key::NAMES.iter().find(|name| Key::parse(name) == *key).copied().unwrap_or_default()
 }
 
-/// The key of `name`; a near miss of one of pgdyno's own names is taken for a slip, anything else
-/// for a setting.
+/// Returns the key of `name`; a near miss of one of pgdyno's own names is taken for a slip,
+/// anything else for a setting.
 fn key(name: &str) -> Result<Key, Complaint> {
     let key = Key::parse(name);
     if matches!(key, Key::Setting(_)) {
@@ -172,7 +173,7 @@ fn from_table(name: &str, table: &toml::Table, factors: &mut Vec<Factor>) -> Res
         for (label, sets) in table {
             let Some(sets) = sets.as_table() else { continue };
             let mut assigned = Vec::new();
-            for (inner, value) in flattened(sets) {
+            for (inner, value) in flatten(sets) {
                 let key = key(&inner)?;
                 let value = setting_value(&inner, value)?;
                 check_level(&key, &value)
@@ -187,11 +188,15 @@ fn from_table(name: &str, table: &toml::Table, factors: &mut Vec<Factor>) -> Res
         factors.push(Factor { name: name.to_owned(), levels });
         return Ok(());
     }
-    for (rest, value) in flattened(table) {
+    for (rest, value) in flatten(table) {
         let full = format!("{name}.{rest}");
         let Some(list) = value.as_array() else {
-            return Err(Complaint::new(format!("factor `{full}` wants a list of levels")).with_help(format!(
-                "write `{full} = [{value}]`, or give bundles: `{name} = {{ first = {{ … }}, second = {{ … }} }}`"
+            return Err(Complaint::new(format!(
+                "factor `{full}` wants a list of levels"
+            ))
+            .with_help(format!(
+                "write `{full} = [{value}]`, or give bundles: `{name} = {{ first = {{ … }}, second \
+                 = {{ … }} }}`"
             )));
         };
         if list.is_empty() {
@@ -212,7 +217,7 @@ pub(super) fn combination(
     factors: &[Factor],
 ) -> Result<Vec<(String, LevelValue)>, Complaint> {
     let mut pairs = Vec::new();
-    for (name, value) in flattened(table) {
+    for (name, value) in flatten(table) {
         let value = setting_value(&name, value)?;
         let Some(factor) = factors.iter().find(|f| f.name == name) else {
             let names: Vec<&str> = factors.iter().map(|f| f.name.as_str()).collect();

@@ -17,7 +17,10 @@ pub(super) struct GeneratorsTable {
     /// Who offers the load: `local:NUM` processes, hosts by `ssh:HOST,HOST*WEIGHT`, tasks of
     /// `slurm:NUM`, or nodes of `ray:workers=NUM`. By default this process alone, as with `none`.
     /// Treatments with a level of the factor `generators` have that instead.
-    #[cfg_attr(test, schemars(with = "String", extend("examples" = ["local:2", "ssh:gen1,gen2*3", "slurm:4"])))]
+    #[cfg_attr(test, schemars(
+        with = "String",
+        extend("examples" = ["local:2", "ssh:gen1,gen2*3", "slurm:4"])
+    ))]
     launch: Option<Spanned<String>>,
     /// How far from the agreed instant a generator may begin.
     #[cfg_attr(test, schemars(extend("default" = "10ms")))]

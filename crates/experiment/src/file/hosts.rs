@@ -21,7 +21,7 @@ pub fn host_overrides(source: &Source, host: &str) -> Result<Vec<Override>, File
     let hosts: Hosts = toml::from_str(&source.text).map_err(|e| FileError::in_file(source, &e))?;
     match hosts.hosts.get(host) {
         None => Ok(Vec::new()),
-        Some(toml::Value::Table(table)) => Ok(Override::values_of(table)),
+        Some(toml::Value::Table(table)) => Ok(Override::from_table(table)),
         Some(_) => Err(FileError::Refused {
             what: format!("{}: `hosts.{host}` is no table", source.shown),
             help: Some(format!("write `[hosts.{host}]`, and keys of the file below it")),

@@ -53,12 +53,12 @@ fn with_article(noun: &str) -> String {
 }
 
 /// `a = { b = 1 }` as `("a.b", 1)`, for names with dots in them.
-pub(super) fn flattened(map: &toml::Table) -> Vec<(String, &toml::Value)> {
+pub(super) fn flatten(map: &toml::Table) -> Vec<(String, &toml::Value)> {
     let mut flat = Vec::new();
     for (name, value) in map {
         match value {
             toml::Value::Table(inner) => {
-                flat.extend(flattened(inner).into_iter().map(|(n, v)| (format!("{name}.{n}"), v)));
+                flat.extend(flatten(inner).into_iter().map(|(n, v)| (format!("{name}.{n}"), v)));
             }
             leaf => flat.push((name.clone(), leaf)),
         }
@@ -72,11 +72,14 @@ pub(super) fn check_level(key: &Key, value: &LevelValue) -> Result<(), Complaint
     match key {
         Key::Clients | Key::Threads | Key::Scale => match text.parse::<u32>() {
             Ok(n) if n > 0 => Ok(()),
-            _ => {
-                Err(Complaint::new(format!("`{text}` is no number of {}; it must be 1 or more", plural(key))))
-            }
+            _ => Err(Complaint::new(format!(
+                "`{text}` is no number of {}; it must be 1 or more",
+                plural(key)
+            ))),
         },
-        Key::Protocol if Protocol::parse(&text).is_none() => Err(unknown("protocol", &text, Protocol::NAMES)),
+        Key::Protocol if Protocol::parse(&text).is_none() => {
+            Err(unknown("protocol", &text, Protocol::NAMES))
+        }
         Key::Rate => match text.parse::<f64>() {
             Ok(rate) if rate > 0.0 && rate.is_finite() => Ok(()),
             _ => Err(Complaint::new(format!("`{text}` is no rate; it must be a number above 0"))
@@ -84,7 +87,9 @@ pub(super) fn check_level(key: &Key, value: &LevelValue) -> Result<(), Complaint
         },
         Key::LatencyLimit => match text.parse::<Span>() {
             Ok(limit) if !limit.0.is_zero() => Ok(()),
-            Ok(_) => Err(Complaint::new("a latency limit of nothing: every transaction would be late")),
+            Ok(_) => {
+                Err(Complaint::new("a latency limit of nothing: every transaction would be late"))
+            }
             Err(wrong) => Err(Complaint::new(wrong.to_string())),
         },
         Key::MaxTries => match text.parse::<u32>() {
@@ -92,7 +97,9 @@ pub(super) fn check_level(key: &Key, value: &LevelValue) -> Result<(), Complaint
             Err(_) => Err(Complaint::new(format!("`{text}` is no number of tries"))
                 .with_help("1 is one try; 0 is without end")),
         },
-        Key::OnError if OnError::parse(&text).is_none() => Err(unknown("on_error", &text, OnError::NAMES)),
+        Key::OnError if OnError::parse(&text).is_none() => {
+            Err(unknown("on_error", &text, OnError::NAMES))
+        }
         Key::Reconnect | Key::DeviceWriteCache if !matches!(value, LevelValue::Bool(_)) => {
             Err(Complaint::new(format!("`{text}` is neither true nor false")))
         }
@@ -105,16 +112,22 @@ pub(super) fn check_level(key: &Key, value: &LevelValue) -> Result<(), Complaint
         Key::DeviceRequests if !text.parse::<u32>().is_ok_and(|n| n > 0) => {
             Err(Complaint::new(format!("`{text}` is no number of requests; it must be 1 or more")))
         }
-        Key::ReconnectLost => text.parse::<ReconnectLost>().map(drop).map_err(|e| Complaint::new(e.to_string())),
+        Key::ReconnectLost => {
+            text.parse::<ReconnectLost>().map(drop).map_err(|e| Complaint::new(e.to_string()))
+        }
         Key::PostgresVersion => major(value).map(drop),
         Key::Generators => read_launch(&text).map(drop),
-        Key::PostgresBindir if text.is_empty() => Err(Complaint::new("a `postgres.bindir` is empty")
-            .with_help("name the folder of the server's programs")),
+        Key::PostgresBindir if text.is_empty() => {
+            Err(Complaint::new("a `postgres.bindir` is empty")
+                .with_help("name the folder of the server's programs"))
+        }
         // Not quoted: a password written wrongly could be in any part of it.
         Key::PostgresDsn if pgdyno_postgres::external::server_name(&text).is_none() => {
-            Err(Complaint::new("a `postgres.dsn` is neither a URI nor a list of `keyword=value`").with_help(
-                "write it like `postgresql://user@host:5432/database` or `host=… port=… user=… dbname=…`",
-            ))
+            Err(Complaint::new("a `postgres.dsn` is neither a URI nor a list of `keyword=value`")
+                .with_help(
+                    "write it like `postgresql://user@host:5432/database` or `host=… port=… user=… \
+                     dbname=…`",
+                ))
         }
         Key::Protocol
         | Key::OnError

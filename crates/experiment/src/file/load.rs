@@ -139,7 +139,10 @@ impl LoadTable {
         }
         if self.transactions.is_some() {
             return Err(Complaint::new("`load.find` cannot be with `load.transactions`")
-                .with_help("give `load.duration`: over so long the answer is confirmed, each step takes a quarter of it")
+                .with_help(
+                    "give `load.duration`: over so long the answer is confirmed, each step takes a \
+                     quarter of it",
+                )
                 .at(find.span()));
         }
         let parsed = slo.get_ref().parse::<Slo>().map_err(|e| {

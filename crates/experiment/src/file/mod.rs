@@ -27,7 +27,7 @@ mod workload;
 use std::path::Path;
 
 pub use error::FileError;
-pub(crate) use factors::spelled;
+pub(crate) use factors::key_name;
 pub use hosts::host_overrides;
 pub(crate) use levels::set_option;
 pub use overrides::Override;

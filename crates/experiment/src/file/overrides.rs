@@ -46,7 +46,7 @@ impl Override {
     /// show it as `KEY=VALUE`.
     pub fn new(key: &str, value: impl Into<toml::Value>) -> Self {
         let path = key.split('.').map(str::to_owned).collect();
-        Self { given: String::new(), path, value: value.into() }.with_absolute_paths().spelled()
+        Self { given: String::new(), path, value: value.into() }.with_absolute_paths().respell()
     }
 
     /// The override that sets `key` to the text `value`, shown as `shown`.
@@ -61,20 +61,20 @@ impl Override {
     }
 
     /// Returns an override for each value in `table`, however deep.
-    pub(super) fn values_of(table: &toml::Table) -> Vec<Self> {
+    pub(super) fn from_table(table: &toml::Table) -> Vec<Self> {
         let mut overrides = Vec::new();
         for (key, value) in table {
             let path = vec![key.clone()];
             match value {
                 toml::Value::Table(inner) => {
-                    overrides.extend(Self::values_of(inner).into_iter().map(|mut value| {
+                    overrides.extend(Self::from_table(inner).into_iter().map(|mut value| {
                         value.path.insert(0, key.clone());
-                        value.spelled()
+                        value.respell()
                     }));
                 }
                 value => {
                     let value = Self { given: String::new(), path, value: value.clone() };
-                    overrides.push(value.spelled());
+                    overrides.push(value.respell());
                 }
             }
         }
@@ -91,7 +91,7 @@ impl Override {
         let path = |words: &[&str]| words.iter().map(|word| (*word).to_owned()).collect();
         let one = |path: Vec<String>, dsn: &str| {
             Self { given: String::new(), value: toml::Value::String(dsn.to_owned()), path }
-                .spelled()
+                .respell()
         };
         if let [only] = dsns
             && named_dsn(only).0.is_none()
@@ -109,7 +109,8 @@ impl Override {
             let (name, dsn) = named_dsn(given);
             let Some(place) = server_name(dsn) else {
                 let which = name.map_or_else(|| "one".to_owned(), |name| format!("`{name}`"));
-                let help = "write it like `postgresql://user@host:5432/database` or `host=… user=… dbname=…`";
+                let help = "write it like `postgresql://user@host:5432/database` or `host=… user=… \
+                            dbname=…`";
                 let what = format!("{which} is neither a URI nor a list of `keyword=value`");
                 return Err(wrong(what, help));
             };
@@ -124,14 +125,15 @@ impl Override {
         Ok(overrides)
     }
 
-    /// `given` as a message and the store may have it: a DSN in it without its password.
+    /// Returns the override with `given` as a message and the store may have it: a DSN in it
+    /// without its password.
     fn without_passwords(self) -> Self {
         let mut shown = self.value_in_place();
-        if crate::redact::table(&mut shown) { self.spelled() } else { self }
+        if crate::redact::table(&mut shown) { self.respell() } else { self }
     }
 
-    /// With `given` made anew, without passwords.
-    fn spelled(mut self) -> Self {
+    /// Writes `given` anew, without passwords.
+    fn respell(mut self) -> Self {
         let mut shown = self.value_in_place();
         crate::redact::table(&mut shown);
         let mut value = toml::Value::Table(shown);

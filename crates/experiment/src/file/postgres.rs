@@ -12,7 +12,7 @@ use serde::Deserialize;
 use toml::Spanned;
 
 use super::error::{Complaint, read_at};
-use super::levels::{flattened, major, setting_value};
+use super::levels::{flatten, major, setting_value};
 use super::source::Source;
 
 #[derive(Default, Deserialize)]
@@ -79,9 +79,12 @@ impl PostgresTable {
         }
         if self.alter_system && !is_external {
             return Err(Complaint::new(
-                "`postgres.alter_system` is for servers that pgdyno does not own, and no `postgres.dsn` names one",
+                "`postgres.alter_system` is for servers that pgdyno does not own, and no \
+                 `postgres.dsn` names one",
             )
-            .with_help("leave it out: settings of a server that pgdyno makes are changed in any case"));
+            .with_help(
+                "leave it out: settings of a server that pgdyno makes are changed in any case",
+            ));
         }
         Ok(())
     }
@@ -112,9 +115,12 @@ impl PostgresTable {
     fn check_observed(&self, host: &str) -> Result<(), Complaint> {
         if self.dsn.is_none() {
             return Err(Complaint::new(
-                "`postgres.observe` names the host of the server of `postgres.dsn`, which names none",
+                "`postgres.observe` names the host of the server of `postgres.dsn`, which names \
+                 none",
             )
-            .with_help("leave it out: the host of a server that pgdyno makes is read in any case"));
+            .with_help(
+                "leave it out: the host of a server that pgdyno makes is read in any case",
+            ));
         }
         observed_host(host).map(drop).ok_or_else(|| {
             Complaint::new(format!("`postgres.observe`: `{host}` is no host that `ssh` reaches"))
@@ -124,7 +130,7 @@ impl PostgresTable {
 
     /// Returns the values of `postgres.settings`.
     pub(super) fn settings(&self) -> Result<BTreeMap<String, LevelValue>, Complaint> {
-        let settings = flattened(&self.settings).into_iter();
+        let settings = flatten(&self.settings).into_iter();
         settings.map(|(name, value)| setting_value(&name, value).map(|v| (name, v))).collect()
     }
 

@@ -56,7 +56,8 @@ impl ProbeTable {
             }
             if given && !kinds.is_empty() {
                 return Err(Complaint::new(
-                    "`probe` measures the storages that pgdyno makes clusters on, and `postgres.dsn` names a running server",
+                    "`probe` measures the storages that pgdyno makes clusters on, and \
+                     `postgres.dsn` names a running server",
                 )
                 .with_help("probe its directory by itself: `pgdyno fsync DIR`, `pgdyno disk DIR`")
                 .at(span));
@@ -66,7 +67,8 @@ impl ProbeTable {
         let after_trim = match self.after_trim {
             Some(wanted) if given && *wanted.get_ref() => {
                 return Err(Complaint::new(
-                    "`probe.after_trim` trims the storages that pgdyno makes clusters on, and `postgres.dsn` names a running server",
+                    "`probe.after_trim` trims the storages that pgdyno makes clusters on, and \
+                     `postgres.dsn` names a running server",
                 )
                 .with_help("leave it out")
                 .at(wanted.span()));

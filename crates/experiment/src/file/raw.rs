@@ -27,7 +27,7 @@ use super::workload::WorkloadTable;
 pub(super) struct File {
     /// The question, and how often and in which order trials run.
     experiment: ExperimentTable,
-    /// What varies. Each key is a factor with a list of levels; all combinations are run.
+    /// Factors, which vary. Each key is a factor with a list of levels; all combinations are run.
     factors: Factors,
     /// Leaves out every treatment with these levels of factors.
     #[cfg_attr(test, schemars(with = "Vec<super::schema::FreeTable>"))]
@@ -43,7 +43,7 @@ pub(super) struct File {
     /// Where the data lie, by a name of your choice.
     #[cfg_attr(test, schemars(with = "BTreeMap<String, super::storage::StorageTable>"))]
     storage: Tables,
-    /// What is sampled beside the load.
+    /// Telemetry, sampled beside the load.
     telemetry: TelemetryTable,
     /// Work before every trial, in this order: vacuum, command, checkpoint, trim, drop_caches,
     /// prewarm, pause.
@@ -57,7 +57,8 @@ pub(super) struct File {
     /// Other values for some keys, under a name: `pgdyno run FILE --size NAME` sets them.
     #[serde(rename = "size")]
     _size: BTreeMap<String, super::size::SizeTable>,
-    /// Other values for some keys on a host of `pgdyno run FILE --hosts ssh:NAME,…`, under its name.
+    /// Other values for some keys on a host of `pgdyno run FILE --hosts ssh:NAME,…`, under its
+    /// name.
     #[serde(rename = "hosts")]
     #[cfg_attr(test, schemars(with = "BTreeMap<String, BTreeMap<String, serde_json::Value>>"))]
     _hosts: BTreeMap<String, toml::Table>,

@@ -18,7 +18,7 @@ pub(super) fn take_servers(factors: &mut [Factor]) -> BTreeMap<String, Secret> {
     for level in factors.iter_mut().flat_map(|factor| &mut factor.levels) {
         for (_, value) in level.sets.iter_mut().filter(|(key, _)| *key == Key::PostgresDsn) {
             let dsn = value.to_string();
-            let name = LevelValue::Text(named(&mut servers, dsn));
+            let name = LevelValue::Text(add_server(&mut servers, dsn));
             if level.label == *value {
                 level.label = name.clone();
             }
@@ -28,9 +28,9 @@ pub(super) fn take_servers(factors: &mut [Factor]) -> BTreeMap<String, Secret> {
     servers
 }
 
-/// The name under which `servers` holds `dsn`. Where several reach one place, as different roles,
-/// they are numbered.
-fn named(servers: &mut BTreeMap<String, Secret>, dsn: String) -> String {
+/// Returns the name under which `servers` holds `dsn`, after adding it. Where several reach one
+/// place, as different roles, they are numbered.
+fn add_server(servers: &mut BTreeMap<String, Secret>, dsn: String) -> String {
     let base = server_name(&dsn).unwrap_or_else(|| "server".to_owned());
     let mut name = base.clone();
     let mut number = 1;

@@ -10,7 +10,7 @@ use super::source::Source;
 /// A size that a file describes.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Size {
-    /// Its name.
+    /// The name, as `--size` has it.
     pub name: String,
     /// The size in a few words.
     pub about: String,
@@ -38,7 +38,7 @@ struct Sizes {
     size: toml::Table,
 }
 
-/// The sizes that `source` describes, in its order.
+/// Returns the sizes that `source` describes, in the order of the file.
 ///
 /// # Errors
 /// One of them is not as it should be.
@@ -54,7 +54,7 @@ pub fn sizes(source: &Source) -> Result<Vec<Size>, FileError> {
     sizes.size.into_iter().map(size).collect()
 }
 
-/// The size of `source` that is called `name`.
+/// Returns the size of `source` that is called `name`.
 ///
 /// # Errors
 /// There is none of that name.
@@ -84,9 +84,12 @@ mod tests {
     #[test]
     fn a_size_sets_what_it_names_and_a_later_word_counts_more() {
         let file = source(
-            "[workload]\nscale = 1\n[load]\nduration = \"5s\"\n[size.quick]\nabout = \"as it is\"\n[size.large]\n\
-             about = \"more\"\n[size.large.set]\n\"workload.scale\" = 30\n\"load.transactions\" = 7\n\
-             \"factors.commit\" = { on = { synchronous_commit = \"on\" }, off = { synchronous_commit = \"off\" } }\n",
+            "[workload]\nscale = 1\n[load]\nduration = \"5s\"\n[size.quick]\nabout = \"as it is\"\n\
+             [size.large]\n\
+             about = \"more\"\n[size.large.set]\n\"workload.scale\" = 30\n\
+             \"load.transactions\" = 7\n\
+             \"factors.commit\" = { on = { synchronous_commit = \"on\" }, off = { \
+             synchronous_commit = \"off\" } }\n",
         );
         let mut large = size(&file, "large").unwrap().overrides;
         let experiment = parse(&file, &large).unwrap();

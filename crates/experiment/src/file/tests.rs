@@ -53,7 +53,8 @@ fn waits_are_looked_for_ten_times_a_second_unless_the_file_says_otherwise() {
 fn factors_keep_their_order_and_know_what_they_set() {
     let e = parse(
         &source(
-            "[factors]\nsynchronous_commit = [\"on\", false]\nclients = [1, 8]\npostgres.version = [\"16\", 17]\n\
+            "[factors]\nsynchronous_commit = [\"on\", false]\nclients = [1, 8]\n\
+             postgres.version = [\"16\", 17]\n\
              commit = { sync = {}, group = { commit_delay = 10, commit_siblings = 16 } }\n",
         ),
         &[],
@@ -129,7 +130,8 @@ fn wrong_values_are_answered_with_their_place() {
       | ^^^^^^^^^^^
     help: its levels are 1
     ");
-    insta::assert_snapshot!(error("[factors]\nclients = [1]\nc = { few = { clients = 2 } }\n"), @"try.toml: factors `clients` and `c` both set `clients`: one would undo the other");
+    let twice = "[factors]\nclients = [1]\nc = { few = { clients = 2 } }\n";
+    insta::assert_snapshot!(error(twice), @"try.toml: factors `clients` and `c` both set `clients`: one would undo the other");
     insta::assert_snapshot!(error("[load\n"), @"
     try.toml:1:6: unclosed table, expected `]`
     1 | [load
@@ -182,9 +184,11 @@ fn an_override_wins_and_is_blamed_when_it_is_wrong() {
 #[test]
 fn a_load_says_what_pgbenchs_options_say() {
     let e = with(
-        "[load]\nrate = 200\nlatency_limit = \"50ms\"\nmax_tries = 3\non_error = \"continue\"\nreconnect = true\n\
+        "[load]\nrate = 200\nlatency_limit = \"50ms\"\nmax_tries = 3\non_error = \"continue\"\n\
+         reconnect = true\n\
          define = { batch = 10, share = 2.0, name = \"x y\", flag = true }\n\
-         [factors]\nmax_tries = [1, 0]\nslow = { none = {}, some = { rate = 0.5, latency_limit = \"2s\" } }\n",
+         [factors]\nmax_tries = [1, 0]\n\
+         slow = { none = {}, some = { rate = 0.5, latency_limit = \"2s\" } }\n",
         &["load.reconnect=false"],
     )
     .unwrap();
@@ -255,9 +259,9 @@ fn probes_before_and_after_are_read_and_what_makes_no_sense_is_refused() {
     use pgdyno_model::experiment::{ProbeKind, ProbeStages};
     let of = |text: &str| parse(&source(text), &[]).unwrap().probe;
     assert_eq!(of(""), ProbeStages::default());
-    let asked = of(
-        "[probe]\nbefore = [\"fsync\"]\nafter = [\"fsync\", \"disk\"]\nduration = \"50ms\"\nsize = \"64MiB\"",
-    );
+    let asked =
+        of("[probe]\nbefore = [\"fsync\"]\nafter = [\"fsync\", \"disk\"]\nduration = \"50ms\"\n\
+         size = \"64MiB\"");
     assert_eq!(
         (asked.before, asked.after),
         (vec![ProbeKind::Fsync], vec![ProbeKind::Fsync, ProbeKind::Disk])
@@ -335,8 +339,10 @@ fn the_highest_rate_is_looked_for_with_an_objective() {
 
 #[test]
 fn factors_keep_their_order_whatever_is_set() {
-    let text = "[factors]\nstage.first = { clients = 1 }\nstage.second = { clients = 2 }\nprotocol = [\"simple\", \"prepared\"]\n\
-                postgres.version = [15]\n[factors.commit]\non = { synchronous_commit = \"on\" }\noff = { synchronous_commit = \"off\" }\n";
+    let text = "[factors]\nstage.first = { clients = 1 }\nstage.second = { clients = 2 }\n\
+                protocol = [\"simple\", \"prepared\"]\n\
+                postgres.version = [15]\n[factors.commit]\non = { synchronous_commit = \"on\" }\n\
+                off = { synchronous_commit = \"off\" }\n";
     let source =
         Source { name: "try".into(), shown: "try".into(), text: text.into(), base: "/".into() };
     let names = |overrides: &[Override]| -> Vec<String> {
@@ -393,7 +399,8 @@ fn a_dsn_of_the_command_line_takes_the_place_of_the_files_without_a_password() {
     for level in ["\"postgres.dsn\" = \"host=a user=u\"", "postgres = { dsn = \"host=a user=u\" }"]
     {
         let file = format!(
-            "[factors]\nserver = {{ base = {{ {level}, work_mem = \"1MB\" }}, head = {{ \"postgres.dsn\" = \"host=b\" }} }}\n"
+            "[factors]\nserver = {{ base = {{ {level}, work_mem = \"1MB\" }}, head = {{ \
+             \"postgres.dsn\" = \"host=b\" }} }}\n"
         );
         let experiment = with_dsns(&file, &["base:=host=a user=u password=p"]).unwrap();
         assert_eq!(labels(&experiment), ["base", "head"]);
@@ -411,10 +418,13 @@ fn a_dsn_of_the_command_line_takes_the_place_of_the_files_without_a_password() {
 fn a_message_about_a_line_with_a_dsn_shows_no_password() {
     for text in [
         "[postgres]\ndsn = \"host=x password=hunter2\" oops\n",
-        "[factors]\n\"postgres.dsn\" = [\"host=x password=hunter2\", \"host=x password=hunter2\"]\n",
+        "[factors]\n\"postgres.dsn\" = [\"host=x password=hunter2\", \"host=x \
+         password=hunter2\"]\n",
         "[factors]\n\"postgres.dsn\" = [\"hunter2\"]\n",
-        "[factors]\n\"postgres.dsn\" = [\"host=x\"]\n[[exclude]]\n\"postgres.dsn\" = \"host=y password=hunter2\"\n",
-        "[factors]\nserver = { a = { \"postgres.dsn\" = \"host=x password=hunter2\", clients = 0 } }\n",
+        "[factors]\n\"postgres.dsn\" = [\"host=x\"]\n[[exclude]]\n\
+         \"postgres.dsn\" = \"host=y password=hunter2\"\n",
+        "[factors]\nserver = { a = { \"postgres.dsn\" = \"host=x password=hunter2\", clients = 0 } \
+         }\n",
     ] {
         let error = with_dsns(text, &[]).unwrap_err().to_string();
         assert!(!error.contains("hunter2"), "{error}");
@@ -423,7 +433,8 @@ fn a_message_about_a_line_with_a_dsn_shows_no_password() {
 
 #[test]
 fn programs_that_factors_name_are_found_from_the_files_folder() {
-    let text = "[factors]\nserver = { base = { \"postgres.bindir\" = \"base/bin\" }, head = { \"postgres.bindir\" = \"/head/bin\" } }\n";
+    let text = "[factors]\nserver = { base = { \"postgres.bindir\" = \"base/bin\" }, head = { \
+                \"postgres.bindir\" = \"/head/bin\" } }\n";
     let experiment = with_dsns(text, &[]).unwrap();
     let bindirs: Vec<String> =
         experiment.factors[0].levels.iter().map(|level| level.sets[0].1.to_string()).collect();
@@ -433,7 +444,8 @@ fn programs_that_factors_name_are_found_from_the_files_folder() {
     );
 }
 
-const CRASHED: &str = "[factors]\nfsync = [\"on\", \"off\"]\nstorage = [\"disk\"]\n[crash]\nfaults = [\"process\", \"power\"]\n";
+const CRASHED: &str = "[factors]\nfsync = [\"on\", \"off\"]\nstorage = [\"disk\"]\n[crash]\n\
+                       faults = [\"process\", \"power\"]\n";
 
 #[test]
 fn failures_that_are_meant_to_be_name_faults_and_levels() {

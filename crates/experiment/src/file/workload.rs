@@ -9,7 +9,7 @@ use serde::Deserialize;
 use toml::Spanned;
 
 use super::error::Complaint;
-use super::levels::{flattened, setting_value};
+use super::levels::{flatten, setting_value};
 use super::source::Source;
 
 /// Seeds the rows of data sets, unless the file says otherwise: runs of one experiment hold the
@@ -63,12 +63,13 @@ impl WorkloadTable {
         };
         if given && !self.load_settings.is_empty() {
             return Err(Complaint::new(
-                "`workload.load_settings` changes a server, and `postgres.dsn` names one that is not pgdyno's",
+                "`workload.load_settings` changes a server, and `postgres.dsn` names one that is \
+                 not pgdyno's",
             )
             .with_help("keep one of the two"));
         }
         let mut settings = BTreeMap::new();
-        for (name, value) in flattened(&self.load_settings) {
+        for (name, value) in flatten(&self.load_settings) {
             let value = setting_value(&name, value)?.to_string();
             settings.insert(name, value);
         }
@@ -89,7 +90,8 @@ impl WorkloadTable {
         let loading = self.loading(is_external)?;
         if self.keep_template && is_external {
             return Err(Complaint::new(
-                "`workload.keep_template` keeps a cluster, and `postgres.dsn` names one that is not pgdyno's",
+                "`workload.keep_template` keeps a cluster, and `postgres.dsn` names one that is \
+                 not pgdyno's",
             )
             .with_help("keep one of the two"));
         }

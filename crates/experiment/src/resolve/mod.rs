@@ -13,7 +13,7 @@ use pgdyno_postgres::settings::RESERVED;
 use pgdyno_storage::{Stack, StorageError, Wipe};
 use thiserror::Error;
 
-use crate::file::{set_option, spelled};
+use crate::file::{key_name, set_option};
 use crate::host::SharedDisks;
 
 /// An experiment that does not come to a plan.
@@ -175,7 +175,7 @@ fn treatment(
     let mut names_storage = false;
     for (key, value) in combination.iter().flat_map(|(_, level)| &level.sets) {
         if given && key.is_of_our_server() {
-            return Err(ResolveError::not_ours(spelled(key)));
+            return Err(ResolveError::not_ours(key_name(key)));
         }
         names_storage |= *key == Key::Storage;
         set_level(&mut treatment, key, value);
@@ -272,9 +272,9 @@ fn count(value: &LevelValue) -> u32 {
     value.to_string().parse().unwrap_or(1)
 }
 
-/// Returns the storages that no other one names for its WAL or tablespaces: the others are no choice
-/// for PGDATA.
-fn alone(experiment: &Experiment) -> Vec<&str> {
+/// Returns the storages that no other one names for its WAL or tablespaces: the others are no
+/// choice for PGDATA.
+fn storages_for_pgdata(experiment: &Experiment) -> Vec<&str> {
     let beside: BTreeSet<&str> = experiment.storage.values().flat_map(Storage::others).collect();
     experiment.storage.keys().map(String::as_str).filter(|name| !beside.contains(name)).collect()
 }
@@ -282,7 +282,7 @@ fn alone(experiment: &Experiment) -> Vec<&str> {
 /// Returns the storage `named`, or the only choice where none is named.
 fn choose_storage(experiment: &Experiment, named: Option<String>) -> Result<String, ResolveError> {
     let known: Vec<&str> = experiment.storage.keys().map(String::as_str).collect();
-    match (named, alone(experiment).as_slice()) {
+    match (named, storages_for_pgdata(experiment).as_slice()) {
         (Some(name), _) if known.contains(&name.as_str()) => Ok(name),
         (Some(name), _) => Err(ResolveError::refused(
             format!("cannot put PGDATA on storage `{name}`: there is no `[storage.{name}]`"),
@@ -291,7 +291,8 @@ fn choose_storage(experiment: &Experiment, named: Option<String>) -> Result<Stri
         (None, [only]) => Ok((*only).to_owned()),
         (None, _) => Err(ResolveError::refused(
             format!(
-                "cannot choose a storage: {} are described, and no factor `storage` names which to use",
+                "cannot choose a storage: {} are described, and no factor `storage` names which to \
+                 use",
                 known.join(", ")
             ),
             format!("add `storage = [\"{}\"]` to `[factors]`", known[0]),
@@ -299,8 +300,8 @@ fn choose_storage(experiment: &Experiment, named: Option<String>) -> Result<Stri
     }
 }
 
-/// Checks that the treatment's storage goes together with its device settings, and with the storages of
-/// its WAL and tablespaces.
+/// Checks that the treatment's storage goes together with its device settings, and with the
+/// storages of its WAL and tablespaces.
 fn check_storage(
     experiment: &Experiment,
     treatment: &Treatment,
@@ -313,7 +314,8 @@ fn check_storage(
     for other in storage.others() {
         if shared_disks.contains(&treatment.storage, other) {
             let what = format!(
-                "storages `{}` and `{other}` are to stand together, and are made on the same device",
+                "storages `{}` and `{other}` are to stand together, and are made on the same \
+                 device",
                 treatment.storage
             );
             return Err(ResolveError::refused(

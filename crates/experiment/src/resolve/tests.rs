@@ -63,7 +63,8 @@ fn names_that_mean_nothing_are_refused_with_what_there_is() {
         let e = plan(text).unwrap_err();
         format!("{e}\nhelp: {}", e.help().unwrap_or_default())
     };
-    insta::assert_snapshot!(help("[factors]\nstorage = [\"nvme\"]\n[storage.nvm]\n[storage.hdd]\n"), @"
+    insta::assert_snapshot!(help("[factors]\nstorage = [\"nvme\"]\n[storage.nvm]\n\
+                                  [storage.hdd]\n"), @"
     cannot put PGDATA on storage `nvme`: there is no `[storage.nvme]`
     help: described are nvm, hdd
     ");
@@ -95,7 +96,8 @@ fn names_that_mean_nothing_are_refused_with_what_there_is() {
     no server for server=b: other levels name a server by `postgres.dsn`
     help: give every level a `postgres.dsn`, or `[postgres] dsn` for those that have none
     ");
-    insta::assert_snapshot!(help("[factors]\npostgres.version = [15]\n[postgres]\ndsn = \"host=x\"\n"), @"
+    insta::assert_snapshot!(help("[factors]\npostgres.version = [15]\n[postgres]\n\
+                                  dsn = \"host=x\"\n"), @"
     cannot vary `postgres.version` on a server that pgdyno does not own (`postgres.dsn`)
     help: leave out `postgres.dsn`: pgdyno then makes a server of its own
     ");

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use pgdyno_exec::account::{Account, server_account};
 use pgdyno_experiment::Prepared;
-use pgdyno_experiment::checks::crash::{options, planted, struck_storages};
+use pgdyno_experiment::checks::crash::{options, planted_faults, struck_storages};
 use pgdyno_experiment::settings::{base_settings, max_connections, replace_setting};
 use pgdyno_facts::Serials;
 use pgdyno_model::crash::{CrashOptions, States};
@@ -102,7 +102,7 @@ impl Subject {
             connect: experiment.postgres.connect,
             settings,
             options: CrashOptions {
-                planted: planted(experiment, treatment),
+                planted: planted_faults(experiment, treatment),
                 ..options(experiment, &prepared.plan)?.clone()
             },
             interference: Interference::default(),

@@ -18,7 +18,7 @@ use serde_json::{Map, Value, json};
 
 use super::factors::Factors;
 use super::raw::File;
-use super::storage::Size;
+use super::storage::ByteSize;
 
 #[cfg(test)]
 mod tests;
@@ -107,7 +107,7 @@ impl JsonSchema for FreeValue {
     }
 }
 
-impl JsonSchema for Size {
+impl JsonSchema for ByteSize {
     fn schema_name() -> Cow<'static, str> {
         "Size".into()
     }
@@ -271,7 +271,7 @@ fn properties(
     all
 }
 
-/// What one level of a bundle sets.
+/// Keys and values that one level of a bundle sets.
 struct Bundle;
 
 impl JsonSchema for Bundle {

@@ -4,7 +4,7 @@ use boon::{Compiler, SchemaIndex, Schemas};
 use serde_json::Value;
 
 use super::generated;
-use crate::file::toml_text::rendered;
+use crate::file::toml_text::render;
 use crate::file::{SCHEMA, Source, parse};
 
 #[test]
@@ -93,20 +93,27 @@ fn unusual_spellings_that_the_parser_takes_are_valid() {
         "[load]\nreconnect_lost = 3\ndefine = { batch = 10, name = \"x\", flag = true }\n",
         "[load]\nreconnect_lost = \"always\"\n",
         "[load]\nfind = \"max_rate\"\nslo = \"p99 < 20ms\"\n",
-        "[factors]\nclients = [\"1\", 8]\npostgres.version = [\"16\", 17]\nfsync = [\"on\", false]\n",
+        "[factors]\nclients = [\"1\", 8]\npostgres.version = [\"16\", 17]\n\
+         fsync = [\"on\", false]\n",
         "[factors]\n\"postgres.version\" = [15]\ndevice.write_cache = [true]\n",
         "[factors]\npg_stat_statements.track = [\"all\", \"none\"]\n",
         "[factors]\nclients = { few = { clients = 1 }, many = { clients = 8, threads = 2 } }\n",
-        "[factors]\ncommit = { sync = {}, group = { commit_delay = 10, auto_explain.log_nested_statements = true } }\n",
-        "[factors]\nserver = { a = { postgres = { version = 15 } }, b = { \"postgres.version\" = 16 } }\n",
+        "[factors]\ncommit = { sync = {}, group = { commit_delay = 10, \
+         auto_explain.log_nested_statements = true } }\n",
+        "[factors]\nserver = { a = { postgres = { version = 15 } }, b = { \"postgres.version\" = \
+         16 } }\n",
         "[factors]\nclients = [1, 2]\n[[exclude]]\nclients = 1\n",
-        "[postgres]\nversion = \"17\"\n[postgres.settings]\nwork_mem = \"4MB\"\nauto_explain.log_min_duration = 5\n",
+        "[postgres]\nversion = \"17\"\n[postgres.settings]\nwork_mem = \"4MB\"\n\
+         auto_explain.log_min_duration = 5\n",
         "[experiment]\nprecision = \"2.5 %\"\nbudget = \"30m\"\nmax_repeats = 9\n",
         "[crash]\nfaults = [\"lying-disk\", \"power\"]\nlie = 0.5\n",
         "[storage.d]\nbacking = { ram = \"1 GiB\" }\n",
-        "[storage.d]\nbacking = { raid0 = [{ loop = { size = \"1GiB\" } }, { loop = { size = \"1GiB\" } }], chunk = \"64KiB\" }\nfilesystem = \"xfs\"\n",
+        "[storage.d]\n\
+         backing = { raid0 = [{ loop = { size = \"1GiB\" } }, { loop = { size = \"1GiB\" } }], \
+         chunk = \"64KiB\" }\nfilesystem = \"xfs\"\n",
         "[workload]\nname = \"./mine\"\nload_settings = { wal_level = \"minimal\" }\n",
-        "[size.large]\nabout = \"more\"\n[size.large.set]\n\"workload.scale\" = 30\n\"factors.clients\" = [1, 2]\n",
+        "[size.large]\nabout = \"more\"\n[size.large.set]\n\"workload.scale\" = 30\n\
+         \"factors.clients\" = [1, 2]\n",
     ] {
         parse(&source(text), &[]).unwrap_or_else(|e| panic!("{text}{e}"));
         validator.judge(text).unwrap_or_else(|e| panic!("{text}{e}"));
@@ -231,7 +238,7 @@ fn defaults_are_those_of_the_parser() {
         }
         let given = toml::Value::try_from(default).unwrap();
         here.insert(path[path.len() - 1].to_owned(), given);
-        let text = rendered(&table).unwrap();
+        let text = render(&table).unwrap();
         assert_eq!(parse(&source(&text), &[]).unwrap(), plain, "{text}");
         seen += 1;
     };

@@ -31,7 +31,7 @@ pub(super) type Tables = BTreeMap<Spanned<String>, StorageTable>;
 pub(super) struct StorageTable {
     /// An existing directory; clusters are made in it and removed again. By default pgdyno's own.
     directory: Option<PathBuf>,
-    /// What carries the bytes. All but a directory are made and removed again, which needs root.
+    /// The carrier of the bytes. All but a directory are made and removed again, which needs root.
     #[cfg_attr(test, schemars(with = "BackingTable"))]
     backing: Option<Spanned<BackingTable>>,
     /// Limits of the device's traffic, by pgdyno's control group. They let bursts through.
@@ -83,14 +83,15 @@ struct BackingTable {
     /// A disk or partition. ITS CONTENTS ARE LOST: `--wipe` has to name it too.
     device: Option<PathBuf>,
     /// The size of a tmpfs; with a `filesystem`, of a loop device over a file in one.
-    ram: Option<Size>,
+    ram: Option<ByteSize>,
     /// Loop files, emulated disks and devices that are striped.
     #[cfg_attr(test, schemars(with = "Option<Vec<BackingTable>>"))]
     raid0: Option<Vec<Spanned<BackingTable>>>,
-    /// What stripes the members. By default the filesystem where it can, else mdadm, else LVM.
+    /// The program that stripes the members. By default the filesystem where it can, else mdadm,
+    /// else LVM.
     raid0_by: Option<Striper>,
     /// Bytes on one member before the next has its turn.
-    chunk: Option<Size>,
+    chunk: Option<ByteSize>,
 }
 
 #[derive(Deserialize)]
@@ -98,7 +99,7 @@ struct BackingTable {
 #[serde(deny_unknown_fields)]
 struct LoopTable {
     /// Size of the file.
-    size: Size,
+    size: ByteSize,
     /// The folder of the file. By default pgdyno's own.
     directory: Option<PathBuf>,
     /// Sector size of the loop device (bytes).
@@ -107,7 +108,7 @@ struct LoopTable {
     #[cfg_attr(test, schemars(extend("default" = true)))]
     direct_io: Option<bool>,
     /// Where the loop device begins in its file: at 0B aligned, at 32256B not.
-    offset: Option<Size>,
+    offset: Option<ByteSize>,
 }
 
 #[derive(Default, Deserialize)]
@@ -116,14 +117,14 @@ struct LoopTable {
 struct EmulatedTable {
     /// Size of the disk.
     #[cfg_attr(test, schemars(extend("default" = "4GiB")))]
-    size: Option<Size>,
+    size: Option<ByteSize>,
     /// The folder of the disk's medium. By default pgdyno's own.
     directory: Option<PathBuf>,
     /// Sector size of the disk (bytes).
     sector_size: Option<u32>,
     /// Size of the disk's volatile cache.
     #[cfg_attr(test, schemars(extend("default" = "64MiB")))]
-    cache: Option<Size>,
+    cache: Option<ByteSize>,
     /// Latency of a read.
     read: Span,
     /// Latency of a write.
@@ -148,9 +149,9 @@ struct LimitTable {
     /// Writes per second.
     write_iops: Option<u64>,
     /// Bytes read per second.
-    read_bps: Option<Size>,
+    read_bps: Option<ByteSize>,
     /// Bytes written per second.
-    write_bps: Option<Size>,
+    write_bps: Option<ByteSize>,
 }
 
 #[derive(Default, Deserialize)]
@@ -187,24 +188,24 @@ struct HookTable {
     set: Vec<String>,
     /// The program whose output shows the setting. It is stored.
     read_back: Vec<String>,
-    /// What the output must equal.
+    /// The text that the output must equal.
     expect: Option<String>,
     /// The program that puts the setting back afterwards.
     restore: Vec<String>,
 }
 
 /// A size with its unit, in quotes.
-pub(super) struct Size(Bytes);
+pub(super) struct ByteSize(Bytes);
 
-impl<'de> Deserialize<'de> for Size {
+impl<'de> Deserialize<'de> for ByteSize {
     fn deserialize<D: serde::Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
         let text = LevelValue::deserialize(from)?.to_string();
         text.parse().map(Self).map_err(serde::de::Error::custom)
     }
 }
 
-/// Every storage of `tables`; `disk`, a directory of pgdyno's own, where none is described. `at`
-/// makes a path absolute; `trim` has every storage trimmed before each trial.
+/// Returns every storage of `tables`; `disk`, a directory of pgdyno's own, where none is described.
+/// `at` makes a path absolute; `trim` has every storage trimmed before each trial.
 pub(super) fn storages(
     tables: Tables,
     at: &dyn Fn(PathBuf) -> PathBuf,
@@ -313,8 +314,8 @@ impl StorageTable {
     }
 }
 
-/// Whether the storage could be made on some machine; the flag is true where its filesystem is to
-/// blame.
+/// Checks that the storage could be made on some machine; the flag is true where its filesystem is
+/// to blame.
 fn goes_together(name: &str, storage: &Storage) -> Result<(), (Complaint, bool)> {
     let somewhere = Path::new("/var/lib/pgdyno");
     let Err(e) = Stack::design(name, storage, somewhere, "pgdyno-00000000", &Wipe::default())
@@ -330,7 +331,7 @@ fn goes_together(name: &str, storage: &Storage) -> Result<(), (Complaint, bool)>
     Err((complaint, matches!(e, StorageError::Filesystem { .. })))
 }
 
-/// Whether pgdyno sees the flushes that commits of clusters on storage `name` wait for.
+/// Checks that pgdyno sees the flushes that commits of clusters on storage `name` wait for.
 fn can_account_for_flushes(
     name: &str,
     storages: &BTreeMap<String, Storage>,
@@ -345,16 +346,16 @@ fn can_account_for_flushes(
         Backing::Raid0(_) => "a RAID-0",
     };
     Err(Complaint::new(format!(
-        "`storage.{name}.flush_accounting` looks at the flushes of an emulated disk, and pg_wal lies on {lies_on} \
-         (storage `{wal}`)"
+        "`storage.{name}.flush_accounting` looks at the flushes of an emulated disk, and pg_wal \
+         lies on {lies_on} (storage `{wal}`)"
     ))
     .with_help(format!(
-        "give `storage.{wal}` a `backing = {{ emulated = {{ size = \"4GiB\" }} }}` and a `filesystem`, or leave \
-         `flush_accounting` out"
+        "give `storage.{wal}` a `backing = {{ emulated = {{ size = \"4GiB\" }} }}` and a \
+         `filesystem`, or leave `flush_accounting` out"
     )))
 }
 
-/// Whether `other` is another storage of the file.
+/// Checks that `other` is another storage of the file.
 fn another(name: &str, other: &Spanned<String>, names: &[String]) -> Result<(), Complaint> {
     let (span, other) = (other.span(), other.get_ref());
     if other == name {
@@ -435,7 +436,7 @@ fn backing_of(
 
 impl From<LimitTable> for Limit {
     fn from(LimitTable { read_iops, write_iops, read_bps, write_bps }: LimitTable) -> Self {
-        let bytes = |size: Option<Size>| size.map(|s| s.0.0);
+        let bytes = |size: Option<ByteSize>| size.map(|s| s.0.0);
         Self { read_iops, write_iops, read_bps: bytes(read_bps), write_bps: bytes(write_bps) }
     }
 }

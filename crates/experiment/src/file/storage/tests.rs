@@ -40,7 +40,8 @@ fn every_key_reaches_the_storage() {
 
 #[test]
 fn an_emulated_disk_is_read_with_its_latencies_and_has_a_usual_size() {
-    let text = "[storage.hdd]\nbacking = { emulated = { flush = \"8ms\", read = \"4ms\", parallel = 1, \
+    let text = "[storage.hdd]\n\
+                backing = { emulated = { flush = \"8ms\", read = \"4ms\", parallel = 1, \
                 cache = \"16MiB\", seed = 7 } }\nfilesystem = \"ext4\"\n";
     let e = with(text, &["storage.hdd.backing.emulated.directory=/x"]).unwrap();
     let Backing::Emulated(disk) = &e.storage["hdd"].backing else { panic!("{:?}", e.storage) };
@@ -51,7 +52,8 @@ fn an_emulated_disk_is_read_with_its_latencies_and_has_a_usual_size() {
 
 #[test]
 fn relative_paths_start_from_the_files_folder_and_trim_between_trials_reaches_every_storage() {
-    let text = "[storage.disk]\nbacking = { loop = { size = \"1GiB\", directory = \"x\" } }\nfilesystem = \"ext4\"\n\
+    let text = "[storage.disk]\nbacking = { loop = { size = \"1GiB\", directory = \"x\" } }\n\
+                filesystem = \"ext4\"\n\
                 [between]\ntrim = true\n";
     let e = with(text, &[]).unwrap();
     assert_eq!(e.storage["disk"].named_directory(), Some("/base/x".as_ref()));
@@ -82,7 +84,8 @@ fn what_cannot_be_is_answered_with_its_place_and_what_to_do() {
         "[storage.d]\nbacking = {}\n",
         "[storage.d]\ndirectory = \"/mnt\"\nfilesystem = \"xfs\"\n",
         "[storage.d]\ndirectory = \"/mnt\"\nmount = [\"noatime\"]\n",
-        "[storage.d]\nbacking = { device = \"/dev/none\" }\nfilesystem = \"xfs\"\nmkfs = [\"-llogdev=/dev/sdb\"]\n",
+        "[storage.d]\nbacking = { device = \"/dev/none\" }\nfilesystem = \"xfs\"\n\
+         mkfs = [\"-llogdev=/dev/sdb\"]\n",
         "[storage.d]\nwal = \"logs\"\n[storage.log]\n",
         "[storage.d]\nwal = \"d\"\n",
         "[storage.d]\nbacking = { raid0 = [{ ram = \"1GiB\" }] }\nfilesystem = \"xfs\"\n",
