@@ -28,7 +28,10 @@ pub(crate) const ALLOWED: &[(&str, &[&str])] = &[
     ("audit", &["stats", "model"]),
     ("results", &["audit", "durability", "stats", "model"]),
     ("dataset", &["postgres", "exec", "engine", "connect", "model"]),
-    ("experiment", &["dataset", "postgres", "storage", "exec", "generators", "engine", "model"]),
+    (
+        "experiment",
+        &["dataset", "stats", "postgres", "storage", "exec", "generators", "engine", "model"],
+    ),
     (
         "lab",
         &[

@@ -1,13 +1,13 @@
 //! Errors of experiments that come to no plan.
 
 use pgdyno_dataset::trust::NotTrusted;
+use pgdyno_dataset::workload::WorkloadError;
 use pgdyno_engine::script::ScriptError;
 use pgdyno_generators::DealError;
 use pgdyno_storage::StorageError;
 use thiserror::Error;
 
 use crate::file::FileError;
-use crate::resolve::ResolveError;
 
 /// The reason why an experiment comes to no plan, or to one that may not be carried out.
 #[derive(Debug, Error)]
@@ -17,30 +17,22 @@ pub enum ExperimentError {
     /// The experiment file, or an override.
     #[error(transparent)]
     File(#[from] FileError),
-    /// Names and levels that come to no plan.
+    /// A workload.
     #[error(transparent)]
-    Resolve(#[from] ResolveError),
+    Workload(#[from] WorkloadError),
     /// A script of a workload.
     #[error(transparent)]
     Script(#[from] ScriptError),
     /// Generators that cannot share a load.
     #[error(transparent)]
     Deal(#[from] DealError),
-    /// A storage that contradicts itself.
+    /// A storage that contradicts itself, or the device settings of a treatment.
     #[error(transparent)]
     Storage(#[from] StorageError),
     /// As root: a file that another account may change.
     #[error(transparent)]
     NotTrusted(#[from] NotTrusted),
-    /// A crash test that is not possible.
-    #[error("cannot crash {what}: {found}")]
-    Crash {
-        /// The subject of the crash test.
-        what: String,
-        found: String,
-        help: String,
-    },
-    /// A plan that cannot be carried out.
+    /// Names and levels that come to no plan, or to one that cannot be carried out.
     #[error("{what}")]
     Refused {
         /// The attempt, and the obstacle.
@@ -62,11 +54,11 @@ impl ExperimentError {
     pub fn help(&self) -> Option<String> {
         match self {
             Self::File(error) => error.help(),
-            Self::Resolve(error) => error.help(),
+            Self::Workload(error) => error.help(),
             Self::Script(error) => error.help(),
             Self::Storage(error) => error.help(),
             Self::NotTrusted(error) => Some(error.help()),
-            Self::Crash { help, .. } | Self::Refused { help, .. } => Some(help.clone()),
+            Self::Refused { help, .. } => Some(help.clone()),
             Self::Deal(_) | Self::Seed(_) => None,
         }
     }

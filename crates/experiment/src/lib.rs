@@ -3,7 +3,7 @@
 //! An experiment varies factors over levels. [`Prepared::new`] takes the way of an experiment file:
 //!
 //! 1. [`file::parse`] turns the file into an [`Experiment`](pgdyno_model::Experiment).
-//! 2. [`resolve`] turns that into a [`Plan`](pgdyno_model::Plan): every name resolved, every trial
+//! 2. `resolve` turns that into a [`Plan`](pgdyno_model::Plan): every name resolved, every trial
 //!    in its place. Workloads are read.
 //! 3. Scripts are parsed.
 //! 4. [`checks`] refuse a plan whose parts do not go together.
@@ -31,7 +31,7 @@ mod host;
 mod prepared;
 pub mod recipes;
 pub mod redact;
-pub mod resolve;
+mod resolve;
 pub mod settings;
 
 pub use error::ExperimentError;

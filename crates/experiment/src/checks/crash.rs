@@ -40,16 +40,16 @@ pub fn struck_storages(storages: &BTreeMap<String, Storage>, storage: &str) -> V
 /// Refuses the fault that only a hand brings about.
 ///
 /// # Errors
-/// [`ExperimentError::Crash`], if the experiment names the fault `plug`.
+/// The experiment names the fault `plug`.
 pub fn refuse_plug(experiment: &Experiment) -> Result<(), ExperimentError> {
     if experiment.crash.as_ref().is_none_or(|crash| !crash.faults.contains(&Fault::Plug)) {
         return Ok(());
     }
-    Err(ExperimentError::Crash {
-        what: "this machine".into(),
-        found: "nothing that pgdyno does pulls a plug".into(),
-        help: "`pgdyno crash --fault plug --witness ADDR` waits for you to pull it".into(),
-    })
+    Err(refusal(
+        "this machine",
+        "nothing that pgdyno does pulls a plug",
+        "`pgdyno crash --fault plug --witness ADDR` waits for you to pull it",
+    ))
 }
 
 /// Checks that every treatment's storage can be crashed in the ways that `[crash]` names.
@@ -69,13 +69,12 @@ pub(super) fn check(experiment: &Experiment, plan: &Plan) -> Result<(), Experime
             check_recordable(experiment, &treatment.storage, options.jobs)?;
         }
         if options.under != Under::Both && experiment.storage[&treatment.storage].wal.is_none() {
-            return Err(ExperimentError::Crash {
-                what: format!("storage `{}`", treatment.storage),
-                found: "`under` names one of PGDATA and pg_wal, and both lie on one storage".into(),
-                help: "describe a storage of its own for pg_wal: `[storage.wal]`, and `wal = \
-                       \"wal\"` here"
-                    .into(),
-            });
+            return Err(refusal(
+                &format!("storage `{}`", treatment.storage),
+                "`under` names one of PGDATA and pg_wal, and both lie on this storage",
+                "describe a storage of its own for pg_wal: `[storage.wal]`, and `wal = \"wal\"` \
+                 here",
+            ));
         }
     }
     Ok(())
@@ -89,18 +88,20 @@ pub fn options<'a>(
     experiment: &'a Experiment,
     plan: &Plan,
 ) -> Result<&'a CrashOptions, ExperimentError> {
-    experiment.crash.as_ref().ok_or_else(|| ExperimentError::Crash {
-        what: plan.name.clone(),
-        found: "the experiment names no faults".into(),
-        help: "add `[crash]` with `faults = [\"process\"]`".into(),
+    experiment.crash.as_ref().ok_or_else(|| {
+        let help = "add `[crash]` with `faults = [\"process\"]`";
+        refusal(&plan.name, "the experiment names no faults", help)
     })
+}
+
+/// Creates the error of a crash test of `what`, which `found` prevents.
+fn refusal(what: &str, found: &str, help: &str) -> ExperimentError {
+    ExperimentError::refused(format!("cannot crash {what}: {found}"), help)
 }
 
 /// Checks that storage `name` can be struck by `fault`.
 fn possible(experiment: &Experiment, name: &str, fault: Fault) -> Result<(), ExperimentError> {
-    let refuse = |found: String, help: String| {
-        Err(ExperimentError::Crash { what: format!("storage `{name}`"), found, help })
-    };
+    let refuse = |found: &str, help: &str| Err(refusal(&format!("storage `{name}`"), found, help));
     let storage = &experiment.storage[name];
     if !fault.needs_filesystem() {
         return Ok(());
@@ -108,11 +109,11 @@ fn possible(experiment: &Experiment, name: &str, fault: Fault) -> Result<(), Exp
     let cuttable = CUTTABLE.join(", ");
     match (&storage.backing, &storage.filesystem) {
         (Backing::Directory(_), _) => refuse(
-            format!(
+            &format!(
                 "the fault {fault} takes a filesystem that pgdyno made, and this is a directory \
                  that was there before"
             ),
-            format!(
+            &format!(
                 "name a filesystem for pgdyno to make in a file of its own, such as `--filesystem \
                  ext4` ({cuttable})"
             ),
@@ -122,15 +123,12 @@ fn possible(experiment: &Experiment, name: &str, fault: Fault) -> Result<(), Exp
         {
             Ok(())
         }
-        (Backing::Loop(_) | Backing::Emulated(_), _) => refuse(
-            format!("this version cannot bring the fault {fault} about"),
-            "leave it out".into(),
-        ),
+        (Backing::Loop(_) | Backing::Emulated(_), _) => {
+            refuse(&format!("this version cannot bring the fault {fault} about"), "leave it out")
+        }
         _ => refuse(
-            format!("the fault {fault} takes a filesystem on one disk of pgdyno's own making"),
-            "choose `backing = { loop = { size = \"1300MiB\" } }`, or `emulated` in place of \
-             `loop`"
-                .into(),
+            &format!("the fault {fault} takes a filesystem on one disk of pgdyno's own making"),
+            "choose `backing = { loop = { size = \"1300MiB\" } }`, or `emulated` in place of `loop`",
         ),
     }
 }
@@ -139,11 +137,7 @@ fn possible(experiment: &Experiment, name: &str, fault: Fault) -> Result<(), Exp
 fn check_recordable(experiment: &Experiment, name: &str, jobs: u32) -> Result<(), ExperimentError> {
     let storage = &experiment.storage[name];
     let refuse = |found: &str, help: &str| {
-        Err(ExperimentError::Crash {
-            what: format!("storage `{name}` at every flush"),
-            found: found.into(),
-            help: help.into(),
-        })
+        Err(refusal(&format!("storage `{name}` at every flush"), found, help))
     };
     if storage.wal.is_some() {
         return refuse(
@@ -183,15 +177,13 @@ fn check_planted(experiment: &Experiment, plan: &Plan) -> Result<(), ExperimentE
     for (at, treatment) in treatments.iter().enumerate() {
         let first = &treatments[Treatment::first_crashed_alike(treatments, at)];
         if planted_faults(experiment, first) != planted_faults(experiment, treatment) {
-            return Err(ExperimentError::Crash {
-                what: treatment.levels.to_string(),
-                found: "`[[crash.planted]]` tells it from a treatment that differs in its load \
-                        only, and both share one session"
-                    .into(),
-                help: "name storages, versions or settings in its `levels`: crash tests have a \
-                       load of their own"
-                    .into(),
-            });
+            return Err(refusal(
+                &treatment.levels.to_string(),
+                "`[[crash.planted]]` tells it from a treatment that differs in its load only, and \
+                 both share one session",
+                "name storages, versions or settings in its `levels`: crash tests have a load of \
+                 their own",
+            ));
         }
     }
     Ok(())

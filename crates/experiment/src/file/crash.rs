@@ -224,3 +224,78 @@ impl CrashTable {
         })
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use pgdyno_model::Fault;
+
+    use crate::file::parse;
+    use crate::file::tests::{error, source, with};
+
+    const CRASHED: &str = "[factors]\nfsync = ['on', 'off']\nstorage = ['disk']\n[crash]\n\
+        faults = ['process', 'power']\n";
+
+    #[test]
+    fn failures_that_are_meant_to_be_name_faults_and_levels() {
+        let planted =
+            |rest: &str| parse(&source(&format!("{CRASHED}{rest}")), &[]).unwrap().planted;
+        assert_eq!(planted(""), []);
+        let some = planted(
+            "[[crash.planted]]\nfaults = [\"power\"]\nlevels = { fsync = false, storage = \"disk\" }\n",
+        );
+        assert_eq!(some[0].faults, [Fault::Power]);
+        // Spelled as the factor has it.
+        let pairs: Vec<String> =
+            some[0].levels.iter().map(|(name, level)| format!("{name}={level}")).collect();
+        assert_eq!(pairs, ["fsync=off", "storage=disk"]);
+        let every = planted("[[crash.planted]]\nfaults = [\"lying-disk\"]\n");
+        assert_eq!(
+            (every[0].faults.as_slice(), every[0].levels.len()),
+            (&[Fault::EmulatedLie][..], 0)
+        );
+        let set = with(CRASHED, &["crash.planted=[{faults=[\"power\"], levels={fsync=\"off\"}}]"])
+            .unwrap()
+            .planted;
+        assert_eq!(set.len(), 1);
+    }
+
+    #[test]
+    fn failures_that_nothing_could_have_are_refused_with_the_nearest_names() {
+        let refused = |rest: &str| error(&format!("{CRASHED}[[crash.planted]]\n{rest}\n"));
+        insta::assert_snapshot!(refused("faults = [\"power\"]\nlevels = { fsinc = \"off\" }"), @r#"
+        try.toml:8:10: `[[crash.planted]]` names `fsinc`, which is no factor
+        8 | levels = { fsinc = "off" }
+          |          ^^^^^^^^^^^^^^^^^
+        help: nearest is `fsync`; the factors are fsync, storage
+        "#);
+        insta::assert_snapshot!(refused("faults = [\"power\"]\nlevels = { fsync = \"of\" }"), @r#"
+        try.toml:8:10: `[[crash.planted]]` names fsync = of, which is no level of it
+        8 | levels = { fsync = "of" }
+          |          ^^^^^^^^^^^^^^^^
+        help: nearest is `off`; its levels are on, off
+        "#);
+        insta::assert_snapshot!(refused("faults = [\"powr\"]"), @r#"
+        try.toml:7:11: unknown fault `powr`
+        7 | faults = ["powr"]
+          |           ^^^^^^
+        help: nearest is `power`; there are process, immediate, backend, power, emulated-lie, torn-write, io-error, disk-full, plug
+        "#);
+        insta::assert_snapshot!(refused("faults = []"), @r#"
+        try.toml:7:10: `crash.planted.faults` is empty: it names no fault
+        7 | faults = []
+          |          ^^
+        help: name one or several of process, immediate, backend, power, emulated-lie, torn-write, io-error, disk-full, plug
+        "#);
+        insta::assert_snapshot!(refused("faults = [\"power\"]\nlevels = {}"), @r#"
+        try.toml:8:10: `levels` of a `[[crash.planted]]` is empty
+        8 | levels = {}
+          |          ^^
+        help: leave it out where every treatment is meant to fail, or name levels: `levels = { fsync = "off" }`
+        "#);
+        insta::assert_snapshot!(refused("levels = { fsync = \"off\" }"), @r#"
+        try.toml:6:1: missing field `faults`
+        6 | [[crash.planted]]
+          | ^^^^^^^^^^^^^^^^^
+        "#);
+    }
+}

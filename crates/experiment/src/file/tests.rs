@@ -7,7 +7,7 @@ use pgdyno_model::units::Span;
 
 use super::{FileError, Override, Source, parse};
 
-fn source(text: &str) -> Source {
+pub(super) fn source(text: &str) -> Source {
     Source {
         name: "try".into(),
         shown: "try.toml".into(),
@@ -16,7 +16,7 @@ fn source(text: &str) -> Source {
     }
 }
 
-fn error(text: &str) -> String {
+pub(super) fn error(text: &str) -> String {
     shown(&parse(&source(text), &[]).expect_err("it must be refused"))
 }
 
@@ -27,7 +27,7 @@ fn shown(error: &FileError) -> String {
     }
 }
 
-fn with(text: &str, overrides: &[&str]) -> Result<Experiment, FileError> {
+pub(super) fn with(text: &str, overrides: &[&str]) -> Result<Experiment, FileError> {
     let overrides = overrides.iter().map(|o| Override::parse(o)).collect::<Result<Vec<_>, _>>()?;
     parse(&source(text), &overrides)
 }
@@ -53,8 +53,8 @@ fn waits_are_looked_for_ten_times_a_second_unless_the_file_says_otherwise() {
 fn factors_keep_their_order_and_know_what_they_set() {
     let e = parse(
         &source(
-            "[factors]\nsynchronous_commit = [\"on\", false]\nclients = [1, 8]\n\
-             postgres.version = [\"16\", 17]\n\
+            "[factors]\nsynchronous_commit = ['on', false]\nclients = [1, 8]\n\
+             postgres.version = ['16', 17]\n\
              commit = { sync = {}, group = { commit_delay = 10, commit_siblings = 16 } }\n",
         ),
         &[],
@@ -259,9 +259,9 @@ fn probes_before_and_after_are_read_and_what_makes_no_sense_is_refused() {
     use pgdyno_model::experiment::{ProbeKind, ProbeStages};
     let of = |text: &str| parse(&source(text), &[]).unwrap().probe;
     assert_eq!(of(""), ProbeStages::default());
-    let asked =
-        of("[probe]\nbefore = [\"fsync\"]\nafter = [\"fsync\", \"disk\"]\nduration = \"50ms\"\n\
-         size = \"64MiB\"");
+    let asked = of(
+        "[probe]\nbefore = ['fsync']\nafter = ['fsync', 'disk']\nduration = '50ms'\nsize = '64MiB'",
+    );
     assert_eq!(
         (asked.before, asked.after),
         (vec![ProbeKind::Fsync], vec![ProbeKind::Fsync, ProbeKind::Disk])
@@ -418,13 +418,11 @@ fn a_dsn_of_the_command_line_takes_the_place_of_the_files_without_a_password() {
 fn a_message_about_a_line_with_a_dsn_shows_no_password() {
     for text in [
         "[postgres]\ndsn = \"host=x password=hunter2\" oops\n",
-        "[factors]\n\"postgres.dsn\" = [\"host=x password=hunter2\", \"host=x \
-         password=hunter2\"]\n",
+        "[factors]\n'postgres.dsn' = ['host=x password=hunter2', 'host=x password=hunter2']\n",
         "[factors]\n\"postgres.dsn\" = [\"hunter2\"]\n",
-        "[factors]\n\"postgres.dsn\" = [\"host=x\"]\n[[exclude]]\n\
-         \"postgres.dsn\" = \"host=y password=hunter2\"\n",
-        "[factors]\nserver = { a = { \"postgres.dsn\" = \"host=x password=hunter2\", clients = 0 } \
-         }\n",
+        "[factors]\n'postgres.dsn' = ['host=x']\n[[exclude]]\n\
+         'postgres.dsn' = 'host=y password=hunter2'\n",
+        "[factors]\nserver = { a = { 'postgres.dsn' = 'host=x password=hunter2', clients = 0 } }\n",
     ] {
         let error = with_dsns(text, &[]).unwrap_err().to_string();
         assert!(!error.contains("hunter2"), "{error}");
@@ -433,8 +431,8 @@ fn a_message_about_a_line_with_a_dsn_shows_no_password() {
 
 #[test]
 fn programs_that_factors_name_are_found_from_the_files_folder() {
-    let text = "[factors]\nserver = { base = { \"postgres.bindir\" = \"base/bin\" }, head = { \
-                \"postgres.bindir\" = \"/head/bin\" } }\n";
+    let text = "[factors.server]\nbase = { 'postgres.bindir' = 'base/bin' }\n\
+                head = { 'postgres.bindir' = '/head/bin' }\n";
     let experiment = with_dsns(text, &[]).unwrap();
     let bindirs: Vec<String> =
         experiment.factors[0].levels.iter().map(|level| level.sets[0].1.to_string()).collect();
@@ -442,68 +440,4 @@ fn programs_that_factors_name_are_found_from_the_files_folder() {
         (labels(&experiment), bindirs),
         (vec!["base".into(), "head".into()], vec!["/lab/base/bin".into(), "/head/bin".into()])
     );
-}
-
-const CRASHED: &str = "[factors]\nfsync = [\"on\", \"off\"]\nstorage = [\"disk\"]\n[crash]\n\
-                       faults = [\"process\", \"power\"]\n";
-
-#[test]
-fn failures_that_are_meant_to_be_name_faults_and_levels() {
-    use pgdyno_model::Fault;
-    let planted = |rest: &str| parse(&source(&format!("{CRASHED}{rest}")), &[]).unwrap().planted;
-    assert_eq!(planted(""), []);
-    let some = planted(
-        "[[crash.planted]]\nfaults = [\"power\"]\nlevels = { fsync = false, storage = \"disk\" }\n",
-    );
-    assert_eq!(some[0].faults, [Fault::Power]);
-    // Spelled as the factor has it.
-    let pairs: Vec<String> =
-        some[0].levels.iter().map(|(name, level)| format!("{name}={level}")).collect();
-    assert_eq!(pairs, ["fsync=off", "storage=disk"]);
-    let every = planted("[[crash.planted]]\nfaults = [\"lying-disk\"]\n");
-    assert_eq!((every[0].faults.as_slice(), every[0].levels.len()), (&[Fault::EmulatedLie][..], 0));
-    let set = with(CRASHED, &["crash.planted=[{faults=[\"power\"], levels={fsync=\"off\"}}]"])
-        .unwrap()
-        .planted;
-    assert_eq!(set.len(), 1);
-}
-
-#[test]
-fn failures_that_nothing_could_have_are_refused_with_the_nearest_names() {
-    let refused = |rest: &str| error(&format!("{CRASHED}[[crash.planted]]\n{rest}\n"));
-    insta::assert_snapshot!(refused("faults = [\"power\"]\nlevels = { fsinc = \"off\" }"), @r#"
-    try.toml:8:10: `[[crash.planted]]` names `fsinc`, which is no factor
-    8 | levels = { fsinc = "off" }
-      |          ^^^^^^^^^^^^^^^^^
-    help: nearest is `fsync`; the factors are fsync, storage
-    "#);
-    insta::assert_snapshot!(refused("faults = [\"power\"]\nlevels = { fsync = \"of\" }"), @r#"
-    try.toml:8:10: `[[crash.planted]]` names fsync = of, which is no level of it
-    8 | levels = { fsync = "of" }
-      |          ^^^^^^^^^^^^^^^^
-    help: nearest is `off`; its levels are on, off
-    "#);
-    insta::assert_snapshot!(refused("faults = [\"powr\"]"), @r#"
-    try.toml:7:11: unknown fault `powr`
-    7 | faults = ["powr"]
-      |           ^^^^^^
-    help: nearest is `power`; there are process, immediate, backend, power, emulated-lie, torn-write, io-error, disk-full, plug
-    "#);
-    insta::assert_snapshot!(refused("faults = []"), @r#"
-    try.toml:7:10: `crash.planted.faults` is empty: it names no fault
-    7 | faults = []
-      |          ^^
-    help: name one or several of process, immediate, backend, power, emulated-lie, torn-write, io-error, disk-full, plug
-    "#);
-    insta::assert_snapshot!(refused("faults = [\"power\"]\nlevels = {}"), @r#"
-    try.toml:8:10: `levels` of a `[[crash.planted]]` is empty
-    8 | levels = {}
-      |          ^^
-    help: leave it out where every treatment is meant to fail, or name levels: `levels = { fsync = "off" }`
-    "#);
-    insta::assert_snapshot!(refused("levels = { fsync = \"off\" }"), @r#"
-    try.toml:6:1: missing field `faults`
-    6 | [[crash.planted]]
-      | ^^^^^^^^^^^^^^^^^
-    "#);
 }

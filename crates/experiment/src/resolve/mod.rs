@@ -3,61 +3,18 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
-use pgdyno_dataset::workload::{self, DataSet, Workload, WorkloadError};
+use pgdyno_dataset::workload::{self, DataSet, Workload};
 use pgdyno_model::experiment::{Experiment, Length, Order, Protocol};
 use pgdyno_model::level::{Key, Level, LevelValue, Levels};
 use pgdyno_model::nearest::nearest;
 use pgdyno_model::storage::{Backing, DeviceSettings};
 use pgdyno_model::{Find, Plan, PlannedTrial, Storage, Treatment};
 use pgdyno_postgres::settings::RESERVED;
-use pgdyno_storage::{Stack, StorageError, Wipe};
-use thiserror::Error;
+use pgdyno_storage::{Stack, Wipe};
 
+use crate::error::ExperimentError;
 use crate::file::{key_name, set_option};
 use crate::host::SharedDisks;
-
-/// An experiment that does not come to a plan.
-#[derive(Debug, Error)]
-#[non_exhaustive]
-#[allow(missing_docs, reason = "the names say it")]
-pub enum ResolveError {
-    /// Names and levels that come to no plan.
-    #[error("{what}")]
-    Refused {
-        /// The attempt, and the obstacle.
-        what: String,
-        help: String,
-    },
-    /// A storage that does not go together with the treatment's device settings.
-    #[error(transparent)]
-    Storage(Box<StorageError>),
-    /// A workload.
-    #[error(transparent)]
-    Workload(#[from] WorkloadError),
-}
-
-impl ResolveError {
-    fn refused(what: impl Into<String>, help: impl Into<String>) -> Self {
-        Self::Refused { what: what.into(), help: help.into() }
-    }
-
-    /// Creates the error of the factor `key`, which an external server cannot vary.
-    fn not_ours(key: &str) -> Self {
-        Self::refused(
-            format!("cannot vary `{key}` on a server that pgdyno does not own (`postgres.dsn`)"),
-            "leave out `postgres.dsn`: pgdyno then makes a server of its own",
-        )
-    }
-
-    /// Returns what to do about the error, where something helps.
-    pub fn help(&self) -> Option<String> {
-        match self {
-            Self::Refused { help, .. } => Some(help.clone()),
-            Self::Storage(e) => e.help(),
-            Self::Workload(e) => e.help(),
-        }
-    }
-}
 
 /// Returns the plan of `experiment`, its order and load drawn by `seed`, and every workload that it
 /// uses, by name.
@@ -68,7 +25,7 @@ pub(crate) fn resolve(
     experiment: &Experiment,
     seed: u64,
     shared_disks: &SharedDisks,
-) -> Result<(Plan, BTreeMap<String, Workload>), ResolveError> {
+) -> Result<(Plan, BTreeMap<String, Workload>), ExperimentError> {
     let mut treatments = Vec::new();
     let mut workloads = BTreeMap::new();
     for combination in combinations(experiment) {
@@ -83,7 +40,7 @@ pub(crate) fn resolve(
         treatments.push(treatment);
     }
     if treatments.is_empty() {
-        return Err(ResolveError::refused(
+        return Err(ExperimentError::refused(
             "nothing is left to run: `[[exclude]]` leaves out every treatment",
             "remove an `[[exclude]]`, or add levels",
         ));
@@ -119,6 +76,14 @@ pub(crate) fn resolve(
     Ok((plan, workloads))
 }
 
+/// Creates the error of the factor `key`, which an external server cannot vary.
+fn not_ours(key: &str) -> ExperimentError {
+    ExperimentError::refused(
+        format!("cannot vary `{key}` on a server that pgdyno does not own (`postgres.dsn`)"),
+        "leave out `postgres.dsn`: pgdyno then makes a server of its own",
+    )
+}
+
 /// Returns every combination of levels that no exclusion names; the last factor varies fastest.
 fn combinations(experiment: &Experiment) -> Vec<Vec<(&str, &Level)>> {
     let mut all: Vec<Vec<(&str, &Level)>> = vec![Vec::new()];
@@ -147,7 +112,7 @@ fn combinations(experiment: &Experiment) -> Vec<Vec<(&str, &Level)>> {
 fn treatment(
     experiment: &Experiment,
     combination: &[(&str, &Level)],
-) -> Result<Treatment, ResolveError> {
+) -> Result<Treatment, ExperimentError> {
     let levels =
         Levels(combination.iter().map(|(f, l)| ((*f).to_owned(), l.label.clone())).collect());
     let given = experiment.postgres.is_external();
@@ -175,7 +140,7 @@ fn treatment(
     let mut names_storage = false;
     for (key, value) in combination.iter().flat_map(|(_, level)| &level.sets) {
         if given && key.is_of_our_server() {
-            return Err(ResolveError::not_ours(key_name(key)));
+            return Err(not_ours(key_name(key)));
         }
         names_storage |= *key == Key::Storage;
         set_level(&mut treatment, key, value);
@@ -186,7 +151,7 @@ fn treatment(
         treatment.threads = treatment.threads.min(treatment.clients);
     }
     if given && experiment.postgres.dsn_of(treatment.server.as_deref()).is_none() {
-        return Err(ResolveError::refused(
+        return Err(ExperimentError::refused(
             format!(
                 "no server for {}: other levels name a server by `postgres.dsn`",
                 treatment.levels
@@ -232,15 +197,15 @@ fn set_level(treatment: &mut Treatment, key: &Key, value: &LevelValue) {
 }
 
 /// Checks that the parts of `treatment` go together.
-fn check_treatment(experiment: &Experiment, treatment: &Treatment) -> Result<(), ResolveError> {
+fn check_treatment(experiment: &Experiment, treatment: &Treatment) -> Result<(), ExperimentError> {
     if let Some(name) = treatment.settings.keys().find(|name| RESERVED.contains(&name.as_str())) {
         let what =
             format!("cannot set `{name}`: pgdyno sets it itself, so that its server stays private");
-        return Err(ResolveError::refused(what, "take it out of the file"));
+        return Err(ExperimentError::refused(what, "take it out of the file"));
     }
     let Treatment { levels, threads, clients, .. } = treatment;
     if threads > clients {
-        return Err(ResolveError::refused(
+        return Err(ExperimentError::refused(
             format!(
                 "{threads} threads for {clients} clients ({levels}): a thread would have no client"
             ),
@@ -250,7 +215,7 @@ fn check_treatment(experiment: &Experiment, treatment: &Treatment) -> Result<(),
     if treatment.options.tries_without_end()
         && matches!(experiment.load.length, Length::Transactions(_))
     {
-        return Err(ResolveError::refused(
+        return Err(ExperimentError::refused(
             format!(
                 "transactions could be tried for ever ({levels}): `max_tries = 0` with neither a \
                  duration nor a latency limit"
@@ -259,7 +224,7 @@ fn check_treatment(experiment: &Experiment, treatment: &Treatment) -> Result<(),
         ));
     }
     if treatment.options.rate.is_some() && experiment.load.find.is_some() {
-        return Err(ResolveError::refused(
+        return Err(ExperimentError::refused(
             "cannot vary `rate` and look for the highest one (`load.find`)",
             "take the factor `rate` out, or `load.find`",
         ));
@@ -280,16 +245,19 @@ fn storages_for_pgdata(experiment: &Experiment) -> Vec<&str> {
 }
 
 /// Returns the storage `named`, or the only choice where none is named.
-fn choose_storage(experiment: &Experiment, named: Option<String>) -> Result<String, ResolveError> {
+fn choose_storage(
+    experiment: &Experiment,
+    named: Option<String>,
+) -> Result<String, ExperimentError> {
     let known: Vec<&str> = experiment.storage.keys().map(String::as_str).collect();
     match (named, storages_for_pgdata(experiment).as_slice()) {
         (Some(name), _) if known.contains(&name.as_str()) => Ok(name),
-        (Some(name), _) => Err(ResolveError::refused(
+        (Some(name), _) => Err(ExperimentError::refused(
             format!("cannot put PGDATA on storage `{name}`: there is no `[storage.{name}]`"),
             format!("described are {}", nearest(&name, &known).join(", ")),
         )),
         (None, [only]) => Ok((*only).to_owned()),
-        (None, _) => Err(ResolveError::refused(
+        (None, _) => Err(ExperimentError::refused(
             format!(
                 "cannot choose a storage: {} are described, and no factor `storage` names which to \
                  use",
@@ -306,10 +274,10 @@ fn check_storage(
     experiment: &Experiment,
     treatment: &Treatment,
     shared_disks: &SharedDisks,
-) -> Result<(), ResolveError> {
+) -> Result<(), ExperimentError> {
     let mut storage = experiment.storage[&treatment.storage].clone();
     if experiment.postgres.is_external() && !matches!(storage.backing, Backing::Directory(_)) {
-        return Err(ResolveError::not_ours("storage"));
+        return Err(not_ours("storage"));
     }
     for other in storage.others() {
         if shared_disks.contains(&treatment.storage, other) {
@@ -318,7 +286,7 @@ fn check_storage(
                  device",
                 treatment.storage
             );
-            return Err(ResolveError::refused(
+            return Err(ExperimentError::refused(
                 what,
                 "give each a partition or a device of its own",
             ));
@@ -327,8 +295,13 @@ fn check_storage(
     if treatment.device != DeviceSettings::default() {
         storage.device = storage.device.overlaid(&treatment.device);
         let somewhere = Path::new("/var/lib/pgdyno");
-        Stack::design(&treatment.storage, &storage, somewhere, "pgdyno-00000000", &Wipe::default())
-            .map_err(|e| ResolveError::Storage(Box::new(e)))?;
+        Stack::design(
+            &treatment.storage,
+            &storage,
+            somewhere,
+            "pgdyno-00000000",
+            &Wipe::default(),
+        )?;
     }
     Ok(())
 }
@@ -338,12 +311,12 @@ fn check_tablespaces(
     storage: &str,
     tablespaces: &BTreeMap<String, Vec<String>>,
     data: &DataSet,
-) -> Result<(), ResolveError> {
+) -> Result<(), ExperimentError> {
     let known = data.table_names();
     let mut seen = BTreeSet::new();
     for table in tablespaces.values().flatten() {
         let wrong = |why| {
-            ResolveError::refused(
+            ExperimentError::refused(
                 format!(
                     "cannot put table `{table}` where `storage.{storage}.tablespaces` says: {why}"
                 ),

@@ -4,7 +4,7 @@ use super::*;
 use crate::file::{Source, parse};
 use crate::host::NoDevices;
 
-fn plan(text: &str) -> Result<Plan, ResolveError> {
+fn plan(text: &str) -> Result<Plan, ExperimentError> {
     let source = Source {
         name: "try".into(),
         shown: "try".into(),
@@ -106,5 +106,5 @@ fn names_that_mean_nothing_are_refused_with_what_there_is() {
 #[test]
 fn a_storage_without_a_name_is_not_the_only_one() {
     let error = plan("[factors]\nstorage = [\"\"]\n[storage.nvm]\n").unwrap_err();
-    assert!(matches!(error, ResolveError::Refused { .. }), "{error:?}");
+    assert!(matches!(error, ExperimentError::Refused { .. }), "{error:?}");
 }
