@@ -21,8 +21,6 @@ pub mod clusters;
 mod consent;
 pub mod draft;
 pub mod dry_run;
-#[cfg(test)]
-mod earlier_versions;
 mod error;
 pub mod estimate;
 pub mod file;

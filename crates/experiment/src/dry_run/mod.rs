@@ -141,12 +141,8 @@ fn judgement(prepared: &Prepared, build: &Build, programs: &BuildPrograms) -> Op
 
 /// Describes how storages and clusters are made on `machine`, and loaded.
 pub fn making(prepared: &Prepared, machine: &Machine) -> String {
-    let mut out = String::new();
-    makings(prepared, machine, &mut out);
-    out
-}
-
-fn makings(prepared: &Prepared, machine: &Machine, out: &mut String) {
+    let mut text = String::new();
+    let out = &mut text;
     storages::making(prepared, &machine.storages, out);
     for (number, (key, treatment)) in (1..).zip(prepared.clusters()) {
         line!(
@@ -191,6 +187,7 @@ fn makings(prepared: &Prepared, machine: &Machine, out: &mut String) {
         step!(out, "SQL: CREATE DATABASE pgdyno");
         loading(prepared, &key, treatment, Some(machine), out);
     }
+    text
 }
 
 /// Writes settings as a line of the plan names them.
@@ -200,7 +197,7 @@ fn assignments<'a>(settings: impl IntoIterator<Item = (&'a String, &'a String)>)
 }
 
 fn steps(prepared: &Prepared, machine: &Machine, out: &mut String) {
-    makings(prepared, machine, out);
+    out.push_str(&making(prepared, machine));
     let fsync = prepared.experiment.telemetry.fsync;
     if !fsync.0.is_zero() {
         line!(out, "\nBefore the first trial");
