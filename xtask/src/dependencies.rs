@@ -34,8 +34,13 @@ const PLAN: &[(&str, &[&str])] = &[
     ("report", &["analysis", "store", "audit", "stats", "model"]),
     ("dataset", &["postgres", "exec", "engine", "connect", "model"]),
     (
+        "experiment",
+        &["dataset", "stats", "postgres", "storage", "exec", "generators", "engine", "model"],
+    ),
+    (
         "lab",
         &[
+            "experiment",
             "dataset",
             "report",
             "analysis",
@@ -62,6 +67,7 @@ const PLAN: &[(&str, &[&str])] = &[
             "web",
             "pgbench",
             "lab",
+            "experiment",
             "dataset",
             "report",
             "analysis",

@@ -8,8 +8,9 @@ use std::path::PathBuf;
 use pgdyno_analysis::comparison::runs::CompareError;
 use pgdyno_analysis::gate::{Form, GateError};
 use pgdyno_audit::AuditError;
+use pgdyno_experiment::ExperimentError;
+use pgdyno_experiment::file::FileError;
 use pgdyno_lab::LabError;
-use pgdyno_lab::file::FileError;
 use pgdyno_report::ReportError;
 use pgdyno_report::export::ExportError;
 use pgdyno_store::StoreError;
@@ -20,9 +21,12 @@ use crate::new_error::NewError;
 /// Why a command could not do its work. The process exits with 1.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum CommandError {
-    /// The experiment, the host, the server.
+    /// The host, the server or the store.
     #[error(transparent)]
     Lab(#[from] LabError),
+    /// The experiment comes to no plan, or to one that may not be carried out.
+    #[error(transparent)]
+    Experiment(#[from] ExperimentError),
     /// The experiment file, or an option that changes it.
     #[error(transparent)]
     File(#[from] FileError),
@@ -180,6 +184,7 @@ impl CommandError {
         let help = match self {
             Self::Lab(error) => return error.help(),
             Self::Notes(error) => return error.help(),
+            Self::Experiment(error) => return error.help(),
             Self::File(error) => return error.help(),
             Self::New(error) => return error.help(),
             Self::Store(error) => return error.help(),

@@ -225,8 +225,8 @@ macro_rules! explained {
 
 explained!(
     DatasetError,
-    crate::file::FileError,
-    crate::resolve::ResolveError,
+    pgdyno_experiment::ExperimentError,
+    pgdyno_experiment::file::FileError,
     pgdyno_dataset::workload::WorkloadError,
     pgdyno_engine::LoadError,
     pgdyno_generators::GeneratorsError,

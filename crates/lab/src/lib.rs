@@ -1,13 +1,11 @@
-//! Plans and runs experiments: from a TOML file to trial records in a store.
+//! Runs experiments: from a plan to trial records in a store.
 //!
-//! An experiment varies factors over levels. [`Prepared::new`] reads the file, resolves every name
-//! and draws the order of trials; nothing on the host changes. [`dry_run()`] describes the plan in
-//! words. [`run::run`] carries the plan out: it provisions storages and clusters, loads data, then
-//! for each trial settles the server, warms up, measures, and stores the record before the next
-//! trial begins. [`run::resume`] continues an interrupted run. [`crash::crash`] injects faults
-//! instead of measuring, and judges whether the server kept what it acknowledged.
-//!
-//! [`draft::Draft`] writes new experiment files, and [`file::SCHEMA`] describes them for editors.
+//! `pgdyno-experiment` reads the file, resolves every name and draws the order of trials.
+//! [`dry_run()`] describes the plan on this machine in words. [`run::run`] carries the plan out: it
+//! provisions storages and clusters, loads data, then for each trial settles the server, warms up,
+//! measures, and stores the record before the next trial begins. [`run::resume`] continues an
+//! interrupted run. [`crash::crash`] injects faults instead of measuring, and judges whether the
+//! server kept what it acknowledged.
 //!
 //! Beside experiments stand single operations: [`load::load`] fills tables, [`probe::fsync`] and
 //! [`probe::disk`] measure a storage, [`clean::clean`] removes what killed processes left behind.
@@ -17,13 +15,14 @@
 //! [`LabError::help`].
 //!
 //! ```
-//! use pgdyno_lab::file::Override;
-//! use pgdyno_lab::{Prepared, recipes};
+//! use pgdyno_experiment::file::Override;
+//! use pgdyno_experiment::{Prepared, recipes};
+//! use pgdyno_lab::ThisHost;
 //!
 //! let source = recipes::source("quickstart")?;
-//! let prepared = Prepared::new(source, vec![Override::parse("experiment.seed=7")?])?;
-//! assert_eq!(prepared.plan().seed, 7);
-//! # Ok::<(), pgdyno_lab::LabError>(())
+//! let prepared = Prepared::new(source, vec![Override::parse("experiment.seed=7")?], &ThisHost)?;
+//! assert_eq!(prepared.plan.seed, 7);
+//! # Ok::<(), pgdyno_experiment::ExperimentError>(())
 //! ```
 //!
 //! To run the experiment, name a store:
@@ -31,9 +30,10 @@
 //! ```no_run
 //! use std::path::Path;
 //! use std::sync::atomic::AtomicBool;
-//! use pgdyno_lab::{Prepared, progress::Silent, recipes, run};
+//! use pgdyno_experiment::{Prepared, recipes};
+//! use pgdyno_lab::{ThisHost, progress::Silent, run};
 //!
-//! let prepared = Prepared::new(recipes::source("quickstart")?, Vec::new())?;
+//! let prepared = Prepared::new(recipes::source("quickstart")?, Vec::new(), &ThisHost)?;
 //! let stop = AtomicBool::new(false);
 //! let outcome = run::run(&prepared, Path::new("store.sqlite3"), &Silent, &stop)?;
 //! println!("run {}: {} trials failed", outcome.run, outcome.failed);
@@ -44,30 +44,20 @@ pub mod ad_hoc;
 pub mod clean;
 mod context;
 pub mod crash;
-pub mod draft;
 mod dry_run;
 mod error;
-mod estimate;
-pub mod file;
-mod flush_accounting;
-mod generators;
+mod host;
 mod host_telemetry;
 pub mod hosts;
 pub mod live;
 pub mod load;
-mod needs;
 pub mod notify;
-mod prepare;
 pub mod probe;
 mod programs;
 mod provisioner;
-pub mod recipes;
 mod record_id;
-mod redact;
-pub mod resolve;
 pub mod run;
 pub mod search;
-mod shared;
 mod sql;
 mod stores;
 
@@ -75,9 +65,8 @@ use std::path::PathBuf;
 
 pub use dry_run::dry_run;
 pub use error::LabError;
-pub use file::Override;
+pub use host::ThisHost;
 pub use host_telemetry::serve as serve_host_telemetry;
-pub use needs::{overrides_of, summary};
 pub use pgdyno_connect::control::wait;
 pub use pgdyno_connect::interruption::begin as interrupt;
 pub use pgdyno_dataset::trust::Trust;
@@ -95,7 +84,7 @@ pub use pgdyno_model::units::{Bytes, Span};
 pub use pgdyno_model::{ProbeRecord, progress};
 pub use pgdyno_observe::doctor;
 pub use pgdyno_storage::Wipe;
-pub use prepare::{Consent, Prepared};
+pub use run::Consent;
 
 /// Returns the directory in which a witness keeps its ledgers by default.
 pub fn default_witness() -> PathBuf {

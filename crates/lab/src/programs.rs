@@ -3,15 +3,17 @@
 use std::collections::BTreeMap;
 
 use pgdyno_exec::account::{Account, server_account};
+use pgdyno_experiment::Prepared;
+use pgdyno_experiment::clusters::Build;
+use pgdyno_experiment::settings::refuse_twins;
 use pgdyno_model::Treatment;
 use pgdyno_model::progress::{Activity, Event, Notice};
 use pgdyno_postgres as postgres;
-use pgdyno_postgres::settings::may_be_one_value;
 use pgdyno_postgres::{FetchProgress, Install, Judgement};
+use pgdyno_storage::StorageError;
 
 use crate::LabError;
 use crate::context::Context;
-use crate::prepare::{Build, Prepared};
 
 /// Where the programs of a build come from.
 #[derive(Clone, Debug)]
@@ -52,7 +54,12 @@ pub(crate) fn install_programs(
     account: &Account,
     context: Context<'_>,
 ) -> Result<BTreeMap<Build, Install>, LabError> {
-    prepared.check_root()?;
+    // Before anything is fetched.
+    if let Some(storage) = prepared.needs_root_for_all().filter(|_| !pgdyno_exec::caches::is_root())
+    {
+        let storage = storage.to_owned();
+        return Err(StorageError::NotRoot { storage, what: "make filesystems" }.into());
+    }
     let mut installs = BTreeMap::new();
     for build in prepared.builds() {
         let install = match find_programs(&build)? {
@@ -105,98 +112,8 @@ pub(crate) fn judge_settings(
     Ok(judged)
 }
 
-/// Refuses two of `treatments` that differ in how a value is spelled and in nothing else. `read`
-/// returns what `server` makes of the value of a setting.
-///
-/// # Errors
-/// There are two such treatments.
-pub(crate) fn refuse_twins(
-    treatments: &[&Treatment],
-    mut read: impl FnMut(&str, &str) -> Option<String>,
-    server: &str,
-) -> Result<(), LabError> {
-    for (at, one) in treatments.iter().enumerate() {
-        for other in &treatments[at + 1..] {
-            if let Some(what) = spelled_twice(one, other, &mut read) {
-                return Err(LabError::refused(
-                    format!("{what} to {server}"),
-                    "leave one of the two out: a treatment would be compared with itself",
-                ));
-            }
-        }
-    }
-    Ok(())
-}
-
-/// Says how the settings of two treatments come to the same values, if nothing else tells the
-/// treatments apart.
-fn spelled_twice(
-    one: &Treatment,
-    other: &Treatment,
-    read: &mut impl FnMut(&str, &str) -> Option<String>,
-) -> Option<String> {
-    let differ = |(name, a): (&String, &String)| {
-        let b = other.settings.get(name)?;
-        (a != b).then(|| (name.clone(), a.clone(), b.clone()))
-    };
-    let differing: Vec<_> = one.settings.iter().filter_map(differ).collect();
-    let (name, a, b) = differing.first()?;
-    let are_names_alike = one.settings.keys().eq(other.settings.keys());
-    if !are_names_alike || !differing.iter().all(|(_, a, b)| may_be_one_value(a, b)) {
-        return None;
-    }
-    let settings_apart =
-        Treatment { levels: one.levels.clone(), settings: one.settings.clone(), ..other.clone() };
-    let mut is_one = |(name, a, b): &(String, String, String)| {
-        read(name, a).is_some_and(|value| read(name, b) == Some(value))
-    };
-    if settings_apart != *one || !differing.iter().all(&mut is_one) {
-        return None;
-    }
-    let value = read(name, a)?;
-    Some(format!("two levels are one: {name} = {a} and {name} = {b} are both {value}"))
-}
-
 /// Returns `done` as a fraction of `total`, where the total is known.
 #[allow(clippy::cast_precision_loss)]
 fn fraction(done: u64, total: Option<u64>) -> Option<f64> {
     total.filter(|t| *t > 0).map(|total| done as f64 / total as f64)
-}
-
-/// Returns the settings that hold while data is loaded, and under every treatment that does not
-/// override them.
-///
-/// `max_connections` allows for the treatment with the most clients, unless the file sets it.
-pub(crate) fn base_settings(prepared: &Prepared) -> BTreeMap<String, String> {
-    let settings = &prepared.experiment.postgres.settings;
-    let mut settings: BTreeMap<String, String> =
-        settings.iter().map(|(name, value)| (name.clone(), value.to_string())).collect();
-    let treatments = &prepared.plan.treatments;
-    let clients = treatments.iter().map(|t| t.clients).max().unwrap_or(0);
-    let is_set = |name: &String| name.eq_ignore_ascii_case("max_connections");
-    if let Some(connections) = max_connections(clients)
-        && !treatments.iter().any(|t| t.settings.keys().any(is_set))
-    {
-        settings.insert("max_connections".into(), connections.to_string());
-    }
-    settings
-}
-
-/// Gives the setting `name` a value, however its name is spelled in `settings`.
-pub(crate) fn replace_setting(
-    settings: &mut BTreeMap<String, String>,
-    name: &str,
-    value: impl Into<String>,
-) {
-    settings.retain(|known, _| !known.eq_ignore_ascii_case(name));
-    settings.insert(name.to_owned(), value.into());
-}
-
-/// Returns the `max_connections` that `clients` clients need; none if PostgreSQL's default does.
-pub(crate) fn max_connections(clients: u32) -> Option<u32> {
-    /// Control connections, telemetry, and PostgreSQL's own reserve.
-    const OTHERS: u32 = 20;
-    /// PostgreSQL's default.
-    const DEFAULT: u32 = 100;
-    Some(clients.saturating_add(OTHERS)).filter(|connections| *connections > DEFAULT)
 }

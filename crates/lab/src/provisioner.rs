@@ -11,6 +11,7 @@ use pgdyno_exec::account::Account;
 use pgdyno_exec::device::safety;
 use pgdyno_exec::directory::StorageDirectory;
 use pgdyno_exec::paths;
+use pgdyno_experiment::footprint::RoomNeeded;
 use pgdyno_facts as facts;
 use pgdyno_facts::Serials;
 use pgdyno_model::Storage;
@@ -30,36 +31,26 @@ use crate::sql::execute;
 /// The database that holds the tables in every cluster of pgdyno's own.
 pub(crate) const DATABASE: &str = "pgdyno";
 
-/// Room that data need on a storage.
-#[derive(Clone, Debug)]
-pub(crate) struct RoomNeeded {
-    pub(crate) bytes: Bytes,
-    /// The data that need the room, for messages.
-    pub(crate) data: String,
-}
-
-impl RoomNeeded {
-    /// Checks that at least `bytes` are `available`. Unknown room passes.
-    ///
-    /// # Errors
-    /// [`LabError::NoRoom`].
-    pub(crate) fn check(
-        &self,
-        storage: &str,
-        directory: &Path,
-        available: Option<Bytes>,
-    ) -> Result<(), LabError> {
-        let Some(available) = available.filter(|available| *available < self.bytes) else {
-            return Ok(());
-        };
-        Err(LabError::NoRoom {
-            what: self.data.clone(),
-            storage: storage.to_owned(),
-            directory: directory.to_owned(),
-            needed: self.bytes,
-            available,
-        })
-    }
+/// Checks that `storage` in `directory` has the room that is `needed`, where `available` is known.
+///
+/// # Errors
+/// [`LabError::NoRoom`].
+pub(crate) fn check_room(
+    needed: &RoomNeeded,
+    storage: &str,
+    directory: &Path,
+    available: Option<Bytes>,
+) -> Result<(), LabError> {
+    let Some(available) = available.filter(|available| *available < needed.bytes) else {
+        return Ok(());
+    };
+    Err(LabError::NoRoom {
+        what: needed.data.clone(),
+        storage: storage.to_owned(),
+        directory: directory.to_owned(),
+        needed: needed.bytes,
+        available,
+    })
 }
 
 /// A storage that stands.
@@ -123,7 +114,7 @@ impl Provisioner<'_> {
             Surroundings { default_directory: &default, account: &self.account, wipe: &self.wipe };
         let stack = Stack::plan(name, asked, &around)?;
         if let Some(needed) = needed {
-            needed.check(name, &stack.path(), stack.size())?;
+            check_room(needed, name, &stack.path(), stack.size())?;
         }
         let directory = match stack.is_made() {
             true => None,

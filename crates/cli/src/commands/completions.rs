@@ -5,7 +5,8 @@ use std::collections::BTreeSet;
 use clap::builder::PossibleValuesParser;
 use clap::{Arg, ArgAction, Args, Command};
 use clap_complete::Shell;
-use pgdyno_lab::{clean, file, recipes};
+use pgdyno_experiment::{file, recipes};
+use pgdyno_lab::clean;
 use pgdyno_model::Fault;
 
 use crate::exit_status::ExitStatus;

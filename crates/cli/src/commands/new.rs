@@ -10,8 +10,8 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
-use pgdyno_lab::Span;
-use pgdyno_lab::draft::{Draft, DraftFactor, Preset, RunSize};
+use pgdyno_experiment::draft::{Draft, DraftFactor, Preset, RunSize};
+use pgdyno_lab::{Span, ThisHost};
 use pgdyno_model::format::counted;
 
 use crate::ask::Answers;
@@ -127,7 +127,7 @@ fn draft(options: &Options, answers: Option<&Answers>) -> Result<(Draft, RunSize
         }
     }
     // Options are refused before anything else is asked.
-    draft.check()?;
+    check(&draft)?;
     if let Some(answers) = answers.filter(|_| draft.storage.is_none()) {
         ask_storage(&mut draft, answers)?;
     }
@@ -137,10 +137,17 @@ fn draft(options: &Options, answers: Option<&Answers>) -> Result<(Draft, RunSize
             draft.repeats = options.repeats.unwrap_or(draft.repeats);
         }
         (None, Some(answers)) => ask_time(&mut draft, answers)?,
-        (time, _) => draft.fit(time.unwrap_or(TIME))?,
+        (time, _) => draft.fit(time.unwrap_or(TIME), &ThisHost)?,
     }
-    let size = draft.check()?;
+    let size = check(&draft)?;
     Ok((draft, size))
+}
+
+/// Checks the draft as `pgdyno run --dry-run` does. Returns how large the run is.
+fn check(draft: &Draft) -> Result<RunSize, CommandError> {
+    let prepared = draft.prepare(&ThisHost)?;
+    pgdyno_lab::dry_run(&prepared)?;
+    Ok(RunSize::new(&prepared))
 }
 
 /// Returns the file that is to be written. Nothing has its name.
@@ -197,7 +204,7 @@ fn ask_factors(draft: &mut Draft, answers: &Answers) -> Result<(), CommandError>
                 let no_factor = || NewError::NoFactor { answer: answer.to_owned() };
                 let factor = DraftFactor::parse(answer).ok_or_else(no_factor)?;
                 let tried = Draft { factors: vec![factor], ..draft.clone() };
-                tried.check()?;
+                check(&tried)?;
                 Ok(tried.factors)
             },
         )?;
@@ -211,7 +218,7 @@ fn ask_storage(draft: &mut Draft, answers: &Answers) -> Result<(), CommandError>
     draft.storage = answers.until_right(question, |answer| {
         let storage = (!answer.is_empty()).then(|| folder(Path::new(answer))).transpose()?;
         let tried = Draft { storage, ..draft.clone() };
-        tried.check()?;
+        check(&tried)?;
         Ok(tried.storage)
     })?;
     Ok(())
@@ -223,7 +230,7 @@ fn ask_time(draft: &mut Draft, answers: &Answers) -> Result<(), CommandError> {
     let fitted = answers.until_right(&question, |answer| {
         let time = if answer.is_empty() { Ok(TIME) } else { parse_duration(answer) };
         let mut fitted = draft.clone();
-        fitted.fit(time.map_err(NewError::NoTime)?)?;
+        fitted.fit(time.map_err(NewError::NoTime)?, &ThisHost)?;
         Ok(fitted)
     })?;
     *draft = fitted;

@@ -2,8 +2,10 @@
 //! happened.
 
 use crate::support::World;
-use pgdyno_lab::file::Override;
-use pgdyno_lab::{Prepared, recipes};
+use pgdyno_experiment::Prepared;
+use pgdyno_experiment::file::Override;
+use pgdyno_experiment::recipes;
+use pgdyno_lab::ThisHost;
 use pgdyno_model::crash::Failing;
 use pgdyno_model::probe::{ProbeResult, Suspicion};
 use pgdyno_model::record::SessionEnd;
@@ -39,8 +41,8 @@ fn show(name: &str, step: f64, after: After) -> String {
     let source = recipes::all().into_iter().find(|recipe| recipe.name == name).unwrap();
     // The order is drawn; here it is the same each time.
     let seed = Override::parse("experiment.seed=1").unwrap();
-    let prepared = Prepared::new(source, vec![seed]).unwrap();
-    let plan = prepared.plan();
+    let prepared = Prepared::new(source, vec![seed], &ThisHost).unwrap();
+    let plan = &prepared.plan;
     let session = synthetic::begin(&mut store, "run-1", name, 1, plan);
     for planned in &plan.trials {
         let mut trial = synthetic::trial(plan, planned, tps(plan, planned, step), 2000);

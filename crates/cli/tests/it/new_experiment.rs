@@ -4,7 +4,7 @@ use std::process::Stdio;
 
 use crate::support::terminal::Terminal;
 use crate::support::{World, signal};
-use pgdyno_lab::draft::Preset;
+use pgdyno_experiment::draft::Preset;
 
 /// Files and links in the working directory of `world` that commands of a test may have made.
 fn written(world: &World) -> Vec<String> {
@@ -53,7 +53,7 @@ fn options_write_a_file_that_is_planned() {
 fn a_schema_in_the_folder_is_named_in_the_first_line() {
     let world = World::new();
     let schema = world.run(&["schema"]);
-    assert_eq!((schema.code, schema.out.as_str()), (Some(0), pgdyno_lab::file::SCHEMA));
+    assert_eq!((schema.code, schema.out.as_str()), (Some(0), pgdyno_experiment::file::SCHEMA));
     let first = |name: &str| {
         let made = world.run(&["new", name, "--defaults"]);
         assert_eq!(made.code, Some(0), "{}", made.err);

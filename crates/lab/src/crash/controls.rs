@@ -1,10 +1,10 @@
 //! Positive controls: rounds that must fail, so that silence means something.
 
+use pgdyno_experiment::checks::crash::STALE_FOLDERS;
 use pgdyno_model::Fault;
 use pgdyno_model::crash::{Aim, Control, Round};
 
 use super::aim::aims;
-use super::feasibility::STALE_FOLDERS;
 use super::round_plan::{Planted, RoundPlan};
 use super::session::{Session, round_seed};
 use crate::LabError;

@@ -2,16 +2,16 @@
 
 use std::fmt::Write as _;
 
+use pgdyno_experiment::Prepared;
+use pgdyno_experiment::checks::crash::options;
 use pgdyno_model::crash::{CrashOptions, States};
 use pgdyno_model::format::counted;
 
 use super::aim::aims;
-use super::feasibility::options;
 use super::log_room::describe_log_rooms;
 use super::subject::{described, takes_emulated};
 use crate::LabError;
 use crate::dry_run::making;
-use crate::prepare::Prepared;
 
 /// Describes a crash test: faults, what each models, rounds, aims, controls, and the steps that
 /// make its storages.

@@ -1,21 +1,15 @@
 //! Room for the disk log of a recorded stretch. It lies beside the image of an emulated disk, not
 //! on that disk, and is known before anything is made.
 
-use std::collections::BTreeSet;
 use std::path::PathBuf;
 
 use pgdyno_exec::{directory, paths};
-use pgdyno_model::crash::{CrashOptions, States};
+use pgdyno_experiment::Prepared;
+use pgdyno_experiment::footprint::{RoomNeeded, log_room, log_rooms};
+use pgdyno_model::crash::CrashOptions;
 use pgdyno_model::storage::Backing;
-use pgdyno_model::units::Bytes;
 
 use crate::LabError;
-use crate::prepare::Prepared;
-use crate::provisioner::RoomNeeded;
-
-/// Room that a log and the writes beside the image take for each second of load, at most: twice
-/// what a disk of 200 MB/s would write.
-const ROOM_A_SECOND: u64 = 400 << 20;
 
 /// Room for the log of a stretch on a storage.
 pub(crate) struct LogRoom {
@@ -28,6 +22,11 @@ impl LogRoom {
     /// Returns the room for the log of a stretch on a storage on `backing`; none where no stretch
     /// is recorded.
     pub(crate) fn new(options: &CrashOptions, backing: &Backing) -> Option<Self> {
+        Some(Self::beside(backing, log_room(options)?))
+    }
+
+    /// Returns the room `needed` beside the image of a disk on `backing`.
+    fn beside(backing: &Backing, needed: RoomNeeded) -> Self {
         let named = match backing {
             Backing::Loop(file) => file.directory.clone(),
             Backing::Emulated(disk) => disk.directory.clone(),
@@ -35,15 +34,10 @@ impl LogRoom {
                 None
             }
         };
-        let seconds = options.load.0.as_secs().saturating_add(1);
-        let needed = RoomNeeded {
-            bytes: Bytes(seconds.saturating_mul(ROOM_A_SECOND)),
-            data: format!("the disk log of {seconds} s of load"),
-        };
         let folder = named.unwrap_or_else(paths::default_storage_dir);
         let there = folder.ancestors().find(|above| above.exists());
         let directory = there.map_or_else(|| folder.clone(), PathBuf::from);
-        (options.states != States::Drawn).then_some(Self { needed, directory })
+        Self { needed, directory }
     }
 
     /// Returns the room with what `other` takes in the same folder.
@@ -73,11 +67,6 @@ impl LogRoom {
     }
 }
 
-/// Returns the rooms for the logs of all crash tests of `prepared`, one for each storage.
-pub(crate) fn log_rooms(prepared: &Prepared) -> Vec<LogRoom> {
-    by_storage(prepared).map(|(_, room)| room).collect()
-}
-
 /// Refuses `prepared` if a log of its crash tests may not find room.
 ///
 /// # Errors
@@ -86,19 +75,18 @@ pub(crate) fn check_log_rooms(prepared: &Prepared) -> Result<(), LabError> {
     by_storage(prepared).try_for_each(|(storage, room)| room.check(storage))
 }
 
-fn by_storage(prepared: &Prepared) -> impl Iterator<Item = (&String, LogRoom)> {
-    let treatments = &prepared.plan.treatments;
-    let options = prepared.experiment.crash.as_ref();
-    let crashed = prepared.plan.crashed.iter();
-    let names: BTreeSet<&String> = crashed.map(|at| &treatments[*at].storage).collect();
-    names.into_iter().filter_map(move |name| {
-        Some((name, LogRoom::new(options?, &prepared.experiment.storage[name].backing)?))
+/// Returns the rooms for the logs of all crash tests of `prepared`, by storage.
+fn by_storage(prepared: &Prepared) -> impl Iterator<Item = (&str, LogRoom)> {
+    let rooms = log_rooms(prepared).into_iter();
+    rooms.map(|(storage, needed)| {
+        (storage, LogRoom::beside(&prepared.experiment.storage[storage].backing, needed))
     })
 }
 
 /// Describes the rooms for the logs of all crash tests of `prepared`, and what is free.
 pub(crate) fn describe_log_rooms(prepared: &Prepared) -> String {
-    let describe = |LogRoom { needed: RoomNeeded { bytes, data }, directory }: LogRoom| {
+    let describe = |(_, room): (&str, LogRoom)| {
+        let LogRoom { needed: RoomNeeded { bytes, data }, directory } = room;
         let free = directory::room(&directory).ok().flatten();
         let known = free.map_or_else(|| "unknown".to_owned(), |free| free.to_string());
         let lack = match free.is_some_and(|free| free < bytes) {
@@ -110,5 +98,5 @@ pub(crate) fn describe_log_rooms(prepared: &Prepared) -> String {
             directory.display()
         )
     };
-    log_rooms(prepared).into_iter().map(describe).collect()
+    by_storage(prepared).map(describe).collect()
 }

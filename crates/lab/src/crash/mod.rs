@@ -18,7 +18,6 @@ mod all_states;
 mod controls;
 mod disk;
 mod dry_run;
-pub(crate) mod feasibility;
 mod inject_fault;
 mod load;
 pub(crate) mod log_room;
@@ -45,7 +44,8 @@ use std::time::SystemTime;
 pub use all_states::{KeptState, StateJudgement, judge_again};
 use all_states::{Origin, StretchSource};
 pub use dry_run::dry_run;
-use feasibility::refuse_plug;
+use pgdyno_experiment::Prepared;
+use pgdyno_experiment::checks::crash::refuse_plug;
 use pgdyno_model::crash::CrashRecord;
 use pgdyno_model::progress::Progress;
 use pgdyno_model::units::Epoch;
@@ -57,7 +57,6 @@ pub use subject::{AfterRecovery, Interference, Through};
 
 use crate::LabError;
 use crate::context::Context;
-use crate::prepare::Prepared;
 use crate::record_id::new_record_id;
 use crate::stores::{clear_leftovers, open_store};
 

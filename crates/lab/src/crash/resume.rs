@@ -6,6 +6,8 @@ use std::sync::atomic::AtomicBool;
 use std::time::SystemTime;
 
 use pgdyno_dataset::trust::Trust;
+use pgdyno_experiment::Prepared;
+use pgdyno_experiment::file::Override;
 use pgdyno_model::crash::{CrashRecord, States};
 use pgdyno_model::progress::{Notice, Progress, Warning};
 use pgdyno_model::units::{Epoch, Span};
@@ -17,8 +19,7 @@ use super::all_states::{KeptStretch, Origin, ResumedStretch, StretchSource};
 use super::run_session::run_session;
 use crate::LabError;
 use crate::context::Context;
-use crate::file::Override;
-use crate::prepare::Prepared;
+use crate::host::ThisHost;
 use crate::record_id::new_record_id;
 use crate::stores::{clear_leftovers, open_store};
 
@@ -75,7 +76,7 @@ pub fn resume(
     if let Some(jobs) = resumption.jobs {
         overrides.push(Override::new("crash.jobs", i64::from(jobs.get())));
     }
-    let prepared = Prepared::new(source, overrides)?.with_trust(trust, None)?;
+    let prepared = Prepared::new(source, overrides, &ThisHost)?.with_trust(trust, None)?;
     let journal = clear_leftovers(progress, stop)?;
     let mut store = open_store(store)?;
     let context = Context { journal: &journal, progress, stop };

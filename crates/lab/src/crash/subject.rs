@@ -5,6 +5,9 @@ use std::path::Path;
 use std::sync::Arc;
 
 use pgdyno_exec::account::{Account, server_account};
+use pgdyno_experiment::Prepared;
+use pgdyno_experiment::checks::crash::{options, planted_faults, struck_storages};
+use pgdyno_experiment::settings::{base_settings, max_connections, replace_setting};
 use pgdyno_facts::Serials;
 use pgdyno_model::crash::{CrashOptions, States};
 use pgdyno_model::experiment::Connect;
@@ -15,12 +18,11 @@ use pgdyno_postgres::Install;
 use pgdyno_storage::Wipe;
 use pgdyno_storage::fault::CUTTABLE;
 
-use super::feasibility::{options, planted, struck_storages};
 use super::workload::CrashLoad;
 use crate::LabError;
 use crate::context::Context;
-use crate::prepare::Prepared;
-use crate::programs::{base_settings, install_programs, max_connections, replace_setting};
+use crate::host::serials;
+use crate::programs::install_programs;
 
 /// Where the load goes instead of straight to the server: to what stands between, a pooler or a
 /// proxy.
@@ -93,14 +95,14 @@ impl Subject {
             storages: experiment.storage.clone(),
             device: treatment.device.clone(),
             wipe: prepared.wipe.clone(),
-            serials: prepared.serials(),
+            serials: serials(prepared),
             install,
             account,
             initdb: experiment.postgres.initdb.clone(),
             connect: experiment.postgres.connect,
             settings,
             options: CrashOptions {
-                planted: planted(experiment, treatment),
+                planted: planted_faults(experiment, treatment),
                 ..options(experiment, &prepared.plan)?.clone()
             },
             interference: Interference::default(),

@@ -21,14 +21,16 @@ use std::path::PathBuf;
 
 pub use coordinator::{HostResult, run_on_hosts};
 pub use error::HostError;
+use pgdyno_experiment::Prepared;
+use pgdyno_experiment::file::{FileError, Override, Source};
 use pgdyno_generators::{DealError, host_name};
 use pgdyno_model::lab_host::{HostEngine, LabHost};
 use pgdyno_model::record::SessionEnd;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
-use crate::file::{FileError, Override, Source};
-use crate::{Prepared, Wipe};
+use crate::Wipe;
+use crate::host::ThisHost;
 
 /// The line that tells a host that its run is in the store here.
 pub const STORED: &str = "stored";
@@ -123,7 +125,8 @@ impl Assignment {
             base: self.base.clone(),
         };
         let overrides = self.overrides.iter().map(|given| Override::parse(given));
-        Prepared::new(source, overrides.collect::<Result<_, _>>()?)?.with_wipe(self.wipe.clone())
+        let prepared = Prepared::new(source, overrides.collect::<Result<_, _>>()?, &ThisHost)?;
+        Ok(prepared.with_wipe(self.wipe.clone(), &ThisHost)?)
     }
 }
 

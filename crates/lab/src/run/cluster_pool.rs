@@ -6,6 +6,10 @@ use std::path::{Path, PathBuf};
 
 use pgdyno_emulated_disk::DiskServer;
 use pgdyno_exec::directory::room;
+use pgdyno_experiment::Prepared;
+use pgdyno_experiment::clusters::{Build, ClusterKey};
+use pgdyno_experiment::footprint::{self, RoomNeeded};
+use pgdyno_experiment::settings::{base_settings, refuse_twins};
 use pgdyno_model::Treatment;
 use pgdyno_model::facts::StorageFacts;
 use pgdyno_model::progress::{Activity, Notice, Warning};
@@ -19,11 +23,9 @@ use super::prewarm::check_prewarm;
 use super::server::Server;
 use super::storage_pool::StoragePool;
 use super::templates::Templates;
+use crate::LabError;
 use crate::context::Context;
-use crate::prepare::{Build, ClusterKey, Prepared};
-use crate::programs::{base_settings, refuse_twins};
-use crate::provisioner::{ClusterRequest, Provisioner, RoomNeeded};
-use crate::{LabError, estimate};
+use crate::provisioner::{ClusterRequest, Provisioner, check_room};
 
 /// All servers of a run, and the storages that they lie on.
 pub(super) struct ClusterPool<'a> {
@@ -400,7 +402,7 @@ struct SharedRoom {
 impl SharedRoom {
     fn new(prepared: &Prepared) -> Self {
         Self {
-            needed: estimate::room(prepared),
+            needed: footprint::room(prepared),
             on_device: BTreeMap::new(),
             checked: BTreeSet::new(),
         }
@@ -420,6 +422,6 @@ impl SharedRoom {
             *total = total.saturating_add(needed.bytes.0);
             needed.bytes = Bytes(*total);
         }
-        needed.check(name, directory, room(directory)?)
+        check_room(&needed, name, directory, room(directory)?)
     }
 }

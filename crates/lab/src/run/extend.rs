@@ -3,11 +3,11 @@
 //! Whoever sees inconclusive verdicts and adds repeats analyses twice. The plan remembers after how
 //! many repeats that was, so that the analysis accounts for each interim analysis.
 
+use pgdyno_experiment::file::Override;
 use pgdyno_model::Plan;
 use pgdyno_model::record::RunState;
 
 use crate::LabError;
-use crate::file::Override;
 
 /// The only key that may be set anew.
 const REPEATS: &str = "experiment.repeats";

@@ -8,6 +8,7 @@ mod external_server;
 mod flush_accounting;
 mod observation;
 mod prewarm;
+mod remaining_time;
 mod server;
 mod session;
 mod settle;
@@ -22,9 +23,12 @@ use std::sync::atomic::AtomicBool;
 
 use pgdyno_analysis::host_noise::learn;
 use pgdyno_dataset::trust::Trust;
+use pgdyno_experiment::Prepared;
+use pgdyno_experiment::file::{Override, Source};
 use pgdyno_model::Plan;
 use pgdyno_model::progress::{Progress, Warning};
 use pgdyno_model::record::{RunState, SessionEnd};
+use pgdyno_storage::Wipe;
 use pgdyno_store::Store;
 use pgdyno_store::StoreError;
 pub use session::Outcome;
@@ -32,16 +36,24 @@ use session::{Continued, Session};
 
 use crate::LabError;
 use crate::context::Context;
-use crate::file::{Override, Source};
+use crate::host::ThisHost;
 use crate::live::Feed;
-use crate::prepare::{Consent, Prepared};
 use crate::stores::{clear_leftovers, open_store_trusting};
 pub use crate::stores::{
     look_for_dead_sessions, open_store, open_store_existing, open_store_for_reading,
 };
 
-/// Runs `prepared` from the beginning. Complete trials are in the store at `store` when this
-/// returns, however the run ends.
+/// Devices and files that the caller allows by name on the command line.
+#[derive(Clone, Debug, Default)]
+pub struct Consent {
+    /// Devices that are given up.
+    pub wipe: Wipe,
+    /// Files of others whose commands may run.
+    pub trust: Trust,
+}
+
+/// Runs `prepared` from the beginning. What is complete is in the store at `store` when this
+/// returns, however it ends.
 ///
 /// # Errors
 /// The run cannot begin. Then nothing is in the store, and nothing is left on the host.
@@ -63,7 +75,7 @@ pub fn run(
 /// experiment counts that.
 fn informed(prepared: &Prepared, store: &Store, context: Context<'_>) -> Prepared {
     let mut prepared = prepared.clone();
-    if prepared.counts_host_noise()
+    if prepared.experiment.host_noise
         && let Err(error) = learn(store, &mut prepared.plan, &crate::host())
     {
         context.warn(Warning::NoiseUnread { reason: error.to_string() });
@@ -116,9 +128,9 @@ pub fn resume(
     overrides.extend_from_slice(more);
     let kept: Vec<String> = overrides.iter().map(|o| o.given.clone()).collect();
     overrides.extend_from_slice(servers);
-    let mut prepared = Prepared::of_run(source, overrides, &record.plan)?
+    let mut prepared = Prepared::from_run(source, overrides, &record.plan, &ThisHost)?
         .with_trust(trust, None)?
-        .with_wipe(wipe)?;
+        .with_wipe(wipe, &ThisHost)?;
     prepared.plan = extend::continued(&id, (&record.plan, state), prepared.plan, more)?;
     if record.plan.crashed.is_empty() {
         // Earlier versions did not note what is crashed.

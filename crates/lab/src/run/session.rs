@@ -4,6 +4,9 @@ use std::time::{Duration, Instant, SystemTime};
 
 use pgdyno_exec::account::server_account;
 use pgdyno_exec::process::current_owner;
+use pgdyno_experiment::Prepared;
+use pgdyno_experiment::checks::crash::refuse_plug;
+use pgdyno_experiment::redact;
 use pgdyno_facts as facts;
 use pgdyno_model::experiment::{Length, ProbeKind};
 use pgdyno_model::live::LiveRun;
@@ -15,18 +18,18 @@ use pgdyno_storage::probe;
 use pgdyno_store::{SessionId, Store};
 
 use super::cluster_pool::ClusterPool;
+use super::remaining_time::Clock;
 use super::storage_pool::StoragePool;
 use super::storage_probes::StorageProbes;
 use super::trial::{Attempt, Trial};
 use super::trial_scheduler::{NextTrial, TrialScheduler};
 use crate::context::Context;
-use crate::estimate::Clock;
+use crate::host::serials;
 use crate::live::Feed;
-use crate::prepare::Prepared;
 use crate::programs::install_programs;
 use crate::provisioner::Provisioner;
 use crate::record_id::{new_record_id, stem};
-use crate::{LabError, crash, redact};
+use crate::{LabError, crash};
 
 /// The longest window of a conditioning trial, which is not measured.
 const LONGEST_CONDITIONING: Duration = Duration::from_secs(30);
@@ -75,10 +78,10 @@ impl<'a> Session<'a> {
         context: Context<'a>,
         feed: &'a Feed<'a>,
     ) -> Result<Self, LabError> {
-        for note in &prepared.notes {
-            context.note(note.clone());
+        for notice in &prepared.notices {
+            context.note(notice.clone());
         }
-        crash::feasibility::refuse_plug(&prepared.experiment)?;
+        refuse_plug(&prepared.experiment)?;
         crash::log_room::check_log_rooms(prepared)?;
         let mut todo = prepared.plan.trials.clone();
         if let Some(Continued { run, are_trials_over, .. }) = continued.as_ref() {
@@ -430,7 +433,7 @@ fn provide<'a>(prepared: &'a Prepared, context: Context<'a>) -> Result<ClusterPo
     let provisioner = Provisioner {
         account: server_account()?,
         wipe: prepared.wipe.clone(),
-        serials: prepared.serials(),
+        serials: serials(prepared),
         context,
     };
     if is_external {

@@ -4,13 +4,14 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 
 use pgdyno_emulated_disk::DiskServer;
+use pgdyno_experiment::Prepared;
+use pgdyno_experiment::footprint::{self, RoomNeeded};
 use pgdyno_model::Storage;
 use pgdyno_model::facts::StorageFacts;
 use pgdyno_model::storage::{Backing, DeviceSettings};
 
-use crate::prepare::Prepared;
-use crate::provisioner::{ProvisionedStorage, Provisioner, RoomNeeded};
-use crate::{LabError, estimate};
+use crate::LabError;
+use crate::provisioner::{ProvisionedStorage, Provisioner};
 
 /// All storages of a run.
 pub(super) struct StoragePool<'a> {
@@ -40,7 +41,7 @@ impl<'a> StoragePool<'a> {
         let down = |name: &str| (name.to_owned(), State::Down);
         Self {
             prepared,
-            needed: estimate::room(prepared),
+            needed: footprint::room(prepared),
             storages: prepared.storages().into_iter().map(down).collect(),
             known: BTreeMap::new(),
         }

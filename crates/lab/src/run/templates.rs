@@ -6,6 +6,8 @@ use std::path::Path;
 use pgdyno_dataset::{self as dataset, BulkLoad};
 use pgdyno_exec::directory::too_little_room;
 use pgdyno_exec::paths;
+use pgdyno_experiment::Prepared;
+use pgdyno_experiment::clusters::{Build, ClusterKey};
 use pgdyno_model::Treatment;
 use pgdyno_model::progress::{Activity, Notice};
 use pgdyno_model::units::Bytes;
@@ -14,7 +16,6 @@ use pgdyno_postgres::{Cluster, Template, template_path};
 use super::server::Server;
 use crate::LabError;
 use crate::context::Context;
-use crate::prepare::{Build, ClusterKey, Prepared};
 use crate::provisioner::tablespace;
 
 /// Identity of a cluster's data within a run: programs, data set, scale.

@@ -16,6 +16,8 @@ use pgdyno_engine::script::Value;
 use pgdyno_engine::{LiveSecond, LoadError, LoadObserver, LoadSpec, Phase, run_load};
 use pgdyno_exec::cgroup::cpus_allowed;
 use pgdyno_exec::program::start_piped;
+use pgdyno_experiment::Prepared;
+use pgdyno_experiment::checks::generators::generators;
 use pgdyno_generators::{Admission, Generators, GeneratorsError, Hands};
 use pgdyno_model::counters::LoadCounters;
 use pgdyno_model::experiment::Length;
@@ -36,9 +38,7 @@ use super::server::Server;
 use super::settle::settle;
 use crate::LabError;
 use crate::context::Context;
-use crate::generators::of_treatment;
 use crate::live::load_second;
-use crate::prepare::Prepared;
 use crate::search::{RateRequest, RateSearch, dither};
 
 /// One phase of load.
@@ -352,8 +352,9 @@ impl Trial<'_> {
         let admit = |addresses: &BTreeSet<IpAddr>| server.admit(addresses, stop);
         let admission = server.listens_on();
         let admission = admission.map(|server| Admission { server, admit: &admit });
-        let generators = of_treatment(&self.prepared.experiment.generators, self.treatment);
+        let generators = generators(&self.prepared.experiment.generators, self.treatment);
         let driven = generators
+            .map_err(|error| GeneratorsError::Deal(error).into())
             .and_then(|generators| offer(spec, &observer, generators.as_ref(), admission));
         (driven, opened.into_inner().ok().flatten())
     }

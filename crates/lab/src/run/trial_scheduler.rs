@@ -109,16 +109,17 @@ fn took(trial: &TrialRecord) -> Duration {
 
 #[cfg(test)]
 mod tests {
+    use pgdyno_experiment::Prepared;
+    use pgdyno_experiment::file::Source;
     use pgdyno_model::units::Epoch;
 
     use super::*;
-    use crate::file::{Source, parse};
-    use crate::resolve::resolve;
+    use crate::host::ThisHost;
 
     fn plan(text: &str) -> Plan {
         let source =
             Source { name: "try".into(), shown: "try".into(), text: text.into(), base: "/".into() };
-        resolve(&parse(&source, &[]).unwrap(), 1).unwrap().0
+        Prepared::with_seed(source, Vec::new(), 1, &ThisHost).unwrap().plan
     }
 
     fn record(planned: PlannedTrial, tps: u64) -> TrialRecord {

@@ -7,9 +7,10 @@ use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use pgdyno_experiment::Prepared;
+use pgdyno_experiment::file::Source;
 use pgdyno_lab::crash::{Interference, Through, crash};
-use pgdyno_lab::file::Source;
-use pgdyno_lab::{Prepared, Verdict};
+use pgdyno_lab::{ThisHost, Verdict};
 use pgdyno_model::crash::Failing;
 use pgdyno_model::progress::Silent;
 use pgdyno_model::target::{Address, Target};
@@ -141,7 +142,7 @@ fn prepared(disk: &Path) -> Prepared {
     );
     let source =
         Source { name: "hasty".into(), shown: "hasty".into(), text, base: disk.to_owned() };
-    Prepared::new(source, Vec::new()).unwrap()
+    Prepared::new(source, Vec::new(), &ThisHost).unwrap()
 }
 
 #[test]

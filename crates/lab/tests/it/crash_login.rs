@@ -6,9 +6,10 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use pgdyno_connect::control::{self, Client};
+use pgdyno_experiment::Prepared;
+use pgdyno_experiment::file::Source;
 use pgdyno_lab::crash::{Interference, crash};
-use pgdyno_lab::file::Source;
-use pgdyno_lab::{CrashRecord, Prepared, Verdict};
+use pgdyno_lab::{CrashRecord, ThisHost, Verdict};
 use pgdyno_model::crash::{CheckOutcome, CrashWorkload, Failing, Fault};
 use pgdyno_model::progress::Silent;
 use pgdyno_model::target::Target;
@@ -30,7 +31,7 @@ fn crash_logins(keys: &str, interference: Interference) -> CrashRecord {
         install(None).bindir
     );
     let source = Source { name: "logins".into(), shown: "logins".into(), text, base: disk };
-    let prepared = Prepared::new(source, Vec::new()).unwrap();
+    let prepared = Prepared::new(source, Vec::new(), &ThisHost).unwrap();
     let (store, stop) = (home.path().join("store.sqlite3"), AtomicBool::new(false));
     let record = crash(&prepared, interference, &store, &Silent, &stop).unwrap();
     let rounds = record.outcome.faults.iter().flat_map(|fault| &fault.rounds);

@@ -13,9 +13,10 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use pgdyno_connect::control::{self, Client};
+use pgdyno_experiment::Prepared;
+use pgdyno_experiment::file::Source;
 use pgdyno_lab::crash::{AfterRecovery, Interference, crash};
-use pgdyno_lab::file::Source;
-use pgdyno_lab::{CrashRecord, LabError, Prepared, Verdict};
+use pgdyno_lab::{CrashRecord, LabError, ThisHost, Verdict};
 use pgdyno_model::crash::{CheckOutcome, Failing};
 use pgdyno_model::progress::Silent;
 use pgdyno_model::target::Target;
@@ -75,7 +76,7 @@ fn round_of(
         bindir
     );
     let source = Source { name: "planted".into(), shown: "planted".into(), text, base: disk };
-    let prepared = Prepared::new(source, Vec::new()).unwrap();
+    let prepared = Prepared::new(source, Vec::new(), &ThisHost).unwrap();
     let interference = Interference { through: None, after_recovery: Some(damage) };
     let record = crash(&prepared, interference, &home.path().join("store.sqlite3"), &Silent, stop)?;
     if let Some(kept) =

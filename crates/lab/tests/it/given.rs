@@ -7,8 +7,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use pgdyno_exec::journal::Journal;
 use pgdyno_exec::paths::state_dir;
-use pgdyno_lab::file::Override;
-use pgdyno_lab::{Consent, LabError, Prepared, SessionEnd, run};
+use pgdyno_experiment::Prepared;
+use pgdyno_experiment::file::Override;
+use pgdyno_lab::{Consent, LabError, SessionEnd, run};
 use pgdyno_model::progress::{Activity, Event, Notice, Progress, Silent, Warning};
 use pgdyno_model::target::{Address, Secret};
 use pgdyno_postgres::server_wide::put_back_leftovers;

@@ -6,7 +6,6 @@ mod connections;
 mod crash;
 mod crash_login;
 mod crash_verify;
-mod experiment_files;
 mod given;
 mod hostile;
 mod live;

@@ -2,8 +2,10 @@
 
 use std::path::Path;
 
-use pgdyno_lab::file::Override;
-use pgdyno_lab::{Prepared, recipes};
+use pgdyno_experiment::Prepared;
+use pgdyno_experiment::file::Override;
+use pgdyno_experiment::recipes;
+use pgdyno_lab::ThisHost;
 use pgdyno_test_support::small_workload;
 
 /// Returns the short quickstart with `overrides` and then with `sets`, of which the later take the
@@ -20,7 +22,7 @@ pub(crate) fn quickstart(mut overrides: Vec<Override>, sets: &[&str]) -> Prepare
         "experiment.repeats=1",
     ];
     overrides.extend(short.iter().chain(sets).map(|set| Override::parse(set).unwrap()));
-    Prepared::new(recipes::source("quickstart").unwrap(), overrides).unwrap()
+    Prepared::new(recipes::source("quickstart").unwrap(), overrides, &ThisHost).unwrap()
 }
 
 /// Returns the short quickstart on the server of `dsn`.

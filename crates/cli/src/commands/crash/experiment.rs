@@ -1,6 +1,6 @@
 //! The experiment that the options of `pgdyno crash` describe: one treatment on one storage.
 
-use pgdyno_lab::file::{Override, Source};
+use pgdyno_experiment::file::{Override, Source};
 use toml::{Table, Value};
 
 use super::options::{Options, Under};
@@ -134,7 +134,7 @@ pub(super) fn overrides(options: &Options) -> Result<Vec<Override>, CommandError
 #[cfg(test)]
 mod tests {
     use clap::Parser as _;
-    use pgdyno_lab::file::parse;
+    use pgdyno_experiment::file::parse;
 
     use super::*;
     use crate::arguments::{Arguments, Command};

@@ -8,9 +8,10 @@ use std::io::{IsTerminal, stdin, stdout};
 
 pub(crate) use options::Options;
 use options::{Action, Exhaustive, WitnessOptions};
+use pgdyno_experiment::Prepared;
 use pgdyno_generators::host_name;
 use pgdyno_lab::crash::witness::{self, Plugged};
-use pgdyno_lab::{CrashRecord, LabError, Prepared, crash as lab};
+use pgdyno_lab::{CrashRecord, LabError, ThisHost, crash as lab};
 
 use crate::context::Context;
 use crate::error::CommandError;
@@ -29,7 +30,7 @@ pub(crate) fn run(options: &Options, context: &Context) -> Result<ExitStatus, Co
         return resume(session.clone(), options, context);
     }
     let (source, overrides) = (experiment::source(options), experiment::overrides(options)?);
-    let prepared = Prepared::new(source, overrides)?;
+    let prepared = Prepared::new(source, overrides, &ThisHost)?;
     let host = witness_host(options)?;
     if options.dry_run {
         print(&lab::dry_run(&prepared)?);

@@ -1,8 +1,10 @@
 //! `pgdyno run --hosts`: the experiment on every one of several hosts.
 
-use pgdyno_lab::file::{Override, Source, host_overrides};
+use pgdyno_experiment::Prepared;
+use pgdyno_experiment::file::{Override, Source, host_overrides};
+use pgdyno_experiment::recipes;
 use pgdyno_lab::hosts::{Assignment, HostError, HostResult, hosts, run_on_hosts};
-use pgdyno_lab::{Prepared, SessionEnd, recipes};
+use pgdyno_lab::{SessionEnd, ThisHost};
 use pgdyno_model::lab_host::LabHost;
 use pgdyno_report::{self as report, RunReport};
 use pgdyno_store::Store;
@@ -24,7 +26,7 @@ pub(super) fn run(
     // All is looked at before anything starts anywhere.
     for host in hosts(on)? {
         let overrides = overrides(options, &source, &host.name)?;
-        let prepared = Prepared::new(source.clone(), overrides.clone())?
+        let prepared = Prepared::new(source.clone(), overrides.clone(), &ThisHost)?
             .with_trust(options.trust.trust(), recipes::file(options.name()))?;
         plans.push((host, overrides, prepared));
     }

@@ -11,10 +11,12 @@ use std::time::SystemTime;
 use pgdyno_analysis::RunView;
 use pgdyno_analysis::host_noise::{self, Forecast, NoForecast};
 use pgdyno_audit::{Audit, ImportedRun};
-use pgdyno_lab::file::Override;
+use pgdyno_experiment::Prepared;
+use pgdyno_experiment::file::Override;
+use pgdyno_experiment::recipes;
 use pgdyno_lab::notify::notify;
 use pgdyno_lab::run::{self as lab, Outcome};
-use pgdyno_lab::{Consent, LabError, Prepared, SessionEnd, recipes};
+use pgdyno_lab::{Consent, LabError, SessionEnd};
 use pgdyno_model::format::counted;
 use pgdyno_report::{self as report, Page, RunReport};
 use pgdyno_store::{Store, StoreError};
@@ -112,9 +114,9 @@ fn forecast(prepared: &Prepared, store: &Path) -> Result<Result<Forecast, NoFore
     let store = store.exists().then(|| Store::open_existing(store)).transpose()?;
     host_noise::forecast(
         store.as_ref(),
-        prepared.plan(),
+        &prepared.plan,
         &pgdyno_lab::host(),
-        prepared.counts_host_noise(),
+        prepared.experiment.host_noise,
     )
 }
 

@@ -4,8 +4,10 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use clap::Args;
-use pgdyno_lab::file::{Override, Source};
-use pgdyno_lab::{Prepared, Wipe, recipes};
+use pgdyno_experiment::Prepared;
+use pgdyno_experiment::file::{self, Override, Source};
+use pgdyno_experiment::recipes;
+use pgdyno_lab::{ThisHost, Wipe};
 
 use crate::error::CommandError;
 use crate::metrics::parse_address;
@@ -114,8 +116,8 @@ impl Options {
 
     /// Returns the values of `--size` in `source`.
     pub(super) fn overrides_of_size(&self, source: &Source) -> Result<Vec<Override>, CommandError> {
-        let size = self.size.as_ref().map(|size| pgdyno_lab::overrides_of(source, size));
-        Ok(size.transpose()?.unwrap_or_default())
+        let size = self.size.as_ref().map(|name| file::size(source, name)).transpose()?;
+        Ok(size.map(|size| size.overrides).unwrap_or_default())
     }
 
     /// Reads the experiment and applies the options to it. Returns the recipe's name too, if the
@@ -126,7 +128,8 @@ impl Options {
         let mut overrides = self.overrides_of_size(&source)?;
         overrides.extend(self.set_by_options()?);
         overrides.extend(Override::servers(&self.dsn)?);
-        Ok((Prepared::new(source, overrides)?.with_wipe(self.wipe())?, recipe))
+        let prepared = Prepared::new(source, overrides, &ThisHost)?;
+        Ok((prepared.with_wipe(self.wipe(), &ThisHost)?, recipe))
     }
 
     /// Returns the recipe's name or the experiment's file. Empty for `--resume`.

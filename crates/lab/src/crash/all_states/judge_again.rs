@@ -7,6 +7,7 @@ use pgdyno_dataset::trust::Trust;
 use pgdyno_emulated_disk::states::{Candidate, State, Window};
 use pgdyno_exec::causes::with_causes;
 use pgdyno_exec::{ScratchDirectory, paths, trust};
+use pgdyno_experiment::Prepared;
 use pgdyno_model::crash::{StateKind, Verdict};
 use pgdyno_model::ledger::Token;
 use pgdyno_model::progress::Progress;
@@ -19,7 +20,7 @@ use crate::context::Context;
 use crate::crash::subject::Subject;
 use crate::crash::test_bed::TestBed;
 use crate::crash::verify::Depth;
-use crate::prepare::Prepared;
+use crate::host::ThisHost;
 use crate::stores::clear_leftovers;
 
 /// A state of a stretch whose failure was kept.
@@ -68,7 +69,8 @@ pub fn judge_again(
     let Origin::Command { source, overrides } = &record.origin else {
         return Err(cannot(&folder, "a run recorded it, whose experiment is not kept with it"));
     };
-    let prepared = Prepared::new(source.clone(), overrides.clone())?.with_trust(trust, None)?;
+    let prepared =
+        Prepared::new(source.clone(), overrides.clone(), &ThisHost)?.with_trust(trust, None)?;
     let journal = clear_leftovers(progress, stop)?;
     let context = Context { journal: &journal, progress, stop };
     let subject = Subject::new(&prepared, &prepared.plan.treatments[0], context)?;

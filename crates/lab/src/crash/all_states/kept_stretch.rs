@@ -22,6 +22,7 @@ use pgdyno_emulated_disk::states::Stretch;
 use pgdyno_engine::ledger::{read, read_positions};
 use pgdyno_exec::causes::with_causes;
 use pgdyno_exec::{directory, trust};
+use pgdyno_experiment::file::{Override, Source};
 use pgdyno_model::crash::{CrashOptions, RecordedStretch};
 use pgdyno_model::facts::StorageFacts;
 use pgdyno_model::ledger::State;
@@ -34,7 +35,6 @@ use super::super::verify::Before;
 use super::record::Recording;
 use super::verdicts::{Judged, Line};
 use crate::LabError;
-use crate::file::{Override, Source};
 
 /// The version of the format that this pgdyno writes and reads.
 const VERSION: u32 = 2;

@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 use pgdyno_durability::Unseen;
 use pgdyno_emulated_disk::states::Stretch;
 use pgdyno_emulated_disk::{Content, DiskLog, EventKind, LogError};
+use pgdyno_experiment::footprint::RoomNeeded;
 use pgdyno_model::Fault;
 use pgdyno_model::crash::{MissingWrite, PageKind, RecordedStretch};
 use pgdyno_model::ledger::{History, LogPositions, State, Token};
@@ -23,7 +24,7 @@ use super::super::test_bed::TestBed;
 use super::super::verify::{self, Before};
 use crate::LabError;
 use crate::context::Context;
-use crate::provisioner::{DATABASE, RoomNeeded};
+use crate::provisioner::DATABASE;
 
 /// Checkpoints that are begun within the stretch (count).
 const CHECKPOINTS: u32 = 4;

@@ -14,6 +14,7 @@ use pgdyno_durability::{Objects, Observed, Unseen};
 use pgdyno_emulated_disk::states::State;
 use pgdyno_emulated_disk::{Control, Cut, DiskServer};
 use pgdyno_exec::Step;
+use pgdyno_experiment::footprint::RoomNeeded;
 use pgdyno_model::crash::FilesystemRecovery;
 use pgdyno_model::experiment::Loading;
 use pgdyno_model::facts::StorageFacts;
@@ -30,7 +31,7 @@ use super::verify::census;
 use super::workload::{CrashLoad, TOKENS};
 use crate::LabError;
 use crate::context::Context;
-use crate::provisioner::{ClusterRequest, DATABASE, ProvisionedStorage, Provisioner, RoomNeeded};
+use crate::provisioner::{ClusterRequest, DATABASE, ProvisionedStorage, Provisioner, check_room};
 use crate::sql::{execute, query_number};
 
 /// Extensions of PostgreSQL's own that verification asks, where the installation has them.
@@ -104,7 +105,7 @@ impl TestBed {
         let data_path = data.stack.path();
         let data_set = workload::load(subject.load().data_set, &[])?.data;
         let available = pgdyno_exec::directory::room(&data_path)?;
-        Self::room_needed(subject)?.check(&subject.storage, &data_path, available)?;
+        check_room(&Self::room_needed(subject)?, &subject.storage, &data_path, available)?;
         let cluster = provisioner.cluster(ClusterRequest {
             install: subject.install.clone(),
             data: &data_path,

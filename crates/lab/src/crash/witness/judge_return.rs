@@ -9,6 +9,7 @@ use pgdyno_durability::{Aftermath, AsynchronousCommit, Promise, Unseen, judge, l
 use pgdyno_exec::account::server_account;
 use pgdyno_exec::journal::Journal;
 use pgdyno_exec::paths;
+use pgdyno_experiment::Prepared;
 use pgdyno_facts as facts;
 use pgdyno_model::crash::{Aim, Control, CrashRecord, Fault, FaultOutcome};
 use pgdyno_model::ledger::{Effect, Entry, History, State, Token};
@@ -25,7 +26,6 @@ use crate::crash::session::new_record;
 use crate::crash::subject::Subject;
 use crate::crash::verify;
 use crate::crash::workload::CrashLoad;
-use crate::prepare::Prepared;
 
 /// So many times `wal_writer_delay` are what the header says of asynchronous commit.
 pub(super) const DELAYS: u32 = 3;

@@ -7,6 +7,7 @@ use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant, SystemTime};
 
 use pgdyno_engine::LoadSpec;
+use pgdyno_experiment::Prepared;
 use pgdyno_model::crash::CrashRecord;
 use pgdyno_model::experiment::Length;
 use pgdyno_model::progress::{Activity, Event, Notice, Progress, Warning};
@@ -22,7 +23,6 @@ use crate::context::Context;
 use crate::crash::subject::Subject;
 use crate::crash::test_bed::TestBed;
 use crate::crash::{load, verify};
-use crate::prepare::Prepared;
 use crate::provisioner::DATABASE;
 use crate::record_id::new_record_id;
 use crate::stores::{clear_leftovers, open_store};
