@@ -5,7 +5,6 @@ use std::fmt::Write as _;
 use std::io;
 use std::path::PathBuf;
 
-use pgdyno_audit::AuditError;
 use pgdyno_lab::LabError;
 use pgdyno_lab::crash::witness::SecretError;
 use pgdyno_lab::file::FileError;
@@ -16,6 +15,7 @@ use pgdyno_results::notes::NoteError;
 use pgdyno_results::report::ReportError;
 use pgdyno_results::store::StoreError;
 
+use crate::commands::audit::AuditError;
 use crate::new_error::NewError;
 
 /// Why a command could not do its work. The process exits with 1.

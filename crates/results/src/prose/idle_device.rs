@@ -4,6 +4,7 @@ use pgdyno_audit::MachineUse;
 use pgdyno_model::telemetry::Table;
 use pgdyno_model::{AnswerKind, Plan, format};
 
+use super::finding::machine_use;
 use crate::analysis::rates::{column, growth, intervals};
 
 /// Trials in which processors may have been the limit while the device had time left.
@@ -25,11 +26,12 @@ impl IdleDevice {
             return;
         };
         let Some((device, utilised)) = busiest(disks) else { return };
-        let machine = MachineUse { device, utilised, cpu };
+        let device = device.to_owned();
+        let machine = MachineUse { device, utilised_percent: utilised, cpu_percent: cpu };
         self.judged += 1;
         if machine.is_device_idle() {
             self.idle += 1;
-            self.first.get_or_insert_with(|| machine.to_string());
+            self.first.get_or_insert_with(|| machine_use(&machine));
         }
     }
 

@@ -9,6 +9,7 @@ mod cause;
 mod compare_runs;
 mod comparison;
 mod factors;
+pub(crate) mod finding;
 mod flush_accounting;
 mod gate;
 mod growth;
