@@ -12,13 +12,7 @@ pub enum RepeatsKind {
     /// Row with one value, or with equal ones.
     EqualValues { row: String, n_in_effect: usize, equal_values: Vec<f64> },
     /// Runs without a repeat; the ratio of two, where their parameters are equal.
-    SingleRuns {
-        program: Program,
-        runs: usize,
-        tps: Vec<f64>,
-        #[serde(skip_serializing_if = "Option::is_none")]
-        ratio: Option<f64>,
-    },
+    SingleRuns { program: Program, runs: usize, tps: Vec<f64>, ratio: Option<f64> },
     /// Rows with a mean of an unknown number of repeats.
     MeansAlone { rows: usize },
     /// Rows with one figure and no spread.
@@ -53,13 +47,10 @@ pub struct Compared {
     pub rows: Vec<String>,
     pub pairs: Vec<RowsCompared>,
     /// Highest row, where two of the other `rows` do differ.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub highest: Option<String>,
     /// Least difference to the highest row that would have been seen (percent).
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub detectable_percent: Option<f64>,
     /// Further pairs that do not differ.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
     pub others: Vec<[String; 2]>,
 }
 

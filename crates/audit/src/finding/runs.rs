@@ -30,13 +30,7 @@ pub enum RunKind {
     /// Figures of the scripts against that of the run.
     ScriptSum { figure: ScriptFigure, sum: f64, whole: f64 },
     /// Figure that a program prints and that its other figures give otherwise.
-    Printed {
-        figure: PrintedFigure,
-        computed: f64,
-        printed: f64,
-        #[serde(skip_serializing_if = "Option::is_none")]
-        off_percent: Option<f64>,
-    },
+    Printed { figure: PrintedFigure, computed: f64, printed: f64, off_percent: Option<f64> },
     /// Printed figures that are those of the others (count).
     Agreement { program: Program, figures: usize },
     /// Greatest percentile that sysbench's histogram knows (ms).
@@ -53,7 +47,6 @@ pub struct ClientsAtWork {
     pub latency_ms: f64,
     pub tps: f64,
     /// Share of the time in which clients were in no transaction, where that is too much.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub idle_percent: Option<f64>,
 }
 
@@ -61,7 +54,6 @@ pub struct ClientsAtWork {
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[allow(missing_docs, reason = "fields have the names of the report's figures")]
 pub struct StatementSum {
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub script: Option<String>,
     pub statements: usize,
     pub sum_ms: f64,

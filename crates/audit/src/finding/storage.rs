@@ -38,7 +38,14 @@ pub enum StorageKind {
     /// `logbias` of ZFS.
     ZfsLogbias { value: String, varied: bool },
     /// Property that is asked for, and listed.
-    Property { property: String, asked: String, asked_line: usize, listed: String, subject: String },
+    Property {
+        property: String,
+        /// Dataset or device; empty where the listing names none.
+        subject: String,
+        asked: String,
+        asked_line: usize,
+        listed: String,
+    },
 }
 
 /// Setting of PostgreSQL that gives durability away where it is off.

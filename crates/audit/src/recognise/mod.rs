@@ -1,8 +1,8 @@
 //! Recognisers: each finds one kind of figure in a document.
 //!
 //! [`recognise`] runs all of them, in an order that matters: a line that one has read is not read
-//! by the next. To add a recogniser, write a module with a `find(&mut Scan)` that marks the lines it
-//! reads, give [`Recognised`] or [`Evidence`] a field for its results, and call it in
+//! by the next. To add a recogniser, write a module with a `find(&mut Scan)` that marks the lines
+//! it reads, give [`Recognised`] or [`Evidence`] a field for its results, and call it in
 //! [`recognise`].
 
 mod columns;
@@ -81,34 +81,26 @@ pub(super) fn recognise(document: &Document) -> (Evidence, Vec<NotUnderstood>) {
     for run in &mut runs {
         run.label = label(scan, run.line);
     }
-    let shares = runs.iter().map(|run| shares::of_run(scan, run)).collect();
-    let loads = loads::find(scan, &tables);
-    let properties = properties::find(scan, &storage, &settings);
     leftover::find(scan);
-    let (aborted, scales) = (pgbench::aborted_clients(scan), command::initialised_scales(scan));
-    let described = storage::described_filesystems(scan);
-    let sysbench_commands = sysbench::commands(scan);
-    let capped = sysbench.iter().filter_map(|run| sysbench::capped_percentile(scan, run)).collect();
-    let recognised = Recognised { runs, sysbench, tables, fsync, cpus, devices, settings, storage };
     let mut not_understood = std::mem::take(&mut scan.not_understood);
     for one in &mut not_understood {
         document.quote(one.line).clone_into(&mut one.quoted);
     }
     not_understood.sort_by_key(|one| one.line);
     let evidence = Evidence {
-        recognised,
+        properties: properties::find(scan, &storage, &settings),
+        shares: runs.iter().map(|run| shares::of_run(scan, run)).collect(),
+        loads: loads::find(scan, &tables),
+        aborted: pgbench::aborted_clients(scan),
+        scales: command::initialised_scales(scan),
+        described: storage::described_filesystems(scan),
+        capped: sysbench.iter().filter_map(|run| sysbench::capped_percentile(scan, run)).collect(),
+        sysbench_commands: sysbench::commands(scan),
+        recognised: Recognised { runs, sysbench, tables, fsync, cpus, devices, settings, storage },
         commands,
-        properties,
         groups,
         sysbench_groups,
         warm_ups,
-        shares,
-        loads,
-        aborted,
-        scales,
-        described,
-        capped,
-        sysbench_commands,
     };
     (evidence, not_understood)
 }

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use pgdyno_stats::{holm, mean_ci95, ratio};
+use pgdyno_stats::{holm, mean_ci95, unpaired_ratio};
 
 use super::rising::{BY_CHANCE, Rising, Sample, TOGETHER, are_equal};
 use super::rule::{Rule, Verdicts};
@@ -236,15 +236,13 @@ struct Pair {
 
 /// All pairs of rows that can be compared.
 fn pairs(samples: &[&Sample]) -> Vec<Pair> {
-    // Nobody says that the n-th repeats of two rows belong together, so no block is common.
-    let values = |at: usize| {
-        let first = u32::try_from(at).unwrap_or(u32::MAX / 2).saturating_mul(100_000);
-        (first..).zip(samples[at].values.iter().copied()).collect::<Vec<_>>()
-    };
+    let values =
+        |at: usize| (0..).zip(samples[at].values.iter().copied()).collect::<Vec<(u32, f64)>>();
     let mut pairs: Vec<Pair> = Vec::new();
     for a in 0..samples.len() {
         for b in a + 1..samples.len() {
-            let ratio = ratio(&values(a), &values(b));
+            // Nobody says that the n-th repeats of two rows belong together.
+            let ratio = unpaired_ratio(1.0, &values(a), &values(b));
             if let Some(p) = ratio.p {
                 pairs.push(Pair { a, b, ratio, p });
             }

@@ -128,20 +128,9 @@ fn littles_law_of_rows(evidence: &Evidence, verdicts: &mut Verdicts) {
             right.push(tps.line);
             continue;
         }
-        let kind = ClientsAtWork {
-            clients_at_work: latency_ms.value * tps.value / 1000.0,
-            clients: clients.value,
-            latency_of: LatencyOf::Transaction,
-            latency_ms: latency_ms.value,
-            tps: tps.value,
-            idle_percent: None,
-        };
-        verdicts.found(
-            weight(at_least / clients.value - 1.0),
-            Certain,
-            [tps.line],
-            RunKind::ClientsAtWork(kind),
-        );
+        let severity = weight(at_least / clients.value - 1.0);
+        let work = clients_at_work(*clients, (*latency_ms, LatencyOf::Transaction), *tps, None);
+        verdicts.found(severity, Certain, [tps.line], work);
     }
     if !right.is_empty() {
         let rows = right.len();
@@ -187,15 +176,23 @@ fn littles_law_of_run(run: &PgbenchRun, verdicts: &mut Verdicts) {
     } else {
         (None, None)
     };
-    let kind = ClientsAtWork {
+    verdicts.judge(fault, lines, clients_at_work(clients, (latency, of), tps, idle_percent));
+}
+
+fn clients_at_work(
+    clients: Figure,
+    (latency, latency_of): (Figure, LatencyOf),
+    tps: Figure,
+    idle_percent: Option<f64>,
+) -> RunKind {
+    RunKind::ClientsAtWork(ClientsAtWork {
         clients_at_work: tps.value * latency.value / 1000.0,
         clients: clients.value,
-        latency_of: of,
+        latency_of,
         latency_ms: latency.value,
         tps: tps.value,
         idle_percent,
-    };
-    verdicts.judge(fault, lines, RunKind::ClientsAtWork(kind));
+    })
 }
 
 /// The sum of latencies with its rounding; none without any.

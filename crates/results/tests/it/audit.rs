@@ -60,3 +60,49 @@ fn the_findings_of_the_documentation_are_those_of_the_field_reports() {
         assert_eq!(&docs[from..to], table, "`just audit-docs` writes the table of docs/audit.md");
     }
 }
+
+/// Reports with a fault of most kinds.
+const FAULTS: [&str; 6] = [
+    "fsync = off\nfull_page_writes = off\nsynchronous_commit = off\ncheckpoint_timeout = 30min\n\
+     shared_buffers = 16GB\nmount -o rw,nobarrier /dev/sda /mnt\nWrite cache is: Enabled\n\
+     zfs set sync=always tank/pg\nzfs set logbias=throughput tank/pg\n\n\
+     NAME PROPERTY VALUE SOURCE\ntank/pg sync disabled local\n\n\
+     $ pgbench -c 65 -j 8 -T 900\ntransaction type: <builtin: TPC-B (sort of)>\n\
+     scaling factor: 1\nquery mode: simple\nnumber of clients: 16\nnumber of threads: 40\n\
+     duration: 900 s\nnumber of transactions actually processed: 3600000\n\
+     number of failed transactions: 400000 (1.000%)\nlatency average = 5.000 ms\n\
+     latency stddev = 1.000 ms\ntps = 4400.000000 (without initial connection time)\n",
+    "number of clients: 8\nnumber of threads: 1\nnumber of transactions per client: 100\n\
+     number of transactions actually processed: 790/900\nlatency average = 0.200 ms\n\
+     latency stddev = 0.100 ms\ntps = 30000.000000 (without initial connection time)\n\
+     statement latencies in milliseconds:\n 0.300 UPDATE a SET x = 1;\n 0.200 END;\n",
+    "progress: 10.0 s, 4000.0 tps, lat 1.0 ms\nprogress: 20.0 s, 4100.0 tps, lat 1.0 ms\n\
+     progress: 30.0 s, 900.0 tps, lat 1.0 ms\nprogress: 40.0 s, 4050.0 tps, lat 1.0 ms\n",
+    "Number of threads: 16\n\nSQL statistics:\n    transactions:  3125   (52.00 per sec.)\n\
+     General statistics:\n    total time:  601.0460s\n\
+     Latency (ms):\n    avg:  3076.48\n    95th percentile:  100000.00\n",
+    "fs tps tps tps tps mean ratio\next4 100 104 108 112 106.0 100\nxfs 90 95 97 99 95.25 89.9\n\
+     zfs 50 51 52 53 54.0 51.0\nufs 101 101 101 101 101.0 95.3\n",
+    "Compare file sync methods using one 8kB write:\n fdatasync 12839.525 ops/sec 88 usecs/op\n\n\
+     avg-cpu:  %user   %nice %system %iowait  %steal   %idle\n\
+     \x20         60.64    0.00   13.89    2.42    0.00   33.06\n\n\
+     | event | share |\n|---|---|\n| wal | 60% |\n| lock | 70% |\n\n\
+     | fs | tps |\n|---|---|\n| xfs | 10,904 |\n| zfs | 75 |\n\nperformance is 25% of it\n",
+];
+
+#[test]
+fn every_finding_has_its_sentence() {
+    let audits = FAULTS.map(|text| {
+        let audit = Audit::from_bytes("report.txt", text.as_bytes()).unwrap();
+        ("report.txt".to_owned(), audit, None)
+    });
+    let view = AuditView::from(audits.as_slice());
+    let mut lines = Vec::new();
+    for judged in view.findings.iter().chain(&view.checked) {
+        let severity = judged.severity.map_or("right".to_owned(), |severity| severity.to_string());
+        lines.push(format!("{}, {severity}: {}", judged.rule, judged.message));
+    }
+    let unread = view.not_understood.iter();
+    lines.extend(unread.map(|one| format!("line {}: {}", one.line, one.why)));
+    insta::assert_snapshot!(lines.join("\n"));
+}
