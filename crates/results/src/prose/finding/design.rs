@@ -63,15 +63,7 @@ pub(super) fn message(kind: &DesignKind, is_right: bool) -> String {
         DesignKind::CheckpointCycle(cycle) => checkpoint_cycle(cycle, is_right),
         DesignKind::CountedOut(count) => counted_out(count),
         DesignKind::GeneratorThreads { tps_per_thread, clients_per_thread, threads } => {
-            let of = match *threads > 1.0 {
-                true => format!("each of {threads} threads"),
-                false => "the one thread".to_owned(),
-            };
-            let busy =
-                ": the load generator may have been the limit; more threads (-j) would show it";
-            let outcome = if is_right { "" } else { busy };
-            let (tps, clients) = (rounded(*tps_per_thread), exact(*clients_per_thread));
-            format!("{tps} tps for {of} of pgbench, {clients} clients a thread{outcome}")
+            generator_threads(*tps_per_thread, *clients_per_thread, *threads, is_right)
         }
         DesignKind::IdleCpu { idle_percent } => {
             let busy = ": the limit may have been the processor, not the storage";
@@ -216,6 +208,17 @@ fn counted_out(count: &CountedOut) -> String {
         rounded(count.longest_s),
         timeout(count.checkpoint_timeout_s, count.timeout_line)
     )
+}
+
+fn generator_threads(tps: f64, clients: f64, threads: f64, is_right: bool) -> String {
+    let of = match threads > 1.0 {
+        true => format!("each of {threads} threads"),
+        false => "the one thread".to_owned(),
+    };
+    let busy = ": the load generator may have been the limit; more threads (-j) would show it";
+    let outcome = if is_right { "" } else { busy };
+    let (tps, clients) = (rounded(tps), exact(clients));
+    format!("{tps} tps for {of} of pgbench, {clients} clients a thread{outcome}")
 }
 
 /// `the busiest device, sda, was 45.2% utilised while …`

@@ -1,6 +1,6 @@
 //! Sentences on storage and durability.
 
-use pgdyno_audit::{StorageKind, Switch};
+use pgdyno_audit::{Protection, StorageKind, Switch};
 
 use super::{exact, rounded};
 
@@ -16,17 +16,9 @@ pub(super) fn message(kind: &StorageKind, is_right: bool) -> String {
             };
             format!("{} = off{}{varied}", name(*switch), consequence(*switch))
         }
-        StorageKind::BarriersOff { words, protection: Some(protection) } => format!(
-            "barriers are off (`{words}`); line {} speaks of `{}`: without it what was \
-             acknowledged \
-             is lost with the power",
-            protection.line, protection.words
-        ),
-        StorageKind::BarriersOff { words, protection: None } => format!(
-            "barriers are off (`{words}`), and nothing says that the caches below survive a power \
-             loss: commits are acknowledged that may be in a drive's cache only, and flushes seem \
-             faster than they are"
-        ),
+        StorageKind::BarriersOff { words, protection } => {
+            format!("barriers are off (`{words}`){}", without_barriers(protection.as_ref()))
+        }
         StorageKind::BarriersOn {} => "barriers are on".to_owned(),
         StorageKind::WriteCache { protection: Some(protection) } => format!(
             "a write cache is on; line {} says that it is protected (`{}`)",
@@ -76,6 +68,18 @@ pub(super) fn message(kind: &StorageKind, is_right: bool) -> String {
                 ),
             }
         }
+    }
+}
+
+fn without_barriers(protection: Option<&Protection>) -> String {
+    match protection {
+        Some(Protection { line, words }) => format!(
+            "; line {line} speaks of `{words}`: without it what was acknowledged is lost with the \
+             power"
+        ),
+        None => ", and nothing says that the caches below survive a power loss: commits are \
+            acknowledged that may be in a drive's cache only, and flushes seem faster than they are"
+            .to_owned(),
     }
 }
 
