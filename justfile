@@ -149,9 +149,9 @@ emulated-disk *args:
 audit-corpus FOLDER SETS="working":
     PGDYNO_AUDIT_CORPUS={{FOLDER}} PGDYNO_AUDIT_SETS={{SETS}} cargo test -p pgdyno-audit --test it -- --ignored --nocapture corpus::
 
-# The tables of docs/audit.md, from the rules and the fixtures
+# The table of findings in docs/audit.md, from the field reports
 audit-docs:
-    AUDIT_DOCS=write cargo test -p pgdyno-audit --test it -- docs::
+    AUDIT_DOCS=write cargo test -p pgdyno-results --test it -- audit::
 
 # The protocol parser against arbitrary bytes, for a minute (needs cargo-fuzz and a nightly toolchain)
 fuzz seconds="60":

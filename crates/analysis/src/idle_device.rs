@@ -13,23 +13,7 @@ pub struct IdleDevice {
     /// Trials in which the device was idle (count).
     pub idle: usize,
     /// Use of processors and device in the first such trial.
-    pub first: Option<DeviceUse>,
-}
-
-/// Use of the busiest device and of the processors in one trial.
-#[derive(Clone, Debug)]
-#[allow(missing_docs, reason = "`MachineUse` says it")]
-pub struct DeviceUse {
-    pub device: String,
-    pub utilised: f64,
-    pub cpu: f64,
-}
-
-impl DeviceUse {
-    /// Returns the figures in the form in which figures of all sources are judged and rendered.
-    pub fn machine_use(&self) -> MachineUse<'_> {
-        MachineUse { device: &self.device, utilised: self.utilised, cpu: self.cpu }
-    }
+    pub first: Option<MachineUse>,
 }
 
 impl IdleDevice {
@@ -40,9 +24,10 @@ impl IdleDevice {
             return;
         };
         let Some((device, utilised)) = busiest(disks) else { return };
-        let found = DeviceUse { device: device.to_owned(), utilised, cpu };
+        let device = device.to_owned();
+        let found = MachineUse { device, utilised_percent: utilised, cpu_percent: cpu };
         self.judged += 1;
-        if found.machine_use().is_device_idle() {
+        if found.is_device_idle() {
             self.idle += 1;
             self.first.get_or_insert(found);
         }
@@ -116,7 +101,7 @@ mod tests {
         assert_eq!((seen.judged, seen.idle), (3, 1));
         let first = seen.first.unwrap();
         assert_eq!(first.device, "sdc");
-        assert!((first.utilised - 45.2).abs() < 0.05, "{first:?}");
-        assert!((first.cpu - 74.5).abs() < 0.05, "{first:?}");
+        assert!((first.utilised_percent - 45.2).abs() < 0.05, "{first:?}");
+        assert!((first.cpu_percent - 74.5).abs() < 0.05, "{first:?}");
     }
 }

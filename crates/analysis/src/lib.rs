@@ -48,7 +48,7 @@ mod waits;
 mod why;
 
 pub use badge::Badge;
-pub use idle_device::{DeviceUse, IdleDevice};
+pub use idle_device::IdleDevice;
 pub use observations::Observations;
 pub use run::analyse;
 pub use treatment::label;

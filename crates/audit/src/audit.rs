@@ -1,14 +1,12 @@
 //! The audit of one report.
 
-use serde::Serialize;
-
 use crate::document::Document;
-use crate::finding::{Checked, Finding, NotUnderstood, Severity};
+use crate::finding::{Checked, Finding, NotUnderstood, Severity, WhyNot};
 use crate::recognise::{Recognised, recognise};
 use crate::rules;
 
 /// Audit of one report.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Audit {
     /// Findings, the most serious first.
     pub findings: Vec<Finding>,
@@ -27,12 +25,12 @@ impl Audit {
         let document = Document::read(name, bytes)?;
         let (evidence, mut not_understood) = recognise(&document);
         if document.garbled {
-            let why = "not all of it is UTF-8: what is not shows as \u{fffd}".to_owned();
-            not_understood.insert(0, NotUnderstood { line: 1, quoted: String::new(), why });
+            let (line, quoted, why) = (1, String::new(), WhyNot::Garbled);
+            not_understood.insert(0, NotUnderstood { line, quoted, why });
         }
         let (mut findings, checked) = rules::judge(&evidence);
         for finding in &mut findings {
-            document.quote(finding.line).clone_into(&mut finding.quoted);
+            document.quote(finding.line()).clone_into(&mut finding.quoted);
         }
         Some(Self { findings, checked, recognised: evidence.recognised, not_understood })
     }

@@ -73,70 +73,65 @@ pub(crate) enum Decimals {
     Comma,
 }
 
-/// What a person's number is.
+impl Decimals {
+    /// Returns the sign before decimals, and the one between thousands.
+    fn signs(self) -> [char; 2] {
+        match self {
+            Self::Point => ['.', ','],
+            Self::Comma => [',', '.'],
+        }
+    }
+}
+
+/// Reading of a number that a person wrote.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) enum Written {
+pub(crate) enum Reading {
     Number(Figure),
     /// One of two numbers, a thousand times apart: `1,234`.
     Ambiguous,
     No,
 }
 
-impl Written {
+impl Reading {
     /// Returns the figure of an unambiguous number.
     pub(crate) fn number(self) -> Option<Figure> {
         if let Self::Number(figure) = self { Some(figure) } else { None }
     }
 }
 
-/// What a number proves about all that its author wrote beside it; none where it may be either.
+/// Returns the decimal sign that a number proves for all numbers beside it; none where it may be
+/// either.
 pub(crate) fn proof(text: &str) -> Option<Decimals> {
-    match shape(&digits(text)?) {
+    match shape(&digits(text)?)? {
         Shape::Decimals(sign) => Some(sign),
-        Shape::Thousands(sign) => Some(match sign {
-            Decimals::Point => Decimals::Comma,
-            Decimals::Comma => Decimals::Point,
-        }),
-        Shape::Both(sign) => Some(sign),
-        Shape::Whole | Shape::Either | Shape::No => None,
+        Shape::Whole | Shape::Either => None,
     }
 }
 
-/// Reads a person's number: thousands apart or not, with a unit or not. `known` is what numbers
-/// beside it prove.
-pub(crate) fn written(text: &str, known: Option<Decimals>, line: usize) -> Written {
-    let Some(digits) = digits(text) else { return Written::No };
-    let read = |decimals: Decimals| {
-        let (sign, thousands) = match decimals {
-            Decimals::Point => ('.', ','),
-            Decimals::Comma => (',', '.'),
-        };
-        let plain: String = digits
-            .chars()
-            .filter(|c| *c != thousands)
-            .map(|c| if c == sign { '.' } else { c })
-            .collect();
-        Figure::read(&plain, line).map_or(Written::No, Written::Number)
-    };
-    match shape(&digits) {
-        Shape::No => Written::No,
-        Shape::Whole => read(Decimals::Point),
-        Shape::Decimals(sign) | Shape::Both(sign) => read(sign),
-        Shape::Thousands(Decimals::Point) => read(Decimals::Comma),
-        Shape::Thousands(Decimals::Comma) => read(Decimals::Point),
-        Shape::Either => match known {
-            Some(known) => read(known),
+/// Reads a person's number: thousands apart or not, with a unit or not. `known` is the sign that
+/// numbers beside it prove.
+pub(crate) fn read_number(text: &str, known: Option<Decimals>, line: usize) -> Reading {
+    let Some(digits) = digits(text) else { return Reading::No };
+    let decimals = match shape(&digits) {
+        None => return Reading::No,
+        Some(Shape::Whole) => Decimals::Point,
+        Some(Shape::Decimals(sign)) => sign,
+        Some(Shape::Either) => match known {
+            Some(known) => known,
             // Programs write points.
-            None if digits.contains('.') => read(Decimals::Point),
-            None => Written::Ambiguous,
+            None if digits.contains('.') => Decimals::Point,
+            None => return Reading::Ambiguous,
         },
-    }
+    };
+    let [sign, thousands] = decimals.signs();
+    let plain = digits.replace(thousands, "").replace(sign, ".");
+    Figure::read(&plain, line).map_or(Reading::No, Reading::Number)
 }
 
 /// Units that may stand behind a number in a cell.
 const UNITS: &[&str] = &["%", "tps", "TPS", "ms", "x", "×", "/s", "ops/s", "IOPS", "s", "MB/s"];
 
-/// Its digits and signs; none of what is no number.
+/// Returns digits and signs of a number, without its unit; none of another text.
 fn digits(text: &str) -> Option<String> {
     let mut text = text.trim().trim_start_matches(['~', '≈', '+']).trim();
     for unit in UNITS {
@@ -164,55 +159,42 @@ fn digits(text: &str) -> Option<String> {
     digits.contains(|c: char| c.is_ascii_digit()).then_some(digits)
 }
 
+/// Form of a number by its signs.
 enum Shape {
     Whole,
-    /// Only one sign, and it stands before decimals.
+    /// Signs that have one reading, in which this one stands before decimals.
     Decimals(Decimals),
-    /// Only one sign, and it stands between thousands.
-    Thousands(Decimals),
-    /// Both signs; this one stands before decimals.
-    Both(Decimals),
     Either,
-    No,
 }
 
-fn shape(digits: &str) -> Shape {
+/// Returns the form of digits and signs; none of those that are no number.
+fn shape(digits: &str) -> Option<Shape> {
     let digits = digits.trim_start_matches('-');
-    let grouped = |text: &str, sign: char| {
+    let Some(last) = digits.rfind(['.', ',']) else { return Some(Shape::Whole) };
+    let (decimals, thousands) = match digits[last..].starts_with('.') {
+        true => (Decimals::Point, Decimals::Comma),
+        false => (Decimals::Comma, Decimals::Point),
+    };
+    let [sign, other] = decimals.signs();
+    let is_grouped = |text: &str, sign: char| {
         let mut parts = text.split(sign);
         let first = parts.next().unwrap_or_default();
-        (1..=3).contains(&first.len()) && parts.all(|p| p.len() == 3)
+        (1..=3).contains(&first.len()) && parts.all(|part| part.len() == 3)
     };
-    let named = |sign| if sign == '.' { Decimals::Point } else { Decimals::Comma };
-    let (points, commas) = (digits.matches('.').count(), digits.matches(',').count());
-    let (sign, other, signs) = match (points, commas) {
-        (0, 0) => return Shape::Whole,
-        (n, 0) => ('.', ',', n),
-        (0, n) => (',', '.', n),
-        (1, _) if digits.rfind('.') > digits.rfind(',') => ('.', ',', 2),
-        (_, 1) if digits.rfind(',') > digits.rfind('.') => (',', '.', 2),
-        _ => return Shape::No,
-    };
-    let both = points > 0 && commas > 0;
-    let (whole, fraction) = digits.rsplit_once(sign).unwrap_or((digits, ""));
-    let all_digits = |text: &str| !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit());
-    if both {
-        return if grouped(whole, other) && all_digits(fraction) {
-            Shape::Both(named(sign))
-        } else {
-            Shape::No
-        };
+    let is_digits = |text: &str| !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit());
+    let (whole, fraction) = (&digits[..last], &digits[last + 1..]);
+    match (whole.contains(sign), whole.contains(other)) {
+        (true, true) => None,
+        (true, false) => is_grouped(digits, sign).then_some(Shape::Decimals(thousands)),
+        (false, true) => {
+            (is_grouped(whole, other) && is_digits(fraction)).then_some(Shape::Decimals(decimals))
+        }
+        (false, false) if !is_digits(whole) || !is_digits(fraction) => None,
+        (false, false) if fraction.len() == 3 && whole.len() <= 3 && whole != "0" => {
+            Some(Shape::Either)
+        }
+        (false, false) => Some(Shape::Decimals(decimals)),
     }
-    if signs > 1 {
-        return if grouped(digits, sign) { Shape::Thousands(named(sign)) } else { Shape::No };
-    }
-    if !all_digits(whole) || !all_digits(fraction) {
-        return Shape::No;
-    }
-    if fraction.len() == 3 && whole.len() <= 3 && whole != "0" {
-        return Shape::Either;
-    }
-    Shape::Decimals(named(sign))
 }
 
 #[cfg(test)]
@@ -233,8 +215,8 @@ mod tests {
 
     #[test]
     fn numbers_that_people_write_are_read_where_they_can_be_only_one() {
-        let value = |text: &str, known| match written(text, known, 1) {
-            Written::Number(figure) => Some(figure.value),
+        let value = |text: &str, known| match read_number(text, known, 1) {
+            Reading::Number(figure) => Some(figure.value),
             _ => None,
         };
         for (text, read) in [
@@ -255,12 +237,12 @@ mod tests {
         ] {
             assert_eq!(value(text, None), Some(read), "{text}");
         }
-        assert_eq!(written("12,839", None, 1), Written::Ambiguous);
+        assert_eq!(read_number("12,839", None, 1), Reading::Ambiguous);
         assert_eq!(value("12,839", Some(Decimals::Point)), Some(12839.0));
         assert_eq!(value("12,839", Some(Decimals::Comma)), Some(12.839));
         assert_eq!(value("12.839", Some(Decimals::Comma)), Some(12839.0));
         for none in ["n/a", "", "-", "1.2.3,4", "1,23,456", "5 6", "ext4", "9.2.4", "2010-01-05"] {
-            assert_eq!(written(none, None, 1), Written::No, "{none}");
+            assert_eq!(read_number(none, None, 1), Reading::No, "{none}");
         }
         assert_eq!(proof("12,5"), Some(Decimals::Comma));
         assert_eq!(proof("1,234,567"), Some(Decimals::Point));

@@ -18,11 +18,11 @@ pub enum Provenance {
     Imported,
 }
 
-/// What was imported from one report: figures that pgdyno did not measure.
+/// Figures of one report: pgdyno did not measure them.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ImportedRun {
-    /// Its name in the store.
+    /// Name in the store.
     pub id: String,
     /// Said wherever it is shown.
     pub provenance: Provenance,
@@ -36,7 +36,7 @@ pub struct ImportedRun {
     pub imported_at: Epoch,
     /// The pgdyno that read it.
     pub pgdyno_version: String,
-    /// What was recognised in it.
+    /// Recognised figures.
     pub recognised: Recognised,
 }
 
@@ -45,8 +45,8 @@ impl Document for ImportedRun {
 }
 
 impl ImportedRun {
-    /// What was recognised in the file `source`, which holds `bytes`, imported at `at`. Its name
-    /// says the file's, the time, and how the file's checksum begins.
+    /// Imports the figures of the file `source`, which holds `bytes`, at `at`. The import's name is
+    /// made of the file's name, the time, and the beginning of the file's checksum.
     pub fn new(
         source: &str,
         bytes: &[u8],

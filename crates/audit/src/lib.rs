@@ -1,5 +1,5 @@
-//! Audits benchmark reports that others wrote: what they hold, whether their figures agree, and what
-//! they cannot show.
+//! Audits benchmark reports that others wrote: which figures they hold, whether these agree, and
+//! what they cannot show.
 //!
 //! This crate is pure: bytes in, an [`Audit`] out. A report passes four stations:
 //!
@@ -7,6 +7,8 @@
 //! 2. `recognise` finds figures in the lines: reports of pgbench and sysbench, tables, settings;
 //! 3. `rules` judge the figures, each with a tolerance that comes from the printed digits;
 //! 4. [`Audit::from_bytes`] returns findings, checks that held, and lines that were not understood.
+//!
+//! A finding is a [`Kind`] with its figures; the crate that prints it makes the sentence.
 //!
 //! Nothing is concluded from a figure that was not recognised. [`ImportedRun`] is how a store keeps
 //! the figures.
@@ -27,18 +29,19 @@
 //!
 //! # Adding a rule
 //!
-//! 1. Add a [`Rule`] to the `RULES` of the file in `src/rules/` that it belongs to, with a function
+//! 1. Add a `Rule` to the `RULES` of the file in `src/rules/` that it belongs to, with a function
 //!    that looks at the evidence and reports to `Verdicts`. Nothing else has to be registered.
 //!    A new file needs its `mod` line and its line in the list of `src/rules/mod.rs`.
-//! 2. Add a case to `tests/it/rules.rs`: a report that the rule finds fault with, and one that it
+//! 2. A fault of a new sort is a new [`Kind`] in `src/finding/`, and a sentence in
+//!    `results/src/prose/finding/`.
+//! 3. Add a case to `tests/it/rules.rs`: a report that the rule finds fault with, and one that it
 //!    does not.
-//! 3. `just audit-docs` writes the rule's row in docs/audit.md.
+//! 4. Add the rule's row to docs/audit.md: its tolerance, and its source.
 //!
 //! A rule that needs a figure nobody recognises yet comes with a recogniser in `src/recognise/`.
 
 mod audit;
 mod document;
-mod error;
 mod figure;
 mod finding;
 mod import;
@@ -47,12 +50,17 @@ mod rules;
 mod words;
 
 pub use audit::Audit;
-pub use error::AuditError;
 pub use figure::Figure;
-pub use finding::{Checked, Confidence, Finding, NotUnderstood, Severity};
+pub use finding::{
+    Asked, Checked, CheckpointCycle, ClientsAtWork, Compared, Confidence, CountedOut, Course,
+    DesignKind, Difference, Finding, Interval, Kind, LatencyGap, LatencyOf, Lost, MachineUse,
+    NotUnderstood, PrintedFigure, Program, Protection, RepeatsKind, RowTrend, RowsCompared,
+    RunKind, ScriptFigure, Severity, StatementSum, StorageKind, Switch, TableKind, Trends, Whole,
+    WhyNot,
+};
 pub use import::{ImportedRun, Provenance};
 pub use recognise::{
-    CpuLine, DeviceLine, FsyncLine, Meaning, PgbenchRun, Progress, Recognised, Row, Script,
-    Setting, Statement, StorageFact, StorageWhat, SysbenchRun, Table,
+    CpuLine, DeviceLine, FsyncLine, LoadKind, Meaning, PgbenchRun, Progress, Recognised, Row,
+    Script, Setting, Statement, StorageFact, StorageWhat, SysbenchRun, Table,
 };
-pub use rules::{MachineUse, Rule, rules};
+pub use rules::rule_names;

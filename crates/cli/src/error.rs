@@ -7,7 +7,6 @@ use std::path::PathBuf;
 
 use pgdyno_analysis::comparison::runs::CompareError;
 use pgdyno_analysis::gate::{Form, GateError};
-use pgdyno_audit::AuditError;
 use pgdyno_experiment::ExperimentError;
 use pgdyno_experiment::file::FileError;
 use pgdyno_lab::LabError;
@@ -16,6 +15,7 @@ use pgdyno_report::export::ExportError;
 use pgdyno_store::StoreError;
 use pgdyno_store::notes::NoteError;
 
+use crate::commands::audit::AuditError;
 use crate::new_error::NewError;
 
 /// Why a command could not do its work. The process exits with 1.

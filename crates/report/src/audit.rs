@@ -3,13 +3,14 @@
 use std::fmt::Write as _;
 
 use pgdyno_audit::{
-    Audit, Checked, Figure, Finding, FsyncLine, ImportedRun, NotUnderstood, PgbenchRun, Recognised,
-    Setting, Severity, Table,
+    Audit, Checked, Confidence, Figure, Finding, FsyncLine, ImportedRun, NotUnderstood, PgbenchRun,
+    Recognised, Setting, Severity, Table,
 };
 use pgdyno_model::format;
 use serde::Serialize;
 
 use super::text::{plain, wrap};
+use crate::prose::finding as prose;
 
 /// Shown length of a quoted line (characters).
 const QUOTED: usize = 100;
@@ -17,14 +18,80 @@ const QUOTED: usize = 100;
 /// Most lines printed that were not understood; the others are counted.
 const SHOWN: usize = 10;
 
-/// A statement on a line of one of several files.
+/// A finding of one of several files, or a check that held, which has no weight.
 #[derive(Debug, Serialize)]
-pub struct InFile<'a, T: Serialize> {
+pub struct Judged<'a> {
     /// Name of the file, as it was given.
     pub file: &'a str,
-    /// The statement.
-    #[serde(flatten)]
-    pub what: &'a T,
+    /// Name of the rule.
+    pub rule: &'static str,
+    /// Weight of the finding.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub severity: Option<Severity>,
+    /// Certainty of the finding.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub sure: Option<Confidence>,
+    /// First of `lines`.
+    pub line: usize,
+    /// Lines of the report that it is about, from 1.
+    pub lines: &'a [usize],
+    /// Text of `line`, for a finding.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub quoted: Option<&'a str>,
+    /// Sentence that says it.
+    pub message: String,
+    /// Computed figures, by name.
+    pub computed: serde_json::Value,
+}
+
+impl<'a> Judged<'a> {
+    fn from_finding(file: &'a str, finding: &'a Finding) -> Self {
+        Self {
+            file,
+            rule: finding.rule,
+            severity: Some(finding.severity),
+            sure: Some(finding.sure),
+            line: finding.line(),
+            lines: &finding.lines,
+            quoted: Some(&finding.quoted),
+            message: prose::message(&finding.kind, false),
+            computed: prose::computed(&finding.kind),
+        }
+    }
+
+    fn from_check(file: &'a str, checked: &'a Checked) -> Self {
+        Self {
+            file,
+            rule: checked.rule,
+            severity: None,
+            sure: None,
+            line: checked.line(),
+            lines: &checked.lines,
+            quoted: None,
+            message: prose::message(&checked.kind, true),
+            computed: prose::computed(&checked.kind),
+        }
+    }
+}
+
+/// A line of one of several files that could not be read.
+#[derive(Debug, Serialize)]
+pub struct Unread<'a> {
+    /// Name of the file, as it was given.
+    pub file: &'a str,
+    /// Number of the line, from 1.
+    pub line: usize,
+    /// Text of the line.
+    pub quoted: &'a str,
+    /// Reason why it could not be read.
+    pub why: String,
+}
+
+impl<'a> Unread<'a> {
+    fn new(file: &'a str, one: &'a NotUnderstood) -> Self {
+        let why = prose::reason_not_understood(&one.why);
+        Self { file, line: one.line, quoted: &one.quoted, why }
+    }
 }
 
 /// An audited file.
@@ -42,11 +109,11 @@ pub struct AuditedFile<'a> {
 #[derive(Debug, Serialize)]
 pub struct AuditView<'a> {
     /// Findings, file by file.
-    pub findings: Vec<InFile<'a, Finding>>,
+    pub findings: Vec<Judged<'a>>,
     /// Passed checks.
-    pub checked: Vec<InFile<'a, Checked>>,
+    pub checked: Vec<Judged<'a>>,
     /// Lines that could not be read.
-    pub not_understood: Vec<InFile<'a, NotUnderstood>>,
+    pub not_understood: Vec<Unread<'a>>,
     /// The files.
     pub files: Vec<AuditedFile<'a>>,
 }
@@ -57,9 +124,9 @@ pub type Audited = (String, Audit, Option<String>);
 impl<'a> From<&'a [Audited]> for AuditView<'a> {
     fn from(audits: &'a [Audited]) -> Self {
         Self {
-            findings: all(audits, |audit| &audit.findings),
-            checked: all(audits, |audit| &audit.checked),
-            not_understood: all(audits, |audit| &audit.not_understood),
+            findings: all(audits, |audit| &audit.findings, Judged::from_finding),
+            checked: all(audits, |audit| &audit.checked, Judged::from_check),
+            not_understood: all(audits, |audit| &audit.not_understood, Unread::new),
             files: audits
                 .iter()
                 .map(|(file, audit, imported)| AuditedFile {
@@ -72,11 +139,16 @@ impl<'a> From<&'a [Audited]> for AuditView<'a> {
     }
 }
 
-fn all<T: Serialize>(audits: &[Audited], part: fn(&Audit) -> &Vec<T>) -> Vec<InFile<'_, T>> {
-    audits
+/// Renders the parts of all audits, each with its file.
+fn all<'a, P: 'a, T>(
+    audits: &'a [Audited],
+    part: fn(&Audit) -> &Vec<P>,
+    render: fn(&'a str, &'a P) -> T,
+) -> Vec<T> {
+    let parts = audits
         .iter()
-        .flat_map(|(file, audit, _)| part(audit).iter().map(move |what| InFile { file, what }))
-        .collect()
+        .flat_map(|(file, audit, _)| part(audit).iter().map(move |one| render(file, one)));
+    parts.collect()
 }
 
 /// Renders the audit of one file in lines of at most `width` columns, where words allow it.
@@ -88,29 +160,28 @@ pub fn audit((file, audit, imported): &Audited, width: usize) -> String {
             out,
             "\n{}:{}: {} ({}, {})",
             plain(file),
-            finding.line,
+            finding.line(),
             finding.severity,
             finding.rule,
             finding.sure
         );
         quote(&mut out, "  | ", &finding.quoted);
-        text(&mut out, "  ", &format!("{}{}", finding.message, others(&finding.lines)), width);
+        let message = prose::message(&finding.kind, false);
+        text(&mut out, "  ", &format!("{message}{}", others(&finding.lines)), width);
     }
     if !audit.checked.is_empty() {
         let _ = writeln!(out, "\nchecked and right:");
         for checked in &audit.checked {
-            text(
-                &mut out,
-                "  ",
-                &format!("line {}, {}: {}", checked.line, checked.rule, checked.message),
-                width,
-            );
+            let message = prose::message(&checked.kind, true);
+            let words = format!("line {}, {}: {message}", checked.line(), checked.rule);
+            text(&mut out, "  ", &words, width);
         }
     }
     if !audit.not_understood.is_empty() {
         let _ = writeln!(out, "\nnot understood, so not checked:");
         for one in audit.not_understood.iter().take(SHOWN) {
-            text(&mut out, "  ", &format!("line {}: {}", one.line, one.why), width);
+            let why = prose::reason_not_understood(&one.why);
+            text(&mut out, "  ", &format!("line {}: {why}", one.line), width);
             quote(&mut out, "  | ", &one.quoted);
         }
         if let Some(more) = audit.not_understood.len().checked_sub(SHOWN).filter(|n| *n > 0) {

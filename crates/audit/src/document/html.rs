@@ -1,5 +1,4 @@
-//! What a browser would show of HTML, line by line, through a tokenizer that knows where each token
-//! stands.
+//! HTML as a browser shows it, line by line: the tokenizer knows where each token stands.
 
 use html5gum::{DefaultEmitter, HtmlString, StartTag, Token, Tokenizer};
 
@@ -199,21 +198,23 @@ impl Page {
 mod tests {
     use super::*;
 
-    fn shown(html: &str) -> Vec<(usize, String)> {
+    fn texts(html: &str) -> Vec<(usize, String)> {
         lines(html).into_iter().filter(|l| !l.text.is_empty()).map(|l| (l.number, l.text)).collect()
     }
 
     #[test]
     fn listings_keep_their_lines_and_paragraphs_do_not() {
-        let html = "<p>one\ntwo</p>\n<pre>tps = 5\nlatency &lt; 3 ms</pre>\n<script>var tps = 9;</script><p>x<br>y";
+        let html = "<p>one\ntwo</p>\n<pre>tps = 5\nlatency &lt; 3 ms</pre>\n\
+            <script>var tps = 9;</script><p>x<br>y";
         let expected: [(usize, &str); 5] =
             [(1, "one two"), (3, "tps = 5"), (4, "latency < 3 ms"), (5, "x"), (5, "y")];
-        assert_eq!(shown(html), expected.map(|(n, t)| (n, t.to_owned())));
+        assert_eq!(texts(html), expected.map(|(n, t)| (n, t.to_owned())));
     }
 
     #[test]
     fn a_row_has_its_cells_and_each_its_line() {
-        let html = "<table>\n<tr><th>fs</th><th colspan=2>tps</th></tr>\n<tr>\n<td>ext2</td>\n<td>542</td>\n<td><b>605</b></td>\n</tr></table>";
+        let html = "<table>\n<tr><th>fs</th><th colspan=2>tps</th></tr>\n<tr>\n<td>ext2</td>\n\
+            <td>542</td>\n<td><b>605</b></td>\n</tr></table>";
         let rows: Vec<Line> = lines(html).into_iter().filter(|l| !l.cells.is_empty()).collect();
         let cells =
             |row: &Line| row.cells.iter().map(|c| (c.line, c.text.clone())).collect::<Vec<_>>();

@@ -18,15 +18,15 @@ impl Document {
     /// The text of a file; none where it is no text. `name` decides what a file is that its text
     /// does not tell.
     pub(crate) fn read(name: &str, bytes: &[u8]) -> Option<Self> {
-        let (text, garbled) = decoded(bytes)?;
+        let (text, garbled) = decode(bytes)?;
         // Lines are those that editors and grep count.
         let text = text.replace("\r\n", "\n").replace('\r', " ");
         let lines = if is_html(name, &text) { html::lines(&text) } else { plain(&text) };
         Some(Self { lines, garbled })
     }
 
-    /// What stands at a line of the file: where HTML breaks no line there, the line that it belongs
-    /// to.
+    /// Returns the text at a line of the file: where HTML breaks no line there, the line that it
+    /// belongs to.
     pub(crate) fn quote(&self, line: usize) -> &str {
         let at = self.lines.iter().find(|l| l.number == line && !l.text.is_empty());
         let before = || self.lines.iter().rev().find(|l| l.number <= line && !l.text.is_empty());
@@ -35,7 +35,7 @@ impl Document {
 }
 
 /// The bytes as text, and whether some were none.
-fn decoded(bytes: &[u8]) -> Option<(String, bool)> {
+fn decode(bytes: &[u8]) -> Option<(String, bool)> {
     let utf16 = |units: Vec<u16>| {
         let text = String::from_utf16_lossy(&units);
         let garbled = text.contains('\u{fffd}');

@@ -1,4 +1,4 @@
-//! What a table's column is by its name, in the languages of the reports that were read.
+//! Roles of a table's columns by their names, in the languages of the reports that were read.
 
 use crate::words::{self, Words};
 
@@ -8,7 +8,7 @@ pub(super) enum Role {
     Repeat(u32),
     /// Transactions in a second, or another throughput.
     Tps,
-    /// What only warms up, and is no repeat.
+    /// Measurement that only warms up, and is no repeat.
     WarmUp,
     Mean,
     Ratio,
@@ -19,7 +19,7 @@ pub(super) enum Role {
     Other,
 }
 
-/// What a column is by its name.
+/// Returns the role of a column by its name.
 pub(super) fn role(name: &str) -> Role {
     let lower = name.trim().to_lowercase();
     let words: Vec<&str> = words::split(&lower);
@@ -106,7 +106,7 @@ pub(super) fn names_time(name: &str) -> bool {
     TIMES.any_in(&lower) && !OTHERWISE.any_in(&lower)
 }
 
-/// Whether a column is called what was varied: what its rows have in common they do not repeat.
+/// Whether a column's name is that of a thing that was varied: its rows are no repeats.
 pub(super) fn names_condition(name: &str) -> bool {
     const CONDITIONS: Words = Words(
         "clients|client|connections|concurrency|users|threads|thread|jobs|workers|cores|cpus|scale|\

@@ -1,6 +1,9 @@
 //! Command lines of pgbench.
 
+use serde::Serialize;
+
 use super::scan::Scan;
+use crate::document::Line;
 use crate::figure::Figure;
 use crate::words::Words;
 
@@ -8,10 +11,10 @@ use crate::words::Words;
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Command {
     pub(crate) line: usize,
-    /// What decides what it runs and on what: its words behind a prompt, without where output goes.
+    /// Words that decide about the load: those behind a prompt, without where output goes.
     pub(crate) options: String,
-    /// Whether the whole command stands there, by itself: no part of a sentence, no variables, nothing
-    /// left out.
+    /// Whether the whole command stands there, by itself: no part of a sentence, no variables,
+    /// nothing left out.
     pub(crate) is_whole: bool,
     pub(crate) clients: Option<Figure>,
     pub(crate) threads: Option<Figure>,
@@ -19,31 +22,34 @@ pub(crate) struct Command {
     pub(crate) protocol: Option<String>,
     /// `-R`: transactions in a second.
     pub(crate) rate: Option<Figure>,
-    /// What its options ask to run, in order.
-    pub(crate) kinds: Vec<Kind>,
+    /// Loads that the options ask for, in order.
+    pub(crate) kinds: Vec<LoadKind>,
     pub(crate) duration_s: Option<Figure>,
     pub(crate) transactions_per_client: Option<Figure>,
     /// `-s`: the scale.
     pub(crate) scale: Option<Figure>,
-    /// Whether it changes data; none for scripts that are not known.
-    pub(crate) writes: Option<bool>,
     pub(crate) rate_limited: bool,
 }
 
-/// What a command asks to run, or a report says was run.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Kind {
+/// Load that a command asks for, or that a report says was run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum LoadKind {
+    /// Built-in script `tpcb-like`.
     TpcB,
+    /// Built-in script `simple-update`.
     SimpleUpdate,
+    /// Built-in script `select-only`.
     SelectOnly,
-    /// A script that is not built in.
+    /// Script that is not built in.
     File,
+    /// Several scripts.
     Several,
 }
 
-impl Kind {
+impl LoadKind {
     /// Reads `transaction type`.
-    pub(crate) fn of_report(text: &str) -> Self {
+    pub(crate) fn from_report(text: &str) -> Self {
         let lower = text.to_lowercase();
         if lower.contains("multiple scripts") {
             Self::Several
@@ -59,7 +65,7 @@ impl Kind {
     }
 
     /// Reads the name behind `-b`; none if it is none that is known.
-    fn of_builtin(name: &str) -> Option<Self> {
+    fn from_builtin(name: &str) -> Option<Self> {
         let all = [
             ("tpcb-like", Self::TpcB),
             ("simple-update", Self::SimpleUpdate),
@@ -78,17 +84,6 @@ impl Kind {
             Self::File | Self::Several => None,
         }
     }
-
-    /// Returns how a report's reader knows it.
-    pub(crate) fn name(self) -> &'static str {
-        match self {
-            Self::TpcB => "TPC-B",
-            Self::SimpleUpdate => "simple update",
-            Self::SelectOnly => "select only",
-            Self::File => "a script of its own",
-            Self::Several => "several scripts",
-        }
-    }
 }
 
 impl Command {
@@ -100,22 +95,12 @@ impl Command {
             "c" | "--client" => self.clients = count(),
             "T" | "--time" => self.duration_s = count(),
             "t" | "--transactions" => self.transactions_per_client = count(),
-            "S" | "--select-only" => {
-                self.writes = Some(false);
-                self.kinds.push(Kind::SelectOnly);
-            }
-            "N" | "--skip-some-updates" => {
-                self.writes = Some(true);
-                self.kinds.push(Kind::SimpleUpdate);
-            }
-            "f" | "--file" => {
-                self.writes = None;
-                self.kinds.push(Kind::File);
-            }
+            "S" | "--select-only" => self.kinds.push(LoadKind::SelectOnly),
+            "N" | "--skip-some-updates" => self.kinds.push(LoadKind::SimpleUpdate),
+            "f" | "--file" => self.kinds.push(LoadKind::File),
             "b" | "--builtin" => {
                 let name = value.unwrap_or_default().to_ascii_lowercase();
-                self.writes = Some(!name.starts_with("se"));
-                let kind = Kind::of_builtin(&name);
+                let kind = LoadKind::from_builtin(&name);
                 self.is_whole &= kind.is_some();
                 self.kinds.extend(kind);
             }
@@ -152,12 +137,17 @@ impl Command {
     }
 
     /// Returns what it asks to run.
-    pub(crate) fn kind(&self) -> Kind {
+    pub(crate) fn kind(&self) -> LoadKind {
         match self.kinds.as_slice() {
-            [] => Kind::TpcB,
+            [] => LoadKind::TpcB,
             [only] => *only,
-            _ => Kind::Several,
+            _ => LoadKind::Several,
         }
+    }
+
+    /// Whether it changes data; none where a script decides.
+    pub(crate) fn writes(&self) -> Option<bool> {
+        self.kinds.last().map_or(Some(true), |kind| kind.writes())
     }
 }
 
@@ -216,26 +206,35 @@ fn options_of(text: &str) -> String {
 
 /// Returns the scales that lines with `pgbench -i` filled a database with.
 pub(super) fn initialised_scales(scan: &Scan<'_>) -> Vec<f64> {
-    scan.lines.iter().filter_map(|line| initialised_scale(line.text.trim())).collect()
+    let scale = |line: &Line| {
+        let options = options_of_pgbench(&line.text).filter(|options| initialises(options))?;
+        let (_, scale) = options.iter().find(|(name, _)| matches!(*name, "s" | "--scale"))?;
+        scale.and_then(|scale| scale.parse().ok())
+    };
+    scan.lines.iter().filter_map(scale).collect()
 }
 
-fn initialised_scale(text: &str) -> Option<f64> {
-    let (_, rest) = text.split_once("pgbench ")?;
-    let words: Vec<&str> =
-        rest.split_whitespace().map(|w| w.trim_matches(['`', '"', '\''])).collect();
-    words.iter().any(|w| matches!(*w, "-i" | "--initialize")).then_some(())?;
-    let separate =
-        words.windows(2).find(|pair| matches!(pair[0], "-s" | "--scale")).map(|pair| pair[1]);
-    let joined =
-        || words.iter().find_map(|w| w.strip_prefix("--scale=").or_else(|| w.strip_prefix("-s")));
-    separate.or_else(joined).and_then(|scale| scale.parse().ok())
+type Options<'a> = Vec<(&'a str, Option<&'a str>)>;
+
+fn initialises(options: &Options<'_>) -> bool {
+    options.iter().any(|(name, _)| matches!(*name, "i" | "--initialize"))
+}
+
+/// Options of the first command of pgbench in a line; none of a line without one.
+fn options_of_pgbench(text: &str) -> Option<Options<'_>> {
+    let mut words = text.split_whitespace();
+    words.find(|word| {
+        let word = word.trim_start_matches(['`', '"', '(', '$', '#']);
+        word == "pgbench" || word.ends_with("/pgbench")
+    })?;
+    Some(options(words))
 }
 
 /// Letters of pgbench's options that take no argument; several may stand behind one dash.
 const WITHOUT_ARGUMENT: &str = "CNSilnqrv";
 
 /// The options of a command line up to what the shell does with it, each with its argument.
-fn options<'a>(words: impl Iterator<Item = &'a str>) -> Vec<(&'a str, Option<&'a str>)> {
+fn options<'a>(words: impl Iterator<Item = &'a str>) -> Options<'a> {
     let mut words = words.map(|w| w.trim_matches(['`', '"', '\'', ',', ')'])).peekable();
     let mut options = Vec::new();
     while let Some(word) = words.next() {
@@ -264,22 +263,9 @@ fn options<'a>(words: impl Iterator<Item = &'a str>) -> Vec<(&'a str, Option<&'a
 }
 
 fn read(text: &str, line: usize) -> Option<Command> {
-    let mut words = text.split_whitespace();
-    words.find(|word| {
-        let word = word.trim_start_matches(['`', '"', '(', '$', '#']);
-        word == "pgbench" || word.ends_with("/pgbench")
-    })?;
-    let mut command = Command {
-        line,
-        options: options_of(text),
-        is_whole: is_whole(text),
-        writes: Some(true),
-        ..Command::default()
-    };
-    let options = options(words);
-    if options.iter().any(|(name, _)| matches!(*name, "i" | "--initialize")) {
-        return None;
-    }
+    let options = options_of_pgbench(text).filter(|options| !initialises(options))?;
+    let mut command =
+        Command { line, options: options_of(text), is_whole: is_whole(text), ..Command::default() };
     let known = options.iter().filter(|(name, value)| command.take(name, *value)).count();
     if command.is_whole {
         command.take_defaults(&options);
@@ -317,19 +303,19 @@ mod tests {
             read("$ nohup pgbench -M prepared -c32 -j 8 --time=120 -r db >>log 2>&1 &", 4).unwrap();
         let value = |f: Option<Figure>| f.map(|f| f.value);
         assert_eq!((value(command.clients), value(command.duration_s)), (Some(32.0), Some(120.0)));
-        assert_eq!(command.writes, Some(true));
+        assert_eq!(command.writes(), Some(true));
         let shell = read("/usr/bin/pgbench -c $i -f a.sql -T 120 -n", 1).unwrap();
         assert_eq!(
-            (shell.clients, shell.writes, value(shell.duration_s)),
+            (shell.clients, shell.writes(), value(shell.duration_s)),
             (None, None, Some(120.0))
         );
-        assert_eq!(read("pgbench -S -T 60", 1).unwrap().writes, Some(false));
+        assert_eq!(read("pgbench -S -T 60", 1).unwrap().writes(), Some(false));
         let bundled = read("pgbench -nSc 4 -rj2 -T60 db", 1).unwrap();
         assert_eq!(
             (value(bundled.clients), value(bundled.threads), value(bundled.duration_s)),
             (Some(4.0), Some(2.0), Some(60.0))
         );
-        assert_eq!(bundled.kinds, [Kind::SelectOnly]);
+        assert_eq!(bundled.kinds, [LoadKind::SelectOnly]);
         assert_eq!(read("pgbench -is 32", 1), None);
         for none in ["pgbench -i -s 32", "pgbench is a program", "pgbench", "pgbench |"] {
             assert_eq!(read(none, 1), None, "{none}");

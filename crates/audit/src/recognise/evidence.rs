@@ -2,7 +2,6 @@
 
 use std::collections::BTreeSet;
 
-use super::claims::Claim;
 use super::command::Command;
 use super::loads::RowOfLoad;
 use super::pgbench_run::PgbenchRun;
@@ -12,7 +11,7 @@ use super::shares::PrintedShare;
 use super::sysbench::SysbenchCommand;
 use crate::figure::Figure;
 
-/// What the rules judge: what was recognised, and what only they need.
+/// Everything that the rules judge: recognised figures, and facts that only rules need.
 pub(crate) struct Evidence {
     pub(crate) recognised: Recognised,
     pub(crate) commands: Vec<Command>,
@@ -37,8 +36,6 @@ pub(crate) struct Evidence {
     /// Percentiles of sysbench that are the greatest that its histogram knows.
     pub(crate) capped: Vec<Figure>,
     pub(crate) sysbench_commands: Vec<SysbenchCommand>,
-    /// Ratios that prose claims.
-    pub(crate) claims: Vec<Claim>,
 }
 
 impl Evidence {

@@ -12,13 +12,16 @@ use super::scan::Scan;
 use super::sysbench::SysbenchRun;
 use crate::words::{self, Words};
 
-/// A run of a load generator, as far as repeats go.
-pub(super) struct Span {
+/// Place of a run of a load generator, and its parameters.
+pub(crate) struct Span {
+    /// First line, with the progress lines above the report.
+    pub(crate) first_line: usize,
+    /// First line of the report.
     pub(super) line: usize,
-    pub(super) last_line: usize,
-    /// What makes two runs the same, as far as it is printed.
+    pub(crate) last_line: usize,
+    /// All that makes two runs equal, as far as it is printed.
     pub(super) parameters: String,
-    /// The version that printed it, where it says so.
+    /// Version that printed it, where it says so.
     pub(super) version: Option<String>,
 }
 
@@ -45,7 +48,7 @@ pub(super) fn groups(
             spans[earlier].parameters == span.parameters
                 && options(&spans[earlier]) == options(span)
                 && versions.is_none_or(|(a, b)| a == b)
-                && introduced(scan, spans, earlier).ends_with(&introduced(scan, spans, at))
+                && introduction(scan, spans, earlier).ends_with(&introduction(scan, spans, at))
         });
         match groups.last_mut() {
             Some(group) if follows => group.push(at),
@@ -56,30 +59,17 @@ pub(super) fn groups(
     groups
 }
 
-/// What stands above a run and is neither a number of it nor a time.
-fn introduced(scan: &Scan<'_>, spans: &[Span], at: usize) -> Vec<String> {
+/// Returns the lines above a run that are neither a number of it nor a time.
+fn introduction(scan: &Scan<'_>, spans: &[Span], at: usize) -> Vec<String> {
     let lines = preamble(scan, spans, at).into_iter().filter(|text| !counts_runs(text));
-    lines.map(timeless).filter(|text| !text.is_empty()).collect()
+    lines.map(without_times).filter(|text| !text.is_empty()).collect()
 }
 
-/// Runs that only warm up, by their first lines: a heading or a comment of their command says so.
+/// Runs that only warm up, by their first lines: a heading says so.
 pub(super) fn warm_ups(scan: &Scan<'_>, spans: &[Span]) -> BTreeSet<usize> {
-    let named = (0..spans.len()).filter(|at| {
-        let heading = preamble(scan, spans, *at).last().is_some_and(|text| names_warm_up(text));
-        let comment = || {
-            let from = at.checked_sub(1).map_or(0, |before| spans[before].last_line);
-            let mut lines =
-                scan.lines.iter().filter(|l| l.number > from && l.number < spans[*at].line);
-            lines
-                .rfind(|l| l.text.contains("pgbench ") || l.text.contains("sysbench "))
-                .and_then(|l| l.text.rsplit_once('#'))
-                .is_some_and(|(command, comment)| {
-                    command.contains("bench ") && names_warm_up(comment)
-                })
-        };
-        heading || comment()
-    });
-    named.map(|at| spans[at].line).collect()
+    let is_warm_up =
+        |at: &usize| preamble(scan, spans, *at).last().is_some_and(|text| names_warm_up(text));
+    (0..spans.len()).filter(is_warm_up).map(|at| spans[at].line).collect()
 }
 
 /// Lines between a run and the one before that no recogniser has read, fences left out.
@@ -106,7 +96,7 @@ fn is_prompt(text: &str) -> bool {
 }
 
 /// The line without times of day and dates.
-fn timeless(text: &str) -> String {
+fn without_times(text: &str) -> String {
     let is_time = |word: &&str| {
         let word = word.trim_matches(['[', ']', '(', ')', ',']);
         let parts: Vec<&str> =
@@ -128,7 +118,7 @@ fn names_warm_up(text: &str) -> bool {
     lower.chars().count() <= LONGEST && NAMES.any_in(&lower) && !OTHERWISE.any_in(&lower)
 }
 
-/// What people call a run.
+/// Names that people give a run.
 const NAMES: Words = Words(
     "run|repeat|repetition|iteration|iter|round|pass|trial|attempt|try|test|time|durchlauf|lauf|\
      прогон|запуск|попытка|pokus|měření|tentative|intento",
@@ -140,7 +130,7 @@ const ORDINALS: Words = Words(
      zweiter|dritter|первый|второй|третий",
 );
 
-/// What stands beside such a number and names nothing.
+/// Words beside such a number that name nothing.
 const FILLERS: Words =
     Words("of|no|number|the|pgbench|benchmark|sysbench|result|results|output|and|more|one");
 
@@ -162,15 +152,25 @@ pub(super) fn counts_runs(text: &str) -> bool {
 
 impl From<&PgbenchRun> for Span {
     fn from(run: &PgbenchRun) -> Self {
-        let (line, last_line) = (run.line, run.last_line);
-        Self { line, last_line, parameters: run.parameters(), version: run.version.clone() }
+        Self {
+            first_line: run.progress.first().map_or(run.line, |progress| progress.at_s.line),
+            line: run.line,
+            last_line: run.last_line,
+            parameters: run.parameters(),
+            version: run.version.clone(),
+        }
     }
 }
 
 impl From<&SysbenchRun> for Span {
     fn from(run: &SysbenchRun) -> Self {
-        let parameters = format!("{:?} {:?}", run.threads.map(|t| t.value), run.has_writes());
-        Self { line: run.line, last_line: run.last_line, parameters, version: None }
+        Self {
+            first_line: run.progress.first().map_or(run.line, |progress| progress.at_s.line),
+            line: run.line,
+            last_line: run.last_line,
+            parameters: format!("{:?} {:?}", run.threads.map(|t| t.value), run.has_writes()),
+            version: None,
+        }
     }
 }
 
@@ -188,8 +188,11 @@ mod tests {
         for names in ["## ext4", "Run with fsync off", "Test 2: tuned", "1", "runs", "run"] {
             assert!(!counts_runs(names), "{names}");
         }
-        assert_eq!(timeless("[07:24:51] CHECKPOINT done"), timeless("[07:34:53] CHECKPOINT done"));
-        assert_ne!(timeless("shared_buffers = 128MB"), timeless("shared_buffers = 1GB"));
+        assert_eq!(
+            without_times("[07:24:51] CHECKPOINT done"),
+            without_times("[07:34:53] CHECKPOINT done")
+        );
+        assert_ne!(without_times("shared_buffers = 128MB"), without_times("shared_buffers = 1GB"));
         assert!(names_warm_up("=== WARMUP ===") && !names_warm_up("After a warm-up of 60 s"));
     }
 }

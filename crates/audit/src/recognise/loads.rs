@@ -3,7 +3,7 @@
 use super::columns::{Role, names_clients, names_mean_latency_ms, role};
 use super::scan::Scan;
 use super::table::Table;
-use crate::figure::{Figure, written};
+use crate::figure::{Figure, read_number};
 
 /// Clients, tps and mean latency of one row.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -38,7 +38,7 @@ fn of_table(scan: &Scan<'_>, table: &Table) -> Vec<RowOfLoad> {
         let line = scan.lines.iter().find(|line| line.number == row.line)?;
         let figure = |column: usize| {
             let cell = line.cells.get(column)?;
-            written(&cell.text, scan.decimals, cell.line).number().filter(|f| f.value > 0.0)
+            read_number(&cell.text, scan.decimals, cell.line).number().filter(|f| f.value > 0.0)
         };
         Some(RowOfLoad {
             clients: figure(clients)?,

@@ -1,14 +1,15 @@
 //! Recognisers: each finds one kind of figure in a document.
 //!
-//! [`recognise`] runs all of them, in an order that matters: a line that one has read is not read by
-//! the next. To add a recogniser, write a module with a `find(&mut Scan)` that marks the lines it
-//! reads, give [`Recognised`] or [`Evidence`] a field for its results, and call it in [`recognise`].
+//! [`recognise`] runs all of them, in an order that matters: a line that one has read is not read
+//! by the next. To add a recogniser, write a module with a `find(&mut Scan)` that marks the lines
+//! it reads, give [`Recognised`] or [`Evidence`] a field for its results, and call it in
+//! [`recognise`].
 
-mod claims;
 mod columns;
 mod command;
 mod evidence;
 mod groups;
+mod leftover;
 mod loads;
 mod pgbench;
 mod pgbench_run;
@@ -25,17 +26,19 @@ mod table;
 mod tables;
 mod taken;
 
-pub(crate) use command::{Command, Kind};
+pub(crate) use command::Command;
+pub use command::LoadKind;
 pub(crate) use evidence::Evidence;
-use groups::Span;
+pub(crate) use groups::Span;
 pub(crate) use loads::RowOfLoad;
 pub use pgbench_run::{PgbenchRun, Progress, Script, Statement};
 pub use probes::{CpuLine, DeviceLine, FsyncLine};
 pub(crate) use properties::{Origin, Property, PropertyKind};
 pub use recognised::Recognised;
-pub(crate) use repeats::numbered;
+pub(crate) use repeats::is_numbered;
 use scan::Scan;
 pub use settings::Setting;
+pub(crate) use settings::quantity;
 pub(crate) use shares::{Counted, PrintedShare};
 pub(crate) use storage::named_filesystems;
 pub use storage::{StorageFact, StorageWhat};
@@ -46,7 +49,7 @@ pub use table::{Meaning, Row, Table};
 use crate::document::Document;
 use crate::figure::{Decimals, Figure, proof};
 use crate::finding::NotUnderstood;
-use crate::words::{self, Words};
+use crate::words;
 
 /// All that is recognised, and what looks like a figure and is not.
 pub(super) fn recognise(document: &Document) -> (Evidence, Vec<NotUnderstood>) {
@@ -78,41 +81,31 @@ pub(super) fn recognise(document: &Document) -> (Evidence, Vec<NotUnderstood>) {
     for run in &mut runs {
         run.label = label(scan, run.line);
     }
-    let claims = claims::find(scan, &tables, &runs, &groups);
-    let shares = runs.iter().map(|run| shares::of_run(scan, run)).collect();
-    let loads = loads::find(scan, &tables);
-    let properties = properties::find(scan, &storage, &settings);
-    leftover(scan);
-    let (aborted, scales) = (pgbench::aborted(scan), command::initialised_scales(scan));
-    let described = storage::described(scan);
-    let sysbench_commands = sysbench::commands(scan);
-    let capped = sysbench.iter().filter_map(|run| sysbench::capped(scan, run)).collect();
-    let recognised = Recognised { runs, sysbench, tables, fsync, cpus, devices, settings, storage };
+    leftover::find(scan);
     let mut not_understood = std::mem::take(&mut scan.not_understood);
     for one in &mut not_understood {
         document.quote(one.line).clone_into(&mut one.quoted);
     }
     not_understood.sort_by_key(|one| one.line);
     let evidence = Evidence {
-        recognised,
+        properties: properties::find(scan, &storage, &settings),
+        shares: runs.iter().map(|run| shares::of_run(scan, run)).collect(),
+        loads: loads::find(scan, &tables),
+        aborted: pgbench::aborted_clients(scan),
+        scales: command::initialised_scales(scan),
+        described: storage::described_filesystems(scan),
+        capped: sysbench.iter().filter_map(|run| sysbench::capped_percentile(scan, run)).collect(),
+        sysbench_commands: sysbench::commands(scan),
+        recognised: Recognised { runs, sysbench, tables, fsync, cpus, devices, settings, storage },
         commands,
-        properties,
         groups,
         sysbench_groups,
         warm_ups,
-        shares,
-        loads,
-        aborted,
-        scales,
-        described,
-        capped,
-        sysbench_commands,
-        claims,
     };
     (evidence, not_understood)
 }
 
-/// What numbers such as `24,242,107` prove of the whole document.
+/// Returns the decimal sign that numbers such as `24,242,107` prove for the whole document.
 fn thousands(document: &Document) -> Option<Decimals> {
     let words = document.lines.iter().flat_map(|line| line.text.split_whitespace());
     let mut proofs = words
@@ -124,7 +117,7 @@ fn thousands(document: &Document) -> Option<Decimals> {
     proofs.all(|other| other == first).then_some(first)
 }
 
-/// What stands above a run and may be its name: a short line right over it.
+/// Finds the name of a run: a short line right above it.
 fn label(scan: &Scan<'_>, line: usize) -> Option<String> {
     const NEAR: usize = 6;
     let first = scan.lines.iter().position(|l| l.number == line)?;
@@ -177,29 +170,4 @@ fn without_quoted(scan: &Scan<'_>, runs: Vec<PgbenchRun>) -> Vec<PgbenchRun> {
         }
     }
     kept
-}
-
-/// Tells lines that seem to hold a figure of a benchmark and that no recogniser read.
-fn leftover(scan: &mut Scan<'_>) {
-    const SIGNS: Words = Words("ops/sec|latency average|latency stddev");
-    const PERFORMANCE: Words = Words("performance|výkonu|leistung|性能|производительность");
-    for (at, line) in scan.lines.iter().enumerate() {
-        let lower = line.text.to_lowercase();
-        let number = lower.contains(|c: char| c.is_ascii_digit()) || lower.contains("twice");
-        if scan.read[at] || !number || lower.len() > 2000 {
-            continue;
-        }
-        let mut words = lower.split(|c: char| !(c.is_alphanumeric() || c == '/'));
-        let is_claim = || line.cells.is_empty() && claims::seems_to_claim(&lower);
-        let why = if is_claim() {
-            "a claim that is not checked: only `A is 25% faster than B` and its like are, where A and B have one tps each in the figures"
-        } else if columns::names_tps(&lower) || SIGNS.any_in(&lower) {
-            "it seems to hold a figure, and no recogniser reads it"
-        } else if lower.contains('%') && words.any(|word| PERFORMANCE.has(word)) {
-            "a percentage, and it is not clear of what"
-        } else {
-            continue;
-        };
-        scan.not_understood(line.number, why.to_owned());
-    }
 }

@@ -27,7 +27,7 @@ pub(super) fn find(scan: &mut Scan<'_>) -> Vec<PgbenchRun> {
         }
         if let Some(found) = banner(text) {
             scan.read[at] = true;
-            runs.extend(open.take().and_then(Open::closed));
+            runs.extend(open.take().and_then(Open::close));
             version = Some(found);
             continue;
         }
@@ -43,11 +43,11 @@ pub(super) fn find(scan: &mut Scan<'_>) -> Vec<PgbenchRun> {
                     run.strange = 0;
                     continue;
                 }
-                Taken::Repeated => runs.extend(open.take().and_then(Open::closed)),
+                Taken::Repeated => runs.extend(open.take().and_then(Open::close)),
                 Taken::Strange => {
                     run.strange += 1;
                     if run.strange > Open::PATIENCE || run.run.tps().is_some() {
-                        runs.extend(open.take().and_then(Open::closed));
+                        runs.extend(open.take().and_then(Open::close));
                     }
                     continue;
                 }
@@ -65,7 +65,7 @@ pub(super) fn find(scan: &mut Scan<'_>) -> Vec<PgbenchRun> {
             }
         }
     }
-    runs.extend(open.and_then(Open::closed));
+    runs.extend(open.and_then(Open::close));
     // A run that was killed, or of which only the progress was copied.
     if let (Some(first), Some(last)) = (progress.first(), progress.last()) {
         let (line, last_line) = (first.at_s.line, last.at_s.line);
@@ -75,7 +75,7 @@ pub(super) fn find(scan: &mut Scan<'_>) -> Vec<PgbenchRun> {
 }
 
 /// Returns the lines that tell of a client that was aborted.
-pub(super) fn aborted(scan: &Scan<'_>) -> Vec<usize> {
+pub(super) fn aborted_clients(scan: &Scan<'_>) -> Vec<usize> {
     let is_aborted = |text: &str| {
         let lower = text.to_lowercase();
         let (number, rest) = lower.split_once("client ")?.1.split_once(' ')?;
@@ -127,7 +127,7 @@ impl Open {
     const PATIENCE: usize = 3;
 
     /// The run, if it has any figure.
-    fn closed(self) -> Option<PgbenchRun> {
+    fn close(self) -> Option<PgbenchRun> {
         let run = self.run;
         (run.tps().is_some() || run.transactions.is_some()).then_some(run)
     }

@@ -2,18 +2,18 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::command::{Kind, statements_write};
+use super::command::{LoadKind, statements_write};
 use crate::figure::Figure;
 
-/// What one run of pgbench printed. Each part is none where it was not printed, or not copied.
+/// Report of pgbench on one run. Each part is none where it was not printed, or not copied.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct PgbenchRun {
-    /// What stands above it and may be its name.
+    /// Heading above it that may be its name.
     pub label: Option<String>,
-    /// Its first line in the file, from 1.
+    /// First line in the file, from 1.
     pub line: usize,
-    /// Its last.
+    /// Last line in the file.
     pub last_line: usize,
     /// pgbench's version (from 14 on).
     pub version: Option<String>,
@@ -33,7 +33,7 @@ pub struct PgbenchRun {
     pub duration_s: Option<Figure>,
     /// `number of transactions actually processed`.
     pub transactions: Option<Figure>,
-    /// What stands behind its slash: how many were to be.
+    /// Count behind the slash: transactions that were to be processed.
     pub transactions_wanted: Option<Figure>,
     /// `number of failed transactions` (from 15 on).
     pub failed: Option<Figure>,
@@ -75,7 +75,7 @@ pub struct PgbenchRun {
 pub struct Statement {
     /// The command's first line.
     pub text: String,
-    /// Its mean latency (milliseconds).
+    /// Mean latency (milliseconds).
     pub latency_ms: Figure,
     /// How often it failed (from 15 on).
     pub failures: Option<Figure>,
@@ -115,7 +115,7 @@ impl PgbenchRun {
 
     /// Whether clients sent when they could, and every transaction was kept: then latency and tps
     /// are bound to the clients.
-    pub(crate) fn closed_loop(&self) -> bool {
+    pub(crate) fn is_closed_loop(&self) -> bool {
         let none = |count: Option<Figure>| count.is_none_or(|f| f.value == 0.0);
         self.schedule_lag_ms.is_none()
             && self.tps_reconnecting.is_none()
@@ -132,8 +132,8 @@ impl PgbenchRun {
 
     /// Whether it changes data; none where nobody can tell from what is printed.
     pub(crate) fn writes(&self) -> Option<bool> {
-        let kind = self.transaction_type.as_deref().map(Kind::of_report);
-        kind.and_then(Kind::writes).or_else(|| {
+        let kind = self.transaction_type.as_deref().map(LoadKind::from_report);
+        kind.and_then(LoadKind::writes).or_else(|| {
             let statements =
                 || self.statements.iter().chain(self.scripts.iter().flat_map(|s| &s.statements));
             statements_write(statements().map(|s| s.text.as_str()))
@@ -148,7 +148,7 @@ impl PgbenchRun {
         })
     }
 
-    /// What makes two runs the same, as far as it is printed.
+    /// Returns all parameters that are printed: where they are equal, two runs may be repeats.
     pub(crate) fn parameters(&self) -> String {
         let value = |f: Option<Figure>| f.map(|f| f.value);
         format!(
@@ -169,19 +169,19 @@ impl PgbenchRun {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "ReportScript"))]
 pub struct Script {
-    /// Its file or builtin.
+    /// File, or name of the built-in script.
     pub name: String,
     /// Where it is named in the file, from 1.
     pub line: usize,
-    /// Its share by weight (percent).
+    /// Share by weight (percent).
     pub target_percent: Option<Figure>,
-    /// Its transactions.
+    /// Transactions of the script (count).
     pub transactions: Option<Figure>,
-    /// Its share of all transactions (percent).
+    /// Share of all transactions (percent).
     pub percent: Option<Figure>,
-    /// Its tps.
+    /// Transactions of the script in a second.
     pub tps: Option<Figure>,
-    /// Its mean latency (milliseconds).
+    /// Mean latency (milliseconds).
     pub latency_average_ms: Option<Figure>,
     /// `statement latencies in milliseconds`.
     pub statements: Vec<Statement>,

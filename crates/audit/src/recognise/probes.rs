@@ -1,4 +1,4 @@
-//! What programs beside pgbench print: pg_test_fsync, iostat.
+//! Output of programs beside the load generators: pg_test_fsync, iostat.
 
 use serde::{Deserialize, Serialize};
 
@@ -9,7 +9,7 @@ use crate::figure::Figure;
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct FsyncLine {
-    /// What was compared: the heading above it.
+    /// Heading above it: the comparison that it is part of.
     pub section: String,
     /// The method, or what else the line names.
     pub method: String,
@@ -42,7 +42,7 @@ pub struct CpuLine {
 pub struct DeviceLine {
     /// The device.
     pub device: String,
-    /// Its columns by iostat's names.
+    /// Columns by iostat's names.
     pub columns: Vec<(String, Figure)>,
 }
 

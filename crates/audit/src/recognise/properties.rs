@@ -62,8 +62,8 @@ pub(super) fn find(
     found.extend(settings.iter().map(of_postgres));
     for line in scan.lines.iter().filter(|line| line.cells.is_empty()) {
         let text = line.text.trim().trim_start_matches(['-', '*', '•', '#', '$', ' ']);
-        found.extend(stated(text, line.number));
-        found.extend(mounted(text, line.number));
+        found.extend(read_stated(text, line.number));
+        found.extend(read_mount(text, line.number));
     }
     found.sort_by_key(|property| property.line);
     found
@@ -101,12 +101,12 @@ fn of_postgres(setting: &Setting) -> Property {
         name: setting.name.to_ascii_lowercase(),
         value: setting.value.clone(),
         line: setting.line,
-        origin: if setting.shown { Origin::Listed } else { Origin::Set },
+        origin: if setting.is_shown { Origin::Listed } else { Origin::Set },
     }
 }
 
 /// `recordsize = 8K`, alone on its line or with a remark in brackets or behind `#`.
-fn stated(text: &str, line: usize) -> Option<Property> {
+fn read_stated(text: &str, line: usize) -> Option<Property> {
     let (name, rest) = text.split_once('=')?;
     let name = name.trim();
     let value = rest.split(['#', '(', '（']).next()?.trim();
@@ -123,7 +123,7 @@ fn stated(text: &str, line: usize) -> Option<Property> {
 }
 
 /// `mount -o noatime /dev/sdb1 /data`, a line of fstab, and what `mount` prints.
-fn mounted(text: &str, line: usize) -> Vec<Property> {
+fn read_mount(text: &str, line: usize) -> Vec<Property> {
     let words: Vec<&str> = text.split_whitespace().collect();
     let (device, options, origin) = match words.as_slice() {
         ["sudo", "mount", rest @ ..] | ["mount", rest @ ..] => {
@@ -172,7 +172,7 @@ mod tests {
     #[test]
     fn mounts_are_read_from_commands_fstab_and_the_list_of_mounts() {
         let read = |text: &str| -> Vec<(String, String, Origin)> {
-            let all = mounted(text, 1).into_iter();
+            let all = read_mount(text, 1).into_iter();
             all.map(|p| (p.subject, format!("{}={}", p.name, p.value), p.origin)).collect()
         };
         let device = || "/dev/sdb1".to_owned();
@@ -199,10 +199,13 @@ mod tests {
 
     #[test]
     fn a_property_is_stated_only_by_a_line_of_its_own() {
-        assert_eq!(stated("recordsize = 8K", 3).unwrap().value, "8K");
-        assert_eq!(stated("logbias = throughput (no log device)", 3).unwrap().value, "throughput");
+        assert_eq!(read_stated("recordsize = 8K", 3).unwrap().value, "8K");
+        assert_eq!(
+            read_stated("logbias = throughput (no log device)", 3).unwrap().value,
+            "throughput"
+        );
         for none in ["Is sync=always better?", "we set sync = always", "port = 1921", "sync ="] {
-            assert_eq!(stated(none, 1), None, "{none}");
+            assert_eq!(read_stated(none, 1), None, "{none}");
         }
     }
 }

@@ -47,7 +47,7 @@ impl Recognised {
             && self.devices.is_empty())
     }
 
-    /// What was recognised, in words: `2 pgbench reports, 19 lines of pg_test_fsync`.
+    /// Sums up the figures in words: `2 pgbench reports, 19 lines of pg_test_fsync`.
     pub fn summary(&self) -> String {
         let of_sysbench: usize = self.sysbench.iter().map(|r| r.progress.len()).sum();
         let progress = self.runs.iter().map(|r| r.progress.len()).sum::<usize>() + of_sysbench;

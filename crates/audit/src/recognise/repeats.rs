@@ -37,10 +37,10 @@ impl Raw {
     }
 }
 
-/// The rows, where the first column only counts them, by the columns that tell them apart: words, or
-/// what was varied.
-pub(super) fn told_apart(mut raw: Vec<Raw>, header: &[String]) -> Vec<Raw> {
-    if !(numbered(raw.iter().map(|row| row.label.as_str())) || counted(raw.iter())) {
+/// Names rows that the first column only counts, by the columns that tell them apart: words, or
+/// things that were varied.
+pub(super) fn named_by_conditions(mut raw: Vec<Raw>, header: &[String]) -> Vec<Raw> {
+    if !(is_numbered(raw.iter().map(|row| row.label.as_str())) || has_counted_labels(raw.iter())) {
         return raw;
     }
     let cell = |row: &Raw, column: usize| row.cells.get(column).cloned().unwrap_or_default();
@@ -76,7 +76,7 @@ pub(super) fn told_apart(mut raw: Vec<Raw>, header: &[String]) -> Vec<Raw> {
     raw
 }
 
-/// What a column of repeats is called.
+/// Names of columns of repeats.
 const REPEATS: Words =
     Words("run|test|trial|repeat|iteration|#|no|lauf|versuch|pokus|прогон|실행|次数");
 
@@ -124,7 +124,9 @@ pub(super) fn repeats_below(raw: &[Raw], header: &[String], roles: &[Role]) -> O
     let named = names_repeats(header.first()?);
     let warm = |raw: &&Raw| role(&raw.label) != Role::WarmUp;
     let raw: Vec<&Raw> = raw.iter().filter(warm).collect();
-    if !(counted(raw.iter().copied()) || named && numbered(raw.iter().map(|r| r.label.as_str()))) {
+    if !(has_counted_labels(raw.iter().copied())
+        || named && is_numbered(raw.iter().map(|r| r.label.as_str())))
+    {
         return None;
     }
     let tps = roles.iter().enumerate().skip(1).filter(|(_, role)| **role == Role::Tps);
@@ -144,7 +146,7 @@ pub(super) fn repeats_below(raw: &[Raw], header: &[String], roles: &[Role]) -> O
 }
 
 /// Whether the rows are called `run 1`, `run 2`, …
-fn counted<'a>(raw: impl ExactSizeIterator<Item = &'a Raw>) -> bool {
+fn has_counted_labels<'a>(raw: impl ExactSizeIterator<Item = &'a Raw>) -> bool {
     raw.len() >= 2
         && raw.zip(1..).all(|(row, expected): (_, u32)| {
             let lower = row.label.to_lowercase();
@@ -155,7 +157,7 @@ fn counted<'a>(raw: impl ExactSizeIterator<Item = &'a Raw>) -> bool {
 }
 
 /// Whether labels count: 1, 2, 3, …
-pub(crate) fn numbered<'a>(labels: impl Iterator<Item = &'a str>) -> bool {
+pub(crate) fn is_numbered<'a>(labels: impl Iterator<Item = &'a str>) -> bool {
     let mut count = 0;
     for label in labels {
         count += 1;

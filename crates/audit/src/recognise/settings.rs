@@ -9,15 +9,15 @@ use crate::words::Words;
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "ReportSetting"))]
 pub struct Setting {
-    /// Its name.
+    /// Name of the setting.
     pub name: String,
-    /// Its value, without quotes.
+    /// Value without quotes.
     pub value: String,
     /// Where it stands in the file, from 1.
     pub line: usize,
     /// Whether the server showed it; else the report sets it.
     #[serde(skip)]
-    pub(crate) shown: bool,
+    pub(crate) is_shown: bool,
 }
 
 impl Setting {
@@ -28,17 +28,35 @@ impl Setting {
 
     /// A time in seconds; a number alone is in seconds, as for `checkpoint_timeout`.
     pub(crate) fn seconds(&self) -> Option<f64> {
-        let digits = self.value.bytes().take_while(|b| b.is_ascii_digit() || *b == b'.').count();
-        let (number, unit) = self.value.split_at(digits);
-        let each = match unit.trim() {
-            "" | "s" => 1.0,
-            "ms" => 0.001,
-            "min" => 60.0,
-            "h" => 3600.0,
-            "d" => 86400.0,
-            _ => return None,
-        };
-        number.parse::<f64>().ok().map(|n| n * each)
+        match quantity(&self.value)? {
+            (seconds, "") => Some(seconds),
+            (milliseconds, "time") => Some(milliseconds / 1e3),
+            _ => None,
+        }
+    }
+}
+
+/// Reads a value in bytes, milliseconds or, without a unit, as it is; with the kind of its unit.
+pub(crate) fn quantity(value: &str) -> Option<(f64, &'static str)> {
+    let digits = value.bytes().take_while(|b| b.is_ascii_digit() || *b == b'.').count();
+    let (number, unit) = value.split_at(digits);
+    let number: f64 = number.parse().ok()?;
+    let power = |exponent| Some((number * 1024_f64.powi(exponent), "bytes"));
+    match unit.trim() {
+        "" => Some((number, "")),
+        "ms" => Some((number, "time")),
+        "s" => Some((number * 1e3, "time")),
+        "min" => Some((number * 6e4, "time")),
+        "h" => Some((number * 3.6e6, "time")),
+        "d" => Some((number * 8.64e7, "time")),
+        unit => match unit.to_ascii_lowercase().as_str() {
+            "b" => power(0),
+            "k" | "kb" | "kib" => power(1),
+            "m" | "mb" | "mib" => power(2),
+            "g" | "gb" | "gib" => power(3),
+            "t" | "tb" | "tib" => power(4),
+            _ => None,
+        },
     }
 }
 
@@ -57,7 +75,7 @@ const NAMES: Words = Words(
 /// Settings whose names stand for other things too: a number beside them is no value.
 const SWITCHES: Words = Words("fsync|full_page_writes|synchronous_commit");
 
-/// What stands in a line that starts a server, or hands it options.
+/// Beginnings of lines that start a server, or hand it options.
 const STARTERS: Words = Words(
     "postgres |pg_ctl |postmaster |docker |podman |command:|args:|cmd [|/|-c |\"-c\"|'-c'|[\"|\
      export pgoptions|pgoptions=",
@@ -70,7 +88,7 @@ pub(super) fn find(scan: &mut Scan<'_>) -> Vec<Setting> {
     for at in 0..scan.lines.len() {
         let line = &scan.lines[at];
         let mut pairs: Vec<(String, String)> = Vec::new();
-        let mut shown = !line.cells.is_empty();
+        let mut is_shown = !line.cells.is_empty();
         if line.cells.is_empty() {
             let text = without_prompt(bare(&line.text));
             if let Some(pair) = assignment(text).or_else(|| entry(text)) {
@@ -79,8 +97,8 @@ pub(super) fn find(scan: &mut Scan<'_>) -> Vec<Setting> {
                 pairs.push(pair);
             } else if is_command(text) {
                 pairs = options(text);
-            } else if let Some(value) = shown_below(scan, at) {
-                shown = true;
+            } else if let Some(value) = value_below(scan, at) {
+                is_shown = true;
                 pairs.push((text.to_owned(), value));
             }
         } else {
@@ -93,7 +111,7 @@ pub(super) fn find(scan: &mut Scan<'_>) -> Vec<Setting> {
             name,
             value,
             line: line.number,
-            shown,
+            is_shown,
         }));
     }
     found
@@ -181,7 +199,7 @@ fn entry(text: &str) -> Option<(String, String)> {
     let switch = SWITCHES.has(name.as_str()) && inside.starts_with(|c: char| c.is_ascii_digit());
     let word =
         !switch && !inside.is_empty() && !inside.contains(char::is_whitespace) && is_value(inside);
-    (known(&name) && word).then(|| (name, inside.to_owned()))
+    (is_known(&name) && word).then(|| (name, inside.to_owned()))
 }
 
 /// Whether a word may be a setting's value: a boolean, a figure with a unit, one of the names that
@@ -197,13 +215,13 @@ fn is_value(word: &str) -> bool {
         || lower.ends_with("sync")
 }
 
-/// What psql prints below a setting's name: `SHOW fsync`.
-fn shown_below(scan: &Scan<'_>, at: usize) -> Option<String> {
+/// Returns the value that psql prints below a setting's name: `SHOW fsync`.
+fn value_below(scan: &Scan<'_>, at: usize) -> Option<String> {
     let text = |at: usize| scan.lines.get(at).filter(|l| l.cells.is_empty()).map(|l| l.text.trim());
     let rule = text(at + 1)?;
     let value = text(at + 2)?;
     let ruled = rule.len() >= 3 && rule.bytes().all(|b| b == b'-');
-    (known(text(at)?) && ruled && is_value(value)).then(|| value.to_owned())
+    (is_known(text(at)?) && ruled && is_value(value)).then(|| value.to_owned())
 }
 
 /// A row of psql or of a table of settings: `fsync | off`.
@@ -216,7 +234,7 @@ fn row(scan: &Scan<'_>, at: usize) -> Option<(String, String)> {
     let switch = SWITCHES.has(name.as_str());
     let lower = value.text.to_ascii_lowercase();
     let boolean = ["on", "off", "local"].contains(&lower.as_str()) || lower.starts_with("remote_");
-    if !known(&name) || !is_value(&value.text) || (switch && !boolean) {
+    if !is_known(&name) || !is_value(&value.text) || (switch && !boolean) {
         return None;
     }
     let of_table = |i: &usize| {
@@ -249,7 +267,7 @@ fn assignment(text: &str) -> Option<(String, String)> {
     let name_end = rest.find(|c: char| !(c.is_ascii_alphanumeric() || c == '_'))?;
     let (name, rest) = rest.split_at(name_end);
     let name = name.to_ascii_lowercase();
-    if !known(&name) {
+    if !is_known(&name) {
         return None;
     }
     let rest = rest.trim_start();
@@ -269,7 +287,7 @@ fn assignment(text: &str) -> Option<(String, String)> {
     (!value.is_empty() && value.split_whitespace().count() <= 3).then(|| (name, value.to_owned()))
 }
 
-fn known(name: &str) -> bool {
+fn is_known(name: &str) -> bool {
     NAMES.iter().any(|known| {
         name == known
             || known.ends_with('_') && name.starts_with(known)

@@ -4,18 +4,19 @@ use super::pgbench_run::PgbenchRun;
 use super::scan::Scan;
 use crate::figure::Figure;
 
-/// A count of pgbench's report with its share of a whole: `number of failed transactions: 3 (0.5%)`.
+/// A count of pgbench's report with its share of a whole: `number of failed transactions: 3
+/// (0.5%)`.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct PrintedShare {
     pub(crate) of: Counted,
     pub(crate) count: Figure,
     /// The printed percentage; none of a bare count.
     pub(crate) percent: Option<Figure>,
-    /// What it is printed to be a part of, where that stands beside it.
+    /// Whole that is printed beside it.
     pub(crate) whole: Option<Figure>,
 }
 
-/// What pgbench counts.
+/// Things that pgbench counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Counted {
     Failed,

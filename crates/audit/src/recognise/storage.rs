@@ -12,7 +12,7 @@ use crate::words::{self, Words};
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct StorageFact {
-    /// What.
+    /// Kind of the fact.
     pub what: StorageWhat,
     /// The words or the option that say it.
     pub words: String,
@@ -20,7 +20,7 @@ pub struct StorageFact {
     pub line: usize,
 }
 
-/// What can be said of a storage.
+/// Kind of a fact on storage.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
@@ -37,9 +37,9 @@ pub enum StorageWhat {
     PowerLossProtection,
     /// A property of ZFS.
     Zfs {
-        /// Its name.
+        /// Name of the property.
         property: String,
-        /// Its value.
+        /// Value of the property.
         value: String,
     },
 }
@@ -55,7 +55,7 @@ pub(crate) fn named_filesystems(lower: &str) -> impl Iterator<Item = &'static st
 
 /// Returns the filesystems of which a line tells how they were made: on which devices, with which
 /// options.
-pub(super) fn described(scan: &Scan<'_>) -> BTreeSet<&'static str> {
+pub(super) fn described_filesystems(scan: &Scan<'_>) -> BTreeSet<&'static str> {
     const LAYOUT: Words =
         Words("mkfs|mount|/dev/|mdadm|lvcreate|raid|stripe|fstab|agcount|xfs_info");
     let lines = scan.lines.iter().map(|line| line.text.to_lowercase());
@@ -112,7 +112,7 @@ pub(super) fn find(scan: &mut Scan<'_>) -> Vec<StorageFact> {
         }
         let lower = words.join(" ").to_lowercase();
         if let Some(words) =
-            mounted_without_barriers(&lower).or_else(|| stated(line, &lower, BARRIERS_OFF))
+            mounted_without_barriers(&lower).or_else(|| find_stated(line, &lower, BARRIERS_OFF))
         {
             add(StorageWhat::BarriersOff, words);
         } else if option(&lower, &["barrier=1", "barrier"]) && lower.contains(" type ") {
@@ -168,7 +168,7 @@ pub(super) fn is_conditional(lower: &str) -> bool {
 
 /// Longer lines, tables, and what is conditional or forbidden speak of something else than of what
 /// was done.
-fn stated(line: &Line, lower: &str, phrases: Words) -> Option<&'static str> {
+fn find_stated(line: &Line, lower: &str, phrases: Words) -> Option<&'static str> {
     const LONGEST: usize = 160;
     if !line.cells.is_empty() || lower.chars().count() > LONGEST || is_conditional(lower) {
         return None;
@@ -206,10 +206,11 @@ fn stated_cache(line: &Line, lower: &str) -> Option<(bool, &'static str)> {
          write cache is disabled|改成write through|不启用raid写缓存|关闭raid cache|关闭写缓存|\
          schreibcache aus|кэш записи выключен",
     );
-    either(lower, ON, OFF, |phrases| stated(line, lower, phrases))
+    either(lower, ON, OFF, |phrases| find_stated(line, lower, phrases))
 }
 
-/// What turns a cache off contains some of what turns it on; a line that says both says neither.
+/// Reads a switch: phrases that turn a cache off contain some that turn it on. A line that says
+/// both says neither.
 fn either(
     lower: &str,
     on: Words,
@@ -222,7 +223,7 @@ fn either(
     said(off).map(|words| (false, words)).or_else(|| said(on).map(|words| (true, words)))
 }
 
-/// What keeps a cache's contents, unless the line denies it.
+/// Finds the thing that keeps a cache's contents, unless the line denies it.
 fn protection(lower: &str) -> Option<&'static str> {
     const DENIED: Words =
         Words("no |not |without|lack|ohne |kein|bez |без |нет |没有|无|missing|fail");
@@ -263,12 +264,14 @@ mod tests {
     #[test]
     fn what_a_sentence_asks_or_advises_was_not_done() {
         let line = Line::default();
-        assert!(stated(&line, "• vypnuté bariéry. lvm je nepodporuje.", BARRIERS_OFF).is_some());
+        assert!(
+            find_stated(&line, "• vypnuté bariéry. lvm je nepodporuje.", BARRIERS_OFF).is_some()
+        );
         for other in ["what if barriers are off?", "never run with barriers disabled"] {
-            assert_eq!(stated(&line, other, BARRIERS_OFF), None, "{other}");
+            assert_eq!(find_stated(&line, other, BARRIERS_OFF), None, "{other}");
         }
         let row = Line { cells: vec![crate::document::Cell::default(); 2], ..Line::default() };
-        assert_eq!(stated(&row, "barriers off", BARRIERS_OFF), None);
+        assert_eq!(find_stated(&row, "barriers off", BARRIERS_OFF), None);
     }
 
     #[test]

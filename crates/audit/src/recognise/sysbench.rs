@@ -9,13 +9,13 @@ use super::taken::{Taken, once};
 use crate::figure::Figure;
 use crate::words::Words;
 
-/// What one run of sysbench printed. Each part is none where it was not printed, or not copied.
+/// Report of sysbench on one run. Each part is none where it was not printed, or not copied.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct SysbenchRun {
-    /// Its first line in the file, from 1.
+    /// First line in the file, from 1.
     pub line: usize,
-    /// Its last.
+    /// Last line in the file.
     pub last_line: usize,
     /// `Number of threads`.
     pub threads: Option<Figure>,
@@ -140,7 +140,7 @@ fn command(text: &str, line: usize) -> Option<SysbenchCommand> {
 const CAP: f64 = 100_000.0;
 
 /// Returns the percentile of `run` that is the greatest that its histogram knows.
-pub(super) fn capped(scan: &Scan<'_>, run: &SysbenchRun) -> Option<Figure> {
+pub(super) fn capped_percentile(scan: &Scan<'_>, run: &SysbenchRun) -> Option<Figure> {
     let mut lines =
         scan.lines.iter().filter(|line| (run.line..=run.last_line).contains(&line.number));
     lines.find_map(|line| {
@@ -184,13 +184,13 @@ pub(super) fn find(scan: &mut Scan<'_>) -> Vec<SysbenchRun> {
             (Taken::Strange, Some(_)) if !begins => {
                 strange += 1;
                 if strange > PATIENCE {
-                    runs.extend(closed(open.take(), &mut progress));
+                    runs.extend(close(open.take(), &mut progress));
                 }
                 continue;
             }
             _ if begins => {
                 if open.as_ref().is_none_or(|run| run.transactions.is_some()) {
-                    runs.extend(closed(open.take(), &mut progress));
+                    runs.extend(close(open.take(), &mut progress));
                 }
                 let run = open
                     .get_or_insert_with(|| SysbenchRun { line: line.number, ..Default::default() });
@@ -199,15 +199,15 @@ pub(super) fn find(scan: &mut Scan<'_>) -> Vec<SysbenchRun> {
                 scan.read[at] = true;
                 strange = 0;
             }
-            _ => runs.extend(closed(open.take(), &mut progress)),
+            _ => runs.extend(close(open.take(), &mut progress)),
         }
     }
-    runs.extend(closed(open, &mut progress));
+    runs.extend(close(open, &mut progress));
     runs
 }
 
 /// The run, if it has any figure of a database, with the interval lines above it.
-fn closed(run: Option<SysbenchRun>, progress: &mut Vec<Progress>) -> Option<SysbenchRun> {
+fn close(run: Option<SysbenchRun>, progress: &mut Vec<Progress>) -> Option<SysbenchRun> {
     let run = run.filter(|run| run.transactions.is_some())?;
     Some(SysbenchRun { progress: std::mem::take(progress), ..run })
 }

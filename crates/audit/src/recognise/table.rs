@@ -23,12 +23,12 @@ pub struct Table {
     pub rows: Vec<Row>,
 }
 
-/// What is known of a table's columns.
+/// Source of the knowledge about a table's columns.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Meaning {
-    /// Its header says it.
+    /// The header says it.
     Named,
     /// The figures show it: most rows' means are their repeats'.
     Computed,
@@ -77,7 +77,7 @@ impl Row {
         self.repeats.iter().map(|f| f.value).collect()
     }
 
-    /// What stands for the row: its mean, or the only figure of it.
+    /// Returns the figure that stands for the row: its mean, or its only figure.
     pub(crate) fn value(&self) -> Option<Figure> {
         self.mean.or(match (self.repeats.as_slice(), self.others.as_slice()) {
             ([only], []) => Some(*only),

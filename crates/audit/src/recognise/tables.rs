@@ -1,15 +1,13 @@
 //! Tables that people wrote: HTML, Markdown, psql's, or columns of blanks.
 
 use super::columns::{Role, names_time, names_tps, role};
-use super::repeats::{Raw, SPECIAL, column, named_repeats, repeats_below, told_apart};
+use super::repeats::{Raw, SPECIAL, column, named_by_conditions, named_repeats, repeats_below};
 use super::scan::Scan;
 use super::table::{Meaning, Row, Table, mean_holds};
-use crate::document::Line;
-use crate::figure::{Decimals, Figure, Written, proof, written};
+use crate::document::{Cell, Line};
+use crate::figure::{Decimals, Figure, Reading, proof, read_number};
+use crate::finding::WhyNot;
 use crate::words::Words;
-
-/// A number that may be one of two, as it is written.
-struct Ambiguous(String);
 
 /// Finds all. Lines that a table's meaning is not clear of are told.
 pub(super) fn find(scan: &mut Scan<'_>) -> Vec<Table> {
@@ -47,11 +45,16 @@ fn columns_end(scan: &Scan<'_>, at: usize) -> usize {
     }
 }
 
-/// A label and the figures behind it, to the line's end; none of another line.
-fn columns(line: &Line) -> Option<(String, Vec<String>)> {
+/// The cells of a row: a label and figures; none of another line.
+fn cells(line: &Line) -> Option<Vec<Cell>> {
+    if line.cells.is_empty() { columns(line) } else { Some(line.cells.clone()) }
+}
+
+/// A label and the figures behind it, to the end of a line without cells.
+fn columns(line: &Line) -> Option<Vec<Cell>> {
     let words: Vec<&str> = line.text.split_whitespace().collect();
     let is_number = |word: &&str| {
-        matches!(*word, "-" | "–" | "n/a") || !matches!(written(word, None, 1), Written::No)
+        matches!(*word, "-" | "–" | "n/a") || !matches!(read_number(word, None, 1), Reading::No)
     };
     let first = words.iter().rposition(|word| !is_number(word))? + 1;
     let numbers = &words[first..];
@@ -61,7 +64,9 @@ fn columns(line: &Line) -> Option<(String, Vec<String>)> {
     {
         return None;
     }
-    Some((words[..first].join(" "), numbers.iter().map(|&w| w.to_owned()).collect()))
+    let texts = std::iter::once(words[..first].join(" "));
+    let texts = texts.chain(numbers.iter().map(|&word| word.to_owned()));
+    Some(texts.map(|text| Cell { text, line: line.number }).collect())
 }
 
 /// A line that only parts others.
@@ -70,9 +75,11 @@ fn is_rule(line: &Line) -> bool {
     !text.is_empty() && text.chars().all(|c| "+-=|:─━┼┿├┤═ \t".contains(c))
 }
 
-/// What the table's numbers prove of their decimals, else `elsewhere`; none where they disagree.
+/// Returns the decimal sign that the table's numbers prove, else `elsewhere`; none where they
+/// disagree.
 fn decimals(lines: &[&Line], elsewhere: Option<Decimals>) -> Option<Decimals> {
-    let mut proofs = lines.iter().flat_map(|l| numbers(l)).filter_map(|text| proof(&text));
+    let cells = lines.iter().filter_map(|line| cells(line)).flatten();
+    let mut proofs = cells.filter_map(|cell| proof(&cell.text));
     let first = proofs.next();
     if proofs.all(|other| Some(other) == first) { first.or(elsewhere) } else { None }
 }
@@ -98,7 +105,7 @@ fn table(scan: &mut Scan<'_>, at: usize, end: usize) -> Option<Table> {
             }
             // A line without figures below others: a note, or a second head.
             Ok(None) => {}
-            Err(Ambiguous(number)) => ambiguous.push((line.number, number)),
+            Err(number) => ambiguous.push((line.number, number)),
         }
     }
     let above: Vec<&Line> =
@@ -132,17 +139,12 @@ fn table(scan: &mut Scan<'_>, at: usize, end: usize) -> Option<Table> {
         return None;
     }
     for (line, number) in ambiguous {
-        scan.not_understood(
-            line,
-            format!(
-                "`{number}` is one number in English and another in German: nothing in its table tells which"
-            ),
-        );
+        scan.not_understood(line, WhyNot::AmbiguousNumber(number));
     }
     scan.read[from..end].fill(true);
     let line = rows.first().map(|row| row.line)?;
     let aligned = with_cells || rows.iter().all(|row| row.figures.len() + 1 == header.len());
-    let (meaning, rows) = meant(rows, &header, &roles, aligned);
+    let (meaning, rows) = assign_columns(rows, &header, &roles, aligned);
     Some(Table { line, header, tps: says_tps, summarised, meaning, rows })
 }
 
@@ -161,46 +163,35 @@ fn summarises(text: &str) -> bool {
         || ["±", "+-", "+/-", "平均", "–"].iter().any(|sign| lower.contains(sign))
 }
 
-/// What may be numbers in a line.
-fn numbers(line: &Line) -> Vec<String> {
-    if line.cells.is_empty() {
-        columns(line).map(|(_, numbers)| numbers).unwrap_or_default()
-    } else {
-        line.cells.iter().map(|cell| cell.text.clone()).collect()
-    }
-}
-
 /// Reads a row; none of a line without figures.
 ///
 /// # Errors
-/// A number of the line may be one of two.
-fn raw(line: &Line, known: Option<Decimals>) -> Result<Option<Raw>, Ambiguous> {
-    let (label, cells) = if line.cells.is_empty() {
-        let Some((label, numbers)) = columns(line) else { return Ok(None) };
-        (label, numbers.into_iter().map(|n| (n, line.number)).collect::<Vec<_>>())
-    } else {
-        let label = line.cells[0].text.clone();
-        (label, line.cells[1..].iter().map(|cell| (cell.text.clone(), cell.line)).collect())
-    };
+/// The text of a number of the line that may be one of two.
+fn raw(line: &Line, known: Option<Decimals>) -> Result<Option<Raw>, String> {
+    let cells = cells(line).unwrap_or_default();
+    let Some((label, rest)) = cells.split_first() else { return Ok(None) };
     let mut figures = Vec::new();
-    for (text, at) in &cells {
-        match written(text, known, *at) {
-            Written::Number(figure) => figures.push(Some(figure)),
-            Written::No => figures.push(None),
-            Written::Ambiguous => return Err(Ambiguous(text.clone())),
+    for cell in rest {
+        match read_number(&cell.text, known, cell.line) {
+            Reading::Number(figure) => figures.push(Some(figure)),
+            Reading::No => figures.push(None),
+            Reading::Ambiguous => return Err(cell.text.clone()),
         }
     }
-    let any = figures.iter().any(Option::is_some);
-    let cells = match line.cells.is_empty() {
-        true => Vec::new(),
-        false => cells.into_iter().map(|(text, _)| text).collect(),
-    };
-    Ok(any.then_some(Raw { label, line: line.number, figures, cells }))
+    let has_any = figures.iter().any(Option::is_some);
+    let texts = rest.iter().filter(|_| !line.cells.is_empty()).map(|cell| cell.text.clone());
+    let (label, line, cells) = (label.text.clone(), line.number, texts.collect());
+    Ok(has_any.then_some(Raw { label, line, figures, cells }))
 }
 
 /// The rows with what their columns mean, by the header or by the figures.
-fn meant(raw: Vec<Raw>, header: &[String], roles: &[Role], aligned: bool) -> (Meaning, Vec<Row>) {
-    let raw = told_apart(raw, header);
+fn assign_columns(
+    raw: Vec<Raw>,
+    header: &[String],
+    roles: &[Role],
+    aligned: bool,
+) -> (Meaning, Vec<Row>) {
+    let raw = named_by_conditions(raw, header);
     if aligned && let Some(repeats) = named_repeats(header, roles) {
         let rows = raw.into_iter().map(|raw| Row {
             repeats: repeats.iter().filter_map(|c| raw.at(Some(*c))).collect(),

@@ -1,6 +1,6 @@
-//! What became of a line that was offered to a run under way.
+//! Outcome of offering a line to a run under way.
 
-/// What became of a line.
+/// Outcome of offering a line.
 pub(super) enum Taken {
     /// The line was read as a part of the run.
     Read,

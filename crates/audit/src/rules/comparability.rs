@@ -1,131 +1,81 @@
-//! Whether what is compared differs in nothing else, and could differ at all.
+//! Whether runs that are compared differ in nothing else, and could differ at all.
 
-use serde_json::json;
+use std::collections::BTreeSet;
 
-use super::rule::{Rule, Verdicts, exact, number};
+use super::rule::{Rule, Verdicts};
 use crate::figure::Figure;
 use crate::finding::Confidence::{Likely, Possible};
 use crate::finding::Severity::Warning;
-use crate::recognise::{Evidence, PgbenchRun, StorageWhat, named_filesystems};
-use crate::words::Words;
+use crate::finding::{DesignKind, Difference};
+use crate::recognise::{Evidence, PgbenchRun, StorageWhat, named_filesystems, quantity};
+use crate::words::{self, Words};
 
-/// What pgbench's tables take for each unit of scale (MB), rounded up.
+/// Size of pgbench's tables for each unit of scale (MB), rounded up.
 const MB_PER_SCALE: f64 = 16.0;
 
 /// Durations that differ by less than this share are the same.
 const SAME_LENGTH: f64 = 0.1;
 
 pub(super) const RULES: &[Rule] = &[
-    Rule {
-        name: "scale-below-clients",
-        looks_for: "TPC-B with fewer branches (scaling factor) than clients: they wait for each other's row locks",
-        source: "pgbench documentation, Good Practices (scaling factor)",
-        judge: scale_below_clients,
-    },
-    Rule {
-        name: "unequal-runs",
-        looks_for: "runs of one load by the clock that follow each other and differ in duration, or in two or more of scale, clients, query mode \
-                    and pgbench's version; series of three or more durations are taken for what is varied",
-        source: "docs/comparing.md: what is compared is all that differs",
-        judge: unequal_runs,
-    },
-    Rule {
-        name: "cached-read-only",
-        looks_for: "read-only runs that compare filesystems or storage, of data (16 MB for each unit of scale) that fit into shared_buffers",
-        source: "PostgreSQL documentation, shared_buffers; pgbench documentation, -s",
-        judge: cached_read_only,
-    },
-    Rule {
-        name: "untold-layout",
-        looks_for: "runs on ZFS, whose properties are shown, beside runs on another filesystem of which neither devices nor mkfs and mount \
-                    options are told",
-        source: "docs/comparing.md: what is compared is all that differs",
-        judge: untold_layout,
-    },
+    Rule { name: "scale-below-clients", judge: scale_below_clients },
+    Rule { name: "unequal-runs", judge: unequal_runs },
+    Rule { name: "cached-read-only", judge: cached_read_only },
+    Rule { name: "untold-layout", judge: layout },
 ];
 
-fn untold_layout(evidence: &Evidence, verdicts: &mut Verdicts) {
-    let shown = evidence.recognised.storage.iter();
-    let mut shown = shown.filter(|fact| matches!(fact.what, StorageWhat::Zfs { .. }));
-    let Some(first) = shown.next() else { return };
-    let mut runs = evidence.recognised.runs.iter().filter_map(|run| {
+fn layout(evidence: &Evidence, verdicts: &mut Verdicts) {
+    let mut facts = evidence.recognised.storage.iter();
+    let zfs = facts.find(|fact| matches!(fact.what, StorageWhat::Zfs { .. }));
+    let other = evidence.recognised.runs.iter().find_map(|run| {
         let label = run.label.as_deref()?.to_lowercase();
-        let mut named = named_filesystems(&label).filter(|name| *name != "zfs");
-        Some((named.next()?, run.line))
+        Some((named_filesystems(&label).find(|name| *name != "zfs")?, run.line))
     });
-    let Some((filesystem, line)) = runs.next() else { return };
-    let lines = [line, first.line];
-    let json = json!({ "filesystem": filesystem });
-    if evidence.described.contains(filesystem) {
-        let message = format!("how {filesystem} was made or mounted is told");
-        return verdicts.right(&lines, message, json);
+    if let (Some(zfs), Some((filesystem, line))) = (zfs, other) {
+        let fault = (!evidence.described.contains(filesystem)).then_some((Warning, Likely));
+        verdicts.judge(fault, [line, zfs.line], DesignKind::Layout { filesystem });
     }
-    let message = format!(
-        "the properties of ZFS are shown, and of {filesystem} neither its devices nor mkfs and mount options: nobody can tell whether \
-         both had the same devices"
-    );
-    verdicts.found(Warning, Likely, &lines, message, json);
 }
 
 fn scale_below_clients(evidence: &Evidence, verdicts: &mut Verdicts) {
-    let runs = evidence.recognised.runs.iter().filter(|run| {
-        // Only TPC-B updates a branch in each transaction.
-        run.transaction_type
-            .as_deref()
-            .is_some_and(|kind| kind.to_ascii_lowercase().contains("tpc-b"))
-    });
-    let sized: Vec<(Figure, Figure)> = runs.filter_map(|run| run.scale.zip(run.clients)).collect();
-    let (below, right): (Vec<_>, Vec<_>) =
-        sized.into_iter().partition(|(scale, clients)| scale.value < clients.value);
+    // Only TPC-B updates a branch in each transaction.
+    let is_tpc_b = |kind: &str| kind.to_ascii_lowercase().contains("tpc-b");
+    let runs = evidence.recognised.runs.iter();
+    let runs = runs.filter(|run| run.transaction_type.as_deref().is_some_and(is_tpc_b));
+    let (below, right): (Vec<_>, Vec<_>) = runs
+        .filter_map(|run| run.scale.zip(run.clients))
+        .partition(|(scale, clients)| scale.value < clients.value);
     let lines = |pairs: &[(Figure, Figure)]| {
         pairs.iter().flat_map(|(s, c)| [s.line, c.line]).collect::<Vec<_>>()
     };
-    if let Some((scale, clients)) =
-        below.iter().max_by(|a, b| (a.1.value / a.0.value).total_cmp(&(b.1.value / b.0.value)))
-    {
-        let runs =
-            if below.len() == 1 { String::new() } else { format!(" ({} such runs)", below.len()) };
-        let branches = if scale.value == 1.0 {
-            "1 branch, which"
-        } else {
-            &format!("{} branches, one of which", scale.value)
-        };
-        let message = format!(
-            "scale {} has {branches} each transaction of TPC-B updates: {} clients wait for each other's row locks, so locks are measured more \
-             than storage or settings{runs}",
-            scale.value, clients.value
-        );
-        let computed =
-            json!({ "scale": scale.value, "clients": clients.value, "runs": below.len() });
-        verdicts.found(Warning, Likely, &lines(&below), message, computed);
+    let crowd = |(scale, clients): &(Figure, Figure)| clients.value / scale.value;
+    if let Some(worst) = below.iter().max_by(|a, b| crowd(a).total_cmp(&crowd(b))) {
+        let (scale, clients) = (worst.0.value, worst.1.value);
+        let kind = DesignKind::FewBranches { scale, clients, runs: below.len() };
+        verdicts.found(Warning, Likely, lines(&below), kind);
     } else if !right.is_empty() {
-        let message =
-            format!("runs of TPC-B with a scale of their clients or more: {}", right.len());
-        verdicts.right(&lines(&right), message, json!({ "runs": right.len() }));
+        verdicts.right(lines(&right), DesignKind::EnoughBranches { runs: right.len() });
     }
 }
 
-/// Two runs that follow each other, of one load, and what differs in them.
-fn differences(a: &PgbenchRun, b: &PgbenchRun) -> (Vec<String>, Vec<usize>) {
-    let (mut said, mut lines) = (Vec::new(), Vec::new());
-    let figures = [("scale", a.scale.zip(b.scale)), ("clients", a.clients.zip(b.clients))];
-    for (name, pair) in figures {
-        if let Some((a, b)) = pair.filter(|(a, b)| a.value != b.value) {
-            said.push(format!("{name} ({} and {})", a.value, b.value));
-            lines.extend([b.line, a.line]);
-        }
-    }
-    for (name, pair) in
-        [("query mode", (&a.query_mode, &b.query_mode)), ("version", (&a.version, &b.version))]
-    {
-        if let (Some(a_is), Some(b_is)) = pair
-            && a_is != b_is
-        {
-            said.push(format!("{name} ({a_is} and {b_is})"));
-            lines.extend([b.line, a.line]);
-        }
-    }
-    (said, lines)
+/// Differences of two runs beside their durations, with the lines that have them.
+fn differences(a: &PgbenchRun, b: &PgbenchRun) -> Vec<(Difference, [usize; 2])> {
+    let figures = |a: Option<Figure>, b: Option<Figure>, difference: fn(f64, f64) -> Difference| {
+        let (a, b) = a.zip(b).filter(|(a, b)| a.value != b.value)?;
+        Some((difference(a.value, b.value), [b.line, a.line]))
+    };
+    let texts = |a_is: &Option<String>,
+                 b_is: &Option<String>,
+                 difference: fn(String, String) -> Difference| {
+        let (a_is, b_is) = a_is.clone().zip(b_is.clone()).filter(|(a, b)| a != b)?;
+        Some((difference(a_is, b_is), [b.line, a.line]))
+    };
+    let all = [
+        figures(a.scale, b.scale, Difference::Scale),
+        figures(a.clients, b.clients, Difference::Clients),
+        texts(&a.query_mode, &b.query_mode, Difference::QueryMode),
+        texts(&a.version, &b.version, Difference::Version),
+    ];
+    all.into_iter().flatten().collect()
 }
 
 fn unequal_runs(evidence: &Evidence, verdicts: &mut Verdicts) {
@@ -134,7 +84,7 @@ fn unequal_runs(evidence: &Evidence, verdicts: &mut Verdicts) {
         runs.iter().filter_map(|r| r.duration_s.map(|d| d.value)).collect();
     durations.sort_by(f64::total_cmp);
     durations.dedup();
-    let (mut pairs, mut equal, mut unequal) = (0_usize, 0_usize, Vec::new());
+    let (mut pairs, mut equal) = (0_usize, 0_usize);
     for (a, b) in runs.iter().zip(runs.iter().skip(1)) {
         // Other scripts are other things; what is not printed is not known to be the same.
         let alike = a.transaction_type.is_some()
@@ -144,33 +94,26 @@ fn unequal_runs(evidence: &Evidence, verdicts: &mut Verdicts) {
             continue;
         };
         pairs += 1;
-        let (mut said, mut lines) = differences(a, b);
+        let mut found = differences(a, b);
+        equal += usize::from(found.is_empty() && before.value == after.value);
+        let varies_two = found.len() >= 2;
         let longer =
             (before.value - after.value).abs() > SAME_LENGTH * before.value.max(after.value);
-        let (varied, other_length) = (said.len(), longer && durations.len() == 2);
-        if other_length {
-            said.insert(0, format!("duration ({} and {} s)", before.value, after.value));
-            lines.extend([after.line, before.line]);
+        let has_other_length = longer && durations.len() == 2;
+        if has_other_length {
+            let difference = Difference::Duration(before.value, after.value);
+            found.insert(0, (difference, [after.line, before.line]));
         }
-        equal += usize::from(varied == 0 && before.value == after.value);
-        if other_length || varied >= 2 {
+        if has_other_length || varies_two {
+            let (differences, lines): (Vec<_>, Vec<_>) = found.into_iter().unzip();
+            let mut lines = lines.concat();
             lines.sort_unstable_by(|x, y| y.cmp(x));
-            unequal.push((said.join(", "), lines));
+            verdicts.found(Warning, Possible, lines, DesignKind::UnequalRuns { differences });
         }
-    }
-    for (said, lines) in &unequal {
-        let message = format!(
-            "two runs of one load that follow each other differ in {said}: what is compared is not all that differs"
-        );
-        verdicts.found(Warning, Possible, lines, message, json!({ "differ_in": said }));
     }
     if equal > 0 && equal == pairs {
         let lines: Vec<usize> = runs.iter().map(|r| r.line).collect();
-        let message = format!(
-            "{} runs do not differ in duration, scale, clients, query mode or version",
-            runs.len()
-        );
-        verdicts.right(&lines, message, json!({ "pairs": pairs }));
+        verdicts.right(lines, DesignKind::EqualRuns { runs: runs.len(), pairs });
     }
 }
 
@@ -183,36 +126,13 @@ const STORAGE: Words = Words(
 /// The storages that labels of runs and rows name, each once.
 fn storages(evidence: &Evidence) -> Vec<&'static str> {
     let runs = evidence.recognised.runs.iter().filter_map(|r| r.label.as_deref());
-    let rows = evidence
-        .recognised
-        .tables
-        .iter()
-        .filter(|t| t.tps)
-        .flat_map(|t| t.rows.iter().map(|r| r.label.as_str()));
-    let mut found: Vec<&str> = runs
-        .chain(rows)
-        .flat_map(|label| {
-            let lower = label.to_lowercase();
-            let words: Vec<String> =
-                lower.split(|c: char| !c.is_alphanumeric()).map(str::to_owned).collect();
-            STORAGE.iter().filter(move |name| words.iter().any(|w| w == *name))
-        })
-        .collect();
+    let tables = evidence.recognised.tables.iter().filter(|table| table.tps);
+    let rows = tables.flat_map(|table| table.rows.iter().map(|row| row.label.as_str()));
+    let labels: Vec<String> = runs.chain(rows).map(str::to_lowercase).collect();
+    let words: BTreeSet<&str> = labels.iter().flat_map(|label| words::split(label)).collect();
+    let mut found: Vec<&str> = STORAGE.iter().filter(|name| words.contains(name)).collect();
     found.sort_unstable();
-    found.dedup();
     found
-}
-
-/// A size in MB: `8GB`, `512MB`.
-fn megabytes(value: &str) -> Option<f64> {
-    let digits = value.bytes().take_while(u8::is_ascii_digit).count();
-    let number: f64 = value[..digits].parse().ok()?;
-    match value[digits..].trim().to_ascii_lowercase().as_str() {
-        "gb" => Some(number * 1024.0),
-        "mb" => Some(number),
-        "kb" => Some(number / 1024.0),
-        _ => None,
-    }
 }
 
 fn cached_read_only(evidence: &Evidence, verdicts: &mut Verdicts) {
@@ -221,40 +141,28 @@ fn cached_read_only(evidence: &Evidence, verdicts: &mut Verdicts) {
         return;
     }
     let buffers = evidence.recognised.settings.iter().filter(|s| s.name == "shared_buffers");
-    let buffers = buffers
-        .filter_map(|s| Some((megabytes(&s.value)?, s.line)))
-        .max_by(|a, b| a.0.total_cmp(&b.0));
-    let Some((size, said_at)) = buffers else { return };
+    let sizes = buffers.filter_map(|setting| match quantity(&setting.value)? {
+        (bytes, "bytes") => Some((bytes / 1024_f64.powi(2), setting.line)),
+        _ => None,
+    });
+    let Some((memory_mb, memory_line)) = sizes.max_by(|a, b| a.0.total_cmp(&b.0)) else { return };
     let made = match evidence.scales.as_slice() {
         [only] => Some(*only),
         _ => None,
     };
-    let reads = |run: &&PgbenchRun| run.writes() == Some(false);
-    let runs = evidence.recognised.runs.iter().filter(reads);
+    let runs = evidence.recognised.runs.iter().filter(|run| run.writes() == Some(false));
     let mut loads: Vec<(f64, usize)> =
-        runs.filter_map(|r| Some((r.scale?.value, r.line))).collect();
+        runs.filter_map(|run| Some((run.scale?.value, run.line))).collect();
     if loads.is_empty() {
-        let commands = evidence.commands.iter().filter(|c| c.writes == Some(false));
+        let commands = evidence.commands.iter().filter(|c| c.writes() == Some(false));
         loads =
             commands.filter_map(|c| Some((c.scale.map(|s| s.value).or(made)?, c.line))).collect();
     }
-    let Some((scale, _)) = loads.iter().copied().max_by(|a, b| a.0.total_cmp(&b.0)) else { return };
+    let Some(scale) = loads.iter().map(|(scale, _)| *scale).max_by(f64::total_cmp) else { return };
     let mut lines: Vec<usize> = loads.iter().map(|(_, line)| *line).collect();
-    lines.push(said_at);
-    let data = scale * MB_PER_SCALE;
-    let computed = json!({ "data_mb": data, "memory_mb": size, "storages": storages });
-    let words = format!(
-        "about {} MB of data (scale {scale}), shared_buffers of {} MB (line {said_at})",
-        number(data),
-        exact(size)
-    );
-    if data < size {
-        let message = format!(
-            "read-only runs compare {}, with {words}: what fits is read from memory, so no storage is compared",
-            storages.join(", ")
-        );
-        verdicts.found(Warning, Likely, &lines, message, computed);
-    } else {
-        verdicts.right(&lines, format!("read-only runs read more than fits: {words}"), computed);
-    }
+    lines.push(memory_line);
+    let data_mb = scale * MB_PER_SCALE;
+    let fault = (data_mb < memory_mb).then_some((Warning, Likely));
+    let kind = DesignKind::ReadOnly { storages, scale, data_mb, memory_mb, memory_line };
+    verdicts.judge(fault, lines, kind);
 }

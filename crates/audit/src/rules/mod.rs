@@ -1,6 +1,5 @@
 //! The rules: each an item of its own, registered in the list of its file.
 
-mod claims;
 mod commands;
 mod comparability;
 mod contradictions;
@@ -12,27 +11,22 @@ mod repeats;
 mod rising;
 mod rule;
 mod runs;
-mod shares;
-mod sysbench;
+mod sums;
 mod tables;
 mod zfs;
 
-pub use idle_device::MachineUse;
-pub use rule::Rule;
-use rule::Verdicts;
+use rule::{Rule, Verdicts};
 
 use crate::finding::{Checked, Finding};
 use crate::recognise::Evidence;
 
 /// All rules, in the order in which they judge.
-pub fn rules() -> impl Iterator<Item = &'static Rule> {
+fn rules() -> impl Iterator<Item = &'static Rule> {
     [
         runs::RULES,
-        shares::RULES,
+        sums::RULES,
         commands::RULES,
-        sysbench::RULES,
         tables::RULES,
-        claims::RULES,
         repeats::RULES,
         comparability::RULES,
         progress::RULES,
@@ -46,7 +40,12 @@ pub fn rules() -> impl Iterator<Item = &'static Rule> {
     .flatten()
 }
 
-/// What all rules say: findings with the most serious first, then by line.
+/// Returns the names of all rules, in the order of docs/audit.md.
+pub fn rule_names() -> impl Iterator<Item = &'static str> {
+    rules().map(|rule| rule.name)
+}
+
+/// Lets all rules judge: findings come with the most serious first, then by line.
 pub(super) fn judge(evidence: &Evidence) -> (Vec<Finding>, Vec<Checked>) {
     let mut verdicts = Verdicts::default();
     for rule in rules() {
@@ -54,7 +53,7 @@ pub(super) fn judge(evidence: &Evidence) -> (Vec<Finding>, Vec<Checked>) {
         (rule.judge)(evidence, &mut verdicts);
     }
     let Verdicts { mut findings, mut checked, .. } = verdicts;
-    findings.sort_by_key(|f| (std::cmp::Reverse(f.severity), f.line));
-    checked.sort_by_key(|c| c.line);
+    findings.sort_by_key(|f| (std::cmp::Reverse(f.severity), f.line()));
+    checked.sort_by_key(Checked::line);
     (findings, checked)
 }

@@ -1,10 +1,9 @@
 //! Whether a run was one thing all along, and whether its transactions were done.
 
-use serde_json::json;
-
-use super::rule::{Rule, Verdicts, exact, number};
+use super::rule::{Rule, Verdicts};
 use crate::finding::Confidence::Certain;
 use crate::finding::Severity::Warning;
+use crate::finding::{Course, DesignKind, Lost};
 use crate::recognise::{Evidence, Progress};
 
 /// Lines are joined to stretches of at least this (seconds): seconds by themselves vary at every
@@ -31,19 +30,8 @@ const COUNTED: f64 = 100.0;
 const FAILED: f64 = 0.05;
 
 pub(super) const RULES: &[Rule] = &[
-    Rule {
-        name: "unsteady-progress",
-        looks_for: "progress lines, joined to stretches of 5 s, of which one is below half the median, all rise or fall by 30% or more, or the \
-                    highest is 1.5 times the lowest (without the most extreme tenths)",
-        source: "docs/statistics.md, warm-up and changes",
-        judge: unsteady,
-    },
-    Rule {
-        name: "failed-transactions",
-        looks_for: "5% or more of transactions that failed (sysbench: ignored errors), or of clients that were aborted",
-        source: "pgbench documentation, Failures and Serialization/Deadlock Retries; sysbench, ignored errors",
-        judge: failed,
-    },
+    Rule { name: "unsteady-progress", judge: unsteady },
+    Rule { name: "failed-transactions", judge: failures },
 ];
 
 /// A stretch of a run: its first line, its mean tps, how long it was (seconds).
@@ -88,106 +76,74 @@ fn unsteady(evidence: &Evidence, verdicts: &mut Verdicts) {
         let stretches = stretches(progress);
         let mut sorted: Vec<f64> = stretches.iter().map(|s| s.tps).collect();
         sorted.sort_by(f64::total_cmp);
-        let median = sorted.get(sorted.len() / 2).copied().unwrap_or_default();
-        let counted = stretches.first().is_some_and(|s| median * s.length_s >= COUNTED);
-        let [first, .., last] = stretches.as_slice() else { continue };
-        if stretches.len() < LEAST || !counted {
+        let [lowest_tps, .., highest_tps] = sorted[..] else { continue };
+        let median_tps = sorted[sorted.len() / 2];
+        if stretches.len() < LEAST || median_tps * stretches[0].length_s < COUNTED {
             continue;
         }
-        let all: Vec<usize> = stretches.iter().map(|s| s.line).collect();
-        let low: Vec<&Stretch> = stretches.iter().filter(|s| s.tps < COLLAPSED * median).collect();
-        let rises = stretches.windows(2).all(|pair| pair[1].tps > pair[0].tps);
-        let falls = stretches.windows(2).all(|pair| pair[1].tps < pair[0].tps);
-        let tenth = sorted.len() / 10;
-        let swing = sorted[sorted.len() - 1 - tenth] / sorted[tenth].max(f64::MIN_POSITIVE);
-        let climb = last.tps / first.tps.max(f64::MIN_POSITIVE);
-        let computed = json!({ "stretches": sorted.len(), "median_tps": median, "lowest_tps": sorted[0], "highest_tps": sorted[sorted.len() - 1] });
-        let range = format!("{} to {} tps", exact(first.tps), exact(last.tps));
-        let (lines, what) = if let Some(lowest) = low.iter().min_by(|a, b| a.tps.total_cmp(&b.tps))
-        {
-            let lines: Vec<usize> = low.iter().map(|s| s.line).collect();
-            (
-                lines,
-                format!(
-                    "{} of {} stretches are below half the median: {} of {} tps",
-                    low.len(),
-                    sorted.len(),
-                    exact(lowest.tps),
-                    exact(median)
-                ),
-            )
-        } else if falls && climb * CLIMB <= 1.0 {
-            (all, format!("tps falls all along, {range}"))
-        } else if rises && climb >= CLIMB {
-            (all, format!("tps rises all along, {range}"))
-        } else if swing >= SWING {
-            (
-                all,
-                format!(
-                    "tps swings between {} and {}",
-                    exact(sorted[tenth]),
-                    exact(sorted[sorted.len() - 1 - tenth])
-                ),
-            )
-        } else {
-            verdicts.right(
-                &all,
-                format!("{} stretches of progress are steady", sorted.len()),
-                computed,
-            );
-            continue;
-        };
-        let message = format!(
-            "{what}: the run is not one steady thing, so its mean depends on when it began and ended"
-        );
-        verdicts.found(Warning, Certain, &lines, message, computed);
+        let course = course(&stretches, &sorted);
+        let is_low = |s: &&Stretch| s.tps < COLLAPSED * median_tps;
+        let has_collapsed = matches!(course, Course::Collapsed { .. });
+        let told = stretches.iter().filter(|s| !has_collapsed || is_low(s));
+        let lines: Vec<usize> = told.map(|s| s.line).collect();
+        let fault = (course != Course::Steady).then_some((Warning, Certain));
+        let stretches = stretches.len();
+        let kind = DesignKind::Progress { course, stretches, median_tps, lowest_tps, highest_tps };
+        verdicts.judge(fault, lines, kind);
     }
 }
 
-fn failed(evidence: &Evidence, verdicts: &mut Verdicts) {
-    let mut judge = |failed: f64, whole: f64, lines: &[usize], what: &str| {
-        let share = if whole > 0.0 { failed / whole } else { 0.0 };
-        let computed = json!({ "failed": failed, "of": whole, "percent": share * 100.0 });
-        if share >= FAILED {
-            let message = format!(
-                "{} of {} {what} ({}%): what is left of the load is measured, and not the one that was asked for",
-                exact(failed),
-                exact(whole),
-                number(share * 100.0)
-            );
-            verdicts.found(Warning, Certain, lines, message, computed);
-        } else {
-            verdicts.right(lines, format!("{failed} of {whole} {what}"), computed);
-        }
+/// The course of three stretches or more, which `sorted` has by their tps.
+fn course(stretches: &[Stretch], sorted: &[f64]) -> Course {
+    let median = sorted[sorted.len() / 2];
+    let low = sorted.iter().filter(|tps| **tps < COLLAPSED * median).count();
+    let [first, last] = [&stretches[0], &stretches[stretches.len() - 1]].map(|s| s.tps);
+    let climb = last / first.max(f64::MIN_POSITIVE);
+    let rises = stretches.windows(2).all(|pair| pair[1].tps > pair[0].tps);
+    let falls = stretches.windows(2).all(|pair| pair[1].tps < pair[0].tps);
+    let tenth = sorted.len() / 10;
+    let [lowest, highest] = [sorted[tenth], sorted[sorted.len() - 1 - tenth]];
+    if low > 0 {
+        Course::Collapsed { stretches: low }
+    } else if falls && climb * CLIMB <= 1.0 {
+        Course::Falling { first, last }
+    } else if rises && climb >= CLIMB {
+        Course::Rising { first, last }
+    } else if highest / lowest.max(f64::MIN_POSITIVE) >= SWING {
+        Course::Swinging { low: lowest, high: highest }
+    } else {
+        Course::Steady
+    }
+}
+
+fn failures(evidence: &Evidence, verdicts: &mut Verdicts) {
+    let mut judge = |lost: Lost, failed: f64, of: f64, lines: Vec<usize>| {
+        let share = if of > 0.0 { failed / of } else { 0.0 };
+        let fault = (share >= FAILED).then_some((Warning, Certain));
+        let kind = DesignKind::Failures { lost, failed, of, percent: share * 100.0 };
+        verdicts.judge(fault, lines, kind);
     };
     let mut from = 0;
     for run in &evidence.recognised.runs {
         let aborted: Vec<usize> =
             evidence.aborted.iter().copied().filter(|l| *l > from && *l < run.line).collect();
         if let (Some(clients), [first, ..]) = (run.clients, aborted.as_slice()) {
-            let near = run.line - first < aborted.len() + 30;
-            if near && aborted.len() as f64 <= clients.value {
-                judge(aborted.len() as f64, clients.value, &aborted, "clients were aborted");
+            let is_near = run.line - first < aborted.len() + 30;
+            let count = aborted.len() as f64;
+            if is_near && count <= clients.value {
+                judge(Lost::Clients, count, clients.value, aborted);
             }
         }
         from = run.last_line;
         if let (Some(failed), Some(done)) = (run.failed, run.transactions) {
-            judge(
-                failed.value,
-                failed.value + done.value,
-                &[failed.line, done.line],
-                "transactions failed",
-            );
+            let lines = vec![failed.line, done.line];
+            judge(Lost::Transactions, failed.value, failed.value + done.value, lines);
         }
     }
     for run in &evidence.recognised.sysbench {
         if let (Some(errors), Some(done)) = (run.errors, run.transactions) {
-            judge(
-                errors.value,
-                errors.value + done.value,
-                &[errors.line, done.line],
-                "transactions failed with errors that were ignored",
-            );
+            let lines = vec![errors.line, done.line];
+            judge(Lost::IgnoredErrors, errors.value, errors.value + done.value, lines);
         }
     }
 }

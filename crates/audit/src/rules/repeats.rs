@@ -1,40 +1,25 @@
-//! What repeats can show, and what a single measurement cannot.
+//! Repeats: what they can show, and what a single measurement cannot.
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use pgdyno_stats::{holm, mean_ci95, ratio};
-use serde_json::{Value, json};
+use pgdyno_stats::{holm, mean_ci95, unpaired_ratio};
 
 use super::rising::{BY_CHANCE, Rising, Sample, TOGETHER, are_equal};
-use super::rule::{Rule, Verdicts, exact, number};
-use super::tables::joined;
+use super::rule::{Rule, Verdicts};
+use crate::figure::Figure;
 use crate::finding::Confidence::{Certain, Likely, Possible};
 use crate::finding::Severity::{Note, Warning};
-use crate::recognise::{Evidence, Meaning, numbered};
+use crate::finding::{Compared, Interval, Program, RepeatsKind, RowTrend, RowsCompared, Trends};
+use crate::recognise::{Evidence, Meaning, PgbenchRun, SysbenchRun, Table, is_numbered};
 use crate::words::{self, Words};
 
 pub(super) const RULES: &[Rule] = &[
-    Rule {
-        name: "one-repeat",
-        looks_for: "one measurement, or equal ones, of which no spread and no interval can be had",
-        source: "docs/statistics.md",
-        judge: one_repeat,
-    },
-    Rule {
-        name: "rising-repeats",
-        looks_for: "four repeats or more that rise (warm-up) or fall: so many such rows, or one so steadily, as chance makes in at most 1 of 40 reports, up or down",
-        source: "H. B. Mann, Nonparametric tests against trend, Econometrica 13 (1945)",
-        judge: rising,
-    },
-    Rule {
-        name: "told-apart",
-        looks_for: "rows that cannot be told from the highest by Welch's t test on logarithms, all pairs judged together by Holm's rule at 5%",
-        source: "docs/statistics.md",
-        judge: told_apart,
-    },
+    Rule { name: "one-repeat", judge: one_repeat },
+    Rule { name: "rising-repeats", judge: rising },
+    Rule { name: "told-apart", judge: intervals },
 ];
 
-/// What is compared with each other: the rows of a table that have one unit, the runs of a report.
+/// Samples that can be compared: the rows of a table that have one unit, the runs of a report.
 fn sets(evidence: &Evidence) -> Vec<Vec<Sample>> {
     let known = evidence.recognised.tables.iter().filter(|t| t.meaning != Meaning::Unknown);
     let mut sets = Vec::new();
@@ -47,7 +32,7 @@ fn sets(evidence: &Evidence) -> Vec<Vec<Sample>> {
         }
         sets.extend(by_unit.into_values());
     }
-    sets.push(run_samples(evidence));
+    sets.push(pgbench_samples(evidence));
     sets.push(sysbench_samples(evidence));
     sets.retain(|set| !set.is_empty());
     sets
@@ -61,24 +46,33 @@ fn unit_of(label: &str) -> Option<&'static str> {
     UNITS.iter().find(|unit| words.contains(unit))
 }
 
-fn run_samples(evidence: &Evidence) -> Vec<Sample> {
-    let runs = &evidence.recognised.runs;
-    let samples = evidence.groups.iter().filter_map(|group| {
-        let tps: Vec<_> = group.iter().filter_map(|i| runs[*i].tps_connected()).collect();
-        let first = &runs[*group.first()?];
-        let place = format!("line {}", first.line);
-        let label = first.label.as_ref().map_or(place.clone(), |label| format!("{label}, {place}"));
-        Sample::of_runs(label, &tps)
-    });
-    samples.collect()
+fn pgbench_samples(evidence: &Evidence) -> Vec<Sample> {
+    let label = |run: &PgbenchRun| {
+        let label = run.label.as_ref().map(|label| format!("{label}, "));
+        format!("{}line {}", label.unwrap_or_default(), run.line)
+    };
+    samples(&evidence.recognised.runs, &evidence.groups, label, PgbenchRun::tps_connected)
 }
 
 fn sysbench_samples(evidence: &Evidence) -> Vec<Sample> {
     let runs = &evidence.recognised.sysbench;
-    let samples = evidence.sysbench_groups.iter().filter_map(|group| {
-        let rates: Vec<_> = group.iter().filter_map(|i| runs[*i].per_second).collect();
-        let first = &runs[*group.first()?];
-        Sample::of_runs(format!("sysbench, line {}", first.line), &rates)
+    let label = |run: &SysbenchRun| format!("sysbench, line {}", run.line);
+    samples(runs, &evidence.sysbench_groups, label, |run| run.per_second)
+}
+
+/// The rates of each group of runs that has any.
+fn samples<R>(
+    runs: &[R],
+    groups: &[Vec<usize>],
+    label: impl Fn(&R) -> String,
+    rate: fn(&R) -> Option<Figure>,
+) -> Vec<Sample> {
+    let samples = groups.iter().filter_map(|group| {
+        let rates: Vec<Figure> = group.iter().filter_map(|at| rate(&runs[*at])).collect();
+        let label = label(&runs[*group.first()?]);
+        let lines = rates.iter().map(|figure| figure.line).collect();
+        let values = rates.iter().map(|figure| figure.value).collect();
+        (!rates.is_empty()).then_some(Sample { label, lines, values })
     });
     samples.collect()
 }
@@ -87,208 +81,148 @@ fn one_repeat(evidence: &Evidence, verdicts: &mut Verdicts) {
     for table in &evidence.recognised.tables {
         if table.meaning == Meaning::Unknown {
             unknown_repeats(table, verdicts);
-            continue;
-        }
-        for row in table.rows.iter().filter(|r| !r.repeats.is_empty()) {
-            let values = row.values();
-            // A mean beside a single value is the value once more.
-            let shown: Vec<f64> = values
-                .iter()
-                .copied()
-                .chain(row.mean.map(|m| m.value).filter(|_| values.len() == 1))
-                .collect();
-            if !are_equal(&values) {
-                continue;
-            }
-            let message = match shown.len() {
-                1 => format!(
-                    "`{}`: n = 1 ({}): no spread, so no interval",
-                    row.label,
-                    joined(&shown)
-                ),
-                n => format!(
-                    "`{}`: n = 1 in effect: {n} equal values ({}), of which no spread and no interval can be had",
-                    row.label,
-                    joined(&shown)
-                ),
-            };
-            let computed = json!({ "row": row.label, "n_in_effect": 1, "equal_values": shown });
-            verdicts.found(Warning, Certain, &[row.line], message, computed);
+        } else {
+            equal_repeats(table, verdicts);
         }
     }
-    single_runs(evidence, verdicts);
-    let sysbench = sysbench_samples(evidence);
-    let single: Vec<&Sample> = sysbench.iter().filter(|s| are_equal(&s.values)).collect();
-    if !single.is_empty() {
-        let lines: Vec<usize> = single.iter().flat_map(|s| s.lines.clone()).collect();
-        let runs = if single.len() == 1 {
-            "1 run of sysbench, n = 1".to_owned()
-        } else {
-            format!("{} runs of sysbench, n = 1 each", single.len())
-        };
-        let computed = json!({ "runs": single.len(), "tps": single.iter().map(|s| s.values[0]).collect::<Vec<_>>() });
-        let sure = if single.len() == 1 { Certain } else { Likely };
-        verdicts.found(
-            Warning,
-            sure,
-            &lines,
-            format!("{runs}: no spread, so no interval"),
-            computed,
-        );
+    let runs = &evidence.recognised.runs;
+    let mut parameters: Vec<String> = runs.iter().map(PgbenchRun::parameters).collect();
+    parameters.sort();
+    // Where parameters recur, text between the runs is all that says that they are not repeats.
+    let recur = parameters.windows(2).any(|pair| pair[0] == pair[1]);
+    let samples = pgbench_samples(evidence);
+    single_runs(Program::Pgbench, &samples, are_equal(&parameters), recur, verdicts);
+    let samples = sysbench_samples(evidence);
+    let several = samples.iter().filter(|sample| are_equal(&sample.values)).count() > 1;
+    single_runs(Program::Sysbench, &samples, false, several, verdicts);
+}
+
+/// Rows with one value, or with equal ones.
+fn equal_repeats(table: &Table, verdicts: &mut Verdicts) {
+    for row in table.rows.iter().filter(|r| !r.repeats.is_empty()) {
+        let mut equal_values = row.values();
+        if !are_equal(&equal_values) {
+            continue;
+        }
+        // A mean beside a single value is the value once more.
+        if equal_values.len() == 1 {
+            equal_values.extend(row.mean.map(|mean| mean.value));
+        }
+        let row_label = row.label.clone();
+        let kind = RepeatsKind::EqualValues { row: row_label, n_in_effect: 1, equal_values };
+        verdicts.found(Warning, Certain, [row.line], kind);
     }
 }
 
 /// A table of which nobody says what was repeated.
-fn unknown_repeats(table: &crate::recognise::Table, verdicts: &mut Verdicts) {
+fn unknown_repeats(table: &Table, verdicts: &mut Verdicts) {
     let rows: Vec<_> = table
         .rows
         .iter()
         .filter(|r| !r.has_spread && (r.mean.is_some() || !r.others.is_empty()))
         .collect();
     let lines: Vec<usize> = rows.iter().map(|r| r.line).collect();
-    // Rows that only count may be repeats.
-    let times = !table.tps && table.has_time_column();
-    // A single row of times compares nothing.
-    if !(table.tps || times && rows.len() >= 2)
-        || rows.is_empty()
-        || numbered(table.rows.iter().map(|r| r.label.as_str()))
-    {
+    let is_time = !table.tps && table.has_time_column();
+    // A single row of times compares nothing. Rows that only count may be repeats.
+    let compares = table.tps || is_time && rows.len() >= 2;
+    if !compares || rows.is_empty() || is_numbered(table.rows.iter().map(|r| r.label.as_str())) {
         return;
     }
-    let computed = json!({ "rows": rows.len() });
     if rows.iter().all(|r| r.mean.is_some()) {
-        let message = "means of a number of repeats that is not said, without a spread: no interval can be had";
-        verdicts.found(Note, Likely, &lines, message, computed);
-    } else if (times || table.has_tps_column()) && !table.summarised {
-        let rows =
-            if rows.len() == 1 { "1 row".to_owned() } else { format!("{} rows", rows.len()) };
-        let what = if times { "times" } else { "tps" };
-        let message = format!(
-            "{rows} of {what} with one figure each and no spread: no interval can be had, and differences cannot be told from noise"
-        );
-        verdicts.found(Warning, Likely, &lines, message, computed);
+        verdicts.found(Note, Likely, lines, RepeatsKind::MeansAlone { rows: rows.len() });
+    } else if (is_time || table.has_tps_column()) && !table.summarised {
+        let kind = RepeatsKind::OneFigure { rows: rows.len(), is_time };
+        verdicts.found(Warning, Likely, lines, kind);
     }
 }
 
-fn single_runs(evidence: &Evidence, verdicts: &mut Verdicts) {
-    let all = run_samples(evidence);
-    let single: Vec<&Sample> = all.iter().filter(|s| are_equal(&s.values)).collect();
-    let lines: Vec<usize> = single.iter().flat_map(|s| s.lines.clone()).collect();
-    let (count, runs) = (single.len(), &evidence.recognised.runs);
-    if count == 0 {
-        return;
-    }
-    let mut computed =
-        json!({ "runs": count, "tps": single.iter().map(|s| s.values[0]).collect::<Vec<_>>() });
-    let mut parameters: Vec<String> =
-        runs.iter().map(crate::recognise::PgbenchRun::parameters).collect();
-    parameters.sort();
-    let alike = are_equal(&parameters);
-    let ratio = match single.as_slice() {
-        [a, b] if alike && b.values[0] > 0.0 => {
-            let ratio = a.values[0] / b.values[0];
-            computed["ratio"] = json!(ratio);
-            format!(
-                "; the ratio {} ÷ {} = {} rests on one run of each",
-                exact(a.values[0]),
-                exact(b.values[0]),
-                exact(ratio)
-            )
-        }
-        _ => String::new(),
+/// Runs without a repeat. Runs that are `alike` have a ratio; `may_repeat` says that some may be
+/// repeats after all.
+fn single_runs(
+    program: Program,
+    samples: &[Sample],
+    alike: bool,
+    may_repeat: bool,
+    verdicts: &mut Verdicts,
+) {
+    let single = samples.iter().filter(|sample| are_equal(&sample.values));
+    let (lines, tps): (Vec<&[usize]>, Vec<f64>) =
+        single.map(|sample| (sample.lines.as_slice(), sample.values[0])).unzip();
+    let ratio = match tps[..] {
+        [] => return,
+        [a, b] if alike && b > 0.0 => Some(a / b),
+        _ => None,
     };
-    let runs_word = if count == 1 {
-        "1 run of pgbench, n = 1".to_owned()
-    } else {
-        format!("{count} runs of pgbench, n = 1 each")
-    };
-    let message = format!("{runs_word}: no spread, so no interval{ratio}");
-    // Where parameters recur, text between the runs is all that says that they are not repeats.
-    let recur = parameters.windows(2).any(|pair| pair[0] == pair[1]);
-    let sure = if recur { Likely } else { Certain };
-    verdicts.found(Warning, sure, &lines, message, computed);
+    let sure = if may_repeat { Likely } else { Certain };
+    let kind = RepeatsKind::SingleRuns { program, runs: tps.len(), tps, ratio };
+    verdicts.found(Warning, sure, lines.concat(), kind);
+}
+
+fn lines_of<'a>(samples: impl IntoIterator<Item = &'a Sample>) -> Vec<usize> {
+    samples.into_iter().flat_map(|sample| sample.lines.iter().copied()).collect()
 }
 
 fn rising(evidence: &Evidence, verdicts: &mut Verdicts) {
     for set in sets(evidence) {
         let tested: Vec<&Sample> = set.iter().filter(|s| s.values.len() >= 4).collect();
-        let lines: Vec<usize> = tested.iter().flat_map(|s| s.lines.clone()).collect();
-        let found = Rising::among(&tested);
-        let rows: Vec<Value> = found
-            .rows
-            .iter()
-            .map(|(s, t)| json!({ "row": s.label, "rising": t.rising, "values": s.values, "chance": t.chance }))
-            .collect();
-        let computed = json!({
-            "rows": rows, "tested": found.tested, "chance_of_so_many": found.so_many,
-            "chance_of_one_so_steady": found.so_steadily,
-        });
-        if found.is_significant() {
-            let likely = found.so_many.min(found.so_steadily) <= TOGETHER;
-            let sure = if likely { Likely } else { Possible };
-            let lines: Vec<usize> = found.rows.iter().flat_map(|(s, _)| s.lines.clone()).collect();
-            verdicts.found(Warning, sure, &lines, found.message(), computed);
-        } else if !tested.is_empty() {
-            let message = format!(
-                "{} rows of four repeats or more: no more rise or fall than by chance",
-                tested.len()
-            );
-            verdicts.right(&lines, message, computed);
+        if tested.is_empty() {
+            continue;
         }
+        let found = Rising::among(&tested);
+        let fault = found.is_significant().then(|| {
+            let is_likely = found.so_many.min(found.so_steadily) <= TOGETHER;
+            (Warning, if is_likely { Likely } else { Possible })
+        });
+        let lines = match fault {
+            Some(_) => lines_of(found.rows.iter().map(|(sample, _)| *sample)),
+            None => lines_of(tested),
+        };
+        let rows = found.rows.iter().map(|(sample, trend)| RowTrend {
+            row: sample.label.clone(),
+            rising: trend.rising,
+            values: sample.values.clone(),
+            chance: trend.chance,
+        });
+        let trends = Trends {
+            rows: rows.collect(),
+            tested: found.tested,
+            chance_of_so_many: found.so_many,
+            chance_of_one_so_steady: found.so_steadily,
+        };
+        verdicts.judge(fault, lines, RepeatsKind::Trends(trends));
     }
 }
 
 /// More rows than these make more pairs than anyone reads.
 const MOST_ROWS: usize = 60;
 
-/// More intervals than these are only in `computed`.
-const SAID: usize = 12;
-
-fn told_apart(evidence: &Evidence, verdicts: &mut Verdicts) {
+fn intervals(evidence: &Evidence, verdicts: &mut Verdicts) {
     for set in sets(evidence) {
         let samples: Vec<&Sample> = set.iter().filter(|s| s.values.len() >= 2).collect();
-        let lines: Vec<usize> = samples.iter().flat_map(|s| s.lines.clone()).collect();
-        if !samples.is_empty() {
-            let rows: Vec<Value> = samples.iter().map(|s| interval(s)).collect();
-            let mut words: Vec<String> =
-                samples.iter().take(SAID).map(|s| interval_words(s)).collect();
-            if let Some(more) = samples.len().checked_sub(SAID).filter(|n| *n > 0) {
-                words.push(format!("and {more} more"));
-            }
-            let words = words.join("; ");
-            verdicts.right(
-                &lines,
-                format!("95% intervals of means: {words}"),
-                json!({ "intervals": rows }),
-            );
+        if samples.is_empty() {
+            continue;
         }
+        let lines = lines_of(samples.iter().copied());
+        let intervals = samples.iter().map(|sample| interval(sample)).collect();
+        verdicts.right(lines.clone(), RepeatsKind::Intervals { intervals });
         if samples.len() > MOST_ROWS {
-            let message =
-                format!("{} rows are too many to compare each with each: none was", samples.len());
-            verdicts.found(Note, Certain, &lines, message, json!({ "rows": samples.len() }));
-        } else if samples.len() >= 2 {
-            compare(&samples, &lines, verdicts);
+            let kind = RepeatsKind::TooManyRows { rows: samples.len() };
+            verdicts.found(Note, Certain, lines, kind);
+        } else {
+            compare(&samples, lines, verdicts);
         }
     }
 }
 
-fn interval(sample: &Sample) -> Value {
-    let e = mean_ci95(&sample.values);
-    json!({ "row": sample.label, "n": e.n, "mean": e.mean, "sd": e.sd, "ci95": e.ci95, "why": e.why.map(|why| why.to_string()) })
-}
-
-fn interval_words(sample: &Sample) -> String {
-    let e = mean_ci95(&sample.values);
-    let mean = e.mean.map_or_else(|| "–".to_owned(), number);
-    match e.ci95 {
-        Some([low, high]) => {
-            format!("`{}` {mean} ({}–{}, n = {})", sample.label, number(low), number(high), e.n)
-        }
-        None => format!(
-            "`{}` {mean} ({})",
-            sample.label,
-            e.why.map_or_else(String::new, |why| why.to_string())
-        ),
+fn interval(sample: &Sample) -> Interval {
+    let estimate = mean_ci95(&sample.values);
+    Interval {
+        row: sample.label.clone(),
+        n: estimate.n,
+        mean: estimate.mean,
+        sd: estimate.sd,
+        ci95: estimate.ci95,
+        why: estimate.why.map(|why| why.to_string()),
     }
 }
 
@@ -302,15 +236,13 @@ struct Pair {
 
 /// All pairs of rows that can be compared.
 fn pairs(samples: &[&Sample]) -> Vec<Pair> {
-    // Nobody says that the n-th repeats of two rows belong together, so no block is common.
-    let values = |at: usize| {
-        let first = u32::try_from(at).unwrap_or(u32::MAX / 2).saturating_mul(100_000);
-        (first..).zip(samples[at].values.iter().copied()).collect::<Vec<_>>()
-    };
+    let values =
+        |at: usize| (0..).zip(samples[at].values.iter().copied()).collect::<Vec<(u32, f64)>>();
     let mut pairs: Vec<Pair> = Vec::new();
     for a in 0..samples.len() {
         for b in a + 1..samples.len() {
-            let ratio = ratio(&values(a), &values(b));
+            // Nobody says that the n-th repeats of two rows belong together.
+            let ratio = unpaired_ratio(1.0, &values(a), &values(b));
             if let Some(p) = ratio.p {
                 pairs.push(Pair { a, b, ratio, p });
             }
@@ -328,28 +260,25 @@ fn rows_of<'a>(pairs: impl IntoIterator<Item = &'a Pair>) -> BTreeSet<usize> {
     pairs.into_iter().flat_map(|pair| [pair.a, pair.b]).collect()
 }
 
-fn compare(samples: &[&Sample], lines: &[usize], verdicts: &mut Verdicts) {
+fn compare(samples: &[&Sample], lines: Vec<usize>, verdicts: &mut Verdicts) {
     let pairs = pairs(samples);
     if pairs.is_empty() {
         return;
     }
-    let seen = |pair: &Pair| pair.ratio.minimum_detectable(pairs.len());
-    let name = |at: usize| format!("`{}`", samples[at].label);
-    let all: Vec<Value> = pairs
-        .iter()
-        .map(|pair| {
-            json!({
-                "a": samples[pair.a].label, "b": samples[pair.b].label, "ratio": pair.ratio.value, "ci95": pair.ratio.ci95,
-                "p_holm": pair.p, "would_have_been_seen_percent": seen(pair).map(|d| d * 100.0),
-            })
-        })
-        .collect();
+    let name = |at: usize| samples[at].label.clone();
+    let detectable = |pair: &Pair| {
+        pair.ratio.minimum_detectable(pairs.len()).map(|difference| difference * 100.0)
+    };
+    let all = pairs.iter().map(|pair| RowsCompared {
+        a: name(pair.a),
+        b: name(pair.b),
+        ratio: pair.ratio.value,
+        ci95: pair.ratio.ci95,
+        p_holm: pair.p,
+        would_have_been_seen_percent: detectable(pair),
+    });
+    let all = all.collect();
     let alike: Vec<&Pair> = pairs.iter().filter(|pair| pair.p > BY_CHANCE).collect();
-    if alike.is_empty() {
-        let message = format!("{} rows are told apart from each other", samples.len());
-        verdicts.right(lines, message, json!({ "pairs": all }));
-        return;
-    }
     let mean = |at: usize| mean_ci95(&samples[at].values).mean.unwrap_or(f64::NEG_INFINITY);
     let best = (0..samples.len()).max_by(|a, b| mean(*a).total_cmp(&mean(*b))).unwrap_or(0);
     let beside: Vec<&Pair> =
@@ -357,29 +286,24 @@ fn compare(samples: &[&Sample], lines: &[usize], verdicts: &mut Verdicts) {
     let group = rows_of(beside.iter().copied());
     let (within, others): (Vec<&Pair>, Vec<&Pair>) =
         alike.iter().partition(|pair| group.contains(&pair.a) && group.contains(&pair.b));
-    let mut sentences = Vec::new();
-    if !group.is_empty() {
-        let names = group.iter().map(|at| name(*at)).collect::<Vec<_>>().join(", ");
-        let least = beside.iter().filter_map(|pair| seen(pair)).fold(f64::NAN, f64::max);
-        let seen = if least.is_finite() {
-            format!("; only a difference over {}% would have been seen", number(least * 100.0))
-        } else {
-            String::new()
-        };
-        let how = if within.len() == group.len() * (group.len() - 1) / 2 {
-            "from each other".to_owned()
-        } else {
-            format!("from the highest, {}", name(best))
-        };
-        sentences.push(format!("{names} cannot be told apart {how}{seen}"));
+    let some_differ = within.len() < group.len() * group.len().saturating_sub(1) / 2;
+    let rows = if alike.is_empty() { (0..samples.len()).collect() } else { group };
+    let compared = Compared {
+        rows: rows.into_iter().map(name).collect(),
+        pairs: all,
+        highest: some_differ.then(|| name(best)),
+        detectable_percent: beside
+            .iter()
+            .filter_map(|pair| detectable(pair))
+            .reduce(f64::max)
+            .filter(|percent| percent.is_finite()),
+        others: others.iter().map(|pair| [name(pair.a), name(pair.b)]).collect(),
+    };
+    let kind = RepeatsKind::Compared(compared);
+    if alike.is_empty() {
+        verdicts.right(lines, kind);
+    } else {
+        let lines = lines_of(rows_of(alike).into_iter().map(|at| samples[at]));
+        verdicts.found(Warning, Certain, lines, kind);
     }
-    if !others.is_empty() {
-        let rest = others.iter().map(|pair| format!("{} and {}", name(pair.a), name(pair.b)));
-        sentences.push(format!("nor can {}", rest.collect::<Vec<_>>().join(", ")));
-    }
-    let lines: Vec<usize> =
-        rows_of(alike).iter().flat_map(|at| samples[*at].lines.clone()).collect();
-    let rows: Vec<&str> = group.iter().map(|at| samples[*at].label.as_str()).collect();
-    let computed = json!({ "rows": rows, "pairs": all });
-    verdicts.found(Warning, Certain, &lines, sentences.join("; "), computed);
 }

@@ -2,11 +2,7 @@
 
 use pgdyno_stats::{CONFIDENCE, Trend, share_of_orders_with_trend, trend};
 
-use super::rule::exact;
-use super::tables::joined;
-use crate::figure::Figure;
-
-/// What chance does no more often than this is told from it.
+/// Events that chance makes no more often than this are told from it.
 pub(super) const BY_CHANCE: f64 = 1.0 - CONFIDENCE;
 
 /// Two-sided p-value up to which a row is counted as one that rises or falls: one of twenty orders
@@ -26,15 +22,6 @@ pub(super) struct Sample {
     pub(super) label: String,
     pub(super) lines: Vec<usize>,
     pub(super) values: Vec<f64>,
-}
-
-impl Sample {
-    /// Repeats that each stand in a line of their own; none without any.
-    pub(super) fn of_runs(label: String, figures: &[Figure]) -> Option<Self> {
-        let lines = figures.iter().map(|f| f.line).collect();
-        let values = figures.iter().map(|f| f.value).collect();
-        (!figures.is_empty()).then_some(Self { label, lines, values })
-    }
 }
 
 /// Whether all are the same.
@@ -74,30 +61,6 @@ impl<'a> Rising<'a> {
 
     pub(super) fn is_significant(&self) -> bool {
         self.so_many.min(self.so_steadily) <= EACH_WAY
-    }
-
-    pub(super) fn message(&self) -> String {
-        let names = self.rows.iter().map(|(s, t)| {
-            let way = if t.rising { "rises" } else { "falls" };
-            format!(
-                "`{}` {way} ({}; by chance in {:.1}% of orders, up or down)",
-                s.label,
-                joined(&s.values),
-                t.chance * 100.0
-            )
-        });
-        let names = names.collect::<Vec<_>>().join(", ");
-        let (what, chance) = if self.so_many <= self.so_steadily {
-            ("so many do", self.so_many)
-        } else {
-            ("one does so as steadily", self.so_steadily)
-        };
-        format!(
-            "{} of {} rows rise or fall over their repeats, as warm-up or drift makes them: {names}; {what} by chance in 1 of {} such reports",
-            self.rows.len(),
-            self.tested,
-            exact((1.0 / chance).round())
-        )
     }
 }
 

@@ -1,15 +1,11 @@
 //! Whether the figures of one report of pgbench agree with each other.
 
-use serde_json::json;
-
-use super::rule::{Rule, SERIOUS, Verdicts, exact, number, weight};
+use super::rule::{EDGES, Rule, SERIOUS, Verdicts, weight};
 use crate::figure::Figure;
 use crate::finding::Confidence::{Certain, Likely};
 use crate::finding::Severity::{Note, Serious, Warning};
+use crate::finding::{ClientsAtWork, LatencyGap, LatencyOf, RunKind, ScriptFigure, StatementSum};
 use crate::recognise::{Evidence, PgbenchRun, RowOfLoad, Statement};
-
-/// What clocks and the edges of a run may take, beside rounding.
-const EDGES: f64 = 0.01;
 
 /// Less than this share of the clients' time in transactions is said (docs/statistics.md).
 const IDLE: f64 = 0.05;
@@ -17,124 +13,65 @@ const IDLE: f64 = 0.05;
 /// More than this share of a transaction outside its statements is said.
 const OUTSIDE: f64 = 0.10;
 
+/// A rate limit is looked for in commands up to so many lines above a run.
+const NEAR: usize = 12;
+
 pub(super) const RULES: &[Rule] = &[
-    Rule {
-        name: "transactions",
-        looks_for: "transactions ÷ tps is not the duration: shorter by more than the connection time, 1% and 0.1 s, or longer by more \
-                    than 1% (2% where no deviation is printed; at least 1 s) and five mean latencies with their deviations; counts that are not clients × transactions; more threads than clients",
-        source: "pgbench documentation, tps and -T; pgbench finishes the transactions under way",
-        judge: transactions,
-    },
-    Rule {
-        name: "littles-law",
-        looks_for: "mean latency × tps above the clients by more than rounding and 1%, or, of reports of pgbench, 5% below them, in closed \
-                    loops without failures; rows of tables with clients, tps and latency in ms likewise",
-        source: "J. D. C. Little, A proof for the queuing formula L = λW, Operations Research 9 (1961)",
-        judge: littles_law,
-    },
-    Rule {
-        name: "statements",
-        looks_for: "statement latencies that add up to more than the transaction's (rounding and 1%), or to less than 90% of it",
-        source: "pgbench documentation, -r",
-        judge: statements,
-    },
-    Rule {
-        name: "latency-gap",
-        looks_for: "which statement makes the difference between the slowest and the fastest run of one script, from 5% on",
-        source: "differences of pgbench's statement latencies (-r)",
-        judge: latency_gap,
-    },
-    Rule {
-        name: "scripts",
-        looks_for: "scripts' transactions, tps and shares that add up to more than the whole, or to 1% less: pgbench's threads count them without a lock",
-        source: "pgbench documentation, several scripts",
-        judge: scripts,
-    },
+    Rule { name: "transactions", judge: transactions },
+    Rule { name: "littles-law", judge: littles_law },
+    Rule { name: "statements", judge: statements },
+    Rule { name: "latency-gap", judge: latency_gap },
+    Rule { name: "scripts", judge: scripts },
 ];
 
 fn transactions(evidence: &Evidence, verdicts: &mut Verdicts) {
     for run in &evidence.recognised.runs {
-        threads(run, verdicts);
-        counted(run, verdicts);
-        lasted(run, verdicts);
+        judge_threads(run, verdicts);
+        judge_count(run, verdicts);
+        judge_duration(run, verdicts);
     }
 }
 
 /// Threads against clients.
-fn threads(run: &PgbenchRun, verdicts: &mut Verdicts) {
+fn judge_threads(run: &PgbenchRun, verdicts: &mut Verdicts) {
     let (Some(clients), Some(threads)) = (run.clients, run.threads) else { return };
     if threads.value > clients.value {
-        let message = format!(
-            "{} threads of {} clients: pgbench runs no more threads than clients",
-            threads.value, clients.value
-        );
-        let computed = json!({ "threads": threads.value, "clients": clients.value });
-        verdicts.found(Serious, Certain, &[threads.line, clients.line], message, computed);
+        let kind = RunKind::Threads { threads: threads.value, clients: clients.value };
+        verdicts.found(Serious, Certain, [threads.line, clients.line], kind);
     }
 }
 
 /// Transactions against clients × transactions of each.
-fn counted(run: &PgbenchRun, verdicts: &mut Verdicts) {
+fn judge_count(run: &PgbenchRun, verdicts: &mut Verdicts) {
     let Some(done) = run.transactions else { return };
-    let of_clients = run.clients.zip(run.transactions_per_client);
-    let Some(wanted) = run.transactions_wanted else {
-        if let Some((clients, each)) = of_clients
-            && done.value > clients.value * each.value
-        {
-            let product = clients.value * each.value;
-            let message = format!(
-                "{} transactions were done, and {} clients × {} are {product}",
-                done.value, clients.value, each.value
-            );
-            let computed = json!({ "done": done.value, "wanted": product });
-            let lines = [done.line, clients.line, each.line];
-            verdicts.found(Serious, Certain, &lines, message, computed);
-        }
-        return;
-    };
-    let lines = [done.line];
-    if let Some((clients, each)) = of_clients {
+    if let Some((clients, each)) = run.clients.zip(run.transactions_per_client) {
         let product = clients.value * each.value;
-        if product != wanted.value {
-            let message = format!(
-                "{} clients × {} transactions are {product}, not {}",
-                clients.value, each.value, wanted.value
-            );
-            let computed = json!({ "wanted": product, "printed": wanted.value });
-            verdicts.found(
-                Serious,
-                Certain,
-                &[wanted.line, clients.line, each.line],
-                message,
-                computed,
-            );
+        let printed = run.transactions_wanted.unwrap_or(done);
+        let lines = [printed.line, clients.line, each.line];
+        let (clients, each, wanted, printed) = (clients.value, each.value, product, printed.value);
+        if run.transactions_wanted.is_some() {
+            if printed != wanted {
+                let kind = RunKind::Wanted { wanted, clients, each, printed };
+                verdicts.found(Serious, Certain, lines, kind);
+            }
+        } else if printed > wanted {
+            let kind = RunKind::BeyondClients { done: printed, clients, each, wanted };
+            verdicts.found(Serious, Certain, lines, kind);
         }
     }
-    let computed = json!({ "done": done.value, "wanted": wanted.value });
+    let Some(wanted) = run.transactions_wanted else { return };
+    let (line, done, wanted) = (done.line, done.value, wanted.value);
     let lost = [run.failed, run.skipped].iter().flatten().map(|f| f.value).sum::<f64>();
-    if done.value < wanted.value && done.value + lost == wanted.value {
-        let message = format!(
-            "{} transactions done, {lost} failed or skipped: {} in all",
-            done.value, wanted.value
-        );
-        verdicts.right(&lines, message, computed);
-    } else if done.value < wanted.value {
-        let missing = exact(wanted.value - done.value - lost);
-        let message = format!(
-            "{missing} of {} transactions were not done: clients ended early",
-            wanted.value
-        );
-        verdicts.found(Warning, Certain, &lines, message, computed);
-    } else if done.value > wanted.value {
-        let message = format!("{} transactions were done of {}", done.value, wanted.value);
-        verdicts.found(Serious, Certain, &lines, message, computed);
+    let fault = if done > wanted {
+        Some((Serious, Certain))
     } else {
-        verdicts.right(&lines, format!("all {} transactions were done", wanted.value), computed);
-    }
+        (done < wanted && done + lost != wanted).then_some((Warning, Certain))
+    };
+    verdicts.judge(fault, [line], RunKind::Done { done, wanted, lost });
 }
 
 /// Transactions ÷ tps against the duration.
-fn lasted(run: &PgbenchRun, verdicts: &mut Verdicts) {
+fn judge_duration(run: &PgbenchRun, verdicts: &mut Verdicts) {
     let (Some(done), Some(duration), Some(tps)) = (run.transactions, run.duration_s, run.tps())
     else {
         return;
@@ -155,31 +92,31 @@ fn lasted(run: &PgbenchRun, verdicts: &mut Verdicts) {
     // Where no deviation is printed, the last transactions may have taken far longer than the mean.
     let edges = if run.latency_stddev_ms.is_some() { EDGES } else { 2.0 * EDGES };
     let high = duration.high() + (duration.value * edges).max(1.0) + 5.0 * one / 1000.0;
-    let length = done.value / tps.value;
-    let off = (length - duration.value) / duration.value;
-    let computed =
-        json!({ "seconds": length, "printed_seconds": duration.value, "off_percent": off * 100.0 });
-    let lines = [done.line, tps.line, duration.line];
-    let sum =
-        format!("{} transactions ÷ {} tps are {} s", done.value, exact(tps.value), exact(length));
-    if longest < low || shortest > high {
-        let sure = if longest < low { Certain } else { Likely };
-        let message = format!("{sum}, not {} s", duration.value);
-        verdicts.found(weight(off), sure, &lines, message, computed);
+    let seconds = done.value / tps.value;
+    let off = (seconds - duration.value) / duration.value;
+    let fault = if longest < low {
+        Some((weight(off), Certain))
     } else {
-        verdicts.right(&lines, format!("{sum}, as its duration says"), computed);
-    }
+        (shortest > high).then_some((weight(off), Likely))
+    };
+    let kind = RunKind::Duration {
+        transactions: done.value,
+        tps: tps.value,
+        seconds,
+        printed_seconds: duration.value,
+        off_percent: off * 100.0,
+    };
+    verdicts.judge(fault, [done.line, tps.line, duration.line], kind);
 }
 
-/// What may be called the mean latency of a transaction, its lines, and whether it is printed as
-/// such.
-fn latency_of(run: &PgbenchRun) -> Option<(Figure, Vec<usize>, bool)> {
+/// Latency that stands for the transaction's, and the lines that have it.
+fn latency_of(run: &PgbenchRun) -> Option<(Figure, Vec<usize>, LatencyOf)> {
     if let Some(latency) = run.latency() {
-        return Some((latency, vec![latency.line], true));
+        return Some((latency, vec![latency.line], LatencyOf::Transaction));
     }
-    let (sum, half) = sum(&run.statements)?;
+    let latency = sum(&run.statements)?;
     let lines = run.statements.iter().map(|s| s.latency_ms.line).collect();
-    Some((Figure { value: sum, half, line: run.statements[0].latency_ms.line }, lines, false))
+    Some((latency, lines, LatencyOf::Statements))
 }
 
 /// Rows of tables: no more clients can be at work than there are, with a rate or without.
@@ -191,112 +128,89 @@ fn littles_law_of_rows(evidence: &Evidence, verdicts: &mut Verdicts) {
             right.push(tps.line);
             continue;
         }
-        let busy = latency_ms.value * tps.value / 1000.0;
-        let message = format!(
-            "mean latency × tps, {} ms × {}, are {} clients at work of {}: more than there are",
-            exact(latency_ms.value),
-            exact(tps.value),
-            exact(busy),
-            clients.value
-        );
-        let computed = json!({
-            "clients_at_work": busy, "clients": clients.value, "latency_ms": latency_ms.value, "tps": tps.value,
-        });
         let severity = weight(at_least / clients.value - 1.0);
-        verdicts.found(severity, Certain, &[tps.line], message, computed);
+        let work = clients_at_work(*clients, (*latency_ms, LatencyOf::Transaction), *tps, None);
+        verdicts.found(severity, Certain, [tps.line], work);
     }
     if !right.is_empty() {
-        let message = format!("rows with no more clients at work than there are: {}", right.len());
-        verdicts.right(&right, message, json!({ "rows": right.len() }));
+        let rows = right.len();
+        verdicts.right(right, RunKind::RowsAtWork { rows });
     }
 }
 
 fn littles_law(evidence: &Evidence, verdicts: &mut Verdicts) {
     littles_law_of_rows(evidence, verdicts);
     for run in &evidence.recognised.runs {
-        let limited = |c: &&crate::recognise::Command| {
-            c.line < run.line && run.line - c.line < 12 && c.rate_limited
-        };
-        if !run.closed_loop()
-            || evidence.commands.iter().any(|c| limited(&c))
-            || !run.scripts.is_empty() && run.latency().is_none()
-        {
-            continue;
-        }
-        let (Some(clients), Some((latency, mut lines, printed))) = (run.clients, latency_of(run))
-        else {
-            continue;
-        };
-        // Time in which nobody could send is no time between transactions; where both are printed,
-        // each guards its side.
-        let (Some(most), Some(least)) = (run.tps_connected(), run.tps().or(run.tps_connected()))
-        else {
-            continue;
-        };
-        let derived = run.latency_stddev_ms.is_none() && printed;
-        if derived && run.tps_including.is_none() && run.tps_excluding.is_some() {
-            continue;
-        }
-        if clients.value <= 0.0 || latency.value <= 0.0 || most.value <= 0.0 {
-            continue;
-        }
-        let busy = |tps: Figure| tps.value * latency.value / 1000.0;
-        let (at_least, at_most) =
-            (latency.low() * least.low() / 1000.0, latency.high() * most.high() / 1000.0);
-        let what = if printed { "mean latency" } else { "the statements' latencies" };
-        let tps = if at_most < clients.value { most } else { least };
-        let sum = format!(
-            "{what} × tps, {} ms × {}, are {} clients at work of {}",
-            exact(latency.value),
-            exact(tps.value),
-            exact(busy(tps)),
-            clients.value
-        );
-        let computed = json!({
-            "clients_at_work": busy(tps), "clients": clients.value, "latency_ms": latency.value, "tps": tps.value,
+        let is_limited = evidence.commands.iter().any(|command| {
+            command.rate_limited && command.line < run.line && run.line - command.line < NEAR
         });
-        lines.extend([tps.line, clients.line]);
-        if at_least > clients.value * (1.0 + EDGES) {
-            let message = format!("{sum}: more than there are");
-            verdicts.found(
-                weight(at_least / clients.value - 1.0),
-                Certain,
-                &lines,
-                message,
-                computed,
-            );
-        } else if at_most < clients.value * (1.0 - IDLE) {
-            let share = number((1.0 - at_most / clients.value) * 100.0);
-            let message = format!(
-                "{sum}: for {share}% of the time clients were in no transaction; the load generator may have been the limit"
-            );
-            verdicts.found(Warning, Likely, &lines, message, computed);
-        } else {
-            verdicts.right(&lines, sum, computed);
+        let has_own_latency = run.scripts.is_empty() || run.latency().is_some();
+        if run.is_closed_loop() && !is_limited && has_own_latency {
+            littles_law_of_run(run, verdicts);
         }
     }
 }
 
-/// The sum of latencies, and what rounding may have taken; none without any.
-fn sum(statements: &[Statement]) -> Option<(f64, f64)> {
-    (!statements.is_empty()).then(|| {
-        let add = |of: fn(&Statement) -> f64| statements.iter().map(of).sum();
-        (add(|s| s.latency_ms.value), add(|s| s.latency_ms.half))
+fn littles_law_of_run(run: &PgbenchRun, verdicts: &mut Verdicts) {
+    let (Some(clients), Some((latency, mut lines, of))) = (run.clients, latency_of(run)) else {
+        return;
+    };
+    // Time in which nobody could send is no time between transactions; where both are printed,
+    // each guards its side.
+    let Some(most) = run.tps_connected() else { return };
+    let least = run.tps().unwrap_or(most);
+    // Without a deviation pgbench derives the mean from the clients and tps with connecting.
+    let is_derived = run.latency_stddev_ms.is_none() && of == LatencyOf::Transaction;
+    let is_circular = is_derived && run.tps_including.is_none() && run.tps_excluding.is_some();
+    if is_circular || clients.value <= 0.0 || latency.value <= 0.0 || most.value <= 0.0 {
+        return;
+    }
+    let at_least = latency.low() * least.low() / 1000.0 / clients.value;
+    let at_most = latency.high() * most.high() / 1000.0 / clients.value;
+    let tps = if at_most < 1.0 { most } else { least };
+    lines.extend([tps.line, clients.line]);
+    let (fault, idle_percent) = if at_least > 1.0 + EDGES {
+        (Some((weight(at_least - 1.0), Certain)), None)
+    } else if at_most < 1.0 - IDLE {
+        (Some((Warning, Likely)), Some((1.0 - at_most) * 100.0))
+    } else {
+        (None, None)
+    };
+    verdicts.judge(fault, lines, clients_at_work(clients, (latency, of), tps, idle_percent));
+}
+
+fn clients_at_work(
+    clients: Figure,
+    (latency, latency_of): (Figure, LatencyOf),
+    tps: Figure,
+    idle_percent: Option<f64>,
+) -> RunKind {
+    RunKind::ClientsAtWork(ClientsAtWork {
+        clients_at_work: tps.value * latency.value / 1000.0,
+        clients: clients.value,
+        latency_of,
+        latency_ms: latency.value,
+        tps: tps.value,
+        idle_percent,
     })
 }
 
-/// Commands that make statements overlap or be left out.
+/// The sum of latencies with its rounding; none without any.
+fn sum(statements: &[Statement]) -> Option<Figure> {
+    let line = statements.first()?.latency_ms.line;
+    let add = |of: fn(&Statement) -> f64| statements.iter().map(of).sum();
+    Some(Figure { value: add(|s| s.latency_ms.value), half: add(|s| s.latency_ms.half), line })
+}
+
+/// Whether commands make statements overlap, or leave them out.
 fn may_skip(statements: &[Statement]) -> bool {
     const SKIP: &[&str] = &["\\if", "\\startpipeline", "\\gset pipeline"];
     statements.iter().any(|s| SKIP.iter().any(|word| s.text.starts_with(word)))
 }
 
 fn statements(evidence: &Evidence, verdicts: &mut Verdicts) {
-    for run in &evidence.recognised.runs {
-        if !run.closed_loop() {
-            continue;
-        }
-        // What clients and tps say bounds a latency that was computed from them.
+    for run in evidence.recognised.runs.iter().filter(|run| run.is_closed_loop()) {
+        // Clients and tps bound a latency that was computed from them.
         let implied = run.clients.zip(run.tps_connected()).filter(|(_, tps)| tps.value > 0.0);
         let implied = implied.map(|(clients, tps)| Figure {
             value: clients.value / tps.value * 1000.0,
@@ -304,57 +218,43 @@ fn statements(evidence: &Evidence, verdicts: &mut Verdicts) {
             line: tps.line,
         });
         if run.scripts.is_empty() {
-            add_up(
-                &run.statements,
-                run.latency().or(implied),
-                implied,
-                "the transaction",
-                verdicts,
-            );
+            judge_statements(&run.statements, run.latency().or(implied), implied, None, verdicts);
         }
         for script in &run.scripts {
-            add_up(&script.statements, script.latency_average_ms, None, &script.name, verdicts);
+            let name = Some(script.name.clone());
+            judge_statements(&script.statements, script.latency_average_ms, None, name, verdicts);
         }
     }
 }
 
-fn add_up(
+fn judge_statements(
     statements: &[Statement],
     whole: Option<Figure>,
     implied: Option<Figure>,
-    name: &str,
+    script: Option<String>,
     verdicts: &mut Verdicts,
 ) {
-    let (Some((sum, half)), Some(whole)) = (sum(statements), whole) else { return };
-    if may_skip(statements)
-        || whole.value <= 0.0
-        || statements.iter().any(|s| s.failures.is_some_and(|f| f.value > 0.0))
-    {
+    let (Some(sum), Some(whole)) = (sum(statements), whole) else { return };
+    let has_failures = statements.iter().any(|s| s.failures.is_some_and(|f| f.value > 0.0));
+    if may_skip(statements) || has_failures || whole.value <= 0.0 {
         return;
     }
     let most = whole.high().max(implied.map_or(0.0, Figure::high));
-    let lines: Vec<usize> =
-        std::iter::once(whole.line).chain(statements.iter().map(|s| s.latency_ms.line)).collect();
-    let share = sum / whole.value;
-    let computed =
-        json!({ "sum_ms": sum, "transaction_ms": whole.value, "share_percent": share * 100.0 });
-    let words = format!(
-        "statement latencies, {} in number, add up to {} ms; {name} takes {} ms",
-        statements.len(),
-        exact(sum),
-        exact(whole.value)
-    );
-    if sum - half > most * (1.0 + EDGES) {
-        let message = format!("{words}: parts are more than the whole");
-        verdicts.found(weight((sum - half) / most - 1.0), Certain, &lines, message, computed);
-    } else if sum + half < whole.low() * (1.0 - OUTSIDE) {
-        let outside = number((1.0 - share) * 100.0);
-        let message =
-            format!("{words}: {outside}% of it is in none of them, so it may be the client's");
-        verdicts.found(Warning, Likely, &lines, message, computed);
+    let fault = if sum.low() > most * (1.0 + EDGES) {
+        Some((weight(sum.low() / most - 1.0), Certain))
     } else {
-        verdicts.right(&lines, words, computed);
-    }
+        (sum.high() < whole.low() * (1.0 - OUTSIDE)).then_some((Warning, Likely))
+    };
+    let lines = [whole].into_iter().chain(statements.iter().map(|s| s.latency_ms));
+    let lines: Vec<usize> = lines.map(|figure| figure.line).collect();
+    let kind = StatementSum {
+        script,
+        statements: statements.len(),
+        sum_ms: sum.value,
+        transaction_ms: whole.value,
+        share_percent: sum.value / whole.value * 100.0,
+    };
+    verdicts.judge(fault, lines, RunKind::StatementSum(kind));
 }
 
 fn latency_gap(evidence: &Evidence, verdicts: &mut Verdicts) {
@@ -367,103 +267,80 @@ fn latency_gap(evidence: &Evidence, verdicts: &mut Verdicts) {
             continue;
         }
         // Latencies of retried or failed transactions are of something else.
-        let alike: Vec<&PgbenchRun> = runs
-            .iter()
-            .filter(|r| {
-                r.closed_loop()
-                    && r.statements.len() == texts.len()
-                    && r.statements.iter().map(|s| &s.text).eq(&texts)
-            })
-            .collect();
+        let is_alike = |other: &usize| {
+            let statements = runs[*other].statements.iter().map(|s| s.text.as_str());
+            runs[*other].is_closed_loop() && statements.eq(texts.iter().copied())
+        };
+        gap(evidence, (0..runs.len()).filter(is_alike), verdicts);
         seen.push(texts);
-        gap(evidence, &alike, verdicts);
     }
 }
 
-fn gap(evidence: &Evidence, alike: &[&PgbenchRun], verdicts: &mut Verdicts) {
-    let latency = |run: &&&PgbenchRun| latency_of(run).map_or(f64::NAN, |(l, ..)| l.value);
-    let by_latency = |a: &&&PgbenchRun, b: &&&PgbenchRun| latency(a).total_cmp(&latency(b));
-    let (Some(slow), Some(fast)) =
-        (alike.iter().max_by(by_latency), alike.iter().min_by(by_latency))
-    else {
-        return;
-    };
-    let (Some((slow_ms, ..)), Some((fast_ms, ..))) = (latency_of(slow), latency_of(fast)) else {
-        return;
-    };
+/// Names the statement that makes most of the gap between the slowest and the fastest run.
+fn gap(evidence: &Evidence, alike: impl Iterator<Item = usize>, verdicts: &mut Verdicts) {
+    let runs = &evidence.recognised.runs;
+    let mut by_latency: Vec<(Figure, usize)> =
+        alike.filter_map(|at| Some((latency_of(&runs[at])?.0, at))).collect();
+    by_latency.sort_by(|a, b| a.0.value.total_cmp(&b.0.value));
+    let [(fast_ms, fast), .., (slow_ms, slow)] = by_latency[..] else { return };
     let gap = slow_ms.value - fast_ms.value;
     // Repeats of one thing differ by chance.
-    let group = |run: &PgbenchRun| {
-        evidence
-            .groups
-            .iter()
-            .position(|g| g.iter().any(|i| evidence.recognised.runs[*i].line == run.line))
-    };
+    let group = |at: usize| evidence.groups.iter().position(|group| group.contains(&at));
     if group(slow) == group(fast) || gap <= SERIOUS * slow_ms.value {
         return;
     }
-    let differences = slow
-        .statements
-        .iter()
-        .zip(&fast.statements)
-        .map(|(s, f)| (s, f, s.latency_ms.value - f.latency_ms.value));
-    let Some((s, f, most)) = differences.max_by(|a, b| a.2.total_cmp(&b.2)) else { return };
-    let share = most / gap;
-    let text: String = s.text.chars().take(60).collect();
-    // Where other statements went the other way, one makes more than the whole difference.
-    let rest = if share > 1.005 { ", other statements make up for some of it" } else { "" };
-    let message = format!(
-        "of the {} ms between {} and {} ms, {}% are in `{text}`: {} against {} ms{rest}",
-        exact(gap),
-        exact(slow_ms.value),
-        exact(fast_ms.value),
-        number(share * 100.0),
-        exact(s.latency_ms.value),
-        exact(f.latency_ms.value)
-    );
-    let computed = json!({
-        "gap_ms": gap, "statement": s.text, "statement_gap_ms": most, "share_percent": share * 100.0,
-    });
-    let lines = [s.latency_ms.line, f.latency_ms.line, slow_ms.line, fast_ms.line];
-    verdicts.found(Note, Certain, &lines, message, computed);
+    let statements = runs[slow].statements.iter().zip(&runs[fast].statements);
+    let difference = |(s, f): &(&Statement, &Statement)| s.latency_ms.value - f.latency_ms.value;
+    let Some(most) = statements.max_by(|a, b| difference(a).total_cmp(&difference(b))) else {
+        return;
+    };
+    let (s, f) = most;
+    let kind = LatencyGap {
+        gap_ms: gap,
+        slow_ms: slow_ms.value,
+        fast_ms: fast_ms.value,
+        statement: s.text.clone(),
+        statement_slow_ms: s.latency_ms.value,
+        statement_fast_ms: f.latency_ms.value,
+        statement_gap_ms: difference(&most),
+        share_percent: difference(&most) / gap * 100.0,
+    };
+    let lines = [s.latency_ms, f.latency_ms, slow_ms, fast_ms].map(|figure| figure.line);
+    verdicts.found(Note, Certain, lines, RunKind::LatencyGap(kind));
 }
 
 fn scripts(evidence: &Evidence, verdicts: &mut Verdicts) {
-    for run in &evidence.recognised.runs {
-        let scripts = &run.scripts;
-        // With failures a script's share is of something else than its transactions.
-        if scripts.len() < 2 || !run.closed_loop() {
-            continue;
-        }
-        let lines: Vec<usize> = scripts.iter().map(|s| s.line).collect();
-        let parts: Option<Vec<Figure>> = scripts.iter().map(|s| s.percent).collect();
-        let sums = [
-            (
-                "transactions",
-                scripts.iter().map(|s| s.transactions).collect::<Option<Vec<_>>>(),
-                run.transactions,
-            ),
-            ("tps", scripts.iter().map(|s| s.tps).collect(), run.tps()),
-            ("shares in percent", parts, Some(Figure { value: 100.0, half: 0.0, line: run.line })),
-            (
-                "targets in percent",
-                scripts.iter().map(|s| s.target_percent).collect(),
-                Some(Figure { value: 100.0, half: 0.0, line: run.line }),
-            ),
-        ];
-        for (what, parts, whole) in sums {
-            let (Some(parts), Some(whole)) = (parts, whole) else { continue };
-            let sum: f64 = parts.iter().map(|p| p.value).sum();
-            let half = parts.iter().map(|p| p.half).sum::<f64>() + whole.half + 1e-9 * whole.value;
-            let computed = json!({ "sum": sum, "whole": whole.value });
-            let words = format!("the scripts' {what} add up to {}", exact(sum));
-            // To 17 threads count a script's transactions without a lock, and lose a few.
-            if sum > whole.value + half || sum < whole.value * (1.0 - EDGES) - half {
-                let message = format!("{words}, not to {}", exact(whole.value));
-                verdicts.found(weight(sum / whole.value - 1.0), Certain, &lines, message, computed);
-            } else {
-                verdicts.right(&lines, words, computed);
-            }
-        }
+    // With failures a script's share is of something else than its transactions.
+    let runs = evidence.recognised.runs.iter().filter(|run| run.is_closed_loop());
+    for run in runs.filter(|run| run.scripts.len() >= 2) {
+        let hundred = Some(Figure { value: 100.0, half: 0.0, line: run.line });
+        judge_scripts(run, ScriptFigure::Transactions, run.transactions, verdicts);
+        judge_scripts(run, ScriptFigure::Tps, run.tps(), verdicts);
+        judge_scripts(run, ScriptFigure::Share, hundred, verdicts);
+        judge_scripts(run, ScriptFigure::Target, hundred, verdicts);
     }
+}
+
+fn judge_scripts(
+    run: &PgbenchRun,
+    figure: ScriptFigure,
+    whole: Option<Figure>,
+    verdicts: &mut Verdicts,
+) {
+    let parts = run.scripts.iter().map(|script| match figure {
+        ScriptFigure::Transactions => script.transactions,
+        ScriptFigure::Tps => script.tps,
+        ScriptFigure::Share => script.percent,
+        ScriptFigure::Target => script.target_percent,
+    });
+    let (Some(parts), Some(whole)) = (parts.collect::<Option<Vec<Figure>>>(), whole) else {
+        return;
+    };
+    let sum: f64 = parts.iter().map(|p| p.value).sum();
+    let half = parts.iter().map(|p| p.half).sum::<f64>() + whole.half + 1e-9 * whole.value;
+    // Up to 17, threads count a script's transactions without a lock, and lose a few.
+    let is_right = (whole.value * (1.0 - EDGES) - half..=whole.value + half).contains(&sum);
+    let fault = (!is_right).then(|| (weight(sum / whole.value - 1.0), Certain));
+    let lines: Vec<usize> = run.scripts.iter().map(|s| s.line).collect();
+    verdicts.judge(fault, lines, RunKind::ScriptSum { figure, sum, whole: whole.value });
 }

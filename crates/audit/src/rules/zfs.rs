@@ -1,67 +1,39 @@
 //! ZFS: whether a flush is one, and where it goes.
 
-use serde_json::json;
-
 use super::rule::{Rule, Verdicts};
 use crate::finding::Confidence::Certain;
 use crate::finding::Severity::{Serious, Warning};
+use crate::finding::StorageKind;
 use crate::recognise::{Evidence, Origin, Property, PropertyKind};
 
 pub(super) const RULES: &[Rule] = &[
-    Rule {
-        name: "zfs-sync-disabled",
-        looks_for: "sync=disabled on ZFS: fsync does nothing",
-        source: "zfsprops(7), sync",
-        judge: sync_disabled,
-    },
-    Rule {
-        name: "zfs-logbias",
-        looks_for: "logbias=throughput on ZFS: synchronous writes do not use a log device, and each goes to the pool in a block of its own",
-        source: "zfsprops(7), logbias",
-        judge: logbias,
-    },
+    Rule { name: "zfs-sync-disabled", judge: sync_disabled },
+    Rule { name: "zfs-logbias", judge: logbias },
 ];
 
 /// Every place where a command sets `name` or a listing shows it.
-fn properties<'a>(evidence: &'a Evidence, name: &str) -> Vec<&'a Property> {
-    let of_zfs = |p: &&Property| p.kind == PropertyKind::Zfs && p.origin != Origin::Stated;
-    evidence.properties.iter().filter(|p| p.name == name).filter(of_zfs).collect()
+fn properties<'a>(evidence: &'a Evidence, name: &str) -> impl Iterator<Item = &'a Property> {
+    evidence.properties.iter().filter(move |property| {
+        property.name == name
+            && property.kind == PropertyKind::Zfs
+            && property.origin != Origin::Stated
+    })
 }
 
 fn sync_disabled(evidence: &Evidence, verdicts: &mut Verdicts) {
-    for sync in properties(evidence, "sync") {
-        if sync.value == "disabled" {
-            let message = "sync=disabled: ZFS acknowledges flushes that it did not do";
-            verdicts.found(Serious, Certain, &[sync.line], message, json!({}));
-        } else {
-            verdicts.right(
-                &[sync.line],
-                format!("sync={}: ZFS flushes what it is asked to", sync.value),
-                json!({}),
-            );
-        }
+    for Property { value, line, .. } in properties(evidence, "sync") {
+        let fault = (value == "disabled").then_some((Serious, Certain));
+        verdicts.judge(fault, [*line], StorageKind::ZfsSync { value: value.clone() });
     }
 }
 
 fn logbias(evidence: &Evidence, verdicts: &mut Verdicts) {
-    let all = properties(evidence, "logbias");
     let (throughput, other): (Vec<_>, Vec<_>) =
-        all.into_iter().partition(|p| p.value == "throughput");
-    let lines = |all: &[&Property]| all.iter().map(|p| p.line).collect::<Vec<_>>();
-    if throughput.is_empty() {
-        if let Some(first) = other.first() {
-            verdicts.right(&lines(&other), format!("logbias={}", first.value), json!({}));
-        }
-        return;
-    }
-    let message = "logbias=throughput: each commit's flush writes its blocks to the pool itself and a log device is not used, so \
-                   that commits take longer than with ZFS as it comes, and the pool is fragmented"
-        .to_owned();
-    verdicts.found(
-        Warning,
-        Certain,
-        &lines(&throughput),
-        message,
-        json!({ "varied": !other.is_empty() }),
-    );
+        properties(evidence, "logbias").partition(|property| property.value == "throughput");
+    let shown = if throughput.is_empty() { &other } else { &throughput };
+    let Some(first) = shown.first() else { return };
+    let fault = (!throughput.is_empty()).then_some((Warning, Certain));
+    let lines: Vec<usize> = shown.iter().map(|property| property.line).collect();
+    let varied = !throughput.is_empty() && !other.is_empty();
+    verdicts.judge(fault, lines, StorageKind::ZfsLogbias { value: first.value.clone(), varied });
 }

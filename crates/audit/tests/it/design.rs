@@ -3,26 +3,26 @@
 use pgdyno_audit::{Confidence, Severity};
 
 use super::rules::{clean, run};
-use super::{audited, checked, close, finding, found};
+use super::{Figures as _, audit_of, checks_of, close, finding, findings_of};
 
 fn speaks(text: &str, rule: &str) -> bool {
-    audited(text).findings.iter().any(|f| f.rule == rule)
+    audit_of(text).findings.iter().any(|f| f.rule == rule)
 }
 
 #[test]
 fn tpc_b_needs_a_branch_for_each_client() {
     let scaled =
         |scale: u32| clean().replace("scaling factor: 100", &format!("scaling factor: {scale}"));
-    let audit = audited(&scaled(8));
-    assert_eq!(found(&audit), [("scale-below-clients", Severity::Warning)]);
+    let audit = audit_of(&scaled(8));
+    assert_eq!(findings_of(&audit), [("scale-below-clients", Severity::Warning)]);
     assert_eq!(
         (
-            finding(&audit, "scale-below-clients").line,
-            finding(&audit, "scale-below-clients").computed["runs"].as_u64()
+            finding(&audit, "scale-below-clients").line(),
+            finding(&audit, "scale-below-clients").figure("runs").as_u64()
         ),
         (2, Some(3))
     );
-    assert_eq!(checked(&audited(&scaled(16)), "scale-below-clients").len(), 1);
+    assert_eq!(checks_of(&audit_of(&scaled(16)), "scale-below-clients").len(), 1);
     for kind in ["<builtin: select only>", "<builtin: simple update>", "mine.sql"] {
         assert!(
             !speaks(&scaled(8).replace("<builtin: TPC-B (sort of)>", kind), "scale-below-clients"),
@@ -36,7 +36,7 @@ fn runs_that_follow_each_other_differ_in_one_thing() {
     let other =
         |from: &str, to: &str| format!("## a\n{}\n## b\n{}", clean(), clean().replace(from, to));
     let longer = other("duration: 900 s", "duration: 90 s");
-    let f = audited(&longer);
+    let f = audit_of(&longer);
     let f = f.findings.iter().find(|f| f.rule == "unequal-runs").unwrap();
     assert_eq!((f.severity, f.sure), (Severity::Warning, Confidence::Possible));
     assert!(
@@ -55,7 +55,7 @@ fn runs_that_follow_each_other_differ_in_one_thing() {
         ),
         "unequal-runs"
     ));
-    assert_eq!(checked(&audited(&clean()), "unequal-runs").len(), 1);
+    assert_eq!(checks_of(&audit_of(&clean()), "unequal-runs").len(), 1);
     // A warm-up is as long as it likes.
     let warm = clean()
         .replace("900 s", "60 s")
@@ -72,13 +72,13 @@ fn reads_from_memory_compare_no_filesystems() {
         let reads = reads.replace("scaling factor: 100", &format!("scaling factor: {scale}"));
         format!("{memory}\n\n## {}\n\n{reads}\n## {}\n\n{reads}", names[0], names[1])
     };
-    let audit = audited(&report("shared_buffers = 16GB", 100, ["ext4", "xfs"]));
+    let audit = audit_of(&report("shared_buffers = 16GB", 100, ["ext4", "xfs"]));
     let f = finding(&audit, "cached-read-only");
     assert_eq!((f.severity, f.sure), (Severity::Warning, Confidence::Likely));
-    close(&f.computed["data_mb"], 1600.0);
+    close(&f.figure("data_mb"), 1600.0);
     assert_eq!(
-        checked(
-            &audited(&report("shared_buffers = 16GB", 2000, ["ext4", "xfs"])),
+        checks_of(
+            &audit_of(&report("shared_buffers = 16GB", 2000, ["ext4", "xfs"])),
             "cached-read-only"
         )
         .len(),
@@ -111,7 +111,7 @@ fn progress(step: u32, tps: &[f64]) -> String {
 #[test]
 fn progress_that_collapses_climbs_or_swings_is_told() {
     let lines =
-        |tps: &[f64]| finding(&audited(&progress(10, tps)), "unsteady-progress").lines.clone();
+        |tps: &[f64]| finding(&audit_of(&progress(10, tps)), "unsteady-progress").lines.clone();
     assert_eq!(lines(&[4000.0, 4100.0, 900.0, 4050.0, 4000.0]), [3], "one collapsed");
     assert_eq!(lines(&[7060.0, 6420.0, 5040.0]).len(), 3, "they fall");
     assert_eq!(lines(&[3000.0, 3500.0, 4200.0]).len(), 3, "they rise");
@@ -134,7 +134,7 @@ fn progress_that_collapses_climbs_or_swings_is_told() {
 fn many_failures_are_told() {
     let with = |failed: u64| {
         let line = format!("number of failed transactions: {failed} (1.000%)\nlatency average");
-        audited(&clean().replace("latency average", &line))
+        audit_of(&clean().replace("latency average", &line))
     };
     assert_eq!(
         with(400_000).findings.iter().filter(|f| f.rule == "failed-transactions").count(),
@@ -148,36 +148,44 @@ fn many_failures_are_told() {
             })
             .collect::<String>()
     };
-    let audit = audited(&format!("{}{}", abort(10), run(3_600_000, 4000.0, 3.999, "")));
+    let audit = audit_of(&format!("{}{}", abort(10), run(3_600_000, 4000.0, 3.999, "")));
     assert_eq!(finding(&audit, "failed-transactions").lines.len(), 10);
-    close(&finding(&audit, "failed-transactions").computed["percent"], 62.5);
+    close(&finding(&audit, "failed-transactions").figure("percent"), 62.5);
 }
 
 /// sysbench 1.0 with 16 threads.
 fn sysbench(per_second: &str, sum: &str, errors: u32) -> String {
     format!(
-        "Number of threads: 16\n\nSQL statistics:\n    queries performed:\n        read:                            61096\n        \
-         write:                           12922\n        other:                           9695\n        total:                           83713\n    \
-         transactions:                        3125   ({per_second} per sec.)\n    queries:                             83713  (139.28 per sec.)\n    \
-         ignored errors:                      {errors}   (0.00 per sec.)\n\nGeneral statistics:\n    total time:                          601.0460s\n    \
-         total number of events:              3125\n\nLatency (ms):\n         min:                                   10.53\n         \
-         avg:                                 3076.48\n         max:                                19170.98\n         sum:                              {sum}\n\n\
-         Threads fairness:\n    events (avg/stddev):           195.3125/8.45\n    execution time (avg/stddev):   600.8750/0.02\n"
+        "Number of threads: 16\n\nSQL statistics:\n    queries performed:\n        \
+         read:                            61096\n        \
+         write:                           12922\n        other:                           \
+         9695\n        total:                           83713\n    \
+         transactions:                        3125   ({per_second} per sec.)\n    \
+         queries:                             83713  (139.28 per sec.)\n    \
+         ignored errors:                      {errors}   (0.00 per sec.)\n\n\
+         General statistics:\n    total time:                          601.0460s\n    \
+         total number of events:              3125\n\nLatency (ms):\n         \
+         min:                                   10.53\n         \
+         avg:                                 3076.48\n         \
+         max:                                19170.98\n         \
+         sum:                              {sum}\n\n\
+         Threads fairness:\n    events (avg/stddev):           195.3125/8.45\n    \
+         execution time (avg/stddev):   600.8750/0.02\n"
     )
 }
 
 #[test]
 fn sysbench_agrees_with_itself() {
-    let right = audited(&sysbench("5.20", "9614000.00", 0));
+    let right = audit_of(&sysbench("5.20", "9614000.00", 0));
     assert_eq!(right.recognised.sysbench.len(), 1);
-    assert_eq!(found(&right), [("one-repeat", Severity::Warning)], "{:#?}", right.findings);
-    assert!(checked(&right, "sysbench-arithmetic")[0].message.ends_with(": 6"));
-    let wrong = audited(&sysbench("52.00", "9614000.00", 0));
+    assert_eq!(findings_of(&right), [("one-repeat", Severity::Warning)], "{:#?}", right.findings);
+    assert_eq!(checks_of(&right, "sysbench-arithmetic")[0].figure("figures"), 6);
+    let wrong = audit_of(&sysbench("52.00", "9614000.00", 0));
     assert_eq!(finding(&wrong, "sysbench-arithmetic").severity, Severity::Serious);
-    close(&finding(&wrong, "sysbench-arithmetic").computed["computed"], 5.2);
+    close(&finding(&wrong, "sysbench-arithmetic").figure("computed"), 5.2);
     // Both sums of latencies speak against it.
     assert_eq!(
-        audited(&sysbench("5.20", "5000000.00", 0))
+        audit_of(&sysbench("5.20", "5000000.00", 0))
             .findings
             .iter()
             .filter(|f| f.rule == "sysbench-arithmetic")
@@ -185,27 +193,28 @@ fn sysbench_agrees_with_itself() {
         2
     );
     assert_eq!(
-        finding(&audited(&sysbench("5.20", "9614000.00", 1239)), "failed-transactions").severity,
+        finding(&audit_of(&sysbench("5.20", "9614000.00", 1239)), "failed-transactions").severity,
         Severity::Warning
     );
     let short = sysbench("52.00", "9614000.00", 0).replace("601.0460s", "60.1046s");
-    assert_eq!(finding(&audited(&short), "checkpoint-cycle").sure, Confidence::Likely);
+    assert_eq!(finding(&audit_of(&short), "checkpoint-cycle").sure, Confidence::Likely);
     // Three in a row are repeats.
     let three = ["5.20", "5.20", "5.20"].map(|r| sysbench(r, "9614000.00", 0)).join("\n");
     let three = three.replacen("3125   (5.20", "3131   (5.21", 1);
-    assert_eq!(audited(&three).recognised.sysbench.len(), 3);
+    assert_eq!(audit_of(&three).recognised.sysbench.len(), 3);
     assert!(!speaks(&three, "one-repeat"));
 }
 
 #[test]
 fn what_zfs_is_told_and_what_it_shows_agree() {
     let report = |set: &str, shown: &str| {
-        audited(&format!(
-            "zfs set sync={set} tank/pg\n\nNAME PROPERTY VALUE SOURCE\ntank/pg logbias latency default\ntank/pg sync {shown} local\n\n{}",
+        audit_of(&format!(
+            "zfs set sync={set} tank/pg\n\nNAME PROPERTY VALUE SOURCE\n\
+             tank/pg logbias latency default\ntank/pg sync {shown} local\n\n{}",
             clean()
         ))
     };
-    assert_eq!(found(&report("always", "always")), []);
+    assert_eq!(findings_of(&report("always", "always")), []);
     assert_eq!(
         finding(&report("always", "standard"), "property-contradiction").severity,
         Severity::Warning
@@ -219,7 +228,8 @@ fn what_zfs_is_told_and_what_it_shows_agree() {
     // What a parent is told holds below it, and another dataset is another.
     let text = |dataset: &str| {
         format!(
-            "zfs set sync=always {dataset}\n\nNAME PROPERTY VALUE SOURCE\ntank/pg sync standard default\n\n{}",
+            "zfs set sync=always {dataset}\n\nNAME PROPERTY VALUE SOURCE\n\
+             tank/pg sync standard default\n\n{}",
             clean()
         )
     };
@@ -248,7 +258,7 @@ fn what_is_asked_for_and_listed_otherwise_is_told_of_any_property() {
         ),
         (after(&format!("wal_sync_method = open_datasync\n\n{show}")), Severity::Warning),
     ] {
-        assert_eq!(finding(&audited(&text), rule).severity, severity, "{text}");
+        assert_eq!(finding(&audit_of(&text), rule).severity, severity, "{text}");
     }
     let first = show.replace("fdatasync", "open_datasync");
     for text in [
@@ -279,9 +289,9 @@ fn logbias_is_told() {
         "zfs create -o recordsize=8k -o logbias=throughput tank/pg",
         "sudo zpool create -O logbias=throughput tank sda",
     ] {
-        let audit = audited(&format!("{set}\n\n{}", clean()));
+        let audit = audit_of(&format!("{set}\n\n{}", clean()));
         assert_eq!(
-            (found(&audit), finding(&audit, "zfs-logbias").line),
+            (findings_of(&audit), finding(&audit, "zfs-logbias").line()),
             (vec![("zfs-logbias", Severity::Warning)], 1),
             "{set}"
         );
@@ -291,6 +301,6 @@ fn logbias_is_told() {
         "zpool create -o ashift=12 tank sda",
         "Is logbias=throughput better?",
     ] {
-        assert_eq!(found(&audited(&format!("{fine}\n\n{}", clean()))), [], "{fine}");
+        assert_eq!(findings_of(&audit_of(&format!("{fine}\n\n{}", clean()))), [], "{fine}");
     }
 }

@@ -1,7 +1,6 @@
 //! Reports that others wrote, audited: whole ones, each rule by itself, and arbitrary text.
 #![allow(missing_docs, clippy::unwrap_used, unreachable_pub)] // helpers of tests fail as tests do
 
-mod claims;
 mod corpus;
 mod design;
 mod docs;
@@ -12,6 +11,7 @@ mod rules;
 mod written;
 
 use pgdyno_audit::{Audit, Checked, Finding, Severity};
+use serde_json::Value;
 
 /// The audit of a fixture, or of the figures that go with a recipe.
 pub fn fixture(name: &str) -> Audit {
@@ -22,7 +22,7 @@ pub fn fixture(name: &str) -> Audit {
     Audit::from_bytes(name, &bytes).unwrap()
 }
 
-pub fn audited(text: &str) -> Audit {
+pub fn audit_of(text: &str) -> Audit {
     Audit::from_bytes("report.txt", text.as_bytes()).unwrap()
 }
 
@@ -33,17 +33,35 @@ pub fn finding<'a>(audit: &'a Audit, rule: &str) -> &'a Finding {
     found[0]
 }
 
-/// What a rule found right, all of it.
-pub fn checked<'a>(audit: &'a Audit, rule: &str) -> Vec<&'a Checked> {
+/// All that a rule found right.
+pub fn checks_of<'a>(audit: &'a Audit, rule: &str) -> Vec<&'a Checked> {
     audit.checked.iter().filter(|c| c.rule == rule).collect()
 }
 
 /// The rules that found something, with their severities.
-pub fn found(audit: &Audit) -> Vec<(&'static str, Severity)> {
+pub fn findings_of(audit: &Audit) -> Vec<(&'static str, Severity)> {
     audit.findings.iter().map(|f| (f.rule, f.severity)).collect()
 }
 
-pub fn close(value: &serde_json::Value, expected: f64) {
+/// Figures that a finding or a check rests on.
+pub trait Figures {
+    /// The figure of this name; null if there is none.
+    fn figure(&self, name: &str) -> Value;
+}
+
+impl Figures for Finding {
+    fn figure(&self, name: &str) -> Value {
+        serde_json::to_value(&self.kind).unwrap()[name].take()
+    }
+}
+
+impl Figures for Checked {
+    fn figure(&self, name: &str) -> Value {
+        serde_json::to_value(&self.kind).unwrap()[name].take()
+    }
+}
+
+pub fn close(value: &Value, expected: f64) {
     let value = value.as_f64().unwrap();
     assert!((value - expected).abs() < 5e-4 * expected.abs().max(1.0), "{value} is not {expected}");
 }

@@ -1,10 +1,10 @@
-//! Reports as people write them: repeats under headings, warm-ups, quotations, settings, claims and
-//! heads of tables.
+//! Reports as people write them: repeats under headings, warm-ups, quotations, settings and heads
+//! of tables.
 
 use pgdyno_audit::Severity;
 
 use super::rules::{clean, run};
-use super::{audited, checked, finding, found};
+use super::{Figures as _, audit_of, checks_of, finding, findings_of};
 
 /// Two runs that differ a little.
 fn two() -> [String; 2] {
@@ -12,11 +12,11 @@ fn two() -> [String; 2] {
 }
 
 fn n_of(text: &str) -> usize {
-    audited(text)
+    audit_of(text)
         .findings
         .iter()
         .find(|f| f.rule == "one-repeat")
-        .map_or(0, |f| f.computed["runs"].as_u64().unwrap() as usize)
+        .map_or(0, |f| f.figure("runs").as_u64().unwrap() as usize)
 }
 
 #[test]
@@ -25,8 +25,9 @@ fn a_warm_up_is_no_repeat() {
     let warm = run(1_100_000, 3_666.0, 4.36, "").replace("900 s", "300 s");
     for heading in ["=== WARMUP ===", "## Warm-up", "Warm-up run:"] {
         let text = format!("{heading}\n{warm}\n## Run 1\n{a}\n## Run 2\n{b}");
-        assert_eq!(found(&audited(&text)), [], "{heading}");
-        assert!(checked(&audited(&text), "told-apart")[0].message.contains("n = 2"), "{heading}");
+        assert_eq!(findings_of(&audit_of(&text)), [], "{heading}");
+        let intervals = checks_of(&audit_of(&text), "told-apart")[0].figure("intervals");
+        assert_eq!(intervals[0]["n"], 2, "{heading}");
         assert_eq!(
             n_of(&format!("{heading}\n{warm}\n## Result\n{a}")),
             1,
@@ -35,15 +36,16 @@ fn a_warm_up_is_no_repeat() {
     }
     // A sentence that speaks of one names none.
     assert_eq!(n_of(&format!("After a warm-up of 60 s:\n{a}")), 1);
-    let table = audited(
-        "| fs | warm-up | run 1 | run 2 |\n|---|---|---|---|\n| xfs tps | 10 | 100 | 102 |\n| zfs tps | 10 | 90 | 92 |\n\ntps\n",
+    let table = audit_of(
+        "| fs | warm-up | run 1 | run 2 |\n|---|---|---|---|\n| xfs tps | 10 | 100 | 102 |\n\
+         | zfs tps | 10 | 90 | 92 |\n\ntps\n",
     );
     assert!(
         table.recognised.tables.iter().flat_map(|t| &t.rows).all(|r| r.repeats.len() == 2),
         "{:?}",
         table.recognised.tables
     );
-    let below = audited(
+    let below = audit_of(
         "| run | tps |\n|---|---|\n| warm-up | 10 |\n| 1 | 100 |\n| 2 | 102 |\n| 3 | 101 |\n",
     );
     assert_eq!(below.recognised.tables[0].rows[0].repeats.len(), 3);
@@ -100,13 +102,13 @@ fn runs_with_other_settings_are_no_repeats() {
 fn quoted_figures_are_not_counted_again() {
     let [a, b] = two();
     let quoted: String = a.lines().map(|l| format!("> {l}\n")).collect();
-    let audit = audited(&format!(
+    let audit = audit_of(&format!(
         "## ext4\n{a}\nNow the other:\n\n{b}\nYou wrote:\n\n{quoted}\nwhich is odd.\n"
     ));
     assert_eq!(audit.recognised.runs.len(), 2);
     // Figures that stand in a quotation only are figures.
-    assert_eq!(audited(&quoted).recognised.runs.len(), 1);
-    let said = audited(&format!("{a}\nIn short:\n\ntps = 4000.000000\n"));
+    assert_eq!(audit_of(&quoted).recognised.runs.len(), 1);
+    let said = audit_of(&format!("{a}\nIn short:\n\ntps = 4000.000000\n"));
     assert_eq!(said.recognised.runs.len(), 1, "a figure that is said again");
 }
 
@@ -129,9 +131,9 @@ fn settings_are_read_as_people_write_them() {
         (" fsync \n-------\n off", 2),
         ("export PGOPTIONS=\"-c fsync=off\"", 2),
     ] {
-        let audit = audited(&format!("x\n{text}\n\n{}", clean()));
+        let audit = audit_of(&format!("x\n{text}\n\n{}", clean()));
         assert_eq!(
-            (found(&audit), finding(&audit, "fsync-off").line),
+            (findings_of(&audit), finding(&audit, "fsync-off").line()),
             (vec![("fsync-off", Severity::Serious)], line),
             "{text}"
         );
@@ -139,7 +141,7 @@ fn settings_are_read_as_people_write_them() {
     // Prose is not believed: it may be of anything.
     for said in ["All of this with fsync off.", "fsync was disabled", "We turned off fsync for it."]
     {
-        assert_eq!(found(&audited(&format!("{said}\n\n{}", clean()))), [], "{said}");
+        assert_eq!(findings_of(&audit_of(&format!("{said}\n\n{}", clean()))), [], "{said}");
     }
     for fine in [
         "Never run with fsync off.",
@@ -151,14 +153,14 @@ fn settings_are_read_as_people_write_them() {
         "| option | effect |\n|---|---|\n| fsync=off | 3 times faster |",
         " name  | setting \n-------+---------\n fsync | on",
     ] {
-        assert_eq!(found(&audited(&format!("{fine}\n\n{}", clean()))), [], "{fine}");
+        assert_eq!(findings_of(&audit_of(&format!("{fine}\n\n{}", clean()))), [], "{fine}");
     }
 }
 
 #[test]
 fn tables_are_read_whatever_their_throughput_is_called() {
     let table = |head: &str| {
-        audited(&format!("| fs | {head} |\n|---|---|\n| xfs | 10904 |\n| zfs | 7530 |\n"))
+        audit_of(&format!("| fs | {head} |\n|---|---|\n| xfs | 10904 |\n| zfs | 7530 |\n"))
     };
     for head in [
         "transactions/sec",
@@ -171,7 +173,7 @@ fn tables_are_read_whatever_their_throughput_is_called() {
         "latency (ms)",
         "Runtime",
     ] {
-        assert_eq!(found(&table(head)), [("one-repeat", Severity::Warning)], "{head}");
+        assert_eq!(findings_of(&table(head)), [("one-repeat", Severity::Warning)], "{head}");
     }
     for other in [
         "throughput (MB/s)",
@@ -182,7 +184,7 @@ fn tables_are_read_whatever_their_throughput_is_called() {
         "median runtime",
         "average latency",
     ] {
-        assert_eq!(found(&table(other)), [], "{other}");
+        assert_eq!(findings_of(&table(other)), [], "{other}");
     }
     // Whatever is said above: the table has no spread.
     for said in [
@@ -192,18 +194,19 @@ fn tables_are_read_whatever_their_throughput_is_called() {
         "best viewed on paper",
     ] {
         let text = format!("{said}\n\n| fs | tps |\n|---|---|\n| xfs | 10904 |\n| zfs | 7530 |\n");
-        assert_eq!(found(&audited(&text)), [("one-repeat", Severity::Warning)], "{said}");
+        assert_eq!(findings_of(&audit_of(&text)), [("one-repeat", Severity::Warning)], "{said}");
     }
     // A row without figures is no head.
-    let audit = audited(
-        "| cpu | tps |\n|---|---|\n| this one is the client | |\n| first | 160.9 |\n| second | 158.2 |\n",
+    let audit = audit_of(
+        "| cpu | tps |\n|---|---|\n| this one is the client | |\n| first | 160.9 |\n\
+         | second | 158.2 |\n",
     );
     assert_eq!(finding(&audit, "one-repeat").lines, [4, 5]);
 }
 
 #[test]
 fn what_earlier_versions_kept_still_reads() {
-    let mut kept = serde_json::to_value(audited(&clean()).recognised).unwrap();
+    let mut kept = serde_json::to_value(audit_of(&clean()).recognised).unwrap();
     kept.as_object_mut().unwrap().remove("sysbench").unwrap();
     let read: pgdyno_audit::Recognised = serde_json::from_value(kept).unwrap();
     assert_eq!((read.runs.len(), read.sysbench.len()), (3, 0));

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
 use clap::Args;
-use pgdyno_audit::{Audit, AuditError, ImportedRun};
+use pgdyno_audit::{Audit, ImportedRun};
 use pgdyno_lab::run::open_store;
 use pgdyno_report::audit as page;
 
@@ -14,6 +14,29 @@ use crate::exit_status::ExitStatus;
 use crate::output::print;
 use crate::render::to_json;
 use crate::shared_options::StoreOption;
+
+/// Reason why a file could not be audited.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum AuditError {
+    /// The file could not be read.
+    #[error("cannot read the report {}", path.display())]
+    Read { path: PathBuf, source: std::io::Error },
+    /// The file is no text.
+    #[error("cannot audit {}: it is no text", path.display())]
+    NoText { path: PathBuf },
+}
+
+impl AuditError {
+    /// Returns a hint for the user, where there is one.
+    pub(crate) fn help(&self) -> Option<String> {
+        match self {
+            Self::Read { .. } => None,
+            Self::NoText { .. } => Some(
+                "save the report as text, Markdown or HTML; archives and PDF are not read".into(),
+            ),
+        }
+    }
+}
 
 #[derive(Args, Debug)]
 pub(crate) struct Options {

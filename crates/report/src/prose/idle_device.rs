@@ -3,6 +3,8 @@
 use pgdyno_analysis::IdleDevice;
 use pgdyno_model::{AnswerKind, Plan, format};
 
+use super::finding::machine_use;
+
 /// Says in how many trials the disk was not under test, in a run that asks about a disk.
 pub(super) fn idle_device(found: &IdleDevice, plan: &Plan) -> Option<String> {
     let first = found.first.as_ref().filter(|_| asks_about_a_disk(plan))?;
@@ -10,7 +12,7 @@ pub(super) fn idle_device(found: &IdleDevice, plan: &Plan) -> Option<String> {
         "In {} of {} the processors may have been the limit. In the first of them {}.",
         found.idle,
         format::counted(found.judged as u64, "trial"),
-        first.machine_use(),
+        machine_use(first),
     ))
 }
 

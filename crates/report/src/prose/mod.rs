@@ -8,6 +8,7 @@ mod capacity;
 mod cause;
 mod comparison;
 mod factors;
+pub(crate) mod finding;
 mod flush_accounting;
 mod growth;
 mod headline;

@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used, reason = "tests and their helpers fail by panicking")]
 
 mod analysis;
+mod audit;
 mod capacity;
 mod compare;
 mod compare_sides;

@@ -561,7 +561,7 @@ export type Pattern = 'write' | 'read' | 'randread' | 'randwrite' | 'randrw';
  */
 export type Provenance = 'imported';
 /**
- * What can be said of a storage.
+ * Kind of a fact on storage.
  */
 export type StorageWhat =
   | 'barriers-off'
@@ -572,17 +572,17 @@ export type StorageWhat =
   | {
       zfs: {
         /**
-         * Its name.
+         * Name of the property.
          */
         property: string;
         /**
-         * Its value.
+         * Value of the property.
          */
         value: string;
       };
     };
 /**
- * What is known of a table's columns.
+ * Source of the knowledge about a table's columns.
  */
 export type Meaning = 'named' | 'computed' | 'unknown';
 /**
@@ -5710,11 +5710,11 @@ export interface ImportPage {
   view: ImportedRun;
 }
 /**
- * What was imported from one report: figures that pgdyno did not measure.
+ * Figures of one report: pgdyno did not measure them.
  */
 export interface ImportedRun {
   /**
-   * Its name in the store.
+   * Name in the store.
    */
   id: string;
   /**
@@ -5730,7 +5730,7 @@ export interface ImportedRun {
    */
   provenance: Provenance;
   /**
-   * What was recognised in it.
+   * Recognised figures.
    */
   recognised: Recognised;
   /**
@@ -5814,7 +5814,7 @@ export interface Figure {
  */
 export interface DeviceLine {
   /**
-   * Its columns by iostat's names.
+   * Columns by iostat's names.
    */
   columns: [string, Figure][];
   /**
@@ -5835,7 +5835,7 @@ export interface FsyncLine {
    */
   per_second: Figure;
   /**
-   * What was compared: the heading above it.
+   * Heading above it: the comparison that it is part of.
    */
   section: string;
   /**
@@ -5844,7 +5844,7 @@ export interface FsyncLine {
   us: Figure | null;
 }
 /**
- * What one run of pgbench printed. Each part is none where it was not printed, or not copied.
+ * Report of pgbench on one run. Each part is none where it was not printed, or not copied.
  */
 export interface PgbenchRun {
   /**
@@ -5864,11 +5864,11 @@ export interface PgbenchRun {
    */
   initial_connection_ms: Figure | null;
   /**
-   * What stands above it and may be its name.
+   * Heading above it that may be its name.
    */
   label: string | null;
   /**
-   * Its last.
+   * Last line in the file.
    */
   last_line: number;
   /**
@@ -5880,7 +5880,7 @@ export interface PgbenchRun {
    */
   latency_stddev_ms: Figure | null;
   /**
-   * Its first line in the file, from 1.
+   * First line in the file, from 1.
    */
   line: number;
   /**
@@ -5956,7 +5956,7 @@ export interface PgbenchRun {
    */
   transactions_per_client: Figure | null;
   /**
-   * What stands behind its slash: how many were to be.
+   * Count behind the slash: transactions that were to be processed.
    */
   transactions_wanted: Figure | null;
   /**
@@ -5986,7 +5986,7 @@ export interface ReportProgress {
  */
 export interface ReportScript {
   /**
-   * Its mean latency (milliseconds).
+   * Mean latency (milliseconds).
    */
   latency_average_ms: Figure | null;
   /**
@@ -5994,11 +5994,11 @@ export interface ReportScript {
    */
   line: number;
   /**
-   * Its file or builtin.
+   * File, or name of the built-in script.
    */
   name: string;
   /**
-   * Its share of all transactions (percent).
+   * Share of all transactions (percent).
    */
   percent: Figure | null;
   /**
@@ -6006,15 +6006,15 @@ export interface ReportScript {
    */
   statements: ReportStatement[];
   /**
-   * Its share by weight (percent).
+   * Share by weight (percent).
    */
   target_percent: Figure | null;
   /**
-   * Its tps.
+   * Transactions of the script in a second.
    */
   tps: Figure | null;
   /**
-   * Its transactions.
+   * Transactions of the script (count).
    */
   transactions: Figure | null;
 }
@@ -6027,7 +6027,7 @@ export interface ReportStatement {
    */
   failures: Figure | null;
   /**
-   * Its mean latency (milliseconds).
+   * Mean latency (milliseconds).
    */
   latency_ms: Figure;
   /**
@@ -6044,11 +6044,11 @@ export interface ReportSetting {
    */
   line: number;
   /**
-   * Its name.
+   * Name of the setting.
    */
   name: string;
   /**
-   * Its value, without quotes.
+   * Value without quotes.
    */
   value: string;
 }
@@ -6061,7 +6061,7 @@ export interface StorageFact {
    */
   line: number;
   /**
-   * What.
+   * Kind of the fact.
    */
   what: StorageWhat;
   /**
@@ -6070,7 +6070,7 @@ export interface StorageFact {
   words: string;
 }
 /**
- * What one run of sysbench printed. Each part is none where it was not printed, or not copied.
+ * Report of sysbench on one run. Each part is none where it was not printed, or not copied.
  */
 export interface SysbenchRun {
   /**
@@ -6086,7 +6086,7 @@ export interface SysbenchRun {
    */
   events_per_thread: Figure | null;
   /**
-   * Its last.
+   * Last line in the file.
    */
   last_line: number;
   /**
@@ -6098,7 +6098,7 @@ export interface SysbenchRun {
    */
   latency_sum_ms: Figure | null;
   /**
-   * Its first line in the file, from 1.
+   * First line in the file, from 1.
    */
   line: number;
   /**
