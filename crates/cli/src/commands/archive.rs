@@ -15,6 +15,12 @@ use crate::output::{print_line, print_stderr, report_error};
 use crate::shared_options::StoreOption;
 
 #[derive(Args, Debug)]
+#[command(after_help = "\
+Examples:
+  pgdyno archive latest run.pgdyno       Write the newest run into a file of its own
+  pgdyno show latest --store run.pgdyno  Show a run of an archive
+
+See also: pgdyno-import(1), pgdyno-rm(1)")]
 pub(crate) struct Options {
     /// The runs, probes, crash tests or imports to archive
     #[arg(value_name = "RUN", required = true)]

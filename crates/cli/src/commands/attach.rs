@@ -25,6 +25,12 @@ const POLL: Duration = Duration::from_millis(200);
 const PAST: usize = 100;
 
 #[derive(Args, Debug)]
+#[command(after_help = "\
+Examples:
+  pgdyno attach                  Watch the newest run until it ends, then print its results
+  pgdyno attach --progress json  Print what it does as one JSON object a line
+
+See also: pgdyno-run(1), pgdyno-show(1)")]
 pub(crate) struct Options {
     /// The run. Without it, the newest one
     #[arg(value_name = "RUN", default_value = "latest")]

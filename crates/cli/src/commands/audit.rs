@@ -16,6 +16,11 @@ use crate::render::to_json;
 use crate::shared_options::StoreOption;
 
 #[derive(Args, Debug)]
+#[command(after_help = "\
+Examples:
+  pgdyno audit report.txt  Check the figures of somebody's report
+
+See also: pgdyno-compare(1)")]
 pub(crate) struct Options {
     /// Reports to audit: text, Markdown or HTML. Each is judged by itself
     #[arg(value_name = "FILE", required = true)]

@@ -40,6 +40,13 @@ impl EqualityOptions {
 }
 
 #[derive(Args, Debug)]
+#[command(after_help = "\
+Examples:
+  pgdyno compare latest:1 latest:2  Compare two treatments of the newest run
+  pgdyno compare base head --by 'server build' --fail-if 'tps < -3%'
+                                    Fail if the second build is shown to be slower by more than 3%
+
+See also: pgdyno-run(1), pgdyno-show(1)")]
 pub(crate) struct Options {
     /// The baseline: a run, or `RUN:TREATMENT`, by number (`latest:2`) or levels
     /// (`latest:clients=8,storage=xfs`)

@@ -16,6 +16,11 @@ use crate::render::to_json;
 use crate::shared_options::StoreOption;
 
 #[derive(Args, Debug)]
+#[command(after_help = "\
+Examples:
+  pgdyno import run.pgdyno  Take what an archive holds into the store
+
+See also: pgdyno-archive(1), pgdyno-list(1), pgdyno-audit(1)")]
 pub(crate) struct Options {
     /// An archive (`pgdyno archive`), or a store of this version or an earlier one. It is only read
     #[arg(value_name = "FILE")]

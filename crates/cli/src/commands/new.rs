@@ -28,6 +28,13 @@ const FILE: &str = "experiment.toml";
 const TIME: Span = Span::from_secs(600);
 
 #[derive(Args, Debug)]
+#[command(after_help = "\
+Examples:
+  pgdyno new  Ask a few questions, and write experiment.toml
+  pgdyno new memory --factor work_mem=4MB,64MB --defaults
+              Write memory.toml without a question
+
+See also: pgdyno-run(1), pgdyno-recipes(1), pgdyno-schema(1)")]
 pub(crate) struct Options {
     /// The file to write; `.toml` is added to a name without it [default: experiment.toml]
     #[arg(value_name = "NAME|FILE")]

@@ -14,6 +14,15 @@ use crate::report_destination::ReportDestination;
 use crate::shared_options::StoreOption;
 
 #[derive(Args, Debug)]
+#[command(after_help = "\
+Files:
+  $XDG_DATA_HOME/pgdyno/reports/  HTML reports. They lie beside the store, wherever that is
+
+Examples:
+  pgdyno report -o run.html                   Write the newest run's report to a file
+  pgdyno report RUN_A RUN_B -o compared.html  Write what differs between two runs
+
+See also: pgdyno-list(1), pgdyno-show(1)")]
 pub(crate) struct Options {
     /// The id of a run, probe, crash test or import. With a second run: the baseline, a run or
     /// `RUN:TREATMENT`

@@ -14,6 +14,12 @@ use crate::output::print_line;
 use crate::shared_options::StoreOption;
 
 #[derive(Args, Debug)]
+#[command(after_help = "\
+Examples:
+  pgdyno rm quickstart-20260131-101500-abcd        Remove a run; asks first
+  pgdyno rm --yes quickstart-20260131-101500-abcd  Remove it without a question
+
+See also: pgdyno-archive(1), pgdyno-store-size(1), pgdyno-store-thin(1)")]
 pub(crate) struct Options {
     /// The runs, probes, crash tests or imports to remove: ids, or beginnings that only one id has
     #[arg(value_name = "RUN", required = true)]

@@ -13,6 +13,11 @@ use crate::render::{render_crash, render_probe, to_json_list};
 use crate::shared_options::StoreOption;
 
 #[derive(Args, Debug)]
+#[command(after_help = "\
+Examples:
+  pgdyno show latest --json  Print the newest run as JSON
+
+See also: pgdyno-list(1), pgdyno-report(1)")]
 pub(crate) struct Options {
     /// The id of a run, probe, crash test or import. Several runs are shown beside each other, as
     /// those of `run --hosts`

@@ -9,6 +9,12 @@ use crate::output::print_line;
 use crate::shared_options::StoreOption;
 
 #[derive(Args, Debug)]
+#[command(after_help = "\
+Examples:
+  pgdyno stop latest        End the newest run that works, after the trial in progress
+  pgdyno stop latest --now  End it at once, without the trial in progress
+
+See also: pgdyno-run(1)")]
 pub(crate) struct Options {
     /// The run; `latest` is the newest that works
     #[arg(value_name = "RUN")]

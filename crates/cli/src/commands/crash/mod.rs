@@ -17,6 +17,23 @@ use crate::exit_status::ExitStatus;
 use crate::output::{print, print_stderr};
 use crate::render::render_crash;
 
+/// The text below the options in the help.
+pub(crate) const AFTER_HELP: &str = "\
+Environment:
+  PGDYNO_WITNESS_SECRET  The secret that a witness shares, unless --secret-file names a file
+
+Files:
+  $XDG_DATA_HOME/pgdyno/crashes/  Images and ledgers of failed crash tests. `pgdyno clean --crashes`
+                                  removes them
+
+Examples:
+  pgdyno crash --fault process --storage /mnt/disk
+                                  Kill the server under load. Needs no root
+  pgdyno crash --fault power,torn-write --filesystem ext4 --storage /mnt/disk
+                                  Cut the power of an ext4 in a file, as root
+
+See also: pgdyno-crash-witness(1), pgdyno-filesystems(1), pgdyno-clean(1)";
+
 /// Runs crash tests, or the witness of a machine whose plug is pulled.
 pub(crate) fn run(options: &Options, context: &Context) -> Result<ExitStatus, CommandError> {
     match &options.action {

@@ -13,6 +13,33 @@ use crate::progress::ProgressOption;
 use crate::shared_options::{StoreOption, TrustOption};
 
 #[derive(Args, Debug)]
+#[command(after_help = "\
+Environment:
+  PG_CONFIG     The pg_config of the PostgreSQL to use
+  PGDYNO_MAVEN  The address of a mirror for builds of PostgreSQL
+  NO_COLOR, CLICOLOR, CLICOLOR_FORCE, TERM
+                Whether progress on a terminal has colours; on TERM=dumb it is lines
+
+Files:
+  $XDG_DATA_HOME/pgdyno/clusters/, as root /var/lib/pgdyno/
+                Clusters while a run lasts, if the experiment names no directory
+  $XDG_CACHE_HOME/pgdyno/
+                Fetched builds of PostgreSQL. XDG_CACHE_HOME is ~/.cache unless it is set
+  $XDG_DATA_HOME/pgdyno/store.sqlite3.lock
+                An empty file. A run that works holds a lock on a byte of it
+  $XDG_DATA_HOME/pgdyno/store.sqlite3.live/
+                Live files of runs that work, and logs of detached runs, beside the store
+
+Examples:
+  pgdyno run quickstart                  Run a recipe in a folder of pgdyno's own
+  pgdyno run group-commit --size quick --set storage.disk.directory=/mnt/disk
+                                         Run its quick size on the storage under /mnt/disk
+  pgdyno run mine.toml --detach          Go on without the terminal, until `pgdyno stop latest`
+  pgdyno run mine.toml --dry-run         Print every trial and every change to the host
+  pgdyno run quickstart --progress json  Print what the run does as one JSON object a line
+  pgdyno run --resume latest             Execute the trials that an interrupted run left
+
+See also: pgdyno-recipes(1), pgdyno-show(1), pgdyno-compare(1), pgdyno-clean(1)")]
 pub(crate) struct Options {
     /// A recipe's name or an experiment file
     #[arg(

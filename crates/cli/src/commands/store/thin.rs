@@ -32,6 +32,14 @@ kept: answer, table, intervals, percentiles, wait events, reasons of differences
 percentiles of every second, settings, server logs";
 
 #[derive(Args, Debug)]
+#[command(after_help = "\
+Examples:
+  pgdyno store thin --before 2026-01-01
+            Say what thinning last year's runs would lose, and ask
+  pgdyno store thin --every 10 quickstart-20260131-101500-abcd
+            Keep a sample of telemetry in ten seconds
+
+See also: pgdyno-store-size(1), pgdyno-archive(1), pgdyno-rm(1)")]
 pub(crate) struct Options {
     /// The runs to thin: ids, or beginnings that only one id has
     #[arg(value_name = "RUN", required_unless_present = "before")]
