@@ -39,6 +39,7 @@ mod report_destination;
 mod shared_options;
 mod signals;
 mod state_options;
+mod suggestions;
 
 use std::process::ExitCode;
 

@@ -13,6 +13,7 @@ use crate::exit_status::ExitStatus;
 use crate::output::print;
 use crate::render::to_json;
 use crate::shared_options::StoreOption;
+use crate::suggestions::RUNS;
 
 /// Options on what must be equal on both sides of a comparison.
 #[derive(Args, Clone, Debug)]
@@ -50,10 +51,10 @@ See also: pgdyno-run(1), pgdyno-show(1)")]
 pub(crate) struct Options {
     /// The baseline: a run, or `RUN:TREATMENT`, by number (`latest:2`) or levels
     /// (`latest:clients=8,storage=xfs`)
-    #[arg(value_name = "RUN_A")]
+    #[arg(value_name = "RUN_A", value_parser = RUNS, hide_possible_values = true)]
     pub(crate) a: String,
     /// The run or treatment to compare with it
-    #[arg(value_name = "RUN_B")]
+    #[arg(value_name = "RUN_B", value_parser = RUNS, hide_possible_values = true)]
     pub(crate) b: String,
     #[command(flatten)]
     pub(crate) equality: EqualityOptions,

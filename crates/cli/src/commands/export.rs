@@ -10,11 +10,12 @@ use crate::exit_status::ExitStatus;
 use crate::output::{print, print_line};
 use crate::report_destination::is_standard_output;
 use crate::shared_options::StoreOption;
+use crate::suggestions::RUNS;
 
 #[derive(Args, Debug)]
 pub(crate) struct Options {
     /// The run to export
-    #[arg(value_name = "RUN", default_value = "latest")]
+    #[arg(value_name = "RUN", default_value = "latest", value_parser = RUNS, hide_possible_values = true)]
     pub(crate) run: String,
     /// Format of the export
     #[arg(long, value_enum)]

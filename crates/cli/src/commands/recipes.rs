@@ -1,11 +1,14 @@
 //! `pgdyno recipes`: the built-in experiments.
 
+use std::collections::BTreeSet;
+
 use clap::{Args, Subcommand};
-use pgdyno_lab::recipes;
+use pgdyno_lab::{file, recipes};
 
 use crate::error::CommandError;
 use crate::exit_status::ExitStatus;
 use crate::output::print;
+use crate::suggestions::Suggestions;
 
 #[derive(Args, Debug)]
 pub(crate) struct Options {
@@ -18,6 +21,7 @@ pub(crate) enum Action {
     /// Print a recipe's experiment file, to copy and change
     Show {
         /// The recipe's name
+        #[arg(value_parser = Suggestions(recipe_names), hide_possible_values = true)]
         name: String,
     },
 }
@@ -37,4 +41,15 @@ pub(crate) fn run(options: &Options) -> Result<ExitStatus, CommandError> {
         }
     }
     Ok(ExitStatus::Success)
+}
+
+/// Returns the names of all recipes.
+pub(crate) fn recipe_names() -> Vec<String> {
+    recipes::all().into_iter().map(|recipe| recipe.name).collect()
+}
+
+/// Returns the names of the sizes that recipes have.
+pub(crate) fn size_names() -> Vec<String> {
+    let sizes = recipes::all().into_iter().flat_map(|it| file::sizes(&it).unwrap_or_default());
+    sizes.map(|size| size.name).collect::<BTreeSet<_>>().into_iter().collect()
 }

@@ -7,10 +7,12 @@ use clap::Args;
 use pgdyno_lab::file::{Override, Source};
 use pgdyno_lab::{Prepared, Wipe, recipes};
 
+use crate::commands::recipes::{recipe_names, size_names};
 use crate::error::CommandError;
 use crate::metrics::parse_address;
 use crate::progress::ProgressOption;
 use crate::shared_options::{StoreOption, TrustOption};
+use crate::suggestions::{RUNS, Suggestions};
 
 #[derive(Args, Debug)]
 #[command(after_help = "\
@@ -44,6 +46,8 @@ pub(crate) struct Options {
     /// A recipe's name or an experiment file
     #[arg(
         value_name = "RECIPE|FILE",
+        value_parser = Suggestions(recipe_names),
+        hide_possible_values = true,
         required_unless_present = "resume",
         conflicts_with = "resume"
     )]
@@ -54,7 +58,13 @@ pub(crate) struct Options {
     pub(crate) set: Vec<String>,
     /// Use one of the sizes that the recipe or file defines (see `pgdyno recipes`). `--set` is
     /// applied after it
-    #[arg(long, value_name = "SIZE", conflicts_with = "resume")]
+    #[arg(
+        long,
+        value_name = "SIZE",
+        value_parser = Suggestions(size_names),
+        hide_possible_values = true,
+        conflicts_with = "resume"
+    )]
     pub(crate) size: Option<String>,
     /// Print the plan and change nothing: every trial in order, every step that would change the
     /// host, the time and the space that it takes
@@ -62,7 +72,7 @@ pub(crate) struct Options {
     pub(crate) dry_run: bool,
     /// Resume an interrupted run: execute its unfinished trials. With `--set experiment.repeats=N`
     /// also add repeats
-    #[arg(long, value_name = "RUN")]
+    #[arg(long, value_name = "RUN", value_parser = RUNS, hide_possible_values = true)]
     pub(crate) resume: Option<String>,
     /// Measure an external server: a URI or `key=value` words. Give its password in PGPASSWORD or
     /// `.pgpass`. Several servers, `--dsn base:=DSN --dsn head:=DSN`, become the levels of a factor
