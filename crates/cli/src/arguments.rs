@@ -87,10 +87,10 @@ fn with_headings(command: clap::Command) -> clap::Command {
         let _ = writeln!(list, "  {name:<12} {begin}");
     }
     // clap makes `help` itself.
+    list.push_str("  help         Print the help of a command\n");
     command.help_template(format!(
-        "{{about-with-newline}}\n{{usage-heading}} {{usage}}\n{list}  help         Print the help of \
-         a command\n\n`pgdyno COMMAND --help` tells a command's options.\n\nOptions:\n{{options}}\
-         {{after-help}}"
+        "{{about-with-newline}}\n{{usage-heading}} {{usage}}\n{list}\n\
+         `pgdyno COMMAND --help` tells a command's options.\n\nOptions:\n{{options}}{{after-help}}"
     ))
 }
 

@@ -179,7 +179,10 @@ pub(crate) fn exit_status(status: u8, report: impl FnOnce(io::Error)) -> u8 {
 /// As [`exit_status`]; reports the error as pgdyno's other errors.
 pub(crate) fn exit(status: u8) -> ExitCode {
     let report = |error: io::Error| {
-        report_error(&CommandError::StandardOutput(error));
+        let error = CommandError::with_source("cannot write to standard output", error);
+        report_error(&error.with_help(
+            "free room there, or send it elsewhere; what was stored can be shown again",
+        ));
     };
     ExitCode::from(exit_status(status, report))
 }

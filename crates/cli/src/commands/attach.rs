@@ -66,7 +66,14 @@ pub(crate) fn run(options: &Options, context: &Context) -> Result<ExitStatus, Co
     display.end();
     match watched? {
         Watched::Ended { state, error } => conclude(&run, &state, error, &store, context),
-        Watched::Died => Err(CommandError::RunDied { run, pid: follower.run().owner.pid }),
+        Watched::Died => {
+            let pid = follower.run().owner.pid;
+            let message = format!("run {run} did not end: its process {pid} died");
+            Err(CommandError::new(message).with_help(format!(
+                "`pgdyno run --resume {run}` goes on from what is stored, and removes what the \
+                 process left behind"
+            )))
+        }
         Watched::Left => {
             print_stderr(&format!(
                 "run {run} goes on; `pgdyno attach {run}` shows it again, `pgdyno stop {run}` ends \
@@ -123,7 +130,10 @@ fn conclude(
     context: &Context,
 ) -> Result<ExitStatus, CommandError> {
     if let Some(error) = error {
-        return Err(CommandError::RunFailed { run: run.to_owned(), error });
+        let message = format!("run {run} could not go on: {error}");
+        return Err(CommandError::new(message).with_help(format!(
+            "`pgdyno show {run}` shows what it measured; `pgdyno run --resume {run}` tries again"
+        )));
     }
     let view = analyse(&Store::open_existing(store)?, run)?;
     print(&report::terminal(&view, context.width(), context.detail()));

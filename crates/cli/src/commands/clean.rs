@@ -85,7 +85,12 @@ fn print_kept_crashes() {
 }
 
 fn finish(left: bool) -> Result<ExitStatus, CommandError> {
-    if left { Err(CommandError::NotAllRemoved) } else { Ok(ExitStatus::Success) }
+    if left {
+        return Err(CommandError::new(
+            "not everything could be removed; what is left is listed above",
+        ));
+    }
+    Ok(ExitStatus::Success)
 }
 
 /// Prints lines, or `none` if there are none.

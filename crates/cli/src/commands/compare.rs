@@ -106,7 +106,11 @@ pub(crate) fn run(options: &Options, context: &Context) -> Result<ExitStatus, Co
     let store = options.store.open()?;
     if let Some((import, run)) = find_import(&store, &options.a, &options.b)? {
         if let Some(gate) = gates.first() {
-            return Err(CommandError::GateOnImport(gate.form));
+            let option = gate.form.option();
+            return Err(CommandError::new(format!(
+                "cannot judge `{option}` beside imported figures: nothing is computed between the \
+                 two"
+            )));
         }
         let view = side_by_side(&import, &analyse(&store, &run)?);
         print(&if options.json {

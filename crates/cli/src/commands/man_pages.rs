@@ -30,7 +30,11 @@ pub(crate) struct Options {
 pub(crate) fn run(options: &Options, command: Command) -> Result<ExitStatus, CommandError> {
     for (name, page) in pages(command) {
         page.and_then(|page| std::fs::write(options.folder.join(format!("{name}.1")), page))
-            .map_err(|source| CommandError::ManPages { folder: options.folder.clone(), source })?;
+            .map_err(|source| {
+                let message = format!("cannot write man pages to {}", options.folder.display());
+                CommandError::with_source(message, source)
+                    .with_help("name an existing folder that may be written to")
+            })?;
     }
     Ok(ExitStatus::Success)
 }

@@ -93,7 +93,7 @@ pub(crate) fn run(options: &Options, context: &Context) -> Result<ExitStatus, Co
     let is_asking = !options.defaults && io::stdin().is_terminal() && io::stderr().is_terminal();
     let answers = is_asking.then(|| Answers::new(context.stop()));
     let (draft, size) = match draft(options, answers.as_ref()) {
-        Err(CommandError::New(NewError::Interrupted)) => {
+        Err(error) if error.is_interruption() => {
             print_stderr("");
             print_stderr("interrupted: nothing was written");
             return Ok(ExitStatus::Interrupted);

@@ -27,7 +27,12 @@ See also: pgdyno-list(1), pgdyno-show(1)")]
 pub(crate) struct Options {
     /// The id of a run, probe, crash test or import. With a second run: the baseline, a run or
     /// `RUN:TREATMENT`
-    #[arg(value_name = "RUN|PROBE|CRASH|IMPORT", default_value = "latest", value_parser = RUNS, hide_possible_values = true)]
+    #[arg(
+        value_name = "RUN|PROBE|CRASH|IMPORT",
+        default_value = "latest",
+        value_parser = RUNS,
+        hide_possible_values = true
+    )]
     pub(crate) id: String,
     /// A second run, `RUN:TREATMENT` or import: report the comparison, as `pgdyno compare` makes it
     #[arg(value_name = "RUN_B")]

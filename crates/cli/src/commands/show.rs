@@ -22,7 +22,12 @@ See also: pgdyno-list(1), pgdyno-report(1)")]
 pub(crate) struct Options {
     /// The id of a run, probe, crash test or import. Several runs are shown beside each other, as
     /// those of `run --hosts`
-    #[arg(value_name = "RUN|PROBE|CRASH|IMPORT", required = true, value_parser = RUNS, hide_possible_values = true)]
+    #[arg(
+        value_name = "RUN|PROBE|CRASH|IMPORT",
+        required = true,
+        value_parser = RUNS,
+        hide_possible_values = true
+    )]
     pub(crate) run: Vec<String>,
     /// Print JSON; of several runs a list
     #[arg(long)]

@@ -130,7 +130,10 @@ fn run_witness(options: &WitnessOptions, context: &Context) -> Result<ExitStatus
 fn witness_address(options: &Options) -> Result<Option<&str>, CommandError> {
     let is_plug = options.fault.iter().any(|fault| fault == "plug");
     match &options.witness {
-        Some(_) if !is_plug || options.fault.len() > 1 => Err(CommandError::WitnessWithoutPlug),
+        Some(_) if !is_plug || options.fault.len() > 1 => {
+            Err(CommandError::new("cannot use `--witness`: it goes with `--fault plug` alone")
+                .with_help("leave it out, or name that fault only"))
+        }
         witness => Ok(witness.as_deref()),
     }
 }
@@ -146,8 +149,16 @@ fn pull_plug(
     options: &Options,
     context: &Context,
 ) -> Result<ExitStatus, CommandError> {
-    let secret = read_secret(options.secret_file.as_deref())?
-        .ok_or_else(|| CommandError::NoSecret { address: address.to_owned() })?;
+    let secret = read_secret(options.secret_file.as_deref())?.ok_or_else(|| {
+        CommandError::new(format!(
+            "cannot speak with the witness at {address}: the secret that both sides share is \
+             missing"
+        ))
+        .with_help(
+            "name its file by `--secret-file FILE`, or set PGDYNO_WITNESS_SECRET as the witness \
+             prints it",
+        )
+    })?;
     let witness = Witness { address: address.to_owned(), secret };
     let prepared = prepared.with_trust(options.trust.trust(), None)?;
     let store = options.store.path();

@@ -12,7 +12,7 @@ use pgdyno_audit::{Audit, ImportedRun};
 use pgdyno_lab::file::Override;
 use pgdyno_lab::notify::notify;
 use pgdyno_lab::run::{self as lab, Outcome};
-use pgdyno_lab::{Consent, LabError, Prepared, SessionEnd, recipes};
+use pgdyno_lab::{Consent, Prepared, SessionEnd, recipes};
 use pgdyno_model::format::counted;
 use pgdyno_results::analysis::analyse;
 use pgdyno_results::analysis::host_noise::{self, Forecast, NoForecast};
@@ -84,7 +84,7 @@ fn measure(
             .map_err(CommandError::from)
     };
     let outcome = match outcome {
-        Err(CommandError::Lab(LabError::Interrupted)) => {
+        Err(error) if error.is_interruption() => {
             print_stderr(
                 "interrupted before the first trial: nothing was measured, nothing is left behind",
             );

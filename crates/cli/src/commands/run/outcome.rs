@@ -2,8 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
+use pgdyno_lab::SessionEnd;
 use pgdyno_lab::run::Outcome;
-use pgdyno_lab::{LabError, SessionEnd};
 use pgdyno_model::json::Document;
 use pgdyno_results::RunView;
 use serde::Serialize;
@@ -73,7 +73,7 @@ impl OutcomeDocument {
                     self.state = SessionEnd::Interrupted.into();
                 }
             }
-            Err(CommandError::Lab(LabError::Interrupted)) => {
+            Err(error) if error.is_interruption() => {
                 self.state = SessionEnd::Interrupted.into();
                 self.exit_status = ExitStatus::Interrupted.code();
             }
@@ -97,7 +97,8 @@ mod tests {
 
     #[test]
     fn a_run_that_could_not_begin_has_an_error_and_no_id() {
-        let outcome = OutcomeDocument::new(Path::new("s")).ended(&Err(CommandError::NotBegun));
+        let outcome =
+            OutcomeDocument::new(Path::new("s")).ended(&Err(CommandError::new("no disk")));
         assert_eq!((outcome.run, outcome.state, outcome.exit_status), (None, "failed", 1));
         assert!(outcome.error.is_some());
         let outcome = OutcomeDocument::new(Path::new("s")).ended(&Ok(ExitStatus::Interrupted));

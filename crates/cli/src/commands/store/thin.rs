@@ -125,8 +125,11 @@ fn runs(store: &Store, options: &Options) -> Result<Vec<String>, CommandError> {
         match record {
             Stored::Run(run) => runs.push(run),
             other => {
-                let kind = other.kind();
-                return Err(CommandError::NothingToThin { id: other.id().to_owned(), kind });
+                let (kind, id) = (other.kind(), other.id());
+                let message =
+                    format!("cannot thin {kind} {id}: only runs hold seconds and telemetry");
+                let help = "`pgdyno list` shows the runs; `pgdyno rm` removes it";
+                return Err(CommandError::new(message).with_help(help));
             }
         }
     }
