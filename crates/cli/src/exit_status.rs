@@ -28,7 +28,7 @@ impl ExitStatus {
 
     /// Returns the status that a run's crash tests ask for: the worst among the newest verdict of
     /// each treatment and all failures.
-    pub(crate) fn of_crashes(view: &RunView) -> Self {
+    pub(crate) fn from_crashes(view: &RunView) -> Self {
         let newest =
             view.treatments.iter().filter_map(|t| t.crash.as_ref()).map(|crash| crash.verdict);
         let failed =

@@ -1,7 +1,7 @@
 //! Holds the options that texts name against those that there are: docs, help, messages, recipes.
 //!
-//! Where a text shows a command (`pgdyno run … --size`), the option must be that command's. One that
-//! is named alone (`--size`) must be some command's, or one of another program's.
+//! Where a text shows a command (`pgdyno run … --size`), the option must be that command's. One
+//! that is named alone (`--size`) must be some command's, or one of another program's.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};

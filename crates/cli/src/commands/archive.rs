@@ -7,7 +7,7 @@ use pgdyno_lab::Bytes;
 use pgdyno_results::notes::{NoteError, Notes};
 use pgdyno_results::store::Stored;
 
-use super::rm::each_once;
+use super::rm::resolve_records;
 use crate::context::Context;
 use crate::error::CommandError;
 use crate::exit_status::ExitStatus;
@@ -69,7 +69,7 @@ fn try_to_carry_notes<'a>(
 /// Writes the archive and checks it. The store keeps its records.
 pub(crate) fn run(options: &Options, context: &Context) -> Result<ExitStatus, CommandError> {
     let store = options.store.open()?;
-    let records = each_once(&options.runs, |name| store.resolve_whole(name))?;
+    let records = resolve_records(&options.runs, |name| store.resolve_whole(name))?;
     store.archive(&records, &options.file, context.stop_flag())?;
     for record in &records {
         print_line(&format!("{} {}", record.kind(), record.id()));

@@ -137,7 +137,7 @@ fn conclude(
     }
     let view = analyse(&Store::open_existing(store)?, run)?;
     print(&report::terminal(&view, context.width(), context.detail()));
-    let crashes = ExitStatus::of_crashes(&view);
+    let crashes = ExitStatus::from_crashes(&view);
     Ok(match state.parse() {
         Ok(SessionEnd::Completed) => crashes,
         Ok(SessionEnd::Interrupted) => {

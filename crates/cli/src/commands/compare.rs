@@ -34,7 +34,7 @@ pub(crate) struct EqualityOptions {
 
 impl EqualityOptions {
     /// Returns the options of a comparison with `gates`.
-    pub(super) fn asked(&self, gates: Vec<Gate>) -> CompareOptions {
+    pub(super) fn compare_options(&self, gates: Vec<Gate>) -> CompareOptions {
         let Self { by, force, own_runs } = self.clone();
         CompareOptions { by, force, own_runs_only: own_runs, gates }
     }
@@ -120,7 +120,7 @@ pub(crate) fn run(options: &Options, context: &Context) -> Result<ExitStatus, Co
         });
         return Ok(ExitStatus::Success);
     }
-    let asked = options.equality.asked(gates);
+    let asked = options.equality.compare_options(gates);
     let view = compare_runs::compare(&store, &options.a, &options.b, &asked)?;
     print(&if options.json {
         to_json(&view)?

@@ -7,7 +7,7 @@ use pgdyno_lab::run::open_store_for_reading;
 use pgdyno_results::store::Merge;
 
 use super::archive::carry_notes;
-use super::rm::each_once;
+use super::rm::resolve_records;
 use crate::context::Context;
 use crate::error::CommandError;
 use crate::exit_status::ExitStatus;
@@ -41,7 +41,7 @@ pub(crate) fn run(options: &Options, context: &Context) -> Result<ExitStatus, Co
     from.stop_by(context.stop_flag())?;
     let records = match options.runs.as_slice() {
         [] => from.all_records()?,
-        names => each_once(names, |name| from.resolve_whole(name))?,
+        names => resolve_records(names, |name| from.resolve_whole(name))?,
     };
     let mut store = options.store.open_or_make(context)?;
     let mut merge = Merge::default();

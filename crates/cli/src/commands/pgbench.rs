@@ -50,7 +50,7 @@ pub(crate) fn run(arguments: &[OsString], called_as: CalledAs) -> ExitCode {
     if let Err(error) = signals::handle(false) {
         return ExitCode::from(output::report_error(&error));
     }
-    let store = invocation.store().map(StoreOption::of_file);
+    let store = invocation.store().map(StoreOption::path_or_default);
     // A run that cannot be kept is told of before it is run.
     if let Some(store) = &store
         && let Err(error) = open_store(store)

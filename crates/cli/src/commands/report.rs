@@ -82,7 +82,7 @@ fn comparison(
     options: &Options,
     other: &str,
 ) -> Result<(String, Page), CommandError> {
-    let asked = options.equality.asked(gates(&options.fail_if, &options.fail_unless)?);
+    let asked = options.equality.compare_options(gates(&options.fail_if, &options.fail_unless)?);
     let ComparedPage { page, a, b } = Page::comparison(store, &options.id, other, &asked)?;
     Ok((format!("{}-{}", side(&a, &options.id), side(&b, other)), page))
 }

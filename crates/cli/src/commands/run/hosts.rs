@@ -75,7 +75,7 @@ fn conclude(
         let view = analyse(&Store::open_existing(options.store.path())?, run)?;
         print_line(&format!("== {}: {run}", result.host.name));
         print(&report::terminal(&view, context.width(), context.detail()));
-        match (end, ExitStatus::of_crashes(&view)) {
+        match (end, ExitStatus::from_crashes(&view)) {
             (SessionEnd::Failed, _) => failed.push(result.host.name.clone()),
             (_, ExitStatus::Success) => {}
             (_, crashes) => status = crashes,

@@ -43,7 +43,7 @@ pub(crate) fn run(options: &Options, context: &Context) -> Result<ExitStatus, Co
     let mut outcome = OutcomeDocument::new(&options.store.path());
     let ended = measure(options, context, &mut outcome);
     if let Some(command) = &options.notify {
-        let outcome = to_json(&outcome.ended(&ended))?;
+        let outcome = to_json(&outcome.record_end(&ended))?;
         if let Err(error) = notify(command, &outcome, context.stop()) {
             print_stderr(&format!("warning: {error}"));
         }
@@ -93,14 +93,14 @@ fn measure(
         outcome => outcome?,
     };
     let view = analyse(&Store::open_existing(&store)?, &outcome.run)?;
-    document.measured(&outcome, &view);
+    document.record_results(&outcome, &view);
     // The table comes before anything that can fail.
     if !is_standard_output(options.output.as_deref()) {
         print(&report::terminal(&view, context.width(), context.detail()));
     }
     let status = status_of(&outcome, &view);
     match write_report(options, &view, recipe.as_deref(), &store) {
-        Ok(file) => document.report(file),
+        Ok(file) => document.record_report(file),
         // The outcome of the run matters more than a report that could not be written.
         Err(error) if status == ExitStatus::Success => return Err(error),
         Err(error) => drop(report_error(&error)),
@@ -174,7 +174,7 @@ fn import_figures(recipe: &str, store: &Path) -> Result<Option<String>, CommandE
 /// Returns how a run ended. A signal comes before a broken promise, that before trials that failed,
 /// and those before an undecided verdict.
 fn status_of(outcome: &Outcome, view: &RunView) -> ExitStatus {
-    let crashes = ExitStatus::of_crashes(view);
+    let crashes = ExitStatus::from_crashes(view);
     match outcome.end {
         SessionEnd::Completed => crashes,
         SessionEnd::Failed => {

@@ -7,7 +7,7 @@ use pgdyno_model::format::counted;
 use pgdyno_results::report::text::wrap;
 use pgdyno_results::store::{DEFAULT_EVERY_S, Store, Stored, Thinning};
 
-use crate::commands::rm::{each_once, print_compacted};
+use crate::commands::rm::{print_compacted, resolve_records};
 use crate::confirmation::Confirmation;
 use crate::context::Context;
 use crate::error::CommandError;
@@ -72,7 +72,7 @@ pub(crate) fn run(options: &Options, context: &Context) -> Result<ExitStatus, Co
     for run in runs(&store, options)? {
         let thinning = store.plan_thinning(&run, every)?;
         if !options.json || thinning.is_empty() {
-            say(options, &words(&thinning));
+            say(options, &describe(&thinning));
         }
         if !thinning.is_empty() {
             planned.push(run);
@@ -121,7 +121,7 @@ fn runs(store: &Store, options: &Options) -> Result<Vec<String>, CommandError> {
         return Ok(runs.map(|run| run.id).collect());
     }
     let mut runs = Vec::new();
-    for record in each_once(&options.runs, |name| store.resolve_named(name))? {
+    for record in resolve_records(&options.runs, |name| store.resolve_named(name))? {
         match record {
             Stored::Run(run) => runs.push(run),
             other => {
@@ -136,7 +136,7 @@ fn runs(store: &Store, options: &Options) -> Result<Vec<String>, CommandError> {
     Ok(runs)
 }
 
-fn words(thinning: &Thinning) -> String {
+fn describe(thinning: &Thinning) -> String {
     if thinning.is_empty() {
         return format!("{}: nothing to thin", thinning.run);
     }
