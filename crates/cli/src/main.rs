@@ -125,6 +125,8 @@ fn run_command(arguments: Arguments) -> Result<ExitStatus, CommandError> {
         Command::HostRun => host_run::run(&context),
         Command::Completions(options) => Ok(completions::run(&options, Arguments::command())),
         #[cfg(feature = "man-pages")]
-        Command::ManPages(options) => commands::man_pages::run(&options, Arguments::command()),
+        Command::ManPages(options) => {
+            commands::man_pages::run(&options, Arguments::command(), FIRST_STEPS)
+        }
     }
 }

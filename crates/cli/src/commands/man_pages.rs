@@ -13,7 +13,6 @@ use clap_mangen::Man;
 use clap_mangen::roff::{Roff, bold, roman};
 
 use super::completions::pgbench_options;
-use crate::arguments::FIRST_STEPS;
 use crate::error::CommandError;
 use crate::exit_status::ExitStatus;
 
@@ -26,9 +25,14 @@ pub(crate) struct Options {
     pub(crate) folder: PathBuf,
 }
 
-/// Writes the man pages of `command` and of its commands: `pgdyno.1`, `pgdyno-run.1` and so on.
-pub(crate) fn run(options: &Options, command: Command) -> Result<ExitStatus, CommandError> {
-    for (name, page) in pages(command) {
+/// Writes the man pages of `command` and of its commands: `pgdyno.1`, `pgdyno-run.1` and so on. The
+/// first one has the examples that are lines of `first_steps`.
+pub(crate) fn run(
+    options: &Options,
+    command: Command,
+    first_steps: &str,
+) -> Result<ExitStatus, CommandError> {
+    for (name, page) in pages(command, first_steps) {
         page.and_then(|page| std::fs::write(options.folder.join(format!("{name}.1")), page))
             .map_err(|source| {
                 let message = format!("cannot write man pages to {}", options.folder.display());
@@ -43,7 +47,7 @@ pub(crate) fn run(options: &Options, command: Command) -> Result<ExitStatus, Com
 type Section = (String, String);
 
 /// Returns each page's name and text.
-fn pages(command: Command) -> Vec<(String, io::Result<String>)> {
+fn pages(command: Command, first_steps: &str) -> Vec<(String, io::Result<String>)> {
     let commands = commands(command);
     let all: Vec<Section> = commands.iter().flat_map(sections).collect();
     let gather = |heading: &str| {
@@ -56,7 +60,7 @@ fn pages(command: Command) -> Vec<(String, io::Result<String>)> {
         let mut see_also = "pgdyno(1)";
         if name == "pgdyno" {
             own.extend(["Environment", "Files"].map(gather));
-            let steps = FIRST_STEPS.lines().filter(|line| line.starts_with(' '));
+            let steps = first_steps.lines().filter(|line| line.starts_with(' '));
             own.push(("Examples".to_owned(), steps.collect::<Vec<_>>().join("\n")));
             see_also = "postgres(1), pgbench(1)";
         } else {
@@ -185,7 +189,7 @@ mod tests {
     use clap::{CommandFactory, Parser};
 
     use super::*;
-    use crate::arguments::Arguments;
+    use crate::arguments::{Arguments, FIRST_STEPS};
 
     #[test]
     fn the_changelog_has_the_date_of_this_version() {
@@ -216,7 +220,7 @@ mod tests {
 
     #[test]
     fn every_page_that_is_named_exists() {
-        let pages = pages(Arguments::command());
+        let pages = pages(Arguments::command(), FIRST_STEPS);
         let known: Vec<String> = pages.iter().map(|(name, _)| format!("{name}(1)")).collect();
         for (_, named) in commands(Arguments::command()).iter().flat_map(sections) {
             for name in named.split([',', ' ']).filter(|word| word.starts_with("pgdyno-")) {
