@@ -1,13 +1,14 @@
 //! The command line: the commands and the options that all of them have.
 
+use std::fmt::Write as _;
+
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 
 use crate::commands::{
     archive, attach, audit, clean, compare, completions, crash, disk, disk_log, doctor, export,
-    fsync, import, list, load, new, noise, recipes, report, rm, run, serve, show, stop, store,
-    verify, worker,
+    fsync, import, list, load, new, noise, pgbench, recipes, report, rm, run, serve, show, stop,
+    store, verify, worker,
 };
-use crate::exit_status::exit_codes;
 use crate::parts::LONG_VERSION;
 
 /// A dynamometer for PostgreSQL: how fast is it on this storage stack, and does the stack keep what
@@ -18,7 +19,7 @@ use crate::parts::LONG_VERSION;
     version,
     long_version = LONG_VERSION.as_str(),
     max_term_width = 100,
-    after_help = after_help()
+    after_help = AFTER_HELP
 )]
 pub(crate) struct Arguments {
     /// None: say what to type first.
@@ -32,16 +33,32 @@ pub(crate) struct Arguments {
     pub(crate) verbose: bool,
 }
 
-/// The commands that `--help` lists, by what a person wants.
-const GROUPS: &[(&str, &[&str])] = &[
-    ("Measure", &["run", "attach", "stop", "pgbench", "load"]),
-    ("Write an experiment", &["recipes", "new", "schema"]),
-    ("Read results", &["list", "show", "compare", "report", "serve", "export", "noise"]),
-    ("Look at a machine and its disks", &["doctor", "fsync", "disk", "filesystems"]),
-    ("Crash a server", &["crash", "disk-log"]),
-    ("Check what others measured", &["audit"]),
-    ("Keep the store, and tidy up", &["verify", "rm", "archive", "import", "store", "clean"]),
-    ("Help", &["help", "completions"]),
+/// The text below the options in the help. Every man page has the exit status.
+const AFTER_HELP: &str = "\
+Exit status:
+  0    done
+  1    error, or standard output could not be written
+  2    a trial failed, the others are stored; of `pgbench`: clients gave up
+  3    a gate of `--fail-if` or `--fail-unless` was exceeded, `audit` found something serious, or
+       `verify` found damage
+  4    a crash test FAILs
+  5    the data are not enough to decide a gate or a crash test
+  130  interrupted
+  141  the reader of standard output went away, as in `| head`
+
+Names of runs:
+  latest  the newest run. The beginning of an id is enough if only one run has it";
+
+/// The headings of the commands in `--help`, each with the first command below it.
+const HEADINGS: &[(&str, &str)] = &[
+    ("run", "Measure"),
+    ("recipes", "Write an experiment"),
+    ("list", "Read results"),
+    ("doctor", "Look at a machine and its disks"),
+    ("crash", "Crash a server"),
+    ("audit", "Check what others measured"),
+    ("verify", "Keep the store, and tidy up"),
+    ("completions", "Help"),
 ];
 
 impl Arguments {
@@ -50,41 +67,31 @@ impl Arguments {
     /// # Errors
     /// It is not understood, or asks for help or the version.
     pub(crate) fn read() -> Result<Self, clap::Error> {
-        let mut command = with_groups(Self::command());
+        let mut command = with_headings(Self::command());
         let mut matches = command.try_get_matches_from_mut(std::env::args_os())?;
         Self::from_arg_matches_mut(&mut matches).map_err(|error| error.format(&mut command))
     }
 }
 
-/// Has the help of `command` list its commands in their [`GROUPS`], each with the begin of its
+/// Has the help of `command` list its commands below [`HEADINGS`], each with the begin of its
 /// description.
-fn with_groups(command: clap::Command) -> clap::Command {
-    let line = |name: &&str| {
-        let about = command.find_subcommand(name).and_then(clap::Command::get_about);
-        // clap makes `help` itself.
-        let about =
-            about.map_or_else(|| "Print the help of a command".to_owned(), ToString::to_string);
+fn with_headings(command: clap::Command) -> clap::Command {
+    let mut list = String::new();
+    for listed in command.get_subcommands().filter(|command| !command.is_hide_set()) {
+        let name = listed.get_name();
+        if let Some((_, heading)) = HEADINGS.iter().find(|(first, _)| *first == name) {
+            let _ = write!(list, "\n{heading}:\n");
+        }
+        let about = listed.get_about().map(ToString::to_string).unwrap_or_default();
         let begin = about.split([':', ';', '.', '(']).next().unwrap_or_default().trim_end();
-        format!("  {name:<12} {begin}\n")
-    };
-    let group = |(heading, names): &(&str, &[&str])| {
-        format!("\n{heading}:\n{}", names.iter().map(line).collect::<String>())
-    };
-    let groups: String = GROUPS.iter().map(group).collect();
+        let _ = writeln!(list, "  {name:<12} {begin}");
+    }
+    // clap makes `help` itself.
+    list.push_str("  help         Print the help of a command\n");
     command.help_template(format!(
-        "{{about-with-newline}}\n{{usage-heading}} {{usage}}\n{groups}\n\
+        "{{about-with-newline}}\n{{usage-heading}} {{usage}}\n{list}\n\
          `pgdyno COMMAND --help` tells a command's options.\n\nOptions:\n{{options}}{{after-help}}"
     ))
-}
-
-/// Returns the text below the options in the help: exit codes, and how to name a run.
-fn after_help() -> String {
-    format!(
-        "Exit codes: {}. If standard output cannot be written, 0 becomes 1.\n\
-         For RUN, `latest` names the newest run; the beginning of an id is enough if only one run \
-         has it.",
-        exit_codes()
-    )
 }
 
 /// Text that `pgdyno` prints without a command.
@@ -108,39 +115,40 @@ pub(crate) enum Command {
     Attach(attach::Options),
     /// End a run that works after the trial in progress. `run --resume` goes on with it
     Stop(stop::Options),
+    /// Run pgbench's scripts, with pgbench's options and report (`pgdyno pgbench --help`)
+    #[command(disable_help_flag = true, after_help = pgbench::AFTER_HELP)]
+    Pgbench {
+        /// The arguments for pgbench
+        #[arg(value_name = "ARGS", trailing_var_arg = true, allow_hyphen_values = true)]
+        arguments: Vec<String>,
+    },
     /// Load a workload's tables into a database over several connections. An interrupted load can
     /// be resumed
     #[command(disable_help_flag = true)]
     Load(load::Options),
+    /// List the built-in experiments, or print one
+    Recipes(recipes::Options),
     /// Write an experiment file from a few questions, or from options
     New(new::Options),
     /// Print the JSON Schema of experiment files, by which editors complete and check them
+    #[command(after_help = "\
+Examples:
+  pgdyno schema  Print the schema; editors read it from a file
+
+See also: pgdyno-new(1)")]
     Schema,
-    /// List the built-in experiments, or print one
-    Recipes(recipes::Options),
     /// List the runs, probes, crash tests and imported runs in the store
     List(list::Options),
     /// Show the results of one run, probe, crash test or import
     Show(show::Options),
-    /// Serve the store to a browser: runs, histories, comparisons, and runs as they work
-    Serve(serve::Options),
-    /// Write a stored result as a single HTML file that needs no network
-    Report(report::Options),
-    /// Export one run for other programs: tables, histograms
-    Export(export::Options),
-    /// Check the store for damage: the file, and a checksum of every row
-    Verify(verify::Options),
-    /// Remove runs, probes, crash tests or imports from the store
-    Rm(rm::Options),
-    /// Write runs, probes, crash tests or imports whole into a store of their own: an archive
-    Archive(archive::Options),
-    /// Take what an archive or another store holds into the store
-    Import(import::Options),
-    /// Show what takes the room in the store, thin old runs, and merge stores
-    #[command(subcommand)]
-    Store(store::Command),
     /// Compare two runs or two treatments, and fail if a change is too large
     Compare(compare::Options),
+    /// Write a stored result as a single HTML file that needs no network
+    Report(report::Options),
+    /// Serve the store to a browser: runs, histories, comparisons, and runs as they work
+    Serve(serve::Options),
+    /// Export one run for other programs: tables, histograms
+    Export(export::Options),
     /// Show where the noise of this store's hosts lives: seconds, trials, runs, days; and how small
     /// a difference can be told beside it
     Noise(noise::Options),
@@ -152,17 +160,29 @@ pub(crate) enum Command {
     Fsync(fsync::Options),
     /// Measure a disk's raw curves: sequential by position, random by queue depth, mixed
     Disk(disk::Options),
+    /// List the filesystems that pgdyno supports, and whether this machine can make them
+    Filesystems,
     /// Crash a server under load and check that it kept every commit that it acknowledged
+    #[command(after_help = crash::AFTER_HELP)]
     Crash(Box<crash::Options>),
     /// Print the log of an emulated disk: every write, discard and flush in order
     DiskLog(disk_log::Options),
     /// Check the figures of benchmark reports that others wrote: pgbench's output, pg_test_fsync's,
     /// tables of tps, settings
     Audit(audit::Options),
+    /// Check the store for damage: the file, and a checksum of every row
+    Verify(verify::Options),
+    /// Remove runs, probes, crash tests or imports from the store
+    Rm(rm::Options),
+    /// Write runs, probes, crash tests or imports whole into a store of their own: an archive
+    Archive(archive::Options),
+    /// Take what an archive or another store holds into the store
+    Import(import::Options),
+    /// Show what takes the room in the store, thin old runs, and merge stores
+    #[command(subcommand)]
+    Store(store::Command),
     /// Remove what a killed pgdyno left behind: clusters, filesystems, devices' settings
     Clean(clean::Options),
-    /// List the filesystems that pgdyno supports, and whether this machine can make them
-    Filesystems,
     /// Print the completions of a shell, to be put where it looks for them
     Completions(completions::Options),
     /// Write the man pages that packages ship
@@ -178,13 +198,6 @@ pub(crate) enum Command {
     /// Run an experiment for `pgdyno run --hosts` elsewhere, which starts this command itself
     #[command(hide = true)]
     HostRun,
-    /// Run pgbench's scripts, with pgbench's options and report (`pgdyno pgbench --help`)
-    #[command(disable_help_flag = true)]
-    Pgbench {
-        /// The arguments for pgbench
-        #[arg(value_name = "ARGS", trailing_var_arg = true, allow_hyphen_values = true)]
-        arguments: Vec<String>,
-    },
 }
 
 #[cfg(test)]
@@ -197,20 +210,12 @@ mod tests {
     }
 
     #[test]
-    fn the_help_lists_every_command_once() {
-        let mut command = with_groups(Arguments::command());
-        command.build();
-        let mut shown: Vec<&str> = command
-            .get_subcommands()
-            .filter(|c| !c.is_hide_set())
-            .map(clap::Command::get_name)
-            .collect();
-        let mut listed: Vec<&str> = GROUPS.iter().flat_map(|(_, names)| *names).copied().collect();
-        shown.sort_unstable();
-        listed.sort_unstable();
-        assert_eq!(listed, shown);
-        let help = command.clone().render_help().to_string();
-        let long = help.lines().find(|line| line.chars().count() > 100);
-        assert!(long.is_none() && !help.contains("  run          \n"), "{help}");
+    fn the_help_has_every_heading_and_no_line_that_is_too_wide() {
+        let help = with_headings(Arguments::command()).render_help().to_string();
+        let wide = help.lines().find(|line| line.chars().count() > 100);
+        assert!(wide.is_none() && !help.contains("  run          \n"), "{help}");
+        for (first, heading) in HEADINGS {
+            assert!(help.contains(&format!("\n{heading}:\n  {first} ")), "{heading}");
+        }
     }
 }

@@ -21,19 +21,23 @@ impl Confirmation {
     /// Returns whether the user consents to what `question` asks.
     ///
     /// # Errors
-    /// [`CommandError::NotConfirmed`] without `--yes` where there is no terminal; a signal or the
-    /// end of input in place of an answer.
+    /// No `--yes` where there is no terminal; a signal or the end of input in place of an answer.
     pub(crate) fn ask(&self, question: &str, context: &Context) -> Result<bool, CommandError> {
         if self.yes {
             return Ok(true);
         }
         if !io::stdin().is_terminal() || !io::stderr().is_terminal() {
-            return Err(CommandError::NotConfirmed);
+            let message =
+                "will not remove anything unasked: standard input or error is no terminal";
+            let help = "look at what is named above, and add `--yes` if it may go";
+            return Err(CommandError::new(message).with_help(help));
         }
         match Answers::new(context.stop()).ask(&format!("{question} [y/N]")) {
             Ok(answer) => Ok(matches!(answer.trim(), "y" | "Y" | "yes")),
             Err(NewError::EndOfInput) => Ok(false),
-            Err(NewError::Interrupted) => Err(CommandError::NotAnswered),
+            Err(NewError::Interrupted) => {
+                Err(CommandError::new("interrupted: nothing was removed"))
+            }
             Err(other) => Err(other.into()),
         }
     }

@@ -39,6 +39,7 @@ mod report_destination;
 mod shared_options;
 mod signals;
 mod state_options;
+mod suggestions;
 
 use std::process::ExitCode;
 
@@ -115,12 +116,17 @@ fn run_command(arguments: Arguments) -> Result<ExitStatus, CommandError> {
         Command::Fsync(options) => fsync::run(&options, &context),
         Command::Disk(options) => disk::run(&options, &context),
         // `main` took its arguments, unless an option stood before its name.
-        Command::Pgbench { .. } => Err(CommandError::OptionBeforePgbench),
+        Command::Pgbench { .. } => {
+            Err(CommandError::new("cannot run pgbench with options of pgdyno before its name")
+                .with_help("write pgbench's options behind it: `pgdyno pgbench --help`"))
+        }
         Command::EmulatedDisk => emulated_disk::run(),
         Command::Worker(options) => worker::run(&options),
         Command::HostRun => host_run::run(&context),
         Command::Completions(options) => Ok(completions::run(&options, Arguments::command())),
         #[cfg(feature = "man-pages")]
-        Command::ManPages(options) => commands::man_pages::run(&options, Arguments::command()),
+        Command::ManPages(options) => {
+            commands::man_pages::run(&options, Arguments::command(), FIRST_STEPS)
+        }
     }
 }

@@ -26,16 +26,27 @@ impl Metrics {
     /// Listens on `address`, and says where.
     ///
     /// # Errors
-    /// [`CommandError::Metrics`]: the address cannot be listened on.
+    /// The address cannot be listened on.
     #[cfg(feature = "serve")]
     pub(crate) fn serve(address: SocketAddr) -> Result<Self, CommandError> {
+        use std::io::ErrorKind;
+
         use pgdyno_report::metrics::CONTENT_TYPE;
 
         let figures = Arc::new(Mutex::new(RunMetrics::default()));
         let served = Arc::clone(&figures);
         let bound =
             pgdyno_web::serve_metrics(address, CONTENT_TYPE, move || lock(&served).render())
-                .map_err(|source| CommandError::Metrics { address, source })?;
+                .map_err(|source| {
+                    let help = match source.kind() {
+                        ErrorKind::AddrInUse => {
+                            "name another port; with port 0 the system chooses one"
+                        }
+                        _ => "name an address of this machine and a port above 1023",
+                    };
+                    let message = format!("cannot serve metrics at {address}");
+                    CommandError::with_source(message, source).with_help(help)
+                })?;
         crate::output::hint(&format!("metrics: http://{bound}/metrics"));
         Ok(Self { figures })
     }
@@ -43,10 +54,10 @@ impl Metrics {
     /// Says that this build has no server.
     ///
     /// # Errors
-    /// [`CommandError::NoServe`].
+    /// Always.
     #[cfg(not(feature = "serve"))]
     pub(crate) fn serve(_: SocketAddr) -> Result<Self, CommandError> {
-        Err(CommandError::NoServe)
+        Err(CommandError::without_server())
     }
 }
 

@@ -148,7 +148,7 @@ pub(crate) fn print_usage(usage: &clap::Error) -> u8 {
         // It repeats words of the command line, which may be files' names.
         let usage = usage.render().to_string();
         let has_lines = std::env::args_os().any(|word| word.as_encoded_bytes().contains(&b'\n'));
-        let shown = if has_lines { indented(&usage) } else { escape_text(&usage).into_owned() };
+        let shown = if has_lines { indent_lines(&usage) } else { escape_text(&usage).into_owned() };
         let _ = write!(io::stderr(), "{shown}");
     } else if StandardOutput::open().is_ok()
         && let Err(error) = usage.print()
@@ -179,7 +179,10 @@ pub(crate) fn exit_status(status: u8, report: impl FnOnce(io::Error)) -> u8 {
 /// As [`exit_status`]; reports the error as pgdyno's other errors.
 pub(crate) fn exit(status: u8) -> ExitCode {
     let report = |error: io::Error| {
-        report_error(&CommandError::StandardOutput(error));
+        let error = CommandError::with_source("cannot write to standard output", error);
+        report_error(&error.with_help(
+            "free room there, or send it elsewhere; what was stored can be shown again",
+        ));
     };
     ExitCode::from(exit_status(status, report))
 }
@@ -199,11 +202,11 @@ pub(crate) fn is_quiet() -> bool {
 /// Only its first line begins at the margin: a newline in a file's name or a server's message
 /// forges no line of pgdyno's own.
 pub(crate) fn print_stderr(message: &str) {
-    let _ = writeln!(io::stderr().lock(), "{}", indented(message));
+    let _ = writeln!(io::stderr().lock(), "{}", indent_lines(message));
 }
 
 /// Escapes control characters of a message and indents its lines after the first.
-pub(crate) fn indented(message: &str) -> String {
+pub(crate) fn indent_lines(message: &str) -> String {
     let mut out = String::with_capacity(message.len());
     for (n, line) in escape_text(message).split('\n').enumerate() {
         if n > 0 {
@@ -263,6 +266,6 @@ mod tests {
 
     #[test]
     fn a_message_has_one_line_at_the_margin() {
-        assert_eq!(indented("a\nerror: b\n  because: c"), "a\n  error: b\n  because: c");
+        assert_eq!(indent_lines("a\nerror: b\n  because: c"), "a\n  error: b\n  because: c");
     }
 }

@@ -38,7 +38,7 @@ pub(crate) static LONG_VERSION: LazyLock<String> = LazyLock::new(|| {
 });
 
 /// Returns the parts that this build lacks.
-pub(crate) fn lacking() -> impl Iterator<Item = Part> {
+pub(crate) fn missing_parts() -> impl Iterator<Item = Part> {
     PARTS.into_iter().filter(|part| !part.is_built)
 }
 

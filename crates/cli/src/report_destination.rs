@@ -58,17 +58,25 @@ impl ReportDestination {
 fn default_file(store: &Path, name: &str) -> Result<PathBuf, CommandError> {
     let folder = store.with_file_name("reports");
     if let Err(source) = std::fs::create_dir_all(&folder) {
-        return Err(CommandError::ReportFolder { folder, source });
+        let message = format!("cannot make the folder for reports, {}", folder.display());
+        return Err(CommandError::with_source(message, source));
     }
     // A store from elsewhere may give its results any id.
     if name.contains(['/', '\0']) || name.starts_with('.') {
-        return Err(CommandError::NotAFileName { name: name.to_owned() });
+        let message = format!("cannot write the report of {name}: that is no file's name");
+        return Err(CommandError::new(message).with_help("name a file with `-o FILE.html`"));
     }
     let file = folder.join(format!("{name}.html"));
+    let (message, help) = (
+        format!("cannot write the report to {}: the file there ", file.display()),
+        "name a file with `-o FILE.html`; one that is named is replaced",
+    );
     match is_report(&file) {
         Ok(true) => Ok(file),
         Err(e) if e.kind() == std::io::ErrorKind::NotFound => Ok(file),
-        Ok(false) => Err(CommandError::NotAReport { file }),
-        Err(source) => Err(CommandError::ReportUnreadable { file, source }),
+        Ok(false) => Err(CommandError::new(message + "is not a report of pgdyno").with_help(help)),
+        Err(source) => {
+            Err(CommandError::with_source(message + "cannot be read", source).with_help(help))
+        }
     }
 }

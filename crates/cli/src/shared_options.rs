@@ -20,7 +20,7 @@ pub(crate) struct StoreOption {
 
 impl StoreOption {
     /// Returns the path of the store that `pgbench --store` names: `file`, or else the default.
-    pub(crate) fn of_file(file: Option<&Path>) -> PathBuf {
+    pub(crate) fn path_or_default(file: Option<&Path>) -> PathBuf {
         Self { path: file.map(Path::to_owned) }.path()
     }
 

@@ -27,33 +27,31 @@ pub(crate) fn flag() -> Arc<AtomicBool> {
 /// and a shell's script what it leaves in the background.
 ///
 /// # Errors
-/// [`CommandError::Signals`]: a handler or its thread cannot be installed.
+/// A handler or its thread cannot be installed.
 pub(crate) fn handle(outlives_terminal: bool) -> Result<(), CommandError> {
+    let failed =
+        |source: std::io::Error| CommandError::with_source("cannot handle signals", source);
     let stop = flag();
     let mut ending = ENDING.to_vec();
     if outlives_terminal {
         // A handler, since programs that are started would inherit a signal that is ignored.
-        register(SIGHUP, Arc::default()).map_err(CommandError::Signals)?;
+        register(SIGHUP, Arc::default()).map_err(failed)?;
     } else {
         ending.push(SIGHUP);
     }
     ending.retain(|signal| !is_ignored(*signal));
     for &signal in &ending {
         // In this order: at the first signal the flag is not set yet.
-        register_conditional_shutdown(signal, 128 + signal, Arc::clone(&stop))
-            .map_err(CommandError::Signals)?;
-        register(signal, Arc::clone(&stop)).map_err(CommandError::Signals)?;
+        register_conditional_shutdown(signal, 128 + signal, Arc::clone(&stop)).map_err(failed)?;
+        register(signal, Arc::clone(&stop)).map_err(failed)?;
     }
-    let mut signals = Signals::new(ending).map_err(CommandError::Signals)?;
+    let mut signals = Signals::new(ending).map_err(failed)?;
     let watch = move || {
         if signals.forever().next().is_some() {
             pgdyno_lab::interrupt();
         }
     };
-    std::thread::Builder::new()
-        .name("signals".into())
-        .spawn(watch)
-        .map_err(CommandError::Signals)?;
+    std::thread::Builder::new().name("signals".into()).spawn(watch).map_err(failed)?;
     Ok(())
 }
 

@@ -7,7 +7,7 @@ use pgdyno_lab::Bytes;
 use pgdyno_store::Stored;
 use pgdyno_store::notes::{NoteError, Notes};
 
-use super::rm::each_once;
+use super::rm::resolve_records;
 use crate::context::Context;
 use crate::error::CommandError;
 use crate::exit_status::ExitStatus;
@@ -15,6 +15,12 @@ use crate::output::{print_line, print_stderr, report_error};
 use crate::shared_options::StoreOption;
 
 #[derive(Args, Debug)]
+#[command(after_help = "\
+Examples:
+  pgdyno archive latest run.pgdyno       Write the newest run into a file of its own
+  pgdyno show latest --store run.pgdyno  Show a run of an archive
+
+See also: pgdyno-import(1), pgdyno-rm(1)")]
 pub(crate) struct Options {
     /// The runs, probes, crash tests or imports to archive
     #[arg(value_name = "RUN", required = true)]
@@ -63,7 +69,7 @@ fn try_to_carry_notes<'a>(
 /// Writes the archive and checks it. The store keeps its records.
 pub(crate) fn run(options: &Options, context: &Context) -> Result<ExitStatus, CommandError> {
     let store = options.store.open()?;
-    let records = each_once(&options.runs, |name| store.resolve_whole(name))?;
+    let records = resolve_records(&options.runs, |name| store.resolve_whole(name))?;
     store.archive(&records, &options.file, context.stop_flag())?;
     for record in &records {
         print_line(&format!("{} {}", record.kind(), record.id()));

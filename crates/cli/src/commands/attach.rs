@@ -24,6 +24,12 @@ const POLL: Duration = Duration::from_millis(200);
 const PAST: usize = 100;
 
 #[derive(Args, Debug)]
+#[command(after_help = "\
+Examples:
+  pgdyno attach                  Watch the newest run until it ends, then print its results
+  pgdyno attach --progress json  Print what it does as one JSON object a line
+
+See also: pgdyno-run(1), pgdyno-show(1)")]
 pub(crate) struct Options {
     /// The run. Without it, the newest one
     #[arg(value_name = "RUN", default_value = "latest")]
@@ -59,7 +65,14 @@ pub(crate) fn run(options: &Options, context: &Context) -> Result<ExitStatus, Co
     display.end();
     match watched? {
         Watched::Ended { state, error } => conclude(&run, &state, error, &store, context),
-        Watched::Died => Err(CommandError::RunDied { run, pid: follower.run().owner.pid }),
+        Watched::Died => {
+            let pid = follower.run().owner.pid;
+            let message = format!("run {run} did not end: its process {pid} died");
+            Err(CommandError::new(message).with_help(format!(
+                "`pgdyno run --resume {run}` goes on from what is stored, and removes what the \
+                 process left behind"
+            )))
+        }
         Watched::Left => {
             print_stderr(&format!(
                 "run {run} goes on; `pgdyno attach {run}` shows it again, `pgdyno stop {run}` ends \
@@ -116,11 +129,14 @@ fn conclude(
     context: &Context,
 ) -> Result<ExitStatus, CommandError> {
     if let Some(error) = error {
-        return Err(CommandError::RunFailed { run: run.to_owned(), error });
+        let message = format!("run {run} could not go on: {error}");
+        return Err(CommandError::new(message).with_help(format!(
+            "`pgdyno show {run}` shows what it measured; `pgdyno run --resume {run}` tries again"
+        )));
     }
     let read = RunReport::read(&Store::open_existing(store)?, run)?;
     print(&report::terminal(&read, context.width(), context.detail()));
-    let crashes = ExitStatus::of_crashes(&read.view);
+    let crashes = ExitStatus::from_crashes(&read.view);
     Ok(match state.parse() {
         Ok(SessionEnd::Completed) => crashes,
         Ok(SessionEnd::Interrupted) => {

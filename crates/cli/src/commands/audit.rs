@@ -39,6 +39,11 @@ impl AuditError {
 }
 
 #[derive(Args, Debug)]
+#[command(after_help = "\
+Examples:
+  pgdyno audit report.txt  Check the figures of somebody's report
+
+See also: pgdyno-compare(1)")]
 pub(crate) struct Options {
     /// Reports to audit: text, Markdown or HTML. Each is judged by itself
     #[arg(value_name = "FILE", required = true)]

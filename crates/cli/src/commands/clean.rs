@@ -12,6 +12,15 @@ use crate::exit_status::ExitStatus;
 use crate::output::{print, print_line};
 
 #[derive(Args, Debug)]
+#[command(after_help = "\
+Files:
+  $XDG_STATE_HOME/pgdyno/  The journal of what has to be taken down. XDG_STATE_HOME is
+                           ~/.local/state unless it is set
+
+Examples:
+  pgdyno clean --dry-run  List what a killed pgdyno left behind
+
+See also: pgdyno-run(1), pgdyno-crash(1)")]
 pub(crate) struct Options {
     /// List what is left behind, and remove nothing
     #[arg(long)]
@@ -76,7 +85,12 @@ fn print_kept_crashes() {
 }
 
 fn finish(left: bool) -> Result<ExitStatus, CommandError> {
-    if left { Err(CommandError::NotAllRemoved) } else { Ok(ExitStatus::Success) }
+    if left {
+        return Err(CommandError::new(
+            "not everything could be removed; what is left is listed above",
+        ));
+    }
+    Ok(ExitStatus::Success)
 }
 
 /// Prints lines, or `none` if there are none.

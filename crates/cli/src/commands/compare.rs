@@ -13,6 +13,7 @@ use crate::exit_status::ExitStatus;
 use crate::output::print;
 use crate::render::to_json;
 use crate::shared_options::StoreOption;
+use crate::suggestions::RUNS;
 
 /// Options on what must be equal on both sides of a comparison.
 #[derive(Args, Clone, Debug)]
@@ -33,20 +34,27 @@ pub(crate) struct EqualityOptions {
 
 impl EqualityOptions {
     /// Returns the options of a comparison with `gates`.
-    pub(super) fn asked(&self, gates: Vec<Gate>) -> CompareOptions {
+    pub(super) fn compare_options(&self, gates: Vec<Gate>) -> CompareOptions {
         let Self { by, force, own_runs } = self.clone();
         CompareOptions { by, force, own_runs_only: own_runs, gates }
     }
 }
 
 #[derive(Args, Debug)]
+#[command(after_help = "\
+Examples:
+  pgdyno compare latest:1 latest:2  Compare two treatments of the newest run
+  pgdyno compare base head --by 'server build' --fail-if 'tps < -3%'
+                                    Fail if the second build is shown to be slower by more than 3%
+
+See also: pgdyno-run(1), pgdyno-show(1)")]
 pub(crate) struct Options {
     /// The baseline: a run, or `RUN:TREATMENT`, by number (`latest:2`) or levels
     /// (`latest:clients=8,storage=xfs`)
-    #[arg(value_name = "RUN_A")]
+    #[arg(value_name = "RUN_A", value_parser = RUNS, hide_possible_values = true)]
     pub(crate) a: String,
     /// The run or treatment to compare with it
-    #[arg(value_name = "RUN_B")]
+    #[arg(value_name = "RUN_B", value_parser = RUNS, hide_possible_values = true)]
     pub(crate) b: String,
     #[command(flatten)]
     pub(crate) equality: EqualityOptions,
@@ -98,7 +106,11 @@ pub(crate) fn run(options: &Options, context: &Context) -> Result<ExitStatus, Co
     let store = options.store.open()?;
     if let Some((import, run)) = find_import(&store, &options.a, &options.b)? {
         if let Some(gate) = gates.first() {
-            return Err(CommandError::GateOnImport(gate.form));
+            let option = gate.form.option();
+            return Err(CommandError::new(format!(
+                "cannot judge `{option}` beside imported figures: nothing is computed between the \
+                 two"
+            )));
         }
         let view = side_by_side(&import, &analyse(&store, &run)?);
         print(&if options.json {
@@ -108,7 +120,7 @@ pub(crate) fn run(options: &Options, context: &Context) -> Result<ExitStatus, Co
         });
         return Ok(ExitStatus::Success);
     }
-    let asked = options.equality.asked(gates);
+    let asked = options.equality.compare_options(gates);
     let compared = CompareReport::read(&store, &options.a, &options.b, &asked)?;
     print(&if options.json {
         to_json(&compared)?

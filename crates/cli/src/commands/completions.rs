@@ -5,10 +5,10 @@ use std::collections::BTreeSet;
 use clap::builder::PossibleValuesParser;
 use clap::{Arg, ArgAction, Args, Command};
 use clap_complete::Shell;
-use pgdyno_experiment::{file, recipes};
 use pgdyno_lab::clean;
 use pgdyno_model::Fault;
 
+use super::recipes::recipe_names;
 use crate::exit_status::ExitStatus;
 use crate::output::print;
 
@@ -51,44 +51,22 @@ pub(crate) fn run(options: &Options, command: Command) -> ExitStatus {
     ExitStatus::Success
 }
 
-/// Adds the values of arguments that are plain text to clap: recipes, sizes, faults, filesystems.
+/// Adds the faults and filesystems that `crash` knows.
 ///
 /// clap keeps static strings only, so names that are computed are leaked.
 fn with_values(command: Command) -> Command {
-    type Values = Vec<&'static str>;
-    let of = |values: Values| move |a: Arg| a.value_parser(PossibleValuesParser::new(values));
-    let latest = || of(vec!["latest"]);
-    let recipes: Values = recipe_names().map(|name| &*name.leak()).collect();
-    let sizes = recipes::all().into_iter().flat_map(|it| file::sizes(&it).unwrap_or_default());
-    let sizes: BTreeSet<&str> = sizes.map(|size| &*size.name.leak()).collect();
-    let filesystems: Values =
-        clean::filesystems().into_iter().map(|known| &*known.name.to_string().leak()).collect();
-    command
-        .mut_subcommand("run", |run| {
-            run.mut_arg("experiment", of(recipes.clone()))
-                .mut_arg("size", of(sizes.into_iter().collect()))
-                .mut_arg("resume", latest())
-        })
-        .mut_subcommand("recipes", |command| {
-            command.mut_subcommand("show", |show| show.mut_arg("name", of(recipes)))
-        })
-        .mut_subcommand("show", |show| show.mut_arg("run", latest()))
-        .mut_subcommand("stop", |stop| stop.mut_arg("run", latest()))
-        .mut_subcommand("report", |report| report.mut_arg("id", latest()))
-        .mut_subcommand("export", |export| export.mut_arg("run", latest()))
-        .mut_subcommand("compare", |compare| compare.mut_arg("a", latest()).mut_arg("b", latest()))
-        .mut_subcommand("crash", |crash| {
-            crash.mut_arg("fault", of(Fault::NAMES.to_vec())).mut_arg("filesystem", of(filesystems))
-        })
-}
-
-fn recipe_names() -> impl Iterator<Item = String> {
-    recipes::all().into_iter().map(|recipe| recipe.name)
+    let filesystems = clean::filesystems().into_iter().map(|it| &*it.name.to_string().leak());
+    let filesystems = PossibleValuesParser::new(filesystems);
+    command.mut_subcommand("crash", |crash| {
+        crash
+            .mut_arg("fault", |a| a.value_parser(PossibleValuesParser::new(Fault::NAMES)))
+            .mut_arg("filesystem", |a| a.value_parser(filesystems))
+    })
 }
 
 /// Lets zsh complete an experiment's file where it completes a recipe. bash and fish do it anyway.
 fn with_files_beside_recipes(script: &str) -> String {
-    let recipes = recipe_names().collect::<Vec<_>>().join(" ");
+    let recipes = recipe_names().join(" ");
     let function = format!(
         "\n_pgdyno_experiments() {{\n    _alternative 'recipes:recipe:({recipes})' \\\n        \
          'files:experiment file:_files -g \"*.toml\"'\n}}\n"

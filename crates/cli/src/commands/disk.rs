@@ -16,6 +16,11 @@ use crate::progress::ProgressOption;
 use crate::shared_options::StoreOption;
 
 #[derive(Args, Debug)]
+#[command(after_help = "\
+Examples:
+  pgdyno disk /mnt/disk  Measure the disk under a folder
+
+See also: pgdyno-fsync(1), fio(1)")]
 pub(crate) struct Options {
     /// A directory, in which a file is created, written and read; or a block device, which is only
     /// read

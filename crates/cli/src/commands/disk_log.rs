@@ -55,8 +55,8 @@ pub(crate) fn run(options: &Options) -> Result<ExitStatus, CommandError> {
         for event in &log.events {
             let ms = event.at.since(begin).as_secs_f64() * 1e3;
             let pages = log.pages(event.number, &file).map_err(unread)?;
-            let pages: String = pages.iter().map(page_words).collect();
-            print(&format!("{:>10} {ms:>12.3} ms  {}{pages}\n", event.number, words(event)));
+            let pages: String = pages.iter().map(render_page).collect();
+            print(&format!("{:>10} {ms:>12.3} ms  {}{pages}\n", event.number, render_event(event)));
         }
     }
     Ok(ExitStatus::Success)
@@ -95,7 +95,7 @@ fn summary(log: &DiskLog) -> String {
     )
 }
 
-fn words(event: &DiskEvent) -> String {
+fn render_event(event: &DiskEvent) -> String {
     match &event.kind {
         EventKind::Write { offset, length, data: DataPlace::Stored { hash, .. } } => {
             format!("write    {length} bytes at {offset}, data {hash}")
@@ -112,7 +112,7 @@ fn words(event: &DiskEvent) -> String {
 }
 
 /// Names a page of PostgreSQL's.
-fn page_words(page: &LoggedPage) -> String {
+fn render_page(page: &LoggedPage) -> String {
     let kind = match page.content {
         Content::DataPage => "data page",
         Content::WalPage => "WAL page",

@@ -8,7 +8,6 @@ use crate::exit_status::ExitStatus;
 /// # Errors
 /// The disk cannot be served.
 pub(crate) fn run() -> Result<ExitStatus, CommandError> {
-    pgdyno_lab::serve_emulated_disk()
-        .map_err(|error| CommandError::EmulatedDisk(Box::new(error)))?;
+    pgdyno_lab::serve_emulated_disk().map_err(CommandError::new)?;
     Ok(ExitStatus::Success)
 }

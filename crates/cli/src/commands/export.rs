@@ -10,11 +10,17 @@ use crate::exit_status::ExitStatus;
 use crate::output::{print, print_line};
 use crate::report_destination::is_standard_output;
 use crate::shared_options::StoreOption;
+use crate::suggestions::RUNS;
 
 #[derive(Args, Debug)]
 pub(crate) struct Options {
     /// The run to export
-    #[arg(value_name = "RUN", default_value = "latest")]
+    #[arg(
+        value_name = "RUN",
+        default_value = "latest",
+        value_parser = RUNS,
+        hide_possible_values = true
+    )]
     pub(crate) run: String,
     /// Format of the export
     #[arg(long, value_enum)]
@@ -53,11 +59,16 @@ pub(crate) enum Format {
 pub(crate) fn run(options: &Options) -> Result<ExitStatus, CommandError> {
     let output = options.output.as_deref().filter(|path| !is_standard_output(Some(path)));
     if options.format == Format::Svg {
-        return Err(CommandError::ChartsArePages);
+        let message = "an export has no charts: the page of a report does";
+        return Err(CommandError::new(message).with_help(
+            "`pgdyno report RUN -o FILE.html`: *SVG* below each chart of the page saves it",
+        ));
     }
     let of_tables = matches!(options.format, Format::Csv | Format::Parquet);
     if of_tables && output.is_none() {
-        return Err(CommandError::TablesToStandardOutput);
+        let message = "cannot write tables to standard output: each is a file";
+        let help = "name a new folder with `-o FOLDER`, or use `--format json`";
+        return Err(CommandError::new(message).with_help(help));
     }
     let store = options.store.open()?;
     let run = store.resolve(&options.run)?;

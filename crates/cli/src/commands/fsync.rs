@@ -16,6 +16,11 @@ use crate::progress::ProgressOption;
 use crate::shared_options::StoreOption;
 
 #[derive(Args, Debug)]
+#[command(after_help = "\
+Examples:
+  pgdyno fsync /mnt/disk --duration 1s  Measure in half a minute
+
+See also: pgdyno-disk(1), pg_test_fsync(1)")]
 pub(crate) struct Options {
     /// Directory to write in. The probe uses 80 MB there and frees them afterwards
     #[arg(value_name = "DIR")]

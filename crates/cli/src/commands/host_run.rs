@@ -20,7 +20,7 @@ use crate::signals;
 pub(crate) fn run(context: &Context) -> Result<ExitStatus, CommandError> {
     let mut input = BufReader::new(io::stdin());
     let mut line = String::new();
-    input.read_line(&mut line).map_err(CommandError::Connection)?;
+    input.read_line(&mut line).map_err(CommandError::from_exchange)?;
     let assignment: Assignment = serde_json::from_str(&line)?;
     let is_stored = watch(input);
     let run = context.with_progress_until(
@@ -30,7 +30,7 @@ pub(crate) fn run(context: &Context) -> Result<ExitStatus, CommandError> {
     );
     let mut output = io::stdout().lock();
     match run {
-        Ok(run) => send(&run, &mut output).map_err(CommandError::Connection)?,
+        Ok(run) => send(&run, &mut output).map_err(CommandError::from_exchange)?,
         Err(error) => {
             let error = match error {
                 LabError::Interrupted => None,
@@ -40,11 +40,11 @@ pub(crate) fn run(context: &Context) -> Result<ExitStatus, CommandError> {
                 }
             };
             let reply = Reply { error, ..Reply::default() };
-            send_reply(&reply, &mut output).map_err(CommandError::Connection)?;
+            send_reply(&reply, &mut output).map_err(CommandError::from_exchange)?;
         }
     }
     if is_stored.recv().unwrap_or(false) {
-        forget(&assignment).map_err(CommandError::Connection)?;
+        forget(&assignment).map_err(CommandError::from_exchange)?;
     }
     Ok(ExitStatus::Success)
 }

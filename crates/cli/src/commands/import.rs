@@ -7,7 +7,7 @@ use pgdyno_lab::run::open_store_for_reading;
 use pgdyno_store::Merge;
 
 use super::archive::carry_notes;
-use super::rm::each_once;
+use super::rm::resolve_records;
 use crate::context::Context;
 use crate::error::CommandError;
 use crate::exit_status::ExitStatus;
@@ -16,6 +16,11 @@ use crate::render::to_json;
 use crate::shared_options::StoreOption;
 
 #[derive(Args, Debug)]
+#[command(after_help = "\
+Examples:
+  pgdyno import run.pgdyno  Take what an archive holds into the store
+
+See also: pgdyno-archive(1), pgdyno-list(1), pgdyno-audit(1)")]
 pub(crate) struct Options {
     /// An archive (`pgdyno archive`), or a store of this version or an earlier one. It is only read
     #[arg(value_name = "FILE")]
@@ -36,7 +41,7 @@ pub(crate) fn run(options: &Options, context: &Context) -> Result<ExitStatus, Co
     from.stop_by(context.stop_flag())?;
     let records = match options.runs.as_slice() {
         [] => from.all_records()?,
-        names => each_once(names, |name| from.resolve_whole(name))?,
+        names => resolve_records(names, |name| from.resolve_whole(name))?,
     };
     let mut store = options.store.open_or_make(context)?;
     let mut merge = Merge::default();

@@ -13,6 +13,15 @@ use crate::output::{print, print_stderr};
 use crate::progress::ProgressOption;
 
 #[derive(Args, Debug)]
+#[command(after_help = "\
+Environment:
+  PGHOST, PGPORT, PGUSER, PGPASSWORD, …
+            Connections to servers of yours, as libpq has them
+
+Examples:
+  pgdyno load tpcb-like -s 100 -d bench  Load 10 million accounts
+
+See also: pgdyno-run(1), pgdyno-pgbench(1)")]
 pub(crate) struct Options {
     /// A built-in workload's name, or a folder (with a slash in its name)
     #[arg(value_name = "WORKLOAD")]

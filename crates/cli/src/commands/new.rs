@@ -28,6 +28,13 @@ const FILE: &str = "experiment.toml";
 const TIME: Span = Span::from_secs(600);
 
 #[derive(Args, Debug)]
+#[command(after_help = "\
+Examples:
+  pgdyno new  Ask a few questions, and write experiment.toml
+  pgdyno new memory --factor work_mem=4MB,64MB --defaults
+              Write memory.toml without a question
+
+See also: pgdyno-run(1), pgdyno-recipes(1), pgdyno-schema(1)")]
 pub(crate) struct Options {
     /// The file to write; `.toml` is added to a name without it [default: experiment.toml]
     #[arg(value_name = "NAME|FILE")]
@@ -86,7 +93,7 @@ pub(crate) fn run(options: &Options, context: &Context) -> Result<ExitStatus, Co
     let is_asking = !options.defaults && io::stdin().is_terminal() && io::stderr().is_terminal();
     let answers = is_asking.then(|| Answers::new(context.stop()));
     let (draft, size) = match draft(options, answers.as_ref()) {
-        Err(CommandError::New(NewError::Interrupted)) => {
+        Err(error) if error.is_interruption() => {
             print_stderr("");
             print_stderr("interrupted: nothing was written");
             return Ok(ExitStatus::Interrupted);

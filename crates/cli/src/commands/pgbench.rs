@@ -15,6 +15,16 @@ use crate::output::{StandardOutput, Visible};
 use crate::shared_options::StoreOption;
 use crate::{output, signals};
 
+/// The text below the options in the man page. `pgdyno pgbench --help` is pgbench's.
+pub(crate) const AFTER_HELP: &str = "\
+Examples:
+  pgdyno pgbench -i -s 100 bench         Make and fill the tables
+  pgdyno pgbench -c 8 -j 2 -T 60 bench   Offer load with 8 clients for a minute
+  pgdyno pgbench -c 8 -T 60 -R 500 -f mine.sql --json=run.json bench
+                                         Offer 500 transactions per second of a script, write JSON
+
+See also: pgbench(1), pgdyno-load(1)";
+
 /// Returns the arguments for pgbench and the name that the process was called by, or `None` if
 /// another command was called.
 pub(crate) fn arguments(
@@ -40,7 +50,7 @@ pub(crate) fn run(arguments: &[OsString], called_as: CalledAs) -> ExitCode {
     if let Err(error) = signals::handle(false) {
         return ExitCode::from(output::report_error(&error));
     }
-    let store = invocation.store().map(StoreOption::of_file);
+    let store = invocation.store().map(StoreOption::path_or_default);
     // A run that cannot be kept is told of before it is run.
     if let Some(store) = &store
         && let Err(error) = open_store(store)

@@ -1,5 +1,6 @@
 //! `pgdyno recipes`: the built-in experiments.
 
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 use clap::{Args, Subcommand};
@@ -14,6 +15,7 @@ use pgdyno_report as report;
 use crate::error::CommandError;
 use crate::exit_status::ExitStatus;
 use crate::output::print;
+use crate::suggestions::Suggestions;
 
 #[derive(Args, Debug)]
 pub(crate) struct Options {
@@ -26,6 +28,7 @@ pub(crate) enum Action {
     /// Print a recipe's experiment file, to copy and change
     Show {
         /// The recipe's name
+        #[arg(value_parser = Suggestions(recipe_names), hide_possible_values = true)]
         name: String,
     },
 }
@@ -45,6 +48,17 @@ pub(crate) fn run(options: &Options) -> Result<ExitStatus, CommandError> {
         }
     }
     Ok(ExitStatus::Success)
+}
+
+/// Returns the names of all recipes.
+pub(crate) fn recipe_names() -> Vec<String> {
+    recipes::all().into_iter().map(|recipe| recipe.name).collect()
+}
+
+/// Returns the names of the sizes that recipes have.
+pub(crate) fn size_names() -> Vec<String> {
+    let sizes = recipes::all().into_iter().flat_map(|it| file::sizes(&it).unwrap_or_default());
+    sizes.map(|size| size.name).collect::<BTreeSet<_>>().into_iter().collect()
 }
 
 /// Describes an experiment in a few lines: its question, the needs of each of its sizes, its

@@ -12,12 +12,27 @@ use crate::exit_status::ExitStatus;
 use crate::output::print_line;
 use crate::report_destination::ReportDestination;
 use crate::shared_options::StoreOption;
+use crate::suggestions::RUNS;
 
 #[derive(Args, Debug)]
+#[command(after_help = "\
+Files:
+  $XDG_DATA_HOME/pgdyno/reports/  HTML reports. They lie beside the store, wherever that is
+
+Examples:
+  pgdyno report -o run.html                   Write the newest run's report to a file
+  pgdyno report RUN_A RUN_B -o compared.html  Write what differs between two runs
+
+See also: pgdyno-list(1), pgdyno-show(1)")]
 pub(crate) struct Options {
     /// The id of a run, probe, crash test or import. With a second run: the baseline, a run or
     /// `RUN:TREATMENT`
-    #[arg(value_name = "RUN|PROBE|CRASH|IMPORT", default_value = "latest")]
+    #[arg(
+        value_name = "RUN|PROBE|CRASH|IMPORT",
+        default_value = "latest",
+        value_parser = RUNS,
+        hide_possible_values = true
+    )]
     pub(crate) id: String,
     /// A second run, `RUN:TREATMENT` or import: report the comparison, as `pgdyno compare` makes it
     #[arg(value_name = "RUN_B")]
@@ -67,7 +82,7 @@ fn comparison(
     options: &Options,
     other: &str,
 ) -> Result<(String, Page), CommandError> {
-    let asked = options.equality.asked(gates(&options.fail_if, &options.fail_unless)?);
+    let asked = options.equality.compare_options(gates(&options.fail_if, &options.fail_unless)?);
     let ComparedPage { page, a, b } = Page::comparison(store, &options.id, other, &asked)?;
     Ok((format!("{}-{}", side(&a, &options.id), side(&b, other)), page))
 }

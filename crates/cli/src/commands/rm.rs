@@ -14,6 +14,12 @@ use crate::output::print_line;
 use crate::shared_options::StoreOption;
 
 #[derive(Args, Debug)]
+#[command(after_help = "\
+Examples:
+  pgdyno rm quickstart-20260131-101500-abcd        Remove a run; asks first
+  pgdyno rm --yes quickstart-20260131-101500-abcd  Remove it without a question
+
+See also: pgdyno-archive(1), pgdyno-store-size(1), pgdyno-store-thin(1)")]
 pub(crate) struct Options {
     /// The runs, probes, crash tests or imports to remove: ids, or beginnings that only one id has
     #[arg(value_name = "RUN", required = true)]
@@ -27,7 +33,7 @@ pub(crate) struct Options {
 /// Prints what the names mean, asks, and removes it.
 pub(crate) fn run(options: &Options, context: &Context) -> Result<ExitStatus, CommandError> {
     let mut store = options.store.open_for_change(context)?;
-    let records = each_once(&options.runs, |name| store.resolve_named(name))?;
+    let records = resolve_records(&options.runs, |name| store.resolve_named(name))?;
     let mut bytes = 0;
     for record in &records {
         store.refuse_at_work(record.id())?;
@@ -63,7 +69,7 @@ pub(crate) fn run(options: &Options, context: &Context) -> Result<ExitStatus, Co
 }
 
 /// Returns the records that `names` mean to `resolve`, each once.
-pub(crate) fn each_once(
+pub(crate) fn resolve_records(
     names: &[String],
     resolve: impl Fn(&str) -> Result<Stored, StoreError>,
 ) -> Result<Vec<Stored>, CommandError> {

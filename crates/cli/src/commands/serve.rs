@@ -66,7 +66,10 @@ pub(crate) fn run(options: &Options, context: &Context) -> Result<ExitStatus, Co
             hosts: options.hosts.clone(),
         },
         allow_control: options.allow_control,
-        base_path: options.base_path.parse()?,
+        base_path: options.base_path.parse().map_err(|error: pgdyno_web::BasePathError| {
+            CommandError::with_source("cannot take `--base-path`", error)
+                .with_help("name the path at which visitors find the proxy's pages")
+        })?,
     };
     let on_ready = |Ready { url, cache }: Ready| {
         print_line(&format!("serving {} at {url}", store.display()));
@@ -85,7 +88,7 @@ pub(crate) fn run(options: &Options, context: &Context) -> Result<ExitStatus, Co
 /// Tells that this build cannot serve.
 #[cfg(not(feature = "serve"))]
 pub(crate) fn run(_: &Options, _: &Context) -> Result<ExitStatus, CommandError> {
-    Err(CommandError::NoServe)
+    Err(CommandError::without_server())
 }
 
 #[cfg(test)]

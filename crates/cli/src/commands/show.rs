@@ -10,12 +10,23 @@ use crate::exit_status::ExitStatus;
 use crate::output::print;
 use crate::render::{render_crash, render_probe, to_json_list};
 use crate::shared_options::StoreOption;
+use crate::suggestions::RUNS;
 
 #[derive(Args, Debug)]
+#[command(after_help = "\
+Examples:
+  pgdyno show latest --json  Print the newest run as JSON
+
+See also: pgdyno-list(1), pgdyno-report(1)")]
 pub(crate) struct Options {
     /// The id of a run, probe, crash test or import. Several runs are shown beside each other, as
     /// those of `run --hosts`
-    #[arg(value_name = "RUN|PROBE|CRASH|IMPORT", required = true)]
+    #[arg(
+        value_name = "RUN|PROBE|CRASH|IMPORT",
+        required = true,
+        value_parser = RUNS,
+        hide_possible_values = true
+    )]
     pub(crate) run: Vec<String>,
     /// Print JSON; of several runs a list
     #[arg(long)]

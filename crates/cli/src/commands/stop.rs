@@ -7,11 +7,18 @@ use crate::error::CommandError;
 use crate::exit_status::ExitStatus;
 use crate::output::print_line;
 use crate::shared_options::StoreOption;
+use crate::suggestions::RUNS;
 
 #[derive(Args, Debug)]
+#[command(after_help = "\
+Examples:
+  pgdyno stop latest        End the newest run that works, after the trial in progress
+  pgdyno stop latest --now  End it at once, without the trial in progress
+
+See also: pgdyno-run(1)")]
 pub(crate) struct Options {
     /// The run; `latest` is the newest that works
-    #[arg(value_name = "RUN")]
+    #[arg(value_name = "RUN", value_parser = RUNS, hide_possible_values = true)]
     pub(crate) run: String,
     /// End at once: the trial in progress is not stored
     #[arg(long)]

@@ -14,6 +14,11 @@ use crate::render::to_json;
 use crate::shared_options::StoreOption;
 
 #[derive(Args, Debug)]
+#[command(after_help = "\
+Examples:
+  pgdyno verify  Check every row of the store
+
+See also: pgdyno-list(1)")]
 pub(crate) struct Options {
     /// The runs, probes, crash tests or imports to check [default: all]
     #[arg(value_name = "RUN")]

@@ -36,7 +36,7 @@ pub(crate) struct Options {
 pub(crate) fn run(options: &Options) -> Result<ExitStatus, CommandError> {
     if options.observe {
         serve_host_telemetry(std::io::stdin(), std::io::stdout())
-            .map_err(CommandError::Connection)?;
+            .map_err(CommandError::from_exchange)?;
         return Ok(ExitStatus::Success);
     }
     let cpus = cpus_allowed();
@@ -46,6 +46,6 @@ pub(crate) fn run(options: &Options) -> Result<ExitStatus, CommandError> {
         }
         _ => pgdyno_generators::serve(std::io::stdin(), std::io::stdout(), cpus),
     };
-    served.map_err(CommandError::Worker)?;
+    served?;
     Ok(ExitStatus::Success)
 }

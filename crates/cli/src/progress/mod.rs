@@ -33,7 +33,7 @@ use self::log::{Amount, Log};
 use self::option::Form;
 pub(crate) use self::option::ProgressOption;
 use self::screen::{Screen, Size};
-use crate::output::indented;
+use crate::output::indent_lines;
 use crate::signals;
 
 /// Between two looks at the state.
@@ -113,7 +113,7 @@ impl Display {
     /// Prints a line that is no record, unless there is JSON or nothing but failures.
     pub(crate) fn line(&self, text: &str) {
         if matches!(self.shared.form, Form::View | Form::Plain) {
-            self.shared.print(self.shared.lock(), Some(&indented(text)));
+            self.shared.print(self.shared.lock(), Some(&indent_lines(text)));
         }
     }
 
@@ -177,7 +177,7 @@ impl Shared {
             Form::Json => pgdyno_model::json::json_line(&record).ok(),
             _ => {
                 let State { live, log, .. } = &mut *state;
-                log.line(&record, live).map(|line| indented(&line))
+                log.line(&record, live).map(|line| indent_lines(&line))
             }
         };
         state.newest = Instant::now();

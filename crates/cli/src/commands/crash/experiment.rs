@@ -106,7 +106,9 @@ pub(super) fn overrides(options: &Options) -> Result<Vec<Override>, CommandError
     }
     if let Some(directory) = &options.storage {
         let directory = std::path::absolute(directory)
-            .map_err(|source| CommandError::Path { path: directory.clone(), source })?
+            .map_err(|source| {
+                CommandError::with_source(format!("cannot use {}", directory.display()), source)
+            })?
             .display()
             .to_string();
         for storage in storages(options) {
@@ -121,7 +123,11 @@ pub(super) fn overrides(options: &Options) -> Result<Vec<Override>, CommandError
         let (name, value) = setting
             .split_once('=')
             .filter(|(name, _)| !name.trim().is_empty())
-            .ok_or_else(|| CommandError::Setting { given: setting.clone() })?;
+            .ok_or_else(|| {
+                let message =
+                    format!("cannot read `--setting {setting}`: there is no `NAME=VALUE` in it");
+                CommandError::new(message).with_help("write it like `--setting fsync=off`")
+            })?;
         let key = format!("postgres.settings.{}", name.trim());
         overrides.push(Override::text(&key, value.trim(), &format!("--setting {setting}")));
     }

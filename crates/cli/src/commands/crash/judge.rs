@@ -57,11 +57,11 @@ pub(crate) fn run(options: &JudgeOptions, context: &Context) -> Result<ExitStatu
         judged => judged?,
     };
     let json = || serde_json::to_string_pretty(&judged).map(|text| format!("{text}\n"));
-    print(&if options.json { json()? } else { words(&judged) });
+    print(&if options.json { json()? } else { render(&judged) });
     Ok(judged.verdict.into())
 }
 
-fn words(judged: &StateJudgement) -> String {
+fn render(judged: &StateJudgement) -> String {
     let mut words = format!("{}: {}\n", judged.verdict, judged.reason);
     words.push_str(&match judged.before {
         Some(before) => format!("  after a cut before event {before}\n"),

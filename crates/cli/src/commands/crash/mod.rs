@@ -19,6 +19,23 @@ use crate::exit_status::ExitStatus;
 use crate::output::{print, print_stderr};
 use crate::render::render_crash;
 
+/// The text below the options in the help.
+pub(crate) const AFTER_HELP: &str = "\
+Environment:
+  PGDYNO_SSH  The command in place of ssh, with its options, in words
+
+Files:
+  $XDG_DATA_HOME/pgdyno/crashes/  Images and ledgers of failed crash tests. `pgdyno clean --crashes`
+                                  removes them
+
+Examples:
+  pgdyno crash --fault process --storage /mnt/disk
+                                  Kill the server under load. Needs no root
+  pgdyno crash --fault power,torn-write --filesystem ext4 --storage /mnt/disk
+                                  Cut the power of an ext4 in a file, as root
+
+See also: pgdyno-crash-witness(1), pgdyno-filesystems(1), pgdyno-clean(1)";
+
 /// Runs crash tests, or the witness of a machine whose plug is pulled.
 pub(crate) fn run(options: &Options, context: &Context) -> Result<ExitStatus, CommandError> {
     match &options.action {
@@ -111,29 +128,41 @@ fn run_witness(options: &WitnessOptions, context: &Context) -> Result<ExitStatus
         ("--secret-file", options.secret_file.is_some()),
     ];
     if let Some((option, _)) = replaced.into_iter().find(|(_, given)| *given) {
-        return Err(CommandError::WitnessBySsh { given: option.into() });
+        return Err(witness_by_ssh(option));
     }
     if stdin().is_terminal() {
-        return Err(CommandError::WitnessBySsh { given: "a terminal".into() });
+        return Err(witness_by_ssh("a terminal"));
     }
     witness::serve(&pgdyno_lab::default_witness(), stdin(), stdout(), context.stop())?;
     Ok(ExitStatus::Success)
 }
 
+/// Creates the error of `given`, which belongs to a witness that was reached without `ssh`.
+fn witness_by_ssh(given: &str) -> CommandError {
+    let message = format!(
+        "cannot use {given}: a witness is reached by `ssh`, which knows addresses, ports and keys"
+    );
+    CommandError::new(message).with_help(
+        "on the machine under test: `pgdyno crash --fault plug --witness HOST --storage DIR`, \
+         HOST as `ssh HOST` knows it; ledgers lie there in $XDG_DATA_HOME/pgdyno/witness",
+    )
+}
+
 /// Returns the value of `--witness`, which goes with `--fault plug` alone.
 fn witness_host(options: &Options) -> Result<Option<&str>, CommandError> {
     if options.secret_file.is_some() {
-        return Err(CommandError::WitnessBySsh { given: "--secret-file".into() });
+        return Err(witness_by_ssh("--secret-file"));
     }
     let is_plug = options.fault.iter().any(|fault| fault == "plug");
     let Some(host) = options.witness.as_deref() else { return Ok(None) };
     if !is_plug || options.fault.len() > 1 {
-        return Err(CommandError::WitnessWithoutPlug);
+        let message = "cannot use `--witness`: it goes with `--fault plug` alone";
+        return Err(CommandError::new(message).with_help("leave it out, or name that fault only"));
     }
     // An address of IPv6 has more colons.
     let has_port = |(host, port): (&str, &str)| !host.contains(':') && port.parse::<u16>().is_ok();
     if host.rsplit_once(':').is_some_and(has_port) || host_name(host).is_err() {
-        return Err(CommandError::WitnessBySsh { given: format!("--witness {host}") });
+        return Err(witness_by_ssh(&format!("--witness {host}")));
     }
     Ok(Some(host))
 }

@@ -52,7 +52,7 @@ fn as_json(doctor: &Doctor) -> Value {
         "advice": doctor.advised.advice,
         "fine": doctor.advised.fine,
         "unseen": doctor.advised.unseen,
-        "lacks": parts::lacking()
+        "lacks": parts::missing_parts()
             .map(|part| json!({ "what": part.name, "feature": part.feature }))
             .collect::<Vec<_>>(),
         "missing": doctor.missing.iter().map(|m| json!({

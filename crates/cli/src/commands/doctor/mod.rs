@@ -17,6 +17,11 @@ use crate::output::print;
 use crate::render::to_json;
 
 #[derive(Args, Debug)]
+#[command(after_help = "\
+Examples:
+  pgdyno doctor /mnt/disk  Examine the machine and that storage
+
+See also: pgdyno-fsync(1), pgdyno-disk(1)")]
 pub(crate) struct Options {
     /// Directory whose storage is examined [default: where pgdyno would create its clusters]
     #[arg(value_name = "DIR")]

@@ -39,7 +39,7 @@ pub(super) fn render(doctor: &Doctor, verbose: bool, width: usize) -> String {
             }
         }
     }
-    let lacking: Vec<Part> = parts::lacking().collect();
+    let lacking: Vec<Part> = parts::missing_parts().collect();
     if !lacking.is_empty() {
         page.head("This build");
         for Part { name, feature, .. } in &lacking {

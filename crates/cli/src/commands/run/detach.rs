@@ -1,6 +1,7 @@
 //! `pgdyno run --detach`: starts the run in a process without the terminal.
 
 use std::ffi::OsString;
+use std::io;
 use std::path::Path;
 
 use pgdyno_lab::Trust;
@@ -20,12 +21,15 @@ pub(super) fn detach(
     trust: &Trust,
     context: &Context,
 ) -> Result<ExitStatus, CommandError> {
-    let started = live::detach(store, trust, &words()?, context.stop())?;
+    let started = live::detach(store, trust, &command_words()?, context.stop())?;
     let (run, pid, log) = match started {
         Detached::Running { run, pid, log } => (run, pid, log),
         Detached::Ended { output } => {
             print_stderr(output.trim_end());
-            return Err(CommandError::NotBegun);
+            return Err(CommandError::new(
+                "cannot detach the run: it ended before it was in the store; its messages are \
+                 above",
+            ));
         }
     };
     print_line(&format!("run {run} works without this terminal, as process {pid}"));
@@ -35,15 +39,19 @@ pub(super) fn detach(
     Ok(ExitStatus::Success)
 }
 
+fn detach_error(source: io::Error) -> CommandError {
+    CommandError::with_source("cannot detach the run", source)
+}
+
 /// Leaves the terminal, in the process that was started without it.
 pub(super) fn leave() -> Result<(), CommandError> {
-    leave_terminal().map_err(CommandError::Detach)
+    leave_terminal().map_err(detach_error)
 }
 
 /// Returns this very call of pgdyno with the hidden option in it. Only options without a value
 /// stand before the command's name.
-fn words() -> Result<Vec<OsString>, CommandError> {
-    let program = std::env::current_exe().map_err(CommandError::Detach)?;
+fn command_words() -> Result<Vec<OsString>, CommandError> {
+    let program = std::env::current_exe().map_err(detach_error)?;
     let mut words = vec![program.into_os_string()];
     words.extend(std::env::args_os().skip(1));
     let command = words.iter().skip(1).position(|word| word == "run").map_or(1, |at| at + 2);

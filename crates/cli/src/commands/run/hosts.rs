@@ -42,7 +42,7 @@ pub(super) fn run(
         (host, assignment)
     };
     let assignments: Vec<(LabHost, Assignment)> = plans.into_iter().map(assignment).collect();
-    let folder = tempfile::tempdir().map_err(CommandError::Connection)?;
+    let folder = tempfile::tempdir().map_err(CommandError::from_exchange)?;
     let say = |host: &str, line: &str| hint(&format!("{host}: {line}"));
     let stop = context.stop_flag();
     let results = run_on_hosts(&assignments, &options.store.path(), folder.path(), &say, &stop);
@@ -76,7 +76,7 @@ fn conclude(
         let read = RunReport::read(&Store::open_existing(options.store.path())?, run)?;
         print_line(&format!("== {}: {run}", result.host.name));
         print(&report::terminal(&read, context.width(), context.detail()));
-        match (end, ExitStatus::of_crashes(&read.view)) {
+        match (end, ExitStatus::from_crashes(&read.view)) {
             (SessionEnd::Failed, _) => failed.push(result.host.name.clone()),
             (_, ExitStatus::Success) => {}
             (_, crashes) => status = crashes,
@@ -111,5 +111,10 @@ fn conclude(
     if context.is_stopped() {
         return Ok(ExitStatus::Interrupted);
     }
-    if failed.is_empty() { Ok(status) } else { Err(CommandError::HostsFailed { hosts: failed }) }
+    if failed.is_empty() {
+        return Ok(status);
+    }
+    let failed = failed.join(", ");
+    Err(CommandError::new(format!("failed on {failed}; the runs of all others are stored"))
+        .with_help("what is wrong on each stands above; the same command resumes unfinished runs"))
 }

@@ -16,7 +16,7 @@ use pgdyno_experiment::file::Override;
 use pgdyno_experiment::recipes;
 use pgdyno_lab::notify::notify;
 use pgdyno_lab::run::{self as lab, Outcome};
-use pgdyno_lab::{Consent, LabError, SessionEnd};
+use pgdyno_lab::{Consent, SessionEnd};
 use pgdyno_model::format::counted;
 use pgdyno_report::{self as report, Page, RunReport};
 use pgdyno_store::{Store, StoreError};
@@ -44,7 +44,7 @@ pub(crate) fn run(options: &Options, context: &Context) -> Result<ExitStatus, Co
     let mut outcome = OutcomeDocument::new(&options.store.path());
     let ended = measure(options, context, &mut outcome);
     if let Some(command) = &options.notify {
-        let outcome = to_json(&outcome.ended(&ended))?;
+        let outcome = to_json(&outcome.record_end(&ended))?;
         if let Err(error) = notify(command, &outcome, context.stop()) {
             print_stderr(&format!("warning: {error}"));
         }
@@ -85,7 +85,7 @@ fn measure(
             .map_err(CommandError::from)
     };
     let outcome = match outcome {
-        Err(CommandError::Lab(LabError::Interrupted)) => {
+        Err(error) if error.is_interruption() => {
             print_stderr(
                 "interrupted before the first trial: nothing was measured, nothing is left behind",
             );
@@ -94,14 +94,14 @@ fn measure(
         outcome => outcome?,
     };
     let read = RunReport::read(&Store::open_existing(&store)?, &outcome.run)?;
-    document.measured(&outcome, &read);
+    document.record_results(&outcome, &read);
     // The table comes before anything that can fail.
     if !is_standard_output(options.output.as_deref()) {
         print(&report::terminal(&read, context.width(), context.detail()));
     }
     let status = status_of(&outcome, &read.view);
     match write_report(options, &read, recipe.as_deref(), &store) {
-        Ok(file) => document.report(file),
+        Ok(file) => document.record_report(file),
         // The outcome of the run matters more than a report that could not be written.
         Err(error) if status == ExitStatus::Success => return Err(error),
         Err(error) => drop(report_error(&error)),
@@ -175,7 +175,7 @@ fn import_figures(recipe: &str, store: &Path) -> Result<Option<String>, CommandE
 /// Returns how a run ended. A signal comes before a broken promise, that before trials that failed,
 /// and those before an undecided verdict.
 fn status_of(outcome: &Outcome, view: &RunView) -> ExitStatus {
-    let crashes = ExitStatus::of_crashes(view);
+    let crashes = ExitStatus::from_crashes(view);
     match outcome.end {
         SessionEnd::Completed => crashes,
         SessionEnd::Failed => {

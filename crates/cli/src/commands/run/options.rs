@@ -9,16 +9,47 @@ use pgdyno_experiment::file::{self, Override, Source};
 use pgdyno_experiment::recipes;
 use pgdyno_lab::{ThisHost, Wipe};
 
+use crate::commands::recipes::{recipe_names, size_names};
 use crate::error::CommandError;
 use crate::metrics::parse_address;
 use crate::progress::ProgressOption;
 use crate::shared_options::{StoreOption, TrustOption};
+use crate::suggestions::{RUNS, Suggestions};
 
 #[derive(Args, Debug)]
+#[command(after_help = "\
+Environment:
+  PG_CONFIG     The pg_config of the PostgreSQL to use
+  PGDYNO_MAVEN  The address of a mirror for builds of PostgreSQL
+  NO_COLOR, CLICOLOR, CLICOLOR_FORCE, TERM
+                Whether progress on a terminal has colours; on TERM=dumb it is lines
+
+Files:
+  $XDG_DATA_HOME/pgdyno/clusters/, as root /var/lib/pgdyno/
+                Clusters while a run lasts, if the experiment names no directory
+  $XDG_CACHE_HOME/pgdyno/
+                Fetched builds of PostgreSQL. XDG_CACHE_HOME is ~/.cache unless it is set
+  $XDG_DATA_HOME/pgdyno/store.sqlite3.lock
+                An empty file. A run that works holds a lock on a byte of it
+  $XDG_DATA_HOME/pgdyno/store.sqlite3.live/
+                Live files of runs that work, and logs of detached runs, beside the store
+
+Examples:
+  pgdyno run quickstart                  Run a recipe in a folder of pgdyno's own
+  pgdyno run group-commit --size quick --set storage.disk.directory=/mnt/disk
+                                         Run its quick size on the storage under /mnt/disk
+  pgdyno run mine.toml --detach          Go on without the terminal, until `pgdyno stop latest`
+  pgdyno run mine.toml --dry-run         Print every trial and every change to the host
+  pgdyno run quickstart --progress json  Print what the run does as one JSON object a line
+  pgdyno run --resume latest             Execute the trials that an interrupted run left
+
+See also: pgdyno-recipes(1), pgdyno-show(1), pgdyno-compare(1), pgdyno-clean(1)")]
 pub(crate) struct Options {
     /// A recipe's name or an experiment file
     #[arg(
         value_name = "RECIPE|FILE",
+        value_parser = Suggestions(recipe_names),
+        hide_possible_values = true,
         required_unless_present = "resume",
         conflicts_with = "resume"
     )]
@@ -29,7 +60,13 @@ pub(crate) struct Options {
     pub(crate) set: Vec<String>,
     /// Use one of the sizes that the recipe or file defines (see `pgdyno recipes`). `--set` is
     /// applied after it
-    #[arg(long, value_name = "SIZE", conflicts_with = "resume")]
+    #[arg(
+        long,
+        value_name = "SIZE",
+        value_parser = Suggestions(size_names),
+        hide_possible_values = true,
+        conflicts_with = "resume"
+    )]
     pub(crate) size: Option<String>,
     /// Print the plan and change nothing: every trial in order, every step that would change the
     /// host, the time and the space that it takes
@@ -37,7 +74,7 @@ pub(crate) struct Options {
     pub(crate) dry_run: bool,
     /// Resume an interrupted run: execute its unfinished trials. With `--set experiment.repeats=N`
     /// also add repeats
-    #[arg(long, value_name = "RUN")]
+    #[arg(long, value_name = "RUN", value_parser = RUNS, hide_possible_values = true)]
     pub(crate) resume: Option<String>,
     /// Measure an external server: a URI or `key=value` words. Give its password in PGPASSWORD or
     /// `.pgpass`. Several servers, `--dsn base:=DSN --dsn head:=DSN`, become the levels of a factor

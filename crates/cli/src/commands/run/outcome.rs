@@ -2,8 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
+use pgdyno_lab::SessionEnd;
 use pgdyno_lab::run::Outcome;
-use pgdyno_lab::{LabError, SessionEnd};
 use pgdyno_model::json::Document;
 use pgdyno_report::RunReport;
 use serde::Serialize;
@@ -52,7 +52,7 @@ impl OutcomeDocument {
     }
 
     /// Notes what was measured.
-    pub(super) fn measured(&mut self, outcome: &Outcome, report: &RunReport) {
+    pub(super) fn record_results(&mut self, outcome: &Outcome, report: &RunReport) {
         self.run = Some(outcome.run.clone());
         self.state = outcome.end.into();
         self.failed = outcome.failed;
@@ -60,12 +60,12 @@ impl OutcomeDocument {
     }
 
     /// Notes where the report is, if it is a file.
-    pub(super) fn report(&mut self, file: Option<PathBuf>) {
+    pub(super) fn record_report(&mut self, file: Option<PathBuf>) {
         self.report = file.map(|file| file.display().to_string());
     }
 
     /// Returns the outcome of a command that ended with `ended`.
-    pub(super) fn ended(mut self, ended: &Result<ExitStatus, CommandError>) -> Self {
+    pub(super) fn record_end(mut self, ended: &Result<ExitStatus, CommandError>) -> Self {
         match ended {
             Ok(status) => {
                 self.exit_status = status.code();
@@ -73,7 +73,7 @@ impl OutcomeDocument {
                     self.state = SessionEnd::Interrupted.into();
                 }
             }
-            Err(CommandError::Lab(LabError::Interrupted)) => {
+            Err(error) if error.is_interruption() => {
                 self.state = SessionEnd::Interrupted.into();
                 self.exit_status = ExitStatus::Interrupted.code();
             }
@@ -97,10 +97,11 @@ mod tests {
 
     #[test]
     fn a_run_that_could_not_begin_has_an_error_and_no_id() {
-        let outcome = OutcomeDocument::new(Path::new("s")).ended(&Err(CommandError::NotBegun));
+        let outcome =
+            OutcomeDocument::new(Path::new("s")).record_end(&Err(CommandError::new("no disk")));
         assert_eq!((outcome.run, outcome.state, outcome.exit_status), (None, "failed", 1));
         assert!(outcome.error.is_some());
-        let outcome = OutcomeDocument::new(Path::new("s")).ended(&Ok(ExitStatus::Interrupted));
+        let outcome = OutcomeDocument::new(Path::new("s")).record_end(&Ok(ExitStatus::Interrupted));
         assert_eq!((outcome.state, outcome.exit_status), ("interrupted", 130));
     }
 }

@@ -16,6 +16,12 @@ use crate::output::{hint, print, print_line};
 use crate::render::to_json;
 
 #[derive(Args, Debug)]
+#[command(after_help = "\
+Examples:
+  pgdyno store merge db1.sqlite3 db2.sqlite3 -o all.sqlite3
+            Put the runs of two machines into one store
+
+See also: pgdyno-import(1), pgdyno-archive(1), pgdyno-verify(1)")]
 pub(crate) struct Options {
     /// The stores to merge, of this version or an earlier one. They are only read
     #[arg(value_name = "FILE", required = true)]

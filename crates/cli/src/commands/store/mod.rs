@@ -11,6 +11,14 @@ use crate::error::CommandError;
 use crate::exit_status::ExitStatus;
 
 #[derive(Debug, Subcommand)]
+#[command(after_help = "\
+Environment:
+  PGDYNO_STORE  The store, unless --store names one
+
+Files:
+  $XDG_DATA_HOME/pgdyno/store.sqlite3
+                The store: all runs, probes, crash tests and imports. XDG_DATA_HOME is
+                ~/.local/share unless it is set")]
 pub(crate) enum Command {
     /// Show what takes the room: kinds of content, and the largest runs
     Size(size::Options),

@@ -16,6 +16,11 @@ use crate::shared_options::StoreOption;
 const SHOWN: usize = 10;
 
 #[derive(Args, Debug)]
+#[command(after_help = "\
+Examples:
+  pgdyno store size  Show what takes the room, and the largest runs
+
+See also: pgdyno-store-thin(1), pgdyno-rm(1)")]
 pub(crate) struct Options {
     /// Show all runs, not only the ten largest
     #[arg(long)]

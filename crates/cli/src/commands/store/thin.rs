@@ -7,7 +7,7 @@ use pgdyno_model::format::counted;
 use pgdyno_report::text::wrap;
 use pgdyno_store::{DEFAULT_EVERY_S, Store, Stored, Thinning};
 
-use crate::commands::rm::{each_once, print_compacted};
+use crate::commands::rm::{print_compacted, resolve_records};
 use crate::confirmation::Confirmation;
 use crate::context::Context;
 use crate::error::CommandError;
@@ -32,6 +32,14 @@ kept: answer, table, intervals, percentiles, wait events, reasons of differences
 percentiles of every second, settings, server logs";
 
 #[derive(Args, Debug)]
+#[command(after_help = "\
+Examples:
+  pgdyno store thin --before 2026-01-01
+            Say what thinning last year's runs would lose, and ask
+  pgdyno store thin --every 10 quickstart-20260131-101500-abcd
+            Keep a sample of telemetry in ten seconds
+
+See also: pgdyno-store-size(1), pgdyno-archive(1), pgdyno-rm(1)")]
 pub(crate) struct Options {
     /// The runs to thin: ids, or beginnings that only one id has
     #[arg(value_name = "RUN", required_unless_present = "before")]
@@ -64,7 +72,7 @@ pub(crate) fn run(options: &Options, context: &Context) -> Result<ExitStatus, Co
     for run in runs(&store, options)? {
         let thinning = store.plan_thinning(&run, every)?;
         if !options.json || thinning.is_empty() {
-            say(options, &words(&thinning));
+            say(options, &describe(&thinning));
         }
         if !thinning.is_empty() {
             planned.push(run);
@@ -113,19 +121,22 @@ fn runs(store: &Store, options: &Options) -> Result<Vec<String>, CommandError> {
         return Ok(runs.map(|run| run.id).collect());
     }
     let mut runs = Vec::new();
-    for record in each_once(&options.runs, |name| store.resolve_named(name))? {
+    for record in resolve_records(&options.runs, |name| store.resolve_named(name))? {
         match record {
             Stored::Run(run) => runs.push(run),
             other => {
-                let kind = other.kind();
-                return Err(CommandError::NothingToThin { id: other.id().to_owned(), kind });
+                let (kind, id) = (other.kind(), other.id());
+                let message =
+                    format!("cannot thin {kind} {id}: only runs hold seconds and telemetry");
+                let help = "`pgdyno list` shows the runs; `pgdyno rm` removes it";
+                return Err(CommandError::new(message).with_help(help));
             }
         }
     }
     Ok(runs)
 }
 
-fn words(thinning: &Thinning) -> String {
+fn describe(thinning: &Thinning) -> String {
     if thinning.is_empty() {
         return format!("{}: nothing to thin", thinning.run);
     }

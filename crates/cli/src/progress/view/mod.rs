@@ -57,12 +57,12 @@ impl View {
 
     /// Appends a line with a label and text.
     fn row(&mut self, label: &str, text: &str) {
-        self.lines.push(labelled(label, text));
+        self.lines.push(label_line(label, text));
     }
 
     /// Appends a line with a label, figures and a chart, which `draw` appends in so many columns.
     fn chart(&mut self, label: &str, figures: &str, draw: impl FnOnce(&mut Line, usize)) {
-        let mut line = labelled(label, figures);
+        let mut line = label_line(label, figures);
         let mut column = CHARTS.max(line.columns() + 2);
         if self.look.width < column + CHART_ROOM {
             self.lines.push(std::mem::take(&mut line));
@@ -179,7 +179,7 @@ impl View {
     }
 }
 
-fn labelled(label: &str, text: &str) -> Line {
+fn label_line(label: &str, text: &str) -> Line {
     let mut line = Line::default();
     line.push(Paint::Dim, label);
     line.pad(FIGURES);
