@@ -48,7 +48,7 @@ field-report-picture run name folder="/var/tmp/pgdyno-field-reports":
 
 # Time until a report is drawn beside an empty page, in turn (docs/benchmarks.md keeps the last result)
 bench-report folder="/var/tmp/pgdyno-e2e":
-    PGDYNO_KEEP_PAGES={{folder}}/large cargo test -p pgdyno-results --test it -- --include-ignored page_sizes
+    PGDYNO_KEEP_PAGES={{folder}}/large cargo test -p pgdyno-report --test it -- --include-ignored page_sizes
     cd web && node bench/first-view.mjs {{folder}}/pages/quickstart.html {{folder}}/large/*.html
 
 # The first tier of tests, with real PostgreSQL

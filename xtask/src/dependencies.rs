@@ -26,13 +26,17 @@ pub(crate) const ALLOWED: &[(&str, &[&str])] = &[
     ("stats", &["model"]),
     ("durability", &["model"]),
     ("audit", &["stats", "model"]),
-    ("results", &["audit", "durability", "stats", "model"]),
+    ("store", &["audit", "model"]),
+    ("analysis", &["store", "audit", "stats", "model"]),
+    ("report", &["analysis", "store", "audit", "stats", "model"]),
     ("dataset", &["postgres", "exec", "engine", "connect", "model"]),
     (
         "lab",
         &[
             "dataset",
-            "results",
+            "report",
+            "analysis",
+            "store",
             "durability",
             "stats",
             "observe",
@@ -49,7 +53,7 @@ pub(crate) const ALLOWED: &[(&str, &[&str])] = &[
         ],
     ),
     ("pgbench", &["dataset", "generators", "engine", "connect", "exec", "model"]),
-    ("web", &["lab", "results", "model"]),
+    ("web", &["lab", "report", "analysis", "store", "model"]),
     (
         "cli",
         &[
@@ -57,7 +61,9 @@ pub(crate) const ALLOWED: &[(&str, &[&str])] = &[
             "pgbench",
             "lab",
             "dataset",
-            "results",
+            "report",
+            "analysis",
+            "store",
             "audit",
             "durability",
             "stats",
@@ -75,7 +81,9 @@ pub(crate) const ALLOWED: &[(&str, &[&str])] = &[
     (
         "test-support",
         &[
-            "results",
+            "report",
+            "analysis",
+            "store",
             "audit",
             "durability",
             "stats",

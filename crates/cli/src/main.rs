@@ -2,7 +2,7 @@
 //!
 //! [`arguments`] declares the commands for clap; each command's own options stand with its code in
 //! [`commands`]. A command's `run` is given its options and a [`context::Context`] (stop flag, how
-//! much to print). It calls `pgdyno-lab` or `pgdyno-results`, prints the rendered result through
+//! much to print). It calls `pgdyno-lab` or `pgdyno-report`, prints the rendered result through
 //! [`output`], and returns an [`exit_status::ExitStatus`] or a [`error::CommandError`].
 //!
 //! The order of calls in `main`:
