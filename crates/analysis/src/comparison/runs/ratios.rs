@@ -1,12 +1,13 @@
 //! The ratios of a comparison's pairs, and what may be said of each.
 
-use pgdyno_stats::{self as stats, HostNoise, Method, NoHostNoise, Ratio, RunTrials};
+use pgdyno_stats::{self as stats, Method, Ratio, RunTrials};
 use strum::VariantArray as _;
 
 use super::super::family::is_provisional;
 use super::super::pairing::{Pairing, design};
 use super::chosen::Selection;
 use super::history::{Earlier, History};
+use super::view::{EarlierCount, Others};
 use crate::gate::Measure;
 use crate::treatment::TreatmentSamples;
 use crate::view::Withheld;
@@ -24,32 +25,6 @@ pub(super) struct Ratios<'a> {
     /// they share none. Empty where interim analyses have each their own.
     by_common_noise: Vec<(Measure, Vec<Option<Ratio>>)>,
     is_provisional: bool,
-}
-
-/// Earlier runs that the pairs of a comparison have.
-#[derive(Clone, Copy, Debug)]
-pub struct EarlierCount {
-    /// The fewest runs of the experiment (count).
-    pub least: usize,
-    /// The most (count).
-    pub most: usize,
-    /// What other experiments on the host tell of a pair: of one without a verdict, if there is any.
-    pub others: Others,
-}
-
-/// What repeated runs of other experiments on the host tell of two runs.
-#[derive(Clone, Copy, Debug)]
-pub enum Others {
-    /// They were not to count.
-    NotAsked,
-    /// They were used.
-    Used(HostNoise),
-    /// Nothing, for that reason.
-    Unknown(NoHostNoise),
-    /// They are too few yet.
-    TooFew,
-    /// They differ by less than the pair's own earlier runs, which are too few.
-    Quieter,
 }
 
 /// One ratio, B ÷ A, and what may be said of it.
