@@ -3,17 +3,8 @@
 use pgdyno_model::Plan;
 
 use super::question::{asked_levels, effect_pairs};
-use super::view::{Comparison, RatioView, RunView};
+use super::view::{Comparison, Effect, RatioView, RunView};
 use crate::comparison::family::Family;
-
-/// Effect under one combination of the other factors' levels.
-#[derive(Clone, Debug)]
-pub struct Effect {
-    /// Levels of the other factors in one line; empty without any.
-    pub given: String,
-    /// Ratio of the level's measure to that of the level it is compared with.
-    pub ratio: RatioView,
-}
 
 /// Returns the effect for each two treatments that differ in the asked levels of `factor` alone.
 ///
@@ -22,7 +13,7 @@ pub(crate) fn effects(plan: &Plan, family: &Family) -> Vec<Effect> {
     let Some((factor, ..)) = asked_levels(plan) else { return Vec::new() };
     let effect = |(this, that): (usize, usize)| {
         let given = plan.treatments[this].levels.without(&[&factor]).to_string();
-        Some(Effect { given, ratio: RatioView::new(&family.judged(this, that)?) })
+        Some(Effect { given, ratio: RatioView::from(&family.judged(this, that)?) })
     };
     effect_pairs(plan).into_iter().filter_map(effect).collect()
 }

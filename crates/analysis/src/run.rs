@@ -8,12 +8,12 @@ use pgdyno_model::{NoisePrior, Plan};
 use pgdyno_stats::{self as stats, Variance};
 use pgdyno_store::{Store, StoreError};
 
-use crate::comparison::family::Family;
+use crate::comparison::family::{self, Family};
 use crate::comparison::pairing::design;
 use crate::comparison::{pairs, within};
 use crate::factors::Factors;
 use crate::gate::Measure;
-use crate::records::RunData;
+use crate::records::{RunData, hosts};
 use crate::treatment::TreatmentSamples;
 use crate::view::{NoisePriorView, RatioView, RunView, TreatmentView};
 use crate::{capacity, effect, noise_floor, promise, scaling, stopping, why};
@@ -80,6 +80,24 @@ pub fn analyse(store: &Store, run: &str) -> Result<RunView, StoreError> {
     })
 }
 
+impl RunView {
+    /// Machines that its sessions ran on, by name, each once, or as `pgdyno run --hosts` named the
+    /// machine; none from earlier versions.
+    pub fn hosts(&self) -> Vec<String> {
+        hosts(&self.run, &self.sessions)
+    }
+
+    /// Returns the measure that compares its treatments: `tps` or `maximum rate`.
+    pub fn measure(&self) -> &'static str {
+        family::measure(&self.plan)
+    }
+
+    /// Whether a run of fixed repeats may still go on, so that no verdict may be drawn.
+    pub fn is_provisional(&self) -> bool {
+        family::is_provisional(&self.plan, self.run.state)
+    }
+}
+
 /// Returns the best treatment, and all with their places beside it.
 fn rank(data: &RunData, family: &Family) -> (Option<usize>, Vec<TreatmentView>) {
     let not_ranked = promise::judge(&data.treatments, &data.sums);
@@ -100,7 +118,7 @@ fn rank(data: &RunData, family: &Family) -> (Option<usize>, Vec<TreatmentView>) 
 /// Returns the ratio of the two treatments that set the same; none without such a pair.
 fn equal_ratio(plan: &Plan, family: &Family) -> Option<RatioView> {
     let [a, b] = noise_floor::same_pair(plan)?;
-    family.judged(b, a).map(|judged| RatioView::new(&judged))
+    family.judged(b, a).map(|judged| RatioView::from(&judged))
 }
 
 /// Returns the noise that earlier runs told when the run began, and whether it counts.

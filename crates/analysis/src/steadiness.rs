@@ -286,11 +286,11 @@ mod tests {
     }
 
     #[test]
-    fn a_timed_checkpoint_is_rendered_as_timed() {
+    fn a_timed_checkpoint_is_a_cause_with_its_reason() {
         let found =
             judge(&dip(), &[event(30.5, "checkpoint starting", "time", None)], &[], &[]).unwrap();
         let cause = &found.changes.unwrap()[0].with[0];
-        assert_eq!(crate::prose::cause(cause), "checkpoint begins (timed)");
+        assert_eq!(*cause, Cause::CheckpointBegins { reason: "time".into() });
     }
 
     #[test]

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
+use pgdyno_analysis::{RunView, analyse};
 use pgdyno_model::experiment::{Length, LoadOptions, Loading, Protocol};
 use pgdyno_model::facts::{BuildSource, HostFacts, ServerFacts, Setting, StorageFacts};
 use pgdyno_model::measurement::{Measurement, Second};
@@ -104,6 +105,26 @@ pub fn crossed(
         treatment.levels = Levels(vec![("build".into(), build), (factor.into(), level)]);
     }
     plan
+}
+
+/// A plan of the builds `old` and `new` with each of `levels` of `factor`.
+pub fn old_and_new(factor: &str, levels: &[LevelValue], repeats: u32) -> Plan {
+    crossed(&["old", "new"], factor, levels, repeats, &mut Random(5))
+}
+
+/// Levels that are texts.
+pub fn texts(levels: &[&str]) -> Vec<LevelValue> {
+    levels.iter().map(|level| LevelValue::Text((*level).into())).collect()
+}
+
+/// Analyses a run of `plan` whose treatments have these tps, each trial with a noise of 1%.
+pub fn measured(plan: &Plan, tps: &[f64]) -> RunView {
+    let folder = folder();
+    let mut store = Store::open(folder.path().join("store.sqlite3")).unwrap();
+    let mut random = Random(9);
+    let mut noisy = |t: usize| tps[t] * (1.0 + 0.02 * (random.uniform() - 0.5));
+    add(&mut store, ("run", 1), plan, |planned| noisy(planned.treatment));
+    analyse(&store, "run").unwrap()
 }
 
 /// The machine and the storage of all runs.

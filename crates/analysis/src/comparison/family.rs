@@ -10,7 +10,7 @@ use super::pairing::{design, interim_analyses};
 use crate::gate::Measure;
 use crate::question::asked_pairs;
 use crate::treatment::TreatmentSamples;
-use crate::view::Withheld;
+use crate::view::{RatioView, Withheld};
 
 /// Chance of any false difference in a family of comparisons.
 pub(crate) const ALPHA: f64 = 1.0 - stats::CONFIDENCE;
@@ -51,6 +51,27 @@ impl Judged {
     /// Returns the inverse ratio with its verdict.
     fn inverse(&self) -> Self {
         Self { ratio: self.ratio.inverse(), ..self.clone() }
+    }
+}
+
+impl From<&Judged> for RatioView {
+    fn from(judged: &Judged) -> Self {
+        let ratio = &judged.ratio;
+        Self {
+            value: ratio.value,
+            ci95: ratio.ci95,
+            within_runs: None,
+            method: ratio.method,
+            p: ratio.p,
+            p_together: judged.p,
+            significant: judged.significant(),
+            withheld: judged.withheld,
+            why: ratio.why,
+            measure: judged.measure,
+            margin: judged.equivalence.map(|(margin, _)| margin),
+            equivalent: judged.equivalent(),
+            minimum_detectable: judged.minimum_detectable(),
+        }
     }
 }
 

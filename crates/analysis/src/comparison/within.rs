@@ -57,7 +57,7 @@ pub(crate) fn standings(
             ratio_to_best: match best {
                 None => Some(without(None)),
                 Some(best) if best == t.index => Some(without(Some(1.0))),
-                Some(best) => family.judged(t.index, best).map(|judged| RatioView::new(&judged)),
+                Some(best) => family.judged(t.index, best).map(|judged| RatioView::from(&judged)),
             },
         }
     };
@@ -84,7 +84,7 @@ pub(crate) fn compare(plan: &Plan, sums: &[TreatmentSamples], family: &Family) -
             given: plan.treatments[treatment].levels.without(&[factor]).to_string(),
             treatment,
             to,
-            ratio: RatioView::new(&judged),
+            ratio: RatioView::from(&judged),
             holm: judged.significant(),
             latency: latency(ratio),
             generator_limited: sums[treatment].generator_limited + sums[to].generator_limited > 0,

@@ -121,7 +121,7 @@ fn beyond_trials(spread: &RunSpread) -> Variance {
 }
 
 fn seconds(runs: &[RunData]) -> Option<SpreadView> {
-    let squares = runs.iter().flat_map(|run| experiments::seconds(run));
+    let squares = runs.iter().flat_map(experiments::seconds);
     let each = squares.map(|value| Variance { value, freedom: 1.0 });
     Variance::pooled(each).map(spread)
 }

@@ -4,7 +4,6 @@ use pgdyno_stats::{Method, NoInterval};
 use serde::Serialize;
 
 use super::latency::LatencyRatio;
-use crate::comparison::family::Judged;
 
 /// Ratio of two treatments' tps, and whether it is significant.
 #[derive(Clone, Debug, Default, Serialize)]
@@ -48,28 +47,6 @@ pub struct RatioView {
     pub minimum_detectable: Option<f64>,
 }
 
-impl RatioView {
-    /// Takes over a ratio that was judged in its family.
-    pub(crate) fn new(judged: &Judged) -> Self {
-        let ratio = &judged.ratio;
-        Self {
-            value: ratio.value,
-            ci95: ratio.ci95,
-            within_runs: None,
-            method: ratio.method,
-            p: ratio.p,
-            p_together: judged.p,
-            significant: judged.significant(),
-            withheld: judged.withheld,
-            why: ratio.why,
-            measure: judged.measure,
-            margin: judged.equivalence.map(|(margin, _)| margin),
-            equivalent: judged.equivalent(),
-            minimum_detectable: judged.minimum_detectable(),
-        }
-    }
-}
-
 /// Reason for an interval without a verdict.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Withheld {
@@ -105,4 +82,13 @@ pub struct Comparison {
     /// Whether a trial of either was generator-limited, so that the difference may be the
     /// generator's.
     pub generator_limited: bool,
+}
+
+/// Effect under one combination of the other factors' levels.
+#[derive(Clone, Debug)]
+pub struct Effect {
+    /// Levels of the other factors in one line; empty without any.
+    pub given: String,
+    /// Ratio of the level's measure to that of the level it is compared with.
+    pub ratio: RatioView,
 }

@@ -13,7 +13,7 @@ mod treatment;
 mod trial;
 mod why;
 
-pub use comparison::{Comparison, RatioView, Withheld};
+pub use comparison::{Comparison, Effect, RatioView, Withheld};
 pub use crash::GravestFault;
 pub use factors::{CoursePoint, CourseView, EffectView, InteractionView};
 pub use generator::GeneratorView;

@@ -8,18 +8,15 @@ use pgdyno_stats::{NoFit, PriorUse, Scaling};
 use pgdyno_store::Thinning;
 use serde::Serialize;
 
-use super::comparison::{Comparison, RatioView};
+use super::comparison::{Comparison, Effect, RatioView};
 use super::factors::{CourseView, EffectView, InteractionView};
 use super::latency::LatencyView;
 use super::pairs::PairsView;
 use super::treatment::TreatmentView;
 use super::trial::TrialView;
 use super::why::WhyView;
-use crate::comparison::family;
-use crate::effect::Effect;
 use crate::gate::Measure;
 use crate::observations::Observations;
-use crate::records::hosts;
 
 /// A run, analysed.
 #[derive(Clone, Debug, Serialize)]
@@ -116,24 +113,6 @@ pub struct NoisePriorView {
     pub own_spread: f64,
     /// Degrees of freedom of the run's own spread.
     pub own_freedom: f64,
-}
-
-impl RunView {
-    /// Returns the machines that its sessions ran on, by name, each once, or as `pgdyno run
-    /// --hosts` named the machine; none from earlier versions.
-    pub fn hosts(&self) -> Vec<String> {
-        hosts(&self.run, &self.sessions)
-    }
-
-    /// Returns the measure that compares its treatments: `tps` or `maximum rate`.
-    pub fn measure(&self) -> &'static str {
-        family::measure(&self.plan)
-    }
-
-    /// Returns whether a run of fixed repeats may still go on, so that no verdict may be drawn.
-    pub fn is_provisional(&self) -> bool {
-        family::is_provisional(&self.plan, self.run.state)
-    }
 }
 
 /// Identity and state of a run.

@@ -12,7 +12,7 @@ use serde_json::Value;
 fn world() -> World {
     let world = World::new();
     let store = Path::new(env!("CARGO_MANIFEST_DIR"))
-        .join("../results/tests/fixtures/store/0.1.0.sqlite3.xz");
+        .join("../store/tests/fixtures/store/0.1.0.sqlite3.xz");
     let mut bytes = Vec::new();
     let file = fs::File::open(store).unwrap();
     lzma_rust2::XzReader::new(file, false).read_to_end(&mut bytes).unwrap();

@@ -20,7 +20,7 @@ fn fixtures(folder: &str) -> PathBuf {
 }
 
 fn unpacked(name: &str) -> Vec<u8> {
-    let file = fs::File::open(fixtures("results/tests/fixtures/store").join(name)).unwrap();
+    let file = fs::File::open(fixtures("store/tests/fixtures/store").join(name)).unwrap();
     let mut bytes = Vec::new();
     lzma_rust2::XzReader::new(file, false).read_to_end(&mut bytes).unwrap();
     bytes

@@ -68,7 +68,7 @@ fn assert_sound(world: &World, store: &str) {
 
 fn old_store(world: &World, name: &str) -> PathBuf {
     let fixture = Path::new(env!("CARGO_MANIFEST_DIR"))
-        .join("../results/tests/fixtures/store/0.1.0.sqlite3.xz");
+        .join("../store/tests/fixtures/store/0.1.0.sqlite3.xz");
     let mut bytes = Vec::new();
     let file = fs::File::open(fixture).unwrap();
     lzma_rust2::XzReader::new(file, false).read_to_end(&mut bytes).unwrap();

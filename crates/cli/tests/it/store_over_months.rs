@@ -30,7 +30,7 @@ const SMALL: [&str; 2] = ["small-20261121-070000-aaaa", "small-20261121-070000-b
 fn world() -> World {
     let world = World::new();
     let fixture = Path::new(env!("CARGO_MANIFEST_DIR"))
-        .join("../results/tests/fixtures/store/0.1.0.sqlite3.xz");
+        .join("../store/tests/fixtures/store/0.1.0.sqlite3.xz");
     let mut bytes = Vec::new();
     let file = fs::File::open(fixture).unwrap();
     lzma_rust2::XzReader::new(file, false).read_to_end(&mut bytes).unwrap();

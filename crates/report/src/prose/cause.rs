@@ -39,3 +39,23 @@ pub(crate) fn cause_kind(cause: &Cause) -> String {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn causes_are_rendered_with_their_figures() {
+        let timed = Cause::CheckpointBegins { reason: "time".into() };
+        assert_eq!(cause(&timed), "checkpoint begins (timed)");
+        let less = Cause::DeviceGaveLess {
+            device: "vda".into(),
+            operations: [3000.0, 600.0],
+            latency_ms: [16.0 / 3.0, 80.0 / 3.0],
+        };
+        let text = cause(&less);
+        let words = "device vda gave less while as much was asked: 3,000 → 600 operations/s of \
+                     5.33 → 26.7 ms each";
+        assert!(text.starts_with(words), "{text}");
+    }
+}

@@ -1,12 +1,11 @@
 //! Runs whose trials look for the highest rate.
 #![allow(missing_docs, clippy::unwrap_used)]
 
-use pgdyno_analysis::RunView;
 use pgdyno_analysis::Withheld;
 use pgdyno_analysis::comparison::runs::{CompareOptions, compare};
 use pgdyno_model::search::Step;
 use pgdyno_model::{Find, Plan, RunRecord, Search, TrialRecord};
-use pgdyno_report as report;
+use pgdyno_report::{self as report, RunReport};
 use pgdyno_store::Store;
 use pgdyno_test_support::records::{fill_with, plan, run_record, store};
 
@@ -41,26 +40,26 @@ fn searched(t: &mut TrialRecord, rate: f64, generator: bool) {
 
 const RATES: [f64; 4] = [500.0, 2500.0, 1500.0, 6000.0];
 
-fn run(store: &mut Store, id: &str, change: impl Fn(&mut TrialRecord)) -> RunView {
+fn run(store: &mut Store, id: &str, change: impl Fn(&mut TrialRecord)) -> RunReport {
     let record = RunRecord { id: id.into(), ..run_record(searching(4)) };
-    fill_with(store, &record, |t| {
+    RunReport::new(fill_with(store, &record, |t| {
         searched(t, RATES[t.treatment], false);
         change(t);
-    })
+    }))
 }
 
 #[test]
 fn maximum_rates_are_compared_as_tps_is_and_called_by_their_name() {
     let (_folder, mut store) = store();
-    let view = run(&mut store, "rates", |_| {});
+    let report = run(&mut store, "rates", |_| {});
+    let json = serde_json::to_value(&report).unwrap();
+    let terminal = report::terminal(&report, 200, report::Detail::Full);
+    let RunReport { view, answer, .. } = report;
     let first = &view.treatments[0];
     assert!((first.tps.as_ref().unwrap().mean / 510.0 - 1.0).abs() < 0.02, "{:?}", first.tps);
-    assert!(
-        view.comparisons[0].words.contains("the maximum rate of synchronous_commit=on (95% CI "),
-        "{}",
-        view.comparisons[0].words
-    );
-    assert!(view.answer[0].contains("transactions/s at most"), "{:?}", view.answer);
+    let words = json["comparisons"][0]["words"].as_str().unwrap();
+    assert!(words.contains("the maximum rate of synchronous_commit=on (95% CI "), "{words}");
+    assert!(answer[0].contains("transactions/s at most"), "{answer:?}");
     assert!(
         view.why.is_empty()
             && view.scaling.is_empty()
@@ -70,14 +69,12 @@ fn maximum_rates_are_compared_as_tps_is_and_called_by_their_name() {
     let curve = &view.capacity[0].curve;
     assert_eq!(curve.len(), 16);
     assert!(curve.windows(2).all(|w| w[0].rate <= w[1].rate));
-    insta::assert_snapshot!("words", view.capacity[0].words);
-    let terminal = report::terminal(&view, 200, report::Detail::Full);
+    insta::assert_snapshot!("words", json["capacity"][0]["words"].as_str().unwrap());
     assert!(terminal.contains("max rate") && terminal.contains("Maximum rates\n- "), "{terminal}");
     let kept = curve.iter().filter(|point| point.broken.is_none()).count();
     let broken: Vec<&String> = curve.iter().filter_map(|point| point.broken.as_ref()).collect();
     assert_eq!((kept, broken.len()), (12, 4));
     assert!(broken.iter().all(|why| why.contains("p99 = 22.10 ms")), "{broken:?}");
-    let json = serde_json::to_value(&view).unwrap();
     assert_eq!(json["trials"][0]["search"]["steps"].as_array().unwrap().len(), 5);
     assert_eq!(json["plan"]["find"]["slo"], "p99 < 20ms, failed < 0.1%");
     let objective = &json["capacity"][0]["objective"];
@@ -90,14 +87,16 @@ fn maximum_rates_are_compared_as_tps_is_and_called_by_their_name() {
 #[test]
 fn an_answer_that_the_generator_set_is_named() {
     let (_folder, mut store) = store();
-    let view = run(&mut store, "limited", |t| {
+    let report = run(&mut store, "limited", |t| {
         if t.treatment == 3 {
             searched(t, RATES[3], true);
         }
     });
+    let json = serde_json::to_value(&report).unwrap();
+    let view = report.view;
     let limited = |index: usize| view.treatments[index].generator_limited > 0;
     assert!(limited(3) && !limited(0));
-    insta::assert_snapshot!("generator_limited", view.capacity[3].words);
+    insta::assert_snapshot!("generator_limited", json["capacity"][3]["words"].as_str().unwrap());
     assert!(
         view.comparisons
             .iter()
@@ -115,9 +114,9 @@ fn trials_that_found_no_rate_have_no_number_and_runs_of_other_objectives_are_not
             t.failure = Some("no rate was found that keeps the objective".into());
         }
     });
-    assert!(none.treatments[0].tps.is_none());
+    assert!(none.view.treatments[0].tps.is_none());
     assert_eq!(
-        none.capacity[0].words,
+        serde_json::to_value(&none).unwrap()["capacity"][0]["words"],
         "synchronous_commit=on clients=1: no rate is known to keep p99 < 20ms, failed < 0.1%."
     );
     run(&mut store, "rates", |_| {});

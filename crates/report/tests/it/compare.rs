@@ -1,72 +1,25 @@
-//! Two runs beside each other: what matches, what must be equal, what is said, what is let through.
+//! Two runs beside each other: what must be equal, what is said, what is let through.
 #![allow(missing_docs, clippy::unwrap_used)]
 
-use pgdyno_analysis::comparison::imported::comparison::imported;
+use pgdyno_analysis::comparison::imported::side_by_side;
 use pgdyno_analysis::comparison::runs::{
-    CompareError, CompareOptions, CompareView, GateState, Outcome, compare,
+    CompareError, CompareOptions, GateState, Outcome, compare,
 };
-use pgdyno_analysis::gate;
+use pgdyno_analysis::gate::Form;
 use pgdyno_audit::{Audit, ImportedRun};
 use pgdyno_model::record::{SessionEnd, SessionRecord};
 use pgdyno_model::units::{Bytes, Span};
-use pgdyno_model::{Latencies, LevelValue, Levels, Plan, RunRecord, TrialRecord};
-use pgdyno_report as report;
+use pgdyno_model::{Latencies, LevelValue, Plan, TrialRecord};
+use pgdyno_report::{self as report, CompareReport};
 use pgdyno_store::Store;
 use pgdyno_test_support::records::{
-    failed_trial, fill_on, fill_with, generators, plan, run_record, session_record, store,
+    by, failed_trial, fill_on, fill_with, first_treatments, gates, generators, refused, run_called,
+    session_record, speed_up, store,
 };
 
-/// The shared plan's first two treatments: synchronous_commit=on with 1 and 8 clients.
-fn two(repeats: u32) -> Plan {
-    let mut plan = plan(repeats);
-    plan.treatments.truncate(2);
-    plan.trials.retain(|t| t.treatment < 2);
-    (0..).zip(&mut plan.trials).for_each(|(i, t)| t.ordinal = i);
-    plan
-}
-
-/// The first of them.
-fn one(repeats: u32) -> Plan {
-    let mut plan = two(repeats);
-    plan.treatments.truncate(1);
-    plan.trials.retain(|t| t.treatment == 0);
-    (0..).zip(&mut plan.trials).for_each(|(i, t)| t.ordinal = i);
-    plan
-}
-
-fn record(id: &str, plan: Plan) -> RunRecord {
-    RunRecord { id: id.into(), ..run_record(plan) }
-}
-
-/// `id` as [`two`] plans it, each trial after `change`.
+/// A run of two treatments, each trial after `change`.
 fn add(store: &mut Store, id: &str, repeats: u32, change: impl Fn(&mut TrialRecord)) {
-    fill_with(store, &record(id, two(repeats)), change);
-}
-
-/// Gives a trial `factor` times the transactions.
-#[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, clippy::cast_precision_loss)]
-fn times(t: &mut TrialRecord, factor: f64) {
-    let m = t.measurement.as_mut().unwrap();
-    m.transactions = (m.transactions as f64 * factor) as u64;
-}
-
-fn gates(text: &str) -> CompareOptions {
-    CompareOptions {
-        gates: gate::parse(text, gate::Form::FailIf).unwrap(),
-        ..CompareOptions::default()
-    }
-}
-
-fn by(names: &[&str]) -> CompareOptions {
-    CompareOptions {
-        by: names.iter().map(|n| (*n).to_owned()).collect(),
-        ..CompareOptions::default()
-    }
-}
-
-fn refused(result: Result<CompareView, CompareError>) -> String {
-    let error = result.unwrap_err();
-    format!("{error}\nhelp: {}", error.help().unwrap_or_default())
+    fill_with(store, &run_called(id, first_treatments(2, repeats)), change);
 }
 
 #[test]
@@ -74,140 +27,26 @@ fn two_runs_are_told_in_a_terminal_as_markdown_and_as_json() {
     let (_folder, mut store) = store();
     add(&mut store, "before", 4, |_| {});
     // Block by block a little different, so that the runs are not each other's shadow.
-    add(&mut store, "after", 4, |t| times(t, 1.08 + 0.01 * f64::from(t.block % 2)));
-    let asked = gates("tps < -3%, p99 > +10%, tps < +5%");
-    let view = compare(&store, "before", "after", &asked).unwrap();
-    assert!(!view.same_run && view.unequal.is_empty());
-    let text = report::compare(&view, 100, report::Detail::Full);
+    add(&mut store, "after", 4, |t| speed_up(t, 1.08 + 0.01 * f64::from(t.block % 2)));
+    let asked = gates("tps < -3%, p99 > +10%, tps < +5%", Form::FailIf);
+    let report = CompareReport::read(&store, "before", "after", &asked).unwrap();
+    assert!(!report.view.same_run && report.view.unequal.is_empty());
+    let text = report::compare(&report, 100, report::Detail::Full);
     assert!(text.lines().all(|line| line.chars().count() <= 100), "{text}");
     insta::assert_snapshot!("terminal", text);
-    insta::assert_snapshot!("markdown", report::compare_markdown(&view));
-    let one = compare(&store, "before:1", "after:1", &asked).unwrap();
+    insta::assert_snapshot!("markdown", report::compare_markdown(&report));
+    let one = CompareReport::read(&store, "before:1", "after:1", &asked).unwrap();
     insta::assert_snapshot!("json", serde_json::to_string_pretty(&one).unwrap());
-    for line in report::compare(&view, 60, report::Detail::Full).lines() {
+    for line in report::compare(&report, 60, report::Detail::Full).lines() {
         assert!(line.chars().count() <= 60, "{line}");
     }
-}
-
-#[test]
-fn the_ratio_is_b_over_a_and_trials_of_different_runs_are_not_paired() {
-    let (_folder, mut store) = store();
-    add(&mut store, "a", 4, |_| {});
-    add(&mut store, "b", 4, |t| times(t, 1.2));
-    let there = compare(&store, "a", "b", &CompareOptions::default()).unwrap();
-    let back = compare(&store, "b", "a", &CompareOptions::default()).unwrap();
-    for (there, back) in there.pairs.iter().zip(&back.pairs) {
-        let (x, y) = (there.ratio.value.unwrap(), back.ratio.value.unwrap());
-        assert!((x - 1.2).abs() < 1e-3 && (x * y - 1.0).abs() < 1e-9, "{x} {y}");
-        // Paired, these would differ by the same factor each time and so without spread.
-        assert!(there.ratio.within_runs.unwrap()[0] < 1.19);
-    }
-    assert!(there.notes[0].contains("3 earlier runs of this experiment"), "{:?}", there.notes);
-}
-
-#[test]
-fn treatments_of_one_run_share_its_noise_and_are_compared_once() {
-    let (_folder, mut store) = store();
-    fill_with(&mut store, &record("run", plan(4)), |_| {});
-    let view = compare(&store, "latest", "latest", &by(&["synchronous_commit"])).unwrap();
-    let labels: Vec<&str> = view.pairs.iter().map(|p| p.label.as_str()).collect();
-    assert_eq!(
-        labels,
-        ["synchronous_commit=on→off clients=1", "synchronous_commit=on→off clients=8",]
-    );
-    assert!(
-        view.same_run
-            && view.pairs.iter().all(|p| p.ratio.method == Some(pgdyno_stats::Method::Pooled))
-    );
-    assert!(
-        view.unequal.iter().all(|u| u.on_purpose && u.what == "setting synchronous_commit"),
-        "{:?}",
-        view.unequal
-    );
-    // Named one by one, the levels say what is compared.
-    let named = compare(
-        &store,
-        "run:1",
-        "run:synchronous_commit=off,clients=1",
-        &CompareOptions::default(),
-    )
-    .unwrap();
-    assert_eq!(named.by, ["synchronous_commit"]);
-    assert_eq!(named.pairs[0].ratio.ci95, view.pairs[0].ratio.ci95);
-    let itself = refused(compare(&store, "run", "run", &CompareOptions::default()));
-    assert!(
-        itself.contains("with itself") && itself.contains("--by synchronous_commit"),
-        "{itself}"
-    );
-}
-
-#[test]
-fn generators_as_levels_are_compared_by_their_names() {
-    let (_folder, mut store) = store();
-    let mut plan = two(4);
-    plan.factors = vec!["generators".into()];
-    for (treatment, launch) in plan.treatments.iter_mut().zip(["none", "ssh:near,far"]) {
-        treatment.levels = Levels(vec![("generators".into(), LevelValue::Text(launch.into()))]);
-        treatment.clients = 8;
-        treatment.generators = Some(launch.into());
-    }
-    fill_with(&mut store, &record("run", plan), |t| {
-        if t.treatment == 1 {
-            t.measurement.as_mut().unwrap().generators = generators(&["near", "far"]);
-        }
-    });
-    let view = compare(&store, "run", "run", &by(&["generators"])).unwrap();
-    let [pair] = &view.pairs[..] else { panic!("{:?}", view.pairs) };
-    assert_eq!(pair.label, "generators=none→ssh:near,far");
-    let [unequal] = &view.unequal[..] else { panic!("{:?}", view.unequal) };
-    assert_eq!((&*unequal.what, &*unequal.a, &*unequal.b), ("generators", "none", "ssh:near,far"));
-    assert!(unequal.on_purpose);
-}
-
-#[test]
-fn labels_match_whatever_the_order_and_spelling_of_the_files() {
-    let (_folder, mut store) = store();
-    add(&mut store, "a", 1, |_| {});
-    let mut plan = two(1);
-    plan.factors.reverse();
-    for t in &mut plan.treatments {
-        t.levels.0.reverse();
-        t.levels.0[1].1 = LevelValue::Bool(true);
-    }
-    fill_with(&mut store, &record("b", plan), |_| {});
-    let view = compare(&store, "a", "b", &CompareOptions::default()).unwrap();
-    let labels: Vec<&str> = view.pairs.iter().map(|p| p.label.as_str()).collect();
-    assert_eq!(labels, ["synchronous_commit=on clients=1", "synchronous_commit=on clients=8"]);
-}
-
-#[test]
-fn a_bundle_is_compared_with_all_that_it_may_set_and_no_more() {
-    let (_folder, mut store) = store();
-    let with_bundle = |level: &str, clients: u32, warm_up: u64| {
-        let mut plan = one(1);
-        plan.factors = vec!["tuning".into()];
-        plan.warm_up = Span::from_secs(warm_up);
-        plan.treatments[0].levels.0 = vec![("tuning".into(), LevelValue::Text(level.into()))];
-        plan.treatments[0].clients = clients;
-        plan
-    };
-    let larger = |t: &mut TrialRecord| t.server.as_mut().unwrap().settings[4].value = "99".into();
-    fill_with(&mut store, &record("a", with_bundle("none", 1, 2)), |_| {});
-    fill_with(&mut store, &record("b", with_bundle("large", 4, 2)), larger);
-    fill_with(&mut store, &record("c", with_bundle("large", 4, 9)), larger);
-    let view = compare(&store, "a", "b", &by(&["tuning"])).unwrap();
-    let unequal: Vec<(&str, bool)> =
-        view.unequal.iter().map(|u| (u.what.as_str(), u.on_purpose)).collect();
-    assert_eq!(unequal, [("setting shared_buffers", true), ("clients", true)]);
-    let error = refused(compare(&store, "a", "c", &by(&["tuning"])));
-    assert!(error.contains("\n  warm-up\n") && !error.contains("clients"), "{error}");
 }
 
 #[test]
 fn a_factor_that_only_one_run_has_is_compared_when_it_is_named() {
     let (_folder, mut store) = store();
     let with_storage = |level: &str| {
-        let mut plan = two(3);
+        let mut plan = first_treatments(2, 3);
         plan.factors.push("storage".into());
         for t in &mut plan.treatments {
             t.levels.0.push(("storage".into(), LevelValue::Text(level.into())));
@@ -219,8 +58,8 @@ fn a_factor_that_only_one_run_has_is_compared_when_it_is_named() {
         session.storage[0].filesystem = filesystem.into();
         session
     };
-    fill_on(&mut store, &record("ext4", two(3)), &on("ext4"), |_| {});
-    fill_on(&mut store, &record("xfs", with_storage("xfs")), &on("xfs"), |t| times(t, 1.3));
+    fill_on(&mut store, &run_called("ext4", first_treatments(2, 3)), &on("ext4"), |_| {});
+    fill_on(&mut store, &run_called("xfs", with_storage("xfs")), &on("xfs"), |t| speed_up(t, 1.3));
     let apart = refused(compare(&store, "ext4", "xfs", &CompareOptions::default()));
     assert!(
         apart.contains("no treatment of one matches") && apart.contains("storage=xfs"),
@@ -232,7 +71,8 @@ fn a_factor_that_only_one_run_has_is_compared_when_it_is_named() {
     let unequal: Vec<(&str, bool)> =
         view.unequal.iter().map(|u| (u.what.as_str(), u.on_purpose)).collect();
     assert_eq!(unequal, [("filesystem", true)]);
-    assert!(report::compare(&view, 100, report::Detail::Full).contains("Differs on purpose"));
+    let text = report::compare(&CompareReport::new(view), 100, report::Detail::Full);
+    assert!(text.contains("Differs on purpose"));
 }
 
 /// A case of what must be equal: its name, and how run B differs.
@@ -299,11 +139,11 @@ fn what_must_be_equal_is_named_side_by_side_and_forced_or_compared_on_purpose() 
     for (i, (what, differ, change)) in cases().iter().enumerate() {
         // A store of their own: each comparison reads the earlier runs of both.
         let (_folder, mut store) = store();
-        fill_with(&mut store, &record("a", one(1)), |_| {});
-        let (mut session, mut plan) = (session_record(), one(1));
+        fill_with(&mut store, &run_called("a", first_treatments(1, 1)), |_| {});
+        let (mut session, mut plan) = (session_record(), first_treatments(1, 1));
         differ(&mut session, &mut plan);
         let id = format!("b{i:02}");
-        fill_on(&mut store, &record(&id, plan), &session, change);
+        fill_on(&mut store, &run_called(&id, plan), &session, change);
         if what.starts_with("setting ") {
             // Two configurations of one server are compared on purpose.
             let view = compare(&store, "a", &id, &CompareOptions::default()).unwrap();
@@ -320,6 +160,7 @@ fn what_must_be_equal_is_named_side_by_side_and_forced_or_compared_on_purpose() 
             compare(&store, "a", &id, &CompareOptions { force: true, ..CompareOptions::default() })
                 .unwrap();
         assert!(forced.unequal.iter().any(|u| u.what == *what && !u.on_purpose));
+        let forced = CompareReport::new(forced);
         for shown in
             [report::compare(&forced, 200, report::Detail::Full), report::compare_markdown(&forced)]
         {
@@ -340,27 +181,6 @@ fn what_must_be_equal_is_named_side_by_side_and_forced_or_compared_on_purpose() 
 }
 
 #[test]
-fn what_names_nothing_is_answered_with_what_there_is() {
-    let (_folder, mut store) = store();
-    add(&mut store, "a", 2, |_| {});
-    add(&mut store, "b", 2, |_| {});
-    let with = |a: &str, b: &str, asked: CompareOptions| refused(compare(&store, a, b, &asked));
-    insta::assert_snapshot!(
-        "names",
-        [
-            with("a:3", "b", CompareOptions::default()),
-            with("a:0", "b", CompareOptions::default()),
-            with("a:client=8", "b", CompareOptions::default()),
-            with("a:clients=9", "b", CompareOptions::default()),
-            with("a:first", "b", CompareOptions::default()),
-            with("a", "b", by(&["kernal"])),
-            with("a:1", "b:clients=8,synchronous_commit=off", CompareOptions::default()),
-        ]
-        .join("\n\n")
-    );
-}
-
-#[test]
 fn what_cannot_be_concluded_is_said_and_is_undecided() {
     let (_folder, mut store) = store();
     add(&mut store, "good", 3, |_| {});
@@ -375,7 +195,7 @@ fn what_cannot_be_concluded_is_said_and_is_undecided() {
         m.latency = Latencies::new();
     });
     add(&mut store, "no-time", 3, |t| t.measurement.as_mut().unwrap().measured_s = 0.0);
-    let failed = record("failed", two(3));
+    let failed = run_called("failed", first_treatments(2, 3));
     store.begin_run(&failed).unwrap();
     let session = store.begin_session("failed", &session_record()).unwrap();
     for planned in &failed.plan.trials {
@@ -383,7 +203,7 @@ fn what_cannot_be_concluded_is_said_and_is_undecided() {
     }
     store.end_session(session, SessionEnd::Failed).unwrap();
 
-    let asked = gates("tps < -1%, tps > +1%");
+    let asked = gates("tps < -1%, tps > +1%", Form::FailIf);
     for (a, b, words, state) in [
         ("once:1", "once:2", "one repeat only", GateState::Unknown),
         ("once:1", "good:1", "2 of 3 earlier runs", GateState::Unknown),
@@ -394,27 +214,30 @@ fn what_cannot_be_concluded_is_said_and_is_undecided() {
         ("failed", "good", "no completed trial", GateState::NoTrial),
         ("failed", "nothing", "no completed trial", GateState::NoTrial),
     ] {
-        let view = compare(&store, a, b, &CompareOptions { force: true, ..asked.clone() }).unwrap();
+        let asked = CompareOptions { force: true, ..asked.clone() };
+        let report = CompareReport::read(&store, a, b, &asked).unwrap();
+        let json = serde_json::to_value(&report).unwrap();
+        let view = &report.view;
         assert!(
             !view.exceeded && view.outcome == Some(Outcome::Undecided),
             "{a} {b}: {:?}",
             view.gates
         );
-        for pair in &view.pairs {
+        for (n, pair) in view.pairs.iter().enumerate() {
             assert_eq!(
                 (pair.ratio.ci95, pair.ratio.significant, pair.ratio.p),
                 (None, None, None),
                 "{a} {b}"
             );
-            assert!(pair.words.contains(words), "{a} {b}: {}", pair.words);
+            let said = json["pairs"][n]["words"].as_str().unwrap();
+            assert!(said.contains(words), "{a} {b}: {said}");
         }
-        for g in &view.gates {
-            assert_eq!((g.state, g.ci95), (state, None), "{a} {b}: {}", g.words);
+        for (g, words) in view.gates.iter().zip(&report.gates) {
+            assert_eq!((g.state, g.ci95), (state, None), "{a} {b}: {words}");
         }
-        let shown =
-            [report::compare(&view, 100, report::Detail::Full), report::compare_markdown(&view)]
-                .concat();
-        let json = serde_json::to_string(&view).unwrap();
+        let text = report::compare(&report, 100, report::Detail::Full);
+        let shown = text + &report::compare_markdown(&report);
+        let json = serde_json::to_string(&report).unwrap();
         assert!(
             !shown.contains("NaN") && !shown.contains("inf") && !json.contains("NaN"),
             "{shown}"
@@ -427,19 +250,18 @@ fn hostile_texts_stay_texts() {
     const EVIL: &str = "\u{1b}[31m</details><img src=x>|**\n# x";
     let (_folder, mut store) = store();
     for (id, version) in [("a", EVIL), ("b", "another")] {
-        let mut plan = two(2);
+        let mut plan = first_treatments(2, 2);
         for t in &mut plan.treatments {
             t.levels.0[0].1 = LevelValue::Text(EVIL.into());
         }
-        fill_with(&mut store, &record(id, plan), |t| {
+        fill_with(&mut store, &run_called(id, plan), |t| {
             t.server.as_mut().unwrap().version = version.into();
         });
     }
-    let view =
-        compare(&store, "a", "b", &CompareOptions { force: true, ..CompareOptions::default() })
-            .unwrap();
+    let forced = CompareOptions { force: true, ..CompareOptions::default() };
+    let report = CompareReport::read(&store, "a", "b", &forced).unwrap();
     let (terminal, markdown) =
-        (report::compare(&view, 100, report::Detail::Full), report::compare_markdown(&view));
+        (report::compare(&report, 100, report::Detail::Full), report::compare_markdown(&report));
     assert!(!terminal.contains('\u{1b}') && !markdown.contains('\u{1b}'));
     assert!(
         !markdown.contains("<img") && !markdown.contains("\n# x") && !markdown.contains("**\n#"),
@@ -451,7 +273,7 @@ fn hostile_texts_stay_texts() {
 #[test]
 fn published_figures_stand_beside_a_run_with_the_ratios_of_their_own_side() {
     let (_folder, mut store) = store();
-    let view = fill_with(&mut store, &record("mine", two(3)), |_| {});
+    let view = fill_with(&mut store, &run_called("mine", first_treatments(2, 3)), |_| {});
     let report = include_bytes!("../../../../experiments/figures/filesystems.txt");
     let audit = Audit::from_bytes("filesystems.txt", report).unwrap();
     let import = ImportedRun::new(
@@ -489,5 +311,8 @@ fn published_figures_stand_beside_a_run_with_the_ratios_of_their_own_side() {
     let none = ImportedRun::new("a.txt", b"", none.recognised, std::time::SystemTime::UNIX_EPOCH);
     let both = side_by_side(&none, &view);
     assert!(both.theirs.is_empty());
-    insta::assert_snapshot!("nothing_recognised", both.notes.join("\n"));
+    let json = serde_json::to_value(report::SideBySideReport(&both)).unwrap();
+    let notes: Vec<&str> =
+        json["notes"].as_array().unwrap().iter().map(|note| note.as_str().unwrap()).collect();
+    insta::assert_snapshot!("nothing_recognised", notes.join("\n"));
 }

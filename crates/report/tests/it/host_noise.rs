@@ -1,15 +1,13 @@
 //! The noise of a host: where it lives, what it tells of two runs, and what a plan will find.
 #![allow(missing_docs, clippy::unwrap_used)]
 
-use pgdyno_analysis::analyse;
-use pgdyno_analysis::comparison::runs::{CompareOptions, CompareView, compare};
+use pgdyno_analysis::Withheld;
+use pgdyno_analysis::comparison::runs::CompareOptions;
 use pgdyno_analysis::host_noise::{HostNoiseView, NoForecast, forecast, learn, noise};
-use pgdyno_analysis::{RunView, Withheld};
 use pgdyno_model::facts::HostFacts;
 use pgdyno_model::record::SessionEnd;
 use pgdyno_model::{NoisePrior, Plan, PlannedTrial};
-use pgdyno_report as report;
-use pgdyno_report::NoteKind;
+use pgdyno_report::{self as report, CompareReport, NoteKind, RunReport};
 use pgdyno_stats::{NoHostNoise, PriorUse};
 use pgdyno_store::Store;
 use pgdyno_test_support::records::{Random, session_record, store};
@@ -62,8 +60,8 @@ impl World {
         view.hosts[0].clone()
     }
 
-    fn compare(&self, asked: &CompareOptions) -> CompareView {
-        compare(&self.store, "before:1", "after:1", asked).unwrap()
+    fn compare(&self, asked: &CompareOptions) -> CompareReport {
+        CompareReport::read(&self.store, "before:1", "after:1", asked).unwrap()
     }
 }
 
@@ -133,9 +131,9 @@ fn repeated_runs_of_other_experiments_let_two_runs_be_compared() {
     world.run("after", 3, 0.0);
     let own = CompareOptions { own_runs_only: true, ..CompareOptions::default() };
     let alone = world.compare(&own);
-    assert_eq!(alone.pairs[0].ratio.withheld, Some(Withheld::TooFewRuns { found: 0 }));
+    assert_eq!(alone.view.pairs[0].ratio.withheld, Some(Withheld::TooFewRuns { found: 0 }));
     let found = world.compare(&CompareOptions::default());
-    let ratio = &found.pairs[0].ratio;
+    let ratio = &found.view.pairs[0].ratio;
     assert_eq!((ratio.withheld, ratio.significant), (None, Some(false)), "{ratio:?}");
     assert_eq!(ratio.method, Some(pgdyno_stats::Method::Runs));
     let note = &found.notes[0];
@@ -154,7 +152,7 @@ fn experiments_that_differ_too_much_tell_nothing_of_another() {
     world.run("before", 3, 0.0);
     world.run("after", 3, 0.0);
     let found = world.compare(&CompareOptions::default());
-    assert_eq!(found.pairs[0].ratio.withheld, Some(Withheld::TooFewRuns { found: 0 }));
+    assert_eq!(found.view.pairs[0].ratio.withheld, Some(Withheld::TooFewRuns { found: 0 }));
     assert!(found.notes[0].contains("differ too much"), "{:?}", found.notes);
     assert_eq!(world.only_host().unknown, Some(NoHostNoise::Unlike));
     // An experiment's own runs tell of it all the same.
@@ -162,8 +160,9 @@ fn experiments_that_differ_too_much_tell_nothing_of_another() {
         world.run(&format!("again-{n}"), 3, 0.0);
     }
     world.run("later", 3, 0.0);
-    let found = compare(&world.store, "before:1", "later:1", &CompareOptions::default()).unwrap();
-    assert_eq!(found.pairs[0].ratio.withheld, None, "{:?}", found.notes);
+    let asked = CompareOptions::default();
+    let found = CompareReport::read(&world.store, "before:1", "later:1", &asked).unwrap();
+    assert_eq!(found.view.pairs[0].ratio.withheld, None, "{:?}", found.notes);
 }
 
 #[test]
@@ -197,7 +196,7 @@ fn a_machine_that_was_changed_is_another_host() {
     assert!(said.contains("since kernel changed"), "{said}");
     assert!(said.contains("Of 27 completed runs 26 count: the newest of each host."), "{said}");
     let found = world.compare(&CompareOptions::default());
-    assert!(found.pairs[0].ratio.withheld.is_some(), "{:?}", found.notes);
+    assert!(found.view.pairs[0].ratio.withheld.is_some(), "{:?}", found.notes);
     let told = forecast(Some(&world.store), &plan, &changed, true).unwrap().unwrap();
     assert_eq!(told.runs, 2);
 }
@@ -270,23 +269,23 @@ fn what_earlier_runs_tell_of_the_noise_counts_beside_a_runs_own() {
         };
         world.number += 1;
         synthetic::add(&mut world.store, (id, 100 + world.number), &plan, tps);
-        analyse(&world.store, id).unwrap()
+        RunReport::read(&world.store, id).unwrap()
     };
     let alike = [-0.01, 0.01, 0.0];
     let (alone, with) = (judged("alone", alike, None), judged("with", alike, Some(prior)));
-    let width = |view: &RunView| {
-        let [low, high] = view.comparisons[0].ratio.ci95.unwrap();
+    let width = |report: &RunReport| {
+        let [low, high] = report.view.comparisons[0].ratio.ci95.unwrap();
         high / low
     };
     assert!(width(&with) < width(&alone), "{} {}", width(&with), width(&alone));
-    assert!(alone.noise_prior.is_none());
-    let told = with.noise_prior.as_ref().unwrap();
+    assert!(alone.view.noise_prior.is_none());
+    let told = with.view.noise_prior.as_ref().unwrap();
     assert_eq!((told.used, told.own_freedom), (PriorUse::Counts, 2.0));
     let wild = judged("wild", [-0.2, 0.2, 0.0], Some(prior));
-    assert_eq!(wild.noise_prior.as_ref().unwrap().used, PriorUse::Apart);
+    assert_eq!(wild.view.noise_prior.as_ref().unwrap().used, PriorUse::Apart);
     let notes: Vec<String> = [&with, &wild]
         .into_iter()
-        .flat_map(|view| &view.notes)
+        .flat_map(|report| &report.notes)
         .filter(|note| note.kind == NoteKind::NoisePrior)
         .map(|note| note.text.clone())
         .collect();
@@ -331,8 +330,8 @@ fn a_trial_that_is_not_measured_comes_first_where_first_trials_differ() {
     let told = forecast(Some(&world.store), &plan, &host, true).unwrap();
     let text = report::forecast(&told, 400);
     assert!(text.contains("A trial that is not measured comes first"), "{text}");
-    let view = analyse(&world.store, "run-33").unwrap();
-    assert!(view.notes.iter().any(|note| note.kind == NoteKind::Conditioning));
+    let report = RunReport::read(&world.store, "run-33").unwrap();
+    assert!(report.notes.iter().any(|note| note.kind == NoteKind::Conditioning));
 }
 
 #[test]

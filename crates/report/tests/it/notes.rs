@@ -1,12 +1,11 @@
 //! Notes on what was under test, and on what a rate comes to.
 #![allow(missing_docs, clippy::unwrap_used)]
 
-use pgdyno_analysis::NoteKind;
-use pgdyno_analysis::analyse;
 use pgdyno_model::facts::StorageFacts;
 use pgdyno_model::record::{ServerCount, SessionEnd};
 use pgdyno_model::telemetry::{Column, Kind, Sample, Table};
 use pgdyno_model::{Answer, AnswerKind};
+use pgdyno_report::{NoteKind, RunReport};
 use pgdyno_test_support::records::{RUN, plan, run_record, session_record, store, trial};
 
 /// A table of counters that grow by `grown` from the window's begin to its end.
@@ -42,8 +41,8 @@ fn a_device_that_idles_beside_busy_processors_is_said_where_a_disk_is_the_questi
             store.add_trial(RUN, session, &t).unwrap();
         }
         store.end_session(session, SessionEnd::Completed).unwrap();
-        let view = analyse(&store, RUN).unwrap();
-        let note = view.notes.into_iter().find(|note| note.kind == NoteKind::IdleDevice);
+        let report = RunReport::read(&store, RUN).unwrap();
+        let note = report.notes.into_iter().find(|note| note.kind == NoteKind::IdleDevice);
         note.map(|note| note.text)
     };
     let found = cautioned(AnswerKind::Acceptance, 2_500.0).unwrap();
@@ -61,7 +60,7 @@ fn a_storage_that_keeps_nothing_in_a_power_cut_is_named() {
         let mut session = session_record();
         change(&mut session.storage[0]);
         store.begin_session(RUN, &session).unwrap();
-        let notes = analyse(&store, RUN).unwrap().notes.into_iter();
+        let notes = RunReport::read(&store, RUN).unwrap().notes.into_iter();
         notes.filter(|note| note.kind == NoteKind::NotDurable).map(|note| note.text).collect()
     };
     fn beneath(storage: &mut StorageFacts, filesystem: &str, options: &str) {
@@ -103,7 +102,7 @@ fn a_rate_comes_to_rows_a_day_where_it_lasted_a_minute() {
             store.add_trial(RUN, session, &t).unwrap();
         }
         store.end_session(session, SessionEnd::Completed).unwrap();
-        analyse(&store, RUN)
+        RunReport::read(&store, RUN)
             .unwrap()
             .notes
             .into_iter()

@@ -7,7 +7,7 @@ use pgdyno_analysis::TrialView;
 use pgdyno_model::measurement::{CommandSums, Second};
 use pgdyno_model::telemetry::{Column, Kind, Sample, Table};
 use pgdyno_model::{Latencies, RunRecord, SecondLatencies, TrialRecord};
-use pgdyno_report::Page;
+use pgdyno_report::{Page, RunReport};
 use pgdyno_test_support::records::{Random, fill_with, plan, run_record, store};
 
 const MB: usize = 1_000_000;
@@ -62,7 +62,7 @@ fn network(seconds: u32, interfaces: usize, random: &mut Random) -> Table {
 
 /// Renders the page. Where `PGDYNO_KEEP_PAGES` names a folder, it is kept there as `name.html`.
 fn page(view: &RunView, name: &str) -> String {
-    let html = Page::run(view).unwrap().to_html();
+    let html = Page::run(&RunReport::new(view.clone())).unwrap().to_html();
     if let Some(folder) = std::env::var_os("PGDYNO_KEEP_PAGES") {
         std::fs::create_dir_all(&folder).unwrap();
         let path = std::path::Path::new(&folder).join(name).with_extension("html");

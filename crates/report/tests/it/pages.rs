@@ -3,15 +3,12 @@
 
 use crate::page_support::{detail, document, element};
 use pgdyno_analysis::Badge;
-use pgdyno_analysis::RunView;
-use pgdyno_analysis::analyse;
-use pgdyno_analysis::comparison::imported::comparison::imported;
-use pgdyno_analysis::comparison::runs::{CompareOptions, compare};
+use pgdyno_analysis::comparison::imported::side_by_side;
+use pgdyno_analysis::comparison::runs::CompareOptions;
 use pgdyno_model::crash::Failing;
 use pgdyno_model::record::SessionEnd;
 use pgdyno_model::{LevelValue, RunRecord, Verdict, format};
-use pgdyno_report::Tier;
-use pgdyno_report::{CrashView, Page, is_report};
+use pgdyno_report::{CompareReport, CrashView, Page, RunReport, SideBySideReport, Tier, is_report};
 use pgdyno_test_support::records;
 use pgdyno_test_support::records::probes::disk_probe;
 use pgdyno_test_support::records::{
@@ -19,10 +16,10 @@ use pgdyno_test_support::records::{
 };
 use serde_json::{Value, json};
 
-fn synthetic() -> RunView {
+fn synthetic() -> RunReport {
     let (_folder, mut store) = store();
     fill(&mut store, &run_record(plan(3)), Some(5));
-    analyse(&store, RUN).unwrap()
+    RunReport::read(&store, RUN).unwrap()
 }
 
 const KEYS: [&str; 11] = [
@@ -50,19 +47,21 @@ fn import() -> pgdyno_audit::ImportedRun {
 fn every_kind_of_page_has_the_keys_of_its_schema() {
     let (_folder, mut store) = store();
     fill(&mut store, &run_record(plan(3)), None);
-    let view = analyse(&store, RUN).unwrap();
+    let run = RunReport::read(&store, RUN).unwrap();
+    let view = &run.view;
     let asked = CompareOptions::default();
-    let comparison = compare(&store, &format!("{RUN}:1"), &format!("{RUN}:2"), &asked).unwrap();
+    let [a, b] = [1, 2].map(|treatment| format!("{RUN}:{treatment}"));
+    let comparison = CompareReport::read(&store, &a, &b, &asked).unwrap();
     let record = crash_record(0, Verdict::Fail(Failing::Lost));
     let import = import();
-    let beside = side_by_side(&import, &view);
+    let beside = side_by_side(&import, view);
     for (kind, page, shown) in [
-        ("run", Page::run(&view), Value::Null),
+        ("run", Page::run(&run), Value::Null),
         ("crash", Page::crash(&record), Value::Null),
         ("probe", Page::probe(&fsync_probe()), json!(fsync_probe())),
         ("probe", Page::probe(&disk_probe()), json!(disk_probe())),
-        ("compare", Page::compare(&comparison, &view, &view), json!(comparison)),
-        ("beside", Page::side_by_side(&beside), json!(beside)),
+        ("compare", Page::compare(&comparison, view, view), json!(comparison)),
+        ("beside", Page::side_by_side(&beside), json!(SideBySideReport(&beside))),
         ("import", Page::import(&import), json!(import)),
     ] {
         let document = document(&page.unwrap());
@@ -79,10 +78,10 @@ fn every_kind_of_page_has_the_keys_of_its_schema() {
 
 #[test]
 fn a_runs_page_holds_its_view_without_what_the_details_hold() {
-    let view = synthetic();
-    let html = Page::run(&view).unwrap().to_html();
+    let report = synthetic();
+    let html = Page::run(&report).unwrap().to_html();
     let document: Value = serde_json::from_str(element(&html, "pgdyno-data").unwrap()).unwrap();
-    let mut expected = serde_json::to_value(&view).unwrap();
+    let mut expected = serde_json::to_value(&report).unwrap();
     for (i, trial) in expected["trials"].as_array_mut().unwrap().iter_mut().enumerate() {
         let trial = trial.as_object_mut().unwrap();
         let (series, telemetry) =
@@ -119,12 +118,12 @@ fn a_runs_page_holds_its_view_without_what_the_details_hold() {
 fn pairs_are_the_comparisons_in_either_direction() {
     let (_folder, mut store) = store();
     fill(&mut store, &run_record(plan(5)), None);
-    let view = analyse(&store, RUN).unwrap();
-    let pairs = &document(&Page::run(&view).unwrap())["pairs"];
+    let report = RunReport::read(&store, RUN).unwrap();
+    let pairs = &document(&Page::run(&report).unwrap())["pairs"];
     assert_eq!((&pairs["treatments"], &pairs["complete"]), (&json!(4), &json!(true)));
     let rows = pairs["rows"].as_array().unwrap();
     assert_eq!(rows.len(), 6);
-    let comparison = &view.comparisons[0];
+    let comparison = &report.view.comparisons[0];
     let (a, b) = (comparison.to.min(comparison.treatment), comparison.to.max(comparison.treatment));
     let row = rows.iter().find(|row| row[0] == a && row[1] == b).unwrap();
     let expected = comparison.ratio.value.unwrap();
@@ -144,7 +143,7 @@ fn the_badge_says_how_far_the_question_is_answered() {
         } else {
             records::fill_with(&mut store, &record, |_| {});
         }
-        analyse(&store, RUN).unwrap()
+        RunReport::read(&store, RUN).unwrap()
     };
     let decided = badge(5, None, false);
     assert_eq!(decided.headline.badge, Badge::Answered);
@@ -198,7 +197,7 @@ fn a_comparison_shows_what_differs_between_environments_and_nothing_else() {
         trial.server.as_mut().unwrap().settings[4].value = "65536".into();
     });
     let asked = CompareOptions { force: true, ..CompareOptions::default() };
-    let comparison = compare(&store, RUN, "second", &asked).unwrap();
+    let comparison = CompareReport::read(&store, RUN, "second", &asked).unwrap();
     let shown = document(&Page::compare(&comparison, &first, &second).unwrap());
     let rows: Vec<(&str, &str)> = shown["differences"]
         .as_array()
@@ -220,15 +219,16 @@ fn a_comparison_shows_what_differs_between_environments_and_nothing_else() {
 
 #[test]
 fn answer_and_table_stand_in_the_page_as_text() {
-    let view = synthetic();
-    let html = Page::run(&view).unwrap().to_html();
+    let report = synthetic();
+    let html = Page::run(&report).unwrap().to_html();
     let body = &html[html.find("id=\"pgdyno-static\"").unwrap()..];
     let body = &body[..body.find("</main>").unwrap()];
     assert!(body.contains("</span> unsafe</span>"), "{body}");
     let answer = body.split_once("<p class=\"answer").unwrap().1;
-    assert!(answer.contains(&format!("\">{}", &view.answer[0][..20])), "{body}");
-    assert_eq!(body.matches("<tr").count(), 1 + view.treatments.len());
-    for treatment in &view.treatments {
+    assert!(answer.contains(&format!("\">{}", &report.answer[0][..20])), "{body}");
+    let treatments = &report.view.treatments;
+    assert_eq!(body.matches("<tr").count(), 1 + treatments.len());
+    for treatment in treatments {
         assert!(body.contains(&format!("<span class=\"name\">{}</span>", treatment.label)));
         let tps = format::rate(treatment.tps.as_ref().unwrap().mean);
         assert!(body.contains(&format!("<span class=\"value\">{tps}</span>")), "{body}");
@@ -303,11 +303,11 @@ fn hostile_texts_stay_texts() {
         store.add_trial(RUN, session, &t).unwrap();
     }
     store.end_session(session, SessionEnd::Failed).unwrap();
-    let view = analyse(&store, RUN).unwrap();
-    let page = Page::run(&view).unwrap();
+    let report = RunReport::read(&store, RUN).unwrap();
+    let page = Page::run(&report).unwrap();
     assert_inert(&page);
     assert!(page.to_html().contains("&lt;img"), "shown as text");
-    assert_eq!(view.headline.command, Some(format!("pgdyno run --resume {RUN}")));
+    assert_eq!(report.headline.command, Some(format!("pgdyno run --resume {RUN}")));
 
     let mut crash = crash_record(0, Verdict::Fail(Failing::Lost));
     crash.name = EVIL.into();
@@ -321,7 +321,7 @@ fn hostile_texts_stay_texts() {
     let mut import = import();
     import.source = EVIL.into();
     assert_inert(&Page::import(&import).unwrap());
-    assert_inert(&Page::side_by_side(&side_by_side(&import, &view)).unwrap());
+    assert_inert(&Page::side_by_side(&side_by_side(&import, &report.view)).unwrap());
 }
 
 #[test]
@@ -365,10 +365,10 @@ fn a_run_that_another_process_works_on_is_reported_as_unfinished() {
         store.add_trial(RUN, session, &trial(&record.plan, *planned)).unwrap();
     }
     let reader = pgdyno_store::Store::open_existing(store.path()).unwrap();
-    let view = analyse(&reader, RUN).unwrap();
-    assert_eq!((view.headline.badge, &view.headline.command), (Badge::Unfinished, &None));
-    assert_eq!(document(&Page::run(&view).unwrap())["view"]["run"]["trials_completed"], 5);
+    let report = RunReport::read(&reader, RUN).unwrap();
+    assert_eq!((report.headline.badge, &report.headline.command), (Badge::Unfinished, &None));
+    assert_eq!(document(&Page::run(&report).unwrap())["view"]["run"]["trials_completed"], 5);
     // The writer goes on.
     store.add_trial(RUN, session, &trial(&record.plan, record.plan.trials[5])).unwrap();
-    assert_eq!(analyse(&reader, RUN).unwrap().run.trials_completed, 6);
+    assert_eq!(RunReport::read(&reader, RUN).unwrap().view.run.trials_completed, 6);
 }

@@ -3,42 +3,39 @@
 
 use crate::page_support::document;
 use pgdyno_analysis::Badge;
-use pgdyno_analysis::RunView;
-use pgdyno_analysis::analyse;
 use pgdyno_model::crash::{Failing, FaultOutcome, RoundPower};
 use pgdyno_model::record::SessionEnd;
 use pgdyno_model::{Fault, Verdict};
-use pgdyno_report as report;
-use pgdyno_report::NoteKind;
+use pgdyno_report::{self as report, NoteKind, RunReport};
 use pgdyno_test_support::records::probes::disk_probe;
 use pgdyno_test_support::records::{
     RUN, crash_record, fill, fill_with, fsync_probe, generators, plan, run_record, session_record,
     store, trial,
 };
 
-fn synthetic() -> RunView {
+fn synthetic() -> RunReport {
     let (_folder, mut store) = store();
     fill(&mut store, &run_record(plan(3)), Some(5));
-    analyse(&store, RUN).unwrap()
+    RunReport::read(&store, RUN).unwrap()
 }
 
 #[test]
 fn a_brief_report_has_the_notes_that_could_change_a_verdict() {
-    let view = synthetic();
+    let report = synthetic();
     let notes = |page: &str| -> Vec<String> {
         let after = page.split_once("\nNotes\n").unwrap().1;
         after.lines().filter_map(|line| line.strip_prefix("- ")).map(str::to_owned).collect()
     };
     // Wide enough that each note is one line.
-    let full = notes(&report::terminal(&view, 2000, report::Detail::Full));
-    let brief = notes(&report::terminal(&view, 2000, report::Detail::Brief));
-    // Failed trials have a section of their own, with the whole reason of each; what factors do
-    // stands among the differences.
+    let full = notes(&report::terminal(&report, 2000, report::Detail::Full));
+    let brief = notes(&report::terminal(&report, 2000, report::Detail::Brief));
+    // Failed trials have a section of their own, with the whole reason of each; what factors do stands
+    // among the differences.
     let own = [NoteKind::TrialFailed, NoteKind::Interaction];
-    let elsewhere = view.notes.iter().filter(|note| own.contains(&note.kind)).count();
+    let elsewhere = report.notes.iter().filter(|note| own.contains(&note.kind)).count();
     assert!(elsewhere > 1);
-    assert_eq!(full.len(), view.notes.len() - elsewhere);
-    let narrow = report::terminal(&view, 80, report::Detail::Brief);
+    assert_eq!(full.len(), report.notes.len() - elsewhere);
+    let narrow = report::terminal(&report, 80, report::Detail::Brief);
     let (_, reasons) = narrow.split_once("\nFailed trials\n").unwrap();
     assert!(reasons.contains("No space left on device."), "{reasons}");
     assert_eq!(brief[..5], full[..5]);
@@ -56,8 +53,8 @@ fn a_brief_report_has_the_notes_that_could_change_a_verdict() {
 
 #[test]
 fn a_brief_report_has_one_line_a_note_and_a_narrow_one_keeps_words_whole() {
-    let view = synthetic();
-    let brief = report::terminal(&view, 60, report::Detail::Brief);
+    let report = synthetic();
+    let brief = report::terminal(&report, 60, report::Detail::Brief);
     let (first, notes) = brief.split_once("\nNotes\n").unwrap();
     assert!(notes.lines().all(|line| line.starts_with("- ")), "{notes}");
     assert!(notes.lines().any(|line| line.ends_with('…')), "{notes}");
@@ -67,9 +64,9 @@ fn a_brief_report_has_one_line_a_note_and_a_narrow_one_keeps_words_whole() {
     assert!(table.contains(" tps ") && table.contains(" mount "), "{table}");
     assert!(!table.contains(" p95 "), "{table}");
     assert!(table.contains("Not shown at this width: stddev, mean, p95"), "{table}");
-    let usual = report::terminal(&view, 100, report::Detail::Brief);
+    let usual = report::terminal(&report, 100, report::Detail::Brief);
     assert!(usual.contains(" p99 ") && usual.contains(" mount "), "{usual}");
-    let wide = report::terminal(&view, 200, report::Detail::Brief);
+    let wide = report::terminal(&report, 200, report::Detail::Brief);
     assert!(wide.contains(" p95 ") && !wide.contains("Not shown at this width"), "{wide}");
 }
 
@@ -88,7 +85,7 @@ fn several_generators_have_a_table_of_their_own() {
         trial.measurement.as_mut().unwrap().generators = generators(&["near", "far"]);
     });
     assert_eq!(view.treatments[0].generators.len(), 2);
-    let text = report::terminal(&view, 120, report::Detail::Brief);
+    let text = report::terminal(&RunReport::new(view), 120, report::Detail::Brief);
     let (_, table) = text.split_once("\nGenerators\n").unwrap();
     let row = |name: &str| -> Vec<String> {
         let line = table.lines().find(|line| line.contains(&format!(" {name} "))).unwrap();
@@ -104,11 +101,11 @@ fn several_generators_have_a_table_of_their_own() {
 #[test]
 fn runs_of_several_hosts_stand_side_by_side() {
     let on = |host: &str| {
-        let mut view = synthetic();
-        view.run.host = Some(host.to_owned());
-        view
+        let mut report = synthetic();
+        report.view.run.host = Some(host.to_owned());
+        report
     };
-    let view = on("db1");
+    let view = on("db1").view;
     let text = report::hosts(&[on("db1"), on("db2")], 100);
     let mut lines = text.lines();
     let names: Vec<_> = lines.next().unwrap().split_whitespace().collect();
@@ -190,7 +187,7 @@ fn a_runs_report_says_which_rounds_of_a_pass_do_not_count() {
     record.outcome.conclude();
     record.run = Some(RUN.into());
     store.add_crash(Some(session), &record).unwrap();
-    let text = report::terminal(&analyse(&store, RUN).unwrap(), 400, report::Detail::Full);
+    let text = report::terminal(&RunReport::read(&store, RUN).unwrap(), 400, report::Detail::Full);
     assert!(
         text.contains("treatment 3, power: 2 of 2 rounds lost nothing, and 1 of them count"),
         "{text}"
@@ -244,12 +241,12 @@ fn reports_of_runs_with_nothing_in_them() {
     record.plan.length = pgdyno_model::experiment::Length::Transactions(500);
     store.begin_run(&record).unwrap();
     for run in [RUN, "bare"] {
-        let view = analyse(&store, run).unwrap();
-        assert_eq!(view.headline.badge, Badge::Unfinished);
-        let page = report::Page::run(&view).unwrap().to_html();
+        let report = RunReport::read(&store, run).unwrap();
+        assert_eq!(report.headline.badge, Badge::Unfinished);
+        let page = report::Page::run(&report).unwrap().to_html();
         assert!(page.contains("<p class=\"answer\">No trial is completed yet"));
         assert!(
-            report::terminal(&view, 100, report::Detail::Full).contains("No trial is completed")
+            report::terminal(&report, 100, report::Detail::Full).contains("No trial is completed")
         );
     }
     let session = store.begin_session("bare", &session_record()).unwrap();
@@ -258,10 +255,10 @@ fn reports_of_runs_with_nothing_in_them() {
     only.telemetry.clear();
     store.add_trial("bare", session, &only).unwrap();
     store.end_session(session, SessionEnd::Completed).unwrap();
-    let view = analyse(&store, "bare").unwrap();
-    assert!(view.answer[0].starts_with("The only treatment: 8"), "{:?}", view.answer);
-    assert_eq!(view.headline.badge, Badge::Answered);
-    assert!(view.cautions.iter().any(|caution| caution.kind == "one-repeat"));
+    let report = RunReport::read(&store, "bare").unwrap();
+    assert!(report.answer[0].starts_with("The only treatment: 8"), "{:?}", report.answer);
+    assert_eq!(report.headline.badge, Badge::Answered);
+    assert!(report.cautions.iter().any(|caution| caution.kind == "one-repeat"));
     drop(folder);
 }
 
@@ -289,7 +286,8 @@ fn probes_of_a_run_are_shown_with_what_is_suspect() {
     };
     // The first is in every store of these tests.
     store.add_probe(Some(session), &after).unwrap();
-    let view = analyse(&store, RUN).unwrap();
+    let report = RunReport::read(&store, RUN).unwrap();
+    let view = &report.view;
     let [fsync, disk] = &view.probes[..] else { panic!("{:?}", view.probes) };
     assert_eq!(
         (fsync.kind, fsync.flushes_per_second, fsync.attempts_before),
@@ -300,7 +298,7 @@ fn probes_of_a_run_are_shown_with_what_is_suspect() {
     // Of two zones at 900 and 800 requests of 1 MiB, half of which were written.
     assert_eq!(disk.write_bytes_per_second, Some(425.0 * 1_048_576.0));
     assert!(view.trials.iter().all(|t| t.started_at > fsync.started_at));
-    let terminal = report::terminal(&view, 200, report::Detail::Full);
+    let terminal = report::terminal(&report, 200, report::Detail::Full);
     for words in [
         "before the first trial",
         "(not complete)",
@@ -309,7 +307,7 @@ fn probes_of_a_run_are_shown_with_what_is_suspect() {
     ] {
         assert!(terminal.contains(words), "{words}: {terminal}");
     }
-    let json = serde_json::to_value(&view).unwrap();
+    let json = serde_json::to_value(&report).unwrap();
     assert!(
         json["probes"][0]["warnings"][0].as_str().unwrap().contains("not to be believed"),
         "{json}"
@@ -334,11 +332,12 @@ fn a_change_within_a_trial_is_shown_with_what_happened_then() {
         // Half a minute after the first trial's window opened.
         t.server_log = "2026-11-21 07:00:33.100 UTC [7] LOG:  checkpoint starting: time\n".into();
     });
-    let steadiness = &document(&report::Page::run(&view).unwrap())["steadiness"];
+    let report = RunReport::new(view);
+    let steadiness = &document(&report::Page::run(&report).unwrap())["steadiness"];
     let change = |trial: usize| steadiness[trial]["changes"][0].as_str().unwrap();
     assert_eq!(change(0), "30 s: 1,005 → 505 tps (checkpoint begins (timed))");
     assert!(change(1).ends_with("(nothing that was watched)"), "{steadiness}");
-    let text = report::terminal(&view, 200, report::Detail::Full);
+    let text = report::terminal(&report, 200, report::Detail::Full);
     assert!(text.contains("tps changed 8 times within 4 trials, at the same time as:"), "{text}");
 }
 
@@ -357,11 +356,12 @@ fn a_trial_whose_seconds_resemble_each_other_too_much_is_said_not_to_be_judged()
             .collect();
     });
     let said = "the seconds resemble each other so much that they are worth";
-    let steadiness = &document(&report::Page::run(&view).unwrap())["steadiness"];
+    let report = RunReport::new(view);
+    let steadiness = &document(&report::Page::run(&report).unwrap())["steadiness"];
     assert!(steadiness[0]["warm_up"].as_str().unwrap().contains(said), "{steadiness}");
-    let text = report::terminal(&view, 200, report::Detail::Full);
+    let text = report::terminal(&report, 200, report::Detail::Full);
     assert!(text.contains("not judged in trials 1, 2, 3, 4"), "{text}");
-    let json = serde_json::to_value(&view).unwrap();
+    let json = serde_json::to_value(&report).unwrap();
     let steadiness = &json["trials"][0]["steadiness"];
     assert!(steadiness["steady"].is_null() && steadiness["within"].is_null());
     assert!(steadiness["steady_why"].as_str().unwrap().contains(said), "{steadiness}");

@@ -3,21 +3,17 @@
 #![allow(missing_docs, clippy::unwrap_used)]
 
 use pgdyno_analysis::Ended;
-use pgdyno_analysis::RunView;
-use pgdyno_analysis::analyse;
 use pgdyno_model::record::{RunState, SessionEnd};
 use pgdyno_model::{Plan, Stopping};
-use pgdyno_report as report;
-use pgdyno_report::NoteKind;
-use pgdyno_test_support::records::{RUN, plan, run_record, session_record, store, trial};
+use pgdyno_report::{self as report, NoteKind, RunReport};
+use pgdyno_test_support::records::{
+    RUN, first_treatments, run_record, session_record, store, trial,
+};
+use serde_json::Value;
 
 /// synchronous_commit=on with 1 and 8 clients: from 4 to `ceiling` blocks.
 fn two(ceiling: u32, stopping: Option<Stopping>) -> Plan {
-    let mut plan = plan(ceiling);
-    plan.treatments.truncate(2);
-    plan.trials.retain(|t| t.treatment < 2);
-    (0..).zip(&mut plan.trials).for_each(|(i, t)| t.ordinal = i);
-    Plan { stopping, ..plan }
+    Plan { stopping, ..first_treatments(2, ceiling) }
 }
 
 fn rule(ceiling: u32, precision: f64) -> Option<Stopping> {
@@ -31,7 +27,7 @@ fn rule(ceiling: u32, precision: f64) -> Option<Stopping> {
 
 /// A run of `plan` of which `blocks` were run, with the tps that `tps` gives for (treatment,
 /// block).
-fn run(plan: Plan, blocks: u32, end: SessionEnd, tps: impl Fn(usize, u32) -> u64) -> RunView {
+fn run(plan: Plan, blocks: u32, end: SessionEnd, tps: impl Fn(usize, u32) -> u64) -> RunReport {
     let (_folder, mut store) = store();
     let record = run_record(plan);
     store.begin_run(&record).unwrap();
@@ -43,13 +39,16 @@ fn run(plan: Plan, blocks: u32, end: SessionEnd, tps: impl Fn(usize, u32) -> u64
     }
     store.end_session(session, end).unwrap();
     let summary = store.runs().unwrap().remove(0);
-    let view = analyse(&store, RUN).unwrap();
-    assert_eq!(
-        (summary.state, summary.trials_done as usize),
-        (view.run.state, view.run.trials_completed)
-    );
-    assert_eq!(summary.trials_planned as usize, view.run.trials_planned);
-    view
+    let report = RunReport::read(&store, RUN).unwrap();
+    let run = &report.view.run;
+    assert_eq!((summary.state, summary.trials_done as usize), (run.state, run.trials_completed));
+    assert_eq!(summary.trials_planned as usize, run.trials_planned);
+    report
+}
+
+/// What the document of a run has of its stopping.
+fn stopping(report: &RunReport) -> Value {
+    serde_json::to_value(report).unwrap()["stopping"].clone()
 }
 
 fn shaken(base: u64, treatment: usize, block: u32) -> u64 {
@@ -58,23 +57,20 @@ fn shaken(base: u64, treatment: usize, block: u32) -> u64 {
 
 #[test]
 fn a_run_that_ended_early_is_complete_and_says_why() {
-    let view = run(two(30, rule(30, 0.01)), 4, SessionEnd::Completed, |t, b| {
+    let report = run(two(30, rule(30, 0.01)), 4, SessionEnd::Completed, |t, b| {
         shaken(1000 + 1000 * t as u64, t, b)
     });
+    let view = &report.view;
     assert_eq!((view.run.state, view.run.trials_planned), (RunState::Completed, 8));
     assert!(view.treatments.iter().all(|t| (t.trials, t.trials_planned) == (4, 4)));
-    let stopping = view.stopping.as_ref().unwrap();
-    assert_eq!((stopping.ended, stopping.blocks, stopping.decided), (Some(Ended::Decided), 4, 1));
-    assert_eq!(stopping.looks, [4, 6, 9, 13, 19, 28, 30]);
-    assert!(
-        stopping
-            .words
-            .starts_with("The run ended after 4 blocks, everything being decided: 1 different.")
-    );
-    assert!(
-        report::terminal(&view, 200, report::Detail::Full).contains("The run ended after 4 blocks")
-    );
-    let caution = view.cautions.iter().find(|caution| caution.kind == "stopping").unwrap();
+    let state = view.stopping.as_ref().unwrap();
+    assert_eq!((state.ended, state.blocks, state.decided), (Some(Ended::Decided), 4, 1));
+    assert_eq!(state.looks, [4, 6, 9, 13, 19, 28, 30]);
+    let begin = "The run ended after 4 blocks, everything being decided: 1 different.";
+    assert!(stopping(&report)["words"].as_str().unwrap().starts_with(begin));
+    let text = report::terminal(&report, 200, report::Detail::Full);
+    assert!(text.contains("The run ended after 4 blocks"));
+    let caution = report.cautions.iter().find(|caution| caution.kind == "stopping").unwrap();
     assert!(caution.text.starts_with("The run ended after 4 blocks"), "{caution:?}");
 }
 
@@ -82,40 +78,37 @@ fn a_run_that_ended_early_is_complete_and_says_why() {
 fn budget_ceiling_and_a_run_that_is_not_over_are_told_apart() {
     let alike = |t: usize, b: u32| shaken(1000, t, b);
     let budget = run(two(30, rule(30, 0.0001)), 6, SessionEnd::Completed, alike);
-    let of = |view: &RunView| view.stopping.clone().unwrap();
+    let of = |report: &RunReport| report.view.stopping.clone().unwrap();
+    let words = |report: &RunReport| stopping(report)["words"].as_str().unwrap().to_owned();
     assert_eq!(of(&budget).ended, Some(Ended::Budget));
-    assert!(
-        of(&budget)
-            .words
-            .contains("its budget of 5m being spent: nothing is decided; still open: "),
-        "{}",
-        of(&budget).words
-    );
+    let spent = "its budget of 5m being spent: nothing is decided; still open: ";
+    assert!(words(&budget).contains(spent), "{}", words(&budget));
     let ceiling = run(two(6, rule(6, 0.0001)), 6, SessionEnd::Completed, alike);
     assert_eq!(of(&ceiling).ended, Some(Ended::Ceiling));
     let interrupted = run(two(30, rule(30, 0.0001)), 6, SessionEnd::Interrupted, alike);
     assert_eq!(
-        (interrupted.run.state, interrupted.run.trials_planned),
+        (interrupted.view.run.state, interrupted.view.run.trials_planned),
         (RunState::Interrupted, 60)
     );
     assert_eq!(of(&interrupted).ended, None);
     assert_eq!(
-        (interrupted.run.trials_completed, interrupted.notes[0].kind),
+        (interrupted.view.run.trials_completed, interrupted.notes[0].kind),
         (12, NoteKind::Progress)
     );
     let precise = run(two(30, rule(30, 0.5)), 4, SessionEnd::Completed, alike);
-    assert_eq!((of(&precise).decided, of(&precise).open.len()), (1, 0));
+    let open = &stopping(&precise)["open"];
+    assert_eq!((of(&precise).decided, open.as_array().unwrap().len()), (1, 0));
     let nothing = run(two(30, rule(30, 0.5)), 0, SessionEnd::Interrupted, alike);
     assert_eq!((of(&nothing).blocks, of(&nothing).decided), (0, 1));
-    let words = [&ceiling, &interrupted, &precise, &nothing].map(|run| of(run).words.clone());
+    let words = [&ceiling, &interrupted, &precise, &nothing].map(words);
     insta::assert_snapshot!("words", words.join("\n"));
 }
 
 #[test]
 fn intervals_and_verdicts_pay_for_the_looks() {
     let tps = |t: usize, b: u32| shaken(1000 + 10 * t as u64, t, b);
-    let fixed = run(two(6, None), 6, SessionEnd::Completed, tps);
-    let looked = run(two(6, rule(6, 0.0001)), 6, SessionEnd::Completed, tps);
+    let fixed = run(two(6, None), 6, SessionEnd::Completed, tps).view;
+    let looked = run(two(6, rule(6, 0.0001)), 6, SessionEnd::Completed, tps).view;
     let (f, l) = (&fixed.comparisons[0].ratio, &looked.comparisons[0].ratio);
     assert_eq!(f.value, l.value);
     let width = |ci: Option<[f64; 2]>| ci.map(|[lo, hi]| hi / lo).unwrap();

@@ -1,13 +1,17 @@
 //! A run that never happened: quickstart's plan, measured by arithmetic. The same values every
 //! time.
 
+mod comparisons;
 mod crash;
+mod filesystems;
 pub mod probes;
 mod stores;
 
 use std::collections::BTreeMap;
 
+pub use comparisons::{alike, by, gated, gates, refused, run_at, run_of_two, set_tps, speed_up};
 pub use crash::crash_record;
+pub use filesystems::{assert_adds_up, filesystems, set_statements, zfs_and_xfs};
 
 use pgdyno_model::experiment::{Length, LoadOptions, Protocol};
 use pgdyno_model::facts::{BuildSource, HostFacts, Owner, ServerFacts, Setting, StorageFacts};
@@ -106,6 +110,20 @@ pub fn plan(repeats: u32) -> Plan {
         noise_prior: None,
         conditioning: None,
     }
+}
+
+/// Returns the first `count` treatments of [`plan`].
+pub fn first_treatments(count: usize, repeats: u32) -> Plan {
+    let mut plan = plan(repeats);
+    plan.treatments.truncate(count);
+    plan.trials.retain(|planned| planned.treatment < count);
+    (0..).zip(&mut plan.trials).for_each(|(ordinal, planned)| planned.ordinal = ordinal);
+    plan
+}
+
+/// Returns the record of a run of `plan` under that id.
+pub fn run_called(id: &str, plan: Plan) -> RunRecord {
+    RunRecord { id: id.into(), ..run_record(plan) }
 }
 
 /// Returns the record of a run of `plan`.

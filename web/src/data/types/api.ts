@@ -61,7 +61,7 @@ export type LevelValue = string | number | boolean;
  */
 export type Method = 'paired' | 'pooled' | 'welch' | 'runs';
 /**
- * A part of a transaction's latency.
+ * Part of a transaction's latency.
  */
 export type Part =
   | {
@@ -1337,7 +1337,7 @@ export interface SideBySideView {
    */
   imported: string;
   /**
-   * What keeps them apart.
+   * Notes on what keeps the two apart.
    */
   notes: string[];
   /**
@@ -1839,7 +1839,7 @@ export interface RunPage {
   view: RunView;
 }
 /**
- * A run, analysed.
+ * A run.
  */
 export interface RunView {
   /**
@@ -1956,7 +1956,7 @@ export interface RunView {
   why: WhyView[];
 }
 /**
- * What a treatment's trials tried.
+ * Rates that a treatment's searches tried.
  */
 export interface CapacityView {
   /**
@@ -4402,7 +4402,7 @@ export interface ScalingView {
    */
   given: string;
   /**
-   * The Universal Scalability Law through them; none where `words` say why.
+   * Universal Scalability Law through them; none where `words` say why.
    */
   law: Scaling | null;
   /**
@@ -4410,7 +4410,7 @@ export interface ScalingView {
    */
   treatments: number[];
   /**
-   * All of it in a sentence.
+   * The law in a sentence.
    */
   words: string;
 }
@@ -4543,7 +4543,7 @@ export interface SessionView {
   storage: StorageFacts[];
 }
 /**
- * A run that may end before its most repeats.
+ * State of a run that may end by itself.
  */
 export interface StoppingView {
   /**
@@ -4571,11 +4571,11 @@ export interface StoppingView {
    */
   looks: number[];
   /**
-   * Those that are not, each in a line.
+   * Comparisons that are not decided, each in a line.
    */
   open: string[];
   /**
-   * All of it in a sentence.
+   * State in a sentence.
    */
   words: string;
 }

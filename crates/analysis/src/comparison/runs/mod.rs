@@ -17,11 +17,10 @@ use pgdyno_model::Levels;
 use pgdyno_model::level::Key;
 use pgdyno_model::nearest::nearest;
 use pgdyno_model::record::RunState;
-pub use ratios::{EarlierCount, Others};
 use ratios::{Found, Ratios};
 pub use view::{
-    CompareNote, CompareView, GateState, GateUnknown, GateView, MemberView, Outcome, PairView,
-    SideView, Unequal,
+    CompareNote, CompareView, EarlierCount, GateState, GateUnknown, GateView, MemberView, Others,
+    Outcome, PairView, SideView, Unequal,
 };
 
 use super::family::{Judged, judge, measure};
@@ -153,7 +152,7 @@ fn pair_views(
             label,
             a: member(x),
             b: member(y),
-            ratio: RatioView { within_runs: found.within_runs, ..RatioView::new(judged) },
+            ratio: RatioView { within_runs: found.within_runs, ..RatioView::from(judged) },
             latency: latency(|measure| Some(ratios.judged(pair, measure).ratio)),
             why: why(judged, (a, i), (b, j), &ratios.pairing),
             generator_limited: limited,

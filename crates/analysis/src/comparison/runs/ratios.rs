@@ -1,12 +1,13 @@
 //! Ratios of a comparison's pairs, and whether a verdict may be drawn from each.
 
-use pgdyno_stats::{self as stats, HostNoise, Method, NoHostNoise, Ratio, RunTrials};
+use pgdyno_stats::{self as stats, Method, Ratio, RunTrials};
 use strum::VariantArray as _;
 
 use super::super::family::is_provisional;
 use super::super::pairing::{Pairing, design};
 use super::chosen::Selection;
 use super::history::{Earlier, History};
+use super::view::{EarlierCount, Others};
 use crate::gate::Measure;
 use crate::treatment::TreatmentSamples;
 use crate::view::Withheld;
@@ -25,34 +26,7 @@ pub(super) struct Ratios<'a> {
     is_provisional: bool,
 }
 
-/// Earlier runs that the pairs of a comparison have.
-#[derive(Clone, Copy, Debug)]
-pub struct EarlierCount {
-    /// Fewest earlier runs of the experiment that a pair has (count).
-    pub least: usize,
-    /// Most earlier runs of the experiment that a pair has (count).
-    pub most: usize,
-    /// Contribution of other experiments on the host to a pair: one without a verdict, if there is
-    /// any.
-    pub others: Others,
-}
-
-/// Contribution of repeated runs of other experiments on the host.
-#[derive(Clone, Copy, Debug)]
-pub enum Others {
-    /// They are excluded by `own_runs_only`.
-    NotAsked,
-    /// They are used for the verdicts.
-    Used(HostNoise),
-    /// They tell nothing; the reason.
-    Unknown(NoHostNoise),
-    /// Too few of them were run so far.
-    TooFew,
-    /// They differ by less than the pair's own earlier runs, which are too few.
-    Quieter,
-}
-
-/// Ratio B ÷ A, and whether a verdict may be drawn from it.
+/// One ratio, B ÷ A, and what may be said of it.
 pub(super) struct Found {
     pub(super) ratio: Ratio,
     /// Interval from the two runs' own trials, which leaves out how far equal runs differ; none

@@ -4,10 +4,9 @@
 use pgdyno_model::Levels;
 use pgdyno_model::record::RunState;
 use pgdyno_model::units::Epoch;
-use pgdyno_stats::NoInterval;
+use pgdyno_stats::{HostNoise, NoHostNoise, NoInterval};
 use serde::Serialize;
 
-use super::ratios::EarlierCount;
 use crate::gate::{Form, Gate};
 use crate::view::{LatencyRatio, LatencyView, NoiseFloor, RatioView, TpsView, WhyView, Withheld};
 
@@ -61,6 +60,32 @@ pub enum CompareNote {
     OtherHosts([Vec<String>; 2]),
     /// Noise floor of side B's host.
     NoiseFloor(NoiseFloor),
+}
+
+/// Earlier runs that the pairs of a comparison have.
+#[derive(Clone, Copy, Debug)]
+pub struct EarlierCount {
+    /// The fewest runs of the experiment (count).
+    pub least: usize,
+    /// The most (count).
+    pub most: usize,
+    /// What other experiments on the host tell of a pair: of one without a verdict, if there is any.
+    pub others: Others,
+}
+
+/// What repeated runs of other experiments on the host tell of two runs.
+#[derive(Clone, Copy, Debug)]
+pub enum Others {
+    /// They were not to count.
+    NotAsked,
+    /// They were used.
+    Used(HostNoise),
+    /// Nothing, for that reason.
+    Unknown(NoHostNoise),
+    /// They are too few yet.
+    TooFew,
+    /// They differ by less than the pair's own earlier runs, which are too few.
+    Quieter,
 }
 
 /// One side: a run, or some treatments of one.

@@ -7,9 +7,8 @@ use super::super::factors::dependence;
 use super::super::phrases::capital;
 use super::super::{minimum_detectable, reason};
 use super::leader;
-use pgdyno_analysis::effect::Effect;
 use pgdyno_analysis::question::asked_levels;
-use pgdyno_analysis::{EffectView, RatioView, RunView};
+use pgdyno_analysis::{Effect, EffectView, RatioView, RunView};
 
 /// Most combinations of the other factors' levels that are named one by one.
 const SHOWN: usize = 3;

@@ -10,6 +10,7 @@ use pgdyno_analysis::analyse;
 use pgdyno_audit::{Audit, ImportedRun};
 use pgdyno_model::json::{json, json_list};
 use pgdyno_model::{CrashRecord, ProbeRecord, RunRecord, TrialRecord, Verdict};
+use pgdyno_report::RunReport;
 use pgdyno_store::Store;
 use pgdyno_store::StoreError;
 use pgdyno_store::{CheckedRecord, Merge, RecordState, Stored};
@@ -55,7 +56,7 @@ fn shown(path: &Path) -> Result<Vec<String>, StoreError> {
 fn figures(path: &Path) -> Result<Vec<String>, StoreError> {
     let store = Store::open_existing(path)?;
     let mut all = Vec::new();
-    all.push(json(&analyse(&store, RUN)?).unwrap());
+    all.push(json(&RunReport::read(&store, RUN)?).unwrap());
     all.push(format!("{:?}", store.crash("crash-by-itself")?));
     all.push(format!("{:?}", store.probe("probe-by-itself")?));
     Ok(all)

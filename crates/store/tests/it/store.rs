@@ -102,13 +102,14 @@ fn service_time_comes_back_and_is_shown_beside_latency() {
     let first = &store.trials(RUN).unwrap()[0];
     let given = trial(&record.plan, record.plan.trials[0]);
     assert!(*first == given && first.measurement.as_ref().unwrap().service.is_some());
-    let view = pgdyno_analysis::analyse(&store, RUN).unwrap();
+    let report = pgdyno_report::RunReport::read(&store, RUN).unwrap();
+    let view = &report.view;
     assert!(view.treatments.iter().all(|t| t.service_us.is_some()));
     let statement = &view.treatments[0].statements[0];
     let (whole, first) =
         (statement.latency_us.as_ref().unwrap(), statement.first_byte_us.as_ref().unwrap());
     assert!(first.p50 < whole.p50 && first.count == whole.count);
-    let told = pgdyno_report::terminal(&view, 160, pgdyno_report::Detail::Full);
+    let told = pgdyno_report::terminal(&report, 160, pgdyno_report::Detail::Full);
     assert!(told.contains("service p99") && told.contains("when a transaction was due"), "{told}");
 }
 

@@ -4,8 +4,8 @@
 use std::io::Read;
 use std::path::Path;
 
-use pgdyno_analysis::analyse;
 use pgdyno_model::json::json;
+use pgdyno_report::RunReport;
 use pgdyno_store::Store;
 use serde_json::{Map, Value};
 
@@ -97,8 +97,8 @@ fn a_store_of_0_1_0_shows_the_keys_and_figures_that_it_showed_then() {
     let path = folder.path().join("store.sqlite3");
     std::fs::write(&path, fixture("0.1.0.sqlite3.xz")).unwrap();
     let store = Store::open_existing(&path).unwrap();
-    let view = analyse(&store, &store.runs().unwrap()[0].id).unwrap();
-    let now: Value = serde_json::from_str(&json(&view).unwrap()).unwrap();
+    let report = RunReport::read(&store, &store.runs().unwrap()[0].id).unwrap();
+    let now: Value = serde_json::from_str(&json(&report).unwrap()).unwrap();
     let then: Value = serde_json::from_slice(&fixture("0.1.0.json.xz")).unwrap();
     let (Value::Object(now), Value::Object(then)) =
         (without_sentences(now), without_sentences(then))
@@ -122,7 +122,7 @@ fn a_store_of_0_1_0_shows_the_keys_and_figures_that_it_showed_then() {
     let verification = store.verify(&[]).unwrap();
     assert!(verification.sound && verification.records[0].rows > 0, "{verification:?}");
     let seconds: Vec<_> = store
-        .trials(&view.run.id)
+        .trials(&report.view.run.id)
         .unwrap()
         .into_iter()
         .flat_map(|trial| trial.measurement.unwrap().series)
