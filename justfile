@@ -159,7 +159,7 @@ fuzz seconds="60":
 
 # What a ledger costs the load that keeps it (docs/crash-tests.md keeps the last result)
 ledger-cost *args:
-    cargo bench -p pgdyno-lab --bench ledger_cost -- {{args}}
+    cargo bench -p pgdyno-crash --bench ledger_cost -- {{args}}
 
 # Every attack of an unprivileged account, with the swap at every step (root; takes long)
 attacks:

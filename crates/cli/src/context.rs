@@ -3,8 +3,9 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use pgdyno_lab::{LabError, SessionEnd};
+use pgdyno_lab::SessionEnd;
 use pgdyno_model::live::LiveRecord;
+use pgdyno_provision::BenchError;
 use pgdyno_report::Detail;
 
 use crate::error::render_chain;
@@ -67,8 +68,8 @@ impl Context {
     pub(crate) fn with_progress<T>(
         &self,
         option: ProgressOption,
-        work: impl FnOnce(&Display) -> Result<T, LabError>,
-    ) -> Result<T, LabError> {
+        work: impl FnOnce(&Display) -> Result<T, BenchError>,
+    ) -> Result<T, BenchError> {
         self.with_progress_until(option, |_| SessionEnd::Completed, work)
     }
 
@@ -77,13 +78,13 @@ impl Context {
         &self,
         option: ProgressOption,
         end_of: fn(&T) -> SessionEnd,
-        work: impl FnOnce(&Display) -> Result<T, LabError>,
-    ) -> Result<T, LabError> {
+        work: impl FnOnce(&Display) -> Result<T, BenchError>,
+    ) -> Result<T, BenchError> {
         let display = Display::new(option);
         let result = work(&display);
         let (end, error) = match &result {
             Ok(done) => (end_of(done), None),
-            Err(LabError::Interrupted) => (SessionEnd::Interrupted, None),
+            Err(BenchError::Interrupted) => (SessionEnd::Interrupted, None),
             Err(error) => (SessionEnd::Failed, Some(render_chain(error))),
         };
         let state = <&str>::from(end).to_owned();

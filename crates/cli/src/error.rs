@@ -11,7 +11,7 @@ use pgdyno_analysis::comparison::runs::CompareError;
 use pgdyno_analysis::gate::GateError;
 use pgdyno_experiment::ExperimentError;
 use pgdyno_experiment::file::FileError;
-use pgdyno_lab::LabError;
+use pgdyno_provision::BenchError;
 use pgdyno_report::ReportError;
 use pgdyno_report::export::ExportError;
 use pgdyno_store::StoreError;
@@ -75,7 +75,7 @@ impl CommandError {
 
     /// Returns whether a signal ended the work before there was anything to keep.
     pub(crate) fn is_interruption(&self) -> bool {
-        matches!(self.error.downcast_ref(), Some(LabError::Interrupted))
+        matches!(self.error.downcast_ref(), Some(BenchError::Interrupted))
             || matches!(self.error.downcast_ref(), Some(NewError::Interrupted))
     }
 }
@@ -110,7 +110,7 @@ explained!(
     ExperimentError,
     ExportError,
     FileError,
-    LabError,
+    BenchError,
     NewError,
     NoteError,
     ReportError,

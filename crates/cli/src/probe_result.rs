@@ -1,6 +1,7 @@
 //! The end of a probe: `pgdyno fsync` and `pgdyno disk`.
 
-use pgdyno_lab::{LabError, ProbeRecord};
+use pgdyno_lab::ProbeRecord;
+use pgdyno_provision::BenchError;
 
 use crate::context::Context;
 use crate::error::CommandError;
@@ -13,12 +14,12 @@ use crate::render::render_probe;
 /// # Errors
 /// The probe failed, or its result cannot be rendered.
 pub(crate) fn finish_probe(
-    measured: Result<ProbeRecord, LabError>,
+    measured: Result<ProbeRecord, BenchError>,
     as_json: bool,
     context: &Context,
 ) -> Result<ExitStatus, CommandError> {
     let record = match measured {
-        Err(LabError::Interrupted) => {
+        Err(BenchError::Interrupted) => {
             print_stderr("interrupted before anything was measured; nothing is left behind");
             return Ok(ExitStatus::Interrupted);
         }

@@ -37,7 +37,7 @@ impl StoreOption {
     /// # Errors
     /// There is none, or it cannot be read.
     pub(crate) fn open(&self) -> Result<Store, CommandError> {
-        Ok(pgdyno_lab::run::open_store_existing(&self.path())?)
+        Ok(pgdyno_provision::stores::open_store_existing(&self.path())?)
     }
 
     /// Opens the store, which must exist, to change what it holds. A signal ends what is under way.
@@ -57,7 +57,7 @@ impl StoreOption {
     /// # Errors
     /// It cannot be written.
     pub(crate) fn open_or_make(&self, context: &Context) -> Result<Store, CommandError> {
-        let mut store = pgdyno_lab::run::open_store(&self.path())?;
+        let mut store = pgdyno_provision::stores::open_store(&self.path())?;
         store.stop_by(context.stop_flag())?;
         Ok(store)
     }

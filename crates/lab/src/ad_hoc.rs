@@ -15,9 +15,9 @@ use pgdyno_model::target::Target;
 use pgdyno_model::units::{Epoch, Span};
 use pgdyno_model::{Plan, PlannedTrial, RunRecord, TrialRecord};
 
-use crate::LabError;
-use crate::record_id::new_record_id;
-use crate::stores::open_store;
+use pgdyno_provision::BenchError;
+use pgdyno_provision::new_record_id;
+use pgdyno_provision::stores::open_store;
 
 /// Recipe of the runs of `pgdyno pgbench --store`.
 pub const PGBENCH: &str = "pgbench";
@@ -26,7 +26,7 @@ pub const PGBENCH: &str = "pgbench";
 ///
 /// # Errors
 /// The store cannot be opened or written, or as root another account may change it.
-pub fn keep(path: &Path, run: AdHocRun) -> Result<String, LabError> {
+pub fn keep(path: &Path, run: AdHocRun) -> Result<String, BenchError> {
     let server = server_facts(&run.target);
     let mut store = open_store(path)?;
     let measured_s = run.measurement.measured_s;

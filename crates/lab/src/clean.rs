@@ -14,8 +14,8 @@ use pgdyno_storage::filesystem::FILESYSTEMS;
 pub use pgdyno_storage::kept::KeptCrash;
 use pgdyno_storage::kept::{KeptCrashes, LeftAlone};
 
-use crate::LabError;
-use crate::stores::remove_unfinished;
+use pgdyno_provision::BenchError;
+use pgdyno_provision::stores::remove_unfinished;
 
 /// The result of a cleanup.
 #[derive(Debug)]
@@ -32,7 +32,7 @@ pub struct Cleaned {
 ///
 /// # Errors
 /// The journal cannot be read.
-pub fn find(directories: &[PathBuf]) -> Result<Vec<String>, LabError> {
+pub fn find(directories: &[PathBuf]) -> Result<Vec<String>, BenchError> {
     let journal = Journal::open(&paths::state_dir())?;
     Ok(found(&journal, directories)?.iter().map(told).collect())
 }
@@ -42,7 +42,7 @@ pub fn find(directories: &[PathBuf]) -> Result<Vec<String>, LabError> {
 ///
 /// # Errors
 /// The journal cannot be read.
-pub fn clean(directories: &[PathBuf], stop: &AtomicBool) -> Result<Cleaned, LabError> {
+pub fn clean(directories: &[PathBuf], stop: &AtomicBool) -> Result<Cleaned, BenchError> {
     let journal = Journal::open(&paths::state_dir())?;
     let swept = sweep(&journal, stop)?;
     let left =
@@ -64,11 +64,11 @@ pub fn clean(directories: &[PathBuf], stop: &AtomicBool) -> Result<Cleaned, LabE
 ///
 /// # Errors
 /// A template cannot be removed.
-pub fn templates(remove: bool) -> Result<Vec<String>, LabError> {
+pub fn templates(remove: bool) -> Result<Vec<String>, BenchError> {
     let mut lines = Vec::new();
     for kept in KeptTemplate::all() {
         if remove {
-            kept.remove().map_err(|e| LabError::Storage {
+            kept.remove().map_err(|e| BenchError::Storage {
                 found: format!("cannot remove the template {}: {e}", kept.path.display()),
             })?;
         }
@@ -113,7 +113,7 @@ pub fn kept_crashes() -> Vec<KeptCrash> {
     KeptCrashes::find().all
 }
 
-fn found(journal: &Journal, directories: &[PathBuf]) -> Result<Vec<Leftover>, LabError> {
+fn found(journal: &Journal, directories: &[PathBuf]) -> Result<Vec<Leftover>, BenchError> {
     let (storage, sockets) = (paths::default_storage_dir(), paths::socket_base());
     let mut all: Vec<&Path> = vec![&storage, &sockets];
     all.extend(directories.iter().map(PathBuf::as_path));

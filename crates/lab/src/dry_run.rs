@@ -1,89 +1,17 @@
-//! Dry runs of plans on this machine: asks it for the parts that the plan's text names.
+//! Dry runs of plans on this machine, with the room that logs of crash tests take.
 
-use std::collections::BTreeMap;
-use std::path::Path;
-
-use pgdyno_exec::account::{Account, server_account};
-use pgdyno_exec::device::safety;
-use pgdyno_exec::paths;
+use pgdyno_crash::describe_log_rooms;
 use pgdyno_experiment::Prepared;
-use pgdyno_experiment::dry_run::{self, BuildPrograms, Machine, PlannedStorage, design_storages};
-use pgdyno_model::storage::Backing;
-use pgdyno_storage::{Stack, Surroundings};
-
-use crate::LabError;
-use crate::crash::log_room::describe_log_rooms;
-use crate::programs::{Programs, find_programs, judge_settings};
+use pgdyno_provision::BenchError;
 
 /// Describes the plan of `prepared` on this machine.
 ///
 /// # Errors
 /// The server's account or its programs are not to be had, or a program refuses a setting.
-pub fn dry_run(prepared: &Prepared) -> Result<String, LabError> {
-    if prepared.experiment.postgres.is_external() {
-        return Ok(dry_run::dry_run(prepared, None));
+pub fn dry_run(prepared: &Prepared) -> Result<String, BenchError> {
+    let plan = pgdyno_provision::dry_run(prepared)?;
+    match prepared.experiment.postgres.is_external() {
+        true => Ok(plan),
+        false => Ok(plan + &describe_log_rooms(prepared)),
     }
-    Ok(dry_run::dry_run(prepared, Some(&machine(prepared)?)) + &describe_log_rooms(prepared))
-}
-
-/// Describes how storages and clusters of `prepared` are made on this machine, and loaded.
-///
-/// # Errors
-/// As [`dry_run`].
-pub(crate) fn making(prepared: &Prepared) -> Result<String, LabError> {
-    Ok(dry_run::making(prepared, &machine(prepared)?))
-}
-
-/// Asks this machine for the parts of it that the text of `prepared` names.
-fn machine(prepared: &Prepared) -> Result<Machine, LabError> {
-    let default_storage = paths::default_storage_dir();
-    let mut programs = BTreeMap::new();
-    for build in prepared.builds() {
-        let found = match find_programs(&build)? {
-            Programs::Here(install) => {
-                let judgement = judge_settings(&install, prepared, &build)?;
-                BuildPrograms::Installed(install, judgement)
-            }
-            Programs::ToFetch(_, version) => BuildPrograms::ToFetch(version),
-        };
-        programs.insert(build, found);
-    }
-    let account = server_account()?;
-    let storages = storages_here(prepared, &default_storage, &account)?;
-    Ok(Machine { account, socket_base: paths::socket_base(), default_storage, programs, storages })
-}
-
-/// Designs the storages of `prepared` below `default`, and asks this machine about each.
-fn storages_here(
-    prepared: &Prepared,
-    default: &Path,
-    account: &Account,
-) -> Result<BTreeMap<String, PlannedStorage>, LabError> {
-    let keep = prepared.experiment.telemetry.keep_serials;
-    let mut all = design_storages(prepared, default)?;
-    for (name, planned) in &mut all {
-        let asked = &prepared.experiment.storage[name];
-        let around = Surroundings { default_directory: default, account, wipe: &prepared.wipe };
-        planned.refusal = match Stack::plan(name, asked, &around) {
-            Err(e) => Some(LabError::from(e).message()),
-            Ok(stack) => {
-                planned.stack = planned.stack.clone().with_devices_of(&stack);
-                stack.refusals().into_iter().next().map(|e| LabError::from(e).message())
-            }
-        };
-        for device in asked.devices() {
-            planned
-                .overwritten
-                .push(safety::describe(device, keep).unwrap_or_else(|e| e.to_string()));
-        }
-        planned.available = match &asked.backing {
-            Backing::Directory(named) => {
-                // A default that is not made yet has the room of the folder above it.
-                let there = named.as_deref().unwrap_or(default).ancestors().find(|d| d.exists());
-                there.and_then(|d| pgdyno_exec::directory::room(d).ok().flatten())
-            }
-            _ => planned.stack.size(),
-        };
-    }
-    Ok(all)
 }

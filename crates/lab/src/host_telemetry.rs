@@ -20,7 +20,7 @@ use pgdyno_observe::telemetry::{Sampler, host_probes};
 use rustix::process::Signal;
 use serde::{Deserialize, Serialize};
 
-use crate::LabError;
+use pgdyno_provision::BenchError;
 
 /// Interval between two orders to stay.
 const BEAT: Duration = Duration::from_secs(1);
@@ -105,7 +105,7 @@ impl ObservedHost {
         data: Option<PathBuf>,
         interval: Duration,
         stop: &AtomicBool,
-    ) -> Result<Self, LabError> {
+    ) -> Result<Self, BenchError> {
         let (windows, asked) = channel();
         let (tell, tables) = channel();
         let (is_ready, ready) = channel();
@@ -121,12 +121,12 @@ impl ObservedHost {
         loop {
             match ready.recv_timeout(LOOK) {
                 Ok(()) => return Ok(observed),
-                Err(_) if stop.load(Ordering::Relaxed) => return Err(LabError::Interrupted),
+                Err(_) if stop.load(Ordering::Relaxed) => return Err(BenchError::Interrupted),
                 Err(RecvTimeoutError::Timeout) => {}
                 Err(RecvTimeoutError::Disconnected) => {
                     let why = observed.tables.recv_timeout(ANSWER);
                     let why = why.ok().and_then(Result::err).unwrap_or_default();
-                    return Err(LabError::refused(
+                    return Err(BenchError::refused(
                         format!("cannot observe {name} (`postgres.observe`): {why}"),
                         format!("does `ssh {name}` work without a question?"),
                     ));

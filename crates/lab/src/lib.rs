@@ -4,20 +4,20 @@
 //! [`dry_run()`] describes the plan on this machine in words. [`run::run`] carries the plan out: it
 //! provisions storages and clusters, loads data, then for each trial settles the server, warms up,
 //! measures, and stores the record before the next trial begins. [`run::resume`] continues an
-//! interrupted run. [`crash::crash`] injects faults instead of measuring, and judges whether the
-//! server kept what it acknowledged.
+//! interrupted run. Where an experiment asks for crash tests, `pgdyno-crash` does them after the
+//! trials.
 //!
 //! Beside experiments stand single operations: [`load::load`] fills tables, [`probe::fsync`] and
 //! [`probe::disk`] measure a storage, [`clean::clean`] removes what killed processes left behind.
 //!
 //! Every operation reports typed events to a [`progress::Progress`], and ends early once its stop
-//! flag is set. Errors are [`LabError`]: what was attempted, on what, what was found, and
-//! [`LabError::help`].
+//! flag is set. Errors are [`pgdyno_provision::BenchError`]: what was attempted, on what, what was found, and
+//! its help.
 //!
 //! ```
 //! use pgdyno_experiment::file::Override;
 //! use pgdyno_experiment::{Prepared, recipes};
-//! use pgdyno_lab::ThisHost;
+//! use pgdyno_provision::ThisHost;
 //!
 //! let source = recipes::source("quickstart")?;
 //! let prepared = Prepared::new(source, vec![Override::parse("experiment.seed=7")?], &ThisHost)?;
@@ -31,41 +31,31 @@
 //! use std::path::Path;
 //! use std::sync::atomic::AtomicBool;
 //! use pgdyno_experiment::{Prepared, recipes};
-//! use pgdyno_lab::{ThisHost, progress::Silent, run};
+//! use pgdyno_lab::{progress::Silent, run};
+//! use pgdyno_provision::ThisHost;
 //!
 //! let prepared = Prepared::new(recipes::source("quickstart")?, Vec::new(), &ThisHost)?;
 //! let stop = AtomicBool::new(false);
 //! let outcome = run::run(&prepared, Path::new("store.sqlite3"), &Silent, &stop)?;
 //! println!("run {}: {} trials failed", outcome.run, outcome.failed);
-//! # Ok::<(), pgdyno_lab::LabError>(())
+//! # Ok::<(), pgdyno_provision::BenchError>(())
 //! ```
 
 pub mod ad_hoc;
 pub mod clean;
-mod context;
-pub mod crash;
 mod dry_run;
-mod error;
-mod host;
 mod host_telemetry;
 pub mod hosts;
 pub mod live;
 pub mod load;
 pub mod notify;
 pub mod probe;
-mod programs;
-mod provisioner;
-mod record_id;
 pub mod run;
 pub mod search;
-mod sql;
-mod stores;
 
 use std::path::PathBuf;
 
 pub use dry_run::dry_run;
-pub use error::LabError;
-pub use host::ThisHost;
 pub use host_telemetry::serve as serve_host_telemetry;
 pub use pgdyno_connect::control::wait;
 pub use pgdyno_connect::interruption::begin as interrupt;

@@ -16,7 +16,7 @@ use pgdyno_model::target::Target;
 use pgdyno_model::units::Bytes;
 use pgdyno_postgres::external::data_directory;
 
-use crate::LabError;
+use pgdyno_provision::BenchError;
 
 /// A bulk load into a database that the user names.
 #[derive(Clone, Debug)]
@@ -60,7 +60,7 @@ pub struct Loaded {
 /// # Errors
 /// The workload or the connection cannot be used, or something is in the way: then nothing is made.
 /// After an interruption, the rows that were loaded stay.
-pub fn load(load: &Load, progress: &dyn Progress, stop: &AtomicBool) -> Result<Loaded, LabError> {
+pub fn load(load: &Load, progress: &dyn Progress, stop: &AtomicBool) -> Result<Loaded, BenchError> {
     let workload = workload::load(&load.workload, &[])?;
     let resolved = conninfo::resolve(&load.connect)?;
     for note in &resolved.notes {
@@ -88,9 +88,9 @@ pub fn load(load: &Load, progress: &dyn Progress, stop: &AtomicBool) -> Result<L
     check_room(&mut client, &target, &filling, progress)?;
     drop(client);
     let filled = dataset::bulk_load(&filling, &target, progress, stop).map_err(|e| match e {
-        DatasetError::Interrupted { .. } => LabError::Interrupted,
+        DatasetError::Interrupted { .. } => BenchError::Interrupted,
         e if e.is_lost() => {
-            LabError::explained(e, Some("what was loaded stays: the same command goes on".into()))
+            BenchError::explained(e, Some("what was loaded stays: the same command goes on".into()))
         }
         e => e.into(),
     })?;
@@ -110,7 +110,7 @@ fn check_room(
     target: &Target,
     filling: &BulkLoad<'_>,
     progress: &dyn Progress,
-) -> Result<(), LabError> {
+) -> Result<(), BenchError> {
     let needed = needed(filling.data, filling.scale);
     let what = filling.identity();
     let room = data_directory(client, target)
@@ -130,7 +130,7 @@ fn check_room(
                  WHERE name = 'maintenance_work_mem'";
     let each: i64 = client
         .query_one(asked, &[])
-        .map_err(|e| LabError::sql("ask for maintenance_work_mem", &e))?
+        .map_err(|e| BenchError::sql("ask for maintenance_work_mem", &e))?
         .get(0);
     let jobs = filling.jobs();
     let needed = memory(jobs, u64::try_from(each).unwrap_or(0));

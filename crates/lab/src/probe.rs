@@ -11,15 +11,15 @@ use pgdyno_model::progress::{Activity, Event, Progress};
 use pgdyno_model::units::Epoch;
 pub use pgdyno_storage::probe::{DiskOptions, DiskPlan, FsyncOptions};
 
-use crate::LabError;
-use crate::record_id::new_record_id;
-use crate::stores::{clear_leftovers, open_store};
+use pgdyno_provision::BenchError;
+use pgdyno_provision::new_record_id;
+use pgdyno_provision::stores::{clear_leftovers, open_store};
 
 /// Renders the plan of the disk probe of `path`: its points, those left out, and the least time.
 ///
 /// # Errors
 /// `path` cannot be probed.
-pub fn disk_dry_run(path: &Path, options: &DiskOptions) -> Result<String, LabError> {
+pub fn disk_dry_run(path: &Path, options: &DiskOptions) -> Result<String, BenchError> {
     let plan = DiskPlan::new(path, options)?;
     let mut lines = plan.lines();
     lines.extend(
@@ -40,7 +40,7 @@ pub fn fsync(
     store: &Path,
     progress: &dyn Progress,
     stop: &AtomicBool,
-) -> Result<ProbeRecord, LabError> {
+) -> Result<ProbeRecord, BenchError> {
     let journal = clear_leftovers(progress, stop)?;
     store_probe(directory, store, || {
         let report = reporter(progress, None);
@@ -61,7 +61,7 @@ pub fn disk(
     store: &Path,
     progress: &dyn Progress,
     stop: &AtomicBool,
-) -> Result<ProbeRecord, LabError> {
+) -> Result<ProbeRecord, BenchError> {
     let plan = DiskPlan::new(path, options)?;
     let journal = clear_leftovers(progress, stop)?;
     store_probe(path, store, || {
@@ -76,8 +76,8 @@ pub fn disk(
 fn store_probe(
     path: &Path,
     store: &Path,
-    measure: impl FnOnce() -> Result<(StorageFacts, ProbeResult), LabError>,
-) -> Result<ProbeRecord, LabError> {
+    measure: impl FnOnce() -> Result<(StorageFacts, ProbeResult), BenchError>,
+) -> Result<ProbeRecord, BenchError> {
     let mut store = open_store(store)?;
     let record = record_probe(None, path.display().to_string(), measure)?;
     store.add_probe(None, &record)?;
@@ -88,8 +88,8 @@ fn store_probe(
 pub(crate) fn record_probe(
     run: Option<&str>,
     name: String,
-    measure: impl FnOnce() -> Result<(StorageFacts, ProbeResult), LabError>,
-) -> Result<ProbeRecord, LabError> {
+    measure: impl FnOnce() -> Result<(StorageFacts, ProbeResult), BenchError>,
+) -> Result<ProbeRecord, BenchError> {
     let started_at = Epoch::from_time(SystemTime::now());
     let (storage, result) = measure()?;
     Ok(ProbeRecord {

@@ -4,7 +4,7 @@ use std::io;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
-use pgdyno_lab::LabError;
+use pgdyno_provision::BenchError;
 
 /// Why a store cannot be served.
 #[derive(Debug, thiserror::Error)]
@@ -12,7 +12,7 @@ use pgdyno_lab::LabError;
 pub enum ServeError {
     /// The store cannot be opened.
     #[error(transparent)]
-    Store(#[from] LabError),
+    Store(#[from] BenchError),
     /// The address cannot be listened on.
     #[error("cannot listen on {address}")]
     Listen { address: SocketAddr, source: io::Error },

@@ -4,8 +4,8 @@ use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use pgdyno_lab::run::look_for_dead_sessions;
 use pgdyno_model::record::RunState;
+use pgdyno_provision::stores::look_for_dead_sessions;
 use pgdyno_store::ListedRun;
 use pgdyno_store::Store;
 use serde::Serialize;

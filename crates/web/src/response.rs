@@ -5,9 +5,9 @@ use std::error::Error;
 use axum::extract::rejection::{PathRejection, QueryRejection};
 use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
-use pgdyno_lab::LabError;
 use pgdyno_lab::live::LiveError;
 use pgdyno_model::printable::escape_text;
+use pgdyno_provision::BenchError;
 use pgdyno_report::ReportError;
 use pgdyno_report::json::for_browser;
 use pgdyno_report::text::plain;
@@ -72,8 +72,8 @@ impl From<StoreError> for ApiError {
     }
 }
 
-impl From<LabError> for ApiError {
-    fn from(error: LabError) -> Self {
+impl From<BenchError> for ApiError {
+    fn from(error: BenchError) -> Self {
         let status = match error.cause::<LiveError>() {
             Some(LiveError::NotRunning { .. }) => StatusCode::NOT_FOUND,
             Some(LiveError::Gone { .. }) => StatusCode::CONFLICT,

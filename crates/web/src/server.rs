@@ -82,7 +82,7 @@ pub fn serve(
     on_ready: impl FnOnce(Ready),
 ) -> Result<(), ServeError> {
     // What cannot be opened is told before anything listens.
-    pgdyno_lab::run::open_store_for_reading(&options.store)?;
+    pgdyno_provision::stores::open_store_for_reading(&options.store)?;
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(1)
         .max_blocking_threads(READERS)

@@ -8,7 +8,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::PathBuf;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use pgdyno_lab::run::{look_for_dead_sessions, open_store_for_reading};
+use pgdyno_provision::stores::{look_for_dead_sessions, open_store_for_reading};
 use pgdyno_store::Store;
 
 use crate::response::ApiError;

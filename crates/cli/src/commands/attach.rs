@@ -5,9 +5,10 @@ use std::thread::sleep;
 use std::time::Duration;
 
 use clap::Args;
+use pgdyno_lab::SessionEnd;
 use pgdyno_lab::live::{self, Follower};
-use pgdyno_lab::{LabError, SessionEnd};
 use pgdyno_model::live::LiveRecord;
+use pgdyno_provision::BenchError;
 use pgdyno_report::{self as report, RunReport};
 use pgdyno_store::Store;
 
@@ -87,7 +88,7 @@ fn watch(
     follower: &mut Follower,
     display: &Display,
     context: &Context,
-) -> Result<Watched, LabError> {
+) -> Result<Watched, BenchError> {
     let (run, pid) = (&follower.run().run, follower.run().owner.pid);
     display.line(&format!("run {run}: process {pid} works on it; Ctrl-C leaves it alone"));
     let mut is_past = true;

@@ -5,7 +5,7 @@ use std::time::SystemTime;
 
 use clap::Args;
 use pgdyno_audit::{Audit, ImportedRun};
-use pgdyno_lab::run::open_store;
+use pgdyno_provision::stores::open_store;
 use pgdyno_report::audit as page;
 
 use crate::context::Context;

@@ -4,9 +4,9 @@
 use std::io::{self, BufRead, BufReader, Stdin};
 use std::sync::mpsc::{Receiver, channel};
 
-use pgdyno_lab::LabError;
 use pgdyno_lab::hosts::member::{HostRun, forget, run_assignment, send, send_reply};
 use pgdyno_lab::hosts::{Assignment, Reply, STORED};
+use pgdyno_provision::BenchError;
 
 use crate::context::Context;
 use crate::error::{CommandError, render_chain};
@@ -33,7 +33,7 @@ pub(crate) fn run(context: &Context) -> Result<ExitStatus, CommandError> {
         Ok(run) => send(&run, &mut output).map_err(CommandError::from_exchange)?,
         Err(error) => {
             let error = match error {
-                LabError::Interrupted => None,
+                BenchError::Interrupted => None,
                 error => {
                     let help = error.help().map(|help| format!("\nhelp: {help}"));
                     Some(render_chain(&error) + help.as_deref().unwrap_or_default())

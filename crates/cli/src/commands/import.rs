@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use pgdyno_lab::run::open_store_for_reading;
+use pgdyno_provision::stores::open_store_for_reading;
 use pgdyno_store::Merge;
 
 use super::archive::carry_notes;

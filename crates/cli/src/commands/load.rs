@@ -3,8 +3,9 @@
 use std::num::NonZeroU32;
 
 use clap::{Args, ValueEnum};
+use pgdyno_lab::Loading;
 use pgdyno_lab::load::{self, ConnectOptions, Existing, Load, Loaded};
-use pgdyno_lab::{LabError, Loading};
+use pgdyno_provision::BenchError;
 
 use crate::context::Context;
 use crate::error::CommandError;
@@ -88,7 +89,7 @@ pub(crate) fn run(options: &Options, context: &Context) -> Result<ExitStatus, Co
     let loaded = match context
         .with_progress(options.progress, |progress| load::load(&load, progress, context.stop()))
     {
-        Err(LabError::Interrupted) => {
+        Err(BenchError::Interrupted) => {
             print_stderr("interrupted; the same command goes on from what is loaded");
             return Ok(ExitStatus::Interrupted);
         }

@@ -11,8 +11,9 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use pgdyno_experiment::draft::{Draft, DraftFactor, Preset, RunSize};
-use pgdyno_lab::{Span, ThisHost};
+use pgdyno_lab::Span;
 use pgdyno_model::format::counted;
+use pgdyno_provision::ThisHost;
 
 use crate::ask::Answers;
 use crate::context::Context;

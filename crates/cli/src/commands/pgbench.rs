@@ -6,10 +6,10 @@ use std::path::Path;
 use std::process::ExitCode;
 use std::sync::Arc;
 
-use pgdyno_lab::run::open_store;
 use pgdyno_lab::{ad_hoc, wait};
 use pgdyno_model::record::AdHocRun;
 use pgdyno_pgbench::{CalledAs, Invocation};
+use pgdyno_provision::stores::open_store;
 
 use crate::output::{StandardOutput, Visible};
 use crate::shared_options::StoreOption;

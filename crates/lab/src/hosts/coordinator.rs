@@ -13,7 +13,7 @@ use pgdyno_store::Merge;
 
 use super::connection::{Handle, Message, converse};
 use super::{Assignment, HostError, Reply};
-use crate::run::{open_store, open_store_for_reading};
+use pgdyno_provision::stores::{open_store, open_store_for_reading};
 
 /// Interval at which the stop flag is looked at.
 const LOOK: Duration = Duration::from_millis(50);

@@ -6,7 +6,7 @@ use pgdyno_generators::Fault;
 use pgdyno_store::StoreError;
 use thiserror::Error;
 
-use crate::LabError;
+use pgdyno_provision::BenchError;
 
 /// Why a host has no result, or none that could be merged.
 #[derive(Debug, Error)]
@@ -28,7 +28,7 @@ pub enum HostError {
     File(io::Error),
     /// The host's store cannot be merged into the store here.
     #[error("its run cannot be merged: {0}")]
-    Merge(LabError),
+    Merge(BenchError),
 }
 
 impl From<StoreError> for HostError {

@@ -14,8 +14,10 @@ use pgdyno_model::record::{RunState, SessionEnd};
 use pgdyno_store::StoreError;
 
 use super::{Assignment, Reply};
-use crate::run::{self, open_store, open_store_existing};
-use crate::{Consent, LabError};
+use crate::Consent;
+use crate::run;
+use pgdyno_provision::BenchError;
+use pgdyno_provision::stores::{open_store, open_store_existing};
 
 /// A run on this host, and its store.
 #[derive(Debug)]
@@ -36,7 +38,7 @@ pub fn run_assignment(
     assignment: &Assignment,
     progress: &dyn Progress,
     stop: &Arc<AtomicBool>,
-) -> Result<HostRun, LabError> {
+) -> Result<HostRun, BenchError> {
     let store = folder(assignment).join("store.sqlite3");
     let (run, end) = match earlier_run(&store)? {
         Some((run, RunState::Completed)) => (run, SessionEnd::Completed),
@@ -64,7 +66,7 @@ fn folder(assignment: &Assignment) -> PathBuf {
 }
 
 /// Returns the run of an earlier assignment, and where it stands.
-fn earlier_run(store: &Path) -> Result<Option<(String, RunState)>, LabError> {
+fn earlier_run(store: &Path) -> Result<Option<(String, RunState)>, BenchError> {
     if !store.exists() {
         return Ok(None);
     }
@@ -77,7 +79,7 @@ fn pack(
     assignment: &Assignment,
     store: &Path,
     stop: &Arc<AtomicBool>,
-) -> Result<PathBuf, LabError> {
+) -> Result<PathBuf, BenchError> {
     let packed = folder(assignment).join("packed.sqlite3");
     // Of an assignment whose connection ended.
     match std::fs::remove_file(&packed) {

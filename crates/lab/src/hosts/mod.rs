@@ -30,7 +30,7 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
 use crate::Wipe;
-use crate::host::ThisHost;
+use pgdyno_provision::ThisHost;
 
 /// The line that tells a host that its run is in the store here.
 pub const STORED: &str = "stored";
@@ -117,7 +117,7 @@ impl Assignment {
     }
 
     /// Returns the experiment, ready to run.
-    fn prepare(&self) -> Result<Prepared, crate::LabError> {
+    fn prepare(&self) -> Result<Prepared, pgdyno_provision::BenchError> {
         let source = Source {
             name: self.name.clone(),
             shown: self.shown.clone(),

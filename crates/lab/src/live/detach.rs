@@ -17,8 +17,8 @@ use pgdyno_exec::program::start_detached;
 use rustix::process::Signal;
 
 use super::live_folder::{LOG, LiveFolder, RECORDS};
-use crate::LabError;
-use crate::stores::open_store_trusting;
+use pgdyno_provision::BenchError;
+use pgdyno_provision::stores::open_store_trusting;
 
 /// Interval at which the new process's live file is looked for.
 const TICK: Duration = Duration::from_millis(50);
@@ -50,13 +50,13 @@ pub enum Detached {
 ///
 /// # Errors
 /// The store cannot be opened, its live folder cannot be made, or the process cannot be started.
-/// [`LabError::Interrupted`] if `stop` became true first; the process was then asked to end.
+/// [`BenchError::Interrupted`] if `stop` became true first; the process was then asked to end.
 pub fn detach(
     store: &Path,
     trust: &Trust,
     words: &[OsString],
     stop: &AtomicBool,
-) -> Result<Detached, LabError> {
+) -> Result<Detached, BenchError> {
     drop(open_store_trusting(store, trust)?);
     let folder = LiveFolder::make(store)?;
     // Its name until the run has an id.
@@ -83,7 +83,7 @@ pub fn detach(
                 process.signal(Signal::TERM);
                 process.wait_gone(LIMIT);
             }
-            return Err(LabError::Interrupted);
+            return Err(BenchError::Interrupted);
         }
         std::thread::sleep(TICK);
     }

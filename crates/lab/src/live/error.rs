@@ -3,7 +3,7 @@
 use std::io;
 use std::path::PathBuf;
 
-use crate::LabError;
+use pgdyno_provision::BenchError;
 
 /// Why a run cannot be watched or asked to stop.
 #[derive(Debug, thiserror::Error)]
@@ -69,7 +69,7 @@ impl LiveError {
     }
 }
 
-impl From<LiveError> for LabError {
+impl From<LiveError> for BenchError {
     fn from(error: LiveError) -> Self {
         let help = error.help();
         Self::explained(error, help)

@@ -9,7 +9,7 @@ use pgdyno_model::live::{LiveRecord, LiveRun};
 
 use super::error::LiveError;
 use super::live_folder::{LONGEST_LINE, LiveFolder, RECORDS, folder, is_held, is_run_id};
-use crate::LabError;
+use pgdyno_provision::BenchError;
 
 /// Bytes that one poll reads at most: a week of load is read in a few polls.
 const MOST_AT_ONCE: u64 = 32 << 20;
@@ -36,7 +36,7 @@ impl Follower {
     ///
     /// # Errors
     /// [`LiveError`]: the run has no live file, or the file cannot be read.
-    pub fn open(store: &Path, run: &str) -> Result<Self, LabError> {
+    pub fn open(store: &Path, run: &str) -> Result<Self, BenchError> {
         let not_running = || LiveError::NotRunning { run: run.to_owned(), folder: folder(store) };
         let live = LiveFolder::open(store)?.filter(|_| is_run_id(run)).ok_or_else(not_running)?;
         let name = format!("{run}{RECORDS}");
@@ -83,7 +83,7 @@ impl Follower {
     ///
     /// # Errors
     /// [`LiveError`]: the file cannot be read.
-    pub fn poll(&mut self) -> Result<Vec<LiveRecord>, LabError> {
+    pub fn poll(&mut self) -> Result<Vec<LiveRecord>, BenchError> {
         self.follow_replacement()?;
         let mut bytes = Vec::new();
         let read = self.file.by_ref().take(MOST_AT_ONCE).read_to_end(&mut bytes);

@@ -23,7 +23,7 @@
 //! let store = Path::new("store.sqlite3");
 //! assert!(pgdyno_lab::live::folder(store).ends_with("store.sqlite3.live"));
 //! assert!(pgdyno_lab::live::runs(store)?.is_empty());
-//! # Ok::<(), pgdyno_lab::LabError>(())
+//! # Ok::<(), pgdyno_lab::BenchError>(())
 //! ```
 
 mod detach;

@@ -12,7 +12,7 @@ use rustix::process::Signal;
 
 use super::error::LiveError;
 use super::live_folder::{LiveFolder, RECORDS, STOP, folder, is_held};
-use crate::LabError;
+use pgdyno_provision::BenchError;
 
 /// Length of a live file's end that is read to see whether the run ended (bytes): more than the
 /// last record takes.
@@ -41,7 +41,7 @@ pub struct LiveSummary {
 ///
 /// # Errors
 /// [`LiveError`]: the folder cannot be read, or belongs to somebody else.
-pub fn runs(store: &Path) -> Result<Vec<LiveSummary>, LabError> {
+pub fn runs(store: &Path) -> Result<Vec<LiveSummary>, BenchError> {
     Ok(listed(store)?)
 }
 
@@ -59,7 +59,7 @@ fn listed(store: &Path) -> Result<Vec<LiveSummary>, LiveError> {
 ///
 /// # Errors
 /// [`LiveError`]: no run has the name, or several have it.
-pub fn find(store: &Path, named: &str) -> Result<LiveSummary, LabError> {
+pub fn find(store: &Path, named: &str) -> Result<LiveSummary, BenchError> {
     let mut runs = runs(store)?;
     if let Some(exact) = runs.iter().position(|run| run.run == named) {
         return Ok(runs.swap_remove(exact));
@@ -83,7 +83,7 @@ pub fn find(store: &Path, named: &str) -> Result<LiveSummary, LabError> {
 ///
 /// # Errors
 /// [`LiveError`]: no process works on the run, or the caller may not ask it.
-pub fn ask_to_stop(store: &Path, run: &str) -> Result<(), LabError> {
+pub fn ask_to_stop(store: &Path, run: &str) -> Result<(), BenchError> {
     let found = running(store, run)?;
     let folder = LiveFolder::make(store)?;
     let name = format!("{}{STOP}", found.run);
@@ -95,7 +95,7 @@ pub fn ask_to_stop(store: &Path, run: &str) -> Result<(), LabError> {
 ///
 /// # Errors
 /// [`LiveError`]: no process works on the run, or it belongs to another account.
-pub fn interrupt(store: &Path, run: &str) -> Result<(), LabError> {
+pub fn interrupt(store: &Path, run: &str) -> Result<(), BenchError> {
     let found = running(store, run)?;
     let pid = found.owner.pid;
     if !is_of_this_host(&found.owner) {

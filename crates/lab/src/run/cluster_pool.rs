@@ -23,9 +23,9 @@ use super::prewarm::check_prewarm;
 use super::server::Server;
 use super::storage_pool::StoragePool;
 use super::templates::Templates;
-use crate::LabError;
-use crate::context::Context;
-use crate::provisioner::{ClusterRequest, Provisioner, check_room};
+use pgdyno_provision::BenchError;
+use pgdyno_provision::Context;
+use pgdyno_provision::provisioner::{ClusterRequest, Provisioner, check_room};
 
 /// All servers of a run, and the storages that they lie on.
 pub(super) struct ClusterPool<'a> {
@@ -60,7 +60,7 @@ impl Slot {
     }
 
     /// Removes pgdyno's own cluster, if there is one.
-    fn remove_cluster(&mut self) -> Result<(), LabError> {
+    fn remove_cluster(&mut self) -> Result<(), BenchError> {
         self.is_loaded = false;
         match self.server.take() {
             Some(Server::Managed(cluster)) => Ok(cluster.remove()?),
@@ -80,7 +80,7 @@ pub(super) struct ReadyServer<'a> {
 
 impl ReadyServer<'_> {
     /// Trims the storages that the server lies on, if the experiment asks for that.
-    pub(super) fn trim(&self) -> Result<(), LabError> {
+    pub(super) fn trim(&self) -> Result<(), BenchError> {
         let Some(storages) = self.storages else { return Ok(()) };
         self.lies_on.iter().try_for_each(|name| storages.trim(name))
     }
@@ -99,7 +99,7 @@ impl<'a> ClusterPool<'a> {
         installs: BTreeMap<Build, Install>,
         storages: StoragePool<'a>,
         provisioner: Provisioner<'a>,
-    ) -> Result<Self, LabError> {
+    ) -> Result<Self, BenchError> {
         let mut pool = Self {
             prepared,
             provisioner,
@@ -141,7 +141,7 @@ impl<'a> ClusterPool<'a> {
     pub(super) fn connect_external(
         prepared: &'a Prepared,
         provisioner: Provisioner<'a>,
-    ) -> Result<Self, LabError> {
+    ) -> Result<Self, BenchError> {
         let context = provisioner.context;
         let mut pool = Self {
             prepared,
@@ -183,7 +183,7 @@ impl<'a> ClusterPool<'a> {
         Ok(pool)
     }
 
-    fn give_up(&mut self, storage: &str, error: &LabError) -> Result<(), LabError> {
+    fn give_up(&mut self, storage: &str, error: &BenchError) -> Result<(), BenchError> {
         let (reason, name) = (error.message(), storage.to_owned());
         self.provisioner.context.warn(match error.is_unavailable() {
             true => Warning::StorageUnavailable { storage: name, reason },
@@ -199,8 +199,8 @@ impl<'a> ClusterPool<'a> {
         self.prepared.lies_on(name).into_iter().any(|one| storages.is_unavailable(one))
     }
 
-    fn storages_mut(&mut self) -> Result<&mut StoragePool<'a>, LabError> {
-        let none = || LabError::Storage {
+    fn storages_mut(&mut self) -> Result<&mut StoragePool<'a>, BenchError> {
+        let none = || BenchError::Storage {
             found: "an external server lies on no storage of pgdyno's".into(),
         };
         self.storages.as_mut().ok_or_else(none)
@@ -208,7 +208,7 @@ impl<'a> ClusterPool<'a> {
 
     /// Makes storage `name` and the storages that its clusters' WAL and tablespaces lie on, unless
     /// they stand. First takes down the storages that share a device, with their clusters.
-    pub(super) fn ensure_mounted(&mut self, name: &str) -> Result<(), LabError> {
+    pub(super) fn ensure_mounted(&mut self, name: &str) -> Result<(), BenchError> {
         let (prepared, context) = (self.prepared, self.provisioner.context);
         let standing = self.storages_mut()?.standing();
         let in_the_way = |other: &&str| standing.contains(*other);
@@ -232,7 +232,7 @@ impl<'a> ClusterPool<'a> {
     }
 
     /// Makes the cluster of `key`. Its server has judged its settings and is stopped.
-    fn cluster(&mut self, key: &ClusterKey) -> Result<Server, LabError> {
+    fn cluster(&mut self, key: &ClusterKey) -> Result<Server, BenchError> {
         let (prepared, context) = (self.prepared, self.provisioner.context);
         let install = self.installs[&key.build].clone();
         let (version, storage) = (install.version.clone(), key.storage.clone());
@@ -240,7 +240,7 @@ impl<'a> ClusterPool<'a> {
         let asked = &prepared.experiment.storage[&key.storage];
         let wal = asked.wal.as_deref().map(|name| self.path(name)).transpose()?;
         let tablespaces = asked.tablespaces.keys().map(|name| Ok((name.clone(), self.path(name)?)));
-        let tablespaces = tablespaces.collect::<Result<_, LabError>>()?;
+        let tablespaces = tablespaces.collect::<Result<_, BenchError>>()?;
         let cluster = self.provisioner.cluster(ClusterRequest {
             install,
             data: &self.path(&key.storage)?,
@@ -267,15 +267,15 @@ impl<'a> ClusterPool<'a> {
     }
 
     /// Returns where storage `name` is mounted.
-    pub(super) fn path(&self, name: &str) -> Result<PathBuf, LabError> {
+    pub(super) fn path(&self, name: &str) -> Result<PathBuf, BenchError> {
         match &self.storages {
             Some(storages) => storages.path(name),
-            None => Err(LabError::Storage { found: format!("storage `{name}` does not stand") }),
+            None => Err(BenchError::Storage { found: format!("storage `{name}` does not stand") }),
         }
     }
 
     /// Discards the free blocks of storage `name`.
-    pub(super) fn discard(&self, name: &str) -> Result<(), LabError> {
+    pub(super) fn discard(&self, name: &str) -> Result<(), BenchError> {
         self.storages.as_ref().map_or(Ok(()), |storages| storages.discard(name))
     }
 
@@ -291,18 +291,21 @@ impl<'a> ClusterPool<'a> {
     }
 
     /// Stops every server that is pgdyno's own.
-    pub(super) fn stop_all(&mut self) -> Result<(), LabError> {
+    pub(super) fn stop_all(&mut self) -> Result<(), BenchError> {
         self.stop_others(None)
     }
 
-    fn stop_others(&mut self, key: Option<&ClusterKey>) -> Result<(), LabError> {
+    fn stop_others(&mut self, key: Option<&ClusterKey>) -> Result<(), BenchError> {
         let others = self.slots.iter_mut().filter(|(k, _)| Some(*k) != key);
         others.filter_map(|(_, slot)| slot.server.as_mut()).try_for_each(Server::rest)
     }
 
     /// Returns the server for `treatment`. It is the only one running, its data are loaded, and the
     /// devices of its storage are set.
-    pub(super) fn ready(&mut self, treatment: &'a Treatment) -> Result<ReadyServer<'_>, LabError> {
+    pub(super) fn ready(
+        &mut self,
+        treatment: &'a Treatment,
+    ) -> Result<ReadyServer<'_>, BenchError> {
         let (prepared, context) = (self.prepared, self.provisioner.context);
         let key = prepared.key(treatment);
         self.stop_others(Some(&key))?;
@@ -337,7 +340,7 @@ impl<'a> ClusterPool<'a> {
             // A server that is not pgdyno's own is not emptied for another attempt.
             let any = failed.values().next().filter(|_| self.storages.is_none());
             if let Some(reason) = failed.get(&treatment.settings).or(any) {
-                return Err(LabError::Sql {
+                return Err(BenchError::Sql {
                     doing: format!("use data set {}", key.data),
                     found: reason.clone(),
                 });
@@ -376,7 +379,7 @@ impl<'a> ClusterPool<'a> {
         for server in slots.into_values().filter_map(|slot| slot.server) {
             match server {
                 Server::Managed(cluster) => {
-                    left.extend(cluster.remove().err().map(|e| LabError::from(e).message()));
+                    left.extend(cluster.remove().err().map(|e| BenchError::from(e).message()));
                 }
                 Server::External(external) => left.extend(external.release(context)),
             }
@@ -410,7 +413,7 @@ impl SharedRoom {
 
     /// Checks that the data of storage `name` fit in `directory`. In a `shared` filesystem the
     /// storages that were checked before count too.
-    fn check(&mut self, name: &str, directory: &Path, shared: bool) -> Result<(), LabError> {
+    fn check(&mut self, name: &str, directory: &Path, shared: bool) -> Result<(), BenchError> {
         let Some(mut needed) = self.needed.get(name).cloned() else { return Ok(()) };
         if !self.checked.insert(name.to_owned()) {
             return Ok(());

@@ -8,9 +8,9 @@ use pgdyno_model::record::ServerCount;
 use postgres_protocol::escape::escape_literal;
 
 use super::server::Server;
-use crate::LabError;
-use crate::context::Context;
-use crate::sql::query_number;
+use pgdyno_provision::BenchError;
+use pgdyno_provision::Context;
+use pgdyno_provision::sql::query_number;
 
 /// Counters of the server, read while no client of pgdyno's is connected to the loaded database.
 #[derive(Clone, Copy, Debug)]
@@ -24,7 +24,7 @@ pub(super) fn read_counters(
     server: &Server,
     workload: &Workload,
     context: Context<'_>,
-) -> Result<Counters, LabError> {
+) -> Result<Counters, BenchError> {
     let rows = workload.count.as_ref().map(|count| {
         query_number(&mut server.connect_to_data()?, "count the workload's rows", &count.query)
     });

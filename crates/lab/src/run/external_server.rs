@@ -18,8 +18,8 @@ use pgdyno_postgres::server_wide::put_back_leftovers;
 use pgdyno_postgres::{ExternalServer, ServerWide, schema};
 use postgres_protocol::escape::{escape_identifier, escape_literal};
 
-use crate::LabError;
-use crate::context::Context;
+use pgdyno_provision::BenchError;
+use pgdyno_provision::Context;
 
 /// The schema for the workload's tables, unless the experiment names one.
 const SCHEMA: &str = "pgdyno";
@@ -62,7 +62,7 @@ impl ExternalSchema {
         schema: Option<&str>,
         number: u32,
         journal: &Journal,
-    ) -> Result<Self, LabError> {
+    ) -> Result<Self, BenchError> {
         let base = schema.unwrap_or(SCHEMA);
         Ok(Self {
             server: ExternalServer::connect(dsn)?,
@@ -76,15 +76,17 @@ impl ExternalSchema {
         })
     }
 
-    fn wrong(&self, found: impl Into<String>) -> LabError {
+    fn wrong(&self, found: impl Into<String>) -> BenchError {
         let what = format!("cannot use schema `{}` of the server: {}", self.schema, found.into());
-        LabError::refused(what, "name another one in `postgres.schema`")
+        BenchError::refused(what, "name another one in `postgres.schema`")
     }
 
     /// Returns the error of a schema that cannot be used: a statement failed with `error`.
-    fn failed(&self, error: &tokio_postgres::Error) -> LabError {
+    fn failed(&self, error: &tokio_postgres::Error) -> BenchError {
         match wait_of(error) {
-            Some(_) => LabError::sql(&format!("use schema `{}` of the server", self.schema), error),
+            Some(_) => {
+                BenchError::sql(&format!("use schema `{}` of the server", self.schema), error)
+            }
             None => self.wrong(error_text(error)),
         }
     }
@@ -101,7 +103,7 @@ impl ExternalSchema {
 
     /// Drops what a killed pgdyno left according to the journal. Then makes the schema, or finds
     /// the one that the experiment names. Returns notes for the user.
-    pub(super) fn claim_schema(&mut self) -> Result<Vec<String>, LabError> {
+    pub(super) fn claim_schema(&mut self) -> Result<Vec<String>, BenchError> {
         const LOCK: &str = "SELECT pg_catalog.pg_try_advisory_lock(pg_catalog.hashtext($1))";
         const COMMENT: &str = "SELECT pg_catalog.obj_description(oid, 'pg_namespace') \
             FROM pg_catalog.pg_namespace WHERE nspname = $1";
@@ -140,7 +142,7 @@ impl ExternalSchema {
     }
 
     /// Records in the journal that this run makes things here. Returns their mark.
-    fn record_in_journal(&mut self) -> Result<String, LabError> {
+    fn record_in_journal(&mut self) -> Result<String, BenchError> {
         let dsn = without_password(self.dsn.reveal()).unwrap_or_default();
         let server = server_name(self.dsn.reveal()).unwrap_or_default();
         // Not a path of this machine: what messages call it.
@@ -152,7 +154,7 @@ impl ExternalSchema {
         Ok(mark)
     }
 
-    fn make(&mut self, client: &mut Client) -> Result<(), LabError> {
+    fn make(&mut self, client: &mut Client) -> Result<(), BenchError> {
         let mark = escape_literal(&self.record_in_journal()?);
         let schema = escape_identifier(&self.schema);
         let sql = format!(
@@ -171,7 +173,7 @@ impl ExternalSchema {
         postgres: &Postgres,
         dsn: &Secret,
         journal: &Journal,
-    ) -> Result<(Vec<String>, ReadValues), LabError> {
+    ) -> Result<(Vec<String>, ReadValues), BenchError> {
         let notes = put_back_leftovers(&self.server, journal)?;
         let mut server_wide: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
         let contexts = self.contexts()?;
@@ -179,7 +181,7 @@ impl ExternalSchema {
             let refuse = |found: &str, help: Option<&str>| {
                 let what =
                     format!("cannot set {name} on a server that pgdyno does not own: {found}");
-                Err(LabError::Refused { what, help: help.map(str::to_owned) })
+                Err(BenchError::Refused { what, help: help.map(str::to_owned) })
             };
             let lower = name.to_ascii_lowercase();
             match contexts.get(&lower).map(String::as_str) {
@@ -225,7 +227,7 @@ impl ExternalSchema {
         &self,
         settings: &BTreeMap<String, String>,
         read: &mut ReadValues,
-    ) -> Result<(), LabError> {
+    ) -> Result<(), BenchError> {
         let sql = "SELECT setting FROM pg_catalog.pg_settings WHERE pg_catalog.lower(name) = $1";
         let doing = "read settings back from a server that pgdyno does not own";
         let asked = settings.iter().map(|(name, value)| (name.clone(), value.clone()));
@@ -237,7 +239,7 @@ impl ExternalSchema {
         for (name, value) in unknown {
             let rows = client
                 .query(sql, &[&name.to_ascii_lowercase()])
-                .map_err(|e| LabError::sql(doing, &e))?;
+                .map_err(|e| BenchError::sql(doing, &e))?;
             let found = rows.first().map(|row| row.get(0));
             read.extend(found.map(|found| ((name, value), found)));
         }
@@ -245,16 +247,17 @@ impl ExternalSchema {
     }
 
     /// Returns every setting's context, by the setting's name in lower case.
-    fn contexts(&self) -> Result<BTreeMap<String, String>, LabError> {
+    fn contexts(&self) -> Result<BTreeMap<String, String>, BenchError> {
         let sql = "SELECT pg_catalog.lower(name), context FROM pg_catalog.pg_settings";
         let doing = "read the settings of a server that pgdyno does not own";
-        let rows = self.server.control()?.query(sql, &[]).map_err(|e| LabError::sql(doing, &e))?;
+        let rows =
+            self.server.control()?.query(sql, &[]).map_err(|e| BenchError::sql(doing, &e))?;
         Ok(rows.iter().map(|row| (row.get(0), row.get(1))).collect())
     }
 
     /// Applies `settings`: server-wide ones now, the others in sessions of
     /// [`ExternalSchema::target`]. The server itself judges the values.
-    pub(super) fn apply(&mut self, settings: &BTreeMap<String, String>) -> Result<(), LabError> {
+    pub(super) fn apply(&mut self, settings: &BTreeMap<String, String>) -> Result<(), BenchError> {
         if let Some(server_wide) = &mut self.server_wide {
             let lower =
                 settings.iter().map(|(name, value)| (name.to_ascii_lowercase(), value.clone()));
@@ -265,7 +268,7 @@ impl ExternalSchema {
     }
 
     /// Puts server-wide settings back, until a trial asks for others.
-    pub(super) fn reset_settings(&mut self) -> Result<(), LabError> {
+    pub(super) fn reset_settings(&mut self) -> Result<(), BenchError> {
         match &mut self.server_wide {
             Some(server_wide) => Ok(server_wide.apply(&BTreeMap::new())?),
             None => Ok(()),
@@ -287,13 +290,13 @@ impl ExternalSchema {
     }
 
     /// Opens a control connection.
-    pub(super) fn control(&self) -> Result<Client, LabError> {
+    pub(super) fn control(&self) -> Result<Client, BenchError> {
         Ok(self.server.control()?)
     }
 
     /// Opens a control connection for SQL of the workload, whose names stand for those of the
     /// schema.
-    pub(super) fn connect_to_data(&self) -> Result<Client, LabError> {
+    pub(super) fn connect_to_data(&self) -> Result<Client, BenchError> {
         Ok(control::connect_to_schema(&self.server.target(), &self.schema)?)
     }
 
@@ -305,7 +308,7 @@ impl ExternalSchema {
         self.server.data_directory_there()
     }
 
-    pub(super) fn facts(&self) -> Result<ServerFacts, LabError> {
+    pub(super) fn facts(&self) -> Result<ServerFacts, BenchError> {
         Ok(self.server.facts()?)
     }
 
@@ -365,7 +368,7 @@ impl ExternalSchema {
 
     /// Drops what bears this run's mark. Returns what stays. The journal keeps its entry until
     /// nothing stays.
-    fn drop_ours(&mut self) -> Result<Vec<String>, LabError> {
+    fn drop_ours(&mut self) -> Result<Vec<String>, BenchError> {
         let (Some(_keeper), Some(entry)) = (self.keeper.take(), self.entry.take()) else {
             return Ok(Vec::new());
         };

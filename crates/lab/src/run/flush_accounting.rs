@@ -10,8 +10,8 @@ use pgdyno_engine::{DiskFlushes, WeightedScript};
 use pgdyno_model::{Measurement, NotJudged};
 
 use super::server::Server;
-use crate::LabError;
-use crate::sql::{query_number, query_text};
+use pgdyno_provision::BenchError;
+use pgdyno_provision::sql::{query_number, query_text};
 
 /// Selects the first relation whose changes may wait for no flush; empty if there is none.
 const NOT_LOGGED: &str = "SELECT coalesce((SELECT c.oid::pg_catalog.regclass::text \
@@ -50,7 +50,7 @@ impl FlushAccounting {
         disk: Option<&DiskServer>,
         server: &Server,
         scripts: &[WeightedScript],
-    ) -> Result<Self, LabError> {
+    ) -> Result<Self, BenchError> {
         let Some(disk) = disk else { return Ok(Self::Off) };
         if let Some(reason) = not_judged(server, scripts)? {
             return Ok(Self::NotJudged(reason));
@@ -58,7 +58,7 @@ impl FlushAccounting {
         let mut control = disk.control()?;
         control.publish_flushes(true)?;
         let path = disk.flushes();
-        let flushes = DiskFlushes::open(&path).map_err(|e| LabError::Storage {
+        let flushes = DiskFlushes::open(&path).map_err(|e| BenchError::Storage {
             found: format!("cannot read the disk's flushes from {}: {e}", path.display()),
         })?;
         Ok(Self::On { disk: control, flushes })
@@ -91,7 +91,10 @@ impl Drop for FlushAccounting {
 }
 
 /// Returns why no commit of `scripts` is judged; none if commits are judged.
-fn not_judged(server: &Server, scripts: &[WeightedScript]) -> Result<Option<NotJudged>, LabError> {
+fn not_judged(
+    server: &Server,
+    scripts: &[WeightedScript],
+) -> Result<Option<NotJudged>, BenchError> {
     for WeightedScript { script, .. } in scripts {
         let texts =
             || script.commands.iter().filter(|c| c.op.is_sql()).map(|c| c.text.to_lowercase());

@@ -34,14 +34,11 @@ use pgdyno_store::StoreError;
 pub use session::Outcome;
 use session::{Continued, Session};
 
-use crate::LabError;
-use crate::context::Context;
-use crate::host::ThisHost;
 use crate::live::Feed;
-use crate::stores::{clear_leftovers, open_store_trusting};
-pub use crate::stores::{
-    look_for_dead_sessions, open_store, open_store_existing, open_store_for_reading,
-};
+use pgdyno_provision::BenchError;
+use pgdyno_provision::Context;
+use pgdyno_provision::ThisHost;
+use pgdyno_provision::stores::{clear_leftovers, open_store_trusting};
 
 /// Devices and files that the caller allows by name on the command line.
 #[derive(Clone, Debug, Default)]
@@ -62,7 +59,7 @@ pub fn run(
     store: &Path,
     progress: &dyn Progress,
     stop: &AtomicBool,
-) -> Result<Outcome, LabError> {
+) -> Result<Outcome, BenchError> {
     let feed = Feed::new(progress, store);
     let journal = clear_leftovers(&feed, stop)?;
     let mut store = open_store_trusting(store, &prepared.trust)?;
@@ -101,7 +98,7 @@ pub fn resume(
     store: &Path,
     progress: &dyn Progress,
     stop: &AtomicBool,
-) -> Result<Outcome, LabError> {
+) -> Result<Outcome, BenchError> {
     let Consent { wipe, trust } = consent;
     if !store.exists() {
         return Err(StoreError::Missing { path: store.to_owned() }.into());
@@ -142,7 +139,7 @@ pub fn resume(
         ..prepared.plan.clone()
     };
     if as_begun != record.plan || (more.is_empty() && prepared.plan != record.plan) {
-        return Err(LabError::refused(
+        return Err(BenchError::refused(
             format!(
                 "cannot go on with run {id}: its experiment now comes to another plan than when it \
                  was begun"
@@ -160,7 +157,10 @@ pub fn resume(
 }
 
 /// Works through `session`, and tells watchers how it ended.
-fn watched(feed: &Feed<'_>, session: Result<Session<'_>, LabError>) -> Result<Outcome, LabError> {
+fn watched(
+    feed: &Feed<'_>,
+    session: Result<Session<'_>, BenchError>,
+) -> Result<Outcome, BenchError> {
     let outcome = session.and_then(Session::work);
     match &outcome {
         Ok(outcome) => feed.end(outcome.end, None),
@@ -171,17 +171,17 @@ fn watched(feed: &Feed<'_>, session: Result<Session<'_>, LabError>) -> Result<Ou
 
 /// Refuses to resume a run that no experiment describes. As root, also refuses a run that came from
 /// elsewhere: its experiment may name commands.
-fn refuse_others(store: &Store, run: &str, trust: &Trust) -> Result<(), LabError> {
+fn refuse_others(store: &Store, run: &str, trust: &Trust) -> Result<(), BenchError> {
     let what = format!("cannot go on with run {run}");
     if store.run(run)?.experiment.is_empty() {
         let what = format!("{what}: it is an ad hoc run of `pgdyno pgbench`");
-        return Err(LabError::refused(what, "run pgbench anew"));
+        return Err(BenchError::refused(what, "run pgbench anew"));
     }
     let Some((source, at)) = store.arrival(run)? else { return Ok(()) };
     if !rustix::process::geteuid().is_root() || trust.names(store.path()) {
         return Ok(());
     }
-    Err(LabError::refused(
+    Err(BenchError::refused(
         format!("{what} as root: it was imported on {at} from {source}, and may name commands"),
         format!(
             "read its experiment (`pgdyno show {run} --json`); `--trust {}` says that you trust it",

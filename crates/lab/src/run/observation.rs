@@ -9,8 +9,8 @@ use pgdyno_model::telemetry::Table;
 use pgdyno_observe::telemetry::{Sampler, TelemetryContext, probes, server_probes};
 
 use super::server::Server;
-use crate::LabError;
 use crate::host_telemetry::ObservedHost;
+use pgdyno_provision::BenchError;
 
 /// Telemetry that is being sampled.
 pub(super) struct Observation {
@@ -28,7 +28,7 @@ impl Observation {
         server: &Server,
         experiment: &Experiment,
         stop: &AtomicBool,
-    ) -> Result<Self, LabError> {
+    ) -> Result<Self, BenchError> {
         let telemetry = experiment.telemetry;
         let interval = telemetry.interval.0;
         let observe = |host| ObservedHost::start(host, server.data_there(), interval, stop);

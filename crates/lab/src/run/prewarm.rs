@@ -5,14 +5,14 @@ use pgdyno_dataset::workload::Workload;
 use postgres_protocol::escape::{escape_identifier, escape_literal};
 
 use super::server::Server;
-use crate::LabError;
-use crate::sql::{execute, query_number};
+use pgdyno_provision::BenchError;
+use pgdyno_provision::sql::{execute, query_number};
 
 /// Checks that the server has the extension `pg_prewarm`.
 ///
 /// # Errors
-/// [`LabError::Refused`], if the server does not have it.
-pub(super) fn check_prewarm(server: &Server) -> Result<(), LabError> {
+/// [`BenchError::Refused`], if the server does not have it.
+pub(super) fn check_prewarm(server: &Server) -> Result<(), BenchError> {
     let mut client = server.connect_aside()?;
     let asked = "SELECT pg_catalog.count(*) FROM pg_catalog.pg_available_extensions \
                  WHERE name = 'pg_prewarm'";
@@ -20,7 +20,7 @@ pub(super) fn check_prewarm(server: &Server) -> Result<(), LabError> {
         return Ok(());
     }
     let version = server.facts()?.version;
-    Err(LabError::refused(
+    Err(BenchError::refused(
         format!(
             "cannot read the tables into shared buffers (`between.prewarm`): the server {version} \
              has no extension pg_prewarm"
@@ -30,7 +30,7 @@ pub(super) fn check_prewarm(server: &Server) -> Result<(), LabError> {
 }
 
 /// Reads the whole of the workload's tables and their indexes into shared buffers.
-pub(super) fn prewarm(server: &Server, workload: &Workload) -> Result<(), LabError> {
+pub(super) fn prewarm(server: &Server, workload: &Workload) -> Result<(), BenchError> {
     let mut client = server.connect_to_data()?;
     let extension = prewarm_extension(server, &mut client)?;
     for name in workload.data.table_names() {
@@ -54,11 +54,11 @@ pub(super) fn prewarm(server: &Server, workload: &Workload) -> Result<(), LabErr
 
 /// Returns the quoted schema of the extension `pg_prewarm`. Makes the extension if it is missing;
 /// it is then dropped with everything that the run made.
-fn prewarm_extension(server: &Server, client: &mut Client) -> Result<String, LabError> {
+fn prewarm_extension(server: &Server, client: &mut Client) -> Result<String, BenchError> {
     const ASKED: &str = "SELECT n.nspname::text FROM pg_catalog.pg_extension AS e \
         JOIN pg_catalog.pg_namespace AS n ON n.oid = e.extnamespace WHERE e.extname = 'pg_prewarm'";
     let doing = "look for the extension pg_prewarm";
-    let found = client.query_opt(ASKED, &[]).map_err(|e| LabError::sql(doing, &e))?;
+    let found = client.query_opt(ASKED, &[]).map_err(|e| BenchError::sql(doing, &e))?;
     if let Some(row) = found {
         return Ok(escape_identifier(row.get(0)));
     }

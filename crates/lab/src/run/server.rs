@@ -15,8 +15,8 @@ use pgdyno_observe::telemetry::MonitoredServer;
 use pgdyno_postgres::{Cluster, StopMode};
 
 use super::external_server::ExternalSchema;
-use crate::LabError;
-use crate::provisioner::DATABASE;
+use pgdyno_provision::BenchError;
+use pgdyno_provision::provisioner::DATABASE;
 
 /// Size of a WAL segment, unless initdb was told otherwise. A server needs room for a whole one.
 const WAL_SEGMENT: Bytes = Bytes(16 << 20);
@@ -29,7 +29,7 @@ pub(super) enum Server {
 
 impl Server {
     /// Opens a connection for SQL of the workload, whose names stand for those of its schema.
-    pub(super) fn connect_to_data(&self) -> Result<Client, LabError> {
+    pub(super) fn connect_to_data(&self) -> Result<Client, BenchError> {
         match self {
             Self::Managed(cluster) => Ok(cluster.control(DATABASE)?),
             Self::External(external) => external.connect_to_data(),
@@ -54,7 +54,7 @@ impl Server {
 
     /// Opens a connection to another database than the loaded one, if there is a choice: the loaded
     /// one's counters do not count it.
-    pub(super) fn connect_aside(&self) -> Result<Client, LabError> {
+    pub(super) fn connect_aside(&self) -> Result<Client, BenchError> {
         match self {
             Self::Managed(cluster) => Ok(cluster.control("postgres")?),
             Self::External(external) => external.control(),
@@ -112,7 +112,7 @@ impl Server {
     ) -> Result<(), String> {
         match self {
             Self::Managed(cluster) => {
-                cluster.admit(addresses, stop).map_err(|e| LabError::from(e).message())
+                cluster.admit(addresses, stop).map_err(|e| BenchError::from(e).message())
             }
             Self::External(_) => Ok(()),
         }
@@ -137,10 +137,10 @@ impl Server {
         &mut self,
         settings: &BTreeMap<String, String>,
         stop: &AtomicBool,
-    ) -> Result<(), LabError> {
+    ) -> Result<(), BenchError> {
         match self {
             Self::Managed(cluster) => {
-                cluster.apply(settings, stop).map(drop).map_err(LabError::from)
+                cluster.apply(settings, stop).map(drop).map_err(BenchError::from)
             }
             Self::External(external) => external.apply(settings),
         }
@@ -148,7 +148,7 @@ impl Server {
 
     /// Stops a managed server until it is needed again, or puts back the settings of an external
     /// one.
-    pub(super) fn rest(&mut self) -> Result<(), LabError> {
+    pub(super) fn rest(&mut self) -> Result<(), BenchError> {
         match self {
             // An idle server would still write, vacuum and hold memory.
             Self::Managed(cluster) => cluster.stop(StopMode::Fast),
@@ -161,7 +161,7 @@ impl Server {
     /// Returns why a managed server died, as the explanation of an error that was just met. Clients
     /// may notice before the end can be seen, so this waits up to a second for it. Returns none for
     /// an external server.
-    pub(super) fn death(&mut self) -> Option<LabError> {
+    pub(super) fn death(&mut self) -> Option<BenchError> {
         const MOMENT: Duration = Duration::from_secs(1);
         let Self::Managed(cluster) = self else { return None };
         let until = Instant::now() + MOMENT;
@@ -188,7 +188,7 @@ impl Server {
         }
     }
 
-    pub(super) fn facts(&self) -> Result<ServerFacts, LabError> {
+    pub(super) fn facts(&self) -> Result<ServerFacts, BenchError> {
         match self {
             Self::Managed(cluster) => Ok(cluster.facts()?),
             Self::External(external) => external.facts(),

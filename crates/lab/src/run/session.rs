@@ -2,6 +2,7 @@
 
 use std::time::{Duration, Instant, SystemTime};
 
+use pgdyno_crash::{Subject, check_log_rooms, crash_treatment};
 use pgdyno_exec::account::server_account;
 use pgdyno_exec::process::current_owner;
 use pgdyno_experiment::Prepared;
@@ -23,13 +24,13 @@ use super::storage_pool::StoragePool;
 use super::storage_probes::StorageProbes;
 use super::trial::{Attempt, Trial};
 use super::trial_scheduler::{NextTrial, TrialScheduler};
-use crate::context::Context;
-use crate::host::serials;
 use crate::live::Feed;
-use crate::programs::install_programs;
-use crate::provisioner::Provisioner;
-use crate::record_id::{new_record_id, stem};
-use crate::{LabError, crash};
+use pgdyno_provision::BenchError;
+use pgdyno_provision::Context;
+use pgdyno_provision::programs::install_programs;
+use pgdyno_provision::provisioner::Provisioner;
+use pgdyno_provision::serials;
+use pgdyno_provision::{new_record_id, stem};
 
 /// The longest window of a conditioning trial, which is not measured.
 const LONGEST_CONDITIONING: Duration = Duration::from_secs(30);
@@ -77,18 +78,18 @@ impl<'a> Session<'a> {
         store: &'a mut Store,
         context: Context<'a>,
         feed: &'a Feed<'a>,
-    ) -> Result<Self, LabError> {
+    ) -> Result<Self, BenchError> {
         for notice in &prepared.notices {
             context.note(notice.clone());
         }
         refuse_plug(&prepared.experiment)?;
-        crash::log_room::check_log_rooms(prepared)?;
+        check_log_rooms(prepared)?;
         let mut todo = prepared.plan.trials.clone();
         if let Some(Continued { run, are_trials_over, .. }) = continued.as_ref() {
             let complete = store.completed_trials(run)?;
             todo.retain(|trial| !are_trials_over && !complete.contains(&trial.ordinal));
             if todo.is_empty() && crashes_left(prepared, store, run)?.is_empty() {
-                return Err(LabError::refused(
+                return Err(BenchError::refused(
                     format!("run {run} is complete: there is nothing to go on with"),
                     format!(
                         "where the number of repeats was fixed, `pgdyno run --resume {run} --set \
@@ -98,7 +99,7 @@ impl<'a> Session<'a> {
             }
         }
         let pool = provide(prepared, context)
-            .map_err(|e| if context.is_stopped() { LabError::Interrupted } else { e })?;
+            .map_err(|e| if context.is_stopped() { BenchError::Interrupted } else { e })?;
         todo.retain(|trial| {
             !pool.is_unavailable(&prepared.plan.treatments[trial.treatment].storage)
         });
@@ -131,11 +132,11 @@ impl<'a> Session<'a> {
     }
 
     /// Runs every trial that is left, then takes everything down.
-    pub(super) fn work(mut self) -> Result<Outcome, LabError> {
+    pub(super) fn work(mut self) -> Result<Outcome, BenchError> {
         let worked = self.work_through();
         let end = match &worked {
             Ok((0, 0)) => SessionEnd::Completed,
-            Err(LabError::Interrupted) => SessionEnd::Interrupted,
+            Err(BenchError::Interrupted) => SessionEnd::Interrupted,
             Ok(_) | Err(_) => SessionEnd::Failed,
         };
         // The store first: a take-down that hangs or fails must not cost the word on how the
@@ -148,14 +149,14 @@ impl<'a> Session<'a> {
             Ok((trials, not_crashed)) => {
                 Ok(Outcome { run, end, failed: trials + not_crashed, not_crashed })
             }
-            Err(LabError::Interrupted) => Ok(Outcome { run, end, failed: 0, not_crashed: 0 }),
+            Err(BenchError::Interrupted) => Ok(Outcome { run, end, failed: 0, not_crashed: 0 }),
             Err(e) => Err(e),
         }
     }
 
     /// Runs probes, trials, probes again, and crash tests. Returns how many trials failed, and how
     /// many crash tests were not done to the end.
-    fn work_through(&mut self) -> Result<(u32, u32), LabError> {
+    fn work_through(&mut self) -> Result<(u32, u32), BenchError> {
         let probes = &self.prepared.experiment.probe;
         self.measure_fsync_rates()?;
         self.probe_storages(&probes.before, false)?;
@@ -173,7 +174,7 @@ impl<'a> Session<'a> {
     /// Crashes every treatment that was not crashed to the end yet, on storages and servers of its
     /// own. Returns how many could not be. Treatments whose storage is not available here have no
     /// trial either.
-    fn crash(&mut self) -> Result<u32, LabError> {
+    fn crash(&mut self) -> Result<u32, BenchError> {
         let mut left = crashes_left(self.prepared, self.store, &self.run)?;
         let treatments = &self.prepared.plan.treatments;
         left.retain(|index| !self.pool.is_unavailable(&treatments[*index].storage));
@@ -186,9 +187,9 @@ impl<'a> Session<'a> {
         for index in left {
             self.check_stop()?;
             let treatment = &prepared.plan.treatments[index];
-            let subject = crash::Subject::new(prepared, treatment, context)?;
+            let subject = Subject::new(prepared, treatment, context)?;
             let id = new_record_id("crash", Epoch::from_time(SystemTime::now()));
-            let worked = crash::crash_treatment(&subject, &id, &self.run, index, context);
+            let worked = crash_treatment(&subject, &id, &self.run, index, context);
             let mut record = match worked {
                 Ok(record) => record,
                 Err(e) if context.is_stopped() => return Err(e),
@@ -209,7 +210,7 @@ impl<'a> Session<'a> {
 
     /// Probes every storage; if `trimmed`, after its free blocks were discarded. Leaves out a
     /// storage that cannot discard them, with a notice.
-    fn probe_storages(&mut self, kinds: &[ProbeKind], trimmed: bool) -> Result<(), LabError> {
+    fn probe_storages(&mut self, kinds: &[ProbeKind], trimmed: bool) -> Result<(), BenchError> {
         if kinds.is_empty() {
             return Ok(());
         }
@@ -230,7 +231,7 @@ impl<'a> Session<'a> {
     }
 
     /// Measures the fsync rate of every storage.
-    fn measure_fsync_rates(&mut self) -> Result<(), LabError> {
+    fn measure_fsync_rates(&mut self) -> Result<(), BenchError> {
         let (time, context) = (self.prepared.experiment.telemetry.fsync.0, self.context);
         if time.is_zero() {
             return Ok(());
@@ -247,13 +248,13 @@ impl<'a> Session<'a> {
     }
 
     /// Fails once a signal asked to stop, or somebody asked the run to end after a trial.
-    fn check_stop(&self) -> Result<(), LabError> {
+    fn check_stop(&self) -> Result<(), BenchError> {
         self.context.check_stop()?;
-        if self.feed.is_asked_to_stop() { Err(LabError::Interrupted) } else { Ok(()) }
+        if self.feed.is_asked_to_stop() { Err(BenchError::Interrupted) } else { Ok(()) }
     }
 
     /// Runs every trial in order. Returns how many failed.
-    fn trials(&mut self) -> Result<u32, LabError> {
+    fn trials(&mut self) -> Result<u32, BenchError> {
         let mut failed = 0;
         let mut clock = Clock::new(self.prepared);
         let all = self.prepared.plan.trials.len();
@@ -293,7 +294,7 @@ impl<'a> Session<'a> {
 
     /// Runs a trial like `first`, with a window of at most 30 s, and stores nothing of it: on this
     /// host the first trial of a run differs from those after it.
-    fn condition(&mut self, first: PlannedTrial) -> Result<(), LabError> {
+    fn condition(&mut self, first: PlannedTrial) -> Result<(), BenchError> {
         let mut prepared = self.prepared.clone();
         if let Length::Duration(window) = &mut prepared.plan.length {
             window.0 = window.0.min(LONGEST_CONDITIONING);
@@ -315,7 +316,7 @@ impl<'a> Session<'a> {
         todo: usize,
         clock: &mut Clock,
         scheduler: &mut TrialScheduler<'_>,
-    ) -> Result<Attempt, LabError> {
+    ) -> Result<Attempt, BenchError> {
         let began = Instant::now();
         let budget = scheduler.left();
         let within = |left: Duration, spent: Duration| {
@@ -342,7 +343,7 @@ impl<'a> Session<'a> {
         planned: PlannedTrial,
         of: usize,
         left: &(dyn Fn(Duration) -> Duration + Sync),
-    ) -> Result<Attempt, LabError> {
+    ) -> Result<Attempt, BenchError> {
         self.check_stop()?;
         let treatment = &self.prepared.plan.treatments[planned.treatment];
         let number = planned.ordinal as usize + 1;
@@ -363,14 +364,14 @@ impl<'a> Session<'a> {
         prepared: &Prepared,
         planned: PlannedTrial,
         left: &(dyn Fn(Duration) -> Duration + Sync),
-    ) -> Result<Attempt, LabError> {
+    ) -> Result<Attempt, BenchError> {
         let treatment = &self.prepared.plan.treatments[planned.treatment];
         let context = self.context;
         let trial = Trial { prepared, planned, treatment, context, left };
         let begun = trial.new_record();
         match self.pool.ready(treatment) {
             Ok(ready) => trial.run(ready),
-            Err(_) if context.is_stopped() => Err(LabError::Interrupted),
+            Err(_) if context.is_stopped() => Err(BenchError::Interrupted),
             Err(e) => {
                 let record = TrialRecord { failure: Some(e.message()), ..begun };
                 Ok(Attempt { record, may_pass: false })
@@ -410,7 +411,7 @@ fn live_run(
 
 /// Returns the treatments that `[crash]` asks to crash and that were not crashed to the end yet. Of
 /// treatments that are crashed alike, returns the first.
-fn crashes_left(prepared: &Prepared, store: &Store, run: &str) -> Result<Vec<usize>, LabError> {
+fn crashes_left(prepared: &Prepared, store: &Store, run: &str) -> Result<Vec<usize>, BenchError> {
     let mut left = prepared.plan.crashed.clone();
     for done in store.crashes_of(run)?.into_iter().filter(|crash| crash.outcome.complete) {
         left.retain(|index| Some(*index) != done.treatment);
@@ -420,14 +421,17 @@ fn crashes_left(prepared: &Prepared, store: &Store, run: &str) -> Result<Vec<usi
 
 /// Provides servers and the storages that they lie on, after every check that can be made before
 /// anything is measured.
-fn provide<'a>(prepared: &'a Prepared, context: Context<'a>) -> Result<ClusterPool<'a>, LabError> {
+fn provide<'a>(
+    prepared: &'a Prepared,
+    context: Context<'a>,
+) -> Result<ClusterPool<'a>, BenchError> {
     let is_external = prepared.experiment.postgres.is_external();
     if prepared.experiment.between.drop_caches {
         if is_external {
-            return Err(LabError::drop_caches("the server is not pgdyno's to stop meanwhile"));
+            return Err(BenchError::drop_caches("the server is not pgdyno's to stop meanwhile"));
         }
         if !pgdyno_exec::caches::is_root() {
-            return Err(LabError::drop_caches("that needs root"));
+            return Err(BenchError::drop_caches("that needs root"));
         }
     }
     let provisioner = Provisioner {

@@ -7,9 +7,9 @@ use pgdyno_model::experiment::Between;
 use super::cluster_pool::ReadyServer;
 use super::prewarm::prewarm;
 use super::server::Server;
-use crate::LabError;
-use crate::context::Context;
-use crate::sql::execute;
+use pgdyno_provision::BenchError;
+use pgdyno_provision::Context;
+use pgdyno_provision::sql::execute;
 
 /// Settles the server before a trial: tidying, the user's command, CHECKPOINT, TRIM, cold or warm
 /// caches, a rest; in this order.
@@ -18,7 +18,7 @@ pub(super) fn settle(
     between: &Between,
     workload: &Workload,
     context: Context<'_>,
-) -> Result<(), LabError> {
+) -> Result<(), BenchError> {
     if between.vacuum && !workload.between.is_empty() {
         let mut client = ready.server.connect_to_data()?;
         for sql in &workload.between {
@@ -42,26 +42,26 @@ pub(super) fn settle(
 }
 
 /// Runs the user's command; a signal to pgdyno ends it too.
-fn run_command(words: &[String], context: Context<'_>) -> Result<(), LabError> {
+fn run_command(words: &[String], context: Context<'_>) -> Result<(), BenchError> {
     let wrong = |found: String| {
         let command = words.join(" ");
         let what = format!("the command of `between.command` failed: {command}: {found}");
-        LabError::Refused { what, help: None }
+        BenchError::Refused { what, help: None }
     };
     match run_user_command(words, context.stop).map_err(|e| wrong(e.to_string()))? {
         Some(status) if status.success() => Ok(()),
         Some(status) => Err(wrong(format!("it ended with {status}"))),
-        None => Err(LabError::Interrupted),
+        None => Err(BenchError::Interrupted),
     }
 }
 
 /// Stops the server, has the kernel drop its caches, and starts the server again.
-fn drop_caches(server: &mut Server, context: Context<'_>) -> Result<(), LabError> {
+fn drop_caches(server: &mut Server, context: Context<'_>) -> Result<(), BenchError> {
     let Server::Managed(cluster) = server else {
-        return Err(LabError::drop_caches("the server is not pgdyno's to stop meanwhile"));
+        return Err(BenchError::drop_caches("the server is not pgdyno's to stop meanwhile"));
     };
     cluster.stop(pgdyno_postgres::StopMode::Fast);
     pgdyno_exec::caches::drop_caches()
-        .map_err(|_| LabError::drop_caches("the kernel refuses; a container may not"))?;
+        .map_err(|_| BenchError::drop_caches("the kernel refuses; a container may not"))?;
     Ok(cluster.start(context.stop)?)
 }

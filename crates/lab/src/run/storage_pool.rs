@@ -10,8 +10,8 @@ use pgdyno_model::Storage;
 use pgdyno_model::facts::StorageFacts;
 use pgdyno_model::storage::{Backing, DeviceSettings};
 
-use crate::LabError;
-use crate::provisioner::{ProvisionedStorage, Provisioner};
+use pgdyno_provision::BenchError;
+use pgdyno_provision::provisioner::{ProvisionedStorage, Provisioner};
 
 /// All storages of a run.
 pub(super) struct StoragePool<'a> {
@@ -48,7 +48,10 @@ impl<'a> StoragePool<'a> {
     }
 
     /// Checks directories that are used as they are, before anything is fetched or made.
-    pub(super) fn check_directories(&self, provisioner: &Provisioner<'_>) -> Result<(), LabError> {
+    pub(super) fn check_directories(
+        &self,
+        provisioner: &Provisioner<'_>,
+    ) -> Result<(), BenchError> {
         for name in self.storages.keys() {
             if let Backing::Directory(named) = &self.asked(name).backing {
                 provisioner.check_directory(named.as_deref())?;
@@ -66,11 +69,11 @@ impl<'a> StoragePool<'a> {
         &mut self,
         name: &str,
         provisioner: &Provisioner<'_>,
-    ) -> Result<(), LabError> {
+    ) -> Result<(), BenchError> {
         match self.storages.get(name) {
             Some(State::Up(_)) => return Ok(()),
             Some(State::Broken { reason, .. }) => {
-                return Err(LabError::Storage { found: reason.clone() });
+                return Err(BenchError::Storage { found: reason.clone() });
             }
             Some(State::Down) | None => {}
         }
@@ -81,7 +84,7 @@ impl<'a> StoragePool<'a> {
     }
 
     /// Gives storage `name` up for the rest of the run.
-    pub(super) fn give_up(&mut self, name: &str, error: &LabError) {
+    pub(super) fn give_up(&mut self, name: &str, error: &BenchError) {
         let (reason, unavailable) = (error.message(), error.is_unavailable());
         self.storages.insert(name.to_owned(), State::Broken { reason, unavailable });
     }
@@ -119,12 +122,14 @@ impl<'a> StoragePool<'a> {
     }
 
     /// Returns the directory in which clusters on storage `name` lie.
-    pub(super) fn path(&self, name: &str) -> Result<PathBuf, LabError> {
+    pub(super) fn path(&self, name: &str) -> Result<PathBuf, BenchError> {
         match self.storages.get(name) {
             Some(State::Up(made)) => Ok(made.stack.path()),
-            Some(State::Broken { reason, .. }) => Err(LabError::Storage { found: reason.clone() }),
+            Some(State::Broken { reason, .. }) => {
+                Err(BenchError::Storage { found: reason.clone() })
+            }
             Some(State::Down) | None => {
-                Err(LabError::Storage { found: format!("storage `{name}` does not stand") })
+                Err(BenchError::Storage { found: format!("storage `{name}` does not stand") })
             }
         }
     }
@@ -157,7 +162,7 @@ impl<'a> StoragePool<'a> {
         name: &str,
         device: &DeviceSettings,
         provisioner: &Provisioner<'_>,
-    ) -> Result<(), LabError> {
+    ) -> Result<(), BenchError> {
         match self.storages.get_mut(name) {
             Some(State::Up(made)) => Ok(made.stack.set(device, provisioner.context.stop)?),
             _ => Ok(()),
@@ -165,7 +170,7 @@ impl<'a> StoragePool<'a> {
     }
 
     /// Trims storage `name`, if the experiment asks for that.
-    pub(super) fn trim(&self, name: &str) -> Result<(), LabError> {
+    pub(super) fn trim(&self, name: &str) -> Result<(), BenchError> {
         match self.storages.get(name) {
             Some(State::Up(made)) => Ok(made.stack.trim()?),
             _ => Ok(()),
@@ -173,7 +178,7 @@ impl<'a> StoragePool<'a> {
     }
 
     /// Discards the free blocks of storage `name`.
-    pub(super) fn discard(&self, name: &str) -> Result<(), LabError> {
+    pub(super) fn discard(&self, name: &str) -> Result<(), BenchError> {
         match self.storages.get(name) {
             Some(State::Up(made)) => Ok(made.stack.discard()?),
             _ => Ok(()),

@@ -9,9 +9,9 @@ use pgdyno_model::progress::Notice;
 use pgdyno_storage::probe::{self, DiskOptions, DiskPlan, FsyncOptions, SizeSource};
 use pgdyno_store::{SessionId, Store};
 
-use crate::LabError;
-use crate::context::Context;
 use crate::probe::{record_probe, reporter};
+use pgdyno_provision::BenchError;
+use pgdyno_provision::Context;
 
 /// Probes of one storage, before the trials or after them.
 pub(super) struct StorageProbes<'a> {
@@ -33,7 +33,7 @@ impl StorageProbes<'_> {
         store: &mut Store,
         run: &str,
         session: SessionId,
-    ) -> Result<(), LabError> {
+    ) -> Result<(), BenchError> {
         let blocks = |kind: &ProbeKind| match kind {
             ProbeKind::Fsync => self.stages.block_bytes.as_slice(),
             ProbeKind::Disk => &[8192],
@@ -50,7 +50,7 @@ impl StorageProbes<'_> {
                 self.context.note(Notice::SuspectStorage { storage, finding: warning.to_string() });
             }
             if !record.result.is_complete() {
-                return Err(LabError::Interrupted);
+                return Err(BenchError::Interrupted);
             }
         }
         Ok(())
@@ -61,7 +61,7 @@ impl StorageProbes<'_> {
         run: &str,
         kind: ProbeKind,
         block_bytes: u32,
-    ) -> Result<ProbeRecord, LabError> {
+    ) -> Result<ProbeRecord, BenchError> {
         let Self { stages, trimmed, name, directory, context, .. } = *self;
         let Context { journal, progress, stop } = context;
         let report = reporter(progress, Some(name));

@@ -14,9 +14,9 @@ use pgdyno_model::units::Bytes;
 use pgdyno_postgres::{Cluster, Template, template_path};
 
 use super::server::Server;
-use crate::LabError;
-use crate::context::Context;
-use crate::provisioner::tablespace;
+use pgdyno_provision::BenchError;
+use pgdyno_provision::Context;
+use pgdyno_provision::provisioner::tablespace;
 
 /// Identity of a cluster's data within a run: programs, data set, scale.
 type Content = (Build, String, u32);
@@ -35,7 +35,7 @@ impl Templates {
         prepared: &Prepared,
         treatment: &Treatment,
         context: Context<'_>,
-    ) -> Result<(), LabError> {
+    ) -> Result<(), BenchError> {
         let key = prepared.key(treatment);
         let (wanted, keep) = (prepared.holds_what_others_will(&key), keeps(prepared, &key));
         if !wanted && !keep {
@@ -93,7 +93,7 @@ fn copy(
     cluster: &mut Cluster,
     key: &ClusterKey,
     context: Context<'_>,
-) -> Result<(), LabError> {
+) -> Result<(), BenchError> {
     let (data, storage) = (data_of(key), key.storage.clone());
     context.begin(Activity::CopyingData { data: data.clone(), storage: storage.clone() });
     let copied = template.copy_into(cluster, context.stop)?;
@@ -114,7 +114,7 @@ fn set_aside(
     cluster: &mut Cluster,
     keep: bool,
     context: Context<'_>,
-) -> Result<Option<Template>, LabError> {
+) -> Result<Option<Template>, BenchError> {
     let key = prepared.key(treatment);
     let data = data_of(&key);
     let named = prepared.experiment.storage[&key.storage].named_directory().filter(|_| !keep);
@@ -141,7 +141,7 @@ fn load(
     prepared: &Prepared,
     treatment: &Treatment,
     context: Context<'_>,
-) -> Result<(), LabError> {
+) -> Result<(), BenchError> {
     let mut placed = Vec::new();
     if let Server::Managed(_) = server {
         for (storage, tables) in &prepared.experiment.storage[&treatment.storage].tablespaces {

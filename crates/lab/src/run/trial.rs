@@ -36,10 +36,10 @@ use super::flush_accounting::FlushAccounting;
 use super::observation::Observation;
 use super::server::Server;
 use super::settle::settle;
-use crate::LabError;
-use crate::context::Context;
 use crate::live::load_second;
 use crate::search::{RateRequest, RateSearch, dither};
+use pgdyno_provision::BenchError;
+use pgdyno_provision::Context;
 
 /// One phase of load.
 struct LoadPhase {
@@ -65,7 +65,7 @@ struct PhaseResult {
     opened: Option<Instant>,
     telemetry: Vec<Table>,
     /// The server's counts, beside the clients' own; an error if they could not be read.
-    count: Result<ServerCount, LabError>,
+    count: Result<ServerCount, BenchError>,
     /// Why the two counts contradict each other, in this phase or in another one of the trial.
     disagreement: Option<String>,
 }
@@ -122,8 +122,8 @@ impl Trial<'_> {
     /// Runs the trial on the server of `ready`. A failure is part of the record.
     ///
     /// # Errors
-    /// [`LabError::Interrupted`], and no other.
-    pub(super) fn run(&self, mut ready: ReadyServer<'_>) -> Result<Attempt, LabError> {
+    /// [`BenchError::Interrupted`], and no other.
+    pub(super) fn run(&self, mut ready: ReadyServer<'_>) -> Result<Attempt, BenchError> {
         let mut begun = self.new_record();
         let mark = ready.server.log_mark();
         let (facts, measured) = self.measure(&mut ready);
@@ -152,7 +152,7 @@ impl Trial<'_> {
     fn measure(
         &self,
         ready: &mut ReadyServer<'_>,
-    ) -> (Option<ServerFacts>, Result<PhaseResult, LabError>) {
+    ) -> (Option<ServerFacts>, Result<PhaseResult, BenchError>) {
         let workload = self.prepared.workload(self.treatment);
         let between = &self.prepared.experiment.between;
         let facts = ready
@@ -175,7 +175,7 @@ impl Trial<'_> {
         &self,
         server: &Server,
         accounting: &FlushAccounting,
-    ) -> Result<PhaseResult, LabError> {
+    ) -> Result<PhaseResult, BenchError> {
         let plan = &self.prepared.plan;
         let mut phase = match &plan.find {
             None => self.phase(server, &LoadPhase::whole(plan), accounting),
@@ -218,7 +218,7 @@ impl Trial<'_> {
         server: &Server,
         find: &Find,
         accounting: &FlushAccounting,
-    ) -> Result<PhaseResult, LabError> {
+    ) -> Result<PhaseResult, BenchError> {
         let plan = &self.prepared.plan;
         let mut steps: Vec<Step> = Vec::new();
         let (mut disagreement, mut accounts) = (None, LoadCounters::default());
@@ -283,7 +283,7 @@ impl Trial<'_> {
         server: &Server,
         load: &LoadPhase,
         accounting: &FlushAccounting,
-    ) -> Result<PhaseResult, LabError> {
+    ) -> Result<PhaseResult, BenchError> {
         let workload = self.prepared.workload(self.treatment);
         let before = read_counters(server, workload, self.context)?;
         let stop = self.context.stop;
@@ -330,7 +330,7 @@ impl Trial<'_> {
         server: &Server,
         spec: &LoadSpec,
         sampler: &Sampler,
-    ) -> (Result<Measurement, LabError>, Option<Instant>) {
+    ) -> (Result<Measurement, BenchError>, Option<Instant>) {
         let began = Instant::now();
         let opened: Mutex<Option<Instant>> = Mutex::new(None);
         let on_open = |at: Instant| {
@@ -366,18 +366,18 @@ fn offer(
     observer: &LoadObserver<'_>,
     generators: Option<&Generators>,
     admission: Option<Admission<'_>>,
-) -> Result<Measurement, LabError> {
+) -> Result<Measurement, BenchError> {
     let Some(generators) = generators else {
         let driven = run_load(spec, observer).map(|m| m.with_cpus_allowed(cpus_allowed()));
         return driven.map_err(|error| match error {
-            LoadError::Interrupted => LabError::Interrupted,
+            LoadError::Interrupted => BenchError::Interrupted,
             error => error.into(),
         });
     };
     let hands =
         Hands { start: start_piped, notice: &|_| {}, admission, cpus_allowed: cpus_allowed() };
     pgdyno_generators::run_load(spec, observer, generators, &hands).map_err(|error| match error {
-        GeneratorsError::Interrupted => LabError::Interrupted,
+        GeneratorsError::Interrupted => BenchError::Interrupted,
         error => error.into(),
     })
 }

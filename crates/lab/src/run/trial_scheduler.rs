@@ -114,7 +114,7 @@ mod tests {
     use pgdyno_model::units::Epoch;
 
     use super::*;
-    use crate::host::ThisHost;
+    use pgdyno_provision::ThisHost;
 
     fn plan(text: &str) -> Plan {
         let source =

@@ -9,12 +9,13 @@ use pgdyno_exec::journal::Journal;
 use pgdyno_exec::paths::state_dir;
 use pgdyno_experiment::Prepared;
 use pgdyno_experiment::file::Override;
-use pgdyno_lab::{Consent, LabError, SessionEnd, run};
+use pgdyno_lab::{Consent, SessionEnd, run};
 use pgdyno_model::progress::{Activity, Event, Notice, Progress, Silent, Warning};
 use pgdyno_model::target::{Address, Secret};
 use pgdyno_postgres::server_wide::put_back_leftovers;
 use pgdyno_postgres::sweep::{Outcome, sweep};
 use pgdyno_postgres::{Cluster, ExternalServer, ServerWide, StopMode};
+use pgdyno_provision::BenchError;
 use pgdyno_store::Store;
 use pgdyno_test_support::{create_cluster as made, install};
 
@@ -82,7 +83,7 @@ impl Theirs {
         self.cluster.control("postgres").unwrap().query_one(sql, &[]).unwrap().get(0)
     }
 
-    fn run(&self, sets: &[&str]) -> Result<run::Outcome, LabError> {
+    fn run(&self, sets: &[&str]) -> Result<run::Outcome, BenchError> {
         run::run(&self.prepared(sets), &self.store(), &Silent, &GO_ON)
     }
 

@@ -5,8 +5,9 @@ use std::num::NonZeroU32;
 use std::sync::atomic::AtomicBool;
 
 use pgdyno_lab::load::{ConnectOptions, Existing, Load, load};
-use pgdyno_lab::{LabError, Loading, SessionEnd, run};
+use pgdyno_lab::{Loading, SessionEnd, run};
 use pgdyno_model::progress::Silent;
+use pgdyno_provision::BenchError;
 use pgdyno_test_support::shop::Shop;
 
 use crate::quickstart::quickstart_on;
@@ -15,13 +16,13 @@ static GO_ON: AtomicBool = AtomicBool::new(false);
 
 /// Work that a superuser does with pgdyno in the shop's database.
 trait Work {
-    fn run(&self, sets: &[&str]) -> Result<run::Outcome, LabError>;
+    fn run(&self, sets: &[&str]) -> Result<run::Outcome, BenchError>;
     fn assert_runs(&self, sets: &[&str]);
-    fn load(&self, workload: &str, partitions: u32, existing: Existing) -> Result<u64, LabError>;
+    fn load(&self, workload: &str, partitions: u32, existing: Existing) -> Result<u64, BenchError>;
 }
 
 impl Work for Shop {
-    fn run(&self, sets: &[&str]) -> Result<run::Outcome, LabError> {
+    fn run(&self, sets: &[&str]) -> Result<run::Outcome, BenchError> {
         let prepared = quickstart_on(&self.dsn(), &[&["experiment.seed=1"], sets].concat());
         run::run(&prepared, &self.home.path().join("store.sqlite3"), &Silent, &GO_ON)
     }
@@ -32,7 +33,7 @@ impl Work for Shop {
         self.assert_unharmed(&format!("{sets:?}"));
     }
 
-    fn load(&self, workload: &str, partitions: u32, existing: Existing) -> Result<u64, LabError> {
+    fn load(&self, workload: &str, partitions: u32, existing: Existing) -> Result<u64, BenchError> {
         let connect =
             ConnectOptions { dsn_or_dbname: Some(self.dsn()), ..ConnectOptions::default() };
         let load_ = Load {

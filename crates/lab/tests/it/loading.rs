@@ -6,12 +6,13 @@ use std::path::Path;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use pgdyno_lab::Loading;
 use pgdyno_lab::load::{ConnectOptions, Existing, Load, Loaded, load};
-use pgdyno_lab::{LabError, Loading};
 use pgdyno_model::load_strategy::LoadStrategy;
 use pgdyno_model::progress::{Event, Notice, Progress, Silent};
 use pgdyno_model::target::Address;
 use pgdyno_postgres::Cluster;
+use pgdyno_provision::BenchError;
 use pgdyno_test_support::{create_cluster as made, install};
 
 static GO_ON: AtomicBool = AtomicBool::new(false);
@@ -137,11 +138,11 @@ impl Progress for StopAt<'_> {
     }
 }
 
-fn quietly(load_it: &Load) -> Result<Loaded, LabError> {
+fn quietly(load_it: &Load) -> Result<Loaded, BenchError> {
     load(load_it, &Silent, &GO_ON)
 }
 
-fn words(error: &LabError) -> String {
+fn words(error: &BenchError) -> String {
     format!("{error}\nhelp: {}", error.help().unwrap_or_default())
 }
 
@@ -249,7 +250,7 @@ fn an_interrupted_load_goes_on_from_its_last_chunk() {
         (cut.strategy, cut.chunk) = (strategy, NonZeroU64::new(20_000));
         let stop = AtomicBool::new(false);
         let progress = StopAt { rows: 60_000, stop: &stop, notes: Mutex::default() };
-        assert!(matches!(load(&cut, &progress, &stop), Err(LabError::Interrupted)), "{database}");
+        assert!(matches!(load(&cut, &progress, &stop), Err(BenchError::Interrupted)), "{database}");
         let pieces: u64 = server.ask(database, "SELECT count(*) FROM pgdyno_load").parse().unwrap();
         assert!(pieces > 0, "what was loaded is noted");
 
@@ -311,7 +312,7 @@ fn tables_of_others_stay_and_ours_go_only_when_asked() {
     (cut.loading.partitions, cut.scale) = (5, NonZeroU32::new(3).unwrap());
     let stop = AtomicBool::new(false);
     let progress = StopAt { rows: 100_000, stop: &stop, notes: Mutex::default() };
-    assert!(matches!(load(&cut, &progress, &stop), Err(LabError::Interrupted)));
+    assert!(matches!(load(&cut, &progress, &stop), Err(BenchError::Interrupted)));
     quietly(&one).unwrap();
     assert_eq!(server.ask("one", "SELECT count(*) FROM pgbench_accounts"), "200000");
     server.assert_no_trace("one");

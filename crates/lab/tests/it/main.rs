@@ -3,9 +3,6 @@
 
 mod builds;
 mod connections;
-mod crash;
-mod crash_login;
-mod crash_verify;
 mod given;
 mod hostile;
 mod live;

@@ -6,12 +6,13 @@ use std::time::{Duration, Instant};
 
 use pgdyno_connect::control::ControlError;
 use pgdyno_engine::run_load;
+use pgdyno_lab::Loading;
 use pgdyno_lab::load::{ConnectOptions, Existing, Load, Loaded};
-use pgdyno_lab::{LabError, Loading};
 use pgdyno_model::experiment::{Length, Protocol};
 use pgdyno_model::progress::Silent;
 use pgdyno_model::target::{Secret, SslMode};
 use pgdyno_postgres::ExternalServer;
+use pgdyno_provision::BenchError;
 use pgdyno_test_support::load::{TPCB, TPCB_TABLES, spec, unwatched};
 use pgdyno_test_support::pgbouncer::{
     Pooler, STARTUP_PARAMETERS, assert_unharmed, in_shop, keeps_prepared, program, program_or_skip,
@@ -118,7 +119,7 @@ fn prepared_statements_go_through_a_pooler_in_transaction_mode() {
     assert_eq!(session.count("SELECT count(*) FROM history"), 180);
 }
 
-fn load(dsn: &str) -> Result<Loaded, LabError> {
+fn load(dsn: &str) -> Result<Loaded, BenchError> {
     let load = Load {
         workload: "tpcb-like".into(),
         scale: NonZeroU32::MIN,

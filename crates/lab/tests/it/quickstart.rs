@@ -5,7 +5,7 @@ use std::path::Path;
 use pgdyno_experiment::Prepared;
 use pgdyno_experiment::file::Override;
 use pgdyno_experiment::recipes;
-use pgdyno_lab::ThisHost;
+use pgdyno_provision::ThisHost;
 use pgdyno_test_support::small_workload;
 
 /// Returns the short quickstart with `overrides` and then with `sets`, of which the later take the

@@ -3,8 +3,9 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use pgdyno_lab::crash::{KeptState, StateJudgement, judge_again};
-use pgdyno_lab::{DiskLog, LabError};
+use pgdyno_crash::{KeptState, StateJudgement, judge_again};
+use pgdyno_lab::DiskLog;
+use pgdyno_provision::BenchError;
 
 use crate::context::Context;
 use crate::error::CommandError;
@@ -50,7 +51,7 @@ pub(crate) fn run(options: &JudgeOptions, context: &Context) -> Result<ExitStatu
         judge_again(&kept, trust, progress, context.stop())
     });
     let judged = match judged {
-        Err(LabError::Interrupted) => {
+        Err(BenchError::Interrupted) => {
             print_stderr("interrupted before the state was judged; nothing is left behind");
             return Ok(ExitStatus::Interrupted);
         }

@@ -8,10 +8,12 @@ use std::io::{IsTerminal, stdin, stdout};
 
 pub(crate) use options::Options;
 use options::{Action, Exhaustive, WitnessOptions};
+use pgdyno_crash as lab;
+use pgdyno_crash::witness::{self, Plugged};
 use pgdyno_experiment::Prepared;
 use pgdyno_generators::host_name;
-use pgdyno_lab::crash::witness::{self, Plugged};
-use pgdyno_lab::{CrashRecord, LabError, ThisHost, crash as lab};
+use pgdyno_lab::CrashRecord;
+use pgdyno_provision::{BenchError, ThisHost};
 
 use crate::context::Context;
 use crate::error::CommandError;
@@ -100,13 +102,13 @@ fn resume(
 
 /// Prints what came of a session; `interrupted` if a signal came before there was something.
 fn finish(
-    record: Result<CrashRecord, LabError>,
+    record: Result<CrashRecord, BenchError>,
     interrupted: &str,
     options: &Options,
     context: &Context,
 ) -> Result<ExitStatus, CommandError> {
     let record = match record {
-        Err(LabError::Interrupted) => {
+        Err(BenchError::Interrupted) => {
             print_stderr(interrupted);
             return Ok(ExitStatus::Interrupted);
         }
@@ -182,7 +184,7 @@ fn pull_plug(
             print(&render_crash(&record, options.json)?);
             Ok(record.outcome.verdict.into())
         }
-        Ok(Plugged::Ended) | Err(LabError::Interrupted) => {
+        Ok(Plugged::Ended) | Err(BenchError::Interrupted) => {
             print_stderr("ended without a plug pulled; nothing is left behind");
             Ok(ExitStatus::Interrupted)
         }

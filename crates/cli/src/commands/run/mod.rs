@@ -18,6 +18,7 @@ use pgdyno_lab::notify::notify;
 use pgdyno_lab::run::{self as lab, Outcome};
 use pgdyno_lab::{Consent, SessionEnd};
 use pgdyno_model::format::counted;
+use pgdyno_provision::stores::open_store;
 use pgdyno_report::{self as report, Page, RunReport};
 use pgdyno_store::{Store, StoreError};
 
@@ -169,7 +170,7 @@ fn import_figures(recipe: &str, store: &Path) -> Result<Option<String>, CommandE
     let Some((source, bytes)) = recipes::figures(recipe) else { return Ok(None) };
     let Some(audit) = Audit::from_bytes(&source, bytes) else { return Ok(None) };
     let import = ImportedRun::new(&source, bytes, audit.recognised, SystemTime::now());
-    Ok(Some(lab::open_store(store)?.add_import(&import)?))
+    Ok(Some(open_store(store)?.add_import(&import)?))
 }
 
 /// Returns how a run ended. A signal comes before a broken promise, that before trials that failed,

@@ -7,7 +7,8 @@ use clap::Args;
 use pgdyno_experiment::Prepared;
 use pgdyno_experiment::file::{self, Override, Source};
 use pgdyno_experiment::recipes;
-use pgdyno_lab::{ThisHost, Wipe};
+use pgdyno_lab::Wipe;
+use pgdyno_provision::ThisHost;
 
 use crate::commands::recipes::{recipe_names, size_names};
 use crate::error::CommandError;

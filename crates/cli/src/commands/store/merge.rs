@@ -4,8 +4,8 @@ use std::path::PathBuf;
 
 use clap::Args;
 use pgdyno_lab::Bytes;
-use pgdyno_lab::run::{open_store, open_store_for_reading};
 use pgdyno_model::format::counted;
+use pgdyno_provision::stores::{open_store, open_store_for_reading};
 use pgdyno_store::{Imported, Merge, Merged, Store};
 
 use crate::commands::archive::carry_notes;

@@ -1,0 +1,58 @@
+//! The load of crash tests as data: script, tables, amounts and statements.
+
+use pgdyno_durability::EffectKey;
+use pgdyno_model::ledger::Effect;
+
+/// The load of crash tests, as SQL.
+#[derive(Debug)]
+pub(crate) struct CrashLoad {
+    /// The workload whose tables are loaded.
+    pub(crate) data_set: &'static str,
+    /// The script, in pgbench's language. It sets `aid`, `tid`, `bid` and `delta` before its first
+    /// statement, inserts them with `:client_id` and `:sequence`, and ends with COMMIT.
+    pub(crate) script: &'static str,
+    /// Takes back the changes of a round, but for the tokens and the index that it built.
+    pub(crate) reset: &'static str,
+    /// Tables whose rows are loaded, and neither added to nor removed.
+    pub(crate) loaded: &'static [LoadedTable],
+    /// Amounts that transactions add up.
+    pub(crate) amounts: &'static [Amount],
+    /// Rows that are written once more after recovery, with the values that they have: table,
+    /// column and condition. They add nothing that a second verification would take for a
+    /// transaction.
+    pub(crate) rewritten: &'static [(&'static str, &'static str, &'static str)],
+    /// The table that every transaction changes first.
+    pub(crate) changed_first: &'static str,
+    /// The table most of whose pages the load changes.
+    pub(crate) changed_most: &'static str,
+    /// Statements for a fault that is aimed at VACUUM.
+    pub(crate) vacuum: &'static [&'static str],
+    /// Statements for a fault that is aimed at CREATE INDEX. The index is `pgdyno_aim`.
+    pub(crate) create_index: &'static [&'static str],
+    /// Takes back all that a transaction of this effect did beside its token, which is gone.
+    pub(crate) take_back: fn(&Effect) -> String,
+}
+
+/// A table of the data set, as its workload loads it: with the keys 1, 2, 3, ….
+#[derive(Debug)]
+pub(crate) struct LoadedTable {
+    pub(crate) table: &'static str,
+    pub(crate) key: &'static str,
+    pub(crate) rows_per_scale: u64,
+    /// A condition that every row meets, whatever load was offered.
+    pub(crate) constant: &'static str,
+}
+
+/// Amounts that transactions add to rows of a table.
+#[derive(Debug)]
+pub(crate) struct Amount {
+    /// The kind of row, as text.
+    pub(crate) holder: &'static str,
+    /// Which key of a transaction names the row.
+    pub(crate) key: EffectKey,
+    pub(crate) table: &'static str,
+    /// Selects key and amount, both as int8, of the rows whose amount is not 0.
+    pub(crate) sql: &'static str,
+    /// Whether a key has one row. Otherwise the amounts of its rows are added up.
+    pub(crate) is_unique: bool,
+}
