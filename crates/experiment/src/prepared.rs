@@ -212,8 +212,8 @@ mod tests {
         assert!(note.contains("login.sql"), "{note}");
     }
 
-    /// Returns the recipes of an earlier version, and one file with most keys. They never change: a new
-    /// version gets a folder of its own.
+    /// Returns the recipes of an earlier version, and one file with most keys. They never change: a
+    /// new version gets a folder of its own.
     fn fixtures() -> Vec<PathBuf> {
         let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/fixtures/experiments/0.1.0");
         let mut files: Vec<PathBuf> =

@@ -1,7 +1,7 @@
 //! Ad-hoc runs: a load that no experiment describes, kept in the store.
 //!
-//! Such a run has one treatment and one trial. Its experiment is empty, by which every command knows
-//! it: nothing but the load was controlled.
+//! Such a run has one treatment and one trial. Its experiment is empty, by which every command
+//! knows it: nothing but the load was controlled.
 
 use std::path::Path;
 use std::time::SystemTime;

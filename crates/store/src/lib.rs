@@ -15,8 +15,8 @@
 //! read. A file may come from elsewhere: SQLite is told to trust nothing in it, its schema must be
 //! pgdyno's own (`schema`), and where another account may change it, it is opened for reading only.
 //!
-//! [`notes`] keeps beside a store what users write on results, and [`SideFile`] whatever else is not
-//! measured.
+//! [`notes`] keeps beside a store what users write on results, and [`SideFile`] whatever else is
+//! not measured.
 //!
 //! ```no_run
 //! use pgdyno_store::Store;

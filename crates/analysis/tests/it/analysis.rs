@@ -40,8 +40,8 @@ fn a_trial_that_failed_and_was_repeated_counts_once() {
 #[test]
 fn a_verdict_that_only_holds_alone_is_none() {
     let (_folder, mut store) = store();
-    // Treatment 2 against 0: logarithms of 1.060, 1.079, 1.038; t = 5.1 on 2 degrees of freedom, p = 0.037, and four times
-    // that when three pairs beside it differ by less than their spread.
+    // Treatment 2 against 0: logarithms of 1.060, 1.079, 1.038; t = 5.1 on 2 degrees of freedom,
+    // p = 0.037, and four times that when three pairs beside it differ by less than their spread.
     let tps = [[1000, 1001, 1002], [1000, 1030, 1010], [1060, 1080, 1040], [1010, 1000, 1030]];
     let view = fill_with(&mut store, &run_record(plan(3)), |t| {
         let tps = tps[t.treatment][t.block as usize - 1];

@@ -1,5 +1,4 @@
-//! What a comparison lets through: passed, exceeded or undecided, beside the noise floor and across
-//! runs.
+//! Gates of a comparison: passed, exceeded or undecided, beside the noise floor and across runs.
 
 use pgdyno_analysis::Withheld;
 use pgdyno_analysis::comparison::runs::{CompareNote, GateState, Outcome};

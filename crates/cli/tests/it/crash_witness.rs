@@ -76,7 +76,7 @@ impl Witness {
     }
 }
 
-/// What dies before all else. Nothing that was acknowledged may be lost or forged by it.
+/// Party that dies before all else. Nothing that was acknowledged may be lost or forged by it.
 #[derive(Clone, Copy, PartialEq)]
 enum First {
     Tested,

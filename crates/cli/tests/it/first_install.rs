@@ -113,7 +113,7 @@ fn a_store_of_a_newer_version_is_refused_and_left_as_it_is() {
 #[test]
 fn every_experiment_file_of_0_1_0_is_planned() {
     let world = World::new();
-    let folder = fixtures("lab/tests/fixtures/experiments/0.1.0");
+    let folder = fixtures("experiment/tests/fixtures/experiments/0.1.0");
     let files: Vec<PathBuf> = fs::read_dir(folder).unwrap().map(|e| e.unwrap().path()).collect();
     assert_eq!(files.len(), 10);
     for file in files {

@@ -1,4 +1,4 @@
-//! What both sides say to each other, and this side's connection.
+//! Questions and answers of both sides, and this side's connection.
 //!
 //! `ssh` starts `pgdyno crash witness` on another host ([`launch_on`]). An [`Ask`] goes to its
 //! standard input, an [`Answer`] comes from its standard output, in the same order. All clients of
@@ -100,7 +100,8 @@ pub(super) enum Standing {
     Closed,
 }
 
-/// What clients' deeds come to. A torn last record is one that the client never heard to be kept.
+/// Builds the history of `clients` clients from `records`: each transaction in the state that its
+/// last deed tells. A torn last record is one that the client never heard to be kept.
 pub(super) fn history(records: &[Record], clients: u32) -> History {
     let mut history =
         History { clients: vec![Vec::new(); usize::try_from(clients).unwrap_or_default()] };

@@ -130,12 +130,11 @@ fn adopt(
     spec.account = server_account()?;
     Cluster::adopt(spec, context.journal, context.stop).map_err(|e: ClusterError| {
         // Nothing is left to be judged: the next start begins anew.
-        let closed = connection
-            .close(&local.id, &format!("not judged: {e}"))
-            .and_then(|()| local.remove());
+        let closed =
+            connection.close(&local.id, &format!("not judged: {e}")).and_then(|()| local.remove());
         let closed = closed.err().map(|e| format!("; {}", e.message())).unwrap_or_default();
-        let help = "what a pgdyno that was killed left behind goes at the next start of any other command of pgdyno's: \
-                    this one has to be the first";
+        let help = "what a pgdyno that was killed left behind goes at the next start of any other \
+                    command of pgdyno's: this one has to be the first";
         BenchError::Crash {
             what: local.name.clone(),
             found: format!("{}{closed}", BenchError::from(e).message()),

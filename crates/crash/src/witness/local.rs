@@ -1,5 +1,5 @@
-//! What this machine itself keeps of a session: with which programs and settings the server ran,
-//! and where.
+//! A session as this machine itself keeps it: with which programs and settings the server ran, and
+//! where.
 //!
 //! It is written before load begins and outlives the cut. Nothing of it comes over the network.
 
@@ -18,7 +18,7 @@ use pgdyno_provision::BenchError;
 /// A session of this machine's, as it was when load began.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(super) struct LocalSession {
-    /// Its name.
+    /// Name of the session.
     pub(super) id: String,
     /// Which boot of the machine it was.
     pub(super) boot_id: String,

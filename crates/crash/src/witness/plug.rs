@@ -72,7 +72,8 @@ pub fn plug(
                 return Err(BenchError::Crash {
                     what: session.name,
                     found: format!(
-                        "process {} offers load for that already, and the machine was not restarted",
+                        "process {} offers load for that already, and the machine was not \
+                         restarted",
                         session.pid
                     ),
                     help: "pull the plug while it does, or end it first".into(),
@@ -94,7 +95,8 @@ pub fn plug(
         return Err(BenchError::Crash {
             what: format!("storage `{}`", subject.storage),
             found: "nobody mounts it again when the machine comes back".into(),
-            help: "name a directory on the real filesystem with `--storage DIR`, without `--filesystem`"
+            help: "name a directory on the real filesystem with `--storage DIR`, without \
+                   `--filesystem`"
                 .into(),
         });
     }
@@ -134,7 +136,8 @@ fn refuse_unknown(connection: &Connection, machine: &str) -> Result<(), BenchErr
         ),
         found: format!("what this machine kept of it, {}, is missing", local::path().display()),
         help: format!(
-            "bring that file back; or remove {id}.witness from the witness's directory if that session is given up"
+            "bring that file back; or remove {id}.witness from the witness's directory if that \
+             session is given up"
         ),
     })
 }

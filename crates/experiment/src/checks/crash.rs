@@ -128,7 +128,8 @@ fn possible(experiment: &Experiment, name: &str, fault: Fault) -> Result<(), Exp
         }
         _ => refuse(
             &format!("the fault {fault} takes a filesystem on one disk of pgdyno's own making"),
-            "choose `backing = { loop = { size = \"1300MiB\" } }`, or `emulated` in place of `loop`",
+            "choose `backing = { loop = { size = \"1300MiB\" } }`, or `emulated` in place of \
+             `loop`",
         ),
     }
 }

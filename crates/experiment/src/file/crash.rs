@@ -241,7 +241,8 @@ mod tests {
             |rest: &str| parse(&source(&format!("{CRASHED}{rest}")), &[]).unwrap().planted;
         assert_eq!(planted(""), []);
         let some = planted(
-            "[[crash.planted]]\nfaults = [\"power\"]\nlevels = { fsync = false, storage = \"disk\" }\n",
+            "[[crash.planted]]\nfaults = [\"power\"]\n\
+             levels = { fsync = false, storage = \"disk\" }\n",
         );
         assert_eq!(some[0].faults, [Fault::Power]);
         // Spelled as the factor has it.
@@ -274,24 +275,27 @@ mod tests {
           |          ^^^^^^^^^^^^^^^^
         help: nearest is `off`; its levels are on, off
         "#);
-        insta::assert_snapshot!(refused("faults = [\"powr\"]"), @r#"
+        insta::assert_snapshot!(refused("faults = [\"powr\"]"), @"
         try.toml:7:11: unknown fault `powr`
-        7 | faults = ["powr"]
+        7 | faults = [\"powr\"]
           |           ^^^^^^
-        help: nearest is `power`; there are process, immediate, backend, power, emulated-lie, torn-write, io-error, disk-full, plug
-        "#);
-        insta::assert_snapshot!(refused("faults = []"), @r#"
+        help: nearest is `power`; there are process, immediate, backend, power, emulated-lie, \
+        torn-write, io-error, disk-full, plug
+        ");
+        insta::assert_snapshot!(refused("faults = []"), @"
         try.toml:7:10: `crash.planted.faults` is empty: it names no fault
         7 | faults = []
           |          ^^
-        help: name one or several of process, immediate, backend, power, emulated-lie, torn-write, io-error, disk-full, plug
-        "#);
-        insta::assert_snapshot!(refused("faults = [\"power\"]\nlevels = {}"), @r#"
+        help: name one or several of process, immediate, backend, power, emulated-lie, \
+        torn-write, io-error, disk-full, plug
+        ");
+        insta::assert_snapshot!(refused("faults = [\"power\"]\nlevels = {}"), @"
         try.toml:8:10: `levels` of a `[[crash.planted]]` is empty
         8 | levels = {}
           |          ^^
-        help: leave it out where every treatment is meant to fail, or name levels: `levels = { fsync = "off" }`
-        "#);
+        help: leave it out where every treatment is meant to fail, or name levels: \
+        `levels = { fsync = \"off\" }`
+        ");
         insta::assert_snapshot!(refused("levels = { fsync = \"off\" }"), @r#"
         try.toml:6:1: missing field `faults`
         6 | [[crash.planted]]

@@ -70,12 +70,14 @@ fn factors_keep_their_order_and_know_what_they_set() {
 
 #[test]
 fn an_unknown_key_is_answered_with_its_place_and_the_nearest() {
-    insta::assert_snapshot!(error("[load]\nclients = 2\nduraton = \"5s\"\n"), @r#"
+    insta::assert_snapshot!(error("[load]\nclients = 2\nduraton = \"5s\"\n"), @"
     try.toml:3:1: unknown key `duraton`
-    3 | duraton = "5s"
+    3 | duraton = \"5s\"
       | ^^^^^^^
-    help: nearest is `duration`; allowed here: duration, rate, threads, protocol, warm_up, slo, define, clients, on_error, find, transactions, max_tries, reconnect, latency_limit, reconnect_lost
-    "#);
+    help: nearest is `duration`; allowed here: duration, rate, threads, protocol, warm_up, slo, \
+    define, clients, on_error, find, transactions, max_tries, reconnect, latency_limit, \
+    reconnect_lost
+    ");
 }
 
 #[test]
@@ -91,11 +93,12 @@ fn wrong_values_are_answered_with_their_place() {
       |         ^^^^^^^^^^^^
     help: nearest is `interleaved`; allowed here: interleaved, randomized, sequential
     "#);
-    insta::assert_snapshot!(error("[load]\nduration = 300\n"), @r#"
-    try.toml:2:12: invalid type: integer `300`, expected a length of time in quotes, like "5s", "250ms", "2m 30s"
+    insta::assert_snapshot!(error("[load]\nduration = 300\n"), @"
+    try.toml:2:12: invalid type: integer `300`, expected a length of time in quotes, \
+    like \"5s\", \"250ms\", \"2m 30s\"
     2 | duration = 300
       |            ^^^
-    "#);
+    ");
     insta::assert_snapshot!(error("[load]\nduration = \"0s\"\n"), @r#"
     try.toml:2:12: `load.duration` is 0s
     2 | duration = "0s"
@@ -111,7 +114,11 @@ fn wrong_values_are_answered_with_their_place() {
     try.toml:2:1: unknown factor `client`
     2 | client = [1, 2]
       | ^^^^^^
-    help: nearest is `clients`; a factor is one of clients, threads, protocol, rate, latency_limit, max_tries, on_error, reconnect, reconnect_lost, scale, workload, postgres.version, postgres.bindir, postgres.dsn, storage, device.scheduler, device.read_ahead_kb, device.nr_requests, device.write_cache, device.raid_cache, generators or a PostgreSQL setting
+    help: nearest is `clients`; a factor is one of clients, threads, protocol, rate, \
+    latency_limit, max_tries, on_error, reconnect, reconnect_lost, scale, workload, \
+    postgres.version, postgres.bindir, postgres.dsn, storage, device.scheduler, \
+    device.read_ahead_kb, device.nr_requests, device.write_cache, device.raid_cache, generators \
+    or a PostgreSQL setting
     ");
     insta::assert_snapshot!(error("[factors]\nprotocol = [\"prepred\"]\n"), @r#"
     try.toml:2:13: factor `protocol`: unknown protocol `prepred`
@@ -131,7 +138,8 @@ fn wrong_values_are_answered_with_their_place() {
     help: its levels are 1
     ");
     let twice = "[factors]\nclients = [1]\nc = { few = { clients = 2 } }\n";
-    insta::assert_snapshot!(error(twice), @"try.toml: factors `clients` and `c` both set `clients`: one would undo the other");
+    insta::assert_snapshot!(error(twice), @"try.toml: factors `clients` and `c` both set \
+                                           `clients`: one would undo the other");
     insta::assert_snapshot!(error("[load\n"), @"
     try.toml:1:6: unclosed table, expected `]`
     1 | [load
@@ -171,10 +179,17 @@ fn an_override_wins_and_is_blamed_when_it_is_wrong() {
     );
     insta::assert_snapshot!(shown(&with(file, &["load.durations=2s"]).unwrap_err()), @"
     --set load.durations=2s: unknown key `durations`
-    help: nearest is `duration`; allowed here: duration, transactions, rate, define, clients, threads, protocol, max_tries, find, warm_up, on_error, slo, reconnect, latency_limit, reconnect_lost
+    help: nearest is `duration`; allowed here: duration, transactions, rate, define, clients, \
+    threads, protocol, max_tries, find, warm_up, on_error, slo, reconnect, latency_limit, \
+    reconnect_lost
     ");
-    insta::assert_snapshot!(shown(&with(file, &["load.duration=2x"]).unwrap_err()), @r#"--set load.duration=2x: `2x` is no length of time; write it like "5s", "250ms", "2m 30s""#);
-    insta::assert_snapshot!(shown(&with(file, &["factors.clients=[0]"]).unwrap_err()), @"--set factors.clients=[0]: factor `clients`: `0` is no number of clients; it must be 1 or more");
+    insta::assert_snapshot!(shown(&with(file, &["load.duration=2x"]).unwrap_err()), @"
+    --set load.duration=2x: `2x` is no length of time; write it like \"5s\", \"250ms\", \
+    \"2m 30s\"
+    ");
+    insta::assert_snapshot!(shown(&with(file, &["factors.clients=[0]"]).unwrap_err()), @"
+    --set factors.clients=[0]: factor `clients`: `0` is no number of clients; it must be 1 or more
+    ");
     insta::assert_snapshot!(shown(&with(file, &["load"]).unwrap_err()), @"
     --set load: there is no `key=value` in it
     help: write it like `--set load.duration=2s` or `--set factors.clients=[1,16]`

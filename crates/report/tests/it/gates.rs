@@ -1,4 +1,4 @@
-//! What a comparison says of its gates: beside the noise floor, and where a proof is missing.
+//! Words of a comparison about its gates: beside the noise floor, and where a proof is missing.
 
 use pgdyno_analysis::comparison::runs::{GateState, Outcome};
 use pgdyno_analysis::gate::Form;

@@ -29,8 +29,8 @@ fn a_brief_report_has_the_notes_that_could_change_a_verdict() {
     // Wide enough that each note is one line.
     let full = notes(&report::terminal(&report, 2000, report::Detail::Full));
     let brief = notes(&report::terminal(&report, 2000, report::Detail::Brief));
-    // Failed trials have a section of their own, with the whole reason of each; what factors do stands
-    // among the differences.
+    // Failed trials have a section of their own, with the whole reason of each; what factors do
+    // stands among the differences.
     let own = [NoteKind::TrialFailed, NoteKind::Interaction];
     let elsewhere = report.notes.iter().filter(|note| own.contains(&note.kind)).count();
     assert!(elsewhere > 1);

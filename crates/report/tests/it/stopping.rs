@@ -46,7 +46,7 @@ fn run(plan: Plan, blocks: u32, end: SessionEnd, tps: impl Fn(usize, u32) -> u64
     report
 }
 
-/// What the document of a run has of its stopping.
+/// Returns `stopping` of the document of a run.
 fn stopping(report: &RunReport) -> Value {
     serde_json::to_value(report).unwrap()["stopping"].clone()
 }

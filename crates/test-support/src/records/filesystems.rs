@@ -28,7 +28,8 @@ const STATEMENTS: [(&str, f64, f64); 7] = [
         0.631052,
     ),
     (
-        "INSERT INTO pgbench_history (tid, bid, aid, delta, mtime) VALUES (:tid, :bid, :aid, :delta, CURRENT_TIMESTAMP);",
+        "INSERT INTO pgbench_history (tid, bid, aid, delta, mtime) \
+         VALUES (:tid, :bid, :aid, :delta, CURRENT_TIMESTAMP);",
         0.523942,
         0.524147,
     ),

@@ -65,24 +65,25 @@ pub enum CompareNote {
 /// Earlier runs that the pairs of a comparison have.
 #[derive(Clone, Copy, Debug)]
 pub struct EarlierCount {
-    /// The fewest runs of the experiment (count).
+    /// Fewest earlier runs of the experiment that a pair has (count).
     pub least: usize,
-    /// The most (count).
+    /// Most earlier runs of the experiment that a pair has (count).
     pub most: usize,
-    /// What other experiments on the host tell of a pair: of one without a verdict, if there is any.
+    /// Contribution of other experiments on the host to a pair: one without a verdict, if there is
+    /// any.
     pub others: Others,
 }
 
-/// What repeated runs of other experiments on the host tell of two runs.
+/// Contribution of repeated runs of other experiments on the host.
 #[derive(Clone, Copy, Debug)]
 pub enum Others {
-    /// They were not to count.
+    /// They are excluded by `own_runs_only`.
     NotAsked,
-    /// They were used.
+    /// They are used for the verdicts.
     Used(HostNoise),
-    /// Nothing, for that reason.
+    /// They tell nothing; the reason.
     Unknown(NoHostNoise),
-    /// They are too few yet.
+    /// Too few of them were run so far.
     TooFew,
     /// They differ by less than the pair's own earlier runs, which are too few.
     Quieter,
