@@ -1,10 +1,10 @@
 //! Checks of the source tree, as tests.
 //!
-//! - [`dependencies`]: crates depend on each other as planned.
-//! - [`programs`]: `exec` alone starts programs.
-//! - [`prose`]: width of lines, first words of documentation.
-//! - [`security`]: each test that `docs/security.md` names exists.
-//! - [`test_programs`]: a crate's integration tests are one program.
+//! - `dependencies`: crates depend on each other as planned.
+//! - `programs`: `exec` alone starts programs.
+//! - `prose`: width of lines, first words of documentation.
+//! - `security`: each test that `docs/security.md` names exists.
+//! - `test_programs`: a crate's integration tests are one program.
 #![cfg(test)]
 
 mod dependencies;

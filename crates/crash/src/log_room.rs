@@ -70,7 +70,7 @@ impl LogRoom {
 /// Refuses `prepared` if a log of its crash tests may not find room.
 ///
 /// # Errors
-/// As [`LogRoom::check`].
+/// There is less room than a log may take.
 pub fn check_log_rooms(prepared: &Prepared) -> Result<(), BenchError> {
     by_storage(prepared).try_for_each(|(storage, room)| room.check(storage))
 }

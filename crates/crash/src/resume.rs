@@ -93,7 +93,7 @@ pub fn resume(
 /// earlier session of the run recorded, if it is whole.
 ///
 /// # Errors
-/// As [`run_session`].
+/// The first round cannot begin, or pgdyno cannot go on.
 pub fn crash_treatment(
     subject: &Subject,
     id: &str,

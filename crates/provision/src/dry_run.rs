@@ -28,7 +28,7 @@ pub fn dry_run(prepared: &Prepared) -> Result<String, BenchError> {
 /// Describes how storages and clusters of `prepared` are made on this machine, and loaded.
 ///
 /// # Errors
-/// As [`dry_run`].
+/// As [`dry_run()`].
 pub fn making(prepared: &Prepared) -> Result<String, BenchError> {
     Ok(dry_run::making(prepared, &machine(prepared)?))
 }

@@ -44,7 +44,7 @@ export type PairRow = [
  */
 export type RunState = 'running' | 'completed' | 'failed' | 'interrupted';
 /**
- * What a gate asks of the data.
+ * Form of a gate's question.
  */
 export type Form = 'fail-if' | 'fail-unless';
 /**
@@ -71,7 +71,7 @@ export type Part =
          */
         line: number;
         /**
-         * Its script's name.
+         * Name of the script.
          */
         script: string;
         /**
@@ -699,7 +699,7 @@ export interface Row {
    */
   detail: boolean;
   /**
-   * Its name.
+   * Name of the subject.
    */
   name: string;
   /**
@@ -812,7 +812,7 @@ export interface SteadinessRow {
   trial: number;
   warm_up: string;
   /**
-   * Why there is no interval, where the column of warm-up does not say it.
+   * Reason for a missing interval, if the column of warm-up does not say it.
    */
   why: string | null;
   within: string;
@@ -1071,22 +1071,22 @@ export interface TpsView {
  */
 export interface LatencyRatio {
   /**
-   * Its 95% confidence interval: within a run simultaneous with those of all pairs, between two runs for itself alone.
+   * 95% confidence interval. Within a run it is simultaneous with those of all pairs; between two runs it holds for itself alone.
    *
    * @minItems 2
    * @maxItems 2
    */
   ci95: [number, number] | null;
   /**
-   * How the interval was made.
+   * Method of the interval.
    */
   method: Method | null;
   /**
-   * Which.
+   * Name of the percentile.
    */
   percentile: string;
   /**
-   * The geometric mean of the ratio.
+   * Geometric mean of the ratio.
    */
   value: number;
 }
@@ -1341,7 +1341,7 @@ export interface SideBySideView {
    */
   notes: string[];
   /**
-   * Its treatments.
+   * The run's treatments that have a completed trial.
    */
   ours: SideBySideRow[];
   /**
@@ -1358,7 +1358,7 @@ export interface SideBySideView {
   theirs: SideBySideRow[];
 }
 /**
- * One measured thing of either side.
+ * Row of either side: a treatment of the run, or a row of the report.
  */
 export interface SideBySideRow {
   /**
@@ -1366,7 +1366,7 @@ export interface SideBySideRow {
    */
   clients: number | null;
   /**
-   * What it is.
+   * Name: the treatment's label, or the report's own.
    */
   label: string;
   /**
@@ -1386,7 +1386,7 @@ export interface SideBySideRow {
    */
   tps: number;
   /**
-   * Its 95% confidence interval; never of imported figures.
+   * 95% confidence interval of `tps`; always none for imported figures.
    *
    * @minItems 2
    * @maxItems 2
@@ -1899,7 +1899,7 @@ export interface RunView {
    */
   noise_floor: NoiseFloor | null;
   /**
-   * What earlier runs told of the noise, and whether it counts; none where they told nothing.
+   * Noise that earlier runs on the host predicted, and whether it counts; none if they told nothing.
    */
   noise_prior: NoisePriorView | null;
   /**
@@ -1939,7 +1939,7 @@ export interface RunView {
    */
   stopping: StoppingView | null;
   /**
-   * When detail was removed from it, oldest first, and how much.
+   * Removals of detail from its records, oldest first: when, and how much.
    */
   thinned: Thinning[];
   /**
@@ -1972,20 +1972,20 @@ export interface CapacityView {
    */
   treatment: number;
   /**
-   * Its maximum rate in a sentence.
+   * Maximum rate, in a sentence.
    */
   words: string;
 }
 /**
- * One step of one trial.
+ * Step of a search: a rate that one trial tried.
  */
 export interface CurvePoint {
   /**
-   * Why it did not keep the objective; none if it did.
+   * Reason why the step did not keep the objective; none if it did.
    */
   broken: string | null;
   /**
-   * Whether it was to confirm the answer.
+   * Whether the step was to confirm the answer of the search.
    */
   confirming: boolean;
   /**
@@ -2031,7 +2031,7 @@ export interface ObjectiveView {
  */
 export interface Comparison {
   /**
-   * The factor in which they differ.
+   * Factor in which they differ.
    */
   factor: string;
   /**
@@ -2039,15 +2039,15 @@ export interface Comparison {
    */
   generator_limited: boolean;
   /**
-   * What they share, in one line; empty for an experiment of one factor.
+   * Levels of the other factors, which both share, in one line; empty for an experiment of one factor.
    */
   given: string;
   /**
-   * The same as the ratio's `significant`.
+   * Whether the difference is significant, as the ratio's `significant` says.
    */
   holm: boolean | null;
   /**
-   * The ratios of percentiles of latency.
+   * Ratios of percentiles of latency.
    */
   latency: LatencyRatio[];
   /**
@@ -2055,11 +2055,11 @@ export interface Comparison {
    */
   ratio: RatioView;
   /**
-   * The index of the treatment it is compared to.
+   * Index of the treatment that it is compared with.
    */
   to: number;
   /**
-   * The compared treatment's index.
+   * Index of the compared treatment.
    */
   treatment: number;
   /**
@@ -2080,7 +2080,7 @@ export interface CourseView {
    */
   factor: string;
   /**
-   * Whether it falls somewhere.
+   * Whether the course falls somewhere.
    */
   falls: boolean;
   /**
@@ -2095,7 +2095,7 @@ export interface CourseView {
    */
   peak: [number, number] | null;
   /**
-   * Whether it rises somewhere.
+   * Whether the course rises somewhere.
    */
   rises: boolean;
   /**
@@ -2494,7 +2494,7 @@ export interface FilesystemsView {
    */
   rounds: number;
   /**
-   * All of this in sentences.
+   * Figures in sentences.
    */
   words: string[];
 }
@@ -2547,11 +2547,11 @@ export interface PowerView {
  */
 export interface GravestFault {
   /**
-   * Transactions acknowledged in its rounds (count).
+   * Transactions acknowledged in these rounds (count).
    */
   acknowledged: number;
   /**
-   * The fault.
+   * Fault.
    */
   fault: Fault;
   /**
@@ -2563,11 +2563,11 @@ export interface GravestFault {
    */
   planted: boolean;
   /**
-   * Its rounds (count).
+   * Rounds of the fault (count).
    */
   rounds: number;
   /**
-   * Its verdict.
+   * Verdict.
    */
   verdict: Verdict;
 }
@@ -2887,7 +2887,7 @@ export interface StatesView {
    */
   within_log2: number | null;
   /**
-   * What was judged and what was found, in sentences.
+   * Sentences: how many states were judged, and what was found in them.
    */
   words: string[];
 }
@@ -3795,11 +3795,11 @@ export interface FilesystemFacts {
  */
 export interface EffectView {
   /**
-   * Its level that it is compared with.
+   * Level that `level` is compared with.
    */
   against: string;
   /**
-   * Its 95% confidence interval.
+   * 95% confidence interval of `ratio`.
    *
    * @minItems 2
    * @maxItems 2
@@ -3814,7 +3814,7 @@ export interface EffectView {
    */
   factor: string;
   /**
-   * Its level whose effect is asked for.
+   * Level whose effect is asked for.
    */
   level: string;
   /**
@@ -3831,7 +3831,7 @@ export interface EffectView {
   significant: boolean;
 }
 /**
- * What the fsync probe found on a storage.
+ * Result of the fsync probe on a storage.
  */
 export interface FsyncView {
   /**
@@ -3872,11 +3872,11 @@ export interface FsyncView {
  */
 export interface InteractionView {
   /**
-   * Level of `factor` that it is compared with.
+   * Level of `factor` that `level` is compared with.
    */
   against: string;
   /**
-   * Its 95% confidence interval; it holds for all levels of both factors together.
+   * 95% confidence interval of `ratio`; it holds for all levels of both factors together.
    *
    * @minItems 2
    * @maxItems 2
@@ -3887,7 +3887,7 @@ export interface InteractionView {
    */
   depends: boolean;
   /**
-   * The factor whose effect is looked at.
+   * Factor whose effect is judged.
    */
   factor: string;
   /**
@@ -3899,11 +3899,11 @@ export interface InteractionView {
    */
   level: string;
   /**
-   * Level of `on` where it is lower.
+   * Level of `on` where that ratio is lower.
    */
   lower_with: string;
   /**
-   * The factor on which that may depend.
+   * Factor on which the effect may depend.
    */
   on: string;
   /**
@@ -3911,12 +3911,12 @@ export interface InteractionView {
    */
   p: number;
   /**
-   * How many times as high it is there: 1 or more.
+   * Ratio at `higher_with` over the ratio at `lower_with`: 1 or more.
    */
   ratio: number;
 }
 /**
- * What the newest completed A/A run on a host found.
+ * Noise floor of a host, from the newest completed A/A run there.
  */
 export interface NoiseFloor {
   /**
@@ -3924,7 +3924,7 @@ export interface NoiseFloor {
    */
   blocks: number;
   /**
-   * Its 95% confidence interval.
+   * 95% confidence interval of `ratio`.
    *
    * @minItems 2
    * @maxItems 2
@@ -3935,18 +3935,18 @@ export interface NoiseFloor {
    */
   floor: number;
   /**
-   * The same of percentiles of latency, for those that have an interval.
+   * Noise floors of percentiles of latency, for those that have an interval.
    */
   latency: LatencyFloor[];
   /**
-   * The two names.
+   * Names of the two equal treatments.
    *
    * @minItems 2
    * @maxItems 2
    */
   names: [string, string];
   /**
-   * The ratio of their tps.
+   * Ratio of their tps.
    */
   ratio: number;
   /**
@@ -3959,7 +3959,7 @@ export interface NoiseFloor {
   started_at: string;
 }
 /**
- * How far a percentile of latency of the same treatment differed.
+ * Noise floor of a percentile of latency.
  */
 export interface LatencyFloor {
   /**
@@ -3967,12 +3967,12 @@ export interface LatencyFloor {
    */
   floor: number;
   /**
-   * Which.
+   * Name of the percentile.
    */
   percentile: string;
 }
 /**
- * What earlier runs on the host told of the noise between a run's trials.
+ * Noise between a run's trials, as earlier runs on the host predict it.
  */
 export interface NoisePriorView {
   /**
@@ -3980,7 +3980,7 @@ export interface NoisePriorView {
    */
   freedom: number;
   /**
-   * Degrees of freedom that it is known by.
+   * Degrees of freedom of the run's own spread.
    */
   own_freedom: number;
   /**
@@ -3988,11 +3988,11 @@ export interface NoisePriorView {
    */
   own_spread: number;
   /**
-   * Runs that told it (count).
+   * Earlier runs that it was computed from (count).
    */
   runs: number;
   /**
-   * Relative standard deviation of their trials' tps (a share).
+   * Relative standard deviation of the earlier runs' tps between trials (a share).
    */
   spread: number;
   /**
@@ -4288,7 +4288,7 @@ export interface LoadOptions {
   reconnect_lost: ReconnectLost & string;
 }
 /**
- * A probe of one of the run's storages. All of it: `pgdyno show ID`.
+ * Probe of one of the run's storages, in brief. `pgdyno show ID` has all of it.
  */
 export interface StageProbeView {
   /**
@@ -4304,7 +4304,7 @@ export interface StageProbeView {
    */
   attempts_before: number;
   /**
-   * Whether all of it was measured.
+   * Whether the whole probe was measured.
    */
   complete: boolean;
   /**
@@ -4312,7 +4312,7 @@ export interface StageProbeView {
    */
   flushes_per_second: number | null;
   /**
-   * Its name in the store.
+   * Id in the store: kind, start and four letters drawn at random.
    */
   id: string;
   /**
@@ -4340,7 +4340,7 @@ export interface StageProbeView {
    */
   storage: string;
   /**
-   * What is not to be believed without a further look.
+   * Warnings about figures that may be wrong.
    */
   warnings: string[];
   /**
@@ -4357,7 +4357,7 @@ export interface RunHead {
    */
   attempts_failed: number;
   /**
-   * Its name in the store.
+   * Id in the store: recipe, start and four letters drawn at random.
    */
   id: string;
   /**
@@ -4398,7 +4398,7 @@ export interface RunHead {
  */
 export interface ScalingView {
   /**
-   * What they share, in one line; empty where clients are all that varies.
+   * Levels of the other factors, which all share, in one line; empty where clients are all that varies.
    */
   given: string;
   /**
@@ -4406,7 +4406,7 @@ export interface ScalingView {
    */
   law: Scaling | null;
   /**
-   * Their indices.
+   * Indices of the treatments.
    */
   treatments: number[];
   /**
@@ -4472,11 +4472,11 @@ export interface Fitted {
  */
 export interface ServerView {
   /**
-   * Where its programs came from.
+   * Origin of its programs.
    */
   build: BuildSource;
   /**
-   * Its settings.
+   * Settings over all its trials.
    */
   settings: SettingView[];
   /**
@@ -4497,7 +4497,7 @@ export interface ServerView {
  */
 export interface SettingView {
   /**
-   * Its name in `pg_settings`.
+   * Name in `pg_settings`.
    */
   name: string;
   /**
@@ -4505,24 +4505,24 @@ export interface SettingView {
    */
   shown: string[];
   /**
-   * Where the value came from.
+   * Origin of the value, as in `pg_settings`.
    */
   source: string;
   /**
-   * Its unit in `pg_settings`.
+   * Unit in `pg_settings`.
    */
   unit: string | null;
   /**
-   * Its value, where all trials had the same.
+   * Value, if all trials had the same.
    */
   value: string | null;
   /**
-   * Otherwise: each value and the trials (ordinals) that had it.
+   * Each value with the trials (ordinals) that had it, if they differ.
    */
   values: [string, number[]][];
 }
 /**
- * A stretch of work.
+ * Session of a run: a process that worked on it.
  */
 export interface SessionView {
   /**
@@ -4538,7 +4538,7 @@ export interface SessionView {
    */
   started_at: string;
   /**
-   * What lies under each storage.
+   * Facts of each storage.
    */
   storage: StorageFacts[];
 }
@@ -4559,7 +4559,7 @@ export interface StoppingView {
    */
   decided: number;
   /**
-   * Why it ended; none while it has not.
+   * Reason for its end; none while it goes on.
    */
   ended: Ended | null;
   /**
@@ -4567,7 +4567,7 @@ export interface StoppingView {
    */
   floor: number;
   /**
-   * After how many blocks it is looked at.
+   * Numbers of blocks after which an interim analysis judges the run.
    */
   looks: number[];
   /**
@@ -4580,7 +4580,7 @@ export interface StoppingView {
   words: string;
 }
 /**
- * Details that a thinning removes, or removed.
+ * Rows that a thinning removes, or removed.
  */
 export interface Thinning {
   /**
@@ -4675,7 +4675,7 @@ export interface TreatmentView {
    */
   little: number | null;
   /**
-   * Whether it may be the fastest: in 95% of runs the fastest is among those that may. None if it is not ranked, and without verdicts.
+   * Whether it may be the fastest: in 95% of runs the fastest is among the treatments that may. None if it is not ranked, and without verdicts.
    */
   may_be_best: boolean | null;
   /**
@@ -4794,7 +4794,7 @@ export interface GeneratorView {
    */
   busiest_thread: number;
   /**
-   * Its clients in the last trial (count).
+   * Clients in the last trial (count).
    */
   clients: number;
   /**
@@ -4828,15 +4828,15 @@ export interface GeneratorView {
    */
   latency_us_p99: [number, number] | null;
   /**
-   * Its name: a host, or `local-1`.
+   * Name: a host, or `local-1`.
    */
   name: string;
   /**
-   * From the agreed instant to its start, in the trial where it may have been farthest from it (microseconds; negative if it was early).
+   * Delay of its start after the agreed instant, in the trial where it may have been largest (microseconds; negative if it was early).
    */
   start_skew_us: number;
   /**
-   * Its event loops in the last trial (count).
+   * Event loops in the last trial (count).
    */
   threads: number;
   /**
@@ -4857,18 +4857,18 @@ export interface GeneratorView {
  */
 export interface LatencyInterval {
   /**
-   * Its 95% confidence interval, Student's on logarithms; none for one trial or equal ones.
+   * 95% confidence interval, Student's on logarithms; none for one trial or equal ones.
    *
    * @minItems 2
    * @maxItems 2
    */
   ci95: [number, number] | null;
   /**
-   * Which.
+   * Name of the percentile.
    */
   percentile: string;
   /**
-   * The geometric mean of the trials' (microseconds).
+   * Geometric mean over the trials (microseconds).
    */
   us: number;
 }
@@ -4893,7 +4893,7 @@ export interface StatementView {
    */
   line: number;
   /**
-   * Its script's name.
+   * Name of the script.
    */
   script: string;
   /**
@@ -4969,7 +4969,7 @@ export interface TrialView {
     [k: string]: number;
   };
   /**
-   * What flush accounting found; none where it was not asked for.
+   * Result of flush accounting; none if it was not asked for.
    */
   flush_accounting?: FlushAccounting | null;
   /**
@@ -5288,19 +5288,19 @@ export interface ServerCount {
  */
 export interface RelationSize {
   /**
-   * At the last.
+   * Size at the last sample (bytes).
    */
   after_bytes: number;
   /**
-   * At the first sample, which is just before the window.
+   * Size at the first sample, just before the window (bytes).
    */
   before_bytes: number;
   /**
-   * What it grew by, for each transaction between the two samples; none if it did not grow.
+   * Growth for each transaction between the two samples (bytes); none if it did not grow.
    */
   bytes_per_transaction: number | null;
   /**
-   * Its name.
+   * Name of the table or index.
    */
   name: string;
 }
