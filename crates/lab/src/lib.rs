@@ -11,8 +11,8 @@
 //! [`probe::disk`] measure a storage, [`clean::clean`] removes what killed processes left behind.
 //!
 //! Every operation reports typed events to a [`progress::Progress`], and ends early once its stop
-//! flag is set. Errors are [`pgdyno_provision::BenchError`]: what was attempted, on what, what was found, and
-//! its help.
+//! flag is set. Errors are [`pgdyno_provision::BenchError`]: what was attempted, on what, what was
+//! found, and its help.
 //!
 //! ```
 //! use pgdyno_experiment::file::Override;

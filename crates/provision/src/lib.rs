@@ -4,8 +4,8 @@
 //! 2. [`programs::install_programs`] finds or fetches PostgreSQL for each build of a plan.
 //! 3. [`provisioner::Provisioner`] makes storages and clusters on them.
 //!
-//! All of them take a [`Context`]: the journal, the receiver of progress events, the stop flag. They
-//! return [`BenchError`]: what was attempted, on what, what was found, and [`BenchError::help`].
+//! All of them take a [`Context`]: the journal, the receiver of progress events, the stop flag.
+//! Errors are [`BenchError`]: what was attempted, on what, what was found, and its help.
 //!
 //! ```no_run
 //! use std::path::Path;
