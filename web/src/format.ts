@@ -1,4 +1,4 @@
-// Formats numbers for people, as `pgdyno_model::format` does: three significant digits, commas
+// Formats numbers for people, as `pgdyno_text::format` does: three significant digits, commas
 // between thousands, `–` where there is no number.
 
 export const NONE = '–';

@@ -166,7 +166,7 @@ impl TreatmentSamples {
             attempts_failed: self.attempts_failed,
             tps,
             crash: None,
-            reason: estimate.why.map(|why| why.to_string()),
+            reason: estimate.why,
             latency_us: LatencyView::new(&self.latency),
             unavailable: None,
             latency_intervals: self.latency_intervals(level),

@@ -31,7 +31,7 @@ pub struct ImportedRun {
     /// SHA-256 of the file, in hexadecimal digits.
     pub sha256: String,
     /// When it was imported.
-    #[serde(serialize_with = "pgdyno_model::format::as_text")]
+    #[serde(serialize_with = "pgdyno_text::format::as_text")]
     #[cfg_attr(feature = "schema", schemars(with = "String"))]
     pub imported_at: Epoch,
     /// The pgdyno that read it.

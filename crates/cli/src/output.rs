@@ -13,7 +13,7 @@ use std::process::ExitCode;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard};
 
-use pgdyno_model::printable::{escape_line, escape_text};
+use pgdyno_text::printable::{escape_line, escape_text};
 
 use crate::error::{CommandError, render_chain};
 

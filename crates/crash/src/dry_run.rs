@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use pgdyno_experiment::Prepared;
 use pgdyno_experiment::checks::crash::options;
 use pgdyno_model::crash::{CrashOptions, States};
-use pgdyno_model::format::counted;
+use pgdyno_text::format::counted;
 
 use super::aim::aims;
 use super::log_room::describe_log_rooms;

@@ -3,8 +3,8 @@
 
 use std::path::{Path, PathBuf};
 
-use pgdyno_model::nearest::nearest;
 use pgdyno_model::units::Span;
+use pgdyno_text::nearest::nearest;
 use serde::Deserialize;
 use thiserror::Error;
 

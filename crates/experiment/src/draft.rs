@@ -8,8 +8,8 @@ use std::num::NonZeroU32;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use pgdyno_model::printable::escape_line;
 use pgdyno_model::units::Span;
+use pgdyno_text::printable::escape_line;
 use strum::{EnumString, IntoStaticStr, VariantArray, VariantNames};
 
 use crate::error::ExperimentError;

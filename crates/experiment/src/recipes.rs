@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use pgdyno_model::nearest::nearest;
+use pgdyno_text::nearest::nearest;
 
 use crate::file::{FileError, Source};
 

@@ -24,7 +24,7 @@ use std::fmt::Write as _;
 
 use serde::Serialize;
 
-use crate::printable::{escape_text, is_hazard};
+use pgdyno_text::printable::{escape_text, is_hazard};
 
 /// A JSON object with a schema of its own. It serializes as a map without a key `schema`.
 pub trait Document: Serialize {

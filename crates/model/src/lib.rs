@@ -5,8 +5,7 @@
 //! - A trial yields a [`TrialRecord`] with a [`Measurement`]; a crash test yields a
 //!   [`CrashRecord`]; a probe of a storage yields a [`ProbeRecord`]. The store keeps these records
 //!   whole.
-//! - [`units`] reads and prints quantities as files have them, [`mod@format`] prints figures for
-//!   people, [`printable`] keeps control characters off terminals.
+//! - [`units`] reads and prints quantities as files have them.
 //!
 //! A *factor* takes *levels*. A *treatment* is one combination of levels, and a *trial* is one
 //! execution of a treatment. *Repeat* numbers the trials of a treatment; a *block* is one round
@@ -32,7 +31,6 @@ pub mod crash;
 pub mod experiment;
 pub mod facts;
 pub mod flush_accounting;
-pub mod format;
 mod generator_choice;
 pub mod json;
 pub mod lab_host;
@@ -43,11 +41,9 @@ pub mod live;
 pub mod load_strategy;
 pub mod measurement;
 mod names;
-pub mod nearest;
 #[cfg(feature = "schema")]
 pub mod page_schema;
 pub mod plan;
-pub mod printable;
 pub mod probe;
 pub mod progress;
 pub mod raid;

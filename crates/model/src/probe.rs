@@ -18,7 +18,7 @@ pub struct ProbeRecord {
     /// Storage's name in a run, else the directory or device as the user gave it.
     pub name: String,
     /// Time of the probe's begin.
-    #[serde(serialize_with = "crate::format::as_text")]
+    #[serde(serialize_with = "pgdyno_text::format::as_text")]
     #[cfg_attr(feature = "schema", schemars(with = "String"))]
     pub started_at: Epoch,
     /// pgdyno's version.

@@ -6,7 +6,7 @@ use std::fmt::Write as _;
 use std::path::Path;
 
 use pgdyno_connect::control::{Client, ControlError, error_text};
-use pgdyno_model::nearest::probable;
+use pgdyno_text::nearest::probable;
 use postgres_protocol::escape::escape_literal;
 use tokio_postgres::Row;
 

@@ -6,7 +6,7 @@ use pgdyno_audit::{
     Audit, Checked, Confidence, Figure, Finding, FsyncLine, ImportedRun, NotUnderstood, PgbenchRun,
     Recognised, Setting, Severity, Table,
 };
-use pgdyno_model::format;
+use pgdyno_text::format;
 use serde::Serialize;
 
 use super::text::{plain, wrap};

@@ -3,8 +3,8 @@
 use pgdyno_model::facts::{
     BlockDevice, DeviceKind, FilesystemBeneath, Health, HostFacts, StorageFacts,
 };
-use pgdyno_model::format::{self, counted};
 use pgdyno_model::units::Bytes;
+use pgdyno_text::format::{self, counted};
 
 pub use super::text::Row;
 use super::{smart, stack};

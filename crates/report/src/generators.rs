@@ -1,7 +1,7 @@
 //! Renders the generators of a run: who is far away, busy, or late is seen here, not in the sums.
 
 use comfy_table::Cell;
-use pgdyno_model::format;
+use pgdyno_text::format;
 
 use super::table::{NONE, right, table_lines};
 use super::text::{Detail, plain, wrap};

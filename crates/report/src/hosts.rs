@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 
 use comfy_table::Cell;
-use pgdyno_model::format;
+use pgdyno_text::format;
 
 use super::table::{NONE, right, table_lines};
 use super::terminal::half_width;

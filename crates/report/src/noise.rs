@@ -1,7 +1,7 @@
 //! Renders the noise of hosts for a terminal.
 
 use comfy_table::Cell;
-use pgdyno_model::format::{self, counted};
+use pgdyno_text::format::{self, counted};
 
 use super::table::{NONE, right, table_lines};
 use super::terminal::section;

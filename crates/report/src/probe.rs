@@ -3,12 +3,13 @@
 
 use std::fmt::Write as _;
 
+use pgdyno_model::ProbeRecord;
 use pgdyno_model::facts::StorageFacts;
 use pgdyno_model::probe::{
     DiskPoint, DiskProbe, FsyncGroup, FsyncOutcome, FsyncProbe, FsyncTest, LatencySummary, Pattern,
     ProbeResult, Transfers,
 };
-use pgdyno_model::{ProbeRecord, format};
+use pgdyno_text::format;
 
 use super::text::wrap;
 

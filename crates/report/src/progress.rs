@@ -2,11 +2,11 @@
 
 use std::time::Duration;
 
-use pgdyno_model::format::counted;
 use pgdyno_model::live::{LiveRecord, Outlook};
 use pgdyno_model::load_strategy::LoadStrategy;
 use pgdyno_model::progress::{Activity, EndReason, Event, Notice, RoundStage, Warning};
 use pgdyno_model::units::Epoch;
+use pgdyno_text::format::counted;
 
 use crate::prose;
 

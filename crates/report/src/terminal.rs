@@ -1,7 +1,8 @@
 //! Renders a run for a terminal.
 
 use comfy_table::Cell;
-use pgdyno_model::{Verdict, format};
+use pgdyno_model::Verdict;
+use pgdyno_text::format;
 
 use super::crash::{CrashView, FaultView, FilesystemsView};
 use super::table::{NONE, right, table_lines};

@@ -1,6 +1,6 @@
 //! Plain text for terminals: lines, notes, rows of a description.
 
-use pgdyno_model::printable::{escape_line, escape_text};
+use pgdyno_text::printable::{escape_line, escape_text};
 use serde::Serialize;
 
 /// Escapes control characters in `text`, and puts it on one line.

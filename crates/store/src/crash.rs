@@ -18,7 +18,7 @@ pub struct CrashSummary {
     /// Run that the crash tests belong to; none if they stand by themselves.
     pub run: Option<String>,
     /// When the crash tests began.
-    #[serde(serialize_with = "pgdyno_model::format::as_text")]
+    #[serde(serialize_with = "pgdyno_text::format::as_text")]
     pub started_at: Epoch,
     /// Name of the verdict.
     pub verdict: String,

@@ -18,7 +18,7 @@ pub struct ImportSummary {
     /// File of the report, as it was named.
     pub source: String,
     /// When the report was imported.
-    #[serde(serialize_with = "pgdyno_model::format::as_text")]
+    #[serde(serialize_with = "pgdyno_text::format::as_text")]
     pub imported_at: Epoch,
     /// Content that was recognised, in words.
     pub holds: String,

@@ -23,7 +23,7 @@ pub struct RunSummary {
     /// Question that the run answers.
     pub question: Option<String>,
     /// When the run began.
-    #[serde(serialize_with = "pgdyno_model::format::as_text")]
+    #[serde(serialize_with = "pgdyno_text::format::as_text")]
     pub started_at: Epoch,
     /// State of the run, by its trials and sessions.
     pub state: RunState,

@@ -1,6 +1,6 @@
 //! Names of runs, probes and crash tests, as users give them.
 
-use pgdyno_model::nearest::probable;
+use pgdyno_text::nearest::probable;
 
 use super::{Store, StoreError};
 

@@ -42,7 +42,7 @@ pub struct Note {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct NoteVersion {
     /// When it was written.
-    #[serde(serialize_with = "pgdyno_model::format::as_text")]
+    #[serde(serialize_with = "pgdyno_text::format::as_text")]
     #[cfg_attr(feature = "schema", schemars(with = "String"))]
     pub written_at: Epoch,
     /// The note as it was then.

@@ -20,7 +20,7 @@ pub struct ProbeSummary {
     /// Run that the probe belongs to; none if it stands by itself.
     pub run: Option<String>,
     /// When the probe began.
-    #[serde(serialize_with = "pgdyno_model::format::as_text")]
+    #[serde(serialize_with = "pgdyno_text::format::as_text")]
     pub started_at: Epoch,
     /// Whether all planned points were measured.
     pub complete: bool,

@@ -25,7 +25,7 @@ pub struct Thinning {
     /// The run.
     pub run: String,
     /// When the run was thinned; for one that is only planned, now.
-    #[serde(serialize_with = "pgdyno_model::format::as_text")]
+    #[serde(serialize_with = "pgdyno_text::format::as_text")]
     #[cfg_attr(feature = "schema", schemars(with = "String"))]
     pub thinned_at: Epoch,
     /// Seconds between the samples of telemetry that stay.

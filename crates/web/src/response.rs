@@ -6,7 +6,6 @@ use axum::extract::rejection::{PathRejection, QueryRejection};
 use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use pgdyno_lab::live::LiveError;
-use pgdyno_model::printable::escape_text;
 use pgdyno_provision::BenchError;
 use pgdyno_report::ReportError;
 use pgdyno_report::json::for_browser;
@@ -14,6 +13,7 @@ use pgdyno_report::text::plain;
 use pgdyno_store::SideFileError;
 use pgdyno_store::StoreError;
 use pgdyno_store::notes::NoteError;
+use pgdyno_text::printable::escape_text;
 use serde::Serialize;
 
 /// Why a request cannot be answered.

@@ -31,10 +31,10 @@ pub struct HostNoiseView {
     /// Runs that were read (count).
     pub runs: usize,
     /// Begin of the first run.
-    #[serde(serialize_with = "pgdyno_model::format::as_text")]
+    #[serde(serialize_with = "pgdyno_text::format::as_text")]
     pub since: Epoch,
     /// Begin of the last run.
-    #[serde(serialize_with = "pgdyno_model::format::as_text")]
+    #[serde(serialize_with = "pgdyno_text::format::as_text")]
     pub until: Epoch,
     /// Noise of a trial's mean tps from the differences between its seconds; `known_by` counts
     /// trials.

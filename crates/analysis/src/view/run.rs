@@ -131,7 +131,7 @@ pub struct RunHead {
     /// The question it answers.
     pub question: Option<String>,
     /// When it began.
-    #[serde(serialize_with = "pgdyno_model::format::as_text")]
+    #[serde(serialize_with = "pgdyno_text::format::as_text")]
     #[cfg_attr(feature = "schema", schemars(with = "String"))]
     pub started_at: Epoch,
     /// The pgdyno that ran it.
@@ -166,7 +166,7 @@ pub struct FsyncView {
     /// Latency of a write and its flush.
     pub latency_us: Option<LatencyView>,
     /// When it was measured.
-    #[serde(serialize_with = "pgdyno_model::format::as_text")]
+    #[serde(serialize_with = "pgdyno_text::format::as_text")]
     #[cfg_attr(feature = "schema", schemars(with = "String"))]
     pub measured_at: Epoch,
 }
@@ -192,7 +192,7 @@ impl From<&FsyncRate> for FsyncView {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct SessionView {
     /// When it began.
-    #[serde(serialize_with = "pgdyno_model::format::as_text")]
+    #[serde(serialize_with = "pgdyno_text::format::as_text")]
     #[cfg_attr(feature = "schema", schemars(with = "String"))]
     pub started_at: Epoch,
     /// How it ended; none while it has not.
@@ -306,7 +306,7 @@ pub struct StageProbeView {
     /// The storage's name.
     pub storage: String,
     /// When it began.
-    #[serde(serialize_with = "pgdyno_model::format::as_text")]
+    #[serde(serialize_with = "pgdyno_text::format::as_text")]
     #[cfg_attr(feature = "schema", schemars(with = "String"))]
     pub started_at: Epoch,
     /// Attempts at trials that had begun before it (count): 0 before the first trial.
@@ -397,7 +397,7 @@ pub struct NoiseFloor {
     /// The run.
     pub run: String,
     /// When it began.
-    #[serde(serialize_with = "pgdyno_model::format::as_text")]
+    #[serde(serialize_with = "pgdyno_text::format::as_text")]
     #[cfg_attr(feature = "schema", schemars(with = "String"))]
     pub started_at: Epoch,
     /// Names of the two equal treatments.

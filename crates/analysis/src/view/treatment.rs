@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use pgdyno_model::Levels;
-use pgdyno_stats::Trend;
+use pgdyno_stats::{NoInterval, Trend};
 use serde::Serialize;
 
 use super::comparison::RatioView;
@@ -60,7 +60,9 @@ pub struct TreatmentView {
     #[serde(skip)]
     pub crash: Option<TreatmentCrash>,
     /// Reason why `tps` or its interval is missing.
-    pub reason: Option<String>,
+    #[serde(serialize_with = "pgdyno_text::format::as_optional_text")]
+    #[cfg_attr(feature = "schema", schemars(with = "Option<String>"))]
+    pub reason: Option<NoInterval>,
     /// Latency of all transactions together (microseconds); none without a transaction.
     pub latency_us: Option<LatencyView>,
     /// Reason why its storage is not available on the last session's machine.

@@ -34,11 +34,11 @@ pub struct TrialView {
     /// Index of its server.
     pub server: Option<usize>,
     /// Begin of provisioning.
-    #[serde(serialize_with = "pgdyno_model::format::as_text")]
+    #[serde(serialize_with = "pgdyno_text::format::as_text")]
     #[cfg_attr(feature = "schema", schemars(with = "String"))]
     pub started_at: Epoch,
     /// Begin of the measured window.
-    #[serde(serialize_with = "pgdyno_model::format::as_optional_text")]
+    #[serde(serialize_with = "pgdyno_text::format::as_optional_text")]
     #[cfg_attr(feature = "schema", schemars(with = "Option<String>"))]
     pub measured_at: Option<Epoch>,
     /// Transactions per second in the window; none unless completed.

@@ -2,6 +2,7 @@
 
 use pgdyno_analysis::{TrialState, analyse};
 use pgdyno_model::record::{RunState, SessionEnd};
+use pgdyno_stats::NoInterval;
 use pgdyno_test_support::records::{
     self, RUN, fill, fill_with, plan, run_record, session_record, store, trial,
 };
@@ -15,7 +16,7 @@ fn a_trial_that_failed_and_was_repeated_counts_once() {
     assert_eq!(before.run.state, RunState::Failed);
     assert_eq!((before.treatments[2].trials, before.treatments[2].attempts_failed), (1, 1));
     assert!(before.treatments[2].tps.as_ref().unwrap().ci95.is_none());
-    assert!(before.treatments[2].reason.as_ref().unwrap().contains("one repeat"));
+    assert_eq!(before.treatments[2].reason, Some(NoInterval::OneRepeat));
 
     let session = store.begin_session(RUN, &session_record()).unwrap();
     let again = trial(&record.plan, record.plan.trials[2]);

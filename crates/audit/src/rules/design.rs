@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use pgdyno_model::format;
+use pgdyno_text::format;
 
 use super::rule::{Rule, Verdicts};
 use crate::finding::Confidence::{Certain, Likely, Possible};

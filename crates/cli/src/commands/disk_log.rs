@@ -6,7 +6,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 use pgdyno_lab::{Content, DataPlace, DiskEvent, DiskLog, EventKind, LogError, LoggedPage};
-use pgdyno_model::format;
+use pgdyno_text::format;
 
 use crate::error::CommandError;
 use crate::exit_status::ExitStatus;

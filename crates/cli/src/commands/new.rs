@@ -12,8 +12,8 @@ use clap::Args;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use pgdyno_experiment::draft::{Draft, DraftFactor, Preset, RunSize};
 use pgdyno_lab::Span;
-use pgdyno_model::format::counted;
 use pgdyno_provision::ThisHost;
+use pgdyno_text::format::counted;
 
 use crate::ask::Answers;
 use crate::context::Context;

@@ -8,9 +8,9 @@ use pgdyno_analysis::host_noise;
 use pgdyno_experiment::estimate::{self, TimeEstimate};
 use pgdyno_experiment::file::{self, Source};
 use pgdyno_experiment::{ExperimentError, Prepared, recipes};
-use pgdyno_model::format::counted;
 use pgdyno_provision::ThisHost;
 use pgdyno_report as report;
+use pgdyno_text::format::counted;
 
 use crate::error::CommandError;
 use crate::exit_status::ExitStatus;

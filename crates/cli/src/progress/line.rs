@@ -1,6 +1,6 @@
 //! A line of the view: pieces of text, cut to the terminal's width.
 
-use pgdyno_model::printable::escape_line;
+use pgdyno_text::printable::escape_line;
 use unicode_width::UnicodeWidthChar;
 
 /// How a piece of a line looks. It repeats what a mark or a word says, and says nothing alone.

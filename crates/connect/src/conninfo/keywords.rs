@@ -1,6 +1,6 @@
 //! libpq's connection keywords, and how far pgdyno supports each.
 
-use pgdyno_model::nearest::probable;
+use pgdyno_text::nearest::probable;
 
 /// A connection keyword.
 pub(super) struct Keyword {

@@ -1,10 +1,10 @@
 //! The head of a plan in words: the experiment, its load and its treatments.
 
 use pgdyno_model::experiment::{Connect, Length, LoadOptions, OnError, Order, ReconnectLost};
-use pgdyno_model::format::counted;
 use pgdyno_model::storage::DeviceSettings;
 use pgdyno_model::{Stopping, Treatment};
 use pgdyno_stats::InterimAnalyses;
+use pgdyno_text::format::counted;
 
 use crate::checks::generators::launch_of;
 use crate::prepared::Prepared;

@@ -3,7 +3,7 @@
 
 use std::fmt;
 
-use pgdyno_model::printable::escape_line;
+use pgdyno_text::printable::escape_line;
 
 /// As `writeln!`, for one line; an empty line may come before it.
 macro_rules! line {

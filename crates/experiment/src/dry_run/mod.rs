@@ -18,9 +18,9 @@ use pgdyno_exec::account::Account;
 use pgdyno_model::Treatment;
 use pgdyno_model::crash::States;
 use pgdyno_model::experiment::ProbeKind;
-use pgdyno_model::format::counted;
 use pgdyno_model::units::Span;
 use pgdyno_postgres::{ClusterSpec, Install, Judgement};
+use pgdyno_text::format::counted;
 pub use storages::{PlannedStorage, design_storages};
 
 use crate::checks;

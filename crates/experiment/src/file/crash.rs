@@ -5,8 +5,8 @@ use std::num::NonZeroU32;
 use pgdyno_model::Fault;
 use pgdyno_model::crash::{CrashOptions, CrashWorkload, States, Under};
 use pgdyno_model::experiment::{Factor, PlantedFailure};
-use pgdyno_model::nearest::nearest;
 use pgdyno_model::units::Span;
+use pgdyno_text::nearest::nearest;
 use serde::Deserialize;
 use toml::Spanned;
 

@@ -3,7 +3,7 @@
 
 use std::ops::Range;
 
-use pgdyno_model::nearest::nearest;
+use pgdyno_text::nearest::nearest;
 use thiserror::Error;
 use toml::Spanned;
 

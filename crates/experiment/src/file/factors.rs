@@ -5,7 +5,7 @@ use std::fmt;
 
 use pgdyno_model::experiment::Factor;
 use pgdyno_model::level::{Key, Level, LevelValue};
-use pgdyno_model::nearest::nearest;
+use pgdyno_text::nearest::nearest;
 use serde::Deserialize;
 use serde::de::{Deserializer, Error as _, MapAccess, SeqAccess, Visitor};
 use toml::Spanned;
@@ -134,7 +134,7 @@ pub(crate) fn key_name(key: &Key) -> &str {
 fn key(name: &str) -> Result<Key, Complaint> {
     let key = Key::parse(name);
     if matches!(key, Key::Setting(_)) {
-        if let Some(meant) = pgdyno_model::nearest::probable(name, Key::NAMES) {
+        if let Some(meant) = pgdyno_text::nearest::probable(name, Key::NAMES) {
             return Err(Complaint::new(format!("unknown factor `{name}`")).with_help(format!(
                 "nearest is `{meant}`; a factor is one of {} or a PostgreSQL setting",
                 Key::NAMES.join(", ")

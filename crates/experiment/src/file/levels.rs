@@ -154,7 +154,7 @@ fn plural(key: &Key) -> &'static str {
 }
 
 fn unknown(what: &str, found: &str, allowed: &[&str]) -> Complaint {
-    let near = pgdyno_model::nearest::nearest(found, allowed);
+    let near = pgdyno_text::nearest::nearest(found, allowed);
     Complaint::new(format!("unknown {what} `{found}`")).with_help(format!(
         "nearest is `{}`; allowed: {}",
         near[0],

@@ -1,6 +1,6 @@
 //! `[size.NAME]`: other values for keys of the same file, under a name.
 
-use pgdyno_model::nearest::nearest;
+use pgdyno_text::nearest::nearest;
 use serde::Deserialize;
 
 use super::error::FileError;

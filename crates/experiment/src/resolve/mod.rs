@@ -6,11 +6,11 @@ use std::path::Path;
 use pgdyno_dataset::workload::{self, DataSet, Workload};
 use pgdyno_model::experiment::{Experiment, Length, Order, Protocol};
 use pgdyno_model::level::{Key, Level, LevelValue, Levels};
-use pgdyno_model::nearest::nearest;
 use pgdyno_model::storage::{Backing, DeviceSettings};
 use pgdyno_model::{Find, Plan, PlannedTrial, Storage, Treatment};
 use pgdyno_postgres::settings::RESERVED;
 use pgdyno_storage::{Stack, Wipe};
+use pgdyno_text::nearest::nearest;
 
 use crate::error::ExperimentError;
 use crate::file::{key_name, set_option};

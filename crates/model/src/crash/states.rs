@@ -4,8 +4,8 @@
 use serde::{Deserialize, Serialize};
 
 use super::{Failing, Verdict};
-use crate::format::counted;
 use crate::ledger::Token;
+use pgdyno_text::format::counted;
 
 /// Which states a session of crash tests looks at.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]

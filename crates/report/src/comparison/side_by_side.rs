@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use pgdyno_model::format;
+use pgdyno_text::format;
 
 use super::text::escaped;
 use crate::prose;

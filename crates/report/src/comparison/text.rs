@@ -1,8 +1,8 @@
 //! Renders the comparison of two sides for a terminal, and as Markdown for a pull request.
 
 use comfy_table::Cell;
-use pgdyno_model::format;
-use pgdyno_model::printable::escape_text;
+use pgdyno_text::format;
+use pgdyno_text::printable::escape_text;
 
 use crate::table::{NONE, right, table_lines};
 use crate::terminal::{half_width, ratio, section};

@@ -1,7 +1,7 @@
 //! Filesystems after power cuts, over the rounds: how long mount and fsck took, and complaints.
 
 use pgdyno_model::crash::{Fsck, Round, median_fsck_ms, median_mount_ms};
-use pgdyno_model::format;
+use pgdyno_text::format;
 use serde::Serialize;
 
 /// Mounts after power cuts and what fsck found then, over rounds.

@@ -121,7 +121,7 @@ pub struct CrashView {
     /// Settings that were asked for.
     pub settings: std::collections::BTreeMap<String, String>,
     /// Begin of the session.
-    #[serde(serialize_with = "pgdyno_model::format::as_text")]
+    #[serde(serialize_with = "pgdyno_text::format::as_text")]
     #[cfg_attr(feature = "schema", schemars(with = "String"))]
     pub started_at: Epoch,
     /// Version of pgdyno.

@@ -6,7 +6,8 @@ use comfy_table::{Table, TableStyle};
 use pgdyno_model::crash::{
     CheckOutcome, Control, CrashOutcome, FaultOutcome, Round, StatesOutcome, Verdict,
 };
-use pgdyno_model::{CrashRecord, Fault, format};
+use pgdyno_model::{CrashRecord, Fault};
+use pgdyno_text::format;
 
 use super::super::text::wrap;
 use super::states::{cause, image_command, judge_command, named};

@@ -1,7 +1,7 @@
 //! Detection power of a fault's rounds, in figures and in words.
 
 use pgdyno_model::crash::{FaultOutcome, FaultPower, Verdict, skip_seen};
-use pgdyno_model::format;
+use pgdyno_text::format;
 use serde::Serialize;
 
 /// Detection power: what the rounds put under test, and which faulty disks they would have shown.

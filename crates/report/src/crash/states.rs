@@ -4,8 +4,8 @@ use pgdyno_model::crash::{
     FailedState, FailureCause, FilePart, MissingFlush, MissingWrite, PageKind, RecordedStretch,
     StateKind, StatesOutcome,
 };
-use pgdyno_model::format;
 use pgdyno_model::ledger::Token;
+use pgdyno_text::format;
 use serde::Serialize;
 
 /// All states of a recorded stretch of load.

@@ -1,6 +1,6 @@
 //! Texts on the steadiness of single trials.
 
-use pgdyno_model::format;
+use pgdyno_text::format;
 use serde::Serialize;
 
 use super::super::table::NONE;

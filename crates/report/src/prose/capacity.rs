@@ -1,7 +1,7 @@
 //! Sentences on maximum rates.
 
-use pgdyno_model::format;
 use pgdyno_model::search::{Find, Slo};
+use pgdyno_text::format;
 
 use super::phrases::interval;
 use pgdyno_analysis::{RunView, TreatmentView};

@@ -1,6 +1,6 @@
 //! Words for causes.
 
-use pgdyno_model::format;
+use pgdyno_text::format;
 
 use pgdyno_analysis::Cause;
 

@@ -1,6 +1,6 @@
 //! Sentences on courses over ordered factors, and on interactions of two factors.
 
-use pgdyno_model::format;
+use pgdyno_text::format;
 
 use super::comparison::range;
 use super::phrases::{capital, with};

@@ -2,7 +2,8 @@
 
 use std::collections::BTreeSet;
 
-use pgdyno_model::{FlushAccounting, NotJudged, format};
+use pgdyno_model::{FlushAccounting, NotJudged};
+use pgdyno_text::format;
 
 use crate::note::{NoteKind, Notes};
 use pgdyno_analysis::{RunView, TrialState};

@@ -2,8 +2,8 @@
 
 use std::collections::BTreeSet;
 
-use pgdyno_model::format;
 use pgdyno_model::units::Bytes;
+use pgdyno_text::format;
 
 use pgdyno_analysis::label;
 use pgdyno_analysis::{RunView, TreatmentView, TrialState, TrialView};

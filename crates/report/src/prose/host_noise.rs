@@ -1,7 +1,7 @@
 //! Sentences on the noise of a host, and on what a plan will find there.
 
-use pgdyno_model::format::{self, counted};
 use pgdyno_stats::NoHostNoise;
+use pgdyno_text::format::{self, counted};
 
 use super::comparison::HOPELESS;
 use super::noise_prior::conditioned;

@@ -1,7 +1,8 @@
 //! Notes trials in which the processors may have been the limit, not the disk.
 
 use pgdyno_analysis::IdleDevice;
-use pgdyno_model::{AnswerKind, Plan, format};
+use pgdyno_model::{AnswerKind, Plan};
+use pgdyno_text::format;
 
 use super::finding::machine_use;
 

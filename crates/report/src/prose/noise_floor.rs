@@ -1,6 +1,6 @@
 //! Sentences on the host's noise floor.
 
-use pgdyno_model::format;
+use pgdyno_text::format;
 
 use pgdyno_analysis::NoiseFloor;
 

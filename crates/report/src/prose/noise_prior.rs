@@ -1,8 +1,8 @@
 //! Sentences on the noise that earlier runs on the host predict for a run.
 
 use pgdyno_model::Conditioning;
-use pgdyno_model::format::{self, counted};
 use pgdyno_stats::PriorUse;
+use pgdyno_text::format::{self, counted};
 
 use super::phrases::{capital, degrees_of_freedom, share};
 use pgdyno_analysis::NoisePriorView;

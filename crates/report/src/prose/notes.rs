@@ -3,9 +3,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use pgdyno_model::facts::{BuildSource, HostFacts};
-use pgdyno_model::format;
 use pgdyno_model::measurement::GeneratorLimit;
 use pgdyno_model::record::RunState;
+use pgdyno_text::format;
 
 use super::idle_device::idle_device;
 use super::noise_floor::noise_floor;

@@ -1,6 +1,6 @@
 //! Phrases that several sentences share.
 
-use pgdyno_model::format;
+use pgdyno_text::format;
 
 use pgdyno_analysis::{RunView, TpsView, TreatmentView};
 

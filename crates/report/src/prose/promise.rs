@@ -1,6 +1,6 @@
 //! Says why treatments are not ranked.
 
-use pgdyno_model::format;
+use pgdyno_text::format;
 
 use super::phrases::listed;
 use pgdyno_analysis::GravestFault;

@@ -1,6 +1,6 @@
 //! Sentences on how a run came into the store, and what became of it there.
 
-use pgdyno_model::format;
+use pgdyno_text::format;
 
 use pgdyno_analysis::RunView;
 use pgdyno_store::Thinning;

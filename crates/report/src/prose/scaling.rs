@@ -1,7 +1,8 @@
 //! Sentences on how tps grows with the number of clients, and what bounds it.
 
-use pgdyno_model::{Treatment, format};
+use pgdyno_model::Treatment;
 use pgdyno_stats::{Fitted, Scaling};
+use pgdyno_text::format;
 
 use super::phrases::with;
 use pgdyno_analysis::{ScalingView, TreatmentView};

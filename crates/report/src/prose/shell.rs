@@ -2,7 +2,7 @@
 //!
 //! Names of runs and settings come from a store, which may be somebody else's: each word is quoted.
 
-use pgdyno_model::printable::is_hazard;
+use pgdyno_text::printable::is_hazard;
 
 /// Joins `words` to a command line for a POSIX shell.
 ///

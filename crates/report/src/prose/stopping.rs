@@ -1,7 +1,8 @@
 //! A sentence on a run that may end by itself.
 
 use pgdyno_analysis::{Compared, Decision, Ended, StoppingView, label};
-use pgdyno_model::{Plan, Stopping, format};
+use pgdyno_model::{Plan, Stopping};
+use pgdyno_text::format;
 
 use super::phrases::listed;
 

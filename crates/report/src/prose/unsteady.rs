@@ -2,8 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use pgdyno_model::format;
 use pgdyno_stats as stats;
+use pgdyno_text::format;
 
 use super::cause::cause_kind;
 use crate::note::{NoteKind, Notes};

@@ -1,6 +1,6 @@
 //! Sentences on why two treatments differ.
 
-use pgdyno_model::format;
+use pgdyno_text::format;
 
 use pgdyno_analysis::{GapPart, GapView, Part, PartView, WhyView};
 

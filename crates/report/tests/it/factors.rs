@@ -66,7 +66,7 @@ fn an_effect_is_told_on_average_and_one_by_one() {
     assert_eq!((found.factor.as_str(), found.combinations), ("build", 2));
     assert!((found.ratio / 0.8485 - 1.0).abs() < 0.01 && found.significant, "{found:?}");
     let figure = &slower.headline.figures[1];
-    assert_eq!(figure.value, format!("{}×", pgdyno_model::format::times(found.ratio)));
+    assert_eq!(figure.value, format!("{}×", pgdyno_text::format::times(found.ratio)));
     // 1% is less than each pair shows.
     let names = ["ext4", "xfs", "btrfs", "zfs"];
     let four = effect(&names, &[1e3, 1e3, 1e3, 1e3, 1010.0, 1010.0, 1010.0, 1010.0]);

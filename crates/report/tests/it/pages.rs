@@ -7,13 +7,14 @@ use pgdyno_analysis::comparison::imported::side_by_side;
 use pgdyno_analysis::comparison::runs::CompareOptions;
 use pgdyno_model::crash::Failing;
 use pgdyno_model::record::SessionEnd;
-use pgdyno_model::{LevelValue, RunRecord, Verdict, format};
+use pgdyno_model::{LevelValue, RunRecord, Verdict};
 use pgdyno_report::{CompareReport, CrashView, Page, RunReport, SideBySideReport, Tier, is_report};
 use pgdyno_test_support::records;
 use pgdyno_test_support::records::probes::disk_probe;
 use pgdyno_test_support::records::{
     RUN, crash_record, fill, fsync_probe, plan, run_record, session_record, store, trial,
 };
+use pgdyno_text::format;
 use serde_json::{Value, json};
 
 fn synthetic() -> RunReport {

@@ -112,7 +112,7 @@ fn runs_of_several_hosts_stand_side_by_side() {
     assert_eq!(names, ["treatment", "db1", "db2"]);
     for treatment in &view.treatments {
         let line = text.lines().find(|line| line.contains(&treatment.label)).unwrap();
-        let mean = pgdyno_model::format::rate(treatment.tps.as_ref().unwrap().mean);
+        let mean = pgdyno_text::format::rate(treatment.tps.as_ref().unwrap().mean);
         assert_eq!(line.matches(&mean).count(), 2, "{text}");
     }
     assert!(text.contains("Hosts are not blocks"), "{text}");

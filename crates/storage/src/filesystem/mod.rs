@@ -32,7 +32,7 @@ pub mod zfs;
 pub(crate) use contract::unmount;
 pub use contract::{Filesystem, FsckProgram, Volume};
 pub use error::FilesystemError;
-use pgdyno_model::nearest::nearest;
+use pgdyno_text::nearest::nearest;
 pub use tool::Tool;
 
 /// Every filesystem.

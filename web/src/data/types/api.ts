@@ -124,7 +124,7 @@ export type LiveRecord =
        */
       at: Epoch;
       /**
-       * The round over all treatments it belongs to, from 1.
+       * Round over all treatments that the trial belongs to, from 1.
        */
       block: number;
       event: 'trial';
@@ -133,15 +133,15 @@ export type LiveRecord =
        */
       left_s: number;
       /**
-       * Its place in the run, from 0.
+       * Place in the run, from 0.
        */
       ordinal: number;
       /**
-       * Which of its treatment's trials it is, from 1.
+       * Number among the treatment's trials, from 1.
        */
       repeat: number;
       /**
-       * Its treatment's index.
+       * Index of the treatment.
        */
       treatment: number;
     }
@@ -182,12 +182,12 @@ export type LiveRecord =
     }
   | {
       /**
-       * Why it could not go on; none if it did what it was to do.
+       * Why the run could not go on; none if it finished its work.
        */
       error: string | null;
       event: 'ended';
       /**
-       * How, as `show` names it: `completed`, `failed` or `interrupted`.
+       * Final state, as `show` names it: `completed`, `failed` or `interrupted`.
        */
       state: string;
     };
@@ -218,7 +218,7 @@ export type LiveTrialState =
     }
   | {
       /**
-       * Why.
+       * Reason of the failure.
        */
       failure: string;
       state: 'failed';
@@ -256,7 +256,7 @@ export type Verdict =
   | 'FAIL (will not start)'
   | 'FAIL (will not mount)';
 /**
- * During what a fault strikes.
+ * Moment of the server's work at which a fault strikes.
  */
 export type Aim =
   | 'load'
@@ -270,11 +270,11 @@ export type Aim =
   | 'request'
   | 'hand';
 /**
- * One oracle and what came of it.
+ * One oracle with its outcome.
  */
 export type Check = {
   /**
-   * What it looks at.
+   * Property that the oracle checks.
    */
   name: string;
 } & Check1;
@@ -299,7 +299,7 @@ export type Check1 =
       outcome: 'not-applicable';
     };
 /**
- * What came of a filesystem's own check, which repaired nothing.
+ * Result of the filesystem's own check (fsck), which repairs nothing.
  */
 export type Fsck =
   | {
@@ -328,14 +328,14 @@ export type Fsck =
        */
       said: string;
       /**
-       * Its exit status.
+       * Exit status of the program.
        */
       status: number;
     }
   | {
       outcome: 'not-run';
       /**
-       * Why.
+       * Reason why not.
        */
       why: string;
     };
@@ -348,7 +348,7 @@ export type Seed = number | string;
  */
 export type Bytes = number;
 /**
- * How a state of a disk was come by.
+ * How a state of the disk was derived from the log of its writes.
  */
 export type StateKind =
   'boundary' | 'subset' | 'prefix' | 'omitted' | 'pair-omitted' | 'torn-4096' | 'torn-512';
@@ -362,15 +362,15 @@ export type FailureCause =
   | {
       cause: 'lost';
       /**
-       * The first of them.
+       * First of these writes.
        */
       first: MissingWrite[];
       /**
-       * The flush that would have made them durable in time; none where no acknowledged transaction is missing, and in records of earlier versions.
+       * Flush that would have made these writes durable in time; none where no acknowledged transaction is missing, and in records of earlier versions.
        */
       flush: MissingFlush | null;
       /**
-       * The fewest writes, missing or torn, with which it still fails, as far as was tried (count).
+       * Smallest number of missing or torn writes with which the state still fails, as far as was tried (count).
        */
       writes: number;
     };
@@ -379,7 +379,7 @@ export type FailureCause =
  */
 export type PageKind = 'data' | 'wal';
 /**
- * What carries a storage's bytes.
+ * Carrier of a storage's bytes.
  */
 export type Backing =
   | {
@@ -402,11 +402,11 @@ export type Backing =
     };
 export type Span = string;
 /**
- * Who joins the members of a RAID-0.
+ * Program or filesystem that joins the members of a RAID-0.
  */
 export type Striper = 'mdadm' | 'lvm' | 'btrfs' | 'zfs';
 /**
- * What a RAID controller does with a write before it acknowledges it.
+ * Handling of a write by a RAID controller before the acknowledgement.
  */
 export type WritePolicy = 'write-back' | 'write-through';
 /**
@@ -418,7 +418,7 @@ export type RaidTool = 'storcli' | 'megacli' | 'ssacli' | 'arcconf';
  */
 export type SmartType = string;
 /**
- * What a block device is.
+ * Kind of a block device.
  */
 export type DeviceKind =
   'disk' | 'partition' | 'md' | 'lvm' | 'crypt' | 'multipath' | 'dm' | 'loop' | 'ram';
@@ -427,13 +427,13 @@ export type DeviceKind =
  */
 export type PriorUse = 'counts' | 'apart' | 'uneven' | 'too_few_repeats';
 /**
- * What an experiment's first sentence says.
+ * Claim that the report's first sentence makes.
  */
 export type AnswerKind =
   'leader' | 'effect' | 'a/a' | 'acceptance' | 'safety' | 'sweep' | 'capacity';
 export type Slo = string;
 /**
- * How long a trial offers load.
+ * End of a trial's load.
  */
 export type Length =
   | {
@@ -443,7 +443,7 @@ export type Length =
       transactions: number;
     };
 /**
- * What becomes of a client whose transaction met an error that is not tried again.
+ * Fate of a client whose transaction met an error that is not retried.
  */
 export type OnError = 'abort-client' | 'abort-all' | 'continue';
 export type ReconnectLost = 'never' | 'always' | (number | string);
@@ -518,7 +518,7 @@ export type NotJudged =
  */
 export type TrialState = 'completed' | 'failed' | 'superfluous';
 /**
- * What a probe measured.
+ * Figures of a probe, by its kind.
  */
 export type ProbeResult =
   | (FsyncProbe & {
@@ -528,7 +528,7 @@ export type ProbeResult =
       kind: 'disk';
     });
 /**
- * A sign that flushes are acknowledged before anything is durable. The probe's warnings have the figures.
+ * A sign that flushes are acknowledged before data is durable. The probe's warnings have the figures.
  */
 export type Suspicion =
   | 'quicker-than-rotation'
@@ -543,7 +543,7 @@ export type Suspicion =
 export type FsyncGroup =
   'one-block' | 'two-blocks' | 'open-sync-sizes' | 'other-descriptor' | 'not-synced' | 'concurrent';
 /**
- * What a test of the fsync probe found.
+ * Outcome of a test of the fsync probe.
  */
 export type FsyncOutcome =
   | {
@@ -553,7 +553,7 @@ export type FsyncOutcome =
       'not-available': string;
     };
 /**
- * What is done to the disk; the names are fio's.
+ * Pattern of requests to the disk, with fio's names.
  */
 export type Pattern = 'write' | 'read' | 'randread' | 'randwrite' | 'randrw';
 /**
@@ -1204,18 +1204,18 @@ export interface GapView {
   told_apart: boolean | null;
 }
 /**
- * A difference of means, and how sure it is.
+ * A difference of means with its confidence interval.
  */
 export interface Gap {
   /**
-   * Its 95% confidence interval; none without repeats or spread.
+   * 95% confidence interval; none without repeats or spread.
    *
    * @minItems 2
    * @maxItems 2
    */
   ci95: [number, number] | null;
   /**
-   * The mean of the second less that of the first.
+   * Mean of the second treatment less that of the first.
    */
   value: number;
 }
@@ -1543,7 +1543,7 @@ export interface LiveRow {
  */
 export interface LiveRun {
   /**
-   * Places of the trials that earlier sessions completed.
+   * Ordinals of the trials that earlier sessions completed.
    */
   done: number[];
   /**
@@ -1555,7 +1555,7 @@ export interface LiveRun {
    */
   owner: Owner;
   /**
-   * The question that it answers.
+   * Question of the experiment.
    */
   question: string | null;
   /**
@@ -1617,19 +1617,19 @@ export interface Owner {
  */
 export interface PlannedTrial {
   /**
-   * The round over all treatments it belongs to, from 1.
+   * Round over all treatments that the trial belongs to, from 1.
    */
   block: number;
   /**
-   * Its place in the run, from 0.
+   * Place in the run, from 0.
    */
   ordinal: number;
   /**
-   * Which of its treatment's trials it is, from 1.
+   * Number among the treatment's trials, from 1.
    */
   repeat: number;
   /**
-   * Its treatment's index.
+   * Index of the treatment.
    */
   treatment: number;
 }
@@ -1687,7 +1687,7 @@ export interface Outlook {
    */
   blocks: number;
   /**
-   * More blocks until all are decided, as far as the intervals so far tell (count); none if nothing can be told yet, or if some would stay open after `ceiling` blocks.
+   * Further blocks until all comparisons are decided, estimated from the intervals so far (count). None if there is no estimate yet, or if some comparisons would stay open after `ceiling` blocks.
    */
   blocks_left: number | null;
   /**
@@ -1759,27 +1759,27 @@ export interface LiveDocument {
  */
 export interface LiveTrial {
   /**
-   * When it began.
+   * Time of the trial's begin.
    */
   at: Epoch;
   /**
-   * The round over all treatments it belongs to, from 1.
+   * Round over all treatments that the trial belongs to, from 1.
    */
   block: number;
   /**
-   * Its place in the run, from 0.
+   * Place in the run, from 0.
    */
   ordinal: number;
   /**
-   * Which of its treatment's trials it is, from 1.
+   * Number among the treatment's trials, from 1.
    */
   repeat: number;
   /**
-   * Its seconds so far, warm-up in them.
+   * Seconds so far, warm-up included.
    */
   seconds: LoadSecond[];
   /**
-   * Its treatment's index.
+   * Index of the treatment.
    */
   treatment: number;
 }
@@ -2235,23 +2235,23 @@ export interface CrashView {
  */
 export interface Control {
   /**
-   * The fault whose failures it shows to be seen; none for one of the session as a whole.
+   * Fault whose failures the control shows to be seen; none if it stands for the whole session.
    */
   fault: Fault | null;
   /**
-   * What was planted.
+   * Name of the planted failure.
    */
   name: string;
   /**
-   * Why.
+   * Reason for the verdict.
    */
   reason: string;
   /**
-   * Whether it was seen.
+   * Whether the instrument saw the planted failure.
    */
   seen: boolean;
   /**
-   * What came of the round.
+   * Verdict of the control's round.
    */
   verdict: Verdict;
 }
@@ -2325,11 +2325,11 @@ export interface Round {
    */
   acknowledged: number;
   /**
-   * During what the fault struck.
+   * Moment at which the fault struck.
    */
   aim: Aim;
   /**
-   * Every oracle.
+   * Result of each oracle.
    */
   checks: Check[];
   /**
@@ -2345,7 +2345,7 @@ export interface Round {
    */
   in_doubt: number;
   /**
-   * Where what was found is kept, for one that failed.
+   * Folder with the remains of a failed round; none where nothing was kept.
    */
   kept: string | null;
   /**
@@ -2361,23 +2361,23 @@ export interface Round {
    */
   lost: number;
   /**
-   * What the fault did, where that is not all in its name.
+   * Details of the fault that its name does not tell.
    */
   notes: string[];
   /**
-   * Its number among the fault's, from 1.
+   * Number of the round within its fault, from 1.
    */
   number: number;
   /**
-   * Age of the oldest of them at the fault (milliseconds).
+   * Age of the oldest lost transaction at the fault (milliseconds).
    */
   oldest_lost_ms: number | null;
   /**
-   * What it put under test.
+   * Amount of testing that the round did.
    */
   power: RoundPower;
   /**
-   * Why.
+   * Reason for the verdict.
    */
   reason: string;
   /**
@@ -2385,19 +2385,19 @@ export interface Round {
    */
   recovery_ms: number | null;
   /**
-   * What repeats it.
+   * Seed that repeats the round.
    */
   seed: Seed;
   /**
-   * From the load's beginning to the fault (milliseconds).
+   * Time from the load's beginning to the fault (milliseconds).
    */
   struck_after_ms: number;
   /**
-   * The first of them, oldest first.
+   * First lost transactions, oldest first.
    */
   tokens: LostTransaction[];
   /**
-   * What is said of it.
+   * Verdict of the oracles.
    */
   verdict: Verdict;
 }
@@ -2410,11 +2410,11 @@ export interface FilesystemRecovery {
    */
   filesystem: string;
   /**
-   * What a check without repairs found, once the server had recovered and was stopped, and the filesystem unmounted.
+   * Result of a check without repairs, after the server had recovered and stopped and the filesystem was unmounted.
    */
   fsck: Fsck;
   /**
-   * How long the first mount after the last power cut took, in which the journal is replayed (milliseconds).
+   * Duration of the first mount after the last power cut, which replays the journal (milliseconds).
    */
   mount_ms: number;
   /**
@@ -2423,11 +2423,11 @@ export interface FilesystemRecovery {
   storage: string;
 }
 /**
- * What a round put under test, between its baseline and its fault: how much its silence can mean.
+ * Amount of testing that a round did between its baseline and its fault.
  */
 export interface RoundPower {
   /**
-   * The share of the disk's cache that the cut took, the rest having reached the medium by then: with that probability a write whose flush was skipped is lost. None: all of it.
+   * Share of the disk's cache that the cut took (0 to 1); the rest had reached the medium. It is the probability with which a write is lost whose flush was skipped. None: all of the cache.
    */
   cache_lost: number | null;
   /**
@@ -2443,25 +2443,25 @@ export interface RoundPower {
    */
   flushes: number | null;
   /**
-   * Acknowledged commits that the last completed flush made durable and no earlier one (count): what a storage that skipped that flush would have lost.
+   * Acknowledged commits that only the last completed flush made durable (count): a storage that skipped this flush would have lost them.
    */
   last_window: number | null;
 }
 /**
- * A transaction that was acknowledged and is missing.
+ * An acknowledged transaction that is missing after recovery.
  */
 export interface LostTransaction {
   /**
-   * From its acknowledgement to the fault (milliseconds).
+   * Time from the acknowledgement to the fault (milliseconds).
    */
   age_ms: number;
   /**
-   * Its name.
+   * Name of the transaction.
    */
   token: Token;
 }
 /**
- * The name of one transaction of a load: no other has it.
+ * Unique name of one transaction of a load.
  */
 export interface Token {
   /**
@@ -2530,7 +2530,7 @@ export interface PowerView {
    */
   one_in_10_seen: number | null;
   /**
-   * Rounds that count towards the bound (count): in which a checkpoint completed and, where the fault is the cut alone, an acknowledged commit lay in the last flush window, as far as that was counted.
+   * Rounds that count towards the bound (count). In such a round a checkpoint completed. If the fault is a power cut alone, an acknowledged commit also lay in the last flush window, unless nobody counted those commits.
    */
   rounds: number;
   /**
@@ -2576,11 +2576,11 @@ export interface GravestFault {
  */
 export interface HostFacts {
   /**
-   * What pgdyno's control group may use of it.
+   * Limits of pgdyno's control group.
    */
   cgroup: CgroupFacts;
   /**
-   * How its CPUs are laid out and clocked.
+   * Layout and clocking of the CPUs.
    */
   cpu: CpuFacts;
   /**
@@ -2592,11 +2592,11 @@ export interface HostFacts {
    */
   cpus: number;
   /**
-   * Who built it.
+   * Manufacturer and model.
    */
   hardware: Hardware;
   /**
-   * Tells machines apart: a digest of `/etc/machine-id`. None where there is none.
+   * Digest of `/etc/machine-id`, which tells machines apart. None where the file does not exist.
    */
   id?: string | null;
   /**
@@ -2616,15 +2616,15 @@ export interface HostFacts {
    */
   os: string;
   /**
-   * How its memory is laid out and paged.
+   * Layout and paging of the memory.
    */
   paging: MemoryFacts;
   /**
-   * How its kernel was started and is set.
+   * Command line and settings of the kernel.
    */
   settings: KernelFacts;
   /**
-   * Whether it is a machine of its own.
+   * Hypervisor, container and cloud.
    */
   virtualization: Virtualization;
 }
@@ -2637,7 +2637,7 @@ export interface CgroupFacts {
    */
   cpus: number | null;
   /**
-   * The CPUs that may be used, where not all: `Cpus_allowed_list`, which `taskset` sets within what the control group allows, else `cpuset.cpus.effective`.
+   * CPUs that may be used, if not all: `Cpus_allowed_list`, which `taskset` sets within the control group's limits, else `cpuset.cpus.effective`.
    */
   cpuset: string | null;
   /**
@@ -2728,7 +2728,7 @@ export interface Hardware {
  */
 export interface MemoryFacts {
   /**
-   * The size of one.
+   * Size of one explicit huge page.
    */
   huge_page_size: Bytes | null;
   /**
@@ -2748,7 +2748,7 @@ export interface MemoryFacts {
    */
   transparent_hugepage: string | null;
   /**
-   * How hard the kernel tries for them: `transparent_hugepage/defrag`.
+   * Effort of the kernel to provide transparent huge pages: `transparent_hugepage/defrag`.
    */
   transparent_hugepage_defrag: string | null;
 }
@@ -2765,24 +2765,24 @@ export interface KernelFacts {
    */
   clocksources: string[];
   /**
-   * `/proc/cmdline` up to ` -- `, what follows being init's; values that look like secrets are left out.
+   * `/proc/cmdline` up to ` -- `, where init's arguments begin. Values that look like secrets are left out.
    */
   cmdline: string | null;
   /**
-   * Sysctls that databases feel, by name.
+   * Sysctls that affect databases, by name.
    */
   sysctl: {
     [k: string]: string;
   };
   /**
-   * CPU vulnerabilities and what is done about each, from `/sys/devices/system/cpu/vulnerabilities`.
+   * CPU vulnerabilities and their mitigations, from `/sys/devices/system/cpu/vulnerabilities`.
    */
   vulnerabilities: {
     [k: string]: string;
   };
 }
 /**
- * What the machine runs in.
+ * Virtualization around the system: hypervisor, container, cloud.
  */
 export interface Virtualization {
   /**
@@ -2798,7 +2798,7 @@ export interface Virtualization {
    */
   hypervisor: string | null;
   /**
-   * Its instance type, where DMI tells it.
+   * Instance type of the cloud, where DMI tells it.
    */
   instance_type: string | null;
   /**
@@ -2815,7 +2815,7 @@ export interface StatesView {
    */
   boundaries: StateCount;
   /**
-   * Why the first flush boundary that failed did so; none if none failed.
+   * Cause of failure of the first flush boundary that failed; none if none failed.
    */
   cause: FailureCause | null;
   /**
@@ -2835,11 +2835,11 @@ export interface StatesView {
    */
   failures: FailedState[];
   /**
-   * How long all states took together, side by side where `jobs` says so (milliseconds). None without a state, and in records of earlier versions.
+   * Time that all states took together, side by side where `jobs` says so (milliseconds). None without a state, and in records of earlier versions.
    */
   judging_ms: number | null;
   /**
-   * Where the image, the disk log and the ledger are kept, if a state failed.
+   * Folder with the image, the disk log and the ledger, if a state failed.
    */
   kept: string | null;
   /**
@@ -2847,7 +2847,7 @@ export interface StatesView {
    */
   lost: number;
   /**
-   * Its parts. None without a state, and in records of earlier versions.
+   * Phases of `state_ms`. None without a state, and in records of earlier versions.
    */
   phases: StatePhases | null;
   /**
@@ -2855,11 +2855,11 @@ export interface StatesView {
    */
   reason: string;
   /**
-   * How long it took to show, mount, recover and judge a state (milliseconds): the median. None without a state.
+   * Median time to show, mount, recover and judge a state (milliseconds). None without a state.
    */
   state_ms: number | null;
   /**
-   * The stretch.
+   * Recorded stretch of load.
    */
   stretch: RecordedStretch;
   /**
@@ -2867,7 +2867,7 @@ export interface StatesView {
    */
   thorough: number;
   /**
-   * Why the first state that could not be checked could not be.
+   * Why the first unknown state could not be checked.
    */
   unchecked: string | null;
   /**
@@ -2875,7 +2875,7 @@ export interface StatesView {
    */
   unknown: number;
   /**
-   * The worst state's verdict; *partial* if none failed and a flush boundary was not judged.
+   * Reason for the verdict.
    */
   verdict: Verdict;
   /**
@@ -2913,19 +2913,19 @@ export interface StateCount {
  */
 export interface MissingWrite {
   /**
-   * The files that it is part of, as far as they are known; of a torn write, of the page that the tear is in.
+   * Files that the write is part of, as far as they are known. For a torn write, files of the page that the tear is in.
    */
   files: FilePart[];
   /**
-   * Its first bytes that are there (bytes): 0 if it is missing whole.
+   * Bytes at the write's beginning that are there; 0 if all of it is missing.
    */
   kept: number;
   /**
-   * Its number in the disk log.
+   * Number of the write in the disk log.
    */
   number: number;
   /**
-   * PostgreSQL's pages in it, each with its WAL position (an LSN as a number).
+   * PostgreSQL's pages in the write, each with its WAL position (an LSN as a number).
    */
   pages: [PageKind, number][];
 }
@@ -2938,11 +2938,11 @@ export interface FilePart {
    */
   file: string;
   /**
-   * How much (bytes).
+   * Length (bytes).
    */
   length: number;
   /**
-   * Where in the file it begins (bytes).
+   * Offset in the file (bytes).
    */
   offset: number;
 }
@@ -2951,15 +2951,15 @@ export interface FilePart {
  */
 export interface MissingFlush {
   /**
-   * The write that it had to cover, by its number.
+   * Write that the flush had to cover, by its number.
    */
   after: number;
   /**
-   * The newest event when a transaction was acknowledged that needs that write, by its number.
+   * Newest event when a transaction that needs that write was acknowledged, by its number.
    */
   before: number;
   /**
-   * That transaction.
+   * Name of that transaction.
    */
   token: Token;
 }
@@ -2968,11 +2968,11 @@ export interface MissingFlush {
  */
 export interface FailedState {
   /**
-   * Why it failed; of states between flushes, for the first of each verdict.
+   * Why the state failed. Between flushes only the first state of each verdict has a cause.
    */
   cause: FailureCause | null;
   /**
-   * How it was come by.
+   * How the state was derived.
    */
   kind: StateKind;
   /**
@@ -2984,27 +2984,27 @@ export interface FailedState {
    */
   lost: number;
   /**
-   * Earlier writes that are not in it, or in part only.
+   * Earlier writes that the state lacks or has in part.
    */
   missing: MissingWrite[];
   /**
-   * The newest event of the disk log that it shows, by its number.
+   * Newest event of the disk log that the state contains, by its number.
    */
   newest: number;
   /**
-   * Why.
+   * Reason for the verdict.
    */
   reason: string;
   /**
-   * The first of them.
+   * First lost transactions.
    */
   tokens: Token[];
   /**
-   * The first event after which no cut leaves it, by its number; none if there is none.
+   * First event of the disk log after which no cut leaves this state, by its number; none if there is no such event.
    */
   until: number | null;
   /**
-   * What is said of it.
+   * Verdict on the state.
    */
   verdict: Verdict;
 }
@@ -3071,15 +3071,15 @@ export interface RecordedStretch {
   writes: number;
 }
 /**
- * What lies under a storage's directory.
+ * A storage's directory, with the filesystem and the devices that hold it.
  */
 export interface StorageFacts {
   /**
-   * What the experiment asked for; none before pgdyno knew stacks, and where no experiment asks.
+   * Stack that the experiment asked for; none in records from before pgdyno knew stacks, and where no experiment asks.
    */
   asked: Storage | null;
   /**
-   * What new files in the directory take over from it, beside that: attributes of chattr(1) (`+S`), btrfs's properties (`compression=zstd`).
+   * Further attributes that new files in the directory inherit: those of chattr(1) (`+S`), and btrfs's properties (`compression=zstd`).
    */
   attributes: string[];
   /**
@@ -3099,11 +3099,11 @@ export interface StorageFacts {
    */
   device: string | null;
   /**
-   * The devices that the filesystem lies on, each with those that it lies on itself.
+   * Devices that the filesystem lies on, each with the devices under it.
    */
   devices: BlockDevice[];
   /**
-   * The directory that was named.
+   * Directory of the storage.
    */
   directory: string;
   /**
@@ -3111,7 +3111,7 @@ export interface StorageFacts {
    */
   disk: string | null;
   /**
-   * Why it could not be made; nothing else is known of it then.
+   * Why the storage could not be made; nothing else is known of it then.
    */
   failure: string | null;
   /**
@@ -3119,7 +3119,7 @@ export interface StorageFacts {
    */
   filesystem: string;
   /**
-   * What else the filesystem tells of itself, by its own names: ZFS's properties, btrfs's profiles.
+   * Other properties of the filesystem, by its own names: ZFS's properties, btrfs's profiles.
    */
   geometry: {
     [k: string]: string;
@@ -3129,15 +3129,15 @@ export interface StorageFacts {
    */
   model: string | null;
   /**
-   * Its mount and superblock options.
+   * Mount and superblock options.
    */
   mount_options: string;
   /**
-   * Where it is mounted.
+   * Mount point of the filesystem.
    */
   mount_point: string;
   /**
-   * The name in the experiment file.
+   * Name in the experiment file.
    */
   name: string;
   /**
@@ -3145,11 +3145,11 @@ export interface StorageFacts {
    */
   no_copy_on_write: boolean | null;
   /**
-   * Whether that is what this machine lacks (kernel, program, root), so that its trials are left out and none failed.
+   * Whether it failed because this machine lacks something (kernel, program, root): its trials are left out instead of failed.
    */
   not_available_here: boolean;
   /**
-   * What was made or set for it, as it read once it stood.
+   * Stack that was made, as read once it stood.
    */
   obtained: StackFacts | null;
   /**
@@ -3169,7 +3169,7 @@ export interface StorageFacts {
    */
   source: string;
   /**
-   * What could not be found out, and why.
+   * Facts that could not be found out, and why.
    */
   unavailable: string[];
   /**
@@ -3182,27 +3182,27 @@ export interface StorageFacts {
  */
 export interface Storage {
   /**
-   * What carries the bytes.
+   * Backing that carries the bytes.
    */
   backing: Backing;
   /**
-   * How the device under it is set while trials run, put back afterwards.
+   * Settings of the device under it while trials run; put back afterwards.
    */
   device: DeviceSettings;
   /**
-   * The filesystem to make on it. None is right for a directory, which is used as it is, and for a RAM disk, which is a tmpfs.
+   * Filesystem to make. None for a directory, which is used as it is, and for a RAM disk, which is a tmpfs.
    */
   filesystem: FilesystemChoice | null;
   /**
-   * Whether trials of clusters on it judge each commit by the flushes of the disk under `pg_wal`, which is emulated.
+   * Whether trials judge each commit by the flushes of the disk under `pg_wal`, which must be emulated.
    */
   flush_accounting?: boolean;
   /**
-   * Its speed is held down to this; none leaves it as it is.
+   * Limit on the device's speed; none leaves it as it is.
    */
   limit: Limit | null;
   /**
-   * How smartctl reaches the disk; none lets smartctl find out.
+   * Device type by which smartctl reaches the disk; none lets smartctl find out.
    */
   smart?: SmartType | null;
   /**
@@ -3212,7 +3212,7 @@ export interface Storage {
     [k: string]: string[];
   };
   /**
-   * The name of the storage that holds `pg_wal`; none leaves it in PGDATA.
+   * Name of the storage that holds `pg_wal`; none leaves it in PGDATA.
    */
   wal: string | null;
 }
@@ -3229,7 +3229,7 @@ export interface LoopFile {
    */
   directory: string | null;
   /**
-   * Where the loop device begins in the file (bytes); none: at the file's begin, which is aligned. At 63 sectors of 512 bytes old partition tables began the first partition, so that each block of the filesystem lies on two of the disk's.
+   * Offset of the loop device in the file (bytes); none: 0, which is aligned. Old partition tables began the first partition at 63 sectors of 512 bytes, so that each block of the filesystem lies on two of the disk's.
    */
   offset?: Bytes | null;
   /**
@@ -3242,23 +3242,23 @@ export interface LoopFile {
   size: Bytes;
 }
 /**
- * A disk that pgdyno emulates: with a volatile cache, whose power can be cut, and with latencies that are known. It is no real device, and what is measured on it is no real device's.
+ * A disk that pgdyno emulates, with a volatile cache, known latencies and a power that can be cut. No figure measured on it is a real device's.
  */
 export interface EmulatedDisk {
   /**
-   * Room for writes that were not flushed, in main memory; over it, the oldest go to the medium, as a drive does it.
+   * Room for unflushed writes in main memory. Beyond it, the oldest go to the medium, as a drive does it.
    */
   cache: Bytes;
   /**
-   * The directory that its files are made in; none means pgdyno's own.
+   * Directory that the disk's files are made in; none means pgdyno's own.
    */
   directory: string | null;
   /**
-   * How long requests take.
+   * Latency of requests.
    */
   latency: DiskLatency;
   /**
-   * Whether every write is kept, so that the disk can be had as it was after any of them.
+   * Whether every write is kept, so that the disk can be shown as it was after any of them.
    */
   log: boolean;
   /**
@@ -3266,32 +3266,32 @@ export interface EmulatedDisk {
    */
   sector_size: number | null;
   /**
-   * Of all that is drawn: what survives a cut, where a write tears, which request fails.
+   * Seed of everything drawn at random: writes that survive a cut, places of tears, requests that fail.
    */
   seed: Seed;
   /**
-   * Its size. What is durable lies in a sparse file.
+   * Size. Durable data lies in a sparse file.
    */
   size: Bytes;
 }
 /**
- * How long an emulated disk takes for a request, however large, beside what the emulation itself costs.
+ * Latency that an emulated disk adds to a request of any size, beside the cost of the emulation.
  */
 export interface DiskLatency {
   /**
-   * For making durable what was written: a cache flush.
+   * Latency of a cache flush.
    */
   flush: Span;
   /**
-   * How many requests are served at a time, the others waiting for their turn: 1 as a hard disk's arm. None: all of them, as many as there are.
+   * Requests served at a time (count), 1 for a hard disk's arm; the others wait for their turn. None: no limit.
    */
   parallel: number | null;
   /**
-   * For a read.
+   * Latency of a read.
    */
   read: Span;
   /**
-   * For a write to come into the cache.
+   * Latency of a write into the cache.
    */
   write: Span;
 }
@@ -3300,7 +3300,7 @@ export interface DiskLatency {
  */
 export interface Raid0 {
   /**
-   * Who stripes; none means the filesystem where it can (btrfs, zfs), else mdadm, else LVM.
+   * Program or filesystem that stripes; none: the filesystem where it can (btrfs, zfs), else mdadm, else LVM.
    */
   by: Striper | null;
   /**
@@ -3313,11 +3313,11 @@ export interface Raid0 {
   members: Backing[];
 }
 /**
- * How a block device is set.
+ * Settings of a block device.
  */
 export interface DeviceSettings {
   /**
-   * The user's own commands, for what pgdyno does not know.
+   * Commands of the user, for settings that pgdyno does not know.
    */
   hook: Hook | null;
   /**
@@ -3333,7 +3333,7 @@ export interface DeviceSettings {
    */
   nr_requests: number | null;
   /**
-   * The policy of that volume's write cache.
+   * Policy of that volume's write cache.
    */
   raid_cache?: WritePolicy | null;
   /**
@@ -3358,23 +3358,23 @@ export interface DeviceSettings {
   write_cache: boolean | null;
 }
 /**
- * Commands of the user's that set something pgdyno knows nothing of. Program and arguments, no shell.
+ * Commands of the user that set something pgdyno does not know. Program and arguments, no shell.
  */
 export interface Hook {
   /**
-   * What `read_back` must print once `set` has run (surrounding blanks do not matter); none: it is only stored.
+   * Expected output of `read_back` once `set` has run (surrounding blanks do not matter); none: any output is right.
    */
   expect: string | null;
   /**
-   * Prints what is set; stored with every trial.
+   * Command that prints the setting; its output is stored with every trial.
    */
   read_back: string[];
   /**
-   * Puts it back as it was.
+   * Command that puts the setting back as it was.
    */
   restore: string[];
   /**
-   * Sets it.
+   * Command that applies the setting.
    */
   set: string[];
 }
@@ -3406,7 +3406,7 @@ export interface FilesystemChoice {
     [k: string]: string;
   };
   /**
-   * Further arguments for the program that makes it.
+   * Further arguments for the filesystem's mkfs program.
    */
   mkfs: string[];
   /**
@@ -3414,7 +3414,7 @@ export interface FilesystemChoice {
    */
   mount: string[];
   /**
-   * Its name, as `mount -t` wants it: `ext4`, `xfs`, `zfs`, …; `overlay` over a directory; `none` is as if none were asked for.
+   * Name for `mount -t`: `ext4`, `xfs`, `zfs`, …; `overlay` over a directory; `none` is as if no filesystem were asked for.
    */
   name: string;
   /**
@@ -3446,11 +3446,11 @@ export interface Limit {
   write_iops: number | null;
 }
 /**
- * A filesystem beneath another one: it holds the upper directory of an overlay, or the file of a loop device.
+ * A filesystem beneath another one: it holds an overlay's upper directory, or a loop device's file.
  */
 export interface FilesystemBeneath {
   /**
-   * Its type, from `/proc/self/mountinfo`.
+   * Filesystem type, from `/proc/self/mountinfo`.
    */
   filesystem: string;
   /**
@@ -3458,11 +3458,11 @@ export interface FilesystemBeneath {
    */
   holds: string;
   /**
-   * Its mount and superblock options.
+   * Mount and superblock options.
    */
   mount_options: string;
   /**
-   * Where it is mounted.
+   * Mount point.
    */
   mount_point: string;
 }
@@ -3495,11 +3495,11 @@ export interface BlockDevice {
    */
   health: Health | null;
   /**
-   * What it is.
+   * Kind of device: disk, partition, RAID, …
    */
   kind: DeviceKind & string;
   /**
-   * The name its users gave it: device mapper's (`vg0-data`).
+   * Name that users gave the device: device mapper's (`vg0-data`).
    */
   label: string | null;
   /**
@@ -3527,7 +3527,7 @@ export interface BlockDevice {
    */
   offset: Bytes | null;
   /**
-   * The devices that it lies on.
+   * Devices under this one.
    */
   on: BlockDevice[];
   /**
@@ -3559,11 +3559,11 @@ export interface BlockDevice {
    */
   serial: string | null;
   /**
-   * Its size.
+   * Size of the device.
    */
   size: Bytes;
   /**
-   * How it is attached: `nvme`, `virtio`, `ata`, `usb`, `scsi`, …
+   * Transport: `nvme`, `virtio`, `ata`, `usb`, `scsi`, …
    */
   transport: string | null;
   /**
@@ -3592,7 +3592,7 @@ export interface LoopFacts {
    */
   filesystem: string | null;
   /**
-   * Its mount options.
+   * Mount options of that filesystem.
    */
   mount_options: string | null;
 }
@@ -3605,7 +3605,7 @@ export interface Health {
    */
   available_spare: number | null;
   /**
-   * NVMe: below it spare blocks are short (%).
+   * NVMe: level below which spare blocks are short (%).
    */
   available_spare_threshold: number | null;
   /**
@@ -3613,7 +3613,7 @@ export interface Health {
    */
   critical_warning: number | null;
   /**
-   * The type of device that smartctl was told, for a disk behind a RAID controller.
+   * Device type that smartctl was told, for a disk behind a RAID controller.
    */
   device_type: SmartType | null;
   /**
@@ -3625,7 +3625,7 @@ export interface Health {
    */
   media_errors: number | null;
   /**
-   * Its overall verdict.
+   * Overall verdict of the disk on itself.
    */
   passed: boolean | null;
   /**
@@ -3653,7 +3653,7 @@ export interface Health {
    */
   temperature: number | null;
   /**
-   * Why there is none, in smartctl's own words where it ran.
+   * Why the health is unknown, in smartctl's own words if it ran.
    */
   unavailable: string | null;
 }
@@ -3706,7 +3706,7 @@ export interface RaidFacts {
  */
 export interface StackFacts {
   /**
-   * The block devices that carry it.
+   * Block devices that carry it.
    */
   devices: DeviceFacts[];
   /**
@@ -3714,15 +3714,15 @@ export interface StackFacts {
    */
   filesystem: FilesystemFacts | null;
   /**
-   * What a reader of the figures should know.
+   * Remarks for readers of the figures.
    */
   notes: string[];
   /**
-   * What was set on the devices and how it reads now: name and value.
+   * Settings of the devices that were changed: name, and value as it reads now.
    */
   settings: [string, string][];
   /**
-   * Who joins them, where they are several.
+   * Striper that joins them, if there are several.
    */
   striper: Striper | null;
 }
@@ -3731,7 +3731,7 @@ export interface StackFacts {
  */
 export interface DeviceFacts {
   /**
-   * Its name in `/dev/disk/by-id`, where it has one.
+   * Name in `/dev/disk/by-id`, where it has one.
    */
   by_id: string | null;
   /**
@@ -3743,7 +3743,7 @@ export interface DeviceFacts {
    */
   name: string;
   /**
-   * Its path.
+   * Path.
    */
   path: string;
   /**
@@ -3751,32 +3751,32 @@ export interface DeviceFacts {
    */
   serial: string | null;
   /**
-   * Its size.
+   * Size of the device.
    */
   size: Bytes;
 }
 /**
- * A made filesystem, as the kernel and its own programs told of it once it was mounted.
+ * A made filesystem, as the kernel and the filesystem's own programs describe it once it is mounted.
  */
 export interface FilesystemFacts {
   /**
-   * Who serves it: the kernel's driver (`ext4` for an ext2), `OpenZFS 2.1.11`, `zfs-fuse`.
+   * Driver that serves it: the kernel's (`ext4` for an ext2), `OpenZFS 2.1.11`, `zfs-fuse`.
    */
   driver: string;
   /**
-   * Its type as mounted, from `/proc/self/mountinfo`: `ext3`, `xfs`, `fuse.zfs`, …
+   * Type as mounted, from `/proc/self/mountinfo`: `ext3`, `xfs`, `fuse.zfs`, …
    */
   kind: string;
   /**
-   * Where it is mounted.
+   * Mount point.
    */
   mount_point: string;
   /**
-   * Its mount and superblock options, from `/proc/self/mountinfo` and, where the driver has such a file, from its own list, which names the defaults too.
+   * Mount and superblock options, from `/proc/self/mountinfo` and, where the driver has such a file, from its own list, which names the defaults too.
    */
   options: string[];
   /**
-   * Its geometry, features and properties, named as the filesystem's own programs name them.
+   * Geometry, features and properties, named as the filesystem's own programs name them.
    */
   properties: {
     [k: string]: string;
@@ -3786,7 +3786,7 @@ export interface FilesystemFacts {
    */
   source: string;
   /**
-   * The programs that made it, as they call themselves: `mke2fs 1.47.0 (5-Feb-2023)`.
+   * Programs that made it, as they call themselves: `mke2fs 1.47.0 (5-Feb-2023)`.
    */
   tools: string;
 }
@@ -4005,15 +4005,15 @@ export interface NoisePriorView {
  */
 export interface Plan {
   /**
-   * How the question is answered; none in the stores of earlier versions, and where the experiment leaves it to its form.
+   * Form of the answer; none in the stores of earlier versions, and where the experiment leaves it open.
    */
   answer: Answer | null;
   /**
-   * Why a trial that is not measured opened the run; none where none did.
+   * Reason for opening the run with a trial that is not measured; none where there was no such trial.
    */
   conditioning: Conditioning | null;
   /**
-   * Treatments, by index, that are crashed once the trials are over; none in the stores of earlier versions.
+   * Indexes of the treatments that are crashed once the trials are over; empty in the stores of earlier versions.
    */
   crashed: number[];
   /**
@@ -4021,7 +4021,7 @@ export interface Plan {
    */
   data_seed: Seed | null;
   /**
-   * Numbers of repeats after which the run was complete and was then given more, ascending: its verdicts were looked at there.
+   * Numbers of repeats at which a complete run was extended, ascending. Verdicts were looked at there.
    */
   extended_after: number[];
   /**
@@ -4029,7 +4029,7 @@ export interface Plan {
    */
   factors: string[];
   /**
-   * What rate every trial looks for; none where trials offer the load as it is.
+   * Search for the highest rate in every trial; none where trials offer the load as it is.
    */
   find: Find | null;
   /**
@@ -4049,11 +4049,11 @@ export interface Plan {
    */
   name: string;
   /**
-   * What earlier runs told of the noise when the run began; none where they told nothing or were not to count, and in the stores of earlier versions.
+   * Noise of earlier runs, as known when the run began; none where they told nothing or were not to count, and in the stores of earlier versions.
    */
   noise_prior: NoisePrior | null;
   /**
-   * Its question.
+   * Question of the experiment.
    */
   question: string | null;
   /**
@@ -4061,7 +4061,7 @@ export interface Plan {
    */
   seed: Seed;
   /**
-   * When the run ends before all trials are run; none where the number of repeats is fixed.
+   * Rule that ends the run before all trials are run; none where the number of repeats is fixed.
    */
   stopping: Stopping | null;
   /**
@@ -4082,58 +4082,58 @@ export interface Plan {
  */
 export interface Answer {
   /**
-   * The level that it is compared to; the factor's first where none is named.
+   * Level that `level` is compared with; none: the factor's first.
    */
   against: string | null;
   /**
-   * The kind of the first sentence.
+   * Kind of the report's first sentence.
    */
   kind: AnswerKind;
   /**
-   * The level whose effect is asked for, of the first factor that has it; the last level of the first factor where none is named.
+   * Level whose effect the sentence states: of the first factor that has this level. None: the last level of the first factor.
    */
   level: string | null;
   /**
-   * What the sentence calls that effect, in the words of the question: `waiting for the disk at commit`.
+   * Name of the effect in the sentence, in the words of the question: `waiting for the disk at commit`.
    */
   words: string | null;
 }
 /**
- * What earlier runs on a host tell of the first trial of a run to come.
+ * Difference of first trials in earlier runs on a host, as expected of a run to come.
  */
 export interface Conditioning {
   /**
-   * By how much the tps of their first trials differ from what was to be expected (a share: −0.1 for 10% less).
+   * Difference between the tps of first trials and that expected of them (a share: −0.1 for 10% less).
    */
   difference: number;
   /**
-   * Runs that tell it (count).
+   * Earlier runs that the difference rests on (count).
    */
   runs: number;
 }
 /**
- * How a trial looks for its rate.
+ * Search of a trial for the highest rate that keeps an objective.
  */
 export interface Find {
   /**
-   * How far apart a rate that keeps it and one that does not may be in the end (a share).
+   * Largest final distance between a rate that keeps the objective and one that does not (a share).
    */
   resolution: number;
   /**
-   * What the rate must keep.
+   * Objective that the rate must keep.
    */
   slo: Slo;
   /**
-   * The window of a step; the answer is confirmed over the plan's whole window.
+   * Window of a step; the answer is confirmed over the plan's whole window.
    */
   step: Span;
 }
 /**
- * How a data set's rows are made and loaded.
+ * How a data set's rows are generated and loaded.
  */
 export interface Loading {
   /**
-   * How much of every filler is blanks (percent, 0 to 100); the rest is drawn from 64 characters. pgbench's is all blanks, which shrinks on filesystems that compress.
+   * Blanks in every filler (percent, 0 to 100); the rest is drawn from 64 characters. pgbench's fillers are all blanks, which shrink on filesystems that compress.
    */
   filler_compress_percentage: number;
   /**
@@ -4152,15 +4152,15 @@ export interface Loading {
   };
 }
 /**
- * Noise between trials that earlier runs on a host tell of a run to come.
+ * Noise between trials that earlier runs on the host predict for a run.
  */
 export interface NoisePrior {
   /**
-   * Degrees of freedom that it counts for beside the run's own.
+   * Degrees of freedom of the variance, beside the run's own.
    */
   freedom: number;
   /**
-   * Runs that tell it (count).
+   * Earlier runs that the variance rests on (count).
    */
   runs: number;
   /**
@@ -4190,7 +4190,7 @@ export interface Stopping {
   precision: number | null;
 }
 /**
- * One combination of levels, and what it comes to.
+ * One combination of levels, resolved to the storage, load and server that it stands for.
  */
 export interface Treatment {
   /**
@@ -4198,27 +4198,27 @@ export interface Treatment {
    */
   clients: number;
   /**
-   * What factors set on the storage's devices, over its own settings.
+   * Device settings that factors assign, over the storage's own.
    */
   device: DeviceSettings;
   /**
-   * Who offers the load, where factors name them (`local:2`); `none`: one process. Not given: the experiment's generators.
+   * Processes that offer the load, where factors name them (`local:2`); `none`: this process alone. Absent: the experiment's generators.
    */
   generators: string | null;
   /**
-   * The combination.
+   * Levels of the factors.
    */
   levels: Levels;
   /**
-   * What the load does beyond its scripts.
+   * Options of the load beyond its scripts.
    */
   options: LoadOptions;
   /**
-   * The folder of the server's programs, where factors name one; none: the experiment's.
+   * Folder of the server's programs, where factors name one; none: the experiment's.
    */
   postgres_bindir: string | null;
   /**
-   * The major version wanted; none means: what is found.
+   * Major version that is wanted; none: any.
    */
   postgres_version: number | null;
   /**
@@ -4230,11 +4230,11 @@ export interface Treatment {
    */
   scale: number;
   /**
-   * The server that pgdyno does not own, by name, where factors name one. Its DSN is not stored with it.
+   * Name of the server that pgdyno does not own, where factors name one. Its DSN is not stored.
    */
   server: string | null;
   /**
-   * Settings asked for, beyond pgdyno's own for a managed server.
+   * Settings of the treatment, beyond pgdyno's own for a managed server.
    */
   settings: {
     [k: string]: string;
@@ -4253,29 +4253,29 @@ export interface Treatment {
   workload: string;
 }
 /**
- * What a load does beyond its scripts: pgbench's options for it.
+ * Options of a load beyond its scripts, after pgbench's.
  */
 export interface LoadOptions {
   /**
-   * Variables that scripts find set, with their text.
+   * Variables that are set for scripts, as text.
    */
   define: {
     [k: string]: string;
   };
   /**
-   * Transactions that take longer are counted as late; with a rate, those that are that late before they begin are skipped.
+   * Latency beyond which a transaction is counted as late. With a rate, a transaction is skipped if it would begin later than this.
    */
   latency_limit: Span | null;
   /**
-   * How often a transaction is tried that meets serialization failures or deadlocks; 0 is without end, which `latency_limit` or the load's end must then provide.
+   * Most tries of a transaction that meets serialization failures or deadlocks (count). 0: no limit; then `latency_limit` or the load's end must provide one.
    */
   max_tries: number;
   /**
-   * What ends a client.
+   * Fate of a client after an error that is not retried.
    */
   on_error: OnError & string;
   /**
-   * Transactions per second over all clients together, due at random (Poisson) times: latency counts from then. None: a client's next transaction is due when its last one is done.
+   * Transactions per second over all clients together, due at random (Poisson) times; latency counts from the due time. None: a client's next transaction is due when the previous one is done.
    */
   rate: number | null;
   /**
@@ -4283,7 +4283,7 @@ export interface LoadOptions {
    */
   reconnect: boolean;
   /**
-   * What a client does whose connection is lost.
+   * Reaction to a lost connection.
    */
   reconnect_lost: ReconnectLost & string;
 }
@@ -4415,15 +4415,15 @@ export interface ScalingView {
   words: string;
 }
 /**
- * The law as fitted.
+ * A fit of the law.
  */
 export interface Scaling {
   /**
-   * κ: what every pair of clients costs (a share).
+   * κ: cost of every pair of clients (a share).
    */
   kappa: Fitted;
   /**
-   * The knee: that throughput over λ, the clients that would reach it if they did not get in each other's way, where the two asymptotic bounds meet (P. J. Denning and J. P. Buzen, *The operational analysis of queueing network models*, ACM Computing Surveys 10, 1978).
+   * The knee: `peak` over λ. This many clients would reach the peak if they did not hinder each other; the two asymptotic bounds meet there (P. J. Denning and J. P. Buzen, *The operational analysis of queueing network models*, ACM Computing Surveys 10, 1978).
    */
   knee: Fitted | null;
   /**
@@ -4431,15 +4431,15 @@ export interface Scaling {
    */
   lambda: Fitted;
   /**
-   * The most clients that were measured: what lies beyond is extrapolated.
+   * Most clients that were measured; beyond, the law extrapolates.
    */
   measured_to: number;
   /**
-   * That throughput; with κ = 0 the one that is approached, λ / σ (1/s); none if there is none (σ = 0 too).
+   * Highest throughput (1/s); with κ = 0 the limit λ / σ. None if there is none (σ = 0 too).
    */
   peak: Fitted | null;
   /**
-   * The number of clients with the highest throughput; none if it rises for ever (κ = 0).
+   * Number of clients with the highest throughput; none if it rises for ever (κ = 0).
    */
   peak_clients: Fitted | null;
   /**
@@ -4447,7 +4447,7 @@ export interface Scaling {
    */
   sigma: Fitted;
   /**
-   * The largest deviation of a number of clients' geometric mean from the law (a share).
+   * Largest deviation of a number of clients' geometric mean from the law (a share).
    */
   worst: number;
 }
@@ -4456,14 +4456,14 @@ export interface Scaling {
  */
 export interface Fitted {
   /**
-   * Its 95% confidence interval: jackknife over blocks (R. G. Miller, *The jackknife – a review*, Biometrika 61, 1974); none with fewer than three blocks, or where leaving one out leaves no value.
+   * 95% confidence interval: jackknife over blocks (R. G. Miller, *The jackknife – a review*, Biometrika 61, 1974). None with fewer than three blocks, or where leaving one out leaves no value.
    *
    * @minItems 2
    * @maxItems 2
    */
   ci95: [number, number] | null;
   /**
-   * The value.
+   * Best estimate.
    */
   value: number;
 }
@@ -5074,7 +5074,7 @@ export interface TrialView {
   warm_up_transactions: number | null;
 }
 /**
- * How long replies and due transactions waited for the event loop of their thread. Of the replies that one turn of the loop finds, the one that waits longest counts: from the first's turn to the last's. Of a due transaction, from when it was due. What waits in the kernel while the loop is busy is not seen, so that it is a lower bound.
+ * Time that replies and due transactions waited for the event loop of their thread.  Of the replies that one turn of the loop finds, only the longest wait counts: from the turn of the first reply to that of the last. A due transaction waits from its due time. The figures are lower bounds: waits in the kernel while the loop is busy are not seen.
  */
 export interface EventLoopLag {
   /**
@@ -5086,7 +5086,7 @@ export interface EventLoopLag {
    */
   p50_us: number;
   /**
-   * 99 of 100 waited no longer (microseconds).
+   * The 99th percentile (microseconds).
    */
   p99_us: number;
 }
@@ -5114,7 +5114,7 @@ export interface LogEvent {
   t_s: number | null;
 }
 /**
- * What flush accounting found in a load.  A commit is judged if the server said that its transaction changed rows. A flush of its own is one that began after COMMIT was sent, and was done before the acknowledgement arrived. Commits may share it.
+ * Result of flush accounting over a load.  A commit is judged if the server said that its transaction changed rows. A flush of its own is one that began after COMMIT was sent, and was done before the acknowledgement arrived. Commits may share it.
  */
 export interface FlushAccounting {
   /**
@@ -5152,7 +5152,7 @@ export interface ObserverView {
   sampler_cpus: number;
 }
 /**
- * What a trial's search came to.
+ * Result of a trial's search.
  */
 export interface Search {
   /**
@@ -5173,11 +5173,11 @@ export interface Search {
  */
 export interface SearchStep {
   /**
-   * Why it did not keep the objective; none if it did, and for a closed loop.
+   * Why the step did not keep the objective; none if it did, and for a closed loop.
    */
   broken: string | null;
   /**
-   * Whether it is to confirm the answer, over the whole window.
+   * Whether the step is to confirm the answer, over the whole window.
    */
   confirming: boolean;
   /**
@@ -5267,7 +5267,7 @@ export interface SecondView {
   transactions: number;
 }
 /**
- * What PostgreSQL counted from before the load to after it.
+ * Growth of PostgreSQL's own counters from before the load to after it.
  */
 export interface ServerCount {
   /**
@@ -5275,7 +5275,7 @@ export interface ServerCount {
    */
   rows: number | null;
   /**
-   * What `rows` should be: acknowledged transactions times rows added by each (count).
+   * Expected `rows`: acknowledged transactions times rows added by each (count).
    */
   rows_expected: number | null;
   /**
@@ -5346,7 +5346,7 @@ export interface Steadiness {
   within_why: string | null;
 }
 /**
- * How a series' neighbours resemble each other.
+ * Resemblance of neighbours in a series.
  */
 export interface Autocorrelation {
   /**
@@ -5354,7 +5354,7 @@ export interface Autocorrelation {
    */
   effective: number;
   /**
-   * The correlation of neighbours (-1 to 1).
+   * Correlation of neighbours (-1 to 1).
    */
   first: number;
 }
@@ -5466,11 +5466,11 @@ export interface ProbeRecord {
    */
   host: HostFacts;
   /**
-   * Its name in the store: kind, start and four letters drawn at random.
+   * Id in the store: kind, start and four letters drawn at random.
    */
   id: string;
   /**
-   * What was probed: the storage's name in a run, else the directory or device as given.
+   * Storage's name in a run, else the directory or device as the user gave it.
    */
   name: string;
   /**
@@ -5478,19 +5478,19 @@ export interface ProbeRecord {
    */
   pgdyno_version: string;
   /**
-   * What was measured.
+   * Figures.
    */
   result: ProbeResult;
   /**
-   * The run that it belongs to; none for a probe by itself.
+   * Run that the probe belongs to; none for a probe by itself.
    */
   run: string | null;
   /**
-   * When it began.
+   * Time of the probe's begin.
    */
   started_at: string;
   /**
-   * What lies under the directory; for a device the device itself.
+   * Filesystem and devices under the directory; for a device, the device itself.
    */
   storage: StorageFacts;
 }
@@ -5503,15 +5503,15 @@ export interface FsyncProbe {
    */
   block_bytes: number;
   /**
-   * Whether all of them were done.
+   * Whether all tests were done.
    */
   complete: boolean;
   /**
-   * How long each test was to take (seconds).
+   * Planned duration of each test (seconds).
    */
   seconds_per_test: number;
   /**
-   * Why flushes are suspected to be acknowledged before anything is durable; empty in the stores of earlier versions.
+   * Signs that flushes are acknowledged before data is durable; empty in the stores of earlier versions.
    */
   suspicions: Suspicion[];
   /**
@@ -5519,7 +5519,7 @@ export interface FsyncProbe {
    */
   tests: FsyncTest[];
   /**
-   * What is not to be believed without a further look.
+   * Findings that make figures doubtful.
    */
   warnings: string[];
 }
@@ -5532,37 +5532,37 @@ export interface FsyncTest {
    */
   files: number;
   /**
-   * The comparison that it belongs to.
+   * Comparison that the test belongs to.
    */
   group: FsyncGroup;
   /**
-   * Its name there, as `pg_test_fsync` prints it.
+   * Name of the test within its group, as `pg_test_fsync` prints it.
    */
   name: string;
   /**
-   * What was found.
+   * Figures, or why there are none.
    */
   outcome: FsyncOutcome;
 }
 /**
- * Operations of one test: the writes and what makes them durable.
+ * Figures of one test. An operation is the writes and the flush that makes them durable.
  */
 export interface Flushes {
   /**
-   * Latency of one.
+   * Latency of one operation.
    */
   latency: LatencySummary;
   /**
-   * How many, of all writers together (count).
+   * Operations of all writers together (count).
    */
   operations: number;
   /**
-   * Time they took (seconds).
+   * Duration (seconds).
    */
   seconds: number;
 }
 /**
- * A distribution of latencies in short (microseconds).
+ * Summary of a distribution of latencies (microseconds).
  */
 export interface LatencySummary {
   /**
@@ -5607,11 +5607,11 @@ export interface DiskProbe {
    */
   direct: boolean;
   /**
-   * What offered the load: `fio` with its version, or pgdyno's own simple one.
+   * Program that offered the load: `fio` with its version, or pgdyno's own simple one.
    */
   driver: string;
   /**
-   * What was not measured, and why.
+   * Points that were not measured, and why.
    */
   not_measured: string[];
   /**
@@ -5619,11 +5619,11 @@ export interface DiskProbe {
    */
   points: DiskPoint[];
   /**
-   * How long each point but those of the sequential write was to take (seconds).
+   * Planned duration of each point, except those of the sequential write (seconds).
    */
   seconds_per_point: number;
   /**
-   * How much of the disk was measured over: the file's size, or the device's.
+   * Extent of the disk that was measured: the file's size, or the device's.
    */
   span: Bytes;
   /**
@@ -5631,7 +5631,7 @@ export interface DiskProbe {
    */
   trimmed: boolean;
   /**
-   * What is not to be believed without a further look.
+   * Findings that make figures doubtful.
    */
   warnings: string[];
 }
@@ -5644,15 +5644,15 @@ export interface DiskPoint {
    */
   block_bytes: number;
   /**
-   * How long that part is.
+   * Length of that part.
    */
   length: Bytes;
   /**
-   * Where the part of the span begins that was read or written.
+   * Offset of the part of the span that was read or written.
    */
   offset: Bytes;
   /**
-   * What was done.
+   * Pattern of the requests.
    */
   pattern: Pattern;
   /**
@@ -5660,15 +5660,15 @@ export interface DiskPoint {
    */
   queue_depth: number;
   /**
-   * What was read.
+   * Reads; none if there were none.
    */
   read: Transfers | null;
   /**
-   * How long it took (seconds).
+   * Duration (seconds).
    */
   seconds: number;
   /**
-   * What was written.
+   * Writes; none if there were none.
    */
   write: Transfers | null;
 }
@@ -5685,7 +5685,7 @@ export interface Transfers {
    */
   iops: number;
   /**
-   * From submission to completion of one.
+   * Latency of one request, from submission to completion.
    */
   latency: LatencySummary;
   /**

@@ -15,8 +15,8 @@ pub use error::CompareError;
 use history::History;
 use pgdyno_model::Levels;
 use pgdyno_model::level::Key;
-use pgdyno_model::nearest::nearest;
 use pgdyno_model::record::RunState;
+use pgdyno_text::nearest::nearest;
 use ratios::{Found, Ratios};
 pub use view::{
     CompareNote, CompareView, EarlierCount, GateState, GateUnknown, GateView, MemberView, Others,
@@ -341,7 +341,7 @@ fn member(t: &TreatmentView) -> MemberView {
         factors: t.factors.clone(),
         trials: t.trials,
         tps: t.tps.clone(),
-        reason: t.reason.clone(),
+        reason: t.reason,
         latency_us: t.latency_us.clone(),
     }
 }

@@ -98,7 +98,7 @@ pub struct SideView {
     /// Name of its recipe or file.
     pub recipe: String,
     /// Begin of the run.
-    #[serde(serialize_with = "pgdyno_model::format::as_text")]
+    #[serde(serialize_with = "pgdyno_text::format::as_text")]
     #[cfg_attr(feature = "schema", schemars(with = "String"))]
     pub started_at: Epoch,
     /// State of the run.
@@ -147,7 +147,9 @@ pub struct MemberView {
     /// Transactions per second; none without a completed trial.
     pub tps: Option<TpsView>,
     /// Reason why `tps` or its interval is missing.
-    pub reason: Option<String>,
+    #[serde(serialize_with = "pgdyno_text::format::as_optional_text")]
+    #[cfg_attr(feature = "schema", schemars(with = "Option<String>"))]
+    pub reason: Option<NoInterval>,
     /// Latency of all transactions together (microseconds); none without a transaction.
     pub latency_us: Option<LatencyView>,
 }

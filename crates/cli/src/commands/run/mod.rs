@@ -17,10 +17,10 @@ use pgdyno_experiment::recipes;
 use pgdyno_lab::notify::notify;
 use pgdyno_lab::run::{self as lab, Outcome};
 use pgdyno_lab::{Consent, SessionEnd};
-use pgdyno_model::format::counted;
 use pgdyno_provision::stores::open_store;
 use pgdyno_report::{self as report, Page, RunReport};
 use pgdyno_store::{Store, StoreError};
+use pgdyno_text::format::counted;
 
 pub(crate) use self::options::Options;
 use self::outcome::OutcomeDocument;

@@ -3,9 +3,9 @@
 use std::num::NonZeroU32;
 
 use clap::Args;
-use pgdyno_model::format::counted;
 use pgdyno_report::text::wrap;
 use pgdyno_store::{DEFAULT_EVERY_S, Store, Stored, Thinning};
+use pgdyno_text::format::counted;
 
 use crate::commands::rm::{print_compacted, resolve_records};
 use crate::confirmation::Confirmation;

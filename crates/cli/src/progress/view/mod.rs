@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
-use pgdyno_model::format::{milliseconds, rate};
 use pgdyno_model::live::{LiveRun, LiveState, LiveTrial, LoadSecond, TrialState};
 use pgdyno_report::progress as words;
+use pgdyno_text::format::{milliseconds, rate};
 
 use super::chart::{gauge, histogram, ribbon, sparkline};
 use super::line::{Line, Look, Paint, Rendered};

@@ -4,7 +4,7 @@
 
 pub mod bars;
 
-use pgdyno_model::format;
+use pgdyno_text::format;
 use serde_json::Value;
 
 use crate::support::docs;

@@ -353,7 +353,7 @@ pub fn words(err: &str) -> Vec<String> {
 /// without what pgdyno adds. Control characters of a script are written out, as pgdyno does and
 /// pgbench does not.
 pub fn normal(report: &str) -> String {
-    let report = pgdyno_model::printable::escape_text(report);
+    let report = pgdyno_text::printable::escape_text(report);
     let mut lines = Vec::new();
     for line in report.lines().filter(|l| !l.starts_with("pgdyno: ")) {
         if line.starts_with("pgbench (") {

@@ -8,7 +8,6 @@ use std::path::{Path, PathBuf};
 use pgdyno_model::Storage;
 use pgdyno_model::facts::SmartType;
 use pgdyno_model::level::LevelValue;
-use pgdyno_model::nearest::nearest;
 use pgdyno_model::raid::{RaidVolume, WritePolicy};
 use pgdyno_model::storage::{
     Backing, DeviceSettings, DiskLatency, EmulatedDisk, FilesystemChoice, Hook, Limit, LoopFile,
@@ -16,6 +15,7 @@ use pgdyno_model::storage::{
 };
 use pgdyno_model::units::{Bytes, Span};
 use pgdyno_storage::{Stack, StorageError, Wipe};
+use pgdyno_text::nearest::nearest;
 use serde::Deserialize;
 use toml::Spanned;
 

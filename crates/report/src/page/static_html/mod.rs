@@ -7,7 +7,7 @@
 mod card;
 mod treatments;
 
-use pgdyno_model::printable::escape_text;
+use pgdyno_text::printable::escape_text;
 use serde::Serialize;
 use serde_json::Value;
 

@@ -1,6 +1,6 @@
 //! The table of a run's treatments, with the columns that the front end draws.
 
-use pgdyno_model::format;
+use pgdyno_text::format;
 
 use super::{badge, escape, text_of};
 use crate::prose::reason_not_ranked;
@@ -151,7 +151,7 @@ fn name(t: &TreatmentView) -> String {
     let limited = (t.generator_limited > 0)
         .then(|| format!("generator-limited in {} of {} trials", t.generator_limited, t.trials));
     let remarks = [
-        t.reason.clone(),
+        t.reason.map(|why| why.to_string()),
         t.not_ranked.as_ref().map(|why| format!("not ranked: {}", reason_not_ranked(why))),
         t.unavailable.as_ref().map(|why| format!("not available here: {why}")),
         limited,

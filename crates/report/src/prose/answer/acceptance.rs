@@ -1,6 +1,7 @@
 //! Answers whether a storage is good enough, and honest.
 
-use pgdyno_model::{Verdict, format};
+use pgdyno_model::Verdict;
+use pgdyno_text::format;
 
 use super::super::phrases::{listed, rate, so_far};
 use super::leader;

@@ -1,6 +1,6 @@
 //! Sentences on what one level of a factor costs or gains against another.
 
-use pgdyno_model::format;
+use pgdyno_text::format;
 
 use super::super::comparison::range;
 use super::super::factors::dependence;

@@ -1,6 +1,6 @@
 //! Answers how far the same treatment differs from itself (A/A).
 
-use pgdyno_model::format;
+use pgdyno_text::format;
 
 use super::super::comparison::reason;
 use super::super::noise_floor::doubt;

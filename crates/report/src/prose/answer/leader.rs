@@ -2,7 +2,7 @@
 
 use std::cmp::Ordering;
 
-use pgdyno_model::format;
+use pgdyno_text::format;
 
 use super::super::factors::dependence;
 use super::super::phrases::{capital, rate, so_far};

@@ -1,7 +1,8 @@
 //! Suggests the next command for a run that leaves comparisons open.
 
+use pgdyno_model::AnswerKind;
 use pgdyno_model::record::RunState;
-use pgdyno_model::{AnswerKind, format};
+use pgdyno_text::format;
 
 use super::super::HOPELESS;
 use super::super::shell::command_line;

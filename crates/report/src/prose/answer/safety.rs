@@ -1,6 +1,7 @@
 //! Sentences on which treatments keep their acknowledged commits.
 
-use pgdyno_model::{Verdict, format};
+use pgdyno_model::Verdict;
+use pgdyno_text::format;
 
 use super::super::phrases::listed;
 use super::super::promise::loss;

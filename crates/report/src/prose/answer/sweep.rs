@@ -1,6 +1,6 @@
 //! Sentences on the highest tps of a client sweep.
 
-use pgdyno_model::format;
+use pgdyno_text::format;
 
 use super::super::factors::peak_between;
 use super::super::phrases::{capital, rate, so_far};

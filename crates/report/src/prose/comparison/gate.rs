@@ -1,7 +1,7 @@
 //! Results of gates in sentences.
 
-use pgdyno_model::format;
 use pgdyno_stats::{NoInterval, POWER};
+use pgdyno_text::format;
 
 use super::{HOPELESS, equal_runs_unknown, reason};
 use pgdyno_analysis::Withheld;

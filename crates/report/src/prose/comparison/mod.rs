@@ -4,8 +4,9 @@ pub(super) mod gate;
 pub(super) mod runs;
 
 use pgdyno_analysis::{Comparison, RatioView, RunView, TreatmentView, Withheld};
-use pgdyno_model::{Levels, Plan, format};
+use pgdyno_model::{Levels, Plan};
 use pgdyno_stats::{FEWEST_RUNS, NoInterval};
+use pgdyno_text::format;
 
 use super::phrases::with;
 

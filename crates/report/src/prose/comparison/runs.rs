@@ -1,7 +1,7 @@
 //! Sentences on all pairs of a comparison, and on the runs that are compared.
 
-use pgdyno_model::format::counted;
 use pgdyno_stats::{FEWEST_RUNS, NoHostNoise};
+use pgdyno_text::format::counted;
 
 use super::super::noise_floor::noise_floor;
 use super::super::phrases::degrees_of_freedom;

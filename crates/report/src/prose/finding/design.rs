@@ -3,7 +3,7 @@
 use pgdyno_audit::{
     Asked, CheckpointCycle, CountedOut, Course, DesignKind, Difference, LoadKind, Lost, MachineUse,
 };
-use pgdyno_model::format;
+use pgdyno_text::format;
 
 use super::{exact, rounded};
 

@@ -10,7 +10,7 @@ mod tables;
 
 pub(crate) use design::machine_use;
 use pgdyno_audit::{DesignKind, Kind, WhyNot};
-use pgdyno_model::format;
+use pgdyno_text::format;
 use serde_json::{Value, json};
 
 /// Renders a finding, or a check that `is_right`.

@@ -1,8 +1,8 @@
 //! Verdict cards of comparisons, and of imported figures.
 
 use pgdyno_audit::ImportedRun;
-use pgdyno_model::format;
 use pgdyno_model::record::RunState;
+use pgdyno_text::format;
 
 use super::super::HOPELESS;
 use super::super::shell::command_line;

@@ -1,7 +1,8 @@
 //! The verdict card of crash tests.
 
 use pgdyno_model::crash::StatesOutcome;
-use pgdyno_model::{CrashRecord, Verdict, format};
+use pgdyno_model::{CrashRecord, Verdict};
+use pgdyno_text::format;
 
 use super::{figure, joined, round_command};
 use crate::headline::{Headline, KeyFigure, Panel, Proof, ProofKind};

@@ -14,7 +14,7 @@ pub(crate) use probe::probe_headline;
 pub(crate) use round::round_command;
 pub(crate) use run::run_headline;
 
-use pgdyno_model::format;
+use pgdyno_text::format;
 
 use super::HOPELESS;
 use crate::headline::KeyFigure;

@@ -1,7 +1,8 @@
 //! The verdict card of a probe.
 
+use pgdyno_model::ProbeRecord;
 use pgdyno_model::probe::{DiskPoint, DiskProbe, FsyncGroup, FsyncProbe, Pattern, ProbeResult};
-use pgdyno_model::{ProbeRecord, format};
+use pgdyno_text::format;
 
 use super::{figure, joined};
 use crate::headline::{Headline, KeyFigure};

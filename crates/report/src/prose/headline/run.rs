@@ -1,7 +1,8 @@
 //! The verdict card of a run.
 
+use pgdyno_model::AnswerKind;
 use pgdyno_model::record::RunState;
-use pgdyno_model::{AnswerKind, format};
+use pgdyno_text::format;
 
 use super::super::answer::next;
 use super::super::phrases::interval;

@@ -21,7 +21,7 @@ pub fn is_hazard(c: char) -> bool {
 /// `text` with every hazard written out, such as `\x1b` or `\u{202e}`; newlines and tabs stay.
 ///
 /// ```
-/// # use pgdyno_model::printable::escape_text;
+/// # use pgdyno_text::printable::escape_text;
 /// assert_eq!(escape_text("a\u{1b}[31m\tb\n"), "a\\x1b[31m\tb\n");
 /// ```
 pub fn escape_text(text: &str) -> Cow<'_, str> {
@@ -31,7 +31,7 @@ pub fn escape_text(text: &str) -> Cow<'_, str> {
 /// As [`escape_text`], with newlines and tabs written out too: the result is one line.
 ///
 /// ```
-/// # use pgdyno_model::printable::escape_line;
+/// # use pgdyno_text::printable::escape_line;
 /// assert_eq!(escape_line("a\nerror: b"), "a\\nerror: b");
 /// ```
 pub fn escape_line(text: &str) -> Cow<'_, str> {

@@ -1,7 +1,7 @@
 //! Formats numbers for people: three significant digits, commas between thousands.
 //!
 //! ```
-//! use pgdyno_model::format;
+//! use pgdyno_text::format;
 //!
 //! assert_eq!(format::rate(12_345.6), "12,346");
 //! assert_eq!(format::milliseconds(1234.0), "1.23");
@@ -9,9 +9,9 @@
 //! assert_eq!(format::counted(2_u32, "round"), "2 rounds");
 //! ```
 
-use serde::Serializer;
+use std::fmt::Display;
 
-use crate::units::Epoch;
+use serde::Serializer;
 
 /// Formats a rate such as tps, without a unit.
 pub fn rate(value: f64) -> String {
@@ -84,22 +84,25 @@ pub fn counted(value: impl Into<u64>, noun: &str) -> String {
     format!("{} {noun}{}", count(value), if value == 1 { "" } else { "s" })
 }
 
-/// Serialises a time as RFC 3339 text in UTC: `#[serde(serialize_with = …)]`.
+/// Serialises a value as the text that it displays: `#[serde(serialize_with = …)]`.
 ///
 /// # Errors
 /// Only those of the serialiser.
-pub fn as_text<S: Serializer>(at: &Epoch, to: S) -> Result<S::Ok, S::Error> {
-    to.collect_str(at)
+pub fn as_text<T: Display, S: Serializer>(value: &T, to: S) -> Result<S::Ok, S::Error> {
+    to.collect_str(value)
 }
 
-/// Serialises a time as [`as_text`] does, and no time as null.
+/// Serialises a value as [`as_text`] does, and none as null.
 ///
 /// # Errors
 /// Only those of the serialiser.
 #[allow(clippy::ref_option)]
-pub fn as_optional_text<S: Serializer>(at: &Option<Epoch>, to: S) -> Result<S::Ok, S::Error> {
-    match at {
-        Some(at) => to.collect_str(at),
+pub fn as_optional_text<T: Display, S: Serializer>(
+    value: &Option<T>,
+    to: S,
+) -> Result<S::Ok, S::Error> {
+    match value {
+        Some(value) => to.collect_str(value),
         None => to.serialize_none(),
     }
 }
