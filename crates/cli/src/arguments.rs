@@ -110,11 +110,11 @@ acknowledged. Some first steps; none needs root, and the first three no server o
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
     /// Run an experiment: measure, store the results and write a report
-    Run(run::Options),
+    Run(run::RunArgs),
     /// Watch a run of another process until it ends
-    Attach(attach::Options),
+    Attach(attach::AttachArgs),
     /// End a run that works after the trial in progress. `run --resume` goes on with it
-    Stop(stop::Options),
+    Stop(stop::StopArgs),
     /// Run pgbench's scripts, with pgbench's options and report (`pgdyno pgbench --help`)
     #[command(disable_help_flag = true, after_help = pgbench::AFTER_HELP)]
     Pgbench {
@@ -125,11 +125,11 @@ pub(crate) enum Command {
     /// Load a workload's tables into a database over several connections. An interrupted load can
     /// be resumed
     #[command(disable_help_flag = true)]
-    Load(load::Options),
+    Load(load::LoadArgs),
     /// List the built-in experiments, or print one
-    Recipes(recipes::Options),
+    Recipes(recipes::RecipesArgs),
     /// Write an experiment file from a few questions, or from options
-    New(new::Options),
+    New(new::NewArgs),
     /// Print the JSON Schema of experiment files, by which editors complete and check them
     #[command(after_help = "\
 Examples:
@@ -138,63 +138,63 @@ Examples:
 See also: pgdyno-new(1)")]
     Schema,
     /// List the runs, probes, crash tests and imported runs in the store
-    List(list::Options),
+    List(list::ListArgs),
     /// Show the results of one run, probe, crash test or import
-    Show(show::Options),
+    Show(show::ShowArgs),
     /// Compare two runs or two treatments, and fail if a change is too large
-    Compare(compare::Options),
+    Compare(compare::CompareArgs),
     /// Write a stored result as a single HTML file that needs no network
-    Report(report::Options),
+    Report(report::ReportArgs),
     /// Serve the store to a browser: runs, histories, comparisons, and runs as they work
-    Serve(serve::Options),
+    Serve(serve::ServeArgs),
     /// Export one run for other programs: tables, histograms
-    Export(export::Options),
+    Export(export::ExportArgs),
     /// Show where the noise of this store's hosts lives: seconds, trials, runs, days; and how small
     /// a difference can be told beside it
-    Noise(noise::Options),
+    Noise(noise::NoiseArgs),
     /// Examine this machine: PostgreSQL, privileges, the storage under a directory, missing
     /// programs, and settings to change
-    Doctor(doctor::Options),
+    Doctor(doctor::DoctorArgs),
     /// Measure how fast a directory's storage makes data durable: pg_test_fsync's job, with
     /// percentiles
-    Fsync(fsync::Options),
+    Fsync(fsync::FsyncArgs),
     /// Measure a disk's raw curves: sequential by position, random by queue depth, mixed
-    Disk(disk::Options),
+    Disk(disk::DiskArgs),
     /// List the filesystems that pgdyno supports, and whether this machine can make them
     Filesystems,
     /// Crash a server under load and check that it kept every commit that it acknowledged
     #[command(after_help = crash::AFTER_HELP)]
-    Crash(Box<crash::Options>),
+    Crash(Box<crash::CrashArgs>),
     /// Print the log of an emulated disk: every write, discard and flush in order
-    DiskLog(disk_log::Options),
+    DiskLog(disk_log::DiskLogArgs),
     /// Check the figures of benchmark reports that others wrote: pgbench's output, pg_test_fsync's,
     /// tables of tps, settings
-    Audit(audit::Options),
+    Audit(audit::AuditArgs),
     /// Check the store for damage: the file, and a checksum of every row
-    Verify(verify::Options),
+    Verify(verify::VerifyArgs),
     /// Remove runs, probes, crash tests or imports from the store
-    Rm(rm::Options),
+    Rm(rm::RmArgs),
     /// Write runs, probes, crash tests or imports whole into a store of their own: an archive
-    Archive(archive::Options),
+    Archive(archive::ArchiveArgs),
     /// Take what an archive or another store holds into the store
-    Import(import::Options),
+    Import(import::ImportArgs),
     /// Show what takes the room in the store, thin old runs, and merge stores
     #[command(subcommand)]
     Store(store::Command),
     /// Remove what a killed pgdyno left behind: clusters, filesystems, devices' settings
-    Clean(clean::Options),
+    Clean(clean::CleanArgs),
     /// Print the completions of a shell, to be put where it looks for them
-    Completions(completions::Options),
+    Completions(completions::CompletionsArgs),
     /// Write the man pages that packages ship
     #[cfg(feature = "man-pages")]
     #[command(hide = true)]
-    ManPages(crate::commands::man_pages::Options),
+    ManPages(crate::commands::man_pages::ManPagesArgs),
     /// Serve an emulated disk. pgdyno starts this command itself
     #[command(hide = true)]
     EmulatedDisk,
     /// Offer a share of a load. pgdyno or a scheduler starts this command
     #[command(hide = true)]
-    Worker(worker::Options),
+    Worker(worker::WorkerArgs),
     /// Run an experiment for `pgdyno run --hosts` elsewhere, which starts this command itself
     #[command(hide = true)]
     HostRun,

@@ -6,7 +6,7 @@ use pgdyno_model::crash::{Aim, Control, Round};
 
 use super::aim::aims;
 use super::round_plan::{Planted, RoundPlan};
-use super::session::{Session, round_seed};
+use super::session::{CrashSession, round_seed};
 use pgdyno_provision::BenchError;
 
 /// Rounds of controls are numbered apart from all others.
@@ -18,12 +18,12 @@ const TRIES: u32 = 3;
 ///
 /// # Errors
 /// pgdyno itself cannot go on, or a signal asked to stop.
-pub(super) fn run_controls(session: &mut Session<'_>) -> Result<(), BenchError> {
+pub(super) fn run_controls(session: &mut CrashSession<'_>) -> Result<(), BenchError> {
     Controls(session).run()
 }
 
 /// Runs positive controls in a session.
-struct Controls<'s, 'a>(&'s mut Session<'a>);
+struct Controls<'s, 'a>(&'s mut CrashSession<'a>);
 
 impl Controls<'_, '_> {
     fn run(&mut self) -> Result<(), BenchError> {

@@ -12,7 +12,7 @@ use super::aim::aims;
 use super::all_states::{StretchSource, run_all_states};
 use super::controls::run_controls;
 use super::round_plan::{Planted, RoundPlan};
-use super::session::{Session, new_record, round_seed};
+use super::session::{CrashSession, new_record, round_seed};
 use super::subject::Subject;
 use pgdyno_provision::BenchError;
 use pgdyno_provision::Context;
@@ -32,7 +32,7 @@ pub(crate) fn run_session(
 ) -> Result<CrashRecord, BenchError> {
     let scratch = ScratchDirectory::make(&paths::state_dir(), "ledgers", context.journal)?;
     let record = new_record(subject, id);
-    let mut session = Session::new(subject, record, scratch.path(), context);
+    let mut session = CrashSession::new(subject, record, scratch.path(), context);
     let worked = match subject.options.states {
         States::Drawn => run_controls(&mut session).and_then(|()| run_faults(&mut session)),
         States::Flushes | States::All => run_all_states(&mut session, source),
@@ -85,7 +85,7 @@ fn passed_over(outcome: &CrashOutcome) -> BTreeSet<String> {
         .collect()
 }
 
-fn run_faults(session: &mut Session<'_>) -> Result<(), BenchError> {
+fn run_faults(session: &mut CrashSession<'_>) -> Result<(), BenchError> {
     for fault in session.subject.options.faults.clone() {
         let mut rounds = Vec::new();
         let played = run_rounds(session, fault, &mut rounds);
@@ -99,7 +99,7 @@ fn run_faults(session: &mut Session<'_>) -> Result<(), BenchError> {
 
 /// Runs all rounds of `fault` and adds each to `rounds` once it is judged.
 fn run_rounds(
-    session: &mut Session<'_>,
+    session: &mut CrashSession<'_>,
     fault: Fault,
     rounds: &mut Vec<Round>,
 ) -> Result<(), BenchError> {

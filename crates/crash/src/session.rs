@@ -22,7 +22,7 @@ use pgdyno_provision::BenchError;
 use pgdyno_provision::Context;
 
 /// A session of crash tests of one subject.
-pub(super) struct Session<'a> {
+pub(super) struct CrashSession<'a> {
     pub(super) subject: &'a Subject,
     pub(super) context: Context<'a>,
     pub(super) record: CrashRecord,
@@ -36,7 +36,7 @@ pub(super) struct Session<'a> {
     begun: u64,
 }
 
-impl<'a> Session<'a> {
+impl<'a> CrashSession<'a> {
     /// Begins a session that is recorded as `record`. Ledgers are written to `scratch`.
     pub(super) fn new(
         subject: &'a Subject,

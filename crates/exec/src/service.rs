@@ -23,7 +23,7 @@ use crate::mountinfo::MountEntry;
 use crate::process::{Identity, current_owner};
 use crate::quote::quote;
 use crate::service_paths::{Order, ServerId, mount_point_of, order_of, server_id_of, source_of};
-use crate::tool::{Program, open_log, said};
+use crate::tool::{Program, excerpt, open_log};
 
 /// Names the directory of the service to the process that is to serve.
 pub const DIRECTORY: &str = "PGDYNO_EMULATED_DISK";
@@ -87,7 +87,7 @@ impl Service {
         let until = Instant::now() + PATIENCE;
         let ready = Readiness::watch(self.file.clone(), self.size);
         loop {
-            let log = || said(&fs::read(log_file).unwrap_or_default());
+            let log = || excerpt(&fs::read(log_file).unwrap_or_default());
             if let Some(status) =
                 child.try_wait().map_err(|e| io_error("wait for", &self.directory, e))?
             {

@@ -24,7 +24,7 @@ use crate::error::as_whom;
 use crate::image::{ImageFile, LoopDevice};
 use crate::journal::OwnedResource;
 use crate::mount::Mount;
-use crate::quote::quote;
+use crate::quote::{quote, quote_path};
 use crate::service::Service;
 use crate::setting::DeviceSetting;
 use crate::undo::Undo;
@@ -137,42 +137,51 @@ impl fmt::Display for Step {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::EnsureDirectory { path, mode } => {
-                write!(f, "make directory {} unless it exists (mode {mode:04o})", shown(path))
+                write!(f, "make directory {} unless it exists (mode {mode:04o})", quote_path(path))
             }
             Self::MakeMarked { made, mode, owner } => write!(
                 f,
                 "make directory {} (mode {mode:04o}{}), journalled and marked as pgdyno's",
-                shown(made.path()),
+                quote_path(made.path()),
                 owned_by(owner.as_ref())
             ),
             Self::MakeDirectory { path, mode, owner } => {
                 write!(
                     f,
                     "make directory {} (mode {mode:04o}{})",
-                    shown(path),
+                    quote_path(path),
                     owned_by(owner.as_ref())
                 )
             }
             Self::WriteFile { path, contents, mode, owner } => {
-                write!(f, "write {} (mode {mode:04o}{}):", shown(path), owned_by(owner.as_ref()))?;
+                write!(
+                    f,
+                    "write {} (mode {mode:04o}{}):",
+                    quote_path(path),
+                    owned_by(owner.as_ref())
+                )?;
                 contents.fmt(f)
             }
             Self::AppendToFile { path, text } => {
-                write!(f, "append to {}:", shown(path))?;
+                write!(f, "append to {}:", quote_path(path))?;
                 text.lines()
                     .filter(|l| !l.is_empty())
                     .try_for_each(|line| write!(f, "\n    {line}"))
             }
-            Self::RemoveFile { path } => write!(f, "remove {}", shown(path)),
+            Self::RemoveFile { path } => write!(f, "remove {}", quote_path(path)),
             Self::Run { program, args, as_account, .. } => {
                 command(f, "run", as_account.as_ref(), program, args)
             }
             Self::Start { program, args, as_account, .. } => {
                 command(f, "start", as_account.as_ref(), program, args)
             }
-            Self::StopServer { data } => write!(f, "stop the server in {}", shown(data)),
+            Self::StopServer { data } => write!(f, "stop the server in {}", quote_path(data)),
             Self::RemoveMarked { path } => {
-                write!(f, "remove {} and all below it, if it bears pgdyno's marker", shown(path))
+                write!(
+                    f,
+                    "remove {} and all below it, if it bears pgdyno's marker",
+                    quote_path(path)
+                )
             }
             Self::AllocateFile(file) => file.fmt(f),
             Self::ServeDisk(service) => service.fmt(f),
@@ -204,10 +213,6 @@ impl fmt::Display for Contents {
     }
 }
 
-fn shown(path: &Path) -> String {
-    quote(path.as_os_str())
-}
-
 fn owned_by(owner: Option<&Account>) -> String {
     owner.map_or_else(String::new, |account| format!(", of {account}"))
 }
@@ -219,6 +224,6 @@ fn command(
     program: &Path,
     args: &[OsString],
 ) -> fmt::Result {
-    write!(f, "{verb}{}: {}", as_whom(account), shown(program))?;
+    write!(f, "{verb}{}: {}", as_whom(account), quote_path(program))?;
     args.iter().try_for_each(|arg| write!(f, " {}", quote(arg)))
 }

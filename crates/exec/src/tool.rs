@@ -74,7 +74,7 @@ impl<S: AsRef<OsStr>> Program<'_, S> {
     }
 
     fn failed(&self, status: ExitStatus, output: &[u8]) -> StepError {
-        StepError::Failed { program: self.path.to_owned(), status, output: said(output) }
+        StepError::Failed { program: self.path.to_owned(), status, output: excerpt(output) }
     }
 }
 
@@ -94,7 +94,7 @@ pub fn open_log(path: &Path) -> Result<File, StepError> {
 
 /// Returns a program's output, indented, for a message. Of a long output the middle is left out:
 /// many programs give the reason first and their usage last.
-pub(crate) fn said(output: &[u8]) -> String {
+pub(crate) fn excerpt(output: &[u8]) -> String {
     const FIRST: usize = 5;
     const LAST: usize = 15;
     let text = String::from_utf8_lossy(output);

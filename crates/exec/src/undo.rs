@@ -11,7 +11,7 @@ use pgdyno_model::raid::{RaidVolume, WritePolicy};
 use serde::{Deserialize, Serialize};
 
 use crate::device::identity::BlockDevice;
-use crate::quote::quote;
+use crate::quote::quote_path;
 use crate::service_paths::mount_point_of;
 
 /// One undo step. Each one also succeeds where there is nothing to undo.
@@ -126,28 +126,27 @@ impl Undo {
 
 impl fmt::Display for Undo {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let shown = |path: &PathBuf| quote(path.as_os_str());
         match self {
-            Self::Unmount { target, .. } => write!(f, "unmount {}", shown(target)),
+            Self::Unmount { target, .. } => write!(f, "unmount {}", quote_path(target)),
             Self::DetachLoop { link, .. } => {
-                let link = shown(link);
+                let link = quote_path(link);
                 write!(f, "run: losetup --detach (the device of {link})\nremove {link}")
             }
             Self::StopDisk { directory } => {
                 let point = mount_point_of(directory);
-                write!(f, "unmount {} (the process that serves it ends)", shown(&point))
+                write!(f, "unmount {} (the process that serves it ends)", quote_path(&point))
             }
             Self::StopArray { name } => write!(f, "run: mdadm --stop /dev/md/{name}"),
             Self::RemoveVolumeGroup { name, members, .. } => {
                 write!(f, "run: vgremove --force --yes {name}\nrun: pvremove")?;
-                members.iter().try_for_each(|member| write!(f, " {}", shown(member)))
+                members.iter().try_for_each(|member| write!(f, " {}", quote_path(member)))
             }
             Self::DestroyPool { name } => {
                 write!(f, "run, if there is such a pool: zpool destroy {name}")
             }
             Self::EraseLabelled { device, label, looked_at } => {
                 let node = looked_at.as_ref().map_or_else(|| device.clone(), BlockDevice::node);
-                let device = shown(&node);
+                let device = quote_path(&node);
                 write!(
                     f,
                     "run, if {device} bears the label {label}: wipefs --all {device}, then clear \
@@ -155,12 +154,12 @@ impl fmt::Display for Undo {
                 )
             }
             Self::WriteKernelFiles { files } => {
-                let files: Vec<String> = files.iter().map(|w| shown(&w.file)).collect();
+                let files: Vec<String> = files.iter().map(|w| quote_path(&w.file)).collect();
                 write!(f, "write {} back as before", files.join(", "))
             }
             Self::SetDriveCache { device, on, .. } => {
                 let state = if *on { "on" } else { "off" };
-                write!(f, "switch the write cache of {} {state}", shown(device))
+                write!(f, "switch the write cache of {} {state}", quote_path(device))
             }
             Self::SetRaidCache { volume, policy } => {
                 write!(f, "set the write cache of {volume} to {}", policy.name())

@@ -191,8 +191,8 @@ impl Devices<'_> {
                 || unit_serial(&self.tree.bytes(format!("{BLOCK}/{name}/device/vpd_pg80"))?),
             );
         let wwn = self.tree.read(format!("{BLOCK}/{name}/wwid")).or_else(|| of("wwid"));
-        device.serial = serial.map(|s| self.serials.shown(&s));
-        device.wwn = wwn.map(|w| self.serials.shown(&w));
+        device.serial = serial.map(|s| self.serials.render(&s));
+        device.wwn = wwn.map(|w| self.serials.render(&w));
         device.transport = self.transport(name);
         device.health = self.health.map(|question| health::read(name, question));
     }

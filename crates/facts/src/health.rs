@@ -103,7 +103,7 @@ fn hide(value: &mut Value, serials: Serials) {
                     part if names => {
                         let text = part.as_str().map_or_else(|| part.to_string(), str::to_owned);
                         if serials == Serials::Hashed {
-                            *part = Value::String(serials.shown(&text));
+                            *part = Value::String(serials.render(&text));
                         }
                     }
                     part => hide(part, serials),

@@ -15,7 +15,7 @@ pub enum Serials {
 
 impl Serials {
     /// Returns a serial number as it is stored.
-    pub(super) fn shown(self, serial: &str) -> String {
+    pub(super) fn render(self, serial: &str) -> String {
         match self {
             Self::Kept => serial.to_owned(),
             Self::Hashed => {

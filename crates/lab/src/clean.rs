@@ -34,7 +34,7 @@ pub struct Cleaned {
 /// The journal cannot be read.
 pub fn find(directories: &[PathBuf]) -> Result<Vec<String>, BenchError> {
     let journal = Journal::open(&paths::state_dir())?;
-    Ok(found(&journal, directories)?.iter().map(told).collect())
+    Ok(find_leftovers(&journal, directories)?.iter().map(describe).collect())
 }
 
 /// Takes down what dead processes left behind according to the journal. Lists, and leaves alone,
@@ -48,7 +48,9 @@ pub fn clean(directories: &[PathBuf], stop: &AtomicBool) -> Result<Cleaned, Benc
     let left =
         swept.iter().any(|s| matches!(s.outcome, Outcome::Failed { .. } | Outcome::ByHand { .. }));
     let mut lines: Vec<String> = swept.iter().map(ToString::to_string).collect();
-    lines.extend(found(&journal, directories)?.iter().filter(|l| !l.journalled).map(told));
+    lines.extend(
+        find_leftovers(&journal, directories)?.iter().filter(|l| !l.journalled).map(describe),
+    );
     lines.extend(remove_unfinished());
     // The lines say it now, and nothing that pgdyno does makes it undone.
     for swept in &swept {
@@ -113,14 +115,14 @@ pub fn kept_crashes() -> Vec<KeptCrash> {
     KeptCrashes::find().all
 }
 
-fn found(journal: &Journal, directories: &[PathBuf]) -> Result<Vec<Leftover>, BenchError> {
+fn find_leftovers(journal: &Journal, directories: &[PathBuf]) -> Result<Vec<Leftover>, BenchError> {
     let (storage, sockets) = (paths::default_storage_dir(), paths::socket_base());
     let mut all: Vec<&Path> = vec![&storage, &sockets];
     all.extend(directories.iter().map(PathBuf::as_path));
     Ok(leftovers(journal, &all)?)
 }
 
-fn told(leftover: &Leftover) -> String {
+fn describe(leftover: &Leftover) -> String {
     let (path, owner) = (leftover.path.display(), leftover.entry.owner.pid);
     let at = leftover.entry.at;
     if let OwnedResource::Setting { undo: undo @ Undo::RunHook { .. }, .. } = &leftover.entry.made {

@@ -302,7 +302,7 @@ pub(crate) const FLAGS: &[Flag] = &[
     flag(None, "show-script", Both, "print a built-in script",
         Takes("NAME", |r, v|
             set(&mut r.request, Builtin::find(v)
-                .map(|script| Some(Request::Say(script.shown())))))),
+                .map(|script| Some(Request::Say(script.render())))))),
     flag(None, "verbose-errors", Bench, "print every error that a transaction met",
         No(|r| on(&mut r.run.verbose_errors))),
     flag(None, "exit-on-abort", Bench, "end the run when one client has given up",

@@ -73,7 +73,7 @@ impl Builtin {
     }
 
     /// `--show-script`.
-    pub(crate) fn shown(self) -> String {
+    pub(crate) fn render(self) -> String {
         format!("-- {}: {}\n{}\n\n", self.name(), self.title(), self.text().trim_end())
     }
 }

@@ -157,7 +157,7 @@ fn vulnerabilities(host: &HostFacts) -> Words {
 pub fn storage(facts: &StorageFacts) -> Vec<Row> {
     let row = |name: &str, text: String| Row { name: name.to_owned(), text, detail: false };
     let mut rows: Vec<Row> =
-        facts.asked.iter().map(|asked| row("Asked for", stack::asked(asked))).collect();
+        facts.asked.iter().map(|asked| row("Asked for", stack::describe_request(asked))).collect();
     if let Some(why) = &facts.failure {
         let what = if facts.not_available_here { "Not available here" } else { "Not made" };
         rows.push(row(what, why.clone()));
@@ -286,7 +286,8 @@ pub fn host_in_brief(host: &HostFacts) -> String {
 /// Describes the storage under a directory in a line.
 pub fn storage_in_brief(facts: &StorageFacts) -> String {
     if facts.failure.is_some() {
-        let asked = facts.asked.as_ref().map(|asked| format!(" ({})", stack::asked(asked)));
+        let asked =
+            facts.asked.as_ref().map(|asked| format!(" ({})", stack::describe_request(asked)));
         let what =
             if facts.not_available_here { "not available here" } else { "could not be made" };
         return format!("{what}{}", asked.unwrap_or_default());

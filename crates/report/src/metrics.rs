@@ -9,7 +9,7 @@
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
-use pgdyno_model::live::{LiveRecord, LiveRun, LiveState, LoadSecond, TrialState};
+use pgdyno_model::live::{LiveRecord, LiveRun, LiveState, LiveTrialState, LoadSecond};
 
 /// The type of the text, for HTTP.
 pub const CONTENT_TYPE: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
@@ -64,8 +64,8 @@ impl RunMetrics {
         let recipe = [label("recipe", &run.recipe), label("pid", &run.owner.pid.to_string())];
         text.family("pgdyno_run", "info", "", "The run that works.");
         text.sample("pgdyno_run_info", &recipe, 1.0);
-        let done = |state: &&TrialState| matches!(state, TrialState::Done { .. });
-        let failed = |state: &&TrialState| matches!(state, TrialState::Failed { .. });
+        let done = |state: &&LiveTrialState| matches!(state, LiveTrialState::Done { .. });
+        let failed = |state: &&LiveTrialState| matches!(state, LiveTrialState::Failed { .. });
         let trials = &self.state.trials;
         text.gauge("pgdyno_trials", "", "Trials of the plan.", count(trials.len()));
         text.gauge(

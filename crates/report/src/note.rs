@@ -22,9 +22,9 @@ impl Serialize for Note {
 
 /// Notes in the order in which they were added.
 #[derive(Debug, Default)]
-pub(crate) struct Notes(Vec<Note>);
+pub(crate) struct NoteList(Vec<Note>);
 
-impl Notes {
+impl NoteList {
     /// Adds a note.
     pub(crate) fn add(&mut self, kind: NoteKind, text: impl Into<String>) {
         self.0.push(Note { kind, text: text.into() });

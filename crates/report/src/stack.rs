@@ -5,7 +5,7 @@ use pgdyno_model::storage::{Backing, DeviceFacts, DeviceSettings, Limit, StackFa
 use super::text::Row;
 
 /// Describes the requested storage in a line.
-pub(super) fn asked(storage: &Storage) -> String {
+pub(super) fn describe_request(storage: &Storage) -> String {
     let mut words = vec![backing(&storage.backing)];
     if let Some(filesystem) = &storage.filesystem {
         let properties = |all: &std::collections::BTreeMap<String, String>| {

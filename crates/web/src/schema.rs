@@ -9,7 +9,7 @@
 use std::collections::BTreeSet;
 
 use pgdyno_model::live::LiveRecord;
-use pgdyno_report::schema::{comparison, page, shown, trial, versioned};
+use pgdyno_report::schema::{comparison, page, show_document, trial, versioned};
 use schemars::generate::SchemaSettings;
 use schemars::transform::transform_subschemas;
 use schemars::{Schema, SchemaGenerator};
@@ -58,7 +58,7 @@ fn answers(generator: &mut SchemaGenerator) -> Map<String, Value> {
         ("/api/runs", versioned::<Runs>(generator)),
         ("/api/page/{id}", page(generator)),
         ("/api/page/{id}/trials/{index}", trial(generator)),
-        ("/api/show/{id}", shown(generator)),
+        ("/api/show/{id}", show_document(generator)),
         ("/api/compare", comparison(generator)),
         ("/api/history", versioned::<History>(generator)),
         ("/api/notes/{id}", versioned::<NoteHistory>(generator)),

@@ -1,6 +1,6 @@
 //! Whether a report is of what the command above it asks for.
 
-use super::rule::{Rule, Verdicts};
+use super::rule::{AuditRule, Verdicts};
 use crate::figure::Figure;
 use crate::finding::Confidence::{Certain, Likely};
 use crate::finding::Severity::Warning;
@@ -16,10 +16,10 @@ const REACHED: f64 = 0.9;
 /// More than this share beyond the requested time is no edge of a run.
 const LONGER: f64 = 0.05;
 
-pub(super) const RULES: &[Rule] = &[
-    Rule { name: "command-contradiction", judge: contradictions },
-    Rule { name: "rate-reached", judge: rates },
-    Rule { name: "sysbench-command", judge: sysbench },
+pub(super) const RULES: &[AuditRule] = &[
+    AuditRule { name: "command-contradiction", judge: contradictions },
+    AuditRule { name: "rate-reached", judge: rates },
+    AuditRule { name: "sysbench-command", judge: sysbench },
 ];
 
 /// Each report with the only one of `commands` between it and the report before.
@@ -83,7 +83,7 @@ fn pairs(run: &PgbenchRun, command: &Command) -> Vec<[Asked; 2]> {
 /// Reports that the command and the report, on `lines`, are of different things.
 fn report_other(verdicts: &mut Verdicts, lines: [usize; 2], [asked, reported]: [Asked; 2]) {
     let kind = DesignKind::OtherThanAsked { asked, reported, command_line: lines[1] };
-    verdicts.found(Warning, Likely, lines, kind);
+    verdicts.report(Warning, Likely, lines, kind);
 }
 
 fn contradictions(evidence: &Evidence, verdicts: &mut Verdicts) {

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use super::rule::{Rule, Verdicts};
+use super::rule::{AuditRule, Verdicts};
 use crate::figure::Figure;
 use crate::finding::Confidence::{Likely, Possible};
 use crate::finding::Severity::Warning;
@@ -16,11 +16,11 @@ const MB_PER_SCALE: f64 = 16.0;
 /// Durations that differ by less than this share are the same.
 const SAME_LENGTH: f64 = 0.1;
 
-pub(super) const RULES: &[Rule] = &[
-    Rule { name: "scale-below-clients", judge: scale_below_clients },
-    Rule { name: "unequal-runs", judge: unequal_runs },
-    Rule { name: "cached-read-only", judge: cached_read_only },
-    Rule { name: "untold-layout", judge: layout },
+pub(super) const RULES: &[AuditRule] = &[
+    AuditRule { name: "scale-below-clients", judge: scale_below_clients },
+    AuditRule { name: "unequal-runs", judge: unequal_runs },
+    AuditRule { name: "cached-read-only", judge: cached_read_only },
+    AuditRule { name: "untold-layout", judge: layout },
 ];
 
 fn layout(evidence: &Evidence, verdicts: &mut Verdicts) {
@@ -51,7 +51,7 @@ fn scale_below_clients(evidence: &Evidence, verdicts: &mut Verdicts) {
     if let Some(worst) = below.iter().max_by(|a, b| crowd(a).total_cmp(&crowd(b))) {
         let (scale, clients) = (worst.0.value, worst.1.value);
         let kind = DesignKind::FewBranches { scale, clients, runs: below.len() };
-        verdicts.found(Warning, Likely, lines(&below), kind);
+        verdicts.report(Warning, Likely, lines(&below), kind);
     } else if !right.is_empty() {
         verdicts.right(lines(&right), DesignKind::EnoughBranches { runs: right.len() });
     }
@@ -108,7 +108,7 @@ fn unequal_runs(evidence: &Evidence, verdicts: &mut Verdicts) {
             let (differences, lines): (Vec<_>, Vec<_>) = found.into_iter().unzip();
             let mut lines = lines.concat();
             lines.sort_unstable_by(|x, y| y.cmp(x));
-            verdicts.found(Warning, Possible, lines, DesignKind::UnequalRuns { differences });
+            verdicts.report(Warning, Possible, lines, DesignKind::UnequalRuns { differences });
         }
     }
     if equal > 0 && equal == pairs {

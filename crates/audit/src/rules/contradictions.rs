@@ -1,12 +1,12 @@
 //! Whether a program lists the values that the report asks for.
 
-use super::rule::{Rule, Verdicts};
+use super::rule::{AuditRule, Verdicts};
 use crate::finding::Confidence::Likely;
 use crate::finding::Severity::{Serious, Warning};
 use crate::finding::StorageKind;
 use crate::recognise::{Evidence, Origin, Property, PropertyKind, quantity};
 
-pub(super) const RULES: &[Rule] = &[Rule { name: "property-contradiction", judge }];
+pub(super) const RULES: &[AuditRule] = &[AuditRule { name: "property-contradiction", judge }];
 
 fn judge(evidence: &Evidence, verdicts: &mut Verdicts) {
     let all = &evidence.properties;
@@ -28,7 +28,7 @@ fn judge(evidence: &Evidence, verdicts: &mut Verdicts) {
         } else if !equal(None) && !was_listed(all, last, listed) {
             let is_serious =
                 loses_commits(listed, &listed.value) || loses_commits(listed, &last.value);
-            verdicts.found(if is_serious { Serious } else { Warning }, Likely, lines, kind);
+            verdicts.report(if is_serious { Serious } else { Warning }, Likely, lines, kind);
         }
     }
 }

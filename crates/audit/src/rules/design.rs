@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use pgdyno_text::format;
 
-use super::rule::{Rule, Verdicts};
+use super::rule::{AuditRule, Verdicts};
 use crate::finding::Confidence::{Certain, Likely, Possible};
 use crate::finding::Severity::{Note, Warning};
 use crate::finding::{CheckpointCycle, CountedOut, DesignKind};
@@ -31,9 +31,9 @@ const MANY_CLIENTS: f64 = 16.0;
 /// Less idle CPU than this (percent) is none.
 const NO_IDLE: f64 = 5.0;
 
-pub(super) const RULES: &[Rule] = &[
-    Rule { name: "checkpoint-cycle", judge: checkpoint_cycle },
-    Rule { name: "client-limit", judge: client_limit },
+pub(super) const RULES: &[AuditRule] = &[
+    AuditRule { name: "checkpoint-cycle", judge: checkpoint_cycle },
+    AuditRule { name: "client-limit", judge: client_limit },
 ];
 
 /// The checkpoint cycle (seconds), and the line that shows it.
@@ -170,7 +170,7 @@ fn counted_out(evidence: &Evidence, command: &Command, timeout: Timeout, verdict
             timeout_line: timeout.line,
         };
         let lines = [command.line, table.line];
-        verdicts.found(Warning, Likely, lines, DesignKind::CountedOut(count));
+        verdicts.report(Warning, Likely, lines, DesignKind::CountedOut(count));
     }
 }
 

@@ -1,18 +1,18 @@
 //! Whether the measured commits were durable.
 
-use super::rule::{Rule, Verdicts};
+use super::rule::{AuditRule, Verdicts};
 use crate::finding::Confidence::{Certain, Likely};
 use crate::finding::Severity::{Note, Serious, Warning};
 use crate::finding::{Protection, Severity, StorageKind, Switch};
 use crate::recognise::{Evidence, Setting, StorageFact, StorageWhat};
 
-pub(super) const RULES: &[Rule] = &[
-    Rule { name: "fsync-off", judge: |e, v| switch(e, "fsync", Switch::Fsync, Serious, v) },
-    Rule { name: "full-page-writes-off", judge: full_page_writes },
-    Rule { name: "synchronous-commit-off", judge: synchronous_commit },
-    Rule { name: "barriers-off", judge: barriers },
-    Rule { name: "write-cache", judge: write_cache },
-    Rule { name: "fsync-ceiling", judge: fsync_ceiling },
+pub(super) const RULES: &[AuditRule] = &[
+    AuditRule { name: "fsync-off", judge: |e, v| switch(e, "fsync", Switch::Fsync, Serious, v) },
+    AuditRule { name: "full-page-writes-off", judge: full_page_writes },
+    AuditRule { name: "synchronous-commit-off", judge: synchronous_commit },
+    AuditRule { name: "barriers-off", judge: barriers },
+    AuditRule { name: "write-cache", judge: write_cache },
+    AuditRule { name: "fsync-ceiling", judge: fsync_ceiling },
 ];
 
 /// All values of a setting that are shown.
@@ -84,7 +84,7 @@ fn barriers(evidence: &Evidence, verdicts: &mut Verdicts) {
         let (words, protection) = (first.words.clone(), protection(evidence));
         let severity = if protection.is_some() { Note } else { Serious };
         let kind = StorageKind::BarriersOff { words, protection };
-        verdicts.found(severity, Likely, lines(&off), kind);
+        verdicts.report(severity, Likely, lines(&off), kind);
     } else if !on.is_empty() {
         verdicts.right(lines(&on), StorageKind::BarriersOn {});
     }

@@ -1,12 +1,12 @@
 //! Whether the device was under test at all.
 
-use super::rule::{Rule, Verdicts};
+use super::rule::{AuditRule, Verdicts};
 use crate::finding::Confidence::Possible;
 use crate::finding::Severity::Warning;
 use crate::finding::{DesignKind, MachineUse};
 use crate::recognise::{CpuLine, Evidence};
 
-pub(super) const RULES: &[Rule] = &[Rule { name: "idle-device", judge: idle_device }];
+pub(super) const RULES: &[AuditRule] = &[AuditRule { name: "idle-device", judge: idle_device }];
 
 fn idle_device(evidence: &Evidence, verdicts: &mut Verdicts) {
     let busy = evidence.recognised.cpus.iter().map(|cpu| (cpu, at_work(cpu)));

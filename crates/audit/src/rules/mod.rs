@@ -15,13 +15,13 @@ mod sums;
 mod tables;
 mod zfs;
 
-use rule::{Rule, Verdicts};
+use rule::{AuditRule, Verdicts};
 
 use crate::finding::{Checked, Finding};
 use crate::recognise::Evidence;
 
 /// All rules, in the order in which they judge.
-fn rules() -> impl Iterator<Item = &'static Rule> {
+fn rules() -> impl Iterator<Item = &'static AuditRule> {
     [
         runs::RULES,
         sums::RULES,

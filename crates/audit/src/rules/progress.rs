@@ -1,6 +1,6 @@
 //! Whether a run was one thing all along, and whether its transactions were done.
 
-use super::rule::{Rule, Verdicts};
+use super::rule::{AuditRule, Verdicts};
 use crate::finding::Confidence::Certain;
 use crate::finding::Severity::Warning;
 use crate::finding::{Course, DesignKind, Lost};
@@ -29,9 +29,9 @@ const COUNTED: f64 = 100.0;
 /// A share of failures that is large.
 const FAILED: f64 = 0.05;
 
-pub(super) const RULES: &[Rule] = &[
-    Rule { name: "unsteady-progress", judge: unsteady },
-    Rule { name: "failed-transactions", judge: failures },
+pub(super) const RULES: &[AuditRule] = &[
+    AuditRule { name: "unsteady-progress", judge: unsteady },
+    AuditRule { name: "failed-transactions", judge: failures },
 ];
 
 /// A stretch of a run: its first line, its mean tps, how long it was (seconds).

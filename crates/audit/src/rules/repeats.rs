@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use pgdyno_stats::{holm, mean_ci95, unpaired_ratio};
 
 use super::rising::{BY_CHANCE, Rising, Sample, TOGETHER, are_equal};
-use super::rule::{Rule, Verdicts};
+use super::rule::{AuditRule, Verdicts};
 use crate::figure::Figure;
 use crate::finding::Confidence::{Certain, Likely, Possible};
 use crate::finding::Severity::{Note, Warning};
@@ -13,10 +13,10 @@ use crate::finding::{Compared, Interval, Program, RepeatsKind, RowTrend, RowsCom
 use crate::recognise::{Evidence, Meaning, PgbenchRun, SysbenchRun, Table, is_numbered};
 use crate::words::{self, Words};
 
-pub(super) const RULES: &[Rule] = &[
-    Rule { name: "one-repeat", judge: one_repeat },
-    Rule { name: "rising-repeats", judge: rising },
-    Rule { name: "told-apart", judge: intervals },
+pub(super) const RULES: &[AuditRule] = &[
+    AuditRule { name: "one-repeat", judge: one_repeat },
+    AuditRule { name: "rising-repeats", judge: rising },
+    AuditRule { name: "told-apart", judge: intervals },
 ];
 
 /// Samples that can be compared: the rows of a table that have one unit, the runs of a report.
@@ -110,7 +110,7 @@ fn equal_repeats(table: &Table, verdicts: &mut Verdicts) {
         }
         let row_label = row.label.clone();
         let kind = RepeatsKind::EqualValues { row: row_label, n_in_effect: 1, equal_values };
-        verdicts.found(Warning, Certain, [row.line], kind);
+        verdicts.report(Warning, Certain, [row.line], kind);
     }
 }
 
@@ -129,10 +129,10 @@ fn unknown_repeats(table: &Table, verdicts: &mut Verdicts) {
         return;
     }
     if rows.iter().all(|r| r.mean.is_some()) {
-        verdicts.found(Note, Likely, lines, RepeatsKind::MeansAlone { rows: rows.len() });
+        verdicts.report(Note, Likely, lines, RepeatsKind::MeansAlone { rows: rows.len() });
     } else if (is_time || table.has_tps_column()) && !table.summarised {
         let kind = RepeatsKind::OneFigure { rows: rows.len(), is_time };
-        verdicts.found(Warning, Likely, lines, kind);
+        verdicts.report(Warning, Likely, lines, kind);
     }
 }
 
@@ -155,7 +155,7 @@ fn single_runs(
     };
     let sure = if may_repeat { Likely } else { Certain };
     let kind = RepeatsKind::SingleRuns { program, runs: tps.len(), tps, ratio };
-    verdicts.found(Warning, sure, lines.concat(), kind);
+    verdicts.report(Warning, sure, lines.concat(), kind);
 }
 
 fn lines_of<'a>(samples: impl IntoIterator<Item = &'a Sample>) -> Vec<usize> {
@@ -207,7 +207,7 @@ fn intervals(evidence: &Evidence, verdicts: &mut Verdicts) {
         verdicts.right(lines.clone(), RepeatsKind::Intervals { intervals });
         if samples.len() > MOST_ROWS {
             let kind = RepeatsKind::TooManyRows { rows: samples.len() };
-            verdicts.found(Note, Certain, lines, kind);
+            verdicts.report(Note, Certain, lines, kind);
         } else {
             compare(&samples, lines, verdicts);
         }
@@ -304,6 +304,6 @@ fn compare(samples: &[&Sample], lines: Vec<usize>, verdicts: &mut Verdicts) {
         verdicts.right(lines, kind);
     } else {
         let lines = lines_of(rows_of(alike).into_iter().map(|at| samples[at]));
-        verdicts.found(Warning, Certain, lines, kind);
+        verdicts.report(Warning, Certain, lines, kind);
     }
 }

@@ -4,7 +4,7 @@ use crate::finding::{Checked, Confidence, Finding, Kind, Severity};
 use crate::recognise::Evidence;
 
 /// Rule by its name in findings. docs/audit.md has its tolerance and its source.
-pub(super) struct Rule {
+pub(super) struct AuditRule {
     pub(super) name: &'static str,
     pub(super) judge: fn(&Evidence, &mut Verdicts),
 }
@@ -20,7 +20,7 @@ pub(super) struct Verdicts {
 
 impl Verdicts {
     /// Reports a fault on `lines`, the most telling first.
-    pub(super) fn found(
+    pub(super) fn report(
         &mut self,
         severity: Severity,
         sure: Confidence,

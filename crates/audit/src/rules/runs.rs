@@ -1,6 +1,6 @@
 //! Whether the figures of one report of pgbench agree with each other.
 
-use super::rule::{EDGES, Rule, SERIOUS, Verdicts, weight};
+use super::rule::{AuditRule, EDGES, SERIOUS, Verdicts, weight};
 use crate::figure::Figure;
 use crate::finding::Confidence::{Certain, Likely};
 use crate::finding::Severity::{Note, Serious, Warning};
@@ -16,12 +16,12 @@ const OUTSIDE: f64 = 0.10;
 /// A rate limit is looked for in commands up to so many lines above a run.
 const NEAR: usize = 12;
 
-pub(super) const RULES: &[Rule] = &[
-    Rule { name: "transactions", judge: transactions },
-    Rule { name: "littles-law", judge: littles_law },
-    Rule { name: "statements", judge: statements },
-    Rule { name: "latency-gap", judge: latency_gap },
-    Rule { name: "scripts", judge: scripts },
+pub(super) const RULES: &[AuditRule] = &[
+    AuditRule { name: "transactions", judge: transactions },
+    AuditRule { name: "littles-law", judge: littles_law },
+    AuditRule { name: "statements", judge: statements },
+    AuditRule { name: "latency-gap", judge: latency_gap },
+    AuditRule { name: "scripts", judge: scripts },
 ];
 
 fn transactions(evidence: &Evidence, verdicts: &mut Verdicts) {
@@ -37,7 +37,7 @@ fn judge_threads(run: &PgbenchRun, verdicts: &mut Verdicts) {
     let (Some(clients), Some(threads)) = (run.clients, run.threads) else { return };
     if threads.value > clients.value {
         let kind = RunKind::Threads { threads: threads.value, clients: clients.value };
-        verdicts.found(Serious, Certain, [threads.line, clients.line], kind);
+        verdicts.report(Serious, Certain, [threads.line, clients.line], kind);
     }
 }
 
@@ -52,11 +52,11 @@ fn judge_count(run: &PgbenchRun, verdicts: &mut Verdicts) {
         if run.transactions_wanted.is_some() {
             if printed != wanted {
                 let kind = RunKind::Wanted { wanted, clients, each, printed };
-                verdicts.found(Serious, Certain, lines, kind);
+                verdicts.report(Serious, Certain, lines, kind);
             }
         } else if printed > wanted {
             let kind = RunKind::BeyondClients { done: printed, clients, each, wanted };
-            verdicts.found(Serious, Certain, lines, kind);
+            verdicts.report(Serious, Certain, lines, kind);
         }
     }
     let Some(wanted) = run.transactions_wanted else { return };
@@ -130,7 +130,7 @@ fn littles_law_of_rows(evidence: &Evidence, verdicts: &mut Verdicts) {
         }
         let severity = weight(at_least / clients.value - 1.0);
         let work = clients_at_work(*clients, (*latency_ms, LatencyOf::Transaction), *tps, None);
-        verdicts.found(severity, Certain, [tps.line], work);
+        verdicts.report(severity, Certain, [tps.line], work);
     }
     if !right.is_empty() {
         let rows = right.len();
@@ -306,7 +306,7 @@ fn gap(evidence: &Evidence, alike: impl Iterator<Item = usize>, verdicts: &mut V
         share_percent: difference(&most) / gap * 100.0,
     };
     let lines = [s.latency_ms, f.latency_ms, slow_ms, fast_ms].map(|figure| figure.line);
-    verdicts.found(Note, Certain, lines, RunKind::LatencyGap(kind));
+    verdicts.report(Note, Certain, lines, RunKind::LatencyGap(kind));
 }
 
 fn scripts(evidence: &Evidence, verdicts: &mut Verdicts) {

@@ -1,6 +1,6 @@
 //! Figures of pgbench and sysbench that their other figures give too.
 
-use super::rule::{EDGES, Rule, Verdicts, weight};
+use super::rule::{AuditRule, EDGES, Verdicts, weight};
 use crate::figure::Figure;
 use crate::finding::Confidence::Certain;
 use crate::finding::PrintedFigure::{self, *};
@@ -8,10 +8,10 @@ use crate::finding::Severity::{Serious, Warning};
 use crate::finding::{Program, RunKind};
 use crate::recognise::{Counted, Evidence, PgbenchRun, PrintedShare, SysbenchRun};
 
-pub(super) const RULES: &[Rule] = &[
-    Rule { name: "printed-shares", judge: printed_shares },
-    Rule { name: "sysbench-arithmetic", judge: sysbench },
-    Rule { name: "capped-percentile", judge: capped_percentile },
+pub(super) const RULES: &[AuditRule] = &[
+    AuditRule { name: "printed-shares", judge: printed_shares },
+    AuditRule { name: "sysbench-arithmetic", judge: sysbench },
+    AuditRule { name: "capped-percentile", judge: capped_percentile },
 ];
 
 /// Printed figure, and the least and greatest value that the other figures give it.
@@ -40,7 +40,7 @@ fn judge(program: Program, sums: Vec<Sum>, slack: f64, verdicts: &mut Verdicts) 
         };
         let printed = printed.value;
         let kind = RunKind::Printed { figure, computed, printed, off_percent };
-        verdicts.found(severity, Certain, lines, kind);
+        verdicts.report(severity, Certain, lines, kind);
     }
     if !right.is_empty() {
         let figures = right.len();
@@ -138,6 +138,6 @@ fn sums_of_sysbench(run: &SysbenchRun) -> Vec<Sum> {
 fn capped_percentile(evidence: &Evidence, verdicts: &mut Verdicts) {
     for figure in &evidence.capped {
         let kind = RunKind::CappedPercentile { printed: figure.value };
-        verdicts.found(Warning, Certain, [figure.line], kind);
+        verdicts.report(Warning, Certain, [figure.line], kind);
     }
 }

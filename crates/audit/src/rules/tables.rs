@@ -1,17 +1,17 @@
 //! Figures that the authors of tables computed, computed again.
 
-use super::rule::{Rule, Verdicts};
+use super::rule::{AuditRule, Verdicts};
 use crate::figure::Figure;
 use crate::finding::Confidence::{Certain, Likely};
 use crate::finding::Severity::{Serious, Warning};
 use crate::finding::{TableKind, Whole};
 use crate::recognise::{Evidence, Meaning, Row, Table, mean_holds};
 
-pub(super) const RULES: &[Rule] = &[
-    Rule { name: "means", judge: means },
-    Rule { name: "ratios", judge: ratios },
-    Rule { name: "percentages", judge: percentages },
-    Rule { name: "fsync-arithmetic", judge: fsync_arithmetic },
+pub(super) const RULES: &[AuditRule] = &[
+    AuditRule { name: "means", judge: means },
+    AuditRule { name: "ratios", judge: ratios },
+    AuditRule { name: "percentages", judge: percentages },
+    AuditRule { name: "fsync-arithmetic", judge: fsync_arithmetic },
 ];
 
 fn means(evidence: &Evidence, verdicts: &mut Verdicts) {
@@ -25,7 +25,7 @@ fn means(evidence: &Evidence, verdicts: &mut Verdicts) {
             let mean = values.iter().sum::<f64>() / values.len() as f64;
             let (row, line, printed) = (row.label.clone(), printed.line, printed.value);
             let kind = TableKind::Mean { row, values, mean, printed };
-            verdicts.found(Serious, Certain, [line], kind);
+            verdicts.report(Serious, Certain, [line], kind);
         }
         let lines: Vec<usize> = right.iter().map(|(row, _)| row.line).collect();
         if !lines.is_empty() {
@@ -85,7 +85,7 @@ fn judge_ratios(table: &Table, verdicts: &mut Verdicts) {
             ratio: computed(value),
             printed: printed.value,
         };
-        verdicts.found(Serious, sure, [printed.line, base_row.line], kind);
+        verdicts.report(Serious, sure, [printed.line, base_row.line], kind);
     }
     if !right.is_empty() {
         let lines: Vec<usize> = right.iter().map(|(row, ..)| row.line).collect();
@@ -141,7 +141,7 @@ fn fsync_arithmetic(evidence: &Evidence, verdicts: &mut Verdicts) {
             per_second: 1e6 / us.value,
             printed: rate.value,
         };
-        verdicts.found(Serious, Certain, [rate.line], kind);
+        verdicts.report(Serious, Certain, [rate.line], kind);
     }
     if !right.is_empty() {
         let rates = right.len();

@@ -1,14 +1,14 @@
 //! ZFS: whether a flush is one, and where it goes.
 
-use super::rule::{Rule, Verdicts};
+use super::rule::{AuditRule, Verdicts};
 use crate::finding::Confidence::Certain;
 use crate::finding::Severity::{Serious, Warning};
 use crate::finding::StorageKind;
 use crate::recognise::{Evidence, Origin, Property, PropertyKind};
 
-pub(super) const RULES: &[Rule] = &[
-    Rule { name: "zfs-sync-disabled", judge: sync_disabled },
-    Rule { name: "zfs-logbias", judge: logbias },
+pub(super) const RULES: &[AuditRule] = &[
+    AuditRule { name: "zfs-sync-disabled", judge: sync_disabled },
+    AuditRule { name: "zfs-logbias", judge: logbias },
 ];
 
 /// Every place where a command sets `name` or a listing shows it.

@@ -21,7 +21,7 @@ Examples:
   pgdyno show latest --store run.pgdyno  Show a run of an archive
 
 See also: pgdyno-import(1), pgdyno-rm(1)")]
-pub(crate) struct Options {
+pub(crate) struct ArchiveArgs {
     /// The runs, probes, crash tests or imports to archive
     #[arg(value_name = "RUN", required = true)]
     pub(crate) runs: Vec<String>,
@@ -67,7 +67,7 @@ fn try_to_carry_notes<'a>(
 }
 
 /// Writes the archive and checks it. The store keeps its records.
-pub(crate) fn run(options: &Options, context: &Context) -> Result<ExitStatus, CommandError> {
+pub(crate) fn run(options: &ArchiveArgs, context: &Context) -> Result<ExitStatus, CommandError> {
     let store = options.store.open()?;
     let records = resolve_records(&options.runs, |name| store.resolve_whole(name))?;
     store.archive(&records, &options.file, context.stop_flag())?;

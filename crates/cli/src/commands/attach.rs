@@ -31,7 +31,7 @@ Examples:
   pgdyno attach --progress json  Print what it does as one JSON object a line
 
 See also: pgdyno-run(1), pgdyno-show(1)")]
-pub(crate) struct Options {
+pub(crate) struct AttachArgs {
     /// The run. Without it, the newest one
     #[arg(value_name = "RUN", default_value = "latest")]
     pub(crate) run: String,
@@ -57,7 +57,7 @@ enum Watched {
 }
 
 /// Shows the run until it ends, then its results. The exit status is that of the run.
-pub(crate) fn run(options: &Options, context: &Context) -> Result<ExitStatus, CommandError> {
+pub(crate) fn run(options: &AttachArgs, context: &Context) -> Result<ExitStatus, CommandError> {
     let store = options.store.path();
     let run = live::find(&store, &options.run)?.run;
     let mut follower = Follower::open(&store, &run)?;

@@ -44,7 +44,7 @@ Examples:
   pgdyno audit report.txt  Check the figures of somebody's report
 
 See also: pgdyno-compare(1)")]
-pub(crate) struct Options {
+pub(crate) struct AuditArgs {
     /// Reports to audit: text, Markdown or HTML. Each is judged by itself
     #[arg(value_name = "FILE", required = true)]
     pub(crate) files: Vec<PathBuf>,
@@ -59,7 +59,7 @@ pub(crate) struct Options {
 }
 
 /// Audits the files. If one of them cannot be read, none is audited and nothing is stored.
-pub(crate) fn run(options: &Options, context: &Context) -> Result<ExitStatus, CommandError> {
+pub(crate) fn run(options: &AuditArgs, context: &Context) -> Result<ExitStatus, CommandError> {
     let mut read = Vec::new();
     for path in &options.files {
         read.push(audit_file(path)?);
@@ -95,7 +95,7 @@ pub(crate) fn run(options: &Options, context: &Context) -> Result<ExitStatus, Co
 }
 
 /// Stores what was recognised, and returns its id.
-fn keep(import: &ImportedRun, options: &Options) -> Result<String, CommandError> {
+fn keep(import: &ImportedRun, options: &AuditArgs) -> Result<String, CommandError> {
     Ok(open_store(&options.store.path())?.add_import(import)?)
 }
 

@@ -21,7 +21,7 @@ Examples:
   pgdyno clean --dry-run  List what a killed pgdyno left behind
 
 See also: pgdyno-run(1), pgdyno-crash(1)")]
-pub(crate) struct Options {
+pub(crate) struct CleanArgs {
     /// List what is left behind, and remove nothing
     #[arg(long)]
     pub(crate) dry_run: bool,
@@ -39,7 +39,7 @@ pub(crate) struct Options {
 }
 
 /// Removes leftovers, or lists them for `--dry-run`.
-pub(crate) fn run(options: &Options, context: &Context) -> Result<ExitStatus, CommandError> {
+pub(crate) fn run(options: &CleanArgs, context: &Context) -> Result<ExitStatus, CommandError> {
     const NOTHING: &str = "nothing is left behind";
     if options.templates {
         print_lines(&lab::templates(!options.dry_run)?, "no loaded cluster is kept");

@@ -48,7 +48,7 @@ Examples:
                                     Fail if the second build is shown to be slower by more than 3%
 
 See also: pgdyno-run(1), pgdyno-show(1)")]
-pub(crate) struct Options {
+pub(crate) struct CompareArgs {
     /// The baseline: a run, or `RUN:TREATMENT`, by number (`latest:2`) or levels
     /// (`latest:clients=8,storage=xfs`)
     #[arg(value_name = "RUN_A", value_parser = RUNS, hide_possible_values = true)]
@@ -101,7 +101,7 @@ pub(super) fn gates(fail_if: &[String], fail_unless: &[String]) -> Result<Vec<Ga
 }
 
 /// Compares two runs, and judges the gates if there are any.
-pub(crate) fn run(options: &Options, context: &Context) -> Result<ExitStatus, CommandError> {
+pub(crate) fn run(options: &CompareArgs, context: &Context) -> Result<ExitStatus, CommandError> {
     let gates = gates(&options.fail_if, &options.fail_unless)?;
     let store = options.store.open()?;
     if let Some((import, run)) = find_import(&store, &options.a, &options.b)? {

@@ -13,14 +13,14 @@ use crate::exit_status::ExitStatus;
 use crate::output::print;
 
 #[derive(Args, Debug)]
-pub(crate) struct Options {
+pub(crate) struct CompletionsArgs {
     /// The shell: its completions are printed
     #[arg(value_name = "SHELL")]
     pub(crate) shell: Shell,
 }
 
 /// Prints the completions of `command`, whose options are all declared but pgbench's.
-pub(crate) fn run(options: &Options, command: Command) -> ExitStatus {
+pub(crate) fn run(options: &CompletionsArgs, command: Command) -> ExitStatus {
     // Every command has `--quiet` and `--verbose`; a letter can be described once only. `-?` is a
     // pattern to fish.
     let pgbench = pgbench_options().filter(|option| option.get_long() != Some("quiet"));

@@ -21,7 +21,7 @@ Examples:
   pgdyno disk /mnt/disk  Measure the disk under a folder
 
 See also: pgdyno-fsync(1), fio(1)")]
-pub(crate) struct Options {
+pub(crate) struct DiskArgs {
     /// A directory, in which a file is created, written and read; or a block device, which is only
     /// read
     #[arg(value_name = "DIR|DEVICE")]
@@ -48,7 +48,7 @@ pub(crate) struct Options {
 }
 
 /// Measures the disk, and stores and prints the result.
-pub(crate) fn run(options: &Options, context: &Context) -> Result<ExitStatus, CommandError> {
+pub(crate) fn run(options: &DiskArgs, context: &Context) -> Result<ExitStatus, CommandError> {
     let points = DiskOptions {
         size: options.size,
         per_point: options.duration.0,

@@ -15,7 +15,7 @@ use crate::state_options::StateOptions;
 
 #[derive(Args, Debug)]
 #[command(mut_group("StateOptions", |state| state.requires("image")))]
-pub(crate) struct Options {
+pub(crate) struct DiskLogArgs {
     /// The log: `disk-log` among the files that a failed `crash --exhaustive` keeps
     #[arg(value_name = "FILE")]
     file: PathBuf,
@@ -38,7 +38,7 @@ pub(crate) struct Options {
 /// # Errors
 /// The file is no log, a damaged one, or one of another version of the format; the image cannot be
 /// made.
-pub(crate) fn run(options: &Options) -> Result<ExitStatus, CommandError> {
+pub(crate) fn run(options: &DiskLogArgs) -> Result<ExitStatus, CommandError> {
     let log = DiskLog::read(&options.file)?;
     if let Some(image) = &options.image {
         let state = options.state.state(log.newest());

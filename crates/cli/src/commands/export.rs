@@ -13,7 +13,7 @@ use crate::shared_options::StoreOption;
 use crate::suggestions::RUNS;
 
 #[derive(Args, Debug)]
-pub(crate) struct Options {
+pub(crate) struct ExportArgs {
     /// The run to export
     #[arg(
         value_name = "RUN",
@@ -56,7 +56,7 @@ pub(crate) enum Format {
 }
 
 /// Exports a run.
-pub(crate) fn run(options: &Options) -> Result<ExitStatus, CommandError> {
+pub(crate) fn run(options: &ExportArgs) -> Result<ExitStatus, CommandError> {
     let output = options.output.as_deref().filter(|path| !is_standard_output(Some(path)));
     if options.format == Format::Svg {
         let message = "an export has no charts: the page of a report does";

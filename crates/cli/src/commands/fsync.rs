@@ -21,7 +21,7 @@ Examples:
   pgdyno fsync /mnt/disk --duration 1s  Measure in half a minute
 
 See also: pgdyno-disk(1), pg_test_fsync(1)")]
-pub(crate) struct Options {
+pub(crate) struct FsyncArgs {
     /// Directory to write in. The probe uses 80 MB there and frees them afterwards
     #[arg(value_name = "DIR")]
     pub(crate) directory: PathBuf,
@@ -58,7 +58,7 @@ pub(crate) enum BlockSize {
 }
 
 /// Measures the directory, and stores and prints the result.
-pub(crate) fn run(options: &Options, context: &Context) -> Result<ExitStatus, CommandError> {
+pub(crate) fn run(options: &FsyncArgs, context: &Context) -> Result<ExitStatus, CommandError> {
     let block_bytes = match options.block_size {
         BlockSize::Kilobytes8 => 8192,
         BlockSize::Kilobytes16 => 16384,

@@ -21,7 +21,7 @@ Examples:
   pgdyno import run.pgdyno  Take what an archive holds into the store
 
 See also: pgdyno-archive(1), pgdyno-list(1), pgdyno-audit(1)")]
-pub(crate) struct Options {
+pub(crate) struct ImportArgs {
     /// An archive (`pgdyno archive`), or a store of this version or an earlier one. It is only read
     #[arg(value_name = "FILE")]
     pub(crate) file: PathBuf,
@@ -36,7 +36,7 @@ pub(crate) struct Options {
 }
 
 /// Takes all of the records or none. Those that the store has are left as they are.
-pub(crate) fn run(options: &Options, context: &Context) -> Result<ExitStatus, CommandError> {
+pub(crate) fn run(options: &ImportArgs, context: &Context) -> Result<ExitStatus, CommandError> {
     let mut from = open_store_for_reading(&options.file)?;
     from.stop_by(context.stop_flag())?;
     let records = match options.runs.as_slice() {

@@ -17,7 +17,7 @@ use crate::render::to_json_list;
 use crate::shared_options::StoreOption;
 
 #[derive(Args, Debug)]
-pub(crate) struct Options {
+pub(crate) struct ListArgs {
     /// Print JSON
     #[arg(long)]
     pub(crate) json: bool,
@@ -55,7 +55,7 @@ impl Contents {
 }
 
 /// Lists the contents of the store. A store that does not exist yet is empty.
-pub(crate) fn run(options: &Options) -> Result<ExitStatus, CommandError> {
+pub(crate) fn run(options: &ListArgs) -> Result<ExitStatus, CommandError> {
     let path = options.store.path();
     // A first look before any run is no mistake.
     let mut all =

@@ -23,7 +23,7 @@ Examples:
   pgdyno load tpcb-like -s 100 -d bench  Load 10 million accounts
 
 See also: pgdyno-run(1), pgdyno-pgbench(1)")]
-pub(crate) struct Options {
+pub(crate) struct LoadArgs {
     /// A built-in workload's name, or a folder (with a slash in its name)
     #[arg(value_name = "WORKLOAD")]
     pub(crate) workload: String,
@@ -84,7 +84,7 @@ pub(crate) enum Strategy {
 }
 
 /// Loads the tables, and prints how fast.
-pub(crate) fn run(options: &Options, context: &Context) -> Result<ExitStatus, CommandError> {
+pub(crate) fn run(options: &LoadArgs, context: &Context) -> Result<ExitStatus, CommandError> {
     let load = load_of(options);
     let loaded = match context
         .with_progress(options.progress, |progress| load::load(&load, progress, context.stop()))
@@ -99,7 +99,7 @@ pub(crate) fn run(options: &Options, context: &Context) -> Result<ExitStatus, Co
     Ok(ExitStatus::Success)
 }
 
-fn load_of(options: &Options) -> Load {
+fn load_of(options: &LoadArgs) -> Load {
     Load {
         workload: options.workload.clone(),
         scale: options.scale,

@@ -19,7 +19,7 @@ use crate::exit_status::ExitStatus;
 const SEE_ALSO: &str = "See also";
 
 #[derive(Args, Debug)]
-pub(crate) struct Options {
+pub(crate) struct ManPagesArgs {
     /// An existing folder: it gets a page for pgdyno and one for each command
     #[arg(value_name = "FOLDER")]
     pub(crate) folder: PathBuf,
@@ -28,7 +28,7 @@ pub(crate) struct Options {
 /// Writes the man pages of `command` and of its commands: `pgdyno.1`, `pgdyno-run.1` and so on. The
 /// first one has the examples that are lines of `first_steps`.
 pub(crate) fn run(
-    options: &Options,
+    options: &ManPagesArgs,
     command: Command,
     first_steps: &str,
 ) -> Result<ExitStatus, CommandError> {

@@ -36,7 +36,7 @@ Examples:
               Write memory.toml without a question
 
 See also: pgdyno-run(1), pgdyno-recipes(1), pgdyno-schema(1)")]
-pub(crate) struct Options {
+pub(crate) struct NewArgs {
     /// The file to write; `.toml` is added to a name without it [default: experiment.toml]
     #[arg(value_name = "NAME|FILE")]
     pub(crate) file: Option<PathBuf>,
@@ -90,7 +90,7 @@ fn parse_factor(given: &str) -> Result<DraftFactor, &'static str> {
 }
 
 /// Writes the file, then prints its name and the commands that use it.
-pub(crate) fn run(options: &Options, context: &Context) -> Result<ExitStatus, CommandError> {
+pub(crate) fn run(options: &NewArgs, context: &Context) -> Result<ExitStatus, CommandError> {
     let is_asking = !options.defaults && io::stdin().is_terminal() && io::stderr().is_terminal();
     let answers = is_asking.then(|| Answers::new(context.stop()));
     let (draft, size) = match draft(options, answers.as_ref()) {
@@ -118,7 +118,7 @@ pub(crate) fn run(options: &Options, context: &Context) -> Result<ExitStatus, Co
 
 /// Returns the experiment that options and answers describe, and how large its run is. Without
 /// `answers` nothing is asked.
-fn draft(options: &Options, answers: Option<&Answers>) -> Result<(Draft, RunSize), CommandError> {
+fn draft(options: &NewArgs, answers: Option<&Answers>) -> Result<(Draft, RunSize), CommandError> {
     let mut draft = Draft::new(&file(options, answers)?);
     draft.preset = options.preset;
     draft.factors.clone_from(&options.factors);
@@ -159,7 +159,7 @@ fn check(draft: &Draft) -> Result<RunSize, CommandError> {
 }
 
 /// Returns the file that is to be written. Nothing has its name.
-fn file(options: &Options, answers: Option<&Answers>) -> Result<PathBuf, CommandError> {
+fn file(options: &NewArgs, answers: Option<&Answers>) -> Result<PathBuf, CommandError> {
     match (&options.file, answers) {
         (Some(named), _) => Ok(free(named)?),
         (None, None) => Ok(free(Path::new(FILE))?),

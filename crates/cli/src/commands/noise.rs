@@ -12,7 +12,7 @@ use crate::render::to_json;
 use crate::shared_options::StoreOption;
 
 #[derive(Args, Debug)]
-pub(crate) struct Options {
+pub(crate) struct NoiseArgs {
     /// Print JSON
     #[arg(long)]
     pub(crate) json: bool,
@@ -21,7 +21,7 @@ pub(crate) struct Options {
 }
 
 /// Prints the noise of each host, and what can be told beside it.
-pub(crate) fn run(options: &Options, context: &Context) -> Result<ExitStatus, CommandError> {
+pub(crate) fn run(options: &NoiseArgs, context: &Context) -> Result<ExitStatus, CommandError> {
     let view = noise(&options.store.open()?)?;
     print(&if options.json { to_json(&view)? } else { report::noise(&view, context.width()) });
     Ok(ExitStatus::Success)

@@ -18,7 +18,7 @@ use crate::output::print;
 use crate::suggestions::Suggestions;
 
 #[derive(Args, Debug)]
-pub(crate) struct Options {
+pub(crate) struct RecipesArgs {
     #[command(subcommand)]
     pub(crate) action: Option<Action>,
 }
@@ -34,7 +34,7 @@ pub(crate) enum Action {
 }
 
 /// Prints one recipe, or a summary of each.
-pub(crate) fn run(options: &Options) -> Result<ExitStatus, CommandError> {
+pub(crate) fn run(options: &RecipesArgs) -> Result<ExitStatus, CommandError> {
     match &options.action {
         Some(Action::Show { name }) => print(&recipes::source(name)?.text),
         None => {

@@ -24,7 +24,7 @@ Examples:
   pgdyno report RUN_A RUN_B -o compared.html  Write what differs between two runs
 
 See also: pgdyno-list(1), pgdyno-show(1)")]
-pub(crate) struct Options {
+pub(crate) struct ReportArgs {
     /// The id of a run, probe, crash test or import. With a second run: the baseline, a run or
     /// `RUN:TREATMENT`
     #[arg(
@@ -55,7 +55,7 @@ pub(crate) struct Options {
 }
 
 /// Writes the report of a result, or of a comparison.
-pub(crate) fn run(options: &Options) -> Result<ExitStatus, CommandError> {
+pub(crate) fn run(options: &ReportArgs) -> Result<ExitStatus, CommandError> {
     let store = options.store.open()?;
     let (name, page) = match &options.other {
         Some(other) => comparison(&store, options, other)?,
@@ -79,7 +79,7 @@ fn single(store: &Store, id: &str) -> Result<(String, Page), CommandError> {
 /// Makes the page of two results, and returns a name for it too.
 fn comparison(
     store: &Store,
-    options: &Options,
+    options: &ReportArgs,
     other: &str,
 ) -> Result<(String, Page), CommandError> {
     let asked = options.equality.compare_options(gates(&options.fail_if, &options.fail_unless)?);

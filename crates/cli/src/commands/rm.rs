@@ -20,7 +20,7 @@ Examples:
   pgdyno rm --yes quickstart-20260131-101500-abcd  Remove it without a question
 
 See also: pgdyno-archive(1), pgdyno-store-size(1), pgdyno-store-thin(1)")]
-pub(crate) struct Options {
+pub(crate) struct RmArgs {
     /// The runs, probes, crash tests or imports to remove: ids, or beginnings that only one id has
     #[arg(value_name = "RUN", required = true)]
     pub(crate) runs: Vec<String>,
@@ -31,7 +31,7 @@ pub(crate) struct Options {
 }
 
 /// Prints what the names mean, asks, and removes it.
-pub(crate) fn run(options: &Options, context: &Context) -> Result<ExitStatus, CommandError> {
+pub(crate) fn run(options: &RmArgs, context: &Context) -> Result<ExitStatus, CommandError> {
     let mut store = options.store.open_for_change(context)?;
     let records = resolve_records(&options.runs, |name| store.resolve_named(name))?;
     let mut bytes = 0;

@@ -15,7 +15,7 @@ const PORT: u16 = 8088;
 
 #[derive(Args, Debug)]
 #[cfg_attr(not(feature = "serve"), allow(dead_code, reason = "a build without the server refuses"))]
-pub(crate) struct Options {
+pub(crate) struct ServeArgs {
     /// Listen on ADDRESS: an IP address, a port, or both. Port 0 takes a free one. Beyond this
     /// machine visitors need a token, which is printed [default: 127.0.0.1:8088]
     #[arg(long, value_name = "ADDRESS", value_parser = address)]
@@ -52,7 +52,7 @@ fn address(text: &str) -> Result<SocketAddr, String> {
 
 /// Serves the store until a signal comes.
 #[cfg(feature = "serve")]
-pub(crate) fn run(options: &Options, context: &Context) -> Result<ExitStatus, CommandError> {
+pub(crate) fn run(options: &ServeArgs, context: &Context) -> Result<ExitStatus, CommandError> {
     use pgdyno_web::{AccessOptions, Ready};
 
     use crate::output::{hint, print_line};
@@ -87,7 +87,7 @@ pub(crate) fn run(options: &Options, context: &Context) -> Result<ExitStatus, Co
 
 /// Tells that this build cannot serve.
 #[cfg(not(feature = "serve"))]
-pub(crate) fn run(_: &Options, _: &Context) -> Result<ExitStatus, CommandError> {
+pub(crate) fn run(_: &ServeArgs, _: &Context) -> Result<ExitStatus, CommandError> {
     Err(CommandError::without_server())
 }
 

@@ -18,7 +18,7 @@ Examples:
   pgdyno show latest --json  Print the newest run as JSON
 
 See also: pgdyno-list(1), pgdyno-report(1)")]
-pub(crate) struct Options {
+pub(crate) struct ShowArgs {
     /// The id of a run, probe, crash test or import. Several runs are shown beside each other, as
     /// those of `run --hosts`
     #[arg(
@@ -36,7 +36,7 @@ pub(crate) struct Options {
 }
 
 /// Prints a run, a probe, crash tests or an import; or a table of several runs.
-pub(crate) fn run(options: &Options, context: &Context) -> Result<ExitStatus, CommandError> {
+pub(crate) fn run(options: &ShowArgs, context: &Context) -> Result<ExitStatus, CommandError> {
     let store = options.store.open()?;
     let [name] = options.run.as_slice() else {
         let read = |name: &String| RunReport::read(&store, &store.resolve(name)?);

@@ -16,7 +16,7 @@ Examples:
   pgdyno stop latest --now  End it at once, without the trial in progress
 
 See also: pgdyno-run(1)")]
-pub(crate) struct Options {
+pub(crate) struct StopArgs {
     /// The run; `latest` is the newest that works
     #[arg(value_name = "RUN", value_parser = RUNS, hide_possible_values = true)]
     pub(crate) run: String,
@@ -28,7 +28,7 @@ pub(crate) struct Options {
 }
 
 /// Asks the run to end, and returns without waiting for it.
-pub(crate) fn run(options: &Options) -> Result<ExitStatus, CommandError> {
+pub(crate) fn run(options: &StopArgs) -> Result<ExitStatus, CommandError> {
     let store = options.store.path();
     let run = live::find(&store, &options.run)?.run;
     let when = if options.now {

@@ -19,7 +19,7 @@ Examples:
   pgdyno verify  Check every row of the store
 
 See also: pgdyno-list(1)")]
-pub(crate) struct Options {
+pub(crate) struct VerifyArgs {
     /// The runs, probes, crash tests or imports to check [default: all]
     #[arg(value_name = "RUN")]
     pub(crate) runs: Vec<String>,
@@ -31,7 +31,7 @@ pub(crate) struct Options {
 }
 
 /// Checks the store and prints damage first.
-pub(crate) fn run(options: &Options, context: &Context) -> Result<ExitStatus, CommandError> {
+pub(crate) fn run(options: &VerifyArgs, context: &Context) -> Result<ExitStatus, CommandError> {
     let store = options.store.open()?;
     let found = store.verify(&options.runs)?;
     print(&if options.json { to_json(&found)? } else { render(&found, context.is_verbose()) });

@@ -13,7 +13,7 @@ use crate::exit_status::ExitStatus;
 
 /// Options of `worker`.
 #[derive(Args, Debug)]
-pub(crate) struct Options {
+pub(crate) struct WorkerArgs {
     /// Join the coordinator that listens there (`pgdyno pgbench --generators join:…`)
     #[arg(long, value_name = "HOST:PORT", requires = "token_file")]
     join: Option<String>,
@@ -33,7 +33,7 @@ pub(crate) struct Options {
 ///
 /// # Errors
 /// It cannot join, or the load came to nothing.
-pub(crate) fn run(options: &Options) -> Result<ExitStatus, CommandError> {
+pub(crate) fn run(options: &WorkerArgs) -> Result<ExitStatus, CommandError> {
     if options.observe {
         serve_host_telemetry(std::io::stdin(), std::io::stdout())
             .map_err(CommandError::from_exchange)?;

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use pgdyno_model::PlannedTrial;
-use pgdyno_model::live::{LoadSecond, TrialState};
+use pgdyno_model::live::{LiveTrialState, LoadSecond};
 
 use super::line::{Line, Paint};
 
@@ -75,7 +75,12 @@ pub(super) fn gauge(share: f64, room: usize) -> String {
 /// Draws the plan into `line`: one mark a trial, in at most `room` columns, blocks apart where
 /// there is room. Of a long plan one mark stands for several trials, and shows the one in progress
 /// before one that failed, and that before one that is left.
-pub(super) fn ribbon(line: &mut Line, plan: &[PlannedTrial], states: &[TrialState], room: usize) {
+pub(super) fn ribbon(
+    line: &mut Line,
+    plan: &[PlannedTrial],
+    states: &[LiveTrialState],
+    room: usize,
+) {
     let is_apart = |n: usize| n > 0 && plan[n].block != plan[n - 1].block;
     let gaps = (0..plan.len()).filter(|n| is_apart(*n)).count();
     // With one treatment, or all repeats of one first, every trial has a block of its own.
@@ -99,13 +104,13 @@ pub(super) fn ribbon(line: &mut Line, plan: &[PlannedTrial], states: &[TrialStat
 }
 
 /// Returns the mark of some trials.
-fn mark(states: &[TrialState]) -> (Paint, &'static str) {
-    let has = |is: fn(&TrialState) -> bool| states.iter().any(is);
-    if has(|state| matches!(state, TrialState::Running)) {
+fn mark(states: &[LiveTrialState]) -> (Paint, &'static str) {
+    let has = |is: fn(&LiveTrialState) -> bool| states.iter().any(is);
+    if has(|state| matches!(state, LiveTrialState::Running)) {
         (Paint::Active, "▸")
-    } else if has(|state| matches!(state, TrialState::Failed { .. })) {
+    } else if has(|state| matches!(state, LiveTrialState::Failed { .. })) {
         (Paint::Bad, "✗")
-    } else if has(|state| matches!(state, TrialState::Left)) {
+    } else if has(|state| matches!(state, LiveTrialState::Left)) {
         (Paint::Dim, "·")
     } else {
         (Paint::Good, "■")
@@ -149,7 +154,7 @@ mod tests {
         assert_eq!(super::histogram(&[LoadSecond::default()], 5), None);
     }
 
-    fn drawn(blocks: &[u32], states: &[TrialState], room: usize) -> String {
+    fn drawn(blocks: &[u32], states: &[LiveTrialState], room: usize) -> String {
         let trial = |(n, block): (usize, &u32)| PlannedTrial {
             ordinal: u32::try_from(n).unwrap(),
             block: *block,
@@ -164,9 +169,9 @@ mod tests {
 
     #[test]
     fn a_ribbon_has_a_mark_for_each_trial_and_blocks_apart() {
-        use TrialState::{Left, Running};
-        let done = || TrialState::Done { tps: None, latency_us_p99: None };
-        let failed = || TrialState::Failed { failure: "x".into() };
+        use LiveTrialState::{Left, Running};
+        let done = || LiveTrialState::Done { tps: None, latency_us_p99: None };
+        let failed = || LiveTrialState::Failed { failure: "x".into() };
         let states = || vec![done(), failed(), done(), Running, Left, Left];
         assert_eq!(drawn(&[1, 1, 2, 2, 3, 3], &states(), 20), "■✗ ■▸ ··");
         assert_eq!(drawn(&[1, 2, 3, 4, 5, 6], &states(), 20), "■✗■▸··");

@@ -11,7 +11,7 @@ use crate::support;
 use crate::support::live::{live_run, until_load};
 use crate::support::{World, at_full_speed, ended, quick, signal};
 use pgdyno_lab::live::{self, Follower};
-use pgdyno_model::live::{LiveRecord, LiveState, TrialState};
+use pgdyno_model::live::{LiveRecord, LiveState, LiveTrialState};
 use pgdyno_test_support::{RELEASE_MOUNTS, is_root, skip, write_program};
 use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 
@@ -68,7 +68,7 @@ fn a_run_is_watched_from_its_first_record_to_its_last() {
     assert_eq!((state.trials.len(), follower.skipped()), (2, 0));
     for trial in &state.trials {
         assert!(
-            matches!(trial, TrialState::Done { tps: Some(tps), .. } if *tps > 0.0),
+            matches!(trial, LiveTrialState::Done { tps: Some(tps), .. } if *tps > 0.0),
             "{trial:?}"
         );
     }

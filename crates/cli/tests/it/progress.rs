@@ -6,7 +6,7 @@ use std::process::{Command, Stdio};
 use crate::support;
 use crate::support::terminal::Terminal;
 use crate::support::{World, quick, signal};
-use pgdyno_model::live::{LiveRecord, LiveRun, LiveState, TrialState};
+use pgdyno_model::live::{LiveRecord, LiveRun, LiveState, LiveTrialState};
 
 /// Returns the command of a run with four trials a repeat, each long enough to be looked at.
 fn short_run(world: &World, repeats: &str) -> Command {
@@ -193,8 +193,10 @@ fn json_tells_a_whole_run_one_record_a_line() {
         state.add(record);
     }
     assert!(seconds >= 4, "{seconds}");
-    let has_tps =
-        |trial: &TrialState| matches!(trial, TrialState::Done { tps: Some(tps), .. } if *tps > 0.0);
+    let has_tps = |trial: &LiveTrialState| match trial {
+        LiveTrialState::Done { tps, .. } => tps.is_some_and(|tps| tps > 0.0),
+        _ => false,
+    };
     assert!(state.trials.len() == 4 && state.trials.iter().all(has_tps), "{:#?}", state.trials);
     assert_eq!(state.ended, Some(("completed".to_owned(), None)));
 }

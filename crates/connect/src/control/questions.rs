@@ -52,7 +52,7 @@ fn answer(session: &mut Option<Client>, target: &Target, backend: u32) -> Answer
          FROM pg_stat_activity a WHERE pid = {backend}"
     );
     match client.simple_query(&sql) {
-        Ok(rows) => rows.iter().find_map(said).unwrap_or(Answer::NotSeen),
+        Ok(rows) => rows.iter().find_map(read_answer).unwrap_or(Answer::NotSeen),
         Err(e) if e.as_db_error().is_some() => Answer::NotSeen,
         Err(_) => {
             *session = None;
@@ -61,7 +61,7 @@ fn answer(session: &mut Option<Client>, target: &Target, backend: u32) -> Answer
     }
 }
 
-fn said(message: &SimpleQueryMessage) -> Option<Answer> {
+fn read_answer(message: &SimpleQueryMessage) -> Option<Answer> {
     let SimpleQueryMessage::Row(row) = message else { return None };
     let column = |n| row.get(n).unwrap_or_default();
     let (class, event) = (column(0), column(1));

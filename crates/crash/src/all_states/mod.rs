@@ -45,7 +45,7 @@ use tally::Tally;
 use torn_pages::DataPages;
 use verdicts::Judged;
 
-use super::session::Session;
+use super::session::CrashSession;
 use super::subject::Subject;
 use super::test_bed::TestBed;
 use pgdyno_provision::BenchError;
@@ -65,7 +65,7 @@ pub(crate) enum StretchSource {
 /// # Errors
 /// pgdyno itself cannot go on, or a signal asked to stop.
 pub(super) fn run_all_states(
-    session: &mut Session<'_>,
+    session: &mut CrashSession<'_>,
     source: StretchSource,
 ) -> Result<(), BenchError> {
     let mut subject = session.prepare(session.subject, Fault::Power);
@@ -147,7 +147,7 @@ fn explain(
 
 /// Records a stretch, and keeps it for another process; with a warning where it cannot be kept.
 fn record_and_keep(
-    session: &mut Session<'_>,
+    session: &mut CrashSession<'_>,
     subject: &Subject,
     origin: Origin,
 ) -> Result<(Recording, Option<KeptStretch>), BenchError> {
@@ -172,7 +172,7 @@ fn record_and_keep(
 
 /// Keeps image, log and ledger if a state failed. Returns where.
 fn keep_evidence(
-    session: &mut Session<'_>,
+    session: &mut CrashSession<'_>,
     subject: &Subject,
     kept: Option<&KeptStretch>,
     outcome: &StatesOutcome,
@@ -188,7 +188,7 @@ fn keep_evidence(
 
 /// Removes a stretch that nobody goes on with, and says how to go on with another. `is_done` is
 /// whether judging came to its end, be it the budget's. A run does not go on after that.
-fn settle(session: &Session<'_>, kept: KeptStretch, is_done: bool, verdict: Verdict) {
+fn settle(session: &CrashSession<'_>, kept: KeptStretch, is_done: bool, verdict: Verdict) {
     match &kept.record.origin {
         Origin::Command { .. } if !is_done || verdict == Verdict::Partial => {
             session.context.note(Notice::StretchKept { session: kept.session });

@@ -104,11 +104,11 @@ fn conclude(checks: &[(Failing, Check)], history: &History) -> (Verdict, String)
     let mut failed = of(|o| if let CheckOutcome::Failed(why) = o { Some(why) } else { None });
     failed.sort_by_key(|(failing, ..)| Reverse(*failing));
     if let Some((worst, ..)) = failed.first() {
-        return (Verdict::Fail(*worst), told(&failed));
+        return (Verdict::Fail(*worst), join_findings(&failed));
     }
     let blind = of(|o| if let CheckOutcome::CouldNotRun(why) = o { Some(why) } else { None });
     if !blind.is_empty() {
-        return (Verdict::Unknown, format!("could not be checked: {}", told(&blind)));
+        return (Verdict::Unknown, format!("could not be checked: {}", join_findings(&blind)));
     }
     if checks.is_empty() {
         return (Verdict::Unknown, "nothing was checked".into());
@@ -118,14 +118,14 @@ fn conclude(checks: &[(Failing, Check)], history: &History) -> (Verdict, String)
     }
     let allowed = of(|o| if let CheckOutcome::Allowed(why) = o { Some(why) } else { None });
     if !allowed.is_empty() {
-        return (Verdict::BoundedLoss, told(&allowed));
+        return (Verdict::BoundedLoss, join_findings(&allowed));
     }
     (Verdict::Pass, "every acknowledged transaction is there".into())
 }
 
 /// Joins findings to one text. A finding that several oracles share appears once: a server that
 /// died blinds all of them.
-fn told(findings: &[(Failing, &str, &String)]) -> String {
+fn join_findings(findings: &[(Failing, &str, &String)]) -> String {
     let mut by_finding: Vec<(&String, Vec<&str>)> = Vec::new();
     for (_, name, why) in findings {
         match by_finding.iter_mut().find(|(told, _)| told == why) {

@@ -26,7 +26,7 @@ fn bounds(limit: &Limit) -> Vec<(&'static str, &'static str, u64)> {
 }
 
 /// Returns the bounds as a person reads them.
-pub fn shown(limit: &Limit) -> String {
+pub fn render(limit: &Limit) -> String {
     let told: Vec<String> = [
         (limit.read_iops, "reads/s"),
         (limit.write_iops, "writes/s"),

@@ -32,7 +32,7 @@ use pgdyno_storage::Wipe;
 use pgdyno_store::Store;
 use pgdyno_store::StoreError;
 pub use session::Outcome;
-use session::{Continued, Session};
+use session::{Continued, RunSession};
 
 use crate::live::Feed;
 use pgdyno_provision::BenchError;
@@ -65,7 +65,7 @@ pub fn run(
     let mut store = open_store_trusting(store, &prepared.trust)?;
     let context = Context { journal: &journal, progress: &feed, stop };
     let prepared = &informed(prepared, &store, context);
-    watched(&feed, Session::begin(prepared, None, &mut store, context, &feed))
+    watched(&feed, RunSession::begin(prepared, None, &mut store, context, &feed))
 }
 
 /// Returns `prepared` with the noise of this host as earlier runs in `store` found it, if the
@@ -153,15 +153,15 @@ pub fn resume(
     let are_trials_over = state == RunState::Completed && more.is_empty();
     let continued = Continued { run: &id, extension, are_trials_over };
     let context = Context { journal: &journal, progress: &feed, stop };
-    watched(&feed, Session::begin(&prepared, Some(continued), &mut store, context, &feed))
+    watched(&feed, RunSession::begin(&prepared, Some(continued), &mut store, context, &feed))
 }
 
 /// Works through `session`, and tells watchers how it ended.
 fn watched(
     feed: &Feed<'_>,
-    session: Result<Session<'_>, BenchError>,
+    session: Result<RunSession<'_>, BenchError>,
 ) -> Result<Outcome, BenchError> {
-    let outcome = session.and_then(Session::work);
+    let outcome = session.and_then(RunSession::work);
     match &outcome {
         Ok(outcome) => feed.end(outcome.end, None),
         Err(error) => feed.end(SessionEnd::Failed, Some(error.message())),

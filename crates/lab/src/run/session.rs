@@ -50,7 +50,7 @@ pub struct Outcome {
 }
 
 /// A run at work.
-pub(super) struct Session<'a> {
+pub(super) struct RunSession<'a> {
     prepared: &'a Prepared,
     context: Context<'a>,
     store: &'a mut Store,
@@ -70,7 +70,7 @@ pub(super) struct Continued<'a> {
     pub(super) are_trials_over: bool,
 }
 
-impl<'a> Session<'a> {
+impl<'a> RunSession<'a> {
     /// Checks and makes all that the trials need, then begins run and session in the store.
     pub(super) fn begin(
         prepared: &'a Prepared,

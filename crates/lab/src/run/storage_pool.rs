@@ -53,14 +53,14 @@ impl<'a> StoragePool<'a> {
         provisioner: &Provisioner<'_>,
     ) -> Result<(), BenchError> {
         for name in self.storages.keys() {
-            if let Backing::Directory(named) = &self.asked(name).backing {
+            if let Backing::Directory(named) = &self.request(name).backing {
                 provisioner.check_directory(named.as_deref())?;
             }
         }
         Ok(())
     }
 
-    fn asked(&self, name: &str) -> &'a Storage {
+    fn request(&self, name: &str) -> &'a Storage {
         &self.prepared.experiment.storage[name]
     }
 
@@ -77,7 +77,7 @@ impl<'a> StoragePool<'a> {
             }
             Some(State::Down) | None => {}
         }
-        let made = provisioner.storage(name, self.asked(name), self.needed.get(name))?;
+        let made = provisioner.storage(name, self.request(name), self.needed.get(name))?;
         self.known.insert(name.to_owned(), made.facts.clone());
         self.storages.insert(name.to_owned(), State::Up(Box::new(made)));
         Ok(())
@@ -152,7 +152,7 @@ impl<'a> StoragePool<'a> {
         let not_available_here = self.is_unavailable(name);
         let unknown = || StorageFacts { name: name.to_owned(), ..StorageFacts::default() };
         let known = self.known.get(name).cloned().unwrap_or_else(unknown);
-        let asked = Some(self.asked(name).clone());
+        let asked = Some(self.request(name).clone());
         StorageFacts { asked, failure, not_available_here, ..known }
     }
 

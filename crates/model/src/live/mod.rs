@@ -16,7 +16,7 @@ mod state;
 
 use serde::{Deserialize, Serialize};
 
-pub use self::state::{LiveState, LiveTrial, TrialState};
+pub use self::state::{LiveState, LiveTrial, LiveTrialState};
 use crate::PlannedTrial;
 use crate::facts::Owner;
 use crate::units::Epoch;

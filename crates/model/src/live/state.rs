@@ -13,7 +13,7 @@ pub struct LiveState {
     /// The run; none before its first record.
     pub run: Option<LiveRun>,
     /// State of each planned trial, by its place in the plan.
-    pub trials: Vec<TrialState>,
+    pub trials: Vec<LiveTrialState>,
     /// The trial in progress; none between trials.
     pub current: Option<LiveTrial>,
     /// Work without transactions, in words, with how much of it is done (0 to 1); none while load
@@ -33,9 +33,9 @@ pub struct LiveState {
 
 /// The state of a planned trial.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "LiveTrialState"))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(tag = "state", rename_all = "lowercase")]
-pub enum TrialState {
+pub enum LiveTrialState {
     /// Not begun.
     #[default]
     Left,
@@ -81,7 +81,7 @@ impl LiveState {
             LiveRecord::Note { text } => self.messages.push(text),
             LiveRecord::Warning { text } => self.messages.push(format!("warning: {text}")),
             LiveRecord::Trial { planned, at, left_s } => {
-                self.set(planned.ordinal, TrialState::Running);
+                self.set(planned.ordinal, LiveTrialState::Running);
                 self.current = Some(LiveTrial { planned, at, seconds: Vec::new() });
                 self.working = None;
                 self.left_s = Some(left_s);
@@ -95,8 +95,8 @@ impl LiveState {
             }
             LiveRecord::TrialDone { ordinal, tps, latency_us_p99, failure, left_s } => {
                 let state = match failure {
-                    Some(failure) => TrialState::Failed { failure },
-                    None => TrialState::Done { tps, latency_us_p99 },
+                    Some(failure) => LiveTrialState::Failed { failure },
+                    None => LiveTrialState::Done { tps, latency_us_p99 },
                 };
                 self.set(ordinal, state);
                 self.current = None;
@@ -117,14 +117,14 @@ impl LiveState {
 
     fn begin(&mut self, run: LiveRun) {
         let trials = run.trials.iter().map(|planned| match run.done.contains(&planned.ordinal) {
-            true => TrialState::Done { tps: None, latency_us_p99: None },
-            false => TrialState::Left,
+            true => LiveTrialState::Done { tps: None, latency_us_p99: None },
+            false => LiveTrialState::Left,
         });
         *self = Self { trials: trials.collect(), run: Some(run), ..Self::default() };
     }
 
     /// Sets the state of the trial at place `ordinal`; the plan has its trials in this order.
-    fn set(&mut self, ordinal: u32, state: TrialState) {
+    fn set(&mut self, ordinal: u32, state: LiveTrialState) {
         if let Some(place) = usize::try_from(ordinal).ok().and_then(|i| self.trials.get_mut(i)) {
             *place = state;
         }
@@ -184,12 +184,12 @@ mod tests {
             assert!(!line.contains('\n'));
             state.add(serde_json::from_str(&line).unwrap());
         }
-        let tps = |trial: &TrialState| match trial {
-            TrialState::Done { tps, .. } => *tps,
+        let tps = |trial: &LiveTrialState| match trial {
+            LiveTrialState::Done { tps, .. } => *tps,
             _ => None,
         };
         assert_eq!(state.trials.iter().map(tps).collect::<Vec<_>>(), [None, Some(12.5), None]);
-        assert_eq!(state.trials[2], TrialState::Running);
+        assert_eq!(state.trials[2], LiveTrialState::Running);
         assert_eq!(state.current.as_ref().map(|t| t.seconds.len()), Some(1));
         assert_eq!(state.left_s, Some(9.0));
     }

@@ -12,7 +12,7 @@ pub(crate) struct Facts<'a> {
 }
 
 /// A rule: a pure function over facts, with its source.
-pub(crate) struct Rule {
+pub(crate) struct DoctorRule {
     /// The name, for `--json`.
     pub(crate) name: &'static str,
     /// The statement that holds if the rule finds nothing.

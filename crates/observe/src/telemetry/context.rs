@@ -8,7 +8,7 @@ use pgdyno_model::target::Target;
 
 use super::cost::ObserverCost;
 use super::probe::{Probe, ProbeError};
-use super::session::Session;
+use super::session::TelemetrySession;
 
 /// The server under observation.
 pub struct MonitoredServer {
@@ -28,7 +28,7 @@ pub struct MonitoredServer {
 pub struct TelemetryContext {
     pub(super) server: MonitoredServer,
     pub(super) wanted: Telemetry,
-    session: Result<Session, ProbeError>,
+    session: Result<TelemetrySession, ProbeError>,
     pub(super) cost: Arc<ObserverCost>,
 }
 
@@ -36,19 +36,22 @@ impl TelemetryContext {
     /// Connects to `server` once, for its cheap probes.
     pub fn new(server: MonitoredServer, wanted: Telemetry) -> Self {
         let cost = Arc::new(ObserverCost::new(server.data.clone()));
-        let session = Session::open(&server.control, &cost);
+        let session = TelemetrySession::open(&server.control, &cost);
         Self { server, wanted, session, cost }
     }
 
     /// Returns the session that probes share.
-    pub(super) fn session(&self) -> Result<&Session, ProbeError> {
+    pub(super) fn session(&self) -> Result<&TelemetrySession, ProbeError> {
         self.session.as_ref().map_err(Clone::clone)
     }
 
     /// Returns a session with a database that has the extension `name`, and the extension's schema.
     /// On a managed server the extension is created beside the loaded database, which stays
     /// unchanged.
-    pub(super) fn with_extension(&self, name: &str) -> Result<(Session, String), ProbeError> {
+    pub(super) fn with_extension(
+        &self,
+        name: &str,
+    ) -> Result<(TelemetrySession, String), ProbeError> {
         let control = self.session()?.clone();
         if let Some(schema) = control.extension(name, self.server.managed)? {
             return Ok((control, schema));
@@ -65,8 +68,8 @@ impl TelemetryContext {
     }
 
     /// Opens a session for one probe alone.
-    pub(super) fn own_session(&self, target: &Target) -> Result<Session, ProbeError> {
-        Session::open(target, &self.cost)
+    pub(super) fn own_session(&self, target: &Target) -> Result<TelemetrySession, ProbeError> {
+        TelemetrySession::open(target, &self.cost)
     }
 }
 

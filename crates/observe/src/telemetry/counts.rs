@@ -8,12 +8,12 @@ use pgdyno_model::telemetry::Kind;
 use super::columns::growing_columns;
 use super::context::TelemetryContext;
 use super::probe::{Probe, ProbeError, float};
-use super::session::Session;
+use super::session::TelemetrySession;
 
 /// Creates the probe `name` with the query `query`.
 fn make(
     name: &'static str,
-    session: Session,
+    session: TelemetrySession,
     query: &str,
 ) -> Result<Option<Box<dyn Probe>>, ProbeError> {
     let mut query = session.prepare(query)?;

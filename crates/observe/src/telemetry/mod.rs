@@ -85,15 +85,15 @@ pub fn probes(context: &TelemetryContext) -> Vec<Box<dyn Probe>> {
 /// Creates the probes of this host, which need no session with the server; `data` is `PGDATA`, or
 /// another directory on its device. As [`probes`].
 pub fn host_probes(data: Option<&Path>) -> Vec<Box<dyn Probe>> {
-    HOST_PROBES.iter().filter_map(|(name, make)| made(name, make(data))).collect()
+    HOST_PROBES.iter().filter_map(|(name, make)| probe_or_nothing(name, make(data))).collect()
 }
 
 /// Creates the probes of the server. As [`probes`].
 pub fn server_probes(context: &TelemetryContext) -> Vec<Box<dyn Probe>> {
-    SERVER_PROBES.iter().filter_map(|(name, make)| made(name, make(context))).collect()
+    SERVER_PROBES.iter().filter_map(|(name, make)| probe_or_nothing(name, make(context))).collect()
 }
 
-fn made(
+fn probe_or_nothing(
     name: &'static str,
     probe: Result<Option<Box<dyn Probe>>, ProbeError>,
 ) -> Option<Box<dyn Probe>> {

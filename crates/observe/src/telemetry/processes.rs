@@ -14,7 +14,7 @@ use pgdyno_model::telemetry::{Column, Kind};
 
 use super::context::TelemetryContext;
 use super::probe::{Probe, ProbeError, column, float, read};
-use super::session::{Query, Session};
+use super::session::{Query, TelemetrySession};
 
 /// Reading a rollup walks the page tables of a process, under a lock that its page faults need.
 const INTERVAL: Duration = Duration::from_secs(5);
@@ -32,7 +32,7 @@ const PROCESSES: &str = "SELECT pid, \
     FROM pg_catalog.pg_stat_get_activity(NULL) ORDER BY pid";
 
 struct Processes {
-    session: Session,
+    session: TelemetrySession,
     processes: Query,
     loaded: String,
     data: PathBuf,

@@ -22,7 +22,7 @@ const PAUSE: Duration = Duration::from_millis(500);
 
 /// A connection that several probes may share.
 #[derive(Clone)]
-pub(super) struct Session(Arc<Mutex<Connection>>);
+pub(super) struct TelemetrySession(Arc<Mutex<Connection>>);
 
 /// A query that is prepared once on each connection.
 pub(super) struct Query {
@@ -134,7 +134,7 @@ impl Connection {
     }
 }
 
-impl Session {
+impl TelemetrySession {
     /// Connects, and has what the backend costs counted among what watching costs.
     pub(super) fn open(target: &Target, cost: &Arc<ObserverCost>) -> Result<Self, ProbeError> {
         let (client, backend) = connect(target)?;

@@ -8,7 +8,7 @@ use pgdyno_model::telemetry::{Column, Kind};
 use super::columns::Columns;
 use super::context::TelemetryContext;
 use super::probe::{Probe, ProbeError, SLOW};
-use super::session::{Query, Session};
+use super::session::{Query, TelemetrySession};
 
 /// The largest relations at the trial's start. All others count in the database's size only.
 const LARGEST: &str = "SELECT c.oid FROM pg_catalog.pg_class c \
@@ -24,9 +24,9 @@ const SIZES: &str = "SELECT oid::regclass::text, \
     FROM pg_catalog.pg_class WHERE oid = ANY ($1) ORDER BY pg_catalog.array_position($1, oid)";
 
 struct Sizes {
-    control: Session,
+    control: TelemetrySession,
     /// A session with the loaded database, since other catalogs do not have its relations.
-    loaded: Result<(Session, Query, Vec<u32>), ProbeError>,
+    loaded: Result<(TelemetrySession, Query, Vec<u32>), ProbeError>,
     database: String,
     columns: Columns,
     missing: Option<String>,

@@ -9,7 +9,7 @@ use super::columns::Columns;
 use super::context::TelemetryContext;
 use super::pg_stat::unit;
 use super::probe::{Probe, ProbeError, SLOW};
-use super::session::{Query, Session};
+use super::session::{Query, TelemetrySession};
 
 const WANTED: &[&str] = &[
     "calls",
@@ -24,7 +24,7 @@ const WANTED: &[&str] = &[
 ];
 
 struct Statements {
-    session: Session,
+    session: TelemetrySession,
     query: Query,
     database: String,
     columns: Columns,

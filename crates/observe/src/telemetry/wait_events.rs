@@ -23,7 +23,7 @@ use super::columns::Columns;
 use super::context::TelemetryContext;
 use super::cost::thread_cpu;
 use super::probe::{Probe, ProbeError, float};
-use super::session::{Query, Session};
+use super::session::{Query, TelemetrySession};
 
 /// `$1` is the loaded database's oid. The view itself joins more than is needed.
 const LOOK: &str = "SELECT \
@@ -98,7 +98,7 @@ pub(super) fn make(context: &TelemetryContext) -> Result<Option<Box<dyn Probe>>,
 
 /// The state of the polling thread.
 struct Looker {
-    session: Session,
+    session: TelemetrySession,
     look: Query,
     database: u32,
     interval: Duration,

@@ -21,7 +21,7 @@ pub fn versioned<T: Document + JsonSchema>(generator: &mut SchemaGenerator) -> S
 }
 
 /// Describes what `pgdyno show --json` prints.
-pub fn shown(generator: &mut SchemaGenerator) -> Schema {
+pub fn show_document(generator: &mut SchemaGenerator) -> Schema {
     let kinds = [
         versioned::<RunReport>(generator),
         versioned::<CrashView>(generator),

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use pgdyno_model::{FlushAccounting, NotJudged};
 use pgdyno_text::format;
 
-use crate::note::{NoteKind, Notes};
+use crate::note::{NoteKind, NoteList};
 use pgdyno_analysis::{RunView, TrialState};
 
 /// Instants that a sentence names.
@@ -24,12 +24,12 @@ struct Found<'a> {
 
 /// Returns a sentence for each treatment whose commits were to be judged.
 pub(crate) fn flush_accounting(view: &RunView) -> Vec<String> {
-    found(view).iter().map(sentence).collect()
+    find_treatments(view).iter().map(sentence).collect()
 }
 
 /// Notes early acknowledgements, and treatments without a judged commit.
-pub(super) fn notes(view: &RunView, out: &mut Notes) {
-    let all = found(view);
+pub(super) fn notes(view: &RunView, out: &mut NoteList) {
+    let all = find_treatments(view);
     let early: Vec<String> = all.iter().filter(|f| f.sum.early > 0).map(sentence).collect();
     if !early.is_empty() {
         out.add(NoteKind::EarlyAcknowledgements, format!(
@@ -42,7 +42,7 @@ pub(super) fn notes(view: &RunView, out: &mut Notes) {
     }
 }
 
-fn found(view: &RunView) -> Vec<Found<'_>> {
+fn find_treatments(view: &RunView) -> Vec<Found<'_>> {
     let of_treatment = |(index, label)| {
         let trials = view.trials.iter().filter(|t| t.treatment == index);
         let trials = trials.filter(|t| t.state != TrialState::Superfluous);

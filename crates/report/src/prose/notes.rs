@@ -13,15 +13,15 @@ use super::noise_prior::{conditioned, noise_prior};
 use super::{
     capacity, factors, flush_accounting, growth, record, scaling, stopping, storage, unsteady,
 };
-use crate::note::{Note, NoteKind, Notes};
+use crate::note::{Note, NoteKind, NoteList};
 use pgdyno_analysis::{Observations, RunView, SessionView, TrialState, TrialView, label};
 
 /// Returns first the notes that could change a verdict, then those that explain it: only the first
 /// few are always printed.
 pub(crate) fn notes(view: &RunView) -> Vec<Note> {
     let watched = &view.observations;
-    let mut doubts = Notes::default();
-    let mut context = Notes::default();
+    let mut doubts = NoteList::default();
+    let mut context = NoteList::default();
     progress(view, &mut doubts);
     storage::emulated(view, &mut doubts);
     storage::not_durable(view, &mut doubts);
@@ -60,7 +60,7 @@ fn stopping_of(view: &RunView) -> Option<String> {
     Some(stopping::stopping(&view.plan, stopping, view.stopping.as_ref()?))
 }
 
-fn progress(view: &RunView, out: &mut Notes) {
+fn progress(view: &RunView, out: &mut NoteList) {
     let (done, planned) = (view.run.trials_completed, view.run.trials_planned);
     let resume = match view.ad_hoc {
         true => "`pgdyno pgbench --store` measures anew".to_owned(),
@@ -112,7 +112,7 @@ fn progress(view: &RunView, out: &mut Notes) {
     }
 }
 
-fn failures(view: &RunView, out: &mut Notes) {
+fn failures(view: &RunView, out: &mut NoteList) {
     let name = |t: &TrialView| {
         format!("trial {} ({}, repeat {})", t.ordinal + 1, label(&t.factors), t.repeat)
     };
@@ -160,7 +160,7 @@ fn failures(view: &RunView, out: &mut Notes) {
     }
 }
 
-fn statistics(view: &RunView, out: &mut Notes, context: &mut Notes) {
+fn statistics(view: &RunView, out: &mut NoteList, context: &mut NoteList) {
     let measured: Vec<_> = view.treatments.iter().filter(|t| t.trials > 0).collect();
     if !measured.is_empty() && measured.iter().all(|t| t.trials == 1) {
         out.add(
@@ -210,7 +210,7 @@ fn statistics(view: &RunView, out: &mut Notes, context: &mut Notes) {
 }
 
 /// Names trials that may have measured the load generator.
-fn generator_limited(view: &RunView, out: &mut Notes) {
+fn generator_limited(view: &RunView, out: &mut NoteList) {
     let trials: Vec<String> = view
         .trials
         .iter()
@@ -228,7 +228,7 @@ fn generator_limited(view: &RunView, out: &mut Notes) {
     }
 }
 
-fn ceiling(view: &RunView, out: &mut Notes) {
+fn ceiling(view: &RunView, out: &mut NoteList) {
     for (t, plan) in view.treatments.iter().zip(&view.plan.treatments) {
         if let (Some(tps), Some(rate), 1) = (&t.tps, t.fsync_per_second, plan.clients) {
             out.add(NoteKind::Ceiling, format!(
@@ -244,7 +244,7 @@ fn ceiling(view: &RunView, out: &mut Notes) {
     }
 }
 
-fn server(view: &RunView, watched: &Observations, out: &mut Notes, context: &mut Notes) {
+fn server(view: &RunView, watched: &Observations, out: &mut NoteList, context: &mut NoteList) {
     let fetched =
         view.servers.iter().filter(|s| matches!(s.build, BuildSource::Fetched { .. })).count();
     if fetched > 0 {
@@ -291,7 +291,7 @@ fn server(view: &RunView, watched: &Observations, out: &mut Notes, context: &mut
 }
 
 /// Says how the rows were generated, as far as it may matter to storage.
-fn data(view: &RunView, out: &mut Notes) {
+fn data(view: &RunView, out: &mut NoteList) {
     let loading = &view.plan.loading;
     if view.ad_hoc || view.treatments.iter().all(|t| t.trials == 0) {
         return;
@@ -317,7 +317,7 @@ fn data(view: &RunView, out: &mut Notes) {
 }
 
 /// Says how much of its threads the load generator used.
-fn generator(view: &RunView, watched: &Observations, out: &mut Notes, context: &mut Notes) {
+fn generator(view: &RunView, watched: &Observations, out: &mut NoteList, context: &mut NoteList) {
     if let Some((cpus, threads)) = watched.generator {
         let used = format!(
             "The load generator used up to {} CPUs for its {threads} {}",
@@ -356,7 +356,7 @@ fn generator(view: &RunView, watched: &Observations, out: &mut Notes, context: &
 }
 
 /// Says that sessions ran on different hosts or storages.
-fn hosts(view: &RunView, out: &mut Notes) {
+fn hosts(view: &RunView, out: &mut NoteList) {
     let pairs = view.sessions.windows(2);
     let machine = |a: &HostFacts, b: &HostFacts| a.is_other_than(b).then_some("machine");
     let different: BTreeSet<&str> = pairs
@@ -389,7 +389,7 @@ fn hosts(view: &RunView, out: &mut Notes) {
     }
 }
 
-fn environment(view: &RunView, watched: &Observations, out: &mut Notes) {
+fn environment(view: &RunView, watched: &Observations, out: &mut NoteList) {
     for reactor in &watched.reactors {
         out.add(NoteKind::Reactor, format!("The load's bytes were carried by {reactor}."));
     }
@@ -417,7 +417,7 @@ fn environment(view: &RunView, watched: &Observations, out: &mut Notes) {
 }
 
 /// Notes the most CPU that watching took: it is part of what was measured.
-fn observer(view: &RunView, out: &mut Notes) {
+fn observer(view: &RunView, out: &mut NoteList) {
     /// Share of one core from which watching may be felt on small machines.
     const MUCH: f64 = 0.01;
     let costs = view.trials.iter().filter_map(|t| t.observer);

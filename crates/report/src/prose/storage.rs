@@ -4,11 +4,11 @@ use std::collections::BTreeSet;
 
 use pgdyno_model::facts::MountedFilesystem;
 
-use crate::note::{NoteKind, Notes};
+use crate::note::{NoteKind, NoteList};
 use pgdyno_analysis::RunView;
 
 /// Names emulated storages, with their latencies.
-pub(super) fn emulated(view: &RunView, out: &mut Notes) {
+pub(super) fn emulated(view: &RunView, out: &mut NoteList) {
     let storages = view.sessions.iter().flat_map(|s| &s.storage).filter(|s| s.is_emulated());
     let told: BTreeSet<String> = storages
         .map(|storage| {
@@ -31,7 +31,7 @@ pub(super) fn emulated(view: &RunView, out: &mut Notes) {
 }
 
 /// Names storages that lose what was acknowledged in a power cut, whatever the server does.
-pub(super) fn not_durable(view: &RunView, out: &mut Notes) {
+pub(super) fn not_durable(view: &RunView, out: &mut NoteList) {
     let mut told = BTreeSet::new();
     for storage in view.sessions.iter().flat_map(|session| &session.storage) {
         if let Some(memory) = storage.memory() {

@@ -6,11 +6,11 @@ use pgdyno_stats as stats;
 use pgdyno_text::format;
 
 use super::cause::cause_kind;
-use crate::note::{NoteKind, Notes};
+use crate::note::{NoteKind, NoteList};
 use pgdyno_analysis::{NotJudged, RunView, Steadiness, TreatmentView, TrialState};
 
 /// Names treatments whose repeats rise or fall.
-pub(super) fn drift(measured: &[&TreatmentView], out: &mut Notes) {
+pub(super) fn drift(measured: &[&TreatmentView], out: &mut NoteList) {
     for t in measured {
         let Some(trend) = t.drift.filter(stats::Trend::is_significant) else { continue };
         let (way, hint) = if trend.rising {
@@ -33,7 +33,7 @@ pub(super) fn drift(measured: &[&TreatmentView], out: &mut Notes) {
 }
 
 /// Names trials that were not steady, and what happened when they changed.
-pub(super) fn steadiness(view: &RunView, out: &mut Notes) {
+pub(super) fn steadiness(view: &RunView, out: &mut NoteList) {
     /// Smaller changes of the mean by a warm-up are not mentioned (a share).
     const MATTERS: f64 = 0.01;
     let all = || {
@@ -109,7 +109,7 @@ pub(crate) fn not_judged(why: &NotJudged) -> String {
 }
 
 /// Says what the changes within trials coincide with, the commonest first.
-fn changes<'a>(all: impl Iterator<Item = (u32, &'a Steadiness)>, out: &mut Notes) {
+fn changes<'a>(all: impl Iterator<Item = (u32, &'a Steadiness)>, out: &mut NoteList) {
     const SHOWN: usize = 4;
     let mut kinds: BTreeMap<String, usize> = BTreeMap::new();
     let (mut count, mut trials) = (0, 0);

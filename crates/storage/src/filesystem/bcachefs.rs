@@ -4,7 +4,7 @@ use pgdyno_exec::tool::run_tool;
 
 use super::block::{self, BlockFilesystem, Driver};
 use super::block_size::BlockSize;
-use super::options::{Rule, Shown};
+use super::options::{MountRule, Shown};
 use super::{FsckProgram, Tool};
 
 pub(super) static BCACHEFS: BlockFilesystem = BlockFilesystem {
@@ -29,7 +29,7 @@ pub(super) static BCACHEFS: BlockFilesystem = BlockFilesystem {
     least: |_| 0,
     stripes_by: None,
     mount: &[],
-    rules: &[Rule { asked: "nodiscard", shown: Shown::Unless(&["discard"]) }],
+    rules: &[MountRule { asked: "nodiscard", shown: Shown::Unless(&["discard"]) }],
     driver: Driver::of_its_name,
     properties: |mounted| {
         let text = run_tool("bcachefs", &["show-super", &mounted.source])?;

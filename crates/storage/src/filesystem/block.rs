@@ -13,7 +13,7 @@ use rustix::io::Errno;
 use rustix::mount::FsOpenFlags;
 
 use super::block_size::BlockSize;
-use super::options::{self, Rule};
+use super::options::{self, MountRule};
 use super::{Filesystem, FilesystemError, FsckProgram, Tool, Volume, installed, kernel};
 
 /// A filesystem on block devices, described.
@@ -45,7 +45,7 @@ pub(super) struct BlockFilesystem {
     /// pgdyno's mount options, beside `noatime`.
     pub(super) mount: &'static [&'static str],
     /// How the kernel shows options.
-    pub(super) rules: &'static [Rule],
+    pub(super) rules: &'static [MountRule],
     /// Returns the driver, and the options that it shows besides those in mountinfo.
     pub(super) driver: fn(&MountEntry) -> Driver,
     /// Reads geometry and features from the filesystem's own programs.
@@ -112,14 +112,14 @@ impl BlockFilesystem {
     }
 
     /// Returns the options as asked for, without those that only name the volume's own devices.
-    fn asked(&self, volume: &Volume<'_>) -> Vec<String> {
+    fn mount_options(&self, volume: &Volume<'_>) -> Vec<String> {
         let defaults: Vec<&str> =
             ["noatime"].into_iter().chain(self.mount.iter().copied()).collect();
         options::merged(&defaults, &volume.choice.mount)
     }
 
     fn mount_of(&self, volume: &Volume<'_>) -> Mount {
-        let mut options = self.asked(volume);
+        let mut options = self.mount_options(volume);
         if let Some(key) = self.stripes_by {
             options.extend(volume.devices.iter().skip(1).map(|d| format!("{key}={}", d.display())));
         }
@@ -217,7 +217,9 @@ impl Filesystem for BlockFilesystem {
         let driver = (self.driver)(&mounted);
         let mut shown = mounted.options();
         shown.extend(driver.options.into_iter().filter(|o| !mounted.options().contains(o)));
-        if let Some(option) = options::first_missing(&self.asked(volume), &shown, self.rules) {
+        if let Some(option) =
+            options::first_missing(&self.mount_options(volume), &shown, self.rules)
+        {
             let shown = options::instead(option, &shown, &mounted.options());
             return Err(self.not_obtained(volume, option.to_owned(), shown));
         }

@@ -29,7 +29,7 @@ impl BlockSize {
         let page = rustix::param::page_size() as u64;
         let (kernel, since) = (release(), self.larger_since);
         let is_new = || since.is_some_and(|since| version(&kernel).is_some_and(|v| v >= since));
-        match self.asked(mkfs).filter(|asked| *asked > page) {
+        match self.read_size(mkfs).filter(|asked| *asked > page) {
             Some(asked) if !is_new() => {
                 Err(FilesystemError::LargeBlocks { filesystem, asked, page, kernel, since })
             }
@@ -38,7 +38,7 @@ impl BlockSize {
     }
 
     /// Returns the size that the arguments ask for (bytes); none if they ask for none.
-    fn asked(&self, mkfs: &[String]) -> Option<u64> {
+    fn read_size(&self, mkfs: &[String]) -> Option<u64> {
         let value = |(i, argument): (usize, &String)| {
             let rest = self.flags.iter().find_map(|flag| argument.strip_prefix(flag))?;
             let text =
@@ -65,7 +65,7 @@ mod tests {
     fn the_block_size_is_read_as_each_program_takes_it() {
         let asked = |flags, mkfs: &[&str]| {
             let mkfs: Vec<String> = mkfs.iter().map(|&word| word.to_owned()).collect();
-            BlockSize { flags, larger_since: None }.asked(&mkfs)
+            BlockSize { flags, larger_since: None }.read_size(&mkfs)
         };
         assert_eq!(asked(&["-b"], &["-b", "8192"]), Some(8192));
         assert_eq!(asked(&["-b"], &["-E", "stride=4", "-b8192"]), Some(8192));

@@ -10,7 +10,7 @@ use pgdyno_facts::Tree;
 
 use super::block::{self, BlockFilesystem, Driver};
 use super::block_size::BlockSize;
-use super::options::{Rule, Shown};
+use super::options::{MountRule, Shown};
 use super::{FilesystemError, FsckProgram, Tool};
 
 const LABEL: &str = "by its label pgdyno knows again what it made";
@@ -49,25 +49,31 @@ pub(super) static BTRFS: BlockFilesystem = BlockFilesystem {
     // Since Linux 6.2 btrfs discards freed blocks while it runs, as no other does unasked.
     mount: &["nodiscard"],
     rules: &[
-        Rule { asked: "barrier", shown: Shown::Unless(&["nobarrier"]) },
-        Rule { asked: "datacow", shown: Shown::Unless(&["nodatacow"]) },
-        Rule { asked: "datasum", shown: Shown::Unless(&["nodatasum"]) },
-        Rule { asked: "treelog", shown: Shown::Unless(&["notreelog"]) },
-        Rule { asked: "acl", shown: Shown::Unless(&["noacl"]) },
-        Rule { asked: "noautodefrag", shown: Shown::Unless(&["autodefrag"]) },
-        Rule { asked: "noflushoncommit", shown: Shown::Unless(&["flushoncommit"]) },
-        Rule { asked: "nodiscard", shown: Shown::Unless(&["discard", "discard=*"]) },
-        Rule { asked: "discard=sync", shown: Shown::As(&["discard"]) },
-        Rule { asked: "compress=no", shown: Shown::Unless(&["compress=*", "compress-force=*"]) },
-        Rule { asked: "compress=none", shown: Shown::Unless(&["compress=*", "compress-force=*"]) },
-        Rule { asked: "compress", shown: Shown::As(&["compress=zlib:3"]) },
-        Rule { asked: "compress-force", shown: Shown::As(&["compress-force=zlib:3"]) },
-        Rule { asked: "space_cache", shown: Shown::As(&["space_cache=v2"]) },
-        Rule { asked: "nossd", shown: Shown::Unless(&["ssd", "ssd_spread"]) },
-        Rule { asked: "nossd_spread", shown: Shown::Unless(&["ssd_spread"]) },
-        Rule { asked: "noenospc_debug", shown: Shown::Unless(&["enospc_debug"]) },
-        Rule { asked: "commit=30", shown: Shown::Unless(&["commit=*"]) },
-        Rule { asked: "max_inline=2048", shown: Shown::Unless(&["max_inline=*"]) },
+        MountRule { asked: "barrier", shown: Shown::Unless(&["nobarrier"]) },
+        MountRule { asked: "datacow", shown: Shown::Unless(&["nodatacow"]) },
+        MountRule { asked: "datasum", shown: Shown::Unless(&["nodatasum"]) },
+        MountRule { asked: "treelog", shown: Shown::Unless(&["notreelog"]) },
+        MountRule { asked: "acl", shown: Shown::Unless(&["noacl"]) },
+        MountRule { asked: "noautodefrag", shown: Shown::Unless(&["autodefrag"]) },
+        MountRule { asked: "noflushoncommit", shown: Shown::Unless(&["flushoncommit"]) },
+        MountRule { asked: "nodiscard", shown: Shown::Unless(&["discard", "discard=*"]) },
+        MountRule { asked: "discard=sync", shown: Shown::As(&["discard"]) },
+        MountRule {
+            asked: "compress=no",
+            shown: Shown::Unless(&["compress=*", "compress-force=*"]),
+        },
+        MountRule {
+            asked: "compress=none",
+            shown: Shown::Unless(&["compress=*", "compress-force=*"]),
+        },
+        MountRule { asked: "compress", shown: Shown::As(&["compress=zlib:3"]) },
+        MountRule { asked: "compress-force", shown: Shown::As(&["compress-force=zlib:3"]) },
+        MountRule { asked: "space_cache", shown: Shown::As(&["space_cache=v2"]) },
+        MountRule { asked: "nossd", shown: Shown::Unless(&["ssd", "ssd_spread"]) },
+        MountRule { asked: "nossd_spread", shown: Shown::Unless(&["ssd_spread"]) },
+        MountRule { asked: "noenospc_debug", shown: Shown::Unless(&["enospc_debug"]) },
+        MountRule { asked: "commit=30", shown: Shown::Unless(&["commit=*"]) },
+        MountRule { asked: "max_inline=2048", shown: Shown::Unless(&["max_inline=*"]) },
     ],
     driver: Driver::of_its_name,
     properties,

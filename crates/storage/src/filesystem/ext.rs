@@ -9,7 +9,7 @@ use pgdyno_exec::tool::run_tool;
 
 use super::block::{self, BlockFilesystem, Driver};
 use super::block_size::BlockSize;
-use super::options::{Rule, Shown};
+use super::options::{MountRule, Shown};
 use super::{FilesystemError, FsckProgram, Tool, Volume};
 
 pub(super) static EXT2: BlockFilesystem = ext("ext2", &tools("mkfs.ext2"));
@@ -47,12 +47,12 @@ const fn ext(name: &'static str, tools: &'static [Tool; 2]) -> BlockFilesystem {
         stripes_by: None,
         mount: &[],
         rules: &[
-            Rule { asked: "dioread_lock", shown: Shown::As(&["nodioread_nolock"]) },
-            Rule { asked: "barrier=1", shown: Shown::As(&["barrier"]) },
-            Rule { asked: "barrier=0", shown: Shown::As(&["nobarrier"]) },
-            Rule { asked: "auto_da_alloc=1", shown: Shown::As(&["auto_da_alloc"]) },
-            Rule { asked: "auto_da_alloc=0", shown: Shown::As(&["noauto_da_alloc"]) },
-            Rule { asked: "init_itable", shown: Shown::As(&["init_itable=*"]) },
+            MountRule { asked: "dioread_lock", shown: Shown::As(&["nodioread_nolock"]) },
+            MountRule { asked: "barrier=1", shown: Shown::As(&["barrier"]) },
+            MountRule { asked: "barrier=0", shown: Shown::As(&["nobarrier"]) },
+            MountRule { asked: "auto_da_alloc=1", shown: Shown::As(&["auto_da_alloc"]) },
+            MountRule { asked: "auto_da_alloc=0", shown: Shown::As(&["noauto_da_alloc"]) },
+            MountRule { asked: "init_itable", shown: Shown::As(&["init_itable=*"]) },
         ],
         driver,
         properties,

@@ -4,7 +4,7 @@ use pgdyno_exec::tool::run_tool;
 
 use super::block::{self, BlockFilesystem, Driver};
 use super::block_size::BlockSize;
-use super::options::{Rule, Shown};
+use super::options::{MountRule, Shown};
 use super::{FsckProgram, Tool};
 
 pub(super) static F2FS: BlockFilesystem = BlockFilesystem {
@@ -29,10 +29,10 @@ pub(super) static F2FS: BlockFilesystem = BlockFilesystem {
     stripes_by: None,
     mount: &[],
     rules: &[
-        Rule { asked: "barrier", shown: Shown::Unless(&["nobarrier"]) },
-        Rule { asked: "nodiscard", shown: Shown::Unless(&["discard"]) },
-        Rule { asked: "noextent_cache", shown: Shown::Unless(&["extent_cache"]) },
-        Rule { asked: "fsync_mode=posix", shown: Shown::As(&["fsync_mode=posix"]) },
+        MountRule { asked: "barrier", shown: Shown::Unless(&["nobarrier"]) },
+        MountRule { asked: "nodiscard", shown: Shown::Unless(&["discard"]) },
+        MountRule { asked: "noextent_cache", shown: Shown::Unless(&["extent_cache"]) },
+        MountRule { asked: "fsync_mode=posix", shown: Shown::As(&["fsync_mode=posix"]) },
     ],
     driver: Driver::of_its_name,
     properties: |mounted| {

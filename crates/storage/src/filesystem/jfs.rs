@@ -4,7 +4,7 @@ use pgdyno_exec::tool::run_tool;
 
 use super::block::{self, BlockFilesystem, Driver};
 use super::block_size::BlockSize;
-use super::options::{Rule, Shown};
+use super::options::{MountRule, Shown};
 use super::{FsckProgram, Tool};
 
 pub(super) static JFS: BlockFilesystem = BlockFilesystem {
@@ -30,9 +30,9 @@ pub(super) static JFS: BlockFilesystem = BlockFilesystem {
     stripes_by: None,
     mount: &[],
     rules: &[
-        Rule { asked: "integrity", shown: Shown::Unless(&["nointegrity"]) },
-        Rule { asked: "nodiscard", shown: Shown::Unless(&["discard", "discard=*"]) },
-        Rule { asked: "discard", shown: Shown::As(&["discard=*"]) },
+        MountRule { asked: "integrity", shown: Shown::Unless(&["nointegrity"]) },
+        MountRule { asked: "nodiscard", shown: Shown::Unless(&["discard", "discard=*"]) },
+        MountRule { asked: "discard", shown: Shown::As(&["discard=*"]) },
     ],
     driver: Driver::of_its_name,
     properties: |mounted| {

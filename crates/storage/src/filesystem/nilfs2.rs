@@ -7,7 +7,7 @@ use pgdyno_exec::tool::run_tool;
 use super::Tool;
 use super::block::{self, BlockFilesystem, Driver};
 use super::block_size::BlockSize;
-use super::options::{Rule, Shown};
+use super::options::{MountRule, Shown};
 
 pub(super) static NILFS2: BlockFilesystem = BlockFilesystem {
     name: "nilfs2",
@@ -31,10 +31,10 @@ pub(super) static NILFS2: BlockFilesystem = BlockFilesystem {
     stripes_by: None,
     mount: &[],
     rules: &[
-        Rule { asked: "barrier", shown: Shown::Unless(&["nobarrier"]) },
-        Rule { asked: "nodiscard", shown: Shown::Unless(&["discard"]) },
-        Rule { asked: "order=relaxed", shown: Shown::Unless(&["order=strict"]) },
-        Rule {
+        MountRule { asked: "barrier", shown: Shown::Unless(&["nobarrier"]) },
+        MountRule { asked: "nodiscard", shown: Shown::Unless(&["discard"]) },
+        MountRule { asked: "order=relaxed", shown: Shown::Unless(&["order=strict"]) },
+        MountRule {
             asked: "errors=remount-ro",
             shown: Shown::Unless(&["errors=continue", "errors=panic"]),
         },

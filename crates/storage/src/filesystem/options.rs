@@ -6,7 +6,7 @@
 
 /// How the kernel shows an option that it honours.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Rule {
+pub(super) struct MountRule {
     /// The option as the experiment asks for it; `=*` at its end stands for any value.
     pub(super) asked: &'static str,
     /// Options by which the kernel then shows that it honours this one.
@@ -23,16 +23,16 @@ pub(super) enum Shown {
 }
 
 /// Rules of the mount itself, whatever the filesystem.
-const GENERAL: &[Rule] = &[
-    Rule { asked: "defaults", shown: Shown::Unless(&[]) },
-    Rule { asked: "atime", shown: Shown::Unless(&["noatime"]) },
-    Rule { asked: "strictatime", shown: Shown::Unless(&["noatime", "relatime"]) },
-    Rule { asked: "diratime", shown: Shown::Unless(&["nodiratime"]) },
-    Rule { asked: "suid", shown: Shown::Unless(&["nosuid"]) },
-    Rule { asked: "dev", shown: Shown::Unless(&["nodev"]) },
-    Rule { asked: "exec", shown: Shown::Unless(&["noexec"]) },
-    Rule { asked: "async", shown: Shown::Unless(&["sync"]) },
-    Rule { asked: "nolazytime", shown: Shown::Unless(&["lazytime"]) },
+const GENERAL: &[MountRule] = &[
+    MountRule { asked: "defaults", shown: Shown::Unless(&[]) },
+    MountRule { asked: "atime", shown: Shown::Unless(&["noatime"]) },
+    MountRule { asked: "strictatime", shown: Shown::Unless(&["noatime", "relatime"]) },
+    MountRule { asked: "diratime", shown: Shown::Unless(&["nodiratime"]) },
+    MountRule { asked: "suid", shown: Shown::Unless(&["nosuid"]) },
+    MountRule { asked: "dev", shown: Shown::Unless(&["nodev"]) },
+    MountRule { asked: "exec", shown: Shown::Unless(&["noexec"]) },
+    MountRule { asked: "async", shown: Shown::Unless(&["sync"]) },
+    MountRule { asked: "nolazytime", shown: Shown::Unless(&["lazytime"]) },
 ];
 
 /// Options about access times, of which the last one counts.
@@ -66,7 +66,7 @@ pub(super) fn merged(defaults: &[&str], user: &[String]) -> Vec<String> {
 pub(super) fn first_missing<'a>(
     asked: &'a [String],
     shown: &[String],
-    rules: &[Rule],
+    rules: &[MountRule],
 ) -> Option<&'a str> {
     let last_access_time = asked.iter().rposition(|o| ACCESS_TIMES.contains(&o.as_str()));
     asked
@@ -89,15 +89,15 @@ pub(super) fn instead(option: &str, shown: &[String], mounted: &[String]) -> Str
     }
 }
 
-fn is_shown(option: &str, shown: &[String], rules: &[Rule]) -> bool {
+fn is_shown(option: &str, shown: &[String], rules: &[MountRule]) -> bool {
     let any = |patterns: &[&str]| shown.iter().any(|s| patterns.iter().any(|p| matches(s, p)));
     // Verbatim is always right.
     if shown.iter().any(|s| same(s, option)) {
         return true;
     }
     match rules.iter().chain(GENERAL).find(|rule| matches(option, rule.asked)) {
-        Some(Rule { shown: Shown::As(patterns), .. }) => any(patterns),
-        Some(Rule { shown: Shown::Unless(patterns), .. }) => !any(patterns),
+        Some(MountRule { shown: Shown::As(patterns), .. }) => any(patterns),
+        Some(MountRule { shown: Shown::Unless(patterns), .. }) => !any(patterns),
         None => false,
     }
 }
@@ -145,10 +145,10 @@ pub(super) fn size(text: &str) -> Option<u64> {
 mod tests {
     use super::*;
 
-    const RULES: &[Rule] = &[
-        Rule { asked: "barrier=0", shown: Shown::As(&["nobarrier"]) },
-        Rule { asked: "barrier=1", shown: Shown::Unless(&["nobarrier"]) },
-        Rule { asked: "commit=30", shown: Shown::Unless(&["commit=*"]) },
+    const RULES: &[MountRule] = &[
+        MountRule { asked: "barrier=0", shown: Shown::As(&["nobarrier"]) },
+        MountRule { asked: "barrier=1", shown: Shown::Unless(&["nobarrier"]) },
+        MountRule { asked: "commit=30", shown: Shown::Unless(&["commit=*"]) },
     ];
 
     fn list(text: &str) -> Vec<String> {

@@ -11,7 +11,7 @@ use pgdyno_exec::Step;
 use pgdyno_exec::mount::Mount;
 use pgdyno_model::storage::FilesystemFacts;
 
-use super::options::{self, Rule, Shown};
+use super::options::{self, MountRule, Shown};
 use super::{Filesystem, FilesystemError, Tool, Volume, block};
 
 /// overlayfs.
@@ -21,23 +21,23 @@ const NAME: &str = "overlay";
 
 const DIRECTORIES: [&str; 3] = ["lowerdir", "upperdir", "workdir"];
 
-const RULES: &[Rule] = &[
-    Rule { asked: "index=off", shown: Shown::Unless(&["index=on"]) },
-    Rule { asked: "metacopy=off", shown: Shown::Unless(&["metacopy=on"]) },
-    Rule { asked: "nfs_export=off", shown: Shown::Unless(&["nfs_export=on"]) },
-    Rule {
+const RULES: &[MountRule] = &[
+    MountRule { asked: "index=off", shown: Shown::Unless(&["index=on"]) },
+    MountRule { asked: "metacopy=off", shown: Shown::Unless(&["metacopy=on"]) },
+    MountRule { asked: "nfs_export=off", shown: Shown::Unless(&["nfs_export=on"]) },
+    MountRule {
         asked: "redirect_dir=off",
         shown: Shown::Unless(&["redirect_dir=on", "redirect_dir=follow"]),
     },
-    Rule { asked: "xino=off", shown: Shown::Unless(&["xino=on", "xino=auto"]) },
-    Rule { asked: "xino=auto", shown: Shown::Unless(&["xino=on", "xino=off"]) },
+    MountRule { asked: "xino=off", shown: Shown::Unless(&["xino=on", "xino=auto"]) },
+    MountRule { asked: "xino=auto", shown: Shown::Unless(&["xino=on", "xino=off"]) },
 ];
 
 fn home<'a>(volume: &Volume<'a>) -> &'a Path {
     volume.mount_point.parent().unwrap_or(volume.mount_point)
 }
 
-fn asked(volume: &Volume<'_>) -> Vec<String> {
+fn mount_options(volume: &Volume<'_>) -> Vec<String> {
     options::merged(&["noatime"], &volume.choice.mount)
 }
 
@@ -47,7 +47,7 @@ fn mount_of(volume: &Volume<'_>) -> Mount {
         filesystem: NAME.to_owned(),
         source: volume.label.into(),
         target: volume.mount_point.to_owned(),
-        options: DIRECTORIES.map(directory).into_iter().chain(asked(volume)).collect(),
+        options: DIRECTORIES.map(directory).into_iter().chain(mount_options(volume)).collect(),
     }
 }
 

@@ -4,7 +4,7 @@ use pgdyno_exec::tool::run_tool;
 
 use super::block::{self, BlockFilesystem, Driver};
 use super::block_size::BlockSize;
-use super::options::{Rule, Shown};
+use super::options::{MountRule, Shown};
 use super::{FsckProgram, Tool};
 
 pub(super) static REISERFS: BlockFilesystem = BlockFilesystem {
@@ -31,9 +31,9 @@ pub(super) static REISERFS: BlockFilesystem = BlockFilesystem {
     stripes_by: None,
     mount: &[],
     rules: &[
-        Rule { asked: "barrier=flush", shown: Shown::Unless(&["barrier=none"]) },
-        Rule { asked: "data=ordered", shown: Shown::Unless(&["data=*"]) },
-        Rule { asked: "tails=off", shown: Shown::As(&["notail"]) },
+        MountRule { asked: "barrier=flush", shown: Shown::Unless(&["barrier=none"]) },
+        MountRule { asked: "data=ordered", shown: Shown::Unless(&["data=*"]) },
+        MountRule { asked: "tails=off", shown: Shown::As(&["notail"]) },
     ],
     driver: Driver::of_its_name,
     properties: |mounted| {

@@ -7,7 +7,7 @@ use pgdyno_exec::tool::run_tool;
 
 use super::block::{self, BlockFilesystem, Driver};
 use super::block_size::BlockSize;
-use super::options::{Rule, Shown};
+use super::options::{MountRule, Shown};
 use super::{FilesystemError, FsckProgram, Tool};
 
 const USER_QUOTA: Shown = Shown::As(&["usrquota"]);
@@ -36,16 +36,16 @@ pub(super) static XFS: BlockFilesystem = BlockFilesystem {
     stripes_by: None,
     mount: &[],
     rules: &[
-        Rule { asked: "nodiscard", shown: Shown::Unless(&["discard"]) },
-        Rule { asked: "noikeep", shown: Shown::Unless(&["ikeep"]) },
-        Rule { asked: "nolargeio", shown: Shown::Unless(&["largeio"]) },
-        Rule { asked: "attr2", shown: Shown::Unless(&["noattr2"]) },
-        Rule { asked: "lifetime", shown: Shown::Unless(&["nolifetime"]) },
-        Rule { asked: "dax=inode", shown: Shown::Unless(&["dax=*"]) },
-        Rule { asked: "quota", shown: USER_QUOTA },
-        Rule { asked: "uquota", shown: USER_QUOTA },
-        Rule { asked: "gquota", shown: Shown::As(&["grpquota"]) },
-        Rule { asked: "pquota", shown: Shown::As(&["prjquota"]) },
+        MountRule { asked: "nodiscard", shown: Shown::Unless(&["discard"]) },
+        MountRule { asked: "noikeep", shown: Shown::Unless(&["ikeep"]) },
+        MountRule { asked: "nolargeio", shown: Shown::Unless(&["largeio"]) },
+        MountRule { asked: "attr2", shown: Shown::Unless(&["noattr2"]) },
+        MountRule { asked: "lifetime", shown: Shown::Unless(&["nolifetime"]) },
+        MountRule { asked: "dax=inode", shown: Shown::Unless(&["dax=*"]) },
+        MountRule { asked: "quota", shown: USER_QUOTA },
+        MountRule { asked: "uquota", shown: USER_QUOTA },
+        MountRule { asked: "gquota", shown: Shown::As(&["grpquota"]) },
+        MountRule { asked: "pquota", shown: Shown::As(&["prjquota"]) },
     ],
     driver: Driver::of_its_name,
     properties,

@@ -177,7 +177,7 @@ impl Filesystem for Zfs {
             mount_point: mounted.point.display().to_string(),
             source: mounted.source.clone(),
             options: mounted.options(),
-            properties: told(volume.label, &dataset)?,
+            properties: read_properties(volume.label, &dataset)?,
         })
     }
 }
@@ -199,7 +199,7 @@ fn tools_version() -> String {
 
 /// Returns all properties of dataset and pool but those that tell what is in them; the pool's as
 /// `pool.<name>`.
-fn told(pool: &str, dataset: &str) -> Result<BTreeMap<String, String>, FilesystemError> {
+fn read_properties(pool: &str, dataset: &str) -> Result<BTreeMap<String, String>, FilesystemError> {
     const VOLATILE: &[&str] = &[
         "allocated",
         "available",

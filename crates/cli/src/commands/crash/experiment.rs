@@ -3,7 +3,7 @@
 use pgdyno_experiment::file::{Override, Source};
 use toml::{Table, Value};
 
-use super::options::{Options, Under};
+use super::options::{CrashArgs, Under};
 use crate::error::CommandError;
 
 /// The size of the file that a filesystem is made in: a cluster, its tables and 256 MB of WAL.
@@ -11,7 +11,7 @@ const IMAGE: &str = "800MiB";
 
 /// Returns the experiment without its overrides. The overrides set everything that a message may
 /// have to name.
-pub(super) fn source(options: &Options) -> Source {
+pub(super) fn source(options: &CrashArgs) -> Source {
     let mut disk = Table::new();
     let mut storage = Table::new();
     if options.filesystem.is_some() {
@@ -47,7 +47,7 @@ fn list<'a>(texts: impl IntoIterator<Item = &'a str>) -> Value {
 }
 
 /// Returns the faults. Every state of a disk is one that a power cut leaves.
-fn faults(options: &Options) -> Vec<&str> {
+fn faults(options: &CrashArgs) -> Vec<&str> {
     if options.exhaustive.is_some() {
         return vec!["power"];
     }
@@ -55,12 +55,12 @@ fn faults(options: &Options) -> Vec<&str> {
 }
 
 /// Returns the key of the backing that carries the filesystem.
-fn backing(options: &Options) -> &'static str {
+fn backing(options: &CrashArgs) -> &'static str {
     if options.emulated || options.exhaustive.is_some() { "emulated" } else { "loop" }
 }
 
 /// Returns the storages that options about the filesystem are for.
-fn storages(options: &Options) -> &'static [&'static str] {
+fn storages(options: &CrashArgs) -> &'static [&'static str] {
     if options.under == Under::Both { &["disk"] } else { &["disk", "wal"] }
 }
 
@@ -69,7 +69,7 @@ fn storages(options: &Options) -> &'static [&'static str] {
 /// # Errors
 /// The directory of `--storage` cannot be made absolute, or a `--setting` or `--set` has no
 /// `NAME=VALUE`.
-pub(super) fn overrides(options: &Options) -> Result<Vec<Override>, CommandError> {
+pub(super) fn overrides(options: &CrashArgs) -> Result<Vec<Override>, CommandError> {
     let mut overrides = vec![
         Override::new("crash.faults", list(faults(options))),
         Override::new("crash.rounds", i64::from(options.rounds)),
@@ -145,7 +145,7 @@ mod tests {
     use super::*;
     use crate::arguments::{Arguments, Command};
 
-    fn options(words: &str) -> Box<Options> {
+    fn options(words: &str) -> Box<CrashArgs> {
         let words = ["pgdyno", "crash"].into_iter().chain(words.split(' '));
         match Arguments::try_parse_from(words).unwrap().command {
             Some(Command::Crash(options)) => options,

@@ -6,7 +6,7 @@ mod options;
 
 use std::io::{IsTerminal, stdin, stdout};
 
-pub(crate) use options::Options;
+pub(crate) use options::CrashArgs;
 use options::{Action, Exhaustive, WitnessOptions};
 use pgdyno_crash as lab;
 use pgdyno_crash::witness::{self, Plugged};
@@ -39,7 +39,7 @@ Examples:
 See also: pgdyno-crash-witness(1), pgdyno-filesystems(1), pgdyno-clean(1)";
 
 /// Runs crash tests, or the witness of a machine whose plug is pulled.
-pub(crate) fn run(options: &Options, context: &Context) -> Result<ExitStatus, CommandError> {
+pub(crate) fn run(options: &CrashArgs, context: &Context) -> Result<ExitStatus, CommandError> {
     match &options.action {
         Some(Action::Witness(options)) => return run_witness(options, context),
         Some(Action::Judge(options)) => return judge::run(options, context),
@@ -63,7 +63,7 @@ pub(crate) fn run(options: &Options, context: &Context) -> Result<ExitStatus, Co
 
 fn crash(
     prepared: Prepared,
-    options: &Options,
+    options: &CrashArgs,
     context: &Context,
 ) -> Result<ExitStatus, CommandError> {
     let prepared = prepared.with_trust(options.trust.trust(), None)?;
@@ -82,11 +82,11 @@ fn crash(
 /// Goes on with what `session` recorded, else with the newest recording.
 fn resume(
     session: Option<String>,
-    options: &Options,
+    options: &CrashArgs,
     context: &Context,
 ) -> Result<ExitStatus, CommandError> {
     let states = options.exhaustive.map(Exhaustive::states);
-    let Options { budget, jobs, .. } = *options;
+    let CrashArgs { budget, jobs, .. } = *options;
     let resumption = lab::Resumption { session, states, budget, jobs };
     let (trust, store) = (options.trust.trust(), options.store.path());
     let record = context.with_progress(options.progress, |progress| {
@@ -104,7 +104,7 @@ fn resume(
 fn finish(
     record: Result<CrashRecord, BenchError>,
     interrupted: &str,
-    options: &Options,
+    options: &CrashArgs,
     context: &Context,
 ) -> Result<ExitStatus, CommandError> {
     let record = match record {
@@ -151,7 +151,7 @@ fn witness_by_ssh(given: &str) -> CommandError {
 }
 
 /// Returns the value of `--witness`, which goes with `--fault plug` alone.
-fn witness_host(options: &Options) -> Result<Option<&str>, CommandError> {
+fn witness_host(options: &CrashArgs) -> Result<Option<&str>, CommandError> {
     if options.secret_file.is_some() {
         return Err(witness_by_ssh("--secret-file"));
     }
@@ -172,7 +172,7 @@ fn witness_host(options: &Options) -> Result<Option<&str>, CommandError> {
 fn pull_plug(
     prepared: Prepared,
     host: &str,
-    options: &Options,
+    options: &CrashArgs,
     context: &Context,
 ) -> Result<ExitStatus, CommandError> {
     let prepared = prepared.with_trust(options.trust.trust(), None)?;

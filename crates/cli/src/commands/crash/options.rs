@@ -14,7 +14,7 @@ use crate::shared_options::{StoreOption, TrustOption};
 #[command(args_conflicts_with_subcommands = true, subcommand_negates_reqs = true)]
 #[command(group(ArgGroup::new("stretch").args(["filesystem", "resume"])))]
 #[command(group(ArgGroup::new("states").args(["exhaustive", "resume"]).multiple(true)))]
-pub(crate) struct Options {
+pub(crate) struct CrashArgs {
     #[command(subcommand)]
     pub(crate) action: Option<Action>,
     #[command(flatten)]

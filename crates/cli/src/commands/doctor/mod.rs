@@ -22,7 +22,7 @@ Examples:
   pgdyno doctor /mnt/disk  Examine the machine and that storage
 
 See also: pgdyno-fsync(1), pgdyno-disk(1)")]
-pub(crate) struct Options {
+pub(crate) struct DoctorArgs {
     /// Directory whose storage is examined [default: where pgdyno would create its clusters]
     #[arg(value_name = "DIR")]
     pub(crate) directory: Option<PathBuf>,
@@ -39,7 +39,7 @@ pub(crate) struct Options {
 }
 
 /// Examines the machine and prints the findings. Findings do not change the exit status.
-pub(crate) fn run(options: &Options, context: &Context) -> Result<ExitStatus, CommandError> {
+pub(crate) fn run(options: &DoctorArgs, context: &Context) -> Result<ExitStatus, CommandError> {
     let serials = if options.keep_serials { Serials::Kept } else { Serials::Hashed };
     let doctor = examine(options.directory.as_deref(), serials, options.smart.as_ref());
     print(&if options.json {

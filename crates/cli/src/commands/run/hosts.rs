@@ -10,7 +10,7 @@ use pgdyno_provision::ThisHost;
 use pgdyno_report::{self as report, RunReport};
 use pgdyno_store::Store;
 
-use super::options::Options;
+use super::options::RunArgs;
 use crate::context::Context;
 use crate::error::CommandError;
 use crate::exit_status::ExitStatus;
@@ -18,7 +18,7 @@ use crate::output::{hint, print, print_line, print_stderr};
 
 /// Runs on all hosts that `on` names, or prints what each would do.
 pub(super) fn run(
-    options: &Options,
+    options: &RunArgs,
     on: &str,
     context: &Context,
 ) -> Result<ExitStatus, CommandError> {
@@ -53,7 +53,7 @@ pub(super) fn run(
 /// Returns the values that the experiment, its size, the host's table and the options set, the
 /// stronger ones last.
 fn overrides(
-    options: &Options,
+    options: &RunArgs,
     source: &Source,
     host: &str,
 ) -> Result<Vec<Override>, CommandError> {
@@ -65,7 +65,7 @@ fn overrides(
 
 /// Prints the results of each host, then all hosts that have none.
 fn conclude(
-    options: &Options,
+    options: &RunArgs,
     results: &[HostResult],
     context: &Context,
 ) -> Result<ExitStatus, CommandError> {

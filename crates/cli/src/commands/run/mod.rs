@@ -22,7 +22,7 @@ use pgdyno_report::{self as report, Page, RunReport};
 use pgdyno_store::{Store, StoreError};
 use pgdyno_text::format::counted;
 
-pub(crate) use self::options::Options;
+pub(crate) use self::options::RunArgs;
 use self::outcome::OutcomeDocument;
 use crate::context::Context;
 use crate::error::CommandError;
@@ -33,7 +33,7 @@ use crate::render::to_json;
 use crate::report_destination::{ReportDestination, is_standard_output};
 
 /// Runs or resumes, here or without the terminal; then runs the command of `--notify`.
-pub(crate) fn run(options: &Options, context: &Context) -> Result<ExitStatus, CommandError> {
+pub(crate) fn run(options: &RunArgs, context: &Context) -> Result<ExitStatus, CommandError> {
     if let Some(hosts) = &options.hosts {
         return hosts::run(options, hosts, context);
     }
@@ -55,7 +55,7 @@ pub(crate) fn run(options: &Options, context: &Context) -> Result<ExitStatus, Co
 
 /// Runs or resumes, then prints the results and writes the report.
 fn measure(
-    options: &Options,
+    options: &RunArgs,
     context: &Context,
     document: &mut OutcomeDocument,
 ) -> Result<ExitStatus, CommandError> {
@@ -122,7 +122,7 @@ fn forecast(prepared: &Prepared, store: &Path) -> Result<Result<Forecast, NoFore
 }
 
 fn resume(
-    options: &Options,
+    options: &RunArgs,
     run: &str,
     store: &Path,
     metrics: Option<&Metrics>,
@@ -143,7 +143,7 @@ fn end_of(outcome: &Outcome) -> SessionEnd {
 
 /// Writes the run's report, and prints where it is. Returns the file, if it is one.
 fn write_report(
-    options: &Options,
+    options: &RunArgs,
     read: &RunReport,
     recipe: Option<&str>,
     store: &Path,

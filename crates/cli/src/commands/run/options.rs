@@ -45,7 +45,7 @@ Examples:
   pgdyno run --resume latest             Execute the trials that an interrupted run left
 
 See also: pgdyno-recipes(1), pgdyno-show(1), pgdyno-compare(1), pgdyno-clean(1)")]
-pub(crate) struct Options {
+pub(crate) struct RunArgs {
     /// A recipe's name or an experiment file
     #[arg(
         value_name = "RECIPE|FILE",
@@ -130,7 +130,7 @@ pub(crate) struct Options {
     pub(crate) store: StoreOption,
 }
 
-impl Options {
+impl RunArgs {
     pub(super) fn wipe(&self) -> Wipe {
         Wipe { devices: self.wipe.clone(), overwrite_signature: self.overwrite_signature }
     }

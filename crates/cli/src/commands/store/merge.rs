@@ -22,7 +22,7 @@ Examples:
             Put the runs of two machines into one store
 
 See also: pgdyno-import(1), pgdyno-archive(1), pgdyno-verify(1)")]
-pub(crate) struct Options {
+pub(crate) struct StoreMergeArgs {
     /// The stores to merge, of this version or an earlier one. They are only read
     #[arg(value_name = "FILE", required = true)]
     pub(crate) files: Vec<PathBuf>,
@@ -35,7 +35,7 @@ pub(crate) struct Options {
 }
 
 /// Takes all records of all stores, or none. Those that the target has are left as they are.
-pub(crate) fn run(options: &Options, context: &Context) -> Result<ExitStatus, CommandError> {
+pub(crate) fn run(options: &StoreMergeArgs, context: &Context) -> Result<ExitStatus, CommandError> {
     let mut sources = Vec::new();
     for file in &options.files {
         let mut store = open_store_for_reading(file)?;

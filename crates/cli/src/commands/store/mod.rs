@@ -21,12 +21,12 @@ Files:
                 ~/.local/share unless it is set")]
 pub(crate) enum Command {
     /// Show what takes the room: kinds of content, and the largest runs
-    Size(size::Options),
+    Size(size::StoreSizeArgs),
     /// Remove detail of old runs: telemetry between two minutes, and the latency distribution of
     /// each second. Figures, intervals and percentiles stay as they are
-    Thin(thin::Options),
+    Thin(thin::StoreThinArgs),
     /// Merge stores into one: all of their runs, probes, crash tests and imports
-    Merge(merge::Options),
+    Merge(merge::StoreMergeArgs),
 }
 
 /// Runs a command of the group.

@@ -21,7 +21,7 @@ Examples:
   pgdyno store size  Show what takes the room, and the largest runs
 
 See also: pgdyno-store-thin(1), pgdyno-rm(1)")]
-pub(crate) struct Options {
+pub(crate) struct StoreSizeArgs {
     /// Show all runs, not only the ten largest
     #[arg(long)]
     pub(crate) all: bool,
@@ -33,7 +33,7 @@ pub(crate) struct Options {
 }
 
 /// Prints the sizes.
-pub(crate) fn run(options: &Options) -> Result<ExitStatus, CommandError> {
+pub(crate) fn run(options: &StoreSizeArgs) -> Result<ExitStatus, CommandError> {
     let size = options.store.open()?.size()?;
     if options.json {
         print(&to_json(&size)?);

@@ -40,7 +40,7 @@ Examples:
             Keep a sample of telemetry in ten seconds
 
 See also: pgdyno-store-size(1), pgdyno-archive(1), pgdyno-rm(1)")]
-pub(crate) struct Options {
+pub(crate) struct StoreThinArgs {
     /// The runs to thin: ids, or beginnings that only one id has
     #[arg(value_name = "RUN", required_unless_present = "before")]
     pub(crate) runs: Vec<String>,
@@ -65,7 +65,7 @@ pub(crate) struct Options {
 }
 
 /// Prints what is lost, asks, and thins the runs.
-pub(crate) fn run(options: &Options, context: &Context) -> Result<ExitStatus, CommandError> {
+pub(crate) fn run(options: &StoreThinArgs, context: &Context) -> Result<ExitStatus, CommandError> {
     let mut store = options.store.open_for_change(context)?;
     let every = NonZeroU32::new(options.every).unwrap_or(NonZeroU32::MIN);
     let (mut planned, mut samples, mut seconds) = (Vec::new(), false, false);
@@ -109,12 +109,12 @@ pub(crate) fn run(options: &Options, context: &Context) -> Result<ExitStatus, Co
 }
 
 /// Prints a line for readers; with `--json` on standard error.
-fn say(options: &Options, line: &str) {
+fn say(options: &StoreThinArgs, line: &str) {
     if options.json { crate::output::hint(line) } else { print_line(line) }
 }
 
 /// Returns the ids of the runs that are named, or that began before the date.
-fn runs(store: &Store, options: &Options) -> Result<Vec<String>, CommandError> {
+fn runs(store: &Store, options: &StoreThinArgs) -> Result<Vec<String>, CommandError> {
     if let Some(before) = &options.before {
         let old = |started: String| started.as_str() < before.as_str();
         let runs = store.runs()?.into_iter().filter(|run| old(run.started_at.to_string()));

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use pgdyno_model::live::{LiveRun, LiveState, LiveTrial, LoadSecond, TrialState};
+use pgdyno_model::live::{LiveRun, LiveState, LiveTrial, LiveTrialState, LoadSecond};
 use pgdyno_report::progress as words;
 use pgdyno_text::format::{milliseconds, rate};
 
@@ -88,9 +88,9 @@ impl View {
 
     /// Appends the plan: trials done, failed and left.
     fn plan(&mut self, run: &LiveRun, state: &LiveState) {
-        let count = |is: fn(&TrialState) -> bool| state.trials.iter().filter(|t| is(t)).count();
-        let failed = count(|trial| matches!(trial, TrialState::Failed { .. }));
-        let left = count(|trial| matches!(trial, TrialState::Left | TrialState::Running));
+        let count = |is: fn(&LiveTrialState) -> bool| state.trials.iter().filter(|t| is(t)).count();
+        let failed = count(|trial| matches!(trial, LiveTrialState::Failed { .. }));
+        let left = count(|trial| matches!(trial, LiveTrialState::Left | LiveTrialState::Running));
         let done = state.trials.len() - failed - left;
         let failures = if failed > 0 { format!(", {failed} failed") } else { String::new() };
         // A run that ends by itself plans as many trials as it may come to.

@@ -7,7 +7,7 @@ use pgdyno_model::target::Secret;
 use super::*;
 use crate::executor::Executor;
 use crate::journal::{Journal, MARKER};
-use crate::tool::said;
+use crate::tool::excerpt;
 
 fn context<'a>(journal: &'a Journal, stop: &'a AtomicBool) -> ExecContext<'a> {
     ExecContext::new(journal, stop)
@@ -75,7 +75,7 @@ fn a_failing_program_is_quoted() {
     let error = context(&journal, &stop).execute(&step).unwrap_err().to_string();
     assert!(error.contains("exit status: 3") && error.contains("  one\n  two"), "{error}");
     let long: String = (1..=100).map(|n| format!("line {n}\n")).collect();
-    let told = said(long.as_bytes());
+    let told = excerpt(long.as_bytes());
     assert!(told.starts_with("  line 1\n") && told.ends_with("  line 100"), "{told}");
     assert!(told.contains("  line 5\n  … (80 lines)\n  line 86\n"), "{told}");
 }

@@ -2,41 +2,41 @@
 
 use pgdyno_facts::is_zfs;
 
-use crate::doctor::rule::{Facts, Judged, Rule, danger, note, warning};
+use crate::doctor::rule::{DoctorRule, Facts, Judged, danger, note, warning};
 
-pub(super) const RULES: &[Rule] = &[
-    Rule {
+pub(super) const RULES: &[DoctorRule] = &[
+    DoctorRule {
         name: "zfs-sync",
         fine: "ZFS carries out flushes",
         source: "zfsprops(7), sync",
         judge: zfs_sync,
     },
-    Rule {
+    DoctorRule {
         name: "zfs-logbias",
         fine: "ZFS writes flushes to its log",
         source: "zfsprops(7), logbias",
         judge: zfs_logbias,
     },
-    Rule {
+    DoctorRule {
         name: "zfs-ashift",
         fine: "ZFS's sectors are as large as the disk's",
         source: "OpenZFS documentation, Performance and Tuning, Workload Tuning, Alignment Shift \
                  (ashift)",
         judge: zfs_ashift,
     },
-    Rule {
+    DoctorRule {
         name: "zfs-full-page-writes",
         fine: "torn pages are possible, and full_page_writes is needed",
         source: "PostgreSQL documentation, Reliability (full_page_writes)",
         judge: zfs_full_page_writes,
     },
-    Rule {
+    DoctorRule {
         name: "btrfs-copy-on-write",
         fine: "the filesystem writes in place",
         source: "btrfs(5), Mount Options, datacow and nodatacow",
         judge: btrfs_copy_on_write,
     },
-    Rule {
+    DoctorRule {
         name: "wal-recycling",
         fine: "recycling WAL segments saves work here",
         source: "PostgreSQL documentation, Write Ahead Log settings, wal_recycle and wal_init_zero",

@@ -1,7 +1,7 @@
 //! CPUs, clocks, and what else uses or limits them.
 
 use crate::doctor::advice::Severity;
-use crate::doctor::rule::{Facts, Judged, Rule, finding, no_sysctl, note, warning};
+use crate::doctor::rule::{DoctorRule, Facts, Judged, finding, no_sysctl, note, warning};
 
 /// The share of stolen CPU time from which a finding is made.
 const STEAL: f64 = 0.01;
@@ -9,39 +9,39 @@ const STEAL: f64 = 0.01;
 /// Clocks whose every reading is a call into a device or the kernel.
 const SLOW_CLOCKS: &[&str] = &["acpi_pm", "hpet", "jiffies", "pit", "refined-jiffies"];
 
-pub(super) const RULES: &[Rule] = &[
-    Rule {
+pub(super) const RULES: &[DoctorRule] = &[
+    DoctorRule {
         name: "governor",
         fine: "the CPU frequency governor favours speed, or there is none",
         source: "TuneD, profile postgresql (governor); Linux documentation, admin-guide/pm/cpufreq \
                  and admin-guide/pm/intel_pstate",
         judge: governor,
     },
-    Rule {
+    DoctorRule {
         name: "frequency-limit",
         fine: "the CPUs may run at their full frequency",
         source: "Linux documentation, admin-guide/pm/cpufreq, scaling_max_freq",
         judge: frequency_limit,
     },
-    Rule {
+    DoctorRule {
         name: "clocksource",
         fine: "reading the clock is cheap",
         source: "PostgreSQL documentation, pg_test_timing",
         judge: clocksource,
     },
-    Rule {
+    DoctorRule {
         name: "steal",
         fine: "the hypervisor takes no CPU time from this machine",
         source: "Linux documentation, filesystems/proc, /proc/stat",
         judge: steal,
     },
-    Rule {
+    DoctorRule {
         name: "cgroup-cpu",
         fine: "neither a control group nor taskset limits CPU time",
         source: "Linux documentation, admin-guide/cgroup-v2, CPU and Cpuset",
         judge: cgroup_cpu,
     },
-    Rule {
+    DoctorRule {
         name: "autogroup",
         fine: "the scheduler does not group processes by session",
         source: "TuneD, profile postgresql (kernel.sched_autogroup_enabled); sched(7), The \

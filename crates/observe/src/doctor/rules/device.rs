@@ -4,44 +4,44 @@ use pgdyno_model::facts::{BlockDevice, DeviceKind};
 use pgdyno_model::units::Bytes;
 
 use crate::doctor::advice::Severity;
-use crate::doctor::rule::{Facts, Finding, Judged, Rule, danger, finding, note, warning};
+use crate::doctor::rule::{DoctorRule, Facts, Finding, Judged, danger, finding, note, warning};
 
 /// Where partitions begin since about 2010.
 const MEBIBYTE: u64 = 1 << 20;
 
-pub(super) const RULES: &[Rule] = &[
-    Rule {
+pub(super) const RULES: &[DoctorRule] = &[
+    DoctorRule {
         name: "instance-store",
         fine: "the disk outlives its machine",
         source: "Amazon EC2 User Guide, Instance store temporary block storage",
         judge: instance_store,
     },
-    Rule {
+    DoctorRule {
         name: "alignment",
         fine: "partitions begin where blocks and stripes do",
         source: "Linux documentation, ABI/stable/sysfs-block, alignment_offset; GNU Parted manual, \
                  --align",
         judge: alignment,
     },
-    Rule {
+    DoctorRule {
         name: "loop-direct-io",
         fine: "loop devices bypass the page cache below them",
         source: "losetup(8), --direct-io",
         judge: loop_direct_io,
     },
-    Rule {
+    DoctorRule {
         name: "scheduler",
         fine: "the I/O scheduler fits the disk",
         source: "Red Hat Enterprise Linux documentation, Setting the disk scheduler",
         judge: scheduler,
     },
-    Rule {
+    DoctorRule {
         name: "cgroup-io",
         fine: "no control group limits I/O",
         source: "Linux documentation, admin-guide/cgroup-v2, IO",
         judge: cgroup_io,
     },
-    Rule {
+    DoctorRule {
         name: "write-cache",
         fine: "the disk has no volatile write cache, as far as the kernel knows",
         source: "PostgreSQL documentation, Reliability; Linux documentation, \

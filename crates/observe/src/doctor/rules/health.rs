@@ -2,22 +2,22 @@
 
 use pgdyno_model::facts::{BlockDevice, Health};
 
-use crate::doctor::rule::{Facts, Finding, Judged, Rule, danger, warning};
+use crate::doctor::rule::{DoctorRule, Facts, Finding, Judged, danger, warning};
 
-pub(super) const RULES: &[Rule] = &[
-    Rule {
+pub(super) const RULES: &[DoctorRule] = &[
+    DoctorRule {
         name: "smart",
         fine: "the disks report that they are healthy",
         source: "smartctl(8), --health; NVM Express Base Specification, SMART / Health Information",
         judge: smart,
     },
-    Rule {
+    DoctorRule {
         name: "raid-state",
         fine: "the software RAID is complete and idle",
         source: "Linux documentation, admin-guide/md, degraded and sync_action",
         judge: raid_state,
     },
-    Rule {
+    DoctorRule {
         name: "zfs-pool",
         fine: "the ZFS pool is complete",
         source: "zpoolconcepts(7), Device Failure and Recovery",

@@ -2,7 +2,7 @@
 
 use pgdyno_model::units::Bytes;
 
-use crate::doctor::rule::{Facts, Judged, Rule, no_sysctl, note, warning};
+use crate::doctor::rule::{DoctorRule, Facts, Judged, no_sysctl, note, warning};
 
 /// With less memory, huge pages save little.
 const HUGE_PAGES_FROM: Bytes = Bytes(32 << 30);
@@ -10,51 +10,51 @@ const HUGE_PAGES_FROM: Bytes = Bytes(32 << 30);
 /// TuneD starts writing at 64 MiB; more than this takes even a fast disk a noticeable time.
 const BACKLOG: u64 = 1 << 30;
 
-pub(super) const RULES: &[Rule] = &[
-    Rule {
+pub(super) const RULES: &[DoctorRule] = &[
+    DoctorRule {
         name: "transparent-hugepage",
         fine: "transparent huge pages are not forced on everything",
         source: "PostgreSQL documentation, Resource Consumption, huge_pages",
         judge: transparent_hugepage,
     },
-    Rule {
+    DoctorRule {
         name: "dirty-background",
         fine: "the kernel starts early to write dirty pages",
         source: "TuneD, profile postgresql (vm.dirty_background_bytes, vm.dirty_bytes); Linux \
                  documentation, admin-guide/sysctl/vm",
         judge: dirty_background,
     },
-    Rule {
+    DoctorRule {
         name: "zone-reclaim",
         fine: "vm.zone_reclaim_mode is off",
         source: "Linux documentation, admin-guide/sysctl/vm, zone_reclaim_mode",
         judge: zone_reclaim,
     },
-    Rule {
+    DoctorRule {
         name: "swappiness",
         fine: "the kernel seldom swaps",
         source: "TuneD, profile postgresql (vm.swappiness)",
         judge: swappiness,
     },
-    Rule {
+    DoctorRule {
         name: "huge-pages",
         fine: "huge pages are set aside, or memory is small",
         source: "PostgreSQL documentation, Managing Kernel Resources, Linux Huge Pages",
         judge: huge_pages,
     },
-    Rule {
+    DoctorRule {
         name: "overcommit",
         fine: "vm.overcommit_memory is 2",
         source: "PostgreSQL documentation, Managing Kernel Resources, Linux Memory Overcommit",
         judge: overcommit,
     },
-    Rule {
+    DoctorRule {
         name: "numa-balancing",
         fine: "the kernel does not move pages between NUMA nodes by itself, or there is one node",
         source: "Linux documentation, admin-guide/sysctl/kernel, numa_balancing",
         judge: numa_balancing,
     },
-    Rule {
+    DoctorRule {
         name: "cgroup-memory",
         fine: "no control group limits memory",
         source: "Linux documentation, admin-guide/cgroup-v2, Memory",

@@ -14,14 +14,14 @@ mod place;
 use pgdyno_model::facts::{HostFacts, StorageFacts};
 
 use super::advice::{Advice, Advised, Unobservable};
-use super::rule::{Facts, Judged, Rule};
+use super::rule::{DoctorRule, Facts, Judged};
 
 /// Rules about the storage under a directory, in the order of reports within a severity.
-const STORAGE_RULES: &[&[Rule]] =
+const STORAGE_RULES: &[&[DoctorRule]] =
     &[place::RULES, mount::RULES, health::RULES, device::RULES, copy_on_write::RULES];
 
 /// Rules about the host, which reports list after those about storage.
-const HOST_RULES: &[&[Rule]] = &[memory::RULES, cpu::RULES];
+const HOST_RULES: &[&[DoctorRule]] = &[memory::RULES, cpu::RULES];
 
 /// Judges the facts by all rules, or by those about the host alone if there is no storage.
 ///

@@ -2,36 +2,36 @@
 
 use pgdyno_facts::is_zfs;
 
-use crate::doctor::rule::{Facts, Judged, Rule, danger, note, warning};
+use crate::doctor::rule::{DoctorRule, Facts, Judged, danger, note, warning};
 
-pub(super) const RULES: &[Rule] = &[
-    Rule {
+pub(super) const RULES: &[DoctorRule] = &[
+    DoctorRule {
         name: "barriers",
         fine: "the filesystem flushes the disk's cache",
         source: "Linux documentation, admin-guide/ext4, barrier; btrfs(5), barrier; PostgreSQL \
                  documentation, Reliability",
         judge: barriers,
     },
-    Rule {
+    DoctorRule {
         name: "data-mode",
         fine: "file contents do not go through the journal",
         source: "Linux documentation, admin-guide/ext4, Data Mode; PostgreSQL documentation, \
                  Write-Ahead Logging (WAL)",
         judge: data_mode,
     },
-    Rule {
+    DoctorRule {
         name: "sync-option",
         fine: "the mount does not make every write synchronous",
         source: "mount(8), sync; chattr(1), S",
         judge: sync,
     },
-    Rule {
+    DoctorRule {
         name: "discard",
         fine: "freed blocks are not discarded one by one",
         source: "fstrim(8)",
         judge: discard,
     },
-    Rule {
+    DoctorRule {
         name: "access-time",
         fine: "reading a file writes nothing",
         source: "mount(8), noatime and relatime",

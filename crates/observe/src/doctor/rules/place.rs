@@ -1,6 +1,6 @@
 //! Where the directory lies: what kind of filesystem, and how full.
 
-use crate::doctor::rule::{Facts, Judged, Rule, danger, warning};
+use crate::doctor::rule::{DoctorRule, Facts, Judged, danger, warning};
 
 /// Filesystems on other machines, as mountinfo names them.
 const NETWORK: &[&str] = &[
@@ -17,26 +17,26 @@ const NETWORK: &[&str] = &[
     "smb3",
 ];
 
-pub(super) const RULES: &[Rule] = &[
-    Rule {
+pub(super) const RULES: &[DoctorRule] = &[
+    DoctorRule {
         name: "network-filesystem",
         fine: "the filesystem is this machine's own",
         source: "PostgreSQL documentation, Creating a Database Cluster, File Systems (NFS)",
         judge: network,
     },
-    Rule {
+    DoctorRule {
         name: "memory-filesystem",
         fine: "data survives a power cut",
         source: "Linux documentation, filesystems/tmpfs",
         judge: memory,
     },
-    Rule {
+    DoctorRule {
         name: "overlay",
         fine: "the directory does not lie in a container's own layers",
         source: "Linux documentation, filesystems/overlayfs; Docker documentation, Storage drivers",
         judge: overlay,
     },
-    Rule {
+    DoctorRule {
         name: "nearly-full",
         fine: "the filesystem has room",
         source: "PostgreSQL documentation, Monitoring Disk Usage, Disk Full Failure",

@@ -30,8 +30,10 @@ pub(super) fn answer(view: &RunView) -> Vec<String> {
         let measure = view.measure();
         let subject = format!("{} against {factor}={against}", capital(&words));
         match view.effect.as_ref().map(|effect| average(&subject, effect, measure)) {
-            Some(average) => out.extend([average, said("Taken one by one", effects, measure)]),
-            None => out.push(said(&subject, effects, measure)),
+            Some(average) => {
+                out.extend([average, render_effects("Taken one by one", effects, measure)]);
+            }
+            None => out.push(render_effects(&subject, effects, measure)),
         }
         out.extend(dependence(view, &factor));
     }
@@ -53,7 +55,7 @@ fn average(subject: &str, effect: &EffectView, measure: &str) -> String {
 }
 
 /// Renders the effects, one by one while they are few.
-fn said(subject: &str, effects: &[Effect], measure: &str) -> String {
+fn render_effects(subject: &str, effects: &[Effect], measure: &str) -> String {
     let with = |effect: &Effect| {
         if effect.given.is_empty() { String::new() } else { format!(" with {}", effect.given) }
     };
