@@ -326,12 +326,13 @@ fn the_highest_rate_that_keeps_an_objective_is_found_confirmed_and_stored_with_e
     world.file("wait.sql", "SELECT pg_sleep(0.01);\n");
     let file = world.file(
         "capacity.toml",
-        "[experiment]\nrepeats = 1\n[factors]\nsynchronous_commit = [\"off\"]\n\
+        "[factors]\nsynchronous_commit = [\"off\"]\n\
          [workload]\nscripts = [{ file = \"wait.sql\" }]\n\
          [load]\nclients = 4\nfind = \"max_rate\"\nslo = \"p99 < 200ms, failed < 1%\"\n\
          [storage.disk]\n",
     );
-    let ended = world.run(&at_full_speed(&world, file.to_str().unwrap(), &[]));
+    let ended =
+        world.run(&at_full_speed(&world, file.to_str().unwrap(), &["experiment.repeats=1"]));
     assert_eq!(ended.code, Some(0), "{}", ended.err);
     assert!(
         ended.out.contains("max rate") && ended.out.contains("keeps p99 < 200ms, failed < 1%"),
