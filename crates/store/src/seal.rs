@@ -8,6 +8,7 @@
 //! There is no key: who changes rows on purpose can seal them anew. This finds damage, not forgery.
 
 use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 
 use rusqlite::types::{Value, ValueRef};
 use rusqlite::{Connection, OptionalExtension as _, params};
@@ -54,7 +55,9 @@ pub(super) fn add(
     key: impl Into<Value>,
 ) -> rusqlite::Result<()> {
     let key = key.into();
-    let checksums = checksums(transaction, tables::named(table)?, &key)?;
+    let sealed = tables::named(table)?;
+    let rows = sealed.select(transaction, &sealed.of_key())?;
+    let checksums = checksums(transaction, table, &rows, &key)?;
     let last: Option<(i64, Vec<u8>)> = transaction
         .prepare_cached(
             "SELECT position, head FROM seal WHERE chain = ? ORDER BY position DESC LIMIT 1",
@@ -107,6 +110,8 @@ fn check_tables(connection: &Connection, chain: &str, is_head: bool) -> rusqlite
     let mut checked = Checked::default();
     // How often each row that has a seal of its own was sealed.
     let mut sealed: BTreeMap<(&str, String), u32> = BTreeMap::new();
+    // Query of each table's rows: a table has many seals, and its columns are read once.
+    let mut queries: BTreeMap<&str, String> = BTreeMap::new();
     let mut statement = connection.prepare_cached(
         "SELECT position, part, key, checksums, head FROM seal
          WHERE chain = ? AND (NOT ? OR part IN ('run', 'run_extension')) ORDER BY position",
@@ -129,7 +134,11 @@ fn check_tables(connection: &Connection, chain: &str, is_head: bool) -> rusqlite
             continue;
         };
         checked.rows += (stored.len() / LENGTH) as u64;
-        let now = checksums(connection, table, &key)?;
+        let rows = match queries.entry(table.name) {
+            Entry::Occupied(query) => query.into_mut(),
+            Entry::Vacant(query) => query.insert(table.select(connection, &table.of_key())?),
+        };
+        let now = checksums(connection, table.name, rows, &key)?;
         checked.compare(table.name, &text(&key), &stored, &now);
         if table.key().is_some() {
             *sealed.entry((table.name, text(&key))).or_default() += 1;
@@ -213,15 +222,20 @@ fn keys(
     connection.prepare_cached(&sql)?.query_map([record], |row| row.try_into())?.collect()
 }
 
-/// Checksums of the rows of `key` in `table`, in order.
-fn checksums(connection: &Connection, table: &Table, key: &Value) -> rusqlite::Result<Vec<u8>> {
-    let mut statement = connection.prepare_cached(&table.select(connection, &table.of_key())?)?;
+/// Checksums of the rows of `key` in `table`, which the query `rows` selects in order.
+fn checksums(
+    connection: &Connection,
+    table: &str,
+    rows: &str,
+    key: &Value,
+) -> rusqlite::Result<Vec<u8>> {
+    let mut statement = connection.prepare_cached(rows)?;
     let columns = statement.column_count();
     let mut rows = statement.query([key])?;
     let mut checksums = Vec::new();
     while let Some(row) = rows.next()? {
         let mut hash = Sha256::new();
-        add_value(&mut hash, ValueRef::Text(table.name.as_bytes()));
+        add_value(&mut hash, ValueRef::Text(table.as_bytes()));
         for column in 0..columns {
             add_value(&mut hash, row.get_ref(column)?);
         }
