@@ -12,11 +12,7 @@ pub(super) fn views(
     run: &str,
     trials: &[TrialView],
 ) -> Result<Vec<StageProbeView>, StoreError> {
-    let mut views = Vec::new();
-    for summary in store.probes()?.iter().rev().filter(|p| p.run.as_deref() == Some(run)) {
-        views.push(view(&store.probe(&summary.id)?, trials));
-    }
-    Ok(views)
+    Ok(store.probes_of(run)?.iter().map(|probe| view(probe, trials)).collect())
 }
 
 fn view(record: &ProbeRecord, trials: &[TrialView]) -> StageProbeView {

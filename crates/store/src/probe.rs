@@ -2,7 +2,7 @@
 
 use pgdyno_model::ProbeRecord;
 use pgdyno_model::units::Epoch;
-use rusqlite::{named_params, params};
+use rusqlite::{Row, named_params, params};
 
 use super::read::json;
 use super::write::encode;
@@ -84,23 +84,33 @@ impl Store {
     /// [`StoreError::Sqlite`] or [`StoreError::Corrupt`].
     pub fn probe(&self, id: &str) -> Result<ProbeRecord, StoreError> {
         self.check(&self.chain_of(id)?)?;
-        self.record(
-            "read a probe",
-            "SELECT id, run, name, started_at, pgdyno_version, host, storage, result
-             FROM probe_record WHERE id = ?",
-            id,
-            |row| {
-                Ok(ProbeRecord {
-                    id: row.get(0)?,
-                    run: row.get(1)?,
-                    name: row.get(2)?,
-                    started_at: Epoch(row.get(3)?),
-                    pgdyno_version: row.get(4)?,
-                    host: json(row, 5)?,
-                    storage: json(row, 6)?,
-                    result: json(row, 7)?,
-                })
-            },
-        )
+        self.record("read a probe", &format!("{SELECT} WHERE id = ?"), id, record)
     }
+
+    /// Probes of a run, in the order in which they began.
+    ///
+    /// # Errors
+    /// [`StoreError::Sqlite`] or [`StoreError::Corrupt`].
+    pub fn probes_of(&self, run: &str) -> Result<Vec<ProbeRecord>, StoreError> {
+        let sql = format!("{SELECT} WHERE run = ? ORDER BY started_at, rowid");
+        // SQLite takes the run from the index by which it finds the rows. No checksum covers that.
+        let of_run = |row: &Row<'_>| Ok(ProbeRecord { run: Some(run.to_owned()), ..record(row)? });
+        self.rows("read a run's probes", &sql, [run], of_run)
+    }
+}
+
+const SELECT: &str = "SELECT id, run, name, started_at, pgdyno_version, host, storage, result
+     FROM probe_record";
+
+fn record(row: &Row<'_>) -> rusqlite::Result<ProbeRecord> {
+    Ok(ProbeRecord {
+        id: row.get(0)?,
+        run: row.get(1)?,
+        name: row.get(2)?,
+        started_at: Epoch(row.get(3)?),
+        pgdyno_version: row.get(4)?,
+        host: json(row, 5)?,
+        storage: json(row, 6)?,
+        result: json(row, 7)?,
+    })
 }
