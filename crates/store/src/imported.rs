@@ -6,7 +6,7 @@ use rusqlite::{named_params, params};
 
 use super::read::json;
 use super::write::encode;
-use super::{Store, StoreError, Stored};
+use super::{Store, StoreError};
 
 /// An imported run in a list.
 #[derive(Clone, Debug, PartialEq, serde::Serialize)]
@@ -60,14 +60,18 @@ impl Store {
     /// # Errors
     /// [`StoreError::Sqlite`] or [`StoreError::Corrupt`].
     pub fn imports(&self) -> Result<Vec<ImportSummary>, StoreError> {
-        let mut all = self.all_records()?;
-        all.retain(|stored| matches!(stored, Stored::Imported(_)));
-        let summary = |stored: &Stored| {
-            let import = self.import(stored.id())?;
+        let ids: Vec<String> = self.rows(
+            "list what is stored",
+            "SELECT id FROM imported_run ORDER BY imported_at DESC, rowid DESC",
+            params![],
+            |row| row.get(0),
+        )?;
+        let summary = |id: &String| {
+            let import = self.import(id)?;
             let ImportedRun { id, provenance, source, imported_at, recognised, .. } = import;
             Ok(ImportSummary { id, provenance, source, imported_at, holds: recognised.summary() })
         };
-        all.iter().map(summary).collect()
+        ids.iter().map(summary).collect()
     }
 
     /// Returns one imported run, whole.
