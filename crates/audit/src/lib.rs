@@ -29,11 +29,12 @@
 //!
 //! # Adding a rule
 //!
-//! 1. Add a `Rule` to the `RULES` of the file in `src/rules/` that it belongs to, with a function
-//!    that looks at the evidence and reports to `Verdicts`. Nothing else has to be registered.
+//! 1. Add an `AuditRule` to the `RULES` of the file in `src/rules/` that it belongs to, with a
+//!    function that looks at the evidence and reports to `Verdicts`. Nothing else has to be
+//!    registered.
 //!    A new file needs its `mod` line and its line in the list of `src/rules/mod.rs`.
 //! 2. A fault of a new sort is a new [`Kind`] in `src/finding/`, and a sentence in
-//!    `results/src/prose/finding/`.
+//!    `report/src/prose/finding/`.
 //! 3. Add a case to `tests/it/rules.rs`: a report that the rule finds fault with, and one that it
 //!    does not.
 //! 4. Add the rule's row to docs/audit.md: its tolerance, and its source.

@@ -74,7 +74,7 @@ pub struct Interval {
     pub row: String,
     /// Repeats (count).
     pub n: usize,
-    /// RunKind mean.
+    /// Arithmetic mean.
     pub mean: Option<f64>,
     /// Standard deviation.
     pub sd: Option<f64>,

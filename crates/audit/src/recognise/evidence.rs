@@ -7,6 +7,7 @@ use super::loads::RowOfLoad;
 use super::pgbench_run::PgbenchRun;
 use super::properties::Property;
 use super::recognised::Recognised;
+use super::settings::Setting;
 use super::shares::PrintedShare;
 use super::sysbench::SysbenchCommand;
 use crate::figure::Figure;
@@ -42,5 +43,10 @@ impl Evidence {
     /// Runs of pgbench that measure: warm-ups are left out.
     pub(crate) fn measured_runs(&self) -> impl Iterator<Item = &PgbenchRun> {
         self.recognised.runs.iter().filter(|run| !self.warm_ups.contains(&run.line))
+    }
+
+    /// Values of the setting `name`, each where it is shown.
+    pub(crate) fn settings<'a>(&'a self, name: &str) -> impl Iterator<Item = &'a Setting> {
+        self.recognised.settings.iter().filter(move |setting| setting.name == name)
     }
 }

@@ -140,11 +140,11 @@ fn cached_read_only(evidence: &Evidence, verdicts: &mut Verdicts) {
     if storages.len() < 2 {
         return;
     }
-    let buffers = evidence.recognised.settings.iter().filter(|s| s.name == "shared_buffers");
-    let sizes = buffers.filter_map(|setting| match quantity(&setting.value)? {
-        (bytes, "bytes") => Some((bytes / 1024_f64.powi(2), setting.line)),
-        _ => None,
-    });
+    let sizes =
+        evidence.settings("shared_buffers").filter_map(|setting| match quantity(&setting.value)? {
+            (bytes, "bytes") => Some((bytes / 1024_f64.powi(2), setting.line)),
+            _ => None,
+        });
     let Some((memory_mb, memory_line)) = sizes.max_by(|a, b| a.0.total_cmp(&b.0)) else { return };
     let made = match evidence.scales.as_slice() {
         [only] => Some(*only),

@@ -46,8 +46,7 @@ struct Timeout {
 impl Timeout {
     /// Returns PostgreSQL's own where none is shown; none where several are.
     fn find(evidence: &Evidence) -> Option<Self> {
-        let shown = evidence.recognised.settings.iter().filter(|s| s.name == "checkpoint_timeout");
-        match shown.collect::<Vec<_>>().as_slice() {
+        match evidence.settings("checkpoint_timeout").collect::<Vec<_>>().as_slice() {
             [] => Some(Self { seconds: DEFAULT_TIMEOUT_S, line: None }),
             [only, rest @ ..] if rest.iter().all(|other| other.value == only.value) => {
                 Some(Self { seconds: only.seconds()?, line: Some(only.line) })

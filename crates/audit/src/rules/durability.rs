@@ -15,11 +15,6 @@ pub(super) const RULES: &[AuditRule] = &[
     AuditRule { name: "fsync-ceiling", judge: fsync_ceiling },
 ];
 
-/// All values of a setting that are shown.
-fn values<'a>(evidence: &'a Evidence, name: &str) -> impl Iterator<Item = &'a Setting> {
-    evidence.recognised.settings.iter().filter(move |setting| setting.name == name)
-}
-
 fn full_page_writes(evidence: &Evidence, verdicts: &mut Verdicts) {
     let zfs = evidence.recognised.storage.iter().any(|f| matches!(f.what, StorageWhat::Zfs { .. }));
     let (kind, severity) = match zfs {
@@ -40,7 +35,7 @@ fn switch(
     severity: Severity,
     verdicts: &mut Verdicts,
 ) {
-    let (off, on): (Vec<_>, Vec<_>) = values(evidence, name).partition(|s| s.is_off());
+    let (off, on): (Vec<_>, Vec<_>) = evidence.settings(name).partition(|s| s.is_off());
     let shown = if off.is_empty() { &on } else { &off };
     let Some(first) = shown.first() else { return };
     let lines: Vec<usize> = shown.iter().map(|setting| setting.line).collect();
@@ -101,13 +96,13 @@ fn write_cache(evidence: &Evidence, verdicts: &mut Verdicts) {
 }
 
 fn fsync_ceiling(evidence: &Evidence, verdicts: &mut Verdicts) {
-    let is_off = |name| values(evidence, name).any(Setting::is_off);
+    let is_off = |name| evidence.settings(name).any(Setting::is_off);
     // Whose commits wait is not clear where a report varies that.
     if is_off("synchronous_commit") || is_off("fsync") {
         return;
     }
     let one: Vec<_> = evidence.recognised.fsync.iter().filter(|l| l.is_one_write()).collect();
-    let methods: Vec<&Setting> = values(evidence, "wal_sync_method").collect();
+    let methods: Vec<&Setting> = evidence.settings("wal_sync_method").collect();
     let named = match methods.as_slice() {
         [only] => one.iter().find(|l| l.method == only.value),
         _ => None,

@@ -236,13 +236,13 @@ struct Pair {
 
 /// All pairs of rows that can be compared.
 fn pairs(samples: &[&Sample]) -> Vec<Pair> {
-    let values =
-        |at: usize| (0..).zip(samples[at].values.iter().copied()).collect::<Vec<(u32, f64)>>();
+    let numbered = |sample: &&Sample| (0..).zip(sample.values.iter().copied()).collect();
+    let values: Vec<Vec<(u32, f64)>> = samples.iter().map(numbered).collect();
     let mut pairs: Vec<Pair> = Vec::new();
     for a in 0..samples.len() {
         for b in a + 1..samples.len() {
             // Nobody says that the n-th repeats of two rows belong together.
-            let ratio = unpaired_ratio(1.0, &values(a), &values(b));
+            let ratio = unpaired_ratio(1.0, &values[a], &values[b]);
             if let Some(p) = ratio.p {
                 pairs.push(Pair { a, b, ratio, p });
             }
@@ -279,8 +279,9 @@ fn compare(samples: &[&Sample], lines: Vec<usize>, verdicts: &mut Verdicts) {
     });
     let all = all.collect();
     let alike: Vec<&Pair> = pairs.iter().filter(|pair| pair.p > BY_CHANCE).collect();
-    let mean = |at: usize| mean_ci95(&samples[at].values).mean.unwrap_or(f64::NEG_INFINITY);
-    let best = (0..samples.len()).max_by(|a, b| mean(*a).total_cmp(&mean(*b))).unwrap_or(0);
+    let mean = |sample: &&Sample| mean_ci95(&sample.values).mean.unwrap_or(f64::NEG_INFINITY);
+    let means: Vec<f64> = samples.iter().map(mean).collect();
+    let best = (0..means.len()).max_by(|a, b| means[*a].total_cmp(&means[*b])).unwrap_or(0);
     let beside: Vec<&Pair> =
         alike.iter().copied().filter(|pair| pair.a == best || pair.b == best).collect();
     let group = rows_of(beside.iter().copied());
