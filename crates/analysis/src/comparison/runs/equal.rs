@@ -342,25 +342,26 @@ fn settings(side: &Side<'_>, servers: &[ServerView]) -> BTreeMap<String, String>
         .collect()
 }
 
+/// Facts of the storage that the side's treatment lay on, as its last session that has them found.
+fn storage_of<'a>(side: &Side<'a>) -> Option<&'a StorageFacts> {
+    let mut all = side.run.sessions.iter().rev().flat_map(|session| &session.storage);
+    all.find(|s| s.name == side.treatment.storage && s.failure.is_none())
+}
+
 fn storages(a: &Side<'_>, b: &Side<'_>, out: &mut Found) {
-    let of = |side: &Side<'_>| {
-        let sessions = side.run.sessions.iter().rev();
-        let all: Vec<StorageFacts> = sessions.flat_map(|s| &s.storage).cloned().collect();
-        all.into_iter().find(|s| s.name == side.treatment.storage && s.failure.is_none())
-    };
-    let (Some(x), Some(y)) = (of(a), of(b)) else { return };
-    out.add("filesystem", &["filesystem", "storage"], Some(filesystem(&x)), Some(filesystem(&y)));
+    let (Some(x), Some(y)) = (storage_of(a), storage_of(b)) else { return };
+    out.add("filesystem", &["filesystem", "storage"], Some(filesystem(x)), Some(filesystem(y)));
     out.add(
         "mount options",
         &["mount options", "storage"],
         Some(x.mount_options.clone()),
         Some(y.mount_options.clone()),
     );
-    out.add("device", &["device", "storage"], device(&x), device(&y));
+    out.add("device", &["device", "storage"], device(x), device(y));
     // Records of earlier versions know of none.
     if !x.beneath.is_empty() && !y.beneath.is_empty() {
         let names = ["filesystems beneath", "storage"];
-        out.add("filesystems beneath", &names, Some(beneath(&x)), Some(beneath(&y)));
+        out.add("filesystems beneath", &names, Some(beneath(x)), Some(beneath(y)));
     }
     let queue = |s: &StorageFacts| {
         let each = |d: &&BlockDevice| {
@@ -375,7 +376,7 @@ fn storages(a: &Side<'_>, b: &Side<'_>, out: &mut Found) {
             disks.join(", ")
         }
     };
-    if queue(&x) != queue(&y) {
+    if queue(x) != queue(y) {
         let both = |s: &StorageFacts| {
             let top = s.layers().first().map(|d| {
                 [
@@ -399,7 +400,7 @@ fn storages(a: &Side<'_>, b: &Side<'_>, out: &mut Found) {
             "device.nr_requests",
             "device.write_cache",
         ];
-        out.add("device settings", &names, both(&x), both(&y));
+        out.add("device settings", &names, both(x), both(y));
     }
 }
 
