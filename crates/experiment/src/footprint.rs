@@ -27,19 +27,24 @@ impl Prepared {
     /// Returns the reasons why the plan needs root; none: it does not.
     pub fn root_needed_for(&self) -> Vec<&'static str> {
         let mut why = Vec::new();
-        let storages = || self.storages().into_iter().map(|name| &self.experiment.storage[name]);
-        let set = |device: &DeviceSettings| *device != DeviceSettings::default();
-        if storages().any(|s| !matches!(s.backing, Backing::Directory(_))) {
+        let mut storages = self.storages().into_iter().map(|name| &self.experiment.storage[name]);
+        if storages.any(|s| !matches!(s.backing, Backing::Directory(_))) {
             why.push("making filesystems");
         }
-        if storages().any(|s| set(&s.device)) || self.plan.treatments.iter().any(|t| set(&t.device))
-        {
+        if self.sets_devices() {
             why.push("setting devices");
         }
         if self.experiment.between.drop_caches {
             why.push("dropping the kernel's caches");
         }
         why
+    }
+
+    /// Returns whether the plan changes settings of devices.
+    fn sets_devices(&self) -> bool {
+        let set = |device: &DeviceSettings| *device != DeviceSettings::default();
+        self.storages().into_iter().any(|name| set(&self.experiment.storage[name].device))
+            || self.plan.treatments.iter().any(|treatment| set(&treatment.device))
     }
 
     /// Returns the first storage that only root can make, if every treatment needs such a one: then
@@ -84,8 +89,7 @@ impl Prepared {
         if !devices.is_empty() {
             changes.push(format!("what is on {}, which is lost", devices.join(", ")));
         }
-        let reasons = self.root_needed_for();
-        if reasons.contains(&"setting devices") {
+        if self.sets_devices() {
             changes.push("settings of devices, put back afterwards".to_owned());
         }
         if self.experiment.between.drop_caches {

@@ -120,12 +120,12 @@ impl Provisioner<'_> {
             check_room(needed, name, &stack.path(), stack.size())?;
         }
         let directory = match stack.is_made() {
-            true => None,
+            true => {
+                self.announce(name, asked, &stack)?;
+                None
+            }
             false => Some(StorageDirectory::open(asked.named_directory(), &self.account)?),
         };
-        if stack.is_made() {
-            self.announce(name, asked, &stack)?;
-        }
         let stack = stack.make(&self.account, self.context.journal, self.context.stop)?;
         let obtained = stack.facts(self.keeps_serials())?;
         let mut facts =

@@ -6,7 +6,6 @@ use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
 use pgdyno_durability::{Aftermath, AsynchronousCommit, Promise, Unseen, judge, ledger_excerpt};
-use pgdyno_exec::account::server_account;
 use pgdyno_exec::journal::Journal;
 use pgdyno_exec::paths;
 use pgdyno_experiment::Prepared;
@@ -127,7 +126,6 @@ fn adopt(
     })?;
     let mut spec = ClusterSpec::new(install, local.directory.clone())?;
     spec.settings.clone_from(&local.settings);
-    spec.account = server_account()?;
     Cluster::adopt(spec, context.journal, context.stop).map_err(|e: ClusterError| {
         // Nothing is left to be judged: the next start begins anew.
         let closed =

@@ -9,6 +9,7 @@ use std::io::{self, Write};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
+use pgdyno_exec::files::sync_directory;
 use pgdyno_exec::{paths, trust};
 use pgdyno_model::crash::CrashOptions;
 use serde::{Deserialize, Serialize};
@@ -81,7 +82,7 @@ impl LocalSession {
             file.write_all(&text)?;
             file.sync_all()?;
             // The folder and its own name in the one above.
-            folder.ancestors().take(2).try_for_each(|directory| File::open(directory)?.sync_all())
+            folder.ancestors().take(2).try_for_each(sync_directory)
         };
         written().map_err(|e: io::Error| unusable(&path, &e))
     }

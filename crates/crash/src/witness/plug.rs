@@ -220,7 +220,7 @@ impl Under {
         drop(client);
         // Also what initdb wrote and the directories' own names.
         pgdyno_storage::fault::make_durable(&bed.cluster().data())?;
-        let spec = bed.cluster().spec().clone();
+        let spec = bed.cluster().spec();
         Ok(LocalSession {
             id: new_record_id("plug", Epoch::from_time(SystemTime::now())),
             boot_id: self.boot_id.clone(),

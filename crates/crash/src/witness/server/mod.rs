@@ -13,6 +13,7 @@ use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use pgdyno_exec::files::sync_directory;
 use pgdyno_exec::trust;
 use pgdyno_generators::protocol::frame::{self, FrameError};
 use pgdyno_model::ledger::Token;
@@ -220,7 +221,7 @@ impl Book {
         line.push(b'\n');
         file.write_all(&line)?;
         file.sync_all()?;
-        File::open(&self.directory)?.sync_all()?;
+        sync_directory(&self.directory)?;
         let opened = Instant::now();
         self.open = Some(Open { id, file, opened, records: 0, lines: Vec::new(), told: 0 });
         Ok(())
