@@ -3,6 +3,7 @@
 use std::fmt;
 use std::ops::Range;
 
+use pgdyno_model::{Advice, FailureKind};
 use serde::{Serialize, Serializer};
 use strum::{EnumString, IntoStaticStr, VariantArray};
 
@@ -108,7 +109,17 @@ pub struct GateError {
     /// Characters at fault.
     pub at: Range<usize>,
     pub what: String,
-    pub help: String,
+    help: String,
+}
+
+impl Advice for GateError {
+    fn help(&self) -> Option<String> {
+        Some(self.help.clone())
+    }
+
+    fn kind(&self) -> FailureKind {
+        FailureKind::Input
+    }
 }
 
 /// Parses the gates of `given`, all of one `form`: `MEASURE < CHANGE` or `MEASURE > CHANGE`,

@@ -11,6 +11,7 @@ use pgdyno_analysis::comparison::runs::CompareError;
 use pgdyno_analysis::gate::GateError;
 use pgdyno_experiment::ExperimentError;
 use pgdyno_experiment::file::FileError;
+use pgdyno_model::{Advice, FailureKind};
 use pgdyno_provision::BenchError;
 use pgdyno_report::ReportError;
 use pgdyno_report::export::ExportError;
@@ -25,6 +26,7 @@ use crate::new_error::NewError;
 pub(crate) struct CommandError {
     error: Box<dyn Error + Send + Sync>,
     help: Option<String>,
+    kind: FailureKind,
 }
 
 /// A message with a cause.
@@ -38,7 +40,7 @@ struct Caused {
 impl CommandError {
     /// Creates an error of a message, or of another error.
     pub(crate) fn new(error: impl Into<Box<dyn Error + Send + Sync>>) -> Self {
-        Self { error: error.into(), help: None }
+        Self { error: error.into(), help: None, kind: FailureKind::default() }
     }
 
     /// Creates the error `message`, whose cause is `source`.
@@ -75,8 +77,7 @@ impl CommandError {
 
     /// Returns whether a signal ended the work before there was anything to keep.
     pub(crate) fn is_interruption(&self) -> bool {
-        matches!(self.error.downcast_ref(), Some(BenchError::Interrupted))
-            || matches!(self.error.downcast_ref(), Some(NewError::Interrupted))
+        self.kind == FailureKind::Interrupted
     }
 }
 
@@ -97,8 +98,8 @@ macro_rules! explained {
     ($($(#[$feature:meta])? $error:ty),+ $(,)?) => {
         $($(#[$feature])? impl From<$error> for CommandError {
             fn from(error: $error) -> Self {
-                let help = error.help().map(|help| help.to_string());
-                Self { error: Box::new(error), help }
+                let (help, kind) = (error.help(), error.kind());
+                Self { error: Box::new(error), help, kind }
             }
         })+
     };
@@ -110,6 +111,7 @@ explained!(
     ExperimentError,
     ExportError,
     FileError,
+    GateError,
     BenchError,
     NewError,
     NoteError,
@@ -119,13 +121,6 @@ explained!(
     #[cfg(feature = "serve")]
     pgdyno_web::ServeError,
 );
-
-impl From<GateError> for CommandError {
-    fn from(error: GateError) -> Self {
-        let help = error.help.clone();
-        Self::new(error).with_help(help)
-    }
-}
 
 impl From<pgdyno_lab::LogError> for CommandError {
     fn from(error: pgdyno_lab::LogError) -> Self {

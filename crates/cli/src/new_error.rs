@@ -3,6 +3,8 @@
 use std::io;
 use std::path::PathBuf;
 
+use pgdyno_model::{Advice, FailureKind};
+
 use crate::duration::DurationError;
 
 /// Why `pgdyno new` wrote no file.
@@ -43,9 +45,8 @@ pub(crate) enum NewError {
     Read(#[source] io::Error),
 }
 
-impl NewError {
-    /// Returns what the user can do.
-    pub(crate) fn help(&self) -> Option<String> {
+impl Advice for NewError {
+    fn help(&self) -> Option<String> {
         let help = match self {
             Self::Exists(_) => "name another file: `pgdyno new NAME`",
             Self::NoName(_) => "name a file: `pgdyno new mine`",
@@ -61,5 +62,12 @@ impl NewError {
             Self::Interrupted | Self::Read(_) => return None,
         };
         Some(help.to_owned())
+    }
+
+    fn kind(&self) -> FailureKind {
+        match self {
+            Self::Interrupted => FailureKind::Interrupted,
+            _ => FailureKind::Input,
+        }
     }
 }

@@ -4,6 +4,7 @@ use std::io;
 use std::time::Duration;
 
 use pgdyno_model::target::{Address, SessionAttrs, SslMode, Target};
+use pgdyno_model::{Advice, FailureKind};
 use pgdyno_wire::auth::AuthError;
 use pgdyno_wire::{ServerError, WireError};
 use thiserror::Error;
@@ -144,8 +145,36 @@ pub enum ConnectError {
 }
 
 impl ConnectError {
-    /// Returns how to mend the failure, where that is known.
-    pub fn help(&self) -> Option<String> {
+    /// Whether the search among several servers ends with this error. libpq goes on to the next
+    /// server unless this one answered and could take connections.
+    pub(crate) fn ends_search(&self) -> bool {
+        match self {
+            Self::Server { error, .. } => error.code != "57P03",
+            Self::Authentication { .. } | Self::Interrupted { .. } => true,
+            _ => false,
+        }
+    }
+
+    /// Returns the SQLSTATE, where the server refused.
+    pub fn sqlstate(&self) -> Option<&str> {
+        match self {
+            Self::Server { error, .. } => Some(&error.code),
+            _ => None,
+        }
+    }
+
+    /// Whether the server asks for a password and there is none.
+    pub fn needs_password(&self) -> bool {
+        match self {
+            Self::Authentication { cause: AuthError::NoPassword { .. }, .. } => true,
+            Self::NoneServes { errors } => errors.iter().any(Self::needs_password),
+            _ => false,
+        }
+    }
+}
+
+impl Advice for ConnectError {
+    fn help(&self) -> Option<String> {
         match self {
             Self::Resolve { .. } => Some("check the host's name".to_owned()),
             Self::Refused { cause, address } => match cause.kind() {
@@ -173,7 +202,7 @@ impl ConnectError {
             Self::Authentication { cause: AuthError::NoPassword { .. }, .. } => {
                 Some("give it by PGPASSWORD, `.pgpass` or the connection string".to_owned())
             }
-            Self::Authentication { cause, .. } => cause.help().map(str::to_owned),
+            Self::Authentication { cause, .. } => cause.help(),
             Self::Tls { cause, .. } => cause.help(),
             Self::NoTls { .. } => {
                 Some("switch TLS on at the server (`ssl = on`), or use a weaker sslmode".to_owned())
@@ -189,30 +218,7 @@ impl ConnectError {
         }
     }
 
-    /// Whether the search among several servers ends with this error. libpq goes on to the next
-    /// server unless this one answered and could take connections.
-    pub(crate) fn ends_search(&self) -> bool {
-        match self {
-            Self::Server { error, .. } => error.code != "57P03",
-            Self::Authentication { .. } | Self::Interrupted { .. } => true,
-            _ => false,
-        }
-    }
-
-    /// Returns the SQLSTATE, where the server refused.
-    pub fn sqlstate(&self) -> Option<&str> {
-        match self {
-            Self::Server { error, .. } => Some(&error.code),
-            _ => None,
-        }
-    }
-
-    /// Whether the server asks for a password and there is none.
-    pub fn needs_password(&self) -> bool {
-        match self {
-            Self::Authentication { cause: AuthError::NoPassword { .. }, .. } => true,
-            Self::NoneServes { errors } => errors.iter().any(Self::needs_password),
-            _ => false,
-        }
+    fn kind(&self) -> FailureKind {
+        FailureKind::Server
     }
 }

@@ -7,9 +7,11 @@ use pgdyno_model::Fault;
 use pgdyno_model::crash::Aim;
 use pgdyno_model::progress::RoundStage;
 use pgdyno_postgres::StopMode;
+use pgdyno_provision::sql::SqlError;
 
 use super::aim;
 use super::disk::{self, Rig};
+use super::error::CrashError;
 use super::load::Load;
 use super::missed::Missed;
 use super::repeated::Repeated;
@@ -203,11 +205,7 @@ fn crash(
             return Ok((bed.cut_power_by(switches, survives)?, committed));
         }
         (fault, _) => {
-            return Err(BenchError::Crash {
-                what: bed.facts().name.clone(),
-                found: format!("nothing brings the fault {fault} about here"),
-                help: "this is a bug: please report it".into(),
-            });
+            return Err(CrashError::NoFault { storage: bed.facts().name.clone(), fault }.into());
         }
     }
     Ok((at, None))
@@ -218,11 +216,10 @@ fn choose_backend(bed: &mut TestBed, draws: &mut Random) -> Result<i32, BenchErr
     let mut client = bed.cluster().control("postgres")?;
     let sql = "SELECT pid FROM pg_catalog.pg_stat_activity WHERE backend_type = 'client backend' \
                AND application_name <> 'pgdyno control' ORDER BY pid";
-    let doing = "choose a backend";
-    let rows = client.query(sql, &[]).map_err(|e| BenchError::sql(doing, &e))?;
+    let rows = client.query(sql, &[]).map_err(|e| SqlError::new("choose a backend", e))?;
     let pids: Vec<i32> = rows.iter().map(|row| row.get(0)).collect();
     if pids.is_empty() {
-        return Err(BenchError::Sql { doing: doing.into(), found: "there is none".into() });
+        return Err(CrashError::NoBackend.into());
     }
     let last = i64::try_from(pids.len()).unwrap_or(i64::MAX) - 1;
     let drawn = usize::try_from(draws.uniform(0, last)).unwrap_or_default();

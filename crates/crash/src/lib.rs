@@ -18,6 +18,7 @@ mod all_states;
 mod controls;
 mod disk;
 mod dry_run;
+mod error;
 mod inject_fault;
 mod load;
 mod log_room;

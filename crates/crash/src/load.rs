@@ -19,6 +19,7 @@ use pgdyno_model::ledger::{History, LogPositions, Token};
 use pgdyno_model::target::Target;
 use pgdyno_model::units::Span;
 
+use super::error::CrashError;
 use super::workload::CrashLoad;
 use pgdyno_provision::BenchError;
 use pgdyno_provision::Context;
@@ -92,7 +93,7 @@ impl Load {
                 Some(position) => ledger.with_disk_position(position),
                 None => Ok(ledger),
             })
-            .map_err(|e| ledger_error(&path, &e))?;
+            .map_err(|e| ledger_error(&path, e))?;
         let ledger = Arc::new(ledger);
         let spec = LoadSpec {
             length: Length::Duration(Span(length + LONGER)),
@@ -149,14 +150,14 @@ impl Load {
             Some(Err(_)) => "the load's thread panicked".into(),
             None => String::new(),
         };
-        Ok((read(&self.path).map_err(|e| ledger_error(&self.path, &e))?, said))
+        Ok((read(&self.path).map_err(|e| ledger_error(&self.path, e))?, said))
     }
 
     /// Ends it as [`Self::finish`] does, and also returns where the disk's log was at each COMMIT.
     pub(super) fn finish_recorded(self) -> Result<RecordedLoad, BenchError> {
         let path = self.path.clone();
         let (history, said) = self.finish()?;
-        let positions = read_positions(&path).map_err(|e| ledger_error(&path, &e))?;
+        let positions = read_positions(&path).map_err(|e| ledger_error(&path, e))?;
         Ok(RecordedLoad { history, positions, said })
     }
 
@@ -172,12 +173,8 @@ impl Drop for Load {
     }
 }
 
-fn ledger_error(path: &Path, error: &std::io::Error) -> BenchError {
-    BenchError::refused(
-        format!("cannot keep the ledger {}: {error}", path.display()),
-        "its place is below XDG_STATE_HOME, which needs room and must not be the storage under \
-         test",
-    )
+fn ledger_error(path: &Path, source: std::io::Error) -> CrashError {
+    CrashError::Ledger { path: path.to_owned(), source }
 }
 
 /// Transactions that a client may come to in so many seconds: clients share a server.

@@ -3,6 +3,7 @@
 
 use std::path::PathBuf;
 
+use crate::error::CrashError;
 use pgdyno_exec::{directory, paths};
 use pgdyno_experiment::Prepared;
 use pgdyno_experiment::footprint::{RoomNeeded, log_room, log_rooms};
@@ -54,16 +55,8 @@ impl LogRoom {
     pub(super) fn check(&self, storage: &str) -> Result<(), BenchError> {
         let Self { needed: RoomNeeded { bytes, data }, directory } = self;
         let Some(free) = directory::too_little_room(directory, *bytes)? else { return Ok(()) };
-        Err(BenchError::Crash {
-            what: format!("storage `{storage}`"),
-            found: format!(
-                "recording it takes up to {bytes} in {} ({data}), where {free} are free",
-                directory.display()
-            ),
-            help: "free room there, shorten the load, or name a larger place: `--storage DIR`, in \
-                   an experiment `directory` of the storage's backing"
-                .into(),
-        })
+        let (storage, directory, data) = (storage.to_owned(), directory.clone(), data.clone());
+        Err(CrashError::NoLogRoom { storage, needed: *bytes, directory, data, free }.into())
     }
 }
 

@@ -16,6 +16,7 @@ use pgdyno_storage::kept::stretch;
 use super::Subject;
 use super::all_states::kept_stretch::kept_sessions;
 use super::all_states::{KeptStretch, Origin, ResumedStretch, StretchSource};
+use super::error::StretchError;
 use super::run_session::run_session;
 use pgdyno_provision::BenchError;
 use pgdyno_provision::Context;
@@ -55,10 +56,7 @@ pub fn resume(
     let (source, mut overrides) = match &record.origin {
         Origin::Command { source, overrides } => (source.clone(), overrides.clone()),
         Origin::Run { run, .. } => {
-            return Err(BenchError::refused(
-                format!("cannot resume {session} by itself: it belongs to run {run}"),
-                format!("`pgdyno run --resume {run}` goes on with it"),
-            ));
+            return Err(StretchError::PartOfRun { session, run: run.clone() }.into());
         }
     };
     refuse_other_states(&session, record.options.states, resumption.states)?;
@@ -66,10 +64,7 @@ pub fn resume(
     let budget = match (resumption.budget, record.options.budget) {
         (Some(more), _) => Some(Span(spent.saturating_add(more.0))),
         (None, Some(budget)) if budget.0 <= spent => {
-            return Err(BenchError::refused(
-                format!("cannot resume {session}: its budget of {budget} is spent"),
-                format!("`pgdyno crash --resume {session} --budget 10m` gives it more"),
-            ));
+            return Err(StretchError::Spent { session, budget }.into());
         }
         (None, budget) => budget,
     };
@@ -141,25 +136,18 @@ fn kept_of(
 
 /// Returns the session that is gone on with: the one that is `named`, else the newest that belongs
 /// to no run.
-fn chosen(named: Option<&str>) -> Result<String, BenchError> {
+fn chosen(named: Option<&str>) -> Result<String, StretchError> {
     let kept = kept_sessions();
     let of_run =
         |session: &String| matches!(KeptStretch::origin(session), Some(Origin::Run { .. }));
-    let (found, what) = match named {
-        Some(named) => (kept.iter().find(|session| *session == named), format!(" of {named}")),
-        None => (kept.iter().rev().find(|session| !of_run(session)), String::new()),
+    let found = match named {
+        Some(named) => kept.iter().find(|session| *session == named),
+        None => kept.iter().rev().find(|session| !of_run(session)),
     };
-    found.cloned().ok_or_else(|| {
-        let folder = stretch::folder_of("SESSION");
-        BenchError::refused(
-            format!("nothing to resume: no recorded load{what} is kept in {}", folder.display()),
-            match kept.as_slice() {
-                [] => "a session whose states were all judged keeps none; begin one with `pgdyno \
-                       crash --exhaustive --filesystem FS`"
-                    .to_owned(),
-                kept => format!("kept is that of {}", kept.join(", ")),
-            },
-        )
+    found.cloned().ok_or_else(|| StretchError::NoneKept {
+        named: named.map(str::to_owned),
+        folder: stretch::folder_of("SESSION"),
+        kept,
     })
 }
 
@@ -168,17 +156,11 @@ fn refuse_other_states(
     session: &str,
     recorded: States,
     asked: Option<States>,
-) -> Result<(), BenchError> {
-    let option = |states| if states == States::Flushes { "=flushes" } else { "" };
+) -> Result<(), StretchError> {
     match asked {
-        Some(asked) if asked != recorded => Err(BenchError::refused(
-            format!(
-                "cannot resume {session} with `--exhaustive{}`: it began with `--exhaustive{}`",
-                option(asked),
-                option(recorded)
-            ),
-            format!("`pgdyno crash --resume {session}` judges the states that it began with"),
-        )),
+        Some(asked) if asked != recorded => {
+            Err(StretchError::OtherStates { session: session.to_owned(), asked, recorded })
+        }
         _ => Ok(()),
     }
 }

@@ -11,6 +11,7 @@ use pgdyno_model::progress::RoundStage;
 use pgdyno_storage::fault::FileBaseline;
 
 use super::disk;
+use super::error::CrashError;
 use super::inject_fault::inject_fault;
 use super::load::Load;
 use super::missed::Missed;
@@ -141,9 +142,8 @@ fn begin(
     let mut client = bed.cluster().control(DATABASE)?;
     let settings = verify::settings(&mut client)?;
     let system_identifier = verify::system_identifier(&mut client);
-    disk::before_load(plan.fault, &subject.options, plan.seed, &mut bed.disks()?).map_err(|e| {
-        BenchError::Storage { found: format!("storage `{}`: {e}", subject.storage) }
-    })?;
+    disk::before_load(plan.fault, &subject.options, plan.seed, &mut bed.disks()?)
+        .map_err(|e| CrashError::Disk { storage: subject.storage.clone(), source: e.into() })?;
     Ok(Baseline { settings, system_identifier, flushes: bed.flushes(), stale })
 }
 

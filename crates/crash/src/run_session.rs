@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 
 use pgdyno_exec::{ScratchDirectory, paths};
+use pgdyno_model::FailureKind;
 use pgdyno_model::crash::{
     CheckOutcome, CrashOutcome, CrashRecord, Fault, FaultOutcome, Round, States, Verdict,
 };
@@ -51,7 +52,7 @@ pub(crate) fn run_session(
         Err(BenchError::Interrupted) => {}
         Err(e) if context.is_stopped() => drop(e),
         // Before the first round the experiment asks for something that cannot be had.
-        Err(e) if !is_begun && !e.is_wait() => return Err(e),
+        Err(e) if !is_begun && e.kind() != FailureKind::Wait => return Err(e),
         // After the first round the results are worth keeping; untried rounds count as not passed.
         Err(e) => {
             let reason = e.message();

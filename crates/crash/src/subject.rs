@@ -18,6 +18,7 @@ use pgdyno_postgres::Install;
 use pgdyno_storage::Wipe;
 use pgdyno_storage::fault::CUTTABLE;
 
+use super::error::CrashError;
 use super::workload::CrashLoad;
 use pgdyno_provision::BenchError;
 use pgdyno_provision::Context;
@@ -77,9 +78,7 @@ impl Subject {
         let account = server_account()?;
         let install = install_programs(prepared, &account, context)?
             .remove(&prepared.build(treatment))
-            .ok_or_else(|| BenchError::Storage {
-                found: "no programs of the treatment's version".into(),
-            })?;
+            .ok_or(CrashError::NoPrograms)?;
         let experiment = &prepared.experiment;
         let mut settings = base_settings(prepared);
         for (name, value) in &treatment.settings {

@@ -2,6 +2,7 @@
 
 use pgdyno_connect::control::wait::{Waiting, wait_of};
 use pgdyno_connect::control::{ControlError, error_text};
+use pgdyno_model::{Advice, FailureKind};
 use thiserror::Error;
 
 use crate::bulk_load::BulkLoad;
@@ -87,18 +88,10 @@ impl DatasetError {
         let Self::Sql { sqlstate, .. } = self else { return false };
         sqlstate.as_ref().is_none_or(|code| ENDED.contains(&code.as_str()))
     }
+}
 
-    /// Whether a statement waited for somebody else until it was given up.
-    pub fn is_wait(&self) -> bool {
-        match self {
-            Self::Waits { .. } => true,
-            Self::Connect { source, .. } => source.is_wait(),
-            _ => false,
-        }
-    }
-
-    /// Returns how to mend the error, where that is known.
-    pub fn help(&self) -> Option<String> {
+impl Advice for DatasetError {
+    fn help(&self) -> Option<String> {
         match self {
             Self::Sql { sqlstate: Some(s), .. } if s == "53100" => Some(
                 "the disk is full: free room, lower the scale, or name another `storage` directory"
@@ -111,6 +104,15 @@ impl DatasetError {
             Self::Connect { source, .. } => source.help(),
             Self::Refused { help, .. } => Some(help.clone()),
             Self::Sql { .. } | Self::Column { .. } | Self::Interrupted { .. } => None,
+        }
+    }
+
+    fn kind(&self) -> FailureKind {
+        match self {
+            Self::Waits { .. } => FailureKind::Wait,
+            Self::Connect { source, .. } => source.kind(),
+            Self::Interrupted { .. } => FailureKind::Interrupted,
+            _ => FailureKind::Data,
         }
     }
 }

@@ -8,11 +8,12 @@
 //! ```
 //! use std::path::Path;
 //! use pgdyno_dataset::trust::{Purpose, Trust};
+//! use pgdyno_model::Advice;
 //!
 //! let trust = Trust::new(vec!["/home/alice/bench".into()]);
 //! let (script, text) = (Path::new("/home/alice/bench/buy.sql"), "\\shell date\n");
 //! if let Err(refusal) = trust.check_text(script, text, Purpose::ShellCommands) {
-//!     eprintln!("{refusal}\nhelp: {}", refusal.help());
+//!     eprintln!("{refusal}\nhelp: {}", refusal.help().unwrap_or_default());
 //! }
 //! ```
 
@@ -22,6 +23,7 @@ use std::path::{Path, PathBuf};
 
 use pgdyno_engine::script::{Op, Script};
 use pgdyno_exec::trust::{self, TrustError};
+use pgdyno_model::{Advice, FailureKind};
 
 /// Files and folders of other accounts that the caller trusts by name (`--trust PATH`).
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -65,20 +67,25 @@ pub struct NotTrusted {
 }
 
 impl NotTrusted {
-    /// Returns how to mend the error.
-    pub fn help(&self) -> String {
-        format!(
-            "look at it; `--trust {}` says that you trust whoever may change it, else copy it to a \
-             folder of root's own",
-            self.path.display()
-        )
-    }
-
     fn reason(&self) -> String {
         match &self.found {
             Some(found) => found.to_string(),
             None => format!("{} changed while it was read", self.path.display()),
         }
+    }
+}
+
+impl Advice for NotTrusted {
+    fn help(&self) -> Option<String> {
+        Some(format!(
+            "look at it; `--trust {}` says that you trust whoever may change it, else copy it to a \
+             folder of root's own",
+            self.path.display()
+        ))
+    }
+
+    fn kind(&self) -> FailureKind {
+        FailureKind::Input
     }
 }
 

@@ -4,6 +4,7 @@
 use std::path::{Path, PathBuf};
 
 use pgdyno_model::units::Span;
+use pgdyno_model::{Advice, FailureKind};
 use pgdyno_text::nearest::nearest;
 use serde::Deserialize;
 use thiserror::Error;
@@ -241,9 +242,10 @@ impl WorkloadError {
     fn file(workload: &str, file: &str, found: String) -> Self {
         Self::File { workload: workload.into(), file: file.into(), found }
     }
+}
 
-    /// Returns how to mend the error, where that is known.
-    pub fn help(&self) -> Option<String> {
+impl Advice for WorkloadError {
+    fn help(&self) -> Option<String> {
         match self {
             Self::NoSuch { known, .. } => Some(format!(
                 "built in are {}; a folder of your own is named with a slash (`./name`) and holds \
@@ -252,6 +254,10 @@ impl WorkloadError {
             )),
             Self::File { .. } => None,
         }
+    }
+
+    fn kind(&self) -> FailureKind {
+        FailureKind::Input
     }
 }
 

@@ -10,6 +10,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use pgdyno_model::storage::DiskLatency;
+use pgdyno_model::{Advice, FailureKind};
 use serde::{Deserialize, Serialize};
 
 use super::disk_log::log_file;
@@ -59,6 +60,16 @@ pub enum ControlError {
     /// The disk refuses the request.
     #[error("the emulated disk in {} refuses: {why}", directory.display())]
     Refused { directory: PathBuf, why: String },
+}
+
+impl Advice for ControlError {
+    fn help(&self) -> Option<String> {
+        None
+    }
+
+    fn kind(&self) -> FailureKind {
+        FailureKind::Storage
+    }
 }
 
 /// A connection to the process that serves a disk.

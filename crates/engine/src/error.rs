@@ -3,6 +3,7 @@
 use std::io;
 
 use pgdyno_connect::ConnectError;
+use pgdyno_model::{Advice, FailureKind};
 use thiserror::Error;
 
 use crate::program::ProgramError;
@@ -63,9 +64,8 @@ pub enum LoadError {
     Panicked(String),
 }
 
-impl LoadError {
-    /// Returns what the user can do about the error.
-    pub fn help(&self) -> Option<String> {
+impl Advice for LoadError {
+    fn help(&self) -> Option<String> {
         match self {
             Self::Connect { cause, .. } => cause.help(),
             Self::Program(ProgramError::NothingToRun) => {
@@ -85,6 +85,13 @@ impl LoadError {
             | Self::NoLedger(_)
             | Self::Ledger(_)
             | Self::System(_) => None,
+        }
+    }
+
+    fn kind(&self) -> FailureKind {
+        match self {
+            Self::Interrupted => FailureKind::Interrupted,
+            _ => FailureKind::Load,
         }
     }
 }

@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use pgdyno_model::Advice;
+
 pub use crate::program::Account;
 use crate::program::ask_tool;
 
@@ -27,9 +29,8 @@ pub enum AccountError {
     },
 }
 
-impl AccountError {
-    /// Returns advice, where there is some.
-    pub fn help(&self) -> Option<String> {
+impl Advice for AccountError {
+    fn help(&self) -> Option<String> {
         match self {
             Self::Passwd(_) => None,
             Self::NobodyElse => Some("add an account: `useradd --system postgres`".into()),

@@ -5,6 +5,7 @@ use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::{fs, io};
 
+use pgdyno_model::Advice;
 use pgdyno_model::units::Bytes;
 
 use crate::account::Account;
@@ -73,9 +74,8 @@ fn read_only_note(read_only: bool) -> &'static str {
     if read_only { " (its filesystem is mounted read-only)" } else { "" }
 }
 
-impl DirectoryError {
-    /// Returns advice, where there is some.
-    pub fn help(&self) -> Option<String> {
+impl Advice for DirectoryError {
+    fn help(&self) -> Option<String> {
         let another = "name another directory in `storage.<name>.directory`";
         match self {
             Self::Missing { path } => {

@@ -3,6 +3,8 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
+use pgdyno_model::{Advice, FailureKind};
+
 use crate::account::Account;
 use crate::beneath::CopyError;
 use crate::device::refusal::SafetyError;
@@ -55,9 +57,8 @@ pub enum StepError {
     Interrupted,
 }
 
-impl StepError {
-    /// Returns advice, where there is some.
-    pub fn help(&self) -> Option<String> {
+impl Advice for StepError {
+    fn help(&self) -> Option<String> {
         match self {
             Self::Journal(e) => e.help(),
             Self::Untrusted(e) => e.help(),
@@ -71,6 +72,14 @@ impl StepError {
                 Some("name a directory that you may write to, or run as root".into())
             }
             _ => None,
+        }
+    }
+
+    fn kind(&self) -> FailureKind {
+        match self {
+            Self::Safety(e) => e.kind(),
+            Self::Interrupted => FailureKind::Interrupted,
+            _ => FailureKind::Host,
         }
     }
 }

@@ -38,6 +38,7 @@ use crate::mountinfo;
 use crate::process::boot_id;
 use crate::trust::{self, TrustError};
 use crate::undo::Undo;
+use pgdyno_model::Advice;
 
 /// More than any marker has (bytes).
 const MARKER_LIMIT: u64 = 1 << 20;

@@ -8,6 +8,8 @@ use std::io;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Component, Path, PathBuf};
 
+use pgdyno_model::Advice;
+
 use crate::account::entries;
 
 /// A path that another account can change.
@@ -43,9 +45,8 @@ pub enum TrustError {
     Io { component: PathBuf, source: io::Error },
 }
 
-impl TrustError {
-    /// Returns advice, where there is some.
-    pub fn help(&self) -> Option<String> {
+impl Advice for TrustError {
+    fn help(&self) -> Option<String> {
         let us = rustix::process::geteuid();
         match self {
             Self::ForeignOwner { component, .. } => Some(format!(

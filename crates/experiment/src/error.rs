@@ -4,6 +4,7 @@ use pgdyno_dataset::trust::NotTrusted;
 use pgdyno_dataset::workload::WorkloadError;
 use pgdyno_engine::script::ScriptError;
 use pgdyno_generators::DealError;
+use pgdyno_model::{Advice, FailureKind};
 use pgdyno_storage::StorageError;
 use thiserror::Error;
 
@@ -49,17 +50,22 @@ impl ExperimentError {
     pub(crate) fn refused(what: impl Into<String>, help: impl Into<String>) -> Self {
         Self::Refused { what: what.into(), help: help.into() }
     }
+}
 
-    /// Returns how to mend the error, where that is known.
-    pub fn help(&self) -> Option<String> {
+impl Advice for ExperimentError {
+    fn help(&self) -> Option<String> {
         match self {
             Self::File(error) => error.help(),
             Self::Workload(error) => error.help(),
             Self::Script(error) => error.help(),
             Self::Storage(error) => error.help(),
-            Self::NotTrusted(error) => Some(error.help()),
+            Self::NotTrusted(error) => error.help(),
             Self::Refused { help, .. } => Some(help.clone()),
             Self::Deal(_) | Self::Seed(_) => None,
         }
+    }
+
+    fn kind(&self) -> FailureKind {
+        FailureKind::Input
     }
 }

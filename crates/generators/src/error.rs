@@ -3,6 +3,7 @@
 use std::fmt;
 use std::time::Duration;
 
+use pgdyno_model::{Advice, FailureKind};
 use thiserror::Error;
 
 use crate::clock::ClockError;
@@ -178,9 +179,8 @@ pub enum WorkerError {
     Join(JoinError),
 }
 
-impl WorkerError {
-    /// Returns what the user can do about the error.
-    pub fn help(&self) -> Option<&'static str> {
+impl Advice for WorkerError {
+    fn help(&self) -> Option<String> {
         match self {
             Self::Join(error) => error.help(),
             Self::Threads(_) | Self::Abandoned | Self::Load(_) => None,
@@ -202,18 +202,26 @@ impl GeneratorsError {
             _ => false,
         }
     }
+}
 
-    /// Returns what the user can do about the error.
-    pub fn help(&self) -> Option<String> {
+impl Advice for GeneratorsError {
+    fn help(&self) -> Option<String> {
         let words = match self {
             Self::Generator { fault, .. } => return fault.help(),
-            Self::Gather(error) => return error.help().map(str::to_owned),
+            Self::Gather(error) => return error.help(),
             Self::Deal(DealError::TooFewClients { .. }) => "use more clients, or fewer generators",
             Self::Socket(_) => "name it by a host that they reach (-h)",
             Self::Totals => "this is a bug: please report it",
             _ => return None,
         };
         Some(words.to_owned())
+    }
+
+    fn kind(&self) -> FailureKind {
+        match self {
+            Self::Interrupted => FailureKind::Interrupted,
+            _ => FailureKind::Generators,
+        }
     }
 }
 

@@ -14,6 +14,7 @@ use std::time::{Duration, Instant};
 
 use pgdyno_engine::share::{Share, ShareOutcome};
 use pgdyno_engine::{ClientLogKind, LoadError, LoadObserver, LoadSpec, run_share};
+use pgdyno_model::Advice;
 use pgdyno_model::experiment::OnError;
 
 use crate::clock::Nanos;

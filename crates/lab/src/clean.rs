@@ -4,9 +4,11 @@
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 
+use crate::error::LabError;
 use pgdyno_exec::journal::{Journal, OwnedResource};
 use pgdyno_exec::paths;
 use pgdyno_exec::undo::Undo;
+use pgdyno_model::Advice;
 use pgdyno_model::units::Bytes;
 use pgdyno_postgres::KeptTemplate;
 use pgdyno_postgres::sweep::{Leftover, Outcome, leftovers, sweep};
@@ -70,9 +72,8 @@ pub fn templates(remove: bool) -> Result<Vec<String>, BenchError> {
     let mut lines = Vec::new();
     for kept in KeptTemplate::all() {
         if remove {
-            kept.remove().map_err(|e| BenchError::Storage {
-                found: format!("cannot remove the template {}: {e}", kept.path.display()),
-            })?;
+            kept.remove()
+                .map_err(|source| LabError::Template { path: kept.path.clone(), source })?;
         }
         let done = if remove { "removed" } else { "kept" };
         let what = kept.what.lines().next().unwrap_or_default();

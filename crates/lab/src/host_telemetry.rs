@@ -11,6 +11,7 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
+use crate::error::LabError;
 use pgdyno_exec::process::Identity;
 use pgdyno_exec::program::start_piped;
 use pgdyno_generators::protocol::frame;
@@ -126,10 +127,7 @@ impl ObservedHost {
                 Err(RecvTimeoutError::Disconnected) => {
                     let why = observed.tables.recv_timeout(ANSWER);
                     let why = why.ok().and_then(Result::err).unwrap_or_default();
-                    return Err(BenchError::refused(
-                        format!("cannot observe {name} (`postgres.observe`): {why}"),
-                        format!("does `ssh {name}` work without a question?"),
-                    ));
+                    return Err(LabError::NotObserved { host: name.to_owned(), why }.into());
                 }
             }
         }

@@ -44,6 +44,7 @@
 pub mod ad_hoc;
 pub mod clean;
 mod dry_run;
+mod error;
 mod host_telemetry;
 pub mod hosts;
 pub mod live;

@@ -15,6 +15,7 @@ use pgdyno_model::progress::{Event, Notice, Progress};
 use pgdyno_model::target::Target;
 use pgdyno_model::units::Bytes;
 use pgdyno_postgres::external::data_directory;
+use pgdyno_provision::sql::SqlError;
 
 use pgdyno_provision::BenchError;
 
@@ -88,9 +89,8 @@ pub fn load(load: &Load, progress: &dyn Progress, stop: &AtomicBool) -> Result<L
     check_room(&mut client, &target, &filling, progress)?;
     drop(client);
     let filled = dataset::bulk_load(&filling, &target, progress, stop).map_err(|e| match e {
-        DatasetError::Interrupted { .. } => BenchError::Interrupted,
         e if e.is_lost() => {
-            BenchError::explained(e, Some("what was loaded stays: the same command goes on".into()))
+            BenchError::with_help(e, "what was loaded stays: the same command goes on")
         }
         e => e.into(),
     })?;
@@ -130,7 +130,7 @@ fn check_room(
                  WHERE name = 'maintenance_work_mem'";
     let each: i64 = client
         .query_one(asked, &[])
-        .map_err(|e| BenchError::sql("ask for maintenance_work_mem", &e))?
+        .map_err(|e| SqlError::new("ask for maintenance_work_mem", e))?
         .get(0);
     let jobs = filling.jobs();
     let needed = memory(jobs, u64::try_from(each).unwrap_or(0));

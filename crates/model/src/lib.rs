@@ -25,6 +25,7 @@
 //! # Ok::<(), pgdyno_model::units::UnitError>(())
 //! ```
 
+pub mod advice;
 pub mod answer;
 pub mod counters;
 pub mod crash;
@@ -61,6 +62,7 @@ pub mod target;
 pub mod telemetry;
 pub mod units;
 
+pub use advice::{Advice, FailureKind};
 pub use answer::{Answer, AnswerKind};
 pub use crash::{CrashRecord, Fault, Verdict};
 pub use experiment::Experiment;

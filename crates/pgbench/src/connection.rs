@@ -8,6 +8,7 @@ use std::sync::mpsc::{Receiver, channel};
 use pgdyno_connect::conninfo::{ConnectOptions, ConninfoError};
 use pgdyno_connect::control::{ControlClient, ControlError, NoticeHandler, server_error};
 use pgdyno_connect::{ConnectError, conninfo, control};
+use pgdyno_model::Advice;
 use pgdyno_model::target::{Servers, Target};
 use tokio_postgres::error::DbError;
 

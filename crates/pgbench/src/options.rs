@@ -174,8 +174,8 @@ impl Reading {
             "--allow-saturated is allowed only with --generators",
         )?;
         let Some(generators) = &mut run.generators else {
-            return allow_open_files(run.clients as usize, run.threads as usize, BESIDE_LOAD)
-                .map_err(|e| UsageError::new(e.to_string()).help(e.help()));
+            let (clients, threads) = (run.clients as usize, run.threads as usize);
+            return Ok(allow_open_files(clients, threads, BESIDE_LOAD)?);
         };
         require(run.log.is_none(), "--generators cannot be used with a log of transactions (-l)")?;
         let limits = &mut generators.limits;

@@ -16,6 +16,7 @@ use pgdyno_engine::{
 use pgdyno_exec::cgroup::cpus_allowed;
 use pgdyno_exec::program::start_piped;
 use pgdyno_generators::{GeneratorsError, Hands};
+use pgdyno_model::Advice;
 use pgdyno_model::Measurement;
 use pgdyno_model::record::AdHocRun;
 use pgdyno_model::target::{Address, Servers, Target};
@@ -232,9 +233,7 @@ fn load(
             | Failure::Generators(GeneratorsError::Interrupted),
         ) => Ok(None),
         Err(Failure::Load(error)) => Err(refused(&error, logs.map(Arc::as_ref))),
-        Err(Failure::Generators(error)) => {
-            Err(UsageError::new(error.to_string()).help(error.help()))
-        }
+        Err(Failure::Generators(error)) => Err(error.into()),
     }
 }
 

@@ -160,9 +160,7 @@ impl Chosen {
     /// it.
     pub(crate) fn check_trust(&self, trust: &Trust) -> Result<(), UsageError> {
         let Some((file, text)) = &self.commands_of else { return Ok(()) };
-        trust
-            .check_text(file, text, Purpose::ShellCommands)
-            .map_err(|e| UsageError::new(e.to_string()).hint(e.help()))
+        Ok(trust.check_text(file, text, Purpose::ShellCommands)?)
     }
 
     /// Refuses a statement that has more variables than can be sent as parameters.
@@ -178,7 +176,7 @@ impl Chosen {
     }
 
     fn new(parsed: Result<Script, ScriptError>, weight: u32) -> Result<Self, UsageError> {
-        let script = parsed.map_err(|e| UsageError::new(e.to_string()).help(e.help()))?;
+        let script = parsed?;
         Ok(Self { is_builtin: false, script: Arc::new(script), weight, commands_of: None })
     }
 }

@@ -1,5 +1,6 @@
 //! Errors in pgbench's form, and the exit statuses that go with them.
 
+use pgdyno_model::Advice;
 use std::io::Write;
 
 /// Exit statuses, as pgbench has them.
@@ -26,6 +27,12 @@ pub(crate) struct UsageError {
     then: Option<String>,
     /// The exit status that goes with it.
     status: i32,
+}
+
+impl<E: Advice> From<E> for UsageError {
+    fn from(error: E) -> Self {
+        Self::new(error.to_string()).help(error.help())
+    }
 }
 
 impl UsageError {

@@ -11,6 +11,7 @@ use pgdyno_exec::StepError;
 use pgdyno_exec::account::AccountError;
 use pgdyno_exec::directory::DirectoryError;
 use pgdyno_exec::journal::JournalError;
+use pgdyno_model::{Advice, FailureKind};
 
 use super::settings::SettingsError;
 
@@ -134,9 +135,8 @@ fn help_by_log(log: &str) -> String {
     "the last lines of its log above say why".into()
 }
 
-impl ClusterError {
-    /// Returns how to mend the failure, where that is known.
-    pub fn help(&self) -> Option<String> {
+impl Advice for ClusterError {
+    fn help(&self) -> Option<String> {
         match self {
             Self::Account(e) => e.help(),
             Self::Directory(e) => e.help(),
@@ -159,18 +159,14 @@ impl ClusterError {
         }
     }
 
-    /// Whether a statement waited for somebody else at the server until it was given up.
-    pub fn is_wait(&self) -> bool {
-        matches!(self, Self::Control(e) if e.is_wait())
-    }
-
-    /// Whether the stop flag was the only cause.
-    pub fn is_interrupted(&self) -> bool {
-        matches!(
-            self,
+    fn kind(&self) -> FailureKind {
+        match self {
+            Self::Control(e) => e.kind(),
+            Self::Settings(e) => e.kind(),
             Self::Interrupted
-                | Self::Step(StepError::Interrupted)
-                | Self::Make { source: StepError::Interrupted, .. }
-        )
+            | Self::Step(StepError::Interrupted)
+            | Self::Make { source: StepError::Interrupted, .. } => FailureKind::Interrupted,
+            _ => FailureKind::Server,
+        }
     }
 }

@@ -9,6 +9,7 @@ use pgdyno_connect::conninfo::{
 use pgdyno_connect::control::{self, Client, ControlClient, ControlError};
 use pgdyno_model::facts::{BuildSource, ServerFacts};
 use pgdyno_model::target::{LoadBalanceHosts, Secret, Target};
+use pgdyno_model::{Advice, FailureKind};
 
 /// An external server cannot be used. No message holds any part of a password.
 #[derive(Debug, thiserror::Error)]
@@ -33,9 +34,8 @@ pub enum ExternalServerError {
     },
 }
 
-impl ExternalServerError {
-    /// How to mend that.
-    pub fn help(&self) -> Option<String> {
+impl Advice for ExternalServerError {
+    fn help(&self) -> Option<String> {
         match self {
             Self::Unreadable => Some(
                 "write it like `postgresql://user:password@host:5432/database` (with %-escapes for \
@@ -49,6 +49,10 @@ impl ExternalServerError {
                 (!help.is_empty()).then(|| help.join("; "))
             }
         }
+    }
+
+    fn kind(&self) -> FailureKind {
+        FailureKind::Server
     }
 }
 

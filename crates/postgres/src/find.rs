@@ -7,6 +7,7 @@ use std::process::ExitStatus;
 
 use pgdyno_exec::tool::{ToolError, ask_tool};
 use pgdyno_exec::trust;
+use pgdyno_model::Advice;
 use pgdyno_model::facts::BuildSource;
 
 use super::install::{ANSWER_LIMIT, Install, InstallError, OLDEST_MAJOR};
@@ -42,9 +43,8 @@ pub enum PgConfigError {
     Answer { status: ExitStatus, text: String },
 }
 
-impl FindError {
-    /// Returns how to mend the choice.
-    pub fn help(&self) -> Option<String> {
+impl Advice for FindError {
+    fn help(&self) -> Option<String> {
         Some(match self {
             Self::Unusable { how: "PG_CONFIG", .. } | Self::PgConfig { .. } => {
                 "unset PG_CONFIG, or let it name the pg_config of an installed server".into()

@@ -21,6 +21,7 @@ use pgdyno_exec::journal::{
 };
 use pgdyno_exec::process::is_gone;
 use pgdyno_model::target::Secret;
+use pgdyno_model::{Advice, FailureKind};
 use postgres_protocol::escape::{escape_identifier, escape_literal};
 use tokio_postgres::Row;
 
@@ -46,9 +47,8 @@ pub enum ServerWideError {
     Journal(#[from] JournalError),
 }
 
-impl ServerWideError {
-    /// Returns how to mend the failure, where that is known.
-    pub fn help(&self) -> Option<String> {
+impl Advice for ServerWideError {
+    fn help(&self) -> Option<String> {
         match self {
             Self::Settings(SettingsError::Control(ControlError::Query { sqlstate, .. }))
                 if sqlstate.as_deref() == Some("42501") =>
@@ -62,6 +62,13 @@ impl ServerWideError {
             Self::Settings(e) => e.help(),
             Self::Unreachable(e) => e.help(),
             Self::Journal(e) => e.help(),
+        }
+    }
+
+    fn kind(&self) -> FailureKind {
+        match self {
+            Self::Settings(e) => e.kind(),
+            _ => FailureKind::Server,
         }
     }
 }

@@ -6,6 +6,7 @@ use std::fmt::Write as _;
 use std::path::Path;
 
 use pgdyno_connect::control::{Client, ControlError, error_text};
+use pgdyno_model::{Advice, FailureKind};
 use pgdyno_text::nearest::probable;
 use postgres_protocol::escape::escape_literal;
 use tokio_postgres::Row;
@@ -58,9 +59,8 @@ pub enum SettingsError {
     Control(#[from] ControlError),
 }
 
-impl SettingsError {
-    /// How to mend the setting.
-    pub fn help(&self) -> Option<String> {
+impl Advice for SettingsError {
+    fn help(&self) -> Option<String> {
         match self {
             Self::Refused(problems) | Self::NotObtained(problems) => {
                 let all: Vec<&str> = problems.iter().filter_map(|p| p.help.as_deref()).collect();
@@ -70,6 +70,13 @@ impl SettingsError {
                 Some("set `fsync = \"off\"` yourself if that is meant, or find what sets it".into())
             }
             Self::Control(e) => e.help(),
+        }
+    }
+
+    fn kind(&self) -> FailureKind {
+        match self {
+            Self::Control(e) => e.kind(),
+            _ => FailureKind::Server,
         }
     }
 }

@@ -19,6 +19,7 @@ use pgdyno_model::experiment::Connect;
 use pgdyno_model::facts::StorageFacts;
 use pgdyno_model::progress::{Activity, Notice};
 use pgdyno_model::units::Bytes;
+use pgdyno_model::{Advice, FailureKind};
 use pgdyno_postgres::cluster::cluster_directory;
 use pgdyno_postgres::{Cluster, ClusterSpec, Install};
 use pgdyno_storage::{MountedStack, Stack, Surroundings, Wipe};
@@ -31,20 +32,51 @@ use crate::sql::execute;
 /// The database that holds the tables in every cluster of pgdyno's own.
 pub const DATABASE: &str = "pgdyno";
 
+/// The data need more room than there is.
+#[derive(Debug, thiserror::Error)]
+#[error(
+    "cannot load {what} on storage `{storage}`: it takes about {needed} in {}, where {available} \
+     are free",
+    directory.display()
+)]
+pub struct NoRoom {
+    /// The data sets that would lie there.
+    what: String,
+    storage: String,
+    directory: PathBuf,
+    /// Room that the data, the cluster and its WAL take.
+    needed: Bytes,
+    available: Bytes,
+}
+
+impl Advice for NoRoom {
+    fn help(&self) -> Option<String> {
+        let Self { storage, .. } = self;
+        Some(format!(
+            "lower `workload.scale`, free room, or name a larger place in \
+             `storage.{storage}.directory`"
+        ))
+    }
+
+    fn kind(&self) -> FailureKind {
+        FailureKind::Input
+    }
+}
+
 /// Checks that `storage` in `directory` has the room that is `needed`, where `available` is known.
 ///
 /// # Errors
-/// [`BenchError::NoRoom`].
+/// [`NoRoom`].
 pub fn check_room(
     needed: &RoomNeeded,
     storage: &str,
     directory: &Path,
     available: Option<Bytes>,
-) -> Result<(), BenchError> {
+) -> Result<(), NoRoom> {
     let Some(available) = available.filter(|available| *available < needed.bytes) else {
         return Ok(());
     };
-    Err(BenchError::NoRoom {
+    Err(NoRoom {
         what: needed.data.clone(),
         storage: storage.to_owned(),
         directory: directory.to_owned(),

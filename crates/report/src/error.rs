@@ -4,6 +4,7 @@ use std::io;
 use std::path::PathBuf;
 
 use pgdyno_analysis::comparison::runs::CompareError;
+use pgdyno_model::Advice;
 use pgdyno_store::StoreError;
 
 /// Why a report could not be made.
@@ -33,9 +34,8 @@ pub enum ReportError {
     },
 }
 
-impl ReportError {
-    /// Returns advice for the user, if there is any.
-    pub fn help(&self) -> Option<String> {
+impl Advice for ReportError {
+    fn help(&self) -> Option<String> {
         let help = match self {
             Self::Store(error) => return error.help(),
             Self::Compare(error) => return error.help(),

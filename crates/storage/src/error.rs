@@ -10,6 +10,7 @@ use pgdyno_exec::journal::JournalError;
 use pgdyno_exec::setting::SettingError;
 use pgdyno_model::raid::RaidTool;
 use pgdyno_model::units::Bytes;
+use pgdyno_model::{Advice, FailureKind};
 
 use super::filesystem::{FilesystemError, Tool};
 
@@ -141,30 +142,10 @@ impl StorageError {
     pub(crate) fn step(storage: &str, source: StepError, left: Vec<String>) -> Self {
         Self::Make { storage: storage.into(), source: Box::new(source), left }
     }
-    /// Tells whether this machine cannot have the storage at all: its kernel or its programs lack
-    /// something, or it takes root.
-    pub fn is_unavailable(&self) -> bool {
-        match self {
-            Self::NotRoot { .. }
-            | Self::ToolMissing { .. }
-            | Self::RaidToolMissing { .. }
-            | Self::NotInKernel { .. }
-            | Self::ModuleParameter { .. } => true,
-            Self::Filesystem { source, .. } => {
-                matches!(
-                    **source,
-                    FilesystemError::NotInKernel { .. }
-                        | FilesystemError::LargeBlocks { .. }
-                        | FilesystemError::ToolMissing { .. }
-                        | FilesystemError::NoZfs { .. }
-                )
-            }
-            _ => false,
-        }
-    }
+}
 
-    /// Returns advice, where there is some.
-    pub fn help(&self) -> Option<String> {
+impl Advice for StorageError {
+    fn help(&self) -> Option<String> {
         match self {
             Self::Contradiction { help, .. } => Some(help.clone()),
             Self::TooSmall { .. } => Some("choose a larger one, or another filesystem".into()),
@@ -226,6 +207,21 @@ impl StorageError {
                 Some("`pgdyno clean` takes its remains down once this run is over".into())
             }
             Self::Resolve { .. } | Self::PutBack { .. } => None,
+        }
+    }
+
+    fn kind(&self) -> FailureKind {
+        match self {
+            Self::Unsafe { .. } | Self::Contradiction { .. } | Self::TooSmall { .. } => {
+                FailureKind::Input
+            }
+            Self::NotRoot { .. }
+            | Self::ToolMissing { .. }
+            | Self::RaidToolMissing { .. }
+            | Self::NotInKernel { .. }
+            | Self::ModuleParameter { .. } => FailureKind::Unavailable,
+            Self::Filesystem { source, .. } => source.kind(),
+            _ => FailureKind::Storage,
         }
     }
 }

@@ -3,6 +3,7 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
+use pgdyno_model::Advice;
 use pgdyno_model::units::Epoch;
 
 use super::seal::Damage;
@@ -132,9 +133,8 @@ pub enum StoreError {
     },
 }
 
-impl StoreError {
-    /// Advice for the user, where there is some.
-    pub fn help(&self) -> Option<String> {
+impl Advice for StoreError {
+    fn help(&self) -> Option<String> {
         let help = match self {
             Self::Io { .. } => "name a place that you may write to with `--store FILE`",
             Self::Missing { .. } | Self::NoRuns { .. } => {

@@ -6,6 +6,7 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
+use pgdyno_model::Advice;
 use pgdyno_model::units::Epoch;
 use rusqlite::params;
 use serde::{Deserialize, Serialize};
@@ -62,9 +63,8 @@ pub enum NoteError {
     File(#[from] SideFileError),
 }
 
-impl NoteError {
-    /// Returns advice for the user, if there is any.
-    pub fn help(&self) -> Option<String> {
+impl Advice for NoteError {
+    fn help(&self) -> Option<String> {
         match self {
             Self::TooLarge { .. } => Some(format!(
                 "a note has at most {} characters, and {} tags of at most {}",

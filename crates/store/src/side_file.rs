@@ -10,6 +10,7 @@ use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use pgdyno_model::Advice;
 use rusqlite::{Connection, OpenFlags};
 
 use crate::schema;
@@ -48,9 +49,8 @@ pub enum SideFileError {
     },
 }
 
-impl SideFileError {
-    /// Returns advice for the user, if there is any.
-    pub fn help(&self) -> Option<String> {
+impl Advice for SideFileError {
+    fn help(&self) -> Option<String> {
         let help = match self {
             Self::NotTrusted { .. } => {
                 "keep the store in a folder that only you may write to; remove a link of that name"

@@ -4,6 +4,7 @@ use std::io;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
+use pgdyno_model::Advice;
 use pgdyno_provision::BenchError;
 
 /// Why a store cannot be served.
@@ -30,9 +31,8 @@ pub enum ServeError {
     Threads(#[source] io::Error),
 }
 
-impl ServeError {
-    /// Returns advice for the user, if there is any.
-    pub fn help(&self) -> Option<String> {
+impl Advice for ServeError {
+    fn help(&self) -> Option<String> {
         let help = match self {
             Self::Store(error) => return error.help(),
             Self::Listen { address, source } => match source.kind() {

@@ -6,6 +6,7 @@ use axum::extract::rejection::{PathRejection, QueryRejection};
 use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use pgdyno_lab::live::LiveError;
+use pgdyno_model::Advice;
 use pgdyno_provision::BenchError;
 use pgdyno_report::ReportError;
 use pgdyno_report::json::for_browser;

@@ -16,6 +16,7 @@
 //! # Ok::<(), pgdyno_wire::auth::AuthError>(())
 //! ```
 
+use pgdyno_model::Advice;
 use pgdyno_model::target::{AuthMethod, RequireAuth};
 use postgres_protocol::authentication::md5_hash;
 use postgres_protocol::authentication::sasl::{
@@ -80,27 +81,29 @@ pub enum AuthError {
     Wire(#[from] WireError),
 }
 
-impl AuthError {
-    /// Returns how to mend the error.
-    pub fn help(&self) -> Option<&'static str> {
-        match self {
-            Self::NoPassword { .. } => Some("give a password"),
+impl Advice for AuthError {
+    fn help(&self) -> Option<String> {
+        let help = match self {
+            Self::NoPassword { .. } => "give a password",
             Self::Iterations { .. } => {
-                Some("set the role's password again with a lower scram_iterations at the server")
+                "set the role's password again with a lower scram_iterations at the server"
             }
-            Self::NoChannelBinding(_) => Some(
+            Self::NoChannelBinding(_) => {
                 "it needs TLS, SCRAM and a server that offers SCRAM-SHA-256-PLUS; or use \
-                 channel_binding=prefer",
-            ),
-            Self::Requirement { .. } => {
-                Some("change the server's pg_hba.conf, or name its method in require_auth")
+                 channel_binding=prefer"
             }
-            Self::InClear => Some(
+            Self::Requirement { .. } => {
+                "change the server's pg_hba.conf, or name its method in require_auth"
+            }
+            Self::InClear => {
                 "use sslmode=require, or scram-sha-256 in the server's pg_hba.conf; \
-                 require_auth=password sends it all the same",
-            ),
-            Self::Unsupported { .. } | Self::OutOfTurn | Self::Scram(_) | Self::Wire(_) => None,
-        }
+                 require_auth=password sends it all the same"
+            }
+            Self::Unsupported { .. } | Self::OutOfTurn | Self::Scram(_) | Self::Wire(_) => {
+                return None;
+            }
+        };
+        Some(help.to_owned())
     }
 }
 

@@ -5,6 +5,7 @@ use std::time::SystemTime;
 
 use clap::Args;
 use pgdyno_audit::{Audit, ImportedRun};
+use pgdyno_model::Advice;
 use pgdyno_provision::stores::open_store;
 use pgdyno_report::audit as page;
 
@@ -26,9 +27,8 @@ pub(crate) enum AuditError {
     NoText { path: PathBuf },
 }
 
-impl AuditError {
-    /// Returns a hint for the user, where there is one.
-    pub(crate) fn help(&self) -> Option<String> {
+impl Advice for AuditError {
+    fn help(&self) -> Option<String> {
         match self {
             Self::Read { .. } => None,
             Self::NoText { .. } => Some(

@@ -2,6 +2,8 @@
 
 use std::path::PathBuf;
 
+use pgdyno_model::{Advice, FailureKind};
+
 /// Connection options cannot be used. No message holds any part of a connection string.
 #[derive(Debug, thiserror::Error)]
 #[allow(missing_docs, reason = "the messages say it")]
@@ -59,9 +61,8 @@ pub enum ConninfoError {
     NoUser,
 }
 
-impl ConninfoError {
-    /// Returns how to mend the options, where that is known.
-    pub fn help(&self) -> Option<String> {
+impl Advice for ConninfoError {
+    fn help(&self) -> Option<String> {
         match self {
             Self::Unreadable(_) => Some(
                 "write it like `postgresql://user:password@host:5432/database` (with %-escapes for \
@@ -76,5 +77,9 @@ impl ConninfoError {
             Self::NoUser => Some("name one with `user=…` or PGUSER".into()),
             _ => None,
         }
+    }
+
+    fn kind(&self) -> FailureKind {
+        FailureKind::Input
     }
 }

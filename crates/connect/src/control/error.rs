@@ -2,6 +2,7 @@
 
 use std::error::Error as _;
 
+use pgdyno_model::{Advice, FailureKind};
 use pgdyno_wire::ServerError;
 use tokio_postgres::error::{DbError, ErrorPosition, SqlState};
 
@@ -50,17 +51,6 @@ pub enum ControlError {
 }
 
 impl ControlError {
-    /// Returns how to mend the failure, where that is known.
-    pub fn help(&self) -> Option<String> {
-        match self {
-            Self::Connect(error) => error.help(),
-            Self::Pooled { .. } => Some("connect to the server itself, past the pooler".into()),
-            Self::NoneServes { errors } => errors.iter().find_map(Self::help),
-            Self::Waits { waiting, .. } => waiting.wait.help(),
-            Self::Query { .. } => None,
-        }
-    }
-
     /// Returns the SQLSTATE, where the server refused.
     pub fn sqlstate(&self) -> Option<&str> {
         match self {
@@ -77,11 +67,6 @@ impl ControlError {
             Self::NoneServes { errors } => errors.iter().any(Self::needs_password),
             Self::Pooled { .. } | Self::Query { .. } | Self::Waits { .. } => false,
         }
-    }
-
-    /// Whether a statement waited for somebody else until it was given up.
-    pub fn is_wait(&self) -> bool {
-        matches!(self, Self::Waits { .. })
     }
 
     /// Whether the server itself refused, and not because it is starting up or shutting down.
@@ -110,6 +95,25 @@ impl ControlError {
         match self {
             Self::Connect(error) => error.ends_search(),
             _ => self.is_refusal(),
+        }
+    }
+}
+
+impl Advice for ControlError {
+    fn help(&self) -> Option<String> {
+        match self {
+            Self::Connect(error) => error.help(),
+            Self::Pooled { .. } => Some("connect to the server itself, past the pooler".into()),
+            Self::NoneServes { errors } => errors.iter().find_map(Self::help),
+            Self::Waits { waiting, .. } => waiting.wait.help(),
+            Self::Query { .. } => None,
+        }
+    }
+
+    fn kind(&self) -> FailureKind {
+        match self {
+            Self::Waits { .. } => FailureKind::Wait,
+            _ => FailureKind::Server,
         }
     }
 }

@@ -3,6 +3,7 @@
 use std::io;
 use std::path::PathBuf;
 
+use pgdyno_model::Advice;
 use pgdyno_model::target::SslMode;
 
 /// A connection cannot be encrypted as `sslmode` demands.
@@ -78,9 +79,10 @@ impl TlsError {
             other => Self::Handshake(other.to_string()),
         }
     }
+}
 
-    /// Returns how to mend the failure, where that is known.
-    pub fn help(&self) -> Option<String> {
+impl Advice for TlsError {
+    fn help(&self) -> Option<String> {
         match self {
             Self::KeyPermissions { path, .. } => Some(format!("chmod 0600 {}", path.display())),
             Self::NoKey(_) => Some("name it with sslkey".into()),

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use pgdyno_connect::conninfo::{ConnectOptions, ConninfoError, Environment, Resolved, resolve_in};
+use pgdyno_model::Advice;
 use pgdyno_model::target::{
     Address, AuthMethod, ChannelBinding, RootCert, Secret, SessionAttrs, SslMode, Target,
 };

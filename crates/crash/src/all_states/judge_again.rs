@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 
+use crate::error::StretchError;
 use pgdyno_dataset::trust::Trust;
 use pgdyno_emulated_disk::states::{Candidate, State, Window};
 use pgdyno_exec::causes::with_causes;
@@ -64,25 +65,27 @@ pub fn judge_again(
     stop: &AtomicBool,
 ) -> Result<StateJudgement, BenchError> {
     let folder = std::path::absolute(&kept.folder);
-    let folder = folder.map_err(|e| cannot(&kept.folder, &e.to_string()))?;
+    let folder = folder.map_err(|e| cannot(&kept.folder, e.to_string()))?;
     let record = open(&folder)?;
     let Origin::Command { source, overrides } = &record.origin else {
-        return Err(cannot(&folder, "a run recorded it, whose experiment is not kept with it"));
+        let found = "a run recorded it, whose experiment is not kept with it";
+        return Err(cannot(&folder, found).into());
     };
     let prepared =
         Prepared::new(source.clone(), overrides.clone(), &ThisHost)?.with_trust(trust, None)?;
     let journal = clear_leftovers(progress, stop)?;
     let context = Context { journal: &journal, progress, stop };
     let subject = Subject::new(&prepared, &prepared.plan.treatments[0], context)?;
-    if let Some((found, help)) = record.difference(&subject) {
-        return Err(BenchError::refused(what(&folder, &found), help));
+    if let Some(found) = record.difference(&subject) {
+        let attempt = format!("judge a state of {}", folder.display());
+        return Err(StretchError::OtherSubject { attempt, found }.into());
     }
     // The disk's files have other names there.
     let scratch = ScratchDirectory::make(&paths::state_dir(), "states", &journal)?;
     for (name, evidence) in EVIDENCE {
         link_or_copy(&folder.join(evidence), scratch.path(), name)?;
     }
-    let recording = recording(scratch.path(), &record).map_err(|found| cannot(&folder, &found))?;
+    let recording = recording(scratch.path(), &record).map_err(|found| cannot(&folder, found))?;
     let state = kept.state.clone();
     let mut window = recording.stretch.window(&state);
     window.until = kept.before.unwrap_or(window.until);
@@ -104,19 +107,11 @@ pub fn judge_again(
 }
 
 /// Reads the record in a folder that only root and the caller can change.
-fn open(folder: &Path) -> Result<StretchRecord, BenchError> {
-    trust::check(folder).map_err(|e| cannot(folder, &with_causes(&e)))?;
-    StretchRecord::read(folder).map_err(|found| cannot(folder, &found))
+fn open(folder: &Path) -> Result<StretchRecord, StretchError> {
+    trust::check(folder).map_err(|e| cannot(folder, with_causes(&e)))?;
+    StretchRecord::read(folder).map_err(|found| cannot(folder, found))
 }
 
-fn what(folder: &Path, found: &str) -> String {
-    format!("cannot judge a state of {}: {found}", folder.display())
-}
-
-fn cannot(folder: &Path, found: &str) -> BenchError {
-    BenchError::refused(
-        what(folder, found),
-        "name the folder that a report of `pgdyno crash --exhaustive` calls `kept`; `pgdyno \
-         disk-log` makes an image of a state",
-    )
+fn cannot(folder: &Path, found: impl Into<String>) -> StretchError {
+    StretchError::NoEvidence { folder: folder.to_owned(), found: found.into() }
 }

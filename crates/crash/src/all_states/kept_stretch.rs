@@ -16,6 +16,7 @@ use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _, OpenOptionsExt as 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use crate::error::{CrashError, Difference, StretchError};
 use pgdyno_durability::{Objects, Unseen};
 use pgdyno_emulated_disk::DiskLog;
 use pgdyno_emulated_disk::states::Stretch;
@@ -133,27 +134,20 @@ impl StretchRecord {
         serde_json::from_slice(&text).map_err(damaged)
     }
 
-    /// Returns how `subject` differs from the recorded one, and what to do.
-    pub(super) fn difference(&self, subject: &Subject) -> Option<(String, &'static str)> {
-        let found = &subject.install.version;
-        if *found != self.server_version {
-            let recorded = &self.server_version;
-            return Some((
-                format!("PostgreSQL {recorded} ran when it was recorded, and this is {found}"),
-                "bring that version back, or record a stretch anew",
-            ));
+    /// Returns how `subject` differs from the recorded one.
+    pub(super) fn difference(&self, subject: &Subject) -> Option<Difference> {
+        let (recorded, found) = (&self.server_version, &subject.install.version);
+        if recorded != found {
+            let (recorded, found) = (recorded.to_string(), found.to_string());
+            return Some(Difference::Version { recorded, found });
         }
         let limits =
             |options: &CrashOptions| CrashOptions { budget: None, jobs: 1, ..options.clone() };
         let is_other =
             self.settings != subject.settings || limits(&self.options) != limits(&subject.options);
-        is_other.then(|| ("its settings or options were others".into(), ANEW))
+        is_other.then_some(Difference::Options)
     }
 }
-
-/// Advice where a stretch cannot be gone on with.
-const ANEW: &str =
-    "record a stretch anew; `pgdyno clean --crashes` removes what is kept of this one";
 
 /// A kept stretch that nobody else judges.
 pub(crate) struct KeptStretch {
@@ -206,7 +200,7 @@ impl KeptStretch {
     /// There is none, it is of another version or damaged, or another process judges it.
     pub(crate) fn open(session: &str) -> Result<ResumedStretch, BenchError> {
         let folder = stretch::folder_of(session);
-        let cannot = |found: String| cannot_resume(session, &found);
+        let cannot = |found: String| StretchError::unreadable(session, found);
         let failed =
             |name: &str, e: io::Error| cannot(format!("{}: {e}", folder.join(name).display()));
         trust::check(&folder).map_err(|e| cannot(with_causes(&e)))?;
@@ -218,12 +212,9 @@ impl KeptStretch {
             .map_err(|e| failed(stretch::VERDICTS, e))?;
         match verdicts.try_lock() {
             Ok(()) => {}
-            Err(TryLockError::Error(e)) => return Err(failed(stretch::VERDICTS, e)),
+            Err(TryLockError::Error(e)) => return Err(failed(stretch::VERDICTS, e).into()),
             Err(TryLockError::WouldBlock) => {
-                return Err(BenchError::refused(
-                    format!("cannot resume {session}: another pgdyno judges its states now"),
-                    "wait until that is over, or end it",
-                ));
+                return Err(StretchError::InUse { session: session.to_owned() }.into());
             }
         }
         let judged = Judged::read(&mut verdicts).map_err(|found| {
@@ -261,8 +252,9 @@ impl KeptStretch {
     pub(crate) fn check_subject(&self, subject: &Subject) -> Result<(), BenchError> {
         match self.record.difference(subject) {
             None => Ok(()),
-            Some((found, help)) => {
-                Err(BenchError::refused(format!("cannot resume {}: {found}", self.session), help))
+            Some(found) => {
+                let attempt = format!("resume {}", self.session);
+                Err(StretchError::OtherSubject { attempt, found }.into())
             }
         }
     }
@@ -272,7 +264,7 @@ impl KeptStretch {
     /// # Errors
     /// They cannot be linked or copied.
     pub(super) fn keep_evidence(&self, into: &Path) -> Result<(), BenchError> {
-        fs::create_dir_all(into).map_err(|e| io_error("make", into, &e))?;
+        fs::create_dir_all(into).map_err(|e| io_error("make", into, e))?;
         let named = EVIDENCE.iter().chain([&(stretch::RECORD, stretch::RECORD)]);
         for (name, evidence) in named {
             link_or_copy(&self.folder.join(name), into, evidence)?;
@@ -290,11 +282,11 @@ impl KeptStretch {
 fn write(folder: &Path, record: &StretchRecord, recording: &Recording) -> Result<File, BenchError> {
     let failed = |what: &'static str, path: &Path| {
         let path = path.to_owned();
-        move |e: io::Error| io_error(what, &path, &e)
+        move |e: io::Error| io_error(what, &path, e)
     };
     let made = DirBuilder::new().recursive(true).mode(0o700).create(folder);
     made.map_err(failed("make", folder))?;
-    trust::check(folder).map_err(|e| BenchError::Storage { found: with_causes(&e) })?;
+    trust::check(folder)?;
     let mut options = File::options();
     options.append(true).create_new(true).mode(0o600);
     let path = folder.join(stretch::VERDICTS);
@@ -319,15 +311,10 @@ pub(super) fn link_or_copy(from: &Path, folder: &Path, name: &str) -> Result<(),
     if fs::hard_link(from, folder.join(name)).is_ok() {
         return Ok(());
     }
-    let needed = fs::metadata(from).map_err(|e| io_error("read", from, &e))?.blocks() * BLOCK;
+    let needed = fs::metadata(from).map_err(|e| io_error("read", from, e))?.blocks() * BLOCK;
     if let Some(free) = directory::too_little_room(folder, Bytes(needed))? {
-        let found = format!(
-            "a copy of {} takes {}, and {} has {free} free",
-            from.display(),
-            Bytes(needed),
-            folder.display()
-        );
-        return Err(BenchError::Storage { found });
+        let (file, folder) = (from.to_owned(), folder.to_owned());
+        return Err(CrashError::NoCopyRoom { file, needed: Bytes(needed), folder, free }.into());
     }
     Ok(pgdyno_storage::fault::keep(&[(from.to_owned(), name.to_owned())], folder)?)
 }
@@ -375,11 +362,6 @@ pub(super) fn recording(folder: &Path, record: &StretchRecord) -> Result<Recordi
     })
 }
 
-/// Returns the error of a stretch of `session` that cannot be gone on with.
-pub(super) fn cannot_resume(session: &str, found: &str) -> BenchError {
-    BenchError::refused(format!("cannot resume {session}: {found}"), ANEW)
-}
-
-fn io_error(what: &str, path: &Path, error: &io::Error) -> BenchError {
-    BenchError::Storage { found: format!("cannot {what} {}: {error}", path.display()) }
+fn io_error(what: &'static str, path: &Path, source: io::Error) -> CrashError {
+    CrashError::Io { what, path: path.to_owned(), source }
 }

@@ -29,13 +29,14 @@ mod torn_pages;
 mod verdicts;
 mod wal_pages;
 
+use crate::error::StretchError;
 use file_map::name_files;
 use flush_accounting::account_for_flushes;
 pub use judge_again::{KeptState, StateJudgement, judge_again};
 use judge_state::Judge;
 use judging::{Judging, Queue};
+use kept_stretch::StretchRecord;
 pub(crate) use kept_stretch::{KeptStretch, Origin, ResumedStretch};
-use kept_stretch::{StretchRecord, cannot_resume};
 use pgdyno_model::Fault;
 use pgdyno_model::crash::{StatesOutcome, Verdict};
 use pgdyno_model::progress::{Notice, Warning};
@@ -88,7 +89,8 @@ pub(super) fn run_all_states(
     let queue = Queue { recording: &recording, boundaries, within: within.candidates };
     if let (true, Some(kept)) = (is_resumed, &kept) {
         if !queue.begins_with(&judged) {
-            return Err(cannot_resume(&kept.session, "its verdicts are not of its states"));
+            let found = "its verdicts are not of its states";
+            return Err(StretchError::unreadable(&kept.session, found).into());
         }
         let bed = TestBed::of_stretch(&kept.folder, &kept.record.cluster, &subject, context)?;
         session.adopt(bed, kept.record.storage.clone());

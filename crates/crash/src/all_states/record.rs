@@ -5,9 +5,10 @@ use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
+use crate::error::CrashError;
 use pgdyno_durability::Unseen;
 use pgdyno_emulated_disk::states::Stretch;
-use pgdyno_emulated_disk::{Content, DiskLog, EventKind, LogError};
+use pgdyno_emulated_disk::{Content, DiskLog, EventKind};
 use pgdyno_experiment::footprint::RoomNeeded;
 use pgdyno_model::Fault;
 use pgdyno_model::crash::{MissingWrite, PageKind, RecordedStretch};
@@ -114,17 +115,12 @@ pub(super) fn record(
     let ledger = load.path().to_owned();
     let RecordedLoad { history, positions, said } = load.finish_recorded()?;
     if has_ended {
-        return Err(BenchError::Crash {
-            what: bed.facts().name.clone(),
-            found: format!("the load ended before the stretch was over: {said}"),
-            help: "the server's log and the room on the disk may tell why".into(),
-        });
+        return Err(CrashError::EndedEarly { storage: bed.facts().name.clone(), said }.into());
     }
     let log = disk.log();
-    let failed = |e: LogError| BenchError::refused(e.to_string(), "record the stretch again");
-    let events = DiskLog::read(&log).map_err(failed)?;
+    let events = DiskLog::read(&log).map_err(CrashError::Log)?;
     let image = disk.image();
-    let stretch = Stretch::of_log(&events, &log, &image).map_err(failed)?;
+    let stretch = Stretch::of_log(&events, &log, &image).map_err(CrashError::Log)?;
     let flushed_at: BTreeMap<u64, Duration> = events
         .events
         .iter()

@@ -8,6 +8,7 @@ mod torn_write;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use crate::error::CrashError;
 pub(super) use arming::Rig;
 use arming::{PATIENCE, drawn};
 use pgdyno_connect::control;
@@ -16,6 +17,7 @@ use pgdyno_emulated_disk::{
 };
 use pgdyno_model::Fault;
 use pgdyno_model::crash::{Aim, CrashOptions, Under};
+use pgdyno_provision::sql::SqlError;
 use pgdyno_storage::fault::{DiskFiller, make_durable};
 
 use super::missed::{Met, Missed};
@@ -165,7 +167,7 @@ fn fill(rig: Rig<'_>) -> Met {
     let Rig { target, under, draws, context, .. } = rig;
     let mut client = control::connect_to_own(&target)?;
     let row = client.query_one("SHOW data_directory", &[]);
-    let data: String = row.map_err(|e| BenchError::sql("ask where PGDATA lies", &e))?.get(0);
+    let data: String = row.map_err(|e| SqlError::new("ask where PGDATA lies", e))?.get(0);
     let data = PathBuf::from(data);
     let (of_data, of_wal) = (mount_point(&data)?, mount_point(&data.join("pg_wal"))?);
     let is_data = match under {
@@ -198,9 +200,7 @@ fn fill(rig: Rig<'_>) -> Met {
 
 /// Where the filesystem of `directory` is mounted.
 fn mount_point(directory: &Path) -> Result<PathBuf, BenchError> {
-    let unseen = |e: std::io::Error| BenchError::Storage {
-        found: format!("cannot tell the filesystem of {}: {e}", directory.display()),
-    };
+    let unseen = |source| CrashError::Filesystem { directory: directory.to_owned(), source };
     let real = directory.canonicalize().map_err(unseen)?;
     let mounts = pgdyno_exec::mountinfo::mounts().map_err(unseen)?;
     let held = pgdyno_exec::mountinfo::holding(&mounts, &real);

@@ -4,6 +4,7 @@
 mod replica;
 
 use std::collections::BTreeMap;
+use std::error::Error;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
@@ -25,6 +26,7 @@ use pgdyno_postgres::{Cluster, StopMode};
 use pgdyno_storage::fault::PowerSwitch;
 use pgdyno_storage::{MountedStack, flushes_completed};
 
+use super::error::CrashError;
 use super::round_plan::ms;
 use super::subject::Subject;
 use super::verify::census;
@@ -213,7 +215,7 @@ impl TestBed {
     /// Connections to its emulated disks, in the order of the storages: PGDATA's first.
     pub(super) fn disks(&self) -> Result<Vec<Control>, BenchError> {
         let disks = self.stacks().flat_map(MountedStack::disks);
-        disks.map(|disk| disk.control().map_err(|e| self.refused(&e))).collect()
+        disks.map(|disk| disk.control().map_err(|e| self.refused(e))).collect()
     }
 
     /// Begins a recording of its only disk, whose baseline is durable, and returns that disk.
@@ -224,9 +226,9 @@ impl TestBed {
         let disks: Vec<DiskServer> = self.stacks().flat_map(MountedStack::disks).collect();
         let [disk] = disks.as_slice() else {
             let found = format!("{} disks lie under it, where one is recorded", disks.len());
-            return Err(self.refused(&std::io::Error::other(found)));
+            return Err(self.refused(found));
         };
-        disk.control().and_then(|mut it| it.record()).map_err(|e| self.refused(&e))?;
+        disk.control().and_then(|mut it| it.record()).map_err(|e| self.refused(e))?;
         self.recorded = Some(disk.directory.clone());
         Ok(disk.clone())
     }
@@ -237,10 +239,10 @@ impl TestBed {
     /// The disk refuses, or the filesystem does not mount.
     pub(super) fn show(&mut self, state: &State, stop: &AtomicBool) -> Result<(), BenchError> {
         let Some(recorded) = self.recorded.clone() else {
-            return Err(self.refused(&std::io::Error::other("nothing was recorded")));
+            return Err(self.refused("nothing was recorded"));
         };
         for mut disk in self.disks()? {
-            disk.show(state, &recorded).map_err(|e| self.refused(&e))?;
+            disk.show(state, &recorded).map_err(|e| self.refused(e))?;
         }
         self.power_on(stop)
     }
@@ -266,7 +268,7 @@ impl TestBed {
     pub(super) fn last_cut(&self) -> Result<Option<DiskCut>, BenchError> {
         let mut cut: Option<DiskCut> = None;
         for mut disk in self.disks()? {
-            let status = disk.status().map_err(|e| self.refused(&e))?;
+            let status = disk.status().map_err(|e| self.refused(e))?;
             let Some(facts) = status.cut.filter(|_| !status.powered) else { continue };
             let Some(at) = facts.at.to_instant() else { continue };
             let last_flush =
@@ -288,8 +290,8 @@ impl TestBed {
         Ok(cut)
     }
 
-    fn refused(&self, error: &dyn std::error::Error) -> BenchError {
-        BenchError::Storage { found: format!("storage `{}`: {error}", self.facts.name) }
+    fn refused(&self, source: impl Into<Box<dyn Error + Send + Sync>>) -> BenchError {
+        CrashError::Disk { storage: self.facts.name.clone(), source: source.into() }.into()
     }
 
     /// Brings the tables back to their beginning, and makes everything durable that a power loss
@@ -307,7 +309,7 @@ impl TestBed {
             pgdyno_storage::fault::make_durable(&stack.path())?;
         }
         for mut disk in self.disks()? {
-            disk.begin_baseline().map_err(|e| self.refused(&e))?;
+            disk.begin_baseline().map_err(|e| self.refused(e))?;
         }
         Ok(())
     }
@@ -345,7 +347,7 @@ impl TestBed {
         let at = Instant::now();
         let mut cut: Result<(), BenchError> = Ok(());
         for mut disk in switches.disks {
-            let cut_disk = disk.cut(&Cut { survives, tear: None }).map_err(|e| self.refused(&e));
+            let cut_disk = disk.cut(&Cut { survives, tear: None }).map_err(|e| self.refused(e));
             cut = cut.and(cut_disk.map(drop));
         }
         for switch in &switches.filesystems {

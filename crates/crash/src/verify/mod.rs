@@ -19,6 +19,7 @@ use std::time::Duration;
 use pgdyno_connect::control::Client;
 use pgdyno_durability::{Census, Found, Objects, Observed, Unseen, Wal, damage_in};
 use pgdyno_postgres::Cluster;
+use pgdyno_provision::sql::SqlError;
 pub(super) use session::Terms;
 use session::{VerifySession, unseen};
 use watchdog::Watchdog;
@@ -57,7 +58,7 @@ pub(super) fn settings(client: &mut Client) -> Result<Settings, BenchError> {
         pg_catalog.current_setting('data_checksums') = 'on', \
         pg_catalog.current_setting('restart_after_crash') = 'on'";
     let row = client.query_one(sql, &[]);
-    let row = row.map_err(|e| BenchError::sql("read the server's settings", &e))?;
+    let row = row.map_err(|e| SqlError::new("read the server's settings", e))?;
     let (off, delay_ms, checksums): (bool, i32, bool) = (row.get(0), row.get(1), row.get(2));
     let delay = Duration::from_millis(u64::try_from(delay_ms).unwrap_or_default());
     Ok(Settings {

@@ -5,6 +5,7 @@
 //! a load share the connection, and each waits for its own answers. [`Ask::Stay`] goes there each
 //! second without a question: a witness that hears nothing ends.
 
+use std::fmt;
 use std::io::{self, Read, Write};
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
@@ -20,6 +21,7 @@ use pgdyno_model::ledger::{Effect, Entry, History, State, Token};
 use rustix::process::Signal;
 use serde::{Deserialize, Serialize};
 
+use super::error::PlugError;
 use pgdyno_provision::BenchError;
 
 /// How long either side waits for the other's next word.
@@ -186,8 +188,7 @@ impl Connection {
             if e.kind() == io::ErrorKind::Interrupted {
                 return BenchError::Interrupted;
             }
-            let what = format!("cannot reach the witness on {host}: {e}");
-            BenchError::refused(what, format!("does `ssh {host}` work without a question?"))
+            PlugError::Unreachable { host: host.to_owned(), source: e }.into()
         })?;
         Ok(Self { host: host.to_owned(), requests, program: Arc::new(program) })
     }
@@ -246,22 +247,22 @@ impl Connection {
     pub(super) fn open_session(&self, machine: &str) -> Result<Option<String>, BenchError> {
         match self.ask(Ask::Open(machine.to_owned())) {
             Ok(Answer::Open(id)) => Ok(id.map(|id| harmless(&id))),
-            Ok(_) => Err(self.failed("ask", &unexpected())),
-            Err(e) => Err(self.failed("ask", &e)),
+            Ok(_) => Err(self.failed("ask", &unexpected()).into()),
+            Err(e) => Err(self.failed("ask", &e).into()),
         }
     }
 
     pub(super) fn standing(&self, session: &str) -> Result<Standing, BenchError> {
         match self.ask(Ask::Session(session.to_owned())) {
             Ok(Answer::Session(standing)) => Ok(standing),
-            Ok(_) => Err(self.failed("ask", &unexpected())),
-            Err(e) => Err(self.failed("ask", &e)),
+            Ok(_) => Err(self.failed("ask", &unexpected()).into()),
+            Err(e) => Err(self.failed("ask", &e).into()),
         }
     }
 
     pub(super) fn close(&self, session: &str, why: &str) -> Result<(), BenchError> {
         let closing = Ask::Close(session.to_owned(), why.to_owned());
-        self.done(closing).map_err(|e| self.failed("tell", &e))
+        Ok(self.done(closing).map_err(|e| self.failed("tell", &e))?)
     }
 
     /// Returns the host, as `ssh` knows it.
@@ -270,12 +271,8 @@ impl Connection {
     }
 
     /// Creates the error `found` of the attempt to do `what` to the witness.
-    pub(super) fn failed(&self, what: &str, found: &dyn std::fmt::Display) -> BenchError {
-        let host = &self.host;
-        BenchError::refused(
-            format!("cannot {what} the witness on {host}: {found}"),
-            format!("`ssh {host}` has to stay connected, and the disk there to have room"),
-        )
+    pub(super) fn failed(&self, what: &'static str, found: &dyn fmt::Display) -> PlugError {
+        PlugError::Witness { what, host: self.host.clone(), found: found.to_string() }
     }
 }
 

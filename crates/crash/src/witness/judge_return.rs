@@ -16,6 +16,7 @@ use pgdyno_model::progress::{Activity, Progress, RoundStage};
 use pgdyno_postgres::{Cluster, ClusterError, ClusterSpec, Install, StopMode};
 
 use super::connection::{Connection, history};
+use super::error::PlugError;
 use super::local::LocalSession;
 use crate::recovery::start_failure;
 use crate::round_plan::{Planted, RoundPlan};
@@ -119,26 +120,18 @@ fn adopt(
     context: Context<'_>,
 ) -> Result<Cluster, BenchError> {
     let source = subject.install.source.clone();
-    let install = Install::open(&local.bindir, source).map_err(|e| BenchError::Crash {
-        what: local.name.clone(),
-        found: format!("the programs it ran with are gone: {e}"),
-        help: "install them again where they were".into(),
-    })?;
+    let install = Install::open(&local.bindir, source)
+        .map_err(|source| PlugError::ProgramsGone { name: local.name.clone(), source })?;
     let mut spec = ClusterSpec::new(install, local.directory.clone())?;
     spec.settings.clone_from(&local.settings);
-    Cluster::adopt(spec, context.journal, context.stop).map_err(|e: ClusterError| {
+    Ok(Cluster::adopt(spec, context.journal, context.stop).map_err(|source: ClusterError| {
         // Nothing is left to be judged: the next start begins anew.
-        let closed =
-            connection.close(&local.id, &format!("not judged: {e}")).and_then(|()| local.remove());
-        let closed = closed.err().map(|e| format!("; {}", e.message())).unwrap_or_default();
-        let help = "what a pgdyno that was killed left behind goes at the next start of any other \
-                    command of pgdyno's: this one has to be the first";
-        BenchError::Crash {
-            what: local.name.clone(),
-            found: format!("{}{closed}", BenchError::from(e).message()),
-            help: help.into(),
-        }
-    })
+        let closed = connection
+            .close(&local.id, &format!("not judged: {source}"))
+            .and_then(|()| local.remove());
+        let not_closed = closed.err().map(|e| e.message());
+        PlugError::NotAdopted { name: local.name.clone(), source, not_closed }
+    })?)
 }
 
 /// Starts the server and looks at it, for the oracles. Returns also the time that recovery took, if

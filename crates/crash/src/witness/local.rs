@@ -9,6 +9,7 @@ use std::io::{self, Write};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
+use super::error::PlugError;
 use pgdyno_exec::files::sync_directory;
 use pgdyno_exec::{paths, trust};
 use pgdyno_model::crash::CrashOptions;
@@ -61,9 +62,9 @@ impl LocalSession {
         if !path.exists() {
             return Ok(None);
         }
-        trust::check(&path).map_err(|e| crash(e.to_string(), e.help().unwrap_or_default()))?;
-        let text = fs::read(&path).map_err(|e| unusable(&path, &e))?;
-        serde_json::from_slice(&text).map(Some).map_err(|e| unusable(&path, &e.into()))
+        trust::check(&path)?;
+        let text = fs::read(&path).map_err(|e| unusable(&path, e))?;
+        Ok(serde_json::from_slice(&text).map(Some).map_err(|e| unusable(&path, e.into()))?)
     }
 
     /// Writes it down, to be there after a power loss.
@@ -74,9 +75,9 @@ impl LocalSession {
         let path = path();
         let folder = path.parent().unwrap_or(Path::new("/"));
         let made = DirBuilder::new().recursive(true).mode(0o700).create(folder);
-        made.map_err(|e| unusable(&path, &e))?;
-        trust::check(folder).map_err(|e| crash(e.to_string(), e.help().unwrap_or_default()))?;
-        let text = serde_json::to_vec_pretty(self).map_err(|e| unusable(&path, &e.into()))?;
+        made.map_err(|e| unusable(&path, e))?;
+        trust::check(folder)?;
+        let text = serde_json::to_vec_pretty(self).map_err(|e| unusable(&path, e.into()))?;
         let written = || {
             let mut file = File::options().write(true).create_new(true).mode(0o600).open(&path)?;
             file.write_all(&text)?;
@@ -84,7 +85,7 @@ impl LocalSession {
             // The folder and its own name in the one above.
             folder.ancestors().take(2).try_for_each(sync_directory)
         };
-        written().map_err(|e: io::Error| unusable(&path, &e))
+        Ok(written().map_err(|e: io::Error| unusable(&path, e))?)
     }
 
     /// Forgets it.
@@ -93,16 +94,10 @@ impl LocalSession {
     /// The file cannot be removed.
     pub(super) fn remove(&self) -> Result<(), BenchError> {
         let path = path();
-        fs::remove_file(&path).map_err(|e| unusable(&path, &e))
+        Ok(fs::remove_file(&path).map_err(|e| unusable(&path, e))?)
     }
 }
 
-fn unusable(path: &Path, error: &io::Error) -> BenchError {
-    let found =
-        format!("what this machine keeps of it in {} cannot be used: {error}", path.display());
-    crash(found, format!("remove {} if that session is given up", path.display()))
-}
-
-fn crash(found: String, help: String) -> BenchError {
-    BenchError::Crash { what: "with a session of the fault `plug`".into(), found, help }
+fn unusable(path: &Path, source: io::Error) -> PlugError {
+    PlugError::Unusable { path: path.to_owned(), source }
 }

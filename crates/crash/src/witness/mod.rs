@@ -6,6 +6,7 @@
 //! what is run when the machine is back stands in this machine's own state (`local`).
 
 mod connection;
+mod error;
 mod judge_return;
 mod ledger;
 mod local;

@@ -15,9 +15,10 @@ use pgdyno_model::storage::Backing;
 use pgdyno_model::units::{Epoch, Span};
 
 use super::connection::{Ask, Connection, Standing};
+use super::error::PlugError;
 use super::judge_return::{DELAYS, judge_return};
 use super::ledger::WitnessLedger;
-use super::local::{self, LocalSession};
+use super::local::LocalSession;
 use crate::subject::Subject;
 use crate::test_bed::TestBed;
 use crate::{load, verify};
@@ -69,15 +70,8 @@ pub fn plug(
         }
         Some(session) => {
             if Path::new(&format!("/proc/{}", session.pid)).exists() {
-                return Err(BenchError::Crash {
-                    what: session.name,
-                    found: format!(
-                        "process {} offers load for that already, and the machine was not \
-                         restarted",
-                        session.pid
-                    ),
-                    help: "pull the plug while it does, or end it first".into(),
-                });
+                let LocalSession { name, pid, .. } = session;
+                return Err(PlugError::StillRunning { name, pid }.into());
             }
             let id = session.id.clone();
             progress.event(&Event::Note(Notice::SessionBegunAgain { session: id }));
@@ -92,13 +86,7 @@ pub fn plug(
     let context = Context { journal: &journal, progress, stop };
     let subject = Subject::new(prepared, &prepared.plan.treatments[0], context)?;
     if !matches!(subject.storages[&subject.storage].backing, Backing::Directory(_)) {
-        return Err(BenchError::Crash {
-            what: format!("storage `{}`", subject.storage),
-            found: "nobody mounts it again when the machine comes back".into(),
-            help: "name a directory on the real filesystem with `--storage DIR`, without \
-                   `--filesystem`"
-                .into(),
-        });
+        return Err(PlugError::NotMountedAgain { storage: subject.storage }.into());
     }
     let under = Under { connection, machine, boot_id: owner.boot_id, pid: owner.pid };
     under.load(&subject, context)?;
@@ -112,34 +100,15 @@ fn is_open_there(connection: &Connection, session: &LocalSession) -> Result<(), 
         Standing::Closed => "has closed it",
         Standing::Unknown => "knows nothing of it",
     };
-    Err(BenchError::Crash {
-        what: format!(
-            "{} anew, whose session {} waits for its judgement",
-            session.name, session.id
-        ),
-        found: format!("the witness on {} {found}", connection.host()),
-        help: format!(
-            "name the host and account that it began with, or give that session up: remove {}",
-            local::path().display()
-        ),
-    })
+    let (name, id) = (session.name.clone(), session.id.clone());
+    Err(PlugError::NotOpen { name, id, host: connection.host().to_owned(), found }.into())
 }
 
 /// Refuses to begin where the witness has an open session of a machine that knows nothing of it:
 /// what was run stands in this machine's own state alone, and is never taken from the network.
 fn refuse_unknown(connection: &Connection, machine: &str) -> Result<(), BenchError> {
     let Some(id) = connection.open_session(machine)? else { return Ok(()) };
-    Err(BenchError::Crash {
-        what: format!(
-            "anything: the witness on {} has the open session {id} of this machine",
-            connection.host()
-        ),
-        found: format!("what this machine kept of it, {}, is missing", local::path().display()),
-        help: format!(
-            "bring that file back; or remove {id}.witness from the witness's directory if that \
-             session is given up"
-        ),
-    })
+    Err(PlugError::NotKept { host: connection.host().to_owned(), id }.into())
 }
 
 /// This machine, whatever it is called.
@@ -171,7 +140,7 @@ impl Under {
         let beginning = Ask::Begin(id.clone(), self.machine.clone());
         if let Err(e) = self.connection.done(beginning) {
             session.remove()?;
-            return Err(self.connection.failed("tell", &e));
+            return Err(self.connection.failed("tell", &e).into());
         }
         context.warn(Warning::PullThePlug { session: id.clone() });
         let ledger = WitnessLedger { connection: self.connection.clone() };
@@ -205,7 +174,8 @@ impl Under {
             Ok(measured) if !context.is_stopped() => {
                 let reason = measured.counters.abort_reasons.first();
                 let found = reason.map_or("it ended by itself", String::as_str);
-                Err(self.connection.failed("go on with the load whose ledger is kept by", &found))
+                let what = "go on with the load whose ledger is kept by";
+                Err(self.connection.failed(what, &found).into())
             }
             Ok(_) | Err(pgdyno_engine::LoadError::Interrupted) => ended,
             Err(e) => Err(e.into()),

@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use pgdyno_model::{Advice, FailureKind};
 use thiserror::Error;
 
 use super::slot::Slot;
@@ -87,10 +88,15 @@ impl ScriptError {
         self.help = Some(help.into().into());
         self
     }
+}
 
-    /// Returns what the user can do about the error.
-    pub fn help(&self) -> Option<String> {
+impl Advice for ScriptError {
+    fn help(&self) -> Option<String> {
         self.help.as_deref().map(str::to_owned)
+    }
+
+    fn kind(&self) -> FailureKind {
+        FailureKind::Input
     }
 }
 

@@ -2,6 +2,7 @@ use std::time::Duration;
 
 use super::*;
 use crate::random::Random;
+use pgdyno_model::Advice;
 
 fn parse(text: &str) -> Script {
     Script::parse("test.sql", text).unwrap_or_else(|e| panic!("{e}"))

@@ -3,6 +3,8 @@
 use std::io;
 use std::path::PathBuf;
 
+use pgdyno_model::{Advice, FailureKind};
+
 use super::identity::Identity;
 use crate::trust::TrustError;
 
@@ -65,9 +67,8 @@ pub enum Refusal {
     Untrusted(Box<TrustError>),
 }
 
-impl SafetyError {
-    /// Returns advice, where there is some.
-    pub fn help(&self) -> Option<String> {
+impl Advice for SafetyError {
+    fn help(&self) -> Option<String> {
         let device = self.device.display();
         let another = "or name another device in `storage.<name>.backing`";
         match &self.found {
@@ -105,5 +106,9 @@ impl SafetyError {
             Refusal::NotTold(_) => Some("install util-linux, which has `wipefs`".into()),
             _ => Some("name another device in `storage.<name>.backing`".into()),
         }
+    }
+
+    fn kind(&self) -> FailureKind {
+        FailureKind::Input
     }
 }

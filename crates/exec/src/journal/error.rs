@@ -3,6 +3,8 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
+use pgdyno_model::Advice;
+
 use crate::trust::TrustError;
 
 /// The journal could not be kept; nothing is made without it.
@@ -35,9 +37,8 @@ pub enum JournalError {
     Random(#[source] io::Error),
 }
 
-impl JournalError {
-    /// Returns advice, where there is some.
-    pub fn help(&self) -> Option<String> {
+impl Advice for JournalError {
+    fn help(&self) -> Option<String> {
         match self {
             Self::Io { .. } => Some(
                 "make that path writable, or set XDG_STATE_HOME to a directory that is".to_owned(),

@@ -3,6 +3,7 @@
 use std::io;
 use std::path::PathBuf;
 
+use pgdyno_model::Advice;
 use rustix::io::Errno;
 
 /// A mount that failed.
@@ -62,9 +63,8 @@ pub enum MountError {
     Table(#[source] io::Error),
 }
 
-impl MountError {
-    /// Returns advice, where there is some.
-    pub fn help(&self) -> Option<String> {
+impl Advice for MountError {
+    fn help(&self) -> Option<String> {
         let help = match self {
             Self::NotEmpty { .. } | Self::Occupied { .. } => "name an empty directory",
             Self::Open { source, .. } if source.kind() == io::ErrorKind::PermissionDenied => {

@@ -3,6 +3,8 @@
 use std::path::PathBuf;
 use std::{fs, io};
 
+use pgdyno_model::Advice;
+
 /// A setting that was not obtained.
 #[derive(Debug, thiserror::Error)]
 #[allow(missing_docs, reason = "the messages say it")]
@@ -59,9 +61,8 @@ pub enum SettingError {
     NoController { v2: Option<PathBuf>, v1: Option<PathBuf> },
 }
 
-impl SettingError {
-    /// Returns advice, where there is some.
-    pub fn help(&self) -> Option<String> {
+impl Advice for SettingError {
+    fn help(&self) -> Option<String> {
         match self {
             Self::Refused { file, .. } => {
                 let choices = fs::read_to_string(file).ok().filter(|t| t.contains('['))?;

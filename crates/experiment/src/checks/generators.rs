@@ -47,6 +47,8 @@ pub(super) fn check(choice: &GeneratorChoice, plan: &Plan) -> Result<(), Experim
 
 #[cfg(test)]
 mod tests {
+    use pgdyno_model::Advice;
+
     use super::*;
     use crate::file::Source;
     use crate::host::NoDevices;

@@ -3,6 +3,7 @@
 
 use std::ops::Range;
 
+use pgdyno_model::{Advice, FailureKind};
 use pgdyno_text::nearest::nearest;
 use thiserror::Error;
 use toml::Spanned;
@@ -79,13 +80,6 @@ pub(super) fn read_at<T, U>(
 }
 
 impl FileError {
-    /// Returns what to do about the error, where something helps.
-    pub fn help(&self) -> Option<String> {
-        match self {
-            Self::InFile { help, .. } | Self::Refused { help, .. } => help.clone(),
-        }
-    }
-
     pub(super) fn in_file(source: &Source, error: &toml::de::Error) -> Self {
         let (what, help) = reworded(error.message());
         Self::at_place(source, error.span().unwrap_or(0..0), what, help)
@@ -125,6 +119,18 @@ impl FileError {
     /// Creates the error of the override `given`, shown as `--set` has it.
     pub(super) fn of_override(given: &str, what: &str, help: Option<String>) -> Self {
         Self::Refused { what: format!("--set {given}: {what}"), help }
+    }
+}
+
+impl Advice for FileError {
+    fn help(&self) -> Option<String> {
+        match self {
+            Self::InFile { help, .. } | Self::Refused { help, .. } => help.clone(),
+        }
+    }
+
+    fn kind(&self) -> FailureKind {
+        FailureKind::Input
     }
 }
 

@@ -90,6 +90,7 @@ pub(super) fn read_launch(launch: &str) -> Result<Option<Generators>, Complaint>
 #[cfg(test)]
 mod tests {
     use super::super::{FileError, Source, parse};
+    use pgdyno_model::Advice;
 
     fn source(text: &str) -> Source {
         Source {

@@ -74,6 +74,8 @@ pub fn size(source: &Source, name: &str) -> Result<Size, FileError> {
 
 #[cfg(test)]
 mod tests {
+    use pgdyno_model::Advice;
+
     use super::*;
     use crate::file::parse;
 

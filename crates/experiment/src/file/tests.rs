@@ -1,5 +1,6 @@
 use std::path::{Path, PathBuf};
 
+use pgdyno_model::Advice;
 use pgdyno_model::Experiment;
 use pgdyno_model::experiment::{Length, LoadOptions, OnError, Order};
 use pgdyno_model::level::{Key, LevelValue};

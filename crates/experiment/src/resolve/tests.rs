@@ -3,6 +3,7 @@ use std::path::PathBuf;
 use super::*;
 use crate::file::{Source, parse};
 use crate::host::NoDevices;
+use pgdyno_model::Advice;
 
 fn plan(text: &str) -> Result<Plan, ExperimentError> {
     let source = Source {

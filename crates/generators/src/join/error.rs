@@ -4,6 +4,7 @@ use std::io;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use pgdyno_model::Advice;
 use thiserror::Error;
 
 /// Error of a token file. No error shows the file's contents.
@@ -70,30 +71,31 @@ pub enum JoinError {
     },
 }
 
-impl JoinError {
-    /// Returns what the user can do about the error.
-    pub fn help(&self) -> Option<&'static str> {
-        match self {
-            Self::Token(error) => error.help(),
+impl Advice for JoinError {
+    fn help(&self) -> Option<String> {
+        let help = match self {
+            Self::Token(error) => return error.help(),
             Self::Connect { .. } => {
-                Some("start the coordinator first; see whether a firewall is in between")
+                "start the coordinator first; see whether a firewall is in between"
             }
             Self::Certificate(_) => {
-                Some("take the token file that this coordinator wrote: each run has its own")
+                "take the token file that this coordinator wrote: each run has its own"
             }
-            Self::NoCoordinator { .. } => Some("name the address that the coordinator listens on"),
-            Self::Refused { .. } | Self::Ended { .. } => None,
-        }
+            Self::NoCoordinator { .. } => "name the address that the coordinator listens on",
+            Self::Refused { .. } | Self::Ended { .. } => return None,
+        };
+        Some(help.to_owned())
     }
 }
 
-impl TokenError {
-    fn help(&self) -> Option<&'static str> {
-        match self {
-            Self::NoToken(_) => Some("name the file that the coordinator wrote (token=FILE)"),
-            Self::Exists(_) | Self::InUse(_) => Some("name another file with token=FILE"),
-            Self::Read { .. } | Self::Write { .. } => None,
-        }
+impl Advice for TokenError {
+    fn help(&self) -> Option<String> {
+        let help = match self {
+            Self::NoToken(_) => "name the file that the coordinator wrote (token=FILE)",
+            Self::Exists(_) | Self::InUse(_) => "name another file with token=FILE",
+            Self::Read { .. } | Self::Write { .. } => return None,
+        };
+        Some(help.to_owned())
     }
 }
 
@@ -160,21 +162,21 @@ impl GatherError {
     pub(crate) fn may_pass(&self) -> bool {
         matches!(self, Self::Late { .. } | Self::Left { .. } | Self::Launcher { .. })
     }
+}
 
-    /// Returns what the user can do about the error.
-    pub fn help(&self) -> Option<&'static str> {
-        match self {
-            Self::Token(error) => error.help(),
+impl Advice for GatherError {
+    fn help(&self) -> Option<String> {
+        let help = match self {
+            Self::Token(error) => return error.help(),
             Self::Listen { error, .. } if error.kind() == io::ErrorKind::AddrInUse => {
-                Some("another coordinator or program listens there: name another port")
+                "another coordinator or program listens there: name another port"
             }
-            Self::Listen { .. } => Some("name an address of this machine and a free port"),
-            Self::Late { .. } => {
-                Some("see what became of the others, or allow more time (wait=5m)")
-            }
-            Self::Left { .. } => Some("see its own words, on its host"),
-            Self::Start { help, .. } | Self::Launcher { help, .. } => Some(help),
-            Self::Prepare(_) => None,
-        }
+            Self::Listen { .. } => "name an address of this machine and a free port",
+            Self::Late { .. } => "see what became of the others, or allow more time (wait=5m)",
+            Self::Left { .. } => "see its own words, on its host",
+            Self::Start { help, .. } | Self::Launcher { help, .. } => help,
+            Self::Prepare(_) => return None,
+        };
+        Some(help.to_owned())
     }
 }

@@ -132,6 +132,8 @@ impl Assignment {
 
 #[cfg(test)]
 mod tests {
+    use pgdyno_model::Advice;
+
     use super::*;
 
     #[test]

@@ -3,7 +3,7 @@
 use std::io;
 use std::path::PathBuf;
 
-use pgdyno_provision::BenchError;
+use pgdyno_model::Advice;
 
 /// Why a run cannot be watched or asked to stop.
 #[derive(Debug, thiserror::Error)]
@@ -39,9 +39,8 @@ pub enum LiveError {
     Io { what: &'static str, path: PathBuf, source: io::Error },
 }
 
-impl LiveError {
-    /// Returns advice, where there is some.
-    pub fn help(&self) -> Option<String> {
+impl Advice for LiveError {
+    fn help(&self) -> Option<String> {
         Some(match self {
             Self::NotRunning { .. } => "`pgdyno list` lists the runs of the store; \
                                         `pgdyno show RUN` shows one that is over"
@@ -66,12 +65,5 @@ impl LiveError {
             }
             Self::Io { .. } => return None,
         })
-    }
-}
-
-impl From<LiveError> for BenchError {
-    fn from(error: LiveError) -> Self {
-        let help = error.help();
-        Self::explained(error, help)
     }
 }

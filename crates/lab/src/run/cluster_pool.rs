@@ -4,12 +4,14 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
+use crate::error::LabError;
 use pgdyno_emulated_disk::DiskServer;
 use pgdyno_exec::directory::room;
 use pgdyno_experiment::Prepared;
 use pgdyno_experiment::clusters::{Build, ClusterKey};
 use pgdyno_experiment::footprint::{self, RoomNeeded};
 use pgdyno_experiment::settings::{base_settings, refuse_twins};
+use pgdyno_model::FailureKind;
 use pgdyno_model::Treatment;
 use pgdyno_model::facts::StorageFacts;
 use pgdyno_model::progress::{Activity, Notice, Warning};
@@ -112,7 +114,7 @@ impl<'a> ClusterPool<'a> {
         let mut first_error = None;
         for storage in prepared.storages() {
             if let Err(e) = pool.ensure_mounted(storage) {
-                if e.is_the_users() || pool.provisioner.context.is_stopped() {
+                if e.kind() == FailureKind::Input || pool.provisioner.context.is_stopped() {
                     return Err(e);
                 }
                 pool.give_up(storage, &e)?;
@@ -185,7 +187,7 @@ impl<'a> ClusterPool<'a> {
 
     fn give_up(&mut self, storage: &str, error: &BenchError) -> Result<(), BenchError> {
         let (reason, name) = (error.message(), storage.to_owned());
-        self.provisioner.context.warn(match error.is_unavailable() {
+        self.provisioner.context.warn(match error.kind() == FailureKind::Unavailable {
             true => Warning::StorageUnavailable { storage: name, reason },
             false => Warning::StorageFailed { storage: name, reason },
         });
@@ -199,11 +201,8 @@ impl<'a> ClusterPool<'a> {
         self.prepared.lies_on(name).into_iter().any(|one| storages.is_unavailable(one))
     }
 
-    fn storages_mut(&mut self) -> Result<&mut StoragePool<'a>, BenchError> {
-        let none = || BenchError::Storage {
-            found: "an external server lies on no storage of pgdyno's".into(),
-        };
-        self.storages.as_mut().ok_or_else(none)
+    fn storages_mut(&mut self) -> Result<&mut StoragePool<'a>, LabError> {
+        self.storages.as_mut().ok_or(LabError::External)
     }
 
     /// Makes storage `name` and the storages that its clusters' WAL and tablespaces lie on, unless
@@ -267,10 +266,10 @@ impl<'a> ClusterPool<'a> {
     }
 
     /// Returns where storage `name` is mounted.
-    pub(super) fn path(&self, name: &str) -> Result<PathBuf, BenchError> {
+    pub(super) fn path(&self, name: &str) -> Result<PathBuf, LabError> {
         match &self.storages {
             Some(storages) => storages.path(name),
-            None => Err(BenchError::Storage { found: format!("storage `{name}` does not stand") }),
+            None => Err(LabError::External),
         }
     }
 
@@ -340,10 +339,8 @@ impl<'a> ClusterPool<'a> {
             // A server that is not pgdyno's own is not emptied for another attempt.
             let any = failed.values().next().filter(|_| self.storages.is_none());
             if let Some(reason) = failed.get(&treatment.settings).or(any) {
-                return Err(BenchError::Sql {
-                    doing: format!("use data set {}", key.data),
-                    found: reason.clone(),
-                });
+                let (data, reason) = (key.data.to_string(), reason.clone());
+                return Err(LabError::NotLoaded { data, reason }.into());
             }
             if let Err(e) = self.templates.fill(server, prepared, treatment, context) {
                 failed.insert(treatment.settings.clone(), e.message());
@@ -425,6 +422,6 @@ impl SharedRoom {
             *total = total.saturating_add(needed.bytes.0);
             needed.bytes = Bytes(*total);
         }
-        check_room(&needed, name, directory, room(directory)?)
+        Ok(check_room(&needed, name, directory, room(directory)?)?)
     }
 }

@@ -7,13 +7,13 @@ use pgdyno_experiment::file::Override;
 use pgdyno_model::Plan;
 use pgdyno_model::record::RunState;
 
-use pgdyno_provision::BenchError;
+use crate::error::LabError;
 
 /// The only key that may be set anew.
 const REPEATS: &str = "experiment.repeats";
 
 /// Checks that `more` asks for nothing but repeats.
-pub(super) fn check(run: &str, more: &[Override]) -> Result<(), BenchError> {
+pub(super) fn check(run: &str, more: &[Override]) -> Result<(), LabError> {
     match more.iter().find(|given| given.key() != REPEATS) {
         None => Ok(()),
         Some(given) => Err(refused(run, given, "only its number of repeats can change")),
@@ -31,7 +31,7 @@ pub(super) fn continued(
     (old, state): (&Plan, RunState),
     mut plan: Plan,
     more: &[Override],
-) -> Result<Plan, BenchError> {
+) -> Result<Plan, LabError> {
     plan.extended_after.clone_from(&old.extended_after);
     (plan.noise_prior, plan.conditioning) = (old.noise_prior, old.conditioning);
     let Some(last) = more.last() else { return Ok(plan) };
@@ -56,10 +56,6 @@ pub(super) fn continued(
     Ok(plan)
 }
 
-fn refused(run: &str, given: &Override, why: &str) -> BenchError {
-    BenchError::refused(
-        format!("cannot go on with run {run} and `--set {}`: {why}", given.given),
-        "a run goes on with more of its repeats, `--set experiment.repeats=N`; for all else begin \
-         one anew",
-    )
+fn refused(run: &str, given: &Override, why: &'static str) -> LabError {
+    LabError::NoContinuation { run: run.to_owned(), given: given.given.clone(), why }
 }

@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::time::Duration;
 
+use crate::error::{FixedSetting, LabError};
 use pgdyno_connect::control::wait::wait_of;
 use pgdyno_connect::control::{self, Client, error_text};
 use pgdyno_exec::journal::{Entry, Journal, OwnedResource};
@@ -16,6 +17,7 @@ use pgdyno_postgres::external::{server_name, without_password};
 use pgdyno_postgres::schema::{MARK, RecordedSchema};
 use pgdyno_postgres::server_wide::put_back_leftovers;
 use pgdyno_postgres::{ExternalServer, ServerWide, schema};
+use pgdyno_provision::sql::SqlError;
 use postgres_protocol::escape::{escape_identifier, escape_literal};
 
 use pgdyno_provision::BenchError;
@@ -30,10 +32,6 @@ const SESSION_CONTEXTS: [&str; 4] = ["user", "superuser", "backend", "superuser-
 const RETURN_LIMIT: Duration = Duration::from_secs(30);
 /// Interval between two attempts to reach the server meanwhile.
 const RETURN_TICK: Duration = Duration::from_millis(200);
-
-/// The remedy for a setting that only a restart changes.
-const RESTART: &str = "leave it out, or compare two servers that were started with different \
-                       values: `postgres.dsn` as a factor";
 
 /// Values of settings as the server reads them, in the unit of `pg_settings`, by the name and value
 /// that treatments give.
@@ -77,17 +75,16 @@ impl ExternalSchema {
     }
 
     fn wrong(&self, found: impl Into<String>) -> BenchError {
-        let what = format!("cannot use schema `{}` of the server: {}", self.schema, found.into());
-        BenchError::refused(what, "name another one in `postgres.schema`")
+        LabError::Schema { schema: self.schema.clone(), found: found.into() }.into()
     }
 
     /// Returns the error of a schema that cannot be used: a statement failed with `error`.
-    fn failed(&self, error: &tokio_postgres::Error) -> BenchError {
-        match wait_of(error) {
+    fn failed(&self, error: tokio_postgres::Error) -> BenchError {
+        match wait_of(&error) {
             Some(_) => {
-                BenchError::sql(&format!("use schema `{}` of the server", self.schema), error)
+                SqlError::new(format!("use schema `{}` of the server", self.schema), error).into()
             }
-            None => self.wrong(error_text(error)),
+            None => self.wrong(error_text(&error)),
         }
     }
 
@@ -108,7 +105,7 @@ impl ExternalSchema {
         const COMMENT: &str = "SELECT pg_catalog.obj_description(oid, 'pg_namespace') \
             FROM pg_catalog.pg_namespace WHERE nspname = $1";
         let mut keeper = self.server.control()?;
-        let wrong = |e: tokio_postgres::Error| self.failed(&e);
+        let wrong = |e: tokio_postgres::Error| self.failed(e);
         let key = format!("pgdyno schema {}", self.schema);
         let locked: bool = keeper.query_one(LOCK, &[&key]).map_err(wrong)?.get(0);
         if !locked {
@@ -161,7 +158,7 @@ impl ExternalSchema {
             "BEGIN; SET LOCAL synchronous_commit = local; CREATE SCHEMA {schema}; \
              COMMENT ON SCHEMA {schema} IS {mark}; COMMIT"
         );
-        client.batch_execute(&sql).map_err(|e| self.failed(&e))
+        client.batch_execute(&sql).map_err(|e| self.failed(e))
     }
 
     /// Finds how each setting of `treatments` can be changed, and tries all of them before anything
@@ -178,36 +175,19 @@ impl ExternalSchema {
         let mut server_wide: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
         let contexts = self.contexts()?;
         for (name, value) in treatments.iter().copied().flatten() {
-            let refuse = |found: &str, help: Option<&str>| {
-                let what =
-                    format!("cannot set {name} on a server that pgdyno does not own: {found}");
-                Err(BenchError::Refused { what, help: help.map(str::to_owned) })
-            };
+            let fixed = |reason| LabError::FixedSetting { name: name.clone(), reason };
             let lower = name.to_ascii_lowercase();
             match contexts.get(&lower).map(String::as_str) {
                 Some(context) if SESSION_CONTEXTS.contains(&context) => {}
                 Some("sighup") if postgres.alter_system => {
                     server_wide.entry(lower).or_default().insert(value.clone());
                 }
-                Some("sighup") => {
-                    return refuse(
-                        "its context is `sighup`, so that it can only be changed \
-                         for the whole server",
-                        Some(
-                            "`alter_system = true` in `[postgres]` lets pgdyno do that with \
-                             ALTER SYSTEM and a reload, and put it back",
-                        ),
-                    );
-                }
-                Some("postmaster") => {
-                    let found = "changing it for the whole server takes a restart";
-                    return refuse(found, Some(RESTART));
-                }
+                Some("sighup") => return Err(fixed(FixedSetting::NotAllowed).into()),
+                Some("postmaster") => return Err(fixed(FixedSetting::TakesRestart).into()),
                 Some(context) => {
-                    let found = format!("its context is `{context}`: it cannot be changed");
-                    return refuse(&found, None);
+                    return Err(fixed(FixedSetting::Context(context.to_owned())).into());
                 }
-                None => return refuse("the server has no such setting", None),
+                None => return Err(fixed(FixedSetting::Unknown).into()),
             }
         }
         if !server_wide.is_empty() {
@@ -239,7 +219,7 @@ impl ExternalSchema {
         for (name, value) in unknown {
             let rows = client
                 .query(sql, &[&name.to_ascii_lowercase()])
-                .map_err(|e| BenchError::sql(doing, &e))?;
+                .map_err(|e| SqlError::new(doing, e))?;
             let found = rows.first().map(|row| row.get(0));
             read.extend(found.map(|found| ((name, value), found)));
         }
@@ -250,8 +230,7 @@ impl ExternalSchema {
     fn contexts(&self) -> Result<BTreeMap<String, String>, BenchError> {
         let sql = "SELECT pg_catalog.lower(name), context FROM pg_catalog.pg_settings";
         let doing = "read the settings of a server that pgdyno does not own";
-        let rows =
-            self.server.control()?.query(sql, &[]).map_err(|e| BenchError::sql(doing, &e))?;
+        let rows = self.server.control()?.query(sql, &[]).map_err(|e| SqlError::new(doing, e))?;
         Ok(rows.iter().map(|row| (row.get(0), row.get(1))).collect())
     }
 

@@ -5,6 +5,7 @@
 //! for none. The clients of the load read them ([`FlushAccounting::flushes`]), and
 //! [`FlushAccounting::finish`] notes why nothing was judged. Dropping it ends the publishing.
 
+use crate::error::LabError;
 use pgdyno_emulated_disk::{Control, DiskServer};
 use pgdyno_engine::{DiskFlushes, WeightedScript};
 use pgdyno_model::{Measurement, NotJudged};
@@ -58,9 +59,8 @@ impl FlushAccounting {
         let mut control = disk.control()?;
         control.publish_flushes(true)?;
         let path = disk.flushes();
-        let flushes = DiskFlushes::open(&path).map_err(|e| BenchError::Storage {
-            found: format!("cannot read the disk's flushes from {}: {e}", path.display()),
-        })?;
+        let flushes =
+            DiskFlushes::open(&path).map_err(|source| LabError::Flushes { path, source })?;
         Ok(Self::On { disk: control, flushes })
     }
 

@@ -21,6 +21,7 @@ mod trial_scheduler;
 use std::path::Path;
 use std::sync::atomic::AtomicBool;
 
+use crate::error::LabError;
 use pgdyno_analysis::host_noise::learn;
 use pgdyno_dataset::trust::Trust;
 use pgdyno_experiment::Prepared;
@@ -139,13 +140,7 @@ pub fn resume(
         ..prepared.plan.clone()
     };
     if as_begun != record.plan || (more.is_empty() && prepared.plan != record.plan) {
-        return Err(BenchError::refused(
-            format!(
-                "cannot go on with run {id}: its experiment now comes to another plan than when it \
-                 was begun"
-            ),
-            "run it anew; a run goes on only with the files and the pgdyno it was begun with",
-        ));
+        return Err(LabError::OtherPlan { run: id }.into());
     }
     let extension = (!more.is_empty()).then_some(kept);
     // Its trials are over, be it before all of them were executed; a treatment may be left to be
@@ -172,20 +167,13 @@ fn watched(
 /// Refuses to resume a run that no experiment describes. As root, also refuses a run that came from
 /// elsewhere: its experiment may name commands.
 fn refuse_others(store: &Store, run: &str, trust: &Trust) -> Result<(), BenchError> {
-    let what = format!("cannot go on with run {run}");
     if store.run(run)?.experiment.is_empty() {
-        let what = format!("{what}: it is an ad hoc run of `pgdyno pgbench`");
-        return Err(BenchError::refused(what, "run pgbench anew"));
+        return Err(LabError::AdHoc { run: run.to_owned() }.into());
     }
-    let Some((source, at)) = store.arrival(run)? else { return Ok(()) };
+    let Some((source_name, at)) = store.arrival(run)? else { return Ok(()) };
     if !rustix::process::geteuid().is_root() || trust.names(store.path()) {
         return Ok(());
     }
-    Err(BenchError::refused(
-        format!("{what} as root: it was imported on {at} from {source}, and may name commands"),
-        format!(
-            "read its experiment (`pgdyno show {run} --json`); `--trust {}` says that you trust it",
-            store.path().display()
-        ),
-    ))
+    let (run, store) = (run.to_owned(), store.path().to_owned());
+    Err(LabError::Imported { run, at, source_name, store }.into())
 }

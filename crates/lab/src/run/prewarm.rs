@@ -1,7 +1,9 @@
 //! Reads a workload's tables into shared buffers by the extension `pg_prewarm`.
 
+use crate::error::LabError;
 use pgdyno_connect::control::Client;
 use pgdyno_dataset::workload::Workload;
+use pgdyno_provision::sql::SqlError;
 use postgres_protocol::escape::{escape_identifier, escape_literal};
 
 use super::server::Server;
@@ -11,7 +13,7 @@ use pgdyno_provision::sql::{execute, query_number};
 /// Checks that the server has the extension `pg_prewarm`.
 ///
 /// # Errors
-/// [`BenchError::Refused`], if the server does not have it.
+/// [`LabError::NoPrewarm`]; the server does not answer.
 pub(super) fn check_prewarm(server: &Server) -> Result<(), BenchError> {
     let mut client = server.connect_aside()?;
     let asked = "SELECT pg_catalog.count(*) FROM pg_catalog.pg_available_extensions \
@@ -20,13 +22,7 @@ pub(super) fn check_prewarm(server: &Server) -> Result<(), BenchError> {
         return Ok(());
     }
     let version = server.facts()?.version;
-    Err(BenchError::refused(
-        format!(
-            "cannot read the tables into shared buffers (`between.prewarm`): the server {version} \
-             has no extension pg_prewarm"
-        ),
-        "install PostgreSQL's contrib modules, or leave `prewarm` out",
-    ))
+    Err(LabError::NoPrewarm { version }.into())
 }
 
 /// Reads the whole of the workload's tables and their indexes into shared buffers.
@@ -58,7 +54,7 @@ fn prewarm_extension(server: &Server, client: &mut Client) -> Result<String, Ben
     const ASKED: &str = "SELECT n.nspname::text FROM pg_catalog.pg_extension AS e \
         JOIN pg_catalog.pg_namespace AS n ON n.oid = e.extnamespace WHERE e.extname = 'pg_prewarm'";
     let doing = "look for the extension pg_prewarm";
-    let found = client.query_opt(ASKED, &[]).map_err(|e| BenchError::sql(doing, &e))?;
+    let found = client.query_opt(ASKED, &[]).map_err(|e| SqlError::new(doing, e))?;
     if let Some(row) = found {
         return Ok(escape_identifier(row.get(0)));
     }

@@ -2,6 +2,7 @@
 
 use std::time::{Duration, Instant, SystemTime};
 
+use crate::error::{LabError, NOT_STOPPED};
 use pgdyno_crash::{Subject, check_log_rooms, crash_treatment};
 use pgdyno_exec::account::server_account;
 use pgdyno_exec::process::current_owner;
@@ -89,13 +90,7 @@ impl<'a> RunSession<'a> {
             let complete = store.completed_trials(run)?;
             todo.retain(|trial| !are_trials_over && !complete.contains(&trial.ordinal));
             if todo.is_empty() && crashes_left(prepared, store, run)?.is_empty() {
-                return Err(BenchError::refused(
-                    format!("run {run} is complete: there is nothing to go on with"),
-                    format!(
-                        "where the number of repeats was fixed, `pgdyno run --resume {run} --set \
-                         experiment.repeats=N` adds some"
-                    ),
-                ));
+                return Err(LabError::Complete { run: (*run).to_owned() }.into());
             }
         }
         let pool = provide(prepared, context)
@@ -428,10 +423,10 @@ fn provide<'a>(
     let is_external = prepared.experiment.postgres.is_external();
     if prepared.experiment.between.drop_caches {
         if is_external {
-            return Err(BenchError::drop_caches("the server is not pgdyno's to stop meanwhile"));
+            return Err(LabError::DropCaches(NOT_STOPPED).into());
         }
         if !pgdyno_exec::caches::is_root() {
-            return Err(BenchError::drop_caches("that needs root"));
+            return Err(LabError::DropCaches("that needs root").into());
         }
     }
     let provisioner = Provisioner {

@@ -1,5 +1,6 @@
 //! Settles a server before a trial, so that all trials begin alike.
 
+use crate::error::{LabError, NOT_STOPPED};
 use pgdyno_dataset::workload::Workload;
 use pgdyno_exec::tool::run_user_command;
 use pgdyno_model::experiment::Between;
@@ -43,11 +44,8 @@ pub(super) fn settle(
 
 /// Runs the user's command; a signal to pgdyno ends it too.
 fn run_command(words: &[String], context: Context<'_>) -> Result<(), BenchError> {
-    let wrong = |found: String| {
-        let command = words.join(" ");
-        let what = format!("the command of `between.command` failed: {command}: {found}");
-        BenchError::Refused { what, help: None }
-    };
+    let wrong =
+        |found: String| BenchError::from(LabError::Command { command: words.join(" "), found });
     match run_user_command(words, context.stop).map_err(|e| wrong(e.to_string()))? {
         Some(status) if status.success() => Ok(()),
         Some(status) => Err(wrong(format!("it ended with {status}"))),
@@ -58,10 +56,10 @@ fn run_command(words: &[String], context: Context<'_>) -> Result<(), BenchError>
 /// Stops the server, has the kernel drop its caches, and starts the server again.
 fn drop_caches(server: &mut Server, context: Context<'_>) -> Result<(), BenchError> {
     let Server::Managed(cluster) = server else {
-        return Err(BenchError::drop_caches("the server is not pgdyno's to stop meanwhile"));
+        return Err(LabError::DropCaches(NOT_STOPPED).into());
     };
     cluster.stop(pgdyno_postgres::StopMode::Fast);
     pgdyno_exec::caches::drop_caches()
-        .map_err(|_| BenchError::drop_caches("the kernel refuses; a container may not"))?;
+        .map_err(|_| LabError::DropCaches("the kernel refuses; a container may not"))?;
     Ok(cluster.start(context.stop)?)
 }

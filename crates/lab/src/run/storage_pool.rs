@@ -3,9 +3,11 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 
+use crate::error::LabError;
 use pgdyno_emulated_disk::DiskServer;
 use pgdyno_experiment::Prepared;
 use pgdyno_experiment::footprint::{self, RoomNeeded};
+use pgdyno_model::FailureKind;
 use pgdyno_model::Storage;
 use pgdyno_model::facts::StorageFacts;
 use pgdyno_model::storage::{Backing, DeviceSettings};
@@ -73,7 +75,7 @@ impl<'a> StoragePool<'a> {
         match self.storages.get(name) {
             Some(State::Up(_)) => return Ok(()),
             Some(State::Broken { reason, .. }) => {
-                return Err(BenchError::Storage { found: reason.clone() });
+                return Err(LabError::GivenUp { reason: reason.clone() }.into());
             }
             Some(State::Down) | None => {}
         }
@@ -85,7 +87,7 @@ impl<'a> StoragePool<'a> {
 
     /// Gives storage `name` up for the rest of the run.
     pub(super) fn give_up(&mut self, name: &str, error: &BenchError) {
-        let (reason, unavailable) = (error.message(), error.is_unavailable());
+        let (reason, unavailable) = (error.message(), error.kind() == FailureKind::Unavailable);
         self.storages.insert(name.to_owned(), State::Broken { reason, unavailable });
     }
 
@@ -122,15 +124,11 @@ impl<'a> StoragePool<'a> {
     }
 
     /// Returns the directory in which clusters on storage `name` lie.
-    pub(super) fn path(&self, name: &str) -> Result<PathBuf, BenchError> {
+    pub(super) fn path(&self, name: &str) -> Result<PathBuf, LabError> {
         match self.storages.get(name) {
             Some(State::Up(made)) => Ok(made.stack.path()),
-            Some(State::Broken { reason, .. }) => {
-                Err(BenchError::Storage { found: reason.clone() })
-            }
-            Some(State::Down) | None => {
-                Err(BenchError::Storage { found: format!("storage `{name}` does not stand") })
-            }
+            Some(State::Broken { reason, .. }) => Err(LabError::GivenUp { reason: reason.clone() }),
+            Some(State::Down) | None => Err(LabError::NotMounted { storage: name.to_owned() }),
         }
     }
 

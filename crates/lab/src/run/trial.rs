@@ -13,7 +13,7 @@ use std::time::{Duration, Instant, SystemTime};
 use pgdyno_dataset::workload::Workload;
 use pgdyno_durability::{Agreement, agreement};
 use pgdyno_engine::script::Value;
-use pgdyno_engine::{LiveSecond, LoadError, LoadObserver, LoadSpec, Phase, run_load};
+use pgdyno_engine::{LiveSecond, LoadObserver, LoadSpec, Phase, run_load};
 use pgdyno_exec::cgroup::cpus_allowed;
 use pgdyno_exec::program::start_piped;
 use pgdyno_experiment::Prepared;
@@ -369,17 +369,11 @@ fn offer(
 ) -> Result<Measurement, BenchError> {
     let Some(generators) = generators else {
         let driven = run_load(spec, observer).map(|m| m.with_cpus_allowed(cpus_allowed()));
-        return driven.map_err(|error| match error {
-            LoadError::Interrupted => BenchError::Interrupted,
-            error => error.into(),
-        });
+        return Ok(driven?);
     };
     let hands =
         Hands { start: start_piped, notice: &|_| {}, admission, cpus_allowed: cpus_allowed() };
-    pgdyno_generators::run_load(spec, observer, generators, &hands).map_err(|error| match error {
-        GeneratorsError::Interrupted => BenchError::Interrupted,
-        error => error.into(),
-    })
+    Ok(pgdyno_generators::run_load(spec, observer, generators, &hands)?)
 }
 
 /// Says why the server's `count` contradicts what clients were told.

@@ -15,6 +15,7 @@ use pgdyno_connect::conninfo::{ConnectOptions, Environment, resolve_in};
 use pgdyno_connect::{CONNECT_TIMEOUT, ConnectError, connect};
 use pgdyno_engine::run_load;
 use pgdyno_lab::{SessionEnd, run};
+use pgdyno_model::Advice;
 use pgdyno_model::experiment::{Length, Protocol};
 use pgdyno_model::progress::Silent;
 use pgdyno_model::target::{

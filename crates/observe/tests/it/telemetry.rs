@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
 use pgdyno_connect::control::Client;
+use pgdyno_model::Advice;
 use pgdyno_model::experiment::{Connect, Telemetry};
 use pgdyno_model::facts::BuildSource;
 use pgdyno_model::target::{Address, Secret};

@@ -5,6 +5,7 @@ use std::num::NonZeroU32;
 use std::sync::atomic::AtomicBool;
 
 use pgdyno_engine::{LoadError, LoadSpec, run_load};
+use pgdyno_model::Advice;
 use pgdyno_model::experiment::Length;
 use pgdyno_model::target::{Address, LoadBalanceHosts, Secret, Servers, Target};
 use pgdyno_postgres::{ExternalServer, ExternalServerError};

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use pgdyno_exec::directory::DirectoryError;
 use pgdyno_exec::trust::TrustError;
+use pgdyno_model::Advice;
 use pgdyno_model::units::Bytes;
 
 use crate::install::InstallError;
@@ -79,9 +80,10 @@ impl FetchError {
     pub fn is_download(&self) -> bool {
         matches!(self, Self::Download { .. })
     }
+}
 
-    /// Returns how to mend the failure, where that is known.
-    pub fn help(&self) -> Option<String> {
+impl Advice for FetchError {
+    fn help(&self) -> Option<String> {
         let install = "install the distribution's server (Debian, Ubuntu: `apt install \
                        postgresql`; Fedora: `dnf install postgresql-server`), or name the folder \
                        of its programs with `--set postgres.bindir=DIR`";

@@ -8,6 +8,7 @@ use std::sync::atomic::AtomicBool;
 
 use pgdyno_model::experiment::Connect;
 use pgdyno_model::target::Address;
+use pgdyno_model::{Advice, FailureKind};
 use pgdyno_postgres::{Applied, Cluster, ClusterError, SettingsError, StopMode};
 use pgdyno_test_support::{Place, RUN, skip};
 
@@ -261,9 +262,10 @@ fn a_setting_that_the_server_cannot_start_with_is_told_with_its_log() {
 fn what_was_begun_is_removed_when_told_to_stop() {
     let place = Place::new();
     let error = Cluster::create(place.spec(), &place.journal, &AtomicBool::new(true)).unwrap_err();
-    assert!(error.is_interrupted());
+    assert_eq!(error.kind(), FailureKind::Interrupted);
     let mut cluster = place.cluster();
-    assert!(cluster.start(&AtomicBool::new(true)).unwrap_err().is_interrupted());
+    let error = cluster.start(&AtomicBool::new(true)).unwrap_err();
+    assert_eq!(error.kind(), FailureKind::Interrupted);
     drop(cluster);
     assert!(place.is_clean());
 }

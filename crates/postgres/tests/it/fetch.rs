@@ -10,6 +10,7 @@ use std::sync::{Arc, Mutex};
 
 use lzma_rust2::{XzOptions, XzWriter};
 use pgdyno_exec::server_account;
+use pgdyno_model::Advice;
 use pgdyno_postgres::fetch::{Artifact, Fetcher};
 use pgdyno_postgres::{Cluster, FETCHABLE, FetchError, FetchProgress};
 use pgdyno_test_support::{Place, RUN, Tmpfs, is_root};

@@ -3,6 +3,7 @@
 use std::io;
 use std::path::PathBuf;
 
+use pgdyno_model::Advice;
 use pgdyno_store::StoreError;
 
 /// Why a run could not be exported.
@@ -40,9 +41,8 @@ pub enum ExportError {
     Histogram(String),
 }
 
-impl ExportError {
-    /// Returns advice for the user, if there is any.
-    pub fn help(&self) -> Option<String> {
+impl Advice for ExportError {
+    fn help(&self) -> Option<String> {
         let help = match self {
             Self::Store(error) => return error.help(),
             Self::Write { .. } => "name a place that you may write to with `-o`",

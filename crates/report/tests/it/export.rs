@@ -8,6 +8,7 @@ use std::path::Path;
 use hdrhistogram::Histogram;
 use hdrhistogram::serialization::Deserializer;
 use hdrhistogram::serialization::interval_log::{IntervalLogIterator, LogEntry};
+use pgdyno_model::Advice;
 use pgdyno_model::facts::{BlockDevice, BuildSource, LoopFacts};
 use pgdyno_model::{LevelValue, TrialRecord};
 use pgdyno_report::export::{Export, ExportError};

@@ -5,6 +5,7 @@ use crate::page_support::{detail, document, element};
 use pgdyno_analysis::Badge;
 use pgdyno_analysis::comparison::imported::side_by_side;
 use pgdyno_analysis::comparison::runs::CompareOptions;
+use pgdyno_model::Advice;
 use pgdyno_model::crash::Failing;
 use pgdyno_model::record::SessionEnd;
 use pgdyno_model::{LevelValue, RunRecord, Verdict};

@@ -4,6 +4,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use pgdyno_exec::StepError;
+use pgdyno_model::{Advice, FailureKind};
 
 /// The filesystems whose power can be cut without an emulated disk: they know how to be shut down.
 /// It is the ext4 driver that serves ext2 and ext3.
@@ -44,9 +45,10 @@ impl FaultError {
     pub(super) fn io(what: &'static str, path: &Path, source: impl Into<io::Error>) -> Self {
         Self::Io { what, path: path.to_owned(), source: source.into() }
     }
+}
 
-    /// Returns advice, where there is some.
-    pub fn help(&self) -> Option<String> {
+impl Advice for FaultError {
+    fn help(&self) -> Option<String> {
         match self {
             Self::NotOurs { .. } => Some(format!(
                 "name a filesystem for pgdyno to make in a file of its own: {}",
@@ -62,5 +64,9 @@ impl FaultError {
             Self::Step(e) => e.help(),
             Self::Io { .. } | Self::NotTheServers { .. } => None,
         }
+    }
+
+    fn kind(&self) -> FailureKind {
+        FailureKind::Storage
     }
 }

@@ -59,6 +59,8 @@ fn bytes(text: &str) -> Option<u64> {
 
 #[cfg(test)]
 mod tests {
+    use pgdyno_model::Advice;
+
     use super::*;
 
     #[test]

@@ -4,6 +4,7 @@ use std::io;
 use std::path::PathBuf;
 
 use pgdyno_exec::StepError;
+use pgdyno_model::{Advice, FailureKind};
 
 use super::Tool;
 
@@ -96,9 +97,8 @@ impl From<StepError> for FilesystemError {
     }
 }
 
-impl FilesystemError {
-    /// Returns advice, where there is some.
-    pub fn help(&self) -> Option<String> {
+impl Advice for FilesystemError {
+    fn help(&self) -> Option<String> {
         match self {
             Self::Unknown { nearest, .. } => {
                 Some(format!("known are, the most alike first: {}", nearest.join(", ")))
@@ -147,6 +147,16 @@ impl FilesystemError {
                     .into(),
             ),
             _ => None,
+        }
+    }
+
+    fn kind(&self) -> FailureKind {
+        match self {
+            Self::NotInKernel { .. }
+            | Self::LargeBlocks { .. }
+            | Self::ToolMissing { .. }
+            | Self::NoZfs { .. } => FailureKind::Unavailable,
+            _ => FailureKind::Storage,
         }
     }
 }

@@ -69,6 +69,8 @@ mod tests {
     use pgdyno_model::storage::FilesystemChoice;
     use pgdyno_model::units::Bytes;
 
+    use pgdyno_model::Advice;
+
     use super::*;
 
     /// Returns a volume of `members` devices with what `choice` asks for.

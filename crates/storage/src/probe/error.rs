@@ -7,6 +7,7 @@ use pgdyno_exec::StepError;
 use pgdyno_exec::directory::DirectoryError;
 use pgdyno_exec::journal::JournalError;
 use pgdyno_model::units::Bytes;
+use pgdyno_model::{Advice, FailureKind};
 
 /// Where the size of a disk probe's file comes from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -91,9 +92,8 @@ pub enum ProbeError {
     Interrupted,
 }
 
-impl ProbeError {
-    /// Returns advice, where there is some.
-    pub fn help(&self) -> Option<String> {
+impl Advice for ProbeError {
+    fn help(&self) -> Option<String> {
         match self {
             Self::Io { source, .. } => match source.kind() {
                 io::ErrorKind::StorageFull => {
@@ -142,8 +142,10 @@ impl ProbeError {
         }
     }
 
-    /// Tells whether the probe ended because it was stopped.
-    pub fn is_interrupted(&self) -> bool {
-        matches!(self, Self::Interrupted | Self::Step(StepError::Interrupted))
+    fn kind(&self) -> FailureKind {
+        match self {
+            Self::Interrupted | Self::Step(StepError::Interrupted) => FailureKind::Interrupted,
+            _ => FailureKind::Storage,
+        }
     }
 }

@@ -128,6 +128,8 @@ pub(super) fn open(path: &Path, write: bool, flags: OFlags) -> io::Result<File> 
 
 #[cfg(test)]
 mod tests {
+    use pgdyno_model::Advice;
+
     use super::*;
 
     #[test]

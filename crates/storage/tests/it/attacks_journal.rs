@@ -14,6 +14,7 @@ use crate::common::{Place, RUN};
 use pgdyno_exec::account::server_account;
 use pgdyno_exec::journal::{Journal, JournalError, MARKER, OwnedResource};
 use pgdyno_exec::undo::{KernelFileChange, Undo};
+use pgdyno_model::Advice;
 use pgdyno_model::facts::BuildSource;
 use pgdyno_postgres::sweep::{CleanupResult, Outcome, sweep};
 use pgdyno_postgres::{Cluster, ClusterSpec, Install};

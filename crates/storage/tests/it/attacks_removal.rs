@@ -17,6 +17,7 @@ use pgdyno_exec::journal::{Entry, Journal, MARKER, OwnedResource};
 use pgdyno_exec::mount::Mount;
 use pgdyno_exec::step::Step;
 use pgdyno_exec::{ExecContext, Executor as _, StepError};
+use pgdyno_model::Advice;
 use pgdyno_postgres::sweep::{Outcome, sweep};
 use pgdyno_storage::Wipe;
 

@@ -12,6 +12,7 @@ use std::time::Duration;
 use pgdyno_exec::journal::Journal;
 use pgdyno_exec::mount::{Mount, MountError};
 use pgdyno_exec::{ExecContext, Executor as _, Step, StepError, mountinfo};
+use pgdyno_model::Advice;
 use pgdyno_model::storage::{FilesystemChoice, FilesystemFacts};
 use pgdyno_model::units::Bytes;
 use pgdyno_storage::filesystem;

@@ -2,6 +2,7 @@
 use crate::common::Place;
 use crate::common::stacks::plan;
 use pgdyno_model::storage::{DeviceSettings, Storage};
+use pgdyno_model::{Advice, FailureKind};
 use pgdyno_storage::{StorageError, Wipe};
 
 #[test]
@@ -26,7 +27,7 @@ fn a_module_or_a_parameter_that_the_kernel_lacks_makes_the_storage_unavailable()
             println!("skipped: {test}: {error}");
             return;
         }
-        assert!(error.is_unavailable(), "{error}");
+        assert_eq!(error.kind(), FailureKind::Unavailable, "{error}");
         assert!(error.to_string().contains(&format!("/sys/module/{module}")), "{error}");
         assert!(error.help().unwrap().contains(help), "{error}");
     }

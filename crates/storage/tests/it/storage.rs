@@ -14,6 +14,7 @@ use pgdyno_exec::account::server_account;
 use pgdyno_exec::journal::Journal;
 use pgdyno_exec::undo::Undo;
 use pgdyno_exec::{ExecContext, Executor as _, Step, StepError};
+use pgdyno_model::Advice;
 use pgdyno_model::storage::{Backing, DeviceSettings, EmulatedDisk, Hook, Limit, Storage};
 use pgdyno_model::units::Bytes;
 use pgdyno_postgres::cluster::cluster_directory;

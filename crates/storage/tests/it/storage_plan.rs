@@ -4,6 +4,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use pgdyno_exec::Step;
+use pgdyno_model::Advice;
 use pgdyno_model::raid::{RaidTool, RaidVolume, WritePolicy};
 use pgdyno_model::storage::{
     Backing, DeviceSettings, DiskLatency, EmulatedDisk, FilesystemChoice, Hook, Limit, LoopFile,

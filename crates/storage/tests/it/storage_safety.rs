@@ -15,6 +15,7 @@ use pgdyno_exec::device::identity::BlockDevice;
 use pgdyno_exec::device::refusal::{Refusal, SafetyError};
 use pgdyno_exec::device::safety;
 use pgdyno_exec::{ExecContext, Executor as _, Step, StepError};
+use pgdyno_model::Advice;
 use pgdyno_model::storage::{Backing, FilesystemChoice, Storage};
 use pgdyno_storage::{Stack, StorageError, Surroundings, Wipe};
 use pgdyno_test_support::wait_for;

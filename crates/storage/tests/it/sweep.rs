@@ -12,6 +12,7 @@ use pgdyno_exec::beneath::FileIdentity;
 use pgdyno_exec::journal::{Journal, MARKER, OwnedResource, file_mark};
 use pgdyno_exec::step::Step;
 use pgdyno_exec::{ExecContext, Executor as _};
+use pgdyno_model::Advice;
 use pgdyno_postgres::sweep::{Outcome, sweep};
 use pgdyno_postgres::{Cluster, ClusterSpec};
 

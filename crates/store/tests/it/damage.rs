@@ -1,6 +1,7 @@
 //! A damaged or hostile store is told, and never shown as if it were whole.
 #![allow(missing_docs, clippy::unwrap_used)]
 
+use pgdyno_model::Advice;
 use pgdyno_test_support::records;
 use std::io::Write as _; // past the test runner, which keeps what passing tests print to itself
 use std::path::{Path, PathBuf};

@@ -2,6 +2,7 @@
 #![allow(missing_docs, clippy::unwrap_used)]
 
 use pgdyno_audit::{Audit, ImportedRun};
+use pgdyno_model::Advice;
 use pgdyno_model::crash::Failing;
 use pgdyno_model::record::{RunState, SessionEnd, SessionRecord};
 use pgdyno_model::{LevelValue, TrialRecord, Verdict};

@@ -2,6 +2,7 @@
 
 use super::Unequal;
 use super::equal::{GENERATOR, MACHINE, belongs_to_machine};
+use pgdyno_model::Advice;
 use pgdyno_store::StoreError;
 
 /// Reason for which two sides cannot be compared.
@@ -76,9 +77,10 @@ impl CompareError {
         }
         Some(names)
     }
+}
 
-    /// Returns advice, if there is any.
-    pub fn help(&self) -> Option<String> {
+impl Advice for CompareError {
+    fn help(&self) -> Option<String> {
         match self {
             Self::Store(e) => e.help(),
             Self::NoSuchTreatment { known, .. } => Some(format!(

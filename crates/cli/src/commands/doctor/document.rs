@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use pgdyno_lab::doctor::{Doctor, Install};
+use pgdyno_model::Advice;
 use pgdyno_model::json::Document;
 use serde_json::{Value, json};
 

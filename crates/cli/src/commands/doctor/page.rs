@@ -1,6 +1,7 @@
 //! Renders the findings of `pgdyno doctor` as a page.
 
 use pgdyno_lab::doctor::{Doctor, Severity};
+use pgdyno_model::Advice;
 use pgdyno_report::fingerprint::{self, Row};
 use pgdyno_report::text::{plain, wrap};
 

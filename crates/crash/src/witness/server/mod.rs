@@ -13,11 +13,13 @@ use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use super::error::WitnessError;
 use pgdyno_exec::files::sync_directory;
 use pgdyno_exec::trust;
 use pgdyno_generators::protocol::frame::{self, FrameError};
 use pgdyno_model::ledger::Token;
 use serde::{Deserialize, Serialize};
+use std::error::Error;
 
 use super::connection::{
     Answer, Ask, Deed, LONGEST_NAME, LOOK, MOST_RECORDS, PATIENCE, Record, Standing, harmless,
@@ -54,13 +56,14 @@ fn serve_for(
     to: impl Write + Send + 'static,
     stop: &AtomicBool,
 ) -> Result<(), BenchError> {
-    let refused = |what: String| BenchError::Refused { what, help: None };
-    let keep = |e: &dyn std::fmt::Display| {
-        refused(format!("cannot keep ledgers in {}: {e}", directory.display()))
+    let unusable = |source: Box<dyn Error + Send + Sync>| WitnessError::Directory {
+        directory: directory.to_owned(),
+        source,
     };
-    DirBuilder::new().recursive(true).mode(0o700).create(directory).map_err(|e| keep(&e))?;
-    let found = directory.canonicalize().map_err(|e| keep(&e))?;
-    trust::check(&found).map_err(|e| keep(&e))?;
+    let made = DirBuilder::new().recursive(true).mode(0o700).create(directory);
+    made.map_err(|e| unusable(e.into()))?;
+    let found = directory.canonicalize().map_err(|e| unusable(e.into()))?;
+    trust::check(&found).map_err(|e| unusable(e.into()))?;
     let (tell, heard) = channel();
     // Not joined: neither a pipe that brings nothing nor one that takes nothing can be told to end.
     thread::spawn(move || {
@@ -75,14 +78,11 @@ fn serve_for(
     while !stop.load(Ordering::Relaxed) {
         match heard.recv_timeout(LOOK) {
             Ok(Ok(())) => last = Instant::now(),
-            Ok(Err(e)) => return Err(refused(format!("cannot go on as a witness: {e}"))),
+            Ok(Err(e)) => return Err(WitnessError::Ledger(e).into()),
             Err(RecvTimeoutError::Disconnected) => break,
             Err(RecvTimeoutError::Timeout) if last.elapsed() >= patience => {
-                return Err(refused(format!(
-                    "the machine under test has said nothing for {} s; its ledger is in {}",
-                    patience.as_secs(),
-                    directory.display()
-                )));
+                let directory = directory.to_owned();
+                return Err(WitnessError::Silent { patience, directory }.into());
             }
             Err(RecvTimeoutError::Timeout) => {}
         }

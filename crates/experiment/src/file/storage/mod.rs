@@ -5,6 +5,7 @@ use std::error::Error as _;
 use std::num::NonZeroU32;
 use std::path::{Path, PathBuf};
 
+use pgdyno_model::Advice;
 use pgdyno_model::Storage;
 use pgdyno_model::facts::SmartType;
 use pgdyno_model::level::LevelValue;

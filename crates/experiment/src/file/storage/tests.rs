@@ -1,5 +1,6 @@
 use std::path::PathBuf;
 
+use pgdyno_model::Advice;
 use pgdyno_model::Experiment;
 use pgdyno_model::level::Key;
 use pgdyno_model::storage::{Backing, Striper};

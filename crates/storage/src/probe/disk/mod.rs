@@ -15,6 +15,8 @@ use std::time::Duration;
 use pgdyno_exec::causes::with_causes;
 use pgdyno_exec::journal::Journal;
 use pgdyno_facts as facts;
+use pgdyno_model::Advice;
+use pgdyno_model::FailureKind;
 use pgdyno_model::facts::StorageFacts;
 use pgdyno_model::probe::{DiskProbe, Pattern};
 use pgdyno_model::units::Bytes;
@@ -195,7 +197,7 @@ impl DiskPlan {
                 Err(e) if probe.points.is_empty() => return Err(e),
                 Err(e) => {
                     probe.complete = false;
-                    if e.is_interrupted() {
+                    if e.kind() == FailureKind::Interrupted {
                         break;
                     }
                     probe.not_measured.push(format!("{}: {}", point.label(), with_causes(&e)));

@@ -90,7 +90,7 @@ fn a_signal_ends_it_and_what_was_measured_is_kept() {
     assert!(!probe.complete && probe.points.len() == 3, "{probe:?}");
     assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 0);
     let stopped = plan.measure(&journal, &|_, _| {}, &AtomicBool::new(true)).unwrap_err();
-    assert!(stopped.is_interrupted(), "{stopped}");
+    assert_eq!(stopped.kind(), FailureKind::Interrupted, "{stopped}");
     assert!(journal.entries().unwrap().is_empty());
 }
 

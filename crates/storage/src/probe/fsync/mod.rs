@@ -178,6 +178,8 @@ fn filled(
 
 #[cfg(test)]
 mod tests {
+    use pgdyno_model::{Advice, FailureKind};
+
     use super::*;
 
     fn names(directory: &Path) -> usize {
@@ -203,7 +205,7 @@ mod tests {
             &journal,
             &AtomicBool::new(true),
         );
-        assert!(stopped.unwrap_err().is_interrupted());
+        assert_eq!(stopped.unwrap_err().kind(), FailureKind::Interrupted);
         assert_eq!((names(dir.path()), journal.entries().unwrap().len()), (0, 0));
     }
 
