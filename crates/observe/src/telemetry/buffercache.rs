@@ -51,7 +51,7 @@ pub(super) fn make(context: &TelemetryContext) -> Result<Option<Box<dyn Probe>>,
     .collect();
     Ok(fixed_columns(NAME, SLOW, columns, move || {
         let rows = session.rows(&mut query, &[])?;
-        let row = rows.first().ok_or("pg_buffercache has no row")?;
+        let row = rows.first().ok_or(ProbeError::NoRow(NAME))?;
         Ok((0..row.len()).map(|i| row.try_get(i)).collect::<Result<_, _>>()?)
     }))
 }

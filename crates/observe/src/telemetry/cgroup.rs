@@ -12,7 +12,7 @@ use pgdyno_exec::mountinfo::MountEntry;
 use pgdyno_model::telemetry::{Column, Kind};
 
 use super::columns::Columns;
-use super::probe::{Probe, ProbeError, UNKNOWN_DATA, float, read};
+use super::probe::{Probe, ProbeError, float, read};
 
 struct Cgroup {
     hierarchies: Vec<Hierarchy>,
@@ -112,12 +112,13 @@ const V1: &[Source] = &[
 pub(super) fn make(data: Option<&Path>) -> Result<Option<Box<dyn Probe>>, ProbeError> {
     let process = match data {
         Some(data) => postmaster(data).unwrap_or_else(|| "self".to_owned()),
-        None => return Err(UNKNOWN_DATA.into()),
+        None => return Err(ProbeError::UnknownData),
     };
     let membership = read(format!("/proc/{process}/cgroup"))?;
     let hierarchies = hierarchies(&membership, &read("/proc/self/mountinfo")?);
     if hierarchies.is_empty() {
-        return Err("no control group of the server is visible (/proc/self/mountinfo)".into());
+        let what = "control group of the server";
+        return Err(ProbeError::NotVisible { what, place: "/proc/self/mountinfo" });
     }
     Ok(Some(Box::new(Cgroup { hierarchies, columns: Columns::default() })))
 }

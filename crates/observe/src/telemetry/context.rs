@@ -50,7 +50,7 @@ impl TelemetryContext {
     /// unchanged.
     pub(super) fn with_extension(
         &self,
-        name: &str,
+        name: &'static str,
     ) -> Result<(TelemetrySession, String), ProbeError> {
         let control = self.session()?.clone();
         if let Some(schema) = control.extension(name, self.server.managed)? {
@@ -59,11 +59,10 @@ impl TelemetryContext {
         let loaded = self.own_session(&self.server.loaded)?;
         match loaded.extension(name, false)? {
             Some(schema) => Ok((loaded, schema)),
-            None => Err(format!(
-                "database {} has no extension {name}; CREATE EXTENSION {name} makes it",
-                self.server.loaded.database
-            )
-            .into()),
+            None => {
+                let database = self.server.loaded.database.clone();
+                Err(ProbeError::NoExtension { name, database })
+            }
         }
     }
 

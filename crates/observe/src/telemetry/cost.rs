@@ -68,7 +68,7 @@ impl ObserverCost {
 
     /// Returns the CPU time of the backends.
     pub(super) fn backends_cpu(&self) -> Result<Duration, ProbeError> {
-        let data = self.data.as_deref().ok_or("the server is on another machine")?;
+        let data = self.data.as_deref().ok_or(ProbeError::UnknownData)?;
         let Backends { present, replaced } = &mut *self.backends();
         let mut sum = *replaced;
         for (pid, used) in present {
@@ -98,21 +98,13 @@ fn cpu(clock: ClockId) -> Duration {
 /// its pid may belong to another process.
 fn backend_cpu(pid: i32, data: &Path) -> Result<Duration, ProbeError> {
     let place = format!("/proc/{pid}/cwd");
-    match std::fs::read_link(&place) {
-        Ok(at) if at == data => {}
-        Ok(at) => {
-            return Err(format!(
-                "process {pid} is no backend of this server: it works in {}",
-                at.display()
-            )
-            .into());
-        }
-        Err(e) => return Err(ProbeError::Read { path: place.into(), cause: e.to_string() }),
+    let directory = std::fs::read_link(&place).map_err(ProbeError::read(place))?;
+    if directory != data {
+        return Err(ProbeError::OtherProcess { pid, directory });
     }
     // Documentation/scheduler/sched-stats.rst: time on the CPU, in nanoseconds, is the first.
-    let text = read(format!("/proc/{pid}/schedstat"))?;
-    let nanoseconds = text.split_whitespace().next().and_then(|v| v.parse().ok());
-    nanoseconds
-        .map(Duration::from_nanos)
-        .ok_or_else(|| format!("/proc/{pid}/schedstat holds `{}`", text.trim()).into())
+    let path = PathBuf::from(format!("/proc/{pid}/schedstat"));
+    let nanoseconds = read(&path)?.split_whitespace().next().and_then(|v| v.parse().ok());
+    let wanted = "time on the CPU";
+    nanoseconds.map(Duration::from_nanos).ok_or(ProbeError::Malformed { path, wanted })
 }

@@ -29,7 +29,7 @@ pub(super) fn cores(_: Option<&Path>) -> Result<Option<Box<dyn Probe>>, ProbeErr
 }
 
 fn stat() -> Result<KernelStats, ProbeError> {
-    KernelStats::current().map_err(|e| format!("cannot read /proc/stat: {e}").into())
+    KernelStats::current().map_err(ProbeError::procfs("/proc/stat"))
 }
 
 /// Returns the time in each of [`MODES`] (seconds).

@@ -7,7 +7,7 @@ use pgdyno_facts::layers::Layers;
 use pgdyno_model::telemetry::{Column, Kind};
 use procfs::DiskStat;
 
-use super::probe::{Probe, ProbeError, UNKNOWN_DATA, column, float};
+use super::probe::{Probe, ProbeError, column, float};
 
 /// The fields after the device's name, in the order of the kernel's `Documentation/block/stat.rst`.
 /// Sectors have 512 bytes on every device.
@@ -41,7 +41,7 @@ struct Diskstats {
 }
 
 pub(super) fn make(data: Option<&Path>) -> Result<Option<Box<dyn Probe>>, ProbeError> {
-    let data = data.ok_or(UNKNOWN_DATA)?;
+    let data = data.ok_or(ProbeError::UnknownData)?;
     let mut layers = Layers::default();
     layers.add_path(data);
     match elsewhere(data) {
@@ -49,7 +49,7 @@ pub(super) fn make(data: Option<&Path>) -> Result<Option<Box<dyn Probe>>, ProbeE
         Err(e) => layers.unknown.push(e.to_string()),
     }
     if layers.devices.is_empty() {
-        return Err(layers.unknown.join("; ").into());
+        return Err(ProbeError::NoDevice(layers.unknown));
     }
     let Layers { devices, unknown } = layers;
     let columns: Vec<Column> = devices
@@ -64,26 +64,22 @@ pub(super) fn make(data: Option<&Path>) -> Result<Option<Box<dyn Probe>>, ProbeE
 
 /// Returns the targets of the links in PGDATA: the write-ahead log and the tablespaces.
 fn elsewhere(data: &Path) -> Result<Vec<PathBuf>, ProbeError> {
-    let failed = |path: &Path| {
-        let path = path.display().to_string();
-        move |e: std::io::Error| ProbeError::from(format!("cannot follow {path}: {e}"))
-    };
     let mut links = Vec::new();
     for (name, inside) in [("pg_wal", false), ("pg_tblspc", true)] {
         let path = data.join(name);
         // Another directory on the same device may stand for PGDATA, and has neither.
-        if !path.try_exists().map_err(failed(&path))? {
+        if !path.try_exists().map_err(ProbeError::read(&path))? {
             continue;
         }
         if inside {
-            for entry in std::fs::read_dir(&path).map_err(failed(&path))? {
-                links.push(entry.map_err(failed(&path))?.path());
+            for entry in std::fs::read_dir(&path).map_err(ProbeError::read(&path))? {
+                links.push(entry.map_err(ProbeError::read(&path))?.path());
             }
         } else {
             links.push(path);
         }
     }
-    links.into_iter().map(|link| link.canonicalize().map_err(failed(&link))).collect()
+    links.into_iter().map(|link| link.canonicalize().map_err(ProbeError::read(&link))).collect()
 }
 
 impl Probe for Diskstats {
@@ -96,7 +92,7 @@ impl Probe for Diskstats {
     }
 
     fn sample(&mut self) -> Result<Vec<Option<f64>>, ProbeError> {
-        let stats = procfs::diskstats().map_err(|e| format!("cannot read /proc/diskstats: {e}"))?;
+        let stats = procfs::diskstats().map_err(ProbeError::procfs("/proc/diskstats"))?;
         let mut values = Vec::with_capacity(self.columns.len());
         for device in &self.devices {
             if let Some(stat) = stats.iter().find(|stat| stat.name == *device) {

@@ -8,10 +8,12 @@ use pgdyno_model::telemetry::Kind;
 
 use super::probe::{EACH_SAMPLE, Probe, ProbeError, column, fixed_columns};
 
+const HWMON: &str = "/sys/class/hwmon";
+
 pub(super) fn make(_: Option<&Path>) -> Result<Option<Box<dyn Probe>>, ProbeError> {
-    let sensors = sensors(Path::new("/sys/class/hwmon"));
+    let sensors = sensors(Path::new(HWMON));
     if sensors.is_empty() {
-        return Err("no temperature sensor is visible (/sys/class/hwmon)".into());
+        return Err(ProbeError::NotVisible { what: "temperature sensor", place: HWMON });
     }
     let (columns, files): (_, Vec<PathBuf>) =
         sensors.into_iter().map(|(name, file)| (column(name, "°C", Kind::Gauge), file)).unzip();

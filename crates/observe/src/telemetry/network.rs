@@ -12,10 +12,8 @@ use super::probe::{Probe, ProbeError, float};
 /// Creates the probe. Interfaces without traffic have no columns.
 pub(super) fn make(_: Option<&Path>) -> Result<Option<Box<dyn Probe>>, ProbeError> {
     Ok(growing_columns("network", |row| {
-        let mut interfaces: Vec<DeviceStatus> = dev_status()
-            .map_err(|e| format!("cannot read /proc/net/dev: {e}"))?
-            .into_values()
-            .collect();
+        let mut interfaces: Vec<DeviceStatus> =
+            dev_status().map_err(ProbeError::procfs("/proc/net/dev"))?.into_values().collect();
         interfaces.sort_by(|a, b| a.name.cmp(&b.name));
         for interface in &interfaces {
             for (field, unit, value) in fields(interface) {

@@ -79,8 +79,8 @@ fn view(
             None => session.rows(&mut query, &[]),
         }?;
         let row = rows.first().ok_or_else(|| match &database {
-            Some(database) => format!("{name} has no row for database {database}"),
-            None => format!("{name} has no row"),
+            Some(database) => ProbeError::NoDatabase(database.clone()),
+            None => ProbeError::NoRow(name),
         })?;
         Ok((0..row.len()).map(|i| row.try_get(i)).collect::<Result<_, _>>()?)
     }))

@@ -34,10 +34,7 @@ pub(super) fn make(_: Option<&Path>) -> Result<Option<Box<dyn Probe>>, ProbeErro
         }
     }
     match why {
-        Some(why) if sources.is_empty() => Err(format!(
-            "the kernel gives no pressure stall information (CONFIG_PSI, `psi=1`): {why}"
-        )
-        .into()),
+        Some(why) if sources.is_empty() => Err(ProbeError::NoPressure(Box::new(why))),
         _ => Ok(fixed_columns("pressure", EACH_SAMPLE, columns, move || {
             let mut values = Vec::new();
             for (path, lines) in &sources {

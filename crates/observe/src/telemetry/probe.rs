@@ -1,10 +1,15 @@
 //! The probe: a source of samples, its errors, and helpers that all probes share.
 
+use std::io;
 use std::path::{Path, PathBuf};
+use std::process::ExitStatus;
+use std::sync::Arc;
 use std::time::Duration;
 
 use pgdyno_connect::control::{ControlError, error_text};
+use pgdyno_exec::directory::DirectoryError;
 use pgdyno_model::telemetry::{Column, Kind};
+use procfs::ProcError;
 
 /// A source of samples.
 pub trait Probe: Send {
@@ -34,48 +39,98 @@ pub trait Probe: Send {
     }
 }
 
-/// A probe has no sample.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+/// A probe has no sample. The message is stored with the trial, and includes the cause.
+#[derive(Clone, Debug, thiserror::Error)]
 #[allow(missing_docs, reason = "the messages say it")]
 pub enum ProbeError {
-    /// A file of the kernel cannot be read.
+    /// A file or link cannot be read.
     #[error("cannot read {}: {cause}", path.display())]
-    Read { path: PathBuf, cause: String },
+    Read { path: PathBuf, cause: Arc<io::Error> },
+    /// A file of the kernel cannot be read or parsed by procfs.
+    #[error("cannot read {path}: {cause}")]
+    Procfs { path: &'static str, cause: Arc<ProcError> },
+    /// A file of the kernel lacks a value.
+    #[error("{} holds no {wanted}", path.display())]
+    Malformed { path: PathBuf, wanted: &'static str },
     /// There is no session with the server.
-    #[error("{0}")]
-    Connect(String),
+    #[error(transparent)]
+    Connect(Arc<ControlError>),
     /// The session with the server ended, or there is no new one yet: the probe is read again.
-    #[error("{0}")]
-    Lost(String),
+    #[error(transparent)]
+    Lost(Box<Self>),
     /// The server refused a query, or answered with other columns.
-    #[error("{0}")]
-    Query(String),
-    /// The source does not exist here, or is not visible.
-    #[error("{0}")]
-    Unavailable(String),
+    #[error("{}", error_text(.0))]
+    Query(Arc<tokio_postgres::Error>),
+    /// A view of the server is empty.
+    #[error("{0} has no row")]
+    NoRow(&'static str),
+    /// The server has no such database.
+    #[error("there is no database {0}")]
+    NoDatabase(String),
+    /// The database lacks an extension.
+    #[error("database {database} has no extension {name}; CREATE EXTENSION {name} makes it")]
+    NoExtension { name: &'static str, database: String },
+    /// The data are not on this host, as far as is known.
+    #[error("the data lie on another machine, or the server does not show where")]
+    UnknownData,
+    /// The directory of the data cannot be looked at.
+    #[error(transparent)]
+    Directory(Arc<DirectoryError>),
+    /// No block device is known under the data, for these reasons.
+    #[error("{}", .0.join("; "))]
+    NoDevice(Vec<String>),
+    /// The kernel or container shows no such source in `place`.
+    #[error("no {what} is visible ({place})")]
+    NotVisible { what: &'static str, place: &'static str },
+    /// The kernel was built or booted without pressure stall information.
+    #[error("the kernel gives no pressure stall information (CONFIG_PSI, `psi=1`): {0}")]
+    NoPressure(Box<Self>),
+    /// Another process has a backend's pid.
+    #[error("process {pid} is no backend of this server: it works in {}", directory.display())]
+    OtherProcess { pid: i32, directory: PathBuf },
+    /// A program or thread cannot be started.
+    #[error("cannot start {what}: {cause}")]
+    Start { what: String, cause: Arc<io::Error> },
+    /// A program that should run beside the load ended.
+    #[error("`{program}` ended with {status}")]
+    ProgramEnded { program: &'static str, status: ExitStatus },
+    /// No part of the sample could be read; each part's name and error.
+    #[error("{}", parts_text(.0))]
+    Parts(Vec<(&'static str, Self)>),
+}
+
+impl ProbeError {
+    /// Returns the conversion of an error that occurred on `path`.
+    pub(super) fn read(path: impl Into<PathBuf>) -> impl FnOnce(io::Error) -> Self {
+        |cause| Self::Read { path: path.into(), cause: Arc::new(cause) }
+    }
+
+    /// Returns the conversion of an error of procfs on `path`.
+    pub(super) fn procfs(path: &'static str) -> impl FnOnce(ProcError) -> Self {
+        move |cause| Self::Procfs { path, cause: Arc::new(cause) }
+    }
+
+    /// Returns the conversion of an error that occurred when `what` was started.
+    pub(super) fn start(what: impl Into<String>) -> impl FnOnce(io::Error) -> Self {
+        |cause| Self::Start { what: what.into(), cause: Arc::new(cause) }
+    }
+}
+
+/// Returns which parts of a sample could not be read, and why.
+pub(super) fn parts_text(parts: &[(&str, ProbeError)]) -> String {
+    let part = |(name, why): &(&str, ProbeError)| format!("{name} could not be read: {why}");
+    parts.iter().map(part).collect::<Vec<_>>().join("; ")
 }
 
 impl From<tokio_postgres::Error> for ProbeError {
     fn from(error: tokio_postgres::Error) -> Self {
-        Self::Query(error_text(&error))
+        Self::Query(Arc::new(error))
     }
 }
 
 impl From<ControlError> for ProbeError {
     fn from(error: ControlError) -> Self {
-        Self::Connect(error.to_string())
-    }
-}
-
-impl From<String> for ProbeError {
-    fn from(why: String) -> Self {
-        Self::Unavailable(why)
-    }
-}
-
-impl From<&str> for ProbeError {
-    fn from(why: &str) -> Self {
-        Self::Unavailable(why.to_owned())
+        Self::Connect(Arc::new(error))
     }
 }
 
@@ -119,10 +174,6 @@ impl<F: FnMut() -> Result<Vec<Option<f64>>, ProbeError> + Send> Probe for FixedC
     }
 }
 
-/// Why a probe of where the data lie has no samples.
-pub(super) const UNKNOWN_DATA: &str =
-    "the data lie on another machine, or the server does not show where";
-
 /// The interval of probes that are cheap.
 pub(super) const EACH_SAMPLE: Duration = Duration::ZERO;
 
@@ -145,6 +196,5 @@ pub(super) fn float(count: u64) -> f64 {
 /// Reads a file of the kernel.
 pub(super) fn read(path: impl AsRef<Path>) -> Result<String, ProbeError> {
     let path = path.as_ref();
-    std::fs::read_to_string(path)
-        .map_err(|e| ProbeError::Read { path: path.to_owned(), cause: e.to_string() })
+    std::fs::read_to_string(path).map_err(ProbeError::read(path))
 }

@@ -11,6 +11,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use pgdyno_model::telemetry::{Column, Kind};
+use rustix::io::Errno;
 
 use super::context::TelemetryContext;
 use super::probe::{Probe, ProbeError, column, float, read};
@@ -41,7 +42,7 @@ struct Processes {
 }
 
 pub(super) fn make(context: &TelemetryContext) -> Result<Option<Box<dyn Probe>>, ProbeError> {
-    let data = context.server.data.clone().ok_or("the server is on another machine")?;
+    let data = context.server.data.clone().ok_or(ProbeError::UnknownData)?;
     let data = data.canonicalize().unwrap_or(data);
     let session = context.session()?.clone();
     let processes = session.prepare(PROCESSES)?;
@@ -88,7 +89,8 @@ impl Probe for Processes {
         let lock_file = std::fs::read_to_string(self.data.join("postmaster.pid")).ok();
         others.extend(lock_file.and_then(|text| text.lines().next()?.trim().parse::<i32>().ok()));
         if others.is_empty() && backends.is_empty() {
-            return Err("no process of this server is visible in /proc".into());
+            let what = "process of this server";
+            return Err(ProbeError::NotVisible { what, place: PROC });
         }
         let loaded = memory(Path::new(PROC), &backends)?;
         let rest = memory(Path::new(PROC), &others)?;
@@ -136,10 +138,14 @@ fn memory(proc: &Path, pids: &[i32]) -> Result<Memory, ProbeError> {
             Ok(text) => text,
             Err(_) if !proc.join(pid.to_string()).exists() => continue,
             // The kernel answers ESRCH for a process that is ending.
-            Err(ProbeError::Read { cause, .. }) if cause.contains("os error 3") => continue,
+            Err(ProbeError::Read { cause, .. })
+                if cause.raw_os_error() == Some(Errno::SRCH.raw_os_error()) =>
+            {
+                continue;
+            }
             Err(why) => return Err(why),
         };
-        let one = rollup(&text).ok_or_else(|| format!("{} holds no Pss", file.display()))?;
+        let one = rollup(&text).ok_or(ProbeError::Malformed { path: file, wanted: "Pss" })?;
         sum = Memory { pss: sum.pss + one.pss, private: sum.private + one.private };
         count += 1;
     }
@@ -201,6 +207,8 @@ fn cpu(proc: &Path, pid: i32) -> Option<f64> {
 mod tests {
     use std::fs;
 
+    use pgdyno_test_support::wait_for;
+
     use super::*;
 
     const ROLLUP: &str = "5581a000-7ffd5000 ---p 00000000 00:00 0    [rollup]\n\
@@ -228,11 +236,23 @@ mod tests {
         for pid in &pids {
             process(proc.path(), *pid, ROLLUP, 1);
         }
-        assert_eq!(memory(proc.path(), &pids), Ok(rollup(ROLLUP).unwrap()));
-        assert_eq!(memory(proc.path(), &[]), Ok(Memory::default()));
-        assert_eq!(memory(proc.path(), &[5000]), Ok(Memory::default()), "it ended");
+        assert_eq!(memory(proc.path(), &pids).unwrap(), rollup(ROLLUP).unwrap());
+        assert_eq!(memory(proc.path(), &[]).unwrap(), Memory::default());
+        assert_eq!(memory(proc.path(), &[5000]).unwrap(), Memory::default(), "it ended");
         process(proc.path(), 7, "nothing", 1);
-        assert!(memory(proc.path(), &[7]).is_err());
+        let error = memory(proc.path(), &[7]).unwrap_err();
+        assert!(matches!(error, ProbeError::Malformed { wanted: "Pss", .. }), "{error}");
+    }
+
+    #[test]
+    fn a_process_that_is_ending_is_left_out_of_the_memory() {
+        let mut child = std::process::Command::new("true").spawn().unwrap();
+        let pid = i32::try_from(child.id()).unwrap();
+        let rollup = format!("/proc/{pid}/smaps_rollup");
+        let error = wait_for("a zombie", || fs::read_to_string(&rollup).err());
+        assert_eq!(error.raw_os_error(), Some(Errno::SRCH.raw_os_error()));
+        assert_eq!(memory(Path::new(PROC), &[pid]).unwrap(), Memory::default());
+        child.wait().unwrap();
     }
 
     #[test]

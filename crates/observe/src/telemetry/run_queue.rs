@@ -16,8 +16,8 @@ pub(super) fn make(_: Option<&Path>) -> Result<Option<Box<dyn Probe>>, ProbeErro
         column("loadavg1", "count", Kind::Gauge),
     ];
     Ok(fixed_columns("run_queue", EACH_SAMPLE, columns, || {
-        let stat = KernelStats::current().map_err(|e| format!("cannot read /proc/stat: {e}"))?;
-        let load = LoadAverage::current().map_err(|e| format!("cannot read /proc/loadavg: {e}"))?;
+        let stat = KernelStats::current().map_err(ProbeError::procfs("/proc/stat"))?;
+        let load = LoadAverage::current().map_err(ProbeError::procfs("/proc/loadavg"))?;
         Ok(vec![
             stat.procs_running.map(f64::from),
             stat.procs_blocked.map(f64::from),

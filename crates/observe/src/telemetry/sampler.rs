@@ -34,7 +34,7 @@ struct Gap {
     from: Instant,
     /// None for one that has not ended.
     to: Option<Instant>,
-    why: String,
+    why: Box<ProbeError>,
 }
 
 impl Sampler {
@@ -224,7 +224,11 @@ mod tests {
         fn sample(&mut self) -> Result<Vec<Option<f64>>, ProbeError> {
             self.n += 1.0;
             let _ = self.sampled.send(());
-            if self.n >= self.fails_at { Err("it broke".into()) } else { Ok(vec![Some(self.n)]) }
+            if self.n >= self.fails_at {
+                Err(ProbeError::UnknownData)
+            } else {
+                Ok(vec![Some(self.n)])
+            }
         }
     }
 
@@ -265,10 +269,8 @@ mod tests {
         (0..3).for_each(|_| broke.recv().unwrap());
         (0..6).for_each(|_| sampled.recv().unwrap());
         let tables = sampler.finish(opened, Instant::now());
-        assert_eq!(
-            (tables[0].samples.len(), tables[0].unavailable.as_deref()),
-            (2, Some("it broke"))
-        );
+        let why = Some(ProbeError::UnknownData.to_string());
+        assert_eq!((tables[0].samples.len(), &tables[0].unavailable), (2, &why));
         assert!(tables[1].samples.len() >= 6 && tables[1].unavailable.is_none());
     }
 }

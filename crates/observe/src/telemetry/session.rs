@@ -5,7 +5,7 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use pgdyno_connect::control;
-use pgdyno_connect::control::{Client, error_text};
+use pgdyno_connect::control::Client;
 use pgdyno_model::target::Target;
 use postgres_protocol::escape::escape_identifier;
 use tokio_postgres::error::SqlState;
@@ -60,7 +60,7 @@ enum State {
     /// The next attempt to connect is due, or under way in a thread of its own, so that a server
     /// that does not answer holds up no other probe.
     Lost {
-        why: String,
+        why: ProbeError,
         due: Instant,
         attempt: Option<Attempt>,
     },
@@ -94,7 +94,7 @@ impl Connection {
                     self.state = State::Open(Box::new(client));
                 }
                 Some(Ok(Err(again))) => {
-                    (*why, *due) = (again.to_string(), Instant::now() + PAUSE);
+                    (*why, *due) = (again, Instant::now() + PAUSE);
                 }
                 Some(Err(_)) => *due = Instant::now() + PAUSE,
                 None if attempt.is_none() && *due <= Instant::now() => {
@@ -107,7 +107,7 @@ impl Connection {
         }
         match &mut self.state {
             State::Open(client) => Ok((client, self.number)),
-            State::Lost { why, .. } => Err(ProbeError::Lost(why.clone())),
+            State::Lost { why, .. } => Err(ProbeError::Lost(Box::new(why.clone()))),
         }
     }
 
@@ -128,9 +128,9 @@ impl Connection {
         if !is_over {
             return Err(error.into());
         }
-        let why = error_text(&error);
+        let why = ProbeError::from(error);
         self.state = State::Lost { why: why.clone(), due: Instant::now(), attempt: None };
-        Err(ProbeError::Lost(why))
+        Err(ProbeError::Lost(Box::new(why)))
     }
 }
 

@@ -7,7 +7,7 @@ use pgdyno_model::telemetry::{Column, Kind};
 
 use super::columns::Columns;
 use super::context::TelemetryContext;
-use super::probe::{Probe, ProbeError, SLOW};
+use super::probe::{Probe, ProbeError, SLOW, parts_text};
 use super::session::{Query, TelemetrySession};
 
 /// The largest relations at the trial's start. All others count in the database's size only.
@@ -100,15 +100,15 @@ impl Probe for Sizes {
         if let Some(lost) = errors.find(|error| matches!(error, ProbeError::Lost(_))) {
             return Err(lost.clone());
         }
-        let failed = |(what, result): &(&str, Result<Named, ProbeError>)| {
-            result.as_ref().err().map(|why| format!("{what} could not be read: {why}"))
+        let failed = |(what, result): &(&'static str, Result<Named, ProbeError>)| {
+            result.as_ref().err().map(|why| (*what, why.clone()))
         };
-        let missing: Vec<String> = found.iter().filter_map(failed).collect();
+        let missing: Vec<(&str, ProbeError)> = found.iter().filter_map(failed).collect();
         if missing.len() == found.len() {
-            return Err(missing.join("; ").into());
+            return Err(ProbeError::Parts(missing));
         }
         if !missing.is_empty() {
-            self.missing = Some(missing.join("; "));
+            self.missing = Some(parts_text(&missing));
         }
         let mut row = self.columns.row_unknown();
         for (name, bytes) in found.into_iter().filter_map(|(_, result)| result.ok()).flatten() {

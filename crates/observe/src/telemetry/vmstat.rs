@@ -69,5 +69,5 @@ fn unit(name: &str) -> &'static str {
 }
 
 fn read_vmstat() -> Result<HashMap<String, i64>, ProbeError> {
-    Ok(procfs::vmstat().map_err(|e| format!("cannot read /proc/vmstat: {e}"))?)
+    procfs::vmstat().map_err(ProbeError::procfs("/proc/vmstat"))
 }

@@ -75,8 +75,8 @@ pub(super) fn make(context: &TelemetryContext) -> Result<Option<Box<dyn Probe>>,
         &[&context.server.loaded.database],
     )?;
     let (database, who): (Option<u32>, String) = (row.try_get(0)?, row.try_get(2)?);
-    let database = database
-        .ok_or_else(|| format!("there is no database {}", context.server.loaded.database))?;
+    let database =
+        database.ok_or_else(|| ProbeError::NoDatabase(context.server.loaded.database.clone()))?;
     let missing = (!row.try_get::<_, bool>(1)?).then(|| {
         format!(
             "{who} sees only the waits of its own sessions; GRANT pg_read_all_stats \
@@ -91,7 +91,7 @@ pub(super) fn make(context: &TelemetryContext) -> Result<Option<Box<dyn Probe>>,
     let thread = std::thread::Builder::new()
         .name("wait events".into())
         .spawn(move || looker.run(&ended))
-        .map_err(|e| format!("cannot start a thread: {e}"))?;
+        .map_err(ProbeError::start("a thread"))?;
     let columns = Columns::default();
     Ok(Some(Box::new(WaitEvents { columns, seen, end: Some(end), thread: Some(thread), missing })))
 }

@@ -63,16 +63,16 @@ struct Iostat {
 /// Returns none if the data is not on ZFS.
 pub(super) fn iostat(data: Option<&Path>) -> Result<Option<Box<dyn Probe>>, ProbeError> {
     let Some(data) = data else { return Ok(None) };
-    let facts = pgdyno_facts::storage("", data).map_err(|e| e.to_string())?;
+    let facts = pgdyno_facts::storage("", data).map_err(|e| ProbeError::Directory(Arc::new(e)))?;
     if !matches!(facts.filesystem.as_str(), "zfs" | "fuse.zfs") {
         return Ok(None);
     }
     let pool = pool_of(&facts.source).to_owned();
-    let failed = |e: std::io::Error| format!("cannot run `zpool iostat {pool} 1`: {e}");
-    let (out, log) = std::io::pipe().map_err(failed)?;
+    let failed = || ProbeError::start(format!("`zpool iostat {pool} 1`"));
+    let (out, log) = std::io::pipe().map_err(failed())?;
     let args = ["iostat", &pool, "1"];
     let program = Program { path: Path::new("zpool"), args: &args, account: None };
-    let child = program.start(File::from(OwnedFd::from(log))).map_err(failed)?;
+    let child = program.start(File::from(OwnedFd::from(log))).map_err(failed())?;
     let last = Arc::new(Mutex::new(None));
     let reader = {
         let (last, pool) = (Arc::clone(&last), pool.clone());
@@ -135,7 +135,7 @@ impl Probe for Iostat {
 
     fn sample(&mut self) -> Result<Vec<Option<f64>>, ProbeError> {
         if let Ok(Some(status)) = self.child.try_wait() {
-            return Err(format!("`zpool iostat` ended with {status}").into());
+            return Err(ProbeError::ProgramEnded { program: "zpool iostat", status });
         }
         let last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
         Ok(last.clone().unwrap_or_else(|| vec![None; self.columns.len()]))
