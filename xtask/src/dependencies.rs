@@ -91,7 +91,6 @@ const PLAN: &[(&str, &[&str])] = &[
             "provision",
             "experiment",
             "dataset",
-            "report",
             "analysis",
             "store",
             "durability",

@@ -4,11 +4,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use pgdyno_lab::SessionEnd;
-use pgdyno_model::live::LiveRecord;
+use pgdyno_model::progress::{Event, Progress as _};
 use pgdyno_provision::BenchError;
 use pgdyno_report::Detail;
 
-use crate::error::render_chain;
 use crate::progress::{Display, ProgressOption};
 use crate::signals;
 
@@ -85,10 +84,9 @@ impl Context {
         let (end, error) = match &result {
             Ok(done) => (end_of(done), None),
             Err(BenchError::Interrupted) => (SessionEnd::Interrupted, None),
-            Err(error) => (SessionEnd::Failed, Some(render_chain(error))),
+            Err(error) => (SessionEnd::Failed, Some(error.failure())),
         };
-        let state = <&str>::from(end).to_owned();
-        display.record(LiveRecord::Ended { state, error });
+        display.event(&Event::Ended { end, error });
         display.end();
         result
     }

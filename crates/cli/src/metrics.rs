@@ -2,12 +2,10 @@
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::SystemTime;
 
 use pgdyno_model::progress::{Event, Progress};
-use pgdyno_model::units::Epoch;
+use pgdyno_report::live::LiveRecord;
 use pgdyno_report::metrics::RunMetrics;
-use pgdyno_report::progress::live_record;
 
 use crate::error::CommandError;
 
@@ -69,10 +67,10 @@ impl<'a> Measured<'a> {
 }
 
 impl Progress for Measured<'_> {
-    fn event(&self, event: &Event<'_>) {
+    fn event(&self, event: &Event) {
         self.inner.event(event);
         if let Some(metrics) = self.metrics
-            && let Some(record) = live_record(event, Epoch::from_time(SystemTime::now()))
+            && let Some(record) = LiveRecord::new(event)
         {
             lock(&metrics.figures).add(record);
         }

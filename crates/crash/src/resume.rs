@@ -131,7 +131,7 @@ fn kept_of(
     let session = kept_sessions().into_iter().rev().find(is_ours)?;
     let whole = KeptStretch::open(&session)
         .and_then(|resumed| resumed.kept.check_subject(subject).map(|()| resumed));
-    whole.inspect_err(|e| context.warn(Warning::StretchNotResumed { reason: e.message() })).ok()
+    whole.inspect_err(|e| context.warn(Warning::StretchNotResumed { reason: e.failure() })).ok()
 }
 
 /// Returns the session that is gone on with: the one that is `named`, else the newest that belongs

@@ -55,7 +55,7 @@ pub(crate) fn run_session(
         Err(e) if !is_begun && e.kind() != FailureKind::Wait => return Err(e),
         // After the first round the results are worth keeping; untried rounds count as not passed.
         Err(e) => {
-            let reason = e.message();
+            let reason = e.failure();
             context.warn(Warning::CrashTestsCutShort { reason: reason.clone() });
             if is_begun {
                 outcome.notes.push(format!("not done to the end: {reason}"));
@@ -67,7 +67,7 @@ pub(crate) fn run_session(
     outcome.notes.extend(passed_over(outcome));
     outcome.conclude();
     if let Some(reason) = not_begun {
-        outcome.reason = reason;
+        outcome.reason = reason.to_string();
     }
     Ok(record)
 }

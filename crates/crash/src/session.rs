@@ -157,7 +157,7 @@ impl<'a> CrashSession<'a> {
         match kept {
             Ok(()) => Some(self.evidence_folder(fault, number).display().to_string()),
             Err(e) => {
-                let reason = e.to_string();
+                let reason = e.failure();
                 self.record.outcome.notes.push(format!(
                     "what round {number} of {fault} left could not be kept: {reason}"
                 ));

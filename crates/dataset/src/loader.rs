@@ -283,14 +283,14 @@ impl<'a> Loader<'a> {
     }
 
     #[allow(clippy::cast_precision_loss)]
-    fn state<'e>(&self, what: &'e str, elapsed: Duration) -> Event<'e> {
+    fn state(&self, what: &str, elapsed: Duration) -> Event {
         let (rows, bytes) = self.shared.sent();
         let seconds = elapsed.as_secs_f64().max(0.001);
         let rows_per_s = rows as f64 / seconds;
         let left =
             (rows > 0).then(|| Duration::from_secs_f64((self.rows - rows) as f64 / rows_per_s));
         Event::Loading {
-            data: what,
+            data: what.to_owned(),
             rows,
             of: self.rows,
             rows_per_s,

@@ -47,7 +47,6 @@
 pub mod account;
 pub mod beneath;
 pub mod caches;
-pub mod causes;
 pub mod cgroup;
 pub mod context;
 pub mod device;

@@ -13,7 +13,6 @@ use rustix::process::Signal;
 
 use crate::account::server_account;
 use crate::beneath::Directory;
-use crate::causes::with_causes;
 use crate::context::ExecContext;
 use crate::error::StepError;
 use crate::executor::{Effect, Executor, take_down};
@@ -25,6 +24,7 @@ use crate::mountinfo;
 use crate::process::{boot_id, end_server, end_servers_below, is_gone, programs_of};
 use crate::step::Step;
 use crate::undo::Undo;
+use pgdyno_model::advice::with_causes;
 
 /// The result of cleaning up one leftover.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -13,6 +13,7 @@ use pgdyno_model::facts::{BuildSource, ServerFacts};
 use pgdyno_model::record::{AdHocRun, SessionEnd, SessionRecord};
 use pgdyno_model::target::Target;
 use pgdyno_model::units::{Epoch, Span};
+use pgdyno_model::{Failure, FailureKind};
 use pgdyno_model::{Plan, PlannedTrial, RunRecord, TrialRecord};
 
 use pgdyno_provision::BenchError;
@@ -67,7 +68,10 @@ pub fn keep(path: &Path, run: AdHocRun) -> Result<String, BenchError> {
         repeat: planned.repeat,
         started_at: run.started_at,
         measured_at: Some(run.measured_at),
-        failure: run.is_interrupted.then(|| format!("a signal ended it after {measured_s:.1} s")),
+        failure: run.is_interrupted.then(|| {
+            let message = format!("a signal ended it after {measured_s:.1} s");
+            Failure::new(FailureKind::Interrupted, message)
+        }),
         measurement: Some(run.measurement),
         server_count: None,
         server,

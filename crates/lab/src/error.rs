@@ -4,7 +4,7 @@ use std::io;
 use std::path::PathBuf;
 
 use pgdyno_model::units::Epoch;
-use pgdyno_model::{Advice, FailureKind};
+use pgdyno_model::{Advice, Failure, FailureKind};
 use thiserror::Error;
 
 /// An obstacle of the lab's own.
@@ -54,8 +54,8 @@ pub(crate) enum LabError {
     #[error("cannot observe {host} (`postgres.observe`): {why}")]
     NotObserved { host: String, why: String },
     /// The storage was given up earlier in this run.
-    #[error("{reason}")]
-    GivenUp { reason: String },
+    #[error("{}", .0.message)]
+    GivenUp(Failure),
     /// The storage is not mounted.
     #[error("storage `{storage}` does not stand")]
     NotMounted { storage: String },
@@ -63,8 +63,8 @@ pub(crate) enum LabError {
     #[error("an external server lies on no storage of pgdyno's")]
     External,
     /// The data set could not be loaded earlier in this run.
-    #[error("cannot use data set {data}: {reason}")]
-    NotLoaded { data: String, reason: String },
+    #[error("cannot use data set {data}: {}", reason.message)]
+    NotLoaded { data: String, reason: Failure },
     /// The flushes of an emulated disk cannot be read.
     #[error("cannot read the disk's flushes from {}", path.display())]
     Flushes { path: PathBuf, source: io::Error },
@@ -104,6 +104,9 @@ impl Advice for LabError {
                 "run it anew; a run goes on only with the files and the pgdyno it was begun with"
             }
             Self::AdHoc { .. } => "run pgbench anew",
+            Self::GivenUp(failure) | Self::NotLoaded { reason: failure, .. } => {
+                return failure.help.clone();
+            }
             Self::Imported { run, store, .. } => {
                 return Some(format!(
                     "read its experiment (`pgdyno show {run} --json`); `--trust {}` says that you \
@@ -143,10 +146,8 @@ impl Advice for LabError {
 
     fn kind(&self) -> FailureKind {
         match self {
-            Self::GivenUp { .. }
-            | Self::NotMounted { .. }
-            | Self::External
-            | Self::Flushes { .. } => FailureKind::Storage,
+            Self::GivenUp(failure) => failure.kind,
+            Self::NotMounted { .. } | Self::External | Self::Flushes { .. } => FailureKind::Storage,
             Self::Schema { .. } | Self::FixedSetting { .. } | Self::NoPrewarm { .. } => {
                 FailureKind::Server
             }

@@ -27,6 +27,7 @@
 //! ```
 
 use std::error::Error;
+use std::fmt;
 
 use serde::{Deserialize, Serialize};
 use strum::{EnumString, IntoStaticStr};
@@ -74,8 +75,93 @@ pub enum FailureKind {
     Generators,
     /// A file, a program or another thing of this host.
     #[default]
-    #[serde(other)]
     Host,
+    /// Not known: an earlier version stored the failure as a text, or a later one its kind.
+    #[serde(other)]
+    Unknown,
 }
 
 names!(FailureKind, parse);
+
+/// A failure as records keep it.
+///
+/// Reads also the text that earlier versions stored.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(from = "StoredFailure")]
+pub struct Failure {
+    /// Kind of obstacle.
+    pub kind: FailureKind,
+    /// The attempt and the finding, with all causes.
+    pub message: String,
+    /// What the user can do, where that is known.
+    pub help: Option<String>,
+}
+
+impl Failure {
+    /// Creates the failure `message` without advice.
+    pub fn new(kind: FailureKind, message: impl Into<String>) -> Self {
+        Self { kind, message: message.into(), help: None }
+    }
+}
+
+impl<E: Advice> From<&E> for Failure {
+    fn from(error: &E) -> Self {
+        Self { kind: error.kind(), message: with_causes(error), help: error.help() }
+    }
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.message)?;
+        self.help.iter().try_for_each(|help| write!(f, " (help: {help})"))
+    }
+}
+
+/// JSON of a failure, in this version or an earlier one.
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum StoredFailure {
+    Text(String),
+    Fields { kind: FailureKind, message: String, help: Option<String> },
+}
+
+impl From<StoredFailure> for Failure {
+    fn from(stored: StoredFailure) -> Self {
+        match stored {
+            StoredFailure::Text(message) => Self::new(FailureKind::Unknown, message),
+            StoredFailure::Fields { kind, message, help } => Self { kind, message, help },
+        }
+    }
+}
+
+/// Returns `error` with its causes, separated by `: `, for places where several complaints are
+/// listed as text.
+pub fn with_causes(error: &dyn Error) -> String {
+    let mut text = error.to_string();
+    let mut cause = error.source();
+    while let Some(inner) = cause {
+        text.push_str(": ");
+        text.push_str(&inner.to_string());
+        cause = inner.source();
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_failure_is_read_as_it_was_written_and_as_earlier_and_later_versions_write_it() {
+        let help = Some("free room there".to_owned());
+        let full = Failure { help, ..Failure::new(FailureKind::Storage, "cannot write: full") };
+        let json = serde_json::to_string(&full).unwrap();
+        assert_eq!(serde_json::from_str::<Failure>(&json).unwrap(), full);
+        assert_eq!(full.to_string(), "cannot write: full (help: free room there)");
+        let text: Failure = serde_json::from_str("\"the server died\"").unwrap();
+        assert_eq!(text, Failure::new(FailureKind::Unknown, "the server died"));
+        let later = json.replace("storage", "quantum");
+        let later: Failure = serde_json::from_str(&later).unwrap();
+        assert_eq!((later.kind, later.message), (FailureKind::Unknown, full.message));
+    }
+}

@@ -62,7 +62,7 @@ pub mod target;
 pub mod telemetry;
 pub mod units;
 
-pub use advice::{Advice, FailureKind};
+pub use advice::{Advice, Failure, FailureKind};
 pub use answer::{Answer, AnswerKind};
 pub use crash::{CrashRecord, Fault, Verdict};
 pub use experiment::Experiment;

@@ -1,8 +1,11 @@
 //! How the rows of a table are loaded.
 
+use serde::{Deserialize, Serialize};
+
 /// How one table is loaded.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, strum::IntoStaticStr)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, strum::IntoStaticStr, Serialize, Deserialize)]
 #[strum(serialize_all = "lowercase")]
+#[serde(rename_all = "lowercase")]
 pub enum LoadStrategy {
     /// One COPY with FREEZE, in one transaction with the primary key: rows are written once.
     Freeze,

@@ -12,7 +12,7 @@
 //! struct Warnings(Mutex<usize>);
 //!
 //! impl Progress for Warnings {
-//!     fn event(&self, event: &Event<'_>) {
+//!     fn event(&self, event: &Event) {
 //!         if let (Event::Warning(_), Ok(mut count)) = (event, self.0.lock()) {
 //!             *count += 1;
 //!         }
@@ -21,21 +21,25 @@
 //! # Warnings::default().event(&Event::TakingDown);
 //! ```
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
 
 use crate::crash::Fault;
 use crate::live::{LiveRun, LoadSecond, Outlook};
 use crate::load_strategy::LoadStrategy;
+use crate::record::SessionEnd;
 use crate::search::Slo;
-use crate::units::Bytes;
-use crate::{Conditioning, Levels, PlannedTrial};
+use crate::units::{Bytes, Epoch};
+use crate::{Conditioning, Failure, PlannedTrial};
 
 /// Something that happened.
-#[derive(Debug)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "event", content = "of", rename_all = "snake_case")]
 #[non_exhaustive]
 #[allow(missing_docs, reason = "the names say it")]
-pub enum Event<'a> {
+pub enum Event {
     /// Something worth keeping: a leftover cleared, a default chosen, an assumption made.
     Note(Notice),
     /// Something that must not be missed: a failure, or work for the user.
@@ -49,7 +53,7 @@ pub enum Event<'a> {
     /// Sent many times a second while a data set is loaded.
     Loading {
         /// The data set, such as `tpcb-like at scale 10, seed 1`.
-        data: &'a str,
+        data: String,
         /// Rows sent so far (count).
         rows: u64,
         /// Rows to send (count). Once all are sent, keys are built and tables vacuumed.
@@ -64,27 +68,23 @@ pub enum Event<'a> {
     /// A run has its place in the store.
     Begun {
         /// The run and its plan.
-        run: &'a LiveRun,
+        run: LiveRun,
         /// Trials still to run (count).
         trials: usize,
         /// The store's path.
-        store: &'a Path,
+        store: PathBuf,
     },
     /// A trial begins.
     Trial {
-        /// The trial's number in the run, from 1.
-        number: usize,
-        /// Trials in the run (count).
-        of: usize,
-        /// The trial's treatment.
-        levels: &'a Levels,
         /// The trial's place in the plan.
         planned: PlannedTrial,
+        /// When it began.
+        at: Epoch,
         /// Expected time until the run ends.
         left: Duration,
     },
     /// Sent about once a second while load runs.
-    Load(&'a LoadSecond),
+    Load(LoadSecond),
     /// A trial is in the store.
     TrialDone {
         /// The trial's place in the plan, from 0.
@@ -94,20 +94,40 @@ pub enum Event<'a> {
         /// 99th percentile of latency (microseconds).
         latency_us_p99: Option<f64>,
         /// Why the trial failed.
-        failure: Option<&'a str>,
+        failure: Option<Failure>,
         /// Expected time until the run ends.
         left: Duration,
     },
     /// Sent after each block of a run that ends by itself.
-    Outlook(&'a Outlook),
+    Outlook(Outlook),
     /// The run was asked to end after the trial in progress.
     Stopping,
     /// Servers and storages are being taken down.
     TakingDown,
+    /// The work is over. A run that was killed has no such event.
+    Ended {
+        end: SessionEnd,
+        /// Why the work could not go on; none if it finished.
+        error: Option<Failure>,
+    },
+}
+
+impl Event {
+    /// Returns how much of the work that the event reports is done (0 to 1), where that is known.
+    #[allow(clippy::cast_precision_loss, reason = "a share of many rows needs no last digit")]
+    pub fn share(&self) -> Option<f64> {
+        match self {
+            Self::Working { share, .. } => *share,
+            Self::Loading { of: 0, .. } => Some(1.0),
+            Self::Loading { rows, of, .. } => Some(*rows as f64 / *of as f64),
+            _ => None,
+        }
+    }
 }
 
 /// Something worth keeping.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 #[allow(missing_docs, reason = "the names say it")]
 pub enum Notice {
@@ -142,7 +162,7 @@ pub enum Notice {
         finding: String,
     },
     /// `fstrim` failed on a storage, so that it is not probed after it.
-    NotTrimmed { storage: String, reason: String },
+    NotTrimmed { storage: String, reason: Failure },
     /// No PostgreSQL of the wanted version is installed; a small build is fetched.
     FetchingPrograms {
         /// The wanted major version; none: any.
@@ -243,7 +263,8 @@ pub enum Notice {
 }
 
 /// Why a run ends before all of its trials.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum EndReason {
     /// Every comparison is decided.
     Decided {
@@ -258,51 +279,53 @@ pub enum EndReason {
 }
 
 /// Something that must not be missed.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 #[allow(missing_docs, reason = "the names say it")]
 pub enum Warning {
     /// Something that pgdyno made could not be taken down.
     NotTakenDown(String),
     /// This machine lacks what a storage takes; the storage's trials are left out.
-    StorageUnavailable { storage: String, reason: String },
+    StorageUnavailable { storage: String, reason: Failure },
     /// A storage could not be made; every trial on it will fail.
     StorageFailed {
         storage: String,
         /// Why it could not be made.
-        reason: String,
+        reason: Failure,
     },
     /// The noise of earlier runs could not be read; the run is judged without it.
-    NoiseUnread { reason: String },
+    NoiseUnread { reason: Failure },
     /// The trial that is not measured and opens a run failed; the run goes on.
-    NotConditioned { reason: String },
+    NotConditioned { reason: Failure },
     /// A treatment could not be crashed.
-    NotCrashed { subject: String, reason: String },
+    NotCrashed { subject: String, reason: Failure },
     /// Crash tests ended before all of their rounds.
-    CrashTestsCutShort { reason: String },
+    CrashTestsCutShort { reason: Failure },
     /// The remains of a failed crash round could not be kept.
     RemainsNotKept {
         fault: Fault,
         /// The round's number.
         round: u32,
-        reason: String,
+        reason: Failure,
     },
     /// A session's work cannot be kept for a later session to continue.
-    StretchNotKept { reason: String },
+    StretchNotKept { reason: Failure },
     /// A kept stretch of a run's treatment cannot be continued; another one is recorded.
-    StretchNotResumed { reason: String },
+    StretchNotResumed { reason: Failure },
     /// The run's live file cannot be written: nobody can watch it or ask it to stop.
     NotWatchable {
         /// The live folder.
         folder: PathBuf,
-        reason: String,
+        reason: Failure,
     },
     /// Load runs: the user is to pull the plug.
     PullThePlug { session: String },
 }
 
 /// Work that is under way.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 #[allow(missing_docs, reason = "the names say it")]
 pub enum Activity {
@@ -402,7 +425,8 @@ pub enum Activity {
 }
 
 /// How far a crash round is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum RoundStage {
     /// Load runs.
     Load,
@@ -417,7 +441,7 @@ pub enum RoundStage {
 /// Receives progress events. Events may come from several threads.
 pub trait Progress: Sync {
     /// Takes note of `event`.
-    fn event(&self, event: &Event<'_>);
+    fn event(&self, event: &Event);
 }
 
 /// Ignores every event.
@@ -425,5 +449,33 @@ pub trait Progress: Sync {
 pub struct Silent;
 
 impl Progress for Silent {
-    fn event(&self, _: &Event<'_>) {}
+    fn event(&self, _: &Event) {}
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::FailureKind;
+
+    #[test]
+    fn events_of_all_forms_are_read_back_as_they_were_written() {
+        let reason = Failure::new(FailureKind::Storage, "no room");
+        let activity = Activity::TryingRate {
+            rate: 100.5,
+            confirming: true,
+            objective: "p99 < 20ms".parse().unwrap(),
+        };
+        for event in [
+            Event::Note(Notice::WalWriterKeptAwake),
+            Event::Note(Notice::SeedDrawn(5)),
+            Event::Warning(Warning::StorageFailed { storage: "a".into(), reason: reason.clone() }),
+            Event::Working { activity, share: None },
+            Event::Load(LoadSecond { tps: 7.0, ..LoadSecond::default() }),
+            Event::Stopping,
+            Event::Ended { end: SessionEnd::Failed, error: Some(reason) },
+        ] {
+            let line = serde_json::to_string(&event).unwrap();
+            assert_eq!(serde_json::from_str::<Event>(&line).unwrap(), event, "{line}");
+        }
+    }
 }

@@ -8,7 +8,7 @@ use crate::facts::{HostFacts, Owner, ServerFacts, StorageFacts};
 use crate::target::Target;
 use crate::telemetry::Table;
 use crate::units::Epoch;
-use crate::{Latencies, Measurement, Plan, Treatment};
+use crate::{Failure, Latencies, Measurement, Plan, Treatment};
 
 /// A run as it was begun.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -97,7 +97,7 @@ pub struct TrialRecord {
     /// Time at which the window opened; none if it never did.
     pub measured_at: Option<Epoch>,
     /// Why the trial failed; none if it is complete.
-    pub failure: Option<String>,
+    pub failure: Option<Failure>,
     /// Measurement of the load engine; for a failed trial, as much as there is.
     pub measurement: Option<Measurement>,
     /// The server's own count of transactions and rows, to compare with the engine's.

@@ -23,7 +23,7 @@ pub struct Context<'a> {
 
 impl Context<'_> {
     /// Reports `event`.
-    pub fn event(&self, event: &Event<'_>) {
+    pub fn event(&self, event: &Event) {
         self.progress.event(event);
     }
 

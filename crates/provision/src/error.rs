@@ -3,8 +3,8 @@
 use std::error::Error;
 use std::fmt;
 
-use pgdyno_exec::causes::with_causes;
-use pgdyno_model::{Advice, FailureKind};
+use pgdyno_model::advice::with_causes;
+use pgdyno_model::{Advice, Failure, FailureKind};
 use pgdyno_storage::StorageError;
 
 /// Why an experiment could not be run. Each error of a crate or module becomes one by `?`.
@@ -90,13 +90,14 @@ impl BenchError {
         })
     }
 
-    /// Returns the error, its causes and its help in one text, as a failed trial keeps it.
+    /// Returns the failure as records keep it.
+    pub fn failure(&self) -> Failure {
+        Failure { kind: self.kind(), message: with_causes(self), help: self.help() }
+    }
+
+    /// Returns the error, its causes and its help in one text.
     pub fn message(&self) -> String {
-        let words = with_causes(self);
-        match self.help() {
-            Some(help) => format!("{words} (help: {help})"),
-            None => words,
-        }
+        self.failure().to_string()
     }
 }
 

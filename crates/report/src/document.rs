@@ -9,6 +9,7 @@ use pgdyno_analysis::{
     CapacityView, Change, Comparison, GapPart, GapView, Part, PartView, RatioView, RunView,
     ScalingView, Steadiness, StoppingView, TreatmentCrash, TreatmentView, TrialView, WhyView,
 };
+use pgdyno_model::FailureKind;
 use pgdyno_stats::Scaling;
 use serde::{Serialize, Serializer};
 
@@ -301,13 +302,22 @@ struct StoppingDocument<'a> {
 struct TrialDocument<'a> {
     #[serde(flatten)]
     view: &'a TrialView,
+    /// Reason of the failure, and advice.
+    failure: Option<String>,
+    /// Kind of obstacle that the failure was.
+    failure_kind: Option<FailureKind>,
     /// Steadiness of its seconds; none without a series.
     steadiness: Option<SteadinessDocument<'a>>,
 }
 
 impl<'a> TrialDocument<'a> {
     fn new(view: &'a TrialView) -> Self {
-        Self { view, steadiness: view.steadiness.as_ref().map(SteadinessDocument::new) }
+        Self {
+            view,
+            failure: view.failure.as_ref().map(ToString::to_string),
+            failure_kind: view.failure.as_ref().map(|failure| failure.kind),
+            steadiness: view.steadiness.as_ref().map(SteadinessDocument::new),
+        }
     }
 }
 

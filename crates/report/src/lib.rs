@@ -29,6 +29,7 @@ mod generators;
 mod headline;
 mod hosts;
 pub mod json;
+pub mod live;
 pub mod metrics;
 mod noise;
 mod note;

@@ -9,7 +9,9 @@
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
-use pgdyno_model::live::{LiveRecord, LiveRun, LiveState, LiveTrialState, LoadSecond};
+use pgdyno_model::live::{LiveRun, LoadSecond};
+
+use crate::live::{LiveRecord, LiveState, LiveTrialState};
 
 /// The type of the text, for HTTP.
 pub const CONTENT_TYPE: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";

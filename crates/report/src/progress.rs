@@ -1,54 +1,13 @@
-//! Words of progress events, and their records in a run's live file.
+//! Words of progress events.
 
 use std::time::Duration;
 
-use pgdyno_model::live::{LiveRecord, Outlook};
+use pgdyno_model::live::Outlook;
 use pgdyno_model::load_strategy::LoadStrategy;
-use pgdyno_model::progress::{Activity, EndReason, Event, Notice, RoundStage, Warning};
-use pgdyno_model::units::Epoch;
+use pgdyno_model::progress::{Activity, EndReason, Notice, RoundStage, Warning};
 use pgdyno_text::format::counted;
 
 use crate::prose;
-
-/// Returns an event as a record of the live file; none for what that has no place for.
-pub fn live_record(event: &Event<'_>, now: Epoch) -> Option<LiveRecord> {
-    Some(match event {
-        Event::Note(what) => LiveRecord::Note { text: notice(what) },
-        Event::Warning(what) => LiveRecord::Warning { text: warning(what) },
-        Event::Working { activity: what, share } => {
-            LiveRecord::Working { what: activity(what), share: *share, detail: None }
-        }
-        Event::Loading { data, rows, of, rows_per_s, bytes_per_s, left } => LiveRecord::Working {
-            what: format!("loading {data}"),
-            share: Some(if *of == 0 { 1.0 } else { share_of(*rows, *of) }),
-            detail: Some(if rows < of {
-                let left = left.map_or_else(String::new, |left| format!(", {} left", clock(left)));
-                let megabytes_per_s = bytes_per_s / 1e6;
-                format!(
-                    "{rows} of {of} rows, {rows_per_s:.0} rows/s, {megabytes_per_s:.1} MB/s{left}"
-                )
-            } else {
-                format!("all {of} rows sent; building keys, vacuuming")
-            }),
-        },
-        Event::Begun { run, .. } => LiveRecord::Begun((*run).clone()),
-        Event::Trial { planned, left, .. } => {
-            LiveRecord::Trial { planned: *planned, at: now, left_s: left.as_secs_f64() }
-        }
-        Event::Load(second) => LiveRecord::Second((*second).clone()),
-        Event::TrialDone { ordinal, tps, latency_us_p99, failure, left } => LiveRecord::TrialDone {
-            ordinal: *ordinal,
-            tps: *tps,
-            latency_us_p99: *latency_us_p99,
-            failure: failure.map(str::to_owned),
-            left_s: left.as_secs_f64(),
-        },
-        Event::Outlook(outlook) => LiveRecord::Outlook((*outlook).clone()),
-        Event::Stopping => LiveRecord::Stopping,
-        Event::TakingDown => LiveRecord::TakingDown,
-        _ => return None,
-    })
-}
 
 /// Renders a time that is left: `1:05`, `2:03:04`.
 pub fn clock(left: Duration) -> String {
@@ -71,12 +30,6 @@ pub fn outlook(outlook: &Outlook) -> String {
         None => "blocks left not known yet".to_owned(),
     };
     format!("{so_far}; {until} (at most {ceiling} in all)")
-}
-
-/// Returns which share of `of` `part` is.
-#[allow(clippy::cast_precision_loss)]
-fn share_of(part: u64, of: u64) -> f64 {
-    part as f64 / of as f64
 }
 
 /// Returns a notice as one line.

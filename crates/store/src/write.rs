@@ -178,6 +178,7 @@ impl Store {
         let server = trial.server.as_ref();
         let server = server.map(|s| encode_without(what, s, Some("settings"))).transpose()?;
         let server_count = trial.server_count.as_ref().map(|c| encode(what, c)).transpose()?;
+        let failure = trial.failure.as_ref().map(|f| encode(what, f)).transpose()?;
         let values = named_params! {
             ":run": run,
             ":session": session.0,
@@ -187,7 +188,7 @@ impl Store {
             ":repeat": trial.repeat,
             ":started_at": trial.started_at.0,
             ":measured_at": trial.measured_at.map(|at| at.0),
-            ":failure": trial.failure,
+            ":failure": failure,
             ":measurement": measurement,
             ":server_count": server_count,
             ":server": server,

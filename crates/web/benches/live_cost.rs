@@ -80,10 +80,10 @@ impl Bench {
         meanwhile: impl FnOnce() -> T + Send,
     ) -> (Measurement, T) {
         let feed = Feed::new(&Silent, store);
-        feed.event(&Event::Begun { run: &live_run(), trials: 1, store });
+        feed.event(&Event::Begun { run: live_run(), trials: 1, store: store.to_owned() });
         std::thread::scope(|scope| {
             let meanwhile = scope.spawn(meanwhile);
-            let on_second = |live: &LiveSecond| feed.event(&Event::Load(&record(live)));
+            let on_second = |live: &LiveSecond| feed.event(&Event::Load(record(live)));
             let seen = self.measure(&on_second);
             feed.end(SessionEnd::Completed, None);
             (seen, meanwhile.join().unwrap())

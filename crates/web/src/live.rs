@@ -16,8 +16,8 @@ use futures_util::Stream;
 use futures_util::stream::unfold;
 use pgdyno_lab::live::Follower;
 use pgdyno_model::json;
-use pgdyno_model::live::{LiveRecord, LiveState};
 use pgdyno_report::json::for_browser;
+use pgdyno_report::live::{LiveRecord, LiveState};
 use serde::Serialize;
 use tokio::sync::broadcast::error::RecvError;
 use tokio::sync::{broadcast, watch};
@@ -115,10 +115,10 @@ impl Feed {
     fn take(&self, follower: &mut Follower) -> Result<usize, ApiError> {
         // In this order: what a process wrote before it died is read.
         let is_alive = follower.is_alive();
-        let records = follower.poll()?;
-        let count = records.len();
+        let events = follower.poll()?;
+        let count = events.len();
         let mut sum = self.sum();
-        for record in records {
+        for record in events.iter().filter_map(LiveRecord::new) {
             self.send(&event("record", &record));
             if matches!(record, LiveRecord::Begun(_)) {
                 sum.has_died = false;

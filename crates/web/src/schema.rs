@@ -8,7 +8,7 @@
 
 use std::collections::BTreeSet;
 
-use pgdyno_model::live::LiveRecord;
+use pgdyno_report::live::LiveRecord;
 use pgdyno_report::schema::{comparison, page, show_document, trial, versioned};
 use schemars::generate::SchemaSettings;
 use schemars::transform::transform_subschemas;

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import sums from '../../../crates/model/src/live/sums.json?raw';
+import sums from '../../../crates/report/src/live/sums.json?raw';
 import type { LiveRecord, LiveRun, LiveState, LoadSecond } from '../data/types';
 import { added, byTreatment, doneCount, DRAWN, livePanels, NO_STATE, outlookWords } from './live';
 import { timeLeft } from './words';

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use pgdyno_model::Failure;
 use pgdyno_model::measurement::{CommandSums, EventLoopLag, Second, StatementMeasurement};
 use pgdyno_model::record::ServerCount;
 use pgdyno_model::units::Epoch;
@@ -27,8 +28,9 @@ pub struct TrialView {
     pub repeat: u32,
     /// State: completed, failed, or superfluous since another attempt was completed.
     pub state: TrialState,
-    /// Reason of the failure.
-    pub failure: Option<String>,
+    /// The failure; none unless it failed.
+    #[serde(skip)]
+    pub failure: Option<Failure>,
     /// Index of its session.
     pub session: Option<usize>,
     /// Index of its server.

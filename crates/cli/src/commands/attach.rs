@@ -7,7 +7,8 @@ use std::time::Duration;
 use clap::Args;
 use pgdyno_lab::SessionEnd;
 use pgdyno_lab::live::{self, Follower};
-use pgdyno_model::live::LiveRecord;
+use pgdyno_model::Failure;
+use pgdyno_model::progress::{Event, Progress as _};
 use pgdyno_provision::BenchError;
 use pgdyno_report::{self as report, RunReport};
 use pgdyno_store::Store;
@@ -21,7 +22,7 @@ use crate::shared_options::StoreOption;
 
 /// Between two looks at the run's live file.
 const POLL: Duration = Duration::from_millis(200);
-/// A look that finds more records than this is still reading the past (count).
+/// A look that finds more events than this is still reading the past (count).
 const PAST: usize = 100;
 
 #[derive(Args, Debug)]
@@ -45,10 +46,9 @@ pub(crate) struct AttachArgs {
 enum Watched {
     /// The run ended.
     Ended {
-        /// State of the run, as `show` names it.
-        state: String,
+        end: SessionEnd,
         /// Why the run could not go on.
-        error: Option<String>,
+        error: Option<Failure>,
     },
     /// The run's process died.
     Died,
@@ -65,7 +65,7 @@ pub(crate) fn run(options: &AttachArgs, context: &Context) -> Result<ExitStatus,
     let watched = watch(&mut follower, &display, context);
     display.end();
     match watched? {
-        Watched::Ended { state, error } => conclude(&run, &state, error, &store, context),
+        Watched::Ended { end, error } => conclude(&run, end, error, &store, context),
         Watched::Died => {
             let pid = follower.run().owner.pid;
             let message = format!("run {run} did not end: its process {pid} died");
@@ -95,21 +95,20 @@ fn watch(
     loop {
         // In this order: what a process wrote before its death is read.
         let is_alive = follower.is_alive();
-        let records = follower.poll()?;
-        let is_silent = records.is_empty();
-        let ended = records.iter().rev().find_map(|record| match record {
-            LiveRecord::Ended { state, error } => Some((state.clone(), error.clone())),
+        let events = follower.poll()?;
+        let is_silent = events.is_empty();
+        if is_past {
+            display.catch_up(&events);
+        } else {
+            events.iter().for_each(|event| display.event(event));
+        }
+        is_past = is_past && events.len() > PAST;
+        let ended = events.into_iter().rev().find_map(|event| match event {
+            Event::Ended { end, error } => Some(Watched::Ended { end, error }),
             _ => None,
         });
-        let next_is_past = is_past && records.len() > PAST;
-        if is_past {
-            display.catch_up(records);
-        } else {
-            records.into_iter().for_each(|record| display.record(record));
-        }
-        is_past = next_is_past;
-        if let Some((state, error)) = ended {
-            return Ok(Watched::Ended { state, error });
+        if let Some(ended) = ended {
+            return Ok(ended);
         }
         if !is_alive && is_silent {
             return Ok(Watched::Died);
@@ -124,28 +123,30 @@ fn watch(
 /// Prints the results of a run that ended, and returns its exit status.
 fn conclude(
     run: &str,
-    state: &str,
-    error: Option<String>,
+    end: SessionEnd,
+    error: Option<Failure>,
     store: &Path,
     context: &Context,
 ) -> Result<ExitStatus, CommandError> {
     if let Some(error) = error {
-        let message = format!("run {run} could not go on: {error}");
-        return Err(CommandError::new(message).with_help(format!(
+        let next = format!(
             "`pgdyno show {run}` shows what it measured; `pgdyno run --resume {run}` tries again"
-        )));
+        );
+        let help = error.help.map_or_else(|| next.clone(), |help| format!("{help}; {next}"));
+        let message = format!("run {run} could not go on: {}", error.message);
+        return Err(CommandError::new(message).with_help(help));
     }
     let read = RunReport::read(&Store::open_existing(store)?, run)?;
     print(&report::terminal(&read, context.width(), context.detail()));
     let crashes = ExitStatus::from_crashes(&read.view);
-    Ok(match state.parse() {
-        Ok(SessionEnd::Completed) => crashes,
-        Ok(SessionEnd::Interrupted) => {
+    Ok(match end {
+        SessionEnd::Completed => crashes,
+        SessionEnd::Interrupted => {
             print_stderr(&format!("interrupted; `pgdyno run --resume {run}` goes on"));
             ExitStatus::Interrupted
         }
-        Ok(SessionEnd::Failed) | Err(_) if crashes == ExitStatus::PromiseBroken => crashes,
-        Ok(SessionEnd::Failed) | Err(_) => {
+        SessionEnd::Failed if crashes == ExitStatus::PromiseBroken => crashes,
+        SessionEnd::Failed => {
             print_stderr(&format!("not all was done; `pgdyno run --resume {run}` tries again"));
             ExitStatus::TrialFailed
         }

@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 
 use pgdyno_model::PlannedTrial;
-use pgdyno_model::live::{LiveTrialState, LoadSecond};
+use pgdyno_model::live::LoadSecond;
+use pgdyno_report::live::LiveTrialState;
 
 use super::line::{Line, Paint};
 

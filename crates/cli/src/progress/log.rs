@@ -4,7 +4,8 @@
 use std::time::{Duration, Instant};
 
 use pgdyno_model::PlannedTrial;
-use pgdyno_model::live::{LiveRecord, LiveRun, LiveState};
+use pgdyno_model::live::LiveRun;
+use pgdyno_report::live::{LiveRecord, LiveState};
 use pgdyno_report::progress as words;
 
 /// Between two lines about the same work.

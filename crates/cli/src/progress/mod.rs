@@ -1,8 +1,8 @@
 //! Shows what a long command does, on standard error: a view drawn in place on a terminal, lines
 //! elsewhere, JSON for programs.
 //!
-//! Events become records ([`words::live_record`]), and a [`LiveState`] adds them up. So a run of
-//! another process is shown as this one's ([`Display::record`]). [`log`] words the lines that pass
+//! Events become records ([`LiveRecord::new`]), and a [`LiveState`] adds them up. So a run of
+//! another process is shown as this one's. [`log`] words the lines that pass
 //! by, [`view`] draws the state, and [`screen`] puts both on the terminal.
 //!
 //! A thread of the display's own writes: a terminal or pipe that takes nothing for a while holds up
@@ -18,13 +18,11 @@ mod view;
 use std::io::Write as _;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
-use std::time::{Duration, Instant, SystemTime};
+use std::time::{Duration, Instant};
 
 use pgdyno_lab::wait;
-use pgdyno_model::live::{LiveRecord, LiveState};
 use pgdyno_model::progress::{Event, Notice, Progress};
-use pgdyno_model::units::Epoch;
-use pgdyno_report::progress as words;
+use pgdyno_report::live::{LiveRecord, LiveState};
 use rustix::process::getpgrp;
 use rustix::termios::{tcgetpgrp, tcgetwinsize};
 
@@ -95,19 +93,14 @@ impl Display {
         Self { writer: writer.spawn(move || theirs.write()).ok(), shared }
     }
 
-    /// Shows the next record.
-    pub(crate) fn record(&self, record: LiveRecord) {
-        self.shared.record(record);
-    }
-
-    /// Takes note of records that came before this display: they are shown as the state that they
+    /// Takes note of events that came before this display: they are shown as the state that they
     /// lead to, without a line of their own. JSON has each of them.
-    pub(crate) fn catch_up(&self, records: Vec<LiveRecord>) {
+    pub(crate) fn catch_up(&self, events: &[Event]) {
         if self.shared.form == Form::Json {
-            return records.into_iter().for_each(|record| self.record(record));
+            return events.iter().for_each(|event| self.shared.event(event));
         }
         let mut state = self.shared.lock();
-        records.into_iter().for_each(|record| state.live.add(record));
+        events.iter().filter_map(LiveRecord::new).for_each(|record| state.live.add(record));
     }
 
     /// Prints a line that is no record, unless there is JSON or nothing but failures.
@@ -152,7 +145,7 @@ impl Drop for Display {
 }
 
 impl Progress for Display {
-    fn event(&self, event: &Event<'_>) {
+    fn event(&self, event: &Event) {
         if let Event::Begun { run, trials, store } = event {
             self.line(&format!("run {}: {trials} trials, kept in {}", run.run, store.display()));
         }
@@ -165,8 +158,8 @@ impl Shared {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn event(&self, event: &Event<'_>) {
-        if let Some(record) = words::live_record(event, Epoch::from_time(SystemTime::now())) {
+    fn event(&self, event: &Event) {
+        if let Some(record) = LiveRecord::new(event) {
             self.record(record);
         }
     }

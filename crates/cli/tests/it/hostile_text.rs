@@ -12,6 +12,7 @@ use pgdyno_model::{
     CrashRecord, LevelValue, Levels, Plan, PlannedTrial, ProbeRecord, RunRecord, TrialRecord,
     Verdict,
 };
+use pgdyno_model::{Failure, FailureKind};
 use pgdyno_store::Store;
 use pgdyno_test_support::records;
 
@@ -57,7 +58,7 @@ fn hostile_trial(plan: &Plan, planned: PlannedTrial) -> TrialRecord {
         1 => records::failed_trial(planned),
         _ => records::trial(plan, planned),
     };
-    trial.failure = trial.failure.map(|_| HOSTILE.into());
+    trial.failure = trial.failure.map(|_| Failure::new(FailureKind::Server, HOSTILE));
     trial.server_log = format!("LOG:  checkpoint {HOSTILE}\n2026 FATAL:  {HOSTILE}");
     if let Some(server) = &mut trial.server {
         server.version = HOSTILE.into();

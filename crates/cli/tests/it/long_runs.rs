@@ -11,7 +11,8 @@ use crate::support;
 use crate::support::live::{live_run, until_load};
 use crate::support::{World, at_full_speed, ended, quick, signal};
 use pgdyno_lab::live::{self, Follower};
-use pgdyno_model::live::{LiveRecord, LiveState, LiveTrialState};
+use pgdyno_model::record::SessionEnd;
+use pgdyno_report::live::{LiveRecord, LiveState, LiveTrialState};
 use pgdyno_test_support::{RELEASE_MOUNTS, is_root, skip, write_program};
 use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 
@@ -55,7 +56,7 @@ fn a_run_is_watched_from_its_first_record_to_its_last() {
     let mut follower = Follower::open(&world.store(), &run.run).unwrap();
     let (mut state, mut records) = (LiveState::default(), Vec::new());
     world.until("the run to end", || {
-        for record in follower.poll().unwrap() {
+        for record in follower.poll().unwrap().iter().filter_map(LiveRecord::new) {
             records.push(record.clone());
             state.add(record);
         }
@@ -82,7 +83,7 @@ fn a_run_is_watched_from_its_first_record_to_its_last() {
     assert!(seconds.iter().any(|second| !second.waits.is_empty()));
     assert!(seconds.iter().flat_map(|s| &s.waits).all(|(event, _)| event != "Client:ClientRead"));
     let last = live::find(&world.store(), "latest").unwrap();
-    assert_eq!((last.is_alive, last.ended.unwrap().0.as_str()), (false, "completed"));
+    assert_eq!((last.is_alive, last.ended), (false, Some((SessionEnd::Completed, None))));
 }
 
 #[test]

@@ -6,7 +6,8 @@ use std::process::{Command, Stdio};
 use crate::support;
 use crate::support::terminal::Terminal;
 use crate::support::{World, quick, signal};
-use pgdyno_model::live::{LiveRecord, LiveRun, LiveState, LiveTrialState};
+use pgdyno_model::live::LiveRun;
+use pgdyno_report::live::{LiveRecord, LiveState, LiveTrialState};
 
 /// Returns the command of a run with four trials a repeat, each long enough to be looked at.
 fn short_run(world: &World, repeats: &str) -> Command {

@@ -9,10 +9,10 @@ use crate::serve_support;
 use crate::serve_support::{Events, Served};
 use crate::support::World;
 use pgdyno_lab::live::{self, Feed};
-use pgdyno_lab::progress::{Event, Progress as _, Silent};
+use pgdyno_lab::progress::{Activity, Event, Notice, Progress as _, Silent};
 use pgdyno_model::PlannedTrial;
 use pgdyno_model::facts::Owner;
-use pgdyno_model::live::{LiveRecord, LiveRun};
+use pgdyno_model::live::LiveRun;
 use pgdyno_model::units::Epoch;
 use pgdyno_store::Store;
 use serde_json::Value;
@@ -45,19 +45,19 @@ impl Working {
             window_s: None,
             is_open_ended: false,
         };
-        Feed::new(&Silent, &store).event(&Event::Begun { run: &run, trials: 1, store: &store });
+        Feed::new(&Silent, &store).event(&Event::Begun { run, trials: 1, store: store.clone() });
         let path = live::folder(&store).join(format!("{RUN}.jsonl"));
         let file = OpenOptions::new().append(true).open(path).unwrap();
         Self { store, process, file }
     }
 
-    fn write(&mut self, record: &LiveRecord) {
-        let line = serde_json::to_string(record).unwrap();
+    fn write(&mut self, event: &Event) {
+        let line = serde_json::to_string(event).unwrap();
         self.file.write_all(format!("{line}\n").as_bytes()).unwrap();
     }
 
     fn note(&mut self, text: &str) {
-        self.write(&LiveRecord::Note { text: text.to_owned() });
+        self.write(&Event::Note(Notice::Script(text.to_owned())));
     }
 
     /// Ends the process as the kernel does when memory runs out.
@@ -150,12 +150,12 @@ fn a_watcher_that_reads_nothing_holds_up_nobody_and_gets_the_state_again() {
     let detail = "x".repeat(4000);
     let last = 8000;
     for number in 0..=last {
-        let (what, share) = (format!("work {number}"), None);
-        run.write(&LiveRecord::Working { what, share, detail: Some(detail.clone()) });
+        let activity = Activity::MakingStorage { storage: format!("{number}:{detail}") };
+        run.write(&Event::Working { activity, share: None });
     }
     let is_last = |event: &Value| {
         let work = event["what"].as_str().or_else(|| event["working"][0].as_str());
-        work.is_some_and(|work| work.split([' ', ':']).nth(1) == Some(&last.to_string()))
+        work.is_some_and(|work| work.split([' ', ':']).nth(2) == Some(&last.to_string()))
     };
     while !is_last(&quick.wait_for_event().1) {}
     assert_eq!(served.get("/api/live").status, 200);

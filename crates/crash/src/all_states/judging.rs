@@ -9,6 +9,7 @@ use pgdyno_model::Fault;
 use pgdyno_model::crash::{Control, Failing, StateKind, States, Verdict};
 use pgdyno_model::ledger::Token;
 use pgdyno_model::progress::{Activity, Warning};
+use pgdyno_model::{Failure, FailureKind};
 
 use super::super::subject::Subject;
 use super::super::test_bed::TestBed;
@@ -179,7 +180,9 @@ impl<'a, 'r> Judging<'a, 'r> {
     fn keep(&mut self, line: &Line) {
         let Some(kept) = &mut self.kept else { return };
         if let Err(error) = kept.append(line) {
-            self.context.warn(Warning::StretchNotKept { reason: error.to_string() });
+            self.context.warn(Warning::StretchNotKept {
+                reason: Failure::new(FailureKind::Host, error.to_string()),
+            });
             self.kept = None;
         }
     }

@@ -168,7 +168,7 @@ fn record_and_keep(
     session.record.outcome.notes.extend(unknown.map(|why| {
         format!("flushes were accounted for without the commit records, which are not known: {why}")
     }));
-    let not_kept = |e: &BenchError| context.warn(Warning::StretchNotKept { reason: e.message() });
+    let not_kept = |e: &BenchError| context.warn(Warning::StretchNotKept { reason: e.failure() });
     Ok((recording, kept.inspect_err(not_kept).ok()))
 }
 

@@ -13,10 +13,10 @@ use super::held::{self, HeldDevice};
 use super::identity::{BlockDevice, Identity};
 use super::refusal::{Refusal, SafetyError, SignatureError};
 use super::{edge, writers};
-use crate::causes::with_causes;
 use crate::mountinfo;
 use crate::tool::run_tool;
 use crate::trust;
+use pgdyno_model::advice::with_causes;
 
 /// The user's consent to erase devices.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]

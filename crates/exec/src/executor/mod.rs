@@ -28,9 +28,9 @@ use std::process::Child;
 pub use dry_run::DryRun;
 pub use recording::Recording;
 
-use crate::causes::with_causes;
 use crate::error::StepError;
 use crate::step::Step;
+use pgdyno_model::advice::with_causes;
 
 /// Executes steps.
 pub trait Executor {

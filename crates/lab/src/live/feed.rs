@@ -1,6 +1,6 @@
 //! Writes the live file of a run.
 //!
-//! A record is one `write`, without fsync: after a power loss nobody watches. Work that reports
+//! An event is one `write`, without fsync: after a power loss nobody watches. Work that reports
 //! many times a second is written four times a second.
 
 use std::fs::File;
@@ -8,21 +8,18 @@ use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
-use std::time::{Duration, Instant, SystemTime};
+use std::time::{Duration, Instant};
 
-use pgdyno_exec::causes::with_causes;
-use pgdyno_model::live::{LiveRecord, LiveRun};
+use pgdyno_model::Failure;
 use pgdyno_model::progress::{Event, Progress, Warning};
 use pgdyno_model::record::SessionEnd;
-use pgdyno_model::units::Epoch;
-use pgdyno_report::progress::live_record;
 
 use super::error::LiveError;
 use super::live_folder::{LiveFolder, RECORDS, STOP, folder};
 
-/// Interval between two records of one piece of work.
+/// Interval between two events of one piece of work.
 const WORKING_EVERY: Duration = Duration::from_millis(250);
-/// Records that are kept before the run has its place in the store, at most (count).
+/// Events that are kept before the run has its place in the store, at most (count).
 const MOST_KEPT: usize = 1000;
 
 /// Passes progress events on, and writes them to the live file of a run on a store.
@@ -35,13 +32,13 @@ pub struct Feed<'a> {
 
 struct State {
     output: Output,
-    /// The work that was written last, its share, and when it was written.
-    working: Option<(String, Option<f64>, Instant)>,
+    /// The work that was written last, and when it was written.
+    working: Option<(Event, Instant)>,
 }
 
 enum Output {
-    /// The run has no id yet: records are kept.
-    Waiting(Vec<LiveRecord>),
+    /// The run has no id yet: events are kept.
+    Waiting(Vec<Event>),
     Open(LiveFile),
     /// The file cannot be written, or the run is over.
     Closed,
@@ -81,11 +78,10 @@ impl<'a> Feed<'a> {
         has_request
     }
 
-    /// Writes the last record: how the run ended, and why it could not go on. Removes a request to
+    /// Writes the last event: how the run ended, and why it could not go on. Removes a request to
     /// stop.
-    pub fn end(&self, end: SessionEnd, error: Option<String>) {
-        let state: &'static str = end.into();
-        self.write(LiveRecord::Ended { state: state.to_owned(), error });
+    pub fn end(&self, end: SessionEnd, error: Option<Failure>) {
+        self.write(&Event::Ended { end, error });
         let output = std::mem::replace(&mut self.state().output, Output::Closed);
         if let Output::Open(file) = output {
             // One that stays is removed when the run is gone on with.
@@ -97,43 +93,41 @@ impl<'a> Feed<'a> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Writes `record`, or keeps it until the run has its id. Warns the first time that this
-    /// fails, and then writes no more.
-    fn write(&self, record: LiveRecord) {
+    /// Writes `event`, or keeps it until the run has its id. Warns the first time that this fails,
+    /// and then writes no more.
+    fn write(&self, event: &Event) {
         let mut state = self.state();
-        if state.is_too_soon(&record) {
+        if state.is_too_soon(event) {
             return;
         }
-        let written = match (&mut state.output, record) {
-            (Output::Waiting(kept), LiveRecord::Begun(run)) => {
+        let written = match (&mut state.output, event) {
+            (Output::Waiting(kept), Event::Begun { run, .. }) => {
                 let kept = std::mem::take(kept);
-                LiveFile::begin(&self.store, run, kept)
+                LiveFile::begin(&self.store, &run.run, event, &kept)
                     .map(|file| state.output = Output::Open(file))
             }
-            (Output::Waiting(kept), record) => {
+            (Output::Waiting(kept), event) => {
                 if kept.len() < MOST_KEPT {
-                    kept.push(record);
+                    kept.push(event.clone());
                 }
                 Ok(())
             }
-            (Output::Open(file), record) => file.append(&record),
+            (Output::Open(file), event) => file.append(event),
             (Output::Closed, _) => Ok(()),
         };
         if let Err(error) = written {
             state.output = Output::Closed;
             drop(state);
-            let (folder, reason) = (folder(&self.store), with_causes(&error));
+            let (folder, reason) = (folder(&self.store), Failure::from(&error));
             self.inner.event(&Event::Warning(Warning::NotWatchable { folder, reason }));
         }
     }
 }
 
 impl Progress for Feed<'_> {
-    fn event(&self, event: &Event<'_>) {
+    fn event(&self, event: &Event) {
         self.inner.event(event);
-        if let Some(record) = live_record(event, Epoch::from_time(SystemTime::now())) {
-            self.write(record);
-        }
+        self.write(event);
         // Comes once a second while load runs, from the thread that waits for the load's end.
         if matches!(event, Event::Load(_)) {
             self.is_asked_to_stop();
@@ -142,50 +136,59 @@ impl Progress for Feed<'_> {
 }
 
 impl State {
-    /// Returns whether `record` repeats work that was written just now. Notes the work.
-    fn is_too_soon(&mut self, record: &LiveRecord) -> bool {
-        let LiveRecord::Working { what, share, .. } = record else {
+    /// Returns whether `event` repeats work that was written just now. Notes the work.
+    fn is_too_soon(&mut self, event: &Event) -> bool {
+        if !matches!(event, Event::Working { .. } | Event::Loading { .. }) {
             self.working = None;
             return false;
-        };
-        if let Some((last, done, at)) = &self.working
-            && last == what
-            && (done == share
+        }
+        let share = event.share();
+        if let Some((last, at)) = &self.working
+            && is_same_work(last, event)
+            && (last.share() == share
                 || (share.is_some_and(|share| share < 1.0) && at.elapsed() < WORKING_EVERY))
         {
             return true;
         }
-        self.working = Some((what.clone(), *share, Instant::now()));
+        self.working = Some((event.clone(), Instant::now()));
         false
     }
 }
 
 impl LiveFile {
-    /// Makes the file of `run` with its first record and the records `kept` from before. Removes
+    /// Makes the file of `run` with its `first` event and the events `kept` from before. Removes
     /// what earlier runs left in the folder.
-    fn begin(store: &Path, run: LiveRun, kept: Vec<LiveRecord>) -> Result<Self, LiveError> {
+    fn begin(store: &Path, run: &str, first: &Event, kept: &[Event]) -> Result<Self, LiveError> {
         let folder = LiveFolder::make(store)?;
         folder.clear_leftovers().map_err(|e| folder.failed("clear", "", e))?;
-        let id = run.run.clone();
-        let (name, stop) = (format!("{id}{RECORDS}"), format!("{id}{STOP}"));
+        let (name, stop) = (format!("{run}{RECORDS}"), format!("{run}{STOP}"));
         folder.remove(&stop).map_err(|e| folder.failed("remove", &stop, e))?;
         let mut lines = Vec::new();
-        for record in std::iter::once(LiveRecord::Begun(run)).chain(kept) {
-            lines.extend(line(&record).map_err(|e| folder.failed("write", &name, e))?);
+        for event in std::iter::once(first).chain(kept) {
+            lines.extend(line(event).map_err(|e| folder.failed("write", &name, e))?);
         }
         let file = folder.replace(&name, &lines).map_err(|e| folder.failed("make", &name, e))?;
-        Ok(Self { folder, file, run: id })
+        Ok(Self { folder, file, run: run.to_owned() })
     }
 
-    fn append(&mut self, record: &LiveRecord) -> Result<(), LiveError> {
-        let written = line(record).and_then(|line| self.file.write_all(&line));
+    fn append(&mut self, event: &Event) -> Result<(), LiveError> {
+        let written = line(event).and_then(|line| self.file.write_all(&line));
         let name = || format!("{}{RECORDS}", self.run);
         written.map_err(|e| self.folder.failed("write", &name(), e))
     }
 }
 
-fn line(record: &LiveRecord) -> std::io::Result<Vec<u8>> {
-    let mut line = serde_json::to_vec(record)?;
+/// Returns whether two events report the same work.
+fn is_same_work(one: &Event, other: &Event) -> bool {
+    match (one, other) {
+        (Event::Working { activity: a, .. }, Event::Working { activity: b, .. }) => a == b,
+        (Event::Loading { data: a, .. }, Event::Loading { data: b, .. }) => a == b,
+        _ => false,
+    }
+}
+
+fn line(event: &Event) -> std::io::Result<Vec<u8>> {
+    let mut line = serde_json::to_vec(event)?;
     line.push(b'\n');
     Ok(line)
 }

@@ -5,7 +5,8 @@ use std::io::{self, Read as _};
 use std::path::Path;
 
 use pgdyno_exec::beneath::FileIdentity;
-use pgdyno_model::live::{LiveRecord, LiveRun};
+use pgdyno_model::live::LiveRun;
+use pgdyno_model::progress::Event;
 
 use super::error::LiveError;
 use super::live_folder::{LONGEST_LINE, LiveFolder, RECORDS, folder, is_held, is_run_id};
@@ -77,13 +78,13 @@ impl Follower {
         self.skipped
     }
 
-    /// Returns the records that were written since the last poll, each of them whole. If another
+    /// Returns the events that were written since the last poll, each of them whole. If another
     /// file took the place of the first, as when the run is resumed, its records come from the
-    /// beginning: [`LiveRecord::Begun`] again.
+    /// beginning: [`Event::Begun`] again.
     ///
     /// # Errors
     /// [`LiveError`]: the file cannot be read.
-    pub fn poll(&mut self) -> Result<Vec<LiveRecord>, BenchError> {
+    pub fn poll(&mut self) -> Result<Vec<Event>, BenchError> {
         self.follow_replacement()?;
         let mut bytes = Vec::new();
         let read = self.file.by_ref().take(MOST_AT_ONCE).read_to_end(&mut bytes);
@@ -97,7 +98,7 @@ impl Follower {
     }
 
     /// Takes the next part of the file: a line's end, or its beginning at the end of the file.
-    fn add(&mut self, part: &[u8], records: &mut Vec<LiveRecord>) {
+    fn add(&mut self, part: &[u8], records: &mut Vec<Event>) {
         let is_whole = part.ends_with(b"\n");
         if (self.partial.len() + part.len()) as u64 > LONGEST_LINE {
             self.is_skipping = true;

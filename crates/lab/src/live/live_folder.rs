@@ -13,7 +13,8 @@ use std::time::{Duration, SystemTime};
 use pgdyno_exec::beneath::{Directory, FileIdentity};
 use pgdyno_exec::process::{is_alive, is_of_this_host};
 use pgdyno_model::facts::Owner;
-use pgdyno_model::live::{LiveRecord, LiveRun};
+use pgdyno_model::live::LiveRun;
+use pgdyno_model::progress::Event;
 use pgdyno_store::lock::{is_locked, try_lock};
 
 use super::error::LiveError;
@@ -154,13 +155,13 @@ impl LiveFolder {
         Ok(runs.filter(|run| is_run_id(run)).collect())
     }
 
-    /// Reads the first record in the live file of run `run`; none if it is no record of that run.
+    /// Reads the first event in the live file of run `run`; none if it is no event of that run.
     pub(super) fn head(&self, run: &str) -> io::Result<Option<LiveRun>> {
         let mut line = Vec::new();
         let file = self.file(&format!("{run}{RECORDS}"))?;
         BufReader::new(file.take(LONGEST_LINE)).read_until(b'\n', &mut line)?;
         Ok(match serde_json::from_slice(&line) {
-            Ok(LiveRecord::Begun(head)) if head.run == run => Some(head),
+            Ok(Event::Begun { run: head, .. }) if head.run == run => Some(head),
             _ => None,
         })
     }

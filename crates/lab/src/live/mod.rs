@@ -1,7 +1,7 @@
 //! Lets others watch a run while it works, through a live file beside the store, without the
 //! store's lock.
 //!
-//! A run appends one [`LiveRecord`](pgdyno_model::live::LiveRecord) a line to `RUN.jsonl` in the
+//! A run appends one [`Event`](pgdyno_model::progress::Event) a line to `RUN.jsonl` in the
 //! store's live folder ([`folder`]). Watchers read the file; the run never waits for them.
 //!
 //! The order of calls of a run:
@@ -23,7 +23,7 @@
 //! let store = Path::new("store.sqlite3");
 //! assert!(pgdyno_lab::live::folder(store).ends_with("store.sqlite3.live"));
 //! assert!(pgdyno_lab::live::runs(store)?.is_empty());
-//! # Ok::<(), pgdyno_lab::BenchError>(())
+//! # Ok::<(), pgdyno_provision::BenchError>(())
 //! ```
 
 mod detach;

@@ -5,8 +5,10 @@ use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
 
 use pgdyno_exec::process::{Identity, is_of_this_host};
+use pgdyno_model::Failure;
 use pgdyno_model::facts::Owner;
-use pgdyno_model::live::LiveRecord;
+use pgdyno_model::progress::Event;
+use pgdyno_model::record::SessionEnd;
 use pgdyno_model::units::Epoch;
 use rustix::process::Signal;
 
@@ -33,7 +35,7 @@ pub struct LiveSummary {
     pub is_alive: bool,
     /// How the run ended, and why it could not go on; none while the run works, and if its process
     /// died.
-    pub ended: Option<(String, Option<String>)>,
+    pub ended: Option<(SessionEnd, Option<Failure>)>,
 }
 
 /// Returns the runs of the store at `store` that have a live file, the newest first. Skips files
@@ -137,7 +139,7 @@ fn summary(folder: &LiveFolder, run: &str) -> io::Result<Option<LiveSummary>> {
 }
 
 /// Returns the last record of `run`, if it is the end.
-fn ended(folder: &LiveFolder, run: &str) -> io::Result<Option<(String, Option<String>)>> {
+fn ended(folder: &LiveFolder, run: &str) -> io::Result<Option<(SessionEnd, Option<Failure>)>> {
     let mut file = folder.file(&format!("{run}{RECORDS}"))?;
     let size = file.metadata()?.len();
     file.seek(SeekFrom::Start(size.saturating_sub(TAIL)))?;
@@ -145,7 +147,7 @@ fn ended(folder: &LiveFolder, run: &str) -> io::Result<Option<(String, Option<St
     file.take(TAIL).read_to_end(&mut tail)?;
     let lines = tail.strip_suffix(b"\n").and_then(|lines| lines.rsplit(|b| *b == b'\n').next());
     Ok(match lines.and_then(|last| serde_json::from_slice(last).ok()) {
-        Some(LiveRecord::Ended { state, error }) => Some((state, error)),
+        Some(Event::Ended { end, error }) => Some((end, error)),
         _ => None,
     })
 }

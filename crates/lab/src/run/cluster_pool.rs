@@ -11,6 +11,7 @@ use pgdyno_experiment::Prepared;
 use pgdyno_experiment::clusters::{Build, ClusterKey};
 use pgdyno_experiment::footprint::{self, RoomNeeded};
 use pgdyno_experiment::settings::{base_settings, refuse_twins};
+use pgdyno_model::Failure;
 use pgdyno_model::FailureKind;
 use pgdyno_model::Treatment;
 use pgdyno_model::facts::StorageFacts;
@@ -48,7 +49,7 @@ struct Slot {
     /// Whether the server's data set is loaded.
     is_loaded: bool,
     /// Errors of loading, by the settings that the server had. With other settings it may succeed.
-    failed: BTreeMap<BTreeMap<String, String>, String>,
+    failed: BTreeMap<BTreeMap<String, String>, Failure>,
 }
 
 impl Slot {
@@ -186,7 +187,7 @@ impl<'a> ClusterPool<'a> {
     }
 
     fn give_up(&mut self, storage: &str, error: &BenchError) -> Result<(), BenchError> {
-        let (reason, name) = (error.message(), storage.to_owned());
+        let (reason, name) = (error.failure(), storage.to_owned());
         self.provisioner.context.warn(match error.kind() == FailureKind::Unavailable {
             true => Warning::StorageUnavailable { storage: name, reason },
             false => Warning::StorageFailed { storage: name, reason },
@@ -343,7 +344,7 @@ impl<'a> ClusterPool<'a> {
                 return Err(LabError::NotLoaded { data, reason }.into());
             }
             if let Err(e) = self.templates.fill(server, prepared, treatment, context) {
-                failed.insert(treatment.settings.clone(), e.message());
+                failed.insert(treatment.settings.clone(), e.failure());
                 return Err(e);
             }
             *is_loaded = true;

@@ -26,6 +26,7 @@ use pgdyno_analysis::host_noise::learn;
 use pgdyno_dataset::trust::Trust;
 use pgdyno_experiment::Prepared;
 use pgdyno_experiment::file::{Override, Source};
+use pgdyno_model::Failure;
 use pgdyno_model::Plan;
 use pgdyno_model::progress::{Progress, Warning};
 use pgdyno_model::record::{RunState, SessionEnd};
@@ -76,7 +77,7 @@ fn informed(prepared: &Prepared, store: &Store, context: Context<'_>) -> Prepare
     if prepared.experiment.host_noise
         && let Err(error) = learn(store, &mut prepared.plan, &crate::host())
     {
-        context.warn(Warning::NoiseUnread { reason: error.to_string() });
+        context.warn(Warning::NoiseUnread { reason: Failure::from(&error) });
     }
     prepared
 }
@@ -159,7 +160,7 @@ fn watched(
     let outcome = session.and_then(RunSession::work);
     match &outcome {
         Ok(outcome) => feed.end(outcome.end, None),
-        Err(error) => feed.end(SessionEnd::Failed, Some(error.message())),
+        Err(error) => feed.end(SessionEnd::Failed, Some(error.failure())),
     }
     outcome
 }

@@ -122,7 +122,8 @@ impl<'a> RunSession<'a> {
         };
         let session = store.begin_session(&run, &record)?;
         let live = live_run(prepared, &run, &record, &todo);
-        context.event(&Event::Begun { run: &live, trials: todo.len(), store: store.path() });
+        let (trials, store_path) = (todo.len(), store.path().to_owned());
+        context.event(&Event::Begun { run: live, trials, store: store_path });
         Ok(Self { prepared, context, store, run, session, todo, pool, feed })
     }
 
@@ -190,7 +191,7 @@ impl<'a> RunSession<'a> {
                 Err(e) if context.is_stopped() => return Err(e),
                 Err(e) => {
                     failed += 1;
-                    let (subject, reason) = (subject.name.clone(), e.message());
+                    let (subject, reason) = (subject.name.clone(), e.failure());
                     context.warn(Warning::NotCrashed { subject, reason });
                     continue;
                 }
@@ -215,7 +216,7 @@ impl<'a> RunSession<'a> {
             self.pool.ensure_mounted(&name)?;
             let (directory, context) = (&self.pool.path(&name)?, self.context);
             if trimmed && let Err(error) = self.pool.discard(&name) {
-                let reason = error.message();
+                let reason = error.failure();
                 context.note(Notice::NotTrimmed { storage: name, reason });
                 continue;
             }
@@ -252,7 +253,6 @@ impl<'a> RunSession<'a> {
     fn trials(&mut self) -> Result<u32, BenchError> {
         let mut failed = 0;
         let mut clock = Clock::new(self.prepared);
-        let all = self.prepared.plan.trials.len();
         let todo = std::mem::take(&mut self.todo);
         if let (Some(why), Some(first)) = (self.prepared.plan.conditioning, todo.first()) {
             self.context.note(Notice::Conditioning(why));
@@ -262,7 +262,7 @@ impl<'a> RunSession<'a> {
             TrialScheduler::new(&self.prepared.plan, &self.store.trials(&self.run)?);
         for (done, planned) in todo.iter().enumerate() {
             if let Some(outlook) = scheduler.outlook(*planned) {
-                self.context.event(&Event::Outlook(&outlook));
+                self.context.event(&Event::Outlook(outlook));
             }
             match scheduler.next(*planned, clock.left(1, Duration::ZERO)) {
                 NextTrial::Run => {}
@@ -275,7 +275,7 @@ impl<'a> RunSession<'a> {
             let mut retries = self.prepared.experiment.generators.retry;
             loop {
                 let attempt =
-                    self.attempt(*planned, all, todo.len() - done, &mut clock, &mut scheduler)?;
+                    self.attempt(*planned, todo.len() - done, &mut clock, &mut scheduler)?;
                 if !(attempt.may_pass && retries > 0) {
                     failed += u32::from(attempt.record.failure.is_some());
                     break;
@@ -302,12 +302,10 @@ impl<'a> RunSession<'a> {
         Ok(())
     }
 
-    /// Runs the trial `planned` and stores its record. The plan has `of` trials, and `todo` are
-    /// left with this one.
+    /// Runs the trial `planned` and stores its record. With this one, `todo` trials are left.
     fn attempt(
         &mut self,
         planned: PlannedTrial,
-        of: usize,
         todo: usize,
         clock: &mut Clock,
         scheduler: &mut TrialScheduler<'_>,
@@ -317,7 +315,7 @@ impl<'a> RunSession<'a> {
         let within = |left: Duration, spent: Duration| {
             budget.map_or(left, |budget| left.min(budget.saturating_sub(spent)))
         };
-        let attempt = self.trial(planned, of, &|spent| within(clock.left(todo, spent), spent))?;
+        let attempt = self.trial(planned, &|spent| within(clock.left(todo, spent), spent))?;
         let record = &attempt.record;
         self.store.add_trial(&self.run, self.session, record)?;
         clock.trial(began.elapsed());
@@ -327,7 +325,7 @@ impl<'a> RunSession<'a> {
             ordinal: planned.ordinal,
             tps: complete.and_then(pgdyno_model::Measurement::compared),
             latency_us_p99: complete.and_then(|m| m.latency.quantile_us(0.99)),
-            failure: record.failure.as_deref(),
+            failure: record.failure.clone(),
             left: within(clock.left(todo - 1, Duration::ZERO), began.elapsed()),
         });
         Ok(attempt)
@@ -336,20 +334,11 @@ impl<'a> RunSession<'a> {
     fn trial(
         &mut self,
         planned: PlannedTrial,
-        of: usize,
         left: &(dyn Fn(Duration) -> Duration + Sync),
     ) -> Result<Attempt, BenchError> {
         self.check_stop()?;
-        let treatment = &self.prepared.plan.treatments[planned.treatment];
-        let number = planned.ordinal as usize + 1;
-        let levels = &treatment.levels;
-        self.context.event(&Event::Trial {
-            number,
-            of,
-            levels,
-            planned,
-            left: left(Duration::ZERO),
-        });
+        let (at, left_now) = (Epoch::from_time(SystemTime::now()), left(Duration::ZERO));
+        self.context.event(&Event::Trial { planned, at, left: left_now });
         self.executed(self.prepared, planned, left)
     }
 
@@ -368,7 +357,7 @@ impl<'a> RunSession<'a> {
             Ok(ready) => trial.run(ready),
             Err(_) if context.is_stopped() => Err(BenchError::Interrupted),
             Err(e) => {
-                let record = TrialRecord { failure: Some(e.message()), ..begun };
+                let record = TrialRecord { failure: Some(e.failure()), ..begun };
                 Ok(Attempt { record, may_pass: false })
             }
         }

@@ -7,6 +7,7 @@ use crate::error::LabError;
 use pgdyno_emulated_disk::DiskServer;
 use pgdyno_experiment::Prepared;
 use pgdyno_experiment::footprint::{self, RoomNeeded};
+use pgdyno_model::Failure;
 use pgdyno_model::FailureKind;
 use pgdyno_model::Storage;
 use pgdyno_model::facts::StorageFacts;
@@ -31,9 +32,7 @@ enum State {
     Up(Box<ProvisionedStorage>),
     /// The storage cannot be made.
     Broken {
-        reason: String,
-        /// Whether this machine lacks what the storage takes.
-        unavailable: bool,
+        failure: Failure,
     },
 }
 
@@ -74,8 +73,8 @@ impl<'a> StoragePool<'a> {
     ) -> Result<(), BenchError> {
         match self.storages.get(name) {
             Some(State::Up(_)) => return Ok(()),
-            Some(State::Broken { reason, .. }) => {
-                return Err(LabError::GivenUp { reason: reason.clone() }.into());
+            Some(State::Broken { failure }) => {
+                return Err(LabError::GivenUp(failure.clone()).into());
             }
             Some(State::Down) | None => {}
         }
@@ -87,8 +86,7 @@ impl<'a> StoragePool<'a> {
 
     /// Gives storage `name` up for the rest of the run.
     pub(super) fn give_up(&mut self, name: &str, error: &BenchError) {
-        let (reason, unavailable) = (error.message(), error.kind() == FailureKind::Unavailable);
-        self.storages.insert(name.to_owned(), State::Broken { reason, unavailable });
+        self.storages.insert(name.to_owned(), State::Broken { failure: error.failure() });
     }
 
     /// Takes storage `name` down if it stands. Returns what could not be taken down.
@@ -120,14 +118,17 @@ impl<'a> StoragePool<'a> {
 
     /// Returns whether storage `name` was given up because this machine lacks what it takes.
     pub(super) fn is_unavailable(&self, name: &str) -> bool {
-        matches!(self.storages.get(name), Some(State::Broken { unavailable: true, .. }))
+        matches!(
+            self.storages.get(name),
+            Some(State::Broken { failure }) if failure.kind == FailureKind::Unavailable
+        )
     }
 
     /// Returns the directory in which clusters on storage `name` lie.
     pub(super) fn path(&self, name: &str) -> Result<PathBuf, LabError> {
         match self.storages.get(name) {
             Some(State::Up(made)) => Ok(made.stack.path()),
-            Some(State::Broken { reason, .. }) => Err(LabError::GivenUp { reason: reason.clone() }),
+            Some(State::Broken { failure }) => Err(LabError::GivenUp(failure.clone())),
             Some(State::Down) | None => Err(LabError::NotMounted { storage: name.to_owned() }),
         }
     }
@@ -144,7 +145,7 @@ impl<'a> StoragePool<'a> {
     /// Returns the facts of storage `name`.
     pub(super) fn facts(&self, name: &str) -> StorageFacts {
         let failure = match self.storages.get(name) {
-            Some(State::Broken { reason, .. }) => Some(reason.clone()),
+            Some(State::Broken { failure }) => Some(failure.to_string()),
             _ => None,
         };
         let not_available_here = self.is_unavailable(name);

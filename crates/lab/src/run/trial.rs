@@ -27,6 +27,7 @@ use pgdyno_model::record::ServerCount;
 use pgdyno_model::search::Step;
 use pgdyno_model::telemetry::Table;
 use pgdyno_model::units::Epoch;
+use pgdyno_model::{Failure, FailureKind};
 use pgdyno_model::{Find, Measurement, Plan, PlannedTrial, Search, Treatment, TrialRecord};
 use pgdyno_observe::telemetry::Sampler;
 
@@ -138,7 +139,7 @@ impl Trial<'_> {
                 let error = server.death().unwrap_or(error);
                 let may_pass =
                     error.cause::<GeneratorsError>().is_some_and(GeneratorsError::may_pass);
-                let record = TrialRecord { failure: Some(error.message()), ..begun };
+                let record = TrialRecord { failure: Some(error.failure()), ..begun };
                 Attempt { record, may_pass }
             }
         };
@@ -192,11 +193,16 @@ impl Trial<'_> {
         let aborted = aborted(&measurement, self.treatment.clients);
         let (server_count, failure) = match (aborted, count) {
             (Some(reason), count) => {
-                let reason = server.death().map_or(reason, |death| death.message());
-                (count.ok(), Some(reason))
+                let death = server.death().map(|death| death.failure());
+                let aborted = || Failure::new(FailureKind::Load, reason);
+                (count.ok(), Some(death.unwrap_or_else(aborted)))
             }
-            (None, Err(e)) => (None, Some(server.death().unwrap_or(e).message())),
-            (None, Ok(count)) => (Some(count), disagreement.or(unfound)),
+            (None, Err(e)) => (None, Some(server.death().unwrap_or(e).failure())),
+            (None, Ok(count)) => {
+                let disagreement = disagreement.map(|why| Failure::new(FailureKind::Server, why));
+                let unfound = unfound.map(|why| Failure::new(FailureKind::Load, why));
+                (Some(count), disagreement.or(unfound))
+            }
         };
         TrialRecord {
             measured_at: opened.map(|o| Epoch::from_time(SystemTime::now() - o.elapsed())),
@@ -345,7 +351,7 @@ impl Trial<'_> {
             }
             let left = (self.left)(began.elapsed());
             let second = load_second(live, sampler.waits(), left);
-            self.context.event(&Event::Load(&second));
+            self.context.event(&Event::Load(second));
         };
         let stop = self.context.stop;
         let observer = LoadObserver { stop, on_open: &on_open, on_second: &on_second };

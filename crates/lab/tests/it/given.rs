@@ -96,7 +96,7 @@ impl Theirs {
 struct OneTrial(AtomicBool);
 
 impl Progress for OneTrial {
-    fn event(&self, event: &Event<'_>) {
+    fn event(&self, event: &Event) {
         if matches!(event, Event::TrialDone { .. }) {
             self.0.store(true, Ordering::Relaxed);
         }
@@ -215,7 +215,7 @@ fn settings_are_put_back_after_an_interruption_and_what_others_set_is_left() {
     /// Changes a setting that pgdyno has set, right before pgdyno puts it back.
     struct Meddler<'a>(&'a Theirs);
     impl Progress for Meddler<'_> {
-        fn event(&self, event: &Event<'_>) {
+        fn event(&self, event: &Event) {
             if matches!(event, Event::TakingDown) {
                 self.0.sql("ALTER SYSTEM SET checkpoint_timeout = '13min'");
             }
@@ -306,7 +306,7 @@ fn a_schema_that_is_somebody_elses_is_left_whatever_its_comment_says() {
 struct Meanwhile<'a>(&'a Theirs, &'a str, Mutex<Vec<String>>);
 
 impl Progress for Meanwhile<'_> {
-    fn event(&self, event: &Event<'_>) {
+    fn event(&self, event: &Event) {
         match event {
             Event::TrialDone { .. } => self.0.sql(self.1),
             Event::Note(Notice::ExternalServer(line))
@@ -328,7 +328,7 @@ struct GoesAway<'a> {
 }
 
 impl Progress for GoesAway<'_> {
-    fn event(&self, event: &Event<'_>) {
+    fn event(&self, event: &Event) {
         match event {
             Event::TakingDown => self.cluster.lock().unwrap().stop(StopMode::Immediate),
             Event::Working { activity: Activity::AwaitingServer { .. }, .. } => {

@@ -127,7 +127,7 @@ struct StopAt<'a> {
 }
 
 impl Progress for StopAt<'_> {
-    fn event(&self, event: &Event<'_>) {
+    fn event(&self, event: &Event) {
         match event {
             Event::Loading { rows, .. } if *rows >= self.rows => {
                 self.stop.store(true, Ordering::Relaxed);

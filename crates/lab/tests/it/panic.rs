@@ -5,14 +5,15 @@ use std::sync::atomic::AtomicBool;
 
 use crate::quickstart::quickstart;
 use pgdyno_lab::run;
+use pgdyno_model::PlannedTrial;
 use pgdyno_model::progress::{Event, Progress};
 
 /// Panics when the second trial begins: a server is running then, with data in it.
 struct Trap;
 
 impl Progress for Trap {
-    fn event(&self, event: &Event<'_>) {
-        if let Event::Trial { number: 2, .. } = event {
+    fn event(&self, event: &Event) {
+        if let Event::Trial { planned: PlannedTrial { ordinal: 1, .. }, .. } = event {
             panic!("planted");
         }
     }

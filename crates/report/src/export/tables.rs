@@ -18,6 +18,7 @@ const TRIALS: &[(&str, Kind)] = &[
     ("repeat", Integer),
     ("state", Text),
     ("failure", Text),
+    ("failure_kind", Text),
     ("started_at", Text),
     ("measured_at", Text),
     ("warm_up_s", Real),
@@ -175,7 +176,7 @@ impl Export<'_> {
         let treatment = self.report.view.treatments.get(trial.treatment);
         let label = treatment.map(|treatment| self.text(&treatment.label));
         // It may quote the server's log.
-        let failure = trial.failure.clone().filter(|_| self.redaction.is_none());
+        let failure = trial.failure.as_ref().filter(|_| self.redaction.is_none());
         let m = trial.measurement.as_ref();
         let mut row = vec![
             Value::from(trial.ordinal + 1),
@@ -184,7 +185,8 @@ impl Export<'_> {
             label.into(),
             trial.repeat.into(),
             state.to_owned().into(),
-            failure.into(),
+            failure.map(ToString::to_string).into(),
+            trial.failure.as_ref().map(|failure| failure.kind.name().to_owned()).into(),
             trial.started_at.to_string().into(),
             trial.measured_at.map(|at| at.to_string()).into(),
             m.map(|m| m.warm_up_s).into(),

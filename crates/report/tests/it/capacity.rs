@@ -4,6 +4,7 @@
 use pgdyno_analysis::Withheld;
 use pgdyno_analysis::comparison::runs::{CompareOptions, compare};
 use pgdyno_model::search::Step;
+use pgdyno_model::{Failure, FailureKind};
 use pgdyno_model::{Find, Plan, RunRecord, Search, TrialRecord};
 use pgdyno_report::{self as report, RunReport};
 use pgdyno_store::Store;
@@ -111,7 +112,8 @@ fn trials_that_found_no_rate_have_no_number_and_runs_of_other_objectives_are_not
     let none = run(&mut store, "none", |t| {
         if t.treatment == 0 {
             t.measurement.as_mut().unwrap().search = Some(Search::default());
-            t.failure = Some("no rate was found that keeps the objective".into());
+            t.failure =
+                Some(Failure::new(FailureKind::Load, "no rate was found that keeps the objective"));
         }
     });
     assert!(none.view.treatments[0].tps.is_none());

@@ -10,6 +10,7 @@ use hdrhistogram::serialization::Deserializer;
 use hdrhistogram::serialization::interval_log::{IntervalLogIterator, LogEntry};
 use pgdyno_model::Advice;
 use pgdyno_model::facts::{BlockDevice, BuildSource, LoopFacts};
+use pgdyno_model::{Failure, FailureKind};
 use pgdyno_model::{LevelValue, TrialRecord};
 use pgdyno_report::export::{Export, ExportError};
 use pgdyno_store::Store;
@@ -266,7 +267,7 @@ fn with_secrets(store: &mut Store) {
         m.scripts[0].name = "/home/zacharias/deepvault/s.sql".into();
         m.scripts[0].statements[0].text = format!("COPY t FROM '{all}'");
         if trial.ordinal == 1 {
-            trial.failure = Some(format!("cannot open {all}"));
+            trial.failure = Some(Failure::new(FailureKind::Host, format!("cannot open {all}")));
         }
     });
 }

@@ -3,6 +3,7 @@
 use pgdyno_analysis::comparison::runs::{GateState, Outcome};
 use pgdyno_analysis::gate::Form;
 use pgdyno_model::Latencies;
+use pgdyno_model::{Failure, FailureKind};
 use pgdyno_report::CompareReport;
 use pgdyno_store::Store;
 use pgdyno_test_support::records::{
@@ -43,7 +44,7 @@ fn beside(store: &mut Store, id: &str, repeats: u32, of_b: impl Fn(u32) -> Optio
         (_, Some(value)) => set_tps(t, value),
         (_, None) => {
             t.measurement = None;
-            t.failure = Some("the server did not start".into());
+            t.failure = Some(Failure::new(FailureKind::Server, "the server did not start"));
         }
     });
 }

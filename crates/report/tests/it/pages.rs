@@ -8,6 +8,7 @@ use pgdyno_analysis::comparison::runs::CompareOptions;
 use pgdyno_model::Advice;
 use pgdyno_model::crash::Failing;
 use pgdyno_model::record::SessionEnd;
+use pgdyno_model::{Failure, FailureKind};
 use pgdyno_model::{LevelValue, RunRecord, Verdict};
 use pgdyno_report::{CompareReport, CrashView, Page, RunReport, SideBySideReport, Tier, is_report};
 use pgdyno_test_support::records;
@@ -289,7 +290,7 @@ fn hostile_texts_stay_texts() {
     for planned in &record.plan.trials {
         let mut t = trial(&record.plan, *planned);
         if planned.ordinal == 0 {
-            t.failure = Some(EVIL.into());
+            t.failure = Some(Failure::new(FailureKind::Unknown, EVIL));
         }
         let m = t.measurement.as_mut().unwrap();
         m.counters.failures.insert(EVIL.into(), 3);

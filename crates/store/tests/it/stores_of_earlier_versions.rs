@@ -30,7 +30,7 @@ fn without_sentences(value: Value) -> Value {
 }
 
 /// Keys that later versions added, within objects that 0.1.0 had.
-const LATER_KEYS: [&str; 14] = [
+const LATER_KEYS: [&str; 15] = [
     "stddev",
     "device_type",
     "errors_logged",
@@ -45,6 +45,7 @@ const LATER_KEYS: [&str; 14] = [
     "may_be_best",
     "noise_prior",
     "conditioning",
+    "failure_kind",
 ];
 
 /// Figures of a ratio that are judgements: later versions judge the same measurements by other

@@ -22,6 +22,7 @@ use pgdyno_model::measurement::{
 use pgdyno_model::record::{FsyncRate, ServerCount, SessionRecord};
 use pgdyno_model::telemetry::{Column, Kind, Sample, Table};
 use pgdyno_model::units::{Bytes, Epoch, Span};
+use pgdyno_model::{Failure, FailureKind};
 use pgdyno_model::{
     Latencies, LevelValue, Levels, Plan, PlannedTrial, RunRecord, SecondLatencies, Treatment,
     TrialRecord,
@@ -436,10 +437,10 @@ pub fn failed_trial(planned: PlannedTrial) -> TrialRecord {
         repeat: planned.repeat,
         started_at: Epoch(START + 10_000_000_000 * u64::from(planned.ordinal)),
         measured_at: None,
-        failure: Some(
-            "the server ended during the warm-up: could not write to file: No space left on device"
-                .into(),
-        ),
+        failure: Some(Failure::new(
+            FailureKind::Server,
+            "the server ended during the warm-up: could not write to file: No space left on device",
+        )),
         measurement: None,
         server_count: None,
         server: None,

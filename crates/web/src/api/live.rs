@@ -21,8 +21,8 @@ pub(crate) async fn live_runs(State(app): Shared) -> Result<Response, ApiError> 
                 recipe: run.recipe,
                 started_at: run.started_at.to_string(),
                 is_alive: run.is_alive,
-                ended,
-                error: error.flatten(),
+                ended: ended.map(|end| <&str>::from(end).to_owned()),
+                error: error.flatten().map(|failure| failure.to_string()),
             }
         });
         let version = app.contents()?.version;

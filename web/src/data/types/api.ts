@@ -500,6 +500,21 @@ export type SessionEnd = 'completed' | 'failed' | 'interrupted';
  */
 export type Ended = 'decided' | 'ceiling' | 'budget';
 /**
+ * Kind of obstacle.
+ */
+export type FailureKind =
+  | 'input'
+  | 'unavailable'
+  | 'interrupted'
+  | 'wait'
+  | 'storage'
+  | 'server'
+  | 'data'
+  | 'load'
+  | 'generators'
+  | 'host'
+  | 'unknown';
+/**
  * Why no commit of a load is judged.
  */
 export type NotJudged =
@@ -4959,9 +4974,13 @@ export interface TrialView {
    */
   failed: number | null;
   /**
-   * Reason of the failure.
+   * Reason of the failure, and advice.
    */
   failure: string | null;
+  /**
+   * Kind of obstacle that the failure was.
+   */
+  failure_kind: FailureKind | null;
   /**
    * Failed transactions by SQLSTATE.
    */

@@ -2,7 +2,8 @@
 
 use std::time::Duration;
 
-use pgdyno_model::live::{LiveRun, LiveState, LiveTrial, LiveTrialState, LoadSecond};
+use pgdyno_model::live::{LiveRun, LoadSecond};
+use pgdyno_report::live::{LiveState, LiveTrial, LiveTrialState};
 use pgdyno_report::progress as words;
 use pgdyno_text::format::{milliseconds, rate};
 

@@ -2,8 +2,9 @@
 
 use pgdyno_model::PlannedTrial;
 use pgdyno_model::facts::Owner;
-use pgdyno_model::live::{LiveRecord, Outlook};
+use pgdyno_model::live::Outlook;
 use pgdyno_model::units::Epoch;
+use pgdyno_report::live::LiveRecord;
 
 use super::*;
 

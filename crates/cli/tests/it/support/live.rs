@@ -1,7 +1,7 @@
 //! Runs at work, by their live files.
 
 use pgdyno_lab::live::{self, Follower, LiveSummary};
-use pgdyno_model::live::LiveRecord;
+use pgdyno_model::progress::Event;
 
 use super::World;
 
@@ -25,10 +25,10 @@ pub fn until_load_of(world: &World, follower: &mut Follower, ordinal: u32) {
     let mut trial = 0;
     world.until("load", || {
         let mut has_second = false;
-        for record in follower.poll().unwrap() {
-            match record {
-                LiveRecord::Trial { planned, .. } => trial = planned.ordinal,
-                LiveRecord::Second(_) => has_second |= trial >= ordinal,
+        for event in follower.poll().unwrap() {
+            match event {
+                Event::Trial { planned, .. } => trial = planned.ordinal,
+                Event::Load(_) => has_second |= trial >= ordinal,
                 _ => {}
             }
         }

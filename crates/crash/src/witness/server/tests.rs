@@ -207,7 +207,7 @@ fn a_signal_ends_a_witness_whose_link_hangs_or_is_never_silent() {
 fn who_is_no_pgdyno_is_heard_by_neither_side() {
     let mut witness = Running::new(PATIENCE);
     witness.link.write_all(b"GET / HTTP/1.1\r\n\r\n").unwrap();
-    let error = witness.thread.join().unwrap().unwrap_err().to_string();
+    let error = witness.thread.join().unwrap().unwrap_err().message();
     assert!(error.contains("no pgdyno"), "{error}");
     let answers: [&[u8]; 3] = [b"Welcome to this host!\n", b"\0\0\0\x04none", b"\0\0\0\x09\"done"];
     for answer in answers {

@@ -2,9 +2,11 @@
 
 use serde::Serialize;
 
-use super::{LiveRecord, LiveRun, LoadSecond, Outlook};
-use crate::PlannedTrial;
-use crate::units::Epoch;
+use pgdyno_model::PlannedTrial;
+use pgdyno_model::live::{LiveRun, LoadSecond, Outlook};
+use pgdyno_model::units::Epoch;
+
+use super::LiveRecord;
 
 /// A run as its records have it so far.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
@@ -146,7 +148,7 @@ mod tests {
             recipe: "try".into(),
             question: None,
             started_at: Epoch(0),
-            owner: crate::facts::Owner {
+            owner: pgdyno_model::facts::Owner {
                 pid: 1,
                 started_ticks: 2,
                 boot_id: "b".into(),

@@ -1,92 +1,12 @@
-//! Live records: events of a run while it works.
+//! Facts of a run while it works: the run at its beginning, its seconds of load, its outlook.
 //!
-//! A run appends one [`LiveRecord`] a line to its live file. Whoever watches reads them from the
-//! first on and adds each to a [`LiveState`]: the plan with done and left, the trial in progress
-//! second by second, the outlook. The records say what a store says only after each trial.
-//!
-//! ```
-//! use pgdyno_model::live::{LiveRecord, LiveState};
-//!
-//! let mut state = LiveState::default();
-//! state.add(LiveRecord::Stopping);
-//! assert!(state.is_stopping);
-//! ```
-
-mod state;
+//! A run writes its [`Event`](crate::progress::Event)s, which carry these, to its live file.
 
 use serde::{Deserialize, Serialize};
 
-pub use self::state::{LiveState, LiveTrial, LiveTrialState};
 use crate::PlannedTrial;
 use crate::facts::Owner;
 use crate::units::Epoch;
-
-/// One thing that happened in a run. In JSON, `event` names its kind.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(tag = "event", rename_all = "snake_case")]
-pub enum LiveRecord {
-    /// The run has its place in the store. Always the first record.
-    Begun(LiveRun),
-    /// Work without transactions is under way.
-    Working {
-        /// The work, in words.
-        what: String,
-        /// How much of the work is done (0 to 1), where that is known.
-        share: Option<f64>,
-        /// Figures of the work that change all the time, in words.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        detail: Option<String>,
-    },
-    /// Something worth keeping, in words.
-    Note {
-        /// The note.
-        text: String,
-    },
-    /// Something that must not be missed, in words.
-    Warning {
-        /// The warning.
-        text: String,
-    },
-    /// A trial begins.
-    Trial {
-        /// The trial's place in the plan.
-        #[serde(flatten)]
-        planned: PlannedTrial,
-        /// When it began.
-        at: Epoch,
-        /// Expected time until the run ends (seconds).
-        left_s: f64,
-    },
-    /// A second of load is over.
-    Second(LoadSecond),
-    /// A trial is in the store.
-    TrialDone {
-        /// The trial's place in the plan, from 0.
-        ordinal: u32,
-        /// Transactions per second; none for a trial that failed.
-        tps: Option<f64>,
-        /// 99th percentile of latency (microseconds).
-        latency_us_p99: Option<f64>,
-        /// Why the trial failed.
-        failure: Option<String>,
-        /// Expected time until the run ends (seconds).
-        left_s: f64,
-    },
-    /// After a block: how the comparisons stand in a run that ends by itself.
-    Outlook(Outlook),
-    /// The run was asked to end after the trial in progress.
-    Stopping,
-    /// Servers and storages are being taken down.
-    TakingDown,
-    /// The run is over. The last record; a run that was killed has none.
-    Ended {
-        /// Final state, as `show` names it: `completed`, `failed` or `interrupted`.
-        state: String,
-        /// Why the run could not go on; none if it finished its work.
-        error: Option<String>,
-    },
-}
 
 /// A run at its beginning.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
