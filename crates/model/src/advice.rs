@@ -93,7 +93,7 @@ pub struct Failure {
     pub kind: FailureKind,
     /// The attempt and the finding, with all causes.
     pub message: String,
-    /// What the user can do, where that is known.
+    /// Advice to the user, where there is some.
     pub help: Option<String>,
 }
 

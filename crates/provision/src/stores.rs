@@ -18,8 +18,8 @@ use crate::BenchError;
 /// of this machine left open.
 ///
 /// # Errors
-/// The store cannot be opened or written. As root also [`BenchError::NotTrusted`], if another
-/// account may change it.
+/// The store cannot be opened or written. As root also
+/// [`NotTrusted`](pgdyno_dataset::trust::NotTrusted), if another account may change it.
 pub fn open_store(path: &Path) -> Result<Store, BenchError> {
     open_store_trusting(path, &Trust::default())
 }
