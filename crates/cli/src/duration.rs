@@ -1,6 +1,6 @@
 //! Lengths of time in options and answers.
 
-use pgdyno_lab::Span;
+use pgdyno_model::units::Span;
 
 /// A value of an option that is no length of time, or none that can be measured.
 #[derive(Debug, thiserror::Error)]

@@ -1,7 +1,7 @@
 //! The exit status of a command that did its work.
 
 use pgdyno_analysis::RunView;
-use pgdyno_lab::Verdict;
+use pgdyno_model::crash::Verdict;
 
 /// How a command ended that did its work. An error ends it with 1 instead.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

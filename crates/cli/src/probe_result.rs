@@ -1,6 +1,6 @@
 //! The end of a probe: `pgdyno fsync` and `pgdyno disk`.
 
-use pgdyno_lab::ProbeRecord;
+use pgdyno_model::ProbeRecord;
 use pgdyno_provision::BenchError;
 
 use crate::context::Context;

@@ -2,7 +2,9 @@
 
 use std::path::Path;
 
-use pgdyno_lab::{CrashRecord, ProbeRecord};
+use pgdyno_model::crash::CrashRecord;
+
+use pgdyno_model::ProbeRecord;
 use pgdyno_model::json::Document;
 use pgdyno_report as report;
 use pgdyno_report::{CrashView, json};

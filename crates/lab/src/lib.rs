@@ -10,7 +10,7 @@
 //! Beside experiments stand single operations: [`load::load`] fills tables, [`probe::fsync`] and
 //! [`probe::disk`] measure a storage, [`clean::clean`] removes what killed processes left behind.
 //!
-//! Every operation reports typed events to a [`progress::Progress`], and ends early once its stop
+//! Every operation reports typed events to a [`Progress`](pgdyno_model::progress::Progress), and ends early once its stop
 //! flag is set. Errors are [`pgdyno_provision::BenchError`]: what was attempted, on what, what was
 //! found, and its help.
 //!
@@ -31,7 +31,8 @@
 //! use std::path::Path;
 //! use std::sync::atomic::AtomicBool;
 //! use pgdyno_experiment::{Prepared, recipes};
-//! use pgdyno_lab::{progress::Silent, run};
+//! use pgdyno_lab::run;
+//! use pgdyno_model::progress::Silent;
 //! use pgdyno_provision::ThisHost;
 //!
 //! let prepared = Prepared::new(recipes::source("quickstart")?, Vec::new(), &ThisHost)?;
@@ -60,7 +61,6 @@ pub use dry_run::dry_run;
 pub use host_telemetry::serve as serve_host_telemetry;
 pub use pgdyno_connect::control::wait;
 pub use pgdyno_connect::interruption::begin as interrupt;
-pub use pgdyno_dataset::trust::Trust;
 pub use pgdyno_emulated_disk::states::{State as DiskState, Tear};
 pub use pgdyno_emulated_disk::{
     Content, DataPlace, DiskEvent, DiskLog, EventKind, LogError, LoggedPage,
@@ -68,11 +68,6 @@ pub use pgdyno_emulated_disk::{
 };
 pub use pgdyno_exec::cgroup::cpus_allowed;
 pub use pgdyno_facts::{Serials, host};
-pub use pgdyno_model::crash::{CrashRecord, Fault, States, Verdict};
-pub use pgdyno_model::experiment::Loading;
-pub use pgdyno_model::record::SessionEnd;
-pub use pgdyno_model::units::{Bytes, Span};
-pub use pgdyno_model::{ProbeRecord, progress};
 pub use pgdyno_observe::doctor;
 pub use pgdyno_storage::Wipe;
 pub use run::Consent;

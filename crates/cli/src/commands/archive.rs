@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use pgdyno_lab::Bytes;
+use pgdyno_model::units::Bytes;
 use pgdyno_store::Stored;
 use pgdyno_store::notes::{NoteError, Notes};
 

@@ -5,7 +5,7 @@ use std::thread::sleep;
 use std::time::Duration;
 
 use clap::Args;
-use pgdyno_lab::SessionEnd;
+use pgdyno_model::record::SessionEnd;
 use pgdyno_lab::live::{self, Follower};
 use pgdyno_model::Failure;
 use pgdyno_model::progress::{Event, Progress as _};

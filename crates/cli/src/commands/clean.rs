@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use pgdyno_lab::Bytes;
+use pgdyno_model::units::Bytes;
 use pgdyno_lab::clean::{self as lab, Cleaned, KeptCrash};
 
 use crate::context::Context;

@@ -4,7 +4,8 @@ use std::path::PathBuf;
 
 use clap::Args;
 use pgdyno_lab::probe::{self, DiskOptions};
-use pgdyno_lab::{Bytes, Span};
+use pgdyno_model::units::Bytes;
+use pgdyno_model::units::Span;
 
 use crate::context::Context;
 use crate::duration::parse_duration;

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{Args, ValueEnum};
-use pgdyno_lab::Span;
+use pgdyno_model::units::Span;
 use pgdyno_lab::probe::{self, FsyncOptions};
 
 use crate::context::Context;

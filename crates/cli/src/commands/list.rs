@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::path::Path;
 
 use clap::Args;
-use pgdyno_lab::Bytes;
+use pgdyno_model::units::Bytes;
 use pgdyno_lab::clean::{KeptCrash, kept_crashes};
 use pgdyno_model::record::RunState;
 use pgdyno_report::text::plain;

@@ -3,7 +3,7 @@
 use std::num::NonZeroU32;
 
 use clap::{Args, ValueEnum};
-use pgdyno_lab::Loading;
+use pgdyno_model::experiment::Loading;
 use pgdyno_lab::load::{self, ConnectOptions, Existing, Load, Loaded};
 use pgdyno_provision::BenchError;
 

@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use pgdyno_experiment::draft::{Draft, DraftFactor, Preset, RunSize};
-use pgdyno_lab::Span;
+use pgdyno_model::units::Span;
 use pgdyno_provision::ThisHost;
 use pgdyno_text::format::counted;
 

@@ -1,7 +1,7 @@
 //! `pgdyno rm`: removes records from the store.
 
 use clap::Args;
-use pgdyno_lab::Bytes;
+use pgdyno_model::units::Bytes;
 use pgdyno_lab::clean::kept_crashes;
 use pgdyno_store::notes::Notes;
 use pgdyno_store::{Compacted, Store, StoreError, Stored};

@@ -84,8 +84,8 @@ fn every_preset_is_planned_and_keeps_the_time_that_it_may_take() {
         let planned = world.run(&["run", &format!("{name}.toml"), "--dry-run"]);
         assert_eq!(planned.code, Some(0), "{name}: {}", planned.err);
         let time = planned.out.lines().find_map(|line| line.strip_prefix("Time: about ")).unwrap();
-        let time: pgdyno_lab::Span = time.parse().unwrap();
-        assert!(time <= pgdyno_lab::Span::from_secs(3600), "{name}: {time}");
+        let time: pgdyno_model::units::Span = time.parse().unwrap();
+        assert!(time <= pgdyno_model::units::Span::from_secs(3600), "{name}: {time}");
         assert!(made.out.contains(&format!("about {time} in all")), "{name}: {}", made.out);
     }
 }

@@ -9,7 +9,7 @@ use crate::serve_support;
 use crate::serve_support::{Events, Served};
 use crate::support::World;
 use pgdyno_lab::live::{self, Feed};
-use pgdyno_lab::progress::{Activity, Event, Notice, Progress as _, Silent};
+use pgdyno_model::progress::{Activity, Event, Notice, Progress as _, Silent};
 use pgdyno_model::PlannedTrial;
 use pgdyno_model::facts::Owner;
 use pgdyno_model::live::LiveRun;

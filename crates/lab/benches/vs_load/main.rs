@@ -22,7 +22,7 @@ use pgdyno_exec::account::server_account;
 use pgdyno_exec::directory::StorageDirectory;
 use pgdyno_exec::journal::Journal;
 use pgdyno_exec::paths;
-use pgdyno_lab::Loading;
+use pgdyno_model::experiment::Loading;
 use pgdyno_lab::load::{ConnectOptions, Existing, Load, load};
 use pgdyno_model::load_strategy::LoadStrategy;
 use pgdyno_model::progress::Silent;

@@ -3,7 +3,8 @@
 use std::sync::atomic::AtomicBool;
 
 use crate::quickstart::quickstart;
-use pgdyno_lab::{SessionEnd, run};
+use pgdyno_lab::run;
+use pgdyno_model::record::SessionEnd;
 use pgdyno_model::facts::BuildSource;
 use pgdyno_model::progress::Silent;
 use pgdyno_store::Store;

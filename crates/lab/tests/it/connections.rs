@@ -14,7 +14,8 @@ use crate::tls_server::{Authority, GO_ON, Secured, encrypted, load, mode, refuse
 use pgdyno_connect::conninfo::{ConnectOptions, Environment, resolve_in};
 use pgdyno_connect::{CONNECT_TIMEOUT, ConnectError, connect};
 use pgdyno_engine::run_load;
-use pgdyno_lab::{SessionEnd, run};
+use pgdyno_lab::run;
+use pgdyno_model::record::SessionEnd;
 use pgdyno_model::Advice;
 use pgdyno_model::experiment::{Length, Protocol};
 use pgdyno_model::progress::Silent;

@@ -12,7 +12,7 @@ use pgdyno_crash as lab;
 use pgdyno_crash::witness::{self, Plugged};
 use pgdyno_experiment::Prepared;
 use pgdyno_generators::host_name;
-use pgdyno_lab::CrashRecord;
+use pgdyno_model::crash::CrashRecord;
 use pgdyno_provision::{BenchError, ThisHost};
 
 use crate::context::Context;

@@ -3,7 +3,8 @@
 use std::path::PathBuf;
 
 use clap::{ArgGroup, Args, Subcommand, ValueEnum};
-use pgdyno_lab::{Span, States};
+use pgdyno_model::units::Span;
+use pgdyno_model::crash::States;
 
 use super::judge::JudgeOptions;
 use crate::duration::parse_duration;

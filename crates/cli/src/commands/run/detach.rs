@@ -4,7 +4,7 @@ use std::ffi::OsString;
 use std::io;
 use std::path::Path;
 
-use pgdyno_lab::Trust;
+use pgdyno_dataset::trust::Trust;
 use pgdyno_lab::live::{self, Detached, leave_terminal};
 
 use crate::context::Context;

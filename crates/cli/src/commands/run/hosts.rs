@@ -3,7 +3,7 @@
 use pgdyno_experiment::Prepared;
 use pgdyno_experiment::file::{Override, Source, host_overrides};
 use pgdyno_experiment::recipes;
-use pgdyno_lab::SessionEnd;
+use pgdyno_model::record::SessionEnd;
 use pgdyno_lab::hosts::{Assignment, HostError, HostResult, hosts, run_on_hosts};
 use pgdyno_model::lab_host::LabHost;
 use pgdyno_provision::ThisHost;

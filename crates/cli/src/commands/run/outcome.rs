@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use pgdyno_lab::SessionEnd;
+use pgdyno_model::record::SessionEnd;
 use pgdyno_lab::run::Outcome;
 use pgdyno_model::json::Document;
 use pgdyno_report::RunReport;

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use pgdyno_lab::Bytes;
+use pgdyno_model::units::Bytes;
 use pgdyno_provision::stores::{open_store, open_store_for_reading};
 use pgdyno_store::{Imported, Merge, Merged, Store};
 use pgdyno_text::format::counted;

@@ -1,7 +1,7 @@
 //! `pgdyno store size`: what takes the room.
 
 use clap::Args;
-use pgdyno_lab::Bytes;
+use pgdyno_model::units::Bytes;
 use pgdyno_report::text::plain;
 use pgdyno_store::StoreSize;
 
