@@ -161,10 +161,6 @@ fuzz seconds="60":
 ledger-cost *args:
     cargo bench -p pgdyno-crash --bench ledger_cost -- {{args}}
 
-# Every attack of an unprivileged account, with the swap at every step (root; takes long)
-attacks:
-    PGDYNO_ATTACKS=all cargo test -p pgdyno-storage --all-features --test it -- attacks
-
 # What a live file and watchers through serve cost the load, in turn (docs/benchmarks.md keeps the last result)
 bench-live *args:
     cargo bench -p pgdyno-web --bench live_cost -- {{args}}

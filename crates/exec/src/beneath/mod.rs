@@ -417,8 +417,10 @@ mod tests {
         fs::write(foreign.join("precious"), "kept").unwrap();
         symlink(&foreign, mine.join("link")).unwrap();
         symlink(foreign.join("precious"), mine.join("file")).unwrap();
+        symlink("real", mine.join("within")).unwrap();
         let directory = Directory::open(&mine).unwrap();
         assert!(directory.directory("link").is_err());
+        assert!(directory.directory("within").is_err());
         assert!(directory.file("file").is_err());
         assert!(directory.file("link/precious").is_err());
         assert!(directory.file("../foreign/precious").is_err());

@@ -1,47 +1,37 @@
-//! Files as root below directories that another account may write to, which swaps them for links at
-//! every step.
+//! Files as root below directories that another account may write to.
+//!
+//! Each operation of `exec/src/beneath` is attacked at every one of its steps, by an account that
+//! swaps names for links. Those that call it are not attacked again: one test holds that they make
+//! no call by path below such a directory, and so have nothing but these operations.
 use std::fs;
 use std::io::Write as _;
+use std::mem::ManuallyDrop;
 use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _, chown};
 use std::path::{Path, PathBuf};
-use std::sync::atomic::AtomicBool;
 
 use crate::common;
-use crate::common::attacks::{Attack, Attacker, attack_each_step};
-use crate::common::tracer::{Ended, Moment, trace, victim};
+use crate::common::attacks::{Attacker, victim};
+use crate::common::leftovers::{NOBODY, can};
+use crate::common::tracer::{Call, Ended, trace};
+use crate::common::{Place, RUN};
 use pgdyno_exec::account::{Account, server_account};
 use pgdyno_exec::beneath::{CopyError, CopySummary, Directory, TreeCopy};
 use pgdyno_exec::journal::Journal;
-use pgdyno_exec::step::Contents;
-use pgdyno_exec::{ExecContext, Executor as _, Step};
 use pgdyno_postgres::cluster::cluster_directory;
 use pgdyno_postgres::{Cluster, ClusterSpec, StopMode, Template};
 use pgdyno_storage::fault::{FileBaseline, keep};
-
-/// `nobody`, which owns nothing.
-const NOBODY: u32 = 65534;
-
-/// Whether this machine can run `test`: root alone can attack as another account.
-fn can(test: &str) -> bool {
-    let is_root = rustix::process::geteuid().is_root();
-    if !is_root {
-        let _ =
-            writeln!(std::io::stderr(), "\nskipped: {test}: needs root to become another account");
-    }
-    is_root
-}
+use pgdyno_test_support::Scratch;
+use rustix::fs::OFlags;
 
 /// A directory of `nobody`'s with a file in a directory, and a directory that only root can enter,
 /// with a secret.
 struct Ground {
-    root: tempfile::TempDir,
+    root: Scratch,
 }
 
 impl Ground {
     fn new() -> Self {
-        let root = tempfile::tempdir().unwrap();
-        fs::set_permissions(root.path(), fs::Permissions::from_mode(0o755)).unwrap();
-        Self { root }
+        Self { root: Scratch::new() }
     }
 
     fn theirs(&self) -> PathBuf {
@@ -100,36 +90,43 @@ impl Ground {
         fs::set_permissions(self.secret().join("file"), fs::Permissions::from_mode(0o600)).unwrap();
     }
 
-    /// Attacks `victim` at each step, with each of the names swapped that a victim passes.
-    fn attack(&self, victim_name: &str, check: &mut dyn FnMut(&Ended, &str)) {
-        let mut attacker = Attacker::new(NOBODY, NOBODY);
-        let inner = self.theirs().join("inner");
-        for (swapped, target) in
-            [(inner.clone(), self.secret()), (inner.join("file"), self.secret().join("file"))]
-        {
-            let mut attack = Attack {
-                place: self.root.path(),
-                prepare: &mut || {
-                    self.make_anew();
-                    victim(victim_name, &[("THEIRS", &self.theirs()), ("COPY", &self.copy())])
-                },
+    /// Runs the victim for `operation` in directories made anew.
+    fn run(&self, operation: &str, on_call: &mut dyn FnMut(&Call)) -> Ended {
+        self.make_anew();
+        let given = [("OPERATION", Path::new(operation)), ("ROOT", self.root.path())];
+        trace(&victim("attacks_files::victim_works", &given), &self.theirs(), on_call).unwrap()
+    }
+
+    /// Runs the victim undisturbed, and then for each of its steps and each name on its way: the
+    /// name is swapped for a link to root's own before that step, until the next one or for good.
+    /// Calls `check` after each run, with words that say where the swap was made.
+    fn attack(&self, operation: &str, check: &mut dyn FnMut(&str)) {
+        let honest = self.run(operation, &mut |_| {});
+        assert_eq!(honest.code, Some(0), "an undisturbed run works: {}", honest.output);
+        assert!(honest.steps > 0, "it touches nothing of theirs");
+        check(UNDISTURBED);
+        let attacker = Attacker::new(NOBODY, NOBODY);
+        let (inner, file) = (self.theirs().join("inner"), self.theirs().join("inner/file"));
+        let ways = [(&inner, self.secret()), (&file, self.secret().join("file"))];
+        for at in 0..honest.steps {
+            for ((name, target), stays) in ways.iter().flat_map(|way| [(way, false), (way, true)]) {
+                let mut seen = String::new();
                 // It may not be able to, where root holds the directory meanwhile.
-                swap: &mut |away| {
-                    let _ = if away {
-                        attacker.swap(&swapped, &target)
-                    } else {
-                        attacker.swap_back(&swapped)
-                    };
-                },
-                check: &mut |ended, how| {
-                    self.assert_unharmed(how);
-                    check(ended, how);
-                },
-            };
-            attack_each_step(&mut attack, 6).unwrap();
+                self.run(operation, &mut |call| {
+                    if call.step == at {
+                        seen = format!("{call:?}");
+                        attacker.swap(name, target);
+                    } else if call.step == at + 1 && !stays {
+                        attacker.swap_back(name);
+                    }
+                });
+                check(&format!("{} swapped before {seen}, stays: {stays}", name.display()));
+            }
         }
     }
 }
+
+const UNDISTURBED: &str = "undisturbed";
 
 /// Every regular file below `directory`, through no link.
 fn files_below(directory: &Path) -> Vec<PathBuf> {
@@ -145,143 +142,134 @@ fn files_below(directory: &Path) -> Vec<PathBuf> {
     all
 }
 
-/// The two directories that a victim works on; none where it was not started by its test.
-fn given() -> Option<(PathBuf, PathBuf)> {
-    Some((std::env::var_os("THEIRS")?.into(), std::env::var_os("COPY")?.into()))
-}
-
 fn nobody() -> Account {
     Account { name: "nobody".into(), uid: NOBODY, gid: NOBODY }
 }
-
-static RUN: AtomicBool = AtomicBool::new(false);
 
 fn tree_copy(source_owner: u32, owner: Option<&Account>) -> TreeCopy<'_> {
     TreeCopy { source_owner, owner, keeps_links: false, stop: &RUN, copied: CopySummary::default() }
 }
 
+/// Performs one operation below the directory of `nobody`'s.
 #[test]
-#[ignore = "started by the test below"]
-fn victim_copies_from_them() {
-    let Some((theirs, copy)) = given() else { return };
-    let (from, to) = (Directory::open(&theirs).unwrap(), Directory::open(&copy).unwrap());
-    tree_copy(NOBODY, None).contents(&from, &to, &[]).unwrap();
+#[ignore = "started by the tests below"]
+fn victim_works() {
+    let (Some(root), Some(operation)) = (std::env::var_os("ROOT"), std::env::var_os("OPERATION"))
+    else {
+        return;
+    };
+    let (theirs, copy) = (Path::new(&root).join("theirs"), Path::new(&root).join("copy"));
+    let open = |path: &Path| Directory::open(path).unwrap();
+    match operation.to_str().unwrap() {
+        "read" => {
+            let directory = open(&theirs);
+            let inner = directory.directory("inner").unwrap();
+            for entry in inner.entries().unwrap() {
+                fs::write(copy.join("file"), inner.read(&entry.name, 100).unwrap()).unwrap();
+            }
+            fs::write(copy.join("again"), directory.read("inner/file", 100).unwrap()).unwrap();
+        }
+        "copy from" => {
+            let (from, to, nobody) = (open(&theirs), open(&copy), nobody());
+            tree_copy(NOBODY, None).contents(&from, &to, &[]).unwrap();
+            // As evidence of a crash is kept: with links and owners.
+            let kept = to.create_directory("kept", 0o700).unwrap();
+            let mut copy = TreeCopy { keeps_links: true, ..tree_copy(NOBODY, Some(&nobody)) };
+            copy.contents(&from, &kept, &[]).unwrap();
+        }
+        // As a template is copied: over what was in the directory, from one of root's.
+        "copy to" => {
+            fs::create_dir(copy.join("inner")).unwrap();
+            fs::write(copy.join("inner/file"), "copied").unwrap();
+            let (to, nobody) = (open(&theirs), nobody());
+            let mode = to.take_over().unwrap();
+            to.empty(&[]).unwrap();
+            tree_copy(0, Some(&nobody)).contents(&open(&copy), &to, &[]).unwrap();
+            to.hand_over(Some(&nobody), mode).unwrap();
+        }
+        "write" => {
+            let inner = open(&theirs.join("inner"));
+            inner.append_to_file("file".as_ref(), b" and more").unwrap();
+            inner.replace_file("new".as_ref(), b"written", Some(&nobody()), 0o600).unwrap();
+            inner.rename("new", "renamed").unwrap();
+            let made = inner.create_directory("made", 0o700).unwrap();
+            made.hand_over(Some(&nobody()), 0o700).unwrap();
+            inner.remove_file("renamed").unwrap();
+            let flags = OFlags::WRONLY | OFlags::TRUNC;
+            let mut file = open(&theirs).file_with("inner/file", flags).unwrap();
+            file.write_all(b"put back").unwrap();
+        }
+        "remove" => open(&theirs).empty(&[]).unwrap(),
+        // The naive way, to show that the attacks find it.
+        "copy by path" => {
+            let file = theirs.join("inner/file");
+            if fs::symlink_metadata(file.parent().unwrap()).unwrap().is_dir() {
+                fs::copy(&file, copy.join("file")).unwrap();
+            }
+        }
+        other => panic!("{other}"),
+    }
+}
+
+/// Attacks `operation`. Where nobody disturbs it, it leaves files: each with its owner and content.
+fn attack(test: &str, operation: &str, files: &[(&str, u32, &str)]) {
+    if !can(test) {
+        return;
+    }
+    let ground = Ground::new();
+    ground.attack(operation, &mut |how| {
+        ground.assert_unharmed(how);
+        if how == UNDISTURBED {
+            for (path, uid, content) in files {
+                let path = ground.root.path().join(path);
+                assert_eq!(fs::read_to_string(&path).unwrap(), *content, "{}", path.display());
+                assert_eq!(fs::metadata(&path).unwrap().uid(), *uid, "{}", path.display());
+            }
+            let inner = ground.theirs().join("inner");
+            assert_eq!(inner.exists(), operation != "remove");
+        }
+    });
+}
+
+#[test]
+fn reading_below_their_directory_finds_nothing_of_roots() {
+    attack(
+        "reading_below_their_directory_finds_nothing_of_roots",
+        "read",
+        &[("copy/file", 0, "theirs"), ("copy/again", 0, "theirs")],
+    );
 }
 
 #[test]
 fn a_copy_of_their_directory_holds_nothing_of_roots() {
-    if !can("a_copy_of_their_directory_holds_nothing_of_roots") {
-        return;
-    }
-    let ground = Ground::new();
-    ground.attack("attacks_files::victim_copies_from_them", &mut |_, how| {
-        if how == "undisturbed" {
-            let copied = ground.copy().join("inner/file");
-            assert_eq!(fs::read_to_string(&copied).unwrap(), "theirs");
-            assert_eq!(fs::metadata(&copied).unwrap().uid(), 0);
-        }
-    });
-}
-
-/// As a template is copied: over what was in the directory, from one of root's.
-#[test]
-#[ignore = "started by the test below"]
-fn victim_copies_to_them() {
-    let Some((theirs, copy)) = given() else { return };
-    fs::create_dir(copy.join("inner")).unwrap();
-    fs::write(copy.join("inner/file"), "copied").unwrap();
-    let (from, to) = (Directory::open(&copy).unwrap(), Directory::open(&theirs).unwrap());
-    let mode = to.take_over().unwrap();
-    to.empty(&[]).unwrap();
-    let nobody = nobody();
-    tree_copy(0, Some(&nobody)).contents(&from, &to, &[]).unwrap();
-    to.hand_over(Some(&nobody), mode).unwrap();
+    attack(
+        "a_copy_of_their_directory_holds_nothing_of_roots",
+        "copy from",
+        &[("copy/inner/file", 0, "theirs"), ("copy/kept/inner/file", NOBODY, "theirs")],
+    );
 }
 
 #[test]
 fn a_copy_into_their_directory_changes_nothing_of_roots() {
-    if !can("a_copy_into_their_directory_changes_nothing_of_roots") {
-        return;
-    }
-    let ground = Ground::new();
-    ground.attack("attacks_files::victim_copies_to_them", &mut |_, how| {
-        if how == "undisturbed" {
-            let copied = ground.theirs().join("inner/file");
-            assert_eq!(fs::read_to_string(&copied).unwrap(), "copied");
-            for path in [&ground.theirs(), copied.parent().unwrap(), &copied] {
-                assert_eq!(fs::metadata(path).unwrap().uid(), NOBODY);
-            }
-        }
-    });
-}
-
-/// Every step that works on files, in a directory of the server's account.
-#[test]
-#[ignore = "started by the test below"]
-fn victim_performs_steps() {
-    let Some((theirs, copy)) = given() else { return };
-    let journal = Journal::open(&copy.join("state")).unwrap();
-    let mut performing = ExecContext { journal: &journal, stop: &RUN, made: Vec::new() };
-    let inner = theirs.join("inner");
-    let text = |text: &str| Contents::Text(text.to_owned());
-    let steps = [
-        Step::AppendToFile { path: inner.join("file"), text: " and more".into() },
-        Step::WriteFile {
-            path: inner.join("new"),
-            contents: text("written"),
-            mode: 0o600,
-            owner: Some(nobody()),
-        },
-        Step::MakeDirectory { path: inner.join("made"), mode: 0o700, owner: Some(nobody()) },
-        Step::RemoveFile { path: inner.join("new") },
-    ];
-    for step in steps {
-        performing.execute(&step).unwrap();
-    }
+    attack(
+        "a_copy_into_their_directory_changes_nothing_of_roots",
+        "copy to",
+        &[("theirs/inner/file", NOBODY, "copied")],
+    );
 }
 
 #[test]
-fn steps_in_their_directory_touch_nothing_of_roots() {
-    if !can("steps_in_their_directory_touch_nothing_of_roots") {
-        return;
-    }
-    let ground = Ground::new();
-    ground.attack("attacks_files::victim_performs_steps", &mut |_, how| {
-        if how == "undisturbed" {
-            let (file, made) =
-                (ground.theirs().join("inner/file"), ground.theirs().join("inner/made"));
-            assert_eq!(fs::read_to_string(&file).unwrap(), "theirs and more");
-            for path in [&file, &made] {
-                assert_eq!(fs::metadata(path).unwrap().uid(), NOBODY);
-            }
-        }
-    });
-}
-
-/// Keeps and puts back files of PGDATA, as crash tests do.
-#[test]
-#[ignore = "started by the test below"]
-fn victim_keeps_and_puts_back() {
-    let Some((theirs, copy)) = given() else { return };
-    fs::create_dir(copy.join("baseline")).unwrap();
-    let baseline = FileBaseline::copy(&theirs, "inner", &copy.join("baseline")).unwrap();
-    assert_eq!(baseline.put_back().unwrap(), 1);
-    keep(&[(theirs, "data".into())], &copy.join("kept")).unwrap();
+fn writing_below_their_directory_changes_nothing_of_roots() {
+    attack(
+        "writing_below_their_directory_changes_nothing_of_roots",
+        "write",
+        &[("theirs/inner/file", NOBODY, "put back")],
+    );
 }
 
 #[test]
-fn a_crash_tests_copies_hold_nothing_of_roots() {
-    if !can("a_crash_tests_copies_hold_nothing_of_roots") {
-        return;
-    }
-    let ground = Ground::new();
-    ground.attack("attacks_files::victim_keeps_and_puts_back", &mut |_, how| {
-        if how == "undisturbed" {
-            let kept = ground.copy().join("kept/data/inner/file");
-            assert_eq!(fs::read_to_string(&kept).unwrap(), "theirs");
-            assert_eq!(fs::metadata(&kept).unwrap().uid(), NOBODY);
-        }
-    });
+fn removing_below_their_directory_removes_nothing_of_roots() {
+    attack("removing_below_their_directory_removes_nothing_of_roots", "remove", &[]);
 }
 
 #[test]
@@ -298,6 +286,9 @@ fn a_hard_link_to_a_file_of_roots_is_neither_copied_nor_written() {
         (Directory::open(&ground.theirs()).unwrap(), Directory::open(&ground.copy()).unwrap());
     let refused = tree_copy(NOBODY, None).contents(&from, &to, &[]).unwrap_err();
     assert!(matches!(refused, CopyError::Io { .. }), "{refused}");
+    let kept = to.create_directory("kept", 0o700).unwrap();
+    let mut with_links = TreeCopy { keeps_links: true, ..tree_copy(NOBODY, None) };
+    assert!(with_links.contents(&from, &kept, &[]).is_err());
     let inner = from.directory("inner").unwrap();
     assert!(inner.append_to_file("link".as_ref(), b"more").is_err());
     fs::remove_file(ground.theirs().join("inner/link")).unwrap();
@@ -311,15 +302,14 @@ fn a_hard_link_to_a_file_of_roots_is_neither_copied_nor_written() {
     assert!(tree_copy(NOBODY, None).contents(&from, &to, &[]).is_err());
 }
 
-/// The naive way, to show that the attacks find it.
-#[test]
-#[ignore = "started by the test below"]
-fn victim_copies_by_path() {
-    let (Some(from), Some(to)) = (std::env::var_os("FROM"), std::env::var_os("TO")) else { return };
-    let file = Path::new(&from).join("inner/file");
-    if fs::symlink_metadata(file.parent().unwrap()).unwrap().is_dir() {
-        fs::copy(&file, Path::new(&to).join("file")).unwrap();
-    }
+/// Returns the places that a call looks up by path below a directory of `account`.
+fn by_path_below(account: u32, call: &Call) -> Vec<String> {
+    let is_theirs = |directory: &Path| {
+        fs::symlink_metadata(directory).is_ok_and(|m| m.is_dir() && m.uid() == account)
+    };
+    let named = call.places.iter().filter(|named| named.is_by_path);
+    let found = named.filter(|named| named.path.ancestors().skip(1).any(is_theirs));
+    found.map(|named| format!("{} {}", call.name, named.path.display())).collect()
 }
 
 #[test]
@@ -328,103 +318,89 @@ fn a_copy_by_path_is_caught_at_the_very_step() {
         return;
     }
     let ground = Ground::new();
-    let mut attacker = Attacker::new(NOBODY, NOBODY);
-    let inner = ground.theirs().join("inner");
     let mut caught = 0;
-    let mut attack = Attack {
-        place: &ground.theirs(),
-        prepare: &mut || {
-            ground.make_anew();
-            victim(
-                "attacks_files::victim_copies_by_path",
-                &[("FROM", &ground.theirs()), ("TO", &ground.copy())],
-            )
-        },
-        swap: &mut |away| {
-            let swapped = if away {
-                attacker.swap(&inner, &ground.secret())
-            } else {
-                attacker.swap_back(&inner)
-            };
-            assert!(swapped);
-        },
-        check: &mut |_, _| {
-            let copied = fs::read_to_string(ground.copy().join("file")).unwrap_or_default();
-            caught += usize::from(copied == "root's");
-        },
-    };
-    attack_each_step(&mut attack, 100).unwrap();
+    ground.attack("copy by path", &mut |_| {
+        let copied = fs::read_to_string(ground.copy().join("file")).unwrap_or_default();
+        caught += usize::from(copied == "root's");
+    });
     assert!(
         caught >= 1,
         "the secret was read when the directory was swapped right before the open"
     );
-    assert!(
-        !attacker.run(&format!("cat '{}/file'", ground.secret().display())),
-        "it has no right to read it"
-    );
+    let secret = ground.secret().join("file");
+    let read = Attacker::new(NOBODY, NOBODY).run(move || fs::read(secret).is_ok());
+    assert!(!read, "it has no right to read it");
+    let mut by_path = Vec::new();
+    ground.run("copy by path", &mut |call| by_path.extend(by_path_below(NOBODY, call)));
+    let opened = format!("openat {}", ground.theirs().join("inner/file").display());
+    assert!(by_path.contains(&opened), "{by_path:?}");
 }
 
-/// Two clusters from their making to their removal, the second with its WAL elsewhere and a copy of
-/// the first's data.
+/// Two clusters with copies of the first's data, the second with its WAL elsewhere. A crash test
+/// keeps and puts back files of the second, which is removed then. The first is left running.
 #[test]
 #[ignore = "started by the test below"]
 fn victim_runs_a_session() {
     let Some(root) = std::env::var_os("ROOT").map(PathBuf::from) else { return };
     let journal = Journal::open(&root.join("state")).unwrap();
     let spec = || ClusterSpec::new(common::install(), cluster_directory(&root).unwrap()).unwrap();
-    let mut first = Cluster::create(spec(), &journal, &RUN).unwrap();
+    let mut first = ManuallyDrop::new(Cluster::create(spec(), &journal, &RUN).unwrap());
     first.start(&RUN).unwrap();
     let mut client = first.control("postgres").unwrap();
-    client.batch_execute("CREATE TABLE kept AS SELECT g FROM generate_series(1, 1000) g").unwrap();
+    // Files of one database are enough: each copy of one takes a dozen stops.
+    for sql in [
+        "UPDATE pg_database SET datistemplate = false",
+        "DROP DATABASE template0",
+        "DROP DATABASE template1",
+        "CREATE TABLE kept AS SELECT g FROM generate_series(1, 1000) g",
+    ] {
+        client.batch_execute(sql).unwrap();
+    }
     drop(client);
     let (template, _) = Template::copy(&mut first, &root, &RUN).unwrap();
     let mut with_wal = spec();
     with_wal.wal = Some(cluster_directory(&root).unwrap());
-    for spec in [spec(), with_wal] {
-        let mut second = Cluster::create(spec, &journal, &RUN).unwrap();
-        template.copy_into(&mut second, &RUN).unwrap();
-        let kept =
-            second.control("postgres").unwrap().query_one("SELECT sum(g) FROM kept", &[]).unwrap();
+    let mut second = Cluster::create(with_wal, &journal, &RUN).unwrap();
+    for cluster in [&mut first, &mut second] {
+        template.copy_into(cluster, &RUN).unwrap();
+        let mut client = cluster.control("postgres").unwrap();
+        let kept = client.query_one("SELECT sum(g) FROM kept", &[]).unwrap();
         assert_eq!(kept.get::<_, i64>(0), 500_500);
-        second.stop(StopMode::Fast);
-        second.remove().unwrap();
     }
-    first.remove().unwrap();
+    second.stop(StopMode::Immediate);
+    second.forget_postmaster().unwrap();
+    let copies = Scratch::new();
+    let baseline = FileBaseline::copy(&second.data(), "base", copies.path()).unwrap();
+    assert!(baseline.put_back().unwrap() > 100);
+    keep(&[(second.data(), "data".into())], &copies.path().join("kept")).unwrap();
+    second.remove().unwrap();
 }
 
+/// As root makes data directories, fills, keeps, puts back, removes and sweeps them.
 #[test]
 fn root_makes_no_call_by_path_below_a_directory_of_the_servers_account() {
     let test = "root_makes_no_call_by_path_below_a_directory_of_the_servers_account";
     if !can(test) {
         return;
     }
-    let ground = Ground::new();
-    let root = ground.root.path().to_owned();
+    let place = Place::new();
     let account = server_account().unwrap();
-    let is_theirs = |directory: &Path| {
-        fs::symlink_metadata(directory).is_ok_and(|m| m.is_dir() && m.uid() == account.uid)
-    };
-    let (mut writes, mut by_path) = (0, Vec::new());
-    let ended = trace(
-        &victim("attacks_files::victim_runs_a_session", &[("ROOT", &root)]),
-        &root,
-        &mut |call, moment| {
-            if moment == Moment::After || !call.is_write || call.uid != 0 {
-                return;
-            }
-            writes += 1;
-            for named in call.places.iter().filter(|named| named.is_by_path) {
-                if named.path.ancestors().skip(1).any(is_theirs) {
-                    by_path.push(format!("{} {}", call.name, named.path.display()));
-                }
-            }
-        },
-    );
-    let ended = ended.unwrap();
-    assert_eq!(ended.code, Some(0), "{}", ended.output);
-    // A copied cluster has a thousand files.
-    assert!(writes > 3000, "{writes} calls were seen");
-    assert_eq!(by_path, [""; 0]);
+    let (session, state) = ("attacks_files::victim_runs_a_session", place.path().join("state"));
+    for (victim, least) in [
+        (victim(session, &[("ROOT", place.path())]), 10_000),
+        (victim("attacks_journal::victim_sweeps", &[("STATE", &state)]), 300),
+    ] {
+        let mut by_path = Vec::new();
+        let ended = trace(&victim, place.path(), &mut |call| {
+            by_path.extend(by_path_below(account.uid, call));
+        });
+        let ended = ended.unwrap();
+        assert_eq!(ended.code, Some(0), "{}", ended.output);
+        // A cluster has hundreds of files.
+        assert!(ended.steps > least, "{} calls were seen", ended.steps);
+        assert_eq!(by_path, [""; 0]);
+    }
+    assert!(place.is_clean());
 }
 
 /// Looks at a server from within its account.

@@ -5,11 +5,10 @@ use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
+use crate::common::attacks::victim;
 use crate::common::leftovers::{
-    NOBODY, REMOVED, can, entry_files, kill_owners, make_cluster, make_directory, only, runs,
-    swept, wait_for,
+    NOBODY, REMOVED, can, entry_files, kill_owners, make_cluster, make_directory, only, runs, swept,
 };
-use crate::common::tracer::victim;
 use crate::common::{Place, RUN};
 use pgdyno_exec::account::server_account;
 use pgdyno_exec::journal::{Journal, JournalError, MARKER, OwnedResource};
@@ -18,7 +17,7 @@ use pgdyno_model::Advice;
 use pgdyno_model::facts::BuildSource;
 use pgdyno_postgres::sweep::{CleanupResult, Outcome, sweep};
 use pgdyno_postgres::{Cluster, ClusterSpec, Install};
-use pgdyno_test_support::write_program;
+use pgdyno_test_support::{wait_for, write_program};
 
 /// Runs only in the victim: one sweep.
 #[test]
@@ -307,7 +306,7 @@ fn killed_at_initdb() -> (Place, Vec<u32>) {
     let mut victim = victim("attacks_journal::victim_makes_a_cluster", &[("PLACE", place.path())]);
     let mut victim = victim.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
     let child_file = place.path().join("storage/pgdyno-victim/data/child-runs");
-    let child = wait_for(|| {
+    let child = wait_for("a child of initdb", || {
         assert!(victim.try_wait().unwrap().is_none(), "the victim ended before it was killed");
         fs::read_to_string(&child_file).ok()?.trim().parse::<u32>().ok()
     });

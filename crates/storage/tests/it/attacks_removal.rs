@@ -1,38 +1,24 @@
-//! Attacks on the removal of what a killed pgdyno left: twins, links, and swaps at every step.
+//! Attacks on the removal of what a killed pgdyno left: twins, links, parents of other accounts.
 use std::fs;
 use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _, chown, symlink};
 use std::path::Path;
 
-use crate::common::attacks::{Attack, Attacker, attack_each_step};
+use crate::common::attacks::Attacker;
 use crate::common::leftovers::{
     NOBODY, REMOVED, can, entry_files, is_whole, kill_owners, make_cluster, make_directory, only,
     precious, swept,
 };
 use crate::common::stacks::{self, assert_nothing_left, loop_file, on, plan};
-use crate::common::tracer::victim;
 use crate::common::{Place, RUN};
 use pgdyno_exec::account::server_account;
 use pgdyno_exec::beneath::FileIdentity;
-use pgdyno_exec::journal::{Entry, Journal, MARKER, OwnedResource};
+use pgdyno_exec::journal::{Entry, MARKER, OwnedResource};
 use pgdyno_exec::mount::Mount;
 use pgdyno_exec::step::Step;
 use pgdyno_exec::{ExecContext, Executor as _, StepError};
 use pgdyno_model::Advice;
 use pgdyno_postgres::sweep::{Outcome, sweep};
 use pgdyno_storage::Wipe;
-
-/// Runs only in the victim: one sweep.
-#[test]
-#[ignore = "started by the tests below"]
-fn victim_sweeps() {
-    let Some(state) = std::env::var_os("STATE") else { return };
-    let journal = Journal::open(Path::new(&state)).unwrap();
-    let swept = sweep(&journal, &RUN).unwrap();
-    if let Some(told) = std::env::var_os("TOLD") {
-        let lines: Vec<String> = swept.iter().map(ToString::to_string).collect();
-        fs::write(told, lines.join("\n")).unwrap();
-    }
-}
 
 #[test]
 fn a_twin_with_a_copied_marker_is_left_alone() {
@@ -51,16 +37,16 @@ fn a_twin_with_a_copied_marker_is_left_alone() {
     fs::write(honest.join("file"), "").unwrap();
     kill_owners(&place);
     // Nobody can take root's own away, sticky as it is; a cleaner of old files does.
-    let mut attacker = Attacker::new(NOBODY, NOBODY);
-    assert!(!attacker.run(&format!("mv {} {}.aside", theirs.display(), theirs.display())));
+    let attacker = Attacker::new(NOBODY, NOBODY);
+    assert!(!attacker.swap(&theirs, &ours));
     let marker = fs::read_to_string(theirs.join(MARKER)).unwrap();
     let aside = place.path().join("aside");
     fs::rename(&theirs, &aside).unwrap();
-    let script = format!(
-        "mkdir {0} && printf '%s' '{marker}' > {0}/{MARKER} && echo kept > {0}/file",
-        theirs.display()
-    );
-    assert!(attacker.run(&script));
+    let twin = theirs.clone();
+    assert!(attacker.run(move || {
+        let made = fs::create_dir(&twin).and_then(|()| fs::write(twin.join(MARKER), marker));
+        made.and_then(|()| fs::write(twin.join("file"), "kept")).is_ok()
+    }));
     // Root's own hand: a copy of a backup, say.
     fs::rename(&ours, place.path().join("original")).unwrap();
     fs::create_dir(&ours).unwrap();
@@ -97,7 +83,7 @@ fn a_parent_that_another_account_can_change_is_refused_with_what_to_do() {
         kill_owners(&place);
         chown(&storage, Some(uid), Some(uid)).unwrap();
         fs::set_permissions(&storage, fs::Permissions::from_mode(mode)).unwrap();
-        let mut attacker = Attacker::new(NOBODY, NOBODY);
+        let attacker = Attacker::new(NOBODY, NOBODY);
         assert!(attacker.swap(&ours, &precious));
         let outcome = only(swept(&place));
         let Outcome::Failed { why } = &outcome else { panic!("{outcome:?}") };
@@ -121,102 +107,35 @@ fn a_parent_that_another_account_can_change_is_refused_with_what_to_do() {
     }
 }
 
+fn mount_tmpfs(target: &Path) -> Mount {
+    fs::create_dir(target).unwrap();
+    let (filesystem, source) = ("tmpfs".to_owned(), "pgdyno-test".into());
+    let mount = Mount { filesystem, source, target: target.to_owned(), options: Vec::new() };
+    mount.mount().unwrap();
+    mount
+}
+
+fn unmount(mount: &Mount) {
+    pgdyno_exec::mount::unmount(&mount.target, &mount.filesystem, &mount.source).unwrap();
+    fs::remove_dir(&mount.target).unwrap();
+}
+
 #[test]
-fn a_link_in_place_of_a_directory_is_not_followed() {
-    if !can("a_link_in_place_of_a_directory_is_not_followed") {
+fn a_removal_that_was_held_up_is_taken_up_again_by_the_next_sweep() {
+    if !can("a_removal_that_was_held_up_is_taken_up_again_by_the_next_sweep") {
         return;
     }
     let place = Place::new();
-    let precious = precious(&place);
-    let whole = make_directory(&place, place.path().join("whole"));
-    fs::rename(&whole, place.path().join("aside")).unwrap();
-    symlink(&precious, &whole).unwrap();
     let cluster = make_cluster(&place, "cluster", NOBODY);
-    let mut attacker = Attacker::new(NOBODY, NOBODY);
-    let data = cluster.join("data");
-    assert!(attacker.run(&format!("ln -s {} {}/base", precious.display(), data.display())));
-    let linked = make_cluster(&place, "linked", NOBODY);
-    fs::remove_dir(linked.join("data")).unwrap();
-    symlink(&precious, linked.join("data")).unwrap();
     kill_owners(&place);
-    let swept = swept(&place);
-    let outcome = |path: &Path| &swept.iter().find(|s| s.path == path).unwrap().outcome;
-    assert!(matches!(outcome(&whole), Outcome::NotOurs { .. }), "{swept:?}");
-    assert_eq!((outcome(&cluster), outcome(&linked)), (&REMOVED, &REMOVED));
-    assert!(is_whole(&precious) && !cluster.exists() && !linked.exists());
-}
-
-#[test]
-fn a_directory_that_is_swapped_during_its_removal_leads_nowhere() {
-    if !can("a_directory_that_is_swapped_during_its_removal_leads_nowhere") {
-        return;
-    }
-    let place = Place::new();
-    let precious = precious(&place);
-    let (path, data) = (place.path().join("cluster"), place.path().join("cluster/data"));
-    let mut attacker = Attacker::new(NOBODY, NOBODY);
-    let mut attack = Attack {
-        place: &data,
-        prepare: &mut || {
-            assert_eq!(make_cluster(&place, "cluster", NOBODY), path);
-            fs::create_dir_all(data.join("base/below")).unwrap();
-            for name in ["base/file", "base/below/file", "PG_VERSION"] {
-                fs::write(data.join(name), "").unwrap();
-            }
-            for name in ["base", "base/below", "base/file", "base/below/file"] {
-                chown(data.join(name), Some(NOBODY), Some(NOBODY)).unwrap();
-            }
-            kill_owners(&place);
-            victim("attacks_removal::victim_sweeps", &[("STATE", &place.path().join("state"))])
-        },
-        swap: &mut |away| {
-            // Fails where the directory is gone already.
-            let base = data.join("base");
-            let _ = if away { attacker.swap(&base, &precious) } else { attacker.swap_back(&base) };
-        },
-        check: &mut |ended, at| {
-            assert_eq!(ended.code, Some(0), "{at}: {}", ended.output);
-            assert!(is_whole(&precious), "{at}");
-            // What an attack held up is removed by the next sweep.
-            sweep(&place.journal, &RUN).unwrap();
-            assert!(!path.exists() && entry_files(&place).is_empty(), "{at}");
-        },
-    };
-    attack_each_step(&mut attack, 12).unwrap();
-}
-
-#[test]
-fn a_directory_that_is_swapped_in_a_foreign_parent_leads_nowhere() {
-    if !can("a_directory_that_is_swapped_in_a_foreign_parent_leads_nowhere") {
-        return;
-    }
-    let place = Place::new();
-    let storage = place.path().join("storage");
-    let (precious, path) = (precious(&place), storage.join("ours"));
-    let mut attacker = Attacker::new(NOBODY, NOBODY);
-    let mut attack = Attack {
-        place: &storage,
-        prepare: &mut || {
-            fs::create_dir(&storage).unwrap();
-            make_directory(&place, path.clone());
-            fs::create_dir(path.join("below")).unwrap();
-            fs::write(path.join("below/file"), "").unwrap();
-            // It was root's when the directory was made.
-            chown(&storage, Some(NOBODY), Some(NOBODY)).unwrap();
-            kill_owners(&place);
-            victim("attacks_removal::victim_sweeps", &[("STATE", &place.path().join("state"))])
-        },
-        swap: &mut |away| {
-            let _ = if away { attacker.swap(&path, &precious) } else { attacker.swap_back(&path) };
-        },
-        check: &mut |ended, at| {
-            assert_eq!(ended.code, Some(0), "{at}: {}", ended.output);
-            assert!(is_whole(&precious), "{at}");
-            fs::remove_dir_all(&storage).unwrap();
-            entry_files(&place).iter().for_each(|entry| fs::remove_file(entry).unwrap());
-        },
-    };
-    attack_each_step(&mut attack, 12).unwrap();
+    let mount = mount_tmpfs(&cluster.join("data/mounted"));
+    fs::write(mount.target.join("file"), "kept").unwrap();
+    let outcome = only(swept(&place));
+    let is_kept = mount.target.join("file").exists();
+    unmount(&mount);
+    assert!(matches!(outcome, Outcome::Failed { .. }) && is_kept, "{outcome:?}");
+    assert_eq!(only(swept(&place)), REMOVED);
+    assert!(!cluster.exists() && entry_files(&place).is_empty());
 }
 
 #[test]
@@ -285,12 +204,11 @@ fn a_directory_on_a_stack_that_was_mounted_anew_is_known_again() {
     let device = || fs::metadata(&path).unwrap().dev();
     let before = device();
     made.unmount().unwrap();
-    // Takes the number that it had.
-    let target = place.path().join("other");
-    fs::create_dir(&target).unwrap();
-    let (filesystem, source) = ("tmpfs".to_owned(), "pgdyno-test".into());
-    let other = Mount { filesystem, source, target: target.clone(), options: Vec::new() };
-    other.mount().unwrap();
+    // Each takes the lowest number that is free, until the one that it had is none of those.
+    let mut others: Vec<Mount> = Vec::new();
+    while others.last().is_none_or(|o| fs::metadata(&o.target).unwrap().dev() < before) {
+        others.push(mount_tmpfs(&place.path().join(format!("other-{}", others.len()))));
+    }
     made.mount(&RUN).unwrap();
     assert_ne!(device(), before);
 
@@ -304,9 +222,7 @@ fn a_directory_on_a_stack_that_was_mounted_anew_is_known_again() {
         "{swept:?}"
     );
     assert!(!path.exists());
-    let Mount { target, filesystem, source, .. } = &other;
-    pgdyno_exec::mount::unmount(target, filesystem, source).unwrap();
-    fs::remove_dir(target).unwrap();
+    others.iter().for_each(unmount);
     assert_eq!(made.take_down(), [""; 0]);
     assert_nothing_left(&place);
 }

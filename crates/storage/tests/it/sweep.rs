@@ -4,17 +4,16 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command};
 use std::sync::atomic::AtomicBool;
-use std::time::{Duration, Instant};
 
 use crate::common;
+use crate::common::leftovers::{kill_owners, make_directory, runs};
 use crate::common::{Place, RUN};
 use pgdyno_exec::beneath::FileIdentity;
 use pgdyno_exec::journal::{Journal, MARKER, OwnedResource, file_mark};
-use pgdyno_exec::step::Step;
-use pgdyno_exec::{ExecContext, Executor as _};
 use pgdyno_model::Advice;
 use pgdyno_postgres::sweep::{Outcome, sweep};
 use pgdyno_postgres::{Cluster, ClusterSpec};
+use pgdyno_test_support::wait_for;
 
 /// Set for the process that is to be killed: where it is to work.
 const VICTIM: &str = "PGDYNO_TEST_VICTIM";
@@ -50,21 +49,11 @@ fn start_victim(root: &Path) -> (Child, u32) {
         .env(VICTIM, root)
         .spawn()
         .unwrap();
-    let until = Instant::now() + Duration::from_secs(120);
-    loop {
-        if let Ok(pid) = fs::read_to_string(root.join(READY)) {
-            return (child, pid.parse().unwrap());
-        }
+    let pid = wait_for("a started server", || {
         assert!(child.try_wait().unwrap().is_none(), "the victim ended before it was killed");
-        assert!(Instant::now() < until, "the victim makes no progress");
-        std::thread::sleep(Duration::from_millis(10));
-    }
-}
-
-/// Whether process `pid` runs; a zombie that its new parent has not noticed yet does not.
-fn runs(pid: u32) -> bool {
-    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
-    stat.rsplit_once(") ").is_some_and(|(_, rest)| !rest.starts_with(['Z', 'X']))
+        fs::read_to_string(root.join(READY)).ok()
+    });
+    (child, pid.parse().unwrap())
 }
 
 fn names(directory: &Path) -> Vec<String> {
@@ -106,58 +95,31 @@ fn what_a_killed_pgdyno_left_is_taken_down_and_nothing_else() {
     assert_eq!(sweep(&place.journal, &RUN).unwrap(), []);
 }
 
-/// Rewrites every entry's owner, in the journal and in the markers, as one that is dead.
-fn bury(place: &Place) {
-    let buried = |path: &Path| {
-        let text = fs::read_to_string(path).unwrap();
-        let mut entry: pgdyno_exec::journal::Entry = serde_json::from_str(&text).unwrap();
-        entry.owner.boot_id = "an earlier boot".into();
-        fs::write(path, serde_json::to_string(&entry).unwrap()).unwrap();
-        entry.made.path().join(MARKER)
-    };
-    for file in fs::read_dir(place.path().join("state/made")).unwrap().map(|f| f.unwrap().path()) {
-        if file.extension().is_some_and(|e| e == "json") {
-            let marker = buried(&file);
-            if marker.exists() {
-                buried(&marker);
-            }
-        }
-    }
-}
-
-fn make_marked(place: &Place, name: &str) -> PathBuf {
-    let path = place.path().join(name);
-    let mut performing = ExecContext { journal: &place.journal, stop: &RUN, made: Vec::new() };
-    let made = OwnedResource::Directory { path: path.clone() };
-    performing.execute(&Step::MakeMarked { made, mode: 0o700, owner: None }).unwrap();
-    path
-}
-
 #[test]
 fn only_what_bears_the_journals_own_mark_is_removed() {
     let place = Place::new();
-    let ours = make_marked(&place, "ours");
+    let ours = make_directory(&place, place.path().join("ours"));
     fs::create_dir_all(ours.join("deep/er")).unwrap();
     let outside = place.path().join("outside");
     fs::write(&outside, "kept").unwrap();
     std::os::unix::fs::symlink(&outside, ours.join("deep/link")).unwrap();
-    let unmarked = make_marked(&place, "unmarked");
+    let unmarked = make_directory(&place, place.path().join("unmarked"));
     fs::remove_file(unmarked.join(MARKER)).unwrap();
     fs::write(unmarked.join("precious"), "data").unwrap();
-    let other = make_marked(&place, "other");
+    let other = make_directory(&place, place.path().join("other"));
     fs::copy(ours.join(MARKER), other.join(MARKER)).unwrap();
-    let gone = make_marked(&place, "gone");
+    let gone = make_directory(&place, place.path().join("gone"));
     fs::remove_dir_all(&gone).unwrap();
     // Its maker died between making the directory and writing the marker.
-    let empty = make_marked(&place, "empty");
+    let empty = make_directory(&place, place.path().join("empty"));
     fs::remove_file(empty.join(MARKER)).unwrap();
-    let link = make_marked(&place, "link");
+    let link = make_directory(&place, place.path().join("link"));
     fs::remove_dir_all(&link).unwrap();
     std::os::unix::fs::symlink(&unmarked, &link).unwrap();
     let file = place.path().join("file");
     place.journal.record(&OwnedResource::File { path: file.clone() }).unwrap();
     fs::write(&file, "somebody else's").unwrap();
-    bury(&place);
+    kill_owners(&place);
 
     let swept = sweep(&place.journal, &RUN).unwrap();
     let outcome = |path: &Path| &swept.iter().find(|s| s.path == path).unwrap().outcome;
@@ -177,8 +139,8 @@ fn only_what_bears_the_journals_own_mark_is_removed() {
 #[test]
 fn an_interrupted_sweep_goes_on_at_the_next_start() {
     let place = Place::new();
-    let ours = make_marked(&place, "ours");
-    bury(&place);
+    let ours = make_directory(&place, place.path().join("ours"));
+    kill_owners(&place);
     assert_eq!(sweep(&place.journal, &AtomicBool::new(true)).unwrap(), []);
     assert!(ours.exists());
     assert_eq!(sweep(&place.journal, &RUN).unwrap().len(), 1);

@@ -1,10 +1,8 @@
 //! Leftovers of processes that are dead, and what attacks look at.
 
 use std::fs;
-use std::io::Write as _;
 use std::os::unix::fs::{PermissionsExt as _, chown};
 use std::path::{Path, PathBuf};
-use std::time::{Duration, Instant};
 
 use pgdyno_exec::journal::{Entry, OwnedResource};
 use pgdyno_exec::step::Step;
@@ -16,17 +14,10 @@ use super::{Place, RUN};
 /// `nobody`, which owns nothing.
 pub(crate) const NOBODY: u32 = 65534;
 pub(crate) const REMOVED: Outcome = Outcome::Removed { server_ended: None };
-/// Ends a wait that hangs; nothing is measured by it.
-pub(crate) const HANGS: Duration = Duration::from_secs(60);
 
 /// Whether this machine can run `test`: root alone can attack as another account.
 pub(crate) fn can(test: &str) -> bool {
-    let is_root = rustix::process::geteuid().is_root();
-    if !is_root {
-        let _ =
-            writeln!(std::io::stderr(), "\nskipped: {test}: needs root to become another account");
-    }
-    is_root
+    pgdyno_test_support::is_root(test, "needs root to become another account")
 }
 
 pub(crate) fn make(place: &Place, made: OwnedResource) -> PathBuf {
@@ -88,18 +79,8 @@ pub(crate) fn is_whole(precious: &Path) -> bool {
         .all(|f| fs::read_to_string(precious.join(f)).is_ok_and(|t| t == "kept"))
 }
 
+/// Whether process `pid` runs; a zombie that its new parent has not noticed yet does not.
 pub(crate) fn runs(pid: u32) -> bool {
     let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
     stat.rsplit_once(") ").is_some_and(|(_, rest)| !rest.starts_with(['Z', 'X']))
-}
-
-pub(crate) fn wait_for<T>(mut look: impl FnMut() -> Option<T>) -> T {
-    let until = Instant::now() + HANGS;
-    loop {
-        if let Some(found) = look() {
-            return found;
-        }
-        assert!(Instant::now() < until, "nothing comes of it");
-        std::thread::sleep(Duration::from_millis(5));
-    }
 }
