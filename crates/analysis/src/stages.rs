@@ -36,7 +36,7 @@ fn view(record: &ProbeRecord, trials: &[TrialView]) -> StageProbeView {
         randread_iops: disk.and_then(|d| highest(d, Pattern::RandRead)),
         randwrite_iops: disk.and_then(|d| highest(d, Pattern::RandWrite)),
         warnings: record.result.warnings().to_vec(),
-        acknowledges_from_cache: suspicions.map(|s| s.words().to_owned()).collect(),
+        acknowledges_from_cache: suspicions.copied().collect(),
     }
 }
 

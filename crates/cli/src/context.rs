@@ -3,8 +3,8 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use pgdyno_model::record::SessionEnd;
 use pgdyno_model::progress::{Event, Progress as _};
+use pgdyno_model::record::SessionEnd;
 use pgdyno_provision::BenchError;
 use pgdyno_report::Detail;
 

@@ -20,6 +20,7 @@ use pgdyno_store::notes::NoteError;
 
 use crate::commands::audit::AuditError;
 use crate::new_error::NewError;
+use crate::output::print_stderr;
 
 /// Why a command could not do its work. The process exits with 1.
 #[derive(Debug)]
@@ -131,6 +132,23 @@ impl From<pgdyno_lab::LogError> for CommandError {
 impl From<serde_json::Error> for CommandError {
     fn from(error: serde_json::Error) -> Self {
         Self::with_source("cannot write JSON", error)
+    }
+}
+
+/// Returns the result of work; none, after printing `said`, if a signal came before there was one.
+///
+/// # Errors
+/// The work failed.
+pub(crate) fn unless_interrupted<T>(
+    worked: Result<T, BenchError>,
+    said: &str,
+) -> Result<Option<T>, CommandError> {
+    match worked {
+        Err(BenchError::Interrupted) => {
+            print_stderr(said);
+            Ok(None)
+        }
+        worked => Ok(Some(worked?)),
     }
 }
 

@@ -4,7 +4,7 @@ use pgdyno_model::ProbeRecord;
 use pgdyno_provision::BenchError;
 
 use crate::context::Context;
-use crate::error::CommandError;
+use crate::error::{CommandError, unless_interrupted};
 use crate::exit_status::ExitStatus;
 use crate::output::{print, print_stderr};
 use crate::render::render_probe;
@@ -18,12 +18,9 @@ pub(crate) fn finish_probe(
     as_json: bool,
     context: &Context,
 ) -> Result<ExitStatus, CommandError> {
-    let record = match measured {
-        Err(BenchError::Interrupted) => {
-            print_stderr("interrupted before anything was measured; nothing is left behind");
-            return Ok(ExitStatus::Interrupted);
-        }
-        record => record?,
+    let said = "interrupted before anything was measured; nothing is left behind";
+    let Some(record) = unless_interrupted(measured, said)? else {
+        return Ok(ExitStatus::Interrupted);
     };
     print(&render_probe(&record, as_json)?);
     if record.result.is_complete() {

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use pgdyno_experiment::Prepared;
+use pgdyno_experiment::ResolvedExperiment;
 use pgdyno_experiment::checks::crash::options;
 use pgdyno_model::crash::{CrashOptions, States};
 use pgdyno_text::format::counted;
@@ -18,7 +18,7 @@ use pgdyno_provision::making;
 ///
 /// # Errors
 /// The programs of the server, or an account to run it as, cannot be found.
-pub fn dry_run(prepared: &Prepared) -> Result<String, BenchError> {
+pub fn dry_run(prepared: &ResolvedExperiment) -> Result<String, BenchError> {
     let options = options(&prepared.experiment, &prepared.plan)?;
     let mut out = String::new();
     let _ = writeln!(
@@ -42,7 +42,7 @@ pub fn dry_run(prepared: &Prepared) -> Result<String, BenchError> {
 }
 
 /// Describes rounds: what each does, faults, aims and controls.
-fn rounds(out: &mut String, options: &CrashOptions, prepared: &Prepared) {
+fn rounds(out: &mut String, options: &CrashOptions, prepared: &ResolvedExperiment) {
     let _ = writeln!(
         out,
         "each round: tables brought back and made durable; {} clients, scale {}, {} with a ledger; \

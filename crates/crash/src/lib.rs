@@ -46,7 +46,7 @@ pub use all_states::{KeptState, StateJudgement, judge_again};
 use all_states::{Origin, StretchSource};
 pub use dry_run::dry_run;
 pub use log_room::{check_log_rooms, describe_log_rooms};
-use pgdyno_experiment::Prepared;
+use pgdyno_experiment::ResolvedExperiment;
 use pgdyno_experiment::checks::crash::refuse_plug;
 use pgdyno_model::crash::CrashRecord;
 use pgdyno_model::progress::Progress;
@@ -68,7 +68,7 @@ use pgdyno_provision::stores::{clear_leftovers, open_store};
 /// The first round cannot begin, or pgdyno cannot go on; nothing is left on the
 /// host.
 pub fn crash(
-    prepared: &Prepared,
+    prepared: &ResolvedExperiment,
     interference: Interference,
     store: &Path,
     progress: &dyn Progress,

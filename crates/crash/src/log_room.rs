@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use crate::error::CrashError;
 use pgdyno_exec::{directory, paths};
-use pgdyno_experiment::Prepared;
+use pgdyno_experiment::ResolvedExperiment;
 use pgdyno_experiment::footprint::{RoomNeeded, log_room, log_rooms};
 use pgdyno_model::crash::CrashOptions;
 use pgdyno_model::storage::Backing;
@@ -64,12 +64,12 @@ impl LogRoom {
 ///
 /// # Errors
 /// There is less room than a log may take.
-pub fn check_log_rooms(prepared: &Prepared) -> Result<(), BenchError> {
+pub fn check_log_rooms(prepared: &ResolvedExperiment) -> Result<(), BenchError> {
     by_storage(prepared).try_for_each(|(storage, room)| room.check(storage))
 }
 
 /// Returns the rooms for the logs of all crash tests of `prepared`, by storage.
-fn by_storage(prepared: &Prepared) -> impl Iterator<Item = (&str, LogRoom)> {
+fn by_storage(prepared: &ResolvedExperiment) -> impl Iterator<Item = (&str, LogRoom)> {
     let rooms = log_rooms(prepared).into_iter();
     rooms.map(|(storage, needed)| {
         (storage, LogRoom::beside(&prepared.experiment.storage[storage].backing, needed))
@@ -77,7 +77,7 @@ fn by_storage(prepared: &Prepared) -> impl Iterator<Item = (&str, LogRoom)> {
 }
 
 /// Describes the rooms for the logs of all crash tests of `prepared`, and what is free.
-pub fn describe_log_rooms(prepared: &Prepared) -> String {
+pub fn describe_log_rooms(prepared: &ResolvedExperiment) -> String {
     let describe = |(_, room): (&str, LogRoom)| {
         let LogRoom { needed: RoomNeeded { bytes, data }, directory } = room;
         let free = directory::room(&directory).ok().flatten();

@@ -6,7 +6,7 @@ use std::sync::atomic::AtomicBool;
 use std::time::SystemTime;
 
 use pgdyno_dataset::trust::Trust;
-use pgdyno_experiment::Prepared;
+use pgdyno_experiment::ResolvedExperiment;
 use pgdyno_experiment::file::Override;
 use pgdyno_model::crash::{CrashRecord, States};
 use pgdyno_model::progress::{Notice, Progress, Warning};
@@ -71,7 +71,8 @@ pub fn resume(
     if let Some(jobs) = resumption.jobs {
         overrides.push(Override::new("crash.jobs", i64::from(jobs.get())));
     }
-    let prepared = Prepared::new(source, overrides, &ThisHost)?.with_trust(trust, None)?;
+    let prepared =
+        ResolvedExperiment::new(source, overrides, &ThisHost)?.with_trust(trust, None)?;
     let journal = clear_leftovers(progress, stop)?;
     let mut store = open_store(store)?;
     let context = Context { journal: &journal, progress, stop };

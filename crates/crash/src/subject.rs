@@ -5,7 +5,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use pgdyno_exec::account::{Account, server_account};
-use pgdyno_experiment::Prepared;
+use pgdyno_experiment::ResolvedExperiment;
 use pgdyno_experiment::checks::crash::{options, planted_faults, struck_storages};
 use pgdyno_experiment::settings::{base_settings, max_connections, replace_setting};
 use pgdyno_facts::Serials;
@@ -71,7 +71,7 @@ impl Subject {
     /// # Errors
     /// There are no programs of the treatment's version, or they refuse a setting.
     pub fn new(
-        prepared: &Prepared,
+        prepared: &ResolvedExperiment,
         treatment: &Treatment,
         context: Context<'_>,
     ) -> Result<Self, BenchError> {
@@ -224,7 +224,7 @@ impl Subject {
 }
 
 /// A subject without factors by its filesystem and settings.
-pub(super) fn described(prepared: &Prepared, treatment: &Treatment) -> String {
+pub(super) fn described(prepared: &ResolvedExperiment, treatment: &Treatment) -> String {
     let storage = &prepared.experiment.storage[&treatment.storage];
     let mut words = vec![match (&storage.backing, &storage.filesystem) {
         (Backing::Directory(None), None) => "a directory".to_owned(),

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use pgdyno_dataset::workload::DataSet;
 use pgdyno_model::{Storage, Treatment};
 
-use crate::prepared::Prepared;
+use crate::resolved_experiment::ResolvedExperiment;
 
 /// PostgreSQL's programs that a cluster is made with.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -39,7 +39,7 @@ impl ClusterKey {
     }
 }
 
-impl Prepared {
+impl ResolvedExperiment {
     /// Returns the data set of `treatment`.
     pub fn data(&self, treatment: &Treatment) -> &DataSet {
         &self.workload(treatment).data

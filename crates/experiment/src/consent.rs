@@ -7,11 +7,11 @@ use pgdyno_storage::Wipe;
 
 use crate::error::ExperimentError;
 use crate::host::Host;
-use crate::prepared::Prepared;
+use crate::resolved_experiment::ResolvedExperiment;
 
-impl Prepared {
-    /// Refuses PostgreSQL's programs that the file `experiment` names, as [`Prepared::with_trust`]
-    /// does: also a dry run asks them for their settings.
+impl ResolvedExperiment {
+    /// Refuses PostgreSQL's programs that the file `experiment` names, as
+    /// [`ResolvedExperiment::with_trust`] does: also a dry run asks them for their settings.
     ///
     /// # Errors
     /// [`ExperimentError::NotTrusted`].

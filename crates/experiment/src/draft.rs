@@ -16,7 +16,7 @@ use crate::error::ExperimentError;
 use crate::estimate;
 use crate::file::Source;
 use crate::host::Host;
-use crate::prepared::Prepared;
+use crate::resolved_experiment::ResolvedExperiment;
 
 /// Repeats and seconds of a trial, the longest first. None is below three repeats.
 const SIZES: &[(u32, u64)] =
@@ -148,7 +148,7 @@ pub struct RunSize {
 
 impl RunSize {
     /// Returns the size of the run of `prepared`.
-    pub fn new(prepared: &Prepared) -> Self {
+    pub fn new(prepared: &ResolvedExperiment) -> Self {
         let most = estimate::time(prepared).most;
         let time = Span(Duration::from_secs(most.as_secs().max(1)));
         Self { treatments: prepared.plan.treatments.len(), time }
@@ -213,8 +213,8 @@ impl Draft {
     ///
     /// # Errors
     /// A value that the parser or the plan refuses.
-    pub fn prepare(&self, host: &dyn Host) -> Result<Prepared, ExperimentError> {
-        Prepared::new(Source::new(&self.file, self.text()), Vec::new(), host)
+    pub fn prepare(&self, host: &dyn Host) -> Result<ResolvedExperiment, ExperimentError> {
+        ResolvedExperiment::new(Source::new(&self.file, self.text()), Vec::new(), host)
     }
 
     /// Chooses repeats and the duration of a trial so that the run takes at most `limit`, where

@@ -8,7 +8,7 @@ use pgdyno_model::crash::{CrashOptions, States};
 use pgdyno_model::experiment::{Length, ProbeKind};
 
 use crate::checks::crash::control_rounds;
-use crate::prepared::Prepared;
+use crate::resolved_experiment::ResolvedExperiment;
 
 /// initdb, start, stop and removal of a cluster; from runs on a two-core virtual machine.
 const CLUSTER: Duration = Duration::from_millis(3500);
@@ -38,7 +38,7 @@ const DISK_POINTS: u32 = 31;
 const STEPS: u32 = 16;
 
 /// Returns the time for one trial, without what comes around it; none if it ends by count.
-fn load_time(prepared: &Prepared) -> Option<Duration> {
+fn load_time(prepared: &ResolvedExperiment) -> Option<Duration> {
     if let (Some(find), Length::Duration(window)) = (&prepared.plan.find, prepared.plan.length) {
         let warm_up = prepared.plan.warm_up.0;
         let step = find.step.0 + warm_up.min(find.step.0);
@@ -62,7 +62,7 @@ pub struct TimeEstimate {
 }
 
 /// Estimates the time that the plan takes.
-pub fn time(prepared: &Prepared) -> TimeEstimate {
+pub fn time(prepared: &ResolvedExperiment) -> TimeEstimate {
     let mut time = Duration::ZERO;
     if !prepared.experiment.postgres.is_external() {
         let storages = u32::try_from(prepared.storages().len()).unwrap_or(u32::MAX);
@@ -97,13 +97,13 @@ pub fn time(prepared: &Prepared) -> TimeEstimate {
 
 /// Estimates the time of one trial with what comes around it. A trial that ends by count has no
 /// time of its own.
-pub fn trial(prepared: &Prepared) -> Duration {
+pub fn trial(prepared: &ResolvedExperiment) -> Duration {
     around_trial(prepared) + load_time(prepared).unwrap_or_default()
 }
 
 /// Returns the time for the crash tests after the trials: treatments that are crashed alike are
 /// crashed once.
-fn crashes(prepared: &Prepared) -> Duration {
+fn crashes(prepared: &ResolvedExperiment) -> Duration {
     let Some(crash) = &prepared.experiment.crash else { return Duration::ZERO };
     let sessions = prepared.plan.crashed.len();
     let sessions = u32::try_from(sessions).unwrap_or(u32::MAX);
@@ -139,7 +139,7 @@ fn stretch(crash: &CrashOptions) -> Duration {
 
 /// Returns the time for the probes before and after the trials, without the filling of the disk
 /// probe's file.
-fn probes(prepared: &Prepared) -> Duration {
+fn probes(prepared: &ResolvedExperiment) -> Duration {
     let stages = &prepared.experiment.probe;
     let storages = u32::try_from(prepared.storages().len()).unwrap_or(u32::MAX);
     let tests = |kind: &ProbeKind| match kind {
@@ -152,7 +152,7 @@ fn probes(prepared: &Prepared) -> Duration {
 }
 
 /// Returns the time around a trial: what settles and counts, and the pause.
-fn around_trial(prepared: &Prepared) -> Duration {
+fn around_trial(prepared: &ResolvedExperiment) -> Duration {
     AROUND_TRIAL + prepared.experiment.between.pause.0
 }
 

@@ -8,7 +8,7 @@ use pgdyno_model::crash::{CrashOptions, States};
 use pgdyno_model::storage::{Backing, DeviceSettings};
 use pgdyno_model::units::Bytes;
 
-use crate::prepared::Prepared;
+use crate::resolved_experiment::ResolvedExperiment;
 
 /// Room that the log of a recorded stretch and the writes beside the image take for each second of
 /// load, at most: twice what a disk of 200 MB/s would write.
@@ -23,7 +23,7 @@ pub struct RoomNeeded {
     pub data: String,
 }
 
-impl Prepared {
+impl ResolvedExperiment {
     /// Returns the reasons why the plan needs root; none: it does not.
     pub fn root_needed_for(&self) -> Vec<&'static str> {
         let mut why = Vec::new();
@@ -121,7 +121,7 @@ impl Prepared {
 
 /// Returns the room that the plan takes on each storage at once, with the data sets that lie there.
 /// Room of tablespaces is counted where PGDATA lies.
-pub fn room(prepared: &Prepared) -> BTreeMap<String, RoomNeeded> {
+pub fn room(prepared: &ResolvedExperiment) -> BTreeMap<String, RoomNeeded> {
     let mut room: BTreeMap<String, RoomNeeded> = BTreeMap::new();
     let mut add = |storage: &str, needed: Bytes, what: String| {
         room.entry(storage.to_owned())
@@ -146,7 +146,7 @@ pub fn room(prepared: &Prepared) -> BTreeMap<String, RoomNeeded> {
 
 /// Returns the room that a cluster's WAL takes: `max_wal_size`, the largest that any treatment
 /// gives it.
-fn wal_room(prepared: &Prepared) -> Bytes {
+fn wal_room(prepared: &ResolvedExperiment) -> Bytes {
     let set = prepared.plan.treatments.iter().filter_map(|t| t.settings.get("max_wal_size"));
     set.filter_map(|text| memory(text)).max().unwrap_or(dataset::WAL_ROOM)
 }
@@ -178,7 +178,7 @@ pub fn log_room(options: &CrashOptions) -> Option<RoomNeeded> {
 }
 
 /// Returns the rooms for the logs of all crash tests of `prepared`, by storage.
-pub fn log_rooms(prepared: &Prepared) -> Vec<(&str, RoomNeeded)> {
+pub fn log_rooms(prepared: &ResolvedExperiment) -> Vec<(&str, RoomNeeded)> {
     let Some(needed) = prepared.experiment.crash.as_ref().and_then(log_room) else {
         return Vec::new();
     };

@@ -93,7 +93,7 @@ pub fn source(named: &str) -> Result<Source, FileError> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Prepared;
+    use crate::ResolvedExperiment;
     use crate::host::NoDevices;
 
     #[test]
@@ -130,7 +130,7 @@ mod tests {
     #[test]
     fn the_noise_floor_runs_one_treatment_under_two_names() {
         let source = source("noise-floor").unwrap();
-        let plan = Prepared::with_seed(source, Vec::new(), 1, &NoDevices).unwrap().plan;
+        let plan = ResolvedExperiment::with_seed(source, Vec::new(), 1, &NoDevices).unwrap().plan;
         let [a, b] = plan.treatments.as_slice() else { panic!("{:?}", plan.treatments) };
         assert_ne!(a.levels, b.levels);
         assert_eq!(*a, pgdyno_model::Treatment { levels: a.levels.clone(), ..b.clone() });

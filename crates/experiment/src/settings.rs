@@ -6,13 +6,13 @@ use pgdyno_model::Treatment;
 use pgdyno_postgres::settings::may_be_one_value;
 
 use crate::error::ExperimentError;
-use crate::prepared::Prepared;
+use crate::resolved_experiment::ResolvedExperiment;
 
 /// Returns the settings that hold while data is loaded, and under every treatment that does not
 /// override them.
 ///
 /// `max_connections` allows for the treatment with the most clients, unless the file sets it.
-pub fn base_settings(prepared: &Prepared) -> BTreeMap<String, String> {
+pub fn base_settings(prepared: &ResolvedExperiment) -> BTreeMap<String, String> {
     let settings = &prepared.experiment.postgres.settings;
     let mut settings: BTreeMap<String, String> =
         settings.iter().map(|(name, value)| (name.clone(), value.to_string())).collect();

@@ -1,14 +1,14 @@
 //! Dry runs of plans on this machine, with the room that logs of crash tests take.
 
 use pgdyno_crash::describe_log_rooms;
-use pgdyno_experiment::Prepared;
+use pgdyno_experiment::ResolvedExperiment;
 use pgdyno_provision::BenchError;
 
 /// Describes the plan of `prepared` on this machine.
 ///
 /// # Errors
 /// The server's account or its programs are not to be had, or a program refuses a setting.
-pub fn dry_run(prepared: &Prepared) -> Result<String, BenchError> {
+pub fn dry_run(prepared: &ResolvedExperiment) -> Result<String, BenchError> {
     let plan = pgdyno_provision::dry_run(prepared)?;
     match prepared.experiment.postgres.is_external() {
         true => Ok(plan),

@@ -10,17 +10,18 @@
 //! Beside experiments stand single operations: [`load::load`] fills tables, [`probe::fsync`] and
 //! [`probe::disk`] measure a storage, [`clean::clean`] removes what killed processes left behind.
 //!
-//! Every operation reports typed events to a [`Progress`](pgdyno_model::progress::Progress), and ends early once its stop
-//! flag is set. Errors are [`pgdyno_provision::BenchError`]: what was attempted, on what, what was
-//! found, and its help.
+//! Every operation reports typed events to a [`Progress`](pgdyno_model::progress::Progress), and
+//! ends early once its stop flag is set. Errors are [`pgdyno_provision::BenchError`]: what was
+//! attempted, on what, what was found, and its help.
 //!
 //! ```
 //! use pgdyno_experiment::file::Override;
-//! use pgdyno_experiment::{Prepared, recipes};
+//! use pgdyno_experiment::{ResolvedExperiment, recipes};
 //! use pgdyno_provision::ThisHost;
 //!
 //! let source = recipes::source("quickstart")?;
-//! let prepared = Prepared::new(source, vec![Override::parse("experiment.seed=7")?], &ThisHost)?;
+//! let seed = Override::parse("experiment.seed=7")?;
+//! let prepared = ResolvedExperiment::new(source, vec![seed], &ThisHost)?;
 //! assert_eq!(prepared.plan.seed, 7);
 //! # Ok::<(), pgdyno_experiment::ExperimentError>(())
 //! ```
@@ -30,12 +31,12 @@
 //! ```no_run
 //! use std::path::Path;
 //! use std::sync::atomic::AtomicBool;
-//! use pgdyno_experiment::{Prepared, recipes};
+//! use pgdyno_experiment::{ResolvedExperiment, recipes};
 //! use pgdyno_lab::run;
 //! use pgdyno_model::progress::Silent;
 //! use pgdyno_provision::ThisHost;
 //!
-//! let prepared = Prepared::new(recipes::source("quickstart")?, Vec::new(), &ThisHost)?;
+//! let prepared = ResolvedExperiment::new(recipes::source("quickstart")?, Vec::new(), &ThisHost)?;
 //! let stop = AtomicBool::new(false);
 //! let outcome = run::run(&prepared, Path::new("store.sqlite3"), &Silent, &stop)?;
 //! println!("run {}: {} trials failed", outcome.run, outcome.failed);

@@ -115,16 +115,11 @@ impl Measurement {
         }
     }
 
-    /// Returns why the generator may have set the [`compared`](Self::compared) figure, in words;
-    /// none if it did not.
-    pub fn limited_by_generator(&self) -> Option<String> {
-        let of_search = || {
-            let limited = self.search.as_ref().is_some_and(Search::generator_limited);
-            limited.then(|| {
-                "the generator may have been the limit where the rate was too high".to_owned()
-            })
-        };
-        self.generator_limit().map(|limit| limit.to_string()).or_else(of_search)
+    /// Returns the limit by which the generator may have set the [`compared`](Self::compared)
+    /// figure; none if it did not.
+    pub fn limited_by_generator(&self) -> Option<GeneratorLimit> {
+        let is_sought = self.search.as_ref().is_some_and(Search::generator_limited);
+        self.generator_limit().or(is_sought.then_some(GeneratorLimit::WhileSearching))
     }
 
     /// Returns the limit that the generator may have set; none if it kept up.
@@ -196,6 +191,8 @@ pub enum GeneratorLimit {
     HeldBack(f64),
     /// Much of the latency was waiting for the event loop.
     Lag(EventLoopLag),
+    /// One of the above at a rate that a search found too high.
+    WhileSearching,
 }
 
 impl fmt::Display for GeneratorLimit {
@@ -218,6 +215,9 @@ impl fmt::Display for GeneratorLimit {
                 lag.p50_us / 1e3,
                 lag.p99_us / 1e3
             ),
+            Self::WhileSearching => {
+                f.write_str("the generator may have been the limit where the rate was too high")
+            }
         }
     }
 }

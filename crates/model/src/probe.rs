@@ -148,22 +148,6 @@ pub enum Suspicion {
     NoBarriers,
 }
 
-impl Suspicion {
-    /// Returns the sign in a few words.
-    pub fn words(self) -> &'static str {
-        match self {
-            Self::QuickerThanRotation => "more flushes a second than a rotating disk has turns",
-            Self::QuickerThanCommands => {
-                "a flush takes less time than the commands that it is made of"
-            }
-            Self::QuickerThanFlash => "a flush takes less time than flash takes to be programmed",
-            Self::NoSlowerThanWrites => "a write with a flush takes no longer than one without",
-            Self::Memory => "it is memory",
-            Self::NoBarriers => "it is mounted so that the disk is sent no flushes",
-        }
-    }
-}
-
 impl FsyncProbe {
     /// Returns the figures of the test `name` of `group`; none if it was not done or is not
     /// available.

@@ -6,7 +6,7 @@ use std::path::Path;
 use pgdyno_exec::account::{Account, server_account};
 use pgdyno_exec::device::safety;
 use pgdyno_exec::paths;
-use pgdyno_experiment::Prepared;
+use pgdyno_experiment::ResolvedExperiment;
 use pgdyno_experiment::dry_run::{self, BuildPrograms, Machine, PlannedStorage, design_storages};
 use pgdyno_model::storage::Backing;
 use pgdyno_storage::{Stack, Surroundings};
@@ -18,7 +18,7 @@ use crate::programs::{Programs, find_programs, judge_settings};
 ///
 /// # Errors
 /// The server's account or its programs are not to be had, or a program refuses a setting.
-pub fn dry_run(prepared: &Prepared) -> Result<String, BenchError> {
+pub fn dry_run(prepared: &ResolvedExperiment) -> Result<String, BenchError> {
     if prepared.experiment.postgres.is_external() {
         return Ok(dry_run::dry_run(prepared, None));
     }
@@ -29,12 +29,12 @@ pub fn dry_run(prepared: &Prepared) -> Result<String, BenchError> {
 ///
 /// # Errors
 /// As [`dry_run()`].
-pub fn making(prepared: &Prepared) -> Result<String, BenchError> {
+pub fn making(prepared: &ResolvedExperiment) -> Result<String, BenchError> {
     Ok(dry_run::making(prepared, &machine(prepared)?))
 }
 
 /// Asks this machine for the parts of it that the text of `prepared` names.
-fn machine(prepared: &Prepared) -> Result<Machine, BenchError> {
+fn machine(prepared: &ResolvedExperiment) -> Result<Machine, BenchError> {
     let default_storage = paths::default_storage_dir();
     let mut programs = BTreeMap::new();
     for build in prepared.builds() {
@@ -54,7 +54,7 @@ fn machine(prepared: &Prepared) -> Result<Machine, BenchError> {
 
 /// Designs the storages of `prepared` below `default`, and asks this machine about each.
 fn storages_here(
-    prepared: &Prepared,
+    prepared: &ResolvedExperiment,
     default: &Path,
     account: &Account,
 ) -> Result<BTreeMap<String, PlannedStorage>, BenchError> {

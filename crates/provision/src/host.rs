@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use pgdyno_exec::device::identity::BlockDevice;
-use pgdyno_experiment::{Host, Prepared};
+use pgdyno_experiment::{Host, ResolvedExperiment};
 use pgdyno_facts::Serials;
 
 /// This host.
@@ -28,7 +28,7 @@ impl Host for ThisHost {
 }
 
 /// Returns whether serial numbers of devices are kept in the records of `prepared`.
-pub fn serials(prepared: &Prepared) -> Serials {
+pub fn serials(prepared: &ResolvedExperiment) -> Serials {
     match prepared.experiment.telemetry.keep_serials {
         true => Serials::Kept,
         false => Serials::Hashed,

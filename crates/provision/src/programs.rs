@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use pgdyno_exec::account::{Account, server_account};
-use pgdyno_experiment::Prepared;
+use pgdyno_experiment::ResolvedExperiment;
 use pgdyno_experiment::clusters::Build;
 use pgdyno_experiment::settings::refuse_twins;
 use pgdyno_model::Treatment;
@@ -50,7 +50,7 @@ pub fn find_programs(build: &Build) -> Result<Programs, BenchError> {
 /// Every storage takes root and there is none, programs cannot be found or fetched, or a server
 /// refuses a setting.
 pub fn install_programs(
-    prepared: &Prepared,
+    prepared: &ResolvedExperiment,
     account: &Account,
     context: Context<'_>,
 ) -> Result<BTreeMap<Build, Install>, BenchError> {
@@ -96,7 +96,7 @@ pub fn install_programs(
 /// nothing else.
 pub fn judge_settings(
     install: &Install,
-    prepared: &Prepared,
+    prepared: &ResolvedExperiment,
     build: &Build,
 ) -> Result<Judgement, BenchError> {
     let judged = postgres::judge(install, &prepared.settings_on(Some(build)))?;

@@ -7,7 +7,8 @@ use pgdyno_analysis::comparison::imported::SideBySideView;
 use pgdyno_analysis::comparison::runs::{CompareView, GateView, PairView};
 use pgdyno_analysis::{
     CapacityView, Change, Comparison, GapPart, GapView, Part, PartView, RatioView, RunView,
-    ScalingView, Steadiness, StoppingView, TreatmentCrash, TreatmentView, TrialView, WhyView,
+    ScalingView, StageProbeView, Steadiness, StoppingView, TreatmentCrash, TreatmentView,
+    TrialView, WhyView,
 };
 use pgdyno_model::FailureKind;
 use pgdyno_stats::Scaling;
@@ -81,6 +82,8 @@ struct RunDocument<'a> {
     notes: &'a [Note],
     /// Every attempt at a trial, in the order of recording.
     trials: Vec<TrialDocument<'a>>,
+    /// Probes of the storages before and after the trials, in order.
+    probes: Vec<StageProbeDocument<'a>>,
     /// Crash tests of the treatments, in order; treatments that differ in their load only share
     /// one.
     crashes: &'a [CrashView],
@@ -122,6 +125,7 @@ impl<'a> RunDocument<'a> {
             }),
             notes,
             trials: view.trials.iter().map(TrialDocument::new).collect(),
+            probes: view.probes.iter().map(StageProbeDocument::new).collect(),
             crashes,
             view,
         }
@@ -306,6 +310,8 @@ struct TrialDocument<'a> {
     failure: Option<String>,
     /// Kind of obstacle that the failure was.
     failure_kind: Option<FailureKind>,
+    /// Reason why the load generator may have been the limit; none if it was not.
+    generator_limit: Option<String>,
     /// Steadiness of its seconds; none without a series.
     steadiness: Option<SteadinessDocument<'a>>,
 }
@@ -316,8 +322,27 @@ impl<'a> TrialDocument<'a> {
             view,
             failure: view.failure.as_ref().map(ToString::to_string),
             failure_kind: view.failure.as_ref().map(|failure| failure.kind),
+            generator_limit: view.generator_limit.map(|limit| limit.to_string()),
             steadiness: view.steadiness.as_ref().map(SteadinessDocument::new),
         }
+    }
+}
+
+/// Probe of one of the run's storages, in brief. `pgdyno show ID` has all of it.
+#[derive(Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "StageProbeView"))]
+struct StageProbeDocument<'a> {
+    #[serde(flatten)]
+    view: &'a StageProbeView,
+    /// Of an fsync probe: why the storage is suspected to acknowledge what is not yet durable, in
+    /// few words.
+    acknowledges_from_cache: Vec<&'static str>,
+}
+
+impl<'a> StageProbeDocument<'a> {
+    fn new(view: &'a StageProbeView) -> Self {
+        let words = view.acknowledges_from_cache.iter().copied().map(prose::suspicion);
+        Self { view, acknowledges_from_cache: words.collect() }
     }
 }
 

@@ -1,6 +1,7 @@
 //! A run, analysed, and the views that stand directly in it.
 
 use pgdyno_model::facts::{BuildSource, HostFacts, StorageFacts};
+use pgdyno_model::probe::Suspicion;
 use pgdyno_model::record::{FsyncRate, RunState, SessionEnd};
 use pgdyno_model::units::Epoch;
 use pgdyno_model::{CrashRecord, Plan};
@@ -80,6 +81,7 @@ pub struct RunView {
     /// Results of fsync probes, oldest first.
     pub fsync: Vec<FsyncView>,
     /// Probes of the storages before and after the trials, in order.
+    #[serde(skip)]
     pub probes: Vec<StageProbeView>,
     /// Crash tests of the treatments, in order; treatments that differ in their load only share
     /// one.
@@ -327,9 +329,9 @@ pub struct StageProbeView {
     pub randwrite_iops: Option<f64>,
     /// Warnings about figures that may be wrong.
     pub warnings: Vec<String>,
-    /// Of an fsync probe: why the storage is suspected to acknowledge what is not yet durable, in
-    /// few words.
-    pub acknowledges_from_cache: Vec<String>,
+    /// Of an fsync probe: signs that the storage acknowledges what is not yet durable.
+    #[serde(skip)]
+    pub acknowledges_from_cache: Vec<Suspicion>,
 }
 
 /// A run that may end before its most repeats.

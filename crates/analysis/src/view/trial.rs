@@ -3,7 +3,9 @@
 use std::collections::BTreeMap;
 
 use pgdyno_model::Failure;
-use pgdyno_model::measurement::{CommandSums, EventLoopLag, Second, StatementMeasurement};
+use pgdyno_model::measurement::{
+    CommandSums, EventLoopLag, GeneratorLimit, Second, StatementMeasurement,
+};
 use pgdyno_model::record::ServerCount;
 use pgdyno_model::units::Epoch;
 use pgdyno_model::{FlushAccounting, Levels, Search};
@@ -73,8 +75,9 @@ pub struct TrialView {
     pub event_loop_lag: Option<EventLoopLag>,
     /// CPU of the generator's busiest thread (cores).
     pub busiest_thread: Option<f64>,
-    /// Reason why the load generator may have been the limit; none if it was not.
-    pub generator_limit: Option<String>,
+    /// Limit that the load generator may have set; none if it set none.
+    #[serde(skip)]
+    pub generator_limit: Option<GeneratorLimit>,
     /// Rates that were tried, for a search. All other figures are of the step that confirmed the
     /// answer, or of the last step if none did.
     pub search: Option<Search>,

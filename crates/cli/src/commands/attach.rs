@@ -5,10 +5,10 @@ use std::thread::sleep;
 use std::time::Duration;
 
 use clap::Args;
-use pgdyno_model::record::SessionEnd;
 use pgdyno_lab::live::{self, Follower};
 use pgdyno_model::Failure;
 use pgdyno_model::progress::{Event, Progress as _};
+use pgdyno_model::record::SessionEnd;
 use pgdyno_provision::BenchError;
 use pgdyno_report::{self as report, RunReport};
 use pgdyno_store::Store;

@@ -3,8 +3,8 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use pgdyno_model::units::Bytes;
 use pgdyno_lab::clean::{self as lab, Cleaned, KeptCrash};
+use pgdyno_model::units::Bytes;
 
 use crate::context::Context;
 use crate::error::CommandError;

@@ -4,8 +4,8 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{Args, ValueEnum};
-use pgdyno_model::units::Span;
 use pgdyno_lab::probe::{self, FsyncOptions};
+use pgdyno_model::units::Span;
 
 use crate::context::Context;
 use crate::duration::parse_duration;

@@ -4,9 +4,9 @@ use std::collections::BTreeSet;
 use std::path::Path;
 
 use clap::Args;
-use pgdyno_model::units::Bytes;
 use pgdyno_lab::clean::{KeptCrash, kept_crashes};
 use pgdyno_model::record::RunState;
+use pgdyno_model::units::Bytes;
 use pgdyno_report::text::plain;
 use pgdyno_store::{CrashSummary, ImportSummary, ProbeSummary, RunSummary, Store, StoreError};
 

@@ -3,14 +3,13 @@
 use std::num::NonZeroU32;
 
 use clap::{Args, ValueEnum};
-use pgdyno_model::experiment::Loading;
 use pgdyno_lab::load::{self, ConnectOptions, Existing, Load, Loaded};
-use pgdyno_provision::BenchError;
+use pgdyno_model::experiment::Loading;
 
 use crate::context::Context;
-use crate::error::CommandError;
+use crate::error::{CommandError, unless_interrupted};
 use crate::exit_status::ExitStatus;
-use crate::output::{print, print_stderr};
+use crate::output::print;
 use crate::progress::ProgressOption;
 
 #[derive(Args, Debug)]
@@ -86,14 +85,11 @@ pub(crate) enum Strategy {
 /// Loads the tables, and prints how fast.
 pub(crate) fn run(options: &LoadArgs, context: &Context) -> Result<ExitStatus, CommandError> {
     let load = load_of(options);
-    let loaded = match context
-        .with_progress(options.progress, |progress| load::load(&load, progress, context.stop()))
-    {
-        Err(BenchError::Interrupted) => {
-            print_stderr("interrupted; the same command goes on from what is loaded");
-            return Ok(ExitStatus::Interrupted);
-        }
-        loaded => loaded?,
+    let loaded = context
+        .with_progress(options.progress, |progress| load::load(&load, progress, context.stop()));
+    let said = "interrupted; the same command goes on from what is loaded";
+    let Some(loaded) = unless_interrupted(loaded, said)? else {
+        return Ok(ExitStatus::Interrupted);
     };
     print_result(loaded);
     Ok(ExitStatus::Success)

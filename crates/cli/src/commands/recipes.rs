@@ -7,7 +7,7 @@ use clap::{Args, Subcommand};
 use pgdyno_analysis::host_noise;
 use pgdyno_experiment::estimate::{self, TimeEstimate};
 use pgdyno_experiment::file::{self, Source};
-use pgdyno_experiment::{ExperimentError, Prepared, recipes};
+use pgdyno_experiment::{ExperimentError, ResolvedExperiment, recipes};
 use pgdyno_provision::ThisHost;
 use pgdyno_report as report;
 use pgdyno_text::format::counted;
@@ -65,7 +65,8 @@ pub(crate) fn size_names() -> Vec<String> {
 /// changes to the host.
 fn summary(source: &Source) -> Result<String, ExperimentError> {
     // With a fixed order, so that a recipe has the same lines each time.
-    let prepare = |overrides| Prepared::with_seed(source.clone(), overrides, 1, &ThisHost);
+    let prepare =
+        |overrides| ResolvedExperiment::with_seed(source.clone(), overrides, 1, &ThisHost);
     let prepared = prepare(Vec::new())?;
     let question = prepared.plan.question.as_deref().unwrap_or("(no question)");
     let mut lines = vec![prepared.plan.name.clone(), format!("    {question}")];
@@ -86,7 +87,7 @@ fn summary(source: &Source) -> Result<String, ExperimentError> {
 }
 
 /// Describes the treatments, time and room of a plan in a line.
-fn needs(prepared: &Prepared) -> String {
+fn needs(prepared: &ResolvedExperiment) -> String {
     let TimeEstimate { least, most, is_without_trials } = estimate::time(prepared);
     let (least, most) = (hours(least), hours(most));
     let time = if least == most { most } else { format!("{least} to {most}") };
@@ -141,7 +142,7 @@ mod tests {
                 _ => assert_eq!(names, ["quick", "report", "large"], "{}", recipe.name),
             }
             for size in sizes {
-                let prepared = Prepared::new(recipe.clone(), size.overrides, &ThisHost);
+                let prepared = ResolvedExperiment::new(recipe.clone(), size.overrides, &ThisHost);
                 assert!(
                     prepared.is_ok(),
                     "{} --size {}: {}",
@@ -157,7 +158,8 @@ mod tests {
     fn at_their_usual_size_recipes_tell_a_fifth_on_a_busy_host() {
         for recipe in recipes::all() {
             let found = |overrides| {
-                let prepared = Prepared::new(recipe.clone(), overrides, &ThisHost).unwrap();
+                let prepared =
+                    ResolvedExperiment::new(recipe.clone(), overrides, &ThisHost).unwrap();
                 host_noise::found_on_a_busy_host(&prepared.plan)
             };
             let quick = found(Vec::new());

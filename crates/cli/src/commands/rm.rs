@@ -1,8 +1,8 @@
 //! `pgdyno rm`: removes records from the store.
 
 use clap::Args;
-use pgdyno_model::units::Bytes;
 use pgdyno_lab::clean::kept_crashes;
+use pgdyno_model::units::Bytes;
 use pgdyno_store::notes::Notes;
 use pgdyno_store::{Compacted, Store, StoreError, Stored};
 

@@ -2,7 +2,7 @@
 //! happened.
 
 use crate::support::World;
-use pgdyno_experiment::Prepared;
+use pgdyno_experiment::ResolvedExperiment;
 use pgdyno_experiment::file::Override;
 use pgdyno_experiment::recipes;
 use pgdyno_model::crash::Failing;
@@ -41,7 +41,7 @@ fn show(name: &str, step: f64, after: After) -> String {
     let source = recipes::all().into_iter().find(|recipe| recipe.name == name).unwrap();
     // The order is drawn; here it is the same each time.
     let seed = Override::parse("experiment.seed=1").unwrap();
-    let prepared = Prepared::new(source, vec![seed], &ThisHost).unwrap();
+    let prepared = ResolvedExperiment::new(source, vec![seed], &ThisHost).unwrap();
     let plan = &prepared.plan;
     let session = synthetic::begin(&mut store, "run-1", name, 1, plan);
     for planned in &plan.trials {

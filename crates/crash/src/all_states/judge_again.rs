@@ -7,7 +7,7 @@ use crate::error::StretchError;
 use pgdyno_dataset::trust::Trust;
 use pgdyno_emulated_disk::states::{Candidate, State, Window};
 use pgdyno_exec::{ScratchDirectory, paths, trust};
-use pgdyno_experiment::Prepared;
+use pgdyno_experiment::ResolvedExperiment;
 use pgdyno_model::advice::with_causes;
 use pgdyno_model::crash::{StateKind, Verdict};
 use pgdyno_model::ledger::Token;
@@ -71,8 +71,8 @@ pub fn judge_again(
         let found = "a run recorded it, whose experiment is not kept with it";
         return Err(cannot(&folder, found).into());
     };
-    let prepared =
-        Prepared::new(source.clone(), overrides.clone(), &ThisHost)?.with_trust(trust, None)?;
+    let prepared = ResolvedExperiment::new(source.clone(), overrides.clone(), &ThisHost)?
+        .with_trust(trust, None)?;
     let journal = clear_leftovers(progress, stop)?;
     let context = Context { journal: &journal, progress, stop };
     let subject = Subject::new(&prepared, &prepared.plan.treatments[0], context)?;

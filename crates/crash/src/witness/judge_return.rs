@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use pgdyno_durability::{Aftermath, AsynchronousCommit, Promise, Unseen, judge, ledger_excerpt};
 use pgdyno_exec::journal::Journal;
 use pgdyno_exec::paths;
-use pgdyno_experiment::Prepared;
+use pgdyno_experiment::ResolvedExperiment;
 use pgdyno_facts as facts;
 use pgdyno_model::crash::{Aim, Control, CrashRecord, Fault, FaultOutcome};
 use pgdyno_model::ledger::{Effect, Entry, History, State, Token};
@@ -36,7 +36,7 @@ pub(super) const DELAYS: u32 = 3;
 /// The programs or the cluster's files are gone, the witness fails, or a signal asked to stop. The
 /// next start judges again then, unless the files are gone.
 pub(super) fn judge_return(
-    prepared: &Prepared,
+    prepared: &ResolvedExperiment,
     local: &LocalSession,
     connection: &Connection,
     progress: &dyn Progress,
@@ -98,7 +98,7 @@ pub(super) fn judge_return(
 
 /// Returns the subject as it was when the load began.
 fn subject(
-    prepared: &Prepared,
+    prepared: &ResolvedExperiment,
     local: &LocalSession,
     context: Context<'_>,
 ) -> Result<Subject, BenchError> {

@@ -7,7 +7,7 @@ use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant, SystemTime};
 
 use pgdyno_engine::LoadSpec;
-use pgdyno_experiment::Prepared;
+use pgdyno_experiment::ResolvedExperiment;
 use pgdyno_model::crash::CrashRecord;
 use pgdyno_model::experiment::Length;
 use pgdyno_model::progress::{Activity, Event, Notice, Progress, Warning};
@@ -48,7 +48,7 @@ pub enum Plugged {
 /// The witness cannot be reached, or drops; the storage is none that outlives a restart; this
 /// machine and the witness do not know of the same session; as [`super::super::crash`].
 pub fn plug(
-    prepared: &Prepared,
+    prepared: &ResolvedExperiment,
     host: &str,
     store: &Path,
     progress: &dyn Progress,

@@ -7,7 +7,7 @@ use std::sync::atomic::AtomicBool;
 
 use pgdyno_connect::control::{self, Client};
 use pgdyno_crash::{Interference, crash};
-use pgdyno_experiment::Prepared;
+use pgdyno_experiment::ResolvedExperiment;
 use pgdyno_experiment::file::Source;
 use pgdyno_model::crash::{CheckOutcome, CrashWorkload, Failing, Fault};
 use pgdyno_model::progress::Silent;
@@ -32,7 +32,7 @@ fn crash_logins(keys: &str, interference: Interference) -> CrashRecord {
         install(None).bindir
     );
     let source = Source { name: "logins".into(), shown: "logins".into(), text, base: disk };
-    let prepared = Prepared::new(source, Vec::new(), &ThisHost).unwrap();
+    let prepared = ResolvedExperiment::new(source, Vec::new(), &ThisHost).unwrap();
     let (store, stop) = (home.path().join("store.sqlite3"), AtomicBool::new(false));
     let record = crash(&prepared, interference, &store, &Silent, &stop).unwrap();
     let rounds = record.outcome.faults.iter().flat_map(|fault| &fault.rounds);

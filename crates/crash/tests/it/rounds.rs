@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use pgdyno_crash::{Interference, Through, crash};
-use pgdyno_experiment::Prepared;
+use pgdyno_experiment::ResolvedExperiment;
 use pgdyno_experiment::file::Source;
 use pgdyno_model::Verdict;
 use pgdyno_model::crash::Failing;
@@ -133,7 +133,7 @@ fn serve(client: UnixStream, server: UnixStream, commits: Arc<AtomicU32>) {
     });
 }
 
-fn prepared(disk: &Path) -> Prepared {
+fn prepared(disk: &Path) -> ResolvedExperiment {
     let text = format!(
         "[experiment]\nrepeats = 1\n[storage.disk]\ndirectory = \"{}\"\n\
          [postgres]\nbindir = {:?}\n[crash]\nfaults = [\"process\"]\nrounds = 1\n\
@@ -143,7 +143,7 @@ fn prepared(disk: &Path) -> Prepared {
     );
     let source =
         Source { name: "hasty".into(), shown: "hasty".into(), text, base: disk.to_owned() };
-    Prepared::new(source, Vec::new(), &ThisHost).unwrap()
+    ResolvedExperiment::new(source, Vec::new(), &ThisHost).unwrap()
 }
 
 #[test]

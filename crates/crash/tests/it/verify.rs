@@ -14,7 +14,7 @@ use std::time::Duration;
 
 use pgdyno_connect::control::{self, Client};
 use pgdyno_crash::{AfterRecovery, Interference, crash};
-use pgdyno_experiment::Prepared;
+use pgdyno_experiment::ResolvedExperiment;
 use pgdyno_experiment::file::Source;
 use pgdyno_model::crash::{CheckOutcome, Failing};
 use pgdyno_model::progress::Silent;
@@ -77,7 +77,7 @@ fn round_of(
         bindir
     );
     let source = Source { name: "planted".into(), shown: "planted".into(), text, base: disk };
-    let prepared = Prepared::new(source, Vec::new(), &ThisHost).unwrap();
+    let prepared = ResolvedExperiment::new(source, Vec::new(), &ThisHost).unwrap();
     let interference = Interference { through: None, after_recovery: Some(damage) };
     let record = crash(&prepared, interference, &home.path().join("store.sqlite3"), &Silent, stop)?;
     if let Some(kept) =

@@ -52,12 +52,12 @@ mod tests {
     use super::*;
     use crate::file::Source;
     use crate::host::NoDevices;
-    use crate::prepared::Prepared;
+    use crate::resolved_experiment::ResolvedExperiment;
 
-    fn prepared(text: &str) -> Result<Prepared, ExperimentError> {
+    fn prepared(text: &str) -> Result<ResolvedExperiment, ExperimentError> {
         let (name, shown) = ("try".into(), "try.toml".into());
         let source = Source { name, shown, text: text.into(), base: "/".into() };
-        Prepared::new(source, Vec::new(), &NoDevices)
+        ResolvedExperiment::new(source, Vec::new(), &NoDevices)
     }
 
     #[test]
@@ -66,7 +66,7 @@ mod tests {
                     three = { generators = \"local:3\" }\n\
                     [generators]\nlaunch = \"local:2\"\n[load]\nclients = 4\n";
         let of_each = |text: &str| -> Vec<Option<String>> {
-            let Prepared { plan, experiment, .. } = prepared(text).unwrap();
+            let ResolvedExperiment { plan, experiment, .. } = prepared(text).unwrap();
             let choice = &experiment.generators;
             plan.treatments.iter().map(|t| launch_of(choice, t).map(str::to_owned)).collect()
         };

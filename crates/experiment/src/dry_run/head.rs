@@ -7,10 +7,10 @@ use pgdyno_stats::InterimAnalyses;
 use pgdyno_text::format::counted;
 
 use crate::checks::generators::launch_of;
-use crate::prepared::Prepared;
+use crate::resolved_experiment::ResolvedExperiment;
 
 /// Describes the experiment and its treatments.
-pub(super) fn head(prepared: &Prepared, out: &mut String) {
+pub(super) fn head(prepared: &ResolvedExperiment, out: &mut String) {
     let (plan, experiment) = (&prepared.plan, &prepared.experiment);
     let order = match experiment.order {
         Order::Interleaved => "interleaved",

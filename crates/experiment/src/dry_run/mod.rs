@@ -27,7 +27,7 @@ use crate::checks;
 use crate::clusters::{Build, ClusterKey};
 use crate::estimate::{self, TimeEstimate};
 use crate::footprint::{self, RoomNeeded};
-use crate::prepared::Prepared;
+use crate::resolved_experiment::ResolvedExperiment;
 use crate::settings::base_settings;
 
 /// Stands for what is drawn at random when a cluster is really made.
@@ -56,7 +56,7 @@ pub enum BuildPrograms {
 }
 
 /// Describes the plan of `prepared` on `machine`; without one, on external servers.
-pub fn dry_run(prepared: &Prepared, machine: Option<&Machine>) -> String {
+pub fn dry_run(prepared: &ResolvedExperiment, machine: Option<&Machine>) -> String {
     let mut out = String::new();
     head(prepared, &mut out);
     trials(prepared, &mut out);
@@ -68,7 +68,7 @@ pub fn dry_run(prepared: &Prepared, machine: Option<&Machine>) -> String {
     out
 }
 
-fn trials(prepared: &Prepared, out: &mut String) {
+fn trials(prepared: &ResolvedExperiment, out: &mut String) {
     line!(out, "\nTrials, in order");
     line!(out, "    #  block  repeat  treatment");
     let certain = prepared.plan.stopping.as_ref().map_or(u32::MAX, |s| s.floor);
@@ -94,7 +94,7 @@ fn trials(prepared: &Prepared, out: &mut String) {
 
 /// Returns the specification of the cluster of `key`, made by the programs of `install`.
 fn spec(
-    prepared: &Prepared,
+    prepared: &ResolvedExperiment,
     machine: &Machine,
     key: &ClusterKey,
     install: &Install,
@@ -122,7 +122,11 @@ fn directory(machine: &Machine, storage: &str) -> PathBuf {
 
 /// Says whether the settings for a server of `build` were checked; none where there are no
 /// settings.
-fn judgement(prepared: &Prepared, build: &Build, programs: &BuildPrograms) -> Option<String> {
+fn judgement(
+    prepared: &ResolvedExperiment,
+    build: &Build,
+    programs: &BuildPrograms,
+) -> Option<String> {
     let settings = prepared.settings_on(Some(build));
     let (Some(first), n) = (settings.first(), settings.len()) else { return None };
     let what = if n == 1 { format!("the setting {}", first.0) } else { format!("{n} settings") };
@@ -140,7 +144,7 @@ fn judgement(prepared: &Prepared, build: &Build, programs: &BuildPrograms) -> Op
 }
 
 /// Describes how storages and clusters are made on `machine`, and loaded.
-pub fn making(prepared: &Prepared, machine: &Machine) -> String {
+pub fn making(prepared: &ResolvedExperiment, machine: &Machine) -> String {
     let mut text = String::new();
     let out = &mut text;
     storages::making(prepared, &machine.storages, out);
@@ -196,7 +200,7 @@ fn assignments<'a>(settings: impl IntoIterator<Item = (&'a String, &'a String)>)
     settings.collect::<Vec<_>>().join(", ")
 }
 
-fn steps(prepared: &Prepared, machine: &Machine, out: &mut String) {
+fn steps(prepared: &ResolvedExperiment, machine: &Machine, out: &mut String) {
     out.push_str(&making(prepared, machine));
     let fsync = prepared.experiment.telemetry.fsync;
     if !fsync.0.is_zero() {
@@ -243,7 +247,7 @@ fn steps(prepared: &Prepared, machine: &Machine, out: &mut String) {
 }
 
 /// Describes the trimming of the storages after everything else, and the probe that follows it.
-fn after_trim(prepared: &Prepared, machine: &Machine, out: &mut String) {
+fn after_trim(prepared: &ResolvedExperiment, machine: &Machine, out: &mut String) {
     if !prepared.experiment.probe.after_trim {
         return;
     }
@@ -255,7 +259,7 @@ fn after_trim(prepared: &Prepared, machine: &Machine, out: &mut String) {
 }
 
 /// Describes the probes of one stage.
-fn stage(prepared: &Prepared, when: &str, kinds: &[ProbeKind], out: &mut String) {
+fn stage(prepared: &ResolvedExperiment, when: &str, kinds: &[ProbeKind], out: &mut String) {
     let stages = &prepared.experiment.probe;
     if kinds.is_empty() {
         return;
@@ -277,7 +281,7 @@ fn stage(prepared: &Prepared, when: &str, kinds: &[ProbeKind], out: &mut String)
     }
 }
 
-fn given_steps(prepared: &Prepared, out: &mut String) {
+fn given_steps(prepared: &ResolvedExperiment, out: &mut String) {
     let schema = prepared.experiment.postgres.schema.as_deref().unwrap_or("pgdyno");
     let mut heading = None;
     let mut numbers: BTreeMap<Option<String>, u32> = BTreeMap::new();
@@ -324,7 +328,7 @@ fn given_steps(prepared: &Prepared, out: &mut String) {
 }
 
 fn loading(
-    prepared: &Prepared,
+    prepared: &ResolvedExperiment,
     key: &ClusterKey,
     treatment: &Treatment,
     machine: Option<&Machine>,
@@ -369,7 +373,7 @@ fn loading(
     }
 }
 
-fn between(prepared: &Prepared, machine: Option<&Machine>, out: &mut String) {
+fn between(prepared: &ResolvedExperiment, machine: Option<&Machine>, out: &mut String) {
     let between = &prepared.experiment.between;
     if between.vacuum {
         let mut all: Vec<&str> = Vec::new();
@@ -406,7 +410,7 @@ fn between(prepared: &Prepared, machine: Option<&Machine>, out: &mut String) {
     }
 }
 
-fn closing(prepared: &Prepared, machine: Option<&Machine>, out: &mut String) {
+fn closing(prepared: &ResolvedExperiment, machine: Option<&Machine>, out: &mut String) {
     let TimeEstimate { least, most, is_without_trials } = estimate::time(prepared);
     let whole = |time: Duration| Span(Duration::from_secs(time.as_secs().max(1)));
     let (least, most) = (whole(least), whole(most));

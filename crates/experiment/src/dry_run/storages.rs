@@ -7,7 +7,7 @@ use pgdyno_model::storage::DeviceSettings;
 use pgdyno_model::units::Bytes;
 use pgdyno_storage::{Stack, StorageError};
 
-use crate::prepared::Prepared;
+use crate::resolved_experiment::ResolvedExperiment;
 
 /// A storage as a dry run knows it.
 pub struct PlannedStorage {
@@ -26,7 +26,7 @@ pub struct PlannedStorage {
 /// # Errors
 /// A storage contradicts itself.
 pub fn design_storages(
-    prepared: &Prepared,
+    prepared: &ResolvedExperiment,
     default: &Path,
 ) -> Result<BTreeMap<String, PlannedStorage>, StorageError> {
     let design = |(letter, name): (char, &str)| {
@@ -43,7 +43,7 @@ pub fn design_storages(
 
 /// Describes how each storage is made, if anything is done for it.
 pub(super) fn making(
-    prepared: &Prepared,
+    prepared: &ResolvedExperiment,
     planned: &BTreeMap<String, PlannedStorage>,
     out: &mut String,
 ) {
@@ -83,7 +83,7 @@ pub(super) fn making(
 
 /// Describes the device settings of treatments and the storages that are trimmed.
 pub(super) fn before_each_trial(
-    prepared: &Prepared,
+    prepared: &ResolvedExperiment,
     planned: &BTreeMap<String, PlannedStorage>,
     out: &mut String,
 ) {
@@ -101,7 +101,7 @@ pub(super) fn before_each_trial(
 
 /// Describes the storages that are trimmed before each trial.
 pub(super) fn trimming(
-    prepared: &Prepared,
+    prepared: &ResolvedExperiment,
     planned: &BTreeMap<String, PlannedStorage>,
     out: &mut String,
 ) {

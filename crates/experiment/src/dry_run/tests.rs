@@ -9,11 +9,11 @@ use crate::file::{Override, Source};
 use crate::host::NoDevices;
 use crate::recipes;
 
-fn prepare(source: Source, overrides: Vec<Override>) -> Prepared {
-    Prepared::new(source, overrides, &NoDevices).unwrap()
+fn prepare(source: Source, overrides: Vec<Override>) -> ResolvedExperiment {
+    ResolvedExperiment::new(source, overrides, &NoDevices).unwrap()
 }
 
-fn somewhere(prepared: &Prepared) -> Machine {
+fn somewhere(prepared: &ResolvedExperiment) -> Machine {
     let mut storages = design_storages(prepared, Path::new("/disk")).unwrap();
     for planned in storages.values_mut() {
         planned.available = Some(Bytes(50_000_000_000));

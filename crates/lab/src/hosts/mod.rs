@@ -21,7 +21,7 @@ use std::path::PathBuf;
 
 pub use coordinator::{HostResult, run_on_hosts};
 pub use error::HostError;
-use pgdyno_experiment::Prepared;
+use pgdyno_experiment::ResolvedExperiment;
 use pgdyno_experiment::file::{FileError, Override, Source};
 use pgdyno_generators::{DealError, host_name};
 use pgdyno_model::lab_host::{HostEngine, LabHost};
@@ -117,7 +117,7 @@ impl Assignment {
     }
 
     /// Returns the experiment, ready to run.
-    fn prepare(&self) -> Result<Prepared, pgdyno_provision::BenchError> {
+    fn prepare(&self) -> Result<ResolvedExperiment, pgdyno_provision::BenchError> {
         let source = Source {
             name: self.name.clone(),
             shown: self.shown.clone(),
@@ -125,7 +125,8 @@ impl Assignment {
             base: self.base.clone(),
         };
         let overrides = self.overrides.iter().map(|given| Override::parse(given));
-        let prepared = Prepared::new(source, overrides.collect::<Result<_, _>>()?, &ThisHost)?;
+        let prepared =
+            ResolvedExperiment::new(source, overrides.collect::<Result<_, _>>()?, &ThisHost)?;
         Ok(prepared.with_wipe(self.wipe.clone(), &ThisHost)?)
     }
 }

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use crate::error::LabError;
 use pgdyno_emulated_disk::DiskServer;
 use pgdyno_exec::directory::room;
-use pgdyno_experiment::Prepared;
+use pgdyno_experiment::ResolvedExperiment;
 use pgdyno_experiment::clusters::{Build, ClusterKey};
 use pgdyno_experiment::footprint::{self, RoomNeeded};
 use pgdyno_experiment::settings::{base_settings, refuse_twins};
@@ -32,7 +32,7 @@ use pgdyno_provision::provisioner::{ClusterRequest, Provisioner, check_room};
 
 /// All servers of a run, and the storages that they lie on.
 pub(super) struct ClusterPool<'a> {
-    prepared: &'a Prepared,
+    prepared: &'a ResolvedExperiment,
     provisioner: Provisioner<'a>,
     // Dropped in this order: servers before the storages that hold them.
     slots: BTreeMap<ClusterKey, Slot>,
@@ -98,7 +98,7 @@ impl<'a> ClusterPool<'a> {
     /// # Errors
     /// No storage can be made, or the experiment itself is wrong.
     pub(super) fn make(
-        prepared: &'a Prepared,
+        prepared: &'a ResolvedExperiment,
         installs: BTreeMap<Build, Install>,
         storages: StoragePool<'a>,
         provisioner: Provisioner<'a>,
@@ -142,7 +142,7 @@ impl<'a> ClusterPool<'a> {
     /// # Errors
     /// A server cannot be reached, its schema cannot be used, or it refuses a setting.
     pub(super) fn connect_external(
-        prepared: &'a Prepared,
+        prepared: &'a ResolvedExperiment,
         provisioner: Provisioner<'a>,
     ) -> Result<Self, BenchError> {
         let context = provisioner.context;
@@ -388,7 +388,7 @@ impl<'a> ClusterPool<'a> {
 }
 
 /// Returns whether storage `name` is a filesystem that pgdyno makes.
-fn is_own_filesystem(prepared: &Prepared, name: &str) -> bool {
+fn is_own_filesystem(prepared: &ResolvedExperiment, name: &str) -> bool {
     !matches!(prepared.experiment.storage[name].backing, Backing::Directory(_))
 }
 
@@ -401,7 +401,7 @@ struct SharedRoom {
 }
 
 impl SharedRoom {
-    fn new(prepared: &Prepared) -> Self {
+    fn new(prepared: &ResolvedExperiment) -> Self {
         Self {
             needed: footprint::room(prepared),
             on_device: BTreeMap::new(),

@@ -24,7 +24,7 @@ use std::sync::atomic::AtomicBool;
 use crate::error::LabError;
 use pgdyno_analysis::host_noise::learn;
 use pgdyno_dataset::trust::Trust;
-use pgdyno_experiment::Prepared;
+use pgdyno_experiment::ResolvedExperiment;
 use pgdyno_experiment::file::{Override, Source};
 use pgdyno_model::Failure;
 use pgdyno_model::Plan;
@@ -57,7 +57,7 @@ pub struct Consent {
 /// # Errors
 /// The run cannot begin. Then nothing is in the store, and nothing is left on the host.
 pub fn run(
-    prepared: &Prepared,
+    prepared: &ResolvedExperiment,
     store: &Path,
     progress: &dyn Progress,
     stop: &AtomicBool,
@@ -72,7 +72,11 @@ pub fn run(
 
 /// Returns `prepared` with the noise of this host as earlier runs in `store` found it, if the
 /// experiment counts that.
-fn informed(prepared: &Prepared, store: &Store, context: Context<'_>) -> Prepared {
+fn informed(
+    prepared: &ResolvedExperiment,
+    store: &Store,
+    context: Context<'_>,
+) -> ResolvedExperiment {
     let mut prepared = prepared.clone();
     if prepared.experiment.host_noise
         && let Err(error) = learn(store, &mut prepared.plan, &crate::host())
@@ -127,7 +131,7 @@ pub fn resume(
     overrides.extend_from_slice(more);
     let kept: Vec<String> = overrides.iter().map(|o| o.given.clone()).collect();
     overrides.extend_from_slice(servers);
-    let mut prepared = Prepared::from_run(source, overrides, &record.plan, &ThisHost)?
+    let mut prepared = ResolvedExperiment::from_run(source, overrides, &record.plan, &ThisHost)?
         .with_trust(trust, None)?
         .with_wipe(wipe, &ThisHost)?;
     prepared.plan = extend::continued(&id, (&record.plan, state), prepared.plan, more)?;

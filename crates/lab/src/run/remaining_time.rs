@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use pgdyno_experiment::{Prepared, estimate};
+use pgdyno_experiment::{ResolvedExperiment, estimate};
 
 /// Learns from the trials that were run how long the rest will take.
 #[derive(Debug)]
@@ -13,7 +13,7 @@ pub(super) struct Clock {
 }
 
 impl Clock {
-    pub(super) fn new(prepared: &Prepared) -> Self {
+    pub(super) fn new(prepared: &ResolvedExperiment) -> Self {
         Self { expected: estimate::trial(prepared), spent: Duration::ZERO, done: 0 }
     }
 

@@ -6,7 +6,7 @@ use crate::error::{LabError, NOT_STOPPED};
 use pgdyno_crash::{Subject, check_log_rooms, crash_treatment};
 use pgdyno_exec::account::server_account;
 use pgdyno_exec::process::current_owner;
-use pgdyno_experiment::Prepared;
+use pgdyno_experiment::ResolvedExperiment;
 use pgdyno_experiment::checks::crash::refuse_plug;
 use pgdyno_experiment::redact;
 use pgdyno_facts as facts;
@@ -52,7 +52,7 @@ pub struct Outcome {
 
 /// A run at work.
 pub(super) struct RunSession<'a> {
-    prepared: &'a Prepared,
+    prepared: &'a ResolvedExperiment,
     context: Context<'a>,
     store: &'a mut Store,
     run: String,
@@ -74,7 +74,7 @@ pub(super) struct Continued<'a> {
 impl<'a> RunSession<'a> {
     /// Checks and makes all that the trials need, then begins run and session in the store.
     pub(super) fn begin(
-        prepared: &'a Prepared,
+        prepared: &'a ResolvedExperiment,
         continued: Option<Continued<'_>>,
         store: &'a mut Store,
         context: Context<'a>,
@@ -345,7 +345,7 @@ impl<'a> RunSession<'a> {
     /// Executes a trial as `prepared` has it.
     fn executed(
         &mut self,
-        prepared: &Prepared,
+        prepared: &ResolvedExperiment,
         planned: PlannedTrial,
         left: &(dyn Fn(Duration) -> Duration + Sync),
     ) -> Result<Attempt, BenchError> {
@@ -367,7 +367,7 @@ impl<'a> RunSession<'a> {
 /// Returns the first record for watchers of the run. Trials that are not in `todo` are done, or
 /// this machine lacks their storage.
 fn live_run(
-    prepared: &Prepared,
+    prepared: &ResolvedExperiment,
     run: &str,
     session: &SessionRecord,
     todo: &[PlannedTrial],
@@ -395,7 +395,11 @@ fn live_run(
 
 /// Returns the treatments that `[crash]` asks to crash and that were not crashed to the end yet. Of
 /// treatments that are crashed alike, returns the first.
-fn crashes_left(prepared: &Prepared, store: &Store, run: &str) -> Result<Vec<usize>, BenchError> {
+fn crashes_left(
+    prepared: &ResolvedExperiment,
+    store: &Store,
+    run: &str,
+) -> Result<Vec<usize>, BenchError> {
     let mut left = prepared.plan.crashed.clone();
     for done in store.crashes_of(run)?.into_iter().filter(|crash| crash.outcome.complete) {
         left.retain(|index| Some(*index) != done.treatment);
@@ -406,7 +410,7 @@ fn crashes_left(prepared: &Prepared, store: &Store, run: &str) -> Result<Vec<usi
 /// Provides servers and the storages that they lie on, after every check that can be made before
 /// anything is measured.
 fn provide<'a>(
-    prepared: &'a Prepared,
+    prepared: &'a ResolvedExperiment,
     context: Context<'a>,
 ) -> Result<ClusterPool<'a>, BenchError> {
     let is_external = prepared.experiment.postgres.is_external();
@@ -433,7 +437,7 @@ fn provide<'a>(
     ClusterPool::make(prepared, installs, storages, provisioner)
 }
 
-fn new_run(prepared: &Prepared, started_at: Epoch) -> RunRecord {
+fn new_run(prepared: &ResolvedExperiment, started_at: Epoch) -> RunRecord {
     let folder =
         std::path::absolute(&prepared.source.base).unwrap_or_else(|_| prepared.source.base.clone());
     RunRecord {

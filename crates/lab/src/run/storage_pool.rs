@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use crate::error::LabError;
 use pgdyno_emulated_disk::DiskServer;
-use pgdyno_experiment::Prepared;
+use pgdyno_experiment::ResolvedExperiment;
 use pgdyno_experiment::footprint::{self, RoomNeeded};
 use pgdyno_model::Failure;
 use pgdyno_model::FailureKind;
@@ -18,7 +18,7 @@ use pgdyno_provision::provisioner::{ProvisionedStorage, Provisioner};
 
 /// All storages of a run.
 pub(super) struct StoragePool<'a> {
-    prepared: &'a Prepared,
+    prepared: &'a ResolvedExperiment,
     /// Room that the data on each storage take.
     needed: BTreeMap<String, RoomNeeded>,
     storages: BTreeMap<String, State>,
@@ -38,7 +38,7 @@ enum State {
 
 impl<'a> StoragePool<'a> {
     /// Makes a pool of the storages of `prepared`. None of them stands yet.
-    pub(super) fn new(prepared: &'a Prepared) -> Self {
+    pub(super) fn new(prepared: &'a ResolvedExperiment) -> Self {
         let down = |name: &str| (name.to_owned(), State::Down);
         Self {
             prepared,

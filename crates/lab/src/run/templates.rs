@@ -6,7 +6,7 @@ use std::path::Path;
 use pgdyno_dataset::{self as dataset, BulkLoad};
 use pgdyno_exec::directory::too_little_room;
 use pgdyno_exec::paths;
-use pgdyno_experiment::Prepared;
+use pgdyno_experiment::ResolvedExperiment;
 use pgdyno_experiment::clusters::{Build, ClusterKey};
 use pgdyno_model::Treatment;
 use pgdyno_model::progress::{Activity, Notice};
@@ -32,7 +32,7 @@ impl Templates {
     pub(super) fn fill(
         &mut self,
         server: &mut Server,
-        prepared: &Prepared,
+        prepared: &ResolvedExperiment,
         treatment: &Treatment,
         context: Context<'_>,
     ) -> Result<(), BenchError> {
@@ -69,13 +69,13 @@ fn data_of(key: &ClusterKey) -> String {
 
 /// Returns whether to keep the data of cluster `key` for later runs: the experiment says so, and
 /// they lie in no tablespace.
-fn keeps(prepared: &Prepared, key: &ClusterKey) -> bool {
+fn keeps(prepared: &ResolvedExperiment, key: &ClusterKey) -> bool {
     prepared.experiment.workload.keep_template
         && prepared.experiment.storage[&key.storage].tablespaces.is_empty()
 }
 
 /// Describes everything that determines the bytes of a loaded cluster.
-fn content_of(prepared: &Prepared, treatment: &Treatment, cluster: &Cluster) -> String {
+fn content_of(prepared: &ResolvedExperiment, treatment: &Treatment, cluster: &Cluster) -> String {
     let (data, plan) = (prepared.data(treatment), &prepared.plan);
     let identity =
         BulkLoad::new(data, treatment.scale, plan.seed_of_data(), &plan.loading).identity();
@@ -109,7 +109,7 @@ fn copy(
 
 /// Sets a copy of `cluster` aside if there is room for it; beyond the run if `keep`.
 fn set_aside(
-    prepared: &Prepared,
+    prepared: &ResolvedExperiment,
     treatment: &Treatment,
     cluster: &mut Cluster,
     keep: bool,
@@ -138,7 +138,7 @@ fn set_aside(
 
 fn load(
     server: &mut Server,
-    prepared: &Prepared,
+    prepared: &ResolvedExperiment,
     treatment: &Treatment,
     context: Context<'_>,
 ) -> Result<(), BenchError> {

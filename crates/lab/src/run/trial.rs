@@ -16,7 +16,7 @@ use pgdyno_engine::script::Value;
 use pgdyno_engine::{LiveSecond, LoadObserver, LoadSpec, Phase, run_load};
 use pgdyno_exec::cgroup::cpus_allowed;
 use pgdyno_exec::program::start_piped;
-use pgdyno_experiment::Prepared;
+use pgdyno_experiment::ResolvedExperiment;
 use pgdyno_experiment::checks::generators::generators;
 use pgdyno_generators::{Admission, Generators, GeneratorsError, Hands};
 use pgdyno_model::counters::LoadCounters;
@@ -87,7 +87,7 @@ pub(super) struct Attempt {
 
 /// A trial, with everything it needs besides its server.
 pub(super) struct Trial<'a> {
-    pub(super) prepared: &'a Prepared,
+    pub(super) prepared: &'a ResolvedExperiment,
     pub(super) planned: PlannedTrial,
     pub(super) treatment: &'a Treatment,
     pub(super) context: Context<'a>,

@@ -109,7 +109,7 @@ fn took(trial: &TrialRecord) -> Duration {
 
 #[cfg(test)]
 mod tests {
-    use pgdyno_experiment::Prepared;
+    use pgdyno_experiment::ResolvedExperiment;
     use pgdyno_experiment::file::Source;
     use pgdyno_model::units::Epoch;
 
@@ -119,7 +119,7 @@ mod tests {
     fn plan(text: &str) -> Plan {
         let source =
             Source { name: "try".into(), shown: "try".into(), text: text.into(), base: "/".into() };
-        Prepared::with_seed(source, Vec::new(), 1, &ThisHost).unwrap().plan
+        ResolvedExperiment::with_seed(source, Vec::new(), 1, &ThisHost).unwrap().plan
     }
 
     fn record(planned: PlannedTrial, tps: u64) -> TrialRecord {

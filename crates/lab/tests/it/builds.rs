@@ -4,9 +4,9 @@ use std::sync::atomic::AtomicBool;
 
 use crate::quickstart::quickstart;
 use pgdyno_lab::run;
-use pgdyno_model::record::SessionEnd;
 use pgdyno_model::facts::BuildSource;
 use pgdyno_model::progress::Silent;
+use pgdyno_model::record::SessionEnd;
 use pgdyno_store::Store;
 use pgdyno_test_support::install;
 

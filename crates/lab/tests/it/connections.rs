@@ -15,10 +15,10 @@ use pgdyno_connect::conninfo::{ConnectOptions, Environment, resolve_in};
 use pgdyno_connect::{CONNECT_TIMEOUT, ConnectError, connect};
 use pgdyno_engine::run_load;
 use pgdyno_lab::run;
-use pgdyno_model::record::SessionEnd;
 use pgdyno_model::Advice;
 use pgdyno_model::experiment::{Length, Protocol};
 use pgdyno_model::progress::Silent;
+use pgdyno_model::record::SessionEnd;
 use pgdyno_model::target::{
     Address, ChannelBinding, RootCert, Secret, SessionAttrs, SslMode, Target, Tls,
 };

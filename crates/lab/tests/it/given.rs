@@ -7,11 +7,11 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use pgdyno_exec::journal::Journal;
 use pgdyno_exec::paths::state_dir;
-use pgdyno_experiment::Prepared;
+use pgdyno_experiment::ResolvedExperiment;
 use pgdyno_experiment::file::Override;
 use pgdyno_lab::{Consent, run};
-use pgdyno_model::record::SessionEnd;
 use pgdyno_model::progress::{Activity, Event, Notice, Progress, Silent, Warning};
+use pgdyno_model::record::SessionEnd;
 use pgdyno_model::target::{Address, Secret};
 use pgdyno_postgres::server_wide::put_back_leftovers;
 use pgdyno_postgres::sweep::{Outcome, sweep};
@@ -88,7 +88,7 @@ impl Theirs {
         run::run(&self.prepared(sets), &self.store(), &Silent, &GO_ON)
     }
 
-    fn prepared(&self, sets: &[&str]) -> Prepared {
+    fn prepared(&self, sets: &[&str]) -> ResolvedExperiment {
         quickstart_on(&self.dsn, &[&["experiment.seed=1"], sets].concat())
     }
 }

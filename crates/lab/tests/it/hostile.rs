@@ -7,8 +7,8 @@ use std::sync::atomic::AtomicBool;
 use pgdyno_lab::load::{ConnectOptions, Existing, Load, load};
 use pgdyno_lab::run;
 use pgdyno_model::experiment::Loading;
-use pgdyno_model::record::SessionEnd;
 use pgdyno_model::progress::Silent;
+use pgdyno_model::record::SessionEnd;
 use pgdyno_provision::BenchError;
 use pgdyno_test_support::shop::Shop;
 

@@ -7,12 +7,12 @@ use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 
 use pgdyno_exec::current_owner;
-use pgdyno_model::record::SessionEnd;
 use pgdyno_lab::live::{self, Feed, Follower};
-use pgdyno_model::progress::{Activity, Event, Progress, Silent, Warning};
 use pgdyno_model::PlannedTrial;
 use pgdyno_model::facts::Owner;
 use pgdyno_model::live::{LiveRun, LoadSecond};
+use pgdyno_model::progress::{Activity, Event, Progress, Silent, Warning};
+use pgdyno_model::record::SessionEnd;
 use pgdyno_model::units::Epoch;
 use tempfile::TempDir;
 

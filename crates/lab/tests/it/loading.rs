@@ -6,8 +6,8 @@ use std::path::Path;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use pgdyno_model::experiment::Loading;
 use pgdyno_lab::load::{ConnectOptions, Existing, Load, Loaded, load};
+use pgdyno_model::experiment::Loading;
 use pgdyno_model::load_strategy::LoadStrategy;
 use pgdyno_model::progress::{Event, Notice, Progress, Silent};
 use pgdyno_model::target::Address;

@@ -6,9 +6,9 @@ use std::time::{Duration, Instant};
 
 use pgdyno_connect::control::ControlError;
 use pgdyno_engine::run_load;
-use pgdyno_model::experiment::Loading;
 use pgdyno_lab::load::{ConnectOptions, Existing, Load, Loaded};
 use pgdyno_model::Advice;
+use pgdyno_model::experiment::Loading;
 use pgdyno_model::experiment::{Length, Protocol};
 use pgdyno_model::progress::Silent;
 use pgdyno_model::target::{Secret, SslMode};

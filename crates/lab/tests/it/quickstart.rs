@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use pgdyno_experiment::Prepared;
+use pgdyno_experiment::ResolvedExperiment;
 use pgdyno_experiment::file::Override;
 use pgdyno_experiment::recipes;
 use pgdyno_provision::ThisHost;
@@ -10,7 +10,7 @@ use pgdyno_test_support::small_workload;
 
 /// Returns the short quickstart with `overrides` and then with `sets`, of which the later take the
 /// place of the earlier.
-pub(crate) fn quickstart(mut overrides: Vec<Override>, sets: &[&str]) -> Prepared {
+pub(crate) fn quickstart(mut overrides: Vec<Override>, sets: &[&str]) -> ResolvedExperiment {
     let workload = small_workload(Path::new(env!("CARGO_TARGET_TMPDIR")));
     let workload = format!("workload.name={}", workload.display());
     let short = [
@@ -22,11 +22,11 @@ pub(crate) fn quickstart(mut overrides: Vec<Override>, sets: &[&str]) -> Prepare
         "experiment.repeats=1",
     ];
     overrides.extend(short.iter().chain(sets).map(|set| Override::parse(set).unwrap()));
-    Prepared::new(recipes::source("quickstart").unwrap(), overrides, &ThisHost).unwrap()
+    ResolvedExperiment::new(recipes::source("quickstart").unwrap(), overrides, &ThisHost).unwrap()
 }
 
 /// Returns the short quickstart on the server of `dsn`.
-pub(crate) fn quickstart_on(dsn: &str, sets: &[&str]) -> Prepared {
+pub(crate) fn quickstart_on(dsn: &str, sets: &[&str]) -> ResolvedExperiment {
     let given = Override::text("postgres.dsn", dsn, &format!("postgres.dsn={dsn}"));
     quickstart(vec![given], sets)
 }

@@ -38,7 +38,7 @@ pub(crate) use comparison::{
 pub(crate) use flush_accounting::flush_accounting;
 pub(crate) use headline::{
     cautions, comparison_headline, crash_headline, import_headline, joined_by_fault,
-    plain_cautions, probe_headline, round_command, run_headline, side_by_side_headline,
+    plain_cautions, probe_headline, round_command, run_headline, side_by_side_headline, suspicion,
 };
 pub use host_noise::on_a_busy_host;
 pub(crate) use host_noise::{allowance, forecast};

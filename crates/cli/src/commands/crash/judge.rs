@@ -5,12 +5,11 @@ use std::path::PathBuf;
 use clap::Args;
 use pgdyno_crash::{KeptState, StateJudgement, judge_again};
 use pgdyno_lab::DiskLog;
-use pgdyno_provision::BenchError;
 
 use crate::context::Context;
-use crate::error::CommandError;
+use crate::error::{CommandError, unless_interrupted};
 use crate::exit_status::ExitStatus;
-use crate::output::{print, print_stderr};
+use crate::output::print;
 use crate::progress::ProgressOption;
 use crate::shared_options::TrustOption;
 use crate::state_options::StateOptions;
@@ -50,12 +49,9 @@ pub(crate) fn run(options: &JudgeOptions, context: &Context) -> Result<ExitStatu
     let judged = context.with_progress(options.progress, |progress| {
         judge_again(&kept, trust, progress, context.stop())
     });
-    let judged = match judged {
-        Err(BenchError::Interrupted) => {
-            print_stderr("interrupted before the state was judged; nothing is left behind");
-            return Ok(ExitStatus::Interrupted);
-        }
-        judged => judged?,
+    let said = "interrupted before the state was judged; nothing is left behind";
+    let Some(judged) = unless_interrupted(judged, said)? else {
+        return Ok(ExitStatus::Interrupted);
     };
     let json = || serde_json::to_string_pretty(&judged).map(|text| format!("{text}\n"));
     print(&if options.json { json()? } else { render(&judged) });

@@ -10,13 +10,13 @@ pub(crate) use options::CrashArgs;
 use options::{Action, Exhaustive, WitnessOptions};
 use pgdyno_crash as lab;
 use pgdyno_crash::witness::{self, Plugged};
-use pgdyno_experiment::Prepared;
+use pgdyno_experiment::ResolvedExperiment;
 use pgdyno_generators::host_name;
 use pgdyno_model::crash::CrashRecord;
 use pgdyno_provision::{BenchError, ThisHost};
 
 use crate::context::Context;
-use crate::error::CommandError;
+use crate::error::{CommandError, unless_interrupted};
 use crate::exit_status::ExitStatus;
 use crate::output::{print, print_stderr};
 use crate::render::render_crash;
@@ -49,7 +49,7 @@ pub(crate) fn run(options: &CrashArgs, context: &Context) -> Result<ExitStatus, 
         return resume(session.clone(), options, context);
     }
     let (source, overrides) = (experiment::source(options), experiment::overrides(options)?);
-    let prepared = Prepared::new(source, overrides, &ThisHost)?;
+    let prepared = ResolvedExperiment::new(source, overrides, &ThisHost)?;
     let host = witness_host(options)?;
     if options.dry_run {
         print(&lab::dry_run(&prepared)?);
@@ -62,7 +62,7 @@ pub(crate) fn run(options: &CrashArgs, context: &Context) -> Result<ExitStatus, 
 }
 
 fn crash(
-    prepared: Prepared,
+    prepared: ResolvedExperiment,
     options: &CrashArgs,
     context: &Context,
 ) -> Result<ExitStatus, CommandError> {
@@ -107,12 +107,8 @@ fn finish(
     options: &CrashArgs,
     context: &Context,
 ) -> Result<ExitStatus, CommandError> {
-    let record = match record {
-        Err(BenchError::Interrupted) => {
-            print_stderr(interrupted);
-            return Ok(ExitStatus::Interrupted);
-        }
-        record => record?,
+    let Some(record) = unless_interrupted(record, interrupted)? else {
+        return Ok(ExitStatus::Interrupted);
     };
     print(&render_crash(&record, options.json)?);
     if context.is_stopped() {
@@ -170,7 +166,7 @@ fn witness_host(options: &CrashArgs) -> Result<Option<&str>, CommandError> {
 }
 
 fn pull_plug(
-    prepared: Prepared,
+    prepared: ResolvedExperiment,
     host: &str,
     options: &CrashArgs,
     context: &Context,

@@ -3,8 +3,8 @@
 use std::path::PathBuf;
 
 use clap::{ArgGroup, Args, Subcommand, ValueEnum};
-use pgdyno_model::units::Span;
 use pgdyno_model::crash::States;
+use pgdyno_model::units::Span;
 
 use super::judge::JudgeOptions;
 use crate::duration::parse_duration;

@@ -1,11 +1,11 @@
 //! `pgdyno run --hosts`: the experiment on every one of several hosts.
 
-use pgdyno_experiment::Prepared;
+use pgdyno_experiment::ResolvedExperiment;
 use pgdyno_experiment::file::{Override, Source, host_overrides};
 use pgdyno_experiment::recipes;
-use pgdyno_model::record::SessionEnd;
 use pgdyno_lab::hosts::{Assignment, HostError, HostResult, hosts, run_on_hosts};
 use pgdyno_model::lab_host::LabHost;
+use pgdyno_model::record::SessionEnd;
 use pgdyno_provision::ThisHost;
 use pgdyno_report::{self as report, RunReport};
 use pgdyno_store::Store;
@@ -27,7 +27,7 @@ pub(super) fn run(
     // All is looked at before anything starts anywhere.
     for host in hosts(on)? {
         let overrides = overrides(options, &source, &host.name)?;
-        let prepared = Prepared::new(source.clone(), overrides.clone(), &ThisHost)?
+        let prepared = ResolvedExperiment::new(source.clone(), overrides.clone(), &ThisHost)?
             .with_trust(options.trust.trust(), recipes::file(options.name()))?;
         plans.push((host, overrides, prepared));
     }
@@ -38,7 +38,7 @@ pub(super) fn run(
         }
         return Ok(ExitStatus::Success);
     }
-    let assignment = |(host, overrides, _): (LabHost, Vec<Override>, Prepared)| {
+    let assignment = |(host, overrides, _): (LabHost, Vec<Override>, ResolvedExperiment)| {
         let assignment = Assignment::new(&host.name, &source, &overrides, &options.wipe());
         (host, assignment)
     };

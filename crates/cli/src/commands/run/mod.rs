@@ -11,12 +11,12 @@ use std::time::SystemTime;
 use pgdyno_analysis::RunView;
 use pgdyno_analysis::host_noise::{self, Forecast, NoForecast};
 use pgdyno_audit::{Audit, ImportedRun};
-use pgdyno_experiment::Prepared;
+use pgdyno_experiment::ResolvedExperiment;
 use pgdyno_experiment::file::Override;
 use pgdyno_experiment::recipes;
+use pgdyno_lab::Consent;
 use pgdyno_lab::notify::notify;
 use pgdyno_lab::run::{self as lab, Outcome};
-use pgdyno_lab::Consent;
 use pgdyno_model::record::SessionEnd;
 use pgdyno_provision::stores::open_store;
 use pgdyno_report::{self as report, Page, RunReport};
@@ -112,7 +112,10 @@ fn measure(
 }
 
 /// Tells what a plan will find, by the runs of the store, if there is one.
-fn forecast(prepared: &Prepared, store: &Path) -> Result<Result<Forecast, NoForecast>, StoreError> {
+fn forecast(
+    prepared: &ResolvedExperiment,
+    store: &Path,
+) -> Result<Result<Forecast, NoForecast>, StoreError> {
     let store = store.exists().then(|| Store::open_existing(store)).transpose()?;
     host_noise::forecast(
         store.as_ref(),

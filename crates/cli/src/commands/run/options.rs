@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use clap::Args;
-use pgdyno_experiment::Prepared;
+use pgdyno_experiment::ResolvedExperiment;
 use pgdyno_experiment::file::{self, Override, Source};
 use pgdyno_experiment::recipes;
 use pgdyno_lab::Wipe;
@@ -160,13 +160,13 @@ impl RunArgs {
 
     /// Reads the experiment and applies the options to it. Returns the recipe's name too, if the
     /// experiment is one.
-    pub(super) fn prepare(&self) -> Result<(Prepared, Option<String>), CommandError> {
+    pub(super) fn prepare(&self) -> Result<(ResolvedExperiment, Option<String>), CommandError> {
         let source = recipes::source(self.name())?;
         let recipe = recipes::name_of(&source).map(str::to_owned);
         let mut overrides = self.overrides_of_size(&source)?;
         overrides.extend(self.set_by_options()?);
         overrides.extend(Override::servers(&self.dsn)?);
-        let prepared = Prepared::new(source, overrides, &ThisHost)?;
+        let prepared = ResolvedExperiment::new(source, overrides, &ThisHost)?;
         Ok((prepared.with_wipe(self.wipe(), &ThisHost)?, recipe))
     }
 

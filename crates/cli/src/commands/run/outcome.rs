@@ -2,9 +2,9 @@
 
 use std::path::{Path, PathBuf};
 
-use pgdyno_model::record::SessionEnd;
 use pgdyno_lab::run::Outcome;
 use pgdyno_model::json::Document;
+use pgdyno_model::record::SessionEnd;
 use pgdyno_report::RunReport;
 use serde::Serialize;
 

@@ -4,6 +4,7 @@ use pgdyno_model::Verdict;
 use pgdyno_text::format;
 
 use super::super::phrases::{listed, rate, so_far};
+use super::super::suspicion;
 use super::leader;
 use crate::CrashView;
 use pgdyno_analysis::{RunView, StageProbeView, TreatmentView};
@@ -43,10 +44,14 @@ fn one(probe: &StageProbeView) -> String {
             "Storage `{}` shows no sign that it acknowledges from a cache: {rate}.",
             probe.storage
         ),
-        why => format!(
+        signs => format!(
             "Storage `{}` acknowledges from a cache, as far as can be seen from here: {rate}; {}.",
             probe.storage,
-            listed(why, 2, "; ")
+            listed(
+                &signs.iter().map(|sign| suspicion(*sign).to_owned()).collect::<Vec<_>>(),
+                2,
+                "; "
+            )
         ),
     }
 }

@@ -10,7 +10,7 @@ mod run;
 pub(crate) use cautions::{cautions, joined_by_fault, plain_cautions};
 pub(crate) use comparison::{comparison_headline, import_headline, side_by_side_headline};
 pub(crate) use crash::crash_headline;
-pub(crate) use probe::probe_headline;
+pub(crate) use probe::{probe_headline, suspicion};
 pub(crate) use round::round_command;
 pub(crate) use run::run_headline;
 

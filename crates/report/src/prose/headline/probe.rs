@@ -1,7 +1,9 @@
 //! The verdict card of a probe.
 
 use pgdyno_model::ProbeRecord;
-use pgdyno_model::probe::{DiskPoint, DiskProbe, FsyncGroup, FsyncProbe, Pattern, ProbeResult};
+use pgdyno_model::probe::{
+    DiskPoint, DiskProbe, FsyncGroup, FsyncProbe, Pattern, ProbeResult, Suspicion,
+};
 use pgdyno_text::format;
 
 use super::{figure, joined};
@@ -23,7 +25,7 @@ fn flushes(record: &ProbeRecord, probe: &FsyncProbe) -> String {
         Some(found) => format!("{} flushes/s of one writer", format::rate(found.per_second())),
         None => "fdatasync was not measured".to_owned(),
     };
-    let reasons: Vec<&str> = probe.suspicions.iter().map(|s| s.words()).collect();
+    let reasons: Vec<&str> = probe.suspicions.iter().copied().map(suspicion).collect();
     match reasons.as_slice() {
         [] => format!("`{}` shows no sign that it acknowledges from a cache: {rate}.", record.name),
         reasons => format!(
@@ -111,4 +113,18 @@ fn transfer_figures(probe: &DiskProbe) -> Vec<KeyFigure> {
     let random_reads = random("random reads", Pattern::RandRead);
     let random_writes = random("random writes", Pattern::RandWrite);
     [writes, random_reads, random_writes].into_iter().flatten().collect()
+}
+
+/// Returns a sign of early acknowledgement in a few words.
+pub(crate) fn suspicion(suspicion: Suspicion) -> &'static str {
+    match suspicion {
+        Suspicion::QuickerThanRotation => "more flushes a second than a rotating disk has turns",
+        Suspicion::QuickerThanCommands => {
+            "a flush takes less time than the commands that it is made of"
+        }
+        Suspicion::QuickerThanFlash => "a flush takes less time than flash takes to be programmed",
+        Suspicion::NoSlowerThanWrites => "a write with a flush takes no longer than one without",
+        Suspicion::Memory => "it is memory",
+        Suspicion::NoBarriers => "it is mounted so that the disk is sent no flushes",
+    }
 }

@@ -1,4 +1,4 @@
-//! An experiment made ready: parsed, resolved, its scripts parsed.
+//! An experiment with its plan and scripts, ready to be run.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -20,7 +20,7 @@ use crate::resolve::resolve;
 
 /// An experiment with its plan, ready to be run.
 #[derive(Clone, Debug)]
-pub struct Prepared {
+pub struct ResolvedExperiment {
     /// The file or recipe.
     pub source: Source,
     /// Changes to the source, in order.
@@ -40,7 +40,7 @@ pub struct Prepared {
     pub(crate) shared_disks: SharedDisks,
 }
 
-impl Prepared {
+impl ResolvedExperiment {
     /// Makes the experiment of `source`, with `overrides`, ready. Unless it gives a seed, one is
     /// drawn. `host` is asked which storages share a disk.
     ///
@@ -59,7 +59,7 @@ impl Prepared {
     /// Makes the experiment of a run ready once more: with the seeds of its stored `plan`.
     ///
     /// # Errors
-    /// As [`Prepared::new`].
+    /// As [`ResolvedExperiment::new`].
     pub fn from_run(
         source: Source,
         overrides: Vec<Override>,
@@ -73,10 +73,11 @@ impl Prepared {
         Ok(prepared)
     }
 
-    /// Makes the experiment ready as [`Prepared::new`] does, with `seed` where it gives none.
+    /// Makes the experiment ready as [`ResolvedExperiment::new`] does, with `seed` where it gives
+    /// none.
     ///
     /// # Errors
-    /// As [`Prepared::new`].
+    /// As [`ResolvedExperiment::new`].
     pub fn with_seed(
         source: Source,
         overrides: Vec<Override>,
@@ -149,9 +150,10 @@ mod tests {
     use crate::host::NoDevices;
     use crate::recipes;
 
-    fn quickstart(overrides: &[&str]) -> Prepared {
+    fn quickstart(overrides: &[&str]) -> ResolvedExperiment {
         let overrides = overrides.iter().map(|o| Override::parse(o).unwrap()).collect();
-        Prepared::new(recipes::source("quickstart").unwrap(), overrides, &NoDevices).unwrap()
+        ResolvedExperiment::new(recipes::source("quickstart").unwrap(), overrides, &NoDevices)
+            .unwrap()
     }
 
     #[test]
@@ -173,7 +175,7 @@ mod tests {
         let plan = quickstart(&[]).plan;
         let resume = |overrides, plan: &Plan| {
             let source = recipes::source("quickstart").unwrap();
-            Prepared::from_run(source, overrides, plan, &NoDevices).unwrap().plan
+            ResolvedExperiment::from_run(source, overrides, plan, &NoDevices).unwrap().plan
         };
         assert_eq!(resume(Vec::new(), &plan), plan);
 
@@ -189,7 +191,7 @@ mod tests {
     fn a_treatment_without_a_client_for_each_generator_is_refused() {
         let source = recipes::source("quickstart").unwrap();
         let overrides = vec![Override::parse("generators.launch=\"local:2\"").unwrap()];
-        let refused = Prepared::new(source, overrides, &NoDevices).unwrap_err();
+        let refused = ResolvedExperiment::new(source, overrides, &NoDevices).unwrap_err();
         assert!(refused.to_string().contains("too few clients"), "{refused}");
     }
 
@@ -206,7 +208,7 @@ mod tests {
             text,
             base: folder.path().to_owned(),
         };
-        let prepared = Prepared::new(source, Vec::new(), &NoDevices).unwrap();
+        let prepared = ResolvedExperiment::new(source, Vec::new(), &NoDevices).unwrap();
         assert_eq!(prepared.notices.len(), 1);
         let Notice::Script(note) = &prepared.notices[0] else { panic!("{:?}", prepared.notices) };
         assert!(note.contains("login.sql"), "{note}");
@@ -228,11 +230,11 @@ mod tests {
         assert_eq!(files.len(), 10);
         for path in files {
             let source = Source::read(&path).unwrap();
-            let prepared = Prepared::new(source.clone(), Vec::new(), &NoDevices);
+            let prepared = ResolvedExperiment::new(source.clone(), Vec::new(), &NoDevices);
             let prepared = prepared.unwrap_or_else(|e| panic!("{}: {e}", path.display()));
             assert!(!prepared.plan.trials.is_empty(), "{}", path.display());
             for size in file::sizes(&source).unwrap() {
-                let planned = Prepared::new(source.clone(), size.overrides, &NoDevices);
+                let planned = ResolvedExperiment::new(source.clone(), size.overrides, &NoDevices);
                 assert!(planned.is_ok(), "{} at size {}", path.display(), size.name);
             }
         }
@@ -242,8 +244,8 @@ mod tests {
     fn every_key_of_an_earlier_version_has_its_meaning() {
         let path = fixtures().into_iter().find(|path| path.ends_with("many-keys.toml")).unwrap();
         let source = Source::read(&path).unwrap();
-        let Prepared { experiment, plan, .. } =
-            Prepared::new(source, Vec::new(), &NoDevices).unwrap();
+        let ResolvedExperiment { experiment, plan, .. } =
+            ResolvedExperiment::new(source, Vec::new(), &NoDevices).unwrap();
         assert_eq!((plan.seed, plan.treatments.len()), (7, 6));
         assert_eq!(experiment.load.options.rate, Some(500.0));
         assert_eq!(plan.loading.partitions, 2);
