@@ -69,10 +69,8 @@ impl<'a> Measured<'a> {
 impl Progress for Measured<'_> {
     fn event(&self, event: &Event) {
         self.inner.event(event);
-        if let Some(metrics) = self.metrics
-            && let Some(record) = LiveRecord::new(event)
-        {
-            lock(&metrics.figures).add(record);
+        if let Some(metrics) = self.metrics {
+            lock(&metrics.figures).add(LiveRecord::new(event));
         }
     }
 }

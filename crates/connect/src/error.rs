@@ -219,6 +219,9 @@ impl Advice for ConnectError {
     }
 
     fn kind(&self) -> FailureKind {
-        FailureKind::Server
+        match self {
+            Self::Interrupted { .. } => FailureKind::Interrupted,
+            _ => FailureKind::Server,
+        }
     }
 }

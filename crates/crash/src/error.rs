@@ -12,10 +12,9 @@ use thiserror::Error;
 
 /// A crash test cannot be carried out on its storage or server.
 #[derive(Debug, Error)]
-#[allow(missing_docs, reason = "the messages say it")]
 pub(crate) enum CrashError {
     /// A disk refuses a request.
-    #[error("storage `{storage}`")]
+    #[error("cannot use the disk of storage `{storage}`")]
     Disk { storage: String, source: Box<dyn Error + Send + Sync> },
     /// The kernel does not say on which filesystem a directory lies.
     #[error("cannot tell the filesystem of {}", directory.display())]
@@ -55,7 +54,7 @@ pub(crate) enum CrashError {
     },
     /// The log of a stretch cannot be read.
     #[error(transparent)]
-    Log(#[from] LogError),
+    Log(LogError),
     /// The load has no backend that could be killed.
     #[error("cannot choose a backend: there is none")]
     NoBackend,
@@ -81,7 +80,11 @@ impl Advice for CrashError {
             Self::EndedEarly { .. } => "the server's log and the room on the disk may tell why",
             Self::Log(_) => "record the stretch again",
             Self::NoPrograms | Self::NoFault { .. } => "this is a bug: please report it",
-            _ => return None,
+            Self::Disk { .. }
+            | Self::Filesystem { .. }
+            | Self::NoCopyRoom { .. }
+            | Self::Io { .. }
+            | Self::NoBackend => return None,
         };
         Some(help.to_owned())
     }
@@ -92,14 +95,18 @@ impl Advice for CrashError {
             Self::Disk { .. } | Self::Filesystem { .. } => FailureKind::Storage,
             Self::EndedEarly { .. } => FailureKind::Load,
             Self::NoBackend => FailureKind::Server,
-            _ => FailureKind::Host,
+            Self::NoCopyRoom { .. }
+            | Self::Io { .. }
+            | Self::Ledger { .. }
+            | Self::Log(_)
+            | Self::NoPrograms
+            | Self::NoFault { .. } => FailureKind::Host,
         }
     }
 }
 
 /// A recorded stretch of load cannot be judged on.
 #[derive(Debug, Error)]
-#[allow(missing_docs, reason = "the messages say it")]
 pub(crate) enum StretchError {
     /// No recorded stretch is kept, or none of the session that was named.
     #[error(
@@ -144,7 +151,6 @@ pub(crate) enum StretchError {
 
 /// Difference between the subject of a recorded stretch and another one.
 #[derive(Debug, Error)]
-#[allow(missing_docs, reason = "the messages say it")]
 pub(crate) enum Difference {
     /// The server is of another version.
     #[error("PostgreSQL {recorded} ran when it was recorded, and this is {found}")]

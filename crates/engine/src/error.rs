@@ -90,7 +90,9 @@ impl Advice for LoadError {
 
     fn kind(&self) -> FailureKind {
         match self {
-            Self::Interrupted => FailureKind::Interrupted,
+            Self::Interrupted | Self::Connect { cause: ConnectError::Interrupted { .. }, .. } => {
+                FailureKind::Interrupted
+            }
             _ => FailureKind::Load,
         }
     }

@@ -5,8 +5,8 @@ use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::{fs, io};
 
-use pgdyno_model::Advice;
 use pgdyno_model::units::Bytes;
+use pgdyno_model::{Advice, FailureKind};
 
 use crate::account::Account;
 use crate::paths::default_storage_dir;
@@ -92,6 +92,10 @@ impl Advice for DirectoryError {
             Self::NoRoom { .. } => Some(format!("free room there, lower the scale, or {another}")),
             Self::Io { .. } => None,
         }
+    }
+
+    fn kind(&self) -> FailureKind {
+        FailureKind::Host
     }
 }
 

@@ -186,6 +186,10 @@ impl Advice for WorkerError {
             Self::Threads(_) | Self::Abandoned | Self::Load(_) => None,
         }
     }
+
+    fn kind(&self) -> FailureKind {
+        FailureKind::Generators
+    }
 }
 
 impl GeneratorsError {

@@ -9,7 +9,6 @@ use thiserror::Error;
 
 /// An obstacle of the lab's own.
 #[derive(Debug, Error)]
-#[allow(missing_docs, reason = "the messages say it")]
 pub(crate) enum LabError {
     /// The experiment of a run now resolves to another plan.
     #[error(
@@ -37,7 +36,7 @@ pub(crate) enum LabError {
     Schema { schema: String, found: String },
     /// An external server does not let a setting be changed in this way.
     #[error("cannot set {name} on a server that pgdyno does not own: {reason}")]
-    FixedSetting { name: String, reason: FixedSetting },
+    FixedSetting { name: String, reason: FixedSettingReason },
     /// The kernel's caches cannot be dropped.
     #[error("cannot drop the kernel's caches (`between.drop_caches`): {0}")]
     DropCaches(&'static str),
@@ -57,7 +56,7 @@ pub(crate) enum LabError {
     #[error("{}", .0.message)]
     GivenUp(Failure),
     /// The storage is not mounted.
-    #[error("storage `{storage}` does not stand")]
+    #[error("cannot use storage `{storage}`: it is not mounted")]
     NotMounted { storage: String },
     /// An external server was asked for its storage.
     #[error("an external server lies on no storage of pgdyno's")]
@@ -75,7 +74,7 @@ pub(crate) enum LabError {
 
 /// Reason why a setting of an external server cannot be changed.
 #[derive(Debug, Error)]
-pub(crate) enum FixedSetting {
+pub(crate) enum FixedSettingReason {
     /// It can be changed for the whole server only, which the user has not allowed.
     #[error("its context is `sighup`, so that it can only be changed for the whole server")]
     NotAllowed,
@@ -125,11 +124,11 @@ impl Advice for LabError {
                 ));
             }
             Self::Schema { .. } => "name another one in `postgres.schema`",
-            Self::FixedSetting { reason: FixedSetting::NotAllowed, .. } => {
+            Self::FixedSetting { reason: FixedSettingReason::NotAllowed, .. } => {
                 "`alter_system = true` in `[postgres]` lets pgdyno do that with ALTER SYSTEM and a \
                  reload, and put it back"
             }
-            Self::FixedSetting { reason: FixedSetting::TakesRestart, .. } => RESTART,
+            Self::FixedSetting { reason: FixedSettingReason::TakesRestart, .. } => RESTART,
             Self::DropCaches(_) => {
                 "run as root on a server of pgdyno's own, or leave `drop_caches` out"
             }
@@ -139,7 +138,12 @@ impl Advice for LabError {
             Self::NotObserved { host, .. } => {
                 return Some(format!("does `ssh {host}` work without a question?"));
             }
-            _ => return None,
+            Self::FixedSetting { .. }
+            | Self::Command { .. }
+            | Self::NotMounted { .. }
+            | Self::External
+            | Self::Flushes { .. }
+            | Self::Template { .. } => return None,
         };
         Some(help.to_owned())
     }
@@ -148,14 +152,18 @@ impl Advice for LabError {
         match self {
             Self::GivenUp(failure) => failure.kind,
             Self::NotMounted { .. } | Self::External | Self::Flushes { .. } => FailureKind::Storage,
-            Self::Schema { .. } | Self::FixedSetting { .. } | Self::NoPrewarm { .. } => {
-                FailureKind::Server
-            }
             Self::NotLoaded { .. } => FailureKind::Data,
+            Self::NoPrewarm { .. } | Self::DropCaches(_) => FailureKind::Unavailable,
             Self::NotObserved { .. } | Self::Command { .. } | Self::Template { .. } => {
                 FailureKind::Host
             }
-            _ => FailureKind::Input,
+            Self::OtherPlan { .. }
+            | Self::AdHoc { .. }
+            | Self::Imported { .. }
+            | Self::NoContinuation { .. }
+            | Self::Complete { .. }
+            | Self::Schema { .. }
+            | Self::FixedSetting { .. } => FailureKind::Input,
         }
     }
 }

@@ -16,7 +16,7 @@ const LIMIT_AFTER_SIGNAL: Duration = Duration::from_millis(1500);
 #[allow(missing_docs, reason = "the messages say it")]
 pub enum NotifyError {
     /// The shell cannot be started.
-    #[error("cannot run `--notify {command}`: {source}")]
+    #[error("cannot run `--notify {command}`")]
     Start { command: String, source: std::io::Error },
     /// The command ended with another status than 0.
     #[error("`--notify {command}` ended with {status}")]

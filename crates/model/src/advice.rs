@@ -1,7 +1,7 @@
 //! Advice: what kind of obstacle an error is, and what the user can do about it.
 //!
-//! Each error of a crate implements [`Advice`]. Whoever prints or stores an error collects both
-//! there, once.
+//! Each error of a crate implements [`Advice`]. Whoever prints or stores the error asks it for kind
+//! and help.
 //!
 //! ```
 //! use pgdyno_model::advice::{Advice, FailureKind};
@@ -21,6 +21,10 @@
 //!     fn help(&self) -> Option<String> {
 //!         Some("free room there".into())
 //!     }
+//!
+//!     fn kind(&self) -> FailureKind {
+//!         FailureKind::Host
+//!     }
 //! }
 //!
 //! assert_eq!((Full.kind(), Full.help().as_deref()), (FailureKind::Host, Some("free room there")));
@@ -30,9 +34,7 @@ use std::error::Error;
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
-use strum::{EnumString, IntoStaticStr};
-
-use crate::names::names;
+use strum::IntoStaticStr;
 
 /// An error that says what kind of obstacle it is, and what the user can do.
 pub trait Advice: Error + Send + Sync + 'static {
@@ -41,15 +43,11 @@ pub trait Advice: Error + Send + Sync + 'static {
     fn help(&self) -> Option<String>;
 
     /// Returns the kind of obstacle.
-    fn kind(&self) -> FailureKind {
-        FailureKind::Host
-    }
+    fn kind(&self) -> FailureKind;
 }
 
 /// Kind of obstacle.
-#[derive(
-    Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, EnumString, IntoStaticStr,
-)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, IntoStaticStr)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[strum(serialize_all = "snake_case")]
 #[serde(rename_all = "snake_case")]
@@ -57,7 +55,7 @@ pub enum FailureKind {
     /// The experiment or the command line has to be changed first, as for a storage that
     /// contradicts itself or a device that must not be written.
     Input,
-    /// This machine cannot provide something at all: a kernel, a program or a privilege lacks.
+    /// This machine cannot provide something at all: a kernel, a program or a privilege is missing.
     Unavailable,
     /// A signal asked to stop.
     Interrupted,
@@ -73,15 +71,13 @@ pub enum FailureKind {
     Load,
     /// Generators on other hosts did not come together, or one of them failed.
     Generators,
-    /// A file, a program or another thing of this host.
+    /// A file or program of this host failed.
     #[default]
     Host,
     /// Not known: an earlier version stored the failure as a text, or a later one its kind.
     #[serde(other)]
     Unknown,
 }
-
-names!(FailureKind, parse);
 
 /// A failure as records keep it.
 ///

@@ -12,7 +12,7 @@ use crate::units::Epoch;
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct LiveRun {
-    /// Schema of this file's records, [`LiveRun::SCHEMA`].
+    /// Schema of the records in words, [`LiveRun::SCHEMA`].
     pub schema: String,
     /// The run's id in the store.
     pub run: String,
@@ -39,7 +39,7 @@ pub struct LiveRun {
 }
 
 impl LiveRun {
-    /// Schema of the records.
+    /// Schema of the records in words, as `--progress json` prints them.
     pub const SCHEMA: &'static str = "pgdyno.live/1";
 }
 

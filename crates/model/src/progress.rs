@@ -21,10 +21,10 @@
 //! # Warnings::default().event(&Event::TakingDown);
 //! ```
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Serialize, Serializer};
 
 use crate::crash::Fault;
 use crate::live::{LiveRun, LoadSecond, Outlook};
@@ -37,7 +37,6 @@ use crate::{Conditioning, Failure, PlannedTrial};
 /// Something that happened.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "event", content = "of", rename_all = "snake_case")]
-#[non_exhaustive]
 #[allow(missing_docs, reason = "the names say it")]
 pub enum Event {
     /// Something worth keeping: a leftover cleared, a default chosen, an assumption made.
@@ -72,6 +71,7 @@ pub enum Event {
         /// Trials still to run (count).
         trials: usize,
         /// The store's path.
+        #[serde(serialize_with = "lossy")]
         store: PathBuf,
     },
     /// A trial begins.
@@ -128,7 +128,6 @@ impl Event {
 /// Something worth keeping.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-#[non_exhaustive]
 #[allow(missing_docs, reason = "the names say it")]
 pub enum Notice {
     /// A script was read in a dialect other than the newest; the reader's words.
@@ -201,6 +200,7 @@ pub enum Notice {
         /// Room that the template takes.
         needed: Bytes,
         /// Where it would lie.
+        #[serde(serialize_with = "lossy")]
         directory: PathBuf,
     },
     /// A template is kept for later runs.
@@ -281,7 +281,6 @@ pub enum EndReason {
 /// Something that must not be missed.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-#[non_exhaustive]
 #[allow(missing_docs, reason = "the names say it")]
 pub enum Warning {
     /// Something that pgdyno made could not be taken down.
@@ -316,6 +315,7 @@ pub enum Warning {
     /// The run's live file cannot be written: nobody can watch it or ask it to stop.
     NotWatchable {
         /// The live folder.
+        #[serde(serialize_with = "lossy")]
         folder: PathBuf,
         reason: Failure,
     },
@@ -326,7 +326,6 @@ pub enum Warning {
 /// Work that is under way.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-#[non_exhaustive]
 #[allow(missing_docs, reason = "the names say it")]
 pub enum Activity {
     /// A storage is made.
@@ -438,6 +437,11 @@ pub enum RoundStage {
     Verification,
 }
 
+/// Serializes a path for people: bytes that are not UTF-8 are replaced.
+fn lossy<S: Serializer>(path: &Path, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.serialize_str(&path.to_string_lossy())
+}
+
 /// Receives progress events. Events may come from several threads.
 pub trait Progress: Sync {
     /// Takes note of `event`.
@@ -454,8 +458,19 @@ impl Progress for Silent {
 
 #[cfg(test)]
 mod tests {
+    use std::ffi::OsStr;
+    use std::os::unix::ffi::OsStrExt as _;
+
     use super::*;
     use crate::FailureKind;
+
+    #[test]
+    fn a_path_that_is_not_utf_8_is_written_too() {
+        let directory = PathBuf::from(OsStr::from_bytes(b"/mnt/\xff"));
+        let event =
+            Event::Note(Notice::NoTemplate { data: "a".into(), needed: Bytes(1), directory });
+        assert!(serde_json::to_string(&event).unwrap().contains("/mnt/\u{fffd}"));
+    }
 
     #[test]
     fn events_of_all_forms_are_read_back_as_they_were_written() {

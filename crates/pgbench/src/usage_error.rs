@@ -1,6 +1,7 @@
 //! Errors in pgbench's form, and the exit statuses that go with them.
 
 use pgdyno_model::Advice;
+use pgdyno_model::advice::with_causes;
 use std::io::Write;
 
 /// Exit statuses, as pgbench has them.
@@ -31,7 +32,7 @@ pub(crate) struct UsageError {
 
 impl<E: Advice> From<E> for UsageError {
     fn from(error: E) -> Self {
-        Self::new(error.to_string()).help(error.help())
+        Self::new(with_causes(&error)).help(error.help())
     }
 }
 

@@ -52,7 +52,11 @@ impl Advice for ExternalServerError {
     }
 
     fn kind(&self) -> FailureKind {
-        FailureKind::Server
+        match self {
+            Self::Refused { error, .. } => error.kind(),
+            Self::Conninfo(error) => error.kind(),
+            _ => FailureKind::Server,
+        }
     }
 }
 

@@ -68,7 +68,8 @@ impl Advice for ServerWideError {
     fn kind(&self) -> FailureKind {
         match self {
             Self::Settings(e) => e.kind(),
-            _ => FailureKind::Server,
+            Self::Unreachable(e) => e.kind(),
+            Self::Journal(e) => e.kind(),
         }
     }
 }

@@ -99,9 +99,7 @@ impl BenchError {
     pub fn message(&self) -> String {
         self.failure().to_string()
     }
-}
 
-impl BenchError {
     /// Returns the error of a fetch. If the experiment asks for the major version `wanted` and
     /// another one is installed, the help names it.
     pub fn not_fetched(error: pgdyno_postgres::FetchError, wanted: Option<u32>) -> Self {

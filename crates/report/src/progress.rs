@@ -113,7 +113,6 @@ pub fn notice(notice: &Notice) -> String {
             "going on with the load that {session} recorded; judged already: {}",
             counted(*judged, "state")
         ),
-        other => format!("{other:?}"),
     }
 }
 
@@ -182,7 +181,6 @@ pub fn warning(warning: &Warning) -> String {
             "session {session}: pull the plug while load runs; when the machine is back, start the \
              same command again"
         ),
-        other => format!("{other:?}"),
     }
 }
 
@@ -231,7 +229,6 @@ pub fn activity(activity: &Activity) -> String {
         Activity::JudgingReturn { session, stage } => {
             format!("session {session}: the machine is back: {}", round_stage(*stage))
         }
-        other => format!("{other:?}"),
     }
 }
 

@@ -57,7 +57,7 @@ pub enum StorageError {
     #[error("cannot make storage `{storage}`: this kernel has no {what} ({looked_for} is missing)")]
     NotInKernel { storage: String, what: &'static str, looked_for: &'static str },
     /// A module of the kernel, or a parameter of it, is not there or cannot be set.
-    #[error("cannot make storage `{storage}`: {source}")]
+    #[error("cannot make storage `{storage}`")]
     ModuleParameter { storage: String, source: SettingError },
     /// The filesystem: it cannot be made, or was made and is not what was asked for.
     #[error("storage `{storage}`{}", and_left(left))]
@@ -221,6 +221,13 @@ impl Advice for StorageError {
             | Self::NotInKernel { .. }
             | Self::ModuleParameter { .. } => FailureKind::Unavailable,
             Self::Filesystem { source, .. } => source.kind(),
+            Self::Make { source, .. }
+            | Self::ReadBack { source, .. }
+            | Self::Remount { source, .. }
+                if source.kind() == FailureKind::Interrupted =>
+            {
+                FailureKind::Interrupted
+            }
             _ => FailureKind::Storage,
         }
     }

@@ -6,8 +6,8 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use pgdyno_model::Advice;
 use pgdyno_model::units::Epoch;
+use pgdyno_model::{Advice, FailureKind};
 use rusqlite::params;
 use serde::{Deserialize, Serialize};
 
@@ -74,6 +74,10 @@ impl Advice for NoteError {
             )),
             Self::File(error) => error.help(),
         }
+    }
+
+    fn kind(&self) -> FailureKind {
+        FailureKind::Host
     }
 }
 

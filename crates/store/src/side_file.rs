@@ -10,7 +10,7 @@ use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use pgdyno_model::Advice;
+use pgdyno_model::{Advice, FailureKind};
 use rusqlite::{Connection, OpenFlags};
 
 use crate::schema;
@@ -61,6 +61,10 @@ impl Advice for SideFileError {
             Self::OtherSchema { .. } => "use the pgdyno that wrote it, or move the file away",
         };
         Some(help.to_owned())
+    }
+
+    fn kind(&self) -> FailureKind {
+        FailureKind::Host
     }
 }
 

@@ -118,7 +118,7 @@ impl Feed {
         let events = follower.poll()?;
         let count = events.len();
         let mut sum = self.sum();
-        for record in events.iter().filter_map(LiveRecord::new) {
+        for record in events.iter().map(LiveRecord::new) {
             self.send(&event("record", &record));
             if matches!(record, LiveRecord::Begun(_)) {
                 sum.has_died = false;

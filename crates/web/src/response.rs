@@ -7,6 +7,7 @@ use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use pgdyno_lab::live::LiveError;
 use pgdyno_model::Advice;
+use pgdyno_model::advice::with_causes;
 use pgdyno_provision::BenchError;
 use pgdyno_report::ReportError;
 use pgdyno_report::json::for_browser;
@@ -49,13 +50,7 @@ impl ApiError {
     }
 
     fn with_status(status: StatusCode, error: &dyn Error, help: Option<String>) -> Self {
-        let mut text = error.to_string();
-        let mut cause = error.source();
-        while let Some(inner) = cause {
-            text.push_str(&format!(": {inner}"));
-            cause = inner.source();
-        }
-        let error = escape_text(&text).into_owned();
+        let error = escape_text(&with_causes(error)).into_owned();
         Self { status, error, help: help.map(|help| plain(&help)), comparable_by: None }
     }
 }

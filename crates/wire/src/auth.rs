@@ -16,8 +16,8 @@
 //! # Ok::<(), pgdyno_wire::auth::AuthError>(())
 //! ```
 
-use pgdyno_model::Advice;
 use pgdyno_model::target::{AuthMethod, RequireAuth};
+use pgdyno_model::{Advice, FailureKind};
 use postgres_protocol::authentication::md5_hash;
 use postgres_protocol::authentication::sasl::{
     ChannelBinding, SCRAM_SHA_256, SCRAM_SHA_256_PLUS, ScramSha256,
@@ -104,6 +104,10 @@ impl Advice for AuthError {
             }
         };
         Some(help.to_owned())
+    }
+
+    fn kind(&self) -> FailureKind {
+        FailureKind::Server
     }
 }
 

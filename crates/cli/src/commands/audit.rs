@@ -5,7 +5,7 @@ use std::time::SystemTime;
 
 use clap::Args;
 use pgdyno_audit::{Audit, ImportedRun};
-use pgdyno_model::Advice;
+use pgdyno_model::{Advice, FailureKind};
 use pgdyno_provision::stores::open_store;
 use pgdyno_report::audit as page;
 
@@ -35,6 +35,10 @@ impl Advice for AuditError {
                 "save the report as text, Markdown or HTML; archives and PDF are not read".into(),
             ),
         }
+    }
+
+    fn kind(&self) -> FailureKind {
+        FailureKind::Host
     }
 }
 

@@ -2,8 +2,8 @@
 //! elsewhere, JSON for programs.
 //!
 //! Events become records ([`LiveRecord::new`]), and a [`LiveState`] adds them up. So a run of
-//! another process is shown as this one's. [`log`] words the lines that pass
-//! by, [`view`] draws the state, and [`screen`] puts both on the terminal.
+//! another process looks like a run of this one. [`log`] words the lines that pass by, [`view`]
+//! draws the state, and [`screen`] puts both on the terminal.
 //!
 //! A thread of the display's own writes: a terminal or pipe that takes nothing for a while holds up
 //! no measurement.
@@ -100,7 +100,7 @@ impl Display {
             return events.iter().for_each(|event| self.shared.event(event));
         }
         let mut state = self.shared.lock();
-        events.iter().filter_map(LiveRecord::new).for_each(|record| state.live.add(record));
+        events.iter().map(LiveRecord::new).for_each(|record| state.live.add(record));
     }
 
     /// Prints a line that is no record, unless there is JSON or nothing but failures.
@@ -159,9 +159,7 @@ impl Shared {
     }
 
     fn event(&self, event: &Event) {
-        if let Some(record) = LiveRecord::new(event) {
-            self.record(record);
-        }
+        self.record(LiveRecord::new(event));
     }
 
     fn record(&self, record: LiveRecord) {

@@ -56,7 +56,7 @@ fn a_run_is_watched_from_its_first_record_to_its_last() {
     let mut follower = Follower::open(&world.store(), &run.run).unwrap();
     let (mut state, mut records) = (LiveState::default(), Vec::new());
     world.until("the run to end", || {
-        for record in follower.poll().unwrap().iter().filter_map(LiveRecord::new) {
+        for record in follower.poll().unwrap().iter().map(LiveRecord::new) {
             records.push(record.clone());
             state.add(record);
         }

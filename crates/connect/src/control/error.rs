@@ -112,6 +112,7 @@ impl Advice for ControlError {
 
     fn kind(&self) -> FailureKind {
         match self {
+            Self::Connect(error) => error.kind(),
             Self::Waits { .. } => FailureKind::Wait,
             _ => FailureKind::Server,
         }

@@ -3,8 +3,8 @@
 use std::io;
 use std::path::PathBuf;
 
-use pgdyno_model::Advice;
 use pgdyno_model::target::SslMode;
+use pgdyno_model::{Advice, FailureKind};
 
 /// A connection cannot be encrypted as `sslmode` demands.
 #[derive(Debug, thiserror::Error)]
@@ -102,5 +102,9 @@ impl Advice for TlsError {
             }
             _ => None,
         }
+    }
+
+    fn kind(&self) -> FailureKind {
+        FailureKind::Server
     }
 }

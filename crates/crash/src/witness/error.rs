@@ -5,6 +5,7 @@ use std::io;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use pgdyno_exec::trust::TrustError;
 use pgdyno_generators::protocol::frame::FrameError;
 use pgdyno_model::{Advice, FailureKind};
 use pgdyno_postgres::ClusterError;
@@ -15,7 +16,6 @@ use super::local;
 
 /// A session of the fault `plug` cannot begin, go on, or be judged.
 #[derive(Debug, Error)]
-#[allow(missing_docs, reason = "the messages say it")]
 pub(super) enum PlugError {
     /// The session that this machine keeps cannot be read or written.
     #[error(
@@ -24,6 +24,9 @@ pub(super) enum PlugError {
         path.display()
     )]
     Unusable { path: PathBuf, source: io::Error },
+    /// Another account could change the session that this machine keeps.
+    #[error("cannot crash with a session of the fault `plug`")]
+    Untrusted(#[from] TrustError),
     /// A process still offers load for the session.
     #[error(
         "cannot crash {name}: process {pid} offers load for that already, and the machine was not \
@@ -57,8 +60,10 @@ pub(super) enum PlugError {
     ProgramsGone { name: String, source: InstallError },
     /// The cluster of the session cannot be taken over.
     #[error(
-        "cannot crash {name}{}",
-        not_closed.as_ref().map_or_else(String::new, |why| format!(" ({why})"))
+        "cannot crash {name}: its cluster cannot be taken over{}",
+        not_closed.as_ref().map_or_else(String::new, |why| {
+            format!(", and its session stays open at the witness ({why})")
+        })
     )]
     NotAdopted {
         name: String,
@@ -85,6 +90,7 @@ impl Advice for PlugError {
             Self::Unusable { path, .. } => {
                 format!("remove {} if that session is given up", path.display())
             }
+            Self::Untrusted(source) => return source.help(),
             Self::StillRunning { .. } => "pull the plug while it does, or end it first".into(),
             Self::NotMountedAgain { .. } => {
                 "name a directory on the real filesystem with `--storage DIR`, without \
@@ -100,11 +106,11 @@ impl Advice for PlugError {
                  that session is given up"
             ),
             Self::ProgramsGone { .. } => "install them again where they were".into(),
-            Self::NotAdopted { .. } => {
+            Self::NotAdopted { source, .. } => source.help().unwrap_or_else(|| {
                 "what a pgdyno that was killed left behind goes at the next start of any other \
                  command of pgdyno's: this one has to be the first"
                     .into()
-            }
+            }),
             Self::Unreachable { host, .. } => {
                 format!("does `ssh {host}` work without a question?")
             }
@@ -118,14 +124,18 @@ impl Advice for PlugError {
         match self {
             Self::Unreachable { .. } | Self::Witness { .. } => FailureKind::Generators,
             Self::ProgramsGone { .. } | Self::NotAdopted { .. } => FailureKind::Server,
-            _ => FailureKind::Input,
+            Self::Unusable { .. }
+            | Self::Untrusted(_)
+            | Self::StillRunning { .. }
+            | Self::NotMountedAgain { .. }
+            | Self::NotOpen { .. }
+            | Self::NotKept { .. } => FailureKind::Input,
         }
     }
 }
 
 /// A witness cannot go on keeping ledgers.
 #[derive(Debug, Error)]
-#[allow(missing_docs, reason = "the messages say it")]
 pub(super) enum WitnessError {
     /// The directory of ledgers cannot be used.
     #[error("cannot keep ledgers in {}", directory.display())]
@@ -144,5 +154,9 @@ pub(super) enum WitnessError {
 impl Advice for WitnessError {
     fn help(&self) -> Option<String> {
         None
+    }
+
+    fn kind(&self) -> FailureKind {
+        FailureKind::Host
     }
 }

@@ -62,7 +62,7 @@ impl LocalSession {
         if !path.exists() {
             return Ok(None);
         }
-        trust::check(&path)?;
+        trust::check(&path).map_err(PlugError::Untrusted)?;
         let text = fs::read(&path).map_err(|e| unusable(&path, e))?;
         Ok(serde_json::from_slice(&text).map(Some).map_err(|e| unusable(&path, e.into()))?)
     }
@@ -76,7 +76,7 @@ impl LocalSession {
         let folder = path.parent().unwrap_or(Path::new("/"));
         let made = DirBuilder::new().recursive(true).mode(0o700).create(folder);
         made.map_err(|e| unusable(&path, e))?;
-        trust::check(folder)?;
+        trust::check(folder).map_err(PlugError::Untrusted)?;
         let text = serde_json::to_vec_pretty(self).map_err(|e| unusable(&path, e.into()))?;
         let written = || {
             let mut file = File::options().write(true).create_new(true).mode(0o600).open(&path)?;

@@ -3,7 +3,7 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
-use pgdyno_model::Advice;
+use pgdyno_model::{Advice, FailureKind};
 
 use crate::trust::TrustError;
 
@@ -53,6 +53,10 @@ impl Advice for JournalError {
             )),
             Self::Owner(_) | Self::Random(_) => None,
         }
+    }
+
+    fn kind(&self) -> FailureKind {
+        FailureKind::Host
     }
 }
 

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::{fs, io};
 
-use pgdyno_model::Advice;
+use pgdyno_model::{Advice, FailureKind};
 
 /// A setting that was not obtained.
 #[derive(Debug, thiserror::Error)]
@@ -90,5 +90,9 @@ impl Advice for SettingError {
                     .into(),
             ),
         }
+    }
+
+    fn kind(&self) -> FailureKind {
+        FailureKind::Host
     }
 }

@@ -4,7 +4,7 @@ use std::io;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use pgdyno_model::Advice;
+use pgdyno_model::{Advice, FailureKind};
 use thiserror::Error;
 
 /// Error of a token file. No error shows the file's contents.
@@ -86,6 +86,10 @@ impl Advice for JoinError {
         };
         Some(help.to_owned())
     }
+
+    fn kind(&self) -> FailureKind {
+        FailureKind::Generators
+    }
 }
 
 impl Advice for TokenError {
@@ -96,6 +100,10 @@ impl Advice for TokenError {
             Self::Read { .. } | Self::Write { .. } => return None,
         };
         Some(help.to_owned())
+    }
+
+    fn kind(&self) -> FailureKind {
+        FailureKind::Generators
     }
 }
 
@@ -178,5 +186,9 @@ impl Advice for GatherError {
             Self::Prepare(_) => return None,
         };
         Some(help.to_owned())
+    }
+
+    fn kind(&self) -> FailureKind {
+        FailureKind::Generators
     }
 }

@@ -92,7 +92,7 @@ pub fn detach(
 /// Returns the run that `process` works on, or worked on.
 fn run_of(folder: &LiveFolder, process: Identity) -> Option<String> {
     let is_its = |run: &String| {
-        let owner = folder.head(run).ok().flatten().map(|head| head.owner);
+        let owner = folder.head(run).ok().flatten().map(|head| head.run.owner);
         owner.is_some_and(|owner| {
             (owner.pid, owner.started_ticks) == (process.pid(), process.started_ticks())
         })

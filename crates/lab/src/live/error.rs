@@ -3,7 +3,7 @@
 use std::io;
 use std::path::PathBuf;
 
-use pgdyno_model::Advice;
+use pgdyno_model::{Advice, FailureKind};
 
 /// Why a run cannot be watched or asked to stop.
 #[derive(Debug, thiserror::Error)]
@@ -12,6 +12,9 @@ pub enum LiveError {
     /// The run has no live file.
     #[error("cannot watch run {run}: no process works on it (nothing in {})", folder.display())]
     NotRunning { run: String, folder: PathBuf },
+    /// Another version of pgdyno works on the run.
+    #[error("cannot watch run {run}: an earlier version of pgdyno works on it")]
+    OtherVersion { run: String },
     /// Several runs have the name.
     #[error("`{named}` names several runs: {}", runs.join(", "))]
     Ambiguous { named: String, runs: Vec<String> },
@@ -49,6 +52,9 @@ impl Advice for LiveError {
             Self::Gone { run, .. } => format!(
                 "`pgdyno show {run}` shows what it measured; `pgdyno run --resume {run}` goes on"
             ),
+            Self::OtherVersion { run } => {
+                format!("watch it with that version; `pgdyno stop {run}` ends it")
+            }
             Self::ForeignProcess { run, .. } => {
                 format!("`pgdyno stop {run}` without `--now` ends it after the trial")
             }
@@ -65,5 +71,9 @@ impl Advice for LiveError {
             }
             Self::Io { .. } => return None,
         })
+    }
+
+    fn kind(&self) -> FailureKind {
+        FailureKind::Host
     }
 }

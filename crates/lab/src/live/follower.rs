@@ -9,7 +9,7 @@ use pgdyno_model::live::LiveRun;
 use pgdyno_model::progress::Event;
 
 use super::error::LiveError;
-use super::live_folder::{LONGEST_LINE, LiveFolder, RECORDS, folder, is_held, is_run_id};
+use super::live_folder::{Head, LONGEST_LINE, LiveFolder, RECORDS, folder, is_held, is_run_id};
 use pgdyno_provision::BenchError;
 
 /// Bytes that one poll reads at most: a week of load is read in a few polls.
@@ -142,6 +142,9 @@ fn open(folder: &LiveFolder, run: &str, name: &str) -> Result<(LiveRun, File), L
     let failed = |e| folder.failed("read", name, e);
     let file = folder.file(name).map_err(failed)?;
     let head = folder.head(run).map_err(failed)?;
-    let none = || LiveError::NoRecord { path: folder.path_of(name) };
-    Ok((head.ok_or_else(none)?, file))
+    match head {
+        Some(Head { run, is_readable: true }) => Ok((run, file)),
+        Some(_) => Err(LiveError::OtherVersion { run: run.to_owned() }),
+        None => Err(LiveError::NoRecord { path: folder.path_of(name) }),
+    }
 }

@@ -45,6 +45,14 @@ pub(super) struct LiveFolder {
     directory: Directory,
 }
 
+/// The beginning of a live file.
+pub(super) struct Head {
+    /// The run.
+    pub(super) run: LiveRun,
+    /// Whether this version can read what follows.
+    pub(super) is_readable: bool,
+}
+
 impl LiveFolder {
     /// Opens the folder of the store at `store`, to write to it. Makes it if it is missing.
     pub(super) fn make(store: &Path) -> Result<Self, LiveError> {
@@ -155,15 +163,17 @@ impl LiveFolder {
         Ok(runs.filter(|run| is_run_id(run)).collect())
     }
 
-    /// Reads the first event in the live file of run `run`; none if it is no event of that run.
-    pub(super) fn head(&self, run: &str) -> io::Result<Option<LiveRun>> {
+    /// Reads the beginning of the live file of run `run`; none if it is not that of the run.
+    pub(super) fn head(&self, run: &str) -> io::Result<Option<Head>> {
         let mut line = Vec::new();
         let file = self.file(&format!("{run}{RECORDS}"))?;
         BufReader::new(file.take(LONGEST_LINE)).read_until(b'\n', &mut line)?;
-        Ok(match serde_json::from_slice(&line) {
-            Ok(Event::Begun { run: head, .. }) if head.run == run => Some(head),
-            _ => None,
-        })
+        let head = match serde_json::from_slice(&line) {
+            Ok(Event::Begun { run, .. }) => Some(Head { run, is_readable: true }),
+            // Earlier versions wrote the run itself, and words after it.
+            _ => serde_json::from_slice(&line).ok().map(|run| Head { run, is_readable: false }),
+        };
+        Ok(head.filter(|head| head.run.run == run))
     }
 
     /// Removes the live files that dead processes of this machine left, and logs that nobody wrote
@@ -175,7 +185,7 @@ impl LiveFolder {
                 let is_held = self.file(&name).map(|file| is_held(&file, owner));
                 is_of_this_host(owner) && !is_held.unwrap_or(true)
             };
-            if matches!(self.head(&run), Ok(Some(head)) if is_left(&head.owner)) {
+            if matches!(self.head(&run), Ok(Some(head)) if is_left(&head.run.owner)) {
                 self.remove(&name)?;
             }
         }

@@ -13,7 +13,7 @@ use pgdyno_model::units::Epoch;
 use rustix::process::Signal;
 
 use super::error::LiveError;
-use super::live_folder::{LiveFolder, RECORDS, STOP, folder, is_held};
+use super::live_folder::{Head, LiveFolder, RECORDS, STOP, folder, is_held};
 use pgdyno_provision::BenchError;
 
 /// Length of a live file's end that is read to see whether the run ended (bytes): more than the
@@ -127,7 +127,7 @@ fn running(store: &Path, run: &str) -> Result<LiveSummary, LiveError> {
 }
 
 fn summary(folder: &LiveFolder, run: &str) -> io::Result<Option<LiveSummary>> {
-    let Some(head) = folder.head(run)? else { return Ok(None) };
+    let Some(Head { run: head, .. }) = folder.head(run)? else { return Ok(None) };
     Ok(Some(LiveSummary {
         is_alive: is_held(&folder.file(&format!("{run}{RECORDS}"))?, &head.owner),
         ended: ended(folder, run)?,

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::time::Duration;
 
-use crate::error::{FixedSetting, LabError};
+use crate::error::{FixedSettingReason, LabError};
 use pgdyno_connect::control::wait::wait_of;
 use pgdyno_connect::control::{self, Client, error_text};
 use pgdyno_exec::journal::{Entry, Journal, OwnedResource};
@@ -182,12 +182,12 @@ impl ExternalSchema {
                 Some("sighup") if postgres.alter_system => {
                     server_wide.entry(lower).or_default().insert(value.clone());
                 }
-                Some("sighup") => return Err(fixed(FixedSetting::NotAllowed).into()),
-                Some("postmaster") => return Err(fixed(FixedSetting::TakesRestart).into()),
+                Some("sighup") => return Err(fixed(FixedSettingReason::NotAllowed).into()),
+                Some("postmaster") => return Err(fixed(FixedSettingReason::TakesRestart).into()),
                 Some(context) => {
-                    return Err(fixed(FixedSetting::Context(context.to_owned())).into());
+                    return Err(fixed(FixedSettingReason::Context(context.to_owned())).into());
                 }
-                None => return Err(fixed(FixedSetting::Unknown).into()),
+                None => return Err(fixed(FixedSettingReason::Unknown).into()),
             }
         }
         if !server_wide.is_empty() {

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 
 use pgdyno_exec::current_owner;
-use pgdyno_lab::live::{self, Feed, Follower};
+use pgdyno_lab::live::{self, Feed, Follower, LiveError};
 use pgdyno_model::PlannedTrial;
 use pgdyno_model::facts::Owner;
 use pgdyno_model::live::{LiveRun, LoadSecond};
@@ -188,6 +188,11 @@ fn files_of_dead_processes_go_with_the_next_run_and_no_others() {
     let elsewhere = begun(run_of("elsewhere", elsewhere));
     let elsewhere = serde_json::to_string(&elsewhere).unwrap();
     fs::write(place.live("elsewhere.jsonl"), format!("{elsewhere}\n")).unwrap();
+    let mut earlier = serde_json::to_value(run_of("earlier", owner.clone())).unwrap();
+    earlier["event"] = "begun".into();
+    fs::write(place.live("earlier.jsonl"), format!("{earlier}\n")).unwrap();
+    let error = Follower::open(&place.store(), "earlier").unwrap_err();
+    assert!(matches!(error.cause(), Some(LiveError::OtherVersion { .. })), "{error}");
     let dead = serde_json::to_string(&begun(run_of("dead", owner))).unwrap();
     fs::write(place.live("dead.jsonl"), format!("{dead}\n")).unwrap();
     for name in ["dead.stop", "dead.log", "foreign.jsonl", "notes.txt"] {

@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 
 use pgdyno_exec::directory::DirectoryError;
 use pgdyno_exec::trust::TrustError;
-use pgdyno_model::Advice;
 use pgdyno_model::units::Bytes;
+use pgdyno_model::{Advice, FailureKind};
 
 use crate::install::InstallError;
 
@@ -116,6 +116,13 @@ impl Advice for FetchError {
             }
             Self::Interrupted => return None,
         })
+    }
+
+    fn kind(&self) -> FailureKind {
+        match self {
+            Self::Interrupted => FailureKind::Interrupted,
+            _ => FailureKind::Host,
+        }
     }
 }
 

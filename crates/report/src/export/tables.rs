@@ -186,7 +186,7 @@ impl Export<'_> {
             trial.repeat.into(),
             state.to_owned().into(),
             failure.map(ToString::to_string).into(),
-            trial.failure.as_ref().map(|failure| failure.kind.name().to_owned()).into(),
+            trial.failure.as_ref().map(|failure| <&str>::from(failure.kind).to_owned()).into(),
             trial.started_at.to_string().into(),
             trial.measured_at.map(|at| at.to_string()).into(),
             m.map(|m| m.warm_up_s).into(),

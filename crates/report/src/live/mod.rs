@@ -9,7 +9,7 @@
 //! use pgdyno_report::live::{LiveRecord, LiveState};
 //!
 //! let mut state = LiveState::default();
-//! state.add(LiveRecord::new(&Event::Stopping).unwrap());
+//! state.add(LiveRecord::new(&Event::Stopping));
 //! assert!(state.is_stopping);
 //! ```
 
@@ -92,9 +92,9 @@ pub enum LiveRecord {
 }
 
 impl LiveRecord {
-    /// Finds the words for `event`; none for an event that has no place here.
-    pub fn new(event: &Event) -> Option<Self> {
-        Some(match event {
+    /// Finds the words for `event`.
+    pub fn new(event: &Event) -> Self {
+        match event {
             Event::Note(what) => Self::Note { text: notice(what) },
             Event::Warning(what) => Self::Warning { text: warning(what) },
             Event::Working { activity: what, share } => {
@@ -133,7 +133,6 @@ impl LiveRecord {
                 state: <&str>::from(*end).to_owned(),
                 error: error.as_ref().map(ToString::to_string),
             },
-            _ => return None,
-        })
+        }
     }
 }

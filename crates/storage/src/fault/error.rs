@@ -67,6 +67,9 @@ impl Advice for FaultError {
     }
 
     fn kind(&self) -> FailureKind {
-        FailureKind::Storage
+        match self {
+            Self::Step(StepError::Interrupted) => FailureKind::Interrupted,
+            _ => FailureKind::Storage,
+        }
     }
 }

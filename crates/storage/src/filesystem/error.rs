@@ -156,6 +156,9 @@ impl Advice for FilesystemError {
             | Self::LargeBlocks { .. }
             | Self::ToolMissing { .. }
             | Self::NoZfs { .. } => FailureKind::Unavailable,
+            Self::Program(source) if source.kind() == FailureKind::Interrupted => {
+                FailureKind::Interrupted
+            }
             _ => FailureKind::Storage,
         }
     }

@@ -35,7 +35,7 @@ pub struct LeftAlone {
 #[derive(Debug, thiserror::Error)]
 pub enum KeptError {
     /// A system call failed.
-    #[error("{0}")]
+    #[error(transparent)]
     Io(#[from] io::Error),
     /// Something else was found in place of pgdyno's own file.
     #[error("{0}")]
